@@ -45,9 +45,9 @@ class Figures:
         """A figure to compare others with: it has no target of its own."""
         self._say(name, value, unit, target=None, is_ok=True, more=more)
 
-    def lacks(self, name: str, because: str) -> None:
+    def lacks(self, name: str, reason: str) -> None:
         """A comparator that could not run: the bench is not ok, whatever the others say."""
-        self.failed.append(f"{name}{self.suffix} ({because})")
+        self.failed.append(f"{name}{self.suffix} ({reason})")
 
     def per_reference(self, value: float, unit: str) -> float:
         return round(value * IN_MS[unit] / self.reference_ms, 3)

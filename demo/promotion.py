@@ -51,7 +51,7 @@ class Promotion:
             lambda: not self.blockers(), what=lambda: f"a plan that may start: {self.blockers()}", timeout_s=20.0
         )
         self.operator.post(
-            f"{self.path}/starts", {"because": "To see it go.", "expected_revision": self.now()["revision"]}
+            f"{self.path}/starts", {"reason": "To see it go.", "expected_revision": self.now()["revision"]}
         )
         wait_until(lambda: self.now()["state"] != "draft", what=lambda: f"a start: {self.now()['why']}", timeout_s=30.0)
 
@@ -59,9 +59,9 @@ class Promotion:
         """Why it may not start."""
         return [blocker["sentence"] for blocker in self.operator.get(f"{self.path}/preview")["blockers"]]
 
-    def tell(self, verb: str, because: str) -> None:
+    def tell(self, verb: str, reason: str) -> None:
         """Give it a command: halts, resumptions, rollbacks."""
-        self.operator.post(f"{self.path}/{verb}", {"because": because})
+        self.operator.post(f"{self.path}/{verb}", {"reason": reason})
 
     def now(self) -> Shown:
         """What the plan's page is made from."""
@@ -77,7 +77,7 @@ class Promotion:
 
         def described() -> str:
             shown = self.now()
-            return f"{what}; the plan is {shown['state']}: {shown['because']} {shown['waiting_for']}"
+            return f"{what}; the plan is {shown['state']}: {shown['reason']} {shown['waiting_for']}"
 
         return wait_until(look, what=described, timeout_s=PLAN_S) or {}
 
@@ -91,7 +91,7 @@ class Promotion:
     def approve(self, stage_id: int) -> None:
         """One that has changed since it was read is read again at the next look."""
         bundle = self.approver.get(f"/api/v1/stages/{stage_id}/bundle")
-        decision = {"decision": "approve", "bundle_hash": bundle["hash"], "because": "As seen."}
+        decision = {"decision": "approve", "bundle_hash": bundle["hash"], "reason": "As seen."}
         try:
             self.approver.post(f"/api/v1/stages/{stage_id}/approvals", decision)
         except RefusedError as refusal:

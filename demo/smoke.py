@@ -178,7 +178,7 @@ def running_well(shown: dict[str, Any]) -> bool:
     """Raise when a plan that should go through was stopped."""
     if shown["state"] not in {"holding", "promoting", "promoted"}:
         answers = [said for stage in shown["stages"] for said in stage["answers"] if said["answer"] == "fail"]
-        why = "; ".join(f"{said['gate']}: {said['because']}" for said in answers) or shown["because"]
+        why = "; ".join(f"{said['gate']}: {said['reason']}" for said in answers) or shown["reason"]
         raise WrongError(f"The plan is {shown['state']}: {why}")
     return True
 
@@ -202,7 +202,7 @@ def break_and_put_back(plan: Promotion, cluster: Cluster, log: RequestLog) -> Fi
     tell(f"plan {plan.id} to {plan.to_version}, which fails on {KERNEL}, has started")
     shown = plan.drive_until(lambda shown: shown["state"] in {"halted", "promoted"}, what="the halt by a gate")
     expect(shown["state"] == "halted", f"a driver that breaks {KERNEL} was promoted")
-    tell(f"halted: {shown['because']}")
+    tell(f"halted: {shown['reason']}")
     canary, others = plan.stages()
     expect(canary["state"] == "halted", f"it did not halt in the canary, which is {canary['state']}")
     expect({target["state"] for target in others["targets"]} == {"held"}, "a node after the canary was let go")

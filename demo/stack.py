@@ -250,7 +250,7 @@ class Stack:
         until = time.monotonic() + ACCEPT_S
         while True:
             try:
-                self.manage(["accept_cluster", CLUSTER, "--because", "The file with its state was gone."])
+                self.manage(["accept_cluster", CLUSTER, "--reason", "The file with its state was gone."])
             except StackError:
                 if time.monotonic() > until:
                     raise

@@ -32,7 +32,7 @@ class Background:
         try:
             self._queue().put_nowait((act, about))
         except Full:
-            log.warning("not sent", by=self.name, because="too many wait already", **about)
+            log.warning("not sent", by=self.name, reason="too many wait already", **about)
 
     def _queue(self) -> BackgroundQueue:
         """Made anew in a process that was forked since: threads do not survive a fork."""
@@ -50,7 +50,7 @@ class Background:
             try:
                 act()
             except Exception as error:  # noqa: BLE001 - whatever it raises, nobody waits for this to say so
-                log.warning("not sent", by=self.name, because=f"{type(error).__name__}: {error}", **about)
+                log.warning("not sent", by=self.name, reason=f"{type(error).__name__}: {error}", **about)
 
     def _say_goodbye(self, pid: int) -> None:
         if pid == os.getpid():

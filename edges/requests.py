@@ -20,7 +20,7 @@ def text_of(request: HttpRequest, name: str) -> str:
     return request.POST.get(name, "").replace("\r\n", "\n")
 
 
-def reason(request: HttpRequest, name: str = "because") -> str:
+def reason(request: HttpRequest, name: str = "reason") -> str:
     """Why a person does it, as a form says it. Blank: they did not say."""
     return text_of(request, name).strip()[:LONGEST_REASON]
 

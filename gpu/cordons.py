@@ -54,7 +54,7 @@ class StaleCordon:
     """A cordon whose reason is gone, as far as the cluster tells."""
 
     by: str
-    because: str  # why the reason is taken to be gone, in a clause
+    reason: str  # why the reason is taken to be gone, in a clause
     command: str  # that takes it off, with the marks beside it
 
 
@@ -75,11 +75,11 @@ def _nvsentinels(node: CordonedNode) -> StaleCordon | None:
     if not is_its or is_at_work or NVSENTINEL in node.reporters:
         return None
     events = node.annotations.get(SENTINEL_EVENT, "")
-    because = "no condition of it reports a fault any more"
+    reason = "no condition of it reports a fault any more"
     if events and events not in ("[]", "{}"):
-        because += f", although its annotation {SENTINEL_EVENT} still has an event"
+        reason += f", although its annotation {SENTINEL_EVENT} still has an event"
     gone = " ".join(f"{key}-" for key in sorted(marks))
-    return StaleCordon(NVSENTINEL, because, f"kubectl uncordon {node.name}; kubectl label node {node.name} {gone}")
+    return StaleCordon(NVSENTINEL, reason, f"kubectl uncordon {node.name}; kubectl label node {node.name} {gone}")
 
 
 def _operators(node: CordonedNode) -> StaleCordon | None:
@@ -92,8 +92,8 @@ def _operators(node: CordonedNode) -> StaleCordon | None:
 def _autoscalers(node: CordonedNode) -> StaleCordon | None:
     if node.manager != AUTOSCALER or not set(AUTOSCALER_GOING).isdisjoint(node.taints):
         return None
-    because = "its taint ToBeDeletedByClusterAutoscaler is gone"
-    return StaleCordon("the Cluster Autoscaler", because, f"kubectl uncordon {node.name}")
+    reason = "its taint ToBeDeletedByClusterAutoscaler is gone"
+    return StaleCordon("the Cluster Autoscaler", reason, f"kubectl uncordon {node.name}")
 
 
 def _kureds(node: CordonedNode) -> StaleCordon | None:
@@ -101,8 +101,8 @@ def _kureds(node: CordonedNode) -> StaleCordon | None:
     is_done = KURED_NEEDED in node.annotations and KURED_REBOOTS not in node.annotations
     if node.manager != KURED or not is_done or not node.is_ready:
         return None
-    because = f"its annotation {KURED_REBOOTS} is gone and the node is ready"
-    return StaleCordon("kured", because, f"kubectl uncordon {node.name}")
+    reason = f"its annotation {KURED_REBOOTS} is gone and the node is ready"
+    return StaleCordon("kured", reason, f"kubectl uncordon {node.name}")
 
 
 TELLERS = (_nvsentinels, _operators, _autoscalers, _kureds)

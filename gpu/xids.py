@@ -38,7 +38,7 @@ class Xid:
     title: str = ""
     note: str = ""  # blank: its action says it
     points_at_driver: bool = False  # after a change of the driver it is the first suspect
-    because: str = ""  # the probable cause, in a sentence. Blank: its action says whose it is
+    reason: str = ""  # the probable cause, in a sentence. Blank: its action says whose it is
     outlasts_app: bool = False  # of an application's: it asks for a reset as well, and stays until there was one
 
 
@@ -76,7 +76,7 @@ def _catalogue() -> Mapping[int, Xid]:
         Xid(92, act.CONTACT_SUPPORT, "High rate of corrected memory errors", "Nothing is wrong yet."),
         Xid(
             94, act.RESTART_APP, "Contained memory error",
-            "Reset the GPU in its next quiet hour, so that the row is remapped.", because=CONTAINED, outlasts_app=True,
+            "Reset the GPU in its next quiet hour, so that the row is remapped.", reason=CONTAINED, outlasts_app=True,
         ),
         Xid(95, act.RESET_GPU, "Uncontained memory error", "Whatever ran on it may have computed with wrong numbers."),
         Xid(109, act.RESET_GPU, "Context switch timeout", points_at_driver=True),

@@ -36,7 +36,7 @@ def look_for_findings(*, cluster_id: int, **_: object) -> None:
             overdue_clusters.judged(cluster_id, now=now)
             hours.write_over(cluster_id, now=now)
         except FramesAway as error:  # it was judged all the same, and the next sweep does so once more
-            log.warning("what is kept of a look is not: Redis is away", cluster=cluster.name, because=str(error))
+            log.warning("what is kept of a look is not: Redis is away", cluster=cluster.name, reason=str(error))
 
 
 @shared_task(queue="default", ignore_result=True)

@@ -195,7 +195,7 @@ def a_mute(cluster, **given: Any):
     """Of a rule in a cluster, in force, where nothing else is given."""
     from health.models import Mute
 
-    row = {"rule": "x", "by": "ada", "at": NOON, "because": "Known.", "until": NOON + timedelta(hours=8)} | given
+    row = {"rule": "x", "by": "ada", "at": NOON, "reason": "Known.", "until": NOON + timedelta(hours=8)} | given
     return Mute.objects.create(cluster=cluster, **row)
 
 
@@ -270,7 +270,7 @@ def a_plan(cluster=None, *, author=None, **given: Any):
     return begun(a_draft(cluster, author=author, **given), author)
 
 
-def begun(plan, actor, *, because: str = "", now: datetime = NOON):
+def begun(plan, actor, *, reason: str = "", now: datetime = NOON):
     """A draft, sealed by whoever starts it, with two things that were said of it, a grave one and another.
 
     Rows are not asked what speaks against its start: that takes four times as long as all the rest. Who tests what is
@@ -283,7 +283,7 @@ def begun(plan, actor, *, because: str = "", now: datetime = NOON):
         Check("unmeasured", "Canary, Validator: gpu-0 runs no validator.", is_grave=True),
         Check("no-wait", "waitForCompletion names no pods: running jobs are not waited for."),
     ]
-    begin(plan, AskedStart(actor, because, "", plan.revision, ""), LookBefore([], said), LiveSeal(), now=now)
+    begin(plan, AskedStart(actor, reason, "", plan.revision, ""), LookBefore([], said), LiveSeal(), now=now)
     plan.refresh_from_db()
     return plan
 
@@ -293,7 +293,7 @@ def an_image_pull(plan, *outcomes: str, **given: Any):
     from rollouts.models import ImagePull, PullJob
 
     row = {
-        "to_version": plan.to_version, "nodes_each": 1, "asked_by": "ada", "asked_at": NOON, "because": "x",
+        "to_version": plan.to_version, "nodes_each": 1, "asked_by": "ada", "asked_at": NOON, "reason": "x",
         "lease_until": NOON, "next_look_at": NOON,
     }  # fmt: skip
     pull = ImagePull.objects.create(plan=plan, **row | given)
@@ -316,7 +316,7 @@ def a_followed_rollout(cluster, *states: str, **given: Any):
     row = {
         "object_kind": "NVIDIADriver", "object_name": "h200", "object_uid": "uid-of-the-object", "state": "rolling",
         "from_version": "570.172.08", "to_version": "580.95.05", "state_since": NOON, "began_at": NOON,
-        "because": "It asks for 580.95.05 now, and asked for 570.172.08.", "seen_at": NOON, "lease_until": NOON,
+        "reason": "It asks for 580.95.05 now, and asked for 570.172.08.", "seen_at": NOON, "lease_until": NOON,
         "next_look_at": NOON,
     }  # fmt: skip
     rollout = FollowedRollout.objects.create(cluster=cluster, **row | given)
@@ -324,7 +324,7 @@ def a_followed_rollout(cluster, *states: str, **given: Any):
     for number, state in enumerate(states or ("changed", "released")):
         name = f"gpu-{number}"
         rollout.nodes.create(node_uid=uids.get(name, name), node_name=name, state=state, state_since=NOON)
-    rollout.answers.create(gate="driver_version", answer="wait", because="580.95.05 runs on 1 of 2 nodes.", since=NOON,
+    rollout.answers.create(gate="driver_version", answer="wait", reason="580.95.05 runs on 1 of 2 nodes.", since=NOON,
                            at=NOON)  # fmt: skip
     return rollout
 
@@ -334,7 +334,7 @@ def a_stage_to_approve(plan=None):
     plan = plan or a_plan()
     type(plan).objects.filter(pk=plan.pk, state="holding").update(state="promoting", write_intended_at=NOON)
     stage = plan.stages.get(index=0)
-    stage.move("opening", now=NOON, actor="quarterdeck", because="Its turn.")
+    stage.move("opening", now=NOON, actor="quarterdeck", reason="Its turn.")
     return stage
 
 

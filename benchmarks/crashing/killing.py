@@ -218,7 +218,7 @@ class Killing:
     def _tell(self, watched: Watched, who: Visitor, verb: str) -> None:
         sent_at = datetime.now(UTC)
         try:
-            who.post(f"{watched.promotion.path}/{verb}", {"because": "The bench wants it."})
+            who.post(f"{watched.promotion.path}/{verb}", {"reason": "The bench wants it."})
         except RefusedError:
             return
         if verb in {"halts", "pauses"}:

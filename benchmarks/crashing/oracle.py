@@ -249,8 +249,8 @@ class Reading:
         elif path.removeprefix(NODES) in self.nodes:
             name, unfit = path.removeprefix(NODES), self.unfit_read.setdefault(entry["user"], {})
             unfit.pop(name, None)
-            if because := self._why_unfit(self.nodes[name]):
-                unfit[name] = because
+            if reason := self._why_unfit(self.nodes[name]):
+                unfit[name] = reason
         elif path.endswith(ASKED_ONCE_A_WAVE):
             self.unfit_in_wave[entry["user"]] = dict(self.unfit_read.get(entry["user"], {}))
         elif LEASES in path:

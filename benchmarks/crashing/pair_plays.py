@@ -102,5 +102,5 @@ def _draft(world: World) -> Plan:
     plan = draft(
         cluster=world.cluster, title="", driver_object=driver_object, to_version=NEW, stages=stages, actor=ada, now=now
     )
-    start(plan, actor=ada, because="It is time.", expected_revision=plan.revision, now=now)
+    start(plan, actor=ada, reason="It is time.", expected_revision=plan.revision, now=now)
     return plan

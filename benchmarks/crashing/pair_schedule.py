@@ -70,7 +70,7 @@ class PairSchedule(Schedule):
         world.clock.move(PLAN_LEASE_S)
         plan = self._second()
         if not plan.is_final:
-            plan_control.abort(plan, actor=world.person("bob"), because="A schedule wants it.", now=world.clock())
+            plan_control.abort(plan, actor=world.person("bob"), reason="A schedule wants it.", now=world.clock())
         for _ in range(MOST_ROUNDS):
             plan = self._second()
             if plan.is_final:

@@ -39,7 +39,7 @@ OTHERS_LEASE = "/apis/coordination.k8s.io/v1/namespaces/quarterdeck/leases/quart
 def command(world: World, who: str, verb: str) -> bool:
     """Whether it was answered. A person's word counts from that instant."""
     try:
-        COMMANDS[verb](_plan(world), actor=world.person(who), because="A schedule wants it.", now=world.clock())
+        COMMANDS[verb](_plan(world), actor=world.person(who), reason="A schedule wants it.", now=world.clock())
     except NO:
         return False
     world.say(who, verb)
@@ -55,7 +55,7 @@ def approve(world: World, *, after_s: float = 0) -> None:
         seen = bundle_for(stage).hash
         try:
             plan_approvals.approve(
-                stage, actor=world.person("carol"), bundle_hash=seen, because="Seen.", now=world.clock()
+                stage, actor=world.person("carol"), bundle_hash=seen, reason="Seen.", now=world.clock()
             )
         except NO:
             continue
@@ -67,7 +67,7 @@ def reject(world: World) -> None:
     for stage in _plan(world).stages.filter(state="opening"):
         try:
             plan_approvals.reject(
-                stage, actor=world.person("dave"), bundle_hash="", because="Not now.", now=world.clock()
+                stage, actor=world.person("dave"), bundle_hash="", reason="Not now.", now=world.clock()
             )
         except NO:
             continue
@@ -81,11 +81,11 @@ def freeze(world: World, chance: random.Random, who: str) -> None:
     )
     try:
         if chance.random() < 0.25:
-            fleet_freezes.stop(actor=who, because="A schedule wants it.", now=world.clock())
+            fleet_freezes.stop(actor=who, reason="A schedule wants it.", now=world.clock())
             world.say(who, "freeze", binds_rollbacks=True)
             return
         holds = chance.random() < 0.3
-        fleet_freezes.freeze(where, actor=who, because="A schedule wants it.", now=world.clock(), binds_rollbacks=holds)
+        fleet_freezes.freeze(where, actor=who, reason="A schedule wants it.", now=world.clock(), binds_rollbacks=holds)
     except NO:
         return
     world.say(who, "freeze", binds_rollbacks=holds)
@@ -116,9 +116,9 @@ def hold_back(world: World, chance: random.Random, who: str) -> None:
 def lift_all(world: World, who: str) -> None:
     now = world.clock()
     for one in Freeze.objects.in_force(now=now):
-        fleet_freezes.lift(one, actor=who, because="It is over.", now=now + timedelta())
+        fleet_freezes.lift(one, actor=who, reason="It is over.", now=now + timedelta())
     for window in MaintenanceWindow.objects.select_related("cluster", "pool"):
-        maintenance_windows.remove_window(window, actor=who, because="It is over.", now=now)
+        maintenance_windows.remove_window(window, actor=who, reason="It is over.", now=now)
     world.say(who, "lift")
 
 
@@ -277,7 +277,7 @@ def take_lease(world: World, _chance: random.Random) -> None:
 
 
 def stop(world: World, _chance: random.Random) -> None:
-    switch = {"metadata": {"name": "quarterdeck-stop"}, "data": {"because": "A schedule wants it."}}
+    switch = {"metadata": {"name": "quarterdeck-stop"}, "data": {"reason": "A schedule wants it."}}
     if world.line.tell(KUBECTL, "POST", "/api/v1/namespaces/quarterdeck/configmaps", switch).status < 300:
         world.say("kubectl", "stop")
 

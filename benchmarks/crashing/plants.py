@@ -137,9 +137,9 @@ INTEND_PULL, WRITE_PULL = job_creation.intend, PullRound.write
 def _intend_afterwards(pull_round: PullRound, row: PullJob, image: str) -> str:
     """All of its checks, and no word of what is made."""
     before = row.intended_at
-    because = INTEND_PULL(pull_round, row, image)
+    reason = INTEND_PULL(pull_round, row, image)
     PullJob.objects.filter(pk=row.pk).update(intended_at=before)
-    return because
+    return reason
 
 
 def _write_intent_too(pull_round: PullRound, row: PullJob, told: Any, *, now: datetime, **given: Any) -> None:

@@ -25,7 +25,7 @@ def ask(world: World, nodes_each: int) -> None:
     plan = Plan.objects.select_related("cluster").get(pk=world.plan.pk)
     try:
         image_pulls.ask(
-            plan, actor=world.person("ada"), because="Before the window.", nodes_each=nodes_each, now=world.clock()
+            plan, actor=world.person("ada"), reason="Before the window.", nodes_each=nodes_each, now=world.clock()
         )
     except NO:
         return
@@ -40,7 +40,7 @@ def call_off(world: World) -> None:
     pull = in_force(world)
     try:
         if pull is not None:
-            image_pulls.cancel(pull, actor=world.person("bob"), because="Not today.", now=world.clock())
+            image_pulls.cancel(pull, actor=world.person("bob"), reason="Not today.", now=world.clock())
             world.say("bob", "cancel")
     except NO:
         return
@@ -77,7 +77,7 @@ def end(world: World, _chance: random.Random) -> None:
     if plan.state != "draft":
         people.command(world, "bob", "abort")
         return
-    plan_drafts.discard(plan, actor=world.person("bob"), because="Not needed.", now=world.clock())
+    plan_drafts.discard(plan, actor=world.person("bob"), reason="Not needed.", now=world.clock())
     world.say("bob", "abort")
 
 

@@ -348,7 +348,7 @@ class Schedule:
         for bug in world.bugs:
             yield Violation("bugs", bug)
         plan = self._plan()
-        if not plan.waiting_for and not plan.because:
+        if not plan.waiting_for and not plan.reason:
             yield Violation("stuck_plans", f"Nothing is said of why it is {plan.state}.")
         if plan.is_final:
             yield from reading.opt_outs_at_the_end()

@@ -36,7 +36,7 @@ def take_role_and_approve_own(world: World) -> None:
     stage = _opening(world)
     try:
         plan_approvals.approve(
-            stage, actor=world.person("ada"), bundle_hash=bundle_for(stage).hash, because="Mine.", now=world.clock()
+            stage, actor=world.person("ada"), bundle_hash=bundle_for(stage).hash, reason="Mine.", now=world.clock()
         )
     except Refusal:
         return
@@ -47,7 +47,7 @@ def pass_over(world: World) -> None:
     """Somebody passes a gate over that it was given with: it is not what was approved any more."""
     now = world.clock()
     BreakGlass.objects.create(
-        stage=_opening(world), gate="soak", by="bob", at=now, because="No time.", until=now + timedelta(minutes=1)
+        stage=_opening(world), gate="soak", by="bob", at=now, reason="No time.", until=now + timedelta(minutes=1)
     )
     world.say("bob", VOID)
 

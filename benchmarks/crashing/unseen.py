@@ -35,7 +35,7 @@ def _into_a_frozen_pool(world: World, node: str) -> None:
         defaults={"selector": f"{QUIET}=true", "max_unavailable": world.shape.nodes},
     )
     where = fleet_freezes.Where(cluster=world.cluster, pool=pool)
-    fleet_freezes.freeze(where, actor="ada", because="A schedule wants it.", now=world.clock(), binds_rollbacks=False)
+    fleet_freezes.freeze(where, actor="ada", reason="A schedule wants it.", now=world.clock(), binds_rollbacks=False)
     world.say("ada", f"freeze {QUIET}")
     _patch(world, node, {"metadata": {"labels": {QUIET: "true"}}})
 

@@ -217,7 +217,7 @@ class World:
         """:raises Refusal: when it may not start now"""
         self.plan.refresh_from_db()
         revision = self.plan.revision
-        start(self.plan, actor=self.person("ada"), because="It is time.", expected_revision=revision, now=self.clock())
+        start(self.plan, actor=self.person("ada"), reason="It is time.", expected_revision=revision, now=self.clock())
 
     def own_uid(self) -> str:
         """As the API server tells who its cluster is."""

@@ -91,10 +91,10 @@ def _short_of(node: Node, allocated: NodeAllocations, reading: ExporterReading) 
             "Its DCGM exporter names at most one of the pods that share a GPU; with KUBERNETES_VIRTUAL_GPUS=true it "
             "names all of them."
         )
-    return f"Its DCGM exporter does not name these{_because(node, allocated, reading)}."
+    return f"Its DCGM exporter does not name these{_reason(node, allocated, reading)}."
 
 
-def _because(node: Node, allocated: NodeAllocations, reading: ExporterReading) -> str:
+def _reason(node: Node, allocated: NodeAllocations, reading: ExporterReading) -> str:
     if all(_was_new(one.pod, reading) for one in allocated.unplaced):
         return ": a new pod is named within a minute"
     silent = (node.physical_gpus or 0) - len({device["uuid"] for device in reading.devices})

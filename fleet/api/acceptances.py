@@ -13,7 +13,7 @@ from people.rights import Permission, require
 
 class AcceptanceRequest(Asked):
     uid = serializers.CharField(max_length=64, help_text="The `foreign_uid` of the cluster, as you saw it.")
-    because = serializers.CharField(max_length=1000, required=False, default="", allow_blank=True)
+    reason = serializers.CharField(max_length=1000, required=False, default="", allow_blank=True)
 
 
 class AcceptanceList(Edge):

@@ -85,7 +85,7 @@ class UnreadSerializer(serializers.Serializer):
 
     kind = serializers.CharField()
     name = serializers.CharField()
-    because = serializers.CharField()
+    reason = serializers.CharField()
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ class ClusterChange(Asked):
     approval = serializers.ChoiceField(
         choices=ApprovalRule.choices, help_text="none: plans may change nodes unasked, in pools that say nothing else."
     )
-    because = serializers.CharField(max_length=1000, help_text="Why. Kept for good.")
+    reason = serializers.CharField(max_length=1000, help_text="Why. Kept for good.")
 
 
 class ClusterList(Listing):

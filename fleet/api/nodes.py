@@ -19,7 +19,7 @@ from fleet.states.node import NodeState
 STATES = [state.name.lower().replace("_", "-") for state in NodeState]
 
 ROW = (
-    "id", "cluster", "pools", "name", "uid", "state", "is_ready", "ready_since", "not_ready_because",
+    "id", "cluster", "pools", "name", "uid", "state", "is_ready", "ready_since", "not_ready_reason",
     "is_unschedulable", "cordoned_by", "kernel", "os_image", "container_runtime", "kubelet_version", "region", "zone",
     "instance_type", "capacity_type", "nvlink_domain", "is_gpu_node", "gpu_vendor", "gpu_product", "gpu_memory_mib",
     "sharing", "sharing_replicas", "mig_strategy", "mig_config", "mig_config_state", "mig_changing_since",

@@ -33,7 +33,7 @@ class PodSerializer(RowSerializer):
         model = Pod
         fields: tuple[str, ...] = (
             "id", "cluster", "namespace", "name", "uid", "node", "phase", "status", "state", "is_ready", "ready_since",
-            "restarts", "waiting_because", "stuck_container", "last_words", "gpus", "resources", "claims", "devices",
+            "restarts", "waiting_reason", "stuck_container", "last_words", "gpus", "resources", "claims", "devices",
             "labels", "owner_kind", "owner_name", "runtime_class", "priority_class", "has_empty_dir", "operand",
             "operand_title", "image", "created_at", "started_at", "deleted_at", "changed_at",
         )  # fmt: skip

@@ -160,7 +160,7 @@ class SuggestionSerializer(serializers.Serializer):
     uncounted_nodes = serializers.IntegerField(source="uncounted", help_text=UNCOUNTED)
     unpooled = serializers.IntegerField(help_text="Of its nodes, those in no pool yet.")
     pools = serializers.SerializerMethodField(help_text="That have some of its nodes.")
-    because = serializers.CharField()
+    reason = serializers.CharField()
 
     @extend_schema_field(RefSerializer(many=True))
     def get_pools(self, each) -> list[dict]:

@@ -22,7 +22,7 @@ class CannotAccept(Exception):
     """Nobody else answers there, it is not the one that was meant, or something still rests on the old cluster."""
 
 
-def accept(cluster: Cluster, *, uid: str, actor: str, because: str, now: datetime) -> None:
+def accept(cluster: Cluster, *, uid: str, actor: str, reason: str, now: datetime) -> None:
     """`uid`: of the cluster that the person means, so that nobody accepts another one than they saw.
 
     :raises CannotAccept: in a sentence, and nothing has changed
@@ -44,7 +44,7 @@ def accept(cluster: Cluster, *, uid: str, actor: str, because: str, now: datetim
         Bookmark.objects.filter(cluster=cluster).delete()
         evidence = {"uid": uid, "before": cluster.uid}
         AuditEntry.record(
-            f"cluster:{cluster.pk}", verb="cluster.accept", actor=actor, because=because, evidence=evidence, now=now
+            f"cluster:{cluster.pk}", verb="cluster.accept", actor=actor, reason=reason, evidence=evidence, now=now
         )
     cluster.refresh_from_db()
     if observer is not None:

@@ -18,7 +18,7 @@ def operator_trouble(cluster: Cluster) -> str:
     if lame.desired == 0:
         return f"The GPU operator is switched off ({named} is scaled to 0): nothing is rolled out or repaired."
     pods = Pod.objects.filter(cluster=cluster, namespace=lame.namespace, name__startswith=f"{lame.name}-", operand="")
-    said = next((pod.waiting_because for pod in pods.filter(is_ready=False) if pod.waiting_because), "")
+    said = next((pod.waiting_reason for pod in pods.filter(is_ready=False) if pod.waiting_reason), "")
     return (
         f"The GPU operator does not run ({named}, {lame.ready} of {lame.desired} pods ready): nothing is rolled out or "
         f"repaired.{f' Its pod says {said}.' if said else ''}"

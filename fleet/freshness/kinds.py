@@ -155,22 +155,22 @@ def _state_of(bookmark: Bookmark, *, now: datetime) -> Freshness:
 
 def _sentence(bookmark: Bookmark, state: Freshness) -> str:
     name = name_of(bookmark.kind)
-    because = f" {bookmark.message}" if bookmark.message else ""
+    reason = f" {bookmark.message}" if bookmark.message else ""
     match state:
         case Freshness.LIVE:
             return f"{name} are live.{_unread(bookmark)}"
         case Freshness.FAILING:
-            return f"{name} were last heard of at {to_the_second(bookmark.heard_at)}, and are not heard now.{because}"
+            return f"{name} were last heard of at {to_the_second(bookmark.heard_at)}, and are not heard now.{reason}"
         case Freshness.LOADING:
-            return f"{name} are being listed for the first time, since {to_the_second(bookmark.state_since)}.{because}"
+            return f"{name} are being listed for the first time, since {to_the_second(bookmark.state_since)}.{reason}"
         case Freshness.STALE:
-            return f"{name} have not been seen since {to_the_second(bookmark.heard_at)}.{_listing(bookmark)}{because}"
+            return f"{name} have not been seen since {to_the_second(bookmark.heard_at)}.{_listing(bookmark)}{reason}"
         case Freshness.FORBIDDEN:
-            return f"{name} may not be read here since {to_the_second(bookmark.state_since)}.{because}"
+            return f"{name} may not be read here since {to_the_second(bookmark.state_since)}.{reason}"
         case Freshness.ABSENT:
-            return f"{name} are not installed in this cluster.{because}"
+            return f"{name} are not installed in this cluster.{reason}"
         case Freshness.NEVER:
-            return f"{name} have never been seen.{because}"
+            return f"{name} have never been seen.{reason}"
 
 
 def _listing(bookmark: Bookmark) -> str:

@@ -56,7 +56,7 @@ class ClusterSight:
     since: datetime | None  # None: live
     heard_at: datetime | None  # None: never
     is_known: bool  # whether its rows ever were the cluster's: else there is no data, which is not zero
-    because: str  # in a sentence, without when it is tried again; blank: live
+    reason: str  # in a sentence, without when it is tried again; blank: live
     again: str  # when that is, in a sentence; blank: it does not wait for its time
     watching: str  # that nobody takes its lease, in a sentence; blank: somebody does
     action: str  # what helps; blank: nothing need be done
@@ -70,7 +70,7 @@ class ClusterSight:
     @property
     def sentence(self) -> str:
         """All that there is to say. Blank: it is live."""
-        return " ".join(filter(None, (self.because, self.again, self.watching)))
+        return " ".join(filter(None, (self.reason, self.again, self.watching)))
 
     @property
     def glyph(self) -> str:
@@ -94,7 +94,7 @@ def sight_of(
         since=None if state is Sight.LIVE else since,
         heard_at=nodes.heard_at if nodes else None,
         is_known=nodes is not None and nodes.is_known,
-        because=said,
+        reason=said,
         again=_again(observer, now=now) if state in TRIED_AGAIN else "",
         watching=_watching(unwatched_since, now),
         action=NO_WORKER if unwatched_since else HELP.get(state, ""),
@@ -180,25 +180,25 @@ def _word(state: Sight, since: datetime | None, *, now: datetime) -> str:
 
 
 def _sentence(state: Sight, nodes: Bookmark | None, *, since: datetime | None, now: datetime) -> str:
-    because = f" {nodes.message}" if nodes and nodes.message else ""
+    reason = f" {nodes.message}" if nodes and nodes.message else ""
     match state:
         case Sight.FORBIDDEN:
-            return f"Its nodes may not be read, since {_clock(since, now)}.{because}"
+            return f"Its nodes may not be read, since {_clock(since, now)}.{reason}"
         case Sight.NEVER:
-            return f"It was never reached: tried since {_clock(since, now)}.{because}"
+            return f"It was never reached: tried since {_clock(since, now)}.{reason}"
         case Sight.CONNECTING if nodes is None:
             return "Nobody observes it yet."
         case Sight.CONNECTING:
-            return f"Its nodes are being listed for the first time.{because}"
+            return f"Its nodes are being listed for the first time.{reason}"
         case Sight.STALE:
             limit = int(STALE_AFTER.total_seconds())
-            return f"Not seen since {_clock(since, now)}: nothing heard for more than {limit} s.{because}"
+            return f"Not seen since {_clock(since, now)}: nothing heard for more than {limit} s.{reason}"
         case _ if nodes is not None and nodes.state == BookmarkState.FAILING:
             # It stopped at some time between these two.
             heard, noticed = _clock(nodes.heard_at, now), _clock(since, now)
-            return f"It does not answer: not heard since {heard}, noticed at {noticed}.{because}"
+            return f"It does not answer: not heard since {heard}, noticed at {noticed}.{reason}"
         case _:
-            return f"Most of its kinds do not answer: noticed at {_clock(since, now)}.{because}"
+            return f"Most of its kinds do not answer: noticed at {_clock(since, now)}.{reason}"
 
 
 def _again(observer: Observer | None, *, now: datetime) -> str:

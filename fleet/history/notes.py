@@ -54,7 +54,7 @@ def add_note(node: NodeKept, user: User, text: str, *, key: str = "", now: datet
             list(type(node).objects.select_for_update(no_key=True).filter(pk=node.pk).values_list("pk"))
             asked.save(force_insert=True)
             AuditEntry.record(
-                f"node:{_key_of(node)}", verb="node.note", actor=by, because=text, evidence={"node": node.name}, now=now
+                f"node:{_key_of(node)}", verb="node.note", actor=by, reason=text, evidence={"node": node.name}, now=now
             )
             transaction.on_commit(lambda: _announce(node, at=now), robust=True)
     except IntegrityError:

@@ -75,23 +75,23 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):
         self.sender = asyncio.create_task(self._send())
         guard.guard().admit(self)
 
-    async def turn_out(self, because: str) -> None:
+    async def turn_out(self, reason: str) -> None:
         """From `guard`: nothing more is sent, and the page says why."""
         if self.sender is not None:
             self.sender.cancel()
-        await self._end(SIGNED_OUT, because)
+        await self._end(SIGNED_OUT, reason)
 
     async def disconnect(self, code: int) -> None:
         if self.sender is not None:
             self.sender.cancel()
         await self._leave()
 
-    async def _end(self, code: int, because: str | None = None) -> None:
+    async def _end(self, code: int, reason: str | None = None) -> None:
         """It is over for us first: a browser that takes nothing is told nothing, and holds nothing up."""
         await self._leave()
         with suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_S):
-                await self.close(code, reason=because)
+                await self.close(code, reason=reason)
 
     async def _leave(self) -> None:
         guard.guard().leave(self)
@@ -103,7 +103,7 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):
             try:
                 await asyncio.wait_for(self.channel_layer.group_discard(group, self.channel_name), heart.SEND_S)
             except Exception as error:  # noqa: BLE001 - the layer is away, and what it held of us with it
-                log.info("a group could not be left", group=group, because=f"{type(error).__name__}: {error}")
+                log.info("a group could not be left", group=group, reason=f"{type(error).__name__}: {error}")
                 return
 
     async def joined(self, message: dict[str, Any]) -> None:
@@ -168,7 +168,7 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):
             # Whoever joins waits for no answer, and would be told of a link that is live while Redis hangs.
             await asyncio.wait_for(self.channel_layer.send(self.channel_name, {"type": "joined"}), heart.SEND_S)
         except Exception as error:  # noqa: BLE001 - without the layer there is nothing to relay: the page tries again
-            log.warning("a browser cannot be served", because=f"{type(error).__name__}: {error}")
+            log.warning("a browser cannot be served", reason=f"{type(error).__name__}: {error}")
             return False
         heart.heart().listen(partial(pulse_of, self.topics))
         self.is_listening = True

@@ -22,7 +22,7 @@ log = structlog.get_logger(__name__)
 class Socket(Protocol):
     access: Access | None
 
-    async def turn_out(self, because: str) -> None: ...
+    async def turn_out(self, reason: str) -> None: ...
 
 
 class Guard:
@@ -50,7 +50,7 @@ class Guard:
             try:
                 await self._look()
             except Exception as error:  # noqa: BLE001 - a database that is away also ends the heartbeat, and that the sockets
-                log.warning("rights of sockets are not known", because=f"{type(error).__name__}: {error}")
+                log.warning("rights of sockets are not known", reason=f"{type(error).__name__}: {error}")
 
     async def _look(self) -> None:
         accesses = {socket.access for socket in self._sockets if socket.access is not None}
@@ -63,11 +63,11 @@ class Guard:
             task.add_done_callback(self._leaving.discard)
 
 
-async def _turn_out(socket: Socket, because: str) -> None:
+async def _turn_out(socket: Socket, reason: str) -> None:
     try:
-        await socket.turn_out(because)
+        await socket.turn_out(reason)
     except Exception as error:  # noqa: BLE001 - it was gone before us
-        log.info("a socket could not be told why it ends", because=f"{type(error).__name__}: {error}")
+        log.info("a socket could not be told why it ends", reason=f"{type(error).__name__}: {error}")
 
 
 _guards: WeakKeyDictionary[asyncio.AbstractEventLoop, Guard] = WeakKeyDictionary()

@@ -54,7 +54,7 @@ class Heart:
             pulse = await database_sync_to_async(look)()
             await asyncio.wait_for(layer.group_send(self.group, {"type": "heartbeat", **pulse}), SEND_S)
         except Exception as error:  # noqa: BLE001 - a database or a layer that is away is what the missing beat tells
-            log.warning("a heartbeat is lost", because=f"{type(error).__name__}: {error}")
+            log.warning("a heartbeat is lost", reason=f"{type(error).__name__}: {error}")
 
 
 _hearts: WeakKeyDictionary[asyncio.AbstractEventLoop, Heart] = WeakKeyDictionary()

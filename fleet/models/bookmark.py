@@ -36,7 +36,7 @@ class Bookmark(models.Model):
     resource_version = models.CharField(max_length=64, blank=True)  # blank: list first
     heard_at = models.DateTimeField(null=True)  # null: never
     listed_at = models.DateTimeField(null=True)  # when a whole list was last written
-    unread = models.JSONField(default=dict)  # objects that cost nothing but themselves: {uid: {"name", "because"}}
+    unread = models.JSONField(default=dict)  # objects that cost nothing but themselves: {uid: {"name", "reason"}}
 
     objects = BookmarkQuerySet.as_manager()
 

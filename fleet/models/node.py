@@ -39,7 +39,7 @@ class Node(Mirrored):
 
     is_ready = models.BooleanField(null=True)  # null: the kubelet stopped reporting, nobody knows
     ready_since = models.DateTimeField(null=True)  # when the Ready condition last turned, either way
-    not_ready_because = models.CharField(max_length=500, blank=True)
+    not_ready_reason = models.CharField(max_length=500, blank=True)
     # What detectors and the kubelet report (`gpu.conditions`), faults first; `told_conditions` has all fields of each.
     conditions = models.JSONField(default=list)
     is_unschedulable = models.BooleanField(default=False)
@@ -76,7 +76,7 @@ class Node(Mirrored):
     allocatable = models.JSONField(default=dict)
     expected = models.JSONField(default=dict)  # the most of each that was ever seen under this layout
     requested = models.JSONField(default=dict)  # by the pods bound to it
-    unhealthy_gpus = models.JSONField(default=list)  # that labels and slices call so: [{"gpu", "index", "because"}]
+    unhealthy_gpus = models.JSONField(default=list)  # that labels and slices call so: [{"gpu", "index", "reason"}]
     devices_unhealthy = models.JSONField(default=dict)  # that its kubelet calls so, by UUID: the pod that has it
     # Physical GPUs, as many as were ever seen, and what is made of each: `gpu.resources.physical` names the uses.
     physical_gpus = models.PositiveIntegerField(null=True)  # the sum of the others; null: nobody says how many

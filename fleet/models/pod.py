@@ -42,7 +42,7 @@ class Pod(Namespaced):
         null=True
     )  # when a container of it last ended otherwise than well; null: none did
     restarts = models.PositiveIntegerField(default=0)
-    waiting_because = models.CharField(max_length=500, blank=True)  # CrashLoopBackOff: …, or why it is not scheduled
+    waiting_reason = models.CharField(max_length=500, blank=True)  # CrashLoopBackOff: …, or why it is not scheduled
     stuck_container = models.CharField(max_length=253, blank=True)  # which of its containers waits or crashed
     last_words = models.CharField(max_length=500, blank=True)  # the last line of that one's termination message
     cpu_m = models.PositiveBigIntegerField(default=0)  # requested, in millicores; 0 once it is done
@@ -90,7 +90,7 @@ class Pod(Namespaced):
             phase=self.phase,
             is_ready=self.is_ready,
             is_leaving=self.deleted_at is not None,
-            is_stuck=bool(self.stuck_container and self.waiting_because),
+            is_stuck=bool(self.stuck_container and self.waiting_reason),
             restarts=self.restarts,
             crashed_at=self.crashed_at,
             is_node_silent=self.node is not None and self.node.is_ready is None,

@@ -46,7 +46,7 @@ def contradiction(cluster: Cluster, pool: Pool) -> str:
     return f"Pool {pool.name} is production, and {cluster.name} says “approval: none”. Let the pool say “required”."
 
 
-def set_approval(cluster: Cluster, approval: str, *, actor: str, because: str, now: datetime) -> None:
+def set_approval(cluster: Cluster, approval: str, *, actor: str, reason: str, now: datetime) -> None:
     """:raises ProductionAsks: naming the pools that forbid it"""
     with transaction.atomic():
         lock_first(cluster)
@@ -56,7 +56,7 @@ def set_approval(cluster: Cluster, approval: str, *, actor: str, because: str, n
         locked.save(update_fields=["approval"])
         evidence = {"before": before, "approval": approval}
         AuditEntry.record(
-            f"cluster:{cluster.pk}", verb="cluster.approval", actor=actor, because=because, evidence=evidence, now=now
+            f"cluster:{cluster.pk}", verb="cluster.approval", actor=actor, reason=reason, evidence=evidence, now=now
         )
         tell(locked, actor=actor, now=now)
     cluster.approval = approval

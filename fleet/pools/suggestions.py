@@ -29,7 +29,7 @@ class Suggestion:
     uncounted: int  # of its nodes, those of which nobody says it
     unpooled: int  # of its nodes, those in no pool yet
     pools: Sequence[Pool]  # that have some of its nodes
-    because: str
+    reason: str
 
     @property
     def is_needed(self) -> bool:
@@ -76,7 +76,7 @@ def suggest(cluster: Cluster, seen: QuerySet[Node] | None = None) -> list[Sugges
                     uncounted=group.uncounted,
                     unpooled=group.unpooled,
                     pools=[pools[pk] for pk in sorted(group.pools) if pk in pools],
-                    because=_because(part, group, cut),
+                    reason=_reason(part, group, cut),
                 )
             )
     return sorted(found, key=lambda each: (-each.nodes, each.name))
@@ -138,7 +138,7 @@ def _spelled(spelling: Spelling, key: str, value: str) -> str:
         return ""
 
 
-def _because(part: GroupValues, group: _Group, cut: Sequence[str]) -> str:
+def _reason(part: GroupValues, group: _Group, cut: Sequence[str]) -> str:
     number = f"{count(group.nodes, 'node')} with {part[0]}"
     if not cut:
         return f"{number}."

@@ -20,20 +20,20 @@ from fleet.pools.approval_rules import ProductionAsks, set_approval
 from people.rights import NotAllowed, Permission, require
 
 REFUSALS = (BadForm, CannotAccept, NotAllowed, ProductionAsks)
-WRITTEN = ("approval", "because")
+WRITTEN = ("approval", "reason")
 WHICH = f"Say what it is to be: {' or '.join(ApprovalRule.values)}."
 
 
 class AcceptForm(forms.Form):
     uid = forms.CharField(required=False, max_length=64)
-    because = Reason(error_messages={"required": SAY_WHY})
+    reason = Reason(error_messages={"required": SAY_WHY})
 
 
 class ApprovalForm(forms.Form):
     approval = forms.ChoiceField(
         choices=ApprovalRule.choices, error_messages={"required": WHICH, "invalid_choice": WHICH}
     )
-    because = Reason(error_messages={"required": SAY_WHY})
+    reason = Reason(error_messages={"required": SAY_WHY})
 
 
 @require_POST
@@ -84,7 +84,7 @@ def _accept(request: PersonRequest, row: Cluster) -> str:
 def _set_approval(request: PersonRequest, row: Cluster) -> str:
     given = read(ApprovalForm(request.POST))
     actor, now = request.user.get_username(), timezone.now()
-    set_approval(row, given["approval"], actor=actor, because=given["because"], now=now)
+    set_approval(row, given["approval"], actor=actor, reason=given["reason"], now=now)
     return f"{row.name} says “approval: {row.approval}” from now on."
 
 

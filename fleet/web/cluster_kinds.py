@@ -89,7 +89,7 @@ def _line(bookmark: Bookmark, counts: Mapping[str, int], *, known: str, now: dat
 
 
 def _unread(said: Mapping[str, str]) -> str:
-    return f"{said.get('name', '?')}: {said.get('because', '')}".rstrip(": ")
+    return f"{said.get('name', '?')}: {said.get('reason', '')}".rstrip(": ")
 
 
 def _never(seen: KindFreshness) -> KindLine:

@@ -96,7 +96,7 @@ def of_node(seen: NodeInDetail, *, now: datetime) -> dict[str, Any]:
     return {
         "physical": physical_of([node]),
         "resource_lines": seen.resources,
-        "none_because": none_because(node),
+        "none_reason": none_reason(node),
         "ways": _ways(seen.resources, [pod for pod in pods if pod.phase not in ENDED]),
         "boards": boards_on_page(node, [board for board in seen.boards if _is_named(board)]),
         "nameless": sum(not _is_named(board) for board in seen.boards),
@@ -132,7 +132,7 @@ def _said_of(node: Node, board: Board) -> Iterator[Sickness]:
         yield Sickness(TAINTED, "warn", sentence)
 
 
-def none_because(node: Node) -> str:
+def none_reason(node: Node) -> str:
     """Why a GPU node offers nothing, and never did. NVIDIA: mig-strategy.go of k8s-device-plugin, `INVALID`."""
     if node.labels.get(keys.GPU_PRODUCT, "").endswith("-MIG-INVALID"):
         return (

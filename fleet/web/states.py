@@ -56,19 +56,19 @@ class NodeStateOnPage:
     code: NodeState
     glyph: str
     word: str
-    because: str = ""
+    reason: str = ""
     since: datetime | None = None
 
 
 def state_of(node: Node, *, is_live: bool = True) -> NodeStateOnPage:
     """`is_live`: whether its cluster is seen now; else it is how the node was."""
     seen = _state_of(node)
-    return seen if is_live else NodeStateOnPage(seen.code, "unseen", f"was {seen.word}", seen.because)
+    return seen if is_live else NodeStateOnPage(seen.code, "unseen", f"was {seen.word}", seen.reason)
 
 
 def _state_of(node: Node) -> NodeStateOnPage:
     code = node.state
-    return NodeStateOnPage(code, _glyph(node, code), _word(node, code), _because(node, code), _since(node, code))
+    return NodeStateOnPage(code, _glyph(node, code), _word(node, code), _reason(node, code), _since(node, code))
 
 
 def _glyph(node: Node, code: NodeState) -> str:
@@ -109,11 +109,11 @@ def _units_missing(node: Node) -> str:
     return f"{node.missing_in_words} missing"
 
 
-def _because(node: Node, code: NodeState) -> str:
+def _reason(node: Node, code: NodeState) -> str:
     if code is NodeState.NOT_READY:
-        return node.not_ready_because
+        return node.not_ready_reason
     if code is NodeState.UNKNOWN:
-        return node.not_ready_because or "The kubelet stopped reporting: nobody knows how this node is."
+        return node.not_ready_reason or "The kubelet stopped reporting: nobody knows how this node is."
     if code is NodeState.UPGRADE_FAILED:
         return "The operator gave up on this node's driver change; it takes up an upgrade slot until it is relabelled."
     if code is NodeState.GPUS_MISSING:

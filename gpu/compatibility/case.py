@@ -14,7 +14,7 @@ class ToldVersion:
     """A version, and what told it where the cluster itself did not."""
 
     version: str = ""  # blank: nothing tells it
-    because: str = ""  # a sentence; blank: the node says it
+    reason: str = ""  # a sentence; blank: the node says it
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,6 @@ class Case:
         kubernetes = minor(self.facts.kubernetes)
         for entry in self.matrix.openshift:
             if minor(entry.kubernetes) == kubernetes:
-                because = f"It is told from Kubernetes {entry.kubernetes}, which OpenShift {entry.version} is built on."
-                return ToldVersion(entry.version, because)
+                reason = f"It is told from Kubernetes {entry.kubernetes}, which OpenShift {entry.version} is built on."
+                return ToldVersion(entry.version, reason)
         return ToldVersion()

@@ -22,7 +22,7 @@ NOBODY: Mapping[str, str] = MappingProxyType({})
 @dataclass(frozen=True)
 class Unhealthy:
     gpu: str  # as a person would point at it: GPU 3, GPU-5a…
-    because: str  # who says it, and what
+    reason: str  # who says it, and what
     index: int | None = None
     uuid: str = ""
 
@@ -38,7 +38,7 @@ def written(found: Iterable[Unhealthy]) -> list[dict[str, object]]:
 
 def unhealthy_in_words(named: DeviceRows, by_kubelet: Mapping[str, str] = NOBODY) -> list[str]:
     """`GPU 3: AMD's metrics exporter calls it unhealthy.` `by_kubelet`: the pod that has it, by UUID (KEP-4680)."""
-    said = [f"{one['gpu']}: {one['because']}." for one in named]
+    said = [f"{one['gpu']}: {one['reason']}." for one in named]
     return said + [f"{uuid}: its kubelet calls it unhealthy; {pod} has it." for uuid, pod in sorted(by_kubelet.items())]
 
 

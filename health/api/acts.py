@@ -14,7 +14,7 @@ from health.models import Finding
 
 
 class NoteRequest(Asked):
-    because = serializers.CharField(
+    reason = serializers.CharField(
         max_length=1000, required=False, allow_blank=True, default="", help_text="A note. Kept for good."
     )
 
@@ -27,7 +27,7 @@ class FeedbackRequest(Asked):
     feedback = serializers.ChoiceField(
         choices=[acts.ACCEPTED, acts.DISMISSED], help_text="Whether the recommended action is right here."
     )
-    because = serializers.CharField(max_length=1000, help_text="Why. Kept for good, and counted for the rule.")
+    reason = serializers.CharField(max_length=1000, help_text="Why. Kept for good, and counted for the rule.")
 
 
 class ActEdge(Edge):

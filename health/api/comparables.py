@@ -17,7 +17,7 @@ class TwinDifferenceSerializer(serializers.Serializer):
 
 class TwinSerializer(serializers.Serializer):
     node = RefSerializer(allow_null=True, help_text="Null: there is none. Its telemetry is at its own address.")
-    because = serializers.CharField(help_text="Why it is this one, or why there is none.")
+    reason = serializers.CharField(help_text="Why it is this one, or why there is none.")
     properties = TwinDifferenceSerializer(many=True, help_text="Those that differ, labels of the GPU stack among them.")
     measured = TwinDifferenceSerializer(many=True, help_text="What GPUs say now and said by the hour, of both.")
     alike = serializers.ListField(child=serializers.CharField(), help_text="Titles of properties that do not differ.")

@@ -101,7 +101,7 @@ class FindingSerializer(RowSerializer):
         help_text="The finding that is its cause: it is not counted by itself. Null: there is none that you see.",
     )
     is_shadow = serializers.BooleanField(help_text="Its rule is on trial: nobody is told of it, and nothing counts it.")
-    resolved_because = serializers.CharField(
+    resolved_reason = serializers.CharField(
         help_text="Blank: it is no longer so. Else: its rule's trial began, or ended, or nobody listens to its GPUs."
     )
     times = serializers.IntegerField(help_text="How often it opened, each soon after it was resolved.")
@@ -118,8 +118,8 @@ class FindingSerializer(RowSerializer):
         fields = (
             "id", "cluster", "node", "subject", "rule", "severity", "state", "sentence", "probable_cause", "action",
             "evidence", "since", "confirmed_at", "opened_at", "first_opened_at", "times", "updated_at", "resolved_at",
-            "resolved_because", "is_shadow", "listed_under", "acknowledged_at", "acknowledged_by", "assigned_to",
-            "feedback", "feedback_by", "feedback_because", "impact", "is_seen", "seen_until",
+            "resolved_reason", "is_shadow", "listed_under", "acknowledged_at", "acknowledged_by", "assigned_to",
+            "feedback", "feedback_by", "feedback_reason", "impact", "is_seen", "seen_until",
         )  # fmt: skip
 
     def get_probable_cause(self, finding: Finding) -> str | None:
@@ -142,7 +142,7 @@ class FindingSerializer(RowSerializer):
 class FindingActSerializer(RowSerializer):
     class Meta:
         model = FindingAct
-        fields = ("verb", "by", "at", "because", "to")
+        fields = ("verb", "by", "at", "reason", "to")
 
 
 class PrecisionSerializer(serializers.Serializer):

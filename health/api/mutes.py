@@ -30,8 +30,8 @@ class MuteSerializer(RowSerializer):
     class Meta:
         model = Mute
         fields = (
-            "id", "cluster", "rule", "subject", "node_name", "pool", "by", "at", "because", "until", "is_in_force",
-            "ended_at", "ended_by", "ended_because",
+            "id", "cluster", "rule", "subject", "node_name", "pool", "by", "at", "reason", "until", "is_in_force",
+            "ended_at", "ended_by", "ended_reason",
         )  # fmt: skip
 
     def get_is_in_force(self, mute: Mute) -> bool:
@@ -46,7 +46,7 @@ class MuteRequest(Asked):
     node = serializers.IntegerField(min_value=1, max_value=MOST_KEY, required=False, help_text="Its id.")
     pool = serializers.IntegerField(min_value=1, max_value=MOST_KEY, required=False, help_text="Its id.")
     cluster = serializers.IntegerField(min_value=1, max_value=MOST_KEY, required=False, help_text="Its id: all of it.")
-    because = serializers.CharField(max_length=1000, help_text="Why. Shown as long as it is muted.")
+    reason = serializers.CharField(max_length=1000, help_text="Why. Shown as long as it is muted.")
     until = serializers.DateTimeField(help_text="Within 14 days. What is still wrong then is open again.")
 
     def validate(self, asked: dict[str, Any]) -> dict[str, Any]:
@@ -59,7 +59,7 @@ class MuteRequest(Asked):
 
 
 class MuteLiftRequest(Asked):
-    because = serializers.CharField(max_length=1000, help_text="Why. Kept for good.")
+    reason = serializers.CharField(max_length=1000, help_text="Why. Kept for good.")
 
 
 class MuteFilters(filters.FilterSet):
@@ -113,7 +113,7 @@ class MuteList(MuteEdge, Listing):
         row = self.scoped(asked)
         require_mute(self.user, row)
         made = rule_mutes.mute(
-            row, actor=self.user.get_username(), because=asked["because"], until=asked["until"], key=self.key(),
+            row, actor=self.user.get_username(), reason=asked["reason"], until=asked["until"], key=self.key(),
             now=timezone.now(),
         )  # fmt: skip
         return Response(MuteSerializer(made).data, status=201)

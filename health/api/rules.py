@@ -21,7 +21,7 @@ from people.rights import Permission, require, scope_of
 class RuleShadowSerializer(RowSerializer):
     class Meta:
         model = RuleShadow
-        fields = ("id", "rule", "by", "at", "because", "ended_at", "ended_by", "ended_because")
+        fields = ("id", "rule", "by", "at", "reason", "ended_at", "ended_by", "ended_reason")
 
 
 class LimitsSerializer(serializers.Serializer):
@@ -76,18 +76,18 @@ class PoolLimitsSerializer(RowSerializer):
     class Meta:
         model = PoolLimits
         fields = (
-            "id", "pool", "rule", "warn", "critical", "warn_after_s", "critical_after_s", "by", "at", "because",
+            "id", "pool", "rule", "warn", "critical", "warn_after_s", "critical_after_s", "by", "at", "reason",
             "version",
         )  # fmt: skip
 
 
 class RuleShadowRequest(Asked):
     rule = serializers.CharField(max_length=63)
-    because = serializers.CharField(max_length=1000, help_text="Why. Shown as long as it is on trial.")
+    reason = serializers.CharField(max_length=1000, help_text="Why. Shown as long as it is on trial.")
 
 
 class RuleShadowEndRequest(Asked):
-    because = serializers.CharField(max_length=1000, help_text="Why. Kept for good.")
+    reason = serializers.CharField(max_length=1000, help_text="Why. Kept for good.")
 
 
 class PoolLimitsRequest(Asked):
@@ -100,12 +100,12 @@ class PoolLimitsRequest(Asked):
         min_value=1, max_value=2**31 - 1, allow_null=True, default=None,
         help_text="Of the limits that are there. Null: there are none.",
     )  # fmt: skip
-    because = serializers.CharField(max_length=1000, help_text="Why. Shown beside them.")
+    reason = serializers.CharField(max_length=1000, help_text="Why. Shown beside them.")
 
 
 class PoolLimitsRemovalRequest(Asked):
     version = serializers.IntegerField(min_value=1, max_value=2**31 - 1, help_text="Of the limits that you saw.")
-    because = serializers.CharField(max_length=1000, help_text="Why. Kept for good.")
+    reason = serializers.CharField(max_length=1000, help_text="Why. Kept for good.")
 
 
 class RuleList(Edge):
@@ -153,7 +153,7 @@ class PoolLimitsList(Edge):
         limits = LimitsAsked(**{name: asked[name] for name in pool_limits.COLUMNS})
         row = put_limits(
             pool, asked["rule"], limits, version=asked["version"], actor=self.user.get_username(),
-            because=asked["because"], now=timezone.now(),
+            reason=asked["reason"], now=timezone.now(),
         )  # fmt: skip
         return Response(PoolLimitsSerializer(row).data, status=201)
 

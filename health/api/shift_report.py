@@ -49,7 +49,7 @@ class AgeSerializer(serializers.Serializer):
     name = serializers.CharField()
     at = serializers.DateTimeField(allow_null=True, help_text="When it said anything last. Null: never.")
     is_late = serializers.BooleanField(help_text="So old, or so lacking, that its silence says nothing.")
-    because = serializers.CharField(help_text="Blank: there is nothing to say.")
+    reason = serializers.CharField(help_text="Blank: there is nothing to say.")
 
 
 class ShiftReportSerializer(serializers.Serializer):

@@ -53,7 +53,7 @@ class OperandSerializer(serializers.Serializer):
     version = serializers.CharField(help_text="Of the pod's image; blank: no pod.")
     desired = DesiredSerializer()
     disagreement = serializers.CharField(help_text="In a sentence; blank: the pod is of what is asked for.")
-    because = serializers.CharField(help_text="The sentence of its cause; blank: it is as it should be.")
+    reason = serializers.CharField(help_text="The sentence of its cause; blank: it is as it should be.")
     cause = CauseSerializer(allow_null=True)
     log = serializers.ListField(child=serializers.CharField(), help_text="The last lines of what crashed.")
     log_refused = serializers.CharField(help_text="Why those could not be read; blank: they could, or nobody tried.")

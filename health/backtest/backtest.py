@@ -48,15 +48,15 @@ class Gap:
 
     begin: datetime
     end: datetime
-    because: str
+    reason: str
 
 
 @dataclass(frozen=True)
 class Replayed:
-    """One cluster. `because` says why nothing is known of it; blank: what follows is."""
+    """One cluster. `reason` says why nothing is known of it; blank: what follows is."""
 
     cluster: str
-    because: str = ""
+    reason: str = ""
     read: str = ""  # from what
     begin: datetime | None = None  # how far back that reaches
     end: datetime | None = None
@@ -144,7 +144,7 @@ def _from_metrics(
     hearing = replaying.hearing
     gaps = [Gap(*each) for each in hearing.gaps]
     if hearing.first_at is None:
-        reasons = " ".join(dict.fromkeys(gap.because for gap in gaps))
+        reasons = " ".join(dict.fromkeys(gap.reason for gap in gaps))
         return Replayed(
             cluster.name, f"Its Prometheus has nothing of these {count(last.days, 'day')}. {reasons}".strip()
         )

@@ -49,26 +49,26 @@ class HeardSoFar:
     now: int = 0  # GPUs that are known at the last look
     gaps: list[tuple[datetime, datetime, str]] = field(default_factory=list)  # from, to, why
 
-    def count(self, at: datetime, heard: int, known: int, step: timedelta, because: str) -> None:
-        """`because`: where none is heard."""
+    def count(self, at: datetime, heard: int, known: int, step: timedelta, reason: str) -> None:
+        """`reason`: where none is heard."""
         if heard:
             self.first_at = self.first_at or at
         else:
-            self.gap(at, at + step, because)
+            self.gap(at, at + step, reason)
         if self.first_at is not None:
             self.heard, self.known, self.now = self.heard + heard, self.known + known, known
 
-    def miss(self, begin: datetime, end: datetime, looks: int, because: str) -> None:
+    def miss(self, begin: datetime, end: datetime, looks: int, reason: str) -> None:
         """Looks at which nothing was told."""
-        self.gap(begin, end, because)
+        self.gap(begin, end, reason)
         self.known += self.now * looks
 
-    def gap(self, begin: datetime, end: datetime, because: str) -> None:
+    def gap(self, begin: datetime, end: datetime, reason: str) -> None:
         """One with the one before, where it begins as that ends."""
         if self.gaps and self.gaps[-1][1] >= begin:
             begin, _, before = self.gaps.pop()
-            because = before if because in before else f"{before} {because}"
-        self.gaps.append((begin, end, because))
+            reason = before if reason in before else f"{before} {reason}"
+        self.gaps.append((begin, end, reason))
 
     @property
     def ratio(self) -> float | None:
@@ -189,7 +189,7 @@ class GpuReplay:
             first, last = (datetime.fromtimestamp(each + offset_s, UTC) for each in (told.asked.first, told.asked.last))
             if last >= begin:
                 judged = sum(each + offset_s >= begin.timestamp() for each in told.asked.times)
-                self.hearing.miss(max(first, begin), last + step, judged, told.because)
+                self.hearing.miss(max(first, begin), last + step, judged, told.reason)
             return last
         keep_counted(told)
         at = datetime.fromtimestamp(told.frame.taken_at, UTC)
@@ -201,8 +201,8 @@ class GpuReplay:
             self.hearing.count(at, 0, len(told.frame.devices), step, "Which pods had its GPUs was not written down.")
             return at
         read = told.exported.intersection(self.rule.metrics) if self.rule.metrics else told.exported
-        heard, because = _heard(told.frame, read, unsure), _why_unheard(told.frame, unsure)
-        self.hearing.count(at, heard, len(told.frame.devices), step, because)
+        heard, reason = _heard(told.frame, read, unsure), _why_unheard(told.frame, unsure)
+        self.hearing.count(at, heard, len(told.frame.devices), step, reason)
         around = _AroundThen(_Then(nodes, at), classes, self._allocations, told.frame.devices, self._resets)
         judging = Judging(
             KeptFrame(told.frame, told.exported, parts=told.parts, xids=told.xids), self.limits, around, at

@@ -40,7 +40,7 @@ def _instants(node: NodePast, begin: datetime, end: datetime) -> Iterator[dateti
 def _facts(node: NodePast, at: datetime) -> NodeFacts:
     since, is_ready = node.turn("is_ready", at)
     last = node.turns["is_ready"][-1][0]
-    because = node.reasons.get(since, node.because if since == last else "")
+    reason = node.reasons.get(since, node.reason if since == last else "")
     return NodeFacts(
         name=node.name,
         allocatable={},
@@ -49,7 +49,7 @@ def _facts(node: NodePast, at: datetime) -> NodeFacts:
         requested={},
         is_ready=is_ready,
         is_unreported=is_ready is None,
-        not_ready_because="" if is_ready else because,
+        not_ready_reason="" if is_ready else reason,
         falls=node.falls(at - WITHIN, at),
         upgrade_state=node.was("upgrade_state", at),
     )

@@ -18,7 +18,7 @@ def lines(rule: str, replayed: Sequence[Replayed], *, most: int) -> Iterator[str
     for one in replayed:
         yield from _of_cluster(one, most)
     found = [each for one in replayed for each in one.found]
-    known = [one for one in replayed if not one.because]
+    known = [one for one in replayed if not one.reason]
     if known:
         paged = sum(each.would_page for each in found)
         told = Counter(each.worst for each in found)
@@ -33,14 +33,14 @@ def lines(rule: str, replayed: Sequence[Replayed], *, most: int) -> Iterator[str
 
 
 def _of_cluster(one: Replayed, most: int) -> Iterator[str]:
-    if one.because or one.begin is None or one.end is None:
-        yield f"{one.cluster}: {one.because}"
+    if one.reason or one.begin is None or one.end is None:
+        yield f"{one.cluster}: {one.reason}"
         return
     yield f"{one.cluster}: {_when(one.begin)} to {_when(one.end)} UTC, from {one.read}"
     if one.heard_ratio is not None:
         yield f"  heard {one.heard_ratio:.1%} of the time of all GPUs since then"
     for gap in one.gaps[:GAPS_SHOWN]:
-        yield f"  not known: {_when(gap.begin)} to {_when(gap.end)} ({spell(gap.end - gap.begin)}): {gap.because}"
+        yield f"  not known: {_when(gap.begin)} to {_when(gap.end)} ({spell(gap.end - gap.begin)}): {gap.reason}"
     if len(one.gaps) > GAPS_SHOWN:
         yield f"  not known: {len(one.gaps) - GAPS_SHOWN} more times"
     for note in one.notes:
@@ -69,11 +69,11 @@ def as_json(rule: str, replayed: Sequence[Replayed]) -> dict[str, Any]:
         "clusters": [
             {
                 "cluster": one.cluster,
-                "because": one.because,
+                "reason": one.reason,
                 "begin": _iso(one.begin),
                 "end": _iso(one.end),
                 "heard_ratio": one.heard_ratio,
-                "gaps": [{"begin": _iso(gap.begin), "end": _iso(gap.end), "because": gap.because} for gap in one.gaps],
+                "gaps": [{"begin": _iso(gap.begin), "end": _iso(gap.end), "reason": gap.reason} for gap in one.gaps],
                 "notes": list(one.notes),
                 "findings": [
                     {

@@ -35,7 +35,7 @@ class NodePast:
     gone_at: datetime | None
     turns: Mapping[str, Sequence[Turn]]
     reasons: Mapping[datetime, str]  # why it was not ready, by when it became so
-    because: str = ""  # why it is not ready now
+    reason: str = ""  # why it is not ready now
     is_known: bool = True  # else it is gone, and nothing that is kept says how it was
     # By column: it changed once more after this turn, and nobody wrote down when.
     unknown_since: Mapping[str, datetime] = field(default_factory=dict)
@@ -74,7 +74,7 @@ class NodePast:
 
 def pasts(cluster: Cluster, *, since: datetime) -> Iterator[NodePast]:
     """Of each GPU node that is, and each node that was. Three queries; of one node at a time the events are held."""
-    columns = ("pk", "uid", "name", "not_ready_because", "gpu_vendor", *COLUMNS)
+    columns = ("pk", "uid", "name", "not_ready_reason", "gpu_vendor", *COLUMNS)
     there = Node.objects.filter(cluster=cluster).with_gpus().order_by().values(*columns)
     gone_since = GoneNode.objects.filter(cluster=cluster, gone_at__gte=since).exclude(was__Product="").order_by()
     nodes: dict[str, list[_NodeNow]] = {}
@@ -117,11 +117,11 @@ def _past(kept: _NodeNow, events: Sequence[tuple[datetime, str, dict[str, Any]]]
         turns[column] = [(LONG_AGO, was), *((one.at, one.now) for one in its)]
         if row is not None and turns[column][-1][1] != row[column]:
             unknown_since[column] = turns[column][-1][0]
-    because = str(row["not_ready_because"]) if row is not None else ""
+    reason = str(row["not_ready_reason"]) if row is not None else ""
     vendor = str(row["gpu_vendor"]) if row is not None else ""
     is_known = row is not None or first != LONG_AGO or len(turns["is_ready"]) > 1
     return NodePast(
-        kept.node_id, kept.uid, kept.name, first, kept.gone_at, turns, reasons, because, is_known, unknown_since, vendor
+        kept.node_id, kept.uid, kept.name, first, kept.gone_at, turns, reasons, reason, is_known, unknown_since, vendor
     )
 
 

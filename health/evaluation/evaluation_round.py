@@ -52,7 +52,7 @@ OF_GONE_NODES = Q(node=None, rule__in=GPU_KEYS.union(rule.key for rule in RULES 
 CAUSE_CHARS = 1200
 WRITTEN_AGAIN = (
     "severity", "cause", "sentence", "probable_cause", "action", "evidence", "updated_at", "feedback", "feedback_by",
-    "feedback_because", "worse_since", "as_bad_since", "gpu_uuid", "subject",
+    "feedback_reason", "worse_since", "as_bad_since", "gpu_uuid", "subject",
 )  # fmt: skip
 
 RESOLVED = "Resolved"  # what the entry of a node's timeline begins with
@@ -118,7 +118,7 @@ def _of_cluster(
     observer: Observer,
     sight: ClusterSight,
     source: TelemetrySource | None,
-    silent_because: str,
+    silent_reason: str,
     asked: Collection[Rule[ClusterFacts]],
     *,
     now: datetime,
@@ -132,11 +132,11 @@ def _of_cluster(
         observer.lag_ms,
         sight.behind_since,
         unseen_state=sight.state.value if is_unseen else "",
-        unseen_because=sight.because,
+        unseen_reason=sight.reason,
         unseen_action=sight.action,
         unwatched_action=threads(now=now).action if sight.unwatched_since else "",
         unwatched_since=sight.unwatched_since,
-        telemetry_silent_because=silent_because,
+        telemetry_silent_reason=silent_reason,
         exploding=tuple(Exploding(**each) for each in source.exploding) if source else (),
         combinations=bad_combinations(cluster, now=now) if UnsupportedCombination in map(type, asked) else (),
         upgrades_queued=queued,
@@ -250,7 +250,7 @@ def _update(finding: Finding, signal: Signal, openings: Openings, *, now: dateti
         is_new = finding.pk is None
         must_be_told = not is_new and is_told_again(finding, wrong.severity)
         if finding.action != wrong.action[:500]:
-            finding.feedback = finding.feedback_by = finding.feedback_because = ""
+            finding.feedback = finding.feedback_by = finding.feedback_reason = ""
         if not is_new:
             _remember_since_when(finding, wrong.severity, now=now)
         finding.worse_since = None

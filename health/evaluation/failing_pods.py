@@ -14,7 +14,7 @@ from health.rules.pods_failing import BARE_FOR, failed_of, is_told
 
 COLUMNS = (
     "namespace", "name", "owner_kind", "operand", "node_name", "phase", "status", "is_ready", "deleted_at",
-    "stuck_container", "waiting_because", "restarts", "crashed_at", "ready_since", "started_at", "created_at",
+    "stuck_container", "waiting_reason", "restarts", "crashed_at", "ready_since", "started_at", "created_at",
     "node__is_ready", "uid", "cluster", "last_words", "image",
 )  # fmt: skip
 EXPLAINED_AT_MOST = 500
@@ -24,7 +24,7 @@ RUNNING, BETWEEN = "Running", "it crashed, and runs again"
 
 def failing_pods(cluster: Cluster, *, now: datetime) -> dict[str, list[FailingPod]]:
     """One query, that finds a few more than there are; a few more for why tenants' fail."""
-    may_fail = (~Q(stuck_container="") & ~Q(waiting_because="")) | Q(crashed_at__gt=now - CALM_AFTER)
+    may_fail = (~Q(stuck_container="") & ~Q(waiting_reason="")) | Q(crashed_at__gt=now - CALM_AFTER)
     maybe = (~Q(phase="Failed") & may_fail) | (Q(phase="Failed") & _may_be_told(now))
     concern = Q(is_tenant=True) | ~Q(operand="")
     found: dict[str, list[FailingPod]] = defaultdict(list)
@@ -34,7 +34,7 @@ def failing_pods(cluster: Cluster, *, now: datetime) -> dict[str, list[FailingPo
     for pod, said in failing:
         reason = reasons.get(pod.uid)
         if reason and reason.key not in UNEXPLAINED:
-            said = replace(said, because=reason.sentence, action=reason.action, said=reason.said)
+            said = replace(said, reason=reason.sentence, action=reason.action, said=reason.said)
         found[pod.node_name].append(said)
     return found
 
@@ -44,17 +44,17 @@ def _said(pod: Pod, *, now: datetime) -> FailingPod | None:
     if state is PodState.FAILING:
         status = pod.status or pod.phase
         return FailingPod(str(pod), BETWEEN if status == RUNNING else status, pod.restarts, pod.operand)
-    because = failed_of(pod.waiting_because)
-    if state is not PodState.FAILED or pod.deleted_at or not is_told(pod.owner_kind, because, _ago(pod, now)):
+    reason = failed_of(pod.waiting_reason)
+    if state is not PodState.FAILED or pod.deleted_at or not is_told(pod.owner_kind, reason, _ago(pod, now)):
         return None
-    return FailingPod(str(pod), because or pod.status or pod.phase, pod.restarts, pod.operand, is_over=True)
+    return FailingPod(str(pod), reason or pod.status or pod.phase, pod.restarts, pod.operand, is_over=True)
 
 
 def _may_be_told(now: datetime) -> Q:
     """As `is_told` says it of one: those of Jobs may be thousands, and only a few have a word of the kubelet's."""
     since = now - BARE_FOR
     is_new = Q(crashed_at__gt=since) | Q(ready_since__gt=since) | Q(started_at__gt=since) | Q(created_at__gt=since)
-    return is_new & (Q(owner_kind="") | ~Q(waiting_because=""))
+    return is_new & (Q(owner_kind="") | ~Q(waiting_reason=""))
 
 
 def _ago(pod: Pod, now: datetime) -> timedelta:

@@ -39,7 +39,7 @@ COMPARED = (
     "rule", "subject", "gpu_uuid", "node", "severity", "parent", "since", "state", "muted_at", "evidence",
     "node__layout", "node__gpu_product",
 )  # fmt: skip
-UNJUDGED = {"feedback": "", "feedback_by": "", "feedback_because": ""}
+UNJUDGED = {"feedback": "", "feedback_by": "", "feedback_reason": ""}
 
 
 @contextmanager
@@ -102,7 +102,7 @@ class Openings:
                     setattr(before, name, getattr(finding, name))
                 before.times, before.parent = before.times + 1, None
                 if is_other:
-                    before.feedback = before.feedback_by = before.feedback_because = ""
+                    before.feedback = before.feedback_by = before.feedback_reason = ""
                 again.append(before)
             else:
                 fresh.append(finding)
@@ -146,7 +146,7 @@ class Openings:
 
         Not what changed sides: what people were told of was over for them then.
         """
-        lately = {"resolved_at__gte": self.now - LATELY, "resolved_because": ""}
+        lately = {"resolved_at__gte": self.now - LATELY, "resolved_reason": ""}
         rows = Finding.objects.filter(self.about, cluster=self.cluster, **lately)
         return {(row.rule, row.identity, row.is_shadow): row for row in rows.order_by("resolved_at", "pk")}
 

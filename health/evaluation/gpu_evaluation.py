@@ -98,7 +98,7 @@ def _newest(cluster: Cluster, *, now: datetime) -> KeptFrame | None:
     try:
         kept = snapshots.newest(cluster.pk)
     except snapshots.FramesAway as error:
-        log.warning("GPUs are not judged: Redis is away", cluster=cluster.name, because=str(error))
+        log.warning("GPUs are not judged: Redis is away", cluster=cluster.name, reason=str(error))
         return None
     return kept if kept and now.timestamp() - kept.frame.taken_at <= STALE_AFTER_S else None
 

@@ -16,7 +16,7 @@ UNSERVED = ("claim_unpublished", "device_class_missing")
 def starting_pods(cluster: Cluster, *, now: datetime) -> dict[str, list[FailingPod]]:
     """By node, those in ContainerCreating for long. One query, and a few where there are any."""
     late = Pod.objects.tenants().filter(
-        cluster=cluster, phase="Pending", deleted_at=None, waiting_because="", started_at__lt=now - STARTS_WITHIN
+        cluster=cluster, phase="Pending", deleted_at=None, waiting_reason="", started_at__lt=now - STARTS_WITHIN
     )
     pods = list(late.exclude(node_name="").order_by("started_at", "pk")[:READ_AT_MOST])
     reasons = reasons_of(pods, now=now)
@@ -43,7 +43,7 @@ def _failing(pod: Pod, reason: PodReason) -> FailingPod:
         str(pod),
         pod.status or pod.phase,
         pod.restarts,
-        because=reason.sentence,
+        reason=reason.sentence,
         action=reason.action,
         said=reason.said,
     )

@@ -73,7 +73,7 @@ def domain_daemons(cluster: Cluster, *, now: datetime) -> Mapping[str, FailingPo
             cause = next((row.cause for row in rows if row.pod == str(pod)), None)
         found[pod.node_name] = FailingPod(
             str(pod), pod.status, pod.restarts, COMPUTE_DOMAIN,
-            because=cause.sentence if cause else "", action=cause.action if cause else "",
+            reason=cause.sentence if cause else "", action=cause.action if cause else "",
             said=cause.said if cause else "",
         )  # fmt: skip
     return found

@@ -47,7 +47,7 @@ from health.rules.idle_gpus import IdleGpus
 
 COLUMNS = (
     "id", "uid", "name", "upgrade_state", "driver_unknown_since", "mig_config", "mig_config_state",
-    "mig_changing_since", "layout", "sharing", "sharing_replicas", "is_ready", "not_ready_because", "is_paused",
+    "mig_changing_since", "layout", "sharing", "sharing_replicas", "is_ready", "not_ready_reason", "is_paused",
     "is_held", "is_unschedulable", "driver_version", "gpu_vendor", "booted_at",
 )  # fmt: skip
 AS_JSON = ("allocatable", "capacity", "expected", "requested", "unhealthy_gpus", "devices_unhealthy", "conditions")
@@ -208,7 +208,7 @@ def _facts(row: dict[str, Any], around: _Around, *, now: datetime) -> NodeFacts:
         failing_pods=() if row["is_ready"] is None else tuple(around.failing.get(row["name"], ())),
         is_ready=row["is_ready"],
         is_unreported=row["is_ready"] is None,
-        not_ready_because=row["not_ready_because"],
+        not_ready_reason=row["not_ready_reason"],
         falls=around.falls.get(row["uid"], 0),
         conditions=tuple(map(_condition, filter(is_fault, row["conditions"]))),
         booted_at=_booted_at(row, now=now),

@@ -32,11 +32,11 @@ def turn(findings: Sequence[Finding], openings: Openings) -> list[Finding]:
         unopened = [one for one in findings if one.opened_at is None and one.is_shadow != is_shadow]
         Finding.objects.filter(pk__in=[one.pk for one in unopened]).update(is_shadow=is_shadow, parent=None)
     told = [one for one in findings if one.opened_at is not None]
-    for because, its in (
+    for reason, its in (
         (BEGAN, [one for one in told if not one.is_shadow]),
         (ENDED, [one for one in told if one.is_shadow]),
     ):
-        Finding.move_all(its, FindingState.RESOLVED, now=now, resolved_because=because)
+        Finding.move_all(its, FindingState.RESOLVED, now=now, resolved_reason=reason)
     others = [
         Finding(**{column: getattr(one, column) for column in CARRIED}, is_shadow=not one.is_shadow, updated_at=now)
         for one in told

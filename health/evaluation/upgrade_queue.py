@@ -14,7 +14,7 @@ from health.rules.upgrade_queue_still import STILL_FOR
 from wording.lists import names
 from wording.numbers import either
 
-BECAUSE_CHARS = 150  # of what the scheduler says, which counts nodes of each kind
+REASON_CHARS = 150  # of what the scheduler says, which counts nodes of each kind
 FIT_IT = (
     "Its DaemonSet's events and its own say what it needs: make room for it, or change what its NVIDIADriver selects."
 )
@@ -39,8 +39,8 @@ def what_keeps_the_queue(cluster: Cluster) -> tuple[str, KeptBy]:
     """
     homeless = Pod.objects.filter(cluster=cluster, operand=DRIVER, node_name="", deleted_at=None).not_done()
     if (pod := homeless.order_by("pk").first()) is not None:
-        because = f" ({Truncator(pod.waiting_because).chars(BECAUSE_CHARS)})" if pod.waiting_because else ""
-        has_none = f"The driver pod {pod} has no node{because}: while one has none, the operator moves no node."
+        reason = f" ({Truncator(pod.waiting_reason).chars(REASON_CHARS)})" if pod.waiting_reason else ""
+        has_none = f"The driver pod {pod} has no node{reason}: while one has none, the operator moves no node."
         return f"pod {pod}", KeptBy(has_none, FIT_IT)
     owners = _queued(cluster).order_by().values("driver_owner")
     those = Node.objects.filter(cluster=cluster, driver_owner__in=owners).with_gpus().order_by("name")

@@ -34,7 +34,7 @@ GROUPS = ("ray.io/group", "training.kubeflow.org/replica-type")
 TemplateKey = tuple[str, ...]
 COLUMNS = (
     "pk", "namespace", "name", "owner_kind", "owner_name", "owner_uid", "revision_hash", "image", "node_name", "phase",
-    "is_ready", "deleted_at", "stuck_container", "waiting_because", "restarts", "crashed_at", "node", "node__is_ready",
+    "is_ready", "deleted_at", "stuck_container", "waiting_reason", "restarts", "crashed_at", "node", "node__is_ready",
 )  # fmt: skip
 
 
@@ -74,8 +74,8 @@ def workloads_by_node(cluster: Cluster, *, now: datetime) -> dict[str, tuple[Wor
 def _failing_templates(cluster: Cluster, *, now: datetime) -> Collection[str]:
     """The UIDs of what made pods that may fail now."""
     crashed = Q(crashed_at__gt=now - CALM_AFTER)
-    at_it = ~Q(phase="Failed") & (crashed | (~Q(stuck_container="") & ~Q(waiting_because="")))
-    over = Q(phase="Failed", waiting_because="", crashed_at__gt=now - FAILED_WITHIN)
+    at_it = ~Q(phase="Failed") & (crashed | (~Q(stuck_container="") & ~Q(waiting_reason="")))
+    over = Q(phase="Failed", waiting_reason="", crashed_at__gt=now - FAILED_WITHIN)
     rows = Pod.objects.filter(at_it | over, cluster=cluster, is_tenant=True).exclude(owner_uid="")
     owners = rows.exclude(node_name="").order_by("owner_uid").values_list("owner_uid", flat=True)
     return list(owners.distinct()[:TEMPLATES])
@@ -102,7 +102,7 @@ def _state(row: Mapping[str, Any], *, now: datetime) -> PodState:
         phase=row["phase"],
         is_ready=row["is_ready"],
         is_leaving=row["deleted_at"] is not None,
-        is_stuck=bool(row["stuck_container"] and row["waiting_because"]),
+        is_stuck=bool(row["stuck_container"] and row["waiting_reason"]),
         restarts=row["restarts"],
         crashed_at=row["crashed_at"],
         is_node_silent=row["node"] is not None and row["node__is_ready"] is None,
@@ -113,7 +113,7 @@ def _state(row: Mapping[str, Any], *, now: datetime) -> PodState:
 def _is_news(row: Mapping[str, Any], *, now: datetime) -> bool:
     """Of one that failed for good, and by itself."""
     crashed_at: datetime | None = row["crashed_at"]
-    return not row["waiting_because"] and crashed_at is not None and now - crashed_at <= FAILED_WITHIN
+    return not row["waiting_reason"] and crashed_at is not None and now - crashed_at <= FAILED_WITHIN
 
 
 def _there(row: Mapping[str, Any], labels: Mapping[str, str], *, fails: bool) -> TemplatePod:

@@ -76,7 +76,7 @@ def ask(cluster: Cluster, *, clock: Callable[[], datetime], stop: Event = NEVER)
             return None
         _end(cluster, epoch, outcome, now=clock())
     except LostLease as lost:
-        log.warning("somebody else asks these exporters by now", cluster=cluster.name, because=str(lost))
+        log.warning("somebody else asks these exporters by now", cluster=cluster.name, reason=str(lost))
         return None
     return outcome
 
@@ -200,7 +200,7 @@ def _keep_frame(
             _keep_minute(cluster, taken.frame, assert_lease=its, now=now)
     except snapshots.FramesAway as error:
         # Who holds which GPU is kept all the same; the pages of nodes say that Redis is away.
-        log.warning("what exporters say of GPUs is not kept", cluster=cluster.name, because=str(error))
+        log.warning("what exporters say of GPUs is not kept", cluster=cluster.name, reason=str(error))
 
 
 def _keep_minute(cluster: Cluster, frame: Frame, *, assert_lease: Callable[[], None], now: datetime) -> None:
@@ -226,7 +226,7 @@ def _end(cluster: Cluster, epoch: int, outcome: Outcome, *, now: datetime) -> No
         ExporterRound.keep(cluster.pk, epoch=epoch, **columns)
         _useless(cluster, outcome.state).delete()
     if before.state != outcome.state:
-        log.info("exporters are asked", cluster=cluster.name, state=str(outcome.state), because=outcome.message)
+        log.info("exporters are asked", cluster=cluster.name, state=str(outcome.state), reason=outcome.message)
     if outcome.answered and not has_prometheus(cluster):
         telemetry_changed(cluster.pk, at=now)
     if outcome.has_changed or (before.state, before.message) != (outcome.state, columns["message"]):

@@ -30,7 +30,7 @@ HOLDS: Mapping[str, Callable[[Finding, FindingAct], bool]] = {  # whether what a
 }
 
 
-def acknowledge(finding: Finding, *, actor: str, because: str = "", key: str = "", now: datetime) -> None:
+def acknowledge(finding: Finding, *, actor: str, reason: str = "", key: str = "", now: datetime) -> None:
     """Look after it. Where it is nobody's, it is the actor's.
 
     :raises FindingRefusal: when it is not open; LostRace: somebody else was first
@@ -41,7 +41,7 @@ def acknowledge(finding: Finding, *, actor: str, because: str = "", key: str = "
         whose = {} if finding.assigned_to else {"assigned_to": actor}
         finding.move(FindingState.ACKNOWLEDGED, now=now, acknowledged_by=actor, **whose)
 
-    _tell(finding, "acknowledge", act, actor=actor, because=because, key=key, now=now)
+    _tell(finding, "acknowledge", act, actor=actor, reason=reason, key=key, now=now)
 
 
 def mark_of(finding: Finding, verb: str) -> str:
@@ -51,7 +51,7 @@ def mark_of(finding: Finding, verb: str) -> str:
 
 
 def assign(
-    finding: Finding, *, to: str, actor: str, because: str = "", key: str = "", seen: str = "", now: datetime
+    finding: Finding, *, to: str, actor: str, reason: str = "", key: str = "", seen: str = "", now: datetime
 ) -> None:
     """`seen`, of this and the others: its `mark_of` when it was shown. Blank: as it is now.
 
@@ -66,10 +66,10 @@ def assign(
             raise FindingRefusal(f"It is {to}'s already.")
         _write(finding, now=now, unless={"assigned_to": finding.assigned_to}, assigned_to=to)
 
-    _tell(finding, "assign", act, actor=actor, because=because, key=key, seen=seen, now=now, to=to)
+    _tell(finding, "assign", act, actor=actor, reason=reason, key=key, seen=seen, now=now, to=to)
 
 
-def unassign(finding: Finding, *, actor: str, because: str = "", key: str = "", seen: str = "", now: datetime) -> None:
+def unassign(finding: Finding, *, actor: str, reason: str = "", key: str = "", seen: str = "", now: datetime) -> None:
     """Nobody looks after it any more.
 
     :raises FindingRefusal: when nobody does; LostRace: it changed meanwhile
@@ -84,31 +84,31 @@ def unassign(finding: Finding, *, actor: str, because: str = "", key: str = "", 
         else:
             raise FindingRefusal("It is nobody's: there is nothing to unassign.")
 
-    _tell(finding, "unassign", act, actor=actor, because=because, key=key, seen=seen, now=now)
+    _tell(finding, "unassign", act, actor=actor, reason=reason, key=key, seen=seen, now=now)
 
 
-def accept(finding: Finding, *, actor: str, because: str, key: str = "", seen: str = "", now: datetime) -> None:
+def accept(finding: Finding, *, actor: str, reason: str, key: str = "", seen: str = "", now: datetime) -> None:
     """The recommended action is right."""
-    _judge(finding, "accept", ACCEPTED, actor=actor, because=because, key=key, seen=seen, now=now)
+    _judge(finding, "accept", ACCEPTED, actor=actor, reason=reason, key=key, seen=seen, now=now)
 
 
-def dismiss(finding: Finding, *, actor: str, because: str, key: str = "", seen: str = "", now: datetime) -> None:
+def dismiss(finding: Finding, *, actor: str, reason: str, key: str = "", seen: str = "", now: datetime) -> None:
     """The recommended action is not right here."""
-    _judge(finding, "dismiss", DISMISSED, actor=actor, because=because, key=key, seen=seen, now=now)
+    _judge(finding, "dismiss", DISMISSED, actor=actor, reason=reason, key=key, seen=seen, now=now)
 
 
 def _judge(
-    finding: Finding, verb: str, feedback: str, *, actor: str, because: str, key: str, seen: str, now: datetime
+    finding: Finding, verb: str, feedback: str, *, actor: str, reason: str, key: str, seen: str, now: datetime
 ) -> None:
     def act() -> None:
         if finding.feedback:
             raise FindingRefusal(f"{finding.feedback_by} {finding.feedback} the action already.")
         _write(
             finding, now=now, unless={"feedback": "", "action": finding.action}, feedback=feedback, feedback_by=actor,
-            feedback_because=because,
+            feedback_reason=reason,
         )  # fmt: skip
 
-    _tell(finding, verb, act, actor=actor, because=because, key=key, seen=seen, now=now)
+    _tell(finding, verb, act, actor=actor, reason=reason, key=key, seen=seen, now=now)
 
 
 def _tell(
@@ -117,17 +117,17 @@ def _tell(
     act: Callable[[], None],
     *,
     actor: str,
-    because: str,
+    reason: str,
     key: str,
     now: datetime,
     seen: str = "",
     to: str = "",
 ) -> None:
-    asked = _key_of(key, actor, verb, because=because, to=to)
+    asked = _key_of(key, actor, verb, reason=reason, to=to)
     if _is_done(finding, asked):
         return
-    if VERBS[verb].needs_reason and not because:
-        raise BadAct(("because", "Say why: it is kept."))
+    if VERBS[verb].needs_reason and not reason:
+        raise BadAct(("reason", "Say why: it is kept."))
     if refusal := why_not_now(verb, FindingState(finding.state), acknowledged_by=finding.acknowledged_by):
         raise FindingRefusal(refusal)
     if seen and seen != mark_of(finding, verb):
@@ -138,7 +138,7 @@ def _tell(
             if _is_done(finding, asked):  # by who had the lock before us
                 return
             act()
-            record(finding, verb, actor=actor, because=because, key=key, now=now, to=to)
+            record(finding, verb, actor=actor, reason=reason, key=key, now=now, to=to)
             recount(cluster, [finding.node_id], now=now)
     except IntegrityError:
         if _is_done(finding, asked):
@@ -156,12 +156,10 @@ def _whose(finding: Finding) -> str:
     return f"{finding.assigned_to}’s" if finding.assigned_to else "nobody’s"
 
 
-def record(
-    finding: Finding, verb: str, *, actor: str, because: str, now: datetime, key: str = "", to: str = ""
-) -> None:
+def record(finding: Finding, verb: str, *, actor: str, reason: str, now: datetime, key: str = "", to: str = "") -> None:
     """Keep who did what to it and why: with the finding, and in the audit chain for good."""
     FindingAct.objects.create(
-        finding=finding, rule=finding.rule, verb=verb, by=actor, at=now, because=because, to=to, key=key,
+        finding=finding, rule=finding.rule, verb=verb, by=actor, at=now, reason=reason, to=to, key=key,
         said=finding.sentence,
     )  # fmt: skip
     evidence = {
@@ -169,7 +167,7 @@ def record(
         "probable_cause": finding.probable_cause, "action": finding.action, "evidence": finding.evidence,
     } | ({"to": to} if to else {})  # fmt: skip
     AuditEntry.record(
-        f"finding:{finding.pk}", verb=f"finding.{verb}", actor=actor, because=because, evidence=evidence, now=now
+        f"finding:{finding.pk}", verb=f"finding.{verb}", actor=actor, reason=reason, evidence=evidence, now=now
     )
 
 
@@ -196,8 +194,8 @@ def _require_unchanged(is_same: object) -> None:
         raise LostRace("The finding has changed meanwhile: look at it again.")
 
 
-def _key_of(key: str, actor: str, verb: str, *, because: str, to: str) -> IdempotencyKey:
-    return IdempotencyKey.of(key, person=actor, verb=verb, body={"because": because, "to": to})
+def _key_of(key: str, actor: str, verb: str, *, reason: str, to: str) -> IdempotencyKey:
+    return IdempotencyKey.of(key, person=actor, verb=verb, body={"reason": reason, "to": to})
 
 
 def _is_done(finding: Finding, asked: IdempotencyKey) -> bool:
@@ -209,7 +207,7 @@ def _is_done(finding: Finding, asked: IdempotencyKey) -> bool:
     act = same.first() if asked.key else None
     if act is None or (now := act.finding) is None:
         return False
-    key = _key_of(act.key, act.by, act.verb, because=act.because, to=act.to)
+    key = _key_of(act.key, act.by, act.verb, reason=act.reason, to=act.to)
     earlier = CarriedOut(key, act.at, HOLDS[act.verb](now, act), lambda: _now_is(now, act.verb))
     return is_done(asked, earlier, refusal=FindingRefusal)
 

@@ -32,10 +32,10 @@ from wording.numbers import count
 
 @dataclass(frozen=True)
 class GpuTwin:
-    """`gpu` None: there is none, and `because` says why; else why it is this one."""
+    """`gpu` None: there is none, and `reason` says why; else why it is this one."""
 
     gpu: Gpu | None
-    because: str
+    reason: str
     properties: Sequence[TwinDifference] = ()  # those that differ
     measured: Sequence[TwinDifference] = ()  # what both say now, and said by the hour, whether or not it differs
     alike: Sequence[str] = ()  # titles of the properties that do not differ
@@ -45,16 +45,16 @@ def gpu_twin_of(gpu: Gpu, user: User, *, now: datetime) -> GpuTwin:
     """Load it with its node and cluster. Twenty-seven queries at most."""
     known = telemetry_of(gpu.node, now=now)
     allocated = allocations_on([gpu.node], now=now)[gpu.node_id]
-    chosen, because = _beside(gpu, known, {each.pk: allocated.of(each) for each in gpu.node.gpus.all()}, now=now)
+    chosen, reason = _beside(gpu, known, {each.pk: allocated.of(each) for each in gpu.node.gpus.all()}, now=now)
     there, allocated_there = known, allocated
     if chosen is None:
-        node, because_of_node = chosen_for(gpu.node, user, now=now)
+        node, reason_of_node = chosen_for(gpu.node, user, now=now)
         if node is None:
-            return GpuTwin(None, f"{because} {because_of_node}")
+            return GpuTwin(None, f"{reason} {reason_of_node}")
         chosen, of_other = _on(node, gpu)
-        because = f"{because} {of_other} {because_of_node}"
+        reason = f"{reason} {of_other} {reason_of_node}"
         if chosen is None:
-            return GpuTwin(None, because)
+            return GpuTwin(None, reason)
         there, allocated_there = telemetry_of(node, now=now), allocations_on([node], now=now)[node.pk]
     pairs = _properties(gpu, chosen, allocated.of(gpu), allocated_there.of(chosen), known, there)
     different = [pair for pair in pairs if pair.here != pair.there]
@@ -62,7 +62,7 @@ def gpu_twin_of(gpu: Gpu, user: User, *, now: datetime) -> GpuTwin:
     devices = [replace(all_of, devices=of_gpu(all_of.devices, one)) for all_of, one in ((known, gpu), (there, chosen))]
     return GpuTwin(
         chosen,
-        because,
+        reason,
         properties=[*different, *labels],
         measured=[
             *said_now(*devices, is_of_one=True),

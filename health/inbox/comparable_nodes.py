@@ -57,10 +57,10 @@ class TwinDifference:
 
 @dataclass(frozen=True)
 class Twin:
-    """`node` None: there is none, and `because` says why; else why it is this one."""
+    """`node` None: there is none, and `reason` says why; else why it is this one."""
 
     node: Node | None
-    because: str
+    reason: str
     properties: Sequence[TwinDifference] = ()  # those that differ
     measured: Sequence[TwinDifference] = ()  # what GPUs say now, and said by the hour, whether or not it differs
     alike: Sequence[str] = ()  # titles of the properties that do not differ
@@ -68,14 +68,14 @@ class Twin:
 
 def twin_of(node: Node, user: User, *, now: datetime) -> Twin:
     """Twenty queries at most, and of the nodes that come into question one is loaded."""
-    chosen, because = chosen_for(node, user, now=now)
+    chosen, reason = chosen_for(node, user, now=now)
     if chosen is None:
-        return Twin(None, because)
+        return Twin(None, reason)
     pairs = [TwinDifference(title, said(node), said(chosen)) for title, said in PROPERTIES]
     different = [pair for pair in pairs if pair.here != pair.there]
     return Twin(
         chosen,
-        because,
+        reason,
         properties=[*different, *labels_of(node, chosen, different)],
         measured=[
             *said_now(telemetry_of(node, now=now), telemetry_of(chosen, now=now)),

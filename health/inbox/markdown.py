@@ -27,8 +27,8 @@ def _lines(detail: Detail, link: str, now: datetime) -> Iterator[str]:
     if detail.last_seen:
         yield f"- {detail.last_seen.sentence}"
     if finding.resolved_at:
-        because = f", as {finding.resolved_because}" if finding.resolved_because else ""
-        yield f"- Resolved {to_the_second(finding.resolved_at)}{because}"
+        reason = f", as {finding.resolved_reason}" if finding.resolved_reason else ""
+        yield f"- Resolved {to_the_second(finding.resolved_at)}{reason}"
     yield from _whose(finding)
     if detail.impact:
         yield f"- Impact: {detail.impact.sentence}{_named(detail.impact)}"
@@ -109,8 +109,8 @@ def _in_a_line(line: ReportedFinding) -> str:
     parts = [f"{finding.severity}, {finding.state}", f"{_plain(finding.subject)} in {_plain(finding.cluster.name)}"]
     parts.append(f"since {to_the_minute(finding.since)}")
     if finding.resolved_at:
-        because = f", as {finding.resolved_because}" if finding.resolved_because else ""
-        parts.append(f"resolved {to_the_minute(finding.resolved_at)}{because}")
+        reason = f", as {finding.resolved_reason}" if finding.resolved_reason else ""
+        parts.append(f"resolved {to_the_minute(finding.resolved_at)}{reason}")
     else:
         if finding.acknowledged_by:
             parts.append(f"acknowledged by {_plain(finding.acknowledged_by)}")

@@ -88,7 +88,7 @@ def _told_by_gpus(cluster: Cluster) -> FindingQuerySet:
 def _resolve(rows: FindingQuerySet, cluster: Cluster, *, now: datetime) -> None:
     rows.filter(opened_at=None).delete()
     found = list(rows.select_related("node"))
-    Finding.move_all(found, FindingState.RESOLVED, now=now, resolved_because=NOBODY_LISTENS)
+    Finding.move_all(found, FindingState.RESOLVED, now=now, resolved_reason=NOBODY_LISTENS)
     sentence = f"{NO_LONGER_TOLD}, as {NOBODY_LISTENS}: "
     NodeEvent.objects.bulk_create(
         noted(one, one.node.uid, one.node.name, sentence + one.sentence, now=now)

@@ -53,16 +53,16 @@ def require_limit(user: User, pool: Pool) -> None:
 
 
 def put_limits(
-    pool: Pool, rule: str, asked: LimitsAsked, *, version: int | None, actor: str, because: str, now: datetime
+    pool: Pool, rule: str, asked: LimitsAsked, *, version: int | None, actor: str, reason: str, now: datetime
 ) -> PoolLimits:
     """`version`: of the limits that the person saw; None: they saw that there are none.
 
     :raises BadAct: what was written makes no limits; LostRace: they are not as the person saw them, or the pool is gone
     """
-    if problems := _problems(rule, asked, because):
+    if problems := _problems(rule, asked, reason):
         raise BadAct(*problems)
     columns: dict[str, Any] = {name: getattr(asked, name) for name in COLUMNS}
-    columns |= {"by": actor, "at": now, "because": because}
+    columns |= {"by": actor, "at": now, "reason": reason}
     try:
         with transaction.atomic():
             locked(pool)
@@ -74,7 +74,7 @@ def put_limits(
                 if not same.update(version=version + 1, **columns):
                     raise LostRace(CHANGED)
                 row = PoolLimits.objects.get(pool=pool, rule=rule)
-            _record(row, "put", before=before, actor=actor, because=because, now=now)
+            _record(row, "put", before=before, actor=actor, reason=reason, now=now)
     except PoolGone as gone:
         raise LostRace(str(gone)) from gone
     except IntegrityError as error:
@@ -82,17 +82,17 @@ def put_limits(
     return row
 
 
-def remove_limits(row: PoolLimits, *, version: int | None, actor: str, because: str, now: datetime) -> None:
+def remove_limits(row: PoolLimits, *, version: int | None, actor: str, reason: str, now: datetime) -> None:
     """The rule's own hold there again. `version`: of the limits that the person saw; None: nobody knows which.
 
     :raises BadAct: nobody says why; LostRace: they are not as the person saw them
     """
-    if not because:
-        raise BadAct(("because", "Say why: it is kept."))
+    if not reason:
+        raise BadAct(("reason", "Say why: it is kept."))
     with transaction.atomic():
         if not PoolLimits.objects.filter(pk=row.pk, version=version or 0).delete()[0]:
             raise LostRace(CHANGED)
-        _record(row, "remove", before=row, actor=actor, because=because, now=now)
+        _record(row, "remove", before=row, actor=actor, reason=reason, now=now)
 
 
 def _of_pool(pool: Pool) -> QuerySet[PoolLimits]:
@@ -106,20 +106,20 @@ def _said(pool: Pool, _: datetime) -> list[str]:
 def _end(pool: Pool, actor: str, now: datetime) -> None:
     for row in _of_pool(pool):
         with suppress(LostRace):  # somebody has removed them since
-            remove_limits(row, version=row.version, actor=actor, because=POOL_DELETED, now=now)
+            remove_limits(row, version=row.version, actor=actor, reason=POOL_DELETED, now=now)
 
 
 LIMITS_OF_A_POOL = GoesWithPool(_said, _end)
 
 
-def _problems(rule: str, asked: LimitsAsked, because: str) -> list[tuple[str, str]]:
+def _problems(rule: str, asked: LimitsAsked, reason: str) -> list[tuple[str, str]]:
     if rule not in COMPARING:
         return [("rule", f"It compares no number that a pool could have. Those that do: {', '.join(COMPARING)}.")]
     problems = COMPARING[rule].scale.problems(asked.limits)
-    return problems if because else [*problems, ("because", "Say why: it is shown beside them.")]
+    return problems if reason else [*problems, ("reason", "Say why: it is shown beside them.")]
 
 
-def _record(row: PoolLimits, verb: str, *, before: PoolLimits | None, actor: str, because: str, now: datetime) -> None:
+def _record(row: PoolLimits, verb: str, *, before: PoolLimits | None, actor: str, reason: str, now: datetime) -> None:
     values = {name: getattr(row, name) for name in COLUMNS}
     earlier = {name: getattr(before, name) for name in COLUMNS} if before else None
     evidence = {"rule": row.rule, "pool": row.pool.name, "cluster": row.pool.cluster.name, "before": earlier}
@@ -127,4 +127,4 @@ def _record(row: PoolLimits, verb: str, *, before: PoolLimits | None, actor: str
     subject = f"limits:{row.rule}"[:64]
     # The chain is of all pools: two who write it, one after the other.
     list(AuditEntry.objects.select_for_update().filter(subject=subject, number=1).values_list("pk"))
-    AuditEntry.record(subject, verb=f"limits.{verb}", actor=actor, because=because, evidence=evidence, now=now)
+    AuditEntry.record(subject, verb=f"limits.{verb}", actor=actor, reason=reason, evidence=evidence, now=now)

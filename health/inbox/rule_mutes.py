@@ -63,19 +63,19 @@ def of_place(cluster: Cluster, rule: str, *, node: Node | None = None, pool: Poo
     return Mute(cluster=cluster, rule=rule, node=node, node_name=node.name if node else "", pool=pool)
 
 
-GIVEN = ("cluster_id", "rule", "subject", "gpu_uuid", "node_name", "pool_id", "because")  # beside its end
+GIVEN = ("cluster_id", "rule", "subject", "gpu_uuid", "node_name", "pool_id", "reason")  # beside its end
 
 
-def mute(row: Mute, *, actor: str, because: str, until: datetime, now: datetime, key: str = "") -> Mute:
+def mute(row: Mute, *, actor: str, reason: str, until: datetime, now: datetime, key: str = "") -> Mute:
     """Nobody is told of what is in its scope, and of what opens there later, until it ends.
 
     :raises BadAct: when it would be over already, lasts too long or says no reason, or its node or pool is gone by now
     :raises FindingRefusal: when the key has made another mute, or one that is over
     """
-    row.by, row.at, row.because, row.until, row.key = actor, now, because, until, key
+    row.by, row.at, row.reason, row.until, row.key = actor, now, reason, until, key
     if same := _given(row, now=now):
         return same
-    if problems := _problems(because, until, now=now):
+    if problems := _problems(reason, until, now=now):
         raise BadAct(*problems)
     try:
         with transaction.atomic():
@@ -83,7 +83,7 @@ def mute(row: Mute, *, actor: str, because: str, until: datetime, now: datetime,
             Cluster.objects.select_for_update(no_key=True).get(pk=row.cluster_id)
             _require_node(row)
             row.save(force_insert=True)
-            _record(row, "mute", actor=actor, because=because, now=now)
+            _record(row, "mute", actor=actor, reason=reason, now=now)
     except IntegrityError:
         if same := _given(row, now=now):
             return same
@@ -137,19 +137,19 @@ def _key_of(row: Mute, *, until: datetime) -> IdempotencyKey:
     return IdempotencyKey.of(row.key, person=row.by, verb="mute", body=body)
 
 
-def lift(row: Mute, *, actor: str, because: str, now: datetime) -> None:
+def lift(row: Mute, *, actor: str, reason: str, now: datetime) -> None:
     """:raises FindingRefusal: when it is in force no more"""
-    if not because:
-        raise BadAct(("because", "Say why: it is kept."))
+    if not reason:
+        raise BadAct(("reason", "Say why: it is kept."))
     with transaction.atomic():
         cluster = Cluster.objects.select_for_update(no_key=True).get(pk=row.cluster_id)
-        ends = {"ended_at": now, "ended_by": actor, "ended_because": because}
+        ends = {"ended_at": now, "ended_by": actor, "ended_reason": reason}
         if not Mute.objects.in_force(now=now).filter(pk=row.pk).update(**ends):
             left = Mute.objects.filter(pk=row.pk).first()
             how = _how_it_ended(left) if left else "It went with its pool"
             raise FindingRefusal(f"{how}: there is nothing to lift.")
         row.refresh_from_db()
-        _record(row, "lift", actor=actor, because=because, now=now)
+        _record(row, "lift", actor=actor, reason=reason, now=now)
     unmute(cluster, now=now)
     recount(cluster, now=now)
 
@@ -165,7 +165,7 @@ def _said(pool: Pool, now: datetime) -> list[str]:
 def _end(pool: Pool, actor: str, now: datetime) -> None:
     for row in _of_pool(pool, now):
         with suppress(FindingRefusal):  # somebody has lifted it since
-            lift(row, actor=actor, because=POOL_DELETED, now=now)
+            lift(row, actor=actor, reason=POOL_DELETED, now=now)
 
 
 MUTES_OF_A_POOL = GoesWithPool(_said, _end)
@@ -188,7 +188,7 @@ def _silence(row: Mute, *, until: float, now: datetime) -> None:
             rows = mutable.in_bulk(some.rows)
             for finding in (rows[pk] for pk in some if pk in rows):
                 finding.move(FindingState.MUTED, now=now)
-                record(finding, "mute", actor=row.by, because=row.because, now=now)
+                record(finding, "mute", actor=row.by, reason=row.reason, now=now)
     if covered:
         recount(row.cluster, now=now)
 
@@ -197,10 +197,10 @@ def _node_name(finding: Finding) -> str:
     return finding.node.name if finding.node else ""
 
 
-def _problems(because: str, until: datetime, *, now: datetime) -> list[tuple[str, str]]:
+def _problems(reason: str, until: datetime, *, now: datetime) -> list[tuple[str, str]]:
     problems = []
-    if not because:
-        problems.append(("because", "Say why: it is shown as long as it is muted."))
+    if not reason:
+        problems.append(("reason", "Say why: it is shown as long as it is muted."))
     if until <= now:
         problems.append(("until", "This is over already: give an instant that is still to come."))
     elif until - now > MOST:
@@ -208,9 +208,9 @@ def _problems(because: str, until: datetime, *, now: datetime) -> list[tuple[str
     return problems
 
 
-def _record(row: Mute, verb: str, *, actor: str, because: str, now: datetime) -> None:
+def _record(row: Mute, verb: str, *, actor: str, reason: str, now: datetime) -> None:
     evidence = {"rule": row.rule, "of": row.place, "cluster": row.cluster.name, "until": row.until}
-    AuditEntry.record(row.mark, verb=f"mute.{verb}", actor=actor, because=because, evidence=evidence, now=now)
+    AuditEntry.record(row.mark, verb=f"mute.{verb}", actor=actor, reason=reason, evidence=evidence, now=now)
 
 
 def _how_it_ended(row: Mute) -> str:

@@ -35,18 +35,18 @@ def why_never(rule: str) -> str:
     return "It says what Quarterdeck does not see, or what a plan asks a person for: that is always told."
 
 
-def begin(rule: str, *, actor: str, because: str, now: datetime) -> RuleShadow:
+def begin(rule: str, *, actor: str, reason: str, now: datetime) -> RuleShadow:
     """Nobody is told of what it finds from now on. What people had been told is resolved, and stays in every history.
 
     :raises BadAct: it is no rule, never on trial, or nobody says why; FindingRefusal: it is on trial already
     """
     if said := why_never(rule):
         raise BadAct(("rule", said))
-    _require_reason(because)
+    _require_reason(reason)
     try:
         with transaction.atomic():
-            row = RuleShadow.objects.create(rule=rule, by=actor, at=now, because=because)
-            _record(row, "begin", actor=actor, because=because, now=now)
+            row = RuleShadow.objects.create(rule=rule, by=actor, at=now, reason=reason)
+            _record(row, "begin", actor=actor, reason=reason, now=now)
     except IntegrityError as error:
         standing = RuleShadow.objects.in_force().filter(rule=rule).first()
         who = f"{standing.by} put it on trial already" if standing else "Somebody else was first"
@@ -55,18 +55,18 @@ def begin(rule: str, *, actor: str, because: str, now: datetime) -> RuleShadow:
     return row
 
 
-def end(row: RuleShadow, *, actor: str, because: str, now: datetime) -> None:
+def end(row: RuleShadow, *, actor: str, reason: str, now: datetime) -> None:
     """What it finds is told again, and what it has found and is still wrong is open, from now on.
 
     :raises FindingRefusal: when somebody ended it already
     """
-    _require_reason(because)
+    _require_reason(reason)
     with transaction.atomic():
-        ends = {"ended_at": now, "ended_by": actor, "ended_because": because}
+        ends = {"ended_at": now, "ended_by": actor, "ended_reason": reason}
         if not RuleShadow.objects.in_force().filter(pk=row.pk).update(**ends):
             raise FindingRefusal("Its trial has ended already: there is nothing to do.")
         row.refresh_from_db()
-        _record(row, "end", actor=actor, because=because, now=now)
+        _record(row, "end", actor=actor, reason=reason, now=now)
     _turn(row.rule, is_shadow=False, now=now)
 
 
@@ -87,13 +87,13 @@ def _turn(rule: str, *, is_shadow: bool, now: datetime) -> None:
         recount(cluster, now=now)
 
 
-def _require_reason(because: str) -> None:
-    if not because:
-        raise BadAct(("because", "Say why: it is shown as long as the rule is on trial."))
+def _require_reason(reason: str) -> None:
+    if not reason:
+        raise BadAct(("reason", "Say why: it is shown as long as the rule is on trial."))
 
 
-def _record(row: RuleShadow, verb: str, *, actor: str, because: str, now: datetime) -> None:
+def _record(row: RuleShadow, verb: str, *, actor: str, reason: str, now: datetime) -> None:
     AuditEntry.record(
-        f"rule:{row.rule}", verb=f"rule.shadow.{verb}", actor=actor, because=because, evidence={"rule": row.rule},
+        f"rule:{row.rule}", verb=f"rule.shadow.{verb}", actor=actor, reason=reason, evidence={"rule": row.rule},
         now=now,
     )  # fmt: skip

@@ -32,12 +32,12 @@ class Age:
     name: str
     at: datetime | None
     is_late: bool
-    because: str = ""
+    reason: str = ""
     topic: str = ""  # whose heartbeats say how old it is from then on; blank: none do
 
     @property
     def words(self) -> str:
-        return f"{self.name}: {self.because}" if self.because else self.name
+        return f"{self.name}: {self.reason}" if self.reason else self.name
 
 
 def ages_of(user: User, lines: Sequence[ClusterRow], *, now: datetime) -> list[Age]:
@@ -48,7 +48,7 @@ def ages_of(user: User, lines: Sequence[ClusterRow], *, now: datetime) -> list[A
     sights = [(line.cluster, line.freshness.sight) for line in lines]
     clusters = [line.cluster for line in lines]
     found = [
-        Age(f"cluster {one.name}", seen.heard_at, not seen.is_live, seen.because, topic=cluster_group(one.pk))
+        Age(f"cluster {one.name}", seen.heard_at, not seen.is_live, seen.reason, topic=cluster_group(one.pk))
         for one, seen in sights
     ]
     whole = scope_of(user, Permission.SEE)
@@ -81,15 +81,15 @@ def _of_telemetry(
     if not standing.has_source:
         is_off = source is not None and source.state == SourceState.OFF
         lacks = "Its source is switched off" if is_off else "It has no source"
-        return Age(name, None, is_late=True, because=f"{lacks}: nobody sees how its GPUs are.")
+        return Age(name, None, is_late=True, reason=f"{lacks}: nobody sees how its GPUs are.")
     if source is None or source.state == SourceState.OFF:
         read_at = asked.read_at if asked else None
         return Age(name, read_at, standing.is_silent, asked.message if asked and is_whole else "")
-    because = source.message if is_whole else ""
+    reason = source.message if is_whole else ""
     if standing.is_silent and not source.message:
         asked_at = source.answered_at
-        because = f"Nobody asks it since {moment(asked_at, now=now)}." if asked_at else "Nobody has asked it yet."
-    return Age(name, source.answered_at, standing.is_silent, because)
+        reason = f"Nobody asks it since {moment(asked_at, now=now)}." if asked_at else "Nobody has asked it yet."
+    return Age(name, source.answered_at, standing.is_silent, reason)
 
 
 def _with_blind(age: Age, exporting: Exporting | None) -> Age:
@@ -104,9 +104,7 @@ def _with_blind(age: Age, exporting: Exporting | None) -> Age:
     said += [_of_less(rule, number, exporting.of) for rule in SEEING_LESS if (number := _seeing_less(rule, exporting))]
     if exporting.never_heard:
         said.append(f"Of {exporting.never_heard} of {count(exporting.of, 'node')} nothing was heard within a day.")
-    return replace(
-        age, is_late=age.is_late or exporting.is_unread, because=" ".join(filter(None, (age.because, *said)))
-    )
+    return replace(age, is_late=age.is_late or exporting.is_unread, reason=" ".join(filter(None, (age.reason, *said))))
 
 
 def _of_blind(titles: Sequence[str], nodes: int, of: int) -> str:

@@ -65,7 +65,7 @@ def run_trial(trial_id: int, *, clock: Callable[[], datetime]) -> None:
             nodes=said.exporting.written() if said.exporting else None,
         )  # fmt: skip
     except LostLease as lost:
-        log.warning("a source was tried for too long", because=str(lost))
+        log.warning("a source was tried for too long", reason=str(lost))
 
 
 def told_of(trial: TelemetryTrial, *, now: datetime) -> str:

@@ -97,7 +97,7 @@ def read(cluster: Cluster, *, clock: Callable[[], datetime]) -> int:
         with client.reach(cluster.kubeconfig, cluster.context, uid=cluster.uid) as connection:
             number = _read_all(cluster, connection, due, clock=clock)
     except client.ClusterError as error:
-        log.info("no crash log is read", cluster=cluster.name, because=str(error))
+        log.info("no crash log is read", cluster=cluster.name, reason=str(error))
         return 0
     if number:
         seq = Observer.batch_of(cluster.pk)
@@ -113,7 +113,7 @@ def _operands(cluster: Cluster):
 
 def _due(cluster: Cluster, *, now: datetime) -> Iterator[Due]:
     """The pods whose containers crashed since we last looked, the latest trouble first."""
-    crashed = ~Q(stuck_container="") & ~Q(waiting_because="")
+    crashed = ~Q(stuck_container="") & ~Q(waiting_reason="")
     slow = Q(operand__in=SPEAK_WHILE_SLOW, started_at__lt=now - SLOW)
     stuck = _operands(cluster).filter(crashed | slow, is_ready=False, deleted_at=None)
     pods = list(stuck.exclude(node_name="").exclude(phase="Succeeded").order_by("-changed_at", "pk")[:LOOKED_AT])
@@ -123,7 +123,7 @@ def _due(cluster: Cluster, *, now: datetime) -> Iterator[Due]:
     }
     for pod in pods:
         container = pod.stuck_container or MAIN_CONTAINER.get(pod.operand, "")
-        has_crashed = bool(pod.stuck_container and pod.waiting_because)
+        has_crashed = bool(pod.stuck_container and pod.waiting_reason)
         if not _has_a_log(pod, has_crashed=has_crashed, now=now):
             continue
         if container and _is_new(known.get((pod.uid, container)), pod, now=now):
@@ -158,7 +158,7 @@ def _urgency(due: Due) -> tuple[bool, bool]:
 
 def _has_a_log(pod: Pod, *, has_crashed: bool, now: datetime) -> bool:
     if has_crashed:
-        return pod.restarts > 0 or not pod.waiting_because.startswith(UNSTARTED)
+        return pod.restarts > 0 or not pod.waiting_reason.startswith(UNSTARTED)
     return pod.operand in SPEAK_WHILE_SLOW and pod.started_at is not None and now - pod.started_at >= SLOW
 
 

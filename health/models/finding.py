@@ -28,7 +28,7 @@ STAMPS = {
 }  # columns that say when
 NOT_TOLD = (FindingState.CONFIRMING, FindingState.RESOLVED)
 # Of what is open, or muted: nobody is at it, and it is not over.
-UNTOUCHED = {"acknowledged_at": None, "acknowledged_by": "", "resolved_at": None, "resolved_because": ""}
+UNTOUCHED = {"acknowledged_at": None, "acknowledged_by": "", "resolved_at": None, "resolved_reason": ""}
 WORST_FIRST = Case(
     *(When(severity=severity, then=Value(rank)) for severity, rank in RANKS.items()),
     output_field=IntegerField(),
@@ -160,7 +160,7 @@ class Finding(models.Model):
     times = models.PositiveIntegerField(default=1)  # that it opened since then, each soon after it was resolved
     updated_at = models.DateTimeField()
     resolved_at = models.DateTimeField(null=True)
-    resolved_because = models.CharField(max_length=60, blank=True, default="")  # blank: it is no longer so
+    resolved_reason = models.CharField(max_length=60, blank=True, default="")  # blank: it is no longer so
     is_shadow = models.BooleanField(default=False)  # its rule is on trial
     # The finding that is its cause, under which it is listed. Null: it stands on its own.
     parent = models.ForeignKey("self", models.SET_NULL, null=True, related_name="children")
@@ -171,7 +171,7 @@ class Finding(models.Model):
     assigned_to = models.CharField(max_length=150, blank=True, default="")  # whose it is; blank: nobody's
     feedback = models.CharField(max_length=16, blank=True, default="")  # on the action; blank: nobody judged it
     feedback_by = models.CharField(max_length=150, blank=True, default="")
-    feedback_because = models.CharField(max_length=1000, blank=True, default="")
+    feedback_reason = models.CharField(max_length=1000, blank=True, default="")
 
     objects = FindingQuerySet.as_manager()
 

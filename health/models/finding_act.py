@@ -20,7 +20,7 @@ class FindingAct(models.Model):
     verb = models.CharField(max_length=16)  # of `health.inbox.verbs`
     by = models.CharField(max_length=150)
     at = models.DateTimeField()
-    because = models.CharField(max_length=1000, blank=True)
+    reason = models.CharField(max_length=1000, blank=True)
     to = models.CharField(max_length=150, blank=True)  # whom it was assigned to
     said = models.CharField(max_length=500, blank=True)  # the finding, as it was then
     key = models.CharField(max_length=100, blank=True)  # the actor's own: see `edges.idempotency`

@@ -35,12 +35,12 @@ class Mute(models.Model):
     node = models.ForeignKey("fleet.Node", models.SET_NULL, null=True, related_name="mutes")
     by = models.CharField(max_length=150)
     at = models.DateTimeField()
-    because = models.CharField(max_length=1000)
+    reason = models.CharField(max_length=1000)
     until = models.DateTimeField()
     key = models.CharField(max_length=100, blank=True)  # the caller's: the same key again is the same mute
     ended_at = models.DateTimeField(null=True)  # when somebody lifted it
     ended_by = models.CharField(max_length=150, blank=True)
-    ended_because = models.CharField(max_length=1000, blank=True)
+    ended_reason = models.CharField(max_length=1000, blank=True)
 
     objects = MuteQuerySet.as_manager()
 

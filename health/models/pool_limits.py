@@ -29,7 +29,7 @@ class PoolLimits(models.Model):
     critical_after_s = models.PositiveIntegerField(default=0)
     by = models.CharField(max_length=150)
     at = models.DateTimeField()
-    because = models.CharField(max_length=1000)
+    reason = models.CharField(max_length=1000)
     version = models.PositiveIntegerField(default=1)  # one more with each change
 
     objects = PoolLimitsQuerySet.as_manager()

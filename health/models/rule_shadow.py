@@ -17,10 +17,10 @@ class RuleShadow(models.Model):
     rule = models.CharField(max_length=63)
     by = models.CharField(max_length=150)
     at = models.DateTimeField()
-    because = models.CharField(max_length=1000)
+    reason = models.CharField(max_length=1000)
     ended_at = models.DateTimeField(null=True)  # null: it still is
     ended_by = models.CharField(max_length=150, blank=True)
-    ended_because = models.CharField(max_length=1000, blank=True)
+    ended_reason = models.CharField(max_length=1000, blank=True)
 
     objects = RuleShadowQuerySet.as_manager()
 

@@ -59,17 +59,17 @@ class Wrong:
 class KeptBy(NamedTuple):
     """What keeps an upgrade, and what helps, in sentences. Blank: nothing says."""
 
-    because: str = ""
+    reason: str = ""
     helps: str = ""
 
     @classmethod
     def read(cls, said: str) -> "KeptBy":
         """As it was written in the cause of a finding. One of before has both in one."""
-        because, _, helps = said.rpartition("\n")
-        return cls(because, helps)
+        reason, _, helps = said.rpartition("\n")
+        return cls(reason, helps)
 
     def __str__(self) -> str:
-        return f"{self.because}\n{self.helps}" if self.because else self.helps
+        return f"{self.reason}\n{self.helps}" if self.reason else self.helps
 
 
 UNKNOWN = KeptBy()
@@ -82,7 +82,7 @@ class FailingPod:
     restarts: int
     operand: str = ""  # blank: a tenant's
     is_over: bool = False  # it failed for good; else it is started again, and fails again
-    because: str = ""  # why, in a sentence; blank: nothing says
+    reason: str = ""  # why, in a sentence; blank: nothing says
     action: str = ""
     said: str = ""  # the line that tells it
 
@@ -93,7 +93,7 @@ class NoOffer:
 
     title: str = ""  # of the operand
     is_ready: bool = False
-    because: str = ""
+    reason: str = ""
     action: str = ""
     said: str = ""
 
@@ -190,7 +190,7 @@ class NodeFacts:
     domain_daemon: FailingPod | None = None  # of a ComputeDomain, that is not ready; None: there is none such
     is_ready: bool | None = True
     is_unreported: bool = False  # its kubelet stopped reporting: nobody knows
-    not_ready_because: str = ""
+    not_ready_reason: str = ""
     falls: int = 0  # how often it stopped being ready within half an hour
     conditions: tuple[NodeCondition, ...] = ()
     booted_at: datetime | None = None  # within an hour; None: nobody saw it boot in that time
@@ -261,11 +261,11 @@ class ClusterFacts:
     lag_ms: int = 0  # how long the oldest change of the last flush had waited
     behind_since: datetime | None = None
     unseen_state: str = ""  # stale, failing, …; blank: it is live, or still connecting
-    unseen_because: str = ""  # in a sentence
+    unseen_reason: str = ""  # in a sentence
     unseen_action: str = ""
     unwatched_action: str = ""
     unwatched_since: datetime | None = None  # nobody takes its lease; None: somebody has it
-    telemetry_silent_because: str = ""  # blank: its source, or its exporters, answer, or there are none
+    telemetry_silent_reason: str = ""  # blank: its source, or its exporters, answer, or there are none
     exploding: tuple[Exploding, ...] = ()  # exporters with more series than GPUs can have, the worst first
     combinations: tuple[BadCombination, ...] = ()  # the worst first
     upgrades_queued: int = 0  # nodes that the operator has queued for a driver upgrade, and nobody holds

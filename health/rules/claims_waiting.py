@@ -31,6 +31,6 @@ class ClaimsWaiting:
             f"{count(len(pods), 'pod')} {waits} that no driver serves: {named}{others}.",
             pods[0].action,
             {pod.name: {"said": pod.said} for pod in pods[:20]},
-            why=f"{pods[0].because} {pods[0].action}",
-            probable_cause=pods[0].because,
+            why=f"{pods[0].reason} {pods[0].action}",
+            probable_cause=pods[0].reason,
         )

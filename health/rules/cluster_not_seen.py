@@ -20,7 +20,7 @@ class ClusterNotSeen:
             return None
         return Wrong(
             Severity.WARNING,
-            f"{cluster.name} is not seen. {cluster.unseen_because}",
+            f"{cluster.name} is not seen. {cluster.unseen_reason}",
             cluster.unseen_action,
             why=cluster.unseen_state,
         )

@@ -24,5 +24,5 @@ class ComputeDomainDown:
             f"On {node.name} the daemon of a ComputeDomain ({daemon.name}) is not ready: pods that need IMEX wait.",
             daemon.action or "The GPU stack on the node's page says why: the daemon's log names what IMEX lacks.",
             {"pod": daemon.name, "said": daemon.said},
-            probable_cause=daemon.because,
+            probable_cause=daemon.reason,
         )

@@ -24,8 +24,8 @@ class CordonStale:
             return None
         return Wrong(
             Severity.WARNING,
-            f"{node.name} is cordoned by {cordon.by}, and {cordon.because}.",
+            f"{node.name} is cordoned by {cordon.by}, and {cordon.reason}.",
             f"Look whether anybody works on the node. Where nobody does: {cordon.command}",
             {"by": cordon.by, "command": cordon.command},
-            why=f"{cordon.by} {cordon.because}",
+            why=f"{cordon.by} {cordon.reason}",
         )

@@ -25,5 +25,5 @@ class GpusNeverOffered:
             f"{node.name} has GPUs by its labels and offers none{though}: no pod can have one here.",
             offer.action or "The GPU stack on the node's page says which operand is missing, and why.",
             {"operand": offer.title, "said": offer.said} if offer.title else {},
-            probable_cause=offer.because,
+            probable_cause=offer.reason,
         )

@@ -21,21 +21,21 @@ class NodeNotReady:
     def judge(self, node: NodeFacts) -> Wrong | None:
         if node.is_ready is not False and not node.is_unreported:
             return None
-        because = f": {node.not_ready_because.rstrip('. ')}" if node.not_ready_because else ""
+        reason = f": {node.not_ready_reason.rstrip('. ')}" if node.not_ready_reason else ""
         if node.is_unreported:
             return Wrong(
                 Severity.CRITICAL,
-                f"The kubelet of {node.name} stopped reporting{because}.",
+                f"The kubelet of {node.name} stopped reporting{reason}.",
                 "Look whether the machine answers (its console, its BMC). Its pods are evicted after five minutes, "
                 "unless they tolerate that; a job with a pod there hangs.",
                 why="unreported",
             )
-        is_runtime = any(word in node.not_ready_because.lower() for word in RUNTIME)
+        is_runtime = any(word in node.not_ready_reason.lower() for word in RUNTIME)
         return Wrong(
             Severity.CRITICAL,
-            f"{node.name} is not ready{because}.",
+            f"{node.name} is not ready{reason}.",
             "Restart the runtime, then the kubelet." if is_runtime else "Look at the kubelet's log and at the machine.",
-            why=f"not ready {node.not_ready_because}",
+            why=f"not ready {node.not_ready_reason}",
             probable_cause=_race(node) if is_runtime else "",
         )
 

@@ -53,7 +53,7 @@ class PodsFailing:
             f"{node.name}: {number} {does}, {named}{f'; and {more} more' if more > 0 else ''}.",
             _action(pods),
             {pod.name: _evidence(pod) for pod in pods[:20]},
-            probable_cause=next((pod.because for pod in pods if pod.because), ""),
+            probable_cause=next((pod.reason for pod in pods if pod.reason), ""),
         )
 
 
@@ -67,7 +67,7 @@ def _said(pod: FailingPod) -> str:
 
 
 def _action(pods: list[FailingPod]) -> str:
-    if (known := next((pod for pod in pods if pod.because), None)) and known.action:
+    if (known := next((pod for pod in pods if pod.reason), None)) and known.action:
         return f"{known.name}: {known.action}" if len(pods) > 1 else known.action
     if all(pod.is_over for pod in pods):
         return next((action for reason, action in BY_KUBELET.items() if pods[0].status.startswith(reason)), ITS_OWN)
@@ -81,9 +81,9 @@ def _action(pods: list[FailingPod]) -> str:
     )
 
 
-def failed_of(because: str) -> str:
+def failed_of(reason: str) -> str:
     """The reason that the pod itself bears. Blank: it has none, its containers ended by themselves."""
-    return because.partition(":")[0]
+    return reason.partition(":")[0]
 
 
 def is_told(owner_kind: str, reason: str, ago: timedelta) -> bool:

@@ -31,5 +31,5 @@ class PodsNotStarting:
             f"{node.name}: {count(len(pods), 'pod')} {does} not start, {named}{others}.",
             pods[0].action or "kubectl describe of the pod shows the step that it waits for.",
             {pod.name: {"status": pod.status, "said": pod.said} for pod in pods[:20]},
-            probable_cause=pods[0].because,
+            probable_cause=pods[0].reason,
         )

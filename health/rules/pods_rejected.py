@@ -30,7 +30,7 @@ UNSAID = "Whether they ask for GPUs, nothing that is read says."
 
 class Rejection(NamedTuple):
     says: re.Pattern[str]
-    because: str  # the probable cause
+    reason: str  # the probable cause
     helps: str
 
 
@@ -82,14 +82,14 @@ class PodsRejected:
         lacks = f"Pods of {owner.name} are rejected at creation"
         if owner.lacking is not None:
             lacks = f"{count(owner.lacking, 'pod')} of {owner.name} {are(owner.lacking)} rejected at creation"
-        severity, because, helps = _read(owner, told)
+        severity, reason, helps = _read(owner, told)
         return Wrong(
             severity if owner.is_of_gpus else Severity.NOTE,
             f"{lacks}: {told[:300]}.{'' if owner.is_of_gpus else f' {UNSAID}'}",
             helps,
             {**evidence, "lacking": owner.lacking},
-            why=f"{because} {helps}",  # the words count what is used, and the pods that lack
-            probable_cause=because,
+            why=f"{reason} {helps}",  # the words count what is used, and the pods that lack
+            probable_cause=reason,
         )
 
 
@@ -112,7 +112,7 @@ def _read(owner: RejectedOwner, told: str) -> tuple[Severity, str, str]:
         return Severity.WARNING, f"The admission webhook {webhook['name']} says no.", helps
     for one in REJECTIONS:
         if one.says.search(told):
-            return Severity.WARNING, one.because, one.helps
+            return Severity.WARNING, one.reason, one.helps
     return Severity.WARNING, "", "What the API server says names who rejects it: change its template, or that."
 
 

@@ -16,12 +16,12 @@ class TelemetrySilent:
     after: ClassVar[timedelta] = timedelta(minutes=2)
 
     def judge(self, cluster: ClusterFacts) -> Wrong | None:
-        if not cluster.telemetry_silent_because:
+        if not cluster.telemetry_silent_reason:
             return None
         return Wrong(
             Severity.WARNING,
-            f"The source of telemetry of {cluster.name} is silent: {cluster.telemetry_silent_because}",
+            f"The source of telemetry of {cluster.name} is silent: {cluster.telemetry_silent_reason}",
             "Until it answers nothing is known of temperatures, Xids and loads. What was last seen stays, with its "
             "time.",
-            why=cluster.telemetry_silent_because,
+            why=cluster.telemetry_silent_reason,
         )

@@ -26,5 +26,5 @@ class UpgradeFailed:
             f"{first} Then label the node {UPGRADE_REQUIRED}: it leaves {UPGRADE_FAILED} no other way.",
             {"state": node.upgrade_state},
             why=f"{node.upgrade_state} {node.upgrade_kept}",
-            probable_cause=node.upgrade_kept.because,
+            probable_cause=node.upgrade_kept.reason,
         )

@@ -37,5 +37,5 @@ class UpgradeQueueStill:
             cluster.upgrades_kept.helps or LOOK,
             {"queued": queued},
             why=cluster.upgrades_kept_why or "still",
-            probable_cause=cluster.upgrades_kept.because,
+            probable_cause=cluster.upgrades_kept.reason,
         )

@@ -25,7 +25,7 @@ class UpgradeStuck:
             node.upgrade_kept.helps or AT_WORK,
             {"state": node.upgrade_state},
             why=f"{node.upgrade_state} {node.upgrade_kept}",
-            probable_cause=node.upgrade_kept.because,
+            probable_cause=node.upgrade_kept.reason,
         )
 
 

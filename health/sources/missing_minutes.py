@@ -23,12 +23,12 @@ def why_not_kept(known: NodeTelemetry) -> str:
         )
     if known.standing.has_source:
         return ""
-    because = {
+    reason = {
         ExportersState.NONE: "no exporter of GPUs is seen in it.",
         ExportersState.FORBIDDEN: "its exporters may not be asked.",
         ExportersState.UNSEEN: "its exporters are not asked, because the cluster does not answer.",
     }.get(state, f"no exporter has answered yet. {SOON} of the first answer.")
-    return f"{lacking}, and {because}"
+    return f"{lacking}, and {reason}"
 
 
 def why_no_line(devices: Sequence[DeviceTelemetry], asked: Steps, *, whose: str, now: datetime) -> str:

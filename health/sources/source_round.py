@@ -54,12 +54,12 @@ def ask(cluster_id: int, *, clock: Callable[[], datetime]) -> TelemetrySource | 
         columns = _asked(source, epoch, clock=clock)
         TelemetrySource.keep(source.pk, epoch=epoch, lease_until=clock(), **columns)
     except LostLease as lost:
-        log.warning("somebody else asks this source by now, or it was changed", because=str(lost))
+        log.warning("somebody else asks this source by now, or it was changed", reason=str(lost))
         return None
     if columns["state"] == SourceState.ANSWERING:
         telemetry_changed(cluster_id, at=columns["answered_at"])
     if columns["state"] != source.state:
-        log.info("telemetry", cluster=source.cluster.name, state=columns["state"], because=columns["message"])
+        log.info("telemetry", cluster=source.cluster.name, state=columns["state"], reason=columns["message"])
         announce.cluster_changed(
             cluster_id, seq=Observer.batch_of(cluster_id), nodes=(), kinds=("telemetry",), at=clock()
         )
@@ -95,11 +95,11 @@ def _asked(source: TelemetrySource, epoch: int, *, clock: Callable[[], datetime]
     }
 
 
-def _silent(source: TelemetrySource, because: str, *, now: datetime) -> dict[str, Any]:
+def _silent(source: TelemetrySource, reason: str, *, now: datetime) -> dict[str, Any]:
     return {
         "state": SourceState.SILENT,
         "state_since": source.state_since if source.state == SourceState.SILENT else now,
-        "message": because[:600],
+        "message": reason[:600],
         "next_look_at": now + AGAIN_AFTER,
     }
 

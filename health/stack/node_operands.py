@@ -44,7 +44,7 @@ class OperandOnNode:
     is_silent: bool = False  # the node's kubelet does not report: all this is the last that it said
 
     @property
-    def because(self) -> str:
+    def reason(self) -> str:
         return self.cause.sentence if self.cause else ""
 
     @property
@@ -119,7 +119,7 @@ def _on_node(
         signs = replace(
             signs,
             daemon_set_events=rows.events_by_uid.get(daemon_set.uid, []),
-            unscheduled=lost.waiting_because if lost else "",
+            unscheduled=lost.waiting_reason if lost else "",
         )
     if pod is not None:
         signs = replace(

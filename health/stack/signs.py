@@ -30,7 +30,7 @@ def signs_of(node: Node, operand: str, daemon_set: Operand | None) -> Signs:
         is_node_ready=node.is_ready,
         is_gpu_node=node.is_gpu_node and node.gpu_vendor in ("", "nvidia"),
         is_of_vendor=node.is_gpu_node and node.gpu_vendor not in ("", "nvidia"),
-        node_says=node.not_ready_because,
+        node_says=node.not_ready_reason,
         kernel=node.kernel,
         os_image=node.os_image,
         runtime=node.container_runtime,
@@ -43,7 +43,7 @@ def signs_of(node: Node, operand: str, daemon_set: Operand | None) -> Signs:
 
 
 def pod_signs(pod: Pod, log: CrashLog | None, rows: StackRows) -> PodSigns:
-    reason, message = split(pod.waiting_because)
+    reason, message = split(pod.waiting_reason)
     patience = PATIENCE_WITH_DRIVER if pod.operand == DRIVER else PATIENCE
     return PodSigns(
         name=str(pod),
@@ -63,7 +63,7 @@ def pod_signs(pod: Pod, log: CrashLog | None, rows: StackRows) -> PodSigns:
     )
 
 
-def split(because: str) -> tuple[str, str]:
-    """ "CrashLoopBackOff: back-off 5m0s" → its reason, which is one word, and its message."""
-    reason, _, message = because.partition(": ")
-    return (reason, message) if reason.isalnum() else ("", because)
+def split(text: str) -> tuple[str, str]:
+    """Returns reason and message of "CrashLoopBackOff: back-off 5m0s"; the reason is one word or empty."""
+    reason, _, message = text.partition(": ")
+    return (reason, message) if reason.isalnum() else ("", text)

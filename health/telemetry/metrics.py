@@ -134,7 +134,7 @@ def lacking(exported: Collection[str]) -> tuple[list[Metric], list[Metric]]:
 
 class Slowing(NamedTuple):
     bit: int
-    because: str
+    reason: str
 
 
 # What slows a GPU down beyond the limit of its power, which is how one should be (Z28): the bits of DCGM's field of the

@@ -23,7 +23,7 @@ class ActForm(forms.Form):
     """Whether a reason is needed, and to whom it can be, each act says itself."""
 
     to = forms.CharField(required=False)
-    because = Reason(required=False)
+    reason = Reason(required=False)
     seen = forms.CharField(required=False, max_length=LENGTH)
     key = forms.CharField(required=False, max_length=100)
 
@@ -41,7 +41,7 @@ class MuteForm(forms.Form):
         max_value=LONGEST_H,
         error_messages=dict.fromkeys(("required", "invalid", "min_value", "max_value"), HOW_LONG),
     )
-    because = Reason(required=False)
+    reason = Reason(required=False)
     key = forms.CharField(required=False, max_length=100)
 
     def __init__(self, data: QueryDict, *, finding: Finding, user: User) -> None:

@@ -11,7 +11,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
 
 from edges.kept_input import read
-from edges.reason_form import because_of
+from edges.reason_form import reason_of
 from edges.requests import PersonRequest, answered
 from health.inbox import acts, rule_mutes
 from health.inbox.rights import require_act, require_mute
@@ -48,13 +48,13 @@ def lift(request: PersonRequest, mute_id: int) -> HttpResponse:
     done = f"Lifted: what is still wrong in {row.place} is open again."
     with answered(request, REFUSALS, done=done, ends_form=True):
         require_mute(request.user, row)
-        rule_mutes.lift(row, actor=request.user.get_username(), because=because_of(request), now=timezone.now())
+        rule_mutes.lift(row, actor=request.user.get_username(), reason=reason_of(request), now=timezone.now())
     return _back(request, None)
 
 
 def _tell(request: PersonRequest, finding: Finding, verb: str) -> None:
     given = read(ActForm(request.POST))
-    taken = {"because", "key"} | ({"to"} if verb == "assign" else set()) | ({"seen"} if VERBS[verb].changes else set())
+    taken = {"reason", "key"} | ({"to"} if verb == "assign" else set()) | ({"seen"} if VERBS[verb].changes else set())
     asked = {name: given[name] for name in taken}
     TOLD[verb](finding, **asked, actor=request.user.get_username(), now=timezone.now())
 
@@ -65,7 +65,7 @@ def _mute(request: PersonRequest, finding: Finding) -> None:
     require_mute(request.user, row)
     until = now + timedelta(hours=given["hours"])
     actor = request.user.get_username()
-    rule_mutes.mute(row, because=given["because"], until=until, key=given["key"], actor=actor, now=now)
+    rule_mutes.mute(row, reason=given["reason"], until=until, key=given["key"], actor=actor, now=now)
 
 
 def _back(request: PersonRequest, finding_id: int | None) -> HttpResponse:

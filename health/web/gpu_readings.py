@@ -66,7 +66,7 @@ def words_of(key: str, value: float) -> str:
     if key in NUMBERED:
         return NUMBERED[key](int(value)) or f"unknown ({value:.0f})"
     if key == "clock_reasons":
-        reasons = [f"{each.because} ({name})" for name, each in SLOWED_BY.items() if int(value) & each.bit]
+        reasons = [f"{each.reason} ({name})" for name, each in SLOWED_BY.items() if int(value) & each.bit]
         return names(reasons) or "none that slows it"
     if unit == "B/s":
         return f"{value / 1e9:.2f} GB/s"

@@ -10,7 +10,7 @@ from edges.transition_errors import IllegalMove, LostRace
 from health.inbox.refusals import FindingRefusal
 from people.rights import NotAllowed
 
-WRITTEN = ("because", "to", "scope", "hours")
+WRITTEN = ("reason", "to", "scope", "hours")
 REFUSALS = (kept_input.BadForm, FindingRefusal, IllegalMove, LostRace, NotAllowed)
 
 

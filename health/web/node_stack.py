@@ -45,7 +45,7 @@ def lines_of(stack: NodeStack, *, as_of: datetime | None = None, now: datetime) 
         if as_of is not None:
             glyph, word = "unseen", f"was {word}, as of {clock(as_of, now=now)}"
         lines.append(NodeOperandLine(row, glyph, word, is_repeated=cause is not None and cause.sentence in told))
-        told.add(row.because)
+        told.add(row.reason)
     return lines
 
 

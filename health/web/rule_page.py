@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST
 from edges.digits import whole
 from edges.fields import WholeNumber
 from edges.kept_input import BadForm, read
-from edges.reason_form import WhyForm, because_of
+from edges.reason_form import WhyForm, reason_of
 from edges.requests import PersonRequest, answered, reason
 from edges.transition_errors import LostRace
 from fleet.models import Pool
@@ -36,7 +36,7 @@ class LimitsForm(forms.Form):
     critical = forms.FloatField(required=False)
     warn_after_s = forms.IntegerField(min_value=0, max_value=86_400)
     critical_after_s = forms.IntegerField(min_value=0, max_value=86_400, required=False)
-    because = forms.CharField(max_length=1000)
+    reason = forms.CharField(max_length=1000)
 
 
 class UnlimitForm(WhyForm):
@@ -55,7 +55,7 @@ def rule(request: PersonRequest, rule: str) -> HttpResponse:
 def shadow(request: PersonRequest, rule: str) -> HttpResponse:
     with answered(request, REFUSALS, done="It is on trial: nobody is told of what it finds.", ends_form=True):
         require(request.user, Permission.ADMINISTER)
-        shadow_mode.begin(rule, actor=request.user.get_username(), because=because_of(request), now=timezone.now())
+        shadow_mode.begin(rule, actor=request.user.get_username(), reason=reason_of(request), now=timezone.now())
     return redirect("rule", rule=rule)
 
 
@@ -64,7 +64,7 @@ def end_shadow(request: PersonRequest, shadow_id: int) -> HttpResponse:
     row = get_object_or_404(RuleShadow, pk=shadow_id)
     with answered(request, REFUSALS, done="Its trial has ended: what it finds is told again.", ends_form=True):
         require(request.user, Permission.ADMINISTER)
-        shadow_mode.end(row, actor=request.user.get_username(), because=because_of(request), now=timezone.now())
+        shadow_mode.end(row, actor=request.user.get_username(), reason=reason_of(request), now=timezone.now())
     return redirect("rule", rule=row.rule)
 
 
@@ -86,7 +86,7 @@ def limit(request: PersonRequest, rule: str) -> HttpResponse:
             require_limit(request.user, pool)
             put_limits(
                 pool, rule, asked, version=given["version"], actor=request.user.get_username(),
-                because=given["because"], now=timezone.now(),
+                reason=given["reason"], now=timezone.now(),
             )  # fmt: skip
     except BadAct as wrong:
         for problem in wrong.problems:
@@ -115,12 +115,12 @@ def unlimit(request: PersonRequest, limits_id: int) -> HttpResponse:
     except LostRace as refusal:
         messages.error(request, str(refusal))
         by_now = _limits(request).filter(pk=row.pk).first()
-        return _page(request, row.rule, form=_form(by_now, row.pool_id), removed_because=reason(request), status=409)
+        return _page(request, row.rule, form=_form(by_now, row.pool_id), removed_reason=reason(request), status=409)
     return redirect("rule", rule=row.rule)
 
 
 def _page(
-    request: PersonRequest, rule: str, *, form: LimitsForm, removed_because: str = "", status: int = 200
+    request: PersonRequest, rule: str, *, form: LimitsForm, removed_reason: str = "", status: int = 200
 ) -> HttpResponse:
     """`removed_because`: written to take the form's limits away, and refused."""
     row = next((each for each in on_page(request.user, now=timezone.now()) if each.entry.key == rule), None)
@@ -142,7 +142,7 @@ def _page(
         "pools": _choices(theirs, form, limited={each.pool_id for each, _ in limits}),
         "may_limit": bool(theirs),
         "form": form,
-        "removed_because": removed_because,
+        "removed_reason": removed_reason,
         "has_pools": pools.exists(),
     }
     return render(request, "health/rule.html", context, status=status)

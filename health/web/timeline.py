@@ -43,9 +43,9 @@ def lines_of_findings(node: NodeKept, user: User, span: Span) -> Iterator[Timeli
         href, position = _page(event.detail["finding"]), position_in("findings", event.pk)
         yield TimelineLine(event.at, FINDING, event.sentence, "", href, glyph, event.detail, position)
     for act in FindingAct.objects.filter(span.of("at", "acts"), finding__in=mine).order_by("-at", "-pk")[: span.most]:
-        because = f" {act.because}" if act.because else ""
+        reason = f" {act.reason}" if act.reason else ""
         detail = {"finding": act.finding_id, "rule": act.rule}
-        sentence = f"{act.verb.capitalize()}: {act.said}{because}"
+        sentence = f"{act.verb.capitalize()}: {act.said}{reason}"
         position = position_in("acts", act.pk)
         yield TimelineLine(act.at, FINDING, sentence, act.by, _page(act.finding_id), detail=detail, position=position)
 

@@ -49,12 +49,12 @@ class Unread:
 
     uid: str  # blank: not even that
     name: str
-    because: str
+    reason: str
 
     @classmethod
-    def of(cls, uid: str, name: str, because: str) -> "Unread":
+    def of(cls, uid: str, name: str, reason: str) -> "Unread":
         """Of what may be anything: as long as it is kept, and without the NUL that PostgreSQL keeps in no text."""
-        said = (uid[:64], name[:317] or "one without a name", because[:300])
+        said = (uid[:64], name[:317] or "one without a name", reason[:300])
         return cls(*(text.replace("\0", "") for text in said))
 
 
@@ -130,11 +130,11 @@ def _items_of(body: bytes) -> tuple[list[Any], ListMeta]:
     return list(page.items or ()), page.metadata
 
 
-def _unread(raw: bytes | msgspec.Raw, because: str) -> Unread:
+def _unread(raw: bytes | msgspec.Raw, reason: str) -> Unread:
     try:
         metadata = IDENTITY.decode(raw).metadata
     except BAD_JSON:
         metadata = IdentityMeta()
     name = "/".join(part for part in (metadata.namespace, metadata.name) if isinstance(part, str) and part)
     uid = metadata.uid if isinstance(metadata.uid, str) else ""
-    return Unread.of(uid, name, because)
+    return Unread.of(uid, name, reason)

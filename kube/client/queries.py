@@ -199,5 +199,5 @@ def list_and_unread(
     pages = list(found)
     unread = [one for page in pages for one in page.unread]
     for one in unread:
-        log.warning("an object cannot be read", kind=resource.name, object=one.name, because=one.because)
+        log.warning("an object cannot be read", kind=resource.name, object=one.name, reason=one.reason)
     return [item for page in pages for item in page.items], unread

@@ -99,7 +99,7 @@ class Watch(Generic[S]):
             self._response.shutdown()
         except (OSError, ValueError, RuntimeError) as error:
             # It ended by itself a moment ago, which is what we wanted.
-            log.debug("the watch had ended", because=str(error))
+            log.debug("the watch had ended", reason=str(error))
 
     def _lines(self) -> Iterator[bytes]:
         """An event may come in thousands of pieces: each is looked at once."""

@@ -26,7 +26,7 @@ class AuditEntry(models.Model):
     at = models.DateTimeField()
     actor = models.CharField(max_length=150)
     verb = models.CharField(max_length=64)
-    because = models.CharField(max_length=1000, blank=True)
+    reason = models.CharField(max_length=1000, blank=True)
     evidence = models.JSONField(default=dict, encoder=DjangoJSONEncoder)
     previous_hash = models.CharField(max_length=64)
     hash = models.CharField(max_length=64)
@@ -37,7 +37,7 @@ class AuditEntry(models.Model):
 
     @classmethod
     def record(
-        cls, subject: str, *, verb: str, actor: str, because: str = "", evidence: Any = None, now: datetime
+        cls, subject: str, *, verb: str, actor: str, reason: str = "", evidence: Any = None, now: datetime
     ) -> AuditEntry:
         last = cls.objects.filter(subject=subject).order_by("-number").first()
         entry = cls(
@@ -46,7 +46,7 @@ class AuditEntry(models.Model):
             at=now,
             actor=actor,
             verb=verb,
-            because=because,
+            reason=reason,
             evidence=json.loads(json.dumps(evidence or {}, cls=DjangoJSONEncoder), parse_float=_as_kept),
             previous_hash=last.hash if last else NOTHING,
         )
@@ -62,7 +62,7 @@ class AuditEntry(models.Model):
             self.at.isoformat(timespec="microseconds"),
             self.actor,
             self.verb,
-            self.because,
+            self.reason,
             self.evidence,
         ]
         return digest(content)

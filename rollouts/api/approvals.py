@@ -19,7 +19,7 @@ DECISIONS = {"approve": approve, "reject": reject}
 class DecisionRequest(Asked):
     decision = serializers.ChoiceField(choices=list(DECISIONS))
     bundle_hash = serializers.CharField(max_length=64, help_text="Of the bundle that was read.")
-    because = serializers.CharField(
+    reason = serializers.CharField(
         max_length=1000,
         allow_blank=True,
         required=False,

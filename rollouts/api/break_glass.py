@@ -20,7 +20,7 @@ GATE_KEYS = [(key, gate.title) for key, gate in GATES.items()]
 
 class BreakGlassRequest(Asked):
     gate = serializers.ChoiceField(choices=GATE_KEYS)
-    because = serializers.CharField(max_length=1000, help_text="Why. Kept, and shown for good.")
+    reason = serializers.CharField(max_length=1000, help_text="Why. Kept, and shown for good.")
     confirm = serializers.CharField(max_length=200, help_text="The title of the plan, typed.")
     valid_for_s = serializers.IntegerField(
         min_value=int(LEAST.total_seconds()),
@@ -38,7 +38,7 @@ class BreakGlassSerializer(RowSerializer):
 
     class Meta:
         model = BreakGlass
-        fields = ("id", "gate", "said", "by", "at", "because", "until", "acknowledged_by", "acknowledged_at")
+        fields = ("id", "gate", "said", "by", "at", "reason", "until", "acknowledged_by", "acknowledged_at")
 
 
 class StageBreakGlass(PlanEdge, Listing):

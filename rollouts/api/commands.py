@@ -22,21 +22,21 @@ from rollouts.verbs import VERBS
 STATES = [(state.value, state.value) for state in PlanState]
 
 
-class Because(Asked):
-    because = serializers.CharField(max_length=1000, help_text="Why. Kept for good.")
+class Reason(Asked):
+    reason = serializers.CharField(max_length=1000, help_text="Why. Kept for good.")
 
 
-class CommandRequest(Because):
+class CommandRequest(Reason):
     expected_state = serializers.ChoiceField(
         choices=STATES, required=False, help_text="The state that was seen: refused (409) when it is another by now."
     )
 
 
-class StartRequest(Because):
+class StartRequest(Reason):
     expected_revision = serializers.IntegerField(
         min_value=1, max_value=2**31 - 1, help_text="The `revision` whose preview was seen."
     )
-    override_because = serializers.CharField(
+    override_reason = serializers.CharField(
         max_length=1000, allow_blank=True, required=False, default="",
         help_text="Why it starts despite blockers that `may_be_overridden`. Kept, and shown to approvers.",
     )  # fmt: skip
@@ -141,29 +141,29 @@ class Starts(Tell):
 class Discards(Tell):
     verb = "discard"
 
-    @extend_schema(request=Because, responses={204: None})
+    @extend_schema(request=Reason, responses={204: None})
     def post(self, request, plan_id: int) -> Response:
         """Throw a draft away."""
-        return self.tell(plan_id, Because)
+        return self.tell(plan_id, Reason)
 
 
 class Retries(PlanEdge):
-    @extend_schema(request=Because, responses={204: None})
+    @extend_schema(request=Reason, responses={204: None})
     def post(self, request, target_id: int) -> Response:
         """Try a failed node again. It is held, and goes with a wave once the plan goes on."""
         target = self.target(target_id)
         self.may(Permission.RUN, target.stage.plan)
-        retry(target, actor=self.user, now=timezone.now(), **self.read(Because))
+        retry(target, actor=self.user, now=timezone.now(), **self.read(Reason))
         return Response(status=204)
 
 
 class Exclusions(PlanEdge):
-    @extend_schema(request=Because, responses={204: None})
+    @extend_schema(request=Reason, responses={204: None})
     def post(self, request, target_id: int) -> Response:
         """Take a node out of its stage. It stays held."""
         target = self.target(target_id)
         self.may(Permission.RUN, target.stage.plan)
-        plan_control.exclude(target, actor=self.user, now=timezone.now(), **self.read(Because))
+        plan_control.exclude(target, actor=self.user, now=timezone.now(), **self.read(Reason))
         return Response(status=204)
 
 

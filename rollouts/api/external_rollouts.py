@@ -44,7 +44,7 @@ class FollowedAnswerSerializer(RowSerializer):
 
     class Meta:
         model = FollowedAnswer
-        fields = ("gate", "answer", "because", "measured", "nodes", "since", "at")
+        fields = ("gate", "answer", "reason", "measured", "nodes", "since", "at")
 
 
 class FollowedSerializer(serializers.Serializer):

@@ -30,8 +30,8 @@ class FreezeSerializer(RowSerializer):
     class Meta:
         model = Freeze
         fields = (
-            "id", "is_stop", "cluster", "pool", "by", "at", "because", "until", "binds_rollbacks", "is_in_force",
-            "sentence", "ended_at", "ended_by", "ended_because",
+            "id", "is_stop", "cluster", "pool", "by", "at", "reason", "until", "binds_rollbacks", "is_in_force",
+            "sentence", "ended_at", "ended_by", "ended_reason",
         )  # fmt: skip
 
     def get_is_in_force(self, freeze: Freeze) -> bool:
@@ -56,14 +56,14 @@ class WhereRequest(Asked):
 
 
 class FreezeRequest(WhereRequest):
-    because = serializers.CharField(max_length=1000, help_text="Why. Kept for good, and said by every plan that waits.")
+    reason = serializers.CharField(max_length=1000, help_text="Why. Kept for good, and said by every plan that waits.")
     until = serializers.DateTimeField(
         allow_null=True, required=False, help_text="It ends by itself then. Null: when somebody lifts it."
     )
 
 
 class LiftRequest(Asked):
-    because = serializers.CharField(max_length=1000, help_text="Why. Kept for good.")
+    reason = serializers.CharField(max_length=1000, help_text="Why. Kept for good.")
 
 
 class StopRequest(LiftRequest):
@@ -179,8 +179,8 @@ class Stop(Edge):
     @extend_schema(request=StopRequest, responses={201: FreezeSerializer}, parameters=[KEY])
     def post(self, request) -> Response:
         Where().require(self.user, Permission.STOP)
-        because = self.read(StopRequest)["because"]
-        row = fleet_freezes.stop(actor=self.user.username, because=because, key=self.key(), now=timezone.now())
+        reason = self.read(StopRequest)["reason"]
+        row = fleet_freezes.stop(actor=self.user.username, reason=reason, key=self.key(), now=timezone.now())
         return Response(FreezeSerializer(row).data, status=201)
 
 

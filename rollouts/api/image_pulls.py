@@ -11,14 +11,14 @@ from rest_framework.response import Response
 from edges.rest import KEY, Listing, RowSerializer
 from people.rights import Permission
 from rollouts.api.base import PlanEdge
-from rollouts.api.commands import Because
+from rollouts.api.commands import Reason
 from rollouts.commands.image_pulls import MOST_EACH, ask, cancel
 from rollouts.driver_images.pull_progress import PullOutcome
 from rollouts.image_pulls.latest_pulls import PullOnPage, pull_on_page, pulls_on_page
 from rollouts.models import ImagePull, PullJob
 
 
-class ImagePullRequest(Because):
+class ImagePullRequest(Reason):
     nodes_each = serializers.IntegerField(
         min_value=1, max_value=MOST_EACH, required=False, default=1,
         help_text="On how many nodes of each operating system, in the order in which they will go.",
@@ -52,9 +52,9 @@ class ImagePullSerializer(serializers.Serializer):
     nodes_each = serializers.IntegerField(source="pull.nodes_each")
     asked_by = serializers.CharField(source="pull.asked_by")
     asked_at = serializers.DateTimeField(source="pull.asked_at")
-    because = serializers.CharField(source="pull.because")
+    reason = serializers.CharField(source="pull.reason")
     left_out = serializers.CharField(source="pull.left_out", help_text="Nodes of which nobody can tell the image.")
-    ends_because = serializers.CharField(source="pull.ends_because", help_text="Why no more Jobs are made.")
+    ends_reason = serializers.CharField(source="pull.ends_reason", help_text="Why no more Jobs are made.")
     waiting_for = serializers.CharField(source="pull.waiting_for", help_text="Why it does not go on. Blank: it does.")
     ended_at = serializers.DateTimeField(
         source="pull.ended_at", allow_null=True, help_text="When it was read back that no Job of it is left."
@@ -97,10 +97,10 @@ class ImagePullDetail(PlanEdge):
 class ImagePullCancellations(ImagePullDetail):
     http_method_names = ["post", "options"]
 
-    @extend_schema(request=Because, responses={204: None})
+    @extend_schema(request=Reason, responses={204: None})
     def post(self, request, pull_id: int) -> Response:
         """Make no more Jobs, and delete those there are. What was proven stays."""
         pull = self.pull(pull_id)
         self.may(Permission.STOP, pull.plan)
-        cancel(pull, actor=self.user, now=timezone.now(), **self.read(Because))
+        cancel(pull, actor=self.user, now=timezone.now(), **self.read(Reason))
         return Response(status=204)

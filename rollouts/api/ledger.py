@@ -61,7 +61,7 @@ class DomainBudgetSerializer(serializers.Serializer):
     )
     by = serializers.CharField()
     at = serializers.DateTimeField(allow_null=True)
-    because = serializers.CharField()
+    reason = serializers.CharField()
     sentence = serializers.CharField()
 
 
@@ -78,7 +78,7 @@ class DomainBudgetRequest(Asked):
         default="",
         help_text="Of racks, and only of them.",
     )
-    because = serializers.CharField(max_length=1000, help_text="Why. Kept for good.")
+    reason = serializers.CharField(max_length=1000, help_text="Why. Kept for good.")
 
 
 class DomainBudgets(Edge):

@@ -31,7 +31,7 @@ class PlanRowSerializer(RowSerializer):
         model = Plan
         fields: tuple[str, ...] = (
             "id", "cluster", "title", "component", "object_kind", "object_name", "from_version", "to_version", "state",
-            "state_since", "because", "waiting_for", "author", "last_editor", "created_at", "edited_at", "revision",
+            "state_since", "reason", "waiting_for", "author", "last_editor", "created_at", "edited_at", "revision",
             "sealed_at", "content_hash", "is_armed", "armed_since", "put_back_at", "looked_at",
         )  # fmt: skip
 
@@ -41,7 +41,7 @@ class PauseSerializer(RowSerializer):
 
     class Meta:
         model = Command
-        fields = ("by", "at", "because")
+        fields = ("by", "at", "reason")
 
 
 class HoldsSerializer(serializers.Serializer):
@@ -90,7 +90,7 @@ class HaltingGateSerializer(serializers.Serializer):
     stage = serializers.CharField()
     gate = serializers.CharField()
     title = serializers.CharField()
-    because = serializers.CharField()
+    reason = serializers.CharField()
     nodes = serializers.ListField(child=serializers.CharField())
     measured = serializers.DictField(help_text="What it compared.")
     at = serializers.DateTimeField()
@@ -208,4 +208,4 @@ class PlanEventSerializer(RowSerializer):
 
     class Meta:
         model = PlanEvent
-        fields = ("id", "at", "what", "was", "to", "actor", "because", "stage", "node")
+        fields = ("id", "at", "what", "was", "to", "actor", "reason", "stage", "node")

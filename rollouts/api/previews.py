@@ -17,7 +17,7 @@ class PreflightCheckSerializer(serializers.Serializer):
     )
     is_grave = serializers.BooleanField(help_text="Of a warning: as red as a blocker.")
     is_good = serializers.BooleanField(help_text="Of a warning: it says what is in order.")
-    may_be_overridden = serializers.BooleanField(help_text="Of a blocker: by `override_because` of a start.")
+    may_be_overridden = serializers.BooleanField(help_text="Of a blocker: by `override_reason` of a start.")
     about = serializers.ListField(
         child=serializers.CharField(), help_text="Each that it is about, where the sentence names only the first."
     )
@@ -30,7 +30,7 @@ class GateChosenSerializer(serializers.Serializer):
 
 class ExcludedSerializer(serializers.Serializer):
     node = serializers.CharField()
-    because = serializers.CharField()
+    reason = serializers.CharField()
 
 
 class HarmSerializer(serializers.Serializer):
@@ -59,7 +59,7 @@ class StagePreviewSerializer(serializers.Serializer):
         help_text="The nodes in the order in which they go, where each wave has all of its room.",
     )
     at_once = serializers.IntegerField(help_text="The most that a wave may have.")
-    waves_because = serializers.CharField(help_text="What sets that, and what makes waves smaller.")
+    waves_reason = serializers.CharField(help_text="What sets that, and what makes waves smaller.")
     max_unavailable = serializers.IntegerField()
     gates = serializers.SerializerMethodField()
     costs = serializers.CharField(help_text="What its nodes take with them together.")
@@ -135,7 +135,7 @@ class StepSerializer(serializers.Serializer):
 class IsolatedCanarySerializer(serializers.Serializer):
     """How people can try the version on nodes with a driver object of their own, which arms no other node."""
 
-    because = serializers.CharField(help_text="Why it cannot be done here; blank: it can.")
+    reason = serializers.CharField(help_text="Why it cannot be done here; blank: it can.")
     steps = StepSerializer(many=True)
     rollback = StepSerializer(many=True)
 
@@ -180,4 +180,4 @@ class PreviewSerializer(serializers.Serializer):
 
     @extend_schema_field(ExcludedSerializer(many=True))
     def get_excluded(self, preview: Preview) -> list[dict]:
-        return [{"node": node, "because": because} for node, because in preview.excluded]
+        return [{"node": node, "reason": reason} for node, reason in preview.excluded]

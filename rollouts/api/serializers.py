@@ -52,12 +52,12 @@ class Option(serializers.Field):
 
 
 class GateOptions(serializers.DictField):
-    """Gate → its options: {"soak": {"duration_s": 1800}, "workloads_ready": {"advisory": true, "because": "…"}}."""
+    """Gate → its options: {"soak": {"duration_s": 1800}, "workloads_ready": {"advisory": true, "reason": "…"}}."""
 
     def __init__(self, **kwargs) -> None:
         gates = "; ".join(f"{key} ({', '.join(_own_options(gate))})" for key, gate in GATES.items())
         of_all = (
-            "Every gate but the approval also takes `advisory` (shown and stored, never counted), `because` (why: "
+            "Every gate but the approval also takes `advisory` (shown and stored, never counted), `reason` (why: "
             "approvers see it) and `patience_s` (how long it may wait before the plan pauses; else as its stage)."
         )
         super().__init__(child=serializers.DictField(child=Option()), help_text=f"{gates}. {of_all}", **kwargs)
@@ -87,7 +87,7 @@ class StageDraftSerializer(Asked):
         required=False,
         help_text="How long a gate may wait before the plan pauses and asks a person.",
     )
-    sick_nodes_because = serializers.CharField(
+    sick_nodes_reason = serializers.CharField(
         max_length=LONGEST_WHY,
         allow_blank=True,
         required=False,
@@ -110,7 +110,7 @@ class AnswerSerializer(RowSerializer):
             "gate",
             "title",
             "answer",
-            "because",
+            "reason",
             "measured",
             "nodes",
             "is_advisory",
@@ -134,11 +134,11 @@ class ApprovalSerializer(RowSerializer):
             "decision",
             "by",
             "at",
-            "because",
+            "reason",
             "bundle_hash",
             "is_standing",
             "void_at",
-            "void_because",
+            "void_reason",
         )
 
     @extend_schema_field({"type": "string", "enum": ["approve", "reject"]})
@@ -149,7 +149,7 @@ class ApprovalSerializer(RowSerializer):
 class WaveSerializer(RowSerializer):
     class Meta:
         model = Wave
-        fields = ("number", "decided_at", "because")
+        fields = ("number", "decided_at", "reason")
 
 
 class OptOutSerializer(RowSerializer):
@@ -169,7 +169,7 @@ class OptOutSerializer(RowSerializer):
             "wanted_since",
             "is_placed",
             "ended_at",
-            "left_because",
+            "left_reason",
             "trouble",
             "says",
         )
@@ -215,7 +215,7 @@ class TargetSerializer(RowSerializer):
     class Meta:
         model = Target
         fields = (
-            "id", "node", "position", "wave", "state", "state_since", "because", "released_at", "has_escaped", "facts",
+            "id", "node", "position", "wave", "state", "state_since", "reason", "released_at", "has_escaped", "facts",
             "baseline_driver_version", "cordon", "opted_out",
         )  # fmt: skip
 
@@ -232,5 +232,5 @@ class StageRowSerializer(RowSerializer):
         model = Stage
         fields: tuple[str, ...] = (
             "id", "plan", "index", "name", "kind", "pool", "selector", "count", "max_unavailable", "timeout_s",
-            "sick_nodes_because", "gate_options", "state", "state_since", "because",
+            "sick_nodes_reason", "gate_options", "state", "state_since", "reason",
         )  # fmt: skip

@@ -107,7 +107,7 @@ class ChecksNowSerializer(serializers.Serializer):
     checks = PreflightCheckSerializer(many=True, help_text="The grave ones first.")
     nodes = serializers.IntegerField(help_text="That were not released yet.")
     seen_at = serializers.DateTimeField(help_text="When the rows were read that the checks rest on.")
-    stale_because = serializers.CharField(help_text="Why that is not now; blank: it is.")
+    stale_reason = serializers.CharField(help_text="Why that is not now; blank: it is.")
     at_start = AtStartSerializer()
 
 

@@ -12,7 +12,7 @@ from rollouts.commands.test_jobs import add_test_jobs
 
 
 class TestJobsRequest(Asked):
-    because = serializers.CharField(max_length=1000, help_text="Why. Kept for good.")
+    reason = serializers.CharField(max_length=1000, help_text="Why. Kept for good.")
 
 
 class StageTestJobs(PlanEdge):

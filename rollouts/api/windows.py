@@ -51,7 +51,7 @@ class MaintenanceWindowSerializer(RowSerializer):
     class Meta:
         model = MaintenanceWindow
         fields = (
-            "id", "cluster", "pool", "rule", "first_day", "opens_at", "zone", "duration_s", "because", "by", "at",
+            "id", "cluster", "pool", "rule", "first_day", "opens_at", "zone", "duration_s", "reason", "by", "at",
             "next",
         )  # fmt: skip
 
@@ -80,7 +80,7 @@ class WindowRequest(Asked):
     duration_s = serializers.IntegerField(
         min_value=int(SHORTEST.total_seconds()), max_value=int(LONGEST.total_seconds()), help_text="By a stopwatch."
     )
-    because = serializers.CharField(
+    reason = serializers.CharField(
         max_length=1000, allow_blank=True, required=False, default="", help_text="What it is for."
     )
 

@@ -86,7 +86,7 @@ def _to_ask(plan: Plan, stage: Stage) -> dict[str, str]:
     """Node → why, of those that are still to go."""
     uids = stage.targets.filter(state=TargetState.HELD).values("node_uid")
     nodes = Node.objects.filter(cluster=plan.cluster_id, uid__in=uids).prefetch_related("pools")
-    return {node.name: because for node in nodes if (because := why(plan.cluster, node))}
+    return {node.name: reason for node in nodes if (reason := why(plan.cluster, node))}
 
 
 def _ask(stage: Stage, asked: Mapping[str, str], *, actor: str, now: datetime) -> None:
@@ -94,11 +94,11 @@ def _ask(stage: Stage, asked: Mapping[str, str], *, actor: str, now: datetime) -
     options: dict[str, Any] = {GATE: {}, **stage.gate_options}
     Stage.objects.filter(pk=stage.pk).update(gate_options=options)
     first = next(iter(asked.values()))
-    because = f"{stage.name}: {names(tuple(sorted(asked)))} must not change unasked any more: {first}."
-    record_event(plan=plan, stage=stage, what="stage", was="", to="approval", now=now, actor=actor, because=because)
+    reason = f"{stage.name}: {names(tuple(sorted(asked)))} must not change unasked any more: {first}."
+    record_event(plan=plan, stage=stage, what="stage", was="", to="approval", now=now, actor=actor, reason=reason)
     evidence = {"stage": stage.name, "nodes": sorted(asked)}
-    AuditEntry.record(plan.mark, verb="ask", actor=actor, because=because, evidence=evidence, now=now)
+    AuditEntry.record(plan.mark, verb="ask", actor=actor, reason=reason, evidence=evidence, now=now)
     if plan.state == PlanState.PROMOTING and stage.state in BEGUN:
-        because = f"{because} {count(len(asked), 'node')} of it still to go: who resumes has it approved first."
-        stage.move(StageState.HALTED, now=now, actor=actor, because=because)
-        plan.move(PlanState.HALTED, now=now, actor=actor, because=because)
+        reason = f"{reason} {count(len(asked), 'node')} of it still to go: who resumes has it approved first."
+        stage.move(StageState.HALTED, now=now, actor=actor, reason=reason)
+        plan.move(PlanState.HALTED, now=now, actor=actor, reason=reason)

@@ -40,7 +40,7 @@ def bundle_for(stage: Stage) -> Bundle:
         "targets": list(targets),
         "answers": {f"{row.stage.index}:{row.gate}": row.answer for row in rows if not row.is_advisory},
     }
-    if advisory := {gate.key: gate.because for gate in stage.gates if gate.advisory}:
+    if advisory := {gate.key: gate.reason for gate in stage.gates if gate.advisory}:
         content["advisory"] = advisory
     if glass := _passed_over(stage):
         content["passed_over"] = glass
@@ -48,7 +48,7 @@ def bundle_for(stage: Stage) -> Bundle:
         f"{row.stage.index}:{row.gate}": {
             "answer": row.answer,
             "is_advisory": row.is_advisory,
-            "because": row.because,
+            "reason": row.reason,
             "measured": row.numbers,
             "since": row.since.isoformat(),
             "at": row.at.isoformat(),
@@ -62,4 +62,4 @@ def _passed_over(stage: Stage) -> dict[str, dict[str, str]]:
     """What somebody has passed over so far, with the last reason: an approver has to know. Not the approval itself."""
     rows = BreakGlass.objects.filter(stage__plan=stage.plan_id, stage__index__lte=stage.index).order_by("pk")
     own = rows.exclude(stage=stage, gate=ApprovalGate.key).select_related("stage")
-    return {f"{each.stage.index}:{each.gate}": {"by": each.by, "because": each.because} for each in own}
+    return {f"{each.stage.index}:{each.gate}": {"by": each.by, "reason": each.reason} for each in own}

@@ -24,7 +24,7 @@ STAGES = frozenset({StageState.OPENING, StageState.PROMOTING, StageState.SOAKING
 
 
 def break_glass(
-    stage: Stage, gate: str, *, actor: User, because: str, confirm: str, valid_for: timedelta = AS_USUAL, now: datetime
+    stage: Stage, gate: str, *, actor: User, reason: str, confirm: str, valid_for: timedelta = AS_USUAL, now: datetime
 ) -> BreakGlass:
     """`confirm`: the plan's title, typed.
 
@@ -35,7 +35,7 @@ def break_glass(
     plan, who = stage.plan, actor.get_username()
     if refusal := why_not_theirs(stage, gate, actor):
         raise NotAllowed(refusal)
-    _check(plan, because, confirm, valid_for)
+    _check(plan, reason, confirm, valid_for)
     with transaction.atomic():
         stage.plan = Plan.objects.select_for_update(no_key=True).get(pk=plan.pk)
         stage.refresh_from_db(fields=["state"])
@@ -44,12 +44,12 @@ def break_glass(
             raise Refusal(refusal)
         until = now + valid_for
         glass = BreakGlass.objects.create(
-            stage=stage, gate=gate, said=answer.because if answer else "", by=who, at=now, because=because, until=until
+            stage=stage, gate=gate, said=answer.reason if answer else "", by=who, at=now, reason=reason, until=until
         )
-        said = f"{GATES[gate].title}: {because}"
-        record_event(plan=plan, stage=stage, what="command", was="", to="break-glass", now=now, actor=who, because=said)
+        said = f"{GATES[gate].title}: {reason}"
+        record_event(plan=plan, stage=stage, what="command", was="", to="break-glass", now=now, actor=who, reason=said)
         AuditEntry.record(
-            plan.mark, verb="break-glass", actor=who, because=because, evidence=evidence_of_glass(glass), now=now
+            plan.mark, verb="break-glass", actor=who, reason=reason, evidence=evidence_of_glass(glass), now=now
         )
         plan.say(f"{stage.name}: {who} passed over {GATES[gate].title}, and every gate is asked anew.")
     plan.wake(now=now)
@@ -72,7 +72,7 @@ def acknowledge(glass: BreakGlass, *, actor: User, now: datetime) -> None:
             AuditEntry.record(plan.mark, verb="acknowledge-glass", actor=who, evidence=evidence, now=now)
             said = f"{GATES[glass.gate].title}, passed over by {glass.by}: seen."
             record_event(
-                plan=plan, stage=glass.stage, what="command", was="", to="seen-glass", now=now, actor=who, because=said
+                plan=plan, stage=glass.stage, what="command", was="", to="seen-glass", now=now, actor=who, reason=said
             )
 
 
@@ -115,16 +115,16 @@ def why_not_passed_over(stage: Stage, gate: str, answer: GateAnswer | None, *, n
     if answer is None or answer.answer == Answer.PASS:
         return f"{named.title} {'passes' if answer else 'was not asked yet'}: it holds nothing up."
     if why := NEVER_PASSED_OVER.get(answer.cause):
-        return f"{answer.because} {why}"
+        return f"{answer.reason} {why}"
     if glass := BreakGlass.objects.in_force(now=now).filter(stage=stage, gate=gate).first():
         return f"{glass.by} has passed it over already, until {moment(glass.until, now=now)}."
     return ""
 
 
-def _check(plan: Plan, because: str, confirm: str, valid_for: timedelta) -> None:
+def _check(plan: Plan, reason: str, confirm: str, valid_for: timedelta) -> None:
     problems = []
-    if not because.strip():
-        problems.append(("because", "Say why: it is kept, and shown for good."))
+    if not reason.strip():
+        problems.append(("reason", "Say why: it is kept, and shown for good."))
     if confirm.strip() != plan.title.strip():
         problems.append(("confirm", f"Type the plan's title, “{plan.title}”, to say that you mean it."))
     if not LEAST <= valid_for <= MOST:

@@ -38,7 +38,7 @@ class BudgetShown:
     label: str = ""
     by: str = ""
     at: datetime | None = None
-    because: str = ""
+    reason: str = ""
 
     @property
     def sentence(self) -> str:
@@ -49,7 +49,7 @@ def budgets_of(cluster: Cluster) -> list[BudgetShown]:
     """One for each kind, set or not. One query."""
     rows = {row.kind: row for row in DomainBudget.objects.filter(cluster=cluster)}
     return [
-        BudgetShown(kind, row.max_unavailable, row.label, row.by, row.at, row.because)
+        BudgetShown(kind, row.max_unavailable, row.label, row.by, row.at, row.reason)
         if (row := rows.get(kind.value))
         else BudgetShown(kind, None)
         for kind in EACH
@@ -63,7 +63,7 @@ def set_budget(
     *,
     label: str = "",
     actor: str,
-    because: str,
+    reason: str,
     now: datetime,
 ) -> str:
     """Bind every domain of a kind from now on, or, with None, none of them. Answers with the sentence that holds now.
@@ -81,15 +81,15 @@ def set_budget(
         if max_unavailable is None:
             was.delete()
         else:
-            row = {"max_unavailable": max_unavailable, "label": label, "by": actor, "because": because, "at": now}
+            row = {"max_unavailable": max_unavailable, "label": label, "by": actor, "reason": reason, "at": now}
             DomainBudget.objects.update_or_create(cluster=cluster, kind=kind, defaults=row)
         said = says(kind, max_unavailable, label)
         evidence = {"before": before, "after": {"max_unavailable": max_unavailable, "label": label}}
         subject = f"domain-budget:{cluster.pk}:{kind}"
-        AuditEntry.record(subject, verb="set", actor=actor, because=because, evidence=evidence, now=now)
+        AuditEntry.record(subject, verb="set", actor=actor, reason=reason, evidence=evidence, now=now)
         for plan in plans:
-            told = f"{said} {because}".strip()
-            record_event(plan=plan, what="command", was="", to="domain budget", now=now, actor=actor, because=told)
+            told = f"{said} {reason}".strip()
+            record_event(plan=plan, what="command", was="", to="domain budget", now=now, actor=actor, reason=told)
     wake_plans(Plan.objects.filter(cluster=cluster), now=now)
     return said
 

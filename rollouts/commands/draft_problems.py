@@ -81,8 +81,8 @@ def _text_problems(stage: StageDraft) -> Iterator[tuple[str, str]]:
         yield "name", "A stage needs a name."
     if len(stage.name.strip()) > LONGEST_NAME:
         yield "name", f"The name of a stage has at most {LONGEST_NAME} characters."
-    if len(stage.sick_nodes_because.strip()) > LONGEST_REASON:
-        yield "sick_nodes_because", f"A reason has at most {LONGEST_REASON} characters."
+    if len(stage.sick_nodes_reason.strip()) > LONGEST_REASON:
+        yield "sick_nodes_reason", f"A reason has at most {LONGEST_REASON} characters."
 
 
 def _groups_there(stages: Sequence[StageDraft]) -> dict[str, Any]:

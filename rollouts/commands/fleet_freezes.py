@@ -177,7 +177,7 @@ def freeze(
     where: Where,
     *,
     actor: str,
-    because: str,
+    reason: str,
     now: datetime,
     until: datetime | None = None,
     binds_rollbacks: bool = False,
@@ -190,7 +190,7 @@ def freeze(
     """
     refuse_end(until, now=now)
     row = Freeze(
-        cluster=where.cluster, pool=where.pool, by=actor, at=now, because=because, until=until,
+        cluster=where.cluster, pool=where.pool, by=actor, at=now, reason=reason, until=until,
         binds_rollbacks=binds_rollbacks, key=key,
     )  # fmt: skip
     return _put_in_force(where, row, now=now)
@@ -204,34 +204,34 @@ def refuse_end(until: datetime | None, *, now: datetime) -> None:
         raise BadFreeze(("until", f"At most {MOST.days} days from now. Leave it out for a freeze that somebody lifts."))
 
 
-def stop(*, actor: str, because: str, now: datetime, key: str = "") -> Freeze:
+def stop(*, actor: str, reason: str, now: datetime, key: str = "") -> Freeze:
     """Stop the whole fleet: nothing is let go anywhere, forward or back, until somebody lifts it.
 
     :raises Refusal: when it is stopped already: the sentence says by whom
     """
-    row = Freeze(by=actor, at=now, because=because, binds_rollbacks=True, is_stop=True, key=key)
+    row = Freeze(by=actor, at=now, reason=reason, binds_rollbacks=True, is_stop=True, key=key)
     return _put_in_force(Where(), row, now=now)
 
 
-def lift(freeze: Freeze, *, actor: str, because: str, now: datetime) -> None:
+def lift(freeze: Freeze, *, actor: str, reason: str, now: datetime) -> None:
     """:raises Refusal: when it is in force no more"""
     with transaction.atomic():
-        ends = {"ended_at": now, "ended_by": actor, "ended_because": because}
+        ends = {"ended_at": now, "ended_by": actor, "ended_reason": reason}
         if not Freeze.objects.in_force(now=now).filter(pk=freeze.pk).update(**ends):
             raise Refusal(f"{_how_it_ended(Freeze.objects.get(pk=freeze.pk))}: there is nothing to lift.")
         freeze.refresh_from_db()
-        AuditEntry.record(freeze.mark, verb="lift", actor=actor, because=because, now=now)
-        notices = _notify(freeze, LIFTED, verb="lift", actor=actor, because=because, now=now)
+        AuditEntry.record(freeze.mark, verb="lift", actor=actor, reason=reason, now=now)
+        notices = _notify(freeze, LIFTED, verb="lift", actor=actor, reason=reason, now=now)
     _record_all(notices, now=now)
     wake_plans(where_of(freeze).plans(), now=now)
 
 
-def lift_stop(*, actor: str, because: str, now: datetime) -> None:
+def lift_stop(*, actor: str, reason: str, now: datetime) -> None:
     """:raises Refusal: when the fleet is not stopped"""
     standing = stop_in_force(now=now)
     if standing is None:
         raise Refusal("The fleet is not stopped: there is nothing to lift.")
-    lift(standing, actor=actor, because=because, now=now)
+    lift(standing, actor=actor, reason=reason, now=now)
 
 
 def stop_in_force(*, now: datetime) -> Freeze | None:
@@ -269,7 +269,7 @@ def _write(where: Where, row: Freeze, *, now: datetime) -> list[PendingCommand]:
         row.save(force_insert=True)
         _record(row, now=now)
         sentence = restraint_by(row, now=now).sentence
-        return _notify(row, sentence, verb=_word(row), actor=row.by, because=row.because, now=now)
+        return _notify(row, sentence, verb=_word(row), actor=row.by, reason=row.reason, now=now)
 
 
 def _given(row: Freeze, *, now: datetime) -> Freeze | None:
@@ -287,22 +287,22 @@ def _given(row: Freeze, *, now: datetime) -> Freeze | None:
 def _key_of(row: Freeze) -> IdempotencyKey:
     body = {
         "cluster": row.cluster_id, "pool": row.pool_id, "until": row.until and row.until.timestamp(),
-        "binds_rollbacks": row.binds_rollbacks, "because": row.because,
+        "binds_rollbacks": row.binds_rollbacks, "reason": row.reason,
     }  # fmt: skip
     return IdempotencyKey.of(row.key, person=row.by, verb=_word(row), body=body)
 
 
 def _record(row: Freeze, *, now: datetime) -> None:
     evidence = {"scope": row.place, "until": row.until, "binds_rollbacks": row.binds_rollbacks}
-    AuditEntry.record(row.mark, verb=_word(row), actor=row.by, because=row.because, evidence=evidence, now=now)
+    AuditEntry.record(row.mark, verb=_word(row), actor=row.by, reason=row.reason, evidence=evidence, now=now)
 
 
-def _notify(row: Freeze, sentence: str, *, verb: str, actor: str, because: str, now: datetime) -> list[PendingCommand]:
+def _notify(row: Freeze, sentence: str, *, verb: str, actor: str, reason: str, now: datetime) -> list[PendingCommand]:
     """What the history of each plan that it binds is to say."""
     bound = [plan for plan in where_of(row).plans() if row.binds_rollbacks or not restores(plan)]
-    what = ended(f"{headed(row.place)}: {because}")[:1000]
+    what = ended(f"{headed(row.place)}: {reason}")[:1000]
     says = "" if row.pool_id else sentence[:1000]
-    given = {"verb": verb, "actor": actor, "at": now, "because": what, "says": says}
+    given = {"verb": verb, "actor": actor, "at": now, "reason": what, "says": says}
     return PendingCommand.objects.bulk_create(PendingCommand(plan=plan, **given) for plan in bound)
 
 
@@ -325,7 +325,7 @@ def record_notice(notice: PendingCommand, *, now: datetime) -> None:
         plan = Plan.objects.select_for_update(no_key=True).get(pk=notice.plan_id)
         if not PendingCommand.objects.filter(pk=notice.pk).delete()[0]:
             return
-        told = {"was": "", "to": notice.verb, "actor": notice.actor, "because": notice.because}
+        told = {"was": "", "to": notice.verb, "actor": notice.actor, "reason": notice.reason}
         record_event(plan=plan, what="command", now=notice.at, **told)
         if notice.says and (plan.state in GOES_BACK or plan.state in HELD):
             plan.say(notice.says)

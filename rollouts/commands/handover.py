@@ -14,7 +14,7 @@ def hand_over(
     plan: Plan,
     *,
     actor: User,
-    because: str,
+    reason: str,
     key: str = "",
     expected_state: str = "",
     version: str | None = None,
@@ -41,6 +41,6 @@ def hand_over(
         return {"handed_to": found.version, "template_change": changed}
 
     tell(
-        plan, Verb.HANDOVER, act, actor=actor, because=because, key=key, expected_state=expected_state, now=now,
+        plan, Verb.HANDOVER, act, actor=actor, reason=reason, key=key, expected_state=expected_state, now=now,
         also={"version": version},
     )  # fmt: skip

@@ -28,14 +28,14 @@ MOST = 200  # of all
 HOW_MANY = f"Between 1 and {MOST_EACH} nodes of each operating system."
 
 
-def ask(plan: Plan, *, actor: User, because: str, nodes_each: int = 1, key: str = "", now: datetime) -> ImagePull:
+def ask(plan: Plan, *, actor: User, reason: str, nodes_each: int = 1, key: str = "", now: datetime) -> ImagePull:
     """Write down that the image of each operating system is to be pulled on the first nodes that will need it.
 
     The same key again is the same pull, until that was called off.
 
     :raises Refusal: when nothing may be made in its cluster, or nobody can tell which image it would be
     """
-    asked = _key_of(actor.get_username(), key, because, nodes_each)
+    asked = _key_of(actor.get_username(), key, reason, nodes_each)
     if (given := _given(plan, asked)) is not None:
         return given
     if not 1 <= nodes_each <= MOST_EACH:
@@ -50,12 +50,12 @@ def ask(plan: Plan, *, actor: User, because: str, nodes_each: int = 1, key: str 
             Plan.objects.select_for_update(no_key=True).get(pk=plan.pk)
             pull = ImagePull.objects.create(
                 plan=plan, to_version=plan.to_version, nodes_each=nodes_each, asked_by=who, asked_at=now,
-                because=because, key=key, left_out=left_out[:500], next_look_at=now, lease_until=now,
+                reason=reason, key=key, left_out=left_out[:500], next_look_at=now, lease_until=now,
             )  # fmt: skip
             PullJob.objects.bulk_create(_row(pull, position, one) for position, one in enumerate(chosen, 1))
             evidence = {"version": plan.to_version, "nodes": {one.node.name: one.image for one in chosen}}
-            AuditEntry.record(plan.mark, verb="pull-image", actor=who, because=because, evidence=evidence, now=now)
-            record_event(plan=plan, what="note", was="", to="image-pull", now=now, actor=who, because=because)
+            AuditEntry.record(plan.mark, verb="pull-image", actor=who, reason=reason, evidence=evidence, now=now)
+            record_event(plan=plan, what="note", was="", to="image-pull", now=now, actor=who, reason=reason)
     except IntegrityError as clash:
         # Sent twice at once: what the first has asked is no reason to refuse the second.
         if (given := _given(plan, asked)) is not None:
@@ -65,29 +65,29 @@ def ask(plan: Plan, *, actor: User, because: str, nodes_each: int = 1, key: str 
     return pull
 
 
-def cancel(pull: ImagePull, *, actor: User, because: str, now: datetime) -> None:
+def cancel(pull: ImagePull, *, actor: User, reason: str, now: datetime) -> None:
     """Make no more Jobs, and delete those there are. What was proven stays.
 
     :raises Refusal: when it is over, or ends already
     """
-    if not call_off(pull, by=actor.get_username(), because=because, now=now):
+    if not call_off(pull, by=actor.get_username(), reason=reason, now=now):
         raise Refusal("It is over already, or ends: there is nothing to cancel.")
 
 
-def call_off(pull: ImagePull, *, by: str, because: str, now: datetime) -> bool:
+def call_off(pull: ImagePull, *, by: str, reason: str, now: datetime) -> bool:
     """The same, whoever it is. False: it is over, or ends already."""
     with transaction.atomic():
         Plan.objects.select_for_update(no_key=True).get(pk=pull.plan_id)
-        if not pull.stop(f"{by} cancelled it: {because}", by=by, now=now):
+        if not pull.stop(f"{by} cancelled it: {reason}", by=by, now=now):
             return False
-        AuditEntry.record(pull.plan.mark, verb="cancel-pull", actor=by, because=because, now=now)
-        record_event(plan=pull.plan, what="note", was="", to="pull-cancelled", now=now, actor=by, because=because)
+        AuditEntry.record(pull.plan.mark, verb="cancel-pull", actor=by, reason=reason, now=now)
+        record_event(plan=pull.plan, what="note", was="", to="pull-cancelled", now=now, actor=by, reason=reason)
     queue_pull(pull.pk)
     return True
 
 
-def _key_of(who: str, key: str, because: str, nodes_each: int) -> IdempotencyKey:
-    return IdempotencyKey.of(key, person=who, verb="pull-image", body={"because": because, "nodes_each": nodes_each})
+def _key_of(who: str, key: str, reason: str, nodes_each: int) -> IdempotencyKey:
+    return IdempotencyKey.of(key, person=who, verb="pull-image", body={"reason": reason, "nodes_each": nodes_each})
 
 
 def _given(plan: Plan, asked: IdempotencyKey) -> ImagePull | None:
@@ -100,25 +100,23 @@ def _given(plan: Plan, asked: IdempotencyKey) -> ImagePull | None:
     if pull is None:
         return None
     earlier = CarriedOut(
-        _key_of(pull.asked_by, pull.key, pull.because, pull.nodes_each),
+        _key_of(pull.asked_by, pull.key, pull.reason, pull.nodes_each),
         pull.asked_at,
-        holds=not pull.ends_because and pull.to_version == pull.plan.to_version,
-        now_is=lambda: (
-            pull.ends_because or f"It pulled {pull.to_version}, and the plan goes to {pull.plan.to_version}."
-        ),
+        holds=not pull.ends_reason and pull.to_version == pull.plan.to_version,
+        now_is=lambda: pull.ends_reason or f"It pulled {pull.to_version}, and the plan goes to {pull.plan.to_version}.",
     )
     return pull if is_done(asked, earlier, refusal=Refusal) else None
 
 
 def _refuse_what_has_no_sense(plan: Plan, *, now: datetime) -> None:
     cluster = plan.cluster
-    if because := why_no_pull(plan):
-        raise Refusal(because)
+    if reason := why_no_pull(plan):
+        raise Refusal(reason)
     if not is_version(plan.to_version):
         raise Refusal(f"“{plan.to_version}” is no full driver version: nobody can tell its image.")
     if cluster.mode != ClusterMode.OPERATE:
         raise Refusal(f"Quarterdeck may not change {cluster.name}: its mode is {cluster.mode}. It makes no Job there.")
-    if stale := heard(plan, now=now).stale_because:
+    if stale := heard(plan, now=now).stale_reason:
         raise Refusal(stale)
     if frozen := restraints_of(plan, now=now).first:
         raise Refusal(frozen.sentence)

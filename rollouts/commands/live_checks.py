@@ -30,12 +30,12 @@ def ask(plan: Plan, *, actor: User, now: datetime) -> LiveCheck:
 
     :raises Refusal: when it is neither a draft nor letting nodes go, or its cluster may not be changed
     """
-    if because := why_no_live_check(plan):
-        raise Refusal(because)
+    if reason := why_no_live_check(plan):
+        raise Refusal(reason)
     row = _row(plan, now=now)
     if row.is_in_force:
         return row
-    asked: dict[str, Any] = {"is_start": False, "because": "", "override_because": "", "key": ""}
+    asked: dict[str, Any] = {"is_start": False, "reason": "", "override_reason": "", "key": ""}
     return _write(plan, row, asked, actor=actor, now=now)
 
 
@@ -43,9 +43,9 @@ def ask_start(
     plan: Plan,
     *,
     actor: User,
-    because: str,
+    reason: str,
     expected_revision: int,
-    override_because: str = "",
+    override_reason: str = "",
     key: str = "",
     now: datetime,
 ) -> None:
@@ -57,14 +57,14 @@ def ask_start(
     :raises Blocked: naming what stands against it
     :raises Refusal: when it is no draft, its start is asked for already, or was undone since
     """
-    asked = AskedStart(actor, because, override_because, expected_revision, key)
+    asked = AskedStart(actor, reason, override_reason, expected_revision, key)
     if _is_on_its_way(plan, asked):
         return
     try:
         look_before(plan, asked, now=now)
         row = _row(plan, now=now)
         _refuse_a_second(row)
-        written = {"is_start": True, "because": because[:1000], "override_because": override_because[:1000], "key": key}
+        written = {"is_start": True, "reason": reason[:1000], "override_reason": override_reason[:1000], "key": key}
         _write(plan, row, written, actor=actor, now=now)
     except (IllegalMove, LostRace, Refusal):
         # Sent twice at once: what the first has asked for, or started, is no reason to refuse the second.
@@ -80,7 +80,7 @@ def _is_on_its_way(plan: Plan, asked: AskedStart) -> bool:
     row = LiveCheck.objects.in_force().filter(plan=plan, is_start=True, asked_by=asked.actor.get_username()).first()
     earlier = None
     if row is not None:
-        its = AskedStart(asked.actor, row.because, row.override_because, row.revision, row.key)
+        its = AskedStart(asked.actor, row.reason, row.override_reason, row.revision, row.key)
         earlier = CarriedOut(its.idempotency_key, row.asked_at, holds=True, now_is=lambda: ASKING)
     return is_done(asked.idempotency_key, earlier, refusal=Refusal) or is_carried_out(plan, asked.idempotency_key)
 
@@ -102,7 +102,7 @@ def _write(plan: Plan, row: LiveCheck, asked: dict[str, Any], *, actor: User, no
     who, is_start = actor.get_username(), bool(asked["is_start"])
     verb = "ask-start" if is_start else "check-live"
     what = "would stand against the start" if plan.state == PlanState.DRAFT else "stands against the nodes still to go"
-    because = asked["because"] or f"The cluster itself is asked what {what}."
+    reason = asked["reason"] or f"The cluster itself is asked what {what}."
     with transaction.atomic():
         Plan.objects.select_for_update(no_key=True).only("pk").get(
             pk=plan.pk
@@ -113,8 +113,8 @@ def _write(plan: Plan, row: LiveCheck, asked: dict[str, Any], *, actor: User, no
                 raise OutOfDate(CHANGED)
         if not row.ask(asked_by=who, revision=plan.revision, now=now, **asked):
             raise Refusal("Somebody else asked in the same moment. Look at what comes of that.")
-        AuditEntry.record(plan.mark, verb=verb, actor=who, because=because, now=now)
-        record_event(plan=plan, what="note", was="", to=verb, now=now, actor=who, because=because)
+        AuditEntry.record(plan.mark, verb=verb, actor=who, reason=reason, now=now)
+        record_event(plan=plan, what="note", was="", to=verb, now=now, actor=who, reason=reason)
     row.refresh_from_db()
     queue_live_check(row.pk)
     return row

@@ -40,7 +40,7 @@ def where_of(window: MaintenanceWindow) -> Where:
 
 
 def make_window(window: MaintenanceWindow, *, now: datetime) -> MaintenanceWindow:
-    """Put a new one in force: `by` and `because` are of who asks, `at` is now.
+    """Put a new one in force: `by` and `reason` are of who asks, `at` is now.
 
     :raises BadSchedule: when it never opens, or not together with the others that bind the same nodes
     :raises Refusal: when its place has as many as it may have, or is a pool that is gone by now
@@ -54,20 +54,20 @@ def make_window(window: MaintenanceWindow, *, now: datetime) -> MaintenanceWindo
         if MaintenanceWindow.objects.filter(cluster=window.cluster, pool=window.pool).count() >= MOST:
             raise Refusal(f"{headed(window.place)} has {MOST} windows already: remove one that is over.")
         window.save(force_insert=True)
-        _record(window, "make", actor=window.by, because=window.because, now=now)
+        _record(window, "make", actor=window.by, reason=window.reason, now=now)
         _tell(plans, window, to="window", actor=window.by, now=now)
     wake_plans(where.plans(), now=now)
     return window
 
 
-def remove_window(window: MaintenanceWindow, *, actor: str, because: str, now: datetime) -> None:
+def remove_window(window: MaintenanceWindow, *, actor: str, reason: str, now: datetime) -> None:
     """:raises Refusal: when somebody has removed it meanwhile"""
     where = where_of(window)
     with transaction.atomic():
         plans = list(where.plans().select_for_update(no_key=True).order_by("pk"))
         if not MaintenanceWindow.objects.filter(pk=window.pk).delete()[0]:
             raise Refusal("Somebody has removed this window already.")
-        _record(window, "remove", actor=actor, because=because, now=now)
+        _record(window, "remove", actor=actor, reason=reason, now=now)
         _tell(plans, window, to="window removed", actor=actor, now=now)
     wake_plans(where.plans(), now=now)
 
@@ -106,12 +106,12 @@ def _tell(plans: list[Plan], window: MaintenanceWindow, *, to: str, actor: str, 
     """The history of each plan that it binds has it, and its page is told."""
     for plan in plans:
         if not restores(plan):
-            because = f"{headed(window.place)}: {window}. {window.because}".strip()
-            record_event(plan=plan, what="command", was="", to=to, now=now, actor=actor, because=because)
+            reason = f"{headed(window.place)}: {window}. {window.reason}".strip()
+            record_event(plan=plan, what="command", was="", to=to, now=now, actor=actor, reason=reason)
 
 
-def _record(window: MaintenanceWindow, verb: str, *, actor: str, because: str, now: datetime) -> None:
-    AuditEntry.record(window.mark, verb=verb, actor=actor, because=because, evidence=_record_of(window), now=now)
+def _record(window: MaintenanceWindow, verb: str, *, actor: str, reason: str, now: datetime) -> None:
+    AuditEntry.record(window.mark, verb=verb, actor=actor, reason=reason, evidence=_record_of(window), now=now)
 
 
 def _record_of(window: MaintenanceWindow) -> dict[str, object]:

@@ -26,7 +26,7 @@ def record_pending(*, now: datetime) -> None:
             try:
                 _record(one, now=now)
             except Refusal as refusal:
-                log.warning("a stop ended unwritten", plan=one.plan.mark, verb=one.verb, because=str(refusal))
+                log.warning("a stop ended unwritten", plan=one.plan.mark, verb=one.verb, reason=str(refusal))
             except LostRace:
                 locked.add(one.plan_id)
             except OperationalError as held:

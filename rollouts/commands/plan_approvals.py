@@ -24,7 +24,7 @@ __all__ = ["Bundle", "approve", "bundle_for", "reject"]
 WHY_REJECT = "Say why you reject it: the author has to mend it."
 
 
-def approve(stage: Stage, *, actor: User, bundle_hash: str, because: str, now: datetime) -> Approval:
+def approve(stage: Stage, *, actor: User, bundle_hash: str, reason: str, now: datetime) -> Approval:
     """Let a stage go, as far as this person is concerned.
 
     :raises NotYours: for the author and the last editor, and for who is in none of the groups that are asked for
@@ -33,25 +33,25 @@ def approve(stage: Stage, *, actor: User, bundle_hash: str, because: str, now: d
     :raises ReasonNeeded: without a reason where not every answer is green
     :raises AlreadyDecided: when this person has decided
     """
-    asked = AskedDecision(actor, bundle_hash, because, is_rejection=False)
+    asked = AskedDecision(actor, bundle_hash, reason, is_rejection=False)
     return _decide(stage, asked, now=now)
 
 
-def reject(stage: Stage, *, actor: User, bundle_hash: str, because: str, now: datetime) -> Approval:
+def reject(stage: Stage, *, actor: User, bundle_hash: str, reason: str, now: datetime) -> Approval:
     """Say no, with a reason, also where what was seen has changed since. The stage halts at the next round.
 
     :raises Refusal: without a reason; else as `approve`, but for `StaleBundle` of what changed
     """
-    if not because.strip():
+    if not reason.strip():
         raise Refusal(WHY_REJECT)
-    return _decide(stage, AskedDecision(actor, bundle_hash, because, is_rejection=True), now=now)
+    return _decide(stage, AskedDecision(actor, bundle_hash, reason, is_rejection=True), now=now)
 
 
 @dataclass(frozen=True)
 class AskedDecision:
     actor: User
     bundle_hash: str
-    because: str
+    reason: str
     is_rejection: bool
 
 
@@ -80,7 +80,7 @@ def _decide(stage: Stage, asked: AskedDecision, *, now: datetime) -> Approval:
                 changed = changed_since(stage, asked.bundle_hash, bundle)
                 said = f"What you saw has changed since. {in_one(changed)} Look at it again before you decide."
                 raise StaleBundle(said, changed)
-            if not asked.because.strip() and (needed := why_a_reason(stage, bundle, now=now)):
+            if not asked.reason.strip() and (needed := why_a_reason(stage, bundle, now=now)):
                 raise ReasonNeeded(f"Say why you approve it: {needed}.")
             given_for = _groups_given_for(stage, asked)
             approval = Approval.objects.create(
@@ -90,7 +90,7 @@ def _decide(stage: Stage, asked: AskedDecision, *, now: datetime) -> Approval:
                 by=who,
                 at=now,
                 is_rejection=asked.is_rejection,
-                because=asked.because,
+                reason=asked.reason,
             )
             _write_down(stage, approval, bundle, given_for, now=now)
             did = "rejected" if asked.is_rejection else "approved"
@@ -130,8 +130,6 @@ def _write_down(
         to=verb,
         now=now,
         actor=approval.by,
-        because=approval.because,
+        reason=approval.reason,
     )
-    AuditEntry.record(
-        stage.plan.mark, verb=verb, actor=approval.by, because=approval.because, evidence=evidence, now=now
-    )
+    AuditEntry.record(stage.plan.mark, verb=verb, actor=approval.by, reason=approval.reason, evidence=evidence, now=now)

@@ -43,14 +43,14 @@ FOLLOWS = {  # where another transaction has locked the plan
 OPEN = (StageState.OPENING, StageState.PROMOTING, StageState.SOAKING)
 
 
-def halt(plan: Plan, *, actor: User, because: str, key: str = "", expected_state: str = "", now: datetime) -> str:
+def halt(plan: Plan, *, actor: User, reason: str, key: str = "", expected_state: str = "", now: datetime) -> str:
     """Stop at once. Blank; or that it is in force, and that the plan's own rows follow.
 
     :raises Refusal: when there is nothing to stop
     """
     told: dict[str, Any] = {
         "actor": actor,
-        "because": because,
+        "reason": reason,
         "key": key,
         "expected_state": expected_state,
         "now": now,
@@ -58,7 +58,7 @@ def halt(plan: Plan, *, actor: User, because: str, key: str = "", expected_state
     return _stop_at_once(plan, Verb.HALT, **told)
 
 
-def pause(plan: Plan, *, actor: User, because: str, key: str = "", expected_state: str = "", now: datetime) -> str:
+def pause(plan: Plan, *, actor: User, reason: str, key: str = "", expected_state: str = "", now: datetime) -> str:
     """Let nothing more go, and hold again what has not begun, until somebody resumes. Gates go on being asked.
 
     Blank; or that it is in force, and that the plan's own rows follow.
@@ -67,7 +67,7 @@ def pause(plan: Plan, *, actor: User, because: str, key: str = "", expected_stat
     """
     told: dict[str, Any] = {
         "actor": actor,
-        "because": because,
+        "reason": reason,
         "key": key,
         "expected_state": expected_state,
         "now": now,
@@ -75,27 +75,27 @@ def pause(plan: Plan, *, actor: User, because: str, key: str = "", expected_stat
     return _stop_at_once(plan, Verb.PAUSE, **told)
 
 
-def _halt(plan: Plan, *, actor: str, because: str, now: datetime) -> None:
-    plan.move(PlanState.HALTED, now=now, actor=actor, because=because)
+def _halt(plan: Plan, *, actor: str, reason: str, now: datetime) -> None:
+    plan.move(PlanState.HALTED, now=now, actor=actor, reason=reason)
     for stage in plan.stages.forward().filter(state__in=OPEN):
-        stage.move(StageState.HALTED, now=now, actor=actor, because=because)
+        stage.move(StageState.HALTED, now=now, actor=actor, reason=reason)
 
 
-def _pause(plan: Plan, *, actor: str, because: str, now: datetime) -> None:
-    record_event(plan=plan, what="command", was="", to="pause", now=now, actor=actor, because=because)
+def _pause(plan: Plan, *, actor: str, reason: str, now: datetime) -> None:
+    record_event(plan=plan, what="command", was="", to="pause", now=now, actor=actor, reason=reason)
 
 
 STOPS: Mapping[str, Callable[..., None]] = {Verb.HALT: _halt, Verb.PAUSE: _pause}
 
 
 def _stop_at_once(
-    plan: Plan, verb: Verb, *, actor: User, because: str, key: str, expected_state: str, now: datetime
+    plan: Plan, verb: Verb, *, actor: User, reason: str, key: str, expected_state: str, now: datetime
 ) -> str:
     """Put it in force by a row that waits for no lock; then write it down, for which the plan's row is locked.
 
     Where that lock is not to be had, the row stays in force until a sweep has written it down.
     """
-    who, body = actor.get_username(), {"because": because, "expected_state": expected_state}
+    who, body = actor.get_username(), {"reason": reason, "expected_state": expected_state}
     named = IdempotencyKey.of(key, person=who, verb=verb, body=body)
     plan.refresh_from_db()
     if is_carried_out(plan, named):
@@ -111,7 +111,7 @@ def _stop_at_once(
         with wait_for_locks():
             record_stop(asked, plan=plan, actor=actor, now=now)
     except (LostRace, OperationalError) as held:
-        log.warning("a stop is in force and written down later", plan=plan.mark, verb=verb, because=str(held))
+        log.warning("a stop is in force and written down later", plan=plan.mark, verb=verb, reason=str(held))
         return FOLLOWS[verb]
     return ""
 
@@ -127,11 +127,11 @@ def record_stop(asked: PendingCommand, *, plan: Plan, actor: User, now: datetime
     def act(plan: Plan) -> dict[str, Any] | None:
         if not _end(asked):
             raise Refusal("It is written down already.")
-        STOPS[asked.verb](plan, actor=asked.actor, because=asked.because, now=now)
+        STOPS[asked.verb](plan, actor=asked.actor, reason=asked.reason, now=now)
         return {"in_force_since": asked.at} if asked.at != now else None
 
     also = {"expected_state": asked.expected_state}
-    told: dict[str, Any] = {"because": asked.because, "key": asked.key, "expected_state": "", "also": also}
+    told: dict[str, Any] = {"reason": asked.reason, "key": asked.key, "expected_state": "", "also": also}
     try:
         tell(plan, Verb(asked.verb), act, actor=actor, now=now, **told)
     except Refusal:
@@ -153,19 +153,19 @@ def _end(asked: PendingCommand) -> bool:
     return bool(PendingCommand.objects.filter(pk=asked.pk).delete()[0])
 
 
-def resume(plan: Plan, *, actor: User, because: str, key: str = "", expected_state: str = "", now: datetime) -> None:
+def resume(plan: Plan, *, actor: User, reason: str, key: str = "", expected_state: str = "", now: datetime) -> None:
     """End a pause, or take up again what was halted. Gates are asked anew: what still fails halts it again.
 
     :raises Refusal: when it neither is paused nor halted
     """
 
     def act(plan: Plan) -> None:
-        _take_up(plan, actor=actor, because=because, now=now)
+        _take_up(plan, actor=actor, reason=reason, now=now)
 
-    tell(plan, Verb.RESUME, act, actor=actor, because=because, key=key, expected_state=expected_state, now=now)
+    tell(plan, Verb.RESUME, act, actor=actor, reason=reason, key=key, expected_state=expected_state, now=now)
 
 
-def _take_up(plan: Plan, *, actor: User, because: str, now: datetime) -> None:
+def _take_up(plan: Plan, *, actor: User, reason: str, now: datetime) -> None:
     _end_pause(plan, actor=actor, now=now)
     plan.accept_template_change()
     if plan.state == PlanState.HALTED:
@@ -174,17 +174,17 @@ def _take_up(plan: Plan, *, actor: User, because: str, now: datetime) -> None:
         for stage in plan.stages.filter(state=StageState.HALTED):
             began = stage.waves.exists() and not stage.must_be_approved_again
             back_to = StageState.PROMOTING if began else StageState.OPENING
-            stage.move(back_to, now=now, actor=actor.get_username(), because=because)
+            stage.move(back_to, now=now, actor=actor.get_username(), reason=reason)
             rejected = stage.approvals.standing().filter(is_rejection=True)
-            rejected.update(void_at=now, void_because="The plan was resumed: it is asked anew.")
-        plan.move(to, now=now, actor=actor.get_username(), because=because)
+            rejected.update(void_at=now, void_reason="The plan was resumed: it is asked anew.")
+        plan.move(to, now=now, actor=actor.get_username(), reason=reason)
 
 
 def complete(
     plan: Plan,
     *,
     actor: User,
-    because: str,
+    reason: str,
     key: str = "",
     expected_state: str = "",
     seen: str | None = None,
@@ -207,53 +207,53 @@ def complete(
             raise Refusal(found.why_not)
         if seen is not None and seen != found.hash:
             raise OutOfDate(f"What it leaves out has changed since you looked. {found.says}")
-        who, said = actor.get_username(), f"The plan is completed without it. {because}"
+        who, said = actor.get_username(), f"The plan is completed without it. {reason}"
         for target in found.stage.targets.filter(state__in=LEFT_OUT):
             target.stage.plan = plan
-            target.move(TargetState.EXCLUDED, now=now, actor=who, because=said)
+            target.move(TargetState.EXCLUDED, now=now, actor=who, reason=said)
         Hold.objects.filter(plan=plan, node_name__in=found.held).update(is_wanted=True, wanted_since=now)
         if found.is_empty:
-            found.stage.move(StageState.ABANDONED, now=now, actor=who, because=said)
-        _take_up(plan, actor=actor, because=because, now=now)
+            found.stage.move(StageState.ABANDONED, now=now, actor=who, reason=said)
+        _take_up(plan, actor=actor, reason=reason, now=now)
         return {"failed": list(found.failed), "held": list(found.held)}
 
     tell(
-        plan, Verb.COMPLETE, act, actor=actor, because=because, key=key, expected_state=expected_state, now=now,
+        plan, Verb.COMPLETE, act, actor=actor, reason=reason, key=key, expected_state=expected_state, now=now,
         also={"seen": seen},
     )  # fmt: skip
 
 
-def roll_back(plan: Plan, *, actor: User, because: str, key: str = "", expected_state: str = "", now: datetime) -> None:
+def roll_back(plan: Plan, *, actor: User, reason: str, key: str = "", expected_state: str = "", now: datetime) -> None:
     """Put the old version back and bring every changed node back to it, in waves. One operator may; no gate forbids it.
 
     :raises Refusal: when nothing was written yet
     """
 
     def act(plan: Plan) -> None:
-        _close_stages(plan, actor=actor, because=because, now=now)
+        _close_stages(plan, actor=actor, reason=reason, now=now)
         _end_pause(plan, actor=actor, now=now)
-        plan.move(PlanState.ROLLING_BACK, now=now, actor=actor.get_username(), because=because)
+        plan.move(PlanState.ROLLING_BACK, now=now, actor=actor.get_username(), reason=reason)
 
-    tell(plan, Verb.ROLLBACK, act, actor=actor, because=because, key=key, expected_state=expected_state, now=now)
+    tell(plan, Verb.ROLLBACK, act, actor=actor, reason=reason, key=key, expected_state=expected_state, now=now)
 
 
-def abort(plan: Plan, *, actor: User, because: str, key: str = "", expected_state: str = "", now: datetime) -> None:
+def abort(plan: Plan, *, actor: User, reason: str, key: str = "", expected_state: str = "", now: datetime) -> None:
     """Give the plan up. The old version is put back and unchanged nodes are let go; changed ones stay, held.
 
     :raises Refusal: when the plan is over
     """
 
     def act(plan: Plan) -> None:
-        _close_stages(plan, actor=actor, because=because, now=now)
+        _close_stages(plan, actor=actor, reason=reason, now=now)
         for stage in plan.stages.filter(kind=StageKind.ROLLBACK, state__in=OPEN):
-            stage.move(StageState.ABANDONED, now=now, actor=actor.get_username(), because=because)
+            stage.move(StageState.ABANDONED, now=now, actor=actor.get_username(), reason=reason)
         _end_pause(plan, actor=actor, now=now)
-        plan.move(PlanState.ABORTING, now=now, actor=actor.get_username(), because=because)
+        plan.move(PlanState.ABORTING, now=now, actor=actor.get_username(), reason=reason)
 
-    tell(plan, Verb.ABORT, act, actor=actor, because=because, key=key, expected_state=expected_state, now=now)
+    tell(plan, Verb.ABORT, act, actor=actor, reason=reason, key=key, expected_state=expected_state, now=now)
 
 
-def exclude(target: Target, *, actor: User, because: str, now: datetime) -> None:
+def exclude(target: Target, *, actor: User, reason: str, now: datetime) -> None:
     """Take a node out of its stage. It stays held; one that failed stays as it is; one that went counts as failed.
 
     :raises Refusal: when it was let go and is there, is the last of a stage that others rest on, or the plan is over
@@ -266,18 +266,18 @@ def exclude(target: Target, *, actor: User, because: str, now: datetime) -> None
         if refusal := _why_not_taken_out(target, is_gone=is_gone):
             raise Refusal(refusal)
         was_held, was_lost = target.state == TargetState.HELD, is_gone and _is_lost(target)
-        target.move(TargetState.EXCLUDED, now=now, actor=actor.get_username(), because=because)
+        target.move(TargetState.EXCLUDED, now=now, actor=actor.get_username(), reason=reason)
         if was_lost:
             Target.objects.filter(pk=target.pk).update(is_lost=True)
         if was_held:  # one that was let go and failed would be taken for an escape
             Hold.objects.filter(plan=plan, node_uid=target.node_uid).update(is_wanted=True, wanted_since=now)
-        Command.objects.create(plan=plan, verb=Verb.EXCLUDE, actor=actor.get_username(), at=now, because=because)
+        Command.objects.create(plan=plan, verb=Verb.EXCLUDE, actor=actor.get_username(), at=now, reason=reason)
         plan.say(f"{target.node_name} was taken out by {actor.get_username()}: the others are looked at.")
         AuditEntry.record(
             plan.mark,
             verb="exclude",
             actor=actor.get_username(),
-            because=because,
+            reason=reason,
             evidence={"node": target.node_name, "stage": target.stage.name},
             now=now,
         )
@@ -329,7 +329,7 @@ def tell(
     act: Callable[[Plan], dict[str, Any] | None],
     *,
     actor: User,
-    because: str,
+    reason: str,
     key: str,
     expected_state: str,
     now: datetime,
@@ -340,7 +340,7 @@ def tell(
     The caller's view is checked against the plan as it is; a round that moves a row between our read and our write
     is no reason to refuse a person, so we read again and try again. `also`: what else the caller asked for.
     """
-    body = {"because": because, "expected_state": expected_state, **(also or {})}
+    body = {"reason": reason, "expected_state": expected_state, **(also or {})}
     asked = IdempotencyKey.of(key, person=actor.get_username(), verb=verb, body=body)
     if verb not in STOPS:
         record_stops(plan, now=now)
@@ -354,7 +354,7 @@ def tell(
                     return
                 _refuse_what_has_no_sense(plan, verb, expected_state=expected_state)
                 found = act(plan) or {}
-                _write_down(plan, asked, found, because=because, now=now)
+                _write_down(plan, asked, found, reason=reason, now=now)
             break
         except (LostRace, IntegrityError):
             if attempt == TRIES - 1:
@@ -403,24 +403,24 @@ def _now_is(command: Command) -> str:
     later = plan.commands.filter(pk__gt=command.pk, verb__in=VERBS).first()
     if later and later.at >= plan.state_since:  # else the engine has moved it since
         return f"{is_now}: {later.actor} {VERBS[later.verb].did} at {to_the_second(later.at)}."
-    return f"{is_now}: {ended(plan.because)}" if plan.because else f"{is_now}."
+    return f"{is_now}: {ended(plan.reason)}" if plan.reason else f"{is_now}."
 
 
-def _write_down(plan: Plan, asked: IdempotencyKey, found: dict[str, Any], *, because: str, now: datetime) -> None:
+def _write_down(plan: Plan, asked: IdempotencyKey, found: dict[str, Any], *, reason: str, now: datetime) -> None:
     who, verb = asked.person, Verb(asked.verb)
     command = Command.objects.create(
-        plan=plan, verb=verb, actor=who, at=now, because=because, key=asked.key, body_digest=asked.body
+        plan=plan, verb=verb, actor=who, at=now, reason=reason, key=asked.key, body_digest=asked.body
     )
     evidence = {"state": plan.state, "waiting_for": plan.waiting_for, **found}
     plan.say(command.sentence if verb == Verb.PAUSE else SAYS[verb])
-    AuditEntry.record(plan.mark, verb=verb, actor=who, because=because, evidence=evidence, now=now)
+    AuditEntry.record(plan.mark, verb=verb, actor=who, reason=reason, evidence=evidence, now=now)
 
 
 def _end_pause(plan: Plan, *, actor: User, now: datetime) -> None:
     plan.commands.in_force().update(ended_at=now, ended_by=actor.get_username())
 
 
-def _close_stages(plan: Plan, *, actor: User, because: str, now: datetime) -> None:
+def _close_stages(plan: Plan, *, actor: User, reason: str, now: datetime) -> None:
     final = {StageState.PASSED, StageState.ABANDONED}
     for stage in Stage.objects.filter(plan=plan).forward().exclude(state__in=final):
-        stage.move(StageState.ABANDONED, now=now, actor=actor.get_username(), because=because)
+        stage.move(StageState.ABANDONED, now=now, actor=actor.get_username(), reason=reason)

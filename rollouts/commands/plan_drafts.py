@@ -146,14 +146,14 @@ def _who_was_first(plan: Plan, *, now: datetime) -> str:
     return f"{plan.last_editor} has changed this draft since you opened it, at {at}."
 
 
-def discard(plan: Plan, *, actor: User, because: str, now: datetime) -> None:
+def discard(plan: Plan, *, actor: User, reason: str, now: datetime) -> None:
     """Throw a draft away.
 
     :raises IllegalMove: when it has started
     """
     with transaction.atomic():
-        plan.move(PlanState.DISCARDED, now=now, actor=actor.get_username(), because=because or "Not needed.")
-        AuditEntry.record(plan.mark, verb="discard", actor=actor.get_username(), because=because, now=now)
+        plan.move(PlanState.DISCARDED, now=now, actor=actor.get_username(), reason=reason or "Not needed.")
+        AuditEntry.record(plan.mark, verb="discard", actor=actor.get_username(), reason=reason, now=now)
 
 
 def stages_of(plan: Plan) -> list[StageDraft]:
@@ -167,7 +167,7 @@ def stages_of(plan: Plan) -> list[StageDraft]:
             count=stage.count,
             max_unavailable=stage.max_unavailable,
             timeout_s=stage.timeout_s,
-            sick_nodes_because=stage.sick_nodes_because,
+            sick_nodes_reason=stage.sick_nodes_reason,
             gate_options=stage.gate_options,
         )
         for stage in plan.stages.forward()
@@ -201,7 +201,7 @@ def stage_rows(plan: Plan, stages: Sequence[StageDraft], *, now: datetime) -> li
             count=stage.count,
             max_unavailable=stage.max_unavailable,
             timeout_s=stage.timeout_s,
-            sick_nodes_because=stage.sick_nodes_because.strip(),
+            sick_nodes_reason=stage.sick_nodes_reason.strip(),
             gate_options={key: dict(options) for key, options in stage.gate_options.items()},
             state=StageState.WAITING,
             state_since=now,
@@ -233,7 +233,7 @@ def _write_stages(plan: Plan, stages: Sequence[StageDraft], *, now: datetime) ->
 def _record(plan: Plan, verb: str, *, actor: User, document: str, now: datetime) -> None:
     who = actor.get_username()
     record_event(
-        plan=plan, what="plan", was="", to=verb, now=now, actor=who, because=f"{plan.from_version} → {plan.to_version}"
+        plan=plan, what="plan", was="", to=verb, now=now, actor=who, reason=f"{plan.from_version} → {plan.to_version}"
     )
     evidence: dict[str, Any] = {
         "from": plan.from_version,

@@ -32,16 +32,16 @@ CHANGED = "The draft has changed since you read it. Look at it again before you 
 @dataclass(frozen=True)
 class AskedStart:
     actor: User
-    because: str
-    override_because: str
+    reason: str
+    override_reason: str
     expected_revision: int
     key: str
 
     @property
     def idempotency_key(self) -> IdempotencyKey:
         body = {
-            "because": self.because,
-            "override_because": self.override_because,
+            "reason": self.reason,
+            "override_reason": self.override_reason,
             "expected_revision": self.expected_revision,
         }
         return IdempotencyKey.of(self.key, person=self.actor.get_username(), verb=Verb.START, body=body)
@@ -70,23 +70,23 @@ def start(
     plan: Plan,
     *,
     actor: User,
-    because: str,
+    reason: str,
     expected_revision: int,
-    override_because: str = "",
+    override_reason: str = "",
     key: str = "",
     live: LiveSeal | None = None,
     now: datetime,
 ) -> None:
     """Seal a draft and let the engine take it up. The same key again is the same start.
 
-    `override_because`: why it starts despite what stands against it and may be overridden. `live`: what its cluster
+    `override_reason`: why it starts despite what stands against it and may be overridden. `live`: what its cluster
     itself said before; people start by `live_checking.ask_start`, which asks.
 
     :raises OutOfDate: when the draft is not the one the caller saw
     :raises Blocked: naming what stands against it
     :raises Refusal: when it is no draft
     """
-    asked = AskedStart(actor, because, override_because, expected_revision, key)
+    asked = AskedStart(actor, reason, override_reason, expected_revision, key)
     try:
         _start(plan, asked, live or LiveSeal(), now=now)
     except (IllegalMove, LostRace, Refusal):
@@ -107,7 +107,7 @@ def look_before(plan: Plan, asked: AskedStart, *, now: datetime) -> LookBefore:
     plan.started_by = asked.actor.get_username()  # it is reckoned with: who starts it lets nothing of it go
     told = preview(plan, now=now)
     stands = told.blockers
-    overridden = [check for check in stands if check.may_be_overridden] if asked.override_because.strip() else []
+    overridden = [check for check in stands if check.may_be_overridden] if asked.override_reason.strip() else []
     if blockers := [check for check in stands if check not in overridden]:
         raise Blocked(blockers)
     if plan.revision != asked.expected_revision:
@@ -119,7 +119,7 @@ def _start(plan: Plan, asked: AskedStart, live: LiveSeal, *, now: datetime) -> N
     if is_carried_out(plan, asked.idempotency_key):
         return
     looked = look_before(plan, asked, now=now)
-    if barred := barring(live.answers, is_overridden=bool(asked.override_because.strip())):
+    if barred := barring(live.answers, is_overridden=bool(asked.override_reason.strip())):
         raise Blocked(barred)
     begin(plan, asked, looked, live, now=now)
 
@@ -130,10 +130,10 @@ def begin(plan: Plan, asked: AskedStart, looked: LookBefore, live: LiveSeal, *, 
     :raises OutOfDate: when the draft is not the one the caller saw
     :raises Blocked: when another plan has its object, or some of its nodes
     """
-    actor, because = asked.actor, asked.because
+    actor, reason = asked.actor, asked.reason
     overridden = [*looked.overridden, *(answer.check for answer in live.answers if answer.bars)]
     checks = {
-        "despite": _despite(overridden, actor, asked.override_because),
+        "despite": _despite(overridden, actor, asked.override_reason),
         "warned": _warned(looked.warnings),
         **_live(live),
     }
@@ -142,13 +142,13 @@ def begin(plan: Plan, asked: AskedStart, looked: LookBefore, live: LiveSeal, *, 
     try:
         with transaction.atomic():
             _seal(plan, asked, nodes, picks, checks, live, now=now)
-            plan.move(PlanState.HOLDING, now=now, actor=actor.get_username(), because=because)
+            plan.move(PlanState.HOLDING, now=now, actor=actor.get_username(), reason=reason)
             Command.objects.create(
-                plan=plan, verb=Verb.START, actor=actor.get_username(), at=now, because=because, key=asked.key,
+                plan=plan, verb=Verb.START, actor=actor.get_username(), at=now, reason=reason, key=asked.key,
                 body_digest=asked.idempotency_key.body,
             )  # fmt: skip
             AuditEntry.record(
-                plan.mark, verb="start", actor=actor.get_username(), because=because, evidence=plan.sealed, now=now
+                plan.mark, verb="start", actor=actor.get_username(), reason=reason, evidence=plan.sealed, now=now
             )
     except IntegrityError as clash:
         sentence = "Another plan for the same object, or for some of its nodes, has started in the meantime."
@@ -156,12 +156,12 @@ def begin(plan: Plan, asked: AskedStart, looked: LookBefore, live: LiveSeal, *, 
     queue_round(plan.pk)
 
 
-def _despite(overridden: Sequence[Check], actor: User, because: str) -> dict[str, Any]:
+def _despite(overridden: Sequence[Check], actor: User, reason: str) -> dict[str, Any]:
     """What was overridden, by whom and why: part of what an approval binds. Empty: nothing."""
     if not overridden:
         return {}
     checks = [{"code": check.code, "sentence": check.sentence} for check in overridden]
-    return {"by": actor.get_username(), "because": because.strip(), "checks": checks}
+    return {"by": actor.get_username(), "reason": reason.strip(), "checks": checks}
 
 
 def _warned(warnings: Sequence[Check]) -> list[dict[str, Any]]:
@@ -255,7 +255,7 @@ def _content(plan: Plan, picks: Picks) -> dict[str, Any]:
                 "kind": stage.kind,
                 "max_unavailable": stage.max_unavailable,
                 "timeout_s": stage.timeout_s,
-                **({"sick_nodes_because": stage.sick_nodes_because} if stage.sick_nodes_because else {}),
+                **({"sick_nodes_reason": stage.sick_nodes_reason} if stage.sick_nodes_reason else {}),
                 "gates": {gate.key: write_options(gate) for gate in stage.gates},
                 "targets": [node.name for node in picks.by_stage.get(stage.index, [])],
             }

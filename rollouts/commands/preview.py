@@ -60,7 +60,7 @@ class StagePreview:
         return len(self.by_wave)
 
     @property
-    def waves_because(self) -> str:
+    def waves_reason(self) -> str:
         """What makes waves as large as they are, and what makes them smaller."""
         smaller = "Nodes still on their way, broken ones, failure domains and the operator's free slots"
         return f"{self.limit} {smaller} make waves smaller."
@@ -187,7 +187,7 @@ def _stage_preview(stage: Stage, picks: Picks, facts: DriverFacts, budgets: Budg
         # By name: PostgreSQL gives the keys of JSON back in an order of its own.
         gates=[(gate.title, dict(sorted(stage.gate_options.get(gate.key, {}).items()))) for gate in stage.gates],
         harms=[(name, picks.harms[name]) for name in targets],
-        limit=allowed.because,
+        limit=allowed.reason,
     )
 
 

@@ -16,7 +16,7 @@ GOES_ON = frozenset({PlanState.PROMOTING, PlanState.HALTED})
 BEGUN = frozenset({StageState.PROMOTING, StageState.SOAKING, StageState.HALTED})
 
 
-def retry(target: Target, *, actor: User, because: str, now: datetime) -> None:
+def retry(target: Target, *, actor: User, reason: str, now: datetime) -> None:
     """Hold a failed node again: it goes in a wave like any other, once the plan goes on.
 
     :raises Refusal: when it has not failed, or another try would be in vain
@@ -28,13 +28,13 @@ def retry(target: Target, *, actor: User, because: str, now: datetime) -> None:
         target.refresh_from_db(fields=["state"])
         if refusal := why_not_again(target):
             raise Refusal(refusal)
-        target.move(TargetState.HELD, now=now, actor=who, because=f"To be tried again. {because}")
+        target.move(TargetState.HELD, now=now, actor=who, reason=f"To be tried again. {reason}")
         Target.objects.filter(pk=target.pk).update(retried_at=now)
         Hold.objects.filter(plan=plan, node_uid=target.node_uid).update(is_wanted=True, wanted_since=now)
-        Command.objects.create(plan=plan, verb=Verb.RETRY, actor=who, at=now, because=because)
+        Command.objects.create(plan=plan, verb=Verb.RETRY, actor=who, at=now, reason=reason)
         plan.say(f"{target.node_name} is to be tried again, by {who}.")
         evidence = {"node": target.node_name, "stage": target.stage.name}
-        AuditEntry.record(plan.mark, verb="retry", actor=who, because=because, evidence=evidence, now=now)
+        AuditEntry.record(plan.mark, verb="retry", actor=who, reason=reason, evidence=evidence, now=now)
     plan.wake(now=now)
 
 

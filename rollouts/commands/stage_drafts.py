@@ -12,7 +12,7 @@ IN_A_FULL_FLEET = "A full fleet has no room, and its pods wait for their node. C
 _USUAL: Mapping[str, dict[str, Any]] = {
     "approval": {"needed": 1},
     "compatibility": {"allow_unknown": True},  # NVIDIA lists one or two drivers a branch: else hardly a plan would go
-    "headroom": {"advisory": True, "because": IN_A_FULL_FLEET},
+    "headroom": {"advisory": True, "reason": IN_A_FULL_FLEET},
     "driver_version": {},
     "operands_ready": {},
     "validator_passed": {},
@@ -42,5 +42,5 @@ class StageDraft:
     count: int | None = None  # None: every node that is left
     max_unavailable: int = 1
     timeout_s: int = 3600  # how long a gate may wait before a person is asked
-    sick_nodes_because: str = ""  # why it takes nodes that open findings call sick; blank: it leaves them out
+    sick_nodes_reason: str = ""  # why it takes nodes that open findings call sick; blank: it leaves them out
     gate_options: Mapping[str, Mapping[str, Any]] = field(default_factory=gates_by_default)

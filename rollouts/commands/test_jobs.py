@@ -14,15 +14,15 @@ from rollouts.models.transitions import record_event
 from rollouts.queries.remedies import why_no_test_jobs
 
 
-def add_test_jobs(stage: Stage, *, actor: User, because: str, now: datetime) -> None:
+def add_test_jobs(stage: Stage, *, actor: User, reason: str, now: datetime) -> None:
     """Adds the gate `proof` to the stage. Its nodes are in service, so that none is cordoned for it.
 
     :raises BadPlan: without a reason
     :raises Refusal: when the stage has test Jobs, is not in progress, or no image is set
     :raises LostRace: when the stage moved in this moment
     """
-    if not because.strip():
-        raise BadPlan(("because", "Say why: it is kept."))
+    if not reason.strip():
+        raise BadPlan(("reason", "Say why: it is kept."))
     plan, who = stage.plan, actor.get_username()
     with transaction.atomic():
         stage.plan = Plan.objects.select_for_update().get(pk=plan.pk)
@@ -34,10 +34,8 @@ def add_test_jobs(stage: Stage, *, actor: User, because: str, now: datetime) -> 
             raise LostRace(f"{stage.name} is no longer {stage.state}.")
         # A round that looked before this judges without the new gate: it has lost its turn.
         Plan.objects.filter(pk=plan.pk).update(epoch=F("epoch") + 1, lease_until=now)
-        record_event(
-            plan=plan, stage=stage, what="command", was="", to="test-jobs", now=now, actor=who, because=because
-        )
+        record_event(plan=plan, stage=stage, what="command", was="", to="test-jobs", now=now, actor=who, reason=reason)
         evidence = {"stage": stage.index, "gate": Proof.key}
-        AuditEntry.record(plan.mark, verb="add-test-jobs", actor=who, because=because, evidence=evidence, now=now)
+        AuditEntry.record(plan.mark, verb="add-test-jobs", actor=who, reason=reason, evidence=evidence, now=now)
         plan.say(f"{stage.name}: {who} added a test Job to each changed node.")
     plan.wake(now=now)

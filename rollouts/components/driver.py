@@ -115,8 +115,8 @@ class Driver:
         if facts.to_version == facts.object_version:
             sentence = f"The object already asks for {facts.to_version}."
             yield Check("same-version", sentence, "Name another version.", field="to_version")
-        if because := self.no_rollback(facts.object_version):
-            yield Check("no-rollback", because, "Name the version that runs now in the object, then draft anew.")
+        if reason := self.no_rollback(facts.object_version):
+            yield Check("no-rollback", reason, "Name the version that runs now in the object, then draft anew.")
         yield from self._mode(facts)
         yield from _nodes(facts)
         yield from _policy(facts)

@@ -24,9 +24,9 @@ class Step:
 
 @dataclass(frozen=True)
 class IsolatedCanary:
-    """How to try a version apart from the plan. `because` says why it cannot be done here; blank: it can."""
+    """How to try a version apart from the plan. `reason` says why it cannot be done here; blank: it can."""
 
-    because: str
+    reason: str
     steps: tuple[Step, ...] = ()
     rollback: tuple[Step, ...] = ()
 

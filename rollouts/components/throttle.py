@@ -11,14 +11,14 @@ from wording.numbers import are
 @dataclass(frozen=True)
 class Room:
     nodes: int
-    because: str  # what sets the number, for a person
+    reason: str  # what sets the number, for a person
 
 
 @dataclass(frozen=True)
 class ControllerOff:
     """What switches the operator's upgrade controller off, so that it changes no node and forgets each one's state."""
 
-    because: str
+    reason: str
     fix: str  # what a person does about it
 
 

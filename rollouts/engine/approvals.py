@@ -41,8 +41,8 @@ def void_approvals(plan: Plan, stages: Iterable[Stage], *, now: datetime) -> Non
         standing = Approval.objects.filter(stage=stage, is_rejection=False).standing()
         if not standing.exists():
             continue
-        because = "What it was given for has changed: targets, gates or answers are not the same any more."
-        _void(plan, stage, standing.exclude(bundle_hash=bundle_for(stage).hash), because, now=now)
+        reason = "What it was given for has changed: targets, gates or answers are not the same any more."
+        _void(plan, stage, standing.exclude(bundle_hash=bundle_for(stage).hash), reason, now=now)
         _void_what_is_too_old(plan, stage, now=now)
         _void_of_who_may_no_more(plan, stage, now=now)
 
@@ -51,8 +51,8 @@ def _void_what_is_too_old(plan: Plan, stage: Stage, *, now: datetime) -> None:
     """Void, and not just not counted: whoever gave it can look again and give another."""
     if gate := gate_of(stage):
         old = Approval.objects.filter(stage=stage, is_rejection=False, at__lt=now - gate.valid_for).standing()
-        because = f"An approval is valid for {spell(gate.valid_for)}: this one was given before."
-        _void(plan, stage, old, because, now=now)
+        reason = f"An approval is valid for {spell(gate.valid_for)}: this one was given before."
+        _void(plan, stage, old, reason, now=now)
 
 
 def _void_of_who_may_no_more(plan: Plan, stage: Stage, *, now: datetime) -> None:
@@ -62,8 +62,8 @@ def _void_of_who_may_no_more(plan: Plan, stage: Stage, *, now: datetime) -> None
     may = {each.username for each in givers if scope_of(each, Permission.APPROVE).covers_cluster(plan.cluster_id)}
     for approval in given:
         if approval.by not in may:
-            because = f"{approval.by} may not approve here any more: the role was taken, or the account switched off."
-            _void(plan, stage, [approval], because, now=now)
+            reason = f"{approval.by} may not approve here any more: the role was taken, or the account switched off."
+            _void(plan, stage, [approval], reason, now=now)
         elif left := _groups_left(approval):
             _void(plan, stage, [approval], f"{approval.by} is not in {names(left)} any more.", now=now)
 
@@ -75,18 +75,18 @@ def _groups_left(approval: Approval) -> tuple[str, ...]:
     return tuple(group for group in given_for if group not in now_in)
 
 
-def void_every_approval(plan: Plan, because: str, *, now: datetime) -> None:
+def void_every_approval(plan: Plan, reason: str, *, now: datetime) -> None:
     """Of the stages that have not passed."""
     for stage in plan.stages.forward().exclude(state=StageState.PASSED):
-        _void(plan, stage, Approval.objects.filter(stage=stage).standing(), because, now=now)
+        _void(plan, stage, Approval.objects.filter(stage=stage).standing(), reason, now=now)
 
 
-def _void(plan: Plan, stage: Stage, approvals: Iterable[Approval], because: str, *, now: datetime) -> None:
-    told: dict[str, Any] = {"what": "approval", "to": "void", "actor": "engine", "because": because}
+def _void(plan: Plan, stage: Stage, approvals: Iterable[Approval], reason: str, *, now: datetime) -> None:
+    told: dict[str, Any] = {"what": "approval", "to": "void", "actor": "engine", "reason": reason}
     for approval in approvals:
         was = "reject" if approval.is_rejection else "approve"
         with transaction.atomic():
             plan.keep_lease(now=now)
             standing = Approval.objects.filter(pk=approval.pk, void_at__isnull=True)
-            if standing.update(void_at=now, void_because=because[:500]):
+            if standing.update(void_at=now, void_reason=reason[:500]):
                 record_event(plan=plan, stage=stage, was=was, now=now, **told)

@@ -45,7 +45,7 @@ def read_cordons(plan: Plan, stages: Iterable[Stage], proofs: Proofs) -> Cordons
             )
         elif row.placed_at is not None:
             ended_at[row.node_uid] = row.ended_at
-            left[row.node_uid] = f"{row.node_name}: {row.left_because}" if row.left_because else ""
+            left[row.node_uid] = f"{row.node_name}: {row.left_reason}" if row.left_reason else ""
     return Cordons(in_force, ended_at, tuple(filter(None, left.values())))
 
 

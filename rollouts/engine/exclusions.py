@@ -34,8 +34,8 @@ def read_opt_outs(plan: Plan) -> OptOuts:
         elif row.placed_at is not None:
             ended[row.node_name] += (row.its_neighbour.title,)
             ended_at[row.node_name] = max(row.ended_at, ended_at.get(row.node_name, row.ended_at))
-            if row.left_because:
-                left[row.node_name] = f"{row.node_name}: {row.left_because}"
+            if row.left_reason:
+                left[row.node_name] = f"{row.node_name}: {row.left_reason}"
     not_yet = left.keys() | {row.node_name for rows in in_force.values() for row in rows}
     back = {name: who for name, who in ended.items() if name not in not_yet}
     off = {uid: _opted_out(rows) for uid, rows in in_force.items()}

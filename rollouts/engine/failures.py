@@ -24,11 +24,11 @@ def causes_of_failures(stages: Iterable[Stage], nodes: Mapping[str, Node], *, no
     targets = [target for stage in stages for target in stage.targets.all()]
     fresh = [target.node_uid for target in targets if _has_just_failed(target, nodes)][:ASKED_WHY]
     rows = Node.objects.filter(pk__in=[nodes[uid].pk for uid in fresh]) if fresh else ()
-    found = {row.uid: why_upgrade_stays(row, now=now).because for row in rows}
-    unknown = [target for target in targets if target.state == TargetState.FAILED and target.because == GAVE_UP]
+    found = {row.uid: why_upgrade_stays(row, now=now).reason for row in rows}
+    unknown = [target for target in targets if target.state == TargetState.FAILED and target.reason == GAVE_UP]
     if unknown:
         found |= causes_found(target.node_uid for target in unknown)
-    return {uid: because for uid, because in found.items() if because}
+    return {uid: reason for uid, reason in found.items() if reason}
 
 
 def _has_just_failed(target: Target, nodes: Mapping[str, Node]) -> bool:

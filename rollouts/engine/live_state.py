@@ -28,7 +28,7 @@ class Live:
     object_version: str
     hashes: Mapping[str, str]  # DaemonSet uid → hash of its newest template
     unsettled: tuple[str, ...]
-    stopped_because: str
+    stopped_reason: str
     daemonsets: tuple[DaemonSetSeen, ...] = ()  # of the driver object
     spec: Mapping[str, Any] = field(default_factory=dict)  # of the driver object, whole
     object_trouble: str = ""  # why there is nothing to promote any more; blank: the object is there
@@ -52,7 +52,7 @@ def newest_of(revisions: Iterable[RevisionSeen]) -> dict[str, str]:
 
 def ask_cluster(plan: Plan, connection: client.Connection) -> Live:
     """:raises ClusterError: when the cluster does not answer: then nothing is decided"""
-    stopped_because = stopped_in_cluster(plan, connection)
+    stopped_reason = stopped_in_cluster(plan, connection)
     seen, spec = _driver_object(plan, connection)
     known = driver_daemonsets(plan)
     daemonsets = [
@@ -74,7 +74,7 @@ def ask_cluster(plan: Plan, connection: client.Connection) -> Live:
         spec=spec,
         hashes=newest_of(revisions),
         unsettled=tuple(one.name for one in daemonsets if not one.is_current),
-        stopped_because=stopped_because,
+        stopped_reason=stopped_reason,
         daemonsets=tuple(daemonsets),
         owned_by=tuple(owners(seen)) if seen else (),
     )
@@ -93,7 +93,7 @@ def stopped_by_switch(cluster: Cluster, connection: client.Connection) -> str:
     switch = client.get_config_map(connection, cluster.own_namespace, STOP_SWITCH)
     if switch is None:
         return ""
-    reason = switch.values.get("because", "no reason given")
+    reason = switch.values.get("reason", "no reason given")
     return f"ConfigMap {cluster.own_namespace}/{STOP_SWITCH} in the cluster stops everything: {reason}."
 
 

@@ -69,7 +69,7 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
     budgets = _budgets(plan, stages, [row.name for row in rows])
     going = {stage.pk: _goes_next(stage, may_go, policy, budgets) for stage in stages if _asks(stage, Headroom)}
     looked = heard(plan, now=now)
-    stale, oldest = looked.stale_because, looked.oldest
+    stale, oldest = looked.stale_reason, looked.oldest
     holds = nodes.holds
     busy = _busy([row.uid for row in rows if row.uid not in holds])
     ahead = clock_ahead(plan.cluster_id)
@@ -100,7 +100,7 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
     return Snapshot(
         component=plan.its_component,
         seen_at=oldest,
-        stale_because=stale,
+        stale_reason=stale,
         state=PlanState(plan.state),
         from_version=plan.from_version,
         to_version=plan.to_version,
@@ -108,9 +108,9 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
         write_intended=plan.write_intended_at is not None,
         armed_since=max(plan.armed_since, resumed_at) if plan.armed_since else None,
         may_be_armed_for=timedelta(seconds=plan.max_armed_s),
-        paused_because=pause.sentence if pause else "",
-        stopped_because=live.stopped_because or (first.sentence if first and first.is_stop else ""),
-        frozen_because=first.sentence if first else "",
+        paused_reason=pause.sentence if pause else "",
+        stopped_reason=live.stopped_reason or (first.sentence if first and first.is_stop else ""),
+        frozen_reason=first.sentence if first else "",
         restrained=restrained,
         budgets=budgets,
         disruptions=frozenset(one.node_uid for one in taken if one.plan_id == plan.pk),

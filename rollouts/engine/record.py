@@ -16,7 +16,7 @@ from rollouts.gates.base import NO_PATIENCE_LOST, Judgement, When
 from rollouts.gates.window import Window, comes_by_itself
 from rollouts.lifecycle import StageState, TargetState
 from rollouts.models import Command, Cordon, Disruption, GateAnswer, Hold, OptOut, Plan, Stage, Target, Verb
-from rollouts.models.gate_answer import LONGEST_BECAUSE, said_by
+from rollouts.models.gate_answer import LONGEST_REASON, said_by
 from rollouts.models.plan import wake_plans
 from rollouts.models.transitions import record_event
 from rollouts.queries.restraints import GOES_BACK
@@ -43,7 +43,7 @@ def record_answers(
                 if before is not None and _is_as_before(before, answer):
                     as_before.append(before.pk)
                 elif before is not None and before.has_same_cause(answer) and before.rested_on_at is None:
-                    moved = {"because": answer.because, "measured": answer.measured, "at": now, "since": answer.since}
+                    moved = {"reason": answer.reason, "measured": answer.measured, "at": now, "since": answer.since}
                     GateAnswer.objects.filter(pk=before.pk).update(**moved)
                 else:
                     made.append((answer, before))
@@ -88,7 +88,7 @@ def _tell(plan: Plan, answer: GateAnswer, before: GateAnswer | None, *, now: dat
     if was == answer.answer:
         return
     to = f"{answer.gate} {answer.answer}"[:32]
-    told = {"was": was, "to": to, "actor": "engine", "because": answer.because}
+    told = {"was": was, "to": to, "actor": "engine", "reason": answer.reason}
     record_event(plan=plan, stage=answer.stage, what="gate", now=now, **told)
 
 
@@ -149,12 +149,12 @@ def _make(plan: Plan, stages: Mapping[int, Stage], move: Move, *, now: datetime)
         stage = stages[move.stage_index]
         if move.to is StageState.PROMOTING and _is_rejected(stage):
             raise LostRace(f"{stage.name} was rejected while it was looked at.")
-        stage.move(move.to, now=now, actor="engine", because=move.because)
+        stage.move(move.to, now=now, actor="engine", reason=move.reason)
     else:
-        plan.move(move.to, now=now, actor="engine", because=move.because)
-        evidence, because = {"answers": _answers_now(plan)}, move.because[:LONGEST_BECAUSE]
+        plan.move(move.to, now=now, actor="engine", reason=move.reason)
+        evidence, reason = {"answers": _answers_now(plan)}, move.reason[:LONGEST_REASON]
         verb = f"become {move.to}"
-        AuditEntry.record(plan.mark, verb=verb, actor="engine", because=because, evidence=evidence, now=now)
+        AuditEntry.record(plan.mark, verb=verb, actor="engine", reason=reason, evidence=evidence, now=now)
 
 
 def _is_rejected(stage: Stage) -> bool:
@@ -165,7 +165,7 @@ def _is_rejected(stage: Stage) -> bool:
 def _move_target(stage: Stage, move: MoveTarget, *, now: datetime) -> None:
     target = Target.objects.get(stage=stage, node_uid=move.uid)
     target.stage = stage
-    target.move(move.to, now=now, actor="engine", because=move.because)
+    target.move(move.to, now=now, actor="engine", reason=move.reason)
     if move.has_escaped or move.is_lost:
         Target.objects.filter(pk=target.pk).update(has_escaped=move.has_escaped, is_lost=move.is_lost)
 
@@ -173,7 +173,7 @@ def _move_target(stage: Stage, move: MoveTarget, *, now: datetime) -> None:
 def _answers_now(plan: Plan) -> dict[str, dict]:
     rows = GateAnswer.objects.filter(stage__plan=plan, is_current=True).select_related("stage")
     return {
-        f"{row.stage.index}:{row.gate}": {"answer": row.answer, "because": row.because, "measured": row.numbers}
+        f"{row.stage.index}:{row.gate}": {"answer": row.answer, "reason": row.reason, "measured": row.numbers}
         for row in rows
     }
 
@@ -206,12 +206,12 @@ def end_handover(plan: Plan, object_version: str, *, now: datetime) -> None:
     was = plan.handed_to
     if not was or (object_version == was and not plan.template_change):
         return
-    because = f"The object does not ask for {was} any more: who hands the nodes over decides anew."
+    reason = f"The object does not ask for {was} any more: who hands the nodes over decides anew."
     with transaction.atomic():
         plan.keep_lease(now=now)
         if Plan.objects.filter(pk=plan.pk, handed_to=was).update(handed_to=""):
             plan.commands.filter(verb=Verb.HANDOVER, ended_at=None).update(ended_at=now, ended_by="engine")
-            record_event(plan=plan, what="note", was="", to="handover-void", now=now, actor="engine", because=because)
+            record_event(plan=plan, what="note", was="", to="handover-void", now=now, actor="engine", reason=reason)
     plan.handed_to = ""
 
 
@@ -269,7 +269,7 @@ def _metadata(node: NodeSeen) -> Metadata:
     return Metadata(node.labels, node.annotations)
 
 
-def pause(plan: Plan, because: str, *, told: int | None, now: datetime) -> int | None:
+def pause(plan: Plan, reason: str, *, told: int | None, now: datetime) -> int | None:
     """Stand still until a person has looked. Once: a pause that is in force is enough. The newest command, then.
 
     `told`: the newest command that was known when this was decided.
@@ -282,7 +282,7 @@ def pause(plan: Plan, because: str, *, told: int | None, now: datetime) -> int |
             raise LostRace("Somebody has told the plan something while it was looked at.")
         if plan.commands.in_force().exists():
             return told
-        made = Command.objects.create(plan=plan, verb=Verb.PAUSE, actor="engine", at=now, because=because[:1000])
-        record_event(plan=plan, what="command", was="", to="pause", now=now, actor="engine", because=because)
-        AuditEntry.record(plan.mark, verb="pause", actor="engine", because=because[:1000], now=now)
+        made = Command.objects.create(plan=plan, verb=Verb.PAUSE, actor="engine", at=now, reason=reason[:1000])
+        record_event(plan=plan, what="command", was="", to="pause", now=now, actor="engine", reason=reason)
+        AuditEntry.record(plan.mark, verb="pause", actor="engine", reason=reason[:1000], now=now)
         return made.pk

@@ -49,8 +49,8 @@ def run_round(*, plan_id: int, owner: str, clock: Callable[[], datetime]) -> Non
         waiting_for, wait = _look_and_act(plan, clock=clock)
     except Exception as bug:
         # Nothing was decided, so nothing moves; the page says so, and the worker's log has the stack.
-        because = f"{failure_sentence(bug)} Nothing is released meanwhile."
-        _end(plan, AFTER_A_BUG, because, clock=clock)
+        reason = f"{failure_sentence(bug)} Nothing is released meanwhile."
+        _end(plan, AFTER_A_BUG, reason, clock=clock)
         raise
     _end(plan, wait, waiting_for, clock=clock)
 
@@ -79,14 +79,14 @@ def _look_and_act(plan: Plan, *, clock: Callable[[], datetime]) -> tuple[str, ti
         return str(lost), timedelta(seconds=1)  # A person or another worker was faster; look again at what is so now.
 
 
-def _pause_all(cluster_id: int, because: str, *, clock: Callable[[], datetime]) -> None:
+def _pause_all(cluster_id: int, reason: str, *, clock: Callable[[], datetime]) -> None:
     """Of a cluster in which we may not write. One that was told something in this moment is asked of in its own round.
 
     A plan that is given up reads no pause: it goes on once we may write again.
     """
     for plan in Plan.objects.under_way().filter(cluster=cluster_id).exclude(state=PlanState.ABORTING):
         with suppress(LostRace):
-            pause(plan, because, told=plan.commands.newest(), now=clock())
+            pause(plan, reason, told=plan.commands.newest(), now=clock())
 
 
 def _round(plan: Plan, connection: client.Connection, *, clock: Callable[[], datetime]) -> tuple[str, timedelta]:
@@ -107,10 +107,10 @@ def _round(plan: Plan, connection: client.Connection, *, clock: Callable[[], dat
     make_moves(plan, stages, decision.moves, now=now)
     give_back(plan, decision.given_back, now=now)
     note_served(plan, decision.served, now=now)
-    if decision.void_because:
-        void_every_approval(plan, decision.void_because, now=now)
-    if decision.pause_because:
-        told = pause(plan, decision.pause_because, told=told, now=now)
+    if decision.void_reason:
+        void_every_approval(plan, decision.void_reason, now=now)
+    if decision.pause_reason:
+        told = pause(plan, decision.pause_reason, told=told, now=now)
     undone = [carry_out(plan, act, connection, told=told, clock=clock, asked=live.spec) for act in decision.acts]
     return next(filter(None, undone), decision.waiting_for), decision.look_again_in
 

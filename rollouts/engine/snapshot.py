@@ -117,7 +117,7 @@ class StageSnapshot:
 class Snapshot:
     component: Component  # what is changed, and how
     seen_at: datetime  # the oldest of what this rests on
-    stale_because: str  # blank: fresh enough to act on
+    stale_reason: str  # blank: fresh enough to act on
     state: PlanState
     from_version: str
     to_version: str
@@ -125,8 +125,8 @@ class Snapshot:
     write_intended: bool
     armed_since: datetime | None  # or since a person last let it go on; None: it is not
     may_be_armed_for: timedelta
-    paused_because: str  # blank: not paused
-    stopped_because: str  # blank: neither the cluster nor the fleet's stop tells us to stop
+    paused_reason: str  # blank: not paused
+    stopped_reason: str  # blank: neither the cluster nor the fleet's stop tells us to stop
     policy: UpgradePolicy
     recorded_hashes: Mapping[str, str]  # DaemonSet uid → revision of the old version, as sealed or accepted since
     newest_hashes: Mapping[str, str]  # DaemonSet uid → newest revision now, read live
@@ -139,7 +139,7 @@ class Snapshot:
     object_trouble: str = ""  # the driver object is gone, or another; blank: it is there
     template_change: str = ""  # what somebody else made of the driver pods' template; blank: it is the plan's own
     sealed_hashes: Mapping[str, str] = field(default_factory=dict)  # DaemonSet uid → revision that the plan began from
-    frozen_because: str = ""  # blank: no freeze binds all of it
+    frozen_reason: str = ""  # blank: no freeze binds all of it
     restrained: Mapping[str, str] = field(default_factory=dict)  # node uid → what holds this node back, and not all
     budgets: Budgets = UNBOUND  # of the failure domains that the held targets of the stage that lets go are in
     disruptions: frozenset[str] = frozenset()  # uids of the nodes that this plan has out, by the ledger
@@ -167,7 +167,7 @@ class Snapshot:
     @property
     def told_to_wait(self) -> str:
         """By whose word nothing of it is let go. Blank: by nobody's."""
-        return self.stopped_because or self.paused_because or self.frozen_because
+        return self.stopped_reason or self.paused_reason or self.frozen_reason
 
     @property
     def has_old_version(self) -> bool:

@@ -98,7 +98,7 @@ def stage_snapshot(
         workloads_ready_before=before,
         workloads_refused=refused_since(plan, targets, before, around),
         next_wave=None if going is None else _next_wave(plan, targets, going, around),
-        bound_because=_bound_because(targets, around),
+        bound_reason=_bound_reason(targets, around),
         windows=_windows(targets, around),
         combinations=said,
         compared=compared,
@@ -153,7 +153,7 @@ def _next_wave(plan: Plan, targets: Sequence[Target], going: Sequence[Node], aro
     return room.next_wave(going, pods, busy=busy)
 
 
-def _bound_because(targets: Sequence[Target], around: AroundStages) -> str:
+def _bound_reason(targets: Sequence[Target], around: AroundStages) -> str:
     """What keeps back most of those still to go, where all of them are restrained. Blank: not so."""
     held = [target.node_uid for target in targets if target.state == TargetState.HELD]
     said = Counter(around.restrained[uid] for uid in held if uid in around.restrained)
@@ -251,7 +251,7 @@ def _approval(plan: Plan, row: Approval, groups: tuple[str, ...]) -> ApprovalEvi
         by=row.by,
         at=row.at,
         is_rejection=row.is_rejection,
-        because=row.because,
+        reason=row.reason,
         is_by_author=not (row.by and is_known) or row.by in plan.proposers,
         groups=groups,
     )
@@ -268,7 +268,7 @@ def target_evidence(target: Target | FollowedNode, around: AroundStages) -> Targ
         is_seen=False,
         is_lost=target.is_lost,
         is_retried=target.retried_at is not None,
-        failed_because=_failed_because(target, around),
+        failed_reason=_failed_reason(target, around),
         has_served=target.tenants_ready_at is not None and target.tenants_ready_at >= target.state_since,
         facts=target.facts,
     )
@@ -295,9 +295,9 @@ def target_evidence(target: Target | FollowedNode, around: AroundStages) -> Targ
     )
 
 
-def _failed_because(target: Target | FollowedNode, around: AroundStages) -> str:
+def _failed_reason(target: Target | FollowedNode, around: AroundStages) -> str:
     """As its own row has it, where it is written down already."""
     found = around.failures.get(target.node_uid, "")
     if found or isinstance(target, FollowedNode):
         return found
-    return target.because if target.state == TargetState.FAILED or target.is_lost else ""
+    return target.reason if target.state == TargetState.FAILED or target.is_lost else ""

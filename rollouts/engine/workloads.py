@@ -131,7 +131,7 @@ def _newest_pods(plan: Rollout, owners: Collection[str]) -> dict[str, datetime]:
 def operands_of(pods: Sequence[Pod]) -> tuple[OperandEvidence, ...]:
     """Without daemons of ComputeDomains: those come and go with their workload."""
     return tuple(
-        OperandEvidence(TITLES.get(pod.operand, pod.operand), pod.is_ready, pod.waiting_because)
+        OperandEvidence(TITLES.get(pod.operand, pod.operand), pod.is_ready, pod.waiting_reason)
         for pod in pods
         if pod.operand and pod.operand != COMPUTE_DOMAIN and pod.deleted_at is None
     )
@@ -148,7 +148,7 @@ def validator_of(pods: Sequence[Pod], ahead: timedelta = timedelta(0)) -> Valida
         started_at=(pod.started_at or pod.created_at) - ahead,
         restarts=pod.restarts,
         step=pod.stuck_container,
-        because=pod.waiting_because,
+        reason=pod.waiting_reason,
         last_words=pod.last_words,
         status=pod.status,
     )
@@ -188,7 +188,7 @@ def workloads_of(
             is_ready=pod.is_ready,
             started_at=(pod.started_at or pod.created_at) - ahead,
             restarts=pod.restarts,
-            because=pod.waiting_because,
+            reason=pod.waiting_reason,
             status=pod.status,
             why=why.get(pod.uid, ""),
         )

@@ -42,8 +42,8 @@ def _renew(connection: client.Connection, cluster: Cluster, *, now: datetime) ->
     # never behind it.
     lease = client.get_lease(connection, cluster.own_namespace, LEASE_NAME)
     mine = _our_row(cluster)
-    if lease is not None and (because := _why_not_ours(cluster, mine, lease, now=now)):
-        raise Forfeit(because)
+    if lease is not None and (reason := _why_not_ours(cluster, mine, lease, now=now)):
+        raise Forfeit(reason)
     _count(mine)
     acquired = lease.spec.acquire_time if lease and lease.spec.holder_identity == mine.instance else None
     spec = client.lease_spec(

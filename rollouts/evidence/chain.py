@@ -10,7 +10,7 @@ from rollouts.evidence.file import Flaw, rows_of
 
 NOTHING = "0" * 64  # what the first entry of a chain follows from
 DECISIONS = {"approve", "reject"}  # as verbs of entries
-ANSWERED = ("answer", "is_advisory", "because", "measured")  # what an entry has of an answer, or some of it
+ANSWERED = ("answer", "is_advisory", "reason", "measured")  # what an entry has of an answer, or some of it
 A_PAIR = 2
 
 
@@ -29,7 +29,7 @@ def of_the_chain(entries: list[Mapping[str, Any]], subject: str) -> Iterator[Fla
 
 def _hashed(entry: Mapping[str, Any]) -> list[Any]:
     """What the hash of an audit entry is of, in its order."""
-    names = ("previous_hash", "subject", "number", "at", "actor", "verb", "because", "evidence")
+    names = ("previous_hash", "subject", "number", "at", "actor", "verb", "reason", "evidence")
     return [entry.get(name) for name in names]
 
 
@@ -69,7 +69,7 @@ def _of_decisions(rows: list[Mapping[str, Any]], audit: list[Mapping[str, Any]])
         found = {
             "verb": decision.get("decision"),
             "by": decision.get("by"),
-            "because": decision.get("because"),
+            "reason": decision.get("reason"),
             "hash": decision.get("bundle_hash"),
             "at": decision.get("at"),
             "evidence": bundle.get("evidence") if isinstance(bundle, Mapping) else None,
@@ -137,7 +137,7 @@ def _of_what_was_passed_over(rows: list[Mapping[str, Any]], audit: list[Mapping[
             entry.get("verb"),
             entry.get("actor"),
             entry.get("at"),
-            entry.get("because"),
+            entry.get("reason"),
             *(_given(entry).get(name) for name in names),
         )
         for entry in audit
@@ -145,7 +145,7 @@ def _of_what_was_passed_over(rows: list[Mapping[str, Any]], audit: list[Mapping[
     ]
     for number, row in enumerate(rows):
         what = tuple(row.get(name) for name in names)
-        found = [("break-glass", row.get("by"), row.get("at"), row.get("because"), *what)]
+        found = [("break-glass", row.get("by"), row.get("at"), row.get("reason"), *what)]
         if row.get("acknowledged_by"):
             found.append(("acknowledge-glass", row.get("acknowledged_by"), row.get("acknowledged_at"), "", *what))
         if any(each not in left for each in found):
@@ -165,7 +165,7 @@ def _decided(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "verb": entry.get("verb"),
         "by": entry.get("actor"),
-        "because": entry.get("because"),
+        "reason": entry.get("reason"),
         "hash": given.get("bundle_hash"),
         "at": entry.get("at"),
         "evidence": given.get("evidence"),

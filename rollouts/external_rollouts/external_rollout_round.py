@@ -86,13 +86,13 @@ def _look(rollout: FollowedRollout, *, now: datetime) -> None:
         changeable(), cluster=rollout.cluster_id, uid=rollout.object_uid
     ).first()
     looked = heard(rollout, now=now)
-    if because := _followed_no_more(rollout, driver_object, is_seen=not looked.stale_because):
-        _leave(rollout, because, now=now)
+    if reason := _followed_no_more(rollout, driver_object, is_seen=not looked.stale_reason):
+        _leave(rollout, reason, now=now)
     elif rollout.state == FollowedState.STANDING:
-        if driver_object is not None and not looked.stale_because:
+        if driver_object is not None and not looked.stale_reason:
             _stand(rollout, driver_object, now=now)
     else:
-        _follow(rollout, driver_object, is_stale=bool(looked.stale_because), seen_at=looked.oldest, now=now)
+        _follow(rollout, driver_object, is_stale=bool(looked.stale_reason), seen_at=looked.oldest, now=now)
 
 
 def _followed_no_more(rollout: FollowedRollout, driver_object: DriverObject | None, *, is_seen: bool) -> str:
@@ -112,13 +112,13 @@ def _plan_of_ours(rollout: FollowedRollout) -> Plan | None:
     return Plan.objects.under_way().filter(cluster=rollout.cluster_id, object_uid=rollout.object_uid).first()
 
 
-def _leave(rollout: FollowedRollout, because: str, *, now: datetime) -> None:
+def _leave(rollout: FollowedRollout, reason: str, *, now: datetime) -> None:
     with transaction.atomic():
         rollout.keep_lease(now=now)
         if rollout.state == FollowedState.STANDING:
             rollout.delete()  # it said nothing but what the object asks for
         else:
-            rollout.move(FollowedState.GIVEN_UP, now=now, because=because)
+            rollout.move(FollowedState.GIVEN_UP, now=now, reason=reason)
 
 
 # While it stands
@@ -136,7 +136,7 @@ def _stand(rollout: FollowedRollout, driver_object: DriverObject, *, now: dateti
     nodes = _nodes_as(seen, rollout, {}, kept=kept, is_watched=is_watched, now=now)
     with transaction.atomic():
         rollout.keep_lease(now=now)
-        rollout.move(FollowedState.ROLLING, now=now, because=why, **_began(driver_object, was=was, now=now))
+        rollout.move(FollowedState.ROLLING, now=now, reason=why, **_began(driver_object, was=was, now=now))
         _replace_nodes(rollout, nodes)
 
 
@@ -294,7 +294,7 @@ def _follow(
         if not is_stale:
             FollowedRollout.objects.filter(pk=rollout.pk).update(seen_at=now)
         if step is not None and driver_object is not None:
-            rollout.move(step.to, now=now, because=step.because)
+            rollout.move(step.to, now=now, reason=step.reason)
             _go_on(rollout, driver_object, nodes, now=now)
         elif moved or is_other:
             rollout.tell()
@@ -304,7 +304,7 @@ def _go_on(ended: FollowedRollout, driver_object: DriverObject, nodes: list[Foll
     """What follows it: the rollout to the version that replaced its own, or the object as it stands."""
     following = _standing(driver_object, now=now, seen_at=now)
     if ended.state == FollowedState.REPLACED and (seen := _first_look(ended, driver_object)):
-        following.state, following.because = FollowedState.ROLLING, ended.because
+        following.state, following.reason = FollowedState.ROLLING, ended.reason
         for column, value in _began(driver_object, was=ended.to_version, now=now).items():
             setattr(following, column, value)
         following.save()

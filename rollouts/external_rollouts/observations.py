@@ -30,7 +30,7 @@ class NodeLook:
 @dataclass(frozen=True)
 class Ending:
     to: FollowedState
-    because: str
+    reason: str
 
 
 def begins(*, was: str, version: str, at_work: Sequence[str]) -> str:
@@ -107,8 +107,8 @@ def ends(
     if not is_touched:
         return Ending(FollowedState.GIVEN_UP, "No node has to change for it.")
     if not is_known and all(state is TargetState.CHANGED for state in there):
-        because = "It was over before anybody looked: what its nodes were like before is not known."
-        return Ending(FollowedState.GIVEN_UP, because)
+        reason = "It was over before anybody looked: what its nodes were like before is not known."
+        return Ending(FollowedState.GIVEN_UP, reason)
     if now - moved_at > STILL:
         return Ending(FollowedState.GIVEN_UP, f"Nothing of it has moved for {spell(STILL)}.")
     return None

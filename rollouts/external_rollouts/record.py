@@ -39,8 +39,8 @@ def write_answers(
         elif before.says_the_same(answer):
             as_before.append(before.pk)
         else:
-            is_other |= before.because != answer.because
-            moved = {"because": answer.because, "measured": answer.measured, "since": answer.since, "at": now}
+            is_other |= before.reason != answer.reason
+            moved = {"reason": answer.reason, "measured": answer.measured, "since": answer.since, "at": now}
             FollowedAnswer.objects.filter(pk=before.pk).update(**moved)
     if as_before:
         FollowedAnswer.objects.filter(pk__in=as_before).update(at=now)

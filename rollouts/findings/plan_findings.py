@@ -28,12 +28,12 @@ def halted_plans(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Wron
     for plan in Plan.objects.filter(cluster=cluster, state=PlanState.HALTED).order_by("pk"):
         told = plan.commands.filter(verb=Verb.HALT, at=plan.state_since).first()
         last = plan.events.filter(to=PlanState.HALTED).order_by("-pk").first()
-        because = told.sentence if told else last.because if last else ""
+        reason = told.sentence if told else last.reason if last else ""
         yield (
             f"plan {plan.pk}",
             Wrong(
                 Severity.CRITICAL,
-                f"Plan #{plan.pk} “{plan.title}” is halted{f': {because}' if because else '.'} {_how_far(plan)}",
+                f"Plan #{plan.pk} “{plan.title}” is halted{f': {reason}' if reason else '.'} {_how_far(plan)}",
                 f"Open the plan: {'roll it back' if plan.write_intended_at else 'abort it'}, or say why it is resumed.",
                 {"plan": plan.pk, "from": plan.from_version, "to": plan.to_version},
             ),
@@ -60,7 +60,7 @@ def unseen_glass(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Wron
             f"glass {glass.pk}",
             Wrong(
                 Severity.CRITICAL if is_approval else Severity.WARNING,
-                f"{glass.by} passed over the gate {GATES[glass.gate].title} in {where}: {glass.because}",
+                f"{glass.by} passed over the gate {GATES[glass.gate].title} in {where}: {glass.reason}",
                 f"Somebody other than {glass.by} looks at it, and says so on the page of the plan.",
                 {"plan": plan.pk, "stage": glass.stage.name, "gate": glass.gate, "it said": glass.said},
             ),

@@ -40,8 +40,8 @@ class AllocatableRestored(Gate):
             )
         unknown = tuple(t.name for t in evidence.changed if t.baseline is None or t.baseline.allocatable is None)
         if unknown:
-            because = f"How many GPUs {names(unknown)} offered before is not known."
-            return wait(because, cause="unknown-before", nodes=unknown, measured=measured, is_final=True)
+            reason = f"How many GPUs {names(unknown)} offered before is not known."
+            return wait(reason, cause="unknown-before", nodes=unknown, measured=measured, is_final=True)
         if evidence.not_changed:
             to_come = f"{share(len(evidence.not_changed), len(evidence.counted))} still to come."
             return wait(to_come, cause=TO_COME, measured=measured)

@@ -50,7 +50,7 @@ class ApprovalGate(Gate):
     def judge(self, evidence: Evidence, *, now: datetime) -> Judgement:
         if rejection := next((a for a in evidence.approvals if a.is_rejection), None):
             return fail(
-                f"{rejection.by} rejected it: {rejection.because}", cause=REJECTED, measured={"by": rejection.by}
+                f"{rejection.by} rejected it: {rejection.reason}", cause=REJECTED, measured={"by": rejection.by}
             )
         valid = {a.by: a.groups for a in evidence.approvals if not a.is_by_author and now - a.at <= self.valid_for}
         missing, owed = self.missing(valid)

@@ -32,7 +32,7 @@ class When(StrEnum):
 @dataclass(frozen=True)
 class Judgement:
     answer: Answer
-    because: str  # one sentence, shown to a person as it is
+    reason: str  # one sentence, shown to a person as it is
     measured: Mapping[str, Any] = field(default_factory=dict)  # what was compared with what
     nodes: tuple[str, ...] = ()  # the nodes the sentence is about, where it is about some
     is_final: bool = False  # of a WAIT: nothing that is still to come can answer it
@@ -46,7 +46,7 @@ class PodEvidence:
     is_ready: bool
     started_at: datetime  # when this node took it
     restarts: int
-    because: str = ""  # why it is not ready
+    reason: str = ""  # why it is not ready
     status: str = ""  # as kubectl spells it
     why: str = ""  # what that means, and the line that tells it; blank: nobody knows
 
@@ -55,7 +55,7 @@ class PodEvidence:
 class OperandEvidence:
     operand: str
     is_ready: bool
-    because: str = ""
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class ValidatorEvidence:
     started_at: datetime  # when the node took it
     restarts: int
     step: str = ""  # which of its containers waits or crashed
-    because: str = ""  # why it is not ready, in the cluster's words
+    reason: str = ""  # why it is not ready, in the cluster's words
     last_words: str = ""
     status: str = ""  # as kubectl spells it
 
@@ -117,7 +117,7 @@ class TargetEvidence:
     is_seen: bool  # False: the cluster no longer shows the node, or what it shows is older than our last act on it
     is_retried: bool = False  # it failed, and a person asked for another try since
     is_lost: bool = False  # excluded, because its node went away after it was let go
-    failed_because: str = ""  # why it failed, as a sentence; blank: it has not, or nothing says why
+    failed_reason: str = ""  # why it failed, as a sentence; blank: it has not, or nothing says why
     driver_version: str = ""  # as the node says; blank: it does not say
     upgrade_state: str = ""
     is_ready: bool | None = None
@@ -187,7 +187,7 @@ class ApprovalEvidence:
     by: str
     at: datetime
     is_rejection: bool
-    because: str
+    reason: str
     is_by_author: bool  # who wrote, edited or started the plan, or nobody known: never counts
     groups: tuple[str, ...] = ()  # of those that the gate asks for: in which of them the person is now
 
@@ -208,9 +208,7 @@ class Evidence:
     workloads_ready_before: Mapping[str, int] = field(default_factory=dict)
     workloads_refused: Mapping[str, str] = field(default_factory=dict)  # owner → why the API server takes no pod of it
     next_wave: NextWave | None = None  # asked for a stage that goes on; None: who goes next is not seen
-    bound_because: str = (
-        ""  # what keeps every node still to go from going, a freeze or a window; blank: not all of them
-    )
+    bound_reason: str = ""  # what keeps every node still to go from going, a freeze or a window; blank: not all of them
     windows: tuple[WindowEvidence, ...] | None = None  # asked as that; None: none of the nodes still to go is seen
     combinations: tuple[Combination, ...] = ()  # the worst first; asked for a stage that opens
     compared: int = 0  # nodes that they are about
@@ -250,7 +248,7 @@ class Gate(ABC):
     """A rule. Its options are its dataclass fields: what a plan may set. These every gate has."""
 
     advisory: bool = False  # judged, shown and stored, and never counted: it halts and holds nothing
-    because: str = ""  # why it is only advisory, for whoever approves
+    reason: str = ""  # why it is only advisory, for whoever approves
     patience: timedelta | None = None  # how long it may wait before a person is asked; None: as its stage
 
     key: ClassVar[str]
@@ -258,8 +256,8 @@ class Gate(ABC):
     when: ClassVar[When]
 
     def __post_init__(self) -> None:
-        if self.because and not self.advisory:
-            raise ValueError("because says why it is only advisory, and it is not.")
+        if self.reason and not self.advisory:
+            raise ValueError("reason says why it is only advisory, and it is not.")
 
     @abstractmethod
     def judge(self, evidence: Evidence, *, now: datetime) -> Judgement: ...
@@ -286,22 +284,22 @@ NEVER_PASSED_OVER = {
 
 
 def wait(
-    because: str,
+    reason: str,
     *,
     cause: str,
     nodes: tuple[str, ...] = (),
     measured: Mapping[str, Any] = NOTHING,
     is_final: bool = False,
 ) -> Judgement:
-    return Judgement(Answer.WAIT, because, measured, nodes, is_final, cause)
+    return Judgement(Answer.WAIT, reason, measured, nodes, is_final, cause)
 
 
-def fail(because: str, *, cause: str, nodes: tuple[str, ...] = (), measured: Mapping[str, Any] = NOTHING) -> Judgement:
-    return Judgement(Answer.FAIL, because, measured, nodes, cause=cause)
+def fail(reason: str, *, cause: str, nodes: tuple[str, ...] = (), measured: Mapping[str, Any] = NOTHING) -> Judgement:
+    return Judgement(Answer.FAIL, reason, measured, nodes, cause=cause)
 
 
-def passed(because: str, *, cause: str = "", measured: Mapping[str, Any] = NOTHING) -> Judgement:
-    return Judgement(Answer.PASS, because, measured, cause=cause)
+def passed(reason: str, *, cause: str = "", measured: Mapping[str, Any] = NOTHING) -> Judgement:
+    return Judgement(Answer.PASS, reason, measured, cause=cause)
 
 
 def kept_empty(targets: Iterable[TargetEvidence], measured: Mapping[str, Any]) -> Judgement | None:

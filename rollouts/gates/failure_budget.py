@@ -53,10 +53,10 @@ class FailureBudget(Gate):
 
 def _sentence(evidence: Evidence, failed: Sequence[str], lost: Sequence[str]) -> str:
     """Names each node with the cause of its failure. The numbers stand beside it, in `measured`."""
-    because = {target.name: target.failed_because for target in evidence.targets}
+    reason = {target.name: target.failed_reason for target in evidence.targets}
     by_cause: dict[str, list[str]] = {}
     for name in failed:
-        by_cause.setdefault(because[name], []).append(name)
+        by_cause.setdefault(reason[name], []).append(name)
     said = [f"{names(those)} failed{f': {cause}' if cause else '.'}" for cause, those in by_cause.items()]
     if more := sum(len(those) for those in list(by_cause.values())[MOST_CAUSES:]):
         said[MOST_CAUSES:] = [f"{count(more, 'more node')} failed."]

@@ -30,8 +30,8 @@ class Headroom(Gate):
         wave = evidence.next_wave
         if not evidence.counted:
             return wait("The stage has no target left: there is nothing to find room for.", cause="no-target")
-        if wave is None and evidence.bound_because:
-            return wait(f"Room is looked for once a node may go. {evidence.bound_because}", cause=BOUND)
+        if wave is None and evidence.bound_reason:
+            return wait(f"Room is looked for once a node may go. {evidence.bound_reason}", cause=BOUND)
         if wave is None:
             unknown = "Which nodes go next is not known: none that is left may go now, or none is seen."
             return wait(unknown, cause="unseen")

@@ -52,6 +52,6 @@ def lacking(target: TargetEvidence) -> str:
     gone = [operand for operand in target.baseline.operands if operand not in now_ready]
     if not gone:
         return ""
-    reasons = {operand.operand: operand.because for operand in target.operands}
+    reasons = {operand.operand: operand.reason for operand in target.operands}
     first = gone[0]
     return f"{first} is not ready" + (f" ({reasons[first]})" if reasons.get(first) else "")

@@ -1,6 +1,6 @@
 """A plan's gates as it writes them down, `{"soak": {"duration_s": 600}}`, and the gates they make. Pure.
 
-A length of time is written in seconds (`…_s`), a switch as true or false, a number as it is; `because` is text, and
+A length of time is written in seconds (`…_s`), a switch as true or false, a number as it is; `reason` is text, and
 `groups` says how many people of each, `{"sre": 1}`.
 """
 

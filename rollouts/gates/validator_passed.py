@@ -75,7 +75,7 @@ def _had_one(target: TargetEvidence) -> bool:
 
 def _what_fails(target: TargetEvidence) -> str:
     pod = target.validator
-    said = [part for part in (pod.because or pod.status, pod.last_words) if part] if pod else []
+    said = [part for part in (pod.reason or pod.status, pod.last_words) if part] if pod else []
     why = ": ".join(said) or "and nothing says why"
     return f"{target.name}: the validator fails at {_step(target)} ({why})"
 

@@ -87,14 +87,14 @@ def _broken(broken: list[tuple[TargetEvidence, PodEvidence]], measured: Mapping[
     target, pod = broken[0]
     others = f" {len(broken)} GPU pods are broken on {names(nodes)}." if broken[1:] else ""
     sentence = f"{pod.name} does not run on {target.name} since the change{_why(pod)}.{others}"
-    return fail(sentence, cause=pod.because or pod.status or "silent", nodes=nodes, measured=measured)
+    return fail(sentence, cause=pod.reason or pod.status or "silent", nodes=nodes, measured=measured)
 
 
 def _why(pod: PodEvidence) -> str:
-    because = f": {pod.because}" if pod.because else _status(pod)
+    reason = f": {pod.reason}" if pod.reason else _status(pod)
     if not pod.why:
-        return because or ", and nothing says why"
-    return f"{because}. {pod.why.rstrip('.')}"
+        return reason or ", and nothing says why"
+    return f"{reason}. {pod.why.rstrip('.')}"
 
 
 def served(target: TargetEvidence) -> bool:

@@ -38,7 +38,7 @@ class PullRound:
 
     def learn_whether_it_ends(self) -> None:
         """Somebody may have called it off since."""
-        self.pull.refresh_from_db(fields=["ends_because"])
+        self.pull.refresh_from_db(fields=["ends_reason"])
 
     def rows(self):
         return PullJob.objects.filter(pull=self.pull).select_related("pull").order_by("position")
@@ -80,11 +80,11 @@ class PullRound:
         with transaction.atomic():
             self.pull.keep_lease(now=now)
             if PullJob.objects.filter(pk=row.pk, outcome="").update(**columns) and outcome:
-                because = f"{row.node_name}, {row.image}: {told.says}"
-                self.tell(f"image-{outcome}", because, now=now)
+                reason = f"{row.node_name}, {row.image}: {told.says}"
+                self.tell(f"image-{outcome}", reason, now=now)
 
-    def tell(self, to: str, because: str, *, now: datetime) -> None:
-        record_event(plan=self.pull.plan, what="note", was="", to=to, now=now, actor="engine", because=because)
+    def tell(self, to: str, reason: str, *, now: datetime) -> None:
+        record_event(plan=self.pull.plan, what="note", was="", to=to, now=now, actor="engine", reason=reason)
 
     def take_writer_lease(self) -> None:
         if not self.may_write:

@@ -38,8 +38,8 @@ def run_pull(*, pull_id: int, owner: str, clock: Callable[[], datetime]) -> None
     try:
         waiting_for, wait = _look_and_act(pull, clock=clock)
     except Exception as bug:
-        because = f"{failure_sentence(bug)} No Job is made meanwhile."
-        pull.end_lease(now=clock(), next_look_at=clock() + AFTER_A_BUG, waiting_for=because)
+        reason = f"{failure_sentence(bug)} No Job is made meanwhile."
+        pull.end_lease(now=clock(), next_look_at=clock() + AFTER_A_BUG, waiting_for=reason)
         raise
     now = clock()
     pull.end_lease(now=now, next_look_at=now + wait, waiting_for=waiting_for)
@@ -69,11 +69,11 @@ def _go(pull_round: PullRound) -> tuple[str, timedelta]:
     for row in pull_round.rows().in_the_cluster().filter(outcome=""):
         job_results.look(pull_round, row)
     pull_round.learn_whether_it_ends()
-    waiting_for = "" if pull_round.pull.ends_because else job_creation.make(pull_round)
-    if pull_round.pull.ends_because:
+    waiting_for = "" if pull_round.pull.ends_reason else job_creation.make(pull_round)
+    if pull_round.pull.ends_reason:
         job_cleanup.tell_what_was_not_through(pull_round)
     for row in pull_round.rows().in_the_cluster():
-        if row.outcome or pull_round.pull.ends_because:
+        if row.outcome or pull_round.pull.ends_reason:
             waiting_for = job_cleanup.delete(pull_round, row) or waiting_for
     _end(pull_round)
     return waiting_for, NOT_SOON if waiting_for else IN_MOTION if pull_round.is_in_motion else LOOK_AGAIN
@@ -91,22 +91,22 @@ def _check_cluster(pull_round: PullRound) -> None:
 
 def _stop_what_is_over(pull_round: PullRound) -> None:
     plan, now = Plan.objects.get(pk=pull_round.pull.plan_id), pull_round.clock()
-    because = ""
+    reason = ""
     if plan.state not in PULLED_IN:
-        because = f"The plan is {plan.state.replace('-', ' ')}: its image is not needed any more."
+        reason = f"The plan is {plan.state.replace('-', ' ')}: its image is not needed any more."
     elif plan.to_version != pull_round.pull.to_version:
-        because = f"The draft was edited: it goes to {plan.to_version} now."
+        reason = f"The draft was edited: it goes to {plan.to_version} now."
     elif now - pull_round.pull.asked_at >= GIVEN_UP_AFTER:
-        because = "It was given up: two hours are enough for any image."
-    if because:
-        pull_round.pull.stop(because, by=BY_ITSELF, now=now)
+        reason = "It was given up: two hours are enough for any image."
+    if reason:
+        pull_round.pull.stop(reason, by=BY_ITSELF, now=now)
 
 
 def _end(pull_round: PullRound) -> None:
     rows = list(pull_round.rows())
     if any(row.intended_at and not row.gone_at for row in rows):
         return
-    if not pull_round.pull.ends_because and any(not row.outcome for row in rows):
+    if not pull_round.pull.ends_reason and any(not row.outcome for row in rows):
         return
     now = pull_round.clock()
     with transaction.atomic():

@@ -9,7 +9,7 @@ from rollouts.test_jobs.job_manifest import is_ours
 
 def tell_what_was_not_through(pull_round: PullRound) -> None:
     told = PullProgress(
-        f"It was not through when this ended. {pull_round.pull.ends_because}", outcome=PullOutcome.UNKNOWN
+        f"It was not through when this ended. {pull_round.pull.ends_reason}", outcome=PullOutcome.UNKNOWN
     )
     for row in pull_round.rows().in_the_cluster().filter(outcome=""):
         pull_round.write(row, told, now=pull_round.clock())

@@ -26,12 +26,12 @@ def make(pull_round: PullRound) -> str:
     """Why no more are made now. Blank: as many as may be at once, or all."""
     if not pull_round.rows().to_come().exists():
         return ""
-    if because := stopped_in_cluster(pull_round.pull.plan, pull_round.connection):
-        return because
+    if reason := stopped_in_cluster(pull_round.pull.plan, pull_round.connection):
+        return reason
     room = AT_ONCE - pull_round.rows().in_the_cluster().filter(outcome="", made_at__isnull=False).count()
     why_not = ""
     for row in pull_round.rows().to_come():
-        if room <= 0 or pull_round.pull.ends_because:
+        if room <= 0 or pull_round.pull.ends_reason:
             return why_not
         if pull_round.may_still_land(row):  # beside another try it would be made once more, after the end of all
             why_not, room = _not_known_yet(row), room - 1
@@ -50,8 +50,8 @@ def _not_known_yet(row: PullJob) -> str:
 
 def _make_one(pull_round: PullRound, row: PullJob) -> str:
     """Why it is not made now. Blank: it is, or it will never be, and its row says why."""
-    if because := why_frozen(pull_round.pull.plan, [row.node_uid], now=pull_round.clock()):
-        return because
+    if reason := why_frozen(pull_round.pull.plan, [row.node_uid], now=pull_round.clock()):
+        return reason
     daemonset = client.get_daemonset(pull_round.connection, row.namespace, row.daemonset_name)
     image = _image(pull_round, row, daemonset)
     if daemonset is None or not image:
@@ -64,10 +64,10 @@ def _make_one(pull_round: PullRound, row: PullJob) -> str:
         pull_round.write(row, PullProgress(says, outcome=PullOutcome.UNKNOWN), now=pull_round.clock())
         return ""
     pull_round.take_writer_lease()
-    if because := stopped_in_cluster(pull_round.pull.plan, pull_round.connection):
-        return because
-    if because := intend(pull_round, row, image):
-        return because
+    if reason := stopped_in_cluster(pull_round.pull.plan, pull_round.connection):
+        return reason
+    if reason := intend(pull_round, row, image):
+        return reason
     pull_round.is_in_motion = True
     try:
         client.create_job(pull_round.connection, row.namespace, job_for(row.wanted, like))
@@ -132,13 +132,13 @@ def intend(pull_round: PullRound, row: PullJob, image: str) -> str:
     now = pull_round.clock()
     with transaction.atomic():
         pull_round.pull.keep_lease(now=now)
-        if not ImagePull.objects.filter(pk=pull_round.pull.pk, ends_because="").exists():
+        if not ImagePull.objects.filter(pk=pull_round.pull.pk, ends_reason="").exists():
             raise LostRace("It was called off.")
         plan = Plan.objects.select_for_update(no_key=True).get(pk=pull_round.pull.plan_id)
         if plan.state not in PULLED_IN or plan.to_version != pull_round.pull.to_version:
             raise LostRace("The plan is not what its image was asked for.")
-        if because := why_frozen(plan, [row.node_uid], now=now):
-            return because
+        if reason := why_frozen(plan, [row.node_uid], now=now):
+            return reason
         system = system_of(image, pull_round.pull.to_version)[:128]
         mine = PullJob.objects.to_come().filter(pk=row.pk)
         if not mine.update(intended_at=now, image=image[:500], system=system):

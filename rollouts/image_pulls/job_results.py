@@ -33,7 +33,7 @@ def look(pull_round: PullRound, row: PullJob) -> None:
         return
     job, now = pull_round.jobs[row.pk], pull_round.clock()
     if job is None:
-        if row.made_at is not None and not pull_round.pull.ends_because:
+        if row.made_at is not None and not pull_round.pull.ends_reason:
             told = PullProgress(
                 "Its Job was deleted by somebody else before it was through.", outcome=PullOutcome.UNKNOWN
             )

@@ -56,7 +56,7 @@ class PullOnPage:
 
     @property
     def may_be_cancelled(self) -> bool:
-        return self.is_in_force and not self.pull.ends_because
+        return self.is_in_force and not self.pull.ends_reason
 
     @property
     def by_outcome(self) -> Counter[str]:
@@ -98,9 +98,9 @@ class PullOnPage:
         told = ", ".join(said) if said else "nothing is known yet" if self.may_be_cancelled else "nothing was proven"
         head = f"{self.pull.to_version} on {count(total, 'node')}: {told}."
         if not self.is_in_force:
-            return " ".join([head, self.pull.ends_because]).strip()
+            return " ".join([head, self.pull.ends_reason]).strip()
         jobs = f"{count(self.left, 'Job')} still in the cluster" if self.left else ""
-        tail = [self.pull.ends_because, f"{jobs}." if jobs and self.pull.ends_because else "", self.pull.waiting_for]
+        tail = [self.pull.ends_reason, f"{jobs}." if jobs and self.pull.ends_reason else "", self.pull.waiting_for]
         return " ".join([head, *(each for each in tail if each)])
 
 

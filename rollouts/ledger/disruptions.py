@@ -55,10 +55,10 @@ def take(cluster_id: int, taking: Mapping[str, str], *, by: Plan | str, goes_bac
     Cluster.objects.select_for_update(no_key=True).get(pk=cluster_id)
     reading = _Reading(cluster_id, list(taking.values()), goes_back=goes_back)
     there = {one.node_uid: one for one in reading.disruptions}
-    if because := _not_free([there[uid] for uid in taking if uid in there], by, goes_back=goes_back):
-        raise NoPlace(because)
-    if because := reading.budgets().why_not(list(taking.values())):
-        raise NoPlace(because)
+    if reason := _not_free([there[uid] for uid in taking if uid in there], by, goes_back=goes_back):
+        raise NoPlace(reason)
+    if reason := reading.budgets().why_not(list(taking.values())):
+        raise NoPlace(reason)
     taker: dict[str, Any] = {"taken_by": by} if isinstance(by, str) else {"plan": by}
     Disruption.objects.bulk_create(
         Disruption(

@@ -53,8 +53,8 @@ def run_live_check(*, check_id: int, owner: str, clock: Callable[[], datetime]) 
 
 def _go(row: LiveCheck, *, clock: Callable[[], datetime]) -> None:
     plan = row.plan
-    if because := _why_not_asked(row, plan, now=clock()):
-        _end(row, because, now=clock())
+    if reason := _why_not_asked(row, plan, now=clock()):
+        _end(row, reason, now=clock())
         return
     answers, spec = _ask(plan, clock=clock)
     now = clock()
@@ -67,7 +67,7 @@ def _go(row: LiveCheck, *, clock: Callable[[], datetime]) -> None:
         "answered_at": now,
         "answered_revision": row.revision,
     }
-    barred = barring(answers, is_overridden=bool(row.override_because.strip()))
+    barred = barring(answers, is_overridden=bool(row.override_reason.strip()))
     if not row.is_start:
         _end(row, "", now=now, **told)
     elif barred:
@@ -77,8 +77,8 @@ def _go(row: LiveCheck, *, clock: Callable[[], datetime]) -> None:
 
 
 def _why_not_asked(row: LiveCheck, plan: Plan, *, now: datetime) -> str:
-    if because := why_no_live_check(plan):
-        return because
+    if reason := why_no_live_check(plan):
+        return reason
     if plan.revision != row.revision:
         return "The draft was edited since. Read it again, and ask again."
     if row.is_start and is_too_late(row, now=now):
@@ -117,9 +117,9 @@ def _start(row: LiveCheck, live: LiveSeal, told: dict, *, now: datetime) -> None
             start(
                 plan,
                 actor=actor,
-                because=row.because,
+                reason=row.reason,
                 expected_revision=row.revision,
-                override_because=row.override_because,
+                override_reason=row.override_reason,
                 key=row.key or f"live-{row.pk}-{row.epoch}",
                 live=live,
                 now=now,
@@ -143,21 +143,21 @@ def _says(barred: Sequence[Check]) -> str:
     return f"{barred[0].sentence.rstrip('.')}{more}."
 
 
-def _end(row: LiveCheck, because: str, *, now: datetime, **told: object) -> None:
+def _end(row: LiveCheck, reason: str, *, now: datetime, **told: object) -> None:
     """Write down what came of it; of a start that it was not made, where everybody looks for why."""
     plan = row.plan
     with transaction.atomic():
         _take(plan)
-        if not row.end(outcome=because[:1000], lease_until=now, **told):
+        if not row.end(outcome=reason[:1000], lease_until=now, **told):
             return
         if not row.is_start:
             words = live_on_page(plan)
             record_event(
                 plan=plan, what="note", was="", to="live-check", now=now, actor="engine",
-                because=words.sentence if words else because,
+                reason=words.sentence if words else reason,
             )  # fmt: skip
             return
-        says = f"Not started: {because} Nothing in the cluster was touched. Put that right, and start it again."
+        says = f"Not started: {reason} Nothing in the cluster was touched. Put that right, and start it again."
         Plan.objects.filter(pk=plan.pk, state=PlanState.DRAFT).update(waiting_for=says[:1000])
-        AuditEntry.record(plan.mark, verb="start-refused", actor=row.asked_by, because=because[:1000], now=now)
-        record_event(plan=plan, what="note", was="", to="not-started", now=now, actor="engine", because=because)
+        AuditEntry.record(plan.mark, verb="start-refused", actor=row.asked_by, reason=reason[:1000], now=now)
+        record_event(plan=plan, what="note", was="", to="not-started", now=now, actor="engine", reason=reason)

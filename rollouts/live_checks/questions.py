@@ -196,8 +196,8 @@ def _try(questions: Questions, patch: Callable[[], None]) -> Tried | NoAnswer:
             patch()
         except (client.Forbidden, client.Refused) as refusal:
             if client.NO_DRY_RUN in str(refusal):
-                because = f"It cannot be tried without doing it: {bounded(refusal)}"
-                return NoAnswer(because, is_for_good=True, may_be_overridden=True)
+                reason = f"It cannot be tried without doing it: {bounded(refusal)}"
+                return NoAnswer(reason, is_for_good=True, may_be_overridden=True)
             return Tried(bounded(refusal))
         return Tried()
 

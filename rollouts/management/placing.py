@@ -11,16 +11,16 @@ from rollouts.commands.fleet_freezes import Where
 
 
 def takes_who_and_why(parser: CommandParser) -> None:
-    parser.add_argument("--because", required=True, help="why; kept for good, and said by every plan that waits")
+    parser.add_argument("--reason", required=True, help="why; kept for good, and said by every plan that waits")
     parser.add_argument("--by", default=CONSOLE, help="who says so; default: %(default)s")
 
 
 def who_and_why(given: dict) -> dict[str, str]:
     """As a row keeps them."""
-    because = given["because"].strip()[:1000]
-    if not because:
+    reason = given["reason"].strip()[:1000]
+    if not reason:
         raise CommandError("Say why: the next person will want to know.")
-    return {"actor": given["by"].strip()[:150] or CONSOLE, "because": because}
+    return {"actor": given["by"].strip()[:150] or CONSOLE, "reason": reason}
 
 
 def somewhere(name: str) -> Where:

@@ -17,9 +17,9 @@ class Approval(models.Model):
     by = models.CharField(max_length=150)
     at = models.DateTimeField()
     is_rejection = models.BooleanField(default=False)
-    because = models.CharField(max_length=1000, blank=True)
+    reason = models.CharField(max_length=1000, blank=True)
     void_at = models.DateTimeField(null=True)
-    void_because = models.CharField(max_length=500, blank=True)
+    void_reason = models.CharField(max_length=500, blank=True)
 
     objects = ApprovalQuerySet.as_manager()
 

@@ -20,7 +20,7 @@ class BreakGlass(models.Model):
     said = models.CharField(max_length=1000)  # what the gate said when it was passed over
     by = models.CharField(max_length=150)
     at = models.DateTimeField()
-    because = models.CharField(max_length=1000)
+    reason = models.CharField(max_length=1000)
     until = models.DateTimeField()  # from then on the gate counts again
     acknowledged_by = models.CharField(max_length=150, blank=True)  # never who broke it; blank: nobody has looked at it
     acknowledged_at = models.DateTimeField(null=True)

@@ -38,7 +38,7 @@ class Command(models.Model):
     verb = models.CharField(max_length=16, choices=Verb.choices)
     actor = models.CharField(max_length=150)
     at = models.DateTimeField()
-    because = models.CharField(max_length=1000)
+    reason = models.CharField(max_length=1000)
     key = models.CharField(max_length=100, blank=True)  # the actor's own: see `edges.idempotency`
     body_digest = models.CharField(max_length=64, blank=True, default="")  # of all that was asked with the key
     ended_at = models.DateTimeField(null=True)
@@ -62,4 +62,4 @@ class Command(models.Model):
     @property
     def sentence(self) -> str:
         """Who told a plan to stand still, and why: the same on its page, in lists and in the engine's own words."""
-        return f"{self.actor} {'paused' if self.verb == Verb.PAUSE else 'halted'} it: {self.because}"
+        return f"{self.actor} {'paused' if self.verb == Verb.PAUSE else 'halted'} it: {self.reason}"

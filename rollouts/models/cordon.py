@@ -11,8 +11,8 @@ class CordonQuerySet(models.QuerySet["Cordon"]):
         """Those that may be on their nodes: not seen to be gone yet."""
         return self.filter(ended_at__isnull=True)
 
-    def end(self, *, now: datetime, left_because: str = "") -> int:
-        return self.in_force().update(ended_at=now, left_because=left_because[:500], trouble="")
+    def end(self, *, now: datetime, left_reason: str = "") -> int:
+        return self.in_force().update(ended_at=now, left_reason=left_reason[:500], trouble="")
 
 
 class Cordon(models.Model):
@@ -29,7 +29,7 @@ class Cordon(models.Model):
     placed_at = models.DateTimeField(null=True)  # when it was read back first; null: nobody has seen it there
     removed_at = models.DateTimeField(null=True)  # when somebody else was last found to have taken it away
     ended_at = models.DateTimeField(null=True)  # when it was read back that it is gone, or not ours any more
-    left_because = models.CharField(max_length=500, blank=True)  # why the node is cordoned after it; blank: it is not
+    left_reason = models.CharField(max_length=500, blank=True)  # why the node is cordoned after it; blank: it is not
     trouble = models.CharField(max_length=500, blank=True)  # why the last try did not work
 
     objects = CordonQuerySet.as_manager()
@@ -46,6 +46,6 @@ class Cordon(models.Model):
     def says(self) -> str:
         """What it is now, for a person."""
         if self.ended_at:
-            return self.left_because
+            return self.left_reason
         how = "" if self.placed_at else " Not read back yet."
         return f"Cordoned by this plan until its test Job has completed.{how} {self.trouble}".strip()

@@ -74,7 +74,7 @@ class DomainBudget(models.Model):
     kind = models.CharField(max_length=16, choices=[(kind.value, kind.value) for kind in BUDGETED_KINDS])
     max_unavailable = models.PositiveIntegerField()  # nodes, those already broken included
     label = models.CharField(max_length=317, blank=True)  # of racks: the label that names a node's; else blank
-    because = models.CharField(max_length=1000, blank=True)
+    reason = models.CharField(max_length=1000, blank=True)
     by = models.CharField(max_length=150)
     at = models.DateTimeField()
 

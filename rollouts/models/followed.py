@@ -55,7 +55,7 @@ class FollowedRollout(Leased):
 
     state = models.CharField(max_length=16)
     state_since = models.DateTimeField()
-    because = models.CharField(max_length=1000, blank=True)  # of the last move, for a person
+    reason = models.CharField(max_length=1000, blank=True)  # of the last move, for a person
 
     began_at = models.DateTimeField(null=True)  # when it was first seen; null: it stands
     ended_at = models.DateTimeField(null=True)
@@ -104,9 +104,9 @@ class FollowedRollout(Leased):
         mine.update(lease_until=now)
         mine.filter(next_look_at__gt=now).update(next_look_at=next_look_at)
 
-    def move(self, to: FollowedState, *, now: datetime, because: str, **columns: str | datetime) -> None:
+    def move(self, to: FollowedState, *, now: datetime, reason: str, **columns: str | datetime) -> None:
         """:raises IllegalMove, LostRace: as every move"""
-        was, kept = FollowedState(self.state), {"state_since": now, "because": because[:1000], **columns}
+        was, kept = FollowedState(self.state), {"state_since": now, "reason": reason[:1000], **columns}
         if not FOLLOWED_MOVES[to]:
             kept["ended_at"] = now
         with transaction.atomic():

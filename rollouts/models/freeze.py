@@ -35,14 +35,14 @@ class Freeze(models.Model):
     pool = models.ForeignKey(Pool, models.PROTECT, null=True, related_name="freezes")  # null: all of the cluster
     by = models.CharField(max_length=150)
     at = models.DateTimeField()
-    because = models.CharField(max_length=1000)
+    reason = models.CharField(max_length=1000)
     until = models.DateTimeField(null=True)  # it ends by itself; null: somebody has to lift it
     binds_rollbacks = models.BooleanField(default=False)  # else one who goes back is not bound (hazard Z32)
     is_stop = models.BooleanField(default=False)  # the one stop of the fleet
     key = models.CharField(max_length=100, blank=True)  # the caller's: the same key again is the same freeze
     ended_at = models.DateTimeField(null=True)
     ended_by = models.CharField(max_length=150, blank=True)
-    ended_because = models.CharField(max_length=1000, blank=True)
+    ended_reason = models.CharField(max_length=1000, blank=True)
 
     objects = FreezeQuerySet.as_manager()
 

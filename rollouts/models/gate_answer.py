@@ -9,7 +9,7 @@ from rollouts.gates.base import Judgement
 from rollouts.gates.window import comes_by_itself
 
 LONGEST_CAUSE = 200
-LONGEST_BECAUSE = 1000  # a gate says who gave a reason, and a reason alone has as many
+LONGEST_REASON = 1000  # a gate says who gave a reason, and a reason alone has as many
 BLIND = timedelta(seconds=60)  # an answer not given for so long has to begin anew: nobody was looking
 
 
@@ -19,7 +19,7 @@ class KeptAnswer(models.Model):
     gate = models.CharField(max_length=63)
     answer = models.CharField(max_length=8)
     cause = models.CharField(max_length=LONGEST_CAUSE, blank=True)  # why it answers so, without its numbers
-    because = models.CharField(max_length=LONGEST_BECAUSE)
+    reason = models.CharField(max_length=LONGEST_REASON)
     measured = models.JSONField(default=list, encoder=DjangoJSONEncoder)  # pairs: a jsonb orders keys as it likes
     nodes = models.JSONField(default=list)
     since = models.DateTimeField()  # when this answer began
@@ -39,7 +39,7 @@ class KeptAnswer(models.Model):
 
     def says_the_same(self, other: "KeptAnswer") -> bool:
         """To the word and the number, without a break: only its time may be another."""
-        said = (self.because, self.measured, self.since) == (other.because, other.measured, other.since)
+        said = (self.reason, self.measured, self.since) == (other.reason, other.measured, other.since)
         return said and self.has_same_cause(other)
 
 
@@ -53,7 +53,7 @@ def said_by(judgement: Judgement, before: KeptAnswer | None, *, is_anew: bool = 
     return {
         "answer": judgement.answer,
         "cause": judgement.cause[:LONGEST_CAUSE],
-        "because": judgement.because[:LONGEST_BECAUSE],
+        "reason": judgement.reason[:LONGEST_REASON],
         "measured": [[*pair] for pair in judgement.measured.items()],
         "nodes": list(judgement.nodes),
         "since": before.since if before is not None and goes_on else now,

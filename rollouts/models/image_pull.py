@@ -35,11 +35,11 @@ class ImagePull(Leased):
     nodes_each = models.PositiveSmallIntegerField()  # of each operating system
     asked_by = models.CharField(max_length=150)
     asked_at = models.DateTimeField()
-    because = models.CharField(max_length=1000)
+    reason = models.CharField(max_length=1000)
     key = models.CharField(max_length=100, blank=True)  # the asker's own: see `edges.idempotency`
     left_out = models.CharField(max_length=500, blank=True)  # the nodes of which nobody can tell the image
 
-    ends_because = models.CharField(max_length=1000, blank=True)  # why no more Jobs are made; blank: they are
+    ends_reason = models.CharField(max_length=1000, blank=True)  # why no more Jobs are made; blank: they are
     ends_by = models.CharField(max_length=150, blank=True)
     ended_at = models.DateTimeField(null=True)  # when it was read back that nothing of it is in the cluster
 
@@ -76,10 +76,10 @@ class ImagePull(Leased):
         mine.update(lease_until=now, waiting_for=waiting_for[:1000])
         mine.in_force().filter(next_look_at__gt=now).update(next_look_at=next_look_at)
 
-    def stop(self, because: str, *, by: str, now: datetime) -> bool:
+    def stop(self, reason: str, *, by: str, now: datetime) -> bool:
         """Make no more Jobs, and delete those there are. False: it was told so before, or is over."""
-        going = ImagePull.objects.in_force().filter(pk=self.pk, ends_because="")
-        return bool(going.update(ends_because=because[:1000], ends_by=by, next_look_at=now))
+        going = ImagePull.objects.in_force().filter(pk=self.pk, ends_reason="")
+        return bool(going.update(ends_reason=reason[:1000], ends_by=by, next_look_at=now))
 
     def end(self, *, now: datetime) -> bool:
         """Nothing of it is in the cluster any more. False: somebody else has said so, or has the turn."""

@@ -35,8 +35,8 @@ class LiveCheck(Leased):
     revision = models.PositiveIntegerField()  # of the draft, when it was asked
 
     is_start = models.BooleanField(default=False)  # where nothing bars it, the plan is started
-    because = models.CharField(max_length=1000, blank=True)  # of a start, as are the next two
-    override_because = models.CharField(max_length=1000, blank=True)
+    reason = models.CharField(max_length=1000, blank=True)  # of a start, as are the next two
+    override_reason = models.CharField(max_length=1000, blank=True)
     key = models.CharField(max_length=100, blank=True)
 
     answers = models.JSONField(default=list)  # `LiveAnswer.written` of each; kept until the next ones are there

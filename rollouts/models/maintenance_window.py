@@ -19,7 +19,7 @@ class MaintenanceWindow(models.Model):
     opens_at = models.TimeField()  # on the wall's clock of the zone
     zone = models.CharField(max_length=64)  # of the IANA data base
     duration_s = models.PositiveIntegerField()
-    because = models.CharField(max_length=1000, blank=True)  # what it is for
+    reason = models.CharField(max_length=1000, blank=True)  # what it is for
     by = models.CharField(max_length=150)
     at = models.DateTimeField()
 

@@ -11,7 +11,7 @@ class OptOutQuerySet(models.QuerySet["OptOut"]):
 
     def shown(self) -> "OptOutQuerySet":
         """Those in force, and those that were put back to something else than what was there."""
-        return self.filter(Q(ended_at__isnull=True) | (Q(placed_at__isnull=False) & ~Q(left_because="")))
+        return self.filter(Q(ended_at__isnull=True) | (Q(placed_at__isnull=False) & ~Q(left_reason="")))
 
 
 class OptOut(models.Model):
@@ -30,7 +30,7 @@ class OptOut(models.Model):
     wanted_since = models.DateTimeField()
     placed_at = models.DateTimeField(null=True)  # when it was read back; null: nobody has seen it there
     ended_at = models.DateTimeField(null=True)  # when it was read back that nothing of ours is there
-    left_because = models.CharField(max_length=500, blank=True)  # why it is not as it was; blank: it is
+    left_reason = models.CharField(max_length=500, blank=True)  # why it is not as it was; blank: it is
     trouble = models.CharField(max_length=500, blank=True)  # why the last try did not work
 
     objects = OptOutQuerySet.as_manager()
@@ -51,7 +51,7 @@ class OptOut(models.Model):
         """What it is now, for a person."""
         one = self.its_neighbour
         if self.ended_at:
-            return self.left_because
+            return self.left_reason
         was = "was not there" if self.was is None else f"was “{self.was}”"
         how = "" if self.placed_at else ", not read back yet"
         return f"{one.mark}, which {was} before{how}. {self.trouble}".strip()

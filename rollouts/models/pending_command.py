@@ -30,7 +30,7 @@ class PendingCommand(models.Model):
     verb = models.CharField(max_length=16, choices=PendingVerb.choices)
     actor = models.CharField(max_length=150)
     at = models.DateTimeField()
-    because = models.CharField(max_length=1000)
+    reason = models.CharField(max_length=1000)
     key = models.CharField(max_length=100, blank=True)  # of the command that is to be written
     expected_state = models.CharField(max_length=16, blank=True)  # that the person believed the plan to be in
     says = models.CharField(max_length=1000, blank=True)  # what the plan waits for from then on; blank: as before
@@ -43,4 +43,4 @@ class PendingCommand(models.Model):
     @property
     def sentence(self) -> str:
         """As the command says it, once it is written."""
-        return Command(verb=self.verb, actor=self.actor, because=self.because).sentence
+        return Command(verb=self.verb, actor=self.actor, reason=self.reason).sentence

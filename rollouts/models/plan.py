@@ -128,11 +128,11 @@ class Plan(Moving, Leased):
         """
         return self.is_under_way and self.write_intended_at is not None and self.put_back_at is None
 
-    def move(self, to: StrEnum, *, now: datetime, actor: str, because: str) -> None:
+    def move(self, to: StrEnum, *, now: datetime, actor: str, reason: str) -> None:
         """As every move; with its end the plan's nodes, and their places in the ledger, are free for another plan, and
         nothing of it stands still any more."""
         with transaction.atomic():
-            super().move(to, now=now, actor=actor, because=because)
+            super().move(to, now=now, actor=actor, reason=reason)
             if to in PLAN_FINAL:
                 self.holds.filter(ended_at__isnull=True).update(ended_at=now)
                 self.disruptions.filter(ended_at__isnull=True).update(ended_at=now)

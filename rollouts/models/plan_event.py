@@ -12,7 +12,7 @@ class PlanEvent(models.Model):
     to = models.CharField(max_length=32)
     at = models.DateTimeField()
     actor = models.CharField(max_length=150)
-    because = models.CharField(max_length=1000, blank=True)
+    reason = models.CharField(max_length=1000, blank=True)
 
     class Meta:
         indexes = [models.Index(fields=["plan", "-id"])]

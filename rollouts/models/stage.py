@@ -44,7 +44,7 @@ class Stage(Moving):
     kind = models.CharField(max_length=16, choices=StageKind.choices)
     pool = models.ForeignKey(Pool, models.PROTECT, null=True)  # null: any node of the driver object
     selector = models.CharField(max_length=1000, blank=True)  # narrows the pool down
-    sick_nodes_because = models.CharField(max_length=1000, blank=True, default="")  # blank: it leaves sick nodes out
+    sick_nodes_reason = models.CharField(max_length=1000, blank=True, default="")  # blank: it leaves sick nodes out
     count = models.PositiveIntegerField(null=True)  # null: every node that is left
     max_unavailable = models.PositiveIntegerField(default=1)  # nodes of the driver object, broken ones included
     gate_options = models.JSONField(default=dict)  # {"soak": {"duration_s": 600}, …}

@@ -19,7 +19,7 @@ class Moving(models.Model):
 
     state = models.CharField(max_length=16)
     state_since = models.DateTimeField()
-    because = models.CharField(max_length=1000, blank=True)  # of the last move, for a person
+    reason = models.CharField(max_length=1000, blank=True)  # of the last move, for a person
 
     class Meta:
         abstract = True
@@ -28,7 +28,7 @@ class Moving(models.Model):
         """The rows the history names: `plan`, and `stage` or `target` where it is about one."""
         raise NotImplementedError
 
-    def move(self, to: StrEnum, *, now: datetime, actor: str, because: str) -> None:
+    def move(self, to: StrEnum, *, now: datetime, actor: str, reason: str) -> None:
         """Move to `to` and record who moved it and why.
 
         :raises IllegalMove: if the table does not allow it
@@ -36,22 +36,22 @@ class Moving(models.Model):
         """
         was = self.states(self.state)
         subject = self.event_subject()
-        because = because[:1000]
+        reason = reason[:1000]
         with transaction.atomic():
-            write_move(self, self.moves, was, to, state_since=now, because=because)
+            write_move(self, self.moves, was, to, state_since=now, reason=reason)
             what = self._meta.model_name or ""
-            record_event(**subject, what=what, was=was, to=to, now=now, actor=actor, because=because)
-        self.state, self.state_since, self.because = to, now, because
+            record_event(**subject, what=what, was=was, to=to, now=now, actor=actor, reason=reason)
+        self.state, self.state_since, self.reason = to, now, reason
 
 
 def record_event(
-    *, plan, what: str, was: str, to: str, now: datetime, actor: str, because: str, stage=None, target=None
+    *, plan, what: str, was: str, to: str, now: datetime, actor: str, reason: str, stage=None, target=None
 ):
     """Write one line of a plan's history, and tell browsers once it is committed."""
     from rollouts.models.plan_event import PlanEvent  # the history's row names the rows that use this
 
     event = PlanEvent.objects.create(
-        plan=plan, stage=stage, target=target, what=what, was=was, to=to, at=now, actor=actor, because=because[:1000]
+        plan=plan, stage=stage, target=target, what=what, was=was, to=to, at=now, actor=actor, reason=reason[:1000]
     )
     transaction.on_commit(lambda: announce.plan_changed(plan.pk, plan.cluster_id, event.pk), robust=True)
     return event

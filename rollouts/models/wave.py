@@ -7,7 +7,7 @@ class Wave(models.Model):
     stage = models.ForeignKey("rollouts.Stage", models.CASCADE, related_name="waves")
     number = models.PositiveIntegerField()  # 1, 2, 3 …
     decided_at = models.DateTimeField()
-    because = models.CharField(max_length=500)  # how large it was allowed to be, and by what
+    reason = models.CharField(max_length=500)  # how large it was allowed to be, and by what
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["stage", "number"], name="one_wave_per_number")]

@@ -101,7 +101,7 @@ def waves(targets: Sequence[str], at_once: int, budgets: Budgets = UNBOUND) -> l
 @dataclass(frozen=True)
 class AtOnce:
     nodes: int
-    because: str  # what allows so many, as a sentence
+    reason: str  # what allows so many, as a sentence
     targets: Sequence[str]
     room: int  # without failure domains
     budgets: Budgets  # of a moment at which nothing is out
@@ -122,18 +122,18 @@ def at_once(allowed: int, targets: Sequence[str], policy: Mapping[str, Any], bud
 
     `allowed`: by the stage. `targets`: names, in their order. `policy`: the operator's. `fleet`: nodes of the object.
     """
-    found, because = allowed, f"The stage allows {allowed}"
+    found, reason = allowed, f"The stage allows {allowed}"
     unavailable = unavailable_of(policy, fleet)
     if unavailable is not None and unavailable < found:
-        found, because = unavailable, f"The operator lets {count(unavailable, 'node')} be unavailable"
+        found, reason = unavailable, f"The operator lets {count(unavailable, 'node')} be unavailable"
     parallel = parallel_of(policy) or fleet
     if parallel < found:
-        found, because = parallel, f"The operator upgrades {parallel} at once"
+        found, reason = parallel, f"The operator upgrades {parallel} at once"
     room, empty = found, budgets.empty()
     largest = empty.largest(targets, max(1, room))
     if largest < min(room, len(targets)):
-        found, because = largest, f"The stage allows {allowed}, and its failure domains {largest} at once"
-    return AtOnce(found, f"{because}.", targets, room, empty)
+        found, reason = largest, f"The stage allows {allowed}, and its failure domains {largest} at once"
+    return AtOnce(found, f"{reason}.", targets, room, empty)
 
 
 def uncovered(canary: Sequence[Candidate], others: Sequence[Candidate]) -> dict[tuple[str, str], int]:

@@ -146,7 +146,7 @@ def _node(node: Node) -> NodeToChange:
     return NodeToChange(
         name=node.name,
         is_ready=node.is_ready,
-        because=node.not_ready_because,
+        reason=node.not_ready_reason,
         labels=node.labels,
         annotations=node.annotations,
         taints=tuple(taint["key"] for taint in node.taints),
@@ -197,7 +197,7 @@ def _driver_daemonsets(cluster_id: int) -> list[DaemonSetFacts]:
     without: dict[str, list[str]] = defaultdict(list)
     if any(homeless for _, homeless in numbers.values()):
         for pod in pods.filter(node_name="").order_by("name")[:MOST_NAMED]:
-            without[pod.owner_uid].append(f"{pod}: {pod.waiting_because}" if pod.waiting_because else str(pod))
+            without[pod.owner_uid].append(f"{pod}: {pod.waiting_reason}" if pod.waiting_reason else str(pod))
     return [
         DaemonSetFacts(row.name, row.desired, numbers.get(row.uid, (0, 0))[0], tuple(without[row.uid])) for row in rows
     ]

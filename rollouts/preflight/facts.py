@@ -35,7 +35,7 @@ class PodFacts:
 class NodeToChange:
     name: str
     is_ready: bool | None = True  # None: nobody knows
-    because: str = ""  # why it is not
+    reason: str = ""  # why it is not
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[str, ...] = ()  # keys

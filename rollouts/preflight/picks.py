@@ -41,7 +41,7 @@ def pick(stages: Iterable[Stage], nodes: Sequence[Node], *, now: datetime) -> Pi
     picks.excluded = [(node.name, why) for node in nodes if (why := _why_excluded(node))]
     for stage in stages:
         there = [uid for uid, node in left.items() if takes(stage, node)]
-        candidates = [picks.candidates[uid] for uid in there if stage.sick_nodes_because or uid not in picks.sick]
+        candidates = [picks.candidates[uid] for uid in there if stage.sick_nodes_reason or uid not in picks.sick]
         chosen = in_order(candidates) if stage.count is None else representatives(candidates, stage.count)
         picks.by_stage[stage.index] = [left.pop(one.uid) for one in chosen]
     picks.uncovered = [node for uid, node in left.items() if uid not in picks.sick]

@@ -133,8 +133,8 @@ def _on_picks(nodes: Sequence[Node], needed: Mapping[str, str], shown: PullOnPag
 
 
 def _unknown(shown: PullOnPage, first: PullJob) -> str:
-    because = "it is being pulled now." if shown.is_under_way(first) else first.says or "nothing was told."
-    return f"It is not known whether {first.image} can be pulled: on {first.node_name}, {because}"
+    reason = "it is being pulled now." if shown.is_under_way(first) else first.says or "nothing was told."
+    return f"It is not known whether {first.image} can be pulled: on {first.node_name}, {reason}"
 
 
 def _about(jobs: Sequence[PullJob]) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ class Ahead:
     checks: list[Check]  # red ones first
     nodes: int  # still to go, of this stage and those after it
     seen_at: datetime  # of what the checks rest on
-    stale_because: str  # why that is not now; blank: it is
+    stale_reason: str  # why that is not now; blank: it is
 
 
 def ahead_of(stage: Stage, *, now: datetime) -> Ahead:
@@ -38,8 +38,8 @@ def ahead_of(stage: Stage, *, now: datetime) -> Ahead:
     if driver_object is not None and picks.nodes:
         facts = driver_facts(plan, driver_object, nodes)
         found = checks_under_way(PreflightSubject(plan, stages, nodes, picks, facts, now))
-    seen_at = looked.oldest if looked.stale_because else now
-    return Ahead(found, len(picks.nodes), seen_at, looked.stale_because)
+    seen_at = looked.oldest if looked.stale_reason else now
+    return Ahead(found, len(picks.nodes), seen_at, looked.stale_reason)
 
 
 def _forward(stage: Stage) -> list[Stage]:

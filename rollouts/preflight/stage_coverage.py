@@ -13,7 +13,7 @@ from wording.lists import names
 from wording.numbers import are, count, either
 
 LEFT_OUT = "The plan is made without them when it starts: what is mended later is another plan's."
-TAKE_SICK = "give a stage a reason to take sick nodes (sick_nodes_because)."
+TAKE_SICK = "give a stage a reason to take sick nodes (sick_nodes_reason)."
 FACTOR_TITLES = {
     "os_image": "OS image",
     "gpu_product": "GPU",
@@ -91,11 +91,11 @@ def leaves(subject: PreflightSubject) -> Iterator[Check]:
         yield Check("uncovered", sentence, fix, field="stages", about=each(uncovered_names))
     left_out: dict[str, list[str]] = defaultdict(list)
     of_the_sick = {node.name for node in picks.left_out_sick}
-    for name, because in picks.excluded:
+    for name, reason in picks.excluded:
         if name not in of_the_sick:
-            left_out[because].append(name)
-    for because, nodes in left_out.items():
-        sentence = f"{names(sorted(nodes))} {are(len(nodes))} left out: {because}."
+            left_out[reason].append(name)
+    for reason, nodes in left_out.items():
+        sentence = f"{names(sorted(nodes))} {are(len(nodes))} left out: {reason}."
         yield Check("excluded", sentence, LEFT_OUT, about=each(nodes))
     fix = "Give the canary more nodes, or a selector that takes some of each kind."
     yield from (Check("cohort", sentence, fix, field=stage_field(0)) for sentence in uncovered_sentences(picks))
@@ -116,13 +116,13 @@ def takes_sick(subject: PreflightSubject) -> Iterator[Check]:
         if sick := [node for node in picks.by_stage.get(stage.index, ()) if node.uid in picks.sick]:
             call = either(len(sick), "an open finding calls", "open findings call")
             sentence = f"{stage.name} takes {_names(sick)}, which {call} sick. {_first_finding(picks, sick)}"
-            because = f" Because: {stage.sick_nodes_because}" if stage.sick_nodes_because else ""
+            reason = f" Because: {stage.sick_nodes_reason}" if stage.sick_nodes_reason else ""
             yield Check(
                 "sick-taken",
-                f"{sentence}{because}",
+                f"{sentence}{reason}",
                 "A failure of such a node says nothing about the new version.",
                 is_grave=True,
-                field=stage_field(stage.index, "sick_nodes_because"),
+                field=stage_field(stage.index, "sick_nodes_reason"),
                 about=_findings(picks, sick),
             )
 

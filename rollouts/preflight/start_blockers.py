@@ -13,7 +13,7 @@ from rollouts.queries.driver_nodes import heard
 
 def stands_against(subject: PreflightSubject) -> Iterator[Check]:
     plan, facts = subject.plan, subject.driver
-    if stale := heard(plan, now=subject.now).stale_because:
+    if stale := heard(plan, now=subject.now).stale_reason:
         yield Check("stale", stale, "A plan starts from what is seen; bring the cluster back into sight first.")
     elif unseen := why_unseen(plan.cluster_id, CLUSTER_POLICIES.name, now=subject.now):
         yield Check("stale", unseen, "It says whether the operator upgrades at all: bring it back into sight first.")

@@ -18,7 +18,7 @@ def must_be_asked(subject: PreflightSubject) -> Iterator[Check]:
     """Stages without an approval that need one."""
     for stage in unasked(subject.stages):
         nodes = subject.picks.by_stage.get(stage.index, ())
-        asked = {node.name: because for node in nodes if (because := why(subject.plan.cluster, node))}
+        asked = {node.name: reason for node in nodes if (reason := why(subject.plan.cluster, node))}
         if asked:
             first = next(iter(asked.values()))
             sentence = f"{stage.name} has no approval, and {names(tuple(asked))} must not change unasked: {first}."

@@ -46,4 +46,4 @@ def despite(plan: Plan) -> str:
     codes = {check["code"] for check in overridden.get("checks", ())}
     if not codes & {*BARRED.values(), UNKNOWN_VERSION}:
         return ""
-    return f"{overridden['by']} started it despite this: {overridden['because']}"
+    return f"{overridden['by']} started it despite this: {overridden['reason']}"

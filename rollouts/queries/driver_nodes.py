@@ -115,7 +115,7 @@ def judged_kinds(plan: Rollout) -> tuple[str, ...]:
 class Heard:
     """How old the rows are that a plan rests on."""
 
-    stale_because: str  # why they may not be acted on; blank: they may
+    stale_reason: str  # why they may not be acted on; blank: they may
     oldest: datetime
 
 
@@ -124,10 +124,10 @@ def heard(plan: Rollout, *, now: datetime) -> Heard:
     found = Bookmark.objects.filter(cluster=plan.cluster_id, kind__in=judged_kinds(plan)).order_by()
     marks = {mark.kind: mark for mark in found}
     oldest = min((mark.heard_at for mark in marks.values() if mark.heard_at is not None), default=now)
-    return Heard(_stale_because(plan, marks, now=now), oldest)
+    return Heard(_stale_reason(plan, marks, now=now), oldest)
 
 
-def _stale_because(plan: Rollout, marks: Mapping[str, Bookmark], *, now: datetime) -> str:
+def _stale_reason(plan: Rollout, marks: Mapping[str, Bookmark], *, now: datetime) -> str:
     cluster = plan.cluster
     for kind in judged_kinds(plan):
         mark = marks.get(kind)

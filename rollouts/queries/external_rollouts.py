@@ -89,11 +89,11 @@ class FollowedOnPage:
     def why(self) -> str:
         """Why it is where it is: what halts a plan comes first, then what is waited for."""
         if not self.rollout.is_open:
-            return self.rollout.because
+            return self.rollout.reason
         if self.failing:
             return would_have_halted(self.failing)
         waits = next((answer for answer in self.answers if answer.answer == Answer.WAIT), None)
-        return waits.because if waits else self.rollout.because
+        return waits.reason if waits else self.rollout.reason
 
     @property
     def advice(self) -> str:
@@ -116,7 +116,7 @@ class FollowedOnPage:
 def would_have_halted(failing: Iterable[FollowedAnswer]) -> str:
     first, *others = failing
     also = f" {names([GATES[each.gate].title for each in others])} would have, too." if others else ""
-    return f"Quarterdeck would have halted here: {first.because}{also}"
+    return f"Quarterdeck would have halted here: {first.reason}{also}"
 
 
 def followed_on_page(rollouts: Iterable[FollowedRollout]) -> list[FollowedOnPage]:

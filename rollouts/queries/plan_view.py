@@ -52,7 +52,7 @@ class HaltingGate:
 
     stage: str
     gate: str
-    because: str
+    reason: str
     nodes: list[str]
     measured: Mapping[str, Any]  # what it compared
     at: datetime
@@ -86,7 +86,7 @@ class PlanStanding:
         if self.plan.state == PlanState.DRAFT:
             return self.plan.waiting_for or "A draft: nothing in the cluster has been touched."
         if self.plan.is_final:
-            return self.plan.because or f"It is {self.plan.state.replace('-', ' ')}."
+            return self.plan.reason or f"It is {self.plan.state.replace('-', ' ')}."
         first = "A worker is at it for the first time." if self.plan.epoch else "A worker has not looked at it yet."
         return self.unlooked or self.plan.waiting_for or first
 
@@ -109,7 +109,7 @@ class PlanStanding:
         """What it was told, the one that a person must act on first at the head: a pause never ends by itself."""
         paused = [self.pause.sentence] if self.pause else []
         if self.plan.state == PlanState.HALTED:
-            return [self.halt.sentence if self.halt else self.plan.because or "It was halted.", *paused]
+            return [self.halt.sentence if self.halt else self.plan.reason or "It was halted.", *paused]
         if self.restraint is None:
             return paused
         return [self.restraint.sentence, *paused] if self.restraint.is_stop else [*paused, self.restraint.sentence]
@@ -209,22 +209,22 @@ def _halted_by(plan: Plan) -> HaltingGate | None:
     if plan.state != PlanState.HALTED:
         return None
     fails = GateAnswer.objects.filter(stage__plan=plan, answer=Answer.FAIL, is_advisory=False)
-    rested_on = fails.filter(rested_on_at=plan.state_since, because=plan.because).select_related("stage").first()
+    rested_on = fails.filter(rested_on_at=plan.state_since, reason=plan.reason).select_related("stage").first()
     if rested_on is None:
         return None
     stage, measured = rested_on.stage.name, rested_on.numbers
-    return HaltingGate(stage, rested_on.gate, rested_on.because, rested_on.nodes, measured, rested_on.at)
+    return HaltingGate(stage, rested_on.gate, rested_on.reason, rested_on.nodes, measured, rested_on.at)
 
 
 def failures_of(stages: Iterable[StageOnPage]) -> list[str]:
     """Nodes that failed, those of one cause together. One query where the cause was not known when they failed."""
     failed = [target for one in stages for target in one.targets if target.state == TargetState.FAILED]
-    unknown = [target.node_uid for target in failed if target.because == GAVE_UP]
+    unknown = [target.node_uid for target in failed if target.reason == GAVE_UP]
     found = causes_found(unknown) if unknown else {}
     by_cause: dict[str, list[str]] = defaultdict(list)
     for target in failed:
-        by_cause[found.get(target.node_uid, target.because)].append(target.node_name)
-    return [f"{names(those)} failed: {because}" for because, those in by_cause.items()]
+        by_cause[found.get(target.node_uid, target.reason)].append(target.node_name)
+    return [f"{names(those)} failed: {reason}" for reason, those in by_cause.items()]
 
 
 def _freed(holds: Iterable[HoldSeen], stages: Iterable[StageOnPage]) -> list[datetime | None]:
@@ -281,7 +281,7 @@ def _passed_over(stages: Iterable[StageOnPage], *, now: datetime) -> list[str]:
 def _says_glass(stage: Stage, glass: BreakGlass) -> str:
     title = GATES[glass.gate].title if glass.gate in GATES else glass.gate
     until = to_the_minute(glass.until)
-    return f"{title} of {stage.name} does not count until {until}: {glass.by} passed it over. {glass.because}"
+    return f"{title} of {stage.name} does not count until {until}: {glass.by} passed it over. {glass.reason}"
 
 
 def opt_outs_of(plan: Plan) -> dict[str, list[OptOut]]:

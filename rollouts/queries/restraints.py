@@ -256,7 +256,7 @@ def restraint_by(freeze: Freeze, *, now: datetime) -> Restraint:
     until = f" until {moment(freeze.until, now=now)}" if freeze.until else ""
     what = "stopped" if freeze.is_stop else "frozen"
     return Restraint(
-        ended(f"{headed(freeze.place)} is {what} by {freeze.by}{until}: {freeze.because}"), freeze.until, freeze.is_stop
+        ended(f"{headed(freeze.place)} is {what} by {freeze.by}{until}: {freeze.reason}"), freeze.until, freeze.is_stop
     )
 
 

@@ -60,8 +60,8 @@ LET_GO = frozenset({TargetState.RELEASING, TargetState.RELEASED})
 def why_not_let_go(stage: Stage, targets: Collection[Target], *, now: datetime) -> str:
     """Why one of these may not be let go now, by freezes and windows. Blank: all of them may."""
     restraints, uids = restraints_of(stage.plan, now=now), [target.node_uid for target in targets]
-    if because := restraints.why_not(uids):
-        return because
+    if reason := restraints.why_not(uids):
+        return reason
     gate = asked_of(stage, now=now)
     if gate is None:
         return ""

@@ -69,7 +69,7 @@ def _decide(request: PersonRequest, stage: Stage) -> HttpResponse:
     except BadForm:
         return _page(request, stage_for(request.user, stage.pk), look=look, form=form, status=409)
     except ReasonNeeded as refusal:
-        form.add_error("because", str(refusal))
+        form.add_error("reason", str(refusal))
         return _page(request, stage_for(request.user, stage.pk), look=look, form=form, status=409)
     except (IllegalMove, LostRace, NotAllowed, Refusal) as refusal:
         stage = stage_for(request.user, stage.pk)
@@ -90,7 +90,7 @@ def _is_decided_so(user: User, stage: Stage, given: dict[str, str]) -> bool:
     mine = stage.approvals.standing().filter(by=user.get_username(), is_rejection=is_rejection)
     if not is_rejection:  # whoever rejects, rejects what there is by now
         mine = mine.filter(bundle_hash=given["bundle_hash"])
-    return mine.filter(because=given["because"]).exists()
+    return mine.filter(reason=given["reason"]).exists()
 
 
 def _page(
@@ -103,7 +103,7 @@ def _page(
     status: int = 200,
 ) -> HttpResponse:
     """`form`: a decision that was not taken; what was written before a second look comes back, too."""
-    written = form or DecisionForm(initial={"because": text_of(request, "because")})
+    written = form or DecisionForm(initial={"reason": text_of(request, "reason")})
     context = _what(stage) | _ahead(request, stage) | _evidence(request, stage, look)
     context |= {"refusal": refusal, "form": written}
     return render(request, "rollouts/approval.html", context, status=status)

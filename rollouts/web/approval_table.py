@@ -15,9 +15,9 @@ class GateComparison:
     index: int
     gate: str
     opened: str  # answer; blank: not asked then
-    opened_because: str
+    opened_reason: str
     now: str  # answer; blank: not asked any more
-    now_because: str
+    now_reason: str
     measured: Mapping[str, Any]
 
     @property
@@ -37,14 +37,14 @@ class AdvisoryRow:
     index: int
     gate: str
     answer: str
-    because: str
+    reason: str
 
 
 @dataclass(frozen=True)
 class ApprovalTable:
     rows: list[GateComparison]
     advisory: list[AdvisoryRow]
-    locked_because: str  # why nobody may decide before they have looked again; blank: it is what was seen
+    locked_reason: str  # why nobody may decide before they have looked again; blank: it is what was seen
 
     @property
     def not_green(self) -> int:
@@ -54,7 +54,7 @@ class ApprovalTable:
 def table_of(bundle: Bundle, look: Look | None, changed: Sequence[str]) -> ApprovalTable:
     """`changed`: since the look, a sentence each."""
     opened = look.answers if look else {}
-    words = look.because if look else {}
+    words = look.reason if look else {}
     now: Mapping[str, str] = bundle.content["answers"]
     rows = [_row(place, opened, words, now, bundle.evidence.get(place, {})) for place in {*opened, *now}]
     return ApprovalTable(sorted(rows, key=lambda row: row.place), list(_advisory(bundle)), _locked(look, changed))
@@ -64,7 +64,7 @@ def _advisory(bundle: Bundle) -> Iterator[AdvisoryRow]:
     for place, shown in sorted(bundle.evidence.items()):
         if shown["is_advisory"]:
             index, _, gate = place.partition(":")
-            yield AdvisoryRow(int(index), gate, shown["answer"], shown["because"])
+            yield AdvisoryRow(int(index), gate, shown["answer"], shown["reason"])
 
 
 def _row(
@@ -75,9 +75,9 @@ def _row(
         index=int(index),
         gate=gate,
         opened=opened.get(place, ""),
-        opened_because=words.get(place, ""),
+        opened_reason=words.get(place, ""),
         now=now.get(place, ""),
-        now_because=shown.get("because", ""),
+        now_reason=shown.get("reason", ""),
         measured=shown.get("measured", {}),
     )
 

@@ -114,7 +114,7 @@ class WaveGroup:
 
 
 def _shown_of(target: Target) -> list[Any]:
-    of_rows = [target.node_uid, target.shown_state, target.because, target.state_since.isoformat()]
+    of_rows = [target.node_uid, target.shown_state, target.reason, target.state_since.isoformat()]
     beside = [target.cordon.says if target.cordon else "", *(one.says for one in target.opted_out)]
     return [*of_rows, target.node_id, beside]  # type: ignore[attr-defined]
 
@@ -288,9 +288,9 @@ def _waves(targets: Iterable[Target]) -> Iterable[WaveGroup]:
 
 def said_of(wave: Wave, before: Wave | None) -> str:
     """How many nodes it has, and what allowed so many, unless the wave before has said it."""
-    number, _, because = wave.because.partition(": ")
-    is_said = before is not None and bool(because) and because == before.because.partition(": ")[2]
-    return f"{number}." if is_said else wave.because
+    number, _, reason = wave.reason.partition(": ")
+    is_said = before is not None and bool(reason) and reason == before.reason.partition(": ")[2]
+    return f"{number}." if is_said else wave.reason
 
 
 def _with_blamed(targets: Iterable[Target], counts: Counter[str]) -> Counter[str]:

@@ -25,7 +25,7 @@ REFUSALS = (BadForm, NotAllowed, Refusal)
 
 
 class GlassForm(forms.Form):
-    because = Reason(required=False)
+    reason = Reason(required=False)
     hours = forms.CharField(required=False)
     confirm = forms.CharField(required=False)
 

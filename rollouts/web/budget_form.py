@@ -14,7 +14,7 @@ class BudgetForm(forms.Form):
     kind = forms.CharField(required=False)
     max_unavailable = forms.CharField(required=False)
     label = forms.CharField(required=False)
-    because = Reason(error_messages={"required": SAY_WHY})
+    reason = Reason(error_messages={"required": SAY_WHY})
 
     def clean_kind(self) -> DomainKind:
         try:

@@ -16,7 +16,7 @@ NO_VERSION = "This names no version: open the plan's page again, and hand over w
 
 class StartForm(WhyForm):
     revision = WholeNumber(error_messages=dict.fromkeys(("required", "invalid"), NO_REVISION))
-    override_because = Reason(required=False)
+    override_reason = Reason(required=False)
 
 
 class ResumeForm(WhyForm):

@@ -17,10 +17,10 @@ class DecisionForm(forms.Form):
         error_messages={"required": NEITHER, "invalid_choice": NEITHER},
     )
     bundle_hash = forms.CharField(required=False, max_length=64, error_messages={"max_length": NO_BUNDLE})
-    because = Reason(required=False, strip=False)
+    reason = Reason(required=False, strip=False)
 
-    def clean_because(self) -> str:
-        because: str = self.cleaned_data["because"].strip()
-        if self.cleaned_data.get("decision") == "reject" and not because:
+    def clean_reason(self) -> str:
+        reason: str = self.cleaned_data["reason"].strip()
+        if self.cleaned_data.get("decision") == "reject" and not reason:
             raise forms.ValidationError(WHY_REJECT)
-        return because
+        return reason

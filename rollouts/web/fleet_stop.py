@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST
 
 from edges.kept_input import BadForm, read
 from edges.parts import part
-from edges.reason_form import WhyForm, because_of
+from edges.reason_form import WhyForm, reason_of
 from edges.requests import PersonRequest, answered
 from people.rights import NotAllowed, Permission, scope_of
 from rollouts.commands import fleet_freezes
@@ -54,7 +54,7 @@ def lift(request: PersonRequest) -> HttpResponse:
     done = "Lifted: the plans of the fleet go on where nothing else binds them."
     with answered(request, (BadForm, NotAllowed, Refusal), done=done, ends_form=True):
         Where().require(request.user, Permission.RUN)
-        fleet_freezes.lift_stop(actor=request.user.username, because=because_of(request), now=timezone.now())
+        fleet_freezes.lift_stop(actor=request.user.username, reason=reason_of(request), now=timezone.now())
     return redirect("freezes")
 
 

@@ -18,7 +18,7 @@ class FreezeForm(PlacedForm):
         help_text="a pool: the nodes that are in it now, at every moment",
     )
     until = DateAndTime(label="Until (UTC)", required=False, help_text="empty: until somebody lifts it")
-    because = Reason(
+    reason = Reason(
         label="Why (kept for good, and said by every plan that waits)",
         error_messages={"required": "Say why: every plan that waits will say it."},
     )
@@ -49,6 +49,6 @@ class FreezeForm(PlacedForm):
         """:raises Refusal: when the key named another one"""
         given = self.cleaned_data
         fleet_freezes.freeze(
-            given["on"], actor=self.user.username, because=given["because"], until=given["until"],
+            given["on"], actor=self.user.username, reason=given["reason"], until=given["until"],
             binds_rollbacks=given["binds_rollbacks"], key=key, now=self.now,
         )  # fmt: skip

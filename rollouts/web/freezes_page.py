@@ -15,7 +15,7 @@ from django.views.decorators.http import require_POST
 
 from edges.kept_input import BadForm
 from edges.parts import part
-from edges.reason_form import because_of
+from edges.reason_form import reason_of
 from edges.requests import PersonRequest, answered
 from people.rights import NotAllowed, Permission, Scope, scope_of
 from rollouts.commands import fleet_freezes
@@ -84,7 +84,7 @@ def lift(request: PersonRequest, freeze_id: int) -> HttpResponse:
         ends_form=True,
     ):
         where_of(freeze).require(request.user, Permission.RUN)
-        fleet_freezes.lift(freeze, actor=request.user.username, because=because_of(request), now=timezone.now())
+        fleet_freezes.lift(freeze, actor=request.user.username, reason=reason_of(request), now=timezone.now())
     return redirect("freezes")
 
 

@@ -9,7 +9,7 @@ from django.views.decorators.http import require_POST
 
 from edges.kept_input import BadForm, read
 from edges.parts import part
-from edges.reason_form import because_of
+from edges.reason_form import reason_of
 from edges.requests import PersonRequest, answered
 from people.rights import NotAllowed, Permission, require, scope_of
 from rollouts.commands.image_pulls import MOST_EACH, ask, cancel
@@ -58,5 +58,5 @@ def call_off(request: PersonRequest, pull_id: int) -> HttpResponse:
     cluster = row.plan.cluster
     with answered(request, REFUSALS, done="Cancelled: its Jobs are being deleted.", ends_form=True):
         require(request.user, Permission.STOP, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
-        cancel(row, actor=request.user, because=because_of(request), now=timezone.now())
+        cancel(row, actor=request.user, reason=reason_of(request), now=timezone.now())
     return redirect("plan", plan_id=row.plan_id)

@@ -8,7 +8,7 @@ from edges import kept_input
 from edges.requests import PersonRequest
 from rollouts.models import Plan
 
-OF_A_PLAN = ("because", "override_because", "hours", "nodes_each")
+OF_A_PLAN = ("reason", "override_reason", "hours", "nodes_each")
 
 
 @contextmanager

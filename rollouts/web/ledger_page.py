@@ -23,7 +23,7 @@ from rollouts.web.budget_form import BudgetForm
 SHOWN = 200  # disruptions; more are in REST
 PAST = 20
 REFUSALS = (BadForm, NotAllowed, Refusal)
-WRITTEN = ("kind", "max_unavailable", "label", "because")
+WRITTEN = ("kind", "max_unavailable", "label", "reason")
 
 
 def ledger(request: PersonRequest, cluster_id: int) -> HttpResponse:

@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from edges.kept_input import BadForm, read
-from edges.reason_form import WhyForm, because_of
+from edges.reason_form import WhyForm, reason_of
 from edges.requests import PersonRequest
 from edges.transition_errors import IllegalMove, LostRace
 from people.rights import NotAllowed, Permission, require
@@ -62,8 +62,8 @@ def retry(request: PersonRequest, target_id: int) -> HttpResponse:
     plan = target.stage.plan
     with _answered(request, plan, "retry"):
         require(request.user, Permission.RUN, cluster_id=plan.cluster_id, where=f"cluster {plan.cluster.name}")
-        because = because_of(request, missing="Say why another try may end better.")
-        retries.retry(target, actor=request.user, because=because, now=timezone.now())
+        reason = reason_of(request, missing="Say why another try may end better.")
+        retries.retry(target, actor=request.user, reason=reason, now=timezone.now())
         goes = "It goes with a wave once you resume" if plan.state == PlanState.HALTED else "It goes with a wave"
         messages.success(request, f"{target.node_name} is held for another try. {goes}.")
     return redirect("plan", plan_id=plan.pk)
@@ -75,8 +75,8 @@ def exclude(request: PersonRequest, target_id: int) -> HttpResponse:
     plan, was_held = target.stage.plan, target.state == TargetState.HELD
     with _answered(request, plan, "exclude"):
         require(request.user, Permission.RUN, cluster_id=plan.cluster_id, where=f"cluster {plan.cluster.name}")
-        because = because_of(request, missing="Say why the node is left out.")
-        plan_control.exclude(target, actor=request.user, because=because, now=timezone.now())
+        reason = reason_of(request, missing="Say why the node is left out.")
+        plan_control.exclude(target, actor=request.user, reason=reason, now=timezone.now())
         stays = "stays held" if was_held else "stays as it is"
         messages.success(request, f"{target.node_name} is taken out of {target.stage.name}; it {stays}.")
     return redirect("plan", plan_id=plan.pk)
@@ -88,8 +88,8 @@ def add_jobs(request: PersonRequest, stage_id: int) -> HttpResponse:
     plan = stage.plan
     with _answered(request, plan, "test-jobs"):
         require(request.user, Permission.RUN, cluster_id=plan.cluster_id, where=f"cluster {plan.cluster.name}")
-        because = because_of(request, missing="Say why test Jobs are added.")
-        add_test_jobs(stage, actor=request.user, because=because, now=timezone.now())
+        reason = reason_of(request, missing="Say why test Jobs are added.")
+        add_test_jobs(stage, actor=request.user, reason=reason, now=timezone.now())
         starts = "They start once you resume" if plan.state == PlanState.HALTED else "They start within seconds"
         messages.success(request, f"Test Jobs were added to {stage.name}. {starts}.")
     return redirect("plan", plan_id=plan.pk)

@@ -40,7 +40,7 @@ def _why_it_does_not_help(plan: Plan, driver_object: DriverObject | None) -> str
         asks = f"asks for {driver_object.version}" if driver_object.version else "names no version"
         return f"{named} {asks}, and the plan halts again at once. Put {plan.to_version} back first, or roll back."
     off = controller_off(driver_object)
-    return f"{off.because}, and nothing goes until that is undone." if off else ""
+    return f"{off.reason}, and nothing goes until that is undone." if off else ""
 
 
 def _next(plan: Plan, current: StageOnPage, at_once: AtOnce | None) -> str:

@@ -30,9 +30,9 @@ OWN_FIELDS = {"approval", "soak", "failure_budget"}
 # For a field that cannot be read, while the others are looked at: what by itself makes nothing else wrong.
 STANDS_IN: Mapping[str, Any] = {
     "name": "", "kind": "", "pool": None, "selector": "not-read", "count": None, "max_unavailable": None,
-    "timeout_min": None, "sick_nodes_because": "",
+    "timeout_min": None, "sick_nodes_reason": "",
     "approvals": None, "groups": {}, "soak_min": 30, "tolerate": None, "gates": [], "advisory": [],
-    "advisory_because": "It is not read.", "options": {},
+    "advisory_reason": "It is not read.", "options": {},
 }  # fmt: skip
 
 
@@ -118,14 +118,14 @@ class StageForm(forms.Form):
     count = NumberField()
     max_unavailable = NumberField()
     timeout_min = NumberField(is_whole=False)
-    sick_nodes_because = TextField()
+    sick_nodes_reason = TextField()
     approvals = NumberField()
     groups = GroupsField()
     soak_min = NumberField(is_whole=False)
     tolerate = NumberField()
     gates = GatesField()
     advisory = GatesField()  # shown, and not counted
-    advisory_because = TextField()
+    advisory_reason = TextField()
     options = OptionsField()
 
     def draft(self) -> StageDraft:
@@ -138,7 +138,7 @@ class StageForm(forms.Form):
             count=given["count"],
             max_unavailable=given["max_unavailable"] or 0,
             timeout_s=round((given["timeout_min"] or 0) * 60),
-            sick_nodes_because=given["sick_nodes_because"],
+            sick_nodes_reason=given["sick_nodes_reason"],
             gate_options=self._gate_options(given["options"], soak_s=(given["soak_min"] or 0) * 60),
         )
 
@@ -156,17 +156,17 @@ class StageForm(forms.Form):
             chosen["approval"] = {**others, "needed": needed or 1} | ({"groups": groups} if groups else {})
         if soak_s:
             chosen["soak"] = {**kept.get("soak", {}), "duration_s": soak_s}
-        is_new = given["advisory_because"] != _reason_shown(kept)
+        is_new = given["advisory_reason"] != _reason_shown(kept)
         return {key: self._with_advice(key, options, is_new_reason=is_new) for key, options in chosen.items()}
 
     def _with_advice(self, key: str, options: Mapping[str, Any], *, is_new_reason: bool) -> Mapping[str, Any]:
         """A gate that was advisory keeps its own reason while the form has the one that it showed."""
-        plain = {name: value for name, value in options.items() if name not in {"advisory", "because"}}
+        plain = {name: value for name, value in options.items() if name not in {"advisory", "reason"}}
         if key not in self._given["advisory"] or key not in dict(advisable()):
             return plain
-        own = options.get("because") if options.get("advisory") and not is_new_reason else ""
-        because = own or self._given["advisory_because"]
-        return {**plain, "advisory": True} | ({"because": because} if because else {})
+        own = options.get("reason") if options.get("advisory") and not is_new_reason else ""
+        reason = own or self._given["advisory_reason"]
+        return {**plain, "advisory": True} | ({"reason": reason} if reason else {})
 
 
 class StagesOfDraft(forms.BaseFormSet):
@@ -215,21 +215,21 @@ def written(stage: StageDraft | Stage) -> dict[str, Any]:
         "count": str(stage.count or ""),
         "max_unavailable": str(stage.max_unavailable),
         "timeout_min": f"{stage.timeout_s / 60:g}",
-        "sick_nodes_because": stage.sick_nodes_because,
+        "sick_nodes_reason": stage.sick_nodes_reason,
         "approvals": str(options["approval"].get("needed", 1)) if "approval" in options else "0",
         "groups": _groups_text(options.get("approval", {}).get("groups")),
         "soak_min": f"{options['soak'].get('duration_s', 1800) / 60:g}" if "soak" in options else "0",
         "tolerate": str(options.get("failure_budget", {}).get("tolerate", 0)),
         "gates": [key for key in options if key not in OWN_FIELDS],
         "advisory": [key for key, given in options.items() if given.get("advisory")],
-        "advisory_because": _reason_shown(options),
+        "advisory_reason": _reason_shown(options),
         "options": json.dumps(options, sort_keys=True, ensure_ascii=False),
     }
 
 
 def _reason_shown(options: Mapping[str, Mapping[str, Any]]) -> str:
     """The one that a stage's form shows: there is one field for all gates."""
-    return next((str(given["because"]).strip() for _, given in sorted(options.items()) if given.get("because")), "")
+    return next((str(given["reason"]).strip() for _, given in sorted(options.items()) if given.get("reason")), "")
 
 
 def _groups_text(groups: Any) -> str:

@@ -30,7 +30,7 @@ def lines_of_plans(node: NodeKept, user: User, span: Span) -> Iterator[TimelineL
     plans = Plan.objects.visible_to(user).filter(cluster=node.cluster_id)
     with_it = Target.objects.filter(node_uid=node.uid).values("stage__plan")
     halted = Q(to=PlanState.HALTED) & (
-        ~Q(actor__in=ENGINE) | Q(because__regex=_names(node.name)) | Exists(_failures(node))
+        ~Q(actor__in=ENGINE) | Q(reason__regex=_names(node.name)) | Exists(_failures(node))
     )
     of_plan = Q(what="plan", plan__in=with_it) & (Q(to__in=OF_ALL_NODES) | halted)
     is_told = Q(target__node_uid=node.uid) | of_plan
@@ -39,7 +39,7 @@ def lines_of_plans(node: NodeKept, user: User, span: Span) -> Iterator[TimelineL
         yield TimelineLine(
             at=event.at,
             kind=PLAN,
-            sentence=f"{event.plan.title}: {_whole(event)}{word_of(event.to)}. {event.because}",
+            sentence=f"{event.plan.title}: {_whole(event)}{word_of(event.to)}. {event.reason}",
             who=event.actor,
             href=reverse("plan", args=[event.plan_id]),
             glyph=glyph_of("target" if event.target_id else "plan", event.to),

@@ -77,7 +77,7 @@ class WindowForm(PlacedForm):
         ),
         widget=forms.TextInput({"maxlength": LONGEST, "autocomplete": "off", "spellcheck": "false"}),
     )
-    because = Reason(label="What it is for (kept for good)", required=False)
+    reason = Reason(label="What it is for (kept for good)", required=False)
 
     @property
     def look(self) -> str:
@@ -108,7 +108,7 @@ class WindowForm(PlacedForm):
         return MaintenanceWindow(
             cluster=given["on"].cluster, pool=given["on"].pool, rule=given["rule"], zone=given["zone"],
             first_day=self.begins_on, opens_at=given["opens_at"], duration_s=int(self.lasts.total_seconds()),
-            because=given["because"], by=self.user.username, at=self.now,
+            reason=given["reason"], by=self.user.username, at=self.now,
         )  # fmt: skip
 
     def refuse(self, refusal: BadSchedule) -> None:

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST
 
 from edges.kept_input import BadForm
 from edges.parts import part
-from edges.reason_form import because_of
+from edges.reason_form import reason_of
 from edges.requests import PersonRequest, answered
 from people.models import User
 from people.rights import NotAllowed
@@ -78,7 +78,7 @@ def remove(request: PersonRequest, window_id: int) -> HttpResponse:
     done = f"Removed: the window of {window.place} binds nobody any more."
     with answered(request, (BadForm, NotAllowed, Refusal), done=done, ends_form=True):
         where_of(window).require(request.user, MAY)
-        remove_window(window, actor=request.user.username, because=because_of(request), now=timezone.now())
+        remove_window(window, actor=request.user.username, reason=reason_of(request), now=timezone.now())
     return redirect("freezes")
 
 

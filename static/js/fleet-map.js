@@ -41,7 +41,7 @@ class FleetMap {
       this.measure.ifDue();
     } catch (error) {
       this.failedAt ??= now();
-      this.because = error.message;
+      this.reason = error.message;
       this.loadSoon(AFTER_AN_ERROR_MS);
     }
     this.tell();
@@ -263,7 +263,7 @@ class FleetMap {
   }
 
   *sentences(state) {
-    if (this.failedAt) yield `The map was not fetched since ${clock(this.failedAt)} UTC (${this.because}). It is asked for again every ${AFTER_AN_ERROR_MS / 1000} s.`;
+    if (this.failedAt) yield `The map was not fetched since ${clock(this.failedAt)} UTC (${this.reason}). It is asked for again every ${AFTER_AN_ERROR_MS / 1000} s.`;
     if (state === "loading" && this.isSlow) yield "Still loading: waiting for the server.";
     if (state === "empty") yield "No node with GPUs is known to be here.";
     if (!this.raster?.size || !this.arranged) return;

@@ -53,7 +53,7 @@ def test_who_is_away_from_the_cluster_is_told_of_and_nothing_else(what: Outage, 
     assert (told.planted, told.missed, told.false) == (1, 0, 0), told.troubles
 
 
-def test_nothing_is_told_anew_because_redis_was_emptied(monkeypatch: pytest.MonkeyPatch):
+def test_nothing_is_told_anew_reason_redis_was_emptied(monkeypatch: pytest.MonkeyPatch):
     emptied = PlannedOutage(100_000, Outage.MEMORY, begins_s=1900.0, ends_s=1960.0)
     monkeypatch.setattr(schedules, "_outages", lambda *_: [emptied])
     kinds = ("ecc-corrected", "pcie-replays", "throttled", "xid")

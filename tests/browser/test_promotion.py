@@ -36,7 +36,7 @@ def draft(page: Page, *, approvals: int = 1) -> None:
 
 def tell(page: Page, verb: str) -> None:
     page.click(f"[data-dialog='dialog-{verb}']")
-    page.fill(f"#because-{verb}", f"To see it {verb}.")
+    page.fill(f"#reason-{verb}", f"To see it {verb}.")
     page.locator(f"#dialog-{verb} .ends button:not([type])").click()
     expect(page.locator(".message.is-success")).to_be_visible()
 

@@ -5,10 +5,10 @@ from playwright.sync_api import Page, expect
 from tests.browser.test_promotion import draft, tell
 
 
-def open_request(page: Page, because: str) -> None:
+def open_request(page: Page, reason: str) -> None:
     page.goto("/approvals")
     page.locator(".asks a").first.click()
-    page.fill("#because", because)
+    page.fill("#because", reason)
 
 
 def test_two_approvers_let_a_stage_go_and_neither_alone(window):

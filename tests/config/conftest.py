@@ -29,8 +29,8 @@ def there(db, now) -> dict[str, int]:  # noqa: F811
     a_node_event(node)
     a_source(node.cluster)
     pat = a_user("pat", role="viewer")
-    freeze = fleet_freezes.freeze(Where(node.cluster), actor="pat", because="Quarter end.", now=now)
-    glass = BreakGlass.objects.create(stage=stage, gate="soak", said="", by="pat", at=now, because="x", until=now)
+    freeze = fleet_freezes.freeze(Where(node.cluster), actor="pat", reason="Quarter end.", now=now)
+    glass = BreakGlass.objects.create(stage=stage, gate="soak", said="", by="pat", at=now, reason="x", until=now)
     return {
         "glass_id": glass.pk,
         "group_id": groups.add("sre", actor="root", now=now).pk,
@@ -48,9 +48,9 @@ def there(db, now) -> dict[str, int]:  # noqa: F811
         "pull_id": an_image_pull(stage.plan).pk,
         "finding_id": a_finding(node.cluster, node=node, rule="gpu-hot").pk,
         "mute_id": a_mute(node.cluster).pk,
-        "shadow_id": RuleShadow.objects.create(rule="gpu-hot", by="pat", at=now, because="New here.").pk,
+        "shadow_id": RuleShadow.objects.create(rule="gpu-hot", by="pat", at=now, reason="New here.").pk,
         "limits_id": PoolLimits.objects.create(
-            pool=node.pools.get(), rule="gpu-hot", warn=80, warn_after_s=60, by="pat", at=now, because="x"
+            pool=node.pools.get(), rule="gpu-hot", warn=80, warn_after_s=60, by="pat", at=now, reason="x"
         ).pk,
         "view_id": pat.gpu_views.create(name="Hot", query="", saved_at=now).pk,
         "window_id": a_window(node.cluster).pk,

@@ -145,12 +145,12 @@ def _view(text: str) -> None:
 
 
 def _freeze(text: str) -> None:
-    asked = _query(on=text, until=text, because=text, binds_rollbacks=text)
+    asked = _query(on=text, until=text, reason=text, binds_rollbacks=text)
     FreezeForm(asked, user=User(), places=[], now=timezone.now()).is_valid()
 
 
 def _window(text: str) -> None:
-    names = ("on", "rule", "first_day", "opens_at", "zone", "hours", "minutes", "because")
+    names = ("on", "rule", "first_day", "opens_at", "zone", "hours", "minutes", "reason")
     WindowForm(_query(**dict.fromkeys(names, text)), user=User(), places=[], now=timezone.now()).is_valid()
 
 
@@ -185,7 +185,7 @@ def _role(text: str) -> None:
 
 
 def _mute(text: str) -> None:
-    asked = _query(**dict.fromkeys(("scope", "hours", "because", "key"), text))
+    asked = _query(**dict.fromkeys(("scope", "hours", "reason", "key"), text))
     MuteForm(asked, finding=Finding(cluster=Cluster()), user=User()).is_valid()
 
 
@@ -210,7 +210,7 @@ PARSERS = (
            _fields(TelemetrySourceForm, "url", "matchers", "user", "secret_from", "ca_file", "is_on"),
            ("health.web.telemetry_form", "health.web.telemetry_trial")),
     Parser("limits of a pool", "numbers, and 1,000 characters", FORM_BYTES,
-           _fields(LimitsForm, "pool", "version", "warn", "critical", "warn_after_s", "critical_after_s", "because"),
+           _fields(LimitsForm, "pool", "version", "warn", "critical", "warn_after_s", "critical_after_s", "reason"),
            ("health.web.rule_page",)),
     Parser("window of a history, and since when", "those there are, and Django's own numbers", HEADERS_BYTES,
            lambda text: HistoryAsked(data={"window": text, "since": text, text[:100]: text}).is_valid(),
@@ -284,31 +284,31 @@ PARSERS = (
     Parser("NUL in address, query, cookie", "headers", HEADERS_BYTES, _nul, ("config.nul",)),
     Parser("reason of a form", "cut at 1,000 characters", FORM_BYTES, lambda text: text.strip()[:1000],
            ("edges.requests",)),
-    Parser("why, of a dialog", "1,000 and 100 characters", FORM_BYTES, _fields(WhyForm, "because", "key"),
+    Parser("why, of a dialog", "1,000 and 100 characters", FORM_BYTES, _fields(WhyForm, "reason", "key"),
            ("edges.reason_form", "rollouts.web.fleet_stop")),
     Parser("a plan is started", "18 digits, 1,000 and 100 characters", FORM_BYTES,
-           _fields(StartForm, "because", "key", "revision", "override_because"), ("rollouts.web.plan_commands",)),
+           _fields(StartForm, "reason", "key", "revision", "override_reason"), ("rollouts.web.plan_commands",)),
     Parser("a plan goes on", "1,000, 100 and 16 characters", FORM_BYTES,
-           _fields(ResumeForm, "because", "key", "expected_state")),
+           _fields(ResumeForm, "reason", "key", "expected_state")),
     Parser("a plan is completed", "1,000 and 100 characters; compared", FORM_BYTES,
-           _fields(CompleteForm, "because", "key", "seen")),
+           _fields(CompleteForm, "reason", "key", "seen")),
     Parser("images to be pulled", "1,000 and 100 characters, 18 digits", FORM_BYTES,
-           _fields(PullForm, "because", "key", "nodes_each"), ("rollouts.web.image_pulls",)),
+           _fields(PullForm, "reason", "key", "nodes_each"), ("rollouts.web.image_pulls",)),
     Parser("cluster that was rebuilt", "64 and 1,000 characters", FORM_BYTES,
-           _fields(AcceptForm, "uid", "because"), ("fleet.web.cluster_commands",)),
+           _fields(AcceptForm, "uid", "reason"), ("fleet.web.cluster_commands",)),
     Parser("whether a cluster asks", "the rules there are, 1,000 characters", FORM_BYTES,
-           _fields(ApprovalForm, "approval", "because")),
+           _fields(ApprovalForm, "approval", "reason")),
     Parser("decision on a stage", "the two there are, 64 and 1,000 characters", FORM_BYTES,
-           _fields(DecisionForm, "decision", "bundle_hash", "because"), ("rollouts.web.approval_page",)),
+           _fields(DecisionForm, "decision", "bundle_hash", "reason"), ("rollouts.web.approval_page",)),
     Parser("breaking glass", "18 digits, 1,000 characters, compared", FORM_BYTES,
-           _fields(GlassForm, "because", "hours", "confirm"), ("rollouts.web.break_glass",)),
+           _fields(GlassForm, "reason", "hours", "confirm"), ("rollouts.web.break_glass",)),
     Parser("budget of failure domains", "18 digits, 1,000 characters, compared", FORM_BYTES,
-           _fields(BudgetForm, "kind", "max_unavailable", "label", "because"), ("rollouts.web.ledger_page",)),
+           _fields(BudgetForm, "kind", "max_unavailable", "label", "reason"), ("rollouts.web.ledger_page",)),
     Parser("label that names racks", "317 characters", FORM_BYTES, lambda text: LABEL.fullmatch(text[:LONGEST_LABEL])),
     Parser("filter of findings on a page", "63 characters each, 18 digits", HEADERS_BYTES, _findings_filter,
            ("health.web.inbox_page",)),
     Parser("act on a finding", "1,000, 150 and 100 characters", FORM_BYTES,
-           _fields(ActForm, "to", "because", "seen", "key"), ("health.web.acts",)),
+           _fields(ActForm, "to", "reason", "seen", "key"), ("health.web.acts",)),
     Parser("mute of a rule", "1,000, 100 and 40 characters", FORM_BYTES, _mute),
     Parser("freeze form", "40, 32 and 1,000 characters", FORM_BYTES, _freeze,
            ("rollouts.web.freezes_page",)),

@@ -60,7 +60,7 @@ def test_no_two_buttons_of_a_page_have_one_name(role, now):
     for cluster in (north, south):
         make.give(user, "viewer", on=cluster)
         make.a_window(cluster)
-        fleet_freezes.freeze(Where(cluster), actor="amy", because="x", now=NOON)
+        fleet_freezes.freeze(Where(cluster), actor="amy", reason="x", now=NOON)
     for name in ("one", "two"):
         ApiToken.issue(user=user, name=name, permissions=["see"], now=NOON)
     visitor = visiting(user)

@@ -47,20 +47,20 @@ def finding():
         ([*POOL, "--environment", LONG], "At most 63 characters; these are 1,001"),
         ([*TOKEN, "--name", "x" * 101], "At most 100 characters; these are 101"),
         ([*TOKEN, "--name", " "], "This is blank"),
-        (["accept_cluster", "rebuilt", "--because", LONG], "At most 1,000 characters"),
-        (["finding", "acknowledge", "1", "--because", LONG], "At most 1,000 characters"),
-        (["finding", "accept", "1", "--because", " "], "Say why"),
-        (["finding", "mute", "1", "--because", "x", "--hours", f"-{HUGE}"], "from 1 to 10,000"),
-        (["finding", "mute", "1", "--because", "x", "--hours", "0"], "from 1 to 10,000"),
-        (["finding", "mute", "1", "--because", LONG, "--hours", "2"], "At most 1,000 characters"),
-        (["finding", "mute", "1", "--because", " ", "--hours", "2"], "Say why"),
-        (["finding", "lift", "1", "--because", LONG], "At most 1,000 characters"),
-        (["rule", "shadow", "gpu-hot", "--because", LONG], "At most 1,000 characters"),
-        (["rule", "shadow", "gpu-hot", "--because", " "], "Say why"),
-        ([*LIMIT, "--because", "x", "--warn-after", HUGE], "from 0 to 86,400"),
-        ([*LIMIT, "--because", "x", "--warn-after", "60", "--critical-after", HUGE], "from 0 to 86,400"),
-        ([*LIMIT, "--because", LONG, "--warn-after", "60"], "At most 1,000 characters"),
-        ([*LIMIT, "--because", " ", "--warn-after", "60"], "Say why"),
+        (["accept_cluster", "rebuilt", "--reason", LONG], "At most 1,000 characters"),
+        (["finding", "acknowledge", "1", "--reason", LONG], "At most 1,000 characters"),
+        (["finding", "accept", "1", "--reason", " "], "Say why"),
+        (["finding", "mute", "1", "--reason", "x", "--hours", f"-{HUGE}"], "from 1 to 10,000"),
+        (["finding", "mute", "1", "--reason", "x", "--hours", "0"], "from 1 to 10,000"),
+        (["finding", "mute", "1", "--reason", LONG, "--hours", "2"], "At most 1,000 characters"),
+        (["finding", "mute", "1", "--reason", " ", "--hours", "2"], "Say why"),
+        (["finding", "lift", "1", "--reason", LONG], "At most 1,000 characters"),
+        (["rule", "shadow", "gpu-hot", "--reason", LONG], "At most 1,000 characters"),
+        (["rule", "shadow", "gpu-hot", "--reason", " "], "Say why"),
+        ([*LIMIT, "--reason", "x", "--warn-after", HUGE], "from 0 to 86,400"),
+        ([*LIMIT, "--reason", "x", "--warn-after", "60", "--critical-after", HUGE], "from 0 to 86,400"),
+        ([*LIMIT, "--reason", LONG, "--warn-after", "60"], "At most 1,000 characters"),
+        ([*LIMIT, "--reason", " ", "--warn-after", "60"], "Say why"),
         ([*BACKTEST, "--warn-after", HUGE], "from 0 to 86,400"),
         ([*BACKTEST, "--most", "-1"], "from 0 to 1,000,000"),
         ([*SOURCE, f"https://192.0.2.1/{LONG}"], "At most 300 characters"),
@@ -90,17 +90,17 @@ def test_it_is_refused_in_a_sentence(finding, words, says):
 def test_what_fits_is_kept_without_the_blanks_around_it(finding):
     call_command(*POOL, "--price-per-gpu-hour", " 2.5 ", "--environment", " staging ", "--max-unavailable", "2")
     call_command(*TOKEN, "--name", " ci ")
-    call_command("finding", "acknowledge", str(finding.pk), "--because", f" {'x' * 1000} ")
+    call_command("finding", "acknowledge", str(finding.pk), "--reason", f" {'x' * 1000} ")
 
     pool = Pool.objects.get(name="p")
     assert (str(pool.price_per_gpu_hour), pool.environment, pool.max_unavailable) == ("2.5000", "staging", 2)
     assert ApiToken.objects.get().name == "ci"
-    assert AuditEntry.objects.get(verb="finding.acknowledge").because == "x" * 1000
+    assert AuditEntry.objects.get(verb="finding.acknowledge").reason == "x" * 1000
 
 
 def test_what_is_no_text_is_refused_in_a_sentence():
     """A terminal that speaks Latin-1: Python reads such bytes as characters that no database takes."""
-    command = [sys.executable, "manage.py", "stop", "--yes", "--because", "Störung".encode("latin-1")]
+    command = [sys.executable, "manage.py", "stop", "--yes", "--reason", "Störung".encode("latin-1")]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
 
     assert done.returncode == 1

@@ -33,7 +33,7 @@ def test_what_is_not_there_is_a_page(path):
 def test_what_was_written_for_what_is_gone_is_said_once_more():
     """A window that somebody else removed while a person wrote why they remove it."""
     root = visiting(a_user(role="admin"))
-    written = {"because": "24/7 <now>."}
+    written = {"reason": "24/7 <now>."}
 
     assert "Not kept. You wrote: 24/7 <now>." in shown(root.post("/windows/7/removals", written), 404).text
     assert "Not kept." not in shown(root.get("/nothing", written), 404).text
@@ -41,7 +41,7 @@ def test_what_was_written_for_what_is_gone_is_said_once_more():
 
 @pytest.mark.django_db
 def test_a_form_that_was_sent_nowhere_is_not_read():
-    shown(visiting(a_user(role="viewer")).post("/nothing", {"because": LARGE}), 404)
+    shown(visiting(a_user(role="viewer")).post("/nothing", {"reason": LARGE}), 404)
 
 
 @pytest.mark.django_db

@@ -58,7 +58,7 @@ def test_what_was_never_heard_has_no_age(bob):
 
 def test_how_well_a_cluster_is_seen(bob):
     east, west = a_cluster("east"), a_cluster("west", foreign_uid="another")
-    a_bookmark(east, "pods.example.com", unread={"u": {"name": "rotten", "because": "Expected `str`"}})
+    a_bookmark(east, "pods.example.com", unread={"u": {"name": "rotten", "reason": "Expected `str`"}})
     late = {"lease_until": NOON, "lag_ms": 4200, "behind_since": NOON}
     Observer.objects.create(cluster=east, clock_skew_s=-61.5, **late)
     Observer.objects.create(cluster=west, lease_until=NOON - timedelta(minutes=5), behind_since=NOON)

@@ -99,7 +99,7 @@ def test_the_name_of_a_field_is_text_too(viewer):
 def test_a_body_with_what_is_no_text_is_refused(ada, text):
     plan = a_plan()
     for path, body in (
-        (f"plans/{plan.pk}/halts", '{"because": "%s"}'),
+        (f"plans/{plan.pk}/halts", '{"reason": "%s"}'),
         ("session", '{"username": "%s", "password": "x"}'),
         ("plans", '{"driver_object": 1, "to_version": "%s", "stages": []}'),
         ("plans", '{"%s": 1}'),
@@ -114,6 +114,6 @@ def test_a_body_with_what_is_no_text_is_refused(ada, text):
 def test_a_backslash_before_the_digits_is_no_nul(ada):
     plan = a_plan()
 
-    reply = ada.post(f"/api/v1/plans/{plan.pk}/halts", r'{"because": "C:\\u0000"}', content_type="application/json")
+    reply = ada.post(f"/api/v1/plans/{plan.pk}/halts", r'{"reason": "C:\\u0000"}', content_type="application/json")
 
     assert reply.status_code == 204

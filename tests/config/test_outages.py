@@ -147,8 +147,8 @@ def test_sqlite_that_another_connection_has_locked_is_503_on_pages_in_rest_and_f
     monkeypatch.setitem(health.NEEDED, "redis", lambda: "")
 
     with sqlite_waits(SHORT):
-        shown = page.post(f"/plans/{plan.pk}/commands/halt", {"because": "Smoke."})
-        said = rest.post(f"/api/v1/plans/{plan.pk}/halts", {"because": "Smoke."}, format="json")
+        shown = page.post(f"/plans/{plan.pk}/commands/halt", {"reason": "Smoke."})
+        said = rest.post(f"/api/v1/plans/{plan.pk}/halts", {"reason": "Smoke."}, format="json")
     ready = APIClient().get("/readyz")
 
     assert (shown.status_code, shown["Retry-After"]) == (503, "2")
@@ -171,7 +171,7 @@ def test_a_postgresql_that_only_reads_is_503_and_not_ready(monkeypatch):
     with connection.cursor() as cursor:
         cursor.execute("SET default_transaction_read_only = on")
     try:
-        said = rest.post("/api/v1/stop", {"because": "Smoke.", "confirm": True}, format="json")
+        said = rest.post("/api/v1/stop", {"reason": "Smoke.", "confirm": True}, format="json")
         ready = APIClient().get("/readyz")
     finally:
         with connection.cursor() as cursor:

@@ -65,21 +65,21 @@ TWINS = {
     ("Freeze", "in_force"): Twins(
         Freeze,
         {"until": PERHAPS, "ended_at": PERHAPS},
-        lambda _stage, _number: {"by": "ada", "at": NOON, "because": "x"},
+        lambda _stage, _number: {"by": "ada", "at": NOON, "reason": "x"},
         lambda rows: rows.in_force(now=NOON),
         lambda row: row.is_in_force(now=NOON),
     ),
     ("Mute", "in_force"): Twins(
         Mute,
         {"until": AROUND, "ended_at": PERHAPS},
-        lambda stage, _: {"cluster": stage.plan.cluster, "rule": "x", "by": "ada", "at": NOON, "because": "x"},
+        lambda stage, _: {"cluster": stage.plan.cluster, "rule": "x", "by": "ada", "at": NOON, "reason": "x"},
         lambda rows: rows.in_force(now=NOON),
         lambda row: row.is_in_force(now=NOON),
     ),
     ("BreakGlass", "in_force"): Twins(
         BreakGlass,
         {"until": AROUND, "acknowledged_at": PERHAPS},
-        lambda stage, _: {"stage": stage, "gate": "soak", "said": "", "by": "ada", "at": NOON, "because": "x"},
+        lambda stage, _: {"stage": stage, "gate": "soak", "said": "", "by": "ada", "at": NOON, "reason": "x"},
         lambda rows: rows.in_force(now=NOON),
         lambda row: row.is_in_force(now=NOON),
     ),
@@ -96,7 +96,7 @@ TWINS = {
     ("Hold", "older"): Twins(Hold, HELD, a_hold, lambda rows: rows.older(), lambda row: row.is_older),
     ("ImagePull", "in_force"): Twins(
         ImagePull,
-        {"ended_at": PERHAPS, "ends_because": SOME},
+        {"ended_at": PERHAPS, "ends_reason": SOME},
         lambda stage, number: {
             "plan": Plan.objects.create(**a_plan(stage, number)),
             "nodes_each": 1, "asked_at": NOON, "lease_until": NOON,

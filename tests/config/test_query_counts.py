@@ -50,14 +50,14 @@ def widen(stage: Stage, root: User) -> None:
         plan.stages.create(index=10 + number, name="More", kind="pool", pool=pool, state="opening", state_since=NOON,
                            gate_options={"approval": {}})  # fmt: skip
         stage.targets.create(position=10 + number, node_uid=str(number), node_name="x", state="held", state_since=NOON)
-        stage.waves.create(number=number + 1, decided_at=NOON, because="")
-        GateAnswer.objects.create(stage=stage, gate=f"gate-{number}", answer="wait", because="", since=NOON, at=NOON)
+        stage.waves.create(number=number + 1, decided_at=NOON, reason="")
+        GateAnswer.objects.create(stage=stage, gate=f"gate-{number}", answer="wait", reason="", since=NOON, at=NOON)
         stage.approvals.create(by=f"p{number}", at=NOON, bundle={}, bundle_hash="")
         plan.events.create(what="note", to="x", at=NOON, actor="ada", stage=stage, target=stage.targets.first())
         an_image_pull(plan, "pulled", "failed", ended_at=NOON)
         a_followed_rollout(cluster, object_uid=f"uid-{number}")
         a_source(a_plan(a_fleet()).cluster)
-        fleet_freezes.freeze(Where(a_fleet()), actor="ada", because="x", now=NOON)
+        fleet_freezes.freeze(Where(a_fleet()), actor="ada", reason="x", now=NOON)
         a_window(a_fleet())
         groups.add(f"more-{number}", actor="root", now=NOON).user_set.add(
             a_user(f"more-{number}", role="viewer", on=a_cluster())
@@ -87,7 +87,7 @@ def test_what_an_endpoint_costs_does_not_grow(now, db):
     finding = a_finding(node.cluster, "GPU 0 of gpu-0", node=node, rule="gpu-hot")
     a_finding(node.cluster, node=node, parent=finding)
     mute = a_mute(node.cluster)
-    GateAnswer.objects.create(stage=stage, gate="soak", answer="wait", because="", since=NOON, at=NOON)
+    GateAnswer.objects.create(stage=stage, gate="soak", answer="wait", reason="", since=NOON, at=NOON)
     stage.approvals.create(by="amy", at=NOON, bundle={}, bundle_hash="")
     a_source(node.cluster)
     there = {
@@ -104,7 +104,7 @@ def test_what_an_endpoint_costs_does_not_grow(now, db):
         "person_id": root.pk,
         "group_id": groups.add("sre", actor="root", now=NOON).pk,
         "window_id": a_window(node.cluster).pk,
-        "freeze_id": fleet_freezes.freeze(Where(node.cluster), actor="ada", because="x", now=NOON).pk,
+        "freeze_id": fleet_freezes.freeze(Where(node.cluster), actor="ada", reason="x", now=NOON).pk,
         "trial_id": a_telemetry_trial(node.cluster).pk,
         "driver_object_id": node.cluster.driver_objects.get(kind="NVIDIADriver").pk,
     }

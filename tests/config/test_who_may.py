@@ -14,7 +14,7 @@ def bodies(there: dict[str, int]) -> dict[str, dict]:
     return {
         "/api/v1/pools": {**cluster, "name": "x", "selector": "a=b"},
         "/api/v1/pool-files": {**cluster, "text": "pools: []"},
-        "/api/v1/stages/{stage_id}/break-glass": {"gate": "soak", "because": "x", "confirm": "x"},
+        "/api/v1/stages/{stage_id}/break-glass": {"gate": "soak", "reason": "x", "confirm": "x"},
         "/api/v1/pool-previews": {**cluster, "selector": "a=b"},
         "/api/v1/plans": {
             "driver_object": there["driver_object_id"], "to_version": "580.126.20", "stages": [CANARY],

@@ -7,7 +7,7 @@ import pytest
 from edges.idempotency import CarriedOut, IdempotencyKey, Repeat, is_done, repeat_of
 from tests.make import NOON
 
-BODY = {"because": "Fans are loud.", "seen": None}
+BODY = {"reason": "Fans are loud.", "seen": None}
 ASKED = IdempotencyKey.of("k1", person="ada", verb="halt", body=BODY)
 CARRIED_OUT = CarriedOut(ASKED, NOON, holds=True, now_is=lambda: "The plan is promoting.")
 

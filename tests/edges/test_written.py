@@ -20,19 +20,19 @@ def test_what_was_refused_comes_back_once_and_only_where_it_was():
     with (
         pytest.raises(Refused),
         kept_if_refused(
-            asked(session, because="one\r\ntwo", other="x"), "plan-7", "because", refusals=(Refused,), verb="halt"
+            asked(session, reason="one\r\ntwo", other="x"), "plan-7", "reason", refusals=(Refused,), verb="halt"
         ),
     ):
         raise Refused
 
     assert take(asked(session), "plan-8") == {}
-    assert take(asked(session), "plan-7") == {"verb": "halt", "because": "one\ntwo"}
+    assert take(asked(session), "plan-7") == {"verb": "halt", "reason": "one\ntwo"}
     assert take(asked(session), "plan-7") == {}
 
 
 class HoursForm(forms.Form):
     hours = forms.IntegerField(min_value=1, error_messages={"invalid": "Hours are a number."})
-    because = forms.CharField(error_messages={"required": "Say why."})
+    reason = forms.CharField(error_messages={"required": "Say why."})
 
 
 def test_what_is_wrong_comes_back_by_field_and_as_one_sentence():
@@ -44,14 +44,14 @@ def test_what_is_wrong_comes_back_by_field_and_as_one_sentence():
 
     assert str(refused.value) == "Hours are a number. Say why."
     kept = take(asked(session), "mute-7")
-    assert kept == {"verb": "", "hours": "many", "wrong": {"hours": "Hours are a number.", "because": "Say why."}}
-    assert read(HoursForm({"hours": "2", "because": " So. "})) == {"hours": 2, "because": "So."}
+    assert kept == {"verb": "", "hours": "many", "wrong": {"hours": "Hours are a number.", "reason": "Say why."}}
+    assert read(HoursForm({"hours": "2", "reason": " So. "})) == {"hours": 2, "reason": "So."}
 
 
 def test_what_was_done_is_not_kept():
     session: dict = {}
 
-    with kept_if_refused(asked(session, because="Fine."), "plan-7", "because", refusals=(Refused,)):
+    with kept_if_refused(asked(session, reason="Fine."), "plan-7", "reason", refusals=(Refused,)):
         pass
 
     assert take(asked(session), "plan-7") == {}
@@ -60,9 +60,9 @@ def test_what_was_done_is_not_kept():
 def test_two_pages_do_not_take_each_others_and_a_session_does_not_grow():
     session: dict = {}
     for number in range(AT_MOST + 3):
-        keep(asked(session, because="x" * 5000), f"plan-{number}", "because")
+        keep(asked(session, reason="x" * 5000), f"plan-{number}", "reason")
 
     assert take(asked(session), "plan-0") == {}
-    assert len(take(asked(session), f"plan-{AT_MOST}")["because"]) == 1000
+    assert len(take(asked(session), f"plan-{AT_MOST}")["reason"]) == 1000
     assert take(asked(session), f"plan-{AT_MOST + 2}")["verb"] == ""
     assert len(session["written"]) == AT_MOST - 2

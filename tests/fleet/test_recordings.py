@@ -234,7 +234,7 @@ def test_an_operand_that_does_not_run_says_why(name, recording, daemon_set, key,
 
     assert row.cause is not None
     assert (row.is_ready, row.cause.key) == (False, key)
-    assert words in row.because
+    assert words in row.reason
 
 
 def test_a_precompiled_driver_that_nobody_built_names_the_kernel():
@@ -254,7 +254,7 @@ def test_the_log_of_a_driver_tells_of_missing_headers_before_its_clean_up():
     row = operand(node, "driver-kernel-headers", "nvidia-driver-daemonset")
 
     assert (row.cause.key, row.restarts) == ("kernel_headers", 1106)
-    assert "4.15.0-115-generic" in row.because
+    assert "4.15.0-115-generic" in row.reason
 
 
 def test_the_charts_daemon_sets_are_told_apart_by_their_names():

@@ -37,7 +37,7 @@ def test_a_node_whose_mig_layout_is_changed_says_to_which_and_misses_nothing():
     state = state_of(node)
 
     assert (state.word, node.gpus_missing, node.missing_in_words) == ("reconfiguring", 0, "")
-    assert state.because.startswith("The MIG manager is changing its MIG layout to all-1g.5gb, seen since 20")
+    assert state.reason.startswith("The MIG manager is changing its MIG layout to all-1g.5gb, seen since 20")
     assert state.since == node.mig_changing_since
     assert [line.missing for line in lines_of(node)] == [0]
     assert "4 GPUs away while the MIG manager changes the layout" in said_of("k3s-a100-pending")
@@ -48,7 +48,7 @@ def test_a_node_that_reboots_for_its_layout_is_not_called_silent():
     state = state_of(seen("dgx-rebooting"))
 
     assert state.word == "reconfiguring"
-    assert state.because.startswith("The MIG manager reboots the node to change its MIG layout to all-balanced")
+    assert state.reason.startswith("The MIG manager reboots the node to change its MIG layout to all-balanced")
 
 
 def test_what_is_being_cut_anew_is_in_no_sum_of_what_is_missing():
@@ -85,7 +85,7 @@ def test_the_gpu_that_amds_exporter_labels_is_named():
     state = state_of(seen("mi300x-ecc"))
 
     assert state.word == "2 of 8 GPUs missing"
-    assert state.because == (
+    assert state.reason == (
         "GPU 3: AMD's metrics exporter calls it unhealthy. GPU 11: AMD's metrics exporter calls it unhealthy."
     )
     assert "nothing that is read here names it" not in said_of("mi300x-ecc")
@@ -197,7 +197,7 @@ def test_what_virtual_machines_get_is_told_as_that(name, devices, boards):
 
 
 @pytest.mark.parametrize(
-    ("name", "because"),
+    ("name", "reason"),
     [
         ("dra-xid", "GPU 5: its DRA driver taints it gpu.nvidia.com/xid=79."),
         ("hami-sick", "GPU 1: HAMi's device plugin calls it unhealthy."),
@@ -207,8 +207,8 @@ def test_what_virtual_machines_get_is_told_as_that(name, devices, boards):
         ),
     ],
 )
-def test_whoever_names_the_sick_gpu_is_quoted(name, because):
-    assert state_of(seen(name)).because == because
+def test_whoever_names_the_sick_gpu_is_quoted(name, reason):
+    assert state_of(seen(name)).reason == reason
 
 
 def test_a_mode_that_a_board_is_not_in_is_no_sickness():

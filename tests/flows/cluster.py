@@ -99,11 +99,11 @@ class Cluster:
             self.change_driver(driver, upgradePolicy={"maxUnavailable": was})
 
     @contextmanager
-    def stopped(self, because: str) -> Iterator[None]:
+    def stopped(self, reason: str) -> Iterator[None]:
         """With the ConfigMap that stops everything."""
         metadata = client.V1ObjectMeta(name=STOP, namespace=NAMESPACE)
         self.core.create_namespaced_config_map(
-            NAMESPACE, client.V1ConfigMap(metadata=metadata, data={"because": because})
+            NAMESPACE, client.V1ConfigMap(metadata=metadata, data={"reason": reason})
         )
         try:
             yield

@@ -95,7 +95,7 @@ def goes_unasked(people: Callable[[str], Visitor]) -> None:
     admin = people("admin")
     for cluster in admin.all("/api/v1/clusters"):
         path = f"/api/v1/clusters/{cluster['id']}"
-        admin.patch(path, {"approval": "none", "because": "Nobody's work is on it."})
+        admin.patch(path, {"approval": "none", "reason": "Nobody's work is on it."})
 
 
 @pytest.fixture

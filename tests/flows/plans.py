@@ -76,7 +76,7 @@ class Plan:
             lambda: not self.blockers(), what=lambda: f"a plan that may start: {self.blockers()}", timeout_s=PATIENCE_S
         )
         self.operator.post(
-            f"{self.path}/starts", {"because": "To see it go.", "expected_revision": self.now()["revision"]}
+            f"{self.path}/starts", {"reason": "To see it go.", "expected_revision": self.now()["revision"]}
         )
         self.until(lambda shown: shown["state"] != "draft", "a plan that its cluster lets start")
         return self
@@ -84,7 +84,7 @@ class Plan:
     def start_in_vain(self) -> Shown:
         """Started, and left a draft by what its cluster itself says."""
         self.operator.post(
-            f"{self.path}/starts", {"because": "To see it go.", "expected_revision": self.now()["revision"]}
+            f"{self.path}/starts", {"reason": "To see it go.", "expected_revision": self.now()["revision"]}
         )
         return self.until(lambda shown: shown["why"].startswith("Not started: "), "a start that is not made")
 
@@ -99,8 +99,8 @@ class Plan:
     def now(self) -> Shown:
         return dict(self.operator.get(self.path))
 
-    def tell(self, verb: str, because: str = "A flow wants it.") -> None:
-        self.operator.post(f"{self.path}/{verb}", {"because": because})
+    def tell(self, verb: str, reason: str = "A flow wants it.") -> None:
+        self.operator.post(f"{self.path}/{verb}", {"reason": reason})
 
     def until(self, is_so: Callable[[Shown], object], what: str, timeout_s: float = PATIENCE_S) -> Shown:
         def look() -> Shown | None:
@@ -136,13 +136,13 @@ class Plan:
         )
 
     def until_said(self, words: str) -> Shown:
-        return self.until(lambda shown: words in shown["waiting_for"] or words in shown["because"], f"“{words}”")
+        return self.until(lambda shown: words in shown["waiting_for"] or words in shown["reason"], f"“{words}”")
 
     def bundle(self, stage: int = 0) -> Shown:
         return dict(self.approver.get(f"/api/v1/stages/{self.stage_id(stage)}/bundle"))
 
     def approve(self, stage: int = 0, *, bundle_hash: str = "", by: Visitor | None = None) -> None:
-        decision = {"decision": "approve", "bundle_hash": bundle_hash or self.bundle(stage)["hash"], "because": "Seen."}
+        decision = {"decision": "approve", "bundle_hash": bundle_hash or self.bundle(stage)["hash"], "reason": "Seen."}
         (by or self.approver).post(f"/api/v1/stages/{self.stage_id(stage)}/approvals", decision)
 
     def stage_id(self, stage: int) -> int:
@@ -188,9 +188,9 @@ def waits_for_approval(stage: Shown) -> bool:
 
 def told(shown: Shown) -> str:
     answers = [
-        f"{said['gate']} {said['answer']}: {said['because']}" for stage in shown["stages"] for said in stage["answers"]
+        f"{said['gate']} {said['answer']}: {said['reason']}" for stage in shown["stages"] for said in stage["answers"]
     ]
-    return f"plan {shown['id']} is {shown['state']}: {shown['because']} {shown['waiting_for']} {answers}"
+    return f"plan {shown['id']} is {shown['state']}: {shown['reason']} {shown['waiting_for']} {answers}"
 
 
 def is_release(asked: Asked) -> bool:

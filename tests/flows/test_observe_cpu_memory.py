@@ -93,7 +93,7 @@ def test_a_pod_that_is_not_kept_comes_and_goes(cluster, api, anew):
     assert (there, gone) == ((cpu_m + 1500, memory_bytes + 3 * GI), (cpu_m, memory_bytes))
 
 
-def test_a_pod_becomes_kept_because_its_node_gets_gpus(cluster, api):
+def test_a_pod_becomes_kept_reason_its_node_gets_gpus(cluster, api):
     late = OtherPod.objects.filter(uid=created(api))
     before = watch(cluster, until=late.exists)
     assert not Pod.objects.filter(name="late").exists()

@@ -111,7 +111,7 @@ def test_a_hostile_object_in_a_list_costs_only_itself(north, server, how):
     assert names() == ["gpu-001", "gpu-002"]
     mark = north.bookmark("nodes")
     assert (mark.state, len(mark.unread)) == ("watching", 1)
-    assert next(iter(mark.unread.values()))["because"]
+    assert next(iter(mark.unread.values()))["reason"]
 
 
 @pytest.mark.parametrize("how", FITTED)
@@ -366,7 +366,7 @@ def test_one_that_was_accepted_begins_anew_and_keeps_its_timeline(north, server)
     with north.lease():
         eventually(lambda: Cluster.objects.get().foreign_uid)
     cluster = Cluster.objects.get()
-    accept(cluster, uid="uid-of-another", actor="ada", because="Rebuilt.", now=cluster.added_at)
+    accept(cluster, uid="uid-of-another", actor="ada", reason="Rebuilt.", now=cluster.added_at)
 
     with north.lease():
         eventually(lambda: north.is_listed("pods"))

@@ -28,7 +28,7 @@ def test_what_was_seen_before_an_exclusion_cannot_be_approved(plan_for: Callable
     plan = plan_for().draft(canary(2), the_others()).start().until_opening()
     seen = plan.bundle()
     kept, left_out = plan.stage(0)["targets"]
-    plan.operator.post(f"/api/v1/targets/{left_out['id']}/exclusions", {"because": "It is needed tonight."})
+    plan.operator.post(f"/api/v1/targets/{left_out['id']}/exclusions", {"reason": "It is needed tonight."})
 
     stale = refused(lambda: plan.approve(bundle_hash=seen["hash"]))
 

@@ -23,7 +23,7 @@ def test_halts_in_the_canary_and_goes_back(plan_for: Callable[[], Plan], gpu_clu
     plan.tell("rollbacks", "Its workloads crash.")
     plan.until_state("rolled-back")
 
-    assert tried in halted["because"]
+    assert tried in halted["reason"]
     assert [stage["state"] for stage in halted["stages"] if stage["kind"] == "canary"] == ["halted"]
     assert loaded == before | {tried: BAD}
     assert (disrupted, others) == ([tried], {"held"})

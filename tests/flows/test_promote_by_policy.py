@@ -41,7 +41,7 @@ def in_it(by_policy: RecordedStack) -> Iterator[ByPolicy]:
 def plan(by_policy: RecordedStack, in_it: ByPolicy) -> Iterator[Plan]:
     operator, approver, admin = (Visitor(by_policy.url, role).sign_in(PASSWORD) for role in PEOPLE)
     for cluster in admin.all("/api/v1/clusters"):
-        admin.patch(f"/api/v1/clusters/{cluster['id']}", {"approval": "none", "because": "Nobody's work is on it."})
+        admin.patch(f"/api/v1/clusters/{cluster['id']}", {"approval": "none", "reason": "Nobody's work is on it."})
     made = Plan(POLICY, operator, approver, in_it, by_policy.proxy)
     yield made
     made.end()
@@ -69,7 +69,7 @@ def test_every_gpu_node_is_held_then_the_policy_is_written_and_all_go(plan: Plan
     assert set(in_it.loaded(POLICY).values()) == {plan.to_version}
     assert sorted(plan.released()) == sorted(in_it.names(POLICY))
     assert in_it.marked() == set()
-    assert shown["because"] == "Every stage passed."
+    assert shown["reason"] == "Every stage passed."
 
 
 def test_what_only_the_cluster_knows_bars_a_start_that_touches_nothing(plan: Plan, in_it: ByPolicy):

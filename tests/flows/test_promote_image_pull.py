@@ -14,7 +14,7 @@ pytestmark = pytest.mark.promote
 
 def pull(plan: Plan, **given: object) -> Shown:
     """Asked for, and waited for until it is over."""
-    number = plan.operator.post(f"{plan.path}/image-pulls", {"because": "Before the window.", **given})["id"]
+    number = plan.operator.post(f"{plan.path}/image-pulls", {"reason": "Before the window.", **given})["id"]
     path = f"/api/v1/image-pulls/{number}"
     return dict(wait_until(lambda: _over(plan.operator, path), what=f"the end of {path}", timeout_s=PATIENCE_S) or {})
 
@@ -72,7 +72,7 @@ def test_an_image_that_is_not_there_is_told_in_the_registrys_words_and_its_jobs_
 
 def test_a_discarded_draft_takes_its_jobs_with_it(plan_for: Callable[..., Plan], gpu_cluster: Cluster):
     plan = plan_for().draft()
-    number = plan.operator.post(f"{plan.path}/image-pulls", {"because": "Before the window.", "nodes_each": 2})["id"]
+    number = plan.operator.post(f"{plan.path}/image-pulls", {"reason": "Before the window.", "nodes_each": 2})["id"]
 
     plan.tell("discards")
 

@@ -29,7 +29,7 @@ def test_a_halt_lets_nothing_more_go_and_a_resumption_goes_on(plan_for: Planner,
     plan.until_state("promoted")
 
     assert len(later) <= 1  # the one that was between its look and its write
-    assert (shown["state"], shown["because"]) == ("halted", "A person has seen something.")
+    assert (shown["state"], shown["reason"]) == ("halted", "A person has seen something.")
     assert shown["stages"][1]["targets_by_state"]["held"] >= 1
     assert sorted(plan.released()) == sorted(plan.all_targets())
     assert gpu_cluster.marked() == set()
@@ -88,7 +88,7 @@ def test_an_abort_after_it_keeps_what_changed_and_lets_the_others_go(plan_for: P
     plan.tell("aborts", "Enough for today.")
     shown = plan.until_state("aborted")
 
-    assert changed in shown["because"]
+    assert changed in shown["reason"]
     assert gpu_cluster.version(plan.driver) == plan.from_version
     assert gpu_cluster.loaded(plan.driver)[changed] == plan.to_version
     assert gpu_cluster.marked() == gpu_cluster.held() == {changed}

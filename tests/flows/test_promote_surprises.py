@@ -18,7 +18,7 @@ def test_a_foreign_change_of_the_version_halts_and_keeps_the_holds(plan_for: Pla
     gpu_cluster.change_driver(plan.driver, version="580.105.08")
     halted = plan.until_state("halted")
 
-    assert "580.105.08" in halted["because"]
+    assert "580.105.08" in halted["reason"]
     assert gpu_cluster.held(plan.driver) == set(gpu_cluster.names(plan.driver))
     assert len([asked for asked in plan.requests() if is_version_write(asked)]) == 1
     gpu_cluster.change_driver(plan.driver, version=plan.from_version)
@@ -50,7 +50,7 @@ def test_another_quarterdeck_in_the_cluster_pauses_the_plan(plan_for: Planner, g
     plan.tell("resumptions", "The other one is gone.")
     plan.until(lambda _: plan.released(), "a release after the resumption")
 
-    assert "another-quarterdeck" in paused["pause"]["because"]
+    assert "another-quarterdeck" in paused["pause"]["reason"]
     assert while_paused == []
 
 
@@ -68,7 +68,7 @@ def test_a_node_that_joins_in_the_middle_is_held(plan_for: Planner, gpu_cluster:
     taken = [node_of(asked) for asked in plan.requests() if is_hold(asked) and asked.code == 200]
     assert taken.count(NEW) == 1
     assert plan.released() == []
-    assert shown["state"] == "promoting", shown["because"]
+    assert shown["state"] == "promoting", shown["reason"]
 
 
 def test_a_node_that_others_cordoned_is_left_out_and_left_cordoned(plan_for: Planner, gpu_cluster: Cluster):

@@ -25,4 +25,4 @@ def test_goes_through_two_stages_to_its_end(plan_for: Planner, gpu_cluster: Clus
     assert set(gpu_cluster.loaded(plan.driver).values()) == {plan.to_version}
     assert plan.released() == plan.all_targets()
     assert gpu_cluster.marked() == set()
-    assert shown["because"] == "Every stage passed."
+    assert shown["reason"] == "Every stage passed."

@@ -36,7 +36,7 @@ def cordoned(manager="", labels=(), annotations=(), taints=(), **given) -> Cordo
 
 
 @pytest.mark.parametrize(
-    ("node", "by", "because"),
+    ("node", "by", "reason"),
     [
         (cordoned(labels=SENTINELS), "NVSentinel", "no condition of it reports a fault any more"),
         (cordoned(labels={"example.com/cordon-by": "NVSentinel"}), "NVSentinel", "no condition of it reports a fault"),
@@ -51,10 +51,10 @@ def cordoned(manager="", labels=(), annotations=(), taints=(), **given) -> Cordo
         (cordoned("kured", annotations=KURED_DONE), "kured", "is gone and the node is ready"),
     ],
 )  # fmt: skip
-def test_a_cordon_whose_reason_is_gone_is_told_with_the_command_that_takes_it_off(node, by, because):
+def test_a_cordon_whose_reason_is_gone_is_told_with_the_command_that_takes_it_off(node, by, reason):
     stale = stale_cordon(node)
 
-    assert (stale.by, because in stale.because) == (by, True)
+    assert (stale.by, reason in stale.reason) == (by, True)
     assert stale.command.startswith("kubectl uncordon gpu-1")
 
 

@@ -25,7 +25,7 @@ DECISIONS = st.lists(
 )
 FORGERIES = {
     "actor": lambda entry: entry.actor + "x",
-    "because": lambda entry: entry.because + "x",
+    "reason": lambda entry: entry.reason + "x",
     "verb": lambda entry: entry.verb + "x",
     "at": lambda entry: entry.at + timedelta(microseconds=1),
     "evidence": lambda entry: {**entry.evidence, "forged": 1},
@@ -36,8 +36,8 @@ FORGERIES = {
 
 def record(decisions) -> list[AuditEntry]:
     return [
-        AuditEntry.record(subject, verb="halt", actor="ada", because=because, evidence=evidence, now=NOON)
-        for subject, because, evidence in decisions
+        AuditEntry.record(subject, verb="halt", actor="ada", reason=reason, evidence=evidence, now=NOON)
+        for subject, reason, evidence in decisions
     ]
 
 

@@ -102,7 +102,7 @@ def a_held_target(name: str = "node-1", **given: Any) -> TargetEvidence:
 
 
 def an_approval(by: str = "amy", **given: Any) -> ApprovalEvidence:
-    row: dict[str, Any] = {"at": NOON, "is_rejection": False, "because": "", "is_by_author": False}
+    row: dict[str, Any] = {"at": NOON, "is_rejection": False, "reason": "", "is_by_author": False}
     return ApprovalEvidence(by=by, **row | given)
 
 
@@ -171,7 +171,7 @@ def a_snapshot(*stages: StageSnapshot, nodes: tuple[NodeSnapshot, ...] = (), **g
     row: dict[str, Any] = {
         "component": COMPONENT,
         "seen_at": NOON,
-        "stale_because": "",
+        "stale_reason": "",
         "state": PlanState.PROMOTING,
         "from_version": OLD,
         "to_version": NEW,
@@ -179,8 +179,8 @@ def a_snapshot(*stages: StageSnapshot, nodes: tuple[NodeSnapshot, ...] = (), **g
         "write_intended": True,
         "armed_since": NOON - timedelta(minutes=10),
         "may_be_armed_for": timedelta(days=7),
-        "paused_because": "",
-        "stopped_because": "",
+        "paused_reason": "",
+        "stopped_reason": "",
         "policy": a_policy(),
         "recorded_hashes": {DAEMONSET: OLD_HASH},
         "newest_hashes": {DAEMONSET: NEW_HASH},

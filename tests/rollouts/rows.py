@@ -60,7 +60,7 @@ def a_draft(cluster: Cluster, actor, *, stages=(CANARY, REST), to_version: str =
 
 
 def a_started_plan(cluster: Cluster, actor, *, now: datetime = NOON, **given: Any) -> Plan:
-    return begun(a_draft(cluster, actor, **given), actor, because="It is time.", now=now)
+    return begun(a_draft(cluster, actor, **given), actor, reason="It is time.", now=now)
 
 
 def in_state(plan: Plan, state: str, *, is_written: bool = True) -> Plan:
@@ -80,7 +80,7 @@ def opened(plan: Plan, index: int = 0) -> Stage:
 
 def answered(stage: Stage, gate: str = "driver_version", answer: str = "pass", **given: Any) -> GateAnswer:
     GateAnswer.objects.filter(stage=stage, gate=gate).update(is_current=False)
-    row = {"because": "So it is.", "since": NOON, "at": NOON, "measured": [("changed", 1)]}
+    row = {"reason": "So it is.", "since": NOON, "at": NOON, "measured": [("changed", 1)]}
     return GateAnswer.objects.create(stage=stage, gate=gate, answer=answer, **row | given)
 
 

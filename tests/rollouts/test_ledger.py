@@ -239,7 +239,7 @@ def test_with_its_end_a_plan_gives_all_its_places_back(plan: Plan):
     taken(plan, "n1")
     Plan.objects.filter(pk=plan.pk).update(state="aborting")
     plan.refresh_from_db()
-    plan.move(PlanState.ABORTED, now=NOON, actor="engine", because="Given up.")
+    plan.move(PlanState.ABORTED, now=NOON, actor="engine", reason="Given up.")
 
     assert why(plan, "n2") == ""
     assert Disruption.objects.get().ended_at == NOON

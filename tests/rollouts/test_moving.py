@@ -29,7 +29,7 @@ def plan(cluster, owner) -> Plan:
 
 
 def moved(row, to, **given) -> None:
-    row.move(to, **{"now": NOON, "actor": "ada", "because": "Because."} | given)
+    row.move(to, **{"now": NOON, "actor": "ada", "reason": "Because."} | given)
 
 
 @EACH
@@ -40,7 +40,7 @@ def test_a_move_is_written_with_its_history(plan: Plan, row_of, to, other, illeg
     moved(row, to)
 
     fresh = type(row).objects.get(pk=row.pk)
-    assert (fresh.state, fresh.state_since, fresh.because) == (to, NOON, "Because.")
+    assert (fresh.state, fresh.state_since, fresh.reason) == (to, NOON, "Because.")
     event = PlanEvent.objects.filter(plan=plan).first()
     assert (event.was, event.to, event.actor, event.what) == (was, to, "ada", row._meta.model_name)
 
@@ -70,9 +70,9 @@ def test_a_move_that_is_not_in_the_table_is_refused(plan: Plan, row_of, to, othe
 
 
 def test_a_long_reason_is_cut_and_not_refused(plan: Plan):
-    moved(plan, PlanState.HALTED, because="x" * 5000)
+    moved(plan, PlanState.HALTED, reason="x" * 5000)
 
-    assert len(Plan.objects.get(pk=plan.pk).because) == 1000
+    assert len(Plan.objects.get(pk=plan.pk).reason) == 1000
 
 
 def test_browsers_are_told_once_it_is_committed(plan: Plan, monkeypatch, django_capture_on_commit_callbacks):

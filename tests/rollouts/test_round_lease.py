@@ -96,7 +96,7 @@ def test_an_ended_lease_is_free_and_says_why_it_waits(plan: Plan):
 
 def test_a_round_does_not_talk_over_what_a_person_said_in_the_meantime(plan: Plan, owner):
     plan.take_lease(owner="one", now=NOON)
-    halt(again(plan), actor=owner, because="Smoke.", now=NOON + SECOND)
+    halt(again(plan), actor=owner, reason="Smoke.", now=NOON + SECOND)
 
     plan.end_lease(now=NOON + 2 * SECOND, next_look_at=NOON + 9 * SECOND, waiting_for="Canary: letting node-1 go.")
 
@@ -106,7 +106,7 @@ def test_a_round_does_not_talk_over_what_a_person_said_in_the_meantime(plan: Pla
 
 def test_what_was_said_before_the_lease_was_taken_gives_way_to_the_round(plan: Plan, owner):
     row = again(plan)
-    halt(again(plan), actor=owner, because="Smoke.", now=NOON)
+    halt(again(plan), actor=owner, reason="Smoke.", now=NOON)
     row.take_lease(owner="one", now=NOON)
 
     row.end_lease(now=NOON + SECOND, next_look_at=NOON + 9 * SECOND, waiting_for="Nothing was on the way.")

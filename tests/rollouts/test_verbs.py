@@ -67,11 +67,11 @@ def test_a_verb_means_something_only_where_the_lifecycle_has_its_move(verb: str,
 def test_a_button_says_what_the_command_is_refused_with(plan: Plan, owner, verb: str, state, is_paused: bool):
     in_state(plan, state)
     if is_paused:
-        plan.commands.create(verb=Verb.PAUSE, actor="ada", at=NOON, because="Fans.")
+        plan.commands.create(verb=Verb.PAUSE, actor="ada", at=NOON, reason="Fans.")
     button = next(each for each in buttons(plan, a_user(role="admin")) if each.verb == verb)
 
     try:
-        COMMANDS[verb](plan, actor=owner, because="Because.", now=NOON)
+        COMMANDS[verb](plan, actor=owner, reason="Because.", now=NOON)
         said = ""
     except Refusal as refusal:
         said = str(refusal)
@@ -83,7 +83,7 @@ def test_a_button_says_what_the_command_is_refused_with(plan: Plan, owner, verb:
 def test_who_may_not_is_told_the_same_by_the_button_and_by_rest(db, verb: str):
     plan = a_draft() if verb in OF_A_DRAFT else a_plan()
     viewer = a_user(role="viewer")
-    asked = {"because": "Because.", "expected_revision": 1}
+    asked = {"reason": "Because.", "expected_revision": 1}
 
     reply = calling(viewer).post(f"/api/v1/plans/{plan.pk}/{VERBS[verb].resource}", asked, format="json")
 

@@ -16,7 +16,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", help="what we call it")
         parser.add_argument("--uid", default="", help="of the kube-system you mean; default: of what answers there")
-        parser.add_argument("--because", type=reason, default="", help="why, for the record")
+        parser.add_argument("--reason", type=reason, default="", help="why, for the record")
 
     def handle(self, *args: Any, **given: Any) -> None:
         cluster = Cluster.objects.filter(name=given["name"]).first()
@@ -24,7 +24,7 @@ class Command(BaseCommand):
             raise CommandError(f"There is no cluster named {given['name']}.")
         before, uid = cluster.uid, given["uid"] or cluster.foreign_uid
         try:
-            accept(cluster, uid=uid, actor=CONSOLE, because=given["because"], now=timezone.now())
+            accept(cluster, uid=uid, actor=CONSOLE, reason=given["reason"], now=timezone.now())
         except CannotAccept as refusal:
             raise CommandError(str(refusal)) from refusal
         self.stdout.write(

@@ -68,8 +68,8 @@ class Command(BaseCommand):
             now=timezone.now(),
         )
         if approval and approval != cluster.approval:
-            because = "add_cluster said so."
-            set_approval(cluster, approval, actor=CONSOLE, because=because, now=timezone.now())
+            reason = "add_cluster said so."
+            set_approval(cluster, approval, actor=CONSOLE, reason=reason, now=timezone.now())
         wake.wake_observer(cluster.pk, Observer.objects.get(cluster=cluster).epoch)
         self._tell(cluster.name, cluster.mode, introduction.server, introduction.server_version, is_new=is_new)
         for note in introduction.notes:

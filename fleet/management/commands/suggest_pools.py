@@ -60,19 +60,19 @@ class Command(BaseCommand):
 
     def _suggest(self, cluster: Cluster, each: Suggestion, *, create: bool, most: int) -> None:
         if known := Pool.objects.filter(cluster=cluster, selector=each.selector).first():
-            self.stdout.write(f"{each.because} Pool {known.name} has them.")
+            self.stdout.write(f"{each.reason} Pool {known.name} has them.")
         elif not each.is_needed:
             names = ", ".join(pool.name for pool in each.pools)
-            self.stdout.write(f"{each.because} All of them are in {names}.")
+            self.stdout.write(f"{each.reason} All of them are in {names}.")
         elif create and Pool.objects.filter(cluster=cluster, name=each.name).exists():
-            self.stdout.write(f"{each.because} There is a pool {each.name} with another selector; it stays as it is.")
+            self.stdout.write(f"{each.reason} There is a pool {each.name} with another selector; it stays as it is.")
         elif create:
             fields = {"name": each.name, "selector": each.selector, "max_unavailable": most}
             pool = create_pool(cluster=cluster, actor=CONSOLE, now=timezone.now(), **fields)
-            self.stdout.write(f"{each.because} Pool {pool.name} is added.")
+            self.stdout.write(f"{each.reason} Pool {pool.name} is added.")
         else:
             said = shlex.join(["add_pool", cluster.name, each.name, "--selector", each.selector])
-            self.stdout.write(f"{each.because} bin/manage {said}")
+            self.stdout.write(f"{each.reason} bin/manage {said}")
 
 
 def _of_labels(product: str, labels: Mapping[str, str], pools: Mapping[str, set[Pool]]) -> Suggestion:
@@ -81,7 +81,7 @@ def _of_labels(product: str, labels: Mapping[str, str], pools: Mapping[str, set[
     words, unpooled = sorted(set(mine.values())), [name for name in mine if not pools.get(name)]
     have = {pool for name in mine for pool in pools.get(name, ())}
     selector = f"{GPU_PRODUCT}={words[0]}" if len(words) == 1 else f"{GPU_PRODUCT} in ({','.join(words)})"
-    because = f"{count(len(mine), 'node')} with {product}."
+    reason = f"{count(len(mine), 'node')} with {product}."
     ordered = sorted(have, key=lambda pool: pool.name)
     return Suggestion(
         name=pool_name([product]),
@@ -91,5 +91,5 @@ def _of_labels(product: str, labels: Mapping[str, str], pools: Mapping[str, set[
         uncounted=len(mine),
         unpooled=len(unpooled),
         pools=ordered,
-        because=because,
+        reason=reason,
     )

@@ -73,7 +73,7 @@ def take_lease(cluster_id: int, epoch: int, *, seconds: float = HELD_S, stop: Ev
             wait = Observer.back_off(cluster_id, epoch=won, share=random.random(), now=timezone.now())
             wake.wake_observer_after(wait, cluster_id, won)
     except LostLease as lost:
-        log.warning("the lease went to somebody else", cluster=lease.cluster.name, because=str(lost))
+        log.warning("the lease went to somebody else", cluster=lease.cluster.name, reason=str(lost))
 
 
 def _hand_on(lease: WatchLease) -> None:
@@ -194,7 +194,7 @@ def _note_failure(lease: WatchLease, error: client.ClusterError) -> None:
         stale.update(state=BookmarkState.FAILING, message=message, state_since=now)
         seq = Observer.batch_of(lease.cluster.pk)
     if is_new:
-        log.warning("a cluster cannot be watched", cluster=lease.cluster.name, because=error.in_full)
+        log.warning("a cluster cannot be watched", cluster=lease.cluster.name, reason=error.in_full)
         announce.cluster_changed(lease.cluster.pk, seq=seq, prev=seq - 1, nodes=(), kinds=("bookmarks",), at=now)
 
 

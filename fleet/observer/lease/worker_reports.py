@@ -49,7 +49,7 @@ def _try(write: Callable[[], None]) -> None:
     try:
         write()
     except DatabaseError as error:
-        log.warning("the threads of this worker could not be told", because=f"{type(error).__name__}: {error}")
+        log.warning("the threads of this worker could not be told", reason=f"{type(error).__name__}: {error}")
     finally:
         if not connection.in_atomic_block:
             connection.close()

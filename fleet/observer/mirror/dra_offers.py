@@ -34,9 +34,9 @@ def _unhealthy(offered: Offered) -> Iterator[Unhealthy]:
     for device in offered.devices:
         if device.taints or not device.is_healthy:
             says = f"taints it {', '.join(device.taints)}" if device.taints else "calls it unhealthy (healthy=false)"
-            because = f"its DRA driver {says}"
+            reason = f"its DRA driver {says}"
             called = device.name if device.index is None else f"GPU {device.index}"
-            yield Unhealthy(called, because, device.index, device.board)
+            yield Unhealthy(called, reason, device.index, device.board)
 
 
 def unfolded(old: Columns) -> Columns:

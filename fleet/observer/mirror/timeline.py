@@ -33,11 +33,11 @@ def left(old: Columns) -> Entry:
 def _ready(old: Columns, new: Columns) -> Iterator[Entry]:
     if old["is_ready"] == new["is_ready"]:
         return
-    because = f": {new['not_ready_because']}" if new["not_ready_because"] else ""
+    reason = f": {new['not_ready_reason']}" if new["not_ready_reason"] else ""
     sentence = {
         True: "Ready again.",
-        False: f"Not ready{because}",
-        None: f"Its kubelet stopped reporting{because}",
+        False: f"Not ready{reason}",
+        None: f"Its kubelet stopped reporting{reason}",
     }[new["is_ready"]]
     yield Entry("ready", sentence, _change("is_ready", old, new))
 

@@ -28,8 +28,8 @@ def why_invalid(model: type[models.Model], row: Columns) -> str:
     """Blank: it is valid."""
     for name, check in _checks_of(model):
         # What is empty or 0 is valid in any column, and most are.
-        if (value := row.get(name)) and (because := check(value)):
-            return f"{name.replace('_', ' ')} {because}"
+        if (value := row.get(name)) and (reason := check(value)):
+            return f"{name.replace('_', ' ')} {reason}"
     return ""
 
 

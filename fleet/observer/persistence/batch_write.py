@@ -62,8 +62,8 @@ def write(cluster_id: int, batch: Batch, *, epoch: int, now: datetime, lag: Lag)
     """
     for kind, rows in batch.rows:
         for uid, pending in rows.items():
-            if pending.row is not None and (because := why_invalid(kind.model, {"uid": uid, **pending.row})):
-                raise Invalid(because)
+            if pending.row is not None and (reason := why_invalid(kind.model, {"uid": uid, **pending.row})):
+                raise Invalid(reason)
     with transaction.atomic():
         Observer.keep(
             cluster_id,

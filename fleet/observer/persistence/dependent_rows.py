@@ -10,7 +10,7 @@ from fleet.observer.persistence import allocation, cpu_memory, dra, gpus, placem
 from fleet.observer.persistence.upsert import Written
 from fleet.observer.persistence.upsert_statement import keys_of, upsert
 
-TROUBLE = ("stuck_container", "restarts", "waiting_because")
+TROUBLE = ("stuck_container", "restarts", "waiting_reason")
 
 
 def precede(cluster_id: int, written: Written, *, now: datetime) -> None:
@@ -52,7 +52,7 @@ def _has_crashed(written: Written) -> bool:
     return any(
         row["operand"]
         and row["stuck_container"]
-        and row["waiting_because"]
+        and row["waiting_reason"]
         and any(row[column] != old.get(column) for column in TROUBLE)
         for old, row in pairs
     )

@@ -121,8 +121,8 @@ class DeltaQueue:
             has_rest = row is None and not is_gone and self._note_rest(kind, seen)
         except Exception as error:
             # Whatever it makes our rules stumble over, the others must not wait for it.
-            because = f"Quarterdeck stumbles over it ({type(error).__name__}: {error})"
-            if self._cannot_read(kind, Unread.of(seen.uid, seen.name, because)):
+            reason = f"Quarterdeck stumbles over it ({type(error).__name__}: {error})"
+            if self._cannot_read(kind, Unread.of(seen.uid, seen.name, reason)):
                 log.exception("an object has no row", kind=kind.name, object=seen.name)
             return True
         if kind.rest and not has_rest:

@@ -107,9 +107,9 @@ class Reflector(threading.Thread):
             return self._end(BookmarkState.ABSENT, meaning)
         return self._wait_after(meaning)
 
-    def _end(self, state: BookmarkState, because: ClusterError) -> bool:
+    def _end(self, state: BookmarkState, reason: ClusterError) -> bool:
         """Nothing can be read of it before the next lease, which asks again."""
-        self._put(Failed(self.kind.name, state, str(because)))
+        self._put(Failed(self.kind.name, state, str(reason)))
         return False
 
     def _located(self) -> Resource[Any]:

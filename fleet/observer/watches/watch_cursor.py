@@ -93,14 +93,14 @@ class WatchCursor:
 
     def cannot_read(self, unread: Unread) -> bool:
         """It costs itself and one line in the log; its row stays as it was. False: that was known."""
-        key, said = unread.uid or f"?{unread.name}", {"name": unread.name, "because": unread.because}
+        key, said = unread.uid or f"?{unread.name}", {"name": unread.name, "reason": unread.reason}
         if self.unread.get(key) == said or (key not in self.unread and len(self.unread) >= UNREAD_KEPT):
             return False
         self.unread[key] = said
         self.is_urgent = True
         if self.unread_before.get(key) == said:
             return False
-        log.warning("an object cannot be read", kind=self.kind, object=unread.name, because=unread.because)
+        log.warning("an object cannot be read", kind=self.kind, object=unread.name, reason=unread.reason)
         return True
 
     def can_read(self, uid: str) -> None:

@@ -46,7 +46,7 @@ def _of_system(subject: str, fitting: Sequence[Platform], case: Case) -> Verdict
         if not own.openshift:
             return _ranged(subject, own, NAMED.get(distribution, "Kubernetes"), case.facts.kubernetes)
         verdict = _ranged(subject, own, "OpenShift", case.openshift.version)
-        return replace(verdict, sentence=f"{verdict.sentence} {case.openshift.because}".strip())
+        return replace(verdict, sentence=f"{verdict.sentence} {case.openshift.reason}".strip())
     return _of_another(subject, fitting, case.facts)
 
 

@@ -34,7 +34,7 @@ class Command(BaseCommand):
         for verb in (*TOLD, "assign", "mute"):
             one = verbs.add_parser(verb)
             one.add_argument("finding", type=int, help="its number")
-            one.add_argument("--because", type=reason, default="", help="why; kept for good")
+            one.add_argument("--reason", type=reason, default="", help="why; kept for good")
             if verb == "assign":
                 one.add_argument("--to", required=True, help="the name of somebody who may see it")
             if verb == "mute":
@@ -43,14 +43,14 @@ class Command(BaseCommand):
                 one.add_argument("--hours", type=number(1, 10_000), required=True, help="336 at most")
         lift = verbs.add_parser("lift", help="end a mute early")
         lift.add_argument("mute", type=int, help="its number")
-        lift.add_argument("--because", type=reason, default="", help="why; kept for good")
+        lift.add_argument("--reason", type=reason, default="", help="why; kept for good")
 
     def handle(self, *args: Any, verb: str, **given: Any) -> None:
         try:
             if verb in ("list", "mutes"):
                 self._list() if verb == "list" else self._mutes()
             elif verb == "lift":
-                self._lift(given["mute"], given["because"])
+                self._lift(given["mute"], given["reason"])
             else:
                 self._act(verb, given)
         except (FindingRefusal, IllegalMove, LostRace) as refusal:
@@ -67,29 +67,29 @@ class Command(BaseCommand):
     def _mutes(self) -> None:
         rows = Mute.objects.in_force(now=timezone.now()).select_related("cluster", "pool")
         for row in rows:
-            self.stdout.write(f"{row.pk}  {row} until {to_the_minute(row.until)}, by {row.by}: {row.because}")
+            self.stdout.write(f"{row.pk}  {row} until {to_the_minute(row.until)}, by {row.by}: {row.reason}")
 
-    def _lift(self, key: int, because: str) -> None:
+    def _lift(self, key: int, reason: str) -> None:
         row = Mute.objects.filter(pk=key).select_related("cluster", "pool").first()
         if row is None:
             raise CommandError(f"There is no mute {key}. bin/manage finding mutes names them.")
-        rule_mutes.lift(row, actor=CONSOLE, because=because, now=timezone.now())
+        rule_mutes.lift(row, actor=CONSOLE, reason=reason, now=timezone.now())
         self.stdout.write(f"Lifted: what is still wrong in {row.place} is open again.")
 
     def _act(self, verb: str, given: dict[str, Any]) -> None:
         finding = Finding.objects.filter(pk=given["finding"]).select_related("cluster", "node").first()
         if finding is None:
             raise CommandError(f"There is no finding {given['finding']}. bin/manage finding list names them.")
-        now, because = timezone.now(), given["because"]
+        now, reason = timezone.now(), given["reason"]
         if verb == "mute":
             until = now + timedelta(hours=given["hours"])
             pool = Pool.objects.filter(cluster=finding.cluster, name=given["pool"]).first()
             row = rule_mutes.scoped(finding, given["scope"], pool=pool)
-            rule_mutes.mute(row, actor=CONSOLE, because=because, until=until, now=now)
+            rule_mutes.mute(row, actor=CONSOLE, reason=reason, until=until, now=now)
             self.stdout.write(f"Muted until {to_the_minute(until)}: {row}.")
         elif verb == "assign":
-            acts.assign(finding, to=given["to"], actor=CONSOLE, because=because, now=now)
+            acts.assign(finding, to=given["to"], actor=CONSOLE, reason=reason, now=now)
             self.stdout.write(f"It is {given['to']}'s.")
         else:
-            TOLD[verb](finding, actor=CONSOLE, because=because, now=now)
+            TOLD[verb](finding, actor=CONSOLE, reason=reason, now=now)
             self.stdout.write(f"Done: {finding.state}.")

@@ -61,7 +61,7 @@ class Command(BaseCommand):
         else:
             for line in lines(rule, replayed, most=given["most"]):
                 self.stdout.write(line)
-        if all(one.because for one in replayed):
+        if all(one.reason for one in replayed):
             raise CommandError("Nothing is known of the past of any cluster: what it would have found nobody can say.")
 
     def _progress(self, cluster: Cluster, share: float) -> None:

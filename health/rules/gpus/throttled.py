@@ -47,15 +47,15 @@ class Throttled:
         now = [key for key, each in SLOWED_BY.items() if bits & each.bit]
         if not (amounts or events or now):
             return None
-        reasons = {*(REASONS[key] for key in amounts), *(SLOWED_BY[key].because for key in (*now, *events))}
-        because = " and ".join(sorted(reasons))
+        reasons = {*(REASONS[key] for key in amounts), *(SLOWED_BY[key].reason for key in (*now, *events))}
+        reason = " and ".join(sorted(reasons))
         return Wrong(
             Severity.WARNING,
-            f"{gpu.name} is slowed down: {because}.",
+            f"{gpu.name} is slowed down: {reason}.",
             "Whatever runs on it is slower, and a job over several GPUs as slow as this one. Look at the air and the "
             "power supplies of its chassis; nvidia-smi -q -d PERFORMANCE names the reason as it is now.",
             {**amounts, **{f"{CLOCK_EVENTS}:{key}": number for key, number in events.items()}, CLOCK_REASONS: now},
-            why=because,
+            why=reason,
         )
 
 

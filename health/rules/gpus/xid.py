@@ -256,8 +256,8 @@ def _probable_cause(gpu: GpuFacts, seen: XidSeen, flow: XidWorkflow | None, ever
     known = XIDS.get(seen.number)
     if known is not None and known.action is XidAction.FOLLOW_TEXT and COUNTED not in gpu.now and len(every) == 1:
         parts.append("An earlier Xid may be hidden behind it: the gauge of its exporter shows the last one alone.")
-    if known is not None and known.because:
-        parts.append(known.because)
+    if known is not None and known.reason:
+        parts.append(known.reason)
     elif _action(seen, flow) is XidAction.RESTART_APP and flow is None:
         parts.append("An application failed here: the GPU is not blamed for one.")
     return " ".join(parts)

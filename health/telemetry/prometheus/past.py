@@ -46,7 +46,7 @@ class NotTold:
     """Steps of which nothing is known, and why."""
 
     asked: Steps
-    because: str
+    reason: str
 
 
 @dataclass
@@ -88,8 +88,8 @@ class Past:
         counted = self._at(promql.names_within(pattern, self.matchers, within_s=within_s), asked.last)
         there = {labels(row).get("__name__", "") for row in counted}
         if not there.intersection(wanted):
-            because = "It has no series of these metrics for that time" if there else "It has no series of a GPU"
-            yield NotTold(asked, f"{because}: not exported then, not scraped, or forgotten by now.")
+            reason = "It has no series of these metrics for that time" if there else "It has no series of a GPU"
+            yield NotTold(asked, f"{reason}: not exported then, not scraped, or forgotten by now.")
             return
         telling = [name for name in TELLING if name in there] or sorted(there)
         telling += self._beside(there.difference(telling), telling, asked)

@@ -163,8 +163,8 @@ def _wanted(document: PlanDocument, *, actor: User, now: datetime) -> _Wanted:
         return wanted
     plan.edited_at = there.edited_at
     wanted = replace(wanted, differences=differences(_plain(content_of(there)), contents(plan, rows)))
-    if wanted.differences and (because := _why_not(document, there)):
-        raise OutOfDate(f"{because} {_says(wanted.differences)}")
+    if wanted.differences and (reason := _why_not(document, there)):
+        raise OutOfDate(f"{reason} {_says(wanted.differences)}")
     return wanted
 
 
@@ -239,7 +239,7 @@ def _draft(stage: StageDocument, pool_id: int | None) -> StageDraft:
         count=stage.count,
         max_unavailable=stage.max_unavailable,
         timeout_s=stage.timeout_s,
-        sick_nodes_because=stage.sick_nodes_because,
+        sick_nodes_reason=stage.sick_nodes_reason,
         gate_options=stage.gate_options,
     )
 

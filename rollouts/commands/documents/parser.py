@@ -19,10 +19,10 @@ MOST_PROBLEMS = 50  # that are told at once
 MOST_NODES = 100_000
 KEY_MOST = 2**63 - 1
 LONGEST = {"cluster": 63, "pool": 63, "object.kind": 63, "object.name": 253, "from": 64, "to": 64, "title": 200,
-           "name": 100, "kind": 16, "selector": 1000, "sick_nodes_because": 1000}  # fmt: skip
+           "name": 100, "kind": 16, "selector": 1000, "sick_nodes_reason": 1000}  # fmt: skip
 NO_TEXT = "This is no text: there is a character in it that cannot be kept."
 KEYS = ("plan", "revision", "cluster", "object", "from", "to", "title", "stages")
-STAGE_KEYS = ("name", "kind", "pool", "selector", "count", "max_unavailable", "timeout", "sick_nodes_because", "gates")
+STAGE_KEYS = ("name", "kind", "pool", "selector", "count", "max_unavailable", "timeout", "sick_nodes_reason", "gates")
 Options = Mapping[str, Mapping[str, Any]]
 
 
@@ -35,7 +35,7 @@ class StageDocument:
     count: int | None = None  # None: every node that is left
     max_unavailable: int = 1
     timeout_s: int = 3600
-    sick_nodes_because: str = ""  # why it takes sick nodes; blank: it leaves them out
+    sick_nodes_reason: str = ""  # why it takes sick nodes; blank: it leaves them out
     gate_options: Options = field(default_factory=gates_by_default)  # as plans keep them
 
 
@@ -123,7 +123,7 @@ class _Reader:
             count=self.whole(given, "count", at=at),
             max_unavailable=self.whole(given, "max_unavailable", at=at) or 1,
             timeout_s=int(timeout),
-            sick_nodes_because=self.text(given, "sick_nodes_because", at),
+            sick_nodes_reason=self.text(given, "sick_nodes_reason", at),
             gate_options=gates_by_default() if written is None else self.gates(written, f"{at}.gates"),
         )
 

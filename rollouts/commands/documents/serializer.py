@@ -47,7 +47,7 @@ def _stage(stage: Stage) -> dict[str, Any]:
         "count": stage.count,
         "max_unavailable": stage.max_unavailable,
         "timeout": write_length(stage.timeout_s),
-        "sick_nodes_because": stage.sick_nodes_because or None,
+        "sick_nodes_reason": stage.sick_nodes_reason or None,
         "gates": {key: _options(key, stage.gate_options[key]) for key in GATES if key in stage.gate_options},
     }
     return {key: value for key, value in said.items() if value is not None}

@@ -75,9 +75,9 @@ def cordon_again(writer: Writer, act: CordonAgain) -> None:
         now = writer.clock()
         if was_away and row.placed_at is not None:
             is_at_work = _phase(writer, seen) is Phase.AT_WORK  # no pod can have a GPU there yet
-            because = BY_MANAGER if is_at_work else BY_SOMEBODY
+            reason = BY_MANAGER if is_at_work else BY_SOMEBODY
             _of(row).update(removed_at=row.removed_at if is_at_work else now)
-            writer.note(uid, name, "cordon-removed", because, now=now, actor="somebody else")
+            writer.note(uid, name, "cordon-removed", reason, now=now, actor="somebody else")
         _of(row).update(placed_at=row.placed_at or now, trouble="")
 
 
@@ -92,7 +92,7 @@ def uncordon(writer: Writer, act: Uncordon) -> None:
         if (seen := writer.change(uid, name, alone(away), rows=_of(row))) is not None:
             settle(writer, seen, row)
         elif writer.is_gone(uid, name):
-            _of(row).end(now=writer.clock(), left_because="The node is gone.")
+            _of(row).end(now=writer.clock(), left_reason="The node is gone.")
 
 
 def read_back(writer: Writer, seen: NodeSeen, row: Cordon | None) -> None:
@@ -101,7 +101,7 @@ def read_back(writer: Writer, seen: NodeSeen, row: Cordon | None) -> None:
         return
     now = writer.clock()
     if not is_ours(writer, seen):
-        _of(row).end(now=now, left_because="Somebody else had cordoned it before.")
+        _of(row).end(now=now, left_reason="Somebody else had cordoned it before.")
         return
     _of(row).update(placed_at=now, trouble="")
     writer.note(seen.uid, seen.name, "cordoned", "It takes no pods until its test Job has completed.", now=now)
@@ -112,13 +112,13 @@ def settle(writer: Writer, seen: NodeSeen, row: Cordon | None) -> None:
     if row is None or is_ours(writer, seen):
         return
     now = writer.clock()
-    left_because = ""
+    left_reason = ""
     if seen.is_unschedulable and row.placed_at is not None:
         by = "the operator, which has not finished with it" if _phase(writer, seen) in HANDED_OVER else "somebody else"
-        left_because = f"It is still cordoned, by {by}."
-    _of(row).end(now=now, left_because=left_because)
+        left_reason = f"It is still cordoned, by {by}."
+    _of(row).end(now=now, left_reason=left_reason)
     if row.placed_at is not None:
-        writer.note(seen.uid, seen.name, "uncordoned", left_because or "It takes pods again.", now=now)
+        writer.note(seen.uid, seen.name, "uncordoned", left_reason or "It takes pods again.", now=now)
 
 
 def is_ours(writer: Writer, seen: NodeSeen) -> bool:

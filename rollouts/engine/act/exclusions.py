@@ -113,7 +113,7 @@ def put_back(writer: Writer, act: PutBack) -> None:
         if seen is not None:
             settle(writer, seen, rows[uid])
         elif writer.is_gone(uid, name):
-            _of(rows[uid]).update(ended_at=writer.clock(), left_because="The node is gone.", trouble="")
+            _of(rows[uid]).update(ended_at=writer.clock(), left_reason="The node is gone.", trouble="")
 
 
 def unwant(plan: Plan, uids: Iterable[str], *, now: datetime) -> None:
@@ -130,8 +130,8 @@ def read_back(writer: Writer, seen: NodeSeen, rows: Sequence[OptOut]) -> None:
         if row.neighbour in ours:
             _of([row]).update(placed_at=now, trouble="")
         elif row.neighbour not in before(here, [one]):  # else it was not written yet, and will be
-            because = f"{one.title} left it alone already: {one.name} is {here.value(one) or 'blank'}, and not by us."
-            _of([row]).update(ended_at=now, is_wanted=False, left_because=because[:500], trouble="")
+            reason = f"{one.title} left it alone already: {one.name} is {here.value(one) or 'blank'}, and not by us."
+            _of([row]).update(ended_at=now, is_wanted=False, left_reason=reason[:500], trouble="")
     if those := [row.its_neighbour for row in rows if row.neighbour in ours]:
         marks = " and ".join(one.mark for one in those)
         writer.note(
@@ -150,12 +150,12 @@ def settle(writer: Writer, seen: NodeSeen, rows: Sequence[OptOut]) -> None:
     now, here = writer.clock(), metadata_of(seen)
     left = {row.pk: _left(row, here) if row.placed_at else "" for row in rows}
     for row in rows:
-        _of([row]).update(ended_at=now, is_wanted=False, left_because=left[row.pk], trouble="")
+        _of([row]).update(ended_at=now, is_wanted=False, left_reason=left[row.pk], trouble="")
     if placed := [row for row in rows if row.placed_at]:
         back = [row.its_neighbour.title for row in placed if not left[row.pk]]
         said = [f"{names(back)}: as it was before."] if back else []
-        because = " ".join([*said, *(left[row.pk] for row in placed if left[row.pk])])
-        writer.note(seen.uid, seen.name, "put-back", because, now=now)
+        reason = " ".join([*said, *(left[row.pk] for row in placed if left[row.pk])])
+        writer.note(seen.uid, seen.name, "put-back", reason, now=now)
 
 
 def _left(row: OptOut, here: Metadata) -> str:

@@ -156,8 +156,8 @@ def hold_node(
 def tell_of_removed(writer: Writer, gone: QuerySet[Hold], *, now: datetime) -> None:
     """Of holds whose label is not there: that somebody else took it off, where it was read back since it is wanted."""
     for hold in gone.filter(is_wanted=True, is_foreign=False, placed_at__gte=F("wanted_since")):
-        because = f"Somebody took {writer.hold.key} off: the plan wants this node held, and puts it on again."
-        writer.note(hold.node_uid, hold.node_name, "hold-removed", because, now=now, actor="somebody else")
+        reason = f"Somebody took {writer.hold.key} off: the plan wants this node held, and puts it on again."
+        writer.note(hold.node_uid, hold.node_name, "hold-removed", reason, now=now, actor="somebody else")
 
 
 def _tell_of_rewritten(writer: Writer, was: NodeSeen, *, now: datetime) -> None:
@@ -166,8 +166,8 @@ def _tell_of_rewritten(writer: Writer, was: NodeSeen, *, now: datetime) -> None:
     if named == writer.plan.mark:
         return
     theirs = f"{HELD_BY} named {named[:100] if named else 'nobody'}"
-    because = f"{theirs}, and names {writer.plan.mark} again: the plan wants this node held."
-    writer.note(was.uid, was.name, "hold-rewritten", because, now=now, actor="somebody else")
+    reason = f"{theirs}, and names {writer.plan.mark} again: the plan wants this node held."
+    writer.note(was.uid, was.name, "hold-rewritten", reason, now=now, actor="somebody else")
 
 
 def free_node(

@@ -58,8 +58,8 @@ def _intend(plan: Plan, going: Mapping[str, str], *, now: datetime) -> None:
         plan.keep_lease(now=now)
         if not _stands(plan).update(state=PlanState.ABORTING):
             raise LostRace("The plan may not hand its nodes over any more.")
-        if because := why_not(plan, list(going), now=now):
-            raise LostRace(because)
+        if reason := why_not(plan, list(going), now=now):
+            raise LostRace(reason)
         want(plan, going, is_wanted=False, now=now)
         try:
             take(plan.cluster_id, going, by=plan, goes_back=False, now=now)

@@ -40,10 +40,10 @@ def make_proofs(writer: Writer, act: MakeProofs) -> str:
     for uid, name in writer.some(act.nodes):
         if not namespaces or uid not in by_uid:
             continue
-        if because := stopped_in_cluster(writer.plan, writer.connection):
-            return because
-        if because := why_frozen(writer.plan, [uid], now=writer.clock()):
-            return because
+        if reason := stopped_in_cluster(writer.plan, writer.connection):
+            return reason
+        if reason := why_frozen(writer.plan, [uid], now=writer.clock()):
+            return reason
         row = _intend(writer, by_uid[uid], namespaces[0])
         if row is None:
             continue

@@ -110,5 +110,5 @@ def _written(plan: Plan, act: WriteVersion, *, is_forward: bool, now: datetime) 
     with transaction.atomic():
         plan.keep_lease(now=now)
         if Plan.objects.filter(pk=plan.pk, **{f"{field}__isnull": True}).update(**{field: now}):
-            because = f"{plan.object_kind} {plan.object_name}: {act.old} → {act.new}"
-            record_event(plan=plan, what="note", was="", to="version-written", now=now, actor="engine", because=because)
+            reason = f"{plan.object_kind} {plan.object_name}: {act.old} → {act.new}"
+            record_event(plan=plan, what="note", was="", to="version-written", now=now, actor="engine", reason=reason)

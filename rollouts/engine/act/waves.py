@@ -48,7 +48,7 @@ def release_wave(writer: Writer, act: ReleaseWave) -> str:
     found |= {target.node_uid: target.baseline for target in ready if target.retried_at and target.baseline}
     has_autoscaler = exclusions.autoscaler_runs(writer.connection)
     off = {uid: exclusions.wanted_for(node, has_autoscaler=has_autoscaler) for uid, node in seen.items()}
-    _intend(writer.plan, stage, ready, found, off=off, because=act.because, now=writer.clock())
+    _intend(writer.plan, stage, ready, found, off=off, reason=act.reason, now=writer.clock())
     _let_go(writer, stage, ready)
     return _says_kept(stage, kept)
 
@@ -86,7 +86,7 @@ def recall(writer: Writer, act: Recall) -> None:
             writer.plan.keep_lease(now=now)
             Hold.objects.filter(plan=writer.plan, node_uid=target.node_uid).update(is_wanted=True, wanted_since=now)
             exclusions.unwant(writer.plan, [target.node_uid], now=now)
-            target.move(TargetState.HELD, now=now, actor="engine", because=writer.component.says.recalled)
+            target.move(TargetState.HELD, now=now, actor="engine", reason=writer.component.says.recalled)
         cordon = cordoned.get(target.node_uid)
         beside = both(exclusions.beside_recall(writer, off[target.node_uid]), cordons.beside_recall(writer, cordon))
         if seen := lever.call_back(writer, target.node_uid, target.node_name, beside=beside):
@@ -114,7 +114,7 @@ def open_rollback_stage(writer: Writer, act: OpenRollbackStage) -> None:
                 facts=known[uid].facts if uid in known else {},
                 state=TargetState.HELD,
                 state_since=now,
-                because="To go back.",
+                reason="To go back.",
                 baseline=found.get(uid),
             )
             for number, (uid, name) in enumerate(in_order)
@@ -183,7 +183,7 @@ def _intend(
     found: dict[str, dict],
     *,
     off: Mapping[str, Mapping[str, str | None]],
-    because: str,
+    reason: str,
     now: datetime,
 ) -> None:
     """Record the release. One transaction checks all that could forbid it; from then on it is repeated until done.
@@ -197,10 +197,10 @@ def _intend(
         if under_way + len(targets) > stage.max_unavailable:
             raise LostRace(f"{stage.name} has {under_way} nodes on the way and may have {stage.max_unavailable}.")
         number = (stage.waves.aggregate(last=Max("number"))["last"] or 0) + 1
-        wave = Wave.objects.create(stage=stage, number=number, decided_at=now, because=because[:500])
+        wave = Wave.objects.create(stage=stage, number=number, decided_at=now, reason=reason[:500])
         for target in targets:
             target.stage = stage
-            target.move(TargetState.RELEASING, now=now, actor="engine", because=because)
+            target.move(TargetState.RELEASING, now=now, actor="engine", reason=reason)
         for target in targets:
             Target.objects.filter(pk=target.pk).update(wave=wave, baseline=found.get(target.node_uid))
         uids = [target.node_uid for target in targets]
@@ -230,8 +230,8 @@ def _still_may(plan: Plan, stage: Stage, targets: Sequence[Target], *, now: date
         raise LostRace(f"{stage.name} may not release anything any more.")
     if plan.commands.in_force().exists():
         raise LostRace("The plan is paused.")
-    if because := why_not_let_go(stage, targets, now=now):
-        raise LostRace(because)
+    if reason := why_not_let_go(stage, targets, now=now):
+        raise LostRace(reason)
 
 
 def _let_go(writer: Writer, stage: Stage, targets: Sequence[Target]) -> None:

@@ -118,12 +118,12 @@ class Writer:
         except client.InternalError as failing:
             raise client.Refused(str(failing)) from failing
 
-    def note(self, uid: str, name: str, to: str, because: str, *, now: datetime, actor: str = "engine") -> None:
+    def note(self, uid: str, name: str, to: str, reason: str, *, now: datetime, actor: str = "engine") -> None:
         """A line about one node in the plan's history, under its target where it has one."""
         targets = Target.objects.filter(stage__plan=self.plan, node_uid=uid).select_related("stage")
         target = targets.order_by("-stage__index").first()
         stage = target.stage if target else None
         record_event(
             plan=self.plan, stage=stage, target=target, what="note", was="", to=to, now=now, actor=actor,
-            because=because if target else f"{name}: {because}",
+            reason=reason if target else f"{name}: {reason}",
         )  # fmt: skip

@@ -48,8 +48,8 @@ def stay_halted(snapshot: Snapshot, *, now: datetime) -> Decision:
         sentence = snapshot.says.holding_again.format(nodes=count(len(unheld), "node"))
         return Decision(sentence, acts=(*called_back, PlaceHolds(unheld)), judgements=judgements, look_again_in=SOON)
     if snapshot.template_change:
-        because = changed_template(snapshot)
-        return Decision(f"Halted. {because}", acts=called_back, judgements=judgements, void_because=because)
+        reason = changed_template(snapshot)
+        return Decision(f"Halted. {reason}", acts=called_back, judgements=judgements, void_reason=reason)
     waits = f"Halted. {_under_way(snapshot, called_back)}A person decides: roll back, resume or abort."
     return Decision(waits, acts=called_back, judgements=judgements)
 

@@ -48,7 +48,7 @@ class WriteVersion:
 class ReleaseWave:
     stage_index: int
     targets: tuple[str, ...]  # names, in order
-    because: str
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ class MoveTarget:
     uid: str  # of its node: one that was made again is another target of the same name
     name: str
     to: TargetState
-    because: str
+    reason: str
     has_escaped: bool = False
     is_lost: bool = False
 
@@ -169,13 +169,13 @@ class MoveTarget:
 class MoveStage:
     stage_index: int
     to: StageState
-    because: str
+    reason: str
 
 
 @dataclass(frozen=True)
 class MovePlan:
     to: PlanState
-    because: str
+    reason: str
 
 
 Move = MoveTarget | MoveStage | MovePlan
@@ -190,8 +190,8 @@ class Decision:
     acts: tuple[Act, ...] = ()
     moves: tuple[Move, ...] = ()
     judgements: Mapping[int, Mapping[str, Judgement]] = field(default_factory=dict)  # stage → gate → answer
-    pause_because: str = ""  # ask a person: put a pause in force
-    void_because: str = ""  # what was approved is not what is there: every approval of a stage to come is void
+    pause_reason: str = ""  # ask a person: put a pause in force
+    void_reason: str = ""  # what was approved is not what is there: every approval of a stage to come is void
     look_again_in: timedelta = timedelta(seconds=5)
     given_back: frozenset[str] = frozenset()  # uids of nodes that are out no more, by the ledger
     served: frozenset[str] = frozenset()  # uids of changed nodes on which tenants' pods are Ready for the first time
@@ -210,7 +210,6 @@ class Decision:
     def ending_with(self, said: str) -> "Decision":
         """With one more sentence in what the plan says at its end."""
         moves = tuple(
-            replace(move, because=f"{move.because} {said}") if isinstance(move, MovePlan) else move
-            for move in self.moves
+            replace(move, reason=f"{move.reason} {said}") if isinstance(move, MovePlan) else move for move in self.moves
         )
         return replace(self, waiting_for=f"{self.waiting_for} {said}", moves=moves)

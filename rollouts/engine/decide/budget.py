@@ -75,7 +75,7 @@ def given_back(snapshot: Snapshot) -> frozenset[str]:
 
     A failed one stays out until somebody takes it out, and so does one that changed and is not back.
     """
-    if snapshot.stale_because:
+    if snapshot.stale_reason:
         return frozenset()
     goes_back = snapshot.state in (PlanState.ROLLING_BACK, PlanState.ABORTING)
     targets = _targets((snapshot.rollback_stage,) if goes_back else snapshot.forward)

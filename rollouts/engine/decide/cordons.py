@@ -65,7 +65,7 @@ def _is_unproven(snapshot: Snapshot, stage: StageSnapshot, target: TargetEvidenc
         return target.is_retried
     if target.state is not TargetState.CHANGED:
         return target.state in {*IN_FLIGHT, TargetState.FAILED}
-    if snapshot.state is PlanState.HALTED or snapshot.stopped_because:
+    if snapshot.state is PlanState.HALTED or snapshot.stopped_reason:
         return True  # nothing goes, and nothing comes either, until a person has decided
     is_proven = target.proof is not None and target.proof.outcome is ProofOutcome.PASSED
     return not (is_proven or _is_passed_over(stage) or stage.state in OVER)
@@ -122,7 +122,7 @@ def _tells_at_the_end(snapshot: Snapshot, decision: Decision, *, kept: tuple[str
     """Who stays cordoned after a plan is said at its end, and found by whoever looks at findings."""
     failed = either(len(kept), "its test Job failed", "their test Jobs failed")
     said = [f"{names(kept)} {stay(len(kept))} cordoned by this plan: {failed}."] if kept else []
-    because = " ".join([*said, *snapshot.cordons_left[:3]])
-    if not decision.ends or not because:
+    reason = " ".join([*said, *snapshot.cordons_left[:3]])
+    if not decision.ends or not reason:
         return decision
-    return decision.ending_with(because)
+    return decision.ending_with(reason)

@@ -17,7 +17,7 @@ def nobody_left(snapshot: Snapshot, stage: StageSnapshot, *, says: str = "") -> 
         return None
     left = f"{stage.name} has no node left that it could be judged on: {_why(stage)}."
     asks = f"{says} {left} A person decides: {_choices(snapshot, stage)}.".strip()
-    return Decision(asks, pause_because=asks)
+    return Decision(asks, pause_reason=asks)
 
 
 def _why(stage: StageSnapshot) -> str:

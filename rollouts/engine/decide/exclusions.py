@@ -117,5 +117,5 @@ def _tells_at_the_end(snapshot: Snapshot, decision: Decision) -> Decision:
         return decision
     back = snapshot.opted_in
     said = [f"What kept {names(_who(back.values()))} off {names(sorted(back))} is put back."] if back else []
-    because = " ".join([*said, *snapshot.opt_outs_left[:3]])
-    return decision.ending_with(because)
+    reason = " ".join([*said, *snapshot.opt_outs_left[:3]])
+    return decision.ending_with(reason)

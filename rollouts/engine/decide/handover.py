@@ -60,11 +60,11 @@ def hand_over(snapshot: Snapshot) -> Decision | None:
     going, bound = snapshot.going_over, snapshot.told_to_wait
     back = _named(node for node in going if not node.has_begun and (bound or node.uid in snapshot.restrained))
     if back:
-        because = bound or snapshot.restrained[next(iter(back))]
-        sentence = f"Holding {names(tuple(back.values()))} again. {because}"
+        reason = bound or snapshot.restrained[next(iter(back))]
+        sentence = f"Holding {names(tuple(back.values()))} again. {reason}"
         return Decision(sentence, acts=(PlaceHolds(back),), look_again_in=SOON)
-    if bound or snapshot.stale_because:
-        return Decision(bound or snapshot.stale_because)
+    if bound or snapshot.stale_reason:
+        return Decision(bound or snapshot.stale_reason)
     if unfinished := _named(node for node in going if node.has_label and not node.has_begun):
         return Decision(_says(snapshot, unfinished), acts=(HandOver(unfinished),), look_again_in=SOON)
     if freeing := free_unchanged(snapshot):
@@ -84,13 +84,13 @@ def hand_over(snapshot: Snapshot) -> Decision | None:
 def _wave(snapshot: Snapshot, wanted: list[NodeSnapshot]) -> Decision:
     still = f"{count(len(wanted), 'node')} {are(len(wanted))} still to go to {snapshot.handed_to}"
     if off := snapshot.policy.off:
-        return Decision(f"{still}. {off.because}: the operator changes no node. {off.fix}.")
+        return Decision(f"{still}. {off.reason}: the operator changes no node. {off.fix}.")
     ready = [node for node in wanted if node.has_label and node.uid not in snapshot.restrained]
     room = room_to_hand_over(snapshot)
     if going := _named(node for node in ready if node.name in _next(snapshot, ready, room)):
         return Decision(_says(snapshot, going), acts=(HandOver(going),), look_again_in=SOON)
     if ready and not room.nodes:
-        return Decision(f"{still}; {room.because}.{_says_failed(snapshot)}", look_again_in=SOON)
+        return Decision(f"{still}; {room.reason}.{_says_failed(snapshot)}", look_again_in=SOON)
     if full := snapshot.budgets.waiting([node.name for node in ready]):
         return Decision(f"{still}. {next(iter(full.values()))}")
     if bound := [snapshot.restrained[node.uid] for node in wanted if node.uid in snapshot.restrained]:

@@ -17,16 +17,16 @@ def hold_all(snapshot: Snapshot, *, now: datetime) -> Decision:  # noqa: ARG001
     if snapshot.object_trouble:
         return Decision(snapshot.object_trouble, moves=(MovePlan(PlanState.HALTED, snapshot.object_trouble),))
     if snapshot.has_new_version and snapshot.write_intended:
-        because = snapshot.says.written.format(version=snapshot.to_version)
-        return Decision(because, moves=(MovePlan(PlanState.PROMOTING, because),), look_again_in=timedelta(0))
+        reason = snapshot.says.written.format(version=snapshot.to_version)
+        return Decision(reason, moves=(MovePlan(PlanState.PROMOTING, reason),), look_again_in=timedelta(0))
     if not snapshot.has_old_version:
-        because = (
+        reason = (
             f"The version is {snapshot.object_version or 'not set'}; this plan starts from {snapshot.from_version}."
         )
-        return Decision(because, moves=(MovePlan(PlanState.HALTED, because),))
+        return Decision(reason, moves=(MovePlan(PlanState.HALTED, reason),))
     if snapshot.template_change:
-        because = changed_template(snapshot)
-        return Decision(because, moves=(MovePlan(PlanState.HALTED, because),), void_because=because)
+        reason = changed_template(snapshot)
+        return Decision(reason, moves=(MovePlan(PlanState.HALTED, reason),), void_reason=reason)
     if waits := _not_yet(snapshot):
         return Decision(waits)
     free = (node for node in snapshot.nodes if (not node.is_held and not node.has_begun) or node.is_unwritten)
@@ -57,10 +57,10 @@ def _from_an_earlier_change(snapshot: Snapshot) -> str:
 
 def _not_yet(snapshot: Snapshot) -> str:
     """Why no node is held now. Blank: they are."""
-    if blocked := snapshot.told_to_wait or snapshot.stale_because:
+    if blocked := snapshot.told_to_wait or snapshot.stale_reason:
         return blocked
     if off := snapshot.policy.off:
-        return f"{off.because}: the operator would not change any node. {off.fix}, or abort."
+        return f"{off.reason}: the operator would not change any node. {off.fix}, or abort."
     if snapshot.operator_down:
         return f"{snapshot.operator_down} This waits until it runs, and writes no version before."
     busy = next((node for node in snapshot.nodes if node.busy_with), None)

@@ -102,10 +102,10 @@ def _free_all(snapshot: Snapshot) -> Decision:
     return _end(snapshot, " ".join(part for part in parts if part))
 
 
-def _end(snapshot: Snapshot, because: str) -> Decision:
+def _end(snapshot: Snapshot, reason: str) -> Decision:
     if says := unmarked(snapshot):
-        because = f"{because} {says}."
-    return Decision(because, moves=(MovePlan(PlanState.ABORTED, because),))
+        reason = f"{reason} {says}."
+    return Decision(reason, moves=(MovePlan(PlanState.ABORTED, reason),))
 
 
 def _who_is_held(snapshot: Snapshot) -> str:
@@ -127,7 +127,7 @@ def _still_changing(snapshot: Snapshot) -> Decision | None:
 def _what_is_left(snapshot: Snapshot, left: tuple[NodeSnapshot, ...]) -> str:
     off = snapshot.policy.off
     helps = snapshot.says.helps.format(version=snapshot.from_version)
-    helps = f"{off.because}. {off.fix}, {helps[:1].lower()}{helps[1:]}" if off else helps
+    helps = f"{off.reason}. {off.fix}, {helps[:1].lower()}{helps[1:]}" if off else helps
     held = tuple(node.name for node in left if node.has_label)
     free = tuple(node.name for node in left if not node.has_label)
     parts = (

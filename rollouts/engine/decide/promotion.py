@@ -47,11 +47,11 @@ def promote(snapshot: Snapshot, *, now: datetime) -> Decision:
     moves = tuple(move for stage in snapshot.forward for move in follow(snapshot, stage))
     judgements = ask(snapshot, now=now)
     if halt := reason_to_halt(snapshot, judgements):
-        index, because = halt
-        halted = (*moves, *_halt(snapshot, index, because))
-        void = because if snapshot.template_change else ""
+        index, reason = halt
+        halted = (*moves, *_halt(snapshot, index, reason))
+        void = reason if snapshot.template_change else ""
         return Decision(
-            because, acts=recall(snapshot), moves=halted, judgements=judgements, void_because=void, look_again_in=SOON
+            reason, acts=recall(snapshot), moves=halted, judgements=judgements, void_reason=void, look_again_in=SOON
         )
     blocked = snapshot.told_to_wait or _without_controller(snapshot)
     called_back = recall(snapshot) if blocked else recall_restrained(snapshot, snapshot.forward)
@@ -65,7 +65,7 @@ def promote(snapshot: Snapshot, *, now: datetime) -> Decision:
     if blocked:
         return Decision(blocked, acts=called_back, judgements=judgements)
     if asks := _armed_for_too_long(snapshot, now=now):
-        return Decision(asks, acts=recall(snapshot), judgements=judgements, pause_because=asks)
+        return Decision(asks, acts=recall(snapshot), judgements=judgements, pause_reason=asks)
     if called_back:
         return Decision(
             says_who_goes_back(snapshot, called_back), called_back, judgements=judgements, look_again_in=SOON
@@ -76,7 +76,7 @@ def promote(snapshot: Snapshot, *, now: datetime) -> Decision:
 def _without_controller(snapshot: Snapshot) -> str:
     """Switched off, the operator forgets the state of every node, and what is let go now would change unwatched."""
     off = snapshot.policy.off
-    return f"{off.because}: the operator changes nothing, and brings no node back. {off.fix}." if off else ""
+    return f"{off.reason}: the operator changes nothing, and brings no node back. {off.fix}." if off else ""
 
 
 def _armed_for_too_long(snapshot: Snapshot, *, now: datetime) -> str:
@@ -123,7 +123,7 @@ def reason_to_halt(snapshot: Snapshot, judgements: Mapping[int, Mapping[str, Jud
         # A node that failed fails other gates, too, and this one names its cause.
         failed_nodes_first = {key: answers[key] for key in (FailureBudget.key, *answers) if key in answers}
         if failed := first(Answer.FAIL, failed_nodes_first):
-            return stage.index, failed[1].because
+            return stage.index, failed[1].reason
     return None
 
 
@@ -169,17 +169,17 @@ def current_stage(snapshot: Snapshot) -> StageSnapshot | None:
     return next((stage for stage in snapshot.forward if stage.state not in over), None)
 
 
-def _halt(snapshot: Snapshot, index: int, because: str) -> tuple[MoveStage | MovePlan, ...]:
+def _halt(snapshot: Snapshot, index: int, reason: str) -> tuple[MoveStage | MovePlan, ...]:
     stage = next(stage for stage in snapshot.forward if stage.index == index)
-    plan = MovePlan(PlanState.HALTED, because)
+    plan = MovePlan(PlanState.HALTED, reason)
     if stage.state in {StageState.WAITING, StageState.HALTED, StageState.ABANDONED}:
         return (plan,)
-    return (MoveStage(index, StageState.HALTED, because), plan)
+    return (MoveStage(index, StageState.HALTED, reason), plan)
 
 
 def _step(snapshot: Snapshot, judgements: Judgements, *, now: datetime) -> Decision:
-    if snapshot.stale_because:
-        return Decision(snapshot.stale_because)
+    if snapshot.stale_reason:
+        return Decision(snapshot.stale_reason)
     if not snapshot.has_daemonsets:
         return Decision("The driver object has no DaemonSet now: it selects no node, or the operator makes it anew.")
     stage = current_stage(snapshot)
@@ -214,11 +214,11 @@ def _not_sure_any_more(snapshot: Snapshot, judgements: Judgements, *, now: datet
     waits = first(Answer.WAIT, counted(last, judgements.get(last.index, {})))
     if not undone and not waits:
         return None
-    because = (
-        waits[1].because if waits else f"{names(undone)} {was(len(undone))} changed, and {are(len(undone))} not now."
+    reason = (
+        waits[1].reason if waits else f"{names(undone)} {was(len(undone))} changed, and {are(len(undone))} not now."
     )
-    sentence = f"Every stage passed, but: {because}"
-    return Decision(sentence, pause_because=sentence if now - last.state_since > last.patience else "")
+    sentence = f"Every stage passed, but: {reason}"
+    return Decision(sentence, pause_reason=sentence if now - last.state_since > last.patience else "")
 
 
 def _finish(snapshot: Snapshot) -> Decision:
@@ -238,8 +238,8 @@ def _finish(snapshot: Snapshot) -> Decision:
         snapshot.says.left.format(names=names(held), stay=stay(len(held))) if held else "",
         f"{kept}." if kept else "",
     )
-    because = " ".join(part for part in parts if part)
-    return Decision(because, moves=(MovePlan(PlanState.PROMOTED, because),))
+    reason = " ".join(part for part in parts if part)
+    return Decision(reason, moves=(MovePlan(PlanState.PROMOTED, reason),))
 
 
 def _wait(stage: StageSnapshot) -> Decision:
@@ -265,9 +265,9 @@ def _open(snapshot: Snapshot, stage: StageSnapshot, judgements: Judgements, *, n
 
 def _soak(snapshot: Snapshot, stage: StageSnapshot, answers: Mapping[str, Judgement], *, now: datetime) -> Decision:
     if again := stage.evidence.tried_again:
-        because = f"{names(tuple(target.name for target in again))} {are(len(again))} tried again."
-        moves = (MoveStage(stage.index, StageState.PROMOTING, because),)
-        return Decision(because, moves=moves, look_again_in=timedelta(0))
+        reason = f"{names(tuple(target.name for target in again))} {are(len(again))} tried again."
+        moves = (MoveStage(stage.index, StageState.PROMOTING, reason),)
+        return Decision(reason, moves=moves, look_again_in=timedelta(0))
     if all_pass(stage, answers):
         moves = (MoveStage(stage.index, StageState.PASSED, "Every gate passed."),)
         return Decision(f"{stage.name} passed.", moves=moves, look_again_in=timedelta(0))

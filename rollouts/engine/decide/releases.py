@@ -32,7 +32,7 @@ def release(snapshot: Snapshot, stage: StageSnapshot, answers: Mapping[str, Judg
     if ignored := _ignored(stage, now=now):
         asks = f"{stage.name}: the operator has not begun with {names(ignored)} for {spell(stage.patience)}."
         look = snapshot.operator_down or "Look at its log and its slots, then resume."
-        return Decision(asks, pause_because=f"{asks} {look}")
+        return Decision(asks, pause_reason=f"{asks} {look}")
     held = stage.in_state(TargetState.HELD)
     if not held:
         on_the_way = stage.in_state(TargetState.RELEASING, TargetState.RELEASED, TargetState.CHANGING)
@@ -58,7 +58,7 @@ def release(snapshot: Snapshot, stage: StageSnapshot, answers: Mapping[str, Judg
     if wave and (kept := wait_for_gates(stage, asked, now=now)):
         return replace(kept, look_again_in=SOON)
     if wave:
-        act = ReleaseWave(stage.index, wave, f"{count(len(wave), 'node')}: {free.because}.")
+        act = ReleaseWave(stage.index, wave, f"{count(len(wave), 'node')}: {free.reason}.")
         return Decision(f"{stage.name}: letting {names(wave)} go.", acts=(act,), look_again_in=SOON)
     if restrained and len({*restrained, *cordoned}) == len(held):
         return Decision(says_what_waits(stage, restrained, cordoned))
@@ -98,7 +98,7 @@ def _nobody_goes(
     """Why, where neither a freeze nor a window binds all of them."""
     held = stage.in_state(TargetState.HELD)
     if len(cordoned) < len(held) and not free.nodes:
-        return Decision(f"{stage.name}: {_to_go(len(held))}; {free.because}.", look_again_in=SOON)
+        return Decision(f"{stage.name}: {_to_go(len(held))}; {free.reason}.", look_again_in=SOON)
     if full := snapshot.budgets.waiting(ready):
         return Decision(says_what_waits(stage, {**full, **restrained}, cordoned))
     if cordoned:
@@ -150,10 +150,10 @@ def wait_for_gates(
     unhurried = _unhurried(stage, dict(waiting))
     for key, judgement in waiting:
         if key not in unhurried and (waited := out_of_patience(stage, key, now=now)):
-            sentence = f"{said} {judgement.because} It has waited for {waited}"
+            sentence = f"{said} {judgement.reason} It has waited for {waited}"
             asks = f"{sentence}: a person decides whether to wait, exclude or go back."
-            return Decision(asks, pause_because=asks)
-    return Decision(f"{said} {waiting[0][1].because}") if waiting else None
+            return Decision(asks, pause_reason=asks)
+    return Decision(f"{said} {waiting[0][1].reason}") if waiting else None
 
 
 def _unhurried(stage: StageSnapshot, waiting: Mapping[str, Judgement]) -> frozenset[str]:

@@ -30,8 +30,8 @@ def restore(snapshot: Snapshot) -> Decision | None:
         return ask_which_template(snapshot)
     if not _template_is_back(snapshot):
         return Decision("Waiting until every driver DaemonSet has its earlier template again.", look_again_in=SOON)
-    if snapshot.stale_because:
-        return Decision(snapshot.stale_because)
+    if snapshot.stale_reason:
+        return Decision(snapshot.stale_reason)
     return free_strays(snapshot) or _let_unchanged_go(snapshot)
 
 

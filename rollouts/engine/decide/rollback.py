@@ -72,7 +72,7 @@ def _without_operator(snapshot: Snapshot) -> Decision | None:
     off = snapshot.policy.off
     if not off or not left:
         return None
-    why = f"{off.because}: the operator does not bring {names(left)} back to {snapshot.from_version}."
+    why = f"{off.reason}: the operator does not bring {names(left)} back to {snapshot.from_version}."
     helps = f"{off.fix}, or abort: then {count(len(left), 'node')} {stay(len(left))} held, with the driver there is."
     return Decision(f"{why} {helps}", acts=recall(snapshot))
 
@@ -89,8 +89,8 @@ def _bring_back(snapshot: Snapshot, judgements: Mapping[int, Mapping[str, Judgem
             are_others = held_by_others(snapshot) or unmarked(snapshot)
             gone = "every hold of this plan is gone" if are_others else "every hold is gone"
             is_back = f"{nobody_changed(snapshot)}: {snapshot.says.is_back.format(gone=gone)}"
-            because = " ".join(f"{sentence}." for sentence in (is_back, *_not_on_it(snapshot)))
-            return Decision(because, moves=(MovePlan(PlanState.ROLLED_BACK, because),))
+            reason = " ".join(f"{sentence}." for sentence in (is_back, *_not_on_it(snapshot)))
+            return Decision(reason, moves=(MovePlan(PlanState.ROLLED_BACK, reason),))
         moves = (MoveStage(stage.index, StageState.OPENING, "The old version is back."),)
         return Decision("The rollback stage opens.", moves=moves, look_again_in=timedelta(0))
     if stage.state is StageState.OPENING:
@@ -138,7 +138,7 @@ def _failed(snapshot: Snapshot) -> dict[str, str]:
 
 def _let_waves_go(snapshot: Snapshot, answers: Mapping[str, Judgement], *, now: datetime) -> Decision:
     stage = snapshot.rollback_stage
-    if blocked := snapshot.told_to_wait or snapshot.stale_because:
+    if blocked := snapshot.told_to_wait or snapshot.stale_reason:
         return Decision(blocked, acts=recall(snapshot))
     if again := try_again(snapshot):
         sentence = (
@@ -163,7 +163,7 @@ def _let_waves_go(snapshot: Snapshot, answers: Mapping[str, Judgement], *, now: 
         moves = (MoveStage(stage.index, StageState.PROMOTING, to_go),)
         return Decision(to_go, moves=moves, look_again_in=timedelta(0))
     if wave:
-        act = ReleaseWave(stage.index, wave, f"{count(len(wave), 'node')} back: {free.because}.")
+        act = ReleaseWave(stage.index, wave, f"{count(len(wave), 'node')} back: {free.reason}.")
         return Decision(f"Letting {names(wave)} go back.", acts=(act,), look_again_in=SOON)
     on_the_way = stage.in_state(*IN_FLIGHT)
     failed = beyond_us(snapshot)
@@ -176,13 +176,13 @@ def _let_waves_go(snapshot: Snapshot, answers: Mapping[str, Judgement], *, now: 
     if full and free.nodes:
         return Decision(says_what_waits(stage, {**full, **restrained}))
     if held:
-        why = unqueued_yet(len(held)) if free.nodes else free.because
+        why = unqueued_yet(len(held)) if free.nodes else free.reason
         return Decision(
             f"{count(len(held), 'node')} {are(len(held))} still to be brought back; {why}.", look_again_in=SOON
         )
     if on_the_way:
         warning = first(Answer.FAIL, answers)
-        but = f" But: {warning[1].because}" if warning else ""
+        but = f" But: {warning[1].reason}" if warning else ""
         under_way = f"{count(len(on_the_way), 'node')} {are(len(on_the_way))} rolling back to {snapshot.from_version}."
         return Decision(f"{under_way}{but}", look_again_in=SOON)
     return _settle(snapshot, answers, now=now)
@@ -203,21 +203,21 @@ def _settle(snapshot: Snapshot, answers: Mapping[str, Judgement], *, now: dateti
     if all_pass(stage, answers) or not stage.evidence.counted:
         return _rolled_back(stage, _how_it_ended(snapshot), "Every gate passed.")
     if failed := first(Answer.FAIL, answers):
-        return _rolled_back(stage, f"{snapshot.from_version} is back, but look at this: {failed[1].because}")
+        return _rolled_back(stage, f"{snapshot.from_version} is back, but look at this: {failed[1].reason}")
     waits = [judgement for judgement in answers.values() if judgement.answer is Answer.WAIT]
     # The soak waits for the others, so it waits for ever where one of them can never tell.
     others = [judgement for key, judgement in answers.items() if judgement in waits and key != Soak.key]
     can_never_tell = bool(others) and all(judgement.is_final for judgement in others)
     if can_never_tell or (waits and now - stage.state_since > stage.patience):
-        return _rolled_back(stage, f"{_how_it_ended(snapshot)} This could not be judged: {waits[0].because}")
+        return _rolled_back(stage, f"{_how_it_ended(snapshot)} This could not be judged: {waits[0].reason}")
     return Decision(
-        f"They are back, and being judged: {waits[0].because if waits else 'no gate answers.'}", look_again_in=SOON
+        f"They are back, and being judged: {waits[0].reason if waits else 'no gate answers.'}", look_again_in=SOON
     )
 
 
-def _rolled_back(stage: StageSnapshot, because: str, passed_because: str = "") -> Decision:
-    passed = MoveStage(stage.index, StageState.PASSED, passed_because or because)
-    return Decision(because, moves=(passed, MovePlan(PlanState.ROLLED_BACK, because)))
+def _rolled_back(stage: StageSnapshot, reason: str, passed_reason: str = "") -> Decision:
+    passed = MoveStage(stage.index, StageState.PASSED, passed_reason or reason)
+    return Decision(reason, moves=(passed, MovePlan(PlanState.ROLLED_BACK, reason)))
 
 
 def _how_it_ended(snapshot: Snapshot) -> str:

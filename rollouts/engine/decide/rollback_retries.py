@@ -62,7 +62,7 @@ def ask_for_help(snapshot: Snapshot, failed: tuple[TargetEvidence, ...], *, now:
         return Decision(f"{_names(failed)} failed and {again}.", look_again_in=SOON)
     too_long = [one for one in crashing if now - max(one.state_since, stage.state_since) > stage.patience]
     if tried or gone or too_long:
-        return Decision(f"{sentence} Then resume.", pause_because=f"{sentence} Then resume.")
+        return Decision(f"{sentence} Then resume.", pause_reason=f"{sentence} Then resume.")
     return Decision(sentence, look_again_in=SOON)
 
 

@@ -10,6 +10,6 @@ LETS_GO = (LiftHolds, FreeStrays, HandOver, ReleaseWave, FinishRelease)
 
 def under_a_stop(snapshot: Snapshot, decision: Decision) -> Decision:
     kept = tuple(act for act in decision.acts if not isinstance(act, LETS_GO))
-    if not snapshot.stopped_because or len(kept) == len(decision.acts):
+    if not snapshot.stopped_reason or len(kept) == len(decision.acts):
         return decision
-    return replace(decision, waiting_for=snapshot.stopped_because, acts=kept)
+    return replace(decision, waiting_for=snapshot.stopped_reason, acts=kept)

@@ -32,7 +32,7 @@ def _moves(snapshot: Snapshot, stage: StageSnapshot) -> Iterator[MoveTarget]:
 
 def lost(snapshot: Snapshot) -> tuple[MoveTarget, ...]:
     """Targets of the way forward whose nodes went away since nobody follows them any more: they did not come back."""
-    if snapshot.stale_because or not snapshot.has_daemonsets:
+    if snapshot.stale_reason or not snapshot.has_daemonsets:
         return ()
     found = (
         _lost(stage, target, snapshot.gone[target.uid])
@@ -45,7 +45,7 @@ def lost(snapshot: Snapshot) -> tuple[MoveTarget, ...]:
 
 def tells_who_is_gone(snapshot: Snapshot) -> bool:
     """Not while rows are old, and not in the moment in which the operator makes the object's DaemonSets anew."""
-    return not snapshot.stale_because and (snapshot.has_daemonsets or snapshot.state is PlanState.ROLLING_BACK)
+    return not snapshot.stale_reason and (snapshot.has_daemonsets or snapshot.state is PlanState.ROLLING_BACK)
 
 
 def _lost(stage: StageSnapshot, target: TargetEvidence, why: str) -> MoveTarget | None:
@@ -53,8 +53,8 @@ def _lost(stage: StageSnapshot, target: TargetEvidence, why: str) -> MoveTarget 
     if target.state is TargetState.EXCLUDED or (target.state is TargetState.FAILED and not stage.is_rollback):
         return None
     counts = is_lost(target.state, is_retried=target.is_retried, stage=stage.state, is_rollback=stage.is_rollback)
-    because = f"The node {why}."
-    return MoveTarget(stage.index, target.uid, target.name, TargetState.EXCLUDED, because, is_lost=counts)
+    reason = f"The node {why}."
+    return MoveTarget(stage.index, target.uid, target.name, TargetState.EXCLUDED, reason, is_lost=counts)
 
 
 def _step_towards(to: TargetState, was: TargetState) -> TargetState | None:
@@ -78,7 +78,7 @@ def _next_state(
     if stage.is_rollback and _waits_again(target, node):
         return TargetState.HELD, "In the operator's queue again, and held: it waits for its wave."
     if node.phase is Phase.FAILED:
-        return TargetState.FAILED, target.failed_because or GAVE_UP
+        return TargetState.FAILED, target.failed_reason or GAVE_UP
     if is_changed(snapshot, stage, node):
         return TargetState.CHANGED, snapshot.says.changed.format(loaded=node.driver_version)
     if node.has_begun:

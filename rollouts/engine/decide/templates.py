@@ -15,4 +15,4 @@ def ask_which_template(snapshot: Snapshot) -> Decision:
     old = snapshot.from_version
     asks = f"{old} is back in the object, but not its earlier template. {snapshot.template_change}."
     helps = "Put that back and resume, or resume to go on as it is: every node of the object then gets this template."
-    return Decision(f"{asks} {helps}", pause_because=f"{asks} {helps}")
+    return Decision(f"{asks} {helps}", pause_reason=f"{asks} {helps}")

@@ -47,7 +47,7 @@ def _due(snapshot: Snapshot, stage: StageSnapshot, *, now: datetime) -> dict[str
     """Nodes (name by uid) on which a test Job is to be made now."""
     gate = proof_of(stage)
     goes_on = snapshot.state is PlanState.PROMOTING and stage.state in (StageState.PROMOTING, StageState.SOAKING)
-    if gate is None or not goes_on or snapshot.stale_because or snapshot.stopped_because or snapshot.frozen_because:
+    if gate is None or not goes_on or snapshot.stale_reason or snapshot.stopped_reason or snapshot.frozen_reason:
         return {}
     busy = {one.uid for one in snapshot.proof_jobs}
     changed = stage.in_state(TargetState.CHANGED)

@@ -29,4 +29,4 @@ class Command(BaseCommand):
         except Refusal as refusal:
             raise CommandError(str(refusal)) from refusal
         self.stdout.write(restraint_by(row, now=now).sentence)
-        self.stdout.write(f"bin/manage lift {row.pk} --because WHY ends it.")
+        self.stdout.write(f"bin/manage lift {row.pk} --reason WHY ends it.")

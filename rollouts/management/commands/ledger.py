@@ -19,7 +19,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **given: Any) -> None:
         cluster = cluster_of(given["cluster"])
         for row in DomainBudget.objects.filter(cluster=cluster):
-            self.stdout.write(f"{says(DomainKind(row.kind), row.max_unavailable, row.label)} {row.because}".strip())
+            self.stdout.write(f"{says(DomainKind(row.kind), row.max_unavailable, row.label)} {row.reason}".strip())
         disruptions = list(Disruption.objects.in_force().filter(cluster=cluster).select_related("plan"))
         for one in disruptions:
             self.stdout.write(

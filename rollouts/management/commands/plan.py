@@ -39,7 +39,7 @@ class Command(BaseCommand):
         pull = verbs.add_parser("pull", help="pull its image beforehand, on the first nodes of each operating system")
         pull.add_argument("plan", help="its number")
         pull.add_argument("--as", dest="who", required=True, metavar="USERNAME", help="whose rights it takes")
-        pull.add_argument("--because", required=True, metavar="WHY")
+        pull.add_argument("--reason", required=True, metavar="WHY")
         pull.add_argument("--each", type=int, default=1, metavar="N", help="nodes of each operating system; 1")
         check = verbs.add_parser("check", help="have a worker ask the draft's cluster itself what bars its start")
         check.add_argument("plan", help="its number")
@@ -77,12 +77,12 @@ class Command(BaseCommand):
             raise CommandError(f"Nothing was changed. {refusal}") from refusal
 
     def _pull(self, given: dict[str, Any]) -> None:
-        who, plan, because = _person(given["who"]), _plan(given["plan"]), given["because"].strip()[:1000]
-        if not because:
-            raise CommandError("Nothing was made. Say why, with --because: the next person will want to know.")
+        who, plan, reason = _person(given["who"]), _plan(given["plan"]), given["reason"].strip()[:1000]
+        if not reason:
+            raise CommandError("Nothing was made. Say why, with --reason: the next person will want to know.")
         try:
             require(who, Permission.RUN, cluster_id=plan.cluster_id, where=f"cluster {plan.cluster.name}")
-            ask(plan, actor=who, because=because, nodes_each=given["each"], now=timezone.now())
+            ask(plan, actor=who, reason=reason, nodes_each=given["each"], now=timezone.now())
         except (NotAllowed, Refusal) as refusal:
             raise CommandError(f"Nothing was made. {refusal}") from refusal
         self._say_pulled(plan)

@@ -107,7 +107,7 @@ class Command(BaseCommand):
             armed = change if _is_armed(plan, connection) else ""
             then = "It would be ended" if why else "It bars this without --give-up-plans"
             self.stdout.write(f"{cluster.name}: {plan} is {plan.state}{armed}. {then}.")
-        for pull in _pulls(cluster).filter(ends_because=""):
+        for pull in _pulls(cluster).filter(ends_reason=""):
             self.stdout.write(f"{cluster.name}: {pull} would be cancelled.")
         ours, unlisted = _jobs(connection)
         for job in ours:
@@ -139,8 +139,8 @@ class Command(BaseCommand):
             return ""
         now = timezone.now()
         frozen = Freeze.objects.in_force(now=now).binding(cluster.pk).filter(is_stop=False)
-        because = next((restraint_by(one, now=now).sentence for one in frozen.prefetch_related("cluster", "pool")), "")
-        return f"{because} Nodes would change: nothing was changed. Lift it, and run it again." if because else ""
+        reason = next((restraint_by(one, now=now).sentence for one in frozen.prefetch_related("cluster", "pool")), "")
+        return f"{reason} Nodes would change: nothing was changed. Lift it, and run it again." if reason else ""
 
     def _end_plans(self, cluster: Cluster, why: str) -> list[Plan]:
         """Those that it ended."""
@@ -162,9 +162,9 @@ class Command(BaseCommand):
 
     def _stop_pulls(self, cluster: Cluster, why: str) -> None:
         """Those of drafts too: else a worker would make the next of their Jobs."""
-        because = why or "Quarterdeck leaves this cluster."
+        reason = why or "Quarterdeck leaves this cluster."
         for pull in _pulls(cluster):
-            call_off(pull, by="release_all", because=because, now=timezone.now())
+            call_off(pull, by="release_all", reason=reason, now=timezone.now())
 
     def _remove(self, cluster: Cluster, connection: client.Connection) -> tuple[int, list[str]]:
         """List and take off until nothing is left: a label that was on its way when its plan ended may still land.
@@ -230,12 +230,12 @@ def _end(plan: Plan, why: str) -> None:
     now = timezone.now()
     for to in (PlanState.ABORTING, PlanState.ABORTED):
         if plan.state != to:
-            plan.move(to, now=now, actor="release_all", because=why)
+            plan.move(to, now=now, actor="release_all", reason=why)
     never_opened = Q(kind=StageKind.ROLLBACK, state=StageState.WAITING)
     for stage in plan.stages.exclude(never_opened | Q(state__in=(StageState.PASSED, StageState.ABANDONED))):
-        stage.move(StageState.ABANDONED, now=now, actor="release_all", because=why)
+        stage.move(StageState.ABANDONED, now=now, actor="release_all", reason=why)
     Plan.objects.filter(pk=plan.pk).update(epoch=F("epoch") + 1, lease_until=now, waiting_for="")
-    AuditEntry.record(plan.mark, verb="release-all", actor="release_all", because=why, now=now)
+    AuditEntry.record(plan.mark, verb="release-all", actor="release_all", reason=why, now=now)
 
 
 def _say_how_they_ended(plans: list[Plan], connection: client.Connection, why: str) -> None:
@@ -245,8 +245,8 @@ def _say_how_they_ended(plans: list[Plan], connection: client.Connection, why: s
     nodes, now = client.list_nodes(connection), timezone.now()
     for plan in plans:
         left = what_is_left(plan, nodes, connection) or "Nothing of it is left on its nodes."
-        Plan.objects.filter(pk=plan.pk).update(because=f"{ended(why)} {left}"[:1000])
-        record_event(plan=plan, what="note", was="", to="released", now=now, actor="release_all", because=left)
+        Plan.objects.filter(pk=plan.pk).update(reason=f"{ended(why)} {left}"[:1000])
+        record_event(plan=plan, what="note", was="", to="released", now=now, actor="release_all", reason=left)
 
 
 def _holding(cluster: Cluster) -> list[Plan]:
@@ -301,9 +301,9 @@ def _is_armed(plan: Plan, connection: client.Connection) -> bool:
 
 def _stopped(cluster: Cluster, connection: client.Connection) -> str:
     """Why no node may be let go there. Blank: nobody has stopped everything."""
-    if because := stopped_by_switch(cluster, connection):
+    if reason := stopped_by_switch(cluster, connection):
         lift = f"kubectl -n {cluster.own_namespace} delete configmap {STOP_SWITCH}"
-        return f"{because} Until it is gone no node is released: {lift}, and run it again."
+        return f"{reason} Until it is gone no node is released: {lift}, and run it again."
     now = timezone.now()
     if stop := stop_in_force(now=now):
         return f"{restraint_by(stop, now=now).sentence} Until it is lifted no node is released."

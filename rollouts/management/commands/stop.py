@@ -35,7 +35,7 @@ class Command(BaseCommand):
         except Refusal as refusal:
             raise CommandError(str(refusal)) from refusal
         self.stdout.write(f"{restraint_by(row, now=now).sentence} {NO_WORKER}")
-        self.stdout.write("bin/manage lift stop --because WHY lets it go on.")
+        self.stdout.write("bin/manage lift stop --reason WHY lets it go on.")
 
     def _is_meant(self, plans: int) -> bool:
         self.stdout.write(f"This stops {count(plans, 'plan')} under way, rollbacks included, in every cluster.")

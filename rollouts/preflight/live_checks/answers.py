@@ -60,7 +60,7 @@ def unanswered(whether: str, answer: NoAnswer | None) -> LiveAnswer:
         if given.may_be_overridden
         else "Put that right, or wait, and ask again."
     )
-    sentence = f"Nobody knows {whether}. {given.because}"
+    sentence = f"Nobody knows {whether}. {given.reason}"
     check = Check("live-unanswered", sentence, fix, may_be_overridden=given.may_be_overridden)
     return LiveAnswer(LiveResult.UNANSWERED, check, given.is_for_good)
 

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 @dataclass(frozen=True)
 class NoAnswer:
-    because: str  # a sentence
+    reason: str  # a sentence
     is_for_good: bool = False  # it will be the same however often it is asked
     may_be_overridden: bool = False  # nobody could ask it without doing it
 

@@ -25,7 +25,7 @@ def outlive_the_driver(facts: PreflightFacts) -> Iterator[Check]:
         if plugin.nodes and not _is_stopped(facts, plugin):
             sentence = (
                 f"DaemonSet {plugin.name} is not stopped while the driver of {count(len(plugin.nodes), 'node')} is "
-                f"changed: {_because(facts, plugin)}. While it runs the old driver may not unload, and it may go on "
+                f"changed: {_reason(facts, plugin)}. While it runs the old driver may not unload, and it may go on "
                 "with what is gone."
             )
             yield Check("dra-plugin-stays", sentence, FIX, is_grave=True, about=each(plugin.nodes))
@@ -36,7 +36,7 @@ def _is_stopped(facts: PreflightFacts, plugin: DraPluginFacts) -> bool:
     return bool(plugin.selected_by & told)
 
 
-def _because(facts: PreflightFacts, plugin: DraPluginFacts) -> str:
+def _reason(facts: PreflightFacts, plugin: DraPluginFacts) -> str:
     if CLIENT in plugin.selected_by:
         return f"only operators from 26.7.0 on heed {CLIENT}" + (
             "" if facts.evicts_claims is False else ", and which this is nobody knows"

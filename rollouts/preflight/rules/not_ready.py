@@ -15,5 +15,5 @@ def are_not_ready(facts: PreflightFacts) -> Iterator[Check]:
     if nodes:
         take = f"and {either(len(nodes), 'is', 'are')} to change"
         sentence = f"{names(sorted(node.name for node in nodes))} {are(len(nodes))} not Ready, {take} in this plan."
-        about = (f"{node.name}: {node.because or 'its kubelet is silent'}" for node in nodes)
+        about = (f"{node.name}: {node.reason or 'its kubelet is silent'}" for node in nodes)
         yield Check("node-not-ready", sentence, FIX, is_grave=True, about=each(about))

@@ -18,7 +18,7 @@ def post(client, cluster, **asked):
 def test_an_admin_accepts_the_cluster_that_they_saw(root):
     cluster = a_cluster(foreign_uid="new")
 
-    reply = post(root, cluster, uid="new", because="Rebuilt.")
+    reply = post(root, cluster, uid="new", reason="Rebuilt.")
 
     assert reply.status_code == 204
     assert Cluster.objects.get().uid == "new"

@@ -36,7 +36,7 @@ def rebuilt(db, woken, told) -> Cluster:
 
 
 def accept_it(cluster: Cluster, uid: str = "new") -> None:
-    accept(cluster, uid=uid, actor="ada", because="Rebuilt after the flood.", now=NOON)
+    accept(cluster, uid=uid, actor="ada", reason="Rebuilt after the flood.", now=NOON)
 
 
 def test_it_has_the_new_uid_and_whoever_watched_it_must_begin_again(rebuilt, woken, told):
@@ -54,7 +54,7 @@ def test_the_decision_is_kept_with_what_it_was_before(rebuilt):
     accept_it(rebuilt)
 
     entry = AuditEntry.objects.get()
-    assert (entry.verb, entry.actor, entry.because) == ("cluster.accept", "ada", "Rebuilt after the flood.")
+    assert (entry.verb, entry.actor, entry.reason) == ("cluster.accept", "ada", "Rebuilt after the flood.")
     assert entry.evidence == {"uid": "new", "before": "uid-of-north"}
 
 
@@ -104,7 +104,7 @@ def test_a_plan_under_way_stands_against_it(db, woken):
 
 
 def test_the_command_accepts_what_answers_there(rebuilt, capsys):
-    call_command("accept_cluster", "north", because="Rebuilt.")
+    call_command("accept_cluster", "north", reason="Rebuilt.")
 
     assert Cluster.objects.get().uid == "new"
     assert "north is the cluster new from now on; it was uid-of-north." in capsys.readouterr().out

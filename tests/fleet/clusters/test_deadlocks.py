@@ -32,7 +32,7 @@ def cluster(transactional_db, monkeypatch) -> Cluster:
 
 
 def accept_it(cluster: Cluster) -> None:
-    accept(Cluster.objects.get(pk=cluster.pk), uid="new", actor="ada", because="Rebuilt.", now=NOON)
+    accept(Cluster.objects.get(pk=cluster.pk), uid="new", actor="ada", reason="Rebuilt.", now=NOON)
 
 
 def test_a_flush_goes_on_while_somebody_accepts_the_cluster(cluster):

@@ -8,10 +8,10 @@ from tests.make import NOON, an_operator
 pytestmark = pytest.mark.django_db
 
 
-def its_pod(cluster, because: str) -> Pod:
+def its_pod(cluster, reason: str) -> Pod:
     row = {"namespace": "gpu-operator", "name": "gpu-operator-6b7854bc77-r5p9f", "uid": "uid-of-its-pod"}
     return Pod.objects.create(
-        cluster=cluster, created_at=NOON, changed_at=NOON, phase="Running", waiting_because=because, **row
+        cluster=cluster, created_at=NOON, changed_at=NOON, phase="Running", waiting_reason=reason, **row
     )
 
 

@@ -114,7 +114,7 @@ def test_the_operators_config_maps_are_allowed_by_a_role_and_not_to_the_whole_cl
 def test_a_live_kind_says_how_many_of_it_cannot_be_read_and_names_none():
     """Who sees one pool reads this of all nodes and pods of the cluster."""
     mark = a_mark("watching", heard_ago_s=1)
-    mark.unread = {str(n): {"name": f"gpu-{n}", "because": "Expected `str`, got `int`"} for n in range(5)}
+    mark.unread = {str(n): {"name": f"gpu-{n}", "reason": "Expected `str`, got `int`"} for n in range(5)}
 
     sentence = freshness_of(mark, now=NOON).sentence
 
@@ -124,7 +124,7 @@ def test_a_live_kind_says_how_many_of_it_cannot_be_read_and_names_none():
 @pytest.mark.parametrize(("number", "says"), [(1, "1 that"), (19, "19 that"), (20, "20 or more that")])
 def test_no_more_is_known_than_is_kept_of_what_cannot_be_read(number, says):
     mark = a_mark("watching", heard_ago_s=1)
-    mark.unread = {str(n): {"name": f"gpu-{n}", "because": "It is too long."} for n in range(number)}
+    mark.unread = {str(n): {"name": f"gpu-{n}", "reason": "It is too long."} for n in range(number)}
 
     assert f"Not so {says} cannot be read" in freshness_of(mark, now=NOON).sentence
 

@@ -18,4 +18,4 @@ def test_two_notes_on_one_node_at_the_same_moment_are_both_written():
     )
 
     assert errors == []
-    assert list(AuditEntry.objects.values_list("number", "because")) == [(1, "Its fan."), (2, "A cable.")]
+    assert list(AuditEntry.objects.values_list("number", "reason")) == [(1, "Its fan."), (2, "A cable.")]

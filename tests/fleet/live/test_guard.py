@@ -168,7 +168,7 @@ class Deaf:
     def __init__(self, access: Access, *, for_s: float) -> None:
         self.access, self.for_s, self.is_out = access, for_s, asyncio.Event()
 
-    async def turn_out(self, because: str) -> None:
+    async def turn_out(self, reason: str) -> None:
         await asyncio.sleep(self.for_s)
         self.is_out.set()
 
@@ -198,8 +198,8 @@ async def test_a_socket_whose_browser_takes_nothing_is_left_all_the_same(monkeyp
     monkeypatch.setattr(consumer.LiveConsumer, "close", lambda *_, **__: asyncio.sleep(3600))
     turned_out, truly = asyncio.Event(), consumer.LiveConsumer.turn_out
 
-    async def turn_out(self, because):
-        await truly(self, because)
+    async def turn_out(self, reason):
+        await truly(self, reason)
         turned_out.set()
 
     monkeypatch.setattr(consumer.LiveConsumer, "turn_out", turn_out)

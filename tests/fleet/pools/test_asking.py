@@ -22,22 +22,22 @@ def patch(client, path: str, **asked):
 def test_rest_sets_a_cluster_and_keeps_who_and_why(root):  # noqa: F811
     cluster = a_cluster()
 
-    reply = patch(root, f"clusters/{cluster.pk}", approval="none", because="A lab.")
+    reply = patch(root, f"clusters/{cluster.pk}", approval="none", reason="A lab.")
 
     assert (reply.status_code, reply.json()["approval"]) == (200, "none")
     entry = AuditEntry.objects.get(verb="cluster.approval")
-    assert (entry.actor, entry.because) == ("root", "A lab.")
+    assert (entry.actor, entry.reason) == ("root", "A lab.")
 
 
 def test_rest_wants_a_reason(root):  # noqa: F811
-    assert patch(root, f"clusters/{a_cluster().pk}", approval="none", because="").status_code == 400
+    assert patch(root, f"clusters/{a_cluster().pk}", approval="none", reason="").status_code == 400
 
 
 @pytest.mark.parametrize("role", ["viewer", "operator", "approver"])
 def test_only_admins_set_it(db, now, role):  # noqa: F811
     cluster = a_cluster()
 
-    reply = patch(calling(a_user(role=role)), f"clusters/{cluster.pk}", approval="none", because="Faster.")
+    reply = patch(calling(a_user(role=role)), f"clusters/{cluster.pk}", approval="none", reason="Faster.")
 
     assert reply.status_code == 403
     cluster.refresh_from_db()
@@ -56,8 +56,8 @@ def test_the_page_sets_a_cluster(db, now):  # noqa: F811
     cluster = a_cluster()
     admin = visiting(a_user(role="admin"))
 
-    admin.post(f"/clusters/{cluster.pk}/approval", {"approval": "none", "because": "A lab."})
-    admin.post(f"/clusters/{cluster.pk}/approval", {"approval": "required", "because": " "})
+    admin.post(f"/clusters/{cluster.pk}/approval", {"approval": "none", "reason": "A lab."})
+    admin.post(f"/clusters/{cluster.pk}/approval", {"approval": "required", "reason": " "})
 
     cluster.refresh_from_db()
     assert cluster.approval == "none"
@@ -68,7 +68,7 @@ def test_what_was_written_of_a_cluster_and_is_refused_comes_back_once(db, now): 
     a_pool(cluster, environment="production")
     admin, path = visiting(a_user(role="admin")), f"/clusters/{cluster.pk}"
 
-    admin.post(f"{path}/approval", {"approval": "none", "because": "A lab."})
+    admin.post(f"{path}/approval", {"approval": "none", "reason": "A lab."})
     shown, again = (admin.get(path).content.decode() for _ in range(2))
 
     assert "is production" in shown
@@ -81,7 +81,7 @@ def test_what_was_written_of_a_cluster_and_is_refused_comes_back_once(db, now): 
 def test_the_page_of_an_operator_does_not(db, now):  # noqa: F811
     cluster = a_cluster()
 
-    visiting(a_user(role="operator")).post(f"/clusters/{cluster.pk}/approval", {"approval": "none", "because": "x"})
+    visiting(a_user(role="operator")).post(f"/clusters/{cluster.pk}/approval", {"approval": "none", "reason": "x"})
 
     cluster.refresh_from_db()
     assert cluster.approval == "required"

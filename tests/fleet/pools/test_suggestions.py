@@ -26,7 +26,7 @@ def test_one_product_under_several_labels_is_one_pool():
 
     assert found.selector == f"{PRODUCT} in (NVIDIA-H200,NVIDIA-H200-MIG-1g.18gb,NVIDIA-H200-SHARED)"
     assert (found.name, found.nodes, found.gpus, found.unpooled) == ("h200", 3, 24, 3)
-    assert found.because == "3 nodes with NVIDIA-H200."
+    assert found.reason == "3 nodes with NVIDIA-H200."
 
 
 def test_a_product_is_cut_where_its_nodes_differ_and_not_where_they_are_alike():
@@ -39,7 +39,7 @@ def test_a_product_is_cut_where_its_nodes_differ_and_not_where_they_are_alike():
 
     assert set(found) == {"h200-a", "h200-b", "l40s"}
     assert found["h200-a"].selector == f"{PRODUCT}=NVIDIA-H200,{ZONE}=a"
-    assert found["h200-a"].because == "1 node with NVIDIA-H200, zone a: nodes of this product differ in zone."
+    assert found["h200-a"].reason == "1 node with NVIDIA-H200, zone a: nodes of this product differ in zone."
     assert found["l40s"].selector == f"{PRODUCT}=NVIDIA-L40S"
 
 

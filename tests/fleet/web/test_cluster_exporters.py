@@ -91,7 +91,7 @@ def test_who_sees_a_pool_reads_no_names_of_nodes_and_objects_beside_it():
     pool = make.a_pool(cluster)
     make.a_node(cluster, "gpu-0", pool=pool)
     make.a_reading(make.a_node(cluster, "gpu-1"), refused="Its pod does not answer.", refused_since=NOON)
-    unread = {"u": {"name": "team-b/train-0", "because": "It is too long."}}
+    unread = {"u": {"name": "team-b/train-0", "reason": "It is too long."}}
     Bookmark.objects.filter(cluster=cluster, kind="pods").update(unread=unread)
     mine, whole = visiting(make.a_user("pia", role="viewer", on=pool)), visiting(make.a_user(role="viewer"))
     places = (f"/clusters/{cluster.pk}", f"/api/v1/clusters/{cluster.pk}")

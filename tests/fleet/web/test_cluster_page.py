@@ -133,7 +133,7 @@ def test_counts_the_rows_that_are_held_of_each_kind(viewer):
 
 def test_objects_that_could_not_be_read_are_named(viewer):
     cluster = make.a_cluster(seen_at=None)
-    make.a_bookmark(cluster, "nodes", unread={"u1": {"name": "gpu-7", "because": "labels are no map"}})
+    make.a_bookmark(cluster, "nodes", unread={"u1": {"name": "gpu-7", "reason": "labels are no map"}})
 
     seen = page(viewer, f"/clusters/{cluster.pk}")
 
@@ -178,7 +178,7 @@ def test_an_admin_accepts_a_cluster_that_was_rebuilt_and_says_why():
     watched(cluster)
     admin = visiting(make.a_user(role="admin"))
 
-    answer = admin.post(f"/clusters/{cluster.pk}/accept", {"uid": "uid-of-somebody", "because": "Reinstalled."})
+    answer = admin.post(f"/clusters/{cluster.pk}/accept", {"uid": "uid-of-somebody", "reason": "Reinstalled."})
 
     assert answer.headers["Location"] == f"/clusters/{cluster.pk}"
     assert "is the cluster uid-of-somebody from now on" in page(admin, f"/clusters/{cluster.pk}").text
@@ -187,20 +187,20 @@ def test_an_admin_accepts_a_cluster_that_was_rebuilt_and_says_why():
 
 
 @pytest.mark.parametrize(
-    ("role", "given", "because"),
+    ("role", "given", "reason"),
     [
-        ("viewer", {"uid": "uid-of-somebody", "because": "x"}, "you need the role admin"),
-        ("admin", {"uid": "uid-of-somebody", "because": " "}, "Say why"),
-        ("admin", {"uid": "uid-of-another", "because": "x"}, "answers uid-of-somebody, not uid-of-another"),
+        ("viewer", {"uid": "uid-of-somebody", "reason": "x"}, "you need the role admin"),
+        ("admin", {"uid": "uid-of-somebody", "reason": " "}, "Say why"),
+        ("admin", {"uid": "uid-of-another", "reason": "x"}, "answers uid-of-somebody, not uid-of-another"),
     ],
 )
-def test_accepting_is_refused_with_the_reason(role, given, because):
+def test_accepting_is_refused_with_the_reason(role, given, reason):
     cluster = make.a_cluster("east", foreign_uid="uid-of-somebody")
     person = visiting(make.a_user(role=role))
 
     person.post(f"/clusters/{cluster.pk}/accept", given)
 
-    assert because in page(person, f"/clusters/{cluster.pk}").text
+    assert reason in page(person, f"/clusters/{cluster.pk}").text
     cluster.refresh_from_db()
     assert cluster.uid == "uid-of-east"
 
@@ -209,7 +209,7 @@ def test_what_was_written_to_accept_one_that_somebody_else_accepted_is_said_once
     cluster = make.a_cluster("east")
     admin = visiting(make.a_user(role="admin"))
 
-    admin.post(f"/clusters/{cluster.pk}/accept", {"uid": "uid-of-somebody", "because": "Reinstalled <all>."})
+    admin.post(f"/clusters/{cluster.pk}/accept", {"uid": "uid-of-somebody", "reason": "Reinstalled <all>."})
     refused, again = (page(admin, f"/clusters/{cluster.pk}").text for _ in range(2))
 
     assert "Not kept. You wrote: Reinstalled <all>." in refused
@@ -220,11 +220,11 @@ def test_what_is_wrong_with_a_rule_of_approval_stands_beside_it():
     cluster = make.a_cluster("east")
     admin = visiting(make.a_user(role="admin"))
 
-    asked = {"approval": "maybe", "because": " "}
+    asked = {"approval": "maybe", "reason": " "}
     html = admin.post(f"/clusters/{cluster.pk}/approval", asked, follow=True).content.decode()
 
     assert wrong_beside(html, "approval-rule") == "Say what it is to be: required or none."
-    assert wrong_beside(html, "because-approval").startswith("Say why")
+    assert wrong_beside(html, "reason-approval").startswith("Say why")
     cluster.refresh_from_db()
     assert cluster.approval == "required"
 
@@ -328,7 +328,7 @@ def test_hostile_names_stay_text(viewer):
     make.an_operand(cluster, name=HOSTILE, image=HOSTILE, uid="hostile")
     a_good_node(cluster, os_image=HOSTILE[:100], container_runtime=HOSTILE[:100], driver_version=HOSTILE[:60])
     make.a_bookmark(
-        cluster, "events", state="failing", message=HOSTILE, unread={"u": {"name": HOSTILE, "because": HOSTILE}}
+        cluster, "events", state="failing", message=HOSTILE, unread={"u": {"name": HOSTILE, "reason": HOSTILE}}
     )
 
     page(viewer, f"/clusters/{cluster.pk}")

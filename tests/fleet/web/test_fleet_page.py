@@ -146,7 +146,7 @@ def test_who_sees_one_pool_sees_its_nodes_only():
 def test_hostile_names_are_shown_and_not_run(viewer):
     cluster = make.a_cluster("east", server_version=HOSTILE[:60])
     make.a_bookmark(cluster, "daemonsets.apps", state="failing", message=HOSTILE)
-    words = {"not_ready_because": HOSTILE, "kernel": HOSTILE}
+    words = {"not_ready_reason": HOSTILE, "kernel": HOSTILE}
     make.a_node(cluster, HOSTILE, uid="hostile", pool=make.a_pool(cluster), is_ready=False, **words)
 
     seen = page(viewer, f"/?q={HOSTILE[:8]}")
@@ -178,7 +178,7 @@ def test_a_row_asks_nothing_whatever_is_said_of_its_node(viewer, queries_of):
 
     for kind in KINDS:
         a_node_of(cluster, kind)
-    make.a_node(cluster, gpus=8, gpu_allocatable=7, unhealthy_gpus=[{"gpu": "GPU 3", "index": 3, "because": "Xid 79"}])
+    make.a_node(cluster, gpus=8, gpu_allocatable=7, unhealthy_gpus=[{"gpu": "GPU 3", "index": 3, "reason": "Xid 79"}])
     make.a_node(cluster, gpus=8, expected={"nvidia.com/gpu": 8}, layout="x", slices_expected=2)
     make.a_node(cluster, gpus=8, mig_config="all-1g.5gb", mig_config_state="pending")
     make.a_node(cluster, gpus=8, is_ready=None)
@@ -208,7 +208,7 @@ def test_a_part_is_not_sent_again_while_nothing_changed(viewer):
     assert not again.content
 
 
-def test_a_part_is_sent_again_after_a_change_and_not_because_time_went_by(viewer):
+def test_a_part_is_sent_again_after_a_change_and_not_reason_time_went_by(viewer):
     import time_machine
 
     cluster = make.a_cluster()

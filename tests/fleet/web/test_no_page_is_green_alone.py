@@ -15,7 +15,7 @@ from tests.pages import page, visiting
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
 CALM = "Nothing is wrong that a rule would find."
-FAILING = {"status": "CrashLoopBackOff", "is_ready": False, "stuck_container": "main", "waiting_because": "Crash"}
+FAILING = {"status": "CrashLoopBackOff", "is_ready": False, "stuck_container": "main", "waiting_reason": "Crash"}
 
 
 def missing_gpus(node):
@@ -252,7 +252,7 @@ def test_a_plan_of_a_cluster_that_nobody_watches_says_so(plan):
 
 
 def test_a_halted_plan_is_as_bad_on_every_page(plan):
-    plan.move("halted", now=NOON, actor="engine", because="A pod does not run.")
+    plan.move("halted", now=NOON, actor="engine", reason="A pod does not run.")
     evaluation_round.look(plan.cluster, now=NOON)
     node = plan.cluster.nodes.first()
     viewer = visiting(make.a_user(role="viewer"))

@@ -31,7 +31,7 @@ def a_driver_pod(node, tag="570.172.08-ubuntu22.04", **given):
 def test_shows_the_stack_with_versions_and_why_not(viewer):
     node = make.a_node(make.a_cluster())
     a_driver_pod(
-        node, is_ready=False, waiting_because="CrashLoopBackOff: back-off", last_words="insmod failed", restarts=4
+        node, is_ready=False, waiting_reason="CrashLoopBackOff: back-off", last_words="insmod failed", restarts=4
     )
 
     seen = page(viewer, f"/nodes/{node.pk}")
@@ -112,7 +112,7 @@ def test_names_an_operand_that_should_run_here_and_does_not(viewer):
 
 def test_shows_the_last_lines_of_what_crashed(viewer):
     node = make.a_node(make.a_cluster())
-    pod = a_driver_pod(node, is_ready=False, waiting_because="CrashLoopBackOff: back-off")
+    pod = a_driver_pod(node, is_ready=False, waiting_reason="CrashLoopBackOff: back-off")
     make.a_crash_log(pod, "Installing", "Could not resolve Linux kernel version")
 
     seen = page(viewer, f"/nodes/{node.pk}")
@@ -216,7 +216,7 @@ def test_hostile_words_are_shown_and_not_run(viewer):
         taints=[{"key": HOSTILE, "effect": "NoSchedule"}],
         conditions=[{"type": HOSTILE, "message": HOSTILE, "since": None}],
     )  # fmt: skip
-    make.a_pod(node, HOSTILE, uid="hostile", waiting_because=HOSTILE)
+    make.a_pod(node, HOSTILE, uid="hostile", waiting_reason=HOSTILE)
     make.a_node_event(node, HOSTILE)
 
     assert HOSTILE in page(viewer, f"/nodes/{node.pk}").text
@@ -416,7 +416,7 @@ def test_an_exporter_that_disagrees_with_an_allocation_is_shown(viewer):
 def test_a_pod_that_crash_loops_is_called_as_kubectl_calls_it(viewer):
     node = make.a_node(make.a_cluster())
     why = "CrashLoopBackOff: back-off 5m0s"
-    make.a_pod(node, "infer", status="CrashLoopBackOff", is_ready=False, stuck_container="main", waiting_because=why)
+    make.a_pod(node, "infer", status="CrashLoopBackOff", is_ready=False, stuck_container="main", waiting_reason=why)
 
     answer = viewer.get(f"/nodes/{node.pk}")
 
@@ -476,8 +476,8 @@ def test_a_node_that_left_keeps_a_page_with_when_what_it_was_and_its_timeline(vi
 
 
 def test_a_gpu_that_its_node_calls_unhealthy_says_so_on_its_own_page(viewer):
-    amd = {"gpu": "GPU 1", "because": "AMD's metrics exporter calls it unhealthy", "index": 1, "uuid": ""}
-    named = {"gpu": "GPU 1", "because": "HAMi's device plugin calls it unhealthy", "index": 1, "uuid": "GPU-c"}
+    amd = {"gpu": "GPU 1", "reason": "AMD's metrics exporter calls it unhealthy", "index": 1, "uuid": ""}
+    named = {"gpu": "GPU 1", "reason": "HAMi's device plugin calls it unhealthy", "index": 1, "uuid": "GPU-c"}
     node = make.a_node(
         make.a_cluster(), gpus=3, unhealthy_gpus=[amd, named], devices_unhealthy={"GPU-a": "team-a/infer"}
     )

@@ -70,13 +70,13 @@ def test_acts_are_told_by_who_may_and_done_once(finding, ada, amy):
     path = f"findings/{finding.pk}"
     for _ in range(2):
         assert (
-            post(ada, f"{path}/acknowledgements", {"because": "On it."}, **{"Idempotency-Key": "k"}).status_code == 204
+            post(ada, f"{path}/acknowledgements", {"reason": "On it."}, **{"Idempotency-Key": "k"}).status_code == 204
         )
     again = post(amy, f"{path}/acknowledgements")
     assert (again.status_code, again.json()["detail"]) == (409, "ada acknowledged it already.")
     assert post(amy, f"{path}/assignments", {"to": "amy"}).status_code == 204
     assert post(amy, f"{path}/assignments", {"to": "nobody"}).status_code == 400
-    assert post(amy, f"{path}/feedback", {"feedback": "dismissed", "because": "Riser."}).status_code == 204
+    assert post(amy, f"{path}/feedback", {"feedback": "dismissed", "reason": "Riser."}).status_code == 204
     assert post(amy, f"{path}/feedback", {"feedback": "accepted"}).status_code == 400
     assert post(amy, f"{path}/unassignments").status_code == 204
 
@@ -96,14 +96,14 @@ def test_each_scope_can_be_muted_and_lifted(finding, ada, scope):
     keys = {"finding": finding.pk, "node": finding.node_id, "pool": pool.pk, "cluster": finding.cluster_id}
     rule = {} if scope == "finding" else {"rule": finding.rule}
 
-    made = post(ada, "mutes", {scope: keys[scope], **rule, "because": "Known.", "until": UNTIL})
+    made = post(ada, "mutes", {scope: keys[scope], **rule, "reason": "Known.", "until": UNTIL})
 
     assert made.status_code == 201
     assert Finding.objects.get().state == FindingState.MUTED
     assert ada.get("/api/v1/mutes?is_in_force=true").json()["count"] == 1
-    assert post(ada, f"mutes/{made.json()['id']}/lifts", {"because": "Over."}).status_code == 204
+    assert post(ada, f"mutes/{made.json()['id']}/lifts", {"reason": "Over."}).status_code == 204
     assert Finding.objects.get().state == FindingState.OPEN
-    assert post(ada, f"mutes/{made.json()['id']}/lifts", {"because": "Over."}).status_code == 409
+    assert post(ada, f"mutes/{made.json()['id']}/lifts", {"reason": "Over."}).status_code == 409
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_a_mute_that_cannot_be_is_refused(finding, ada, body):
     keys = {"finding": finding.pk, "node": finding.node_id, "cluster": finding.cluster_id}
     given = {name: keys.get(name, value) for name, value in body.items()}
 
-    assert post(ada, "mutes", {"because": "x", "until": UNTIL} | given).status_code == 400
+    assert post(ada, "mutes", {"reason": "x", "until": UNTIL} | given).status_code == 400
     assert not Mute.objects.exists()
 
 
@@ -131,18 +131,18 @@ def test_who_has_no_right_there_acts_on_nothing(finding, bob, eve):
     for path in (*(f"findings/{finding.pk}/{what}" for what in acts), f"mutes/{mute.pk}/lifts"):
         assert post(bob, path).status_code == 403
         assert post(eve, path).status_code == 404
-    assert post(bob, "mutes", {"finding": finding.pk, "because": "x", "until": UNTIL}).status_code == 403
+    assert post(bob, "mutes", {"finding": finding.pk, "reason": "x", "until": UNTIL}).status_code == 403
     assert not FindingAct.objects.exists()
 
 
 def test_a_shell_can_do_as_much(finding, capsys):
     make.a_user("bob", role="viewer")
-    call_command("finding", "acknowledge", str(finding.pk), "--because", "On it.")
+    call_command("finding", "acknowledge", str(finding.pk), "--reason", "On it.")
     call_command("finding", "assign", str(finding.pk), "--to", "bob")
-    call_command("finding", "mute", str(finding.pk), "--hours", "8", "--because", "Known.")
+    call_command("finding", "mute", str(finding.pk), "--hours", "8", "--reason", "Known.")
     call_command("finding", "list")
     call_command("finding", "mutes")
-    call_command("finding", "lift", str(Mute.objects.get().pk), "--because", "Over.")
+    call_command("finding", "lift", str(Mute.objects.get().pk), "--reason", "Over.")
 
     said = capsys.readouterr().out
     assert f"{finding.pk}  warning  muted [bob]  prod: It is wrong." in said
@@ -150,15 +150,15 @@ def test_a_shell_can_do_as_much(finding, capsys):
     pool = make.a_pool(finding.cluster, "h100")
     finding.node.pools.add(pool)
     call_command(
-        "finding", "mute", str(finding.pk), "--hours", "8", "--because", "x", "--scope", "pool", "--pool", "h100"
+        "finding", "mute", str(finding.pk), "--hours", "8", "--reason", "x", "--scope", "pool", "--pool", "h100"
     )
     assert Mute.objects.get(pool=pool).rule == finding.rule
     with pytest.raises(CommandError, match="Name a pool that its node is in"):
         call_command(
-            "finding", "mute", str(finding.pk), "--hours", "8", "--because", "x", "--scope", "pool", "--pool", "z"
+            "finding", "mute", str(finding.pk), "--hours", "8", "--reason", "x", "--scope", "pool", "--pool", "z"
         )
     with pytest.raises(CommandError, match="At most 14 days"):
-        call_command("finding", "mute", str(finding.pk), "--hours", "900", "--because", "x")
+        call_command("finding", "mute", str(finding.pk), "--hours", "900", "--reason", "x")
     with pytest.raises(CommandError, match="There is no finding 999"):
         call_command("finding", "unassign", "999")
 

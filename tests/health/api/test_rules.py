@@ -91,25 +91,25 @@ def test_a_rule_on_gpus_names_the_clusters_of_whose_gpus_nothing_is_heard(bob, n
 def test_a_rule_on_trial_is_marked_and_its_findings_are_told_only_to_who_asks_for_them(root, bob, pool):
     make.a_finding(pool.cluster, rule="gpu-hot", opened_at=NOON)
 
-    begun = post(root, "rule-shadows", {"rule": "gpu-hot", "because": "New here."})
+    begun = post(root, "rule-shadows", {"rule": "gpu-hot", "reason": "New here."})
 
     assert begun.status_code == 201
     assert rule(bob, "gpu-hot")["shadow"]["by"] == "root"
     assert (rule(bob, "gpu-hot")["open"], rule(bob, "gpu-hot")["would_tell"]) == (0, 1)
     (before,) = bob.get("/api/v1/findings").json()["results"]
-    assert (before["state"], before["resolved_because"]) == ("resolved", "its rule went on trial")
+    assert (before["state"], before["resolved_reason"]) == ("resolved", "its rule went on trial")
     assert bob.get("/api/v1/findings?is_shadow=true").json()["results"][0]["is_shadow"] is True
-    again = post(root, "rule-shadows", {"rule": "gpu-hot", "because": "Again."})
+    again = post(root, "rule-shadows", {"rule": "gpu-hot", "reason": "Again."})
     assert (again.status_code, again.json()["detail"]) == (409, "root put it on trial already: there is nothing to do.")
 
-    ended = post(root, f"rule-shadows/{begun.json()['id']}/ends", {"because": "It is right."})
+    ended = post(root, f"rule-shadows/{begun.json()['id']}/ends", {"reason": "It is right."})
 
     assert ended.status_code == 204
     assert bob.get("/api/v1/findings?open=true").json()["count"] == 1
 
 
 def test_what_is_never_on_trial_is_refused_with_why(root, now):
-    answer = post(root, "rule-shadows", {"rule": "cluster-not-seen", "because": "x"})
+    answer = post(root, "rule-shadows", {"rule": "cluster-not-seen", "reason": "x"})
 
     assert answer.status_code == 400
     assert "always told" in str(answer.json())
@@ -117,20 +117,20 @@ def test_what_is_never_on_trial_is_refused_with_why(root, now):
 
 def test_limits_of_a_pool_are_set_read_and_removed(root, bob, pool):
     body = {"rule": "gpu-hot", "warn": 75, "critical": 80, "warn_after_s": 180, "critical_after_s": 60}
-    made = post(root, f"pools/{pool.pk}/limits", body | {"because": "Old fans."})
+    made = post(root, f"pools/{pool.pk}/limits", body | {"reason": "Old fans."})
     assert made.status_code == 201
-    assert post(root, f"pools/{pool.pk}/limits", body | {"because": "Again."}).status_code == 409
-    assert post(bob, f"pools/{pool.pk}/limits", body | {"because": "x"}).status_code == 403
+    assert post(root, f"pools/{pool.pk}/limits", body | {"reason": "Again."}).status_code == 409
+    assert post(bob, f"pools/{pool.pk}/limits", body | {"reason": "x"}).status_code == 403
 
     (told,) = bob.get(f"/api/v1/pools/{pool.pk}/limits").json()
 
-    assert (told["warn"], told["critical"], told["version"], told["because"]) == (75, 80, 1, "Old fans.")
-    changed = post(root, f"pools/{pool.pk}/limits", body | {"warn": 70, "version": 1, "because": "x"})
+    assert (told["warn"], told["critical"], told["version"], told["reason"]) == (75, 80, 1, "Old fans.")
+    changed = post(root, f"pools/{pool.pk}/limits", body | {"warn": 70, "version": 1, "reason": "x"})
     assert (changed.status_code, changed.json()["version"]) == (201, 2)
     removals = f"pool-limits/{told['id']}/removals"
-    assert post(root, removals, {"because": "x"}).status_code == 400
-    assert post(root, removals, {"because": "x", "version": 1}).status_code == 409
-    assert post(root, removals, {"because": "x", "version": 2}).status_code == 204
+    assert post(root, removals, {"reason": "x"}).status_code == 400
+    assert post(root, removals, {"reason": "x", "version": 1}).status_code == 409
+    assert post(root, removals, {"reason": "x", "version": 2}).status_code == 204
     assert not PoolLimits.objects.exists()
 
 
@@ -140,11 +140,11 @@ def test_limits_of_a_pool_are_set_read_and_removed(root, bob, pool):
         ({"critical": 70}, "critical"),
         ({"warn": 400}, "warn"),
         ({"rule": "gpu-xid"}, "rule"),
-        ({"because": ""}, "because"),
+        ({"reason": ""}, "reason"),
     ],
 )
 def test_limits_that_make_no_sense_name_the_field(root, pool, given, field):
-    body = {"rule": "gpu-hot", "warn": 75, "critical": 80, "warn_after_s": 180, "because": "x"}
+    body = {"rule": "gpu-hot", "warn": 75, "critical": 80, "warn_after_s": 180, "reason": "x"}
 
     answer = post(root, f"pools/{pool.pk}/limits", body | given)
 
@@ -153,8 +153,8 @@ def test_limits_that_make_no_sense_name_the_field(root, pool, given, field):
 
 
 def test_a_stranger_sees_neither_trial_nor_limits(eve, pool):
-    row = PoolLimits.objects.create(pool=pool, rule="gpu-hot", warn=80, warn_after_s=0, by="x", at=NOON, because="x")
-    shadow = RuleShadow.objects.create(rule="gpu-hot", by="x", at=NOON, because="x")
+    row = PoolLimits.objects.create(pool=pool, rule="gpu-hot", warn=80, warn_after_s=0, by="x", at=NOON, reason="x")
+    shadow = RuleShadow.objects.create(rule="gpu-hot", by="x", at=NOON, reason="x")
 
     for path in (f"pools/{pool.pk}/limits", f"pool-limits/{row.pk}/removals", f"rule-shadows/{shadow.pk}/ends"):
-        assert post(eve, path, {"because": "x"}).status_code == 404
+        assert post(eve, path, {"reason": "x"}).status_code == 404

@@ -19,15 +19,15 @@ def test_a_node_says_which_operand_is_not_ready_and_why(bob):
     driver, _ = an_operand(node.cluster), an_operand(node.cluster, "device-plugin")
     a_pod(
         node, "driver-x", gpus=0, operand="driver", owner_uid=driver.uid, is_ready=False,
-        waiting_because="CrashLoopBackOff: back-off 5m0s",
+        waiting_reason="CrashLoopBackOff: back-off 5m0s",
     )  # fmt: skip
 
     one, other = stack_of(bob, node)["operands"]
 
     assert (one["title"], one["cause"]["key"], one["cause"]["weight"]) == ("Driver", "crashed", "wrong")
-    assert one["because"].startswith("A container of it keeps crashing (CrashLoopBackOff).")
+    assert one["reason"].startswith("A container of it keeps crashing (CrashLoopBackOff).")
     assert (other["title"], other["pod"]) == ("Device plugin", "")
-    assert "No pod on this node" in other["because"]
+    assert "No pod on this node" in other["reason"]
 
 
 def test_a_stack_says_how_old_it_is(bob):

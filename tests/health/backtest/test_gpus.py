@@ -130,7 +130,7 @@ def test_a_refused_piece_is_a_gap_and_the_others_are_judged(cluster):
     one = run(cluster, past)
 
     assert len(one.found) == 1
-    assert "too many samples" in one.gaps[0].because
+    assert "too many samples" in one.gaps[0].reason
     assert one.begin >= NOON - 20 * 60 * MINUTE
 
 
@@ -140,7 +140,7 @@ def test_limits_that_are_tried_hold_instead_of_those_of_rule_and_pools(cluster):
     with_own = a_pool(cluster, "warm")
     with_own.nodes.set(cluster.nodes.all())
     PoolLimits.objects.create(
-        pool=with_own, rule="gpu-hot", warn=95, warn_after_s=300, by="ada", at=NOON, because="Warm water."
+        pool=with_own, rule="gpu-hot", warn=95, warn_after_s=300, by="ada", at=NOON, reason="Warm water."
     )
 
     assert run(cluster, past).found == []
@@ -195,7 +195,7 @@ def test_where_no_node_was_known_is_no_all_clear(cluster):
     one = run(cluster, past)
 
     assert one.begin == NOON - 120 * MINUTE
-    assert "of a node that was known then" in one.gaps[0].because
+    assert "of a node that was known then" in one.gaps[0].reason
 
 
 def test_when_drivers_changed_is_found_out_once_a_look(cluster, monkeypatch):
@@ -265,7 +265,7 @@ def test_a_quiet_link_is_one_while_one_pod_had_all_gpus_of_the_node(cluster):
     assert found.subject == "GPU 2 of gpu-001"
     assert (found.opened_at, found.resolved_at) == (NOON - 390 * MINUTE, NOON - 300 * MINUTE)
     assert one.begin == NOON - 600 * MINUTE
-    assert "was not written down" in one.gaps[0].because
+    assert "was not written down" in one.gaps[0].reason
 
 
 @pytest.mark.parametrize(
@@ -357,7 +357,7 @@ def test_it_opens_and_resolves_what_the_live_look_does(redis, celsius, limits):
     pool.nodes.set([node])
     PoolLimits.objects.create(
         pool=pool, rule="gpu-hot", warn=83, critical=85, warn_after_s=limits.warn_after.total_seconds(),
-        critical_after_s=limits.critical_after.total_seconds(), by="ada", at=NOON, because="Ours.",
+        critical_after_s=limits.critical_after.total_seconds(), by="ada", at=NOON, reason="Ours.",
     )  # fmt: skip
     replaying, rule, frame = Replay(), Hot(limits), Frame(AT, (DEVICE,))
     frame.columns["temperature_celsius"] = MetricColumn.empty(1)

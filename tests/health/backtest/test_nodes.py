@@ -24,10 +24,10 @@ def cluster():
     return a_cluster()
 
 
-def turned(node, column: str, was, to, *, minutes: float, because: str = "") -> None:
+def turned(node, column: str, was, to, *, minutes: float, reason: str = "") -> None:
     """So many minutes before noon."""
     kind = "ready" if column == "is_ready" else "upgrade"
-    sentence = f"Not ready: {because}" if because else "Ready again."
+    sentence = f"Not ready: {reason}" if reason else "Ready again."
     detail = {"column": column, "was": was, "is": to}
     a_node_event(node, sentence, at=NOON - minutes * MINUTE, kind=kind, detail=detail)
 
@@ -43,7 +43,7 @@ def found(cluster, rule: str):
 
 def test_a_node_that_was_not_ready_for_long_enough(cluster):
     node = a_node(cluster, "gpu-1")
-    turned(node, "is_ready", True, False, minutes=100, because="containerd is down")
+    turned(node, "is_ready", True, False, minutes=100, reason="containerd is down")
     turned(node, "is_ready", False, True, minutes=90)
     turned(node, "is_ready", True, False, minutes=30.5)
     turned(node, "is_ready", False, True, minutes=30)
@@ -106,7 +106,7 @@ def test_other_limits_than_its_own_and_those_of_its_pool_are_tried(cluster):
         turned(node, "is_ready", False, True, minutes=minutes - 1)
     by_its_own = run(cluster, "node-flapping").found
     tried = run(cluster, "node-flapping", limits=Limits(2, None)).found
-    PoolLimits.objects.create(pool=pool, rule="node-flapping", warn=2, warn_after_s=0, by="ada", at=NOON, because="x")
+    PoolLimits.objects.create(pool=pool, rule="node-flapping", warn=2, warn_after_s=0, by="ada", at=NOON, reason="x")
 
     assert by_its_own == []
     assert [one.opened_at for one in tried] == [NOON - 50 * MINUTE]
@@ -146,7 +146,7 @@ def test_when_the_cluster_was_not_seen_is_not_known(cluster):
     (gap,) = run(cluster, "node-not-ready").gaps
 
     assert (gap.begin, gap.end) == (NOON - 200 * MINUTE, NOON - 100 * MINUTE)
-    assert Finding.objects.get().sentence == gap.because
+    assert Finding.objects.get().sentence == gap.reason
 
 
 def test_it_reaches_no_further_back_than_the_cluster_is_known(cluster):
@@ -189,7 +189,7 @@ def test_events_are_read_node_by_node(cluster):
 
 
 def test_a_cluster_without_gpu_nodes_is_not_known(cluster):
-    assert "no GPU nodes" in run(cluster, "node-not-ready").because
+    assert "no GPU nodes" in run(cluster, "node-not-ready").reason
 
 
 class ReadTurns(list):

@@ -57,7 +57,7 @@ def test_a_plugin_that_crashes_is_the_same_finding(cluster):
     node = a_node(cluster, "gpu-001", **NONE_LEFT)
     row = {"status": "CrashLoopBackOff", "is_ready": False, "stuck_container": "main", "restarts": 8}
     waiting = "CrashLoopBackOff: back-off 5m0s"
-    a_pod(node, "plugin", namespace="gpu-operator", gpus=0, operand="device-plugin", waiting_because=waiting, **row)
+    a_pod(node, "plugin", namespace="gpu-operator", gpus=0, operand="device-plugin", waiting_reason=waiting, **row)
 
     look(cluster, 0, 2)
 

@@ -78,7 +78,7 @@ def test_one_that_somebody_looks_after_still_counts(cluster, hot):
 def test_one_that_is_muted_does_not(cluster, hot):
     until = NOON + timedelta(days=1)
 
-    rule_mutes.mute(rule_mutes.scoped(hot, "finding"), actor="ada", because="Known.", until=until, now=NOON)
+    rule_mutes.mute(rule_mutes.scoped(hot, "finding"), actor="ada", reason="Known.", until=until, now=NOON)
 
     assert (numbers(), is_critical_on_the_map()) == ((0, 0), False)
 

@@ -63,7 +63,7 @@ def test_by_the_limits_of_its_pool_fewer_falls_are_told_and_many_are_critical(cl
     pool = a_pool(cluster, "fragile")
     node, other = a_node(cluster, "gpu-001", pool=pool), a_node(cluster, "gpu-002")
     PoolLimits.objects.create(
-        pool=pool, rule="node-flapping", warn=2, critical=4, warn_after_s=60, by="ada", at=NOON, because="x"
+        pool=pool, rule="node-flapping", warn=2, critical=4, warn_after_s=60, by="ada", at=NOON, reason="x"
     )
     for minute in (0, 1):
         fall_and_rise(node, NOON + minute * MINUTE)

@@ -16,7 +16,7 @@ from tests.make import NOON, a_cluster, a_driver_object, a_node, a_pod, counted
 pytestmark = pytest.mark.django_db
 MINUTE = timedelta(minutes=1)
 CRASHES = {"status": "CrashLoopBackOff", "is_ready": False, "stuck_container": "main", "restarts": 9,
-           "waiting_because": "CrashLoopBackOff: back-off 5m0s"}  # fmt: skip
+           "waiting_reason": "CrashLoopBackOff: back-off 5m0s"}  # fmt: skip
 
 
 @pytest.fixture
@@ -75,14 +75,14 @@ def test_pods_of_another_template_prove_nothing(cluster):
 
 def test_jobs_that_failed_for_good_on_one_node_count_for_an_hour(cluster):
     over = {"phase": "Failed", "status": "Error", "is_ready": False, "crashed_at": NOON - 20 * MINUTE}
-    a_failing_workload(cluster, **over | {"waiting_because": "", "stuck_container": ""})
+    a_failing_workload(cluster, **over | {"waiting_reason": "", "stuck_container": ""})
 
     assert [each.failing for each in workloads_by_node(cluster, now=NOON)["gpu-sick"]] == [2]
     assert workloads_by_node(cluster, now=NOON + 41 * MINUTE) == {}
 
 
 FAILED = {"phase": "Failed", "status": "Error", "is_ready": False, "crashed_at": NOON - 20 * MINUTE,
-          "waiting_because": "", "stuck_container": ""}  # fmt: skip
+          "waiting_reason": "", "stuck_container": ""}  # fmt: skip
 
 
 @pytest.mark.parametrize("key", ["image", "ray.io/group", "training.kubeflow.org/replica-type"])
@@ -169,7 +169,7 @@ def test_pods_are_read_without_the_labels_of_their_nodes(cluster):
 
 def test_a_pod_that_its_kubelet_evicted_did_not_fail_by_itself(cluster):
     over = {"phase": "Failed", "status": "Evicted", "is_ready": False, "crashed_at": NOON - 20 * MINUTE}
-    a_failing_workload(cluster, **over | {"waiting_because": "Evicted: The node was low on resource: memory."})
+    a_failing_workload(cluster, **over | {"waiting_reason": "Evicted: The node was low on resource: memory."})
 
     assert workloads_by_node(cluster, now=NOON) == {}
 

@@ -283,8 +283,8 @@ def test_a_fall_that_was_tried_and_told_is_counted_once(say, cluster):
         say(NOON + timedelta(hours=hours), xid={2: 79})
         say(NOON + timedelta(hours=hours, minutes=40))
     say(NOON + timedelta(hours=3), xid={2: 79})
-    row = shadow_mode.begin("gpu-xid", actor="ada", because="x", now=NOON + timedelta(hours=3))
-    shadow_mode.end(row, actor="ada", because="x", now=NOON + timedelta(hours=3))
+    row = shadow_mode.begin("gpu-xid", actor="ada", reason="x", now=NOON + timedelta(hours=3))
+    shadow_mode.end(row, actor="ada", reason="x", now=NOON + timedelta(hours=3))
     assert [row.times for row in Finding.objects.filter(rule="gpu-xid").order_by("pk")] == [3, 1, 1]
 
     say(NOON + timedelta(hours=3, minutes=1), xid={2: 79})
@@ -341,7 +341,7 @@ def test_neither_several_at_once_nor_all_of_a_node_are_one_gpus_resets(say):
 def with_limits(cluster, name: str, *nodes: str, **given):
     pool = a_pool(cluster, name)
     pool.nodes.add(*Node.objects.filter(name__in=nodes))
-    row = {"rule": "gpu-hot", "warn_after_s": 120, "critical_after_s": 60, "by": "ada", "at": NOON, "because": "x"}
+    row = {"rule": "gpu-hot", "warn_after_s": 120, "critical_after_s": 60, "by": "ada", "at": NOON, "reason": "x"}
     return PoolLimits.objects.create(pool=pool, **row | given)
 
 
@@ -566,4 +566,4 @@ def test_a_node_that_is_gone_takes_its_findings_along_though_nobody_listens(say,
     looked(cluster, NOON + 20 * MINUTE)
 
     assert open_ones() == []
-    assert Finding.objects.get(pk=silent.pk).resolved_because == ""
+    assert Finding.objects.get(pk=silent.pk).resolved_reason == ""

@@ -61,7 +61,7 @@ def test_a_mute_is_of_the_board_and_not_of_its_number(say):
     say(NOON + MINUTE, xid={0: 79})
     until = NOON + timedelta(days=1)
     of_it = rule_mutes.scoped(Finding.objects.get(rule="gpu-xid"), "finding")
-    rule_mutes.mute(of_it, actor="ada", because="RMA.", until=until, now=NOON + MINUTE)
+    rule_mutes.mute(of_it, actor="ada", reason="RMA.", until=until, now=NOON + MINUTE)
     say.devices = in_order(
         [DEVICES[0], *(GpuDevice("gpu-001", device.index - 1, device.uuid) for device in DEVICES[1:])]
     )
@@ -134,7 +134,7 @@ def test_a_board_that_the_frame_forgot_is_still_missed(say):
     assert open_ones() == [("gpu-silent", "GPU 3 of gpu-001", "critical")]
 
 
-def test_nothing_is_over_because_redis_lost_it(say):
+def test_nothing_is_over_reason_redis_lost_it(say):
     say(NOON)
     say(NOON + MINUTE, xid={3: 79})
     for minutes in (3, 4, 5):
@@ -148,7 +148,7 @@ def test_nothing_is_over_because_redis_lost_it(say):
     assert [rule for rule, *_ in open_ones()] == ["gpu-silent", "gpu-xid"]
 
 
-def test_nothing_is_over_because_an_exporter_names_the_gpu_of_another_node(say):
+def test_nothing_is_over_reason_an_exporter_names_the_gpu_of_another_node(say):
     def said(node: str, **xids: int):
         lines = [
             f'DCGM_FI_DEV_XID_ERRORS{{gpu="{at}",UUID="{one}"}} {xid}' for at, (one, xid) in enumerate(xids.items())
@@ -245,7 +245,7 @@ def test_nothing_is_over_while_its_own_metric_is_not_said(say):
     assert open_ones() == []
 
 
-def test_nothing_is_over_because_its_series_were_switched_off(say):
+def test_nothing_is_over_reason_its_series_were_switched_off(say):
     say(NOON, ecc_uncorrected={3: 2.0})
     opened = open_ones()
 

@@ -63,9 +63,9 @@ def test_a_pod_that_may_not_go_is_named_with_why(state, pod, says):
 def test_a_budget_comes_first_with_each_pod_that_it_keeps():
     kept = [PodThere(name, owner_kind="ReplicaSet", budget="team-a/one") for name in ("team-a/b", "team-a/a")]
 
-    because = kept_by_pods("upgrade-failed", read_policy({}), [PodThere("team-a/alone"), *kept]).because
+    reason = kept_by_pods("upgrade-failed", read_policy({}), [PodThere("team-a/alone"), *kept]).reason
 
-    assert because.startswith("PodDisruptionBudget team-a/one allows no eviction of team-a/a, team-a/b. The operator ")
+    assert reason.startswith("PodDisruptionBudget team-a/one allows no eviction of team-a/a, team-a/b. The operator ")
 
 
 def test_several_are_named_together():
@@ -131,7 +131,7 @@ def test_the_policy_is_that_of_the_nodes_own_driver_before_the_cluster_policys(c
     why = why_upgrades_stay(cluster, now=NOON)
 
     assert list(why) == [other.pk]
-    assert "team-a/alone-gpu-2 has no controller" in why[other.pk].because
+    assert "team-a/alone-gpu-2 has no controller" in why[other.pk].reason
 
 
 def test_a_stuck_upgrade_says_who_keeps_it_and_where_it_stands_now(cluster):
@@ -177,5 +177,5 @@ def test_what_kept_it_in_another_state_is_not_what_keeps_it_now(cluster, monkeyp
     kept = why_upgrades_stay(cluster, now=NOON + 32 * MINUTE)
     Node.objects.update(upgrade_state="validation-required")
 
-    assert "team-a/train" in kept[node.pk].because
+    assert "team-a/train" in kept[node.pk].reason
     assert why_upgrades_stay(cluster, now=NOON + 32 * MINUTE) == {}

@@ -224,7 +224,7 @@ def test_a_look_costs_the_same_for_one_node_and_for_fifty(cluster, django_assert
 
 def a_crashing_pod(node, name="infer", **given):
     row = {"status": "CrashLoopBackOff", "is_ready": False, "stuck_container": "main", "restarts": 188}
-    return a_pod(node, name, **row | {"waiting_because": "CrashLoopBackOff: back-off 5m0s"} | given)
+    return a_pod(node, name, **row | {"waiting_reason": "CrashLoopBackOff: back-off 5m0s"} | given)
 
 
 def test_a_gpu_pod_that_crash_loops_is_a_finding_and_its_node_is_not_well(cluster):
@@ -241,7 +241,7 @@ def test_a_gpu_pod_that_crash_loops_is_a_finding_and_its_node_is_not_well(cluste
     evaluation_round.look(cluster, now=NOON + timedelta(seconds=61))
     assert Finding.objects.open().get().sentence == ("gpu-001: 1 pod fails, team-a/infer (CrashLoopBackOff).")
 
-    Pod.objects.update(status="Running", is_ready=True, stuck_container="", waiting_because="")
+    Pod.objects.update(status="Running", is_ready=True, stuck_container="", waiting_reason="")
     evaluation_round.look(cluster, now=NOON + timedelta(seconds=70))
     node.refresh_from_db()
     assert (node.state, node.unresolved) == (NodeState.READY, 0)
@@ -260,9 +260,9 @@ def test_a_pod_that_runs_between_two_crashes_still_fails(cluster):
 @pytest.mark.parametrize(
     "given",
     [
-        {"is_ready": False, "phase": "Pending", "status": "Pending", "waiting_because": "Unschedulable: 0/64 nodes"},
+        {"is_ready": False, "phase": "Pending", "status": "Pending", "waiting_reason": "Unschedulable: 0/64 nodes"},
         {"is_ready": False, "phase": "Pending", "status": "Init:0/1", "stuck_container": "wait"},
-        {"is_ready": False, "phase": "Failed", "status": "Error", "stuck_container": "m", "waiting_because": "Error"},
+        {"is_ready": False, "phase": "Failed", "status": "Error", "stuck_container": "m", "waiting_reason": "Error"},
         {"restarts": 9, "crashed_at": NOON - timedelta(minutes=11)},
         {"restarts": 1, "crashed_at": NOON - timedelta(minutes=1)},
     ],
@@ -275,21 +275,21 @@ def test_a_pod_that_waits_or_is_over_or_calm_again_is_no_finding(cluster, given)
     assert not Finding.objects.exists()
 
 
-def a_failed_pod(node, name="", *, ago=5 * MINUTE, owner="", because="", **given):
+def a_failed_pod(node, name="", *, ago=5 * MINUTE, owner="", reason="", **given):
     ended = {"crashed_at": NOON - ago, "ready_since": NOON - ago, "is_ready": False, "stuck_container": "main"}
-    return a_pod(node, name, phase="Failed", status="Error", owner_kind=owner, waiting_because=because, **ended | given)
+    return a_pod(node, name, phase="Failed", status="Error", owner_kind=owner, waiting_reason=reason, **ended | given)
 
 
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"owner": "ReplicaSet", "because": EVICTED}, "Evicted"),
-        ({"owner": "Job", "because": REFUSED, "crashed_at": None}, "UnexpectedAdmissionError"),
-        ({"owner": "Job", "because": "OutOfnvidia.com/gpu: Node didn't have enough"}, "OutOfnvidia.com/gpu"),
-        ({"owner": "StatefulSet", "because": "Terminated: Pod was terminated in response to imminent"}, "Terminated"),
+        ({"owner": "ReplicaSet", "reason": EVICTED}, "Evicted"),
+        ({"owner": "Job", "reason": REFUSED, "crashed_at": None}, "UnexpectedAdmissionError"),
+        ({"owner": "Job", "reason": "OutOfnvidia.com/gpu: Node didn't have enough"}, "OutOfnvidia.com/gpu"),
+        ({"owner": "StatefulSet", "reason": "Terminated: Pod was terminated in response to imminent"}, "Terminated"),
         ({"owner": "", "ago": 5 * HOUR}, "Error"),
-        ({"owner": "", "ago": 5 * HOUR, "because": EVICTED}, "Evicted"),
-        ({"owner": "DaemonSet", "because": EVICTED, "operand": "device-plugin", "gpus": 0}, "Evicted"),
+        ({"owner": "", "ago": 5 * HOUR, "reason": EVICTED}, "Evicted"),
+        ({"owner": "DaemonSet", "reason": EVICTED, "operand": "device-plugin", "gpus": 0}, "Evicted"),
     ],
 )
 def test_a_pod_that_its_node_failed_or_that_nobody_makes_again_is_a_finding_with_its_reason(cluster, given, said):
@@ -306,8 +306,8 @@ def test_a_pod_that_its_node_failed_or_that_nobody_makes_again_is_a_finding_with
         {"owner": "Job"},  # it is tried again, or that is what its people are told by the Job
         {"owner": "Workflow"},
         {"owner": "PyTorchJob"},
-        {"owner": "Job", "because": "DeadlineExceeded: Pod was active on the node longer than the specified deadline"},
-        {"owner": "ReplicaSet", "because": EVICTED, "ago": 61 * MINUTE},
+        {"owner": "Job", "reason": "DeadlineExceeded: Pod was active on the node longer than the specified deadline"},
+        {"owner": "ReplicaSet", "reason": EVICTED, "ago": 61 * MINUTE},
         {"owner": "", "ago": 25 * HOUR, "started_at": NOON - 26 * HOUR, "created_at": NOON - 26 * HOUR},
         {"owner": "", "gpus": 0},
         {"owner": "", "deleted_at": NOON},
@@ -407,7 +407,7 @@ def test_a_node_made_anew_under_its_name_is_another(cluster):
     assert Finding.objects.confirming().get().node == again
 
 
-def silent_because(cluster, at):
+def silent_reason(cluster, at):
     heard(cluster, at)
     evaluation_round.look(cluster, now=at - 3 * MINUTE)
     evaluation_round.look(cluster, now=at)
@@ -415,7 +415,7 @@ def silent_because(cluster, at):
 
 
 @pytest.mark.parametrize(
-    ("asked", "because"),
+    ("asked", "reason"),
     [
         ({"state": "forbidden", "message": "It may not be asked."}, "It may not be asked."),
         ({"state": "too-many", "message": "300 exporters are too many."}, "300 exporters are too many."),
@@ -424,28 +424,28 @@ def silent_because(cluster, at):
         ({"exporters": 3, "answered": 3}, "Nobody has asked its exporters since 2026-11-21 12:00 UTC."),
     ],
 )
-def test_exporters_that_were_heard_and_are_not_any_more_are_one_finding(cluster, asked, because):
+def test_exporters_that_were_heard_and_are_not_any_more_are_one_finding(cluster, asked, reason):
     an_exporter_round(cluster, **asked)
 
-    said = silent_because(cluster, NOON + 10 * MINUTE)
+    said = silent_reason(cluster, NOON + 10 * MINUTE)
 
-    assert said == [f"The source of telemetry of {cluster.name} is silent: {because}"]
+    assert said == [f"The source of telemetry of {cluster.name} is silent: {reason}"]
     ExporterRound.objects.update(state="unseen", message="The cluster is not seen.")
-    assert silent_because(cluster, NOON + 20 * MINUTE) == said
+    assert silent_reason(cluster, NOON + 20 * MINUTE) == said
     ExporterRound.objects.update(state="asked", exporters=3, answered=3, read_at=NOON + 30 * MINUTE)
-    assert silent_because(cluster, NOON + 30 * MINUTE) == []
+    assert silent_reason(cluster, NOON + 30 * MINUTE) == []
 
 
 @pytest.mark.parametrize("asked", [{"state": "too-many", "read_at": None}, {"state": "none"}])
 def test_exporters_that_were_never_heard_or_are_removed_are_none(cluster, asked):
     an_exporter_round(cluster, **asked)
 
-    assert silent_because(cluster, NOON + 10 * MINUTE) == []
+    assert silent_reason(cluster, NOON + 10 * MINUTE) == []
 
 
 def test_a_source_that_nobody_asks_is_silent_too(cluster):
     a_source(cluster)
 
-    assert silent_because(cluster, NOON + 10 * MINUTE) == [
+    assert silent_reason(cluster, NOON + 10 * MINUTE) == [
         f"The source of telemetry of {cluster.name} is silent: Nobody has asked it since 2026-11-21 12:00 UTC."
     ]

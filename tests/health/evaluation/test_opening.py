@@ -111,7 +111,7 @@ def test_a_look_does_not_write_over_what_a_person_did(cluster, node, monkeypatch
 
 def test_another_action_is_judged_anew(cluster, node):
     finding = an_open_one(cluster)
-    acts.dismiss(finding, actor="ada", because="It is no Xid.", now=NOON + s(75))
+    acts.dismiss(finding, actor="ada", reason="It is no Xid.", now=NOON + s(75))
     Node.objects.update(capacity={GPU: 7}, allocatable={GPU: 6})
 
     look(cluster, s(80))
@@ -121,7 +121,7 @@ def test_another_action_is_judged_anew(cluster, node):
 
 def test_what_opens_in_the_scope_of_a_mute_is_muted_and_its_end_tells_of_it(cluster, node):
     row = rule_mutes.of_place(cluster, RULE, node=node)
-    rule_mutes.mute(row, actor="ada", because="Being replaced.", until=NOON + timedelta(hours=1), now=NOON)
+    rule_mutes.mute(row, actor="ada", reason="Being replaced.", until=NOON + timedelta(hours=1), now=NOON)
     look(cluster, s(0))
     look(cluster, s(70))
     muted = Finding.objects.get()
@@ -137,7 +137,7 @@ def test_what_opens_in_the_scope_of_a_mute_is_muted_and_its_end_tells_of_it(clus
 def test_a_mute_ends_although_its_cluster_is_not_seen(cluster, node):
     an_open_one(cluster)
     rule_mutes.mute(
-        rule_mutes.of_place(cluster, RULE), actor="ada", because="x", until=NOON + timedelta(hours=1), now=NOON + s(75)
+        rule_mutes.of_place(cluster, RULE), actor="ada", reason="x", until=NOON + timedelta(hours=1), now=NOON + s(75)
     )
     assert Finding.objects.get().state == FindingState.MUTED
 
@@ -151,7 +151,7 @@ def test_a_mute_of_a_pool_is_of_its_nodes_only(cluster, node):
     rule_mutes.mute(
         rule_mutes.of_place(cluster, RULE, pool=pool),
         actor="ada",
-        because="x",
+        reason="x",
         until=NOON + timedelta(hours=1),
         now=NOON,
     )
@@ -166,18 +166,18 @@ def test_a_mute_of_a_pool_is_of_its_nodes_only(cluster, node):
 
 def test_a_mute_that_covers_no_more_of_it_leaves_what_another_covers(cluster, node):
     one = rule_mutes.of_place(cluster, RULE)
-    rule_mutes.mute(one, actor="ada", because="x", until=NOON + timedelta(hours=1), now=NOON)
+    rule_mutes.mute(one, actor="ada", reason="x", until=NOON + timedelta(hours=1), now=NOON)
     rule_mutes.mute(
         rule_mutes.of_place(cluster, RULE, node=node),
         actor="ada",
-        because="y",
+        reason="y",
         until=NOON + timedelta(hours=1),
         now=NOON,
     )
     look(cluster, s(0))
     look(cluster, s(70))
 
-    rule_mutes.lift(one, actor="bob", because="z", now=NOON + s(80))
+    rule_mutes.lift(one, actor="bob", reason="z", now=NOON + s(80))
 
     assert Finding.objects.get().state == FindingState.MUTED
 
@@ -236,7 +236,7 @@ def test_a_muted_gpu_hides_nothing_that_began_later(cluster, node):
     rule_mutes.mute(
         rule_mutes.scoped(muted, "finding"),
         actor="ada",
-        because="RMA",
+        reason="RMA",
         until=NOON + timedelta(days=14),
         now=NOON + s(60),
     )

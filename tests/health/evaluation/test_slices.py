@@ -88,7 +88,7 @@ def test_a_mute_of_a_whole_cluster_is_in_short_transactions_and_what_it_left_the
     monkeypatch.setattr(rule_mutes, "PATIENCE_S", 0.0)
 
     with watch_writes() as muted:
-        rule_mutes.mute(rule_mutes.of_place(cluster, rule), actor="ada", because="A move.", until=LATER, now=at)
+        rule_mutes.mute(rule_mutes.of_place(cluster, rule), actor="ada", reason="A move.", until=LATER, now=at)
         left = Finding.objects.open().count()
         rule_mutes.go_on(cluster, now=at)
 
@@ -102,11 +102,11 @@ def test_what_a_mute_silenced_opens_in_short_transactions_when_it_is_lifted(clus
     look(cluster, 0)
     look(cluster, 2)
     rule, at = Finding.objects.open().first().rule, NOON + timedelta(minutes=3)
-    row = rule_mutes.mute(rule_mutes.of_place(cluster, rule), actor="ada", because="A move.", until=LATER, now=at)
+    row = rule_mutes.mute(rule_mutes.of_place(cluster, rule), actor="ada", reason="A move.", until=LATER, now=at)
     rule_mutes.go_on(cluster, now=at)
 
     with watch_writes() as lifted:
-        rule_mutes.lift(row, actor="ada", because="It is over.", now=at)
+        rule_mutes.lift(row, actor="ada", reason="It is over.", now=at)
 
     assert Finding.objects.open().count() == MANY
     assert counted(cluster) == {1}
@@ -127,7 +127,7 @@ def test_a_rule_on_trial_changes_sides_in_short_transactions_and_the_next_look_e
 
     monkeypatch.setattr(shadow_mode, "turn", dies)
     with watch_writes() as turned, pytest.raises(SystemExit):
-        shadow_mode.begin(rule, actor="ada", because="Too many.", now=at)
+        shadow_mode.begin(rule, actor="ada", reason="Too many.", now=at)
     left = Finding.objects.open().count()
 
     assert 0 < left < MANY

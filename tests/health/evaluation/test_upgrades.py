@@ -25,8 +25,8 @@ def test_names_who_is_in_its_slots_and_by_what(cluster):
     a_node(cluster, "gpu-005", upgrade_state="drain-required", driver_owner="h100", is_unschedulable=True)
     a_node(cluster, "gpu-006", upgrade_state=DONE, driver_owner="h100")
 
-    because, helps = what_keeps_the_queue(cluster)[1]
-    assert because == (
+    reason, helps = what_keeps_the_queue(cluster)[1]
+    assert reason == (
         "In its slots count: gpu-002 failed its upgrade; gpu-005 is under way; gpu-004 is not ready; gpu-003 is "
         "cordoned."
     )
@@ -41,9 +41,9 @@ def test_nodes_of_another_driver_object_take_none_of_its_slots(cluster):
 
 def test_a_driver_pod_without_a_node_comes_first(cluster):
     pod = a_pod(a_node(cluster, "gpu-002", driver_owner="h100", is_unschedulable=True), "driver-x", operand="driver")
-    Pod.objects.filter(pk=pod.pk).update(node=None, node_name="", phase="Pending", waiting_because="no node fits")
+    Pod.objects.filter(pk=pod.pk).update(node=None, node_name="", phase="Pending", waiting_reason="no node fits")
 
-    assert what_keeps_the_queue(cluster)[1].because == (
+    assert what_keeps_the_queue(cluster)[1].reason == (
         "The driver pod team-a/driver-x has no node (no node fits): while one has none, the operator moves no node."
     )
 
@@ -53,13 +53,13 @@ def test_what_the_scheduler_counts_is_no_other_cause_and_hides_no_help(cluster):
 
     def kept(nodes: int) -> tuple[str, KeptBy]:
         said = f"0/{nodes} nodes are available: {nodes} node(s) had untolerated taint. " * 5
-        Pod.objects.filter(pk=pod.pk).update(node=None, node_name="", phase="Pending", waiting_because=said)
+        Pod.objects.filter(pk=pod.pk).update(node=None, node_name="", phase="Pending", waiting_reason=said)
         return what_keeps_the_queue(cluster)
 
-    (why, (because, helps)), (later_why, _) = kept(412), kept(413)
+    (why, (reason, helps)), (later_why, _) = kept(412), kept(413)
 
     assert why == later_why == "pod team-a/driver-x"
-    assert len(because) <= 500
+    assert len(reason) <= 500
     assert "make room for it" in helps
 
 

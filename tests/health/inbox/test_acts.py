@@ -37,15 +37,15 @@ def read(finding) -> Finding:
 
 
 def test_who_acknowledges_it_has_it(finding):
-    acts.acknowledge(finding, actor="ada", because="Looking.", now=NOON)
+    acts.acknowledge(finding, actor="ada", reason="Looking.", now=NOON)
 
     seen = read(finding)
     assert (seen.state, seen.acknowledged_by, seen.acknowledged_at) == (FindingState.ACKNOWLEDGED, "ada", NOON)
     assert seen.assigned_to == "ada"
     act = seen.acts.get()
-    assert (act.verb, act.by, act.because, act.rule, act.said) == ("acknowledge", "ada", "Looking.", "x", seen.sentence)
+    assert (act.verb, act.by, act.reason, act.rule, act.said) == ("acknowledge", "ada", "Looking.", "x", seen.sentence)
     entry = AuditEntry.objects.get(subject=f"finding:{finding.pk}")
-    assert (entry.verb, entry.actor, entry.because) == ("finding.acknowledge", "ada", "Looking.")
+    assert (entry.verb, entry.actor, entry.reason) == ("finding.acknowledge", "ada", "Looking.")
 
 
 def test_an_act_is_told_with_the_number_of_a_flush_that_came_before_it_was_written(
@@ -121,12 +121,12 @@ def test_an_act_that_was_undone_is_not_said_to_be_done(finding, verb):
 
 
 def test_a_judgement_of_another_action_is_not_that_of_this_one(finding):
-    acts.accept(read(finding), actor="ada", because="So it is.", key="k", now=NOON)
-    acts.accept(read(finding), actor="ada", because="So it is.", key="k", now=NOON)
-    Finding.objects.update(feedback="", feedback_by="", feedback_because="", action="Drain it.")
+    acts.accept(read(finding), actor="ada", reason="So it is.", key="k", now=NOON)
+    acts.accept(read(finding), actor="ada", reason="So it is.", key="k", now=NOON)
+    Finding.objects.update(feedback="", feedback_by="", feedback_reason="", action="Drain it.")
 
     with pytest.raises(FindingRefusal, match="It recommends: Drain it"):
-        acts.accept(read(finding), actor="ada", because="So it is.", key="k", now=LATER)
+        acts.accept(read(finding), actor="ada", reason="So it is.", key="k", now=LATER)
 
 
 def test_who_sends_one_key_twice_at_once_has_acted_once(finding, monkeypatch):
@@ -140,7 +140,7 @@ def test_who_sends_one_key_twice_at_once_has_acted_once(finding, monkeypatch):
     assert FindingAct.objects.count() == 1
 
 
-@pytest.mark.parametrize("other", [{"to": "amy"}, {"because": "Their rack."}])
+@pytest.mark.parametrize("other", [{"to": "amy"}, {"reason": "Their rack."}])
 def test_a_key_names_one_body_only(finding, other):
     for name in ("amy", "bob"):
         a_user(name, role="viewer")
@@ -226,16 +226,16 @@ def test_a_release_of_what_became_somebody_elses_loses(finding, is_acknowledged)
 @pytest.mark.parametrize(("tell", "feedback"), [(acts.accept, "accepted"), (acts.dismiss, "dismissed")])
 def test_the_action_is_judged_once_with_a_reason(finding, tell, feedback):
     late = read(finding)
-    tell(finding, actor="ada", because="It was the riser.", now=NOON)
+    tell(finding, actor="ada", reason="It was the riser.", now=NOON)
 
     seen = read(finding)
-    assert (seen.feedback, seen.feedback_by, seen.feedback_because) == (feedback, "ada", "It was the riser.")
+    assert (seen.feedback, seen.feedback_by, seen.feedback_reason) == (feedback, "ada", "It was the riser.")
     with pytest.raises(FindingRefusal, match=f"ada {feedback} the action already"):
-        tell(seen, actor="amy", because="No.", now=LATER)
+        tell(seen, actor="amy", reason="No.", now=LATER)
     with pytest.raises(LostRace):
-        tell(late, actor="amy", because="No.", now=LATER)
+        tell(late, actor="amy", reason="No.", now=LATER)
     with pytest.raises(BadAct, match="Say why"):
-        tell(late, actor="amy", because="", now=LATER)
+        tell(late, actor="amy", reason="", now=LATER)
 
 
 def test_feedback_on_an_action_that_was_written_anew_loses(finding):
@@ -243,11 +243,11 @@ def test_feedback_on_an_action_that_was_written_anew_loses(finding):
     Finding.objects.update(action="Do something else.")
 
     with pytest.raises(LostRace):
-        acts.accept(late, actor="ada", because="Yes.", now=NOON)
+        acts.accept(late, actor="ada", reason="Yes.", now=NOON)
 
 
 def test_feedback_is_kept_for_its_rule_when_the_finding_is_gone(finding):
-    acts.accept(finding, actor="ada", because="Yes.", now=NOON)
+    acts.accept(finding, actor="ada", reason="Yes.", now=NOON)
 
     finding.delete()
 
@@ -260,7 +260,7 @@ def test_a_mute_silences_what_is_there_and_says_who(finding):
     Node.objects.update(unresolved=1)
 
     rule_mutes.mute(
-        rule_mutes.scoped(finding, "finding"), actor="ada", because="Known.", until=NOON + timedelta(days=1), now=NOON
+        rule_mutes.scoped(finding, "finding"), actor="ada", reason="Known.", until=NOON + timedelta(days=1), now=NOON
     )
 
     assert (read(finding).state, read(other).state) == (FindingState.MUTED, FindingState.OPEN)
@@ -274,7 +274,7 @@ def test_a_mute_silences_what_is_there_and_says_who(finding):
 )
 def test_a_mute_has_an_end_that_is_near(finding, until, says):
     with pytest.raises(BadAct, match=says):
-        rule_mutes.mute(rule_mutes.scoped(finding, "finding"), actor="ada", because="x", until=NOON + until, now=NOON)
+        rule_mutes.mute(rule_mutes.scoped(finding, "finding"), actor="ada", reason="x", until=NOON + until, now=NOON)
 
 
 @pytest.mark.parametrize("scope", ["finding", "node"])
@@ -283,14 +283,14 @@ def test_what_is_of_a_node_that_is_gone_by_now_is_not_muted(finding, scope):
     Node.objects.all().delete()
 
     with pytest.raises(BadAct, match="gone since you looked"):
-        rule_mutes.mute(row, actor="ada", because="x", until=LATER, now=NOON)
+        rule_mutes.mute(row, actor="ada", reason="x", until=LATER, now=NOON)
 
     assert not Mute.objects.exists()
 
 
 def test_the_same_key_is_the_same_mute(finding):
     rows = [
-        rule_mutes.mute(rule_mutes.scoped(finding, "node"), actor="ada", because="x", until=LATER, now=NOON, key="k")
+        rule_mutes.mute(rule_mutes.scoped(finding, "node"), actor="ada", reason="x", until=LATER, now=NOON, key="k")
         for _ in range(2)
     ]
 
@@ -299,7 +299,7 @@ def test_the_same_key_is_the_same_mute(finding):
 
 
 def mute_with_a_key(finding, scope="node", *, until=LATER, now=NOON) -> Mute:
-    return rule_mutes.mute(rule_mutes.scoped(finding, scope), actor="ada", because="x", until=until, now=now, key="k")
+    return rule_mutes.mute(rule_mutes.scoped(finding, scope), actor="ada", reason="x", until=until, now=now, key="k")
 
 
 def test_a_key_that_muted_something_else_is_refused(finding):
@@ -314,7 +314,7 @@ def test_a_key_that_muted_something_else_is_refused(finding):
 
 
 def test_a_mute_that_was_lifted_is_not_said_to_hold_again(finding):
-    rule_mutes.lift(mute_with_a_key(finding), actor="amy", because="It matters now.", now=NOON)
+    rule_mutes.lift(mute_with_a_key(finding), actor="amy", reason="It matters now.", now=NOON)
 
     with pytest.raises(FindingRefusal, match=r"no longer in effect\. amy has lifted it already"):
         mute_with_a_key(finding)
@@ -326,26 +326,26 @@ def test_a_key_that_named_another_act_is_refused(finding):
     acts.acknowledge(read(finding), actor="ada", key="k", now=NOON)
 
     with pytest.raises(FindingRefusal, match="named another command already"):
-        acts.dismiss(read(finding), actor="ada", because="It is a test rack.", key="k", now=NOON)
+        acts.dismiss(read(finding), actor="ada", reason="It is a test rack.", key="k", now=NOON)
 
     assert FindingAct.objects.count() == 1
 
 
 def test_who_lifts_a_mute_second_has_lifted_nothing(finding):
-    row = rule_mutes.mute(rule_mutes.scoped(finding, "finding"), actor="ada", because="x", until=LATER, now=NOON)
+    row = rule_mutes.mute(rule_mutes.scoped(finding, "finding"), actor="ada", reason="x", until=LATER, now=NOON)
     late = Mute.objects.get()
-    rule_mutes.lift(row, actor="amy", because="It matters now.", now=NOON)
+    rule_mutes.lift(row, actor="amy", reason="It matters now.", now=NOON)
 
     assert read(finding).state == FindingState.OPEN
     with pytest.raises(FindingRefusal, match="amy has lifted it already"):
-        rule_mutes.lift(late, actor="bob", because="Me, too.", now=NOON)
+        rule_mutes.lift(late, actor="bob", reason="Me, too.", now=NOON)
 
 
 def test_a_mute_that_has_run_out_cannot_be_lifted(finding):
-    row = rule_mutes.mute(rule_mutes.scoped(finding, "finding"), actor="ada", because="x", until=LATER, now=NOON)
+    row = rule_mutes.mute(rule_mutes.scoped(finding, "finding"), actor="ada", reason="x", until=LATER, now=NOON)
 
     with pytest.raises(FindingRefusal, match="run out already"):
-        rule_mutes.lift(row, actor="amy", because="x", now=LATER)
+        rule_mutes.lift(row, actor="amy", reason="x", now=LATER)
 
 
 def test_every_verb_says_why_it_means_nothing_in_a_state():
@@ -411,11 +411,11 @@ def _columns(row: Finding) -> tuple[object, ...]:
 
 def _do(seen: Finding, verb: str, who: str, other: str) -> None:
     if verb == "mute":
-        rule_mutes.mute(rule_mutes.scoped(seen, "finding"), actor=who, because="x", until=LATER, now=NOON)
+        rule_mutes.mute(rule_mutes.scoped(seen, "finding"), actor=who, reason="x", until=LATER, now=NOON)
     elif verb == "lift":
         row = Mute.objects.order_by("pk").first()
         if row is not None:
-            rule_mutes.lift(row, actor=who, because="x", now=NOON)
+            rule_mutes.lift(row, actor=who, reason="x", now=NOON)
     elif verb == "resolve":
         seen.move(FindingState.RESOLVED, now=NOON)
     elif verb == "again":
@@ -431,7 +431,7 @@ def _do(seen: Finding, verb: str, who: str, other: str) -> None:
     elif verb == "assign":
         acts.assign(seen, to=other, actor=who, now=NOON)
     elif verb in ("accept", "dismiss"):
-        getattr(acts, verb)(seen, actor=who, because="x", now=NOON)
+        getattr(acts, verb)(seen, actor=who, reason="x", now=NOON)
     else:
         getattr(acts, verb)(seen, actor=who, now=NOON)
 
@@ -440,7 +440,7 @@ def test_how_often_a_rule_was_right_is_counted_over_findings_that_one_sees():
     """And over those that are gone, for who sees everything."""
     finding, other = (a_finding(a_cluster(name), rule="node-not-ready") for name in ("north", "south"))
     for one, at in ((finding, NOON), (other, LATER)):
-        acts.accept(one, actor="amy", because="Right.", now=at)
+        acts.accept(one, actor="amy", reason="Right.", now=at)
     of_the_first = a_user(role="viewer", on=finding.cluster)
 
     def accepted(user) -> tuple[int, int]:

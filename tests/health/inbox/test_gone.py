@@ -36,8 +36,8 @@ def finding(now):  # noqa: F811 (a fixture)
     [
         ("acknowledgements", {}, "state", "acknowledged"),
         ("assignments", {"to": "ada"}, "assigned_to", "ada"),
-        ("feedback", {"feedback": "accepted", "because": "Right."}, "feedback", "accepted"),
-        ("feedback", {"feedback": "dismissed", "because": "Not so."}, "feedback", "dismissed"),
+        ("feedback", {"feedback": "accepted", "reason": "Right."}, "feedback", "accepted"),
+        ("feedback", {"feedback": "dismissed", "reason": "Not so."}, "feedback", "dismissed"),
     ],
 )
 def test_each_act_is_kept(finding, ada, resource, body, column, value):  # noqa: F811 (a fixture)
@@ -48,7 +48,7 @@ def test_each_act_is_kept(finding, ada, resource, body, column, value):  # noqa:
 
 
 def test_it_is_muted_by_itself_and_refused_for_a_pool_it_is_not_in(finding, ada):  # noqa: F811 (a fixture)
-    body = {"because": "Known.", "until": UNTIL}
+    body = {"reason": "Known.", "until": UNTIL}
     pool = make.a_pool(finding.cluster)
 
     assert ada.post("/api/v1/mutes", {"finding": finding.pk, **body}, format="json").status_code == 201
@@ -80,7 +80,7 @@ def test_what_people_did_to_it_stays_on_the_timeline_of_its_node(now):  # noqa: 
     amy = make.a_user("amy", role="viewer", on=make.a_pool(node.cluster, "other"))
     row = make.a_finding(node.cluster, node=node, rule="gpu-hot")
     make.a_node_event(node, "GPU hot: It is wrong.", kind="finding", detail={"finding": row.pk, "rule": row.rule})
-    acts.acknowledge(row, actor="ada", because="I change its fan.", now=NOON)
+    acts.acknowledge(row, actor="ada", reason="I change its fan.", now=NOON)
     there = [(line.sentence, line.who) for line in lines_of(node, root, Span(frozenset({FINDING})))]
     gone = GoneNode.objects.create(
         cluster=node.cluster, node_id=node.pk, uid=node.uid, name=node.name, gone_at=NOON, was={}

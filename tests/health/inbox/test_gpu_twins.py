@@ -48,7 +48,7 @@ def test_is_the_first_of_its_node_of_which_no_finding_is_open(cluster, pool, roo
     found = twin(gpu_of(node, 0), root)
 
     assert found.gpu.index == 2
-    assert found.because == "No finding is open of it, it is on the same node; of 2 such GPUs it is the first."
+    assert found.reason == "No finding is open of it, it is on the same node; of 2 such GPUs it is the first."
 
 
 def test_one_that_is_heard_goes_first_and_then_one_that_the_same_pod_holds(cluster, pool, root):
@@ -59,7 +59,7 @@ def test_one_that_is_heard_goes_first_and_then_one_that_the_same_pod_holds(clust
     make.a_pod(node, "train", gpus=2, devices={"nvidia.com/gpu": ["GPU-0", "GPU-3"]})
 
     assert twin(gpu_of(node, 0), root).gpu.index == 3
-    assert twin(gpu_of(node, 0), root).because == (
+    assert twin(gpu_of(node, 0), root).reason == (
         "No finding is open of it, it is on the same node, and the same pod has both."
     )
 
@@ -67,15 +67,15 @@ def test_one_that_is_heard_goes_first_and_then_one_that_the_same_pod_holds(clust
     devices = [GpuDevice("gpu-1", number, f"GPU-{number}") for number in (0, 2)]
     snapshots.keep(cluster.pk, told(*devices, engine_active_ratio=[0.5, 0.5]))
     assert twin(gpu_of(node, 0), root).gpu.index == 2
-    assert twin(gpu_of(node, 0), root).because == "No finding is open of it, it is on the same node, and it is heard."
+    assert twin(gpu_of(node, 0), root).reason == "No finding is open of it, it is on the same node, and it is heard."
     devices = [GpuDevice("gpu-1", number, f"GPU-{number}") for number in (0, 1, 2)]
     snapshots.keep(cluster.pk, told(*devices, engine_active_ratio=[0.5] * 3))
-    assert twin(gpu_of(node, 0), root).because == (
+    assert twin(gpu_of(node, 0), root).reason == (
         "No finding is open of it, it is on the same node, and it is heard; of 2 such GPUs it is the first."
     )
     devices.append(GpuDevice("gpu-1", 3, "GPU-3"))
     snapshots.keep(cluster.pk, told(*devices[:2], devices[3], engine_active_ratio=[0.5] * 3))
-    assert twin(gpu_of(node, 0), root).because == (
+    assert twin(gpu_of(node, 0), root).reason == (
         "No finding is open of it, it is on the same node, it is heard, and the same pod has both."
     )
 
@@ -88,7 +88,7 @@ def test_is_one_of_the_nodes_twin_where_none_of_its_own_node_is_well(cluster, po
     found = twin(gpu_of(node, 0), root)
 
     assert (found.gpu.node, found.gpu.index) == (other, 0)
-    assert found.because.startswith(
+    assert found.reason.startswith(
         "Of each of the 1 other GPU of its node a finding is open. So it is one of gpu-2, its node's twin."
     )
     assert ("Its node: Kernel", "6.8", "6.9") in [(one.title, one.here, one.there) for one in found.properties]
@@ -100,19 +100,19 @@ def test_says_what_lacks_where_there_is_none(cluster, pool, root):
     found = twin(gpu_of(node), root)
 
     assert found.gpu is None
-    assert found.because.startswith("No other GPU of its node is of its product. There is nothing to compare it with")
+    assert found.reason.startswith("No other GPU of its node is of its product. There is nothing to compare it with")
 
 
 def test_a_cluster_that_was_never_heard_has_none(redis, root):
     node = like(make.a_cluster("new", seen_at=None), "gpu-1", gpus=2)
 
-    assert "nobody knows which GPUs of its node are well" in twin(gpu_of(node), root).because
+    assert "nobody knows which GPUs of its node are well" in twin(gpu_of(node), root).reason
 
 
 def test_of_a_cluster_that_nobody_sees_now_it_says_that_it_was(redis, root):
     node = like(make.a_cluster("away", seen_at=NOON - timedelta(days=2)), "gpu-1", gpus=2)
 
-    assert "No finding was open of it when its cluster was last heard" in twin(gpu_of(node), root).because
+    assert "No finding was open of it when its cluster was last heard" in twin(gpu_of(node), root).reason
 
 
 def test_what_is_measured_is_each_ones_own(cluster, pool, root):
@@ -135,7 +135,7 @@ def test_page_and_rest_say_the_same_and_a_stranger_nothing(cluster, pool, root):
     said = calling(root).get(f"/api/v1/nodes/{node.pk}/gpus/0/twin").json()
 
     assert said["gpu"] == {"node": {"id": node.pk, "name": "gpu-1"}, "index": 1}
-    assert said["because"] in shown.text
+    assert said["reason"] in shown.text
     assert f"/nodes/{node.pk}/gpus/1" in shown.links
     assert calling(make.a_user("eve")).get(f"/api/v1/nodes/{node.pk}/gpus/0/twin").status_code == 404
 

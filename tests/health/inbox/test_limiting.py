@@ -22,8 +22,8 @@ def pool():
     return a_pool(a_cluster("eu-1"), "h100")
 
 
-def put(pool, asked=COOL, *, version=None, rule="gpu-hot", because="Old fans.", actor="ada"):
-    return put_limits(pool, rule, asked, version=version, actor=actor, because=because, now=NOON)
+def put(pool, asked=COOL, *, version=None, rule="gpu-hot", reason="Old fans.", actor="ada"):
+    return put_limits(pool, rule, asked, version=version, actor=actor, reason=reason, now=NOON)
 
 
 def test_limits_are_kept_with_who_set_them_and_why(pool):
@@ -31,7 +31,7 @@ def test_limits_are_kept_with_who_set_them_and_why(pool):
 
     assert (row.limits.warn, row.limits.critical, row.limits.warn_after) == (75, 80, timedelta(minutes=3))
     entry = AuditEntry.objects.get(verb="limits.put")
-    assert (entry.actor, entry.because, entry.evidence["before"]) == ("ada", "Old fans.", None)
+    assert (entry.actor, entry.reason, entry.evidence["before"]) == ("ada", "Old fans.", None)
     assert entry.evidence["limits"]["critical"] == 80
 
 
@@ -45,14 +45,14 @@ def test_a_change_of_what_somebody_changed_meanwhile_is_lost(pool):
         put(pool, version=None)
     for seen in (row.version, None):
         with pytest.raises(LostRace):
-            remove_limits(PoolLimits.objects.get(), version=seen, actor="ada", because="x", now=NOON)
+            remove_limits(PoolLimits.objects.get(), version=seen, actor="ada", reason="x", now=NOON)
 
     assert PoolLimits.objects.get().warn == 76
     assert AuditEntry.objects.filter(verb__startswith="limits.").count() == 2
 
 
 def test_without_them_the_rules_own_hold_again(pool):
-    remove_limits(put(pool), version=1, actor="amy", because="New fans.", now=NOON)
+    remove_limits(put(pool), version=1, actor="amy", reason="New fans.", now=NOON)
 
     assert not PoolLimits.objects.exists()
     assert AuditEntry.objects.get(verb="limits.remove").evidence["before"]["warn"] == 75
@@ -64,7 +64,7 @@ def test_without_them_the_rules_own_hold_again(pool):
         ({"rule": "gpu-xid"}, "compares no number"),
         ({"asked": LimitsAsked(80, 75, 60)}, "above the warning"),
         ({"asked": LimitsAsked(float("nan"), None, 60)}, "From 40 to 110"),
-        ({"because": ""}, "Say why"),
+        ({"reason": ""}, "Say why"),
         ({"rule": "gpu-memory-nearly-full", "asked": LimitsAsked(90, 95, 60)}, "leave it empty"),
     ],
 )
@@ -83,15 +83,15 @@ def test_which_rules_compare():
 
 def test_from_the_console(pool):
     out = StringIO()
-    given = {"warn": 75.0, "critical": 80.0, "warn_after": 180, "critical_after": 60, "because": "Old fans."}
+    given = {"warn": 75.0, "critical": 80.0, "warn_after": 180, "critical_after": 60, "reason": "Old fans."}
     call_command("rule", "limit", "gpu-hot", "eu-1/h100", stdout=out, **given)
     call_command("rule", "limit", "gpu-hot", "eu-1/h100", stdout=out, **given | {"warn": 74.0})
     call_command("rule", "list", stdout=out)
-    call_command("rule", "unlimit", "gpu-hot", "eu-1/h100", because="New fans.", stdout=out)
+    call_command("rule", "unlimit", "gpu-hot", "eu-1/h100", reason="New fans.", stdout=out)
 
     assert "gpu-hot in pool eu-1/h100: warn 74 for 3 min, critical 80, by" in out.getvalue()
     assert not PoolLimits.objects.exists()
     with pytest.raises(CommandError, match="no limits of its own"):
-        call_command("rule", "unlimit", "gpu-hot", "eu-1/h100", because="x")
+        call_command("rule", "unlimit", "gpu-hot", "eu-1/h100", reason="x")
     with pytest.raises(CommandError, match="There is no pool eu-1/x"):
         call_command("rule", "limit", "gpu-hot", "eu-1/x", **given)

@@ -173,7 +173,7 @@ def test_of_a_gpu_those_that_hold_now_are_drawn_its_pools_before_ours():
     cluster = make.a_cluster()
     usual, own = make.a_pool(cluster, "usual"), make.a_pool(cluster, "warm")
     PoolLimits.objects.create(
-        pool=own, rule="gpu-hot", warn=95, warn_after_s=300, by="ada", at=NOON, because="Warm water."
+        pool=own, rule="gpu-hot", warn=95, warn_after_s=300, by="ada", at=NOON, reason="Warm water."
     )
 
     def levels(pool) -> dict[str, list[float]]:

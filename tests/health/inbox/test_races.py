@@ -34,7 +34,7 @@ def cluster(transactional_db) -> Cluster:
 
 
 def limit(pool: Pool) -> None:
-    put_limits(pool, "gpu-hot", LimitsAsked(75, 80, 180), version=None, actor="ada", because="x", now=NOON)
+    put_limits(pool, "gpu-hot", LimitsAsked(75, 80, 180), version=None, actor="ada", reason="x", now=NOON)
 
 
 def test_what_is_muted_in_a_pool_while_it_is_deleted_is_not(cluster):
@@ -43,7 +43,7 @@ def test_what_is_muted_in_a_pool_while_it_is_deleted_is_not(cluster):
 
     refusals = while_it_is_written(
         lambda: delete_pool(Pool.objects.get(pk=pool.pk), actor="ada", now=NOON),
-        lambda: rule_mutes.mute(row, actor="ada", because="x", until=NOON.replace(hour=20), now=NOON),
+        lambda: rule_mutes.mute(row, actor="ada", reason="x", until=NOON.replace(hour=20), now=NOON),
     )
 
     assert [type(each) for each in refusals] == [BadAct]
@@ -83,7 +83,7 @@ def test_a_node_goes_while_the_trial_of_a_rule_turns_what_is_wrong_with_it(clust
     goes = a_node(cluster, "gpu-001")
     a_finding(cluster, node=goes, rule=RULE)
     if not begins:
-        shadow_mode.begin(RULE, actor="ada", because="x", now=NOON)
+        shadow_mode.begin(RULE, actor="ada", reason="x", now=NOON)
 
     def lose_it() -> None:
         Observer.keep(cluster.pk, epoch=1, now=NOON, flushed=True)
@@ -91,9 +91,9 @@ def test_a_node_goes_while_the_trial_of_a_rule_turns_what_is_wrong_with_it(clust
 
     def turn() -> None:
         if begins:
-            shadow_mode.begin(RULE, actor="ada", because="x", now=NOON)
+            shadow_mode.begin(RULE, actor="ada", reason="x", now=NOON)
         else:
-            shadow_mode.end(RuleShadow.objects.get(), actor="ada", because="x", now=NOON)
+            shadow_mode.end(RuleShadow.objects.get(), actor="ada", reason="x", now=NOON)
 
     assert while_it_is_written(lose_it, turn) == []
     assert RuleShadow.objects.in_force().exists() is begins

@@ -47,7 +47,7 @@ def looked(cluster, *minutes: float) -> None:
 
 
 def on_trial(rule: str = RULE) -> RuleShadow:
-    return shadow_mode.begin(rule, actor="ada", because="New here.", now=NOON)
+    return shadow_mode.begin(rule, actor="ada", reason="New here.", now=NOON)
 
 
 def what_people_are_told(cluster) -> tuple[int, ...]:
@@ -95,7 +95,7 @@ def test_whoever_is_told_when_a_trial_ends_is_told_all_that_was_written_of_it(cl
     tried = Finding.objects.filter(is_shadow=True).values(*written).get()
     assert all(tried.values())
 
-    shadow_mode.end(shadow, actor="ada", because="It is right.", now=NOON + 3 * MINUTE)
+    shadow_mode.end(shadow, actor="ada", reason="It is right.", now=NOON + 3 * MINUTE)
 
     assert Finding.objects.told().values(*written).get() == tried
 
@@ -120,7 +120,7 @@ def test_what_was_open_goes_out_of_every_count_and_comes_back(cluster):
     row = on_trial()
     assert what_people_are_told(cluster) == (0, 0, 0, 0, 0, 0)
 
-    shadow_mode.end(row, actor="amy", because="It is right.", now=NOON + MINUTE)
+    shadow_mode.end(row, actor="amy", reason="It is right.", now=NOON + MINUTE)
 
     assert what_people_are_told(cluster) == before == (1, 0, 1, 1, 0, 1)
 
@@ -128,13 +128,13 @@ def test_what_was_open_goes_out_of_every_count_and_comes_back(cluster):
 def test_a_look_that_ran_beside_is_put_in_step_by_the_next(cluster):
     a_node(cluster, "gpu-1", is_ready=False)
     looked(cluster, 0, 1)
-    RuleShadow.objects.create(rule=RULE, by="ada", at=NOON, because="x")  # as if written while a look went on
+    RuleShadow.objects.create(rule=RULE, by="ada", at=NOON, reason="x")  # as if written while a look went on
 
     looked(cluster, 2)
 
     assert Finding.objects.unresolved().get(rule=RULE).is_shadow
     told = Finding.objects.get(rule=RULE, is_shadow=False)
-    assert (told.resolved_at, told.resolved_because) == (NOON + 2 * MINUTE, "its rule went on trial")
+    assert (told.resolved_at, told.resolved_reason) == (NOON + 2 * MINUTE, "its rule went on trial")
     assert what_people_are_told(cluster) == (0, 0, 0, 0, 0, 0)
 
 
@@ -142,10 +142,10 @@ def test_who_comes_second_is_told_who_was_first_and_nothing_is_written(cluster):
     row = on_trial()
 
     with pytest.raises(FindingRefusal, match="ada put it on trial already"):
-        shadow_mode.begin(RULE, actor="amy", because="Me, too.", now=NOON)
-    shadow_mode.end(row, actor="ada", because="Done.", now=NOON)
+        shadow_mode.begin(RULE, actor="amy", reason="Me, too.", now=NOON)
+    shadow_mode.end(row, actor="ada", reason="Done.", now=NOON)
     with pytest.raises(FindingRefusal, match="ended already"):
-        shadow_mode.end(RuleShadow.objects.get(pk=row.pk), actor="amy", because="Done.", now=NOON)
+        shadow_mode.end(RuleShadow.objects.get(pk=row.pk), actor="amy", reason="Done.", now=NOON)
 
     entries = AuditEntry.objects.filter(subject=f"rule:{RULE}").order_by("number")
     assert [(entry.verb, entry.actor) for entry in entries] == [
@@ -158,9 +158,9 @@ def test_who_comes_second_is_told_who_was_first_and_nothing_is_written(cluster):
 def test_what_people_were_told_stays_in_every_history(cluster):
     node, user = a_node(cluster, "gpu-1", is_ready=False), a_user(role="viewer")
     looked(cluster, 0, 1)
-    row = shadow_mode.begin(RULE, actor="ada", because="New here.", now=NOON + 30 * MINUTE)
+    row = shadow_mode.begin(RULE, actor="ada", reason="New here.", now=NOON + 30 * MINUTE)
     looked(cluster, 31)
-    shadow_mode.end(row, actor="ada", because="Good.", now=NOON + 150 * MINUTE)
+    shadow_mode.end(row, actor="ada", reason="Good.", now=NOON + 150 * MINUTE)
     looked(cluster, 151)
 
     at = {minute: list(findings_then(node, user, NOON + minute * MINUTE)) for minute in (20, 100, 151)}
@@ -187,7 +187,7 @@ def test_a_trial_costs_no_more_for_many_findings_than_for_one(cluster, number, d
     with django_assert_max_num_queries(34 + locks):  # SQLite writes forty rows in two statements
         row = on_trial()
     with django_assert_max_num_queries(35 + locks):
-        shadow_mode.end(row, actor="ada", because="Good.", now=NOON + 2 * MINUTE)
+        shadow_mode.end(row, actor="ada", reason="Good.", now=NOON + 2 * MINUTE)
 
     assert Finding.objects.open().filter(rule=RULE).count() == number
     assert Node.objects.filter(unresolved=1).count() == number
@@ -197,10 +197,10 @@ def test_each_side_has_a_row_of_its_own_that_is_as_old_as_the_trouble(cluster):
     a_node(cluster, "gpu-1", is_ready=False)
     looked(cluster, 0, 1)
     row = on_trial()
-    shadow_mode.end(row, actor="ada", because="Good.", now=NOON + 2 * MINUTE)
+    shadow_mode.end(row, actor="ada", reason="Good.", now=NOON + 2 * MINUTE)
 
     rows = Finding.objects.filter(rule=RULE).order_by("pk")
-    assert [(each.is_shadow, each.state, each.resolved_because) for each in rows] == [
+    assert [(each.is_shadow, each.state, each.resolved_reason) for each in rows] == [
         (False, FindingState.RESOLVED, "its rule went on trial"),
         (True, FindingState.RESOLVED, "the trial of its rule ended"),
         (False, FindingState.OPEN, ""),
@@ -244,7 +244,7 @@ def test_what_says_that_we_do_not_see_is_never_on_trial(rule):
 
 def test_nobody_does_it_without_a_reason():
     with pytest.raises(BadAct, match="Say why"):
-        shadow_mode.begin(RULE, actor="ada", because="", now=NOON)
+        shadow_mode.begin(RULE, actor="ada", reason="", now=NOON)
 
 
 def test_what_comes_back_soon_after_a_trial_is_told_as_if_new(cluster):
@@ -253,7 +253,7 @@ def test_what_comes_back_soon_after_a_trial_is_told_as_if_new(cluster):
     looked(cluster, 0, 1)
     Node.objects.update(is_ready=True)
     looked(cluster, 2)
-    shadow_mode.end(row, actor="ada", because="Good.", now=NOON + 2 * MINUTE)
+    shadow_mode.end(row, actor="ada", reason="Good.", now=NOON + 2 * MINUTE)
     Node.objects.update(is_ready=False)
 
     looked(cluster, 3, 4)
@@ -265,9 +265,9 @@ def test_what_comes_back_soon_after_a_trial_is_told_as_if_new(cluster):
 def test_from_the_console(cluster):
     a_finding(cluster, rule=RULE)
     out = StringIO()
-    call_command("rule", "shadow", RULE, because="New.", stdout=out)
+    call_command("rule", "shadow", RULE, reason="New.", stdout=out)
     call_command("rule", "list", stdout=out)
-    call_command("rule", "tell", RULE, because="Good.", stdout=out)
+    call_command("rule", "tell", RULE, reason="Good.", stdout=out)
 
     said = out.getvalue()
     assert "node-not-ready  Node not ready  on trial by" in said

@@ -54,7 +54,7 @@ def test_is_healthy_and_of_the_same_product_pool_and_driver(cluster, pool, root)
     found = twin_of(here, root, now=NOON)
 
     assert found.node == twin
-    assert found.because == (
+    assert found.reason == (
         "It is healthy, of pool h100, has GPUs H100 and runs driver 580.1; it is the only such node."
     )
 
@@ -67,7 +67,7 @@ def test_a_node_with_a_muted_finding_is_no_healthy_twin(cluster, pool, root):
 
     assert twin_of(here, root, now=NOON).node == noted
     noted.delete()
-    assert twin_of(here, root, now=NOON).because.endswith(": the only node like it and healthy has a muted finding.")
+    assert twin_of(here, root, now=NOON).reason.endswith(": the only node like it and healthy has a muted finding.")
 
 
 def test_a_driver_whose_label_is_gone_is_none_that_a_twin_runs(cluster, pool, root):
@@ -77,7 +77,7 @@ def test_a_driver_whose_label_is_gone_is_none_that_a_twin_runs(cluster, pool, ro
     found = twin_of(here, root, now=NOON)
 
     assert found.node is None
-    assert "the only node with them in pool h100 does not say that it runs driver 580.1." in found.because
+    assert "the only node with them in pool h100 does not say that it runs driver 580.1." in found.reason
 
 
 def test_who_names_its_driver_no_more_is_held_against_who_runs_what_it_last_named(cluster, pool, root):
@@ -89,7 +89,7 @@ def test_who_names_its_driver_no_more_is_held_against_who_runs_what_it_last_name
     found = twin_of(here, root, now=NOON)
 
     assert found.node == twin
-    assert found.because == (
+    assert found.reason == (
         "It is healthy, of pool h100, has GPUs H100 and runs driver 580.1, which this one last named: its label is "
         "gone; it is the only such node."
     )
@@ -103,7 +103,7 @@ def test_the_same_kernel_goes_first_then_the_load_then_the_name(cluster, pool, r
     first = like(cluster, "gpu-3", pool, gpu_allocated=8)
 
     assert twin_of(here, root, now=NOON).node == first
-    assert "of 4 such nodes it is the one with the same kernel" in twin_of(here, root, now=NOON).because
+    assert "of 4 such nodes it is the one with the same kernel" in twin_of(here, root, now=NOON).reason
     first.delete()
     assert twin_of(here, root, now=NOON).node == busy
     busy.delete()
@@ -113,23 +113,23 @@ def test_the_same_kernel_goes_first_then_the_load_then_the_name(cluster, pool, r
 def test_says_what_lacks_where_there_is_none(cluster, pool, root):
     here = like(cluster, "gpu-1", pool)
 
-    def because() -> str:
+    def reason() -> str:
         found = twin_of(here, root, now=NOON)
         assert found.node is None
-        return found.because
+        return found.reason
 
-    assert "no other node of pool h100, of those that you may see, has GPUs H100." in because()
+    assert "no other node of pool h100, of those that you may see, has GPUs H100." in reason()
     other = like(cluster, "gpu-2", pool, driver_version="570.1", layout="time-slicing:4", is_ready=False)
-    assert "the only node with them in pool h100 does not say that it runs driver 580.1." in because()
+    assert "the only node with them in pool h100 does not say that it runs driver 580.1." in reason()
     type(other).objects.update(driver_version="580.1")
-    assert "the only node with its driver has its GPUs cut and shared in another way." in because()
+    assert "the only node with its driver has its GPUs cut and shared in another way." in reason()
     type(other).objects.update(layout="")
-    assert "the only node like it is not healthy now." in because()
+    assert "the only node like it is not healthy now." in reason()
     like(cluster, "gpu-3", pool, is_ready=False)
-    assert "none of the 2 nodes like it is healthy now." in because()
+    assert "none of the 2 nodes like it is healthy now." in reason()
     type(here).objects.update(gpu_product="")
     here.refresh_from_db()
-    assert "nothing says of which product" in because()
+    assert "nothing says of which product" in reason()
 
 
 def test_is_never_a_node_that_one_may_not_see(cluster, pool):
@@ -163,15 +163,13 @@ def test_a_cluster_that_nobody_sees_has_no_healthy_nodes_but_some_that_were(redi
     here = like(cluster, "gpu-1", pool)
     like(cluster, "gpu-2", pool)
 
-    because = calling(root).get(f"/api/v1/nodes/{here.pk}/twin").json()["because"]
+    reason = calling(root).get(f"/api/v1/nodes/{here.pk}/twin").json()["reason"]
 
-    assert because.startswith(
-        "It was healthy when its cluster was last heard, 19 November 2026 12:00 UTC, of pool h100"
-    )
-    assert because in page(visiting(root), reverse("node-twin", args=[here.pk])).text
+    assert reason.startswith("It was healthy when its cluster was last heard, 19 November 2026 12:00 UTC, of pool h100")
+    assert reason in page(visiting(root), reverse("node-twin", args=[here.pk])).text
     type(here).objects.exclude(pk=here.pk).update(is_ready=False)
     assert (
-        "the only node like it was not healthy when its cluster was last heard" in twin_of(here, root, now=NOON).because
+        "the only node like it was not healthy when its cluster was last heard" in twin_of(here, root, now=NOON).reason
     )
 
 
@@ -183,7 +181,7 @@ def test_a_cluster_that_was_never_heard_has_no_twins(redis, root):
     found = twin_of(here, root, now=NOON)
 
     assert found.node is None
-    assert "nobody knows which nodes of it are healthy" in found.because
+    assert "nobody knows which nodes of it are healthy" in found.reason
 
 
 def measured(here, root) -> dict[str, str]:
@@ -252,7 +250,7 @@ def test_a_twin_in_two_of_its_pools_is_one_node(cluster, pool, root):
     for each in (here, twin):
         each.pools.add(both)
 
-    assert "it is the only such node." in twin_of(here, root, now=NOON).because
+    assert "it is the only such node." in twin_of(here, root, now=NOON).reason
 
 
 def test_page_and_rest_say_the_same(cluster, pool, root):
@@ -263,7 +261,7 @@ def test_page_and_rest_say_the_same(cluster, pool, root):
     said = calling(root).get(f"/api/v1/nodes/{here.pk}/twin").json()
 
     assert said["node"]["id"] == twin.pk
-    assert said["because"] in shown.text
+    assert said["reason"] in shown.text
     assert f"/nodes/{twin.pk}" in shown.links
     assert calling(make.a_user("eve")).get(f"/api/v1/nodes/{here.pk}/twin").status_code == 404
 

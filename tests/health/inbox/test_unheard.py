@@ -57,7 +57,7 @@ def test_what_only_it_told_is_resolved_and_says_why(cluster, node, hot, take_awa
 
     assert list(Finding.objects.unresolved()) == [other]
     assert Finding.objects.get(pk=other.pk).parent is None
-    over = Finding.objects.filter(pk__in=[hot.pk, idle.pk]).values_list("state", "resolved_at", "resolved_because")
+    over = Finding.objects.filter(pk__in=[hot.pk, idle.pk]).values_list("state", "resolved_at", "resolved_reason")
     assert set(over) == {(FindingState.RESOLVED, NOON, "nobody listens to its GPUs any more")}
     line = NodeEvent.objects.get(detail__finding=hot.pk)
     assert line.sentence == f"No longer told, as nobody listens to its GPUs any more: {SENTENCE}"
@@ -67,7 +67,7 @@ def test_what_only_it_told_is_resolved_and_says_why(cluster, node, hot, take_awa
 
 def test_what_was_muted_is_over_too(cluster, hot):
     until = NOON + timedelta(days=1)
-    rule_mutes.mute(rule_mutes.scoped(hot, "finding"), actor="ada", because="RMA", until=until, now=NOON)
+    rule_mutes.mute(rule_mutes.scoped(hot, "finding"), actor="ada", reason="RMA", until=until, now=NOON)
 
     remove(cluster)
 
@@ -136,7 +136,7 @@ def test_what_exporters_told_that_are_all_gone_is_resolved_and_says_why(cluster,
     orphaned_findings.resolve_gone(cluster, now=NOON)
 
     over = Finding.objects.get()
-    assert (over.state, over.resolved_because) == (FindingState.RESOLVED, "nobody listens to its GPUs any more")
+    assert (over.state, over.resolved_reason) == (FindingState.RESOLVED, "nobody listens to its GPUs any more")
     assert Node.objects.get().unresolved == 0
     assert snapshots.newest(cluster.pk) is not None  # should they come back
 

@@ -29,14 +29,14 @@ def pool():
 @pytest.fixture
 def limits(pool):
     asked = LimitsAsked(75, 80, 180, 60)
-    return put_limits(pool, "gpu-hot", asked, version=None, actor="ada", because="Old fans.", now=NOON)
+    return put_limits(pool, "gpu-hot", asked, version=None, actor="ada", reason="Old fans.", now=NOON)
 
 
 @pytest.fixture
 def muted(pool):
     finding = a_finding(pool.cluster, "GPU 3 of gpu-1", node=a_node(pool.cluster, "gpu-1", pool=pool), rule="gpu-hot")
     row = rule_mutes.scoped(finding, "pool", pool=pool)
-    rule_mutes.mute(row, actor="ada", because="Known.", until=UNTIL, now=NOON)
+    rule_mutes.mute(row, actor="ada", reason="Known.", until=UNTIL, now=NOON)
     return finding
 
 
@@ -45,7 +45,7 @@ def test_the_limits_of_a_pool_that_goes_are_kept_as_those_that_are_taken_away(po
 
     assert not PoolLimits.objects.exists()
     entry = AuditEntry.objects.get(subject="limits:gpu-hot", verb="limits.remove")
-    assert (entry.actor, entry.because) == ("root", "Its pool was deleted.")
+    assert (entry.actor, entry.reason) == ("root", "Its pool was deleted.")
     assert (entry.evidence["pool"], entry.evidence["before"]["warn"]) == ("h100", 75)
 
 
@@ -57,7 +57,7 @@ def test_what_was_muted_in_a_pool_that_goes_is_open_again(pool, muted):
     muted.refresh_from_db()
     assert muted.state == FindingState.OPEN
     entry = AuditEntry.objects.get(subject=mute.mark, verb="mute.lift")
-    assert (entry.actor, entry.because, entry.evidence["of"]) == ("root", "Its pool was deleted.", "pool eu-1/h100")
+    assert (entry.actor, entry.reason, entry.evidence["of"]) == ("root", "Its pool was deleted.", "pool eu-1/h100")
 
 
 def test_the_pools_own_entry_says_what_it_was_and_what_went_with_it(pool, limits, muted):
@@ -78,7 +78,7 @@ def test_who_may_not_delete_it_reads_no_more_than_they_see(pool, limits, muted):
 
 
 def test_a_pool_that_has_to_stay_keeps_all_of_it(pool, limits, muted):
-    Freeze.objects.create(cluster=pool.cluster, pool=pool, by="ada", at=NOON, because="Holidays.")
+    Freeze.objects.create(cluster=pool.cluster, pool=pool, by="ada", at=NOON, reason="Holidays.")
 
     with pytest.raises(PoolInUse):
         delete_pool(pool, actor="root", now=NOON)
@@ -92,14 +92,14 @@ def test_a_mute_that_went_with_its_pool_is_not_there_to_be_lifted(pool, muted):
     delete_pool(pool, actor="root", now=NOON)
 
     with pytest.raises(FindingRefusal, match="It went with its pool: there is nothing to lift"):
-        rule_mutes.lift(row, actor="ada", because="Mended.", now=NOON)
+        rule_mutes.lift(row, actor="ada", reason="Mended.", now=NOON)
 
 
 def test_what_somebody_ends_meanwhile_keeps_no_pool(pool, limits, muted, monkeypatch):
     """Its mutes and limits were read while they were there still."""
     mutes, of_it = list(rule_mutes._of_pool(pool, NOON)), list(pool_limits._of_pool(pool))
-    rule_mutes.lift(Mute.objects.get(), actor="ada", because="Mended.", now=NOON)
-    pool_limits.remove_limits(limits, version=limits.version, actor="ada", because="Mended.", now=NOON)
+    rule_mutes.lift(Mute.objects.get(), actor="ada", reason="Mended.", now=NOON)
+    pool_limits.remove_limits(limits, version=limits.version, actor="ada", reason="Mended.", now=NOON)
     monkeypatch.setattr(rule_mutes, "_of_pool", lambda *_: mutes)
     monkeypatch.setattr(pool_limits, "_of_pool", lambda *_: of_it)
 

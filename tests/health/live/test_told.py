@@ -34,7 +34,7 @@ def deleted(cluster):
 
 
 def asked_for(cluster):
-    set_approval(cluster, "required", actor="ada", because="", now=NOON)
+    set_approval(cluster, "required", actor="ada", reason="", now=NOON)
 
 
 def noted(cluster):

@@ -53,7 +53,7 @@ def crashed(sick, cluster) -> Pod:
 def a_row(cluster, metadata, status, **given) -> Pod:
     node = make.a_node(cluster)
     row = {"uid": metadata["uid"], "restarts": status["restartCount"], "stuck_container": status["name"]}
-    words = {"waiting_because": "CrashLoopBackOff: back-off", "is_ready": False, "operand": "driver"}
+    words = {"waiting_reason": "CrashLoopBackOff: back-off", "is_ready": False, "operand": "driver"}
     return make.a_pod(node, metadata["name"], namespace="gpu-operator", gpus=0, **row | words | given)
 
 
@@ -79,7 +79,7 @@ def test_the_next_crash_is_read_again(cluster, crashed):
 def test_what_is_not_allowed_is_said_with_the_rule_and_not_asked_for_again(sick, cluster, crashed):
     make.a_pod(
         crashed.node, "other", namespace="gpu-operator", gpus=0, operand="driver", is_ready=False,
-        stuck_container="c", waiting_because="CrashLoopBackOff: x",
+        stuck_container="c", waiting_reason="CrashLoopBackOff: x",
     )  # fmt: skip
     sick.suffer("errors", code=403, path="/log")
     before = len(sick.requests())
@@ -120,20 +120,20 @@ def test_a_pod_that_is_gone_is_remembered_as_such(cluster, crashed):
         {"is_ready": True},
         {"operand": ""},
         {"deleted_at": make.NOON},
-        {"waiting_because": "ImagePullBackOff: no such image", "restarts": 0},
+        {"waiting_reason": "ImagePullBackOff: no such image", "restarts": 0},
         {"stuck_container": "", "operand": "dcgm"},
-        {"stuck_container": "toolkit-validation", "waiting_because": "", "started_at": make.NOON},
+        {"stuck_container": "toolkit-validation", "waiting_reason": "", "started_at": make.NOON},
         {
             "operand": "dcgm",
             "stuck_container": "toolkit-validation",
-            "waiting_because": "",
+            "waiting_reason": "",
             "started_at": make.NOON - timedelta(hours=1),
         },
     ],
 )
 def test_what_has_no_log_worth_asking_for(given):
     node = make.a_node(make.a_cluster(kubeconfig="/nowhere"))
-    row = {"operand": "driver", "is_ready": False, "stuck_container": "c", "waiting_because": "CrashLoopBackOff: x"}
+    row = {"operand": "driver", "is_ready": False, "stuck_container": "c", "waiting_reason": "CrashLoopBackOff: x"}
     make.a_pod(node, gpus=0, **row | given)
 
     assert not list(crashes._due(node.cluster, now=make.NOON))
@@ -200,8 +200,8 @@ def test_what_crashed_comes_before_what_is_slow_and_a_driver_first():
     node, long_ago = make.a_node(make.a_cluster()), make.NOON - timedelta(hours=1)
     stuck = {"gpus": 0, "is_ready": False, "stuck_container": "c", "started_at": long_ago}
     make.a_pod(node, "slow", operand="operator-validator", **stuck)
-    make.a_pod(node, "plugin", operand="device-plugin", waiting_because="CrashLoopBackOff: x", **stuck)
-    make.a_pod(node, "driver", operand="driver", waiting_because="CrashLoopBackOff: x", **stuck)
+    make.a_pod(node, "plugin", operand="device-plugin", waiting_reason="CrashLoopBackOff: x", **stuck)
+    make.a_pod(node, "driver", operand="driver", waiting_reason="CrashLoopBackOff: x", **stuck)
 
     due = sorted(crashes._due(node.cluster, now=make.NOON), key=crashes._urgency)
 

@@ -40,7 +40,7 @@ def test_a_node_that_is_well_is_well():
 
 
 def test_not_ready_and_not_reporting_are_two_things():
-    not_ready = NodeNotReady().judge(replace(WELL, is_ready=False, not_ready_because="KubeletNotReady: PLEG"))
+    not_ready = NodeNotReady().judge(replace(WELL, is_ready=False, not_ready_reason="KubeletNotReady: PLEG"))
     silent = NodeNotReady().judge(replace(WELL, is_ready=None, is_unreported=True))
 
     assert not_ready.sentence == "gpu-001 is not ready: KubeletNotReady: PLEG."
@@ -49,14 +49,14 @@ def test_not_ready_and_not_reporting_are_two_things():
 
 def test_a_runtime_that_does_not_answer_after_a_boot_is_named():
     wrong = NodeNotReady().judge(
-        replace(WELL, is_ready=False, not_ready_because="KubeletNotReady: container runtime is down")
+        replace(WELL, is_ready=False, not_ready_reason="KubeletNotReady: container runtime is down")
     )
 
     assert "wrong order" in wrong.probable_cause
 
 
 def test_a_boot_that_was_seen_is_named_with_its_time():
-    booted = replace(WELL, is_ready=False, not_ready_because="container runtime is down", booted_at=NOON)
+    booted = replace(WELL, is_ready=False, not_ready_reason="container runtime is down", booted_at=NOON)
     racing = with_conditions("FrequentContainerdRestart", booted_at=NOON)
 
     for wrong in (NodeNotReady().judge(booted), NodeConditions().judge(racing)):
@@ -292,7 +292,7 @@ def test_a_queue_that_is_still_names_who_keeps_it():
 
 def test_a_source_that_is_silent_is_no_nodes_fault():
     """Z20."""
-    wrong = TelemetrySilent().judge(ClusterFacts("eu-1", telemetry_silent_because="It cannot be reached."))
+    wrong = TelemetrySilent().judge(ClusterFacts("eu-1", telemetry_silent_reason="It cannot be reached."))
 
     assert wrong.severity == Severity.WARNING
     assert TelemetrySilent().judge(ClusterFacts("eu-1")) is None

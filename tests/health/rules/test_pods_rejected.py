@@ -16,7 +16,7 @@ def judged(said: str, *, pod: str = "chat-7d9f-x8z2k", lacking: int = 1):
 
 
 @pytest.mark.parametrize(
-    ("said", "severity", "because", "helps"),
+    ("said", "severity", "reason", "helps"),
     [
         (FULL, Severity.NOTE, "ResourceQuota team-a/gpus is used up.", "It comes once others"),
         (NEVER, Severity.WARNING, "asks for more than ResourceQuota team-a/gpus allows in all", "Ask for less"),
@@ -52,14 +52,14 @@ def judged(said: str, *, pod: str = "chat-7d9f-x8z2k", lacking: int = 1):
         ("something that nobody has heard of", Severity.WARNING, "", "names who rejects it"),
     ],
 )
-def test_what_is_said_says_why_and_what_would_change_it(said, severity, because, helps):
+def test_what_is_said_says_why_and_what_would_change_it(said, severity, reason, helps):
     """Z31."""
     wrong = judged(said)
 
     assert wrong.severity == severity
     assert wrong.sentence == f"1 pod of Deployment team-a/chat is rejected at creation: {said}."
-    assert because in wrong.probable_cause
-    assert bool(because) == bool(wrong.probable_cause)
+    assert reason in wrong.probable_cause
+    assert bool(reason) == bool(wrong.probable_cause)
     assert helps in wrong.action
 
 

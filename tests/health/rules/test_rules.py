@@ -196,7 +196,7 @@ def wrong_by(number: int) -> dict[str, tuple[NodeFacts, ...]]:
 
 @pytest.mark.parametrize("rule", NODE_RULES, ids=lambda rule: rule.key)
 def test_no_rule_says_its_probable_cause_twice(rule):
-    not_ready = replace(WELL, is_ready=False, not_ready_because="container runtime is down")
+    not_ready = replace(WELL, is_ready=False, not_ready_reason="container runtime is down")
     racing = replace(WELL, conditions=(NodeCondition("FrequentContainerdRestart", reporter="node-problem-detector"),))
     for node in (*wrong_by(2).get(rule.key, ()), not_ready, racing):
         if (wrong := rule.judge(node)) is None:
@@ -264,7 +264,7 @@ def test_why_a_pod_fails_is_the_probable_cause_and_what_helps_the_action():
         "b/cdi",
         "CrashLoopBackOff",
         2,
-        because="Its CDI device is unknown.",
+        reason="Its CDI device is unknown.",
         action="Take nvidia-cdi out.",
         said="runc: x",
     )
@@ -278,7 +278,7 @@ def test_why_a_pod_fails_is_the_probable_cause_and_what_helps_the_action():
 
 
 def test_pods_that_do_not_start_are_told_with_the_line_of_the_kubelet():
-    pod = FailingPod("a/train", "ContainerCreating", 0, because="It waits.", action="Look.", said="not registered")
+    pod = FailingPod("a/train", "ContainerCreating", 0, reason="It waits.", action="Look.", said="not registered")
 
     wrong = PodsNotStarting().judge(replace(WELL, starting_pods=(pod,)))
 
@@ -288,9 +288,7 @@ def test_pods_that_do_not_start_are_told_with_the_line_of_the_kubelet():
 
 
 def test_a_node_that_never_offered_its_gpus_is_found_unless_its_driver_is_on_its_way():
-    offer = NoOffer(
-        "AMD DRA driver", is_ready=True, because="Its slice is rejected.", action="Take 1.0.1.", said="E: x"
-    )
+    offer = NoOffer("AMD DRA driver", is_ready=True, reason="Its slice is rejected.", action="Take 1.0.1.", said="E: x")
     node = replace(WELL, allocatable={}, capacity={}, expected={}, never_offered=offer)
 
     wrong = GpusNeverOffered().judge(node)
@@ -305,7 +303,7 @@ def test_a_node_that_never_offered_its_gpus_is_found_unless_its_driver_is_on_its
 
 def test_the_daemon_of_a_compute_domain_is_named_with_its_cause():
     daemon = FailingPod(
-        "dra/imex-x", "Running", 4, because="IMEX is in use.", action="Disable it.", said="NV_ERR_IN_USE"
+        "dra/imex-x", "Running", 4, reason="IMEX is in use.", action="Disable it.", said="NV_ERR_IN_USE"
     )
 
     wrong = ComputeDomainDown().judge(replace(WELL, domain_daemon=daemon))
@@ -316,7 +314,7 @@ def test_the_daemon_of_a_compute_domain_is_named_with_its_cause():
 
 
 def test_claims_that_nobody_serves_are_told_of_the_cluster():
-    pods = tuple(FailingPod(f"a/vllm-{n}", "Pending", 0, because="No driver.", action="Look.") for n in range(3))
+    pods = tuple(FailingPod(f"a/vllm-{n}", "Pending", 0, reason="No driver.", action="Look.") for n in range(3))
 
     wrong = ClaimsWaiting().judge(ClusterFacts("prod", claims_waiting=pods))
 
@@ -357,8 +355,8 @@ COUNTING_ON: dict[str, tuple[Any, Any]] = {
         ClusterFacts("prod", lag_ms=9100, behind_since=NOON),
     ),
     "cluster-not-seen": (
-        ClusterFacts("prod", unseen_state="stale", unseen_because="Not seen since 12:00. Refused."),
-        ClusterFacts("prod", unseen_state="stale", unseen_because="Not seen since 12:00. Timed out after 5.1 s."),
+        ClusterFacts("prod", unseen_state="stale", unseen_reason="Not seen since 12:00. Refused."),
+        ClusterFacts("prod", unseen_state="stale", unseen_reason="Not seen since 12:00. Timed out after 5.1 s."),
     ),
 }
 

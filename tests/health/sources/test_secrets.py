@@ -137,7 +137,7 @@ def test_says_what_is_wrong_and_never_where(folder, place):
 def test_who_administers_a_cluster_gives_it_no_other_name(root, method):
     """A secret is for the cluster of a name: one that took another's would have its secret."""
     cluster = make.a_cluster("eu-1")
-    given = {"name": "us-1", "approval": "required", "because": "a test"}
+    given = {"name": "us-1", "approval": "required", "reason": "a test"}
 
     said = getattr(root, method)(f"/api/v1/clusters/{cluster.pk}", given, format="json")
 

@@ -69,12 +69,12 @@ def test_an_operand_that_the_operator_switched_off_is_shown_as_chosen():
 
 def test_a_plugin_whose_init_container_waits_names_the_driver():
     waiting = a_pod(is_ready=False, phase="Pending", stuck_container="toolkit-validation")
-    crashing = a_pod("driver", is_ready=False, waiting_because="CrashLoopBackOff: back-off 5m0s")
+    crashing = a_pod("driver", is_ready=False, waiting_reason="CrashLoopBackOff: back-off 5m0s")
 
     driver, plugin = operands_on(a_node(), rows([a_daemon_set("driver"), a_daemon_set()], [crashing, waiting]))
 
     assert driver.cause.key == "crashed"
-    assert plugin.because == "It waits for the driver, which is not ready on this node."
+    assert plugin.reason == "It waits for the driver, which is not ready on this node."
 
 
 def test_nothing_waits_for_a_driver_that_is_on_the_host():
@@ -117,7 +117,7 @@ def test_without_daemon_sets_seen_no_driver_is_missed():
 
 
 def test_the_log_of_a_crash_tells_why():
-    crashing = a_pod("driver", is_ready=False, waiting_because="CrashLoopBackOff: back-off", stuck_container="ctr")
+    crashing = a_pod("driver", is_ready=False, waiting_reason="CrashLoopBackOff: back-off", stuck_container="ctr")
     log = CrashLog(pod_uid="pod-driver", container="ctr", lines="one\nfailed to unload nouveau driver: busy")
     other = CrashLog(pod_uid="pod-driver", container="other", lines="of another container")
 
@@ -142,7 +142,7 @@ def test_events_of_the_pod_and_of_its_daemon_set_tell_why():
 
 
 def test_a_pod_that_waits_for_a_node_is_named_with_its_daemon_set():
-    lost = a_pod(uid="lost", node_name="", is_ready=False, waiting_because="Unschedulable: 0/3 nodes are available")
+    lost = a_pod(uid="lost", node_name="", is_ready=False, waiting_reason="Unschedulable: 0/3 nodes are available")
 
     (row,) = operands_on(a_node(), rows([a_daemon_set()], [lost]))
 
@@ -162,7 +162,7 @@ def test_the_version_that_is_asked_for_stands_beside_the_one_that_runs():
 
 
 @pytest.mark.parametrize(
-    ("because", "parts"),
+    ("reason", "parts"),
     [
         ("CrashLoopBackOff: back-off 5m0s", ("CrashLoopBackOff", "back-off 5m0s")),
         ("Error", ("Error", "")),
@@ -170,8 +170,8 @@ def test_the_version_that_is_asked_for_stands_beside_the_one_that_runs():
         ("", ("", "")),
     ],
 )
-def test_a_reason_is_one_word(because, parts):
-    assert split(because) == parts
+def test_a_reason_is_one_word(reason, parts):
+    assert split(reason) == parts
 
 
 def a_validator(step: str, **given) -> Pod:
@@ -185,7 +185,7 @@ def by_operand(node, *pods) -> dict:
 
 def test_a_validator_that_fails_at_the_toolkit_does_not_wait_for_what_waits_for_it():
     plugin = a_pod(is_ready=False, phase="Pending", stuck_container="toolkit-validation")
-    crash = {"waiting_because": "CrashLoopBackOff: back-off 5m0s", "last_words": "toolkit is not ready"}
+    crash = {"waiting_reason": "CrashLoopBackOff: back-off 5m0s", "last_words": "toolkit is not ready"}
     found = by_operand(a_node(), a_pod("container-toolkit"), plugin, a_validator("toolkit-validation", **crash))
 
     assert found["operator-validator"].cause.key == "toolkit_validation"
@@ -193,7 +193,7 @@ def test_a_validator_that_fails_at_the_toolkit_does_not_wait_for_what_waits_for_
 
 
 def test_in_its_last_step_the_validator_waits_for_the_device_plugin():
-    plugin = a_pod(is_ready=False, waiting_because="CrashLoopBackOff: back-off 5m0s")
+    plugin = a_pod(is_ready=False, waiting_reason="CrashLoopBackOff: back-off 5m0s")
     found = by_operand(a_node(), plugin, a_validator("plugin-validation"))
 
     assert found["operator-validator"].cause.key == "waits"

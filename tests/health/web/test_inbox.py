@@ -101,8 +101,8 @@ def test_the_chosen_one_says_all_there_is(cluster, ada):
     )  # fmt: skip
     make.a_finding(cluster, node=node, rule="z", parent=finding, sentence="The exporter is silent.")
     make.a_finding(make.a_cluster("other"), rule="allocatable-below-expected")
-    make.a_mute(cluster, rule=finding.rule, because="We know.")
-    FindingAct.objects.create(finding=finding, rule=finding.rule, verb="accept", by="amy", at=NOON, because="Yes.")
+    make.a_mute(cluster, rule=finding.rule, reason="We know.")
+    FindingAct.objects.create(finding=finding, rule=finding.rule, verb="accept", by="amy", at=NOON, reason="Yes.")
 
     seen = page(ada, f"/findings?finding={finding.pk}")
 
@@ -233,7 +233,7 @@ def test_who_may_not_changes_nothing(cluster, bob, verb):
     finding = make.a_finding(cluster)
 
     said = bob.post(
-        f"/findings/{finding.pk}/{verb}", {"because": "x", "to": "bob", "scope": "finding", "hours": "8"}, follow=True
+        f"/findings/{finding.pk}/{verb}", {"reason": "x", "to": "bob", "scope": "finding", "hours": "8"}, follow=True
     )
 
     assert "you need the role operator" in said.content.decode()
@@ -255,7 +255,7 @@ def test_a_stranger_finds_nothing(cluster):
     eve = visiting(make.a_user("eve"))
 
     assert eve.post(f"/findings/{finding.pk}/acknowledge").status_code == 404
-    assert eve.post(f"/mutes/{mute.pk}/lift", {"because": "x"}).status_code == 404
+    assert eve.post(f"/mutes/{mute.pk}/lift", {"reason": "x"}).status_code == 404
 
 
 def test_an_approver_of_the_pool_of_its_node_may_act(cluster):
@@ -264,7 +264,7 @@ def test_an_approver_of_the_pool_of_its_node_may_act(cluster):
     amy = visiting(make.a_user("amy", role="approver", on=pool))
 
     amy.post(f"/findings/{mine.pk}/acknowledge")
-    said = amy.post(f"/findings/{mine.pk}/mute", {"because": "x", "scope": "cluster", "hours": "8"}, follow=True)
+    said = amy.post(f"/findings/{mine.pk}/mute", {"reason": "x", "scope": "cluster", "hours": "8"}, follow=True)
 
     assert Finding.objects.get().acknowledged_by == "amy"
     assert "you need the role" in said.content.decode()
@@ -274,13 +274,13 @@ def test_an_approver_of_the_pool_of_its_node_may_act(cluster):
 @pytest.mark.parametrize("hours", ["", "0", "337", "eight", "８"])
 def test_what_is_wrong_with_a_mute_stands_beside_each_field(cluster, ada, hours):
     finding = make.a_finding(cluster, node=make.a_node(cluster))
-    asked = {"because": "Known.", "scope": "pool-999", "hours": hours}
+    asked = {"reason": "Known.", "scope": "pool-999", "hours": hours}
 
     html = ada.post(f"/findings/{finding.pk}/mute", asked, follow=True).content.decode()
 
     assert wrong_beside(html, "act-scope") == "Name a pool that its node is in."
     assert wrong_beside(html, "act-hours")
-    assert wrong_beside(html, "because-act-mute") == ""
+    assert wrong_beside(html, "reason-act-mute") == ""
     assert "Known.</textarea>" in html
     assert not Mute.objects.exists()
 
@@ -291,7 +291,7 @@ def test_a_mute_of_a_pool_that_one_does_not_see_is_not_named(cluster):
     node.pools.add(other)
     finding = make.a_finding(cluster, node=node, state=FindingState.MUTED)
     make.a_mute(cluster, pool=other)
-    make.a_mute(cluster, pool=mine, because="Known here.")
+    make.a_mute(cluster, pool=mine, reason="Known here.")
     bob = visiting(make.a_user("bob", role="viewer", on=mine))
 
     seen = page(bob, f"/findings?tab=muted&finding={finding.pk}").text
@@ -341,13 +341,13 @@ def test_the_buttons_do_what_they_say(cluster, ada):
     back = f"/findings?tab=all&finding={finding.pk}"
 
     answer = ada.post(f"/findings/{finding.pk}/acknowledge", {"back": back, "key": "k"})
-    ada.post(f"/findings/{finding.pk}/dismiss", {"because": "It is the riser."})
-    ada.post(f"/findings/{finding.pk}/mute", {"because": "Until Monday.", "scope": "cluster", "hours": "72"})
+    ada.post(f"/findings/{finding.pk}/dismiss", {"reason": "It is the riser."})
+    ada.post(f"/findings/{finding.pk}/mute", {"reason": "Until Monday.", "scope": "cluster", "hours": "72"})
 
     assert answer.url == back
     seen, mute = Finding.objects.get(), Mute.objects.get()
     assert (seen.state, seen.feedback, mute.until) == (FindingState.MUTED, "dismissed", NOON + timedelta(hours=72))
-    ada.post(f"/mutes/{mute.pk}/lift", {"because": "Monday."})
+    ada.post(f"/mutes/{mute.pk}/lift", {"reason": "Monday."})
     assert Finding.objects.get().state == FindingState.OPEN
 
 
@@ -374,7 +374,7 @@ def seen_in(client, finding, verb: str) -> str:
 
 
 def told(client, finding, verb: str, seen: str, **given: str) -> str:
-    client.post(f"/findings/{finding.pk}/{verb}", {"because": "Mine.", "seen": seen, **given})
+    client.post(f"/findings/{finding.pk}/{verb}", {"reason": "Mine.", "seen": seen, **given})
     return page(client, f"/findings?finding={finding.pk}").text
 
 
@@ -409,18 +409,18 @@ def test_no_action_is_judged_that_the_page_never_showed(cluster, ada, verb):
 
 
 def test_what_was_written_for_a_refused_act_comes_back_once(cluster, ada):
-    judged = make.a_finding(cluster, feedback="accepted", feedback_by="amy", feedback_because="Right.")
+    judged = make.a_finding(cluster, feedback="accepted", feedback_by="amy", feedback_reason="Right.")
     other = make.a_finding(cluster, rule="other")
     wrote = "It is the riser: I have seen it <there>."
 
-    ada.post(f"/findings/{judged.pk}/dismiss", {"because": wrote})
+    ada.post(f"/findings/{judged.pk}/dismiss", {"reason": wrote})
     elsewhere = page(ada, f"/findings?finding={other.pk}").text
     refused, again = (page(ada, f"/findings?finding={judged.pk}").text for _ in range(2))
 
     assert f"Not kept. You wrote: {wrote}" in refused
     assert wrote not in elsewhere
     assert wrote not in again
-    ada.post(f"/findings/{other.pk}/mute", {"because": wrote, "scope": "finding", "hours": "9999"})
+    ada.post(f"/findings/{other.pk}/mute", {"reason": wrote, "scope": "finding", "hours": "9999"})
     assert re.search(f"Why \\(kept for good\\) {wrote} Leave it Mute", page(ada, f"/findings?finding={other.pk}").text)
 
 
@@ -428,9 +428,9 @@ def test_whom_where_and_how_long_come_back_with_the_reason(cluster, ada):
     finding = make.a_finding(cluster, node=make.a_node(cluster, "gpu-1"))
     path = f"/findings/{finding.pk}"
 
-    ada.post(f"{path}/assign", {"to": "<nobody>", "because": "Theirs."})
+    ada.post(f"{path}/assign", {"to": "<nobody>", "reason": "Theirs."})
     shown = ada.get(f"/findings?finding={finding.pk}").content.decode()
-    ada.post(f"{path}/mute", {"because": " ", "scope": "node", "hours": "72"})
+    ada.post(f"{path}/mute", {"reason": " ", "scope": "node", "hours": "72"})
     muting, again = (ada.get(f"/findings?finding={finding.pk}").content.decode() for _ in range(2))
 
     assert 'name="to" value="&lt;nobody&gt;"' in shown
@@ -444,7 +444,7 @@ def test_whom_where_and_how_long_come_back_with_the_reason(cluster, ada):
 def test_whom_it_was_to_be_given_is_said_where_it_cannot_be_any_more(cluster, ada):
     finding = make.a_finding(cluster, state="resolved", resolved_at=NOON)
 
-    ada.post(f"/findings/{finding.pk}/assign", {"to": "amy", "because": "Theirs."})
+    ada.post(f"/findings/{finding.pk}/assign", {"to": "amy", "reason": "Theirs."})
 
     assert "Not kept. You wrote: amy Theirs." in page(ada, f"/findings?finding={finding.pk}").text
 
@@ -453,7 +453,7 @@ def test_what_was_written_to_lift_a_mute_that_is_over_comes_back_once(cluster, a
     finding, mute = make.a_finding(cluster), make.a_mute(cluster, ended_at=NOON, ended_by="amy")
     back, wrote = f"/findings?finding={finding.pk}", "The riser is <new>."
 
-    answer = ada.post(f"/mutes/{mute.pk}/lift", {"because": wrote, "back": back})
+    answer = ada.post(f"/mutes/{mute.pk}/lift", {"reason": wrote, "back": back})
     refused, again = (page(ada, answer.url).text for _ in range(2))
 
     assert "amy has lifted it already" in refused
@@ -464,7 +464,7 @@ def test_what_was_written_to_lift_a_mute_that_is_over_comes_back_once(cluster, a
 def test_what_was_written_to_lift_a_mute_comes_back_where_no_finding_is_left(cluster, ada):
     mute = make.a_mute(cluster, ended_at=NOON, ended_by="amy")
 
-    answer = ada.post(f"/mutes/{mute.pk}/lift", {"because": "It is new."})
+    answer = ada.post(f"/mutes/{mute.pk}/lift", {"reason": "It is new."})
 
     assert "Not kept. You wrote: It is new." in page(ada, answer.url).text
 
@@ -546,7 +546,7 @@ def test_rules_on_trial_are_said_where_findings_stand(bob):
     assert "on trial" not in page(bob, "/findings").text
 
     for rule, says in (("gpu-hot", "1 rule is on trial"), ("gpu-xid", "2 rules are on trial")):
-        RuleShadow.objects.create(rule=rule, by="ada", at=NOON, because="New.")
+        RuleShadow.objects.create(rule=rule, by="ada", at=NOON, reason="New.")
 
         shown = page(bob, "/findings")
         assert says in shown.text
@@ -648,10 +648,10 @@ def of_telemetry(cluster):
 def test_all_quiet_says_which_rules_see_nothing_as_what_they_read_is_not_exported(cluster, redis, exported, said):
     hear(cluster, gpu1=exported)
 
-    assert (of_telemetry(cluster).because, of_telemetry(cluster).is_late) == (said, False)
+    assert (of_telemetry(cluster).reason, of_telemetry(cluster).is_late) == (said, False)
     TelemetrySource.objects.all().delete()
     make.an_exporter_round(cluster, read_at=NOON, answered=1)
-    assert (of_telemetry(cluster).because, of_telemetry(cluster).is_late) == (said, False)
+    assert (of_telemetry(cluster).reason, of_telemetry(cluster).is_late) == (said, False)
 
 
 def test_all_quiet_is_no_green_word_where_nothing_at_all_is_exported(cluster, redis):
@@ -660,7 +660,7 @@ def test_all_quiet_is_no_green_word_where_nothing_at_all_is_exported(cluster, re
     age = of_telemetry(cluster)
 
     assert age.is_late
-    assert age.because.startswith(f"Not exported is what {len(MISSED)} rules would read, so that they find nothing")
+    assert age.reason.startswith(f"Not exported is what {len(MISSED)} rules would read, so that they find nothing")
 
 
 def test_all_quiet_says_on_how_many_nodes_rules_see_nothing(cluster, redis):
@@ -672,7 +672,7 @@ def test_all_quiet_says_on_how_many_nodes_rules_see_nothing(cluster, redis):
     age = of_telemetry(cluster)
 
     assert not age.is_late
-    assert age.because == (
+    assert age.reason == (
         "On 2 of 4 nodes not exported is what 1 rule would read, so that it finds nothing there: GPU too hot. "
         "Of 1 of 4 nodes nothing was heard within a day."
     )
@@ -683,7 +683,7 @@ def test_all_quiet_says_beside_what_exporters_say_which_rules_see_nothing(cluste
     TelemetrySource.objects.all().delete()
     make.an_exporter_round(cluster, read_at=NOON, answered=1, message="Left out: 1 value, which cannot be.")
 
-    assert of_telemetry(cluster).because == f"Left out: 1 value, which cannot be. {BLIND}"
+    assert of_telemetry(cluster).reason == f"Left out: 1 value, which cannot be. {BLIND}"
 
 
 def test_who_sees_a_pool_is_told_of_its_nodes_alone(cluster, redis):
@@ -692,7 +692,7 @@ def test_who_sees_a_pool_is_told_of_its_nodes_alone(cluster, redis):
     pool.nodes.add(cluster.nodes.get(name="gpu2"))
     bob = make.a_user("bob", role="viewer", on=pool)
 
-    assert ages_of(bob, cluster_lines(bob, now=NOON), now=NOON)[1].because == BLIND
+    assert ages_of(bob, cluster_lines(bob, now=NOON), now=NOON)[1].reason == BLIND
 
 
 def test_who_sees_a_pool_sees_that_its_telemetry_is_silent_and_not_why():
@@ -706,7 +706,7 @@ def test_who_sees_a_pool_sees_that_its_telemetry_is_silent_and_not_why():
     bob = make.a_user("bob", role="viewer", on=pool)
 
     ages = ages_of(bob, cluster_lines(bob, now=NOON), now=NOON)
-    found = [(age.name, age.at, age.is_late, age.because) for age in ages]
+    found = [(age.name, age.at, age.is_late, age.reason) for age in ages]
 
     assert found[1:] == [("telemetry of prod", NOON, True, "")]
     assert "telemetry of prod" in page(visiting(bob), "/findings").text

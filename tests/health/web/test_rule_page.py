@@ -32,7 +32,7 @@ def pool():
 
 
 def limits(pool, **given) -> dict:
-    asked = {"warn": "75", "critical": "80", "warn_after_s": "180", "critical_after_s": "60", "because": "Old fans."}
+    asked = {"warn": "75", "critical": "80", "warn_after_s": "180", "critical_after_s": "60", "reason": "Old fans."}
     return {"pool": str(pool.pk), **asked, **given}
 
 
@@ -98,7 +98,7 @@ def test_a_rule_that_is_none_is_not_found(bob):
 
 def test_a_trial_is_begun_marked_and_ended(root, pool):
     make.a_finding(pool.cluster, rule="gpu-hot", sentence="It is hot.", opened_at=NOON)
-    root.post(f"{HOT}/shadow", {"because": f"New here. {HOSTILE}"})
+    root.post(f"{HOT}/shadow", {"reason": f"New here. {HOSTILE}"})
 
     text = page(root, HOT).text
     assert "root put it on trial" in text
@@ -109,14 +109,14 @@ def test_a_trial_is_begun_marked_and_ended(root, pool):
     chosen = page(root, f"/findings?finding={Finding.objects.get(is_shadow=True).pk}").text
     assert "is on trial : nobody is told of this" in chosen
 
-    root.post(reverse("end-rule-shadow", args=[RuleShadow.objects.get().pk]), {"because": "It is right."})
+    root.post(reverse("end-rule-shadow", args=[RuleShadow.objects.get().pk]), {"reason": "It is right."})
     assert "It is hot." in page(root, "/findings").text
 
 
 def test_who_may_not_is_told_which_role_it_takes_and_changes_nothing(bob, pool):
     assert "you need the role" in page(bob, HOT).text
 
-    bob.post(f"{HOT}/shadow", {"because": "x"})
+    bob.post(f"{HOT}/shadow", {"reason": "x"})
     bob.post(f"{HOT}/limits", limits(pool))
 
     assert not RuleShadow.objects.exists()
@@ -125,12 +125,12 @@ def test_who_may_not_is_told_which_role_it_takes_and_changes_nothing(bob, pool):
 
 def test_what_was_written_of_a_trial_is_said_beside_the_refusal(root):
     """Its form is gone by then: there is the one for the other way round."""
-    row = shadow_mode.begin("gpu-hot", actor="amy", because="New.", now=NOON)
+    row = shadow_mode.begin("gpu-hot", actor="amy", reason="New.", now=NOON)
 
-    late = root.post(f"{HOT}/shadow", {"because": "It is hot here."}, follow=True)
+    late = root.post(f"{HOT}/shadow", {"reason": "It is hot here."}, follow=True)
     assert "Not kept. You wrote: It is hot here." in Page(late.content.decode()).text
-    shadow_mode.end(row, actor="amy", because="Fine.", now=NOON)
-    late = root.post(reverse("end-rule-shadow", args=[row.pk]), {"because": "It is right."}, follow=True)
+    shadow_mode.end(row, actor="amy", reason="Fine.", now=NOON)
+    late = root.post(reverse("end-rule-shadow", args=[row.pk]), {"reason": "It is right."}, follow=True)
     assert "Not kept. You wrote: It is right." in Page(late.content.decode()).text
 
 
@@ -149,7 +149,7 @@ def test_a_pool_is_given_limits_that_are_changed_and_taken_away(root, pool):
     assert PoolLimits.objects.get().warn == 70
     shown = root.get(f"{HOT}?pool={pool.pk}").content.decode()
     assert shown.count('name="version" value="2"') == 2
-    root.post(reverse("remove-rule-limits", args=[row.pk]), {"because": "New fans.", "version": "2"})
+    root.post(reverse("remove-rule-limits", args=[row.pk]), {"reason": "New fans.", "version": "2"})
 
     assert not PoolLimits.objects.exists()
 
@@ -159,7 +159,7 @@ def test_limits_that_make_no_sense_come_back_with_why(root, pool):
         ({"critical": "70"}, "Critical must be above the warning."),
         ({"warn": "nan"}, "Enter a number."),
         ({"warn": "400"}, "From 40 to 110 °C."),
-        ({"because": ""}, "This field is required."),
+        ({"reason": ""}, "This field is required."),
     ):
         answer = root.post(f"{HOT}/limits", limits(pool, **given))
 
@@ -179,7 +179,7 @@ def test_a_change_that_comes_second_is_told(root, pool):
 
 def test_what_was_written_is_in_the_form_again_for_the_limits_that_there_are_by_now(root, pool):
     root.post(f"{HOT}/limits", limits(pool))
-    late = root.post(f"{HOT}/limits", limits(pool, warn="61", because="The <hall> is warm."))
+    late = root.post(f"{HOT}/limits", limits(pool, warn="61", reason="The <hall> is warm."))
 
     shown = late.content.decode()
     assert late.status_code == 409
@@ -205,7 +205,7 @@ def test_what_was_written_for_limits_that_were_taken_away_is_in_the_form_again(r
 
 @pytest.mark.parametrize("version", ["", "1"])
 def test_what_was_written_for_a_pool_that_is_gone_is_in_the_form_again(root, pool, version):
-    other, asked = make.a_pool(pool.cluster, "other"), limits(pool, warn="76", because="A <warm> hall.")
+    other, asked = make.a_pool(pool.cluster, "other"), limits(pool, warn="76", reason="A <warm> hall.")
     pool.delete()
 
     answer = root.post(f"{HOT}/limits", asked | {"version": version})
@@ -227,7 +227,7 @@ def test_why_limits_are_taken_away_is_in_the_form_again(root, pool):
     root.post(f"{HOT}/limits", limits(pool, warn="70", version=row.version))
 
     late = root.post(
-        reverse("remove-rule-limits", args=[row.pk]), {"because": "New <fans>.", "version": "1"}, follow=True
+        reverse("remove-rule-limits", args=[row.pk]), {"reason": "New <fans>.", "version": "1"}, follow=True
     )
 
     shown = late.content.decode()
@@ -242,18 +242,18 @@ def test_limits_that_somebody_changed_meanwhile_are_not_taken_away(root, pool, s
     root.post(f"{HOT}/limits", limits(pool, warn="70", version=row.version))
 
     gone = reverse("remove-rule-limits", args=[row.pk])
-    answer = root.post(gone, {"because": "New fans.", "version": seen}, follow=True)
+    answer = root.post(gone, {"reason": "New fans.", "version": seen}, follow=True)
 
     assert "Somebody changed these limits meanwhile" in answer.content.decode()
     assert PoolLimits.objects.get().warn == 70
 
 
 def test_a_trial_that_began_before_its_rule_was_never_to_have_one_can_be_ended(root):
-    row = RuleShadow.objects.create(rule="gpu-silent", by="x", at=NOON, because="x")
+    row = RuleShadow.objects.create(rule="gpu-silent", by="x", at=NOON, reason="x")
 
     assert "End its trial" in page(root, "/findings/rules/gpu-silent").text
 
-    root.post(reverse("end-rule-shadow", args=[row.pk]), {"because": "It is never."})
+    root.post(reverse("end-rule-shadow", args=[row.pk]), {"reason": "It is never."})
     assert "that is always told" in page(root, "/findings/rules/gpu-silent").text
 
 
@@ -262,7 +262,7 @@ def test_who_is_admin_of_a_pool_alone_sets_its_limits_and_puts_no_rule_on_trial(
     amy = visiting(make.a_user("amy", role="admin", on=pool))
     amy.post(f"{HOT}/limits", limits(pool))
     amy.post(f"{HOT}/limits", limits(other))
-    amy.post(f"{HOT}/shadow", {"because": "x"})
+    amy.post(f"{HOT}/shadow", {"reason": "x"})
 
     assert [row.pool for row in PoolLimits.objects.all()] == [pool]
     assert not RuleShadow.objects.exists()
@@ -270,14 +270,14 @@ def test_who_is_admin_of_a_pool_alone_sets_its_limits_and_puts_no_rule_on_trial(
 
 def test_what_a_trial_found_in_a_cluster_that_one_does_not_see_is_not_theirs(pool):
     make.a_finding(make.a_cluster("secret"), rule="gpu-hot", sentence="Hidden.", opened_at=NOON)
-    shadow_mode.begin("gpu-hot", actor="root", because="New.", now=NOON)
+    shadow_mode.begin("gpu-hot", actor="root", reason="New.", now=NOON)
     amy = visiting(make.a_user("amy", role="viewer", on=pool.cluster))
 
     assert "Hidden." not in page(amy, HOT).text
 
 
 def test_a_trial_that_found_more_than_it_shows_says_so(root, pool, monkeypatch):
-    shadow_mode.begin("gpu-hot", actor="root", because="New.", now=NOON)
+    shadow_mode.begin("gpu-hot", actor="root", reason="New.", now=NOON)
     for number in range(3):
         make.a_finding(pool.cluster, f"GPU {number}", rule="gpu-hot", is_shadow=True, opened_at=NOON)
 

@@ -178,7 +178,7 @@ def test_it_and_the_fleet_say_that_rules_are_on_trial(cluster, bob):
     said = "1 rule is on trial: nobody is told of what it finds."
     pages = [REPORT, FILE]
     before = [bob.get(path).content.decode() for path in (*pages, "/parts/findings/strip")]
-    shadow_mode.begin("gpu-hot", actor="ada", because="It is new.", now=NOON)
+    shadow_mode.begin("gpu-hot", actor="ada", reason="It is new.", now=NOON)
 
     told = bob.get(REST).json()
 

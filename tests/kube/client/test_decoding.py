@@ -45,7 +45,7 @@ def test_an_unreadable_object_costs_only_itself():
 
     assert [node.name for node in listed.items] == ["one", "two"]
     assert [(one.uid, one.name) for one in listed.unread] == [("uid-of-broken", "broken")]
-    assert "Expected `array | null`" in listed.unread[0].because
+    assert "Expected `array | null`" in listed.unread[0].reason
 
 
 @pytest.mark.parametrize(

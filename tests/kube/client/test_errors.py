@@ -30,10 +30,10 @@ def test_what_no_row_can_keep_is_in_no_sentence():
     ],
 )
 def test_every_status_has_its_own_meaning(code, expected):
-    error = error_for(code, status(code, "because"))
+    error = error_for(code, status(code, "reason"))
 
     assert type(error) is expected
-    assert str(error) == "because"
+    assert str(error) == "reason"
 
 
 def test_a_patch_whose_test_failed_is_a_conflict_and_not_a_refusal():

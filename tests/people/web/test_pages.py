@@ -104,7 +104,7 @@ def test_a_form_that_is_sent_by_who_is_signed_out_leads_back_to_the_page_it_was_
     """What it was sent to takes forms alone: nobody can be shown it after they have signed in."""
     client = Client()
 
-    reply = client.post("/plans/7/commands/halt", {"because": "Stop."}, headers={"referer": was_on} if was_on else {})
+    reply = client.post("/plans/7/commands/halt", {"reason": "Stop."}, headers={"referer": was_on} if was_on else {})
 
     assert reply["Location"] == f"/sign-in?next={leads_to}"
     assert "You were signed out before this was sent. Nothing was done" in page(client, reply["Location"]).text

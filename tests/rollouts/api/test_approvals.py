@@ -7,7 +7,7 @@ from tests.rollouts.rows import answered
 
 
 def decide(client, stage, **asked):
-    body = {"decision": "approve", "bundle_hash": bundle(client, stage)["hash"], "because": "Seen.", **asked}
+    body = {"decision": "approve", "bundle_hash": bundle(client, stage)["hash"], "reason": "Seen.", **asked}
     return client.post(f"/api/v1/stages/{stage.pk}/approvals", body, format="json")
 
 
@@ -20,7 +20,7 @@ def test_an_approval_binds_the_bundle_that_was_seen(amy):
     stage = a_stage_to_approve()
     seen = bundle(amy, stage)
 
-    reply = decide(amy, stage, because="Canary is idle.")
+    reply = decide(amy, stage, reason="Canary is idle.")
 
     assert reply.status_code == 201
     assert (reply.json()["by"], reply.json()["decision"]) == ("amy", "approve")
@@ -41,7 +41,7 @@ def test_a_stale_decision_is_told_what_has_changed(amy):
     answered(canary, "soak", "pass")
     Stage.objects.filter(pk=canary.pk).update(state="passed")
     following = canary.plan.stages.get(index=1)
-    following.move("opening", now=NOON, actor="engine", because="Its turn.")
+    following.move("opening", now=NOON, actor="engine", reason="Its turn.")
     seen = bundle(amy, following)["hash"]
     answered(canary, "soak", "fail")
     left = following.targets.first()
@@ -82,8 +82,8 @@ def test_nobody_approves_what_is_their_own(root):
 def test_a_rejection_needs_a_reason(amy):
     stage = a_stage_to_approve()
 
-    assert decide(amy, stage, decision="reject", because="").status_code == 409
-    assert decide(amy, stage, decision="reject", because="Not on a Friday.").status_code == 201
+    assert decide(amy, stage, decision="reject", reason="").status_code == 409
+    assert decide(amy, stage, decision="reject", reason="Not on a Friday.").status_code == 201
 
 
 def test_what_waits_says_who_may_not_decide_and_why(amy, ada, bob):

@@ -10,7 +10,7 @@ RUNNING = ["aborts", "rollbacks", "resumptions"]
 
 def tell(client, plan, verb: str, *, key: str = "", **asked):
     headers = {"Idempotency-Key": key} if key else {}
-    body = {"because": "ECC errors", **asked}
+    body = {"reason": "ECC errors", **asked}
     return client.post(f"/api/v1/plans/{plan.pk}/{verb}", body, format="json", headers=headers)
 
 
@@ -21,7 +21,7 @@ def test_a_halt_is_written_down_with_who_and_why(ada):
 
     assert (reply.status_code, reply.content) == (204, b"")
     command = plan.commands.get(verb="halt")
-    assert (command.actor, command.because) == ("ada", "ECC errors")
+    assert (command.actor, command.reason) == ("ada", "ECC errors")
 
 
 def test_an_approver_may_stop_but_not_start(amy):
@@ -72,13 +72,13 @@ def test_a_command_on_a_state_that_is_no_more_is_refused(ada):
 @pytest.mark.parametrize(
     ("verb", "asked", "key"),
     [
-        ("halts", {"because": ""}, ""),
-        ("halts", {"because": "x" * 1001}, ""),
-        ("halts", {"because": "a\u0000b"}, ""),
+        ("halts", {"reason": ""}, ""),
+        ("halts", {"reason": "x" * 1001}, ""),
+        ("halts", {"reason": "a\u0000b"}, ""),
         ("halts", {"expected_state": "gone"}, ""),
         ("halts", {}, "k" * 101),
         ("starts", {}, ""),
-        ("starts", {"because": "", "expected_revision": 1}, ""),
+        ("starts", {"reason": "", "expected_revision": 1}, ""),
     ],
 )
 def test_what_cannot_be_read_is_a_bad_request(ada, verb, asked, key):
@@ -96,7 +96,7 @@ def test_discarding_a_draft(ada):
 def test_a_node_is_taken_out_of_its_stage(ada):
     target = Target.objects.filter(stage__plan=a_plan()).last()
 
-    reply = ada.post(f"/api/v1/targets/{target.pk}/exclusions", {"because": "Its fan."}, format="json")
+    reply = ada.post(f"/api/v1/targets/{target.pk}/exclusions", {"reason": "Its fan."}, format="json")
 
     assert reply.status_code == 204
     target.refresh_from_db()
@@ -106,7 +106,7 @@ def test_a_node_is_taken_out_of_its_stage(ada):
 def test_the_last_node_of_a_stage_that_others_wait_for_is_not(ada):
     target = Target.objects.filter(stage__plan=a_plan()).first()
 
-    reply = ada.post(f"/api/v1/targets/{target.pk}/exclusions", {"because": "Its fan."}, format="json")
+    reply = ada.post(f"/api/v1/targets/{target.pk}/exclusions", {"reason": "Its fan."}, format="json")
 
     assert reply.status_code == 409
     assert "is the last node of Canary" in reply.json()["detail"]
@@ -115,7 +115,7 @@ def test_the_last_node_of_a_stage_that_others_wait_for_is_not(ada):
 def test_who_may_take_a_node_out(nobody, eve, bob):
     target = Target.objects.filter(stage__plan=a_plan()).first()
     replies = [
-        client.post(f"/api/v1/targets/{target.pk}/exclusions", {"because": "x"}, format="json")
+        client.post(f"/api/v1/targets/{target.pk}/exclusions", {"reason": "x"}, format="json")
         for client in (nobody, eve, bob)
     ]
 

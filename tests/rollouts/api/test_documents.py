@@ -80,14 +80,14 @@ def test_what_was_drafted_by_hand_is_not_overwritten(ada):
 @pytest.mark.parametrize("kind", TYPES)
 def test_a_reason_that_is_no_text_is_refused(ada, odd: str, kind: str):
     """JSON can spell it in escapes; PostgreSQL keeps no such character, and no page can be written with it."""
-    gates = {"headroom": {"advisory": True, "because": odd}, "driver_version": {}}
+    gates = {"headroom": {"advisory": True, "reason": odd}, "driver_version": {}}
     stages = [{"name": "Canary", "kind": "canary", "count": 1, "gates": gates}]
 
     reply = post(ada, a_document(a_fleet(), stages=stages), kind=kind)
 
     assert reply.status_code == 400, reply.json()
     (error,) = reply.json()["errors"]
-    assert error["field"] == "stages[0].gates.headroom.because"
+    assert error["field"] == "stages[0].gates.headroom.reason"
     assert "cannot be kept" in error["sentence"]
 
 
@@ -125,7 +125,7 @@ def test_a_viewer_reads_documents_and_a_stranger_finds_none(ada, bob, eve):
 
 def test_the_evidence_comes_in_the_bytes_that_are_verified(bob, eve):
     stage = Stage.objects.get(pk=a_stage_to_approve().pk)
-    approve(stage, actor=a_user("amos"), bundle_hash=bundle_for(stage).hash, because="Yes.", now=NOON)
+    approve(stage, actor=a_user("amos"), bundle_hash=bundle_for(stage).hash, reason="Yes.", now=NOON)
 
     reply = bob.get(f"/api/v1/plans/{stage.plan_id}/evidence")
 

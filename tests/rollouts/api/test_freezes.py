@@ -13,7 +13,7 @@ LATER = (NOON + timedelta(hours=68)).isoformat()
 
 def post(client, path: str, *, key: str = "", **asked):
     headers = {"Idempotency-Key": key} if key else {}
-    return client.post(f"/api/v1/{path}", {"because": "quarter end", **asked}, format="json", headers=headers)
+    return client.post(f"/api/v1/{path}", {"reason": "quarter end", **asked}, format="json", headers=headers)
 
 
 def test_the_fleet_is_frozen_and_every_plan_says_so(ada):
@@ -50,13 +50,13 @@ def test_what_it_would_hold_back_is_shown_before(ada):
 def test_a_freeze_is_lifted_with_a_reason(ada):
     freeze = post(ada, "freezes").json()["id"]
 
-    assert post(ada, f"freezes/{freeze}/lifts", because="").status_code == 400
-    assert post(ada, f"freezes/{freeze}/lifts", because="It is over.").status_code == 204
+    assert post(ada, f"freezes/{freeze}/lifts", reason="").status_code == 400
+    assert post(ada, f"freezes/{freeze}/lifts", reason="It is over.").status_code == 204
     late = post(ada, f"freezes/{freeze}/lifts")
 
     assert late.status_code == 409
     assert late.json()["detail"] == "ada has lifted it already: there is nothing to lift."
-    assert ada.get(f"/api/v1/freezes/{freeze}").json()["ended_because"] == "It is over."
+    assert ada.get(f"/api/v1/freezes/{freeze}").json()["ended_reason"] == "It is over."
 
 
 def test_the_same_key_freezes_once(ada):
@@ -70,8 +70,8 @@ def test_the_same_key_freezes_once(ada):
     [
         ({"until": NOON.isoformat()}, "until"),
         ({"until": "tomorrow"}, "until"),
-        ({"because": ""}, "because"),
-        ({"because": "x" * 1001}, "because"),
+        ({"reason": ""}, "reason"),
+        ({"reason": "x" * 1001}, "reason"),
         ({"scope": "fleet"}, "scope"),
     ],
 )
@@ -91,17 +91,17 @@ def test_a_pool_of_another_cluster_is_no_place(ada):
 
 def test_the_stop_needs_a_reason_and_a_confirmation(ada):
     assert post(ada, "stop", confirm=False).json()["errors"][0]["field"] == "confirm"
-    assert post(ada, "stop", confirm=True, because="").status_code == 400
+    assert post(ada, "stop", confirm=True, reason="").status_code == 400
     assert ada.get("/api/v1/stop").json() == {"in_force": None}
 
-    reply = post(ada, "stop", confirm=True, because="Smoke.")
+    reply = post(ada, "stop", confirm=True, reason="Smoke.")
 
     assert reply.status_code == 201
     assert ada.get("/api/v1/stop").json()["in_force"]["sentence"] == "The fleet is stopped by ada: Smoke."
 
 
 def test_who_stops_what_is_stopped_is_told_by_whom(ada, amy):
-    post(amy, "stop", confirm=True, because="Smoke.")
+    post(amy, "stop", confirm=True, reason="Smoke.")
 
     reply = post(ada, "stop", confirm=True)
 

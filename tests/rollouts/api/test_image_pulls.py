@@ -20,7 +20,7 @@ def plan(now):
 
 def pull(client, plan, *, key: str = "", **given):
     headers = {"Idempotency-Key": key} if key else {}
-    body = {"because": "Before the window."} | given
+    body = {"reason": "Before the window."} | given
     return client.post(f"/api/v1/plans/{plan.pk}/image-pulls", body, format="json", headers=headers)
 
 
@@ -54,8 +54,8 @@ def test_an_approver_may_call_it_off_and_not_ask_for_it(ada, amy, plan):
     number = pull(ada, plan).json()["id"]
 
     assert pull(amy, plan).status_code == 403
-    assert amy.post(f"/api/v1/image-pulls/{number}/cancellations", {"because": "x"}, format="json").status_code == 204
-    assert amy.get(f"/api/v1/image-pulls/{number}").json()["ends_because"] == "amy cancelled it: x"
+    assert amy.post(f"/api/v1/image-pulls/{number}/cancellations", {"reason": "x"}, format="json").status_code == 204
+    assert amy.get(f"/api/v1/image-pulls/{number}").json()["ends_reason"] == "amy cancelled it: x"
 
 
 def test_who_may_not_see_the_plan_finds_no_pull(eve, plan):

@@ -29,14 +29,14 @@ def out(plan, name: str, **given) -> None:
 
 
 def test_budgets_are_set_and_shown_for_each_kind(plan, root):
-    answer = ask(root, plan, kind="nvlink-domain", max_unavailable=1, because="One NVL72 at a time.")
+    answer = ask(root, plan, kind="nvlink-domain", max_unavailable=1, reason="One NVL72 at a time.")
 
     shown = {one["kind"]: one for one in answer.json()}
     assert answer.status_code == 200
     assert list(shown) == ["zone", "rack", "nvlink-domain"]
     assert shown["nvlink-domain"]["sentence"] == "Each NVLink domain may have 1 node unavailable at a time."
     assert (shown["zone"]["max_unavailable"], shown["zone"]["by"]) == (None, "")
-    racks = ask(root, plan, kind="rack", max_unavailable=2, rack_label="dc.example.com/rack", because="x").json()[1]
+    racks = ask(root, plan, kind="rack", max_unavailable=2, rack_label="dc.example.com/rack", reason="x").json()[1]
     assert (racks["max_unavailable"], racks["rack_label"]) == (2, "dc.example.com/rack")
     assert root.get(f"/api/v1/clusters/{plan.cluster_id}/domain-budgets").json()[1] == racks
 
@@ -52,12 +52,12 @@ def test_budgets_are_set_and_shown_for_each_kind(plan, root):
     ],
 )
 def test_what_makes_no_budget_is_refused(plan, root, asked):
-    assert ask(root, plan, **asked, because="x").status_code in (400, 409, 422)
+    assert ask(root, plan, **asked, reason="x").status_code in (400, 409, 422)
     assert not DomainBudget.objects.exists()
 
 
 def test_only_admins_of_the_cluster_set_them(plan):
-    asked = {"kind": "zone", "max_unavailable": 1, "because": "x"}
+    asked = {"kind": "zone", "max_unavailable": 1, "reason": "x"}
 
     assert ask(calling(a_user("ada", role="operator")), plan, **asked).status_code == 403
     assert ask(calling(a_user("eve", role="admin", on=a_cluster("south"))), plan, **asked).status_code == 404

@@ -170,7 +170,7 @@ def test_a_plan_whose_object_is_gone_says_so(ada, what):
     reply = (
         ada.get(place)
         if what == "preview"
-        else post(ada, f"plans/{plan.pk}/starts", because="Now.", expected_revision=1)
+        else post(ada, f"plans/{plan.pk}/starts", reason="Now.", expected_revision=1)
     )
 
     assert reply.status_code == 409
@@ -180,7 +180,7 @@ def test_a_plan_whose_object_is_gone_says_so(ada, what):
 def test_a_start_is_asked_for_and_its_cluster_is_asked_first(ada):
     plan = a_draft()
 
-    reply = post(ada, f"plans/{plan.pk}/starts", because="Now.", expected_revision=1)
+    reply = post(ada, f"plans/{plan.pk}/starts", reason="Now.", expected_revision=1)
 
     assert reply.status_code == 204
     shown = ada.get(f"/api/v1/plans/{plan.pk}").json()
@@ -191,7 +191,7 @@ def test_a_start_is_asked_for_and_its_cluster_is_asked_first(ada):
 def test_a_start_that_is_blocked_names_what_stands_in_the_way(ada):
     plan = a_draft(a_fleet(mode="observe-only"))
 
-    reply = post(ada, f"plans/{plan.pk}/starts", because="Now.", expected_revision=1)
+    reply = post(ada, f"plans/{plan.pk}/starts", reason="Now.", expected_revision=1)
 
     assert reply.status_code == 409
     assert [blocker["code"] for blocker in reply.json()["blockers"]] == ["mode"]
@@ -264,7 +264,7 @@ def test_a_plan_that_moves_says_how_long_it_still_takes_as_its_page_does(bob):
     assert told["takes"] in page(visiting(bob.user), f"/plans/{plan.pk}").text
     assert told["takes_s"] > 60
 
-    Command.objects.create(plan=plan, verb="pause", actor="amy", at=NOON, because="Lunch.")
+    Command.objects.create(plan=plan, verb="pause", actor="amy", at=NOON, reason="Lunch.")
     paused = bob.get(f"/api/v1/plans/{plan.pk}").json()
     assert (paused["takes_s"], paused["takes"]) == (None, "")
 
@@ -312,7 +312,7 @@ def test_who_may_see_a_plan(path, nobody, eve, bob):
     assert bob.get(place).status_code == 200
 
 
-def test_a_viewer_of_one_pool_sees_no_plan_because_it_touches_others(now, db):
+def test_a_viewer_of_one_pool_sees_no_plan_reason_it_touches_others(now, db):
     plan = a_draft()
     seer = calling(a_user(role="viewer", on=plan.cluster.pools.get()))
 
@@ -377,9 +377,9 @@ def test_the_name_of_a_stage_fits_its_column(ada):
 @pytest.mark.parametrize("is_paused", [False, True])
 def test_rest_says_why_a_plan_stands_still_as_its_page_does(bob, state, is_paused):
     plan = a_plan()
-    Plan.objects.filter(pk=plan.pk).update(state=state, because="Fans.", waiting_for="Canary: 0 of 1 nodes changed.")
+    Plan.objects.filter(pk=plan.pk).update(state=state, reason="Fans.", waiting_for="Canary: 0 of 1 nodes changed.")
     if is_paused:
-        plan.commands.create(verb="pause", actor="ada", at=NOON, because="Lunch.")
+        plan.commands.create(verb="pause", actor="ada", at=NOON, reason="Lunch.")
 
     said = bob.get(f"/api/v1/plans/{plan.pk}").json()["why"]
 

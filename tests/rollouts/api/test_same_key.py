@@ -40,7 +40,7 @@ def test_the_key_of_one_person_swallows_nobody_elses_pause(ada, plan):
 def test_a_key_names_one_body_only(ada, plan):
     tell(ada, plan, "halts", key="k1")
 
-    reply = tell(ada, plan, "halts", key="k1", because="Another reason.")
+    reply = tell(ada, plan, "halts", key="k1", reason="Another reason.")
 
     assert reply.status_code == 409
     assert "named another command already" in reply.json()["detail"]

@@ -8,7 +8,7 @@ from tests.make import NOON, a_draft, a_fleet, a_plan, a_stage_to_approve
 
 def an_answer(stage, answer: str, *, is_current: bool = True, gate: str = "soak"):
     return GateAnswer.objects.create(
-        stage=stage, gate=gate, answer=answer, because="60 s left.", measured=[("left_s", 60)], since=NOON, at=NOON,
+        stage=stage, gate=gate, answer=answer, reason="60 s left.", measured=[("left_s", 60)], since=NOON, at=NOON,
         is_current=is_current,
     )  # fmt: skip
 

@@ -22,13 +22,13 @@ def post(client, path: str, **asked):
 def test_a_window_says_when_it_opens(root):
     cluster = a_fleet("north")
 
-    said = post(root, "windows", cluster=cluster.pk, because="Nobody trains then.", **NIGHTS).json()
+    said = post(root, "windows", cluster=cluster.pk, reason="Nobody trains then.", **NIGHTS).json()
 
     assert said["cluster"]["name"] == "north"
     assert said["next"]["opens_at"] > NOON.isoformat()
     assert said["opens_at"] == "02:00"
     (entry,) = AuditEntry.objects.filter(subject=f"window:{said['id']}")
-    assert (entry.verb, entry.actor, entry.because) == ("make", "root", "Nobody trains then.")
+    assert (entry.verb, entry.actor, entry.reason) == ("make", "root", "Nobody trains then.")
 
 
 def test_it_is_shown_before_it_is_made(root):
@@ -142,12 +142,12 @@ def test_it_is_removed_with_a_reason_and_once(root):
     assert restraints_of(plan, now=NOON).of_nodes(["x"])
 
     assert post(root, f"windows/{window.pk}/removals").status_code == 400
-    assert post(root, f"windows/{window.pk}/removals", because="24/7 now.").status_code == 204
+    assert post(root, f"windows/{window.pk}/removals", reason="24/7 now.").status_code == 204
 
     assert not restraints_of(plan, now=NOON).of_nodes(["x"])
     assert plan.events.first().to == "window removed"
     with pytest.raises(Refusal, match="removed this window already"):
-        maintenance_windows.remove_window(late, actor="ben", because="x", now=NOON)
+        maintenance_windows.remove_window(late, actor="ben", reason="x", now=NOON)
     assert AuditEntry.objects.filter(subject=f"window:{late.pk}", verb="remove").count() == 1
 
 
@@ -155,7 +155,7 @@ def test_who_may(nobody, eve, bob, ada, root):
     """An operator who could add a window could open the cluster for their own plan."""
     cluster = a_fleet()
     window = a_window(cluster)
-    asked = {"cluster": cluster.pk, "because": "x", **NIGHTS}
+    asked = {"cluster": cluster.pk, "reason": "x", **NIGHTS}
 
     def answers(path: str) -> list[int]:
         return [post(client, path, **asked).status_code for client in (nobody, eve, bob, ada)]

@@ -26,7 +26,7 @@ def stage(cluster, owner) -> Stage:
 
 
 def approved(stage: Stage, actor, **given) -> Approval:
-    row = {"bundle_hash": bundle_for(stage).hash, "because": "", "now": NOON}
+    row = {"bundle_hash": bundle_for(stage).hash, "reason": "", "now": NOON}
     return approve(stage, actor=actor, **row | given)
 
 
@@ -65,7 +65,7 @@ def test_a_plan_by_nobody_is_approved_by_nobody(stage: Stage, approver, field: s
 
 def test_the_author_cannot_reject_it_either(stage: Stage, owner):
     with pytest.raises(NotYours):
-        reject(stage, actor=owner, bundle_hash=bundle_for(stage).hash, because="Mine.", now=NOON)
+        reject(stage, actor=owner, bundle_hash=bundle_for(stage).hash, reason="Mine.", now=NOON)
 
 
 def test_nobody_who_started_it_lets_it_go(stage: Stage, approver):
@@ -110,14 +110,14 @@ def test_one_person_decides_once(stage: Stage, approver):
     assert Approval.objects.count() == 1
 
 
-@pytest.mark.parametrize("because", ["", "  "])
-def test_a_rejection_needs_a_reason(stage: Stage, approver, because: str):
+@pytest.mark.parametrize("reason", ["", "  "])
+def test_a_rejection_needs_a_reason(stage: Stage, approver, reason: str):
     with pytest.raises(Refusal, match="why"):
-        reject(stage, actor=approver, bundle_hash=bundle_for(stage).hash, because=because, now=NOON)
+        reject(stage, actor=approver, bundle_hash=bundle_for(stage).hash, reason=reason, now=NOON)
 
 
 def test_a_rejection_is_kept(stage: Stage, approver):
-    reject(stage, actor=approver, bundle_hash=bundle_for(stage).hash, because="Month end.", now=NOON)
+    reject(stage, actor=approver, bundle_hash=bundle_for(stage).hash, reason="Month end.", now=NOON)
 
     assert Approval.objects.get().is_rejection
 
@@ -126,7 +126,7 @@ def test_saying_no_needs_no_second_look(stage: Stage, approver):
     shown = bundle_for(stage).hash
     answered(stage.plan.stages.get(index=0), answer="fail")
 
-    rejection = reject(stage, actor=approver, bundle_hash=shown, because="It fails.", now=NOON)
+    rejection = reject(stage, actor=approver, bundle_hash=shown, reason="It fails.", now=NOON)
 
     assert rejection.bundle_hash == bundle_for(stage).hash != shown
     assert not voided(stage)
@@ -145,7 +145,7 @@ def test_an_answer_that_leaves_pass_voids_it(stage: Stage, approver, answer: str
     answered(stage.plan.stages.get(index=0), answer=answer)
 
     assert voided(stage)
-    assert Approval.objects.get().void_because
+    assert Approval.objects.get().void_reason
 
 
 @pytest.mark.parametrize("decide", [approve, reject])
@@ -155,13 +155,13 @@ def test_a_stage_that_asks_nobody_is_not_decided_on(stage: Stage, approver, deci
     stage.refresh_from_db()
 
     with pytest.raises(Refusal, match="waits for nobody's approval: there is nothing to decide"):
-        decide(stage, actor=approver, bundle_hash=bundle_for(stage).hash, because="No.", now=NOON)
+        decide(stage, actor=approver, bundle_hash=bundle_for(stage).hash, reason="No.", now=NOON)
 
     assert not Approval.objects.exists()
 
 
 def test_a_rejection_stays_whatever_changes_before_a_round_reads_it(stage: Stage, approver):
-    reject(stage, actor=approver, bundle_hash="", because="I saw a burnt board.", now=NOON)
+    reject(stage, actor=approver, bundle_hash="", reason="I saw a burnt board.", now=NOON)
 
     answered(stage.plan.stages.get(index=0), answer="wait")
 
@@ -173,7 +173,7 @@ def test_a_window_that_was_open_when_it_was_shown_and_is_not_now_voids_it(stage:
     answered(first, "window")
     approved(stage, approver)
 
-    answered(first, "window", answer="wait", because="The maintenance window of cluster north is closed.")
+    answered(first, "window", answer="wait", reason="The maintenance window of cluster north is closed.")
 
     assert voided(stage)
 
@@ -189,7 +189,7 @@ def test_other_targets_void_it(stage: Stage, approver):
 def test_new_numbers_with_the_same_answers_keep_it(stage: Stage, approver):
     approved(stage, approver)
 
-    answered(stage.plan.stages.get(index=0), measured=[("changed", 99)], because="More of the same.")
+    answered(stage.plan.stages.get(index=0), measured=[("changed", 99)], reason="More of the same.")
 
     assert not voided(stage)
 
@@ -218,14 +218,14 @@ def test_an_approval_needs_a_reason_where_an_answer_is_not_green(stage: Stage, a
     answered(stage.plan.stages.get(index=0), answer=answer)
 
     with pytest.raises(Refusal, match="1 answer is not green"):
-        approved(stage, approver, because=" ")
+        approved(stage, approver, reason=" ")
 
-    assert approved(stage, approver, because="It is known.").because == "It is known."
+    assert approved(stage, approver, reason="It is known.").reason == "It is known."
 
 
 def test_an_approval_of_what_was_overridden_needs_a_reason(stage: Stage, approver):
     plan = stage.plan
-    Plan.objects.filter(pk=plan.pk).update(sealed=plan.sealed | {"despite": {"because": "NVIDIA said so."}})
+    Plan.objects.filter(pk=plan.pk).update(sealed=plan.sealed | {"despite": {"reason": "NVIDIA said so."}})
 
     with pytest.raises(Refusal, match="despite a blocker"):
         approved(stage, approver)
@@ -237,7 +237,7 @@ def test_an_approval_on_no_evidence_at_all_needs_a_reason(stage: Stage, approver
     with pytest.raises(Refusal, match="no gate has judged a node that was changed"):
         approved(stage, approver)
 
-    assert approved(stage, approver, because="The canary is idle.").because == "The canary is idle."
+    assert approved(stage, approver, reason="The canary is idle.").reason == "The canary is idle."
 
 
 def test_an_approval_on_answers_that_nobody_gives_any_more_needs_a_reason(stage: Stage, approver):
@@ -247,7 +247,7 @@ def test_an_approval_on_answers_that_nobody_gives_any_more_needs_a_reason(stage:
     with pytest.raises(Refusal, match="no gate was asked since 11:58:59 UTC"):
         approved(stage, approver)
 
-    assert approved(stage, approver, because="I looked at the nodes.").because
+    assert approved(stage, approver, reason="I looked at the nodes.").reason
 
 
 @pytest.mark.parametrize("decide", [approve, reject])
@@ -256,7 +256,7 @@ def test_nothing_is_decided_on_a_plan_that_does_not_move(stage: Stage, approver,
     in_state(stage.plan, state)
 
     with pytest.raises(Refusal):
-        decide(stage, actor=approver, bundle_hash=bundle_for(stage).hash, because="Yes.", now=NOON)
+        decide(stage, actor=approver, bundle_hash=bundle_for(stage).hash, reason="Yes.", now=NOON)
 
 
 def test_a_halt_that_comes_between_look_and_decision_wins(stage: Stage, approver):
@@ -269,7 +269,7 @@ def test_a_halt_that_comes_between_look_and_decision_wins(stage: Stage, approver
 
 
 def test_a_pause_that_comes_between_look_and_decision_wins(stage: Stage, approver):
-    stage.plan.commands.create(verb="pause", actor="ada", at=NOON, because="Lunch.")
+    stage.plan.commands.create(verb="pause", actor="ada", at=NOON, reason="Lunch.")
 
     with pytest.raises(Refusal, match="ada paused the plan"):
         approved(stage, approver)
@@ -277,13 +277,13 @@ def test_a_pause_that_comes_between_look_and_decision_wins(stage: Stage, approve
 
 def test_an_approval_that_is_too_old_makes_room_for_another(stage: Stage, approver):
     """It used to stand in the way of its giver for good: not counted any more, and not to be given again."""
-    approved(stage, approver, because="Fine.")
+    approved(stage, approver, reason="Fine.")
     plan = Plan.objects.get(pk=stage.plan_id)
     late = NOON + timedelta(hours=8, seconds=1)
     plan.take_lease(owner="worker-1", now=late)
 
     void_approvals(plan, plan.stages.all(), now=late)
 
-    assert Approval.objects.get().void_because == "An approval is valid for 8 h: this one was given before."
-    approved(stage, approver, because="Fine.", now=late)
+    assert Approval.objects.get().void_reason == "An approval is valid for 8 h: this one was given before."
+    approved(stage, approver, reason="Fine.", now=late)
     assert Approval.objects.standing().count() == 1

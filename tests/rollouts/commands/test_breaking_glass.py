@@ -21,20 +21,20 @@ from rollouts.models import BreakGlass, GateAnswer, Plan, Stage
 from tests.make import NOON, a_user
 from tests.rollouts.rows import a_started_plan, answered, in_state, opened
 
-BECAUSE = "The exporter is down, the nodes are fine."
+REASON = "The exporter is down, the nodes are fine."
 
 
 @pytest.fixture
 def stage(cluster, owner) -> Stage:
     plan = in_state(a_started_plan(cluster, owner), "promoting")
     stage = opened(plan, 0)
-    answered(stage, answer="wait", because="It cannot tell.", cause="unsure")
-    answered(stage, "approval", "wait", because="0 of 1 approval given.", cause="not-given")
+    answered(stage, answer="wait", reason="It cannot tell.", cause="unsure")
+    answered(stage, "approval", "wait", reason="0 of 1 approval given.", cause="not-given")
     return Stage.objects.select_related("plan__cluster").get(pk=stage.pk)
 
 
 def broken(stage: Stage, actor, gate: str = "driver_version", **given) -> BreakGlass:
-    row = {"because": BECAUSE, "confirm": stage.plan.title, "now": NOON} | given
+    row = {"reason": REASON, "confirm": stage.plan.title, "now": NOON} | given
     return break_glass(stage, gate, actor=actor, **row)
 
 
@@ -42,7 +42,7 @@ def test_who_why_and_what_the_gate_said_is_kept(stage, owner):
     glass = broken(stage, owner)
 
     entry = AuditEntry.objects.filter(subject=stage.plan.mark).last()
-    assert (glass.by, glass.because, glass.said) == (owner.username, BECAUSE, "It cannot tell.")
+    assert (glass.by, glass.reason, glass.said) == (owner.username, REASON, "It cannot tell.")
     assert glass.until == NOON + timedelta(hours=4)
     assert (entry.verb, entry.actor, entry.evidence["gate"]) == ("break-glass", owner.username, "driver_version")
     assert list(broken_links(AuditEntry.objects.filter(subject=stage.plan.mark))) == []
@@ -61,7 +61,7 @@ def test_after_its_time_the_gate_counts_again(stage, owner):
 @pytest.mark.parametrize(
     ("wrong", "field"),
     [
-        ({"because": " "}, "because"),
+        ({"reason": " "}, "reason"),
         ({"confirm": "yes"}, "confirm"),
         ({"valid_for": timedelta(seconds=59)}, "valid_for"),
         ({"valid_for": timedelta(hours=25)}, "valid_for"),
@@ -107,17 +107,17 @@ def test_who_only_approves_passes_nothing_over(stage, approver):
 
 
 def rejected(stage: Stage) -> str:
-    GateAnswer.objects.filter(stage=stage).update(answer="fail", cause="rejected", because="amy rejected it.")
+    GateAnswer.objects.filter(stage=stage).update(answer="fail", cause="rejected", reason="amy rejected it.")
     return "A no is not passed over"
 
 
 def unseen(stage: Stage) -> str:
-    GateAnswer.objects.filter(stage=stage).update(cause="unseen", because="node-1 cannot be seen.")
+    GateAnswer.objects.filter(stage=stage).update(cause="unseen", reason="node-1 cannot be seen.")
     return "node-1 cannot be seen. What nobody sees is passed over by nobody"
 
 
 def to_come(stage: Stage) -> str:
-    GateAnswer.objects.filter(stage=stage).update(cause="to-come", because="2 nodes to come.")
+    GateAnswer.objects.filter(stage=stage).update(cause="to-come", reason="2 nodes to come.")
     return "2 nodes to come. It waits for nodes to come, and holds nothing up"
 
 
@@ -150,14 +150,14 @@ def goes_back(stage: Stage) -> str:
 
 def once_before(stage: Stage) -> str:
     BreakGlass.objects.create(
-        stage=stage, gate="driver_version", by="amy", at=NOON, because="x", until=NOON + timedelta(hours=1)
+        stage=stage, gate="driver_version", by="amy", at=NOON, reason="x", until=NOON + timedelta(hours=1)
     )
     return "amy has passed it over already, until 13:00 UTC"
 
 
 def once_for_a_day(stage: Stage) -> str:
     tomorrow = NOON + timedelta(hours=24)
-    BreakGlass.objects.create(stage=stage, gate="driver_version", by="amy", at=NOON, because="x", until=tomorrow)
+    BreakGlass.objects.create(stage=stage, gate="driver_version", by="amy", at=NOON, reason="x", until=tomorrow)
     return f"amy has passed it over already, until {tomorrow:%A} 12:00 UTC"
 
 
@@ -167,9 +167,9 @@ def once_for_a_day(stage: Stage) -> str:
 )
 def test_what_holds_nothing_up_or_may_not_be_passed_over_is_not(stage, owner, change):
     """Loses to whoever changed the plan, the stage or the answer since it was read."""
-    because = change(stage)
+    reason = change(stage)
 
-    with pytest.raises(Refusal, match=because):
+    with pytest.raises(Refusal, match=reason):
         broken(stage, owner)
 
     assert not AuditEntry.objects.filter(verb="break-glass").exists()
@@ -203,7 +203,7 @@ def test_an_approver_of_a_later_stage_is_bound_to_it(stage, owner):
     broken(stage, owner)
 
     assert bundle_for(later).hash != before
-    assert bundle_for(later).content["passed_over"]["0:driver_version"] == {"by": owner.username, "because": BECAUSE}
+    assert bundle_for(later).content["passed_over"]["0:driver_version"] == {"by": owner.username, "reason": REASON}
 
 
 def test_evidence_proves_it_and_finds_what_was_taken_out(stage, owner, approver):
@@ -213,7 +213,7 @@ def test_evidence_proves_it_and_finds_what_was_taken_out(stage, owner, approver)
     content = json.loads(file)
     without = {key: value for key, value in content.items() if key != "passed_over"}
     other = content | {"passed_over": [content["passed_over"][0] | {"by": "mallory"}]}
-    why = content | {"passed_over": [content["passed_over"][0] | {"because": "It was fine."}]}
+    why = content | {"passed_over": [content["passed_over"][0] | {"reason": "It was fine."}]}
     twice = content | {"passed_over": content["passed_over"] * 2}
 
     assert verify(file).flaws == []

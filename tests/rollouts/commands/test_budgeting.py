@@ -10,7 +10,7 @@ from rollouts.node_order.failure_domains import DomainKind
 from tests.make import NOON, a_fleet, a_plan
 
 pytestmark = pytest.mark.django_db
-ASKED = {"actor": "root", "because": "One power feed each.", "now": NOON}
+ASKED = {"actor": "root", "reason": "One power feed each.", "now": NOON}
 
 
 def test_a_budget_is_set_changed_and_taken_away_and_each_is_kept():
@@ -35,7 +35,7 @@ def test_plans_that_it_binds_are_told_and_look_again():
     set_budget(plan.cluster, DomainKind.RACK, 1, label="dc.example.com/rack", **ASKED)
 
     event = plan.events.first()
-    assert event.because == (
+    assert event.reason == (
         "Each rack (label dc.example.com/rack) may have 1 node unavailable at a time. One power feed each."
     )
     plan.refresh_from_db()
@@ -69,7 +69,7 @@ def test_from_a_shell(capsys):
     node = plan.cluster.nodes.first()
     Disruption.objects.create(cluster=plan.cluster, plan=plan, node_uid=node.uid, node_name=node.name, taken_at=NOON)
 
-    call_command("domain_budget", "north", "nvlink-domain", "1", "--because", "One NVL72 at a time.")
+    call_command("domain_budget", "north", "nvlink-domain", "1", "--reason", "One NVL72 at a time.")
     call_command("ledger", "north")
 
     assert capsys.readouterr().out.splitlines() == [
@@ -79,4 +79,4 @@ def test_from_a_shell(capsys):
     ]
     for wrong in (("zone", "many"), ("zone", "0"), ("rack", "1")):
         with pytest.raises(CommandError):
-            call_command("domain_budget", "north", *wrong, "--because", "x")
+            call_command("domain_budget", "north", *wrong, "--reason", "x")

@@ -29,7 +29,7 @@ def plan(cluster, owner) -> Plan:
 
 
 def told(plan: Plan, verb: str, actor, **given) -> Plan:
-    getattr(plan_control, verb)(plan, **{"actor": actor, "because": "Because.", "now": NOON} | given)
+    getattr(plan_control, verb)(plan, **{"actor": actor, "reason": "Because.", "now": NOON} | given)
     return Plan.objects.get(pk=plan.pk)
 
 
@@ -87,10 +87,10 @@ def test_giving_up_the_rollback_closes_its_stage_too(plan: Plan, owner):
 
 
 def test_a_command_is_written_down_with_who_and_why(plan: Plan, owner):
-    told(plan, "halt", owner, because="Fans are loud.")
+    told(plan, "halt", owner, reason="Fans are loud.")
 
     command = plan.commands.get(verb=Verb.HALT)
-    assert (command.actor, command.because) == ("owner", "Fans are loud.")
+    assert (command.actor, command.reason) == ("owner", "Fans are loud.")
     assert AuditEntry.objects.filter(subject=plan.mark).last().verb == "halt"
     assert list(broken_links(AuditEntry.objects.filter(subject=plan.mark))) == []
 
@@ -168,7 +168,7 @@ def test_a_resumed_stage_goes_on_where_it_was(plan: Plan, owner):
     in_state(plan, S.HALTED)
     plan.stages.filter(index__in=[0, 1]).update(state=StageState.HALTED)
     canary = plan.stages.get(index=0)
-    canary.waves.create(number=1, decided_at=NOON, because="")
+    canary.waves.create(number=1, decided_at=NOON, reason="")
     canary.approvals.create(by="amy", at=NOON, bundle_hash="", bundle={}, is_rejection=False)
 
     told(plan, "resume", owner)
@@ -204,7 +204,7 @@ def test_a_command_has_the_plan_looked_at_now(plan: Plan, owner):
 def test_a_held_node_can_be_taken_out_and_stays_held(plan: Plan, owner):
     target = Target.objects.get(stage__plan=plan, node_name="node-1")
 
-    plan_control.exclude(target, actor=owner, because="Its fan.", now=NOON)
+    plan_control.exclude(target, actor=owner, reason="Its fan.", now=NOON)
 
     assert Target.objects.get(pk=target.pk).state == TargetState.EXCLUDED
     assert wanted(plan)["node-1"]
@@ -219,7 +219,7 @@ def test_a_failed_node_that_is_taken_out_stays_as_it_is(plan: Plan, owner):
     Target.objects.filter(stage__plan=plan, node_name="node-1").update(state=TargetState.FAILED)
     target = Target.objects.get(stage__plan=plan, node_name="node-1")
 
-    plan_control.exclude(target, actor=owner, because="Its fan.", now=NOON)
+    plan_control.exclude(target, actor=owner, reason="Its fan.", now=NOON)
 
     assert not wanted(plan)["node-1"]
 
@@ -232,7 +232,7 @@ def test_the_last_node_of_a_stage_that_others_wait_for_stays_in_it(plan: Plan, o
     with pytest.raises(
         Refusal, match="node-0 is the last node of Canary: without it nothing shows whether Rest may begin"
     ):
-        plan_control.exclude(target, actor=owner, because="Its fan.", now=NOON)
+        plan_control.exclude(target, actor=owner, reason="Its fan.", now=NOON)
 
     assert Target.objects.get(pk=target.pk).state == state
     assert not plan.commands.filter(verb=Verb.EXCLUDE).exists()
@@ -248,7 +248,7 @@ def test_a_node_that_has_begun_cannot_be_taken_out(plan: Plan, owner, state: Tar
     Target.objects.filter(stage__plan=plan, node_name="node-0").update(state=state)
 
     with pytest.raises((IllegalMove, Refusal)):
-        plan_control.exclude(Target.objects.get(node_name="node-0"), actor=owner, because="No.", now=NOON)
+        plan_control.exclude(Target.objects.get(node_name="node-0"), actor=owner, reason="No.", now=NOON)
 
 
 @pytest.mark.parametrize("state", [TargetState.CHANGING, TargetState.CHANGED])
@@ -256,7 +256,7 @@ def test_a_node_that_left_the_cluster_can_be_taken_out_whatever_it_was_doing(pla
     Target.objects.filter(stage__plan=plan, node_name="node-0").update(state=state)
     Node.objects.filter(name="node-0").delete()
 
-    plan_control.exclude(Target.objects.get(node_name="node-0"), actor=owner, because="It was scrapped.", now=NOON)
+    plan_control.exclude(Target.objects.get(node_name="node-0"), actor=owner, reason="It was scrapped.", now=NOON)
 
     assert Target.objects.get(node_name="node-0").state == TargetState.EXCLUDED
 
@@ -277,7 +277,7 @@ def test_a_node_that_went_after_it_was_let_go_counts_as_failed_whoever_takes_it_
     Target.objects.filter(stage__plan=plan, node_name="node-0").update(**was)
     Node.objects.filter(name="node-0").delete()
 
-    plan_control.exclude(Target.objects.get(node_name="node-0"), actor=owner, because="It was scrapped.", now=NOON)
+    plan_control.exclude(Target.objects.get(node_name="node-0"), actor=owner, reason="It was scrapped.", now=NOON)
 
     assert Target.objects.get(node_name="node-0").is_lost is counts
 
@@ -287,7 +287,7 @@ def test_a_node_that_goes_after_its_stage_has_passed_counts_no_more(plan: Plan, 
     Target.objects.filter(stage__plan=plan, node_name="node-0").update(state=TargetState.CHANGED)
     Node.objects.filter(name="node-0").delete()
 
-    plan_control.exclude(Target.objects.get(node_name="node-0"), actor=owner, because="It was scrapped.", now=NOON)
+    plan_control.exclude(Target.objects.get(node_name="node-0"), actor=owner, reason="It was scrapped.", now=NOON)
 
     assert not Target.objects.get(node_name="node-0").is_lost
 
@@ -308,7 +308,7 @@ def test_nothing_is_taken_out_of_a_plan_that_is_over(plan: Plan, owner):
     assert S.ABORTED in PLAN_FINAL
 
     with pytest.raises(Refusal):
-        plan_control.exclude(Target.objects.get(node_name="node-0"), actor=owner, because="No.", now=NOON)
+        plan_control.exclude(Target.objects.get(node_name="node-0"), actor=owner, reason="No.", now=NOON)
 
     assert Stage.objects.filter(plan=plan).exists()
 
@@ -339,7 +339,7 @@ def test_no_node_is_taken_out_of_a_plan_as_it_ends(ends_first: Plan, owner):
     target = Target.objects.get(node_name="node-0")
 
     with pytest.raises(Refusal, match="promoted"):
-        plan_control.exclude(target, actor=owner, because="No.", now=NOON)
+        plan_control.exclude(target, actor=owner, reason="No.", now=NOON)
 
     assert Target.objects.get(node_name="node-0").state == TargetState.HELD
     assert not ends_first.commands.exclude(verb=Verb.START).exists()

@@ -25,7 +25,7 @@ def plan(cluster, owner) -> Plan:
     last = plan.stages.get(index=1)
     Stage.objects.filter(pk=last.pk).update(state="halted")
     failed = last.targets.order_by("position").first()
-    wave = Wave.objects.create(stage=last, number=1, decided_at=NOON, because="")
+    wave = Wave.objects.create(stage=last, number=1, decided_at=NOON, reason="")
     Target.objects.filter(pk=failed.pk).update(state="failed", wave=wave)
     Hold.objects.filter(plan=plan, node_uid=failed.node_uid).update(is_wanted=False)
     plan.stages.get(index=1).approvals.create(by="amy", at=NOON, bundle={}, bundle_hash="x")
@@ -33,7 +33,7 @@ def plan(cluster, owner) -> Plan:
 
 
 def complete(plan: Plan, owner, **given) -> Plan:
-    plan_control.complete(plan, actor=owner, because="Its board is dead.", now=LATER, **given)
+    plan_control.complete(plan, actor=owner, reason="Its board is dead.", now=LATER, **given)
     return Plan.objects.get(pk=plan.pk)
 
 
@@ -100,7 +100,7 @@ def test_who_why_and_what_is_kept(plan, owner):
 
     command = plan.commands.get(verb="complete")
     entry = AuditEntry.objects.filter(subject=plan.mark).last()
-    assert (command.actor, command.because) == (owner.username, "Its board is dead.")
+    assert (command.actor, command.reason) == (owner.username, "Its board is dead.")
     assert (entry.verb, entry.evidence["failed"], entry.evidence["held"]) == ("complete", ["node-1"], ["node-2"])
 
 
@@ -147,9 +147,9 @@ def passed(plan: Plan) -> str:
 @pytest.mark.parametrize("change", [still_to_come, nothing_let_go, on_its_way, nothing_left, nothing_changed, passed])
 def test_where_it_makes_no_sense_it_is_refused(plan, owner, change):
     """Loses to whoever moved the stage or a target since it was read."""
-    because = change(plan)
+    reason = change(plan)
 
-    with pytest.raises(Refusal, match=because):
+    with pytest.raises(Refusal, match=reason):
         complete(plan, owner)
 
     assert not plan.commands.filter(verb="complete").exists()
@@ -157,7 +157,7 @@ def test_where_it_makes_no_sense_it_is_refused(plan, owner, change):
 
 def test_it_ends_a_pause(plan, owner):
     in_state(plan, "promoting")
-    plan_control.pause(plan, actor=owner, because="Wait.", now=NOON)
+    plan_control.pause(plan, actor=owner, reason="Wait.", now=NOON)
 
     complete(plan, owner)
 

@@ -29,7 +29,7 @@ def test_a_round_that_has_the_plan_and_wants_its_stages_next(verb):
     def person() -> None:
         has_the_plan.wait(PATIENCE_S)
         try:
-            verb(Plan.objects.get(pk=plan.pk), actor=ada, because="x", now=NOON)
+            verb(Plan.objects.get(pk=plan.pk), actor=ada, reason="x", now=NOON)
         except Exception as error:  # noqa: BLE001 - what it was is what the test asks
             refusals.append(error)
         finally:
@@ -54,7 +54,7 @@ def test_two_nodes_are_taken_out_of_one_plan_at_the_same_moment():
     first, second = Target.objects.filter(stage__plan=plan).order_by("-pk")[:2]
 
     def take_out(target: Target) -> None:
-        plan_control.exclude(Target.objects.get(pk=target.pk), actor=ada, because="Its fan.", now=NOON)
+        plan_control.exclude(Target.objects.get(pk=target.pk), actor=ada, reason="Its fan.", now=NOON)
 
     assert while_it_is_written(lambda: take_out(first), lambda: take_out(second)) == []
     assert plan.commands.filter(verb="exclude").count() == 2
@@ -70,7 +70,7 @@ def test_a_wave_is_let_go_while_somebody_says_who_has_to_be_asked(verb):
 
     def say() -> None:
         if verb == "cluster":
-            set_approval(plan.cluster, "none", actor="ada", because="A lab.", now=NOON)
+            set_approval(plan.cluster, "none", actor="ada", reason="A lab.", now=NOON)
         else:
             create_pool(cluster=plan.cluster, actor="ada", now=NOON, name="late", selector="zone=late")
 
@@ -88,7 +88,7 @@ def test_a_worker_writes_a_cluster_while_somebody_makes_a_window_of_it():
     """Its rows name the cluster, by its key: it does not wait for a person, who waits for whoever lets nodes go."""
     plan = a_plan()
     night = {"rule": "FREQ=DAILY", "first_day": NOON.date(), "opens_at": time(2), "zone": "UTC", "duration_s": 7200}
-    window = MaintenanceWindow(cluster=plan.cluster, by="ada", because="At night.", at=NOON, **night)
+    window = MaintenanceWindow(cluster=plan.cluster, by="ada", reason="At night.", at=NOON, **night)
     written = Event()
 
     def write() -> None:

@@ -146,11 +146,11 @@ def test_a_plan_that_has_started_cannot_be_edited(cluster, owner):
 
 def test_a_draft_can_be_thrown_away_and_nothing_else_can(cluster, owner):
     plan = a_draft(cluster, owner)
-    discard(plan, actor=owner, because="Wrong object.", now=NOON)
+    discard(plan, actor=owner, reason="Wrong object.", now=NOON)
 
     assert plan.state == PlanState.DISCARDED
     with pytest.raises(IllegalMove):
-        discard(plan, actor=owner, because="Again.", now=NOON)
+        discard(plan, actor=owner, reason="Again.", now=NOON)
 
 
 def test_what_is_written_is_audited(cluster, owner):

@@ -80,7 +80,7 @@ def test_the_preview_says_what_the_canary_gives_and_what_it_would_take(cluster, 
     [
         ({"duration_s": 600}, "What begins later than in the canary's soak of 10 min is not seen in it."),
         (
-            {"duration_s": 600, "advisory": True, "because": "x"},
+            {"duration_s": 600, "advisory": True, "reason": "x"},
             "The canary has no soak: what does not begin at once is not",
         ),
     ],

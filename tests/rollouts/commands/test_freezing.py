@@ -22,7 +22,7 @@ LATER = NOON + timedelta(hours=68)  # NOON is a Thursday
 
 
 def a_freeze(where: Where | None = None, **given) -> Freeze:
-    row = {"actor": "ada", "because": "quarter end", "now": NOON}
+    row = {"actor": "ada", "reason": "quarter end", "now": NOON}
     return fleet_freezes.freeze(where or Where(), **row | given)
 
 
@@ -32,7 +32,7 @@ def test_it_is_kept_with_who_why_and_until_when():
     row = a_freeze(Where(cluster), until=LATER, binds_rollbacks=True)
 
     (entry,) = AuditEntry.objects.filter(subject=row.mark)
-    assert (entry.verb, entry.actor, entry.because) == ("freeze", "ada", "quarter end")
+    assert (entry.verb, entry.actor, entry.reason) == ("freeze", "ada", "quarter end")
     assert entry.evidence["scope"] == "cluster north"
     assert entry.evidence["binds_rollbacks"] is True
 
@@ -70,9 +70,9 @@ def test_lifting_is_kept_and_told():
     plan = a_plan()
     row = a_freeze()
 
-    fleet_freezes.lift(row, actor="ben", because="It is over.", now=LATER)
+    fleet_freezes.lift(row, actor="ben", reason="It is over.", now=LATER)
 
-    assert (row.ended_by, row.ended_because, row.ended_at) == ("ben", "It is over.", LATER)
+    assert (row.ended_by, row.ended_reason, row.ended_at) == ("ben", "It is over.", LATER)
     assert plan.events.first().to == "lift"
     assert [entry.verb for entry in AuditEntry.objects.filter(subject=row.mark)] == ["freeze", "lift"]
     assert not list(broken_links(AuditEntry.objects.all()))
@@ -81,10 +81,10 @@ def test_lifting_is_kept_and_told():
 def test_who_lifts_what_was_lifted_meanwhile_loses():
     row = a_freeze()
     late = Freeze.objects.get(pk=row.pk)
-    fleet_freezes.lift(row, actor="ben", because="It is over.", now=NOON)
+    fleet_freezes.lift(row, actor="ben", reason="It is over.", now=NOON)
 
     with pytest.raises(Refusal, match="ben has lifted it already"):
-        fleet_freezes.lift(late, actor="ada", because="x", now=NOON)
+        fleet_freezes.lift(late, actor="ada", reason="x", now=NOON)
 
     assert AuditEntry.objects.filter(subject=row.mark, verb="lift").count() == 1
 
@@ -93,14 +93,14 @@ def test_what_ran_out_cannot_be_lifted():
     row = a_freeze(until=LATER)
 
     with pytest.raises(Refusal, match="run out"):
-        fleet_freezes.lift(row, actor="ada", because="x", now=LATER)
+        fleet_freezes.lift(row, actor="ada", reason="x", now=LATER)
 
 
 def test_there_is_one_stop_and_who_comes_second_is_told_by_whom():
-    fleet_freezes.stop(actor="ada", because="Smoke.", now=NOON)
+    fleet_freezes.stop(actor="ada", reason="Smoke.", now=NOON)
 
     with pytest.raises(Refusal, match=r"stopped already\. The fleet is stopped by ada: Smoke\."):
-        fleet_freezes.stop(actor="ben", because="Smoke!", now=NOON)
+        fleet_freezes.stop(actor="ben", reason="Smoke!", now=NOON)
 
     assert Freeze.objects.count() == 1
 
@@ -111,12 +111,12 @@ def test_the_same_key_is_the_same_freeze():
     assert a_freeze(key="k1") == first
     assert a_freeze(key="k1", actor="ben") != first
     with pytest.raises(Refusal, match="named another command already: freeze at"):
-        fleet_freezes.stop(actor="ada", because="x", key="k1", now=NOON)
+        fleet_freezes.stop(actor="ada", reason="x", key="k1", now=NOON)
 
 
 def test_a_key_whose_freeze_is_over_is_no_freeze():
     """Answered with it, who sends it again would read that nothing more is let go."""
-    fleet_freezes.lift(a_freeze(key="k1"), actor="ben", because="x", now=NOON)
+    fleet_freezes.lift(a_freeze(key="k1"), actor="ben", reason="x", now=NOON)
 
     with pytest.raises(Refusal, match=r"no longer in effect\. ben has lifted it already"):
         a_freeze(key="k1")
@@ -144,7 +144,7 @@ def test_an_end_that_makes_no_sense_is_refused(until):
 
 def test_a_stop_that_spares_anything_cannot_be_written():
     with pytest.raises(IntegrityError):
-        Freeze.objects.create(by="x", at=NOON, because="x", is_stop=True, binds_rollbacks=False)
+        Freeze.objects.create(by="x", at=NOON, reason="x", is_stop=True, binds_rollbacks=False)
 
 
 ORDER = ["stop", "pause", "until a person lifts it", "until Sunday", "until Saturday"]
@@ -179,12 +179,12 @@ def test_what_a_person_must_act_on_comes_first(first: int):
     in_state(plan, "promoting")
     for what in reversed(ORDER[first:]):
         if what == "stop":
-            fleet_freezes.stop(actor="ada", because="stop", now=NOON)
+            fleet_freezes.stop(actor="ada", reason="stop", now=NOON)
         elif what == "pause":
-            plan_control.pause(plan, actor=ada, because="pause", now=NOON)
+            plan_control.pause(plan, actor=ada, reason="pause", now=NOON)
         else:
             until = {"until Sunday": NOON + timedelta(days=3), "until Saturday": NOON + timedelta(days=2)}.get(what)
-            a_freeze(because=what, until=until)
+            a_freeze(reason=what, until=until)
 
     on_page = plan_on_page(Plan.objects.get(pk=plan.pk), now=NOON)
 

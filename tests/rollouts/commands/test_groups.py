@@ -57,7 +57,7 @@ def stage(cluster, owner, amy, bob) -> Stage:
 
 
 def approved(stage: Stage, actor) -> Approval:
-    return approve(stage, actor=actor, bundle_hash=bundle_for(stage).hash, because="Fine.", now=NOON)
+    return approve(stage, actor=actor, bundle_hash=bundle_for(stage).hash, reason="Fine.", now=NOON)
 
 
 def blockers(plan: Plan) -> list[str]:
@@ -108,7 +108,7 @@ def test_whoever_is_in_no_group_may_reject_and_not_approve(stage):
     )
     with pytest.raises(NotYours, match="would not count"):
         approved(stage, cid)
-    reject(stage, actor=cid, bundle_hash=bundle_for(stage).hash, because="Month end.", now=NOON)
+    reject(stage, actor=cid, bundle_hash=bundle_for(stage).hash, reason="Month end.", now=NOON)
 
 
 def test_the_list_says_who_has_and_who_still_can(stage, amy):
@@ -126,7 +126,7 @@ def after_a_round(stage: Stage) -> list[str]:
     plan = Plan.objects.get(pk=stage.plan_id)
     plan.take_lease(owner="worker-1", now=NOON)
     void_approvals(plan, plan.stages.all(), now=NOON)
-    return list(Approval.objects.values_list("void_because", flat=True))
+    return list(Approval.objects.values_list("void_reason", flat=True))
 
 
 def test_an_approval_ends_with_the_membership_that_it_was_given_by(stage, amy):

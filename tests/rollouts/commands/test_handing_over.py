@@ -29,7 +29,7 @@ def asks_for(version: str) -> None:
 
 
 def hand(plan: Plan, owner, **given) -> Plan:
-    hand_over(plan, actor=owner, because="The fleet needs it.", now=LATER, **given)
+    hand_over(plan, actor=owner, reason="The fleet needs it.", now=LATER, **given)
     return Plan.objects.get(pk=plan.pk)
 
 
@@ -40,7 +40,7 @@ def test_it_names_the_version_that_the_nodes_go_to(plan, owner):
 
     entry = AuditEntry.objects.get(subject=plan.mark, verb="handover")
     assert handed.handed_to == OTHER
-    assert (entry.because, entry.evidence["handed_to"]) == ("The fleet needs it.", OTHER)
+    assert (entry.reason, entry.evidence["handed_to"]) == ("The fleet needs it.", OTHER)
 
 
 def test_a_version_that_is_another_by_now_is_not_decided_of(plan, owner):

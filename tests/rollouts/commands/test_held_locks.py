@@ -71,7 +71,7 @@ def test_a_halt_and_a_pause_are_in_force_while_the_row_of_the_plan_is_locked(ver
     plan, ada = promoting(), a_user("ada", role="operator")
 
     with held(locks(plan)) as hanging:
-        said = verb(plan, actor=ada, because="Smoke.", now=NOON)
+        said = verb(plan, actor=ada, reason="Smoke.", now=NOON)
 
         assert hanging.is_alive()
         assert "nothing more is released" in said
@@ -82,7 +82,7 @@ def test_a_halt_and_a_pause_are_in_force_while_the_row_of_the_plan_is_locked(ver
     record_pending(now=NOON)
 
     assert plan.commands.filter(verb__in=("halt", "pause")).count() == 1
-    assert AuditEntry.objects.filter(subject=plan.mark, because="Smoke.").count() == 1
+    assert AuditEntry.objects.filter(subject=plan.mark, reason="Smoke.").count() == 1
     assert not PendingCommand.objects.exists()
 
 
@@ -91,7 +91,7 @@ def test_the_stop_of_the_fleet_is_in_force_while_the_row_of_a_plan_is_locked():
     in_state(other, "promoting")
 
     with held(locks(plan)) as hanging:
-        fleet_freezes.stop(actor="bea", because="Smoke.", now=NOON)
+        fleet_freezes.stop(actor="bea", reason="Smoke.", now=NOON)
 
         assert hanging.is_alive()
         assert why_held(plan) == why_held(other) == "The fleet is stopped by bea: Smoke."
@@ -105,10 +105,10 @@ def test_the_stop_of_the_fleet_is_in_force_while_the_row_of_a_plan_is_locked():
 def test_the_fleet_stops_while_somebody_hangs_in_lifting_the_last_stop():
     """The index of the one stop in force waits for whoever ends the other: a freeze of the fleet waits for nobody."""
     plan = promoting()
-    last = fleet_freezes.stop(actor="bea", because="Smoke.", now=NOON)
+    last = fleet_freezes.stop(actor="bea", reason="Smoke.", now=NOON)
 
     with held(lambda: Freeze.objects.filter(pk=last.pk).update(ended_at=NOON)) as hanging:
-        row = fleet_freezes.stop(actor="ada", because="Fire.", now=NOON)
+        row = fleet_freezes.stop(actor="ada", reason="Fire.", now=NOON)
         assert hanging.is_alive()
 
     assert row.is_in_force(now=NOON)
@@ -118,9 +118,9 @@ def test_the_fleet_stops_while_somebody_hangs_in_lifting_the_last_stop():
 def test_a_resume_comes_after_the_halt_that_was_asked_for_before():
     plan, ada = promoting(), a_user("ada", role="operator")
     with held(locks(plan)):
-        plan_control.halt(plan, actor=ada, because="Smoke.", now=NOON)
+        plan_control.halt(plan, actor=ada, reason="Smoke.", now=NOON)
 
-    plan_control.resume(plan, actor=ada, because="Only steam.", now=NOON)
+    plan_control.resume(plan, actor=ada, reason="Only steam.", now=NOON)
 
     assert list(plan.commands.order_by("pk").values_list("verb", flat=True)) == ["start", "halt", "resume"]
     assert why_held(plan) == ""
@@ -140,7 +140,7 @@ def test_rest_answers_that_a_halt_is_in_force_and_its_record_follows():
     caller = calling(ada, token=a_token(ada))
 
     with held(locks(plan)) as hanging:
-        answer = caller.post(f"/api/v1/plans/{plan.pk}/halts", {"because": "Smoke."}, format="json")
+        answer = caller.post(f"/api/v1/plans/{plan.pk}/halts", {"reason": "Smoke."}, format="json")
         assert hanging.is_alive()
 
     assert answer.status_code == 202

@@ -49,7 +49,7 @@ def test_waves_keep_to_the_budgets_of_failure_domains(cluster, owner):
 
     assert [len(wave) for wave in together] == [2]
     assert [len(wave) for wave in told.stages[1].by_wave] == [1, 1]
-    assert told.stages[1].waves_because.startswith("The stage allows 2, and its failure domains 1 at once.")
+    assert told.stages[1].waves_reason.startswith("The stage allows 2, and its failure domains 1 at once.")
     assert "3 waves" in told.forecast.duration.sentence
 
 
@@ -149,7 +149,7 @@ def test_a_plan_is_sealed_in_the_order_that_its_preview_shows(cluster, owner):
     plan = a_draft(cluster, owner, stages=(CANARY, REST))
     shown = preview(plan, now=NOON).stages[1].targets
 
-    start(plan, actor=owner, because="It is time.", expected_revision=1, now=NOON)
+    start(plan, actor=owner, reason="It is time.", expected_revision=1, now=NOON)
 
     targets = [target.node_name for target in plan.stages.get(index=1).targets.order_by("position")]
     assert targets == shown == ["node-2", "node-1"]

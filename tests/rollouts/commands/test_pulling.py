@@ -27,7 +27,7 @@ def told(cluster: Cluster) -> Cluster:
 
 
 def asked(plan: Plan, owner, **given) -> ImagePull:
-    return ask(plan, actor=owner, **{"because": "Before the window.", "now": NOON} | given)
+    return ask(plan, actor=owner, **{"reason": "Before the window.", "now": NOON} | given)
 
 
 def nodes(pull: ImagePull) -> list[tuple[str, str]]:
@@ -43,7 +43,7 @@ def test_one_node_of_the_one_system_is_written_down_and_nothing_else(told, owner
     job = pull.jobs.get()
     assert (job.system, job.intended_at, job.outcome) == ("ubuntu22.04", None, "")
     (entry,) = AuditEntry.objects.filter(subject=plan.mark, verb="pull-image")
-    assert (entry.actor, entry.because) == ("owner", "Before the window.")
+    assert (entry.actor, entry.reason) == ("owner", "Before the window.")
     assert entry.evidence["nodes"] == dict(nodes(pull))
     assert plan.events.first().to == "image-pull"
 
@@ -103,7 +103,7 @@ def test_the_same_key_again_is_the_same_pull(told, owner):
 
 def test_a_pull_that_was_called_off_is_not_answered_again(told, owner):
     plan = a_draft(told, owner)
-    cancel(asked(plan, owner, key="a1"), actor=owner, because="Not today.", now=NOON)
+    cancel(asked(plan, owner, key="a1"), actor=owner, reason="Not today.", now=NOON)
 
     with pytest.raises(Refusal, match=r"no longer in effect\. owner cancelled it: Not today\."):
         asked(plan, owner, key="a1")
@@ -180,7 +180,7 @@ def test_in_a_cluster_that_is_only_watched_nothing_is_asked_for(told, owner):
 
 def test_in_a_frozen_cluster_nothing_is_asked_for(told, owner):
     plan = a_draft(told, owner)
-    Freeze.objects.create(cluster=told, by="bob", at=NOON, because="quarter end")
+    Freeze.objects.create(cluster=told, by="bob", at=NOON, reason="quarter end")
 
     with pytest.raises(Refusal, match="is frozen by bob: quarter end"):
         asked(plan, owner)
@@ -190,10 +190,10 @@ def test_in_a_frozen_cluster_nothing_is_asked_for(told, owner):
 def test_calling_off_is_written_down_once(told, owner):
     pull = asked(a_draft(told, owner), owner)
 
-    cancel(pull, actor=owner, because="Not today.", now=NOON)
+    cancel(pull, actor=owner, reason="Not today.", now=NOON)
 
     pull.refresh_from_db()
-    assert (pull.ends_by, pull.ends_because) == ("owner", "owner cancelled it: Not today.")
+    assert (pull.ends_by, pull.ends_reason) == ("owner", "owner cancelled it: Not today.")
     assert AuditEntry.objects.filter(verb="cancel-pull").count() == 1
 
 
@@ -202,7 +202,7 @@ def test_calling_off_loses_where_it_ends_already(told, owner):
     ImagePull.objects.get().stop("The draft was edited.", by="quarterdeck", now=NOON)
 
     with pytest.raises(Refusal, match="nothing to cancel"):
-        cancel(pull, actor=a_user("bob", role="operator"), because="Not today.", now=NOON)
+        cancel(pull, actor=a_user("bob", role="operator"), reason="Not today.", now=NOON)
 
     assert ImagePull.objects.get().ends_by == "quarterdeck"
     assert not AuditEntry.objects.filter(verb="cancel-pull").exists()

@@ -21,11 +21,11 @@ NIGHT = {"rule": "FREQ=DAILY", "first_day": NOON.date(), "opens_at": time(2), "z
 
 
 def freeze_it(pool) -> None:
-    freeze(Where(pool.cluster, pool), actor="ada", because="x", now=NOON)
+    freeze(Where(pool.cluster, pool), actor="ada", reason="x", now=NOON)
 
 
 def open_it_at_night(pool) -> None:
-    make_window(MaintenanceWindow(cluster=pool.cluster, pool=pool, by="ada", because="x", at=NOON, **NIGHT), now=NOON)
+    make_window(MaintenanceWindow(cluster=pool.cluster, pool=pool, by="ada", reason="x", at=NOON, **NIGHT), now=NOON)
 
 
 @pytest.mark.parametrize("restrain", [freeze_it, open_it_at_night])

@@ -31,8 +31,8 @@ def target(cluster, owner) -> Target:
     return Target.objects.select_related("stage__plan__cluster").get(pk=target.pk)
 
 
-def tried(target: Target, owner, because: str = "Its PDB is mended.") -> Target:
-    retry(target, actor=owner, because=because, now=LATER)
+def tried(target: Target, owner, reason: str = "Its PDB is mended.") -> Target:
+    retry(target, actor=owner, reason=reason, now=LATER)
     return Target.objects.get(pk=target.pk)
 
 
@@ -41,7 +41,7 @@ def test_it_is_held_again_and_who_said_so_is_kept(target, owner):
 
     assert (again.state, again.retried_at, again.baseline) == ("held", LATER, {"at": NOON.isoformat()})
     assert Hold.objects.get(node_uid=target.node_uid).is_wanted
-    assert target.stage.plan.commands.get(verb="retry").because == "Its PDB is mended."
+    assert target.stage.plan.commands.get(verb="retry").reason == "Its PDB is mended."
     entry = AuditEntry.objects.filter(subject=target.stage.plan.mark).last()
     assert (entry.verb, entry.evidence["node"]) == ("retry", target.node_name)
     waiting_for = Plan.objects.get(pk=target.stage.plan_id).waiting_for
@@ -92,10 +92,10 @@ def is_over(target: Target) -> str:
 )  # fmt: skip
 def test_where_it_makes_no_sense_it_is_refused_with_what_helps(target, owner, change):
     """Loses to whoever moved the target, its stage or its plan since it was read."""
-    because = change(target)
+    reason = change(target)
     before = Target.objects.get(pk=target.pk).state
 
-    with pytest.raises(Refusal, match=because):
+    with pytest.raises(Refusal, match=reason):
         tried(target, owner)
 
     assert Target.objects.get(pk=target.pk).state == before

@@ -59,7 +59,7 @@ def test_four_at_once_get_the_first_ones_answer(verb: Verb):
     plan, ada = a_plan(), a_user("ada", role="operator")
     in_state(plan, state)
 
-    answers = at_once(4, lambda: tell(type(plan).objects.get(pk=plan.pk), actor=ada, because="x", key=KEY, now=NOON))
+    answers = at_once(4, lambda: tell(type(plan).objects.get(pk=plan.pk), actor=ada, reason="x", key=KEY, now=NOON))
 
     assert answers == [None] * 4
     assert plan.commands.filter(key=KEY).count() == 1
@@ -69,7 +69,7 @@ def test_four_at_once_get_the_first_ones_answer(verb: Verb):
 def test_four_starts_at_once_are_one():
     ada = a_user("ada", role="operator")
     plan = a_draft(a_fleet(), author=ada)
-    given = {"actor": ada, "because": "x", "expected_revision": plan.revision, "key": KEY, "now": NOON}
+    given = {"actor": ada, "reason": "x", "expected_revision": plan.revision, "key": KEY, "now": NOON}
 
     answers = at_once(4, lambda: start(type(plan).objects.get(pk=plan.pk), **given))
 
@@ -81,7 +81,7 @@ def test_four_starts_at_once_are_one():
 def test_four_who_ask_for_one_start_at_once_have_asked_once():
     ada = a_user("ada", role="operator")
     plan = a_draft(a_fleet(), author=ada)
-    given = {"actor": ada, "because": "x", "expected_revision": plan.revision, "key": KEY, "now": NOON}
+    given = {"actor": ada, "reason": "x", "expected_revision": plan.revision, "key": KEY, "now": NOON}
 
     answers = at_once(4, lambda: ask_start(Plan.objects.get(pk=plan.pk), **given))
 
@@ -93,7 +93,7 @@ def test_four_who_ask_for_one_start_at_once_have_asked_once():
 def test_a_start_that_is_asked_for_is_so_whatever_bars_it_since(monkeypatch):
     ada = a_user("ada", role="operator")
     plan = a_draft(a_fleet(), author=ada)
-    given = {"actor": ada, "because": "x", "expected_revision": plan.revision, "now": NOON}
+    given = {"actor": ada, "reason": "x", "expected_revision": plan.revision, "now": NOON}
     ask_start(plan, key=KEY, **given)
 
     def barred(*_, **__):
@@ -110,13 +110,13 @@ def test_a_start_that_is_asked_for_is_so_whatever_bars_it_since(monkeypatch):
 def test_nobody_elses_key_asks_for_their_start():
     ada, ben = a_user("ada", role="operator"), a_user("ben", role="operator")
     plan = a_draft(a_fleet(), author=ada)
-    given = {"because": "x", "expected_revision": plan.revision, "key": KEY, "now": NOON}
+    given = {"reason": "x", "expected_revision": plan.revision, "key": KEY, "now": NOON}
     ask_start(plan, actor=ada, **given)
 
     with pytest.raises(Refusal, match="ada asked for its start at"):
         ask_start(plan, actor=ben, **given)
     with pytest.raises(Refusal, match="named another command already"):
-        ask_start(plan, actor=ada, **given | {"because": "y"})
+        ask_start(plan, actor=ada, **given | {"reason": "y"})
     assert LiveCheck.objects.get().asked_by == "ada"
 
 
@@ -124,13 +124,13 @@ def test_nobody_elses_key_asks_for_their_start():
 def test_a_start_is_repeated_until_it_was_undone():
     ada = a_user("ada", role="operator")
     plan = a_draft(a_fleet(), author=ada)
-    given = {"actor": ada, "because": "x", "expected_revision": plan.revision, "key": KEY, "now": NOON}
+    given = {"actor": ada, "reason": "x", "expected_revision": plan.revision, "key": KEY, "now": NOON}
     start(plan, **given)
-    plan_control.halt(plan, actor=ada, because="x", now=NOON)
+    plan_control.halt(plan, actor=ada, reason="x", now=NOON)
 
     ask_start(plan, **given)
 
-    plan_control.abort(plan, actor=ada, because="x", now=NOON)
+    plan_control.abort(plan, actor=ada, reason="x", now=NOON)
     with pytest.raises(Refusal, match="The plan is aborting: ada aborted it at"):
         ask_start(plan, **given)
     assert plan.commands.filter(verb=Verb.START).count() == 1
@@ -148,10 +148,10 @@ def test_who_looked_too_early_is_not_refused(monkeypatch, verb: Verb):
     tell, state = TELL[verb]
     plan, ada = a_plan(), a_user("ada", role="operator")
     in_state(plan, state)
-    tell(plan, actor=ada, because="x", key=KEY, now=NOON)
+    tell(plan, actor=ada, reason="x", key=KEY, now=NOON)
     looking_too_early(monkeypatch)
 
-    tell(plan, actor=ada, because="x", key=KEY, now=NOON)
+    tell(plan, actor=ada, reason="x", key=KEY, now=NOON)
 
     assert plan.commands.filter(key=KEY).count() == 1
 
@@ -160,7 +160,7 @@ def test_who_looked_too_early_is_not_refused(monkeypatch, verb: Verb):
 def test_who_starts_too_early_is_not_refused(monkeypatch):
     ada = a_user("ada", role="operator")
     plan = a_draft(a_fleet(), author=ada)
-    given = {"actor": ada, "because": "x", "expected_revision": plan.revision, "key": KEY, "now": NOON}
+    given = {"actor": ada, "reason": "x", "expected_revision": plan.revision, "key": KEY, "now": NOON}
     start(plan, **given)
     looking_too_early(monkeypatch)
 
@@ -173,19 +173,19 @@ def test_who_starts_too_early_is_not_refused(monkeypatch):
 def test_another_command_under_the_same_key_is_still_refused():
     plan, ada = a_plan(), a_user("ada", role="operator")
     in_state(plan, "promoting")
-    plan_control.halt(plan, actor=ada, because="x", key=KEY, now=NOON)
+    plan_control.halt(plan, actor=ada, reason="x", key=KEY, now=NOON)
 
     with pytest.raises(Refusal, match="named another command already"):
-        plan_control.abort(plan, actor=ada, because="x", key=KEY, now=NOON)
+        plan_control.abort(plan, actor=ada, reason="x", key=KEY, now=NOON)
 
 
 @pytest.mark.django_db
 def test_another_persons_equal_key_swallows_no_halt():
     plan, ada, ben = in_state(a_plan(), "promoting"), a_user("ada", role="operator"), a_user("ben", role="operator")
-    plan_control.halt(plan, actor=ada, because="x", key=KEY, now=NOON)
-    plan_control.resume(plan, actor=ada, because="x", now=NOON)
+    plan_control.halt(plan, actor=ada, reason="x", key=KEY, now=NOON)
+    plan_control.resume(plan, actor=ada, reason="x", now=NOON)
 
-    plan_control.halt(plan, actor=ben, because="x", key=KEY, now=NOON)
+    plan_control.halt(plan, actor=ben, reason="x", key=KEY, now=NOON)
 
     assert Plan.objects.get(pk=plan.pk).state == "halted"
 
@@ -193,36 +193,36 @@ def test_another_persons_equal_key_swallows_no_halt():
 @pytest.mark.django_db
 def test_a_halt_by_the_engine_is_not_the_halt_that_was_undone():
     plan, ada = in_state(a_plan(), "promoting"), a_user("ada", role="operator")
-    plan_control.halt(plan, actor=ada, because="x", key=KEY, now=NOON)
-    plan_control.resume(plan, actor=ada, because="x", now=NOON)
-    plan.move(PlanState.HALTED, now=NOON + timedelta(seconds=1), actor="engine", because="A gate failed.")
+    plan_control.halt(plan, actor=ada, reason="x", key=KEY, now=NOON)
+    plan_control.resume(plan, actor=ada, reason="x", now=NOON)
+    plan.move(PlanState.HALTED, now=NOON + timedelta(seconds=1), actor="engine", reason="A gate failed.")
 
     with pytest.raises(Refusal, match=r"in effect\. The plan is halted: A gate failed\."):
-        plan_control.halt(plan, actor=ada, because="x", key=KEY, now=NOON)
+        plan_control.halt(plan, actor=ada, reason="x", key=KEY, now=NOON)
 
 
 @pytest.mark.django_db
 def test_who_has_paused_it_since_is_named():
     plan, ada, ben = in_state(a_plan(), "promoting"), a_user("ada", role="operator"), a_user("ben", role="operator")
-    plan_control.pause(plan, actor=ada, because="x", key=KEY, now=NOON)
-    plan_control.resume(plan, actor=ada, because="x", now=NOON)
-    plan_control.pause(plan, actor=ben, because="Fans are loud", key=KEY, now=NOON)
+    plan_control.pause(plan, actor=ada, reason="x", key=KEY, now=NOON)
+    plan_control.resume(plan, actor=ada, reason="x", now=NOON)
+    plan_control.pause(plan, actor=ben, reason="Fans are loud", key=KEY, now=NOON)
 
     with pytest.raises(Refusal, match=r"The plan is promoting and paused: ben paused it: Fans are loud\."):
-        plan_control.pause(plan, actor=ada, because="x", key=KEY, now=NOON)
+        plan_control.pause(plan, actor=ada, reason="x", key=KEY, now=NOON)
 
 
 @pytest.mark.django_db
 def test_a_key_that_was_kept_without_its_body_names_every_body():
     plan, ada = in_state(a_plan(), "promoting"), a_user("ada", role="operator")
-    plan_control.pause(plan, actor=ada, because="x", key=KEY, now=NOON)
+    plan_control.pause(plan, actor=ada, reason="x", key=KEY, now=NOON)
     plan.commands.update(body_digest="")
 
-    plan_control.pause(plan, actor=ada, because="y", key=KEY, now=NOON)
+    plan_control.pause(plan, actor=ada, reason="y", key=KEY, now=NOON)
 
-    plan_control.resume(plan, actor=ada, because="x", now=NOON)
+    plan_control.resume(plan, actor=ada, reason="x", now=NOON)
     with pytest.raises(Refusal, match="and is no longer in effect"):
-        plan_control.pause(plan, actor=ada, because="y", key=KEY, now=NOON)
+        plan_control.pause(plan, actor=ada, reason="y", key=KEY, now=NOON)
 
 
 PEOPLE, KEYS = ("ada", "ben"), ("k1", "k2")
@@ -257,7 +257,7 @@ def test_whatever_is_said_by_whomever_under_which_key_done_is_so(told: Plan, ste
             before = set(told.commands.values_list("pk", flat=True))
             try:
                 with transaction.atomic():
-                    TELL[Verb(verb)][0](told, actor=users[who], because="x", key=key, now=NOON)
+                    TELL[Verb(verb)][0](told, actor=users[who], reason="x", key=key, now=NOON)
             except Refusal:
                 continue
             finally:
@@ -267,7 +267,7 @@ def test_whatever_is_said_by_whomever_under_which_key_done_is_so(told: Plan, ste
             mine = told.commands.get(actor=who, key=key)
             assert (mine.verb, [one.pk for one in new]) in ((verb, [mine.pk]), (verb, []))
         if told.state in {"holding", "promoting"}:  # a new key always halts
-            plan_control.halt(told, actor=users["ada"], because="x", key="new", now=NOON)
+            plan_control.halt(told, actor=users["ada"], reason="x", key="new", now=NOON)
             assert told.state == "halted"
         transaction.set_rollback(True)
     told.refresh_from_db()
@@ -282,4 +282,4 @@ def told() -> Plan:
 
 def the_engine_moves(plan: Plan) -> None:
     if to := ENGINE.get(plan.state):
-        plan.move(PlanState(to), now=NOON, actor="engine", because="So it goes.")
+        plan.move(PlanState(to), now=NOON, actor="engine", reason="So it goes.")

@@ -20,7 +20,7 @@ from tests.rollouts.rows import CANARY, REST, SELECTOR, a_draft, a_started_plan,
 
 
 def started(plan: Plan, actor, **given) -> Plan:
-    start(plan, actor=actor, **{"because": "It is time.", "expected_revision": 1, "now": NOON} | given)
+    start(plan, actor=actor, **{"reason": "It is time.", "expected_revision": 1, "now": NOON} | given)
     plan.refresh_from_db()
     return plan
 
@@ -223,7 +223,7 @@ def test_the_end_of_a_plan_frees_its_nodes_for_another(cluster, owner, end: Plan
     first = a_started_plan(cluster, owner)
     second = for_the_other(cluster, owner)
     before = {PlanState.PROMOTED: "promoting", PlanState.ROLLED_BACK: "rolling-back", PlanState.ABORTED: "aborting"}
-    in_state(first, before[end]).move(end, now=NOON, actor="engine", because="Over.")
+    in_state(first, before[end]).move(end, now=NOON, actor="engine", reason="Over.")
 
     assert not Hold.objects.in_force().exists()
     assert "busy-nodes" not in [check.code for check in preview(second, now=NOON).blockers]

@@ -13,7 +13,7 @@ from rollouts.queries.remedies import ways_out
 from tests.make import NOON
 from tests.rollouts.rows import a_started_plan, answered, in_state, opened
 
-BECAUSE = "The canary is idle."
+REASON = "The canary is idle."
 
 
 @pytest.fixture
@@ -22,48 +22,48 @@ def stage(cluster, owner, settings) -> Stage:
     plan = in_state(a_started_plan(cluster, owner), "promoting")
     settings.PROOF_IMAGE = "registry.example/vectoradd"
     stage = opened(plan, 0)
-    stage.move("promoting", now=NOON, actor="engine", because="Released.")
-    answered(stage, "workloads_ready", "wait", because="Nothing has tested the new driver.", cause=NO_PROOF)
+    stage.move("promoting", now=NOON, actor="engine", reason="Released.")
+    answered(stage, "workloads_ready", "wait", reason="Nothing has tested the new driver.", cause=NO_PROOF)
     return Stage.objects.select_related("plan__cluster").get(pk=stage.pk)
 
 
 def test_the_stage_gains_a_gate_that_leaves_its_nodes_in_service(stage, owner):
     epoch = stage.plan.epoch
 
-    add_test_jobs(stage, actor=owner, because=BECAUSE, now=NOON)
+    add_test_jobs(stage, actor=owner, reason=REASON, now=NOON)
 
     stage.refresh_from_db()
     entry = AuditEntry.objects.filter(subject=stage.plan.mark).last()
     assert stage.gate_options["proof"] == {"cordon": False}
     assert Plan.objects.get(pk=stage.plan_id).epoch > epoch, "a round that looked before has lost its turn"
-    assert (entry.verb, entry.actor, entry.because) == ("add-test-jobs", owner.username, BECAUSE)
+    assert (entry.verb, entry.actor, entry.reason) == ("add-test-jobs", owner.username, REASON)
     assert list(broken_links(AuditEntry.objects.filter(subject=stage.plan.mark))) == []
 
 
 def test_they_are_added_once(stage, owner):
-    add_test_jobs(stage, actor=owner, because=BECAUSE, now=NOON)
+    add_test_jobs(stage, actor=owner, reason=REASON, now=NOON)
 
     with pytest.raises(Refusal, match="has test Jobs already"):
-        add_test_jobs(stage, actor=owner, because=BECAUSE, now=NOON)
+        add_test_jobs(stage, actor=owner, reason=REASON, now=NOON)
 
 
 def test_a_reason_is_asked(stage, owner):
     with pytest.raises(BadPlan):
-        add_test_jobs(stage, actor=owner, because=" ", now=NOON)
+        add_test_jobs(stage, actor=owner, reason=" ", now=NOON)
 
 
 def test_a_stage_that_has_not_begun_or_has_passed_gains_none(stage, owner):
     Stage.objects.filter(pk=stage.pk).update(state="passed")
 
     with pytest.raises(Refusal, match="is passed"):
-        add_test_jobs(stage, actor=owner, because=BECAUSE, now=NOON)
+        add_test_jobs(stage, actor=owner, reason=REASON, now=NOON)
 
 
 def test_without_an_image_the_refusal_names_the_setting(stage, owner, settings):
     settings.PROOF_IMAGE = ""
 
     with pytest.raises(Refusal, match="QUARTERDECK_PROOF_IMAGE"):
-        add_test_jobs(stage, actor=owner, because=BECAUSE, now=NOON)
+        add_test_jobs(stage, actor=owner, reason=REASON, now=NOON)
 
 
 def test_a_stage_that_moves_in_the_same_moment_wins(stage, owner, monkeypatch):
@@ -74,7 +74,7 @@ def test_a_stage_that_moves_in_the_same_moment_wins(stage, owner, monkeypatch):
     monkeypatch.setattr("rollouts.commands.test_jobs.why_no_test_jobs", moves_it)
 
     with pytest.raises(LostRace):
-        add_test_jobs(stage, actor=owner, because=BECAUSE, now=NOON)
+        add_test_jobs(stage, actor=owner, reason=REASON, now=NOON)
 
     assert "proof" not in Stage.objects.get(pk=stage.pk).gate_options
 
@@ -87,6 +87,6 @@ def test_a_gate_without_proof_names_what_would_prove_it(stage):
 
 
 def test_a_gate_that_waits_for_something_else_has_no_ways_out(stage):
-    answered(stage, "soak", "wait", because="It soaks.", cause="soaks")
+    answered(stage, "soak", "wait", reason="It soaks.", cause="soaks")
 
     assert ways_out(stage, GateAnswer.objects.get(stage=stage, gate="soak")) == []

@@ -22,12 +22,12 @@ H200 = "nvidia.com/gpu.product=NVIDIA-H200"
 
 @pytest.fixture
 def none_says(cluster: Cluster) -> Cluster:
-    set_approval(cluster, "none", actor="root", because="Nobody's work is on it.", now=NOON)
+    set_approval(cluster, "none", actor="root", reason="Nobody's work is on it.", now=NOON)
     return cluster
 
 
 def started(plan, owner):
-    start(plan, actor=owner, because="It is time.", expected_revision=1, now=NOON)
+    start(plan, actor=owner, reason="It is time.", expected_revision=1, now=NOON)
     plan.refresh_from_db()
     return plan
 
@@ -92,7 +92,7 @@ def test_a_cluster_with_production_cannot_say_none(cluster):
     a_pool(cluster, "p", environment="production")
 
     with pytest.raises(ProductionAsks, match="Pool p is production"):
-        set_approval(cluster, "none", actor="root", because="Faster.", now=NOON)
+        set_approval(cluster, "none", actor="root", reason="Faster.", now=NOON)
 
     cluster.refresh_from_db()
     assert cluster.approval == "required"
@@ -115,7 +115,7 @@ def test_what_became_production_after_the_draft_is_refused_at_the_start(none_say
 
 def test_a_cluster_that_asks_again_after_the_draft_is_asked_at_the_start(none_says, owner):
     plan = a_draft(none_says, owner, stages=UNASKED)
-    set_approval(none_says, "required", actor="root", because="It has users now.", now=NOON)
+    set_approval(none_says, "required", actor="root", reason="It has users now.", now=NOON)
 
     with pytest.raises(Blocked):
         started(plan, owner)
@@ -139,7 +139,7 @@ def test_a_round_that_looked_before_has_lost_its_lease(none_says, owner):
     plan = started(a_draft(none_says, owner, stages=UNASKED), owner)
     before = plan.epoch
 
-    set_approval(none_says, "required", actor="root", because="It has users now.", now=NOON)
+    set_approval(none_says, "required", actor="root", reason="It has users now.", now=NOON)
 
     plan.refresh_from_db()
     assert plan.epoch == before + 1
@@ -150,13 +150,13 @@ def test_a_stage_that_has_begun_halts_with_the_reason(none_says, owner):
     opened(plan, 1)
     Stage.objects.filter(plan=plan, index=1).update(state="promoting")
 
-    set_approval(none_says, "required", actor="root", because="It has users now.", now=NOON)
+    set_approval(none_says, "required", actor="root", reason="It has users now.", now=NOON)
 
     plan.refresh_from_db()
     rest = plan.stages.get(index=1)
     assert (plan.state, rest.state) == ("halted", "halted")
     assert "approval" in rest.gate_options
-    assert "must not change unasked any more" in plan.because
+    assert "must not change unasked any more" in plan.reason
 
 
 def test_a_stage_with_nothing_left_to_go_is_left_alone(none_says, owner):
@@ -165,7 +165,7 @@ def test_a_stage_with_nothing_left_to_go_is_left_alone(none_says, owner):
     Stage.objects.filter(plan=plan, index=1).update(state="soaking")
     Target.objects.filter(stage__plan=plan, stage__index=1).update(state="changed")
 
-    set_approval(none_says, "required", actor="root", because="It has users now.", now=NOON)
+    set_approval(none_says, "required", actor="root", reason="It has users now.", now=NOON)
 
     plan.refresh_from_db()
     assert plan.state == "promoting"

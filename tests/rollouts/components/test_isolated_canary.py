@@ -20,7 +20,7 @@ def offered(name: str = "default", **given) -> IsolatedCanary:
 
 
 @pytest.mark.parametrize(
-    ("given", "because"),
+    ("given", "reason"),
     [
         ({"kind": "ClusterPolicy"}, "one driver version for the whole cluster"),
         ({"has_own_policies": None}, "nothing here says which one runs"),
@@ -29,11 +29,11 @@ def offered(name: str = "default", **given) -> IsolatedCanary:
         ({"nodes": []}, "takes no node"),
     ],
 )
-def test_where_it_cannot_be_done_it_says_why_and_offers_nothing(given: dict, because: str):
+def test_where_it_cannot_be_done_it_says_why_and_offers_nothing(given: dict, reason: str):
     """Z4."""
     told = offered(**given)
 
-    assert because in told.because
+    assert reason in told.reason
     assert not told.steps
     assert not told.rollback
 

@@ -195,8 +195,8 @@ class Ground:
         cuda = {f"nvidia.com/cuda.{key}": value for key, value in loaded.items()}
         self.label(name, **cuda)
 
-    def stop_everything(self, because: str) -> None:
-        switch = {"metadata": {"name": "quarterdeck-stop"}, "data": {"because": because}}
+    def stop_everything(self, reason: str) -> None:
+        switch = {"metadata": {"name": "quarterdeck-stop"}, "data": {"reason": reason}}
         self.store.create(CONFIG_MAP, switch, "quarterdeck")
 
     def daemonsets(self) -> list[dict[str, Any]]:
@@ -256,7 +256,7 @@ class Ground:
 
     def start(self, **given: Any) -> Plan:
         self.draft(**given)
-        start(self.plan, actor=self.ada, because="It is time.", expected_revision=1, now=self.clock())
+        start(self.plan, actor=self.ada, reason="It is time.", expected_revision=1, now=self.clock())
         self.plan.refresh_from_db()
         return self.plan
 

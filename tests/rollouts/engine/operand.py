@@ -176,8 +176,8 @@ class Exporters:
         picks = plan_start.pick(plan_start.forward(plan), nodes, now=ground.clock())
         asked = plan_start.AskedStart(ground.ada, "", "", 1, "")
         plan_start._seal(plan, asked, nodes, picks, {}, plan_start.LiveSeal(), now=ground.clock())
-        plan.move("holding", now=ground.clock(), actor="ada", because="It is time.")
-        Command.objects.create(plan=plan, verb=Verb.START, actor="ada", at=ground.clock(), because="It is time.")
+        plan.move("holding", now=ground.clock(), actor="ada", reason="It is time.")
+        Command.objects.create(plan=plan, verb=Verb.START, actor="ada", at=ground.clock(), reason="It is time.")
         ground.plan = plan
         return plan
 
@@ -207,4 +207,4 @@ class Exporters:
     def said(self) -> list[str]:
         """Every sentence of its history, and the last one."""
         plan = self.ground.plan
-        return [*plan.events.values_list("because", flat=True), plan.waiting_for]
+        return [*plan.events.values_list("reason", flat=True), plan.waiting_for]

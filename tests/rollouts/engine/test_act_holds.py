@@ -110,8 +110,8 @@ def test_a_hold_that_somebody_rewrote_is_taken_back_and_the_history_says_so(grou
     assert (event.what, event.actor) == ("note", "somebody else")
     assert event.target is not None
     assert event.target.node_name == CANARY
-    assert words in event.because
-    assert ground.plan.mark in event.because
+    assert words in event.reason
+    assert ground.plan.mark in event.reason
 
 
 def test_a_label_of_somebody_else_that_comes_back_before_ours_is_placed_stays_theirs(ground: Ground):
@@ -150,7 +150,7 @@ def test_what_somebody_wrote_into_a_hold_is_bounded_in_the_history(ground: Groun
 
     ground.act(PlaceHolds(uids(ground, CANARY)))
 
-    assert len(ground.plan.events.get(to="hold-rewritten").because) < 300
+    assert len(ground.plan.events.get(to="hold-rewritten").reason) < 300
 
 
 def test_a_hold_that_is_not_written_back_is_not_said_to_be(ground: Ground):
@@ -175,7 +175,7 @@ def test_a_hold_that_somebody_took_off_is_put_back_and_the_history_says_so(groun
     assert (event.what, event.to) == ("note", "hold-removed")
     assert event.target is not None
     assert event.target.node_name == CANARY
-    assert UPGRADE_SKIP in event.because
+    assert UPGRADE_SKIP in event.reason
 
 
 def test_a_hold_that_we_took_off_ourselves_is_nobodys_doing(ground: Ground):
@@ -246,7 +246,7 @@ def test_a_word_in_the_middle_of_holding_is_obeyed_before_the_next_node(ground: 
 
     def told_meanwhile(*given, **named) -> bool:
         done = hold(*given, **named)
-        word(Plan.objects.get(pk=ground.plan.pk), actor=ground.ada, because="Not now.", now=ground.clock())
+        word(Plan.objects.get(pk=ground.plan.pk), actor=ground.ada, reason="Not now.", now=ground.clock())
         return done
 
     monkeypatch.setattr(holds, "hold_node", told_meanwhile)

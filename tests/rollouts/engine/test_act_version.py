@@ -99,7 +99,7 @@ def test_a_node_that_joined_since_keeps_the_version_from_being_written(held: Gro
 @pytest.mark.parametrize("command", [plan_control.halt, plan_control.pause, plan_control.abort])
 def test_the_intent_loses_to_a_person(held: Ground, command):
     plan = held.take_lease()
-    command(Plan.objects.get(pk=plan.pk), actor=held.ada, because="Stop.", now=held.clock())
+    command(Plan.objects.get(pk=plan.pk), actor=held.ada, reason="Stop.", now=held.clock())
     with pytest.raises(LostRace):
         write_version(Writer(plan, held.connection, held.clock, plan.commands.newest()), FORWARD)
 

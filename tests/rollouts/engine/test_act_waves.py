@@ -25,7 +25,7 @@ WAVE = ReleaseWave(0, (CANARY,), "1 node: the stage may have 1.")
 
 def told(verb: Callable) -> Callable[[Ground], None]:
     return lambda ground: verb(
-        Plan.objects.get(pk=ground.plan.pk), actor=ground.ada, because="Stop.", now=ground.clock()
+        Plan.objects.get(pk=ground.plan.pk), actor=ground.ada, reason="Stop.", now=ground.clock()
     )
 
 
@@ -44,7 +44,7 @@ def budget_is_used(ground: Ground) -> None:
 
 
 def frozen(ground: Ground, **given) -> None:
-    fleet_freezes.freeze(Where(**given), actor="bea", because="Quarter end.", now=ground.clock())
+    fleet_freezes.freeze(Where(**given), actor="bea", reason="Quarter end.", now=ground.clock())
 
 
 def its_pool_is_frozen(ground: Ground) -> None:
@@ -56,7 +56,7 @@ def its_pool_is_frozen(ground: Ground) -> None:
 def is_asked(verb: str) -> Callable[[Ground], None]:
     """In force, and not yet written into the plan's own rows: somebody holds their locks."""
     return lambda ground: PendingCommand.objects.create(
-        plan=ground.plan, verb=verb, actor="ada", at=ground.clock(), because="Stop."
+        plan=ground.plan, verb=verb, actor="ada", at=ground.clock(), reason="Stop."
     )
 
 
@@ -70,7 +70,7 @@ FORBIDDEN = {
     "stage halted": stage_halts,
     "lease over": lease_is_over,
     "budget used": budget_is_used,
-    "fleet stopped": lambda ground: fleet_freezes.stop(actor="bea", because="Smoke.", now=ground.clock()),
+    "fleet stopped": lambda ground: fleet_freezes.stop(actor="bea", reason="Smoke.", now=ground.clock()),
     "fleet frozen": frozen,
     "cluster frozen": lambda ground: frozen(ground, cluster=ground.cluster),
     "pool frozen": its_pool_is_frozen,
@@ -113,7 +113,7 @@ def test_a_recorded_release_is_not_carried_out_once_it_is_forbidden(ground: Grou
     ground.armed()
     writer = ground.writer()
     stage = ground.stage()
-    waves._intend(writer.plan, stage, [ground.target()], {}, off={}, because="", now=ground.clock())
+    waves._intend(writer.plan, stage, [ground.target()], {}, off={}, reason="", now=ground.clock())
     FORBIDDEN[why](ground)
 
     with suppress(LostRace):  # it ends there, or the next round looks again
@@ -143,9 +143,9 @@ def test_other_freezes_forbid_nothing(ground: Ground):
     frozen(ground, cluster=a_cluster("south"))
     frozen(ground, cluster=ground.cluster, pool=other)
     soon = ground.clock() + timedelta(seconds=1)
-    fleet_freezes.freeze(Where(), actor="bea", because="Short.", until=soon, now=ground.clock())
-    lifted = fleet_freezes.stop(actor="bea", because="Smoke.", now=ground.clock())
-    fleet_freezes.lift(lifted, actor="bea", because="A toaster.", now=ground.clock())
+    fleet_freezes.freeze(Where(), actor="bea", reason="Short.", until=soon, now=ground.clock())
+    lifted = fleet_freezes.stop(actor="bea", reason="Smoke.", now=ground.clock())
+    fleet_freezes.lift(lifted, actor="bea", reason="A toaster.", now=ground.clock())
     ground.clock.move(seconds=1)
 
     ground.act(WAVE)

@@ -32,11 +32,11 @@ def failed(ground: Ground) -> Ground:
 
 def again(ground: Ground) -> None:
     target = Target.objects.select_related("stage__plan__cluster").get(pk=ground.target().pk)
-    retry(target, actor=ground.ada, because="Its PDB is mended.", now=ground.clock())
+    retry(target, actor=ground.ada, reason="Its PDB is mended.", now=ground.clock())
 
 
 def resume(ground: Ground) -> None:
-    plan_control.resume(ground.plan, actor=ground.ada, because="Go on.", now=ground.clock())
+    plan_control.resume(ground.plan, actor=ground.ada, reason="Go on.", now=ground.clock())
 
 
 def test_it_is_held_at_once_and_goes_once_the_plan_goes_on(failed: Ground):
@@ -62,7 +62,7 @@ def test_it_is_held_at_once_and_goes_once_the_plan_goes_on(failed: Ground):
 def test_paused_it_stays_held(failed: Ground):
     again(failed)
     resume(failed)
-    plan_control.pause(failed.plan, actor=failed.ada, because="Wait.", now=failed.clock())
+    plan_control.pause(failed.plan, actor=failed.ada, reason="Wait.", now=failed.clock())
 
     failed.rounds(4)
 
@@ -72,7 +72,7 @@ def test_paused_it_stays_held(failed: Ground):
 
 def test_a_rollback_brings_it_back_like_the_others(failed: Ground):
     again(failed)
-    plan_control.roll_back(failed.plan, actor=failed.ada, because="No.", now=failed.clock())
+    plan_control.roll_back(failed.plan, actor=failed.ada, reason="No.", now=failed.clock())
 
     failed.rounds(4)
 

@@ -11,7 +11,7 @@ from rollouts.models import Approval, Plan, Stage
 from tests.make import NOON, a_pool, a_stage_to_approve, a_user
 
 pytestmark = pytest.mark.django_db
-BECAUSE = "amy may not approve here any more: the role was taken, or the account switched off."
+REASON = "amy may not approve here any more: the role was taken, or the account switched off."
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def approval() -> Approval:
     a_user("root", role="admin")
     stage = Stage.objects.select_related("plan__cluster").get(pk=a_stage_to_approve().pk)
     amy = a_user("amy", role="approver")
-    found = approve(stage, actor=amy, bundle_hash=bundle_for(stage).hash, because="Fine.", now=NOON)
+    found = approve(stage, actor=amy, bundle_hash=bundle_for(stage).hash, reason="Fine.", now=NOON)
     plan = Plan.objects.get(pk=stage.plan_id)
     plan.take_lease(owner="worker-1", now=NOON)
     found.stage.plan = plan
@@ -62,7 +62,7 @@ def test_when_the_right_goes_the_approval_is_void(approval, change):
 
     void = after_a_round(approval)
 
-    assert (void.void_at, void.void_because) == (NOON, BECAUSE)
+    assert (void.void_at, void.void_reason) == (NOON, REASON)
     assert approval.stage.plan.events.filter(what="approval", to="void").count() == 1
 
 

@@ -76,7 +76,7 @@ def test_somebody_elses_env_of_the_driver_halts_it(ground: Ground):
     ground.rounds(2)
 
     assert ground.plan.state == PlanState.HALTED
-    assert "spec.driver.env of ClusterPolicy cluster-policy was changed by somebody else" in ground.plan.because
+    assert "spec.driver.env of ClusterPolicy cluster-policy was changed by somebody else" in ground.plan.reason
 
 
 def test_a_wave_goes_and_the_rest_stays_held(ground: Ground):
@@ -92,9 +92,9 @@ def test_a_wave_goes_and_the_rest_stays_held(ground: Ground):
 def test_the_version_goes_back_into_the_policy_and_every_hold_goes(ground: Ground):
     """Z5."""
     armed(ground)
-    plan_control.halt(ground.plan, actor=ground.ada, because="No.", now=ground.clock())
+    plan_control.halt(ground.plan, actor=ground.ada, reason="No.", now=ground.clock())
     ground.rounds(2)
-    plan_control.roll_back(ground.plan, actor=ground.ada, because="Back.", now=ground.clock())
+    plan_control.roll_back(ground.plan, actor=ground.ada, reason="Back.", now=ground.clock())
     ground.rounds(4)
     assert ground.version() == OLD
     for name in gpu_nodes(ground):

@@ -75,7 +75,7 @@ def uncordon(ground: Ground, name: str = CANARY) -> None:
 
 
 def say(verb: Any, ground: Ground) -> None:
-    verb(Plan.objects.get(pk=ground.plan.pk), actor=ground.ada, because="No.", now=ground.clock())
+    verb(Plan.objects.get(pk=ground.plan.pk), actor=ground.ada, reason="No.", now=ground.clock())
 
 
 def test_it_is_cordoned_in_the_patch_that_lets_it_go_and_the_operator_is_told_to_leave_it_so(ground: Ground):
@@ -113,8 +113,8 @@ def test_it_takes_pods_again_once_its_test_has_completed_and_its_stage_passes_af
     ground.round()
     assert ground.stage().state == StageState.PASSED
     assert row().ended_at is not None
-    assert row().left_because == ""
-    assert PlanEvent.objects.filter(to="uncordoned", because="It takes pods again.").exists()
+    assert row().left_reason == ""
+    assert PlanEvent.objects.filter(to="uncordoned", reason="It takes pods again.").exists()
 
 
 @pytest.mark.parametrize("gates", [{"proof": {"cordon": False}}, {"proof": {"advisory": True}}, {}])
@@ -146,7 +146,7 @@ def test_the_driver_manager_that_uncordons_is_undone(ground: Ground):
     ground.round()
 
     assert is_cordoned(ground)
-    assert PlanEvent.objects.filter(to="cordon-removed", because__contains="driver restarts").exists()
+    assert PlanEvent.objects.filter(to="cordon-removed", reason__contains="driver restarts").exists()
     assert list(CORDON_TAKEN.say(ground.cluster, now=ground.clock())) == []
 
 
@@ -232,7 +232,7 @@ def test_our_cordon_is_nobody_elses_change(ground: Ground):
     ground.rounds(5)
 
     answer = GateAnswer.objects.get(stage=ground.stage(), gate="no_foreign_change", is_current=True)
-    assert answer.cause != "kept", answer.because
+    assert answer.cause != "kept", answer.reason
     completes(ground)
     ground.rounds(4)
     assert ground.stage().state == StageState.PASSED
@@ -250,7 +250,7 @@ def test_what_failed_its_test_stays_cordoned_when_the_plan_is_given_up_with_its_
     assert ground.plan.state == PlanState.ABORTED, ground.plan.waiting_for
     assert is_cordoned(ground)
     assert marks(ground)[CORDONED_BY] == ground.plan.mark
-    assert f"{CANARY} stays cordoned by this plan: its test Job failed." in ground.plan.because
+    assert f"{CANARY} stays cordoned by this plan: its test Job failed." in ground.plan.reason
     ((_, wrong),) = CORDON_LEFT.say(ground.cluster, now=ground.clock())
     assert f"kubectl uncordon {CANARY}" in wrong.action
 
@@ -289,7 +289,7 @@ def test_one_that_the_operator_gave_up_on_is_the_operators_again(ground: Ground)
     assert ground.plan.state == PlanState.ABORTED, ground.plan.waiting_for
     assert is_cordoned(ground)
     assert marks(ground) == {}
-    assert row().left_because == "It is still cordoned, by the operator, which has not finished with it."
+    assert row().left_reason == "It is still cordoned, by the operator, which has not finished with it."
 
 
 def test_in_a_rollback_it_takes_no_pods_before_it_is_back(ground: Ground):
@@ -308,7 +308,7 @@ def test_in_a_rollback_it_takes_no_pods_before_it_is_back(ground: Ground):
 def test_a_gate_that_is_passed_over_lets_pods_in(ground: Ground):
     under_test(ground)
     break_glass.break_glass(
-        ground.stage(), "proof", actor=ground.ada, because="It works: I have looked.", confirm=ground.plan.title,
+        ground.stage(), "proof", actor=ground.ada, reason="It works: I have looked.", confirm=ground.plan.title,
         now=ground.clock(),
     )  # fmt: skip
     ground.rounds(2)
@@ -320,7 +320,7 @@ def test_a_failed_node_that_is_taken_out_is_the_operators_again(ground: Ground):
     released(ground, canaries=2, gates={"driver_version": {}, "failure_budget": {"tolerate": 1}, "proof": {}})
     goes(ground, "cordon-required", "pod-restart-required", "upgrade-failed")
     ground.round()
-    plan_control.exclude(ground.target(), actor=ground.ada, because="Not this one.", now=ground.clock())
+    plan_control.exclude(ground.target(), actor=ground.ada, reason="Not this one.", now=ground.clock())
     ground.rounds(2)
 
     assert marks(ground) == {}
@@ -351,7 +351,7 @@ def test_a_node_that_somebody_cordons_in_between_stays_theirs(ground: Ground, mo
     ground.act(WAVE)
 
     assert marks(ground) == {}
-    assert row().left_because == "Somebody else had cordoned it before."
+    assert row().left_reason == "Somebody else had cordoned it before."
 
 
 def test_a_foreign_write_in_between_is_read_and_not_overwritten(ground: Ground, monkeypatch: pytest.MonkeyPatch):

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.rounds
 
 
 def say(verb, ground: Ground) -> None:
-    verb(ground.plan, actor=ground.ada, because="It is odd.", now=ground.clock())
+    verb(ground.plan, actor=ground.ada, reason="It is odd.", now=ground.clock())
 
 
 def operator_calls_done(ground: Ground) -> None:
@@ -181,7 +181,7 @@ def test_a_rollback_that_ends_while_it_is_paused_says_how_it_ended(ground: Groun
 
     assert ground.plan.state == PlanState.ROLLED_BACK
     assert not ground.plan.commands.in_force().exists()
-    assert plan_on_page(ground.plan, now=ground.clock()).why == ground.plan.because
+    assert plan_on_page(ground.plan, now=ground.clock()).why == ground.plan.reason
 
 
 def test_a_node_that_leaves_in_the_middle_is_let_go_and_out_of_its_stage(ground: Ground):
@@ -192,7 +192,7 @@ def test_a_node_that_leaves_in_the_middle_is_let_go_and_out_of_its_stage(ground:
 
     gone = ground.target(REST[0])
     assert (gone.state, gone.is_lost) == (TargetState.EXCLUDED, False)
-    assert gone.because == "The node is no longer selected by NVIDIADriver h100."
+    assert gone.reason == "The node is no longer selected by NVIDIADriver h100."
     assert REST[0] not in ground.held()
 
 
@@ -220,7 +220,7 @@ def test_a_target_that_is_deleted_is_out_of_its_stage_and_the_stage_goes_on(grou
     ground.delete(REST[0])
     ground.rounds(2)
 
-    assert ground.target(REST[0]).because == "The node was deleted."
+    assert ground.target(REST[0]).reason == "The node was deleted."
     assert ground.plan.state == PlanState.PROMOTING
     assert CANARY not in ground.held()
 
@@ -234,7 +234,7 @@ def test_a_target_that_is_deleted_after_it_was_let_go_counts_as_failed(ground: G
 
     assert ground.target().is_lost
     assert ground.plan.state == PlanState.HALTED
-    assert ground.plan.because == f"{CANARY} failed: The node was deleted."
+    assert ground.plan.reason == f"{CANARY} failed: The node was deleted."
 
 
 def test_a_node_that_is_made_again_is_a_late_node_and_no_target(ground: Ground):
@@ -244,7 +244,7 @@ def test_a_node_that_is_made_again_is_a_late_node_and_no_target(ground: Ground):
 
     ground.rounds(3)
 
-    assert ground.target(REST[0]).because == "The node was deleted and made again under the same name."
+    assert ground.target(REST[0]).reason == "The node was deleted and made again under the same name."
     assert Target.objects.filter(stage__plan=ground.plan, node_name=REST[0]).count() == 1
     assert REST[0] in ground.held()
 
@@ -336,8 +336,8 @@ def test_a_changed_node_that_is_deleted_in_the_rollback_did_not_come_back(ground
 
     shown = Target.objects.with_holds().forward().get(stage__plan=ground.plan, node_name=CANARY)
     assert ground.plan.is_final, ground.plan.waiting_for
-    assert f"{CANARY} was deleted; no other node had changed" in ground.plan.because
-    assert (shown.shown_state, shown.because) == (TargetState.EXCLUDED, "The node was deleted.")
+    assert f"{CANARY} was deleted; no other node had changed" in ground.plan.reason
+    assert (shown.shown_state, shown.reason) == (TargetState.EXCLUDED, "The node was deleted.")
     assert ground.held() == set()
 
 
@@ -356,7 +356,7 @@ def test_the_end_names_nodes_that_somebody_left_cordoned_and_what_lets_pods_in(g
 
     assert ground.plan.is_final, ground.plan.waiting_for
     said = f"{REST[0]}, {REST[1]} are cordoned: kubectl uncordon {REST[0]} {REST[1]}."
-    assert ground.plan.because.endswith(said)
+    assert ground.plan.reason.endswith(said)
     assert ground.plan.waiting_for.endswith(said)
 
 
@@ -371,7 +371,7 @@ def test_the_end_of_a_promotion_names_them_too(ground: Ground):
         ground.round()
 
     assert ground.plan.state == PlanState.PROMOTED, ground.plan.waiting_for
-    assert f"{REST[0]} is cordoned: kubectl uncordon {REST[0]}." in ground.plan.because
+    assert f"{REST[0]} is cordoned: kubectl uncordon {REST[0]}." in ground.plan.reason
 
 
 def test_the_end_names_holds_of_others_annotations_and_jobs(ground: Ground):
@@ -395,7 +395,7 @@ def test_the_end_of_a_plan_that_leaves_nothing_says_nothing_of_it(ground: Ground
     say(plan_control.roll_back, ground)
     rolled_back(ground)
 
-    assert "kubectl" not in ground.plan.because
+    assert "kubectl" not in ground.plan.reason
 
 
 def test_a_plan_ends_where_its_jobs_may_not_be_listed(ground: Ground, monkeypatch: pytest.MonkeyPatch):
@@ -409,4 +409,4 @@ def test_a_plan_ends_where_its_jobs_may_not_be_listed(ground: Ground, monkeypatc
     rolled_back(ground)
 
     assert ground.plan.state == PlanState.ROLLED_BACK
-    assert "Whether Jobs of this plan are still there is not known: jobs.batch is forbidden." in ground.plan.because
+    assert "Whether Jobs of this plan are still there is not known: jobs.batch is forbidden." in ground.plan.reason

@@ -9,7 +9,7 @@ from rollouts.lifecycle import PlanState, TargetState
 from tests.make import NOON, a_pod
 from tests.rollouts.engine.ground import CANARY, Ground
 
-BECAUSE = "PodDisruptionBudget team-a/web allows no eviction of team-a/web-0."
+REASON = "PodDisruptionBudget team-a/web allows no eviction of team-a/web-0."
 
 
 def kept_by_a_budget(ground: Ground) -> None:
@@ -37,9 +37,9 @@ def failed(ground: Ground) -> Ground:
 
 def test_the_cause_of_a_failed_node_is_the_halt_of_stage_and_plan(failed: Ground):
     assert failed.plan.state == PlanState.HALTED
-    assert failed.plan.because == f"{CANARY} failed: {BECAUSE}"
-    assert failed.stage().because == failed.plan.because
-    assert failed.target().because == BECAUSE
+    assert failed.plan.reason == f"{CANARY} failed: {REASON}"
+    assert failed.stage().reason == failed.plan.reason
+    assert failed.target().reason == REASON
 
 
 def test_what_it_was_then_stays_when_the_budget_allows_one_again(failed: Ground):
@@ -47,20 +47,20 @@ def test_what_it_was_then_stays_when_the_budget_allows_one_again(failed: Ground)
 
     failed.rounds(2)
 
-    assert failed.stage().answers.get(gate="failure_budget", is_current=True).because == f"{CANARY} failed: {BECAUSE}"
+    assert failed.stage().answers.get(gate="failure_budget", is_current=True).reason == f"{CANARY} failed: {REASON}"
 
 
 def test_a_cause_that_nothing_says_at_first_comes_with_its_finding(ground: Ground):
     ground.armed()
     ground.rounds(2)
     fails(ground)
-    assert (ground.target().state, ground.target().because) == (TargetState.FAILED, GAVE_UP)
+    assert (ground.target().state, ground.target().reason) == (TargetState.FAILED, GAVE_UP)
     node = Node.objects.get(cluster=ground.cluster, name=CANARY)
     Finding.objects.create(
         cluster=ground.cluster, node=node, subject=f"node {CANARY}", rule="upgrade-failed", severity="critical",
-        cause="", sentence="", probable_cause=BECAUSE, action="", since=NOON, confirmed_at=NOON, updated_at=NOON,
+        cause="", sentence="", probable_cause=REASON, action="", since=NOON, confirmed_at=NOON, updated_at=NOON,
     )  # fmt: skip
 
     ground.round()
 
-    assert ground.stage().answers.get(gate="failure_budget", is_current=True).because == f"{CANARY} failed: {BECAUSE}"
+    assert ground.stage().answers.get(gate="failure_budget", is_current=True).reason == f"{CANARY} failed: {REASON}"

@@ -19,7 +19,7 @@ SAYS = "Cluster north is frozen by bea: Quarter end."
 
 
 def frozen(ground: Ground, **given):
-    return fleet_freezes.freeze(Where(ground.cluster), actor="bea", because="Quarter end.", now=ground.clock(), **given)
+    return fleet_freezes.freeze(Where(ground.cluster), actor="bea", reason="Quarter end.", now=ground.clock(), **given)
 
 
 def a_pool_of(ground: Ground, *nodes: str):
@@ -92,7 +92,7 @@ def test_lifting_it_lets_the_plan_go_on(ground: Ground):
     ground.rounds(2)
     assert ground.releases() == []
 
-    fleet_freezes.lift(row, actor="bea", because="It is over.", now=ground.clock())
+    fleet_freezes.lift(row, actor="bea", reason="It is over.", now=ground.clock())
     ground.rounds(2)
 
     assert ground.releases() == [CANARY]
@@ -102,7 +102,7 @@ def test_a_frozen_pool_keeps_its_own_nodes_and_the_others_go(ground: Ground):
     ground.armed(max_unavailable=3)
     ground.rounds(2)
     pool = a_pool_of(ground, CANARY)
-    fleet_freezes.freeze(Where(ground.cluster, pool), actor="bea", because="Quarter end.", now=ground.clock())
+    fleet_freezes.freeze(Where(ground.cluster, pool), actor="bea", reason="Quarter end.", now=ground.clock())
 
     ground.round()
 
@@ -119,7 +119,7 @@ def changed_and_going_back(ground: Ground) -> None:
     ground.take_the_new_driver(CANARY)
     ground.set_state(CANARY, "upgrade-done")
     ground.rounds(2)
-    plan_control.roll_back(ground.plan, actor=ground.ada, because="Bad.", now=ground.clock())
+    plan_control.roll_back(ground.plan, actor=ground.ada, reason="Bad.", now=ground.clock())
     ground.rounds(2)
     for name in REST:
         ground.set_state(name, "upgrade-done")
@@ -142,12 +142,12 @@ def test_a_freeze_holds_a_rollback_only_where_it_says_so(ground: Ground, also_ro
 
 def test_the_stop_holds_a_rollback_until_it_is_lifted(ground: Ground):
     changed_and_going_back(ground)
-    row = fleet_freezes.stop(actor="bea", because="Smoke.", now=ground.clock())
+    row = fleet_freezes.stop(actor="bea", reason="Smoke.", now=ground.clock())
     ground.rounds(6)
     assert CANARY not in ground.releases()
     assert ground.plan.waiting_for == "The fleet is stopped by bea: Smoke."
 
-    fleet_freezes.lift(row, actor="bea", because="A toaster.", now=ground.clock())
+    fleet_freezes.lift(row, actor="bea", reason="A toaster.", now=ground.clock())
     ground.rounds(8)  # what never changed was not let go either
 
     assert CANARY in ground.releases()

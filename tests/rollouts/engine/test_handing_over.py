@@ -38,7 +38,7 @@ def either_ground(request, db: None, start: Callable[..., Simulation]) -> Iterat
 
 def hand(ground: Ground, **given) -> None:
     ground.look()
-    hand_over(ground.plan, actor=ground.ada, because="The fleet needs it.", now=ground.clock(), **given)
+    hand_over(ground.plan, actor=ground.ada, reason="The fleet needs it.", now=ground.clock(), **given)
     ground.plan.refresh_from_db()
 
 
@@ -71,7 +71,7 @@ def test_no_node_goes_until_a_person_decides_and_then_in_waves(either_ground: Gr
     ground = either_ground
     halted_while_holding(ground)
     everybody = ground.held()
-    stop = fleet_freezes.stop(actor="bea", because="Smoke.", now=ground.clock())
+    stop = fleet_freezes.stop(actor="bea", reason="Smoke.", now=ground.clock())
 
     say(plan_control.abort, ground)
     ground.rounds(4)
@@ -80,7 +80,7 @@ def test_no_node_goes_until_a_person_decides_and_then_in_waves(either_ground: Gr
     assert ground.plan.state == PlanState.ABORTING
     assert f"Somebody else set the version to {OTHER}." in ground.plan.waiting_for
 
-    fleet_freezes.lift(stop, actor="bea", because="A toaster.", now=ground.clock())
+    fleet_freezes.lift(stop, actor="bea", reason="A toaster.", now=ground.clock())
     ground.rounds(4)
 
     assert ground.releases() == []
@@ -104,7 +104,7 @@ def test_no_node_goes_until_a_person_decides_and_then_in_waves(either_ground: Gr
 
     assert gone == everybody
     assert ground.plan.state == PlanState.ABORTED, ground.plan.waiting_for
-    assert ground.plan.because.startswith(f"Given up. ada let the nodes go to {OTHER}")
+    assert ground.plan.reason.startswith(f"Given up. ada let the nodes go to {OTHER}")
     assert ground.version() == OTHER
     assert not Hold.objects.filter(plan=ground.plan).in_the_way().exists()
 
@@ -116,7 +116,7 @@ def test_who_decided_and_why_is_kept(ground: Ground):
 
     command = ground.plan.commands.get(verb="handover")
     entry = AuditEntry.objects.filter(subject=ground.plan.mark, verb="handover").get()
-    assert (command.actor, command.because) == ("ada", "The fleet needs it.")
+    assert (command.actor, command.reason) == ("ada", "The fleet needs it.")
     assert entry.evidence["handed_to"] == OTHER
 
 
@@ -145,7 +145,7 @@ def test_an_owner_of_the_object_that_came_while_holding_halts_and_holds(ground: 
     ground.store.patch(NVIDIA_DRIVER, "h100", tracked, how="merge")
     ground.round()
     assert ground.plan.state == PlanState.HALTED
-    assert "NVIDIADriver h100 belongs to Argo CD" in ground.plan.because
+    assert "NVIDIADriver h100 belongs to Argo CD" in ground.plan.reason
     say(plan_control.abort, ground)
     ground.writes()
 
@@ -169,7 +169,7 @@ def test_with_the_old_version_put_back_the_nodes_go_and_none_is_emptied(ground: 
 def test_every_freeze_binds_what_is_handed_over(ground: Ground, *, binds_rollbacks: bool):
     given_up(ground)
     row = fleet_freezes.freeze(
-        Where(ground.cluster), actor="bea", because="Quarter end.", binds_rollbacks=binds_rollbacks, now=ground.clock()
+        Where(ground.cluster), actor="bea", reason="Quarter end.", binds_rollbacks=binds_rollbacks, now=ground.clock()
     )
     hand(ground)
 
@@ -177,7 +177,7 @@ def test_every_freeze_binds_what_is_handed_over(ground: Ground, *, binds_rollbac
 
     assert ground.releases() == []
     assert ground.plan.waiting_for == "Cluster north is frozen by bea: Quarter end."
-    fleet_freezes.lift(row, actor="bea", because="It is over.", now=ground.clock())
+    fleet_freezes.lift(row, actor="bea", reason="It is over.", now=ground.clock())
     ground.rounds(3)
     assert len(ground.releases()) == 1
 
@@ -189,7 +189,7 @@ def test_a_freeze_holds_again_what_was_handed_over_and_has_not_begun(ground: Gro
     ground.rounds(2)
     assert len(ground.held()) == len(NODES) - 1
 
-    fleet_freezes.freeze(Where(ground.cluster), actor="bea", because="Quarter end.", now=ground.clock())
+    fleet_freezes.freeze(Where(ground.cluster), actor="bea", reason="Quarter end.", now=ground.clock())
     ground.round()
 
     assert ground.held() == set(NODES)
@@ -205,7 +205,7 @@ def handing(ground: Ground):
 
 def test_a_freeze_that_comes_between_decision_and_release_wins(ground: Ground):
     writer, act = handing(ground)
-    fleet_freezes.freeze(Where(ground.cluster), actor="bea", because="Quarter end.", now=ground.clock())
+    fleet_freezes.freeze(Where(ground.cluster), actor="bea", reason="Quarter end.", now=ground.clock())
 
     with pytest.raises(LostRace, match="frozen by bea"):
         node_handover.hand_over(writer, act)

@@ -61,7 +61,7 @@ def test_nobody_comes_and_a_person_is_asked(ground: Ground):
     ground.clock.move(minutes=3)
     ground.rounds(2)
 
-    assert "a person decides" in ground.plan.commands.in_force().get().because
+    assert "a person decides" in ground.plan.commands.in_force().get().reason
     assert ground.stage().state == StageState.SOAKING
 
 

@@ -166,7 +166,7 @@ def test_one_that_failed_keeps_its_place_until_it_is_taken_out(ground: Ground):
     assert ground.target(out).state == TargetState.FAILED
     assert disruptions() == [out]
 
-    plan_control.exclude(ground.target(out), actor=ground.ada, because="It is broken.", now=ground.clock())
+    plan_control.exclude(ground.target(out), actor=ground.ada, reason="It is broken.", now=ground.clock())
     ground.rounds(2)
 
     assert out not in disruptions()
@@ -176,7 +176,7 @@ def test_a_recalled_node_gives_its_place_back_once_it_is_seen_not_to_have_begun(
     """Z3."""
     ground.armed()
     ground.rounds(2)
-    plan_control.pause(ground.plan, actor=ground.ada, because="Wait.", now=ground.clock())
+    plan_control.pause(ground.plan, actor=ground.ada, reason="Wait.", now=ground.clock())
 
     ground.round()
     assert ground.target().state == TargetState.HELD
@@ -189,7 +189,7 @@ def test_a_recalled_node_gives_its_place_back_once_it_is_seen_not_to_have_begun(
 def test_a_recalled_node_that_began_in_that_moment_keeps_its_place(ground: Ground):
     ground.armed()
     ground.rounds(2)
-    plan_control.pause(ground.plan, actor=ground.ada, because="Wait.", now=ground.clock())
+    plan_control.pause(ground.plan, actor=ground.ada, reason="Wait.", now=ground.clock())
     ground.round()
     ground.set_state(CANARY, "cordon-required")
 
@@ -221,7 +221,7 @@ def test_a_rollback_takes_places_too(ground: Ground):
     ground.rounds(3)
     one_pool(ground)
     other = another_plan_has(ground, REST[0])
-    plan_control.roll_back(ground.plan, actor=ground.ada, because="Bad.", now=ground.clock())
+    plan_control.roll_back(ground.plan, actor=ground.ada, reason="Bad.", now=ground.clock())
     ground.rounds(2)
     for name in (CANARY, *REST):
         ground.set_state(name, "upgrade-required" if name == CANARY else "upgrade-done")

@@ -46,7 +46,7 @@ def test_an_idle_canary_does_not_pass(idle: Ground):
 
 
 def test_it_passes_once_a_test_job_that_somebody_added_has_passed(idle: Ground):
-    add_test_jobs(idle.stage(), actor=idle.ada, because="The canary is idle.", now=idle.clock())
+    add_test_jobs(idle.stage(), actor=idle.ada, reason="The canary is idle.", now=idle.clock())
     idle.rounds(2)
     assert len(jobs(idle)) == 1
     assert not idle.node(CANARY)["spec"].get("unschedulable"), "a node in service stays in service"
@@ -55,7 +55,7 @@ def test_it_passes_once_a_test_job_that_somebody_added_has_passed(idle: Ground):
     idle.rounds(3)
 
     assert ProofJob.objects.get().outcome == "passed"
-    assert answer(idle).because == f"A test Job passed on {CANARY}."
+    assert answer(idle).reason == f"A test Job passed on {CANARY}."
     assert idle.stage().state == StageState.PASSED
 
 

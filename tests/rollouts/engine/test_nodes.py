@@ -11,7 +11,7 @@ from tests import make
 from tests.fleet.documents import a_node_seen
 
 pytestmark = pytest.mark.django_db
-LIVE = Live(object_version="580.95.05", hashes={}, unsettled=(), stopped_because="")
+LIVE = Live(object_version="580.95.05", hashes={}, unsettled=(), stopped_reason="")
 
 
 def test_the_driver_that_only_a_dra_driver_names_is_known_of_a_node_that_is_listed():

@@ -17,7 +17,7 @@ from tests.make import NOON, a_pod, a_pool
 from tests.rollouts.make import OLD, OLD_HASH
 from tests.rollouts.rows import POLICY, a_started_plan, answered, in_state
 
-LIVE = Live(object_version=OLD, hashes={}, unsettled=(), stopped_because="")
+LIVE = Live(object_version=OLD, hashes={}, unsettled=(), stopped_reason="")
 
 
 @pytest.fixture
@@ -46,12 +46,12 @@ def test_a_snapshot_costs_the_same_number_of_queries_however_large_the_plan(
 
 def test_what_is_about_to_be_written_is_as_the_api_server_said(plan: Plan):
     """Z25."""
-    live = Live(object_version="1.2.3", hashes={"a": "b"}, unsettled=("ds",), stopped_because="Stop.")
+    live = Live(object_version="1.2.3", hashes={"a": "b"}, unsettled=("ds",), stopped_reason="Stop.")
 
     snapshot = observe(plan, live, now=NOON)
 
     assert (snapshot.object_version, snapshot.newest_hashes, snapshot.unsettled) == ("1.2.3", {"a": "b"}, ("ds",))
-    assert snapshot.stopped_because == "Stop."
+    assert snapshot.stopped_reason == "Stop."
 
 
 @pytest.mark.parametrize(
@@ -105,14 +105,14 @@ def test_in_an_old_snapshot_no_target_is_seen(plan: Plan):
     """Z25."""
     snapshot = seen(plan, now=NOON + timedelta(minutes=5))
 
-    assert "has not been seen since" in snapshot.stale_because
+    assert "has not been seen since" in snapshot.stale_reason
     assert not any(target.is_seen for stage in snapshot.forward for target in stage.targets)
 
 
 def test_a_kind_that_was_never_shown_is_an_old_snapshot(plan: Plan):
     Bookmark.objects.filter(kind="pods").delete()
 
-    assert "pods" in seen(plan).stale_because
+    assert "pods" in seen(plan).stale_reason
 
 
 def test_a_node_that_left_is_not_seen(plan: Plan):
@@ -122,14 +122,14 @@ def test_a_node_that_left_is_not_seen(plan: Plan):
 
 
 def test_a_pause_that_stands_is_seen(plan: Plan):
-    Command.objects.create(plan=plan, verb="pause", actor="ada", at=NOON, because="Lunch.")
+    Command.objects.create(plan=plan, verb="pause", actor="ada", at=NOON, reason="Lunch.")
 
-    assert seen(plan).paused_because == "ada paused it: Lunch."
+    assert seen(plan).paused_reason == "ada paused it: Lunch."
 
 
 def test_patience_starts_anew_when_a_pause_ends(plan: Plan):
     later = NOON + timedelta(hours=2)
-    Command.objects.create(plan=plan, verb="pause", actor="engine", at=NOON, because="Look.", ended_at=later)
+    Command.objects.create(plan=plan, verb="pause", actor="engine", at=NOON, reason="Look.", ended_at=later)
 
     assert seen(plan).stages[0].state_since == later
 
@@ -188,7 +188,7 @@ def test_what_the_soak_does_not_wait_for_is_named(plan: Plan):
     before = seen(plan).stages[0].evidence.others_uncounted
     stage = plan.stages.get(index=0)
     BreakGlass.objects.create(
-        stage=stage, gate="driver_version", by="root", at=NOON, until=NOON + timedelta(hours=1), because="Known."
+        stage=stage, gate="driver_version", by="root", at=NOON, until=NOON + timedelta(hours=1), reason="Known."
     )
 
     assert before == ()
@@ -289,7 +289,7 @@ def test_a_tenants_pod_is_judged_from_when_the_node_took_it(plan: Plan):
 
 
 def test_a_tenants_pod_that_does_not_run_says_what_that_means(plan: Plan):
-    crashes = {"is_ready": False, "waiting_because": "CrashLoopBackOff: x", "stuck_container": "main", "restarts": 9}
+    crashes = {"is_ready": False, "waiting_reason": "CrashLoopBackOff: x", "stuck_container": "main", "restarts": 9}
     a_pod(Node.objects.get(name="node-0"), "model-0", last_words="torch: CUDA out of memory. Tried 2 GiB", **crashes)
     Target.objects.filter(node_name="node-0").update(state="changed")
 
@@ -377,7 +377,7 @@ def test_a_failed_node_stands_in_for_none_that_the_matrix_does_not_compare(plan:
 def test_what_was_overridden_at_the_start_is_known_to_the_gate(plan: Plan):
     assert seen(plan).stages[0].evidence.despite == ""
     for code, despite in {"unsupported": "ada started it despite this: We must.", "busy": ""}.items():
-        sealed = {"despite": {"by": "ada", "because": "We must.", "checks": [{"code": code}]}}
+        sealed = {"despite": {"by": "ada", "reason": "We must.", "checks": [{"code": code}]}}
         Plan.objects.filter(pk=plan.pk).update(sealed=plan.sealed | sealed)
 
         assert seen(plan).stages[0].evidence.despite == despite
@@ -459,8 +459,8 @@ def test_what_keeps_every_node_back_is_known_to_the_gates(plan: Plan):
 
     every = seen(plan).stages[1].evidence
 
-    assert (some.bound_because, some.next_wave is None) == ("", False)
-    assert every.bound_because.endswith("closed until 16:00 UTC.")
+    assert (some.bound_reason, some.next_wave is None) == ("", False)
+    assert every.bound_reason.endswith("closed until 16:00 UTC.")
     assert every.next_wave is None
 
 
@@ -556,7 +556,7 @@ def test_who_joined_is_told_by_the_cluster_s_own_clock(plan: Plan, skew_s, is_la
     assert node(seen(plan)).is_late_node is is_late_node
 
 
-def test_a_pod_is_not_called_late_because_its_clock_is_behind(plan: Plan):
+def test_a_pod_is_not_called_late_reason_its_clock_is_behind(plan: Plan):
     """Z26."""
     Observer.objects.create(cluster=plan.cluster, lease_until=NOON, clock_skew_s=-600.0)
     a_pod(Node.objects.get(name="node-0"), "model-0", started_at=NOON - timedelta(minutes=10), is_ready=False)
@@ -571,7 +571,7 @@ def a_failure_in_the_rollback(plan: Plan, *, at) -> None:
     stage = plan.stages.get(kind=StageKind.ROLLBACK)
     row = {"node_uid": "uid-of-node-0", "node_name": "node-0", "position": 0, "state_since": at}
     target, _ = Target.objects.get_or_create(stage=stage, state="failed", defaults=row)
-    given = {"what": "target", "was": "changing", "to": "failed", "now": at, "actor": "engine", "because": ""}
+    given = {"what": "target", "was": "changing", "to": "failed", "now": at, "actor": "engine", "reason": ""}
     record_event(plan=plan, stage=stage, target=target, **given)
 
 
@@ -583,6 +583,6 @@ def test_how_often_a_node_failed_in_the_rollback_is_counted_from_when_a_person_l
     later = NOON + timedelta(minutes=10)
 
     assert seen(plan, now=later).rollback_stage.failures == {"uid-of-node-0": 3}
-    resumed = {"at": NOON, "ended_at": NOON + timedelta(minutes=2, seconds=30), "actor": "ada", "because": "Mended."}
+    resumed = {"at": NOON, "ended_at": NOON + timedelta(minutes=2, seconds=30), "actor": "ada", "reason": "Mended."}
     Command.objects.create(plan=plan, verb="pause", **resumed)
     assert seen(plan, now=later).rollback_stage.failures == {"uid-of-node-0": 1}

@@ -35,7 +35,7 @@ def exporters(db: None, start: Callable[..., Simulation], monkeypatch) -> Iterat
 
 def halt(exporters: Exporters) -> None:
     ground = exporters.ground
-    plan_control.halt(ground.plan, actor=ground.ada, because="Stop.", now=ground.clock())
+    plan_control.halt(ground.plan, actor=ground.ada, reason="Stop.", now=ground.clock())
 
 
 def canary(exporters: Exporters) -> Target:
@@ -169,7 +169,7 @@ def test_a_halt_calls_back_what_has_its_pod_still(exporters: Exporters, monkeypa
 
     assert exporters.deletes() == []
     assert canary(exporters).state == TargetState.HELD
-    assert canary(exporters).because == "Called back before its pod was deleted."
+    assert canary(exporters).reason == "Called back before its pod was deleted."
     says_no_hold(exporters)
 
 
@@ -303,7 +303,7 @@ def test_called_back_and_wanted_again_it_goes_once(exporters: Exporters, monkeyp
     halt(exporters)
     exporters.ground.round()
     ground = exporters.ground
-    plan_control.resume(ground.plan, actor=ground.ada, because="Go on.", now=ground.clock())
+    plan_control.resume(ground.plan, actor=ground.ada, reason="Go on.", now=ground.clock())
 
     exporters.until(lambda: canary(exporters).state == TargetState.CHANGED)
 
@@ -327,7 +327,7 @@ def test_a_delete_that_arrives_as_the_fence_is_put_up_wins_and_is_said(exporters
     exporters.ground.rounds(2)
 
     assert canary(exporters).state == TargetState.CHANGING
-    assert canary(exporters).because == "Its pod was deleted, which nobody can take back."
+    assert canary(exporters).reason == "Its pod was deleted, which nobody can take back."
     going = "1 node is on the way and cannot be called back: a pod that was deleted does not come back."
     assert exporters.ground.plan.waiting_for == f"Halted. {going} A person decides: roll back, resume or abort."
 
@@ -374,7 +374,7 @@ def test_a_pod_that_somebody_else_had_made_anew_is_an_escape_and_halts(exporters
 
     exporters.until(lambda: exporters.ground.plan.state == PlanState.HALTED)
 
-    assert exporters.ground.plan.because == f"{node} took the new version by a pod made anew."
+    assert exporters.ground.plan.reason == f"{node} took the new version by a pod made anew."
     assert not {one["path"].rsplit("/", 1)[-1] for one in exporters.deletes()} - {canary(exporters).node_name}
 
 
@@ -382,14 +382,14 @@ def test_given_up_before_anything_changed_it_is_as_before(exporters: Exporters):
     ground = exporters.ground
     exporters.plan()
     exporters.until(lambda: exporters.version() == NEW)
-    plan_control.abort(ground.plan, actor=ground.ada, because="No.", now=ground.clock())
+    plan_control.abort(ground.plan, actor=ground.ada, reason="No.", now=ground.clock())
 
     plan = exporters.until(lambda: ground.plan.is_final)
 
     assert plan.state == PlanState.ABORTED
     assert exporters.version() == OLD
     assert exporters.deletes() == []
-    assert plan.because == "Given up. No node had changed."
+    assert plan.reason == "Given up. No node had changed."
     says_no_hold(exporters)
 
 
@@ -397,14 +397,14 @@ def test_given_up_later_it_names_who_changed_and_what_puts_that_back(exporters: 
     ground = exporters.ground
     exporters.plan()
     exporters.until(lambda: canary(exporters).state == TargetState.CHANGED)
-    plan_control.abort(ground.plan, actor=ground.ada, because="No.", now=ground.clock())
+    plan_control.abort(ground.plan, actor=ground.ada, reason="No.", now=ground.clock())
 
     plan = exporters.until(lambda: ground.plan.is_final)
 
     node = canary(exporters).node_name
     assert plan.state == PlanState.ABORTED
     helps = f"Delete its pod by hand, and it is made anew with {OLD}."
-    assert plan.because == f"Given up. {node} changed or failed, and stays as it is. {helps}"
+    assert plan.reason == f"Given up. {node} changed or failed, and stays as it is. {helps}"
     assert exporters.running(node) == HASH[NEW]
     assert len(exporters.deletes()) == 1
     says_no_hold(exporters)
@@ -420,7 +420,7 @@ def test_a_rollback_deletes_the_pods_that_changed_once_more_and_no_other(exporte
         lambda: canary(exporters).state == TargetState.CHANGED,
     ]
     exporters.until(so_far[changed])
-    plan_control.roll_back(ground.plan, actor=ground.ada, because="Back.", now=ground.clock())
+    plan_control.roll_back(ground.plan, actor=ground.ada, reason="Back.", now=ground.clock())
 
     plan = exporters.until(lambda: ground.plan.is_final)
 
@@ -430,4 +430,4 @@ def test_a_rollback_deletes_the_pods_that_changed_once_more_and_no_other(exporte
     assert len(exporters.deletes()) == 2 * changed
     says_no_hold(exporters)
     if not changed:
-        assert plan.because == "No node had changed: the old version is back."
+        assert plan.reason == "No node had changed: the old version is back."

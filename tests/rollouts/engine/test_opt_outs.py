@@ -68,7 +68,7 @@ def uid(ground: Ground, name: str = CANARY) -> str:
 
 
 def say(verb, ground: Ground) -> None:
-    verb(Plan.objects.get(pk=ground.plan.pk), actor=ground.ada, because="It is odd.", now=ground.clock())
+    verb(Plan.objects.get(pk=ground.plan.pk), actor=ground.ada, reason="It is odd.", now=ground.clock())
 
 
 def rows() -> list[OptOut]:
@@ -93,7 +93,7 @@ def test_it_is_written_in_the_patch_that_lets_the_node_go_and_recorded_before(gr
     (row,) = rows()
     assert (row.node_name, row.neighbour, row.was) == (CANARY, "nvsentinel", None)
     assert row.placed_at is not None
-    assert PlanEvent.objects.get(to="opted-out").because == f"NVSentinel: {OPT_OUT}=false while it changes."
+    assert PlanEvent.objects.get(to="opted-out").reason == f"NVSentinel: {OPT_OUT}=false while it changes."
 
 
 def test_where_no_neighbour_is_nothing_is_written_and_nothing_kept(ground: Ground):
@@ -160,7 +160,7 @@ def test_a_changed_node_is_put_back_before_its_stage_soaks(ground: Ground):
     assert before[1] == {key: value for key, value in annotations(ground).items() if key in before[1]}
     (row,) = OptOut.objects.filter(node_name=CANARY)
     assert row.ended_at is not None
-    assert row.left_because == ""
+    assert row.left_reason == ""
 
 
 def test_another_value_is_restored_and_not_taken_away(ground: Ground):
@@ -196,8 +196,8 @@ def test_a_value_that_somebody_changed_is_left_and_said(ground: Ground):
     assert ground.labels(CANARY)[OPT_OUT] == "mine"
     assert annotations(ground).keys() & {BY, BACK} == set()
     (row,) = rows()
-    assert row.left_because == f"{OPT_OUT} is mine: somebody else's, and left."
-    assert PlanEvent.objects.get(to="put-back").because == row.left_because
+    assert row.left_reason == f"{OPT_OUT} is mine: somebody else's, and left."
+    assert PlanEvent.objects.get(to="put-back").reason == row.left_reason
 
 
 def test_one_that_somebody_made_ours_no_more_is_left(ground: Ground):
@@ -209,7 +209,7 @@ def test_one_that_somebody_made_ours_no_more_is_left(ground: Ground):
     ground.rounds(4)
 
     assert ground.labels(CANARY)[OPT_OUT] == "false"
-    assert rows()[0].left_because == f"{OPT_OUT} is false: somebody else's, and left."
+    assert rows()[0].left_reason == f"{OPT_OUT} is false: somebody else's, and left."
 
 
 @pytest.mark.parametrize("verb", [plan_control.halt, plan_control.abort, plan_control.roll_back])
@@ -269,7 +269,7 @@ def test_of_a_node_that_is_gone_nothing_is_left_to_put_back(ground: Ground):
     ground.rounds(4)
 
     assert not OptOut.objects.in_force().exists()
-    assert rows()[0].left_because == "The node is gone."
+    assert rows()[0].left_reason == "The node is gone."
 
 
 def test_of_a_node_that_was_made_again_under_its_name_nothing_is_touched(ground: Ground):
@@ -359,7 +359,7 @@ def test_one_let_go_by_hand_before_we_were_through_is_opted_out_all_the_same(gro
     node = client.get_node(ground.connection, CANARY)
     off = {uid(ground): exclusions.wanted_for(node, has_autoscaler=False)}
     writer = ground.writer()
-    waves._intend(writer.plan, stage, [ground.target()], {}, off=off, because="", now=ground.clock())
+    waves._intend(writer.plan, stage, [ground.target()], {}, off=off, reason="", now=ground.clock())
     writer.plan.end_lease(now=ground.clock(), next_look_at=ground.clock(), waiting_for="")
     ground.patch_node(
         CANARY, {"metadata": {"labels": {UPGRADE_SKIP: None}, "annotations": {"quarterdeck.io/held-by": None}}}
@@ -400,7 +400,7 @@ def test_one_that_somebody_opts_out_in_between_is_theirs(ground: Ground, monkeyp
     ground.act(WAVE)
 
     assert BY not in annotations(ground)
-    assert rows()[0].left_because == f"NVSentinel left it alone already: {OPT_OUT} is false, and not by us."
+    assert rows()[0].left_reason == f"NVSentinel left it alone already: {OPT_OUT} is false, and not by us."
 
 
 def test_a_release_that_loses_keeps_nobody_off(ground: Ground):
@@ -506,7 +506,7 @@ def test_a_plan_whose_rows_forgot_it_does_not_end_before_it_is_put_back(ground: 
 
     assert ground.plan.state == PlanState.ABORTED, ground.plan.waiting_for
     assert ours(ground) == {}
-    assert f"What kept NVSentinel off {CANARY} is put back." in ground.plan.because
+    assert f"What kept NVSentinel off {CANARY} is put back." in ground.plan.reason
 
 
 def test_a_recall_that_arrives_first_makes_the_late_release_lose_whole(ground: Ground, monkeypatch):

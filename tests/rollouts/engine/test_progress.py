@@ -42,7 +42,7 @@ def aborting_after(ground: Ground, nodes: int) -> Callable:
     def hold_and_tell(*given, **named):
         seen = hold(*given, **named)
         if next(calls) == nodes:
-            abort(Plan.objects.get(pk=ground.plan.pk), actor=ground.ada, because="Not now.", now=ground.clock())
+            abort(Plan.objects.get(pk=ground.plan.pk), actor=ground.ada, reason="Not now.", now=ground.clock())
         return seen
 
     return hold_and_tell

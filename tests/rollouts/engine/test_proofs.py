@@ -144,8 +144,8 @@ def test_one_that_fails_halts_with_its_last_words(ground: Ground):
 
     assert ground.plan.state == PlanState.HALTED
     assert answer(ground).answer == "fail"
-    assert answer(ground).because == f"The test Job on {CANARY} failed. It ended with exit code 1. It said: {WORDS}"
-    assert PlanEvent.objects.filter(to="test-failed", because__contains=WORDS).exists()
+    assert answer(ground).reason == f"The test Job on {CANARY} failed. It ended with exit code 1. It said: {WORDS}"
+    assert PlanEvent.objects.filter(to="test-failed", reason__contains=WORDS).exists()
 
 
 def test_who_resumes_has_it_run_again(ground: Ground):
@@ -155,7 +155,7 @@ def test_who_resumes_has_it_run_again(ground: Ground):
     pods_go(ground)
     ground.rounds(2)
     assert ground.plan.state == PlanState.HALTED
-    plan_control.resume(ground.plan, actor=ground.ada, because="The cable was out.", now=ground.clock())
+    plan_control.resume(ground.plan, actor=ground.ada, reason="The cable was out.", now=ground.clock())
     ground.rounds(4)
 
     assert ground.plan.state == PlanState.PROMOTING
@@ -197,11 +197,11 @@ def test_an_answer_from_before_the_change_is_none(ground: Ground):
 @pytest.mark.parametrize("verb", [plan_control.roll_back, plan_control.abort])
 def test_a_plan_that_goes_another_way_leaves_none(ground: Ground, verb):
     under_test(ground)
-    plan_control.halt(ground.plan, actor=ground.ada, because="Stop.", now=ground.clock())
+    plan_control.halt(ground.plan, actor=ground.ada, reason="Stop.", now=ground.clock())
     ground.round()
     assert len(jobs(ground)) == 1  # what runs is followed
 
-    verb(Plan.objects.get(pk=ground.plan.pk), actor=ground.ada, because="No.", now=ground.clock())
+    verb(Plan.objects.get(pk=ground.plan.pk), actor=ground.ada, reason="No.", now=ground.clock())
     ground.rounds(2)
 
     assert jobs(ground) == []
@@ -217,9 +217,9 @@ def test_no_plan_ends_before_it_is_gone(ground: Ground, monkeypatch: pytest.Monk
         raise client.Forbidden('jobs.batch is forbidden: cannot delete resource "jobs".')
 
     monkeypatch.setattr(client, "delete_job", forbidden)
-    plan_control.halt(ground.plan, actor=ground.ada, because="Stop.", now=ground.clock())
+    plan_control.halt(ground.plan, actor=ground.ada, reason="Stop.", now=ground.clock())
     ground.round()
-    plan_control.abort(ground.plan, actor=ground.ada, because="No.", now=ground.clock())
+    plan_control.abort(ground.plan, actor=ground.ada, reason="No.", now=ground.clock())
     for name in (CANARY, "gpu-h100-001", "gpu-h100-002"):
         ground.set_state(name, "upgrade-done")
     ground.rounds(9)

@@ -39,7 +39,7 @@ def recorded(plan: Plan, judgement: Judgement, *, at=NOON) -> GateAnswer:
 def test_an_answer_is_kept_with_its_numbers(plan: Plan):
     answer = recorded(plan, PASS)
 
-    assert (answer.answer, answer.because, answer.numbers) == ("pass", "All 1 nodes run it.", {"changed": 1})
+    assert (answer.answer, answer.reason, answer.numbers) == ("pass", "All 1 nodes run it.", {"changed": 1})
     assert PlanEvent.objects.filter(plan=plan, what="gate").count() == 1
 
 
@@ -91,11 +91,11 @@ def test_another_cause_is_another_row_of_the_same_answer_begun_when_it_began(pla
     waits = Judgement(Answer.WAIT, "2 of 3 nodes are still to come.", cause="to-come")
     recorded(plan, waits)
 
-    numbers = recorded(plan, replace(waits, because="1 of 3 nodes is still to come."), at=NOON + SECOND)
-    silent = recorded(plan, replace(waits, because="node-0 is silent.", cause="silent"), at=NOON + 2 * SECOND)
+    numbers = recorded(plan, replace(waits, reason="1 of 3 nodes is still to come."), at=NOON + SECOND)
+    silent = recorded(plan, replace(waits, reason="node-0 is silent.", cause="silent"), at=NOON + 2 * SECOND)
 
     assert [row.cause for row in GateAnswer.objects.filter(stage__plan=plan).order_by("pk")] == ["to-come", "silent"]
-    assert numbers.because == "1 of 3 nodes is still to come."
+    assert numbers.reason == "1 of 3 nodes is still to come."
     assert (silent.since, silent.at) == (NOON, NOON + 2 * SECOND)
     assert PlanEvent.objects.filter(plan=plan, what="gate").count() == 1
 
@@ -159,10 +159,10 @@ def test_a_sentence_longer_than_its_column_is_cut_and_halts_the_plan(plan: Plan)
     make_moves(plan, plan.stages.all(), (MovePlan(PlanState.HALTED, says),), now=NOON)
 
     entry = AuditEntry.objects.filter(subject=plan.mark).last()
-    assert (first.because, entry.because) == (says[:1000], says[:1000])
+    assert (first.reason, entry.reason) == (says[:1000], says[:1000])
     again = recorded(plan, Judgement(Answer.FAIL, says), at=NOON + SECOND)
     assert recorded(plan, Judgement(Answer.FAIL, says), at=NOON + 2 * SECOND).pk == again.pk
-    assert GateAnswer.objects.get(pk=again.pk).because == says[:1000]
+    assert GateAnswer.objects.get(pk=again.pk).reason == says[:1000]
 
 
 @pytest.mark.parametrize(
@@ -250,7 +250,7 @@ def test_moves_are_all_made_or_none(plan: Plan):
 def test_a_stage_that_was_rejected_meanwhile_does_not_begin(plan: Plan):
     """The round has seen an approval; the no of another came between its look and its move."""
     Stage.objects.filter(plan=plan, index=0).update(state=StageState.OPENING)
-    given = {"bundle": {}, "bundle_hash": "-", "at": NOON, "because": "Not now."}
+    given = {"bundle": {}, "bundle_hash": "-", "at": NOON, "reason": "Not now."}
     Approval.objects.create(stage=plan.stages.get(index=0), by="dora", is_rejection=True, **given)
 
     with pytest.raises(LostRace):
@@ -292,7 +292,7 @@ def test_the_engine_does_not_pause_over_an_answer_that_came_meanwhile(plan: Plan
     """A round has seen why to pause; before it writes that down, a person takes things as they are and resumes."""
     pause(plan, "Somebody has to look.", told=plan.commands.newest(), now=NOON)
     told = plan.commands.newest()
-    plan_control.resume(plan, actor=owner, because="I have looked.", now=NOON + SECOND)
+    plan_control.resume(plan, actor=owner, reason="I have looked.", now=NOON + SECOND)
 
     with pytest.raises(LostRace):
         pause(plan, "Somebody has to look.", told=told, now=NOON + 2 * SECOND)

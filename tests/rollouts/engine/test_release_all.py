@@ -68,7 +68,7 @@ def forbid(monkeypatch: pytest.MonkeyPatch, call: str) -> None:
 def test_nodes_are_released_where_a_job_may_not_be_deleted(ground: Ground, monkeypatch: pytest.MonkeyPatch, capsys):
     plan = ground.start()
     ground.rounds(2)
-    pull = ask(plan, actor=ground.ada, because="Before the window.", now=ground.clock())
+    pull = ask(plan, actor=ground.ada, reason="Before the window.", now=ground.clock())
     run_pull(pull_id=pull.pk, owner="worker-1", clock=ground.clock)
     forbid(monkeypatch, "delete_job")
 
@@ -178,7 +178,7 @@ def held(ground: Ground) -> Plan:
     """Of a plan in the middle of its canary: every node is held, the version is written, an image is pulled."""
     plan = ground.start()
     ground.rounds(2)
-    pull = ask(plan, actor=ground.ada, because="Before the window.", now=ground.clock())
+    pull = ask(plan, actor=ground.ada, reason="Before the window.", now=ground.clock())
     run_pull(pull_id=pull.pk, owner="worker-1", clock=ground.clock)
     ground.writes()
     return plan
@@ -355,7 +355,7 @@ def test_while_the_stop_is_in_force_plans_end_and_no_node_is_let_go(ground: Grou
 
 def test_the_stop_of_the_fleet_binds_it_too(ground: Ground):
     held(ground)
-    fleet_freezes.stop(actor="ada", because="An incident.", now=NOON)
+    fleet_freezes.stop(actor="ada", reason="An incident.", now=NOON)
 
     with pytest.raises(CommandError, match=r"Until it is lifted no node is released\."):
         leave()
@@ -571,7 +571,7 @@ def test_and_not_under_a_freeze(ground: Ground, flags: list[str]):
     else:
         ground.armed()
     where = fleet_freezes.Where(ground.cluster)
-    fleet_freezes.freeze(where, actor="bea", because="Quarter end.", now=ground.clock())
+    fleet_freezes.freeze(where, actor="bea", reason="Quarter end.", now=ground.clock())
 
     with pytest.raises(CommandError, match="Cluster north is frozen by bea: Quarter end"):
         leave(*flags)
@@ -582,7 +582,7 @@ def test_and_not_under_a_freeze(ground: Ground, flags: list[str]):
 def test_what_nothing_changes_is_released_under_a_freeze(ground: Ground):
     ground.start()
     ground.round()
-    fleet_freezes.freeze(fleet_freezes.Where(ground.cluster), actor="bea", because="Quarter end.", now=ground.clock())
+    fleet_freezes.freeze(fleet_freezes.Where(ground.cluster), actor="bea", reason="Quarter end.", now=ground.clock())
 
     leave()
 
@@ -600,5 +600,5 @@ def test_a_plan_that_it_ended_waits_for_nothing_and_says_what_is_left(ground: Gr
 
     plan.refresh_from_db()
     assert plan.waiting_for == ""
-    assert plan.because == f"We leave. {CANARY} is cordoned: kubectl uncordon {CANARY}."
-    assert plan.events.get(to="released").because == f"{CANARY} is cordoned: kubectl uncordon {CANARY}."
+    assert plan.reason == f"We leave. {CANARY} is cordoned: kubectl uncordon {CANARY}."
+    assert plan.events.get(to="released").reason == f"{CANARY} is cordoned: kubectl uncordon {CANARY}."

@@ -131,7 +131,7 @@ def test_a_halt_between_two_rounds_holds_again_what_had_not_begun(ground: Ground
     """Z3."""
     ground.armed()
     ground.rounds(2)
-    plan_control.halt(ground.plan, actor=ground.ada, because="Something is odd.", now=ground.clock())
+    plan_control.halt(ground.plan, actor=ground.ada, reason="Something is odd.", now=ground.clock())
 
     ground.round()
 
@@ -144,7 +144,7 @@ def test_what_has_begun_when_somebody_halts_is_followed_to_its_end(ground: Groun
     ground.armed()
     ground.rounds(2)
     ground.set_state(CANARY, "pod-restart-required")
-    plan_control.halt(ground.plan, actor=ground.ada, because="Something is odd.", now=ground.clock())
+    plan_control.halt(ground.plan, actor=ground.ada, reason="Something is odd.", now=ground.clock())
 
     ground.rounds(2)
 
@@ -162,7 +162,7 @@ def test_a_command_while_a_round_looks_is_no_bug(ground: Ground, monkeypatch, co
     asks = rounds.ask_cluster
 
     def then_somebody_commands(plan, connection):
-        command(Plan.objects.get(pk=plan.pk), actor=ground.ada, because="Something is odd.", now=ground.clock())
+        command(Plan.objects.get(pk=plan.pk), actor=ground.ada, reason="Something is odd.", now=ground.clock())
         return asks(plan, connection)
 
     monkeypatch.setattr(rounds, "ask_cluster", then_somebody_commands)
@@ -180,7 +180,7 @@ def test_a_command_during_a_round_is_no_bug(ground: Ground, monkeypatch):
     make_moves = rounds.make_moves
 
     def somebody_halts_first(plan, stages, moves, *, now):
-        plan_control.halt(Plan.objects.get(pk=plan.pk), actor=ground.ada, because="Now.", now=now)
+        plan_control.halt(Plan.objects.get(pk=plan.pk), actor=ground.ada, reason="Now.", now=now)
         make_moves(plan, stages, moves, now=now)
 
     before = ground.clock()
@@ -200,7 +200,7 @@ def test_a_command_during_a_round_is_looked_at_as_soon_as_that_ends(ground: Grou
 
     def somebody_halts_after_it(plan, act, *args, **given):
         carry_out(plan, act, *args, **given)
-        plan_control.halt(Plan.objects.get(pk=plan.pk), actor=ground.ada, because="Now.", now=ground.clock())
+        plan_control.halt(Plan.objects.get(pk=plan.pk), actor=ground.ada, reason="Now.", now=ground.clock())
 
     monkeypatch.setattr(rounds, "queue_round", told.append)
     ground.round()
@@ -231,7 +231,7 @@ def test_a_foreign_version_halts_and_keeps_the_holds(ground: Ground):
     ground.rounds(2)
 
     assert ground.plan.state == PlanState.HALTED
-    assert "570.1.1" in ground.plan.because
+    assert "570.1.1" in ground.plan.reason
     assert ground.held() == set(NODES)
 
 
@@ -285,9 +285,9 @@ def test_a_pause_that_a_person_ended_is_not_put_back_at_once(ground: Ground):
     ground.take_the_new_driver(CANARY)
     ground.clock.move(seconds=120)
     ground.rounds(2)
-    assert "a person decides" in ground.plan.commands.in_force().get().because
+    assert "a person decides" in ground.plan.commands.in_force().get().reason
 
-    plan_control.resume(ground.plan, actor=ground.ada, because="Wait on.", now=ground.clock())
+    plan_control.resume(ground.plan, actor=ground.ada, reason="Wait on.", now=ground.clock())
     ground.rounds(2)
     assert not ground.plan.commands.in_force().exists()
 
@@ -312,7 +312,7 @@ def test_a_plan_that_is_given_up_leaves_no_trace_in_the_cluster(ground: Ground):
     ground.start()
     ground.round()
     assert ground.held() == set(NODES)
-    plan_control.abort(ground.plan, actor=ground.ada, because="Not today.", now=ground.clock())
+    plan_control.abort(ground.plan, actor=ground.ada, reason="Not today.", now=ground.clock())
 
     ground.round(look=False)
     ground.round(look=False)
@@ -326,9 +326,9 @@ def test_a_plan_that_is_given_up_leaves_no_trace_in_the_cluster(ground: Ground):
 def test_the_audit_of_a_whole_plan_holds_together(ground: Ground):
     ground.armed()
     ground.round()
-    plan_control.halt(ground.plan, actor=ground.ada, because="Odd.", now=ground.clock())
+    plan_control.halt(ground.plan, actor=ground.ada, reason="Odd.", now=ground.clock())
     ground.rounds(2)
-    plan_control.roll_back(ground.plan, actor=ground.ada, because="Back.", now=ground.clock())
+    plan_control.roll_back(ground.plan, actor=ground.ada, reason="Back.", now=ground.clock())
     for name in NODES:
         ground.set_state(name, "upgrade-done")
     ground.rounds(6)
@@ -357,7 +357,7 @@ def test_of_a_node_only_labels_and_annotations_are_written_on_the_way_there_and_
 
     ground.walk()
     ground.rounds(2)
-    verb(ground.plan, actor=ground.ada, because="Back.", now=ground.clock())
+    verb(ground.plan, actor=ground.ada, reason="Back.", now=ground.clock())
     for name in NODES:
         ground.set_state(name, "upgrade-done")
     ground.rounds(6)
@@ -372,7 +372,7 @@ def test_of_a_node_only_labels_and_annotations_are_written_on_the_way_there_and_
 def test_a_rollback_puts_the_version_back_and_frees_whom_nobody_changed(ground: Ground):
     """Z5."""
     ground.armed()
-    plan_control.roll_back(ground.plan, actor=ground.ada, because="Back.", now=ground.clock())
+    plan_control.roll_back(ground.plan, actor=ground.ada, reason="Back.", now=ground.clock())
     ground.writes()
 
     ground.rounds(3)
@@ -393,7 +393,7 @@ def test_a_rollback_does_not_end_with_a_node_that_failed_on_its_way_and_says_wha
     ground.take_the_new_driver(CANARY)
     ground.set_state(CANARY, "upgrade-done")
     ground.rounds(3)
-    plan_control.roll_back(ground.plan, actor=ground.ada, because="It is slow.", now=ground.clock())
+    plan_control.roll_back(ground.plan, actor=ground.ada, reason="It is slow.", now=ground.clock())
     ground.rounds(3)
     for name in NODES:
         ground.set_state(name, "upgrade-required" if name == CANARY else "upgrade-done")
@@ -472,7 +472,7 @@ def test_a_webhook_that_fails_for_one_node_keeps_no_other_from_being_held_again(
     ground.free(REST[0])
     monkeypatch.setattr(client, "patch_node", failing(sick))
 
-    plan_control.halt(ground.plan, actor=ground.ada, because="Hot.", now=ground.clock())
+    plan_control.halt(ground.plan, actor=ground.ada, reason="Hot.", now=ground.clock())
     ground.rounds(3)
 
     assert ground.held() == {*NODES} - {sick}
@@ -508,7 +508,7 @@ def test_nodes_that_could_not_be_written_come_last(ground: Ground, monkeypatch):
 def test_a_label_that_may_not_be_taken_off_is_named_with_why(ground: Ground, monkeypatch):
     ground.start()
     ground.rounds(2)
-    plan_control.abort(ground.plan, actor=ground.ada, because="No.", now=ground.clock())
+    plan_control.abort(ground.plan, actor=ground.ada, reason="No.", now=ground.clock())
     monkeypatch.setattr(client, "patch_node", forbidden(REST[0]))
 
     ground.rounds(3)

@@ -36,7 +36,7 @@ def make_a_template(ground: Ground, mark: str) -> None:
 
 def approved(ground: Ground) -> Approval:
     stage = ground.stage()
-    row = {"by": "amy", "at": ground.clock(), "is_rejection": False, "because": "", "bundle": {}}
+    row = {"by": "amy", "at": ground.clock(), "is_rejection": False, "reason": "", "bundle": {}}
     return Approval.objects.create(stage=stage, bundle_hash="x", **row)
 
 
@@ -49,8 +49,8 @@ def test_it_halts_with_what_changed_and_voids_what_was_approved(ground: Ground):
 
     approval.refresh_from_db()
     assert ground.plan.state == PlanState.HALTED
-    assert "spec.env of NVIDIADriver h100 was changed by somebody else" in ground.plan.because
-    assert "spec.env" in approval.void_because
+    assert "spec.env of NVIDIADriver h100 was changed by somebody else" in ground.plan.reason
+    assert "spec.env" in approval.void_reason
     assert ground.held() == set(NODES)
 
 
@@ -62,7 +62,7 @@ def test_it_halts_before_the_version_is_written(ground: Ground):
     ground.round()
 
     assert ground.plan.state == PlanState.HALTED
-    assert "The template of DaemonSet" in ground.plan.because
+    assert "The template of DaemonSet" in ground.plan.reason
 
 
 def test_a_change_by_the_operator_is_seen_by_the_revision_alone(ground: Ground):
@@ -76,7 +76,7 @@ def test_a_change_by_the_operator_is_seen_by_the_revision_alone(ground: Ground):
     ground.round()
 
     assert ground.plan.state == PlanState.HALTED
-    assert "or by the operator" in ground.plan.because
+    assert "or by the operator" in ground.plan.reason
 
 
 def test_no_value_of_the_spec_is_kept(ground: Ground):
@@ -84,7 +84,7 @@ def test_no_value_of_the_spec_is_kept(ground: Ground):
     change_the_env(ground)
     ground.rounds(2)
 
-    assert "secret" not in str((ground.plan.templates, ground.plan.template_change, ground.plan.because))
+    assert "secret" not in str((ground.plan.templates, ground.plan.template_change, ground.plan.reason))
 
 
 def test_who_resumes_takes_it_and_each_stage_is_approved_again(ground: Ground):
@@ -101,7 +101,7 @@ def test_who_resumes_takes_it_and_each_stage_is_approved_again(ground: Ground):
     say(plan_control.resume, ground)
     ground.rounds(2)
 
-    assert ground.plan.state == PlanState.PROMOTING, ground.plan.because
+    assert ground.plan.state == PlanState.PROMOTING, ground.plan.reason
     assert ground.stage().state == StageState.OPENING
     assert ground.releases() == []
 
@@ -131,7 +131,7 @@ def test_the_rollback_asks_a_person_where_the_old_version_has_another_template_n
     ground.rounds(2)
 
     pause = ground.plan.commands.in_force().get()
-    assert f"{OLD} is back in the object, but not its earlier template." in pause.because
+    assert f"{OLD} is back in the object, but not its earlier template." in pause.reason
     assert ground.held() == set(NODES)
 
 

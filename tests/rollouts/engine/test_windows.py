@@ -52,7 +52,7 @@ def test_a_release_loses_to_a_window_that_is_closed(ground: Ground, shut):
 def test_a_recorded_release_is_not_carried_out_once_the_window_is_closed(ground: Ground, shut):
     ground.armed()
     writer = ground.writer()
-    waves._intend(writer.plan, ground.stage(), [ground.target()], {}, off={}, because="", now=ground.clock())
+    waves._intend(writer.plan, ground.stage(), [ground.target()], {}, off={}, reason="", now=ground.clock())
     shut(ground)
 
     waves.finish_release(writer, FinishRelease(0, (CANARY,)))
@@ -186,7 +186,7 @@ def in_its_window(ground: Ground, *, minutes_left: int = 60, **options) -> Maint
 def intend(ground: Ground) -> None:
     """The release is recorded, and the worker is killed before it takes the label off: its lease runs out."""
     writer = ground.writer()
-    waves._intend(writer.plan, ground.stage(), [ground.target()], {}, off={}, because="", now=ground.clock())
+    waves._intend(writer.plan, ground.stage(), [ground.target()], {}, off={}, reason="", now=ground.clock())
     ground.clock.move(seconds=16)
 
 
@@ -296,7 +296,7 @@ def test_a_gate_that_does_not_count_calls_nobody_back(ground: Ground, given):
     window = in_its_window(ground, **given)
     if not given:
         until = ground.clock() + timedelta(hours=4)
-        ground.stage().glass.create(gate="window", by="ada", because="Now.", at=ground.clock(), until=until)
+        ground.stage().glass.create(gate="window", by="ada", reason="Now.", at=ground.clock(), until=until)
     released(ground)
     window.delete()
 
@@ -313,7 +313,7 @@ def test_no_rollback_waits_for_a_window(ground: Ground):
     ground.set_state(CANARY, "upgrade-done")
     ground.rounds(2)
     closed(ground)
-    plan_control.roll_back(ground.plan, actor=ground.ada, because="Bad.", now=ground.clock())
+    plan_control.roll_back(ground.plan, actor=ground.ada, reason="Bad.", now=ground.clock())
     ground.rounds(2)
     for name in NODES:
         ground.set_state(name, "upgrade-required" if name == CANARY else "upgrade-done")

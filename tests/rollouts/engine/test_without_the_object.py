@@ -41,7 +41,7 @@ def test_it_halts_and_says_what_ends_it(ground: Ground, happens, says: str):
     ground.rounds(2)
 
     assert ground.plan.state == PlanState.HALTED
-    assert says in ground.plan.because
+    assert says in ground.plan.reason
     assert "Abort ends the plan and frees every hold." in ground.plan.waiting_for
     assert ground.held() == set(NODES)
 
@@ -54,7 +54,7 @@ def test_it_halts_before_the_version_is_written(ground: Ground, happens, says: s
 
     ground.round()
 
-    assert (ground.plan.state, says in ground.plan.because) == (PlanState.HALTED, True)
+    assert (ground.plan.state, says in ground.plan.reason) == (PlanState.HALTED, True)
 
 
 @GONE
@@ -72,8 +72,8 @@ def test_an_abort_then_frees_every_hold(ground: Ground, happens, says: str, is_r
         ground.round()
 
     assert ground.plan.state == PlanState.ABORTED
-    assert says in ground.plan.because
-    assert "Every hold is gone. No node had begun to change. Its driver pods went with it" in ground.plan.because
+    assert says in ground.plan.reason
+    assert "Every hold is gone. No node had begun to change. Its driver pods went with it" in ground.plan.reason
     assert ground.held() == set()
     assert not Hold.objects.filter(plan=ground.plan).in_the_way().exists()
     assert not ground.plan.is_armed
@@ -117,7 +117,7 @@ def test_without_auto_upgrade_an_abort_ends_and_lists_what_has_changed(ground: G
     rolled_back(ground)
 
     assert ground.plan.state == PlanState.ABORTED, ground.plan.waiting_for
-    assert f"{CANARY} changed or failed, and stays held. autoUpgrade is off." in ground.plan.because
+    assert f"{CANARY} changed or failed, and stays held. autoUpgrade is off." in ground.plan.reason
     assert ground.held() == {CANARY}
     assert set(REST).isdisjoint(ground.held())
 

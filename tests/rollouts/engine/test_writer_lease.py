@@ -119,7 +119,7 @@ def test_a_restored_database_pauses_every_plan_of_the_cluster(ground: Ground):
     ground.round()
 
     pause = ground.plan.commands.in_force().get()
-    assert "old copy" in pause.because
+    assert "old copy" in pause.reason
     assert pause.actor == "engine"
     assert ground.releases() == []
     assert CANARY in ground.held()
@@ -145,7 +145,7 @@ def test_a_plan_that_is_told_something_as_the_lease_is_lost_keeps_no_other_from_
 
     def as_somebody_resumes(rows: QuerySet, **given) -> QuerySet:
         if not given.get("skip_locked") and not ground.plan.commands.filter(verb="resume").exists():
-            ground.plan.commands.create(verb="resume", actor="bea", at=ground.clock(), because="I saw it.")
+            ground.plan.commands.create(verb="resume", actor="bea", at=ground.clock(), reason="I saw it.")
         return lock(rows, **given)
 
     monkeypatch.setattr(QuerySet, "select_for_update", as_somebody_resumes)

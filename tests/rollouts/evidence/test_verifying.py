@@ -29,10 +29,10 @@ def a_file() -> bytes:
     """Of a plan whose canary was approved, and whose second stage was rejected on what the canary had shown."""
     plan = a_started_plan(a_driver_cluster(), a_user(role="operator"))
     canary = opened(plan)
-    approve(canary, actor=a_user("amy"), bundle_hash=bundle_for(canary).hash, because="Götz saw it.", now=NOON)
+    approve(canary, actor=a_user("amy"), bundle_hash=bundle_for(canary).hash, reason="Götz saw it.", now=NOON)
     answered(canary)
     rest = opened(plan, 1)
-    reject(rest, actor=a_user("amos"), bundle_hash="", because="Not today.", now=NOON)
+    reject(rest, actor=a_user("amos"), bundle_hash="", reason="Not today.", now=NOON)
     plan.refresh_from_db()
     return evidence_of(plan)
 
@@ -121,7 +121,7 @@ def put(content: Any, place: tuple, value: Any) -> Any:
 def test_who_makes_the_hash_of_the_whole_anew_is_found_all_the_same(file):
     content = json.loads(file)
     content["decisions"][0]["by"] = "mallory"
-    content["audit"][2]["because"] = "Because."
+    content["audit"][2]["reason"] = "Because."
 
     said = [str(flaw) for flaw in verify(made_anew(content)).flaws]
 
@@ -196,7 +196,7 @@ def test_what_the_chain_says_cannot_be_altered_beside_it(file, change, where: st
 
 def test_what_the_chain_does_not_say_makes_another_file_at_least(file):
     content = json.loads(file)
-    content["decisions"][1] |= {"void_at": content["decisions"][1]["at"], "void_because": "She took it back."}
+    content["decisions"][1] |= {"void_at": content["decisions"][1]["at"], "void_reason": "She took it back."}
     found = verify(made_anew(content))
 
     assert found.flaws == []
@@ -228,17 +228,17 @@ def test_of_several_approvers_an_edit_and_a_resumed_rejection_all_is_as_it_was()
         plan, title="Other", to_version=plan.to_version, stages=[CANARY, REST], expected_revision=1,
         actor=a_user("olga", role="operator"), now=NOON,
     )  # fmt: skip
-    start(plan, actor=ada, because="It is time.", expected_revision=2, now=NOON)
+    start(plan, actor=ada, reason="It is time.", expected_revision=2, now=NOON)
     canary = opened(plan)
     for name in ("amy", "amos"):
-        approve(canary, actor=a_user(name), bundle_hash=bundle_for(canary).hash, because="Seen.", now=NOON)
+        approve(canary, actor=a_user(name), bundle_hash=bundle_for(canary).hash, reason="Seen.", now=NOON)
     answered(canary)
-    reject(opened(plan, 1), actor=a_user("ann"), bundle_hash="", because="Not today.", now=NOON)
+    reject(opened(plan, 1), actor=a_user("ann"), bundle_hash="", reason="Not today.", now=NOON)
     in_state(plan, "halted").stages.filter(index=1).update(state="halted")
-    resume(plan, actor=ada, because="It is another day.", now=NOON + timedelta(hours=1))
+    resume(plan, actor=ada, reason="It is another day.", now=NOON + timedelta(hours=1))
     later = answered(canary, at=NOON + timedelta(hours=1), since=NOON + timedelta(hours=1), answer="wait")
-    reject(opened(plan, 1), actor=a_user("al"), bundle_hash="", because="Nor now.", now=NOON + timedelta(hours=2))
-    type(later).objects.filter(pk=later.pk).update(at=NOON + timedelta(hours=3), because="It goes on.")
+    reject(opened(plan, 1), actor=a_user("al"), bundle_hash="", reason="Nor now.", now=NOON + timedelta(hours=2))
+    type(later).objects.filter(pk=later.pk).update(at=NOON + timedelta(hours=3), reason="It goes on.")
     plan.refresh_from_db()
     found = verify(evidence_of(plan))
 

@@ -145,7 +145,7 @@ def test_a_rollout_begins_when_somebody_writes_another_version(others: Others):
     rollout = others.begin()
 
     assert (rollout.state, rollout.from_version, rollout.to_version) == (FollowedState.ROLLING, OLD, NEW)
-    assert rollout.because == f"It asks for {NEW} now, and asked for {OLD}."
+    assert rollout.reason == f"It asks for {NEW} now, and asked for {OLD}."
     assert others.states() == dict.fromkeys(("node-0", "node-1", "node-2"), TargetState.RELEASED)
     assert {node.baseline["driver_version"] for node in rollout.nodes.all()} == {OLD}
     assert rollout.nodes.first().baseline["operands"] == ["Device plugin", "Driver", "Validator"]
@@ -195,7 +195,7 @@ def test_gates_are_asked_of_the_nodes_that_changed_so_far(others: Others):
     others.change(0)
     others.round()
 
-    assert others.says("driver_version").because == f"{NEW} runs on 1 of 3 nodes."
+    assert others.says("driver_version").reason == f"{NEW} runs on 1 of 3 nodes."
     assert set(others.answers().values()) == {"wait"}
     assert not others.found()
 
@@ -276,7 +276,7 @@ def test_what_is_not_seen_is_no_pass_and_moves_no_node(others: Others):
     rollout.refresh_from_db()
     assert rollout.state == FollowedState.ROLLING
     assert set(others.answers().values()) == {"wait"}
-    assert "cannot be seen" in others.says("driver_version").because
+    assert "cannot be seen" in others.says("driver_version").reason
     assert set(others.states().values()) == {TargetState.CHANGED}
 
 
@@ -334,7 +334,7 @@ def test_what_was_on_its_last_node_when_following_began_is_given_up(others: Othe
 
     rollout.refresh_from_db()
     assert rollout.state == FollowedState.GIVEN_UP
-    assert "before anybody looked" in rollout.because
+    assert "before anybody looked" in rollout.reason
     assert others.rollout.state == FollowedState.STANDING
 
 
@@ -403,7 +403,7 @@ def test_a_version_that_is_taken_back_before_a_node_changed_leaves_nothing_to_ju
     others.round()
 
     back = FollowedRollout.objects.told().get(to_version=OLD)
-    assert (back.state, back.because) == (FollowedState.GIVEN_UP, "No node has to change for it.")
+    assert (back.state, back.reason) == (FollowedState.GIVEN_UP, "No node has to change for it.")
 
 
 def test_what_nobody_drives_any_more_is_given_up(others: Others):
@@ -426,7 +426,7 @@ def test_it_is_given_up_when_the_mode_becomes_another(others: Others, mode: str)
     others.round()
 
     rollout.refresh_from_db()
-    assert (rollout.state, rollout.because) == (
+    assert (rollout.state, rollout.reason) == (
         FollowedState.GIVEN_UP, f"The mode of {others.cluster.name} is {mode} now.",
     )  # fmt: skip
     assert not FollowedRollout.objects.open().exists()
@@ -451,7 +451,7 @@ def test_an_object_that_is_gone_is_followed_no_more_once_that_is_seen(others: Ot
     others.round()
 
     rollout.refresh_from_db()
-    assert (rollout.state, "is gone" in rollout.because) == (FollowedState.GIVEN_UP, True)
+    assert (rollout.state, "is gone" in rollout.reason) == (FollowedState.GIVEN_UP, True)
 
 
 def test_a_plan_of_ours_is_nothing_that_others_drive():
@@ -537,13 +537,13 @@ def test_what_failed_is_kept_when_it_is_over_and_nothing_else_is(others: Others)
     assert others.answers()["failure_budget"] == "fail"
     assert not FollowedAnswer.objects.filter(is_current=False).exists(), "nobody asks for what waited or passed"
     assert others.rollout.failed_before() == []
-    failing = others.says("failure_budget").because
+    failing = others.says("failure_budget").reason
 
     others.node(1, upgrade_state="upgrade-required")
     others.round()
 
     assert others.answers()["failure_budget"] != "fail"
-    kept = [row.because for row in others.rollout.failed_before() if row.gate == "failure_budget"]
+    kept = [row.reason for row in others.rollout.failed_before() if row.gate == "failure_budget"]
     assert kept == [failing]
     assert set(FollowedAnswer.objects.filter(is_current=False).values_list("answer", flat=True)) == {"fail"}
 

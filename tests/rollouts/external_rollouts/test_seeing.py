@@ -46,8 +46,8 @@ def test_a_rollout_begins_when_the_version_changes():
 
 
 def test_a_rollout_begins_when_the_operator_changes_a_node_that_no_plan_of_ours_let_go():
-    because = begins(was=OLD, version=OLD, at_work=["gpu-1", "gpu-2"])
-    assert because == "The operator changes gpu-1, gpu-2: no plan of ours is under way."
+    reason = begins(was=OLD, version=OLD, at_work=["gpu-1", "gpu-2"])
+    assert reason == "The operator changes gpu-1, gpu-2: no plan of ours is under way."
 
 
 def test_nothing_begins_while_nothing_changes_or_no_version_is_said():
@@ -134,19 +134,19 @@ def test_another_version_replaces_it_whatever_its_gates_say():
 def test_what_was_over_before_anybody_looked_is_given_up_and_not_passed():
     step = an_end(CHANGED, CHANGED, is_known=False)
     assert step.to is FollowedState.GIVEN_UP
-    assert "not known" in step.because
+    assert "not known" in step.reason
     assert an_end(CHANGED, CHANGING, is_known=False) is None
 
 
 def test_what_nobody_drives_any_more_is_given_up_after_a_week():
     assert an_end(CHANGED, HELD, now=NOON + STILL) is None
     step = an_end(CHANGED, HELD, now=NOON + STILL + timedelta(seconds=1))
-    assert (step.to, step.because) == (FollowedState.GIVEN_UP, "Nothing of it has moved for 7 d.")
+    assert (step.to, step.reason) == (FollowedState.GIVEN_UP, "Nothing of it has moved for 7 d.")
 
 
 def test_where_no_node_has_to_change_there_is_nothing_to_judge():
     step = an_end(CHANGED, CHANGED, is_touched=False)
-    assert (step.to, step.because) == (FollowedState.GIVEN_UP, "No node has to change for it.")
+    assert (step.to, step.reason) == (FollowedState.GIVEN_UP, "No node has to change for it.")
 
 
 @given(targets("node-1"))
@@ -181,7 +181,7 @@ def test_it_ends_only_as_the_table_allows_and_passes_only_by_its_gates(states, a
 
     if step is not None:
         assert step.to in FOLLOWED_MOVES[FollowedState.ROLLING]
-        assert step.because.endswith(".")
+        assert step.reason.endswith(".")
         assert (step.to is FollowedState.CAME_THROUGH) <= (all_pass and asked_for == NEW)
     elif BEGUN.isdisjoint(states):
         assert still <= STILL

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
 def test_a_halted_plan_is_a_finding_of_its_cluster_until_it_goes_on():
     plan = make.a_plan()
     Observer.objects.create(cluster=plan.cluster, lease_until=NOON)
-    plan.move("halted", now=NOON, actor="ada", because="gpu-1 failed.")
+    plan.move("halted", now=NOON, actor="ada", reason="gpu-1 failed.")
 
     evaluation_round.look(plan.cluster, now=NOON)
     finding = Finding.objects.get(rule=HALTED.key)
@@ -26,7 +26,7 @@ def test_a_halted_plan_is_a_finding_of_its_cluster_until_it_goes_on():
     assert finding.sentence.endswith("is halted: gpu-1 failed. No node was released.")
     assert finding.action == "Open the plan: abort it, or say why it is resumed."
 
-    plan.move("rolling-back", now=NOON, actor="ada", because="Back.")
+    plan.move("rolling-back", now=NOON, actor="ada", reason="Back.")
     evaluation_round.look(plan.cluster, now=NOON)
     assert not Finding.objects.open().filter(rule=HALTED.key).exists()
 
@@ -34,7 +34,7 @@ def test_a_halted_plan_is_a_finding_of_its_cluster_until_it_goes_on():
 def test_whom_a_plan_was_halted_by_is_said_before_why():
     """“Redis is away.” alone reads as something that was found."""
     plan = make.a_plan()
-    plan_control.halt(plan, actor=make.a_user("ada", role="operator"), because="Redis is away.", now=NOON)
+    plan_control.halt(plan, actor=make.a_user("ada", role="operator"), reason="Redis is away.", now=NOON)
 
     ((_, wrong),) = HALTED.say(plan.cluster, now=NOON)
 
@@ -44,7 +44,7 @@ def test_whom_a_plan_was_halted_by_is_said_before_why():
 def test_a_halted_plan_says_how_far_it_came():
     plan = make.a_plan()
     Plan.objects.filter(pk=plan.pk).update(write_intended_at=NOON)
-    plan.move("halted", now=NOON, actor="ada", because="gpu-1 failed.")
+    plan.move("halted", now=NOON, actor="ada", reason="gpu-1 failed.")
     Target.objects.filter(stage__plan=plan, node_name="gpu-0").update(state="changed")
     Target.objects.filter(stage__plan=plan, node_name="gpu-1").update(state="excluded")
 

@@ -50,7 +50,7 @@ def test_people_have_a_day():
 
 def paused(plan: Plan, at: datetime) -> None:
     """And a worker has looked since."""
-    plan_control.pause(plan, actor=make.a_user("ben", role="operator"), because="Lunch.", now=at)
+    plan_control.pause(plan, actor=make.a_user("ben", role="operator"), reason="Lunch.", now=at)
     Plan.objects.filter(pk=plan.pk).update(next_look_at=NOON + 365 * OF_PEOPLE)
 
 
@@ -106,11 +106,11 @@ def test_a_pause_that_outlives_the_soak_has_none():
 
 
 def frozen(plan: Plan, **given) -> None:
-    Freeze.objects.create(cluster=plan.cluster, by="bea", at=NOON, because="Fair.", **given)
+    Freeze.objects.create(cluster=plan.cluster, by="bea", at=NOON, reason="Fair.", **given)
 
 
 def stopped(_: Plan) -> None:
-    Freeze.objects.create(by="bea", at=NOON, because="Fire.", binds_rollbacks=True, is_stop=True)
+    Freeze.objects.create(by="bea", at=NOON, reason="Fire.", binds_rollbacks=True, is_stop=True)
 
 
 @pytest.mark.parametrize("state", ["holding", "promoting"])
@@ -253,6 +253,6 @@ def test_it_is_a_finding_that_leads_to_the_plan_until_something_moves():
     finding = Finding.objects.get(rule=STILL.key)
     assert (finding.severity, finding.page) == ("warning", f"/plans/{plan.pk}")
 
-    plan.move("aborting", now=NOON + 2 * HOUR, actor="ada", because="Enough.")
+    plan.move("aborting", now=NOON + 2 * HOUR, actor="ada", reason="Enough.")
     evaluation_round.look(plan.cluster, now=NOON + 2 * HOUR)
     assert not Finding.objects.open().filter(rule=STILL.key).exists()

@@ -47,7 +47,7 @@ validators = st.builds(
     started_at=moments,
     restarts=st.integers(0, 5),
     step=st.sampled_from(["", "cuda-validation"]),
-    because=st.sampled_from(["", "CrashLoopBackOff"]),
+    reason=st.sampled_from(["", "CrashLoopBackOff"]),
 )
 pods = st.builds(
     PodEvidence,
@@ -56,7 +56,7 @@ pods = st.builds(
     is_ready=st.booleans(),
     started_at=moments,
     restarts=st.integers(0, 5),
-    because=st.sampled_from(["", "CrashLoopBackOff"]),
+    reason=st.sampled_from(["", "CrashLoopBackOff"]),
 )
 operands = st.builds(OperandEvidence, st.sampled_from(OPERANDS), st.booleans(), st.sampled_from(["", "why"]))
 
@@ -132,7 +132,7 @@ def some_evidence(*, of_targets: st.SearchStrategy[tuple[TargetEvidence, ...]] |
                 by=st.sampled_from(["amy", "bob"]),
                 at=moments,
                 is_rejection=st.booleans(),
-                because=st.just("why"),
+                reason=st.just("why"),
                 is_by_author=st.booleans(),
             ),
             max_size=3,
@@ -142,7 +142,7 @@ def some_evidence(*, of_targets: st.SearchStrategy[tuple[TargetEvidence, ...]] |
         workloads_ready_before=counts,
         workloads_refused=st.sampled_from([{}, {"a": "exceeded quota: gpus"}]),
         next_wave=st.none() | waves,
-        bound_because=st.sampled_from(["", "It is said."]),
+        bound_reason=st.sampled_from(["", "It is said."]),
         windows=st.none() | windows,
         combinations=st.lists(
             st.builds(Combination, st.sampled_from(Support), st.just("It is said."), st.integers(0, 3)), max_size=2

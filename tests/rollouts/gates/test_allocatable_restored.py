@@ -19,7 +19,7 @@ def test_passes_with_as_many_gpus_as_before():
     judgement = GATE.judge(evidence(a_target("node-1"), a_target("node-2")), now=NOON)
 
     assert judgement.answer is Answer.PASS
-    assert judgement.because == "Allocatable: 16 nvidia.com/gpu where 16 were."
+    assert judgement.reason == "Allocatable: 16 nvidia.com/gpu where 16 were."
 
 
 @given(st.integers(1, 16), st.integers(0, 15))

@@ -34,9 +34,9 @@ def test_an_approval_is_for_a_night_and_not_for_a_week(age: timedelta, expected:
 
 
 def test_one_rejection_outweighs_all_approvals():
-    rejection = an_approval("eve", is_rejection=True, because="Month end.")
+    rejection = an_approval("eve", is_rejection=True, reason="Month end.")
 
     judgement = GATE.judge(evidence(approvals=(an_approval("amy"), an_approval("bob"), rejection)), now=NOON)
 
     assert judgement.answer is Answer.FAIL
-    assert judgement.because == "eve rejected it: Month end."
+    assert judgement.reason == "eve rejected it: Month end."

@@ -39,7 +39,7 @@ def test_more_people_than_the_groups_give_may_be_anybody():
 def test_the_sentence_and_the_numbers_say_who_is_to_come():
     judgement = judged(GATE, amy=("sre",), eve=())
 
-    assert judgement.because == (
+    assert judgement.reason == (
         "It waits for a person who did not write the plan: 1 of 2 approvals given, 1 of platform to come."
     )
     assert judgement.measured["of platform"] == "0 of 1"

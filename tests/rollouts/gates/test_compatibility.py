@@ -27,7 +27,7 @@ def test_passes_what_is_supported_on_every_node(line: Combination):
     judgement = judged(line)
 
     assert judgement.answer is Answer.PASS
-    assert judgement.because == f"The matrix supports {NEW} on all 2 nodes."
+    assert judgement.reason == f"The matrix supports {NEW} on all 2 nodes."
     assert judgement.measured == {"nodes": 2, str(line.support): 1}
 
 
@@ -35,7 +35,7 @@ def test_passes_what_is_supported_on_every_node(line: Combination):
 def test_what_is_known_to_fail_or_unsupported_fails_and_says_on_how_many(line: Combination, where: str):
     judgement = judged(line, GOOD)
 
-    assert (judgement.answer, judgement.because) == (Answer.FAIL, f"{line.sentence}{where}")
+    assert (judgement.answer, judgement.reason) == (Answer.FAIL, f"{line.sentence}{where}")
 
 
 def test_unknown_waits_for_good_unless_it_is_allowed():
@@ -43,7 +43,7 @@ def test_unknown_waits_for_good_unless_it_is_allowed():
 
     assert (waits.answer, waits.is_final) == (Answer.WAIT, True)
     assert allowed.answer is Answer.PASS
-    assert UNKNOWN.sentence in allowed.because
+    assert UNKNOWN.sentence in allowed.reason
 
 
 def test_that_unknown_is_allowed_allows_nothing_bad():
@@ -55,7 +55,7 @@ def test_what_was_overridden_at_the_start_is_said_and_not_held_against_it(line: 
     judgement = judged(line, despite=DESPITE)
 
     assert judgement.answer is Answer.PASS
-    assert judgement.because == f"{line.sentence} {DESPITE}"
+    assert judgement.reason == f"{line.sentence} {DESPITE}"
 
 
 @pytest.mark.parametrize(

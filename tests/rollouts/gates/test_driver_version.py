@@ -16,7 +16,7 @@ def test_passes_when_every_node_names_the_new_driver():
     judgement = GATE.judge(evidence(a_target("node-1"), a_target("node-2")), now=NOON)
 
     assert judgement.answer is Answer.PASS
-    assert judgement.because == f"{NEW} runs on all 2 nodes."
+    assert judgement.reason == f"{NEW} runs on all 2 nodes."
 
 
 def test_fails_when_a_changed_node_runs_another_driver():
@@ -42,7 +42,7 @@ def test_waits_while_nodes_are_held():
     judgement = GATE.judge(evidence(a_target("node-1"), a_held_target("node-2")), now=NOON)
 
     assert judgement.answer is Answer.WAIT
-    assert judgement.because.endswith(" runs on 1 of 2 nodes.")
+    assert judgement.reason.endswith(" runs on 1 of 2 nodes.")
 
 
 def test_fails_once_a_node_is_on_its_way_for_longer_than_its_timeout():
@@ -61,7 +61,7 @@ def test_of_one_that_the_operator_is_through_with_it_says_who_may_not_have_looke
     judgement = GATE.judge(evidence(a_target("a", driver_version=OLD, **late)), now=NOON)
 
     assert (judgement.answer, judgement.cause) == (Answer.FAIL, "late-to-name-it")
-    assert f"On a the operator is through, and {OLD} is still named as loaded: restart" in judgement.because
+    assert f"On a the operator is through, and {OLD} is still named as loaded: restart" in judgement.reason
     silent = GATE.judge(evidence(a_target("a", driver_version="", **late)), now=NOON)
     assert silent.cause == "late"
 
@@ -75,7 +75,7 @@ def test_of_one_that_is_late_for_its_jobs_it_says_so_and_what_helps():
     judgement = GATE.judge(evidence(jobs, other), now=NOON)
 
     assert judgement.answer is Answer.FAIL
-    assert judgement.because == (
+    assert judgement.reason == (
         f"a, b did not load {NEW} in time. On a the operator still waits for pods to end (waitForCompletion): "
         "end them, or set its timeoutSeconds."
     )
@@ -89,9 +89,9 @@ def test_a_held_node_may_wait_for_ever():
 
 
 def test_one_node_is_one_node():
-    assert GATE.judge(evidence(a_target("node-1")), now=NOON).because == f"{NEW} runs on the one node."
+    assert GATE.judge(evidence(a_target("node-1")), now=NOON).reason == f"{NEW} runs on the one node."
     wrong = GATE.judge(evidence(a_target("node-1", driver_version=OLD)), now=NOON)
-    assert wrong.because == f"node-1 runs another driver than {NEW}."
+    assert wrong.reason == f"node-1 runs another driver than {NEW}."
 
 
 @pytest.mark.parametrize(

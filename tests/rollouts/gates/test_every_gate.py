@@ -32,7 +32,7 @@ def test_answers_in_a_sentence_whatever_was_seen(shown: Evidence):
 
         assert isinstance(judgement, Judgement), gate.key
         assert judgement.answer in Answer, gate.key
-        assert judgement.because.strip(), gate.key
+        assert judgement.reason.strip(), gate.key
         assert set(judgement.nodes) <= {target.name for target in shown.targets} | {"node-0"}, (
             gate.key
         )  # of the next wave
@@ -51,7 +51,7 @@ def test_whatever_is_no_pass_names_its_cause_without_a_number_of_nodes(shown: Ev
 @given(shown=some_evidence())
 def test_speaks_of_one_as_of_one(shown: Evidence):
     for gate in ALL:
-        sentence = gate.judge(shown, now=NOON).because
+        sentence = gate.judge(shown, now=NOON).reason
 
         assert not NOT_OF_ONE.search(sentence), gate.key
 

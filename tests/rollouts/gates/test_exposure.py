@@ -26,7 +26,7 @@ def test_passes_once_tenants_have_worked_for_long_enough():
     judgement = judged(worked(minutes=61.5))
 
     assert judgement.answer is Answer.PASS
-    assert judgement.because == (
+    assert judgement.reason == (
         "61 GPU-minutes of tenants' work were seen on node-1 since the change: it asks for 60 on 1 node."
         f"{NOTHING_SAYS.format('node-1')}"
     )
@@ -45,7 +45,7 @@ def test_an_idle_canary_waits_and_is_named():
 
     assert (judgement.answer, judgement.cause, judgement.nodes) == (Answer.WAIT, "idle", ("node-1", "node-2"))
     assert not judgement.is_final
-    assert judgement.because == (
+    assert judgement.reason == (
         "No GPU-minute of tenants' work was seen on node-1, node-2 since the change: it asks for 60 on 1 node."
     )
 
@@ -60,7 +60,7 @@ def test_little_work_is_another_cause_than_none():
     judgement = judged(worked(minutes=1), gpu_minutes=2)
 
     assert (judgement.answer, judgement.cause) == (Answer.WAIT, "too-little")
-    assert judgement.because == (
+    assert judgement.reason == (
         "1 GPU-minute of tenants' work was seen on node-1 since the change: it asks for 2 on 1 node."
         f"{NOTHING_SAYS.format('node-1')}"
     )
@@ -78,13 +78,13 @@ def test_it_says_of_which_nodes_nothing_tells_whether_their_gpus_were_busy():
     judgement = judged(worked(minutes=60, is_heard=True), worked("node-2", minutes=2), worked("node-3", minutes=0))
 
     assert judgement.answer is Answer.PASS
-    assert judgement.because.endswith(NOTHING_SAYS.format("node-2"))
-    assert "nothing says" not in judged(worked(minutes=60, is_heard=True)).because
+    assert judgement.reason.endswith(NOTHING_SAYS.format("node-2"))
+    assert "nothing says" not in judged(worked(minutes=60, is_heard=True)).reason
 
 
 def test_where_telemetry_is_heard_it_says_that_hours_count_once_they_are_over():
-    assert "an hour of theirs counts once it is over" in judged(worked(minutes=0, is_heard=True)).because
-    assert "once it is over" not in judged(worked(minutes=0)).because
+    assert "an hour of theirs counts once it is over" in judged(worked(minutes=0, is_heard=True)).reason
+    assert "once it is over" not in judged(worked(minutes=0)).reason
 
 
 def test_nodes_still_to_come_are_waited_for():
@@ -97,7 +97,7 @@ def test_more_nodes_than_there_are_can_never_come():
     judgement = judged(worked(), nodes=2)
 
     assert (judgement.answer, judgement.is_final) == (Answer.WAIT, True)
-    assert judgement.because == "It asks for tenants' work on 2 nodes, and the stage has 1."
+    assert judgement.reason == "It asks for tenants' work on 2 nodes, and the stage has 1."
 
 
 @pytest.mark.parametrize("options", [{"gpu_minutes": 0}, {"nodes": 0}])

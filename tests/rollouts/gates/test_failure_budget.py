@@ -58,37 +58,37 @@ def test_waits_until_every_node_has_changed():
     judgement = FailureBudget().judge(shown, now=NOON)
 
     assert judgement.answer is Answer.WAIT
-    assert "1 node is still to come" in judgement.because
+    assert "1 node is still to come" in judgement.reason
 
 
 NO_EVICTION = "PodDisruptionBudget team-a/web allows no eviction of team-a/web-0."
 
 
 def test_a_failed_node_is_named_with_its_cause_and_the_count_is_its_evidence():
-    shown = evidence(a_target("node-1", state=TargetState.FAILED, failed_because=NO_EVICTION), a_target("node-2"))
+    shown = evidence(a_target("node-1", state=TargetState.FAILED, failed_reason=NO_EVICTION), a_target("node-2"))
 
     judgement = FailureBudget().judge(shown, now=NOON)
 
-    assert judgement.because == f"node-1 failed: {NO_EVICTION}"
+    assert judgement.reason == f"node-1 failed: {NO_EVICTION}"
     assert judgement.measured == {"failed": 1, "tolerated": 0, "changed": 1}
 
 
 def test_nodes_of_one_cause_are_said_together_and_each_cause_once():
     shown = evidence(
-        a_target("node-1", state=TargetState.FAILED, failed_because=NO_EVICTION),
+        a_target("node-1", state=TargetState.FAILED, failed_reason=NO_EVICTION),
         a_target("node-2", is_ready=False),
-        a_target("node-3", state=TargetState.FAILED, failed_because=NO_EVICTION),
+        a_target("node-3", state=TargetState.FAILED, failed_reason=NO_EVICTION),
         a_target("node-4", state=TargetState.FAILED),
     )
 
     judgement = FailureBudget().judge(shown, now=NOON)
 
-    assert judgement.because == f"node-1, node-3 failed: {NO_EVICTION} node-4 failed. node-2 is not Ready."
+    assert judgement.reason == f"node-1, node-3 failed: {NO_EVICTION} node-4 failed. node-2 is not Ready."
 
 
 def test_of_many_causes_the_first_three_are_said():
-    failed = [a_target(f"node-{n}", state=TargetState.FAILED, failed_because=f"Cause {n}.") for n in range(5)]
+    failed = [a_target(f"node-{n}", state=TargetState.FAILED, failed_reason=f"Cause {n}.") for n in range(5)]
 
     judgement = FailureBudget().judge(evidence(*failed), now=NOON)
 
-    assert judgement.because.endswith("node-2 failed: Cause 2. 2 more nodes failed.")
+    assert judgement.reason.endswith("node-2 failed: Cause 2. 2 more nodes failed.")

@@ -28,7 +28,7 @@ def test_passes_where_every_pod_fits_elsewhere():
     judgement = judged(wants(4), wants(2), has=free(4, 2))
 
     assert judgement.answer is Answer.PASS
-    assert judgement.because == "2 GPU pods on node-1 need 6 nvidia.com/gpu elsewhere and 6 are free."
+    assert judgement.reason == "2 GPU pods on node-1 need 6 nvidia.com/gpu elsewhere and 6 are free."
 
 
 def test_a_pod_that_asks_for_none_of_a_resource_fits_where_there_is_none_of_it():
@@ -36,12 +36,12 @@ def test_a_pod_that_asks_for_none_of_a_resource_fits_where_there_is_none_of_it()
 
 
 def test_of_a_wave_that_a_freeze_or_a_window_keeps_back_it_says_that():
-    shown = evidence(a_held_target("node-1"), bound_because="The fleet is frozen by ada: Quarter end.")
+    shown = evidence(a_held_target("node-1"), bound_reason="The fleet is frozen by ada: Quarter end.")
 
     judgement = Headroom().judge(shown, now=NOON)
 
     assert (judgement.answer, judgement.cause) == (Answer.WAIT, "bound")
-    assert judgement.because == "Room is looked for once a node may go. The fleet is frozen by ada: Quarter end."
+    assert judgement.reason == "Room is looked for once a node may go. The fleet is frozen by ada: Quarter end."
 
 
 def test_waits_with_the_deficit_in_numbers():
@@ -49,7 +49,7 @@ def test_waits_with_the_deficit_in_numbers():
 
     assert (judgement.answer, judgement.nodes) == (Answer.WAIT, ("node-1",))
     assert (
-        judgement.because
+        judgement.reason
         == "2 GPU pods on node-1 need 6 nvidia.com/gpu elsewhere and 5 are free: 1 pod fits on no node, 2 short."
     )
     assert judgement.measured == {
@@ -73,13 +73,13 @@ def test_waits_with_the_deficit_in_numbers():
 def test_says_what_of_the_free_is_in_use_by_pods_that_anybody_may_displace(in_use: int, said: str):
     judgement = judged(wants(4), has=free(4, 2), expendable={GPU: in_use})
 
-    assert judgement.because == f"1 GPU pod on node-1 needs 4 nvidia.com/gpu elsewhere and 6 are free{said}."
+    assert judgement.reason == f"1 GPU pod on node-1 needs 4 nvidia.com/gpu elsewhere and 6 are free{said}."
 
 
 def test_the_only_one_that_is_free_may_be_in_use():
     said = "1 nvidia.com/gpu elsewhere and 1 is free (it is in use by pods of a priority below -10)."
 
-    assert judged(wants(1), has=free(1), expendable={GPU: 1}).because.endswith(said)
+    assert judged(wants(1), has=free(1), expendable={GPU: 1}).reason.endswith(said)
 
 
 def test_what_is_free_in_pieces_is_no_room_for_a_large_pod():

@@ -27,7 +27,7 @@ def test_passes_with_as_many_of_each_profile_as_before():
     judgement = judged(cut(), a_target("whole"))
 
     assert judgement.answer is Answer.PASS
-    assert judgement.because == (
+    assert judgement.reason == (
         "mig.config.state is success on 1 node with MIG: 14 1g.10gb where 14 were, 2 3g.40gb where 2 were."
     )
     assert judgement.measured["with MIG"] == 1
@@ -38,7 +38,7 @@ def test_passes_with_as_many_of_each_profile_as_before():
 def test_nodes_without_mig_pass_and_it_says_so(nodes: int, says: str):
     judgement = judged(*(a_target(f"node-{number}") for number in range(nodes)))
 
-    assert (judgement.answer, judgement.because) == (Answer.PASS, says)
+    assert (judgement.answer, judgement.reason) == (Answer.PASS, says)
 
 
 @pytest.mark.parametrize("now", [{"nvidia.com/gpu": 8}, {}])
@@ -50,7 +50,7 @@ def test_a_node_whose_manager_left_its_gpus_whole_has_no_mig(now: dict[str, int]
 
     judgement = judged(whole)
 
-    assert (judgement.answer, judgement.because) == (Answer.PASS, "The changed node had no MIG before.")
+    assert (judgement.answer, judgement.reason) == (Answer.PASS, "The changed node had no MIG before.")
     assert judgement.measured["with MIG"] == 0
 
 
@@ -72,7 +72,7 @@ def test_waits_while_the_manager_is_at_work_however_few_slices_there_are(state: 
     judgement = judged(cut(now={}, state=state, state_since=LONG_AGO))
 
     assert judgement.answer is Answer.WAIT
-    assert f"mig.config.state is {state or 'gone'}, not success" in judgement.because
+    assert f"mig.config.state is {state or 'gone'}, not success" in judgement.reason
 
 
 def test_a_manager_that_failed_fails():
@@ -87,7 +87,7 @@ def test_fewer_slices_wait_for_the_plugin_and_then_fail_with_the_numbers():
 
     assert judged(cut(now=fewer)).answer is Answer.WAIT
     judgement = judged(cut(now=fewer, state_since=LONG_AGO))
-    assert (judgement.answer, judgement.because) == (
+    assert (judgement.answer, judgement.reason) == (
         Answer.FAIL,
         "node-1 offers 12 mig-1g.10gb where 14 were.",
     )
@@ -115,7 +115,7 @@ def test_no_state_is_claimed_of_a_node_that_no_manager_cut(cut_by_hand: int, oth
 
     judgement = judged(*by_hand, *(cut(f"managed-{number}") for number in range(others)))
 
-    assert (judgement.answer, judgement.because.partition(": ")[0]) == (Answer.PASS, says)
+    assert (judgement.answer, judgement.reason.partition(": ")[0]) == (Answer.PASS, says)
 
 
 def test_without_a_baseline_nobody_knows():

@@ -7,7 +7,7 @@ from tests.rollouts.make import a_baseline, a_held_target, a_target, evidence, r
 
 PATIENCE = timedelta(minutes=10)
 GATE = OperandsReady(PATIENCE)
-CRASHING = OperandEvidence("Validator", is_ready=False, because="CrashLoopBackOff: cuda failed")
+CRASHING = OperandEvidence("Validator", is_ready=False, reason="CrashLoopBackOff: cuda failed")
 
 
 def test_passes_when_every_operand_is_ready():
@@ -22,7 +22,7 @@ def test_waits_while_an_operand_comes_up_and_fails_when_it_takes_too_long():
     assert GATE.judge(evidence(in_time), now=NOON).answer is Answer.WAIT
     judgement = GATE.judge(evidence(late), now=NOON)
     assert judgement.answer is Answer.FAIL
-    assert judgement.because == "node-1: Validator is not ready (CrashLoopBackOff: cuda failed)."
+    assert judgement.reason == "node-1: Validator is not ready (CrashLoopBackOff: cuda failed)."
 
 
 def test_an_operand_that_was_not_ready_before_is_not_asked_for():
@@ -40,7 +40,7 @@ def test_where_no_operand_was_ready_before_nothing_shows_that_the_stack_is_back(
 
     assert (judgement.answer, judgement.cause, judgement.nodes) == (Answer.WAIT, "none-before", ("node-1",))
     assert judgement.is_final
-    assert judgement.because.startswith("No operand was Ready on node-1 before the change")
+    assert judgement.reason.startswith("No operand was Ready on node-1 before the change")
 
 
 def test_an_operand_without_a_pod_lacks():
@@ -68,11 +68,11 @@ def test_a_node_that_is_not_seen_is_not_counted_as_back():
 
     judgement = GATE.judge(shown, now=NOON)
 
-    assert judgement.because == "0 of 2 nodes are back with every operand."
+    assert judgement.reason == "0 of 2 nodes are back with every operand."
     assert judgement.measured == {"ready": 0, "of": 2}
 
 
 def test_says_how_many_nodes_lack_something():
     shown = evidence(a_target("node-1", operands=()), a_target("node-2", operands=()))
 
-    assert "(2 nodes in all)" in GATE.judge(shown, now=NOON).because
+    assert "(2 nodes in all)" in GATE.judge(shown, now=NOON).reason

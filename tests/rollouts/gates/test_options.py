@@ -64,11 +64,11 @@ def test_numbers_survive_the_round_trip(timeout_s: int, tolerate: int):
         ({"soak": {"patience_s": True}}, "number"),
         ({"soak": {"advisory": 1}}, "true or false"),
         ({"soak": {"advisory": "true"}}, "true or false"),
-        ({"soak": {"advisory": True, "because": "x" * 201}}, "200"),
-        ({"soak": {"advisory": True, "because": 1}}, "text"),
-        ({"soak": {"advisory": True, "because": "a\x00"}}, "cannot be kept"),
-        ({"soak": {"advisory": True, "because": "\ud800"}}, "cannot be kept"),
-        ({"soak": {"because": "Too slow."}}, "only advisory, and it is not"),
+        ({"soak": {"advisory": True, "reason": "x" * 201}}, "200"),
+        ({"soak": {"advisory": True, "reason": 1}}, "text"),
+        ({"soak": {"advisory": True, "reason": "a\x00"}}, "cannot be kept"),
+        ({"soak": {"advisory": True, "reason": "\ud800"}}, "cannot be kept"),
+        ({"soak": {"reason": "Too slow."}}, "only advisory, and it is not"),
         ({"soak": []}, "soak"),
         ({"soak": None}, "soak"),
     ],
@@ -85,11 +85,11 @@ def test_an_approval_by_nobody_is_no_approval():
 
 
 def test_every_gate_may_be_advisory_with_a_reason_and_have_a_patience_of_its_own():
-    written = {"advisory": True, "because": "No tenants here.", "patience_s": 90.0}
+    written = {"advisory": True, "reason": "No tenants here.", "patience_s": 90.0}
 
     (gate,) = read_gates({"workloads_ready": written})
 
-    assert (gate.advisory, gate.because, gate.patience) == (True, "No tenants here.", timedelta(seconds=90))
+    assert (gate.advisory, gate.reason, gate.patience) == (True, "No tenants here.", timedelta(seconds=90))
     assert write_options(gate).items() >= written.items()
 
 

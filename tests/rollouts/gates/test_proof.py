@@ -23,8 +23,8 @@ def test_passes_once_a_job_has_completed_on_each_changed_node():
     one, two = (told(name, ProofOutcome.PASSED, "It completed.") for name in ("node-1", "node-2"))
 
     assert judged(one).answer is Answer.PASS
-    assert judged(one).because == "A test Job on the changed node has completed since the change."
-    assert judged(one, two).because == "A test Job on each of 2 changed nodes has completed since the change."
+    assert judged(one).reason == "A test Job on the changed node has completed since the change."
+    assert judged(one, two).reason == "A test Job on each of 2 changed nodes has completed since the change."
 
 
 def test_the_first_that_fails_fails_it_with_its_last_words_and_names_the_others():
@@ -34,7 +34,7 @@ def test_the_first_that_fails_fails_it_with_its_last_words_and_names_the_others(
 
     assert judgement.answer is Answer.FAIL
     assert judgement.nodes == ("node-2", "node-3")
-    assert judgement.because == (
+    assert judgement.reason == (
         "The test Job on node-2 failed. It ended with exit code 1. It said: CUDA error It failed on node-3, too."
     )
 
@@ -58,7 +58,7 @@ def test_a_node_that_offers_no_gpu_as_a_resource_is_said_and_not_passed():
     judgement = judged(a_target(proof=None, allocatable={}))
 
     assert (judgement.answer, judgement.cause) == (Answer.WAIT, "no-resource")
-    assert judgement.because == (
+    assert judgement.reason == (
         "Nothing is tested: the test Job asks for 1 GPU as a resource, and node-1 offers no such thing."
     )
 

@@ -34,16 +34,14 @@ def test_whenever_it_is_asked_it_names_the_same_instant(first_s: int, later_s: i
     said = [GATE.judge(shown, now=NOON + timedelta(seconds=at)) for at in (first_s, later_s)]
 
     assert said[0] == said[1]
-    assert said[0].because == "Every other gate has to pass until 12:30 UTC, for 30 min in all."
+    assert said[0].reason == "Every other gate has to pass until 12:30 UTC, for 30 min in all."
 
 
 def test_a_gate_that_it_does_not_wait_for_is_not_said_to_have_passed():
     shown = evidence(a_target(), others_passing_since=NOON, others_uncounted=("Tenants' GPU pods",))
     unsoaked = replace(shown, others_passing_since=None)
 
-    said = [
-        GATE.judge(each, now=at).because for each, at in ((unsoaked, NOON), (shown, NOON), (shown, NOON + DURATION))
-    ]
+    said = [GATE.judge(each, now=at).reason for each, at in ((unsoaked, NOON), (shown, NOON), (shown, NOON + DURATION))]
 
     assert said == [
         "The clock starts when every other gate but Tenants' GPU pods passes.",
@@ -57,5 +55,5 @@ def test_an_instant_of_another_day_is_named_with_its_day():
     gate, shown = Soak(timedelta(days=2)), evidence(a_target(), others_passing_since=NOON)
     friday = NOON + timedelta(days=2)
 
-    assert f"until {friday:%A} 12:00 UTC, for 2 d" in gate.judge(shown, now=NOON).because
-    assert f"since {NOON.day} {NOON:%B %Y} 12:00 UTC, for the 2 d" in gate.judge(shown, now=friday).because
+    assert f"until {friday:%A} 12:00 UTC, for 2 d" in gate.judge(shown, now=NOON).reason
+    assert f"since {NOON.day} {NOON:%B %Y} 12:00 UTC, for the 2 d" in gate.judge(shown, now=friday).reason

@@ -25,7 +25,7 @@ def test_passes_on_a_run_since_the_change():
     judgement = judged(validated())
 
     assert judgement.answer is Answer.PASS
-    assert judgement.because == "The validator has passed on the one node since the change."
+    assert judgement.reason == "The validator has passed on the one node since the change."
     assert judgement.measured == {"validated": 1, "failed": 0, "not run since": 0, "of": 1}
 
 
@@ -34,7 +34,7 @@ def test_a_ready_pod_from_before_proves_nothing():
     judgement = judged(validated("a", before="uid-now", uid="uid-now"), validated("b"))
 
     assert (judgement.answer, judgement.nodes) == (Answer.WAIT, ("a",))
-    assert judgement.because == "The validator has not run on a since the change: its run is from before, or gone."
+    assert judgement.reason == "The validator has not run on a since the change: its run is from before, or gone."
 
 
 def test_a_run_that_began_before_the_driver_s_pod_is_an_old_one():
@@ -55,14 +55,14 @@ def test_a_validator_that_is_gone_is_waited_for_and_one_that_never_was_cannot_co
 
     assert (gone.answer, gone.is_final) == (Answer.WAIT, False)
     assert (never.answer, never.is_final) == (Answer.WAIT, True)
-    assert "none was Ready there before" in never.because
+    assert "none was Ready there before" in never.reason
 
 
 def test_names_the_step_that_is_at_work():
     judgement = judged(validated("a", is_ready=False, step="cuda-validation"), validated("b"))
 
     assert (judgement.answer, judgement.nodes) == (Answer.WAIT, ("a",))
-    assert judgement.because == "a: the validator is at cuda-validation."
+    assert judgement.reason == "a: the validator is at cuda-validation."
 
 
 @pytest.mark.parametrize(
@@ -71,13 +71,13 @@ def test_names_the_step_that_is_at_work():
     ids=["crashes", "takes too long"],
 )
 def test_a_run_that_fails_names_its_step_and_cause(given: dict[str, Any]):
-    target = validated(is_ready=False, step="cuda-validation", because="CrashLoopBackOff", **given)
+    target = validated(is_ready=False, step="cuda-validation", reason="CrashLoopBackOff", **given)
     early = {"driver_started_at": NOON - timedelta(hours=1)}
 
     judgement = judged(a_target("node-1", validator=target.validator, **early), validated("b"))
 
     assert (judgement.answer, judgement.nodes) == (Answer.FAIL, ("node-1",))
-    assert judgement.because == "node-1: the validator fails at cuda-validation (CrashLoopBackOff)."
+    assert judgement.reason == "node-1: the validator fails at cuda-validation (CrashLoopBackOff)."
 
 
 def test_the_fourth_restart_fails_and_the_third_does_not():
@@ -90,7 +90,7 @@ def test_nodes_to_come_are_waited_for():
     judgement = judged(validated("a"), a_target("b", state=TargetState.CHANGING))
 
     assert judgement.answer is Answer.WAIT
-    assert judgement.because == "1 of 2 nodes are validated."
+    assert judgement.reason == "1 of 2 nodes are validated."
 
 
 def test_a_run_on_a_node_that_nobody_sees_is_not_judged():

@@ -41,14 +41,14 @@ def judged(*windows: WindowEvidence, must_last: timedelta = timedelta(0)) -> Jud
 def test_passes_while_it_is_open_and_says_until_when():
     judgement = judged(an_open_one())
 
-    assert (judgement.answer, judgement.because) == (Answer.PASS, OPEN)
+    assert (judgement.answer, judgement.reason) == (Answer.PASS, OPEN)
     assert judgement.measured["until"] == (NOON + HOUR).isoformat()
 
 
 def test_waits_while_it_is_closed_with_the_next_opening():
     judgement = judged(a_shut_one())
 
-    assert (judgement.answer, judgement.cause, judgement.because) == (Answer.WAIT, "closed", SHUT)
+    assert (judgement.answer, judgement.cause, judgement.reason) == (Answer.WAIT, "closed", SHUT)
     assert judgement.measured["opens"] == (NOON + 2 * HOUR).isoformat()
 
 
@@ -61,14 +61,14 @@ def test_waits_for_good_where_no_window_covers_a_node_also_beside_one_that_is_op
     judgement = judged(an_open_one("node-1"), WindowEvidence(("node-2",)))
 
     assert (judgement.answer, judgement.cause, judgement.is_final) == (Answer.WAIT, "no-window", True)
-    assert judgement.because == "No maintenance window covers node-2: make one of the pool or of the cluster."
+    assert judgement.reason == "No maintenance window covers node-2: make one of the pool or of the cluster."
 
 
 def test_waits_for_good_for_one_that_opens_no_more():
     judgement = judged(WindowEvidence(("node-1",), "It opens no more: remove it.", ()))
 
     assert (judgement.answer, judgement.cause, judgement.is_final) == (Answer.WAIT, "never", True)
-    assert judgement.because == "It opens no more: remove it."
+    assert judgement.reason == "It opens no more: remove it."
 
 
 @pytest.mark.parametrize(("left_min", "answer"), [(30, Answer.PASS), (29, Answer.WAIT)])
@@ -80,7 +80,7 @@ def test_begins_no_wave_with_less_of_it_left_than_asked(left_min: int, answer: A
     assert judgement.answer is answer
     if answer is Answer.WAIT:
         assert judgement.cause in COMES_BY_ITSELF
-        assert judgement.because == f"{OPEN} 30 min of it must be left when a wave goes: it waits for the next."
+        assert judgement.reason == f"{OPEN} 30 min of it must be left when a wave goes: it waits for the next."
 
 
 def test_openings_that_are_all_too_short_are_waited_for_by_nobody():
@@ -90,15 +90,15 @@ def test_openings_that_are_all_too_short_are_waited_for_by_nobody():
     assert {too_short.cause, none_long.cause} == {"never"}
     assert too_short.is_final
     assert none_long.is_final
-    assert too_short.because == f"{OPEN} 3 h of it must be left when a wave goes, and none to come is open for so long."
-    assert none_long.because == f"{SHUT} None to come is open for 3 h."
+    assert too_short.reason == f"{OPEN} 3 h of it must be left when a wave goes, and none to come is open for so long."
+    assert none_long.reason == f"{SHUT} None to come is open for 3 h."
 
 
 def test_a_short_opening_that_comes_before_a_long_one_is_passed_by():
     judgement = judged(a_shut_one(openings=hours(2, 3, 10, 14)), must_last=3 * HOUR)
 
     assert (judgement.cause, judgement.measured["opens"]) == ("closed", (NOON + 10 * HOUR).isoformat())
-    assert judgement.because == f"{SHUT} It waits for one that is open for 3 h."
+    assert judgement.reason == f"{SHUT} It waits for one that is open for 3 h."
 
 
 def test_nodes_whose_window_is_closed_hold_no_others_up():
@@ -106,13 +106,13 @@ def test_nodes_whose_window_is_closed_hold_no_others_up():
     judgement = judged(a_shut_one("node-1"), an_open_one("node-2"))
 
     assert judgement.answer is Answer.PASS
-    assert judgement.because == f"{OPEN} 1 of 2 nodes still to go is in one that is open."
+    assert judgement.reason == f"{OPEN} 1 of 2 nodes still to go is in one that is open."
 
 
 def test_of_several_that_are_closed_the_one_that_opens_first_is_named():
     later = WindowEvidence(("node-1",), "Later.", hours(9, 10))
 
-    assert judged(later, a_shut_one("node-2")).because == SHUT
+    assert judged(later, a_shut_one("node-2")).reason == SHUT
 
 
 def test_what_nobody_sees_is_no_pass_and_nobody_left_is_one():

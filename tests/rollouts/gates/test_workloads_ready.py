@@ -25,7 +25,7 @@ def untested(name: str = "node-1", **given):
 
 
 def crashing(number: int = 0, **given):
-    row = {"is_ready": False, "restarts": 3, "because": "CrashLoopBackOff"}
+    row = {"is_ready": False, "restarts": 3, "reason": "CrashLoopBackOff"}
     return a_pod_on_it(f"team-a/model-{number}", **row | given)
 
 
@@ -42,7 +42,7 @@ def test_a_pod_that_crashes_fails_the_stage_and_is_named():
 
     assert judgement.answer is Answer.FAIL
     assert judgement.nodes == ("node-1",)
-    assert judgement.because == "team-a/model-0 does not run on node-1 since the change: CrashLoopBackOff."
+    assert judgement.reason == "team-a/model-0 does not run on node-1 since the change: CrashLoopBackOff."
 
 
 def test_what_a_broken_pod_says_is_in_the_sentence_and_not_in_the_cause():
@@ -54,9 +54,9 @@ def test_what_a_broken_pod_says_is_in_the_sentence_and_not_in_the_cause():
 
     said, silent = (GATE.judge(evidence(a_target(workloads=(pod,))), now=NOON) for pod in pods)
 
-    assert said.because == f"team-a/model-0 does not run on node-1 since the change: CrashLoopBackOff. {why}."
+    assert said.reason == f"team-a/model-0 does not run on node-1 since the change: CrashLoopBackOff. {why}."
     assert said.cause == "CrashLoopBackOff"
-    assert silent.because == f"team-a/silent does not run on node-1 since the change. {why}."
+    assert silent.reason == f"team-a/silent does not run on node-1 since the change. {why}."
 
 
 def test_a_pod_that_loads_its_model_is_waited_for():
@@ -65,7 +65,7 @@ def test_a_pod_that_loads_its_model_is_waited_for():
     judgement = GATE.judge(evidence(a_target(workloads=(loading,))), now=NOON)
 
     assert judgement.answer is Answer.WAIT
-    assert "team-a/model-0" in judgement.because
+    assert "team-a/model-0" in judgement.reason
 
 
 def test_a_pod_that_loads_for_too_long_is_broken():
@@ -107,7 +107,7 @@ def test_an_idle_canary_never_passes():
 
     assert (judgement.answer, judgement.cause) == (Answer.WAIT, NO_PROOF)
     assert judgement.nodes == ("node-1", "node-2")
-    assert judgement.because == (
+    assert judgement.reason == (
         "Nothing has tested the new driver on node-1, node-2: no tenant's GPU pod ran, and no test Job passed."
     )
     assert judgement.measured == {"pods": 0, "ready": 0, "broken": 0, "tolerated": 0, "proven": 0}
@@ -121,7 +121,7 @@ def test_a_test_job_that_passed_is_proof():
     judgement = GATE.judge(evidence(a_target(baseline=a_baseline(workloads={OWNER: 2}))), now=NOON)
 
     assert judgement.answer is Answer.PASS
-    assert judgement.because == "A test Job passed on node-1."
+    assert judgement.reason == "A test Job passed on node-1."
 
 
 @pytest.mark.parametrize("outcome", [None, ProofOutcome.FAILED, ProofOutcome.UNKNOWN])
@@ -137,7 +137,7 @@ def test_a_busy_node_speaks_for_idle_ones_of_its_kind():
     judgement = GATE.judge(shown, now=NOON)
 
     assert judgement.answer is Answer.PASS
-    assert judgement.because == (
+    assert judgement.reason == (
         "1 GPU pod of tenants is Ready on node-1. node-2, node-3 are idle, and of the same kinds as the proven nodes."
     )
     assert judgement.measured["proven"] == 1
@@ -149,7 +149,7 @@ def test_a_busy_node_does_not_speak_for_an_idle_one_of_another_kernel():
     judgement = GATE.judge(shown, now=NOON)
 
     assert (judgement.answer, judgement.cause, judgement.nodes) == (Answer.WAIT, NO_PROOF, ("node-2",))
-    assert judgement.because.endswith("No proven node has kernel 6.8.0-60.")
+    assert judgement.reason.endswith("No proven node has kernel 6.8.0-60.")
 
 
 def test_nobody_speaks_for_a_node_of_an_unknown_kind():
@@ -168,14 +168,14 @@ def test_what_tenants_have_shown_stays_shown_after_their_pods_are_gone():
     judgement = GATE.judge(evidence(untested(has_served=True)), now=NOON)
 
     assert judgement.answer is Answer.PASS
-    assert judgement.because == "Tenants' GPU pods became Ready earlier on node-1."
+    assert judgement.reason == "Tenants' GPU pods became Ready earlier on node-1."
 
 
 def test_a_tolerated_pod_is_not_called_ready():
     gate = WorkloadsReady(PATIENCE, tolerate=1)
     shown = evidence(a_target(workloads=(a_pod_on_it("team-a/fine"), crashing())))
 
-    assert gate.judge(shown, now=NOON).because == "1 of 2 GPU pods of tenants is Ready on the changed nodes."
+    assert gate.judge(shown, now=NOON).reason == "1 of 2 GPU pods of tenants is Ready on the changed nodes."
     assert gate.judge(evidence(untested(workloads=(crashing(),))), now=NOON).cause == NO_PROOF
 
 
@@ -185,7 +185,7 @@ def test_a_workload_that_has_fewer_ready_pods_than_before_is_waited_for():
     judgement = GATE.judge(shown, now=NOON)
 
     assert judgement.answer is Answer.WAIT
-    assert judgement.because == f"{OWNER} has 3 Ready of the 4 it had before."
+    assert judgement.reason == f"{OWNER} has 3 Ready of the 4 it had before."
 
 
 def test_a_workload_that_vanished_is_waited_for():
@@ -204,7 +204,7 @@ def test_a_pod_that_was_refused_is_pending_nowhere_and_missed_all_the_same():
     judgement = GATE.judge(shown, now=NOON)
 
     assert (judgement.answer, judgement.cause) == (Answer.WAIT, "refused")
-    assert judgement.because == (
+    assert judgement.reason == (
         f"{OWNER} has 3 Ready of the 4 it had before. "
         'The API server takes no new one: pods "model-x" is forbidden: exceeded quota: gpus'
     )

@@ -42,7 +42,7 @@ class Pulling:
         self.pull = ImagePull()
 
     def ask(self, **given: Any) -> "Pulling":
-        self.pull = ask(self.plan, actor=self.ground.ada, because="Before the window.", now=self.now, **given)
+        self.pull = ask(self.plan, actor=self.ground.ada, reason="Before the window.", now=self.now, **given)
         return self
 
     @property
@@ -322,18 +322,18 @@ def test_a_cancelled_pull_deletes_its_jobs_and_makes_no_more(pulling: Pulling):
     pulling.ask(nodes_each=3).round()
     made = len(pulling.jobs())
 
-    cancel(pulling.pull, actor=pulling.ground.ada, because="Not today.", now=pulling.now)
+    cancel(pulling.pull, actor=pulling.ground.ada, reason="Not today.", now=pulling.now)
     pulling.round().round()
 
     assert made == 3
     assert pulling.jobs() == []
     assert pulling.pull.ended_at is not None
-    assert pulling.pull.ends_because == "ada cancelled it: Not today."
+    assert pulling.pull.ends_reason == "ada cancelled it: Not today."
 
 
 def test_what_was_cancelled_before_anything_was_made_makes_nothing(pulling: Pulling):
     pulling.ask()
-    cancel(pulling.pull, actor=pulling.ground.ada, because="Not today.", now=pulling.now)
+    cancel(pulling.pull, actor=pulling.ground.ada, reason="Not today.", now=pulling.now)
 
     pulling.round()
 
@@ -348,7 +348,7 @@ def test_the_end_of_the_plan_ends_it(pulling: Pulling):
     pulling.round().round()
 
     assert pulling.jobs() == []
-    assert pulling.pull.ends_because == "The plan is discarded: its image is not needed any more."
+    assert pulling.pull.ends_reason == "The plan is discarded: its image is not needed any more."
 
 
 def test_a_draft_that_goes_elsewhere_by_now_ends_it(pulling: Pulling):
@@ -358,17 +358,17 @@ def test_a_draft_that_goes_elsewhere_by_now_ends_it(pulling: Pulling):
     pulling.round().round()
 
     assert pulling.jobs() == []
-    assert "goes to 580.105.08 now" in pulling.pull.ends_because
+    assert "goes to 580.105.08 now" in pulling.pull.ends_reason
 
 
 def frozen(pulling: Pulling) -> str:
     cluster = pulling.ground.cluster
-    Freeze.objects.create(cluster=cluster, by="bob", at=pulling.now, because="quarter end")
+    Freeze.objects.create(cluster=cluster, by="bob", at=pulling.now, reason="quarter end")
     return "Cluster north is frozen by bob: quarter end."
 
 
 def switched_off(pulling: Pulling) -> str:
-    switch = {"metadata": {"name": "quarterdeck-stop"}, "data": {"because": "incident"}}
+    switch = {"metadata": {"name": "quarterdeck-stop"}, "data": {"reason": "incident"}}
     pulling.ground.store.create(CONFIG_MAP, switch, "quarterdeck")
     return "ConfigMap quarterdeck/quarterdeck-stop in the cluster stops everything: incident."
 
@@ -393,7 +393,7 @@ def test_without_the_right_it_says_what_to_grant_and_ends(pulling: Pulling, monk
     pulling.ask(nodes_each=3).round()
 
     assert pulling.pull.ended_at is not None
-    assert "verbs: [create, delete]" in pulling.pull.ends_because
+    assert "verbs: [create, delete]" in pulling.pull.ends_reason
     assert set(PullJob.objects.filter(pull=pulling.pull).values_list("outcome", flat=True)) == {"", "unknown"}
 
 
@@ -412,7 +412,7 @@ def test_a_403_that_is_no_missing_right_is_that_rows_alone(pulling: Pulling, mon
     assert (first.outcome, first.said) == (PullOutcome.UNKNOWN, said)
     assert first.gone_at is not None
     assert all(row.made_at is not None for row in others)
-    assert pulling.pull.ends_because == ""
+    assert pulling.pull.ends_reason == ""
 
 
 def test_one_that_is_refused_after_a_try_that_was_lost_is_still_looked_for(
@@ -444,7 +444,7 @@ def test_what_was_not_through_at_the_end_says_so(pulling: Pulling, how: str):
     before = pulling.row().says
 
     if how == "cancelled":
-        cancel(pulling.pull, actor=pulling.ground.ada, because="Not today.", now=pulling.now)
+        cancel(pulling.pull, actor=pulling.ground.ada, reason="Not today.", now=pulling.now)
     elif how == "plan":
         end_the_plan(pulling)
     else:
@@ -453,12 +453,12 @@ def test_what_was_not_through_at_the_end_says_so(pulling: Pulling, how: str):
 
     assert before == "The node is pulling it."
     assert pulling.row().outcome == PullOutcome.UNKNOWN
-    assert pulling.row().says == f"It was not through when this ended. {pulling.pull.ends_because}"
+    assert pulling.row().says == f"It was not through when this ended. {pulling.pull.ends_reason}"
 
 
 def test_what_was_never_tried_stays_so_at_the_end(pulling: Pulling):
     pulling.ask()
-    cancel(pulling.pull, actor=pulling.ground.ada, because="Not today.", now=pulling.now)
+    cancel(pulling.pull, actor=pulling.ground.ada, reason="Not today.", now=pulling.now)
 
     pulling.round()
 
@@ -468,7 +468,7 @@ def test_what_was_never_tried_stays_so_at_the_end(pulling: Pulling):
 def test_an_image_that_was_pulled_just_before_the_end_counts(pulling: Pulling):
     pulling.ask().round()
     pulling.play(DONE, "Succeeded")
-    cancel(pulling.pull, actor=pulling.ground.ada, because="Not today.", now=pulling.now)
+    cancel(pulling.pull, actor=pulling.ground.ada, reason="Not today.", now=pulling.now)
 
     pulling.round()
 
@@ -575,7 +575,7 @@ def test_another_cluster_at_the_address_is_not_taken_for_one_without_our_jobs(pu
 def test_a_request_that_may_still_land_is_waited_for(pulling: Pulling, monkeypatch: pytest.MonkeyPatch):
     pulling.ask()
     lose(pulling, monkeypatch)
-    cancel(pulling.pull, actor=pulling.ground.ada, because="Not today.", now=pulling.now)
+    cancel(pulling.pull, actor=pulling.ground.ada, reason="Not today.", now=pulling.now)
     pulling.round()
     assert pulling.pull.ended_at is None
 
@@ -590,7 +590,7 @@ def test_the_minute_counts_from_the_newest_try(pulling: Pulling, monkeypatch: py
     lose(pulling, monkeypatch)
     pulling.ground.clock.move(seconds=LANDED_BY.total_seconds())
     lose(pulling, monkeypatch)
-    cancel(pulling.pull, actor=pulling.ground.ada, because="Not today.", now=pulling.now)
+    cancel(pulling.pull, actor=pulling.ground.ada, reason="Not today.", now=pulling.now)
     pulling.ground.clock.move(seconds=30)
 
     pulling.round()

@@ -67,9 +67,9 @@ def test_a_start_asks_for_every_right_that_rounds_use_and_for_no_other(
     ground.walk()
     ground.round()
     assert ground.releases() == [CANARY]
-    plan_control.halt(ground.plan, actor=ground.ada, because="Stop.", now=ground.clock())
+    plan_control.halt(ground.plan, actor=ground.ada, reason="Stop.", now=ground.clock())
     ground.round()
-    plan_control.abort(ground.plan, actor=ground.ada, because="No.", now=ground.clock())
+    plan_control.abort(ground.plan, actor=ground.ada, reason="No.", now=ground.clock())
     for name in NODES:
         ground.set_state(name, "upgrade-done")
     for _ in range(9):

@@ -42,7 +42,7 @@ class Checking:
         """As somebody presses it: the clock is past the time in which it is asked again."""
         revision = given.pop("expected_revision", self.plan.revision)
         ask_start(
-            self.plan, actor=self.ground.ada, because="It is time.", expected_revision=revision, now=self.now, **given
+            self.plan, actor=self.ground.ada, reason="It is time.", expected_revision=revision, now=self.now, **given
         )
         return self
 
@@ -168,10 +168,10 @@ def test_a_webhook_that_takes_no_dry_run_gives_way_to_a_reason(one: Checking, mo
 
     one.start().round()
     assert one.plan.state == "draft"
-    one.start(override_because="It lets us: we asked its owner.").round()
+    one.start(override_reason="It lets us: we asked its owner.").round()
 
     assert one.plan.state == "holding"
-    assert one.plan.sealed["despite"]["because"] == "It lets us: we asked its owner."
+    assert one.plan.sealed["despite"]["reason"] == "It lets us: we asked its owner."
     assert [one["code"] for one in one.plan.sealed["despite"]["checks"]] == ["live-unanswered"]
 
 
@@ -267,7 +267,7 @@ def test_a_draft_that_was_edited_meanwhile_is_not_started(one: Checking):
 
 def test_a_draft_that_was_discarded_meanwhile_stays_so(one: Checking):
     one.start()
-    discard(one.plan, actor=one.ground.ada, because="Not needed.", now=one.now)
+    discard(one.plan, actor=one.ground.ada, reason="Not needed.", now=one.now)
 
     one.round()
 

@@ -26,49 +26,49 @@ def answering(monkeypatch, words: str) -> None:
 def test_the_stop_asks_once_and_needs_a_reason(monkeypatch):
     answering(monkeypatch, "stop")
 
-    said = manage("stop", "--because", "Smoke.", "--by", "ada")
+    said = manage("stop", "--reason", "Smoke.", "--by", "ada")
 
     assert said.startswith("This stops 0 plans under way")
     assert "The fleet is stopped by ada: Smoke." in said
     assert Freeze.objects.get().is_stop
     with pytest.raises(CommandError, match="Say why"):
-        manage("stop", "--because", " ", "--yes")
+        manage("stop", "--reason", " ", "--yes")
 
 
 def test_whoever_does_not_mean_it_stops_nothing(monkeypatch):
     answering(monkeypatch, "no")
 
     with pytest.raises(CommandError, match="Nothing is stopped"):
-        manage("stop", "--because", "Smoke.")
+        manage("stop", "--reason", "Smoke.")
 
     assert not Freeze.objects.exists()
 
 
 def test_who_stops_what_is_stopped_loses():
-    manage("stop", "--because", "Smoke.", "--yes")
+    manage("stop", "--reason", "Smoke.", "--yes")
 
     with pytest.raises(CommandError, match=r"stopped already\. The fleet is stopped by whoever has a shell here"):
-        manage("stop", "--because", "Smoke!", "--yes")
+        manage("stop", "--reason", "Smoke!", "--yes")
 
 
 def test_the_stop_is_lifted_by_its_name():
-    manage("stop", "--because", "Smoke.", "--yes")
+    manage("stop", "--reason", "Smoke.", "--yes")
 
-    assert manage("lift", "stop", "--because", "A toaster.") == "Lifted. What nothing else binds goes on.\n"
+    assert manage("lift", "stop", "--reason", "A toaster.") == "Lifted. What nothing else binds goes on.\n"
     with pytest.raises(CommandError, match="not stopped"):
-        manage("lift", "stop", "--because", "x")
+        manage("lift", "stop", "--reason", "x")
 
 
 @pytest.mark.parametrize("where", ["fleet", "north", "north/h200"])
 def test_freezing_listing_and_lifting(where: str):
     a_fleet("north")
 
-    said = manage("freeze", where, "--because", "Quarter end.", "--also-rollbacks")
+    said = manage("freeze", where, "--reason", "Quarter end.", "--also-rollbacks")
     key = Freeze.objects.get().pk
 
-    assert said.splitlines()[-1] == f"bin/manage lift {key} --because WHY ends it."
+    assert said.splitlines()[-1] == f"bin/manage lift {key} --reason WHY ends it."
     assert manage("freezes") == f"{key}: {said.splitlines()[0]} Rollbacks as well.\n"
-    manage("lift", str(key), "--because", "It is over.")
+    manage("lift", str(key), "--reason", "It is over.")
     assert manage("freezes") == "Nothing is frozen.\n"
 
 
@@ -77,23 +77,23 @@ def test_a_place_that_is_none(where: str):
     a_fleet("north")
 
     if where == "north/":
-        assert "Cluster north is frozen" in manage("freeze", where, "--because", "x")
+        assert "Cluster north is frozen" in manage("freeze", where, "--reason", "x")
     else:
         with pytest.raises(CommandError):
-            manage("freeze", where, "--because", "x")
+            manage("freeze", where, "--reason", "x")
 
 
 @pytest.mark.parametrize("until", ["tomorrow", "2026-13-01T08:00Z", "2020-01-01T08:00Z"])
 def test_an_end_that_is_none(until: str):
     with pytest.raises(CommandError):
-        manage("freeze", "fleet", "--because", "x", "--until", until)
+        manage("freeze", "fleet", "--reason", "x", "--until", until)
 
     assert not Freeze.objects.exists()
 
 
 def test_why_says_what_page_and_rest_say(bob):  # noqa: F811
     plan = a_plan()
-    manage("freeze", "fleet", "--because", "Quarter end.", "--by", "ada")
+    manage("freeze", "fleet", "--reason", "Quarter end.", "--by", "ada")
 
     said = manage("why", str(plan.pk))
 

@@ -124,7 +124,7 @@ def test_pulling_says_what_was_asked_and_pulled_what_became_of_it():
 
     assert said.startswith(f"{plan.to_version} on 2 nodes: 1 pulled, 1 failed.\n  gpu-1, ")
     with pytest.raises(CommandError, match=r"Nothing was made. 3 nodes have no driver pod that tells the image"):
-        manage("pull", str(plan.pk), "--as", "ada", "--because", "Before the window.")
+        manage("pull", str(plan.pk), "--as", "ada", "--reason", "Before the window.")
 
 
 @pytest.mark.usefixtures("bob")
@@ -132,12 +132,12 @@ def test_who_may_not_run_plans_pulls_no_image():
     plan = a_draft()
 
     with pytest.raises(CommandError, match="Nothing was made"):
-        manage("pull", str(plan.pk), "--as", "bob", "--because", "x")
+        manage("pull", str(plan.pk), "--as", "bob", "--reason", "x")
 
 
-@pytest.mark.parametrize("because", ["", "  "])
-def test_without_a_reason_no_image_is_pulled(because: str):
+@pytest.mark.parametrize("reason", ["", "  "])
+def test_without_a_reason_no_image_is_pulled(reason: str):
     plan = a_draft()
 
-    with pytest.raises(CommandError, match="Say why, with --because"):
-        manage("pull", str(plan.pk), "--as", "ada", "--because", because)
+    with pytest.raises(CommandError, match="Say why, with --reason"):
+        manage("pull", str(plan.pk), "--as", "ada", "--reason", reason)

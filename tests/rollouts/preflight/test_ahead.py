@@ -32,7 +32,7 @@ def stage(cluster, owner):
             selector={"matchLabels": {"app": node.name}}, disruptions_allowed=0, current_healthy=1, desired_healthy=1,
         )  # fmt: skip
     plan = a_draft(cluster, owner)
-    start(plan, actor=owner, because="", override_because="It must be.", expected_revision=1, now=NOON)
+    start(plan, actor=owner, reason="", override_reason="It must be.", expected_revision=1, now=NOON)
     Target.objects.filter(stage__plan=plan, stage__index=0).update(state="changed")
     plan.stages.filter(index=0).update(state="passed")
     return opened(plan, 1)
@@ -95,7 +95,7 @@ def test_of_a_cluster_that_is_not_seen_it_says_when_it_was(stage):
     told = ahead_of(stage, now=NOON + 11 * MINUTE)
 
     assert told.seen_at == NOON
-    assert told.stale_because
+    assert told.stale_reason
 
 
 def test_a_stage_of_an_object_that_is_gone_has_nothing_to_look_at(stage):

@@ -88,12 +88,12 @@ def test_work_that_would_be_lost_needs_a_reason_that_approvers_see(cluster, owne
     plan = a_draft(cluster, owner)
 
     with pytest.raises(Blocked) as refusal:
-        start(plan, actor=owner, because="It is time.", expected_revision=1, now=NOON)
-    start(plan, actor=owner, because="", override_because="Its owner agreed.", expected_revision=1, now=NOON)
+        start(plan, actor=owner, reason="It is time.", expected_revision=1, now=NOON)
+    start(plan, actor=owner, reason="", override_reason="Its owner agreed.", expected_revision=1, now=NOON)
 
     assert refusal.value.blockers[0]["about"] == ["team-a/notebook on node-1"]
     plan.refresh_from_db()
-    assert plan.sealed["despite"]["because"] == "Its owner agreed."
+    assert plan.sealed["despite"]["reason"] == "Its owner agreed."
     assert [check["code"] for check in plan.sealed["despite"]["checks"]] == ["loses-unmanaged"]
 
 
@@ -107,10 +107,10 @@ def test_a_start_that_a_budget_would_fail_asks_for_a_reason_which_approvers_see(
     assert told.verdict == "needs-reason"
     assert told.verdict_sentence == "1 check speaks against the start. It needs a reason, which approvers see."
     with pytest.raises(Blocked, match="cannot be evicted now"):
-        start(plan, actor=owner, because="It is time.", expected_revision=1, now=NOON)
-    start(plan, actor=owner, because="", override_because="It ends at noon.", expected_revision=1, now=NOON)
+        start(plan, actor=owner, reason="It is time.", expected_revision=1, now=NOON)
+    start(plan, actor=owner, reason="", override_reason="It ends at noon.", expected_revision=1, now=NOON)
 
-    assert plan.sealed["despite"]["because"] == "It ends at noon."
+    assert plan.sealed["despite"]["reason"] == "It ends at noon."
     assert [check["code"] for check in plan.sealed["despite"]["checks"]] == ["budget-allows-none"]
 
 
@@ -177,7 +177,7 @@ def test_claims_that_are_not_seen_are_not_taken_for_none(cluster, owner):
 def test_a_driver_pod_without_a_node_is_named(cluster, owner):
     daemonset = cluster.operands.get(operand="driver")
     pod = a_pod(cluster.nodes.first(), "driver-x", namespace="gpu-operator", gpus=0, operand="driver",
-                owner_uid=daemonset.uid, waiting_because="Unschedulable: a taint")  # fmt: skip
+                owner_uid=daemonset.uid, waiting_reason="Unschedulable: a taint")  # fmt: skip
     Pod.objects.filter(pk=pod.pk).update(node=None, node_name="")
 
     (check,) = [each for each in preview(a_draft(cluster, owner), now=NOON).warnings if each.code == "driver-pods"]

@@ -112,7 +112,7 @@ def test_a_start_that_is_barred_names_the_field(cluster, owner):
     plan = a_draft(cluster, owner, to_version="999.1.1")
 
     with pytest.raises(Blocked) as refusal:
-        start(plan, actor=owner, because="Go.", expected_revision=1, now=NOON)
+        start(plan, actor=owner, reason="Go.", expected_revision=1, now=NOON)
 
     assert [(each["code"], each["field"]) for each in refusal.value.blockers] == [("unknown-version", "to_version")]
 

@@ -26,7 +26,7 @@ def test_a_plan_does_not_start_while_the_operator_is_down(cluster, owner):
     plan = a_draft(cluster, owner)
 
     with pytest.raises(Blocked, match="The GPU operator does not run"):
-        start(plan, actor=owner, because="It is time.", expected_revision=1, now=NOON)
+        start(plan, actor=owner, reason="It is time.", expected_revision=1, now=NOON)
 
 
 @pytest.mark.parametrize("given", [{"state": "forbidden"}, {"heard_at": NOON.replace(hour=9)}])

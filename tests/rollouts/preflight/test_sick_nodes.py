@@ -14,7 +14,7 @@ from tests.rollouts.rows import CANARY, REST, a_draft, a_driver_cluster
 
 pytestmark = pytest.mark.django_db
 LACKS = "node-0 lacks 8 GPUs: it had more than can be allocated now."
-BECAUSE = "Its driver is what is broken."
+REASON = "Its driver is what is broken."
 
 
 @pytest.fixture
@@ -77,24 +77,24 @@ def test_which_findings_call_a_node_sick(cluster, owner, given, is_left_out):
 def test_a_stage_takes_sick_nodes_with_a_reason(cluster, owner):
     found(cluster)
 
-    told = previewed(cluster, owner, stages=(CANARY, replace(REST, sick_nodes_because=BECAUSE)))
+    told = previewed(cluster, owner, stages=(CANARY, replace(REST, sick_nodes_reason=REASON)))
 
     assert "node-0" in told.stages[1].targets
     assert told.excluded == []
     (check,) = [check for check in told.warnings if check.code == "sick-taken"]
-    assert check.sentence == f"Rest takes node-0, which an open finding calls sick. {LACKS} Because: {BECAUSE}"
-    assert (check.is_grave, check.field, check.about) == (True, "stages.1.sick_nodes_because", (f"node-0: {LACKS}",))
+    assert check.sentence == f"Rest takes node-0, which an open finding calls sick. {LACKS} Because: {REASON}"
+    assert (check.is_grave, check.field, check.about) == (True, "stages.1.sick_nodes_reason", (f"node-0: {LACKS}",))
 
 
 def test_the_reason_is_sealed_with_the_stage_that_takes_them(cluster, owner):
     found(cluster)
-    plan = a_draft(cluster, owner, stages=(CANARY, replace(REST, sick_nodes_because=BECAUSE)))
+    plan = a_draft(cluster, owner, stages=(CANARY, replace(REST, sick_nodes_reason=REASON)))
 
-    start(plan, actor=owner, because="Go.", expected_revision=plan.revision, now=NOON)
+    start(plan, actor=owner, reason="Go.", expected_revision=plan.revision, now=NOON)
 
     canary, rest = plan.sealed["stages"][:2]
-    assert "sick_nodes_because" not in canary
-    assert rest["sick_nodes_because"] == BECAUSE
+    assert "sick_nodes_reason" not in canary
+    assert rest["sick_nodes_reason"] == REASON
 
 
 def test_a_stage_for_which_only_sick_nodes_are_left_says_so(cluster, owner):
@@ -109,7 +109,7 @@ def test_a_stage_for_which_only_sick_nodes_are_left_says_so(cluster, owner):
 
 def test_an_edit_without_the_reason_leaves_them_out_again(cluster, owner):
     found(cluster)
-    plan = a_draft(cluster, owner, stages=(CANARY, replace(REST, sick_nodes_because=BECAUSE)))
+    plan = a_draft(cluster, owner, stages=(CANARY, replace(REST, sick_nodes_reason=REASON)))
 
     edit(plan, title="", to_version=NEW, stages=(CANARY, REST), expected_revision=1, actor=owner, now=NOON)
 

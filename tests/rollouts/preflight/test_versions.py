@@ -28,7 +28,7 @@ def warned(plan) -> list[str]:
 
 
 def started(plan, owner, **given) -> None:
-    start(plan, actor=owner, because="It is time.", expected_revision=1, now=NOON, **given)
+    start(plan, actor=owner, reason="It is time.", expected_revision=1, now=NOON, **given)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_a_gate_that_the_matrix_cannot_answer_is_named_before_the_start_with_the
     assert [check.sentence.partition(":")[0] for check in checks] == ["Canary", "Rest"]
     assert "allow_unknown" in checks[0].fix
     assert not checks[0].may_be_overridden
-    for options in ({"allow_unknown": True}, {"advisory": True, "because": "It is new."}):
+    for options in ({"allow_unknown": True}, {"advisory": True, "reason": "It is new."}):
         assert barred(a_draft(cluster, owner, to_version=version, stages=compatible(**options))) == {}
 
 
@@ -134,19 +134,19 @@ def test_the_rollback_is_judged_too(cluster, owner):
 def test_a_reason_of_its_own_overrides_it_and_is_kept_where_approvers_see_it(cluster, owner):
     plan = a_draft(cluster, owner, to_version="570.86.15")
 
-    started(plan, owner, override_because="NVIDIA asked us to try it.")
+    started(plan, owner, override_reason="NVIDIA asked us to try it.")
 
     plan.refresh_from_db()
     despite = plan.sealed["despite"]
-    assert (despite["by"], despite["because"]) == ("owner", "NVIDIA asked us to try it.")
+    assert (despite["by"], despite["reason"]) == ("owner", "NVIDIA asked us to try it.")
     assert [check["code"] for check in despite["checks"]] == ["unsupported"]
     assert AuditEntry.objects.get(subject=plan.mark, verb="start").evidence["despite"] == despite
 
 
-@pytest.mark.parametrize("because", ["", "   "])
-def test_no_reason_overrides_nothing(cluster, owner, because):
+@pytest.mark.parametrize("reason", ["", "   "])
+def test_no_reason_overrides_nothing(cluster, owner, reason):
     with pytest.raises(Blocked):
-        started(a_draft(cluster, owner, to_version="999.1.1"), owner, override_because=because)
+        started(a_draft(cluster, owner, to_version="999.1.1"), owner, override_reason=reason)
 
 
 def test_a_reason_overrides_nothing_else(cluster, owner):
@@ -154,7 +154,7 @@ def test_a_reason_overrides_nothing_else(cluster, owner):
     cluster.save()
 
     with pytest.raises(Blocked) as refusal:
-        started(a_draft(cluster, owner, to_version="999.1.1"), owner, override_because="All the same.")
+        started(a_draft(cluster, owner, to_version="999.1.1"), owner, override_reason="All the same.")
 
     assert [blocker["code"] for blocker in refusal.value.blockers] == ["mode"]
 
@@ -166,7 +166,7 @@ def test_nobody_overrides_it_where_a_stage_goes_unasked(owner):
     unasked = [CANARY, type(REST)("Rest", "pool", gate_options={"driver_version": {}})]
 
     with pytest.raises(Blocked) as refusal:
-        started(a_draft(cluster, owner, to_version="999.1.1", stages=unasked), owner, override_because="I want to.")
+        started(a_draft(cluster, owner, to_version="999.1.1", stages=unasked), owner, override_reason="I want to.")
 
     assert "cannot be overridden" in refusal.value.blockers[0]["fix"]
 
@@ -174,7 +174,7 @@ def test_nobody_overrides_it_where_a_stage_goes_unasked(owner):
 def test_a_plan_whose_start_was_not_overridden_names_nothing(cluster, owner):
     plan = a_draft(cluster, owner)
 
-    started(plan, owner, override_because="Not needed.")
+    started(plan, owner, override_reason="Not needed.")
 
     plan.refresh_from_db()
     assert plan.sealed["despite"] == {}

@@ -98,7 +98,7 @@ def test_of_several_the_time_is_the_most_that_one_took(cluster, owner):
     assert f"pods of {LLM}, ReplicaSet team-a/chat-7c took up to 25 min to be Ready" in check.sentence
 
 
-@pytest.mark.parametrize("option", [{"timeout_s": 1500}, {"tolerate": 1}, {"advisory": True, "because": "Known."}])
+@pytest.mark.parametrize("option", [{"timeout_s": 1500}, {"tolerate": 1}, {"advisory": True, "reason": "Known."}])
 def test_one_that_gives_them_as_long_or_halts_nothing_is_not(cluster, owner, option):
     that_loads(25)
 

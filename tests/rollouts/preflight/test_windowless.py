@@ -37,7 +37,7 @@ def test_a_stage_that_waits_for_a_window_where_there_is_none_cannot_start(cluste
 
     assert barred(plan) == ["Rest, Maintenance window: no window covers node-1, node-2."]
     with pytest.raises(Blocked, match="no window covers"):
-        start(plan, actor=owner, because="Go.", expected_revision=1, now=NOON)
+        start(plan, actor=owner, reason="Go.", expected_revision=1, now=NOON)
 
 
 def test_one_of_the_cluster_covers_all_and_one_of_a_pool_its_nodes(cluster, owner):

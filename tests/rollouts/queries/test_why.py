@@ -23,13 +23,13 @@ HELD_BY = ("nothing", "pause", "freeze", "window", "stop", "all of them")
 
 def hold(plan: Plan, by: str) -> None:
     if by in ("pause", "all of them"):
-        plan.commands.create(verb="pause", actor="ben", at=NOON, because="Lunch.")
+        plan.commands.create(verb="pause", actor="ben", at=NOON, reason="Lunch.")
     if by in ("freeze", "all of them"):
-        fleet_freezes.freeze(fleet_freezes.Where(), actor="ada", because="Quarter end.", now=NOON)
+        fleet_freezes.freeze(fleet_freezes.Where(), actor="ada", reason="Quarter end.", now=NOON)
     if by in ("window", "all of them"):
         a_window(plan.cluster)
     if by in ("stop", "all of them"):
-        fleet_freezes.stop(actor="ada", because="Smoke.", now=NOON)
+        fleet_freezes.stop(actor="ada", reason="Smoke.", now=NOON)
 
 
 @pytest.mark.django_db
@@ -37,7 +37,7 @@ def hold(plan: Plan, by: str) -> None:
 def test_every_state_has_a_sentence_whatever_holds_it(state: PlanState, by: str):
     """Also where nothing was ever written down of why."""
     plan = a_plan()
-    Plan.objects.filter(pk=plan.pk).update(state=state, because="", waiting_for="")
+    Plan.objects.filter(pk=plan.pk).update(state=state, reason="", waiting_for="")
     Stage.objects.filter(plan=plan, index=0).update(state=StageState.PROMOTING)
     hold(plan, by)
 
@@ -73,7 +73,7 @@ def test_a_plan_that_no_worker_looks_at_says_so_and_what_it_said_then():
 
 @pytest.mark.django_db
 def test_what_a_person_has_told_it_comes_first_though_no_worker_has_heard_it():
-    on_page = looked_at(state=PlanState.HALTED, because="A gate failed.")
+    on_page = looked_at(state=PlanState.HALTED, reason="A gate failed.")
 
     assert on_page.why == "A gate failed."
     assert [said.partition(" since")[0] for said in on_page.besides] == ["No worker has looked at it"]
@@ -86,7 +86,7 @@ def test_what_a_person_has_told_it_comes_first_though_no_worker_has_heard_it():
         {"next_look_at": NOON + HOUR},
         {"lease_until": NOON + timedelta(seconds=30)},
         {"next_look_at": NOON + timedelta(seconds=6)},
-        {"state": PlanState.PROMOTED, "because": "Every stage passed."},
+        {"state": PlanState.PROMOTED, "reason": "Every stage passed."},
     ],
     ids=["later", "in a long round", "for a minute", "over"],
 )
@@ -118,8 +118,8 @@ def test_a_gate_that_somebody_passed_over_is_said_beside_it(state, until, is_sai
     Plan.objects.filter(pk=plan.pk).update(state=PlanState.PROMOTING)
     Stage.objects.filter(plan=plan, index=0).update(state=state)
     glass = {"stage": plan.stages.get(index=0), "gate": "soak", "said": "Until 12:20.", "by": "ben"}
-    BreakGlass.objects.create(**glass, at=NOON - 2 * HOUR, because="Older.", until=until)
-    BreakGlass.objects.create(**glass, at=NOON - HOUR, because="Morning.", until=until)
+    BreakGlass.objects.create(**glass, at=NOON - 2 * HOUR, reason="Older.", until=until)
+    BreakGlass.objects.create(**glass, at=NOON - HOUR, reason="Morning.", until=until)
 
     call_command("why", str(plan.pk))
 
@@ -135,10 +135,10 @@ def test_a_halt_says_who_and_a_gates_speaks_for_itself(cluster, owner):
     Plan.objects.filter(pk=plan.pk).update(state=PlanState.PROMOTING)
     plan.refresh_from_db()
 
-    halt(plan, actor=owner, because="Smoke.", now=NOON)
+    halt(plan, actor=owner, reason="Smoke.", now=NOON)
 
     assert plan_on_page(plan, now=NOON).why == f"{owner.get_username()} halted it: Smoke."
-    Plan.objects.filter(pk=plan.pk).update(state_since=NOON + HOUR, because="node-1 failed: 1, where 0 would be.")
+    Plan.objects.filter(pk=plan.pk).update(state_since=NOON + HOUR, reason="node-1 failed: 1, where 0 would be.")
     plan.refresh_from_db()
     assert plan_on_page(plan, now=NOON).why == "node-1 failed: 1, where 0 would be."
 
@@ -147,9 +147,9 @@ def test_a_halt_says_who_and_a_gates_speaks_for_itself(cluster, owner):
 def test_one_that_was_paused_and_then_halted_is_halted_before_all(cluster, owner):
     plan = a_started_plan(cluster, owner)
     Plan.objects.filter(pk=plan.pk).update(state=PlanState.PROMOTING)
-    pause(plan, actor=owner, because="Lunch.", now=NOON)
+    pause(plan, actor=owner, reason="Lunch.", now=NOON)
 
-    halt(plan, actor=owner, because="Smoke.", now=NOON + timedelta(minutes=1))
+    halt(plan, actor=owner, reason="Smoke.", now=NOON + timedelta(minutes=1))
 
     plan.refresh_from_db()
     on_page = plan_on_page(plan, now=NOON + timedelta(minutes=1))
@@ -161,7 +161,7 @@ def test_one_that_was_paused_and_then_halted_is_halted_before_all(cluster, owner
 def test_a_cluster_that_was_seen_on_another_day_is_named_with_that_day(cluster, owner):
     plan = a_started_plan(cluster, owner)
 
-    stale = heard(plan, now=NOON + timedelta(days=2)).stale_because
+    stale = heard(plan, now=NOON + timedelta(days=2)).stale_reason
 
     assert f"has not been seen since {NOON.day} {NOON:%B %Y} 12:00 UTC" in stale
 
@@ -172,7 +172,7 @@ def test_lists_say_at_once_who_paused_it(cluster, owner):
     plan = a_started_plan(cluster, owner)
     Plan.objects.filter(pk=plan.pk).update(state=PlanState.PROMOTING, waiting_for="Canary: letting node-1 go.")
 
-    pause(plan, actor=owner, because="Lunch.", now=NOON)
+    pause(plan, actor=owner, reason="Lunch.", now=NOON)
 
     plan.refresh_from_db()
     assert plan.waiting_for == plan_on_page(plan, now=NOON).why == f"{owner.get_username()} paused it: Lunch."
@@ -181,13 +181,13 @@ def test_lists_say_at_once_who_paused_it(cluster, owner):
 @pytest.mark.django_db
 def test_a_plan_that_a_person_halted_says_which_nodes_failed_and_why():
     plan = a_plan()
-    Plan.objects.filter(pk=plan.pk).update(state=PlanState.HALTED, because="A person stopped it.")
-    because = "PodDisruptionBudget team-a/web allows no eviction of team-a/web-0."
-    Target.objects.filter(stage__plan=plan, node_name="gpu-0").update(state="failed", because=because)
+    Plan.objects.filter(pk=plan.pk).update(state=PlanState.HALTED, reason="A person stopped it.")
+    reason = "PodDisruptionBudget team-a/web allows no eviction of team-a/web-0."
+    Target.objects.filter(stage__plan=plan, node_name="gpu-0").update(state="failed", reason=reason)
 
     on_page = plan_on_page(Plan.objects.select_related("cluster").get(pk=plan.pk), now=NOON)
 
-    assert on_page.besides == [f"gpu-0 failed: {because}"]
+    assert on_page.besides == [f"gpu-0 failed: {reason}"]
     assert on_page.halted_by is None
 
 
@@ -195,8 +195,8 @@ def test_a_plan_that_a_person_halted_says_which_nodes_failed_and_why():
 def test_a_cause_that_was_not_known_when_the_node_failed_is_that_of_its_finding():
     plan = a_plan()
     halted = f"gpu-0 failed: {GAVE_UP}"
-    Plan.objects.filter(pk=plan.pk).update(state=PlanState.HALTED, because=halted)
-    Target.objects.filter(stage__plan=plan, node_name="gpu-0").update(state="failed", because=GAVE_UP)
+    Plan.objects.filter(pk=plan.pk).update(state=PlanState.HALTED, reason=halted)
+    Target.objects.filter(stage__plan=plan, node_name="gpu-0").update(state="failed", reason=GAVE_UP)
     node = Node.objects.get(cluster=plan.cluster, name="gpu-0")
     a_finding(plan.cluster, node=node, rule="upgrade-failed", probable_cause="The driver container crashes.")
 

@@ -30,7 +30,7 @@ def amy():
 
 
 def decide(client, stage, decision="approve", **asked):
-    asked = {"decision": decision, "bundle_hash": bundle_for(stage).hash, "because": "Fine.", **asked}
+    asked = {"decision": decision, "bundle_hash": bundle_for(stage).hash, "reason": "Fine.", **asked}
     response = client.post(f"/stages/{stage.pk}/approval", asked, follow=True)
     return Page(response.content.decode()).text
 
@@ -97,10 +97,10 @@ def test_shows_what_its_starter_was_told_and_why_they_started_it(amy):
     make.a_node(cluster, "gpu-9", driver_owner="h200", labels={"nvidia.com/gpu.deploy.driver": "true"})
     plan = make.a_draft(cluster)
     starter = make.a_user(role="operator")
-    start(plan, actor=starter, because="", expected_revision=plan.revision, now=NOON)
+    start(plan, actor=starter, reason="", expected_revision=plan.revision, now=NOON)
     plan.refresh_from_db()
     warned = plan.sealed["warned"]
-    plan.commands.filter(verb="start").update(actor="ada", because="The fix is in it.")
+    plan.commands.filter(verb="start").update(actor="ada", reason="The fix is in it.")
 
     seen = page(amy, f"/stages/{make.a_stage_to_approve(plan).pk}/approval").text
 
@@ -123,8 +123,8 @@ def test_what_the_start_said_is_folded_away_and_the_checks_of_now_stand_open(amy
         cluster=cluster, uid="uid-of-web", namespace="team-a", name="web", disruptions_allowed=0, changed_at=NOON,
         selector={"matchLabels": {"app": "web"}}, current_healthy=1, desired_healthy=1,
     )  # fmt: skip
-    asked = {"expected_revision": plan.revision, "override_because": "It ends soon."}
-    start(plan, actor=starter, because="", **asked, now=NOON)
+    asked = {"expected_revision": plan.revision, "override_reason": "It ends soon."}
+    start(plan, actor=starter, reason="", **asked, now=NOON)
     stage = make.a_stage_to_approve(plan)
 
     before = page(amy, f"/stages/{stage.pk}/approval").text
@@ -145,7 +145,7 @@ def test_a_stage_that_waits_for_nobody_has_no_checks_of_now(amy, stage):
 
 
 def test_the_canary_is_not_approved_without_a_reason(amy, stage):
-    said = decide(amy, stage, because="", look=opened(amy, stage))
+    said = decide(amy, stage, reason="", look=opened(amy, stage))
 
     assert "Say why you approve it: no gate has judged a node that was changed." in said
     assert not stage.approvals.exists()
@@ -160,7 +160,7 @@ def test_an_approver_approves_what_they_saw(amy, stage):
 
 def test_a_reason_turns_nothing_round_that_stands_behind_it(amy, stage):
     """U+202E lets what follows run from right to left: the hash that was decided on read backwards."""
-    decide(amy, stage, because="Fine.\u202e")
+    decide(amy, stage, reason="Fine.\u202e")
 
     html = amy.get(f"/plans/{stage.plan_id}").content.decode()
 
@@ -188,15 +188,15 @@ def test_another_decision_after_the_first_is_refused(amy, stage):
 
 
 def test_that_a_rejection_wants_a_reason_stands_beside_it(amy, stage):
-    asked = {"decision": "reject", "bundle_hash": bundle_for(stage).hash, "because": " "}
+    asked = {"decision": "reject", "bundle_hash": bundle_for(stage).hash, "reason": " "}
     html = amy.post(f"/stages/{stage.pk}/approval", asked).content.decode()
 
-    assert wrong_beside(html, "because") == "Say why you reject it: the author has to mend it."
+    assert wrong_beside(html, "reason") == "Say why you reject it: the author has to mend it."
     assert html.count("Say why you reject it") == 1
 
 
 def test_a_rejection_wants_a_reason(amy, stage):
-    said = decide(amy, stage, "reject", because="")
+    said = decide(amy, stage, "reject", reason="")
 
     assert "Say why you reject it" in said
     assert not stage.approvals.exists()
@@ -238,18 +238,18 @@ def live(client, stage, look: str) -> str:
 @pytest.fixture
 def second(stage):
     """The stage after the canary, whose answers the decision rests on."""
-    answered(stage, "driver_version", "pass", because="All 1 run it.")
-    answered(stage, "soak", "pass", because="Long enough.")
+    answered(stage, "driver_version", "pass", reason="All 1 run it.")
+    answered(stage, "soak", "pass", reason="Long enough.")
     type(stage).objects.filter(pk=stage.pk).update(state="passed")
     following = stage.plan.stages.get(index=1)
-    following.move("opening", now=make.NOON, actor="quarterdeck", because="Its turn.")
+    following.move("opening", now=make.NOON, actor="quarterdeck", reason="Its turn.")
     return following
 
 
 def test_what_changed_is_marked_first_and_approve_is_locked(amy, stage, second):
     look = opened(amy, second)
     assert "disabled" not in approve_button(live(amy, second, look))
-    answered(stage, "soak", "wait", because="Somebody fell over.")
+    answered(stage, "soak", "wait", reason="Somebody fell over.")
 
     seen = live(amy, second, look)
 
@@ -264,11 +264,11 @@ def test_what_changed_is_marked_first_and_approve_is_locked(amy, stage, second):
 
 
 def test_what_is_only_advisory_is_named_and_voids_nothing(amy, stage, second):
-    options = second.gate_options | {"operands_ready": {"advisory": True, "because": "It flaps here."}}
+    options = second.gate_options | {"operands_ready": {"advisory": True, "reason": "It flaps here."}}
     type(second).objects.filter(pk=second.pk).update(gate_options=options)
-    answered(stage, "operands_ready", "pass", because="All up.", is_advisory=True)
+    answered(stage, "operands_ready", "pass", reason="All up.", is_advisory=True)
     look = opened(amy, second)
-    answered(stage, "operands_ready", "fail", because="One is down.", is_advisory=True)
+    answered(stage, "operands_ready", "fail", reason="One is down.", is_advisory=True)
 
     seen = live(amy, second, look)
 
@@ -282,7 +282,7 @@ def test_what_is_only_advisory_is_named_and_voids_nothing(amy, stage, second):
 
 def test_what_changed_may_be_rejected_without_another_look(amy, stage, second):
     look, seen = opened(amy, second), bundle_for(second).hash
-    answered(stage, "soak", "fail", because="It crashed.")
+    answered(stage, "soak", "fail", reason="It crashed.")
 
     decide(amy, second, "reject", bundle_hash=seen, look=look)
 
@@ -291,9 +291,9 @@ def test_what_changed_may_be_rejected_without_another_look(amy, stage, second):
 
 def test_it_is_open_again_after_another_look_and_keeps_what_was_written(amy, stage, second):
     opened(amy, second)
-    answered(stage, "soak", "wait", because="Somebody fell over.")
+    answered(stage, "soak", "wait", reason="Somebody fell over.")
 
-    response = amy.post(f"/stages/{second.pk}/approval", {"decision": "look", "because": "I have checked <b>it</b>."})
+    response = amy.post(f"/stages/{second.pk}/approval", {"decision": "look", "reason": "I have checked <b>it</b>."})
 
     html = response.content.decode()
     assert response.status_code == 200
@@ -304,9 +304,9 @@ def test_it_is_open_again_after_another_look_and_keeps_what_was_written(amy, sta
 
 def test_a_refused_post_keeps_what_was_written_and_stays_locked(amy, stage, second):
     look, seen = opened(amy, second), bundle_for(second).hash
-    answered(stage, "soak", "fail", because="It crashed.")
+    answered(stage, "soak", "fail", reason="It crashed.")
 
-    asked = {"decision": "approve", "bundle_hash": seen, "look": look, "because": "Long typed reason."}
+    asked = {"decision": "approve", "bundle_hash": seen, "look": look, "reason": "Long typed reason."}
     response = amy.post(f"/stages/{second.pk}/approval", asked)
 
     html = response.content.decode()
@@ -317,9 +317,9 @@ def test_a_refused_post_keeps_what_was_written_and_stays_locked(amy, stage, seco
 
 
 def test_no_reason_is_needed_while_all_is_green(amy, second):
-    decide(amy, second, because="")
+    decide(amy, second, reason="")
 
-    assert second.approvals.get().because == ""
+    assert second.approvals.get().reason == ""
 
 
 def test_a_reason_is_needed_where_a_gate_is_not_green(amy, stage, second):
@@ -328,14 +328,14 @@ def test_a_reason_is_needed_where_a_gate_is_not_green(amy, stage, second):
     given = {
         "decision": "approve",
         "bundle_hash": bundle_for(second).hash,
-        "because": "  ",
+        "reason": "  ",
         "look": opened(amy, second),
     }
     response = amy.post(f"/stages/{second.pk}/approval", given)
 
     html, said = response.content.decode(), Page(response.content.decode()).text
     assert response.status_code == 409
-    assert "Say why you approve it: 1 answer is not green." in html.partition('id="because"')[2].partition("</div>")[0]
+    assert "Say why you approve it: 1 answer is not green." in html.partition('id="reason"')[2].partition("</div>")[0]
     assert html.count("Say why you approve it") == 1
     assert not second.approvals.exists()
     assert "To approve, say why: 1 answer is not green." in said
@@ -393,7 +393,7 @@ def test_it_is_not_offered_on_a_plan_that_does_not_move(amy, second, state, word
 
 
 def test_it_is_not_offered_on_a_paused_plan(amy, second):
-    second.plan.commands.create(verb="pause", actor="ada", at=make.NOON, because="Lunch.")
+    second.plan.commands.create(verb="pause", actor="ada", at=make.NOON, reason="Lunch.")
 
     assert "ada paused the plan" in page(amy, f"/stages/{second.pk}/approval").text
     assert "ada paused the plan" in decide(amy, second)

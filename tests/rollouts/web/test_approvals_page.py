@@ -45,7 +45,7 @@ def test_the_count_in_the_bar_follows_plans_as_other_parts_do(amy):
 def test_a_stage_that_has_every_approval_waits_for_nobody(amy, stage):
     """It may stand for hours still: a freeze, or a gate that waits for room."""
     bob = make.a_user("bob", role="approver")
-    approve(stage, actor=amy, bundle_hash=bundle_for(stage).hash, because="Fine.", now=make.NOON)
+    approve(stage, actor=amy, bundle_hash=bundle_for(stage).hash, reason="Fine.", now=make.NOON)
 
     seen = page(visiting(bob), "/approvals").text
 
@@ -58,7 +58,7 @@ def test_a_stage_that_has_every_approval_waits_for_nobody(amy, stage):
 
 def test_a_no_is_not_counted_as_an_approval_and_waits_for_nobody_else(amy, stage):
     bob = make.a_user("bob", role="approver")
-    reject(stage, actor=amy, bundle_hash=bundle_for(stage).hash, because="Month end.", now=make.NOON)
+    reject(stage, actor=amy, bundle_hash=bundle_for(stage).hash, reason="Month end.", now=make.NOON)
 
     seen = page(visiting(bob), "/approvals").text
 
@@ -79,9 +79,9 @@ def test_who_may_not_give_it_is_told_why_and_counts_nothing(stage):
 
 
 def test_what_was_given_and_became_void_says_why(amy, stage):
-    given = approve(stage, actor=amy, bundle_hash=bundle_for(stage).hash, because="Fine.", now=make.NOON)
+    given = approve(stage, actor=amy, bundle_hash=bundle_for(stage).hash, reason="Fine.", now=make.NOON)
     before = page(visiting(amy), "/approvals").text
-    Approval.objects.filter(pk=given.pk).update(void_at=make.NOON, void_because="A target changed.")
+    Approval.objects.filter(pk=given.pk).update(void_at=make.NOON, void_reason="A target changed.")
 
     after = page(visiting(amy), "/approvals").text
 
@@ -92,7 +92,7 @@ def test_what_was_given_and_became_void_says_why(amy, stage):
 
 
 def test_rest_lists_what_the_caller_decided_and_nobody_elses(amy, stage):
-    approve(stage, actor=amy, bundle_hash=bundle_for(stage).hash, because="Fine.", now=make.NOON)
+    approve(stage, actor=amy, bundle_hash=bundle_for(stage).hash, reason="Fine.", now=make.NOON)
 
     (mine,) = calling(amy).get("/api/v1/approvals/given").json()["results"]
 

@@ -35,7 +35,7 @@ def previewed(plan: Plan) -> StagePreview:
 
 def card(plan: Plan) -> str:
     """What the page of the plan says of its second stage once it is under way."""
-    start(plan, actor=a_user("starter", role="operator"), because="x", expected_revision=1, now=NOON)
+    start(plan, actor=a_user("starter", role="operator"), reason="x", expected_revision=1, now=NOON)
     in_state(plan, "promoting")
     Stage.objects.filter(plan=plan, index=0).update(state="passed")
     Stage.objects.filter(plan=plan, index=1).update(state="promoting")
@@ -43,7 +43,7 @@ def card(plan: Plan) -> str:
 
 
 @pytest.mark.parametrize(
-    ("given", "nodes", "because"),
+    ("given", "nodes", "reason"),
     [
         ({}, 4, "The stage allows 4."),
         ({"maxParallelUpgrades": 3}, 3, "The operator upgrades 3 at once."),
@@ -53,13 +53,13 @@ def card(plan: Plan) -> str:
         ({"zones": 2}, 2, "The stage allows 4, and its failure domains 2 at once."),
     ],
 )
-def test_the_preview_and_the_card_say_the_least_that_stage_operator_and_domains_allow(owner, given, nodes, because):
+def test_the_preview_and_the_card_say_the_least_that_stage_operator_and_domains_allow(owner, given, nodes, reason):
     plan = a_wide_draft(owner, **given)
 
     told = previewed(plan)
 
     assert (told.at_once, max(map(len, told.by_wave))) == (nodes, nodes)
-    assert told.waves_because.startswith(because)
+    assert told.waves_reason.startswith(reason)
     if given.get("maxParallelUpgrades") != 0:  # which bars the start
         shown = card(plan)
         assert f"at most {nodes} down at once" in shown

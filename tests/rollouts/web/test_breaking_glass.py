@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
 @pytest.fixture
 def stage():
     stage = make.a_stage_to_approve()
-    answered(stage, "approval", "wait", because="0 of 1 approval given.")
+    answered(stage, "approval", "wait", reason="0 of 1 approval given.")
     return type(stage).objects.select_related("plan__cluster").get(pk=stage.pk)
 
 
@@ -26,7 +26,7 @@ def root():
 
 
 def break_it(client, stage, gate: str = "approval", **given) -> str:
-    asked = {"because": "CVE at 3 a.m.", "confirm": stage.plan.title, "hours": "4", **given}
+    asked = {"reason": "CVE at 3 a.m.", "confirm": stage.plan.title, "hours": "4", **given}
     path = f"/stages/{stage.pk}/gates/{gate}/break-glass"
     return Page(client.post(path, asked, follow=True).content.decode()).text
 
@@ -57,7 +57,7 @@ def test_one_that_counts_again_tomorrow_says_which_day(stage, root):
     ("given", "sentence"),
     [
         ({"confirm": ""}, "Type the plan's title"),
-        ({"because": " "}, "Say why"),
+        ({"reason": " "}, "Say why"),
         ({"hours": "99"}, "A gate is passed over for between"),
         ({"hours": HOSTILE}, "A gate is passed over for between"),
         ({"gate": "luck"}, "has no gate “luck”"),
@@ -70,7 +70,7 @@ def test_what_is_missing_is_said(stage, root, given, sentence):
 
 def test_what_was_written_comes_back_once_where_the_title_is_mistyped(stage, root):
     client = visiting(root)
-    asked = {"because": "CVE at 3 a.m.", "confirm": "a title", "hours": "1"}
+    asked = {"reason": "CVE at 3 a.m.", "confirm": "a title", "hours": "1"}
     path = f"/stages/{stage.pk}/gates/approval/break-glass"
 
     refused = client.post(path, asked, follow=True).content.decode()
@@ -85,13 +85,11 @@ def test_what_was_written_comes_back_once_where_the_title_is_mistyped(stage, roo
 
 def test_what_is_wrong_stands_beside_its_field(stage, root):
     path = f"/stages/{stage.pk}/gates/approval/break-glass"
-    html = (
-        visiting(root).post(path, {"because": " ", "confirm": "a title", "hours": "99"}, follow=True).content.decode()
-    )
+    html = visiting(root).post(path, {"reason": " ", "confirm": "a title", "hours": "99"}, follow=True).content.decode()
 
     assert wrong_beside(html, "confirm-glass").startswith("Type the plan")
     assert wrong_beside(html, "hours-glass").startswith("A gate is passed over for between")
-    assert wrong_beside(html, "because-glass").startswith("Say why")
+    assert wrong_beside(html, "reason-glass").startswith("Say why")
 
 
 def test_who_may_not_has_no_button_and_is_refused(stage):
@@ -103,7 +101,7 @@ def test_who_may_not_has_no_button_and_is_refused(stage):
 
 def test_rest_says_the_same(stage, root):
     path = f"/api/v1/stages/{stage.pk}/break-glass"
-    asked = {"gate": "approval", "because": "CVE.", "confirm": stage.plan.title, "valid_for_s": 600}
+    asked = {"gate": "approval", "reason": "CVE.", "confirm": stage.plan.title, "valid_for_s": 600}
 
     made = calling(root).post(path, asked, format="json")
     again = calling(root).post(path, asked, format="json")

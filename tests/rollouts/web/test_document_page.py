@@ -168,7 +168,7 @@ def test_the_evidence_of_a_plan_is_downloaded_by_who_sees_it(bob, eve):
 @pytest.mark.parametrize("place", ["key", "reason"])
 def test_what_is_no_text_is_refused_and_the_page_still_shows(ada, place):
     gates = (
-        {"headroom": {"advisory": True, "because": "\ud800"}, "driver_version": {}}
+        {"headroom": {"advisory": True, "reason": "\ud800"}, "driver_version": {}}
         if place == "reason"
         else {"\ud800": {}}
     )

@@ -126,7 +126,7 @@ def test_a_gate_is_made_advisory_with_a_reason_and_counted_again(ada, fleet):
 
     seen = page(ada, f"/plans/{plan.pk}").text
 
-    assert canary.gate_options["operands_ready"] == {"timeout_s": 90, "advisory": True, "because": "Try it."}
+    assert canary.gate_options["operands_ready"] == {"timeout_s": 90, "advisory": True, "reason": "Try it."}
     assert canary.gate_options["approval"] == {"needed": 1}
     assert "advisory yes because Try it." in seen
     again = sent_again(ada.get(f"/plans/{plan.pk}/edit"))
@@ -138,37 +138,37 @@ def test_a_new_reason_of_an_advisory_gate_takes_the_place_of_its_old_one(ada, fl
     asked = written(fleet) | {"stage-0-advisory": ["operands_ready"], "stage-0-advisory_because": "Try it."}
     ada.post("/plans/new", asked)
     again = sent_again(ada.get(f"/plans/{Plan.objects.get().pk}/edit"))
-    assert DraftForm(again).stages()[0].gate_options["operands_ready"]["because"] == "Try it."
+    assert DraftForm(again).stages()[0].gate_options["operands_ready"]["reason"] == "Try it."
 
     again["stage-0-advisory_because"] = "It is proven."
 
-    assert DraftForm(again).stages()[0].gate_options["operands_ready"]["because"] == "It is proven."
+    assert DraftForm(again).stages()[0].gate_options["operands_ready"]["reason"] == "It is proven."
 
 
 def test_advisory_gates_keep_reasons_of_their_own_while_nobody_writes_another():
     gates = {
-        "driver_version": {"advisory": True, "because": "B."},
-        "soak": {"duration_s": 60.0, "advisory": True, "because": "C."},
-        "allocatable_restored": {"advisory": True, "because": "A."},
+        "driver_version": {"advisory": True, "reason": "B."},
+        "soak": {"duration_s": 60.0, "advisory": True, "reason": "C."},
+        "allocatable_restored": {"advisory": True, "reason": "A."},
         "failure_budget": {"tolerate": 0},
     }
     given = stage_form.written(StageDraft("Canary", "canary", count=1, gate_options=gates))
-    assert given["advisory_because"] == "A."
+    assert given["advisory_reason"] == "A."
 
     (kept,) = DraftForm(as_sent(given)).stages()
-    (changed,) = DraftForm(as_sent(given | {"advisory_because": "D."})).stages()
+    (changed,) = DraftForm(as_sent(given | {"advisory_reason": "D."})).stages()
 
     assert kept.gate_options == gates
-    assert {each["because"] for each in changed.gate_options.values() if each.get("advisory")} == {"D."}
+    assert {each["reason"] for each in changed.gate_options.values() if each.get("advisory")} == {"D."}
 
 
 def test_options_that_are_long_are_kept_whole():
-    reasons = {key: {"advisory": True, "because": "深\n" * 100} for key, _ in stage_form.advisable()}
+    reasons = {key: {"advisory": True, "reason": "深\n" * 100} for key, _ in stage_form.advisable()}
     given = stage_form.written(StageDraft("Canary", "canary", count=1, gate_options=reasons))
 
     (kept,) = DraftForm(as_sent(given)).stages()
 
-    assert {options["because"] for options in kept.gate_options.values()} == {"深\n" * 100}
+    assert {options["reason"] for options in kept.gate_options.values()} == {"深\n" * 100}
 
 
 @pytest.mark.parametrize("options", ["nope", "[]", '{"soak": 1}', "[" * 9_000, '{"soak": {}}' + " " * 30_000 + "x"])
@@ -313,7 +313,7 @@ def whole_stages(asked: QueryDict, number: int) -> str:
     first = {name.removeprefix("stage-0-"): of for name, of in asked.lists() if name.startswith("stage-0-")}
     first["gates"] = [key for key, _ in stage_form.gate_choices()]
     first["advisory"] = [key for key, _ in stage_form.advisable() if key != "driver_version"]
-    first["advisory_because"] = ["Try them."]
+    first["advisory_reason"] = ["Try them."]
     post = QueryDict(mutable=True)
     for name, of in asked.lists():
         if not name.startswith("stage-"):

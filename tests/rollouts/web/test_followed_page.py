@@ -28,7 +28,7 @@ def viewer() -> User:
 
 def fails(rollout) -> FollowedAnswer:
     return rollout.answers.create(
-        gate="failure_budget", answer="fail", because="gpu-3 failed: The node was deleted.", nodes=["gpu-3"],
+        gate="failure_budget", answer="fail", reason="gpu-3 failed: The node was deleted.", nodes=["gpu-3"],
         since=NOON, at=NOON,
     )  # fmt: skip
 
@@ -87,7 +87,7 @@ def test_where_a_gate_fails_it_says_that_a_plan_would_have_halted(cluster: Clust
 
 def test_it_is_listed_with_the_plans_and_on_the_page_of_its_cluster(cluster: Cluster, viewer: User):
     make.a_followed_rollout(cluster)
-    make.a_followed_rollout(cluster, state="replaced", because="The object asks for 1.2.3 now.", ended_at=NOON)
+    make.a_followed_rollout(cluster, state="replaced", reason="The object asks for 1.2.3 now.", ended_at=NOON)
     make.a_followed_rollout(cluster, object_uid="other", object_name="l40s", state=FollowedState.STANDING)
 
     for place in ("/plans", f"/clusters/{cluster.pk}"):
@@ -131,7 +131,7 @@ def test_nodes_are_in_pages_of_a_hundred_and_those_to_look_at_come_first(cluster
 
 
 def test_what_a_cluster_says_is_text(cluster: Cluster, viewer: User):
-    rollout = make.a_followed_rollout(cluster, driven_by=HOSTILE, object_name=HOSTILE, because=HOSTILE)
+    rollout = make.a_followed_rollout(cluster, driven_by=HOSTILE, object_name=HOSTILE, reason=HOSTILE)
     rollout.answers.all().delete()
 
     for place in (f"/followed/{rollout.pk}", "/plans", f"/clusters/{cluster.pk}"):

@@ -27,12 +27,12 @@ def bob():
 
 
 def send(client, path: str, **asked) -> tuple[int, str]:
-    response = client.post(path, {"because": "quarter end", **asked}, follow=True)
+    response = client.post(path, {"reason": "quarter end", **asked}, follow=True)
     return response.status_code, Page(response.content.decode()).text
 
 
 def frozen(where: Where | None = None, **given) -> Freeze:
-    return fleet_freezes.freeze(where or Where(), **{"actor": "ada", "because": "quarter end", "now": NOON} | given)
+    return fleet_freezes.freeze(where or Where(), **{"actor": "ada", "reason": "quarter end", "now": NOON} | given)
 
 
 def test_nothing_is_frozen_at_first(ada):
@@ -98,7 +98,7 @@ def test_sent_twice_it_is_one(ada):
     assert Freeze.objects.count() == 1
 
 
-@pytest.mark.parametrize("other", [{"because": "another"}, {"until": "2026-12-30T08:00"}, {"binds_rollbacks": "on"}])
+@pytest.mark.parametrize("other", [{"reason": "another"}, {"until": "2026-12-30T08:00"}, {"binds_rollbacks": "on"}])
 def test_sent_again_with_something_else_it_is_not_the_same(ada, other):
     send(ada, "/freezes/new", on="fleet", seen="fleet False", key="k1")
 
@@ -113,8 +113,8 @@ def test_sent_again_with_something_else_it_is_not_the_same(ada, other):
 @pytest.mark.parametrize(
     ("asked", "says"),
     [
-        ({"because": " "}, "Say why"),
-        ({"because": "x" * 1001}, "at most 1000 characters"),
+        ({"reason": " "}, "Say why"),
+        ({"reason": "x" * 1001}, "at most 1000 characters"),
         ({"until": "soon"}, "no date and time"),
         ({"until": "２０２６-11-30T08:00"}, "0 to 9"),
         ({"until": "2020-01-01T08:00"}, "over already"),
@@ -133,7 +133,7 @@ def test_what_cannot_be_is_said_beside_its_field(ada, asked, says):
 
 
 def test_a_refusal_loses_nothing_that_was_written(ada):
-    asked = {"on": "fleet", "because": "Quarter\r\nend.", "until": "soon", "binds_rollbacks": "on"}
+    asked = {"on": "fleet", "reason": "Quarter\r\nend.", "until": "soon", "binds_rollbacks": "on"}
     html = ada.post("/freezes/new", asked).content.decode()
 
     assert ">\nQuarter\r\nend.</textarea>" in html
@@ -142,19 +142,19 @@ def test_a_refusal_loses_nothing_that_was_written(ada):
 
 
 def test_a_line_end_counts_as_one_character(ada):
-    because = "x\r\n" * 500
+    reason = "x\r\n" * 500
 
-    send(ada, "/freezes/new", on="fleet", seen="fleet False", because=because)
+    send(ada, "/freezes/new", on="fleet", seen="fleet False", reason=reason)
 
-    assert Freeze.objects.get().because == "x\n" * 499 + "x"
+    assert Freeze.objects.get().reason == "x\n" * 499 + "x"
 
 
 def test_a_freeze_is_lifted_with_a_reason(ada):
     row = frozen()
 
-    _, refused = send(ada, f"/freezes/{row.pk}/lifts", because="")
-    _, done = send(ada, f"/freezes/{row.pk}/lifts", because="It is over.")
-    _, late = send(ada, f"/freezes/{row.pk}/lifts", because="x")
+    _, refused = send(ada, f"/freezes/{row.pk}/lifts", reason="")
+    _, done = send(ada, f"/freezes/{row.pk}/lifts", reason="It is over.")
+    _, late = send(ada, f"/freezes/{row.pk}/lifts", reason="x")
 
     assert "Say why" in refused
     assert "Lifted: the plans of the fleet go on where nothing else binds them." in done
@@ -164,7 +164,7 @@ def test_a_freeze_is_lifted_with_a_reason(ada):
 
 def test_the_stop_is_on_every_page_with_who_and_why(ada, bob):
     plan = make.a_plan()
-    send(ada, "/stop", because="Smoke.")
+    send(ada, "/stop", reason="Smoke.")
 
     for path in ("/", "/plans", f"/plans/{plan.pk}", "/pools", "/findings", "/account", "/freezes"):
         assert STOP_SAYS in page(bob, path).text, path
@@ -175,10 +175,10 @@ def test_the_stop_is_on_every_page_with_who_and_why(ada, bob):
 
 
 def test_the_stop_is_lifted_where_it_is_shown(ada):
-    send(ada, "/stop", because="Smoke.")
+    send(ada, "/stop", reason="Smoke.")
 
-    _, done = send(ada, "/stop/lifts", because="A toaster.")
-    _, late = send(ada, "/stop/lifts", because="x")
+    _, done = send(ada, "/stop/lifts", reason="A toaster.")
+    _, late = send(ada, "/stop/lifts", reason="x")
 
     assert "Lifted: the plans of the fleet go on where nothing else binds them." in done
     assert STOP_SAYS not in page(ada, "/plans").text
@@ -186,10 +186,10 @@ def test_the_stop_is_lifted_where_it_is_shown(ada):
 
 
 def test_a_stop_needs_a_reason_and_the_second_is_told_of_the_first(ada):
-    _, refused = send(ada, "/stop", because=" ")
+    _, refused = send(ada, "/stop", reason=" ")
     assert not Freeze.objects.exists()
-    send(ada, "/stop", because="Smoke.")
-    _, second = send(ada, "/stop", because="Smoke!")
+    send(ada, "/stop", reason="Smoke.")
+    _, second = send(ada, "/stop", reason="Smoke!")
 
     assert "Say why" in refused
     assert f"It is stopped already. {STOP_SAYS}" in second
@@ -200,11 +200,11 @@ def test_what_was_written_is_said_beside_a_refusal_once(ada, act):
     """Its form is gone by then, or is for another freeze."""
     row = frozen()
     if act == "/stop":
-        fleet_freezes.stop(actor="amy", because="x", now=NOON)
+        fleet_freezes.stop(actor="amy", reason="x", now=NOON)
     else:
-        fleet_freezes.lift(row, actor="amy", because="x", now=NOON)
+        fleet_freezes.lift(row, actor="amy", reason="x", now=NOON)
 
-    _, refused = send(ada, act.format(row.pk), because="The <quarter> is over.")
+    _, refused = send(ada, act.format(row.pk), reason="The <quarter> is over.")
 
     assert "Not kept. You wrote: The <quarter> is over." in refused
     assert "Not kept." not in page(ada, "/freezes").text
@@ -212,7 +212,7 @@ def test_what_was_written_is_said_beside_a_refusal_once(ada, act):
 
 def test_a_list_of_what_is_over_says_that_it_is_not_all(ada, monkeypatch):
     for _ in range(3):
-        fleet_freezes.lift(frozen(), actor="ada", because="x", now=NOON)
+        fleet_freezes.lift(frozen(), actor="ada", reason="x", now=NOON)
 
     assert "Over the last" not in page(ada, "/freezes").text
     monkeypatch.setattr(freezes_page, "PAST", 2)
@@ -235,7 +235,7 @@ def test_a_stranger_gets_nowhere():
     eve = visiting(make.a_user("eve"))
 
     for path in ("/stop", "/stop/lifts", f"/freezes/{row.pk}/lifts", "/freezes/new"):
-        eve.post(path, {"because": "x", "on": "fleet", "seen": "fleet False"})
+        eve.post(path, {"reason": "x", "on": "fleet", "seen": "fleet False"})
 
     row.refresh_from_db()
     assert row.ended_at is None
@@ -246,14 +246,14 @@ def test_one_of_another_cluster_is_no_page_for_them():
     row = frozen(Where(make.a_fleet("north")))
     cid = visiting(make.a_user("cid", role="operator", on=make.a_fleet("south")))
 
-    assert cid.post(f"/freezes/{row.pk}/lifts", {"because": "x"}).status_code == 404
+    assert cid.post(f"/freezes/{row.pk}/lifts", {"reason": "x"}).status_code == 404
     assert "north" not in page(cid, "/freezes").text
 
 
 def test_a_plan_says_what_else_holds_it_back(ada):
     plan = make.a_plan()
     frozen()
-    plan.commands.create(verb="pause", actor="ben", at=NOON, because="Lunch.")
+    plan.commands.create(verb="pause", actor="ben", at=NOON, reason="Lunch.")
 
     text = page(ada, f"/plans/{plan.pk}").text
 
@@ -262,9 +262,9 @@ def test_a_plan_says_what_else_holds_it_back(ada):
 
 
 def test_what_people_wrote_is_only_text(ada):
-    frozen(because=HOSTILE)
-    fleet_freezes.lift(frozen(because=HOSTILE), actor="ada", because=HOSTILE, now=NOON)
-    fleet_freezes.stop(actor="ada", because=HOSTILE, now=NOON)
+    frozen(reason=HOSTILE)
+    fleet_freezes.lift(frozen(reason=HOSTILE), actor="ada", reason=HOSTILE, now=NOON)
+    fleet_freezes.stop(actor="ada", reason=HOSTILE, now=NOON)
 
     for path in ("/freezes", "/plans", "/parts/freezes", "/parts/stop"):
         assert HOSTILE not in ada.get(path).content.decode()

@@ -11,12 +11,12 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
 def plan():
     plan = make.a_plan(author=make.a_user("ada", role="operator"))
     stage = plan.stages.get(index=1)
-    wave = Wave.objects.create(stage=stage, number=1, decided_at=make.NOON, because="2 nodes.")
+    wave = Wave.objects.create(stage=stage, number=1, decided_at=make.NOON, reason="2 nodes.")
     Target.objects.filter(stage=stage).update(wave=wave)
     for target in stage.targets.all():
         PlanEvent.objects.create(
             plan=plan, stage=stage, target=target, what="target", was="held", to="releasing", at=make.NOON,
-            actor="engine", because="Its wave.",
+            actor="engine", reason="Its wave.",
         )  # fmt: skip
     return plan
 

@@ -28,24 +28,24 @@ def test_a_draft_says_that_nobody_tried_and_offers_it(ada, plan):
 
 
 def test_asked_for_it_shows_how_far_it_is(ada, plan):
-    asked = {"because": "Before the window.", "nodes_each": "1", "key": "k"}
+    asked = {"reason": "Before the window.", "nodes_each": "1", "key": "k"}
 
     ada.post(f"/plans/{plan.pk}/image-pulls", asked)
     shown = page(ada, f"/plans/{plan.pk}")
 
-    assert ImagePull.objects.get().because == "Before the window."
+    assert ImagePull.objects.get().reason == "Before the window."
     assert f"{plan.to_version} on 1 node: nothing is known yet." in shown.text
     assert "its turn is to come" in shown.text
 
 
 def test_without_a_reason_nothing_is_asked_for(ada, plan):
-    ada.post(f"/plans/{plan.pk}/image-pulls", {"because": " ", "nodes_each": "1"})
+    ada.post(f"/plans/{plan.pk}/image-pulls", {"reason": " ", "nodes_each": "1"})
 
     assert not ImagePull.objects.exists()
 
 
 def test_what_was_written_for_a_pull_that_is_refused_comes_back_once(ada, plan):
-    asked = {"because": "Before the window.", "nodes_each": "77", "key": "k"}
+    asked = {"reason": "Before the window.", "nodes_each": "77", "key": "k"}
 
     ada.post(f"/plans/{plan.pk}/image-pulls", asked)
     shown, again = (ada.get(f"/plans/{plan.pk}").content.decode() for _ in range(2))
@@ -64,7 +64,7 @@ def test_a_viewer_sees_it_and_is_told_why_not(bob, plan):
 
     assert "1 pulled, 1 failed." in shown.text
     assert "It is failed." in shown.text
-    assert bob.post(f"/plans/{plan.pk}/image-pulls", {"because": "x"}).status_code == 302
+    assert bob.post(f"/plans/{plan.pk}/image-pulls", {"reason": "x"}).status_code == 302
     assert ImagePull.objects.count() == 1
 
 
@@ -73,7 +73,7 @@ def test_a_viewer_sees_it_and_is_told_why_not(bob, plan):
     [
         (("pulled", "", ""), {}, "on 3 nodes: 1 pulled, 2 to come."),
         (("pulled", "", ""), {"ended_at": NOON}, "on 3 nodes: 1 pulled, 2 not tried."),
-        (("pulled", "unknown", ""), {"ends_because": "Not today."}, "on 3 nodes: 1 pulled, 1 not known, 1 not tried."),
+        (("pulled", "unknown", ""), {"ends_reason": "Not today."}, "on 3 nodes: 1 pulled, 1 not known, 1 not tried."),
         (("", ""), {"ended_at": NOON}, "on 2 nodes: nothing was proven."),
     ],
 )
@@ -86,15 +86,15 @@ def test_the_parts_of_a_pull_are_all_of_its_nodes(ada, plan, outcomes, given, sa
 def test_calling_off_is_a_button_while_it_runs(ada, plan):
     pull = an_image_pull(plan)
 
-    ada.post(f"/image-pulls/{pull.pk}/cancellations", {"because": "Not today."})
+    ada.post(f"/image-pulls/{pull.pk}/cancellations", {"reason": "Not today."})
 
-    assert ImagePull.objects.get().ends_because == "ada cancelled it: Not today."
+    assert ImagePull.objects.get().ends_reason == "ada cancelled it: Not today."
 
 
 def test_what_was_written_to_cancel_one_that_is_over_is_said_beside_the_refusal(ada, plan):
     pull = an_image_pull(plan, "pulled", ended_at=NOON)
 
-    refused = ada.post(f"/image-pulls/{pull.pk}/cancellations", {"because": "Not today."}, follow=True)
+    refused = ada.post(f"/image-pulls/{pull.pk}/cancellations", {"reason": "Not today."}, follow=True)
 
     assert "Not kept. You wrote: Not today." in Page(refused.content.decode()).text
 
@@ -110,4 +110,4 @@ def test_a_stranger_finds_no_panel(eve, plan):
     pull = an_image_pull(plan)
 
     assert eve.get(f"/parts/plans/{plan.pk}/image-pulls").status_code == 404
-    assert eve.post(f"/image-pulls/{pull.pk}/cancellations", {"because": "x"}).status_code == 404
+    assert eve.post(f"/image-pulls/{pull.pk}/cancellations", {"reason": "x"}).status_code == 404

@@ -27,7 +27,7 @@ def plan() -> Plan:
     """Of fourteen nodes, all held since an hour."""
     owner = a_user("ada", role="operator")
     made = a_draft(a_driver_cluster(nodes=14), owner)
-    start(made, actor=owner, because="x", expected_revision=1, now=NOON)
+    start(made, actor=owner, reason="x", expected_revision=1, now=NOON)
     Hold.objects.filter(plan=made).update(placed_at=NOON - timedelta(hours=1))
     return made
 
@@ -68,7 +68,7 @@ def test_page_rest_and_shell_say_how_far_it_is_with_letting_go(plan, state):
 def by_a_wave(hold: Hold) -> None:
     """As a wave has written it of its node."""
     target = Target.objects.get(node_uid=hold.node_uid)
-    target.wave = Wave.objects.create(stage=target.stage, number=1, decided_at=hold.wanted_since, because="1 node.")
+    target.wave = Wave.objects.create(stage=target.stage, number=1, decided_at=hold.wanted_since, reason="1 node.")
     target.save()
 
 
@@ -129,6 +129,6 @@ def test_a_pause_keeps_no_rollback_from_holding(plan, state, sentences):
     Hold.objects.filter(plan=plan).update(placed_at=None)
     in_state(plan, state)
 
-    plan_control.pause(plan, actor=User.objects.get(username="ada"), because="Lunch.", now=NOON)
+    plan_control.pause(plan, actor=User.objects.get(username="ada"), reason="Lunch.", now=NOON)
 
     assert said(plan) == sentences

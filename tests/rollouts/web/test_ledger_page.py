@@ -63,12 +63,12 @@ def test_an_admin_of_the_cluster_sets_a_budget_with_a_reason(plan, root):
     asked = {"kind": "rack", "max_unavailable": "1", "label": "dc.example.com/rack"}
 
     assert "Say why" in send(root, plan, **asked)
-    said = send(root, plan, **asked, because="One power feed each.")
+    said = send(root, plan, **asked, reason="One power feed each.")
 
     assert "Each rack (label dc.example.com/rack) may have 1 node unavailable at a time." in said
     assert "One power feed each. (root" in said
     assert DomainBudget.objects.get().by == "root"
-    assert "any number of nodes" in send(root, plan, kind="rack", because="No more.")
+    assert "any number of nodes" in send(root, plan, kind="rack", reason="No more.")
     assert not DomainBudget.objects.exists()
 
 
@@ -82,13 +82,13 @@ def test_an_admin_of_the_cluster_sets_a_budget_with_a_reason(plan, root):
     ],
 )
 def test_what_makes_no_budget_is_said(plan, root, asked, says):
-    assert says in send(root, plan, **asked, because="x")
+    assert says in send(root, plan, **asked, reason="x")
     assert not DomainBudget.objects.exists()
 
 
 def test_what_was_written_for_a_budget_that_is_refused_comes_back_once(plan, root):
     path = f"/clusters/{plan.cluster_id}/ledger"
-    asked = {"kind": "rack", "max_unavailable": "two", "label": "dc.example.com/rack", "because": "One <feed> each."}
+    asked = {"kind": "rack", "max_unavailable": "two", "label": "dc.example.com/rack", "reason": "One <feed> each."}
     refused = root.post(f"/clusters/{plan.cluster_id}/domain-budgets", asked, follow=True).content.decode()
     later = root.get(path).content.decode()
 
@@ -101,21 +101,21 @@ def test_what_was_written_for_a_budget_that_is_refused_comes_back_once(plan, roo
 
 
 def test_what_is_wrong_with_a_budget_stands_beside_each_field(plan, root):
-    asked = {"kind": "luck", "max_unavailable": "two", "because": " "}
+    asked = {"kind": "luck", "max_unavailable": "two", "reason": " "}
     refused = root.post(f"/clusters/{plan.cluster_id}/domain-budgets", asked, follow=True).content.decode()
-    nonsense = asked | {"kind": "rack", "max_unavailable": "2", "because": "x", "label": "a b"}
+    nonsense = asked | {"kind": "rack", "max_unavailable": "2", "reason": "x", "label": "a b"}
     unknown = root.post(f"/clusters/{plan.cluster_id}/domain-budgets", nonsense, follow=True).content.decode()
 
     assert wrong_beside(refused, "budget-kind").startswith("A budget is of zone, rack")
     assert wrong_beside(refused, "budget-most") == "“two” is no number. Leave it empty for no limit."
-    assert wrong_beside(refused, "because-budget").startswith("Say why")
+    assert wrong_beside(refused, "reason-budget").startswith("Say why")
     assert wrong_beside(refused, "budget-label") == ""
     assert wrong_beside(unknown, "budget-label").startswith("That is no key of a label.")
 
 
 def test_a_budget_that_was_refused_is_of_its_own_cluster(plan, root):
     other = make.a_cluster("south")
-    asked = {"kind": "zone", "max_unavailable": "two", "because": "Its feeds."}
+    asked = {"kind": "zone", "max_unavailable": "two", "reason": "Its feeds."}
     root.post(f"/clusters/{plan.cluster_id}/domain-budgets", asked)
 
     assert "Its feeds." not in root.get(f"/clusters/{other.pk}/ledger").content.decode()
@@ -126,7 +126,7 @@ def test_an_operator_sees_it_and_is_told_what_it_takes_to_change_it(plan):
     ada = visiting(make.a_user("ada", role="operator"))
 
     assert "Change" in page(ada, f"/clusters/{plan.cluster_id}/ledger").text
-    assert "you need the role admin" in send(ada, plan, kind="zone", max_unavailable="1", because="x")
+    assert "you need the role admin" in send(ada, plan, kind="zone", max_unavailable="1", reason="x")
     assert not DomainBudget.objects.exists()
 
 
@@ -134,5 +134,5 @@ def test_a_stranger_finds_nothing(plan):
     eve = visiting(make.a_user("eve", role="admin", on=make.a_cluster("south")))
 
     assert eve.get(f"/clusters/{plan.cluster_id}/ledger").status_code == 404
-    asked = {"kind": "zone", "max_unavailable": "1", "because": "x"}
+    asked = {"kind": "zone", "max_unavailable": "1", "reason": "x"}
     assert eve.post(f"/clusters/{plan.cluster_id}/domain-budgets", asked).status_code == 404

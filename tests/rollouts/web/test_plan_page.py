@@ -19,9 +19,9 @@ def viewer():
     return visiting(make.a_user(role="viewer"))
 
 
-def an_answer(stage, gate="driver_version", answer="wait", because="0 of 1 nodes run 580.126.20.", **given):
+def an_answer(stage, gate="driver_version", answer="wait", reason="0 of 1 nodes run 580.126.20.", **given):
     row = {"measured": [("of", 1), ("changed", 0)], "since": NOON, "at": NOON}
-    return GateAnswer.objects.create(stage=stage, gate=gate, answer=answer, because=because, **row | given)
+    return GateAnswer.objects.create(stage=stage, gate=gate, answer=answer, reason=reason, **row | given)
 
 
 def test_shows_every_stage_with_its_targets(viewer):
@@ -74,7 +74,7 @@ def test_shows_a_gates_answer_sentence_and_numbers(viewer):
 def test_a_soak_counts_down_while_it_runs(viewer, state, runs):
     stage = make.a_stage_to_approve()
     type(stage).objects.filter(pk=stage.pk).update(state=state)
-    an_answer(stage, "soak", because="Until 12:20:00 UTC.", measured=[("until", "2026-11-21T12:20:00+00:00")])
+    an_answer(stage, "soak", reason="Until 12:20:00 UTC.", measured=[("until", "2026-11-21T12:20:00+00:00")])
 
     response = viewer.get(f"/plans/{stage.plan_id}").content.decode()
     times = re.findall(r'<time datetime="([^"]*)"[^>]*data-when="until">20 min', response)
@@ -152,7 +152,7 @@ def test_a_node_says_whom_the_plan_keeps_off_it_and_what_somebody_made_of_that(v
     target = Target.objects.get(stage__plan=plan, node_name="gpu-0")
     row = {"plan": plan, "node_uid": target.node_uid, "node_name": "gpu-0", "wanted_since": NOON, "placed_at": NOON}
     OptOut.objects.create(neighbour="nvsentinel", **row)
-    OptOut.objects.create(neighbour="karpenter", ended_at=NOON, left_because="It is mine.", **row)
+    OptOut.objects.create(neighbour="karpenter", ended_at=NOON, left_reason="It is mine.", **row)
 
     seen = page(viewer, f"/plans/{plan.pk}")
 
@@ -195,7 +195,7 @@ def test_a_pause_names_who_and_why(viewer):
     from rollouts.commands.plan_control import pause
 
     plan = make.a_plan()
-    pause(plan, actor=make.a_user("amy", role="approver"), because="Lunch.", now=NOON)
+    pause(plan, actor=make.a_user("amy", role="approver"), reason="Lunch.", now=NOON)
 
     assert "amy paused it: Lunch." in page(viewer, f"/plans/{plan.pk}").text
 
@@ -285,8 +285,8 @@ def test_a_stranger_gets_404():
 
 def test_hostile_words_are_shown_and_not_run(viewer):
     stage = make.a_stage_to_approve(make.a_plan(title=HOSTILE))
-    an_answer(stage, because=HOSTILE, measured=[(HOSTILE, HOSTILE)])
-    Target.objects.filter(stage=stage).update(node_name=HOSTILE, because=HOSTILE)
+    an_answer(stage, reason=HOSTILE, measured=[(HOSTILE, HOSTILE)])
+    Target.objects.filter(stage=stage).update(node_name=HOSTILE, reason=HOSTILE)
 
     assert HOSTILE in page(viewer, f"/plans/{stage.plan_id}").text
 
@@ -301,7 +301,7 @@ def test_the_number_of_queries_does_not_grow_with_the_targets(viewer, queries_of
 @pytest.mark.parametrize("state", ["promoted", "rolled-back", "aborted"])
 def test_gates_of_a_plan_that_is_over_speak_in_the_past_without_a_clock(viewer, state):
     stage = make.a_stage_to_approve()
-    an_answer(stage, "driver_version", "pass", because="All 2 nodes run 580.126.20.")
+    an_answer(stage, "driver_version", "pass", reason="All 2 nodes run 580.126.20.")
     Plan.objects.filter(pk=stage.plan_id).update(state=state)
     type(stage).objects.filter(pk=stage.pk).update(state="passed")
 
@@ -317,7 +317,7 @@ def test_gates_of_a_plan_that_is_over_speak_in_the_past_without_a_clock(viewer, 
 
 def test_a_passed_stage_whose_next_one_opens_is_still_asked(viewer):
     stage = make.a_stage_to_approve()
-    an_answer(stage, "driver_version", "pass", because="All 2 nodes run 580.126.20.")
+    an_answer(stage, "driver_version", "pass", reason="All 2 nodes run 580.126.20.")
     stage.plan.stages.filter(index=0).update(state="passed")
     stage.plan.stages.filter(index=1).update(state="opening")
 
@@ -328,8 +328,8 @@ def test_the_failure_budget_says_which_failing_node_it_does_not_count(viewer):
     stage = make.a_stage_to_approve()
     target = stage.targets.get()
     type(stage).objects.filter(pk=stage.pk).update(state="halted")
-    an_answer(stage, "failure_budget", "pass", because="No node is lost.")
-    an_answer(stage, "workloads_ready", "fail", because="It crashes.", nodes=[target.node_name])
+    an_answer(stage, "failure_budget", "pass", reason="No node is lost.")
+    an_answer(stage, "workloads_ready", "fail", reason="It crashes.", nodes=[target.node_name])
 
     assert (
         f"Not counted here: {target.node_name}, up, but failing Tenants' GPU pods."
@@ -397,7 +397,7 @@ def test_resume_says_first_what_would_halt_it_again():
 def test_a_halted_plan_says_what_it_has_met_since(viewer):
     plan = halted_plan()
     gone = "Halted. NVIDIADriver h200 was deleted."
-    Plan.objects.filter(pk=plan.pk).update(because="A pod does not run.", waiting_for=gone)
+    Plan.objects.filter(pk=plan.pk).update(reason="A pod does not run.", waiting_for=gone)
     assert "A pod does not run. NVIDIADriver h200 was deleted." in page(viewer, f"/plans/{plan.pk}").text
 
     Plan.objects.filter(pk=plan.pk).update(waiting_for="Halted. A person decides: roll back, resume or abort.")
@@ -409,7 +409,7 @@ def test_a_stage_that_opens_is_named_by_what_it_waits_for(viewer, index, word):
     plan = make.a_plan()
     Plan.objects.filter(pk=plan.pk).update(state="rolling-back" if index else "promoting")
     stage = plan.stages.get(index=index)
-    stage.move("opening", now=NOON, actor="engine", because="Its turn.")
+    stage.move("opening", now=NOON, actor="engine", reason="Its turn.")
 
     html = viewer.get(f"/plans/{plan.pk}").content.decode()
 
@@ -429,7 +429,7 @@ def test_a_stage_that_asks_nobody_does_not_await_an_approval(viewer):
 def test_from_a_halt_the_way_leads_back_and_resume_says_what_would_go():
     plan = halted_plan()
     plan.stages.filter(index=0).update(state="halted")
-    wave = Wave.objects.create(stage=plan.stages.get(index=0), number=1, decided_at=make.NOON, because="1 node.")
+    wave = Wave.objects.create(stage=plan.stages.get(index=0), number=1, decided_at=make.NOON, reason="1 node.")
     Target.objects.filter(stage=wave.stage).update(wave=wave, state="changed")
     an_approval(wave.stage)
     ada = visiting(make.a_user("ada", role="operator"))
@@ -447,7 +447,7 @@ def test_resume_names_the_nodes_and_the_wave():
     second = plan.stages.get(index=1)
     type(second).objects.filter(pk=second.pk).update(state="halted")
     first = second.targets.first()
-    wave = Wave.objects.create(stage=second, number=1, decided_at=make.NOON, because="1 node.")
+    wave = Wave.objects.create(stage=second, number=1, decided_at=make.NOON, reason="1 node.")
     Target.objects.filter(pk=first.pk).update(wave=wave, state="changed")
     left = second.targets.exclude(pk=first.pk).get().node_name
     an_approval(second)
@@ -463,14 +463,14 @@ def test_resume_says_that_a_stage_has_to_be_approved_again_before_anything_goes(
     stage = plan.stages.get(index=1)
     plan.stages.filter(index=0).update(state="passed")
     plan.stages.filter(index=1).update(state="halted")
-    wave = Wave.objects.create(stage=stage, number=1, decided_at=NOON, because="1 node.")
+    wave = Wave.objects.create(stage=stage, number=1, decided_at=NOON, reason="1 node.")
     first = stage.targets.first()
     Target.objects.filter(pk=first.pk).update(wave=wave, state="changed")
     left = stage.targets.exclude(pk=first.pk).get().node_name
     given = an_approval(stage)
     assert resume_dialog(plan) == f"H200, wave 2: {left} goes next (1 node at most)."
 
-    Approval.objects.filter(pk=given.pk).update(void_at=NOON, void_because="Another template.")
+    Approval.objects.filter(pk=given.pk).update(void_at=NOON, void_reason="Another template.")
 
     assert resume_dialog(plan) == f"H200 has to be approved again, then {left} goes next (1 node at most)."
 
@@ -491,15 +491,15 @@ def test_the_bar_of_a_stage_is_full_once_every_node_that_counts_has_changed(view
 
 def test_a_stage_that_was_approved_and_waits_for_something_else_awaits_no_approval(viewer):
     stage = make.a_stage_to_approve()
-    an_answer(stage, "approval", "pass", because="Approved by amy.")
-    an_answer(stage, "headroom", "wait", because="1 pod fits on no node.")
+    an_answer(stage, "approval", "pass", reason="Approved by amy.")
+    an_answer(stage, "headroom", "wait", reason="1 pod fits on no node.")
 
     assert "1. Canary preparing" in page(viewer, f"/plans/{stage.plan_id}").text
 
 
 def test_a_paused_plan_is_not_called_promoting(viewer):
     stage = make.a_stage_to_approve()
-    stage.plan.commands.create(verb="pause", actor="ada", at=make.NOON, because="Lunch.")
+    stage.plan.commands.create(verb="pause", actor="ada", at=make.NOON, reason="Lunch.")
 
     for path in (f"/plans/{stage.plan_id}", "/plans", "/parts/plans/strip"):
         html = viewer.get(path).content.decode()
@@ -511,7 +511,7 @@ def test_waves_run_from_the_oldest_on_and_what_is_through_is_folded(viewer):
     plan = make.a_plan()
     second = plan.stages.get(index=1)
     for number, (target, state) in enumerate(zip(second.targets.all(), ("changed", "failed"), strict=True), 1):
-        wave = Wave.objects.create(stage=second, number=number, decided_at=make.NOON, because="1 node.")
+        wave = Wave.objects.create(stage=second, number=number, decided_at=make.NOON, reason="1 node.")
         Target.objects.filter(pk=target.pk).update(wave=wave, state=state)
 
     html = viewer.get(f"/plans/{plan.pk}").content.decode()
@@ -528,7 +528,7 @@ def test_a_cluster_that_is_not_seen_is_named_and_no_clock_of_a_gate_runs(viewer)
     stage = make.a_stage_to_approve()
     type(stage).objects.filter(pk=stage.pk).update(state="soaking")
     an_answer(stage)
-    an_answer(stage, "soak", because="Until 12:20:00 UTC.", measured=[("until", "2026-11-21T12:20:00+00:00")])
+    an_answer(stage, "soak", reason="Until 12:20:00 UTC.", measured=[("until", "2026-11-21T12:20:00+00:00")])
     not_heard_since(stage.plan, NOON - timedelta(minutes=5))
 
     html = viewer.get(f"/plans/{stage.plan_id}").content.decode()
@@ -576,7 +576,7 @@ def test_a_stage_that_was_rolled_back_counts_what_became_of_each_node(viewer):
 def test_a_halt_is_told_as_what_was_and_says_when_every_gate_passes_now(viewer, answer, asked_at, says):
     stage = make.a_stage_to_approve()
     type(stage).objects.filter(pk=stage.pk).update(state="halted")
-    halted = {"state": "halted", "because": "A pod crashed.", "state_since": NOON - timedelta(minutes=2)}
+    halted = {"state": "halted", "reason": "A pod crashed.", "state_since": NOON - timedelta(minutes=2)}
     Plan.objects.filter(pk=stage.plan_id).update(**halted)
     for gate in stage.gates:
         said = answer if gate.key == "driver_version" else "pass"
@@ -660,14 +660,14 @@ def made_for(client, plan) -> Counter[str]:
 NO_EVICTION = "gpu-0 failed: PodDisruptionBudget team-a/web allows no eviction of team-a/web-0."
 
 
-def a_stage_halted_by(gate: str, because: str, *, state: str):
+def a_stage_halted_by(gate: str, reason: str, *, state: str):
     """A canary whose one node is in this state. Every gate but one passes."""
     stage = make.a_stage_to_approve()
-    type(stage).objects.filter(pk=stage.pk).update(state="halted", because=because)
+    type(stage).objects.filter(pk=stage.pk).update(state="halted", reason=reason)
     Target.objects.filter(stage=stage).update(state=state)
-    Plan.objects.filter(pk=stage.plan_id).update(state="halted", because=because, state_since=NOON)
+    Plan.objects.filter(pk=stage.plan_id).update(state="halted", reason=reason, state_since=NOON)
     for each in stage.gates:
-        failed = {"because": because, "nodes": ["gpu-0"], "rested_on_at": NOON, "measured": [("failed", 1)]}
+        failed = {"reason": reason, "nodes": ["gpu-0"], "rested_on_at": NOON, "measured": [("failed", 1)]}
         an_answer(stage, each.key, **{"answer": "fail", **failed} if each.key == gate else {"answer": "pass"})
     return stage
 

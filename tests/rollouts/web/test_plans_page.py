@@ -84,7 +84,7 @@ def test_what_lists_and_a_plans_page_call_back_are_the_same_nodes():
 def test_plans_that_are_over_cost_the_same_however_many_there_are(django_assert_num_queries):
     viewer = visiting(make.a_user(role="viewer"))
     make.a_plan(title="First")
-    Plan.objects.update(state="rolled-back", because="Over.")
+    Plan.objects.update(state="rolled-back", reason="Over.")
     page(viewer, "/plans")
     with CaptureQueriesContext(connection) as few:
         page(viewer, "/plans")
@@ -198,7 +198,7 @@ def test_no_more_nodes_fail_than_there_are():
 @pytest.mark.parametrize("address", ["/plans", "/parts/plans/strip"])
 def test_a_halted_plan_says_why_and_not_what_its_last_look_met(address):
     plan = make.a_plan()
-    plan.move("halted", now=make.NOON, actor="engine", because="A pod does not run.")
+    plan.move("halted", now=make.NOON, actor="engine", reason="A pod does not run.")
     Plan.objects.filter(pk=plan.pk).update(waiting_for="Halted. A person decides: roll back, resume or abort.")
 
     text = page(visiting(make.a_user(role="viewer")), address).text
@@ -219,8 +219,8 @@ def test_the_home_page_counts_one_node_as_one():
 def test_a_list_says_why_a_plan_stands_still_as_its_own_page_does(verb: str, state: str):
     """Also before a worker has heard of it."""
     plan = make.a_plan(title="Going")
-    Plan.objects.filter(pk=plan.pk).update(state=state, because="A gate failed.", waiting_for="Letting gpu-0 go.")
-    plan.commands.create(verb=verb, actor="ben", at=plan.state_since, because="Lunch.")
+    Plan.objects.filter(pk=plan.pk).update(state=state, reason="A gate failed.", waiting_for="Letting gpu-0 go.")
+    plan.commands.create(verb=verb, actor="ben", at=plan.state_since, reason="Lunch.")
     viewer = visiting(make.a_user(role="viewer"))
 
     for path in ("/plans", "/parts/plans/strip", f"/plans/{plan.pk}"):

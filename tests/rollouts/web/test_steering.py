@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
 
 
 def tell(client, plan, verb, **asked):
-    response = client.post(f"/plans/{plan.pk}/commands/{verb}", {"because": "Because.", **asked}, follow=True)
+    response = client.post(f"/plans/{plan.pk}/commands/{verb}", {"reason": "Because.", **asked}, follow=True)
     return response, Page(response.content.decode()).text
 
 
@@ -29,7 +29,7 @@ def test_an_operator_stops_a_plan(verb, state):
 
     plan.refresh_from_db()
     assert plan.state == state
-    assert plan.commands.first().because == "Because."
+    assert plan.commands.first().reason == "Because."
 
 
 def test_the_start_of_a_draft_is_asked_for_from_what_was_seen():
@@ -50,7 +50,7 @@ def test_the_start_of_a_draft_is_asked_for_from_what_was_seen():
     [
         ({"revision": "one"}, "This names no revision of the plan"),
         ({}, "This names no revision of the plan"),
-        ({"revision": "1", "because": "a" * 1001}, "at most 1000 characters (it has 1001)"),
+        ({"revision": "1", "reason": "a" * 1001}, "at most 1000 characters (it has 1001)"),
         ({"revision": "1", "key": "k" * 101}, "at most 100 characters (it has 101)"),
     ],
 )
@@ -78,7 +78,7 @@ def test_what_was_written_for_a_refused_start_comes_back_once():
     plan = make.a_draft(make.a_fleet(mode="observe-only"))
     ada = visiting(make.a_user("ada", role="operator"))
 
-    _, said = tell(ada, plan, "start", revision="1", because="The <b>long</b> typed reason.")
+    _, said = tell(ada, plan, "start", revision="1", reason="The <b>long</b> typed reason.")
 
     html = ada.get(f"/plans/{plan.pk}").content.decode()
     assert "The <b>long</b> typed reason." in said
@@ -91,7 +91,7 @@ def test_why_it_starts_all_the_same_comes_back_once_where_the_start_is_refused()
     plan = make.a_draft(make.a_fleet(mode="observe-only"), to_version="999.1.1")
     ada = visiting(make.a_user("ada", role="operator"))
 
-    _, said = tell(ada, plan, "start", revision="1", override_because="NVIDIA <b>asked</b> us to.")
+    _, said = tell(ada, plan, "start", revision="1", override_reason="NVIDIA <b>asked</b> us to.")
 
     html = ada.get(f"/plans/{plan.pk}").content.decode()
     plan.refresh_from_db()
@@ -114,7 +114,7 @@ def test_a_blocker_that_may_be_overridden_is_said_once():
 def test_a_reason_is_asked_for():
     plan = make.a_plan()
 
-    _, said = tell(visiting(make.a_user(role="operator")), plan, "halt", because=" ")
+    _, said = tell(visiting(make.a_user(role="operator")), plan, "halt", reason=" ")
 
     plan.refresh_from_db()
     assert "Say why" in said
@@ -136,8 +136,8 @@ def test_a_stranger_gets_404():
     target = Target.objects.filter(stage__plan=plan).first()
     eve = visiting(make.a_user())
 
-    assert eve.post(f"/plans/{plan.pk}/commands/halt", {"because": "x"}).status_code == 404
-    assert eve.post(f"/targets/{target.pk}/exclusions", {"because": "x"}).status_code == 404
+    assert eve.post(f"/plans/{plan.pk}/commands/halt", {"reason": "x"}).status_code == 404
+    assert eve.post(f"/targets/{target.pk}/exclusions", {"reason": "x"}).status_code == 404
 
 
 def test_the_same_click_twice_is_one_command():
@@ -153,17 +153,17 @@ def test_the_same_click_twice_is_one_command():
 def test_a_halt_that_somebody_undid_is_offered_again_when_its_form_comes_back():
     plan = in_state(make.a_plan(), "promoting")
     ada, ben = (visiting(make.a_user(name, role="operator")) for name in ("ada", "ben"))
-    tell(ada, plan, "halt", key="one-click", because="Fans are loud.")
+    tell(ada, plan, "halt", key="one-click", reason="Fans are loud.")
     tell(ben, plan, "resume")
 
-    response, said = tell(ada, plan, "halt", key="one-click", because="Fans are loud.")
+    response, said = tell(ada, plan, "halt", key="one-click", reason="Fans are loud.")
 
     assert "Halted: from now on" not in said
     assert "and is no longer in effect. The plan is promoting: ben resumed it at" in said
     form = response.content.decode().partition(f'action="/plans/{plan.pk}/commands/halt"')[2]
     key = re.search(r'name="key" value="([^"]+)"', form)[1]
     assert "Fans are loud." in form.partition("</form>")[0]
-    tell(ada, plan, "halt", key=key, because="Fans are loud.")
+    tell(ada, plan, "halt", key=key, reason="Fans are loud.")
     assert Plan.objects.get(pk=plan.pk).state == "halted"
 
 
@@ -191,7 +191,7 @@ def test_a_command_needs_a_csrf_token():
     client = Client(enforce_csrf_checks=True)
     client.force_login(make.a_user(role="admin"))
 
-    assert client.post(f"/plans/{plan.pk}/commands/halt", {"because": "x"}).status_code == 403
+    assert client.post(f"/plans/{plan.pk}/commands/halt", {"reason": "x"}).status_code == 403
 
 
 def test_a_node_is_taken_out_with_a_reason():
@@ -199,11 +199,11 @@ def test_a_node_is_taken_out_with_a_reason():
     target = Target.objects.filter(stage__plan=plan).last()
     ada = visiting(make.a_user(role="operator"))
 
-    ada.post(f"/targets/{target.pk}/exclusions", {"because": "In repair."})
+    ada.post(f"/targets/{target.pk}/exclusions", {"reason": "In repair."})
 
     target.refresh_from_db()
     assert target.state == "excluded"
-    assert target.because == "In repair."
+    assert target.reason == "In repair."
 
 
 def test_a_failed_node_is_tried_again_with_a_reason():
@@ -215,8 +215,8 @@ def test_a_failed_node_is_tried_again_with_a_reason():
     Node.objects.filter(uid=target.node_uid).update(upgrade_state="upgrade-failed")
 
     shown = ada.get(f"/plans/{plan.pk}").content.decode()
-    without = Page(ada.post(f"/targets/{target.pk}/retries", {"because": " "}, follow=True).content.decode()).text
-    said = Page(ada.post(f"/targets/{target.pk}/retries", {"because": "Mended."}, follow=True).content.decode()).text
+    without = Page(ada.post(f"/targets/{target.pk}/retries", {"reason": " "}, follow=True).content.decode()).text
+    said = Page(ada.post(f"/targets/{target.pk}/retries", {"reason": "Mended."}, follow=True).content.decode()).text
 
     assert f'aria-label="Try {target.node_name} again"' in shown
     assert "Say why another try may end better." in without
@@ -228,7 +228,7 @@ def test_who_only_looks_tries_nothing_again():
     target = plan.stages.get(index=0).targets.get()
     eve = make.a_user("eve", role="viewer")
 
-    reply = calling(eve).post(f"/api/v1/targets/{target.pk}/retries", {"because": "So."}, format="json")
+    reply = calling(eve).post(f"/api/v1/targets/{target.pk}/retries", {"reason": "So."}, format="json")
 
     assert reply.status_code == 403
     assert "you need the role operator or admin" in reply.json()["detail"]
@@ -240,7 +240,7 @@ def with_failed_nodes(plan):
     Stage.objects.filter(pk=first.pk).update(state="passed")
     first.targets.update(state="changed")
     Stage.objects.filter(pk=last.pk).update(state="halted")
-    last.targets.update(state="failed", wave=last.waves.create(number=1, decided_at=make.NOON, because=""))
+    last.targets.update(state="failed", wave=last.waves.create(number=1, decided_at=make.NOON, reason=""))
     return Plan.objects.get(pk=plan.pk)
 
 
@@ -264,9 +264,9 @@ def test_of_a_reason_in_several_lines_nothing_is_cut_off():
     """A browser lets 1,000 characters be typed, and sends two for each end of a line."""
     plan = make.a_plan()
 
-    tell(visiting(make.a_user("ada", role="operator")), plan, "halt", because="x\r\n" * 499 + "xx")
+    tell(visiting(make.a_user("ada", role="operator")), plan, "halt", reason="x\r\n" * 499 + "xx")
 
-    assert plan.commands.get(verb="halt").because == "x\n" * 499 + "xx"
+    assert plan.commands.get(verb="halt").reason == "x\n" * 499 + "xx"
 
 
 def test_what_was_written_for_what_somebody_else_has_done_is_said_once():
@@ -275,7 +275,7 @@ def test_what_was_written_for_what_somebody_else_has_done_is_said_once():
     ada = visiting(make.a_user("ada", role="operator"))
     tell(visiting(make.a_user("amy", role="operator")), plan, "halt")
 
-    _, refused = tell(ada, plan, "halt", because="The <tenants> call.")
+    _, refused = tell(ada, plan, "halt", reason="The <tenants> call.")
 
     assert "Not kept. You wrote: The <tenants> call." in refused
     assert "Not kept." not in page(ada, f"/plans/{plan.pk}").text
@@ -288,7 +288,7 @@ def test_what_was_written_for_a_node_comes_back_where_it_is_refused(act):
     Target.objects.filter(pk=target.pk).update(state="excluded")
     ada = visiting(make.a_user("ada", role="operator"))
 
-    response = ada.post(f"/targets/{target.pk}/{act}", {"because": "Its board is dead."}, follow=True)
+    response = ada.post(f"/targets/{target.pk}/{act}", {"reason": "Its board is dead."}, follow=True)
 
     assert "Not kept. You wrote: Its board is dead." in Page(response.content.decode()).text
 
@@ -318,7 +318,7 @@ def test_rest_hands_over_the_version_that_was_seen(cluster, owner):
     where = f"/api/v1/plans/{plan.pk}/handovers"
 
     without, other, right = (
-        ada.post(where, {"because": "The fleet needs it.", **version}, format="json").status_code
+        ada.post(where, {"reason": "The fleet needs it.", **version}, format="json").status_code
         for version in ({}, {"version": "595.0.1"}, {"version": "590.44.1"})
     )
 

@@ -16,7 +16,7 @@ def test_shows_what_was_seen_and_what_plans_did_in_one_line_of_time():
     target = Target.objects.filter(stage__plan=plan).first()
     node = plan.cluster.nodes.get(uid=target.node_uid)
     make.a_node_event(node, "The driver is 570.172.08.", at=NOON - timedelta(hours=1))
-    target.move("excluded", now=NOON, actor="ada", because="In repair.")
+    target.move("excluded", now=NOON, actor="ada", reason="In repair.")
 
     seen = page(visiting(make.a_user(role="viewer")), f"/parts/nodes/{node.pk}/timeline")
 
@@ -29,8 +29,8 @@ def test_a_plan_that_is_rolled_back_is_told_of_each_of_its_nodes_and_of_no_other
     target = Target.objects.filter(stage__plan=plan).first()
     node = plan.cluster.nodes.get(uid=target.node_uid)
     other = make.a_node(plan.cluster, "gpu-elsewhere")
-    plan.move("halted", now=NOON, actor="ada", because="Too hot.")
-    plan.move("rolling-back", now=NOON, actor="ada", because="Still too hot.")
+    plan.move("halted", now=NOON, actor="ada", reason="Too hot.")
+    plan.move("rolling-back", now=NOON, actor="ada", reason="Still too hot.")
     viewer = visiting(make.a_user(role="viewer"))
 
     seen = page(viewer, f"/parts/nodes/{node.pk}/timeline")
@@ -44,9 +44,9 @@ def test_a_plan_that_is_rolled_back_is_told_of_each_of_its_nodes_and_of_no_other
 def test_a_halt_by_the_engine_is_told_of_the_nodes_that_it_names_or_that_failed():
     plan = make.a_plan()
     named, failed, other = Target.objects.filter(stage__plan=plan)[:3]
-    failed.move("changing", now=NOON, actor="engine", because="")
-    failed.move("failed", now=NOON, actor="engine", because="Its driver pod crashes.")
-    plan.move("halted", now=NOON, actor="engine", because=f"{named.node_name} is not ready.")
+    failed.move("changing", now=NOON, actor="engine", reason="")
+    failed.move("failed", now=NOON, actor="engine", reason="Its driver pod crashes.")
+    plan.move("halted", now=NOON, actor="engine", reason=f"{named.node_name} is not ready.")
     viewer = visiting(make.a_user(role="viewer"))
 
     def tells(target: Target) -> bool:
@@ -61,8 +61,8 @@ def test_plots_of_a_node_its_gpu_and_its_finding_have_what_plans_did_as_marks_fo
     target = Target.objects.filter(stage__plan=plan).first()
     node = plan.cluster.nodes.get(uid=target.node_uid)
     finding = make.a_finding(plan.cluster, "GPU 0", node=node, rule="gpu-hot")
-    target.move("excluded", now=NOON, actor="ada", because="In repair.")
-    plan.move("halted", now=NOON, actor="ada", because="3 nodes are unhealthy.")
+    target.move("excluded", now=NOON, actor="ada", reason="In repair.")
+    plan.move("halted", now=NOON, actor="ada", reason="3 nodes are unhealthy.")
     of_pool = make.a_user(role="viewer", on=node.pools.get())
     places = (
         f"/api/v1/nodes/{node.pk}/telemetry/history", f"/api/v1/nodes/{node.pk}/gpus/0/telemetry/history",
@@ -85,7 +85,7 @@ def test_a_node_that_is_gone_keeps_what_plans_did_to_it():
     plan = make.a_plan()
     target = Target.objects.filter(stage__plan=plan).first()
     node = plan.cluster.nodes.get(uid=target.node_uid)
-    target.move("excluded", now=NOON, actor="engine", because="It left the cluster.")
+    target.move("excluded", now=NOON, actor="engine", reason="It left the cluster.")
     GoneNode.objects.create(node_id=node.pk, cluster=plan.cluster, uid=node.uid, name=node.name, gone_at=NOON)
     pk = node.pk
     node.delete()
@@ -98,7 +98,7 @@ def test_who_sees_only_the_pool_sees_no_plan_on_it():
     plan = make.a_plan()
     target = Target.objects.filter(stage__plan=plan).first()
     node = plan.cluster.nodes.get(uid=target.node_uid)
-    target.move("excluded", now=NOON, actor="ada", because="In repair.")
+    target.move("excluded", now=NOON, actor="ada", reason="In repair.")
     viewer = visiting(make.a_user(role="viewer", on=node.pools.get()))
 
     assert "In repair." not in page(viewer, f"/parts/nodes/{node.pk}/timeline").text

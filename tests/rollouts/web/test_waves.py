@@ -19,8 +19,8 @@ ROOM = "the stage may have 1 unavailable: none of it used"
 def waves(stage: Stage, *said: str) -> None:
     """One node each."""
     stage.targets.all().delete()
-    for number, because in enumerate(said, start=1):
-        wave = Wave.objects.create(stage=stage, number=number, decided_at=NOON, because=because)
+    for number, reason in enumerate(said, start=1):
+        wave = Wave.objects.create(stage=stage, number=number, decided_at=NOON, reason=reason)
         stage.targets.create(
             position=number, node_uid=str(number), node_name=f"let-go-{number}", state="changed", state_since=NOON,
             wave=wave, released_at=NOON - timedelta(minutes=5),
@@ -52,7 +52,7 @@ def test_each_stage_says_it_for_itself():
 
 
 def test_a_sentence_without_a_reason_is_said_as_it_is():
-    one, two = (Wave(number=number, because="2 nodes.") for number in (1, 2))
+    one, two = (Wave(number=number, reason="2 nodes.") for number in (1, 2))
 
     assert said_of(two, one) == "2 nodes."
 
@@ -120,7 +120,7 @@ def test_a_wave_that_changed_is_another_one_to_the_page():
         return group.key
 
     before, again = key(), key()
-    stage.targets.update(because="It runs 580.126.20.")
+    stage.targets.update(reason="It runs 580.126.20.")
 
     assert before == again != key()
 

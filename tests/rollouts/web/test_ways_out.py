@@ -16,11 +16,11 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
 @pytest.fixture
 def stage():
     stage = make.a_stage_to_approve()
-    stage.move("promoting", now=make.NOON, actor="engine", because="Released.")
-    stage.move("soaking", now=make.NOON, actor="engine", because="All of them changed.")
+    stage.move("promoting", now=make.NOON, actor="engine", reason="Released.")
+    stage.move("soaking", now=make.NOON, actor="engine", reason="All of them changed.")
     options = {key: value for key, value in stage.gate_options.items() if key != "proof"}
     Stage.objects.filter(pk=stage.pk).update(gate_options=options)
-    answered(stage, "workloads_ready", "wait", because="Nothing has tested the new driver.", cause=NO_PROOF)
+    answered(stage, "workloads_ready", "wait", reason="Nothing has tested the new driver.", cause=NO_PROOF)
     return Stage.objects.select_related("plan__cluster").get(pk=stage.pk)
 
 
@@ -30,7 +30,7 @@ def test_an_operator_adds_test_jobs_from_the_page(stage):
     assert "Add a test Job" in before.text
     assert "Override the gate" in before.text
 
-    sent = ada.post(f"/stages/{stage.pk}/test-jobs", {"because": "The canary is idle."}, follow=True)
+    sent = ada.post(f"/stages/{stage.pk}/test-jobs", {"reason": "The canary is idle."}, follow=True)
 
     assert "Test Jobs were added to Canary." in Page(sent.content.decode()).text
     assert "proof" in Stage.objects.get(pk=stage.pk).gate_options
@@ -42,7 +42,7 @@ def test_rest_lists_the_same_choices_and_takes_the_first(stage):
     assert [way["key"] for way in ways] == ["test-job", "tenants", "other-nodes", "override"]
     assert all(resolve(way["resource"]) for way in ways if way["resource"])
 
-    assert ada.post(ways[0]["resource"], {"because": "The canary is idle."}, format="json").status_code == 204
+    assert ada.post(ways[0]["resource"], {"reason": "The canary is idle."}, format="json").status_code == 204
 
     assert ada.get(f"/api/v1/stages/{stage.pk}").json()["ways_out"][0]["why_not"] == "Canary has test Jobs already."
-    assert ada.post(ways[0]["resource"], {"because": "Again."}, format="json").status_code == 409
+    assert ada.post(ways[0]["resource"], {"reason": "Again."}, format="json").status_code == 409

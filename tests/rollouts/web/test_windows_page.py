@@ -42,7 +42,7 @@ def test_it_is_shown_before_it_is_made(root):
     assert "When cluster north would be open" in shown
     assert "opens next in" in shown
     assert "Until it opens: 3 nodes stay held." in shown
-    _, done = send(root, "/windows/new", on=on, seen=look(on), because="Nobody trains then.", **NIGHTS)
+    _, done = send(root, "/windows/new", on=on, seen=look(on), reason="Nobody trains then.", **NIGHTS)
     window = MaintenanceWindow.objects.get()
     assert (window.duration_s, window.zone) == (16200, "Europe/Berlin")
     assert "Made: outside of its windows nothing is let go in cluster north." in done
@@ -122,7 +122,7 @@ def test_it_is_removed_with_a_reason(root):
     window = make.a_window(make.a_fleet("north"))
 
     _, refused = send(root, f"/windows/{window.pk}/removals")
-    _, done = send(root, f"/windows/{window.pk}/removals", because="24/7 now.")
+    _, done = send(root, f"/windows/{window.pk}/removals", reason="24/7 now.")
 
     assert "Say why" in refused
     assert "Removed: the window of cluster north binds nobody any more." in done
@@ -136,10 +136,10 @@ def test_who_may_not():
 
     for name, role in (("bob", "viewer"), ("ada", "operator")):
         client = visiting(make.a_user(name, role=role))
-        assert "you need the role admin" in send(client, f"/windows/{window.pk}/removals", because="x")[1]
+        assert "you need the role admin" in send(client, f"/windows/{window.pk}/removals", reason="x")[1]
         assert "you need the role admin" in send(client, "/windows/new", on=on, seen=look(on), **NIGHTS)[1]
     eve = visiting(make.a_user("eve"))
-    eve.post(f"/windows/{window.pk}/removals", {"because": "x"})
+    eve.post(f"/windows/{window.pk}/removals", {"reason": "x"})
     assert MaintenanceWindow.objects.count() == 1
 
 
@@ -147,7 +147,7 @@ def test_what_was_written_to_remove_one_is_said_beside_the_refusal():
     window = make.a_window(make.a_cluster("north"))
     client = visiting(make.a_user("ada", role="operator"))
 
-    _, refused = send(client, f"/windows/{window.pk}/removals", because="24/7 now.")
+    _, refused = send(client, f"/windows/{window.pk}/removals", reason="24/7 now.")
 
     assert "Not kept. You wrote: 24/7 now." in refused
 
@@ -157,7 +157,7 @@ def test_the_pages_of_a_cluster_and_a_pool_say_what_binds_them(root):
     pool, other = cluster.pools.get(), make.a_pool(cluster, "other")
     make.a_window(cluster)
     make.a_window(cluster, pool=other, opens_at="05:00")
-    fleet_freezes.freeze(Where(cluster, pool), actor="ada", because="quarter end", now=NOON)
+    fleet_freezes.freeze(Where(cluster, pool), actor="ada", reason="quarter end", now=NOON)
 
     on_cluster, on_pool = (page(root, path).text for path in (f"/clusters/{cluster.pk}", f"/pools/{pool.pk}"))
 
@@ -169,7 +169,7 @@ def test_the_pages_of_a_cluster_and_a_pool_say_what_binds_them(root):
 
 
 def test_what_people_wrote_is_only_text(root):
-    make.a_window(make.a_fleet(), because=HOSTILE)
+    make.a_window(make.a_fleet(), reason=HOSTILE)
 
     assert HOSTILE not in root.get("/freezes").content.decode()
     page(root, "/freezes")

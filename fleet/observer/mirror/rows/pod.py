@@ -11,7 +11,7 @@ from fleet.observer.mirror.rows.gpu_requests import (
 )
 from fleet.observer.mirror.rows.image import image_of
 from fleet.observer.mirror.rows.pod_status import crashed_at, restarts_of, status_of
-from fleet.observer.mirror.rows.stuck_containers import stuck, waiting_because
+from fleet.observer.mirror.rows.stuck_containers import stuck, waiting_reason
 from fleet.observer.mirror.rows.text import INTEGER_MOST, fitted, fitted_instant, fitted_labels
 from fleet.observer.mirror.watch_scope import WatchScope
 from gpu.labels import MANAGED_BY, OURS, PROVES_FOR
@@ -53,7 +53,7 @@ def pod_row(seen: PodSeen) -> dict[str, Any]:
         "ready_since": fitted_instant(ready.last_transition_time) if ready else None,
         "restarts": restarts_of(seen),
         "crashed_at": crashed_at(seen),
-        "waiting_because": "" if is_calm else waiting_because(seen, trouble),
+        "waiting_reason": "" if is_calm else waiting_reason(seen, trouble),
         "stuck_container": trouble.container if trouble else "",
         "last_words": trouble.last_words if trouble else "",
         **_wants(seen),

@@ -18,18 +18,18 @@ READ_AT_MOST = 20_000  # characters of a termination message: the kubelet caps i
 @dataclass(frozen=True)
 class StuckContainer:
     container: str
-    because: str
+    reason: str
     last_words: str
 
 
-def waiting_because(seen: PodSeen, trouble: StuckContainer | None) -> str:
+def waiting_reason(seen: PodSeen, trouble: StuckContainer | None) -> str:
     """`trouble`: what `stuck` found. Blank: it runs, or is done."""
     if seen.status.phase == "Succeeded":
         return ""
     if seen.status.phase == "Failed":
         return fitted_words(AT_MOST, seen.status.reason, both_ends(seen.status.message, AT_MOST - MOST_OF_REASON))
     if trouble is not None:
-        return trouble.because
+        return trouble.reason
     scheduled = seen.scheduled
     if scheduled is not None and scheduled.status == "False":
         return fitted_words(AT_MOST, scheduled.reason, scheduled.message)
@@ -48,7 +48,7 @@ def stuck(seen: PodSeen) -> StuckContainer | None:
 
 def _in_trouble(seen: PodSeen) -> StuckContainer | None:
     statuses = (*(seen.status.init_container_statuses or ()), *(seen.status.container_statuses or ()))
-    found = ((status, _because(status)) for status in statuses)
+    found = ((status, _reason(status)) for status in statuses)
     return next((StuckContainer(fitted(one.name, 253), why, _last_words(one)) for one, why in found if why), None)
 
 
@@ -60,7 +60,7 @@ def _at_work(seen: PodSeen) -> StuckContainer | None:
     return None
 
 
-def _because(status: ContainerStatus) -> str:
+def _reason(status: ContainerStatus) -> str:
     waiting = status.state.waiting if status.state else None
     died = next((ended for ended in _endings(status) if ended.exit_code != 0), None)
     if waiting is not None and waiting.reason and waiting.reason not in ORDINARY:

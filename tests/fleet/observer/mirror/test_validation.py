@@ -10,7 +10,7 @@ WEST = timezone(-timedelta(hours=14))
 
 
 @pytest.mark.parametrize(
-    ("model", "row", "because"),
+    ("model", "row", "reason"),
     [
         (Node, {"name": "n" * 254}, "name has 254 characters, 253 at most are allowed."),
         (Node, {"kernel": "6.8\0"}, "kernel has a NUL character."),
@@ -30,8 +30,8 @@ WEST = timezone(-timedelta(hours=14))
         (Pod, {"created_at": datetime(1, 1, 1, tzinfo=UTC)}, "created at is in the year 1."),
     ],
 )
-def test_names_what_no_database_should_have(model, row, because):
-    assert why_invalid(model, row).startswith(because)
+def test_names_what_no_database_should_have(model, row, reason):
+    assert why_invalid(model, row).startswith(reason)
 
 
 def test_an_ordinary_row_is_fit():

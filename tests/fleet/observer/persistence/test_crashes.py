@@ -33,7 +33,7 @@ def test_an_init_container_that_never_ends_is_the_one_that_holds_up(mirror, woke
     mirror.list("pods", [a_validator(("driver-validation", DONE), ("toolkit-validation", {"running": {}}))])
 
     pod = Pod.objects.get()
-    assert (pod.stuck_container, pod.waiting_because) == ("toolkit-validation", "")
+    assert (pod.stuck_container, pod.waiting_reason) == ("toolkit-validation", "")
     assert woken == []
 
 
@@ -78,7 +78,7 @@ def test_the_two_daemon_sets_of_the_device_plugins_chart_are_told_apart(mirror):
 
 
 @pytest.mark.parametrize(
-    ("ended", "because"),
+    ("ended", "reason"),
     [
         ({"reason": "OOMKilled", "exitCode": 137}, " (it ended with OOMKilled, exit code 137)"),
         ({"reason": "StartError", "exitCode": 128}, " (it ended with StartError, exit code 128)"),
@@ -87,12 +87,12 @@ def test_the_two_daemon_sets_of_the_device_plugins_chart_are_told_apart(mirror):
         ({"reason": "Completed", "exitCode": 0}, ""),
     ],
 )
-def test_a_back_off_tells_how_the_container_ended_where_that_says_more(mirror, woken, ended, because):
+def test_a_back_off_tells_how_the_container_ended_where_that_says_more(mirror, woken, ended, reason):
     seen = pod_document("exporter", labels=OPERAND, gpus=0, statuses=[])
     seen["status"]["containerStatuses"] = [{"name": "ctr", "state": BACK_OFF, "lastState": {"terminated": ended}}]
     mirror.list("pods", [msgspec.convert(seen, PodSeen, strict=False)])
 
-    assert Pod.objects.get().waiting_because == f"CrashLoopBackOff: back-off 5m0s{because}"
+    assert Pod.objects.get().waiting_reason == f"CrashLoopBackOff: back-off 5m0s{reason}"
 
 
 def test_a_container_that_waits_for_no_reason_is_told_by_how_it_ended(mirror, woken):
@@ -101,7 +101,7 @@ def test_a_container_that_waits_for_no_reason_is_told_by_how_it_ended(mirror, wo
     seen["status"]["containerStatuses"] = [{"name": "ctr", "state": state}]
     mirror.list("pods", [msgspec.convert(seen, PodSeen, strict=False)])
 
-    assert Pod.objects.get().waiting_because == "Melted: exit code -1, 0 restarts"
+    assert Pod.objects.get().waiting_reason == "Melted: exit code -1, 0 restarts"
 
 
 def test_of_a_long_message_the_end_is_kept_where_the_cause_is(mirror, woken):
@@ -112,8 +112,8 @@ def test_of_a_long_message_the_end_is_kept_where_the_cause_is(mirror, woken):
     seen["status"]["containerStatuses"] = [{"name": "ctr", "state": state}]
     mirror.list("pods", [msgspec.convert(seen, PodSeen, strict=False)])
 
-    because = Pod.objects.get().waiting_because
+    reason = Pod.objects.get().waiting_reason
 
-    assert because.startswith('ImagePullBackOff: Back-off pulling image "registry.example.com/')
-    assert because.endswith(": not found")
-    assert len(because) <= 500
+    assert reason.startswith('ImagePullBackOff: Back-off pulling image "registry.example.com/')
+    assert reason.endswith(": not found")
+    assert len(reason) <= 500

@@ -531,7 +531,7 @@ def test_rows_that_the_database_refuses_cost_only_themselves(mirror, told):
     assert (mark.state, sorted(mark.unread)) == ("watching", ["uid-of-gpu-7", "uid-of-gpu-90"])
     assert mark.unread["uid-of-gpu-7"] == {
         "name": "gpu-7",
-        "because": "The database does not take it: value is poison",
+        "reason": "The database does not take it: value is poison",
     }
     assert told[-1]["seq"] == Observer.objects.get().batch
 
@@ -640,7 +640,7 @@ def test_an_object_that_our_rules_stumble_over_costs_itself_and_one_stack(mirror
     mirror.flush()
 
     assert Node.objects.get().name == "gpu-001"
-    assert "ZeroDivisionError: nobody" in mirror.bookmark("nodes").unread["uid-of-gpu-002"]["because"]
+    assert "ZeroDivisionError: nobody" in mirror.bookmark("nodes").unread["uid-of-gpu-002"]["reason"]
     assert caplog.text.count("an object has no row") == 1
 
 

@@ -85,7 +85,7 @@ def test_what_is_known_by_rubbish_costs_only_itself(name, data):
         bookmark = mirror.bookmark(name)
         assert (bookmark.state, bookmark.listed_at) == ("watching", mirror.now)
         assert not [
-            said for said in bookmark.unread.values() if "database" in said["because"] or "stumbles" in said["because"]
+            said for said in bookmark.unread.values() if "database" in said["reason"] or "stumbles" in said["reason"]
         ]
         assert answers.has(GOOD["uid"])
 

@@ -157,7 +157,7 @@ def test_series_that_name_no_node_are_not_called_none():
     (told,) = read(remembering, where=where)
 
     assert isinstance(told, NotTold)
-    assert told.because.startswith("Its series name no node of this cluster")
+    assert told.reason.startswith("Its series name no node of this cluster")
 
 
 ODD = "DCGM_FI_DEV_XID_ERRORS"  # of a file of counters of its own

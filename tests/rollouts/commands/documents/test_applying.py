@@ -197,7 +197,7 @@ lengths = st.integers(60, 600_000) | st.floats(60, 600_000).map(lambda seconds: 
 valid = lengths.filter(lambda seconds: seconds > 60)
 patience = {"patience_s": st.integers(60, 600_000)}
 of_all = st.fixed_dictionaries({}, optional=patience) | st.fixed_dictionaries(
-    {"advisory": st.just(True)}, optional={"because": words.filter(bool), **patience}
+    {"advisory": st.just(True)}, optional={"reason": words.filter(bool), **patience}
 )
 gates = st.fixed_dictionaries(
     {"driver_version": st.just({})},

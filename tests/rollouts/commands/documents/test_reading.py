@@ -26,7 +26,7 @@ stages:
     approval: {needed: 2, valid_for: 8h}
     window: {must_last: 30m}
     driver_version:
-    workloads_ready: {advisory: true, because: Noisy., patience: 10m}
+    workloads_ready: {advisory: true, reason: Noisy., patience: 10m}
     soak: {duration: 1h30m}
 """
 
@@ -51,7 +51,7 @@ def test_a_document_is_read():
         "approval": {"needed": 2, "valid_for_s": 28_800},
         "window": {"must_last_s": 1800},
         "driver_version": {},
-        "workloads_ready": {"advisory": True, "because": "Noisy.", "patience_s": 600},
+        "workloads_ready": {"advisory": True, "reason": "Noisy.", "patience_s": 600},
         "soak": {"duration_s": 5400},
     }
 
@@ -109,7 +109,7 @@ WRONG = {
     "length": (DOCUMENT.replace("1h30m", "5400"), "stages[1].gates.soak.duration", "is no length of time"),
     "switch": (DOCUMENT.replace("true", "1"), "stages[1].gates.workloads_ready.advisory", "true or false"),
     "number": (DOCUMENT.replace("needed: 2", "needed: two"), "stages[1].gates.approval.needed", "whole number"),
-    "reason": (DOCUMENT.replace("Noisy.", "x" * 201), "stages[1].gates.workloads_ready.because", "at most 200"),
+    "reason": (DOCUMENT.replace("Noisy.", "x" * 201), "stages[1].gates.workloads_ready.reason", "at most 200"),
     "what the gate refuses": (DOCUMENT.replace("needed: 2", "needed: 0"), "stages[1].gates.approval", "approval: "),
     "a window longer than any": (DOCUMENT.replace("last: 30m", "last: 8d"), "stages[1].gates.window", "at most 7 days"),
     "gates of a list": (DOCUMENT.replace("{duration: 1h30m}", "[]"), "stages[1].gates.soak", "“key: value”"),

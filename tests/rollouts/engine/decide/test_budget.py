@@ -62,8 +62,8 @@ def test_what_sets_the_number_is_said_of_one_as_of_many(number: int, verb: str):
     slots = operator_room(a_policy(max_parallel=3, max_unavailable=9), nodes, waiting=0)
     lost = operator_room(a_policy(max_unavailable=number), cordoned, waiting=0)
 
-    assert slots.because == f"the operator upgrades 3 at once and {number} {verb} on the way"
-    assert not cordoned or lost.because == f"the operator allows {number} unavailable and {number} {verb}"
+    assert slots.reason == f"the operator upgrades 3 at once and {number} {verb} on the way"
+    assert not cordoned or lost.reason == f"the operator allows {number} unavailable and {number} {verb}"
 
 
 @pytest.mark.parametrize("broken", [{"is_unschedulable": True}, {"is_ready": False}, {"is_ready": None}])
@@ -171,7 +171,7 @@ def test_a_broken_node_outside_the_stage_takes_its_budget_too():
     found = room(snapshot, stage)
 
     assert found.nodes == 0
-    assert "1 node unavailable" in found.because
+    assert "1 node unavailable" in found.reason
 
 
 @pytest.mark.parametrize(
@@ -210,4 +210,4 @@ def test_without_a_throttle_the_stages_budget_alone_says_how_many():
     assert room(snapshot, stage).nodes == 1
     alone = room(replace(snapshot, component=Unthrottled("h100")), stage)
 
-    assert (alone.nodes, alone.because) == (2, "the stage may have 2 unavailable: none of it used")
+    assert (alone.nodes, alone.reason) == (2, "the stage may have 2 unavailable: none of it used")

@@ -92,7 +92,7 @@ def test_a_gate_that_is_passed_over_lets_them_in():
     assert uncordoned(decided(snapshot)) == ["a"]
 
 
-@pytest.mark.parametrize("given", [{"state": PlanState.HALTED}, {"stopped_because": "Somebody stopped everything."}])
+@pytest.mark.parametrize("given", [{"state": PlanState.HALTED}, {"stopped_reason": "Somebody stopped everything."}])
 def test_while_nothing_goes_nothing_comes(given):
     assert uncordoned(decided(cordoned(a_target("a"), changed(), **given))) == []
 
@@ -155,7 +155,7 @@ def test_whose_test_failed_stays_cordoned_when_the_plan_is_given_up_and_that_is_
 
     assert uncordoned(decision) == []
     (end,) = (move for move in decision.moves if isinstance(move, MovePlan))
-    assert end.because.endswith("a stays cordoned by this plan: its test Job failed.")
+    assert end.reason.endswith("a stays cordoned by this plan: its test Job failed.")
 
 
 def test_whose_test_nobody_has_seen_takes_pods_when_the_plan_is_given_up():

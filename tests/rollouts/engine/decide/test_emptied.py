@@ -37,7 +37,7 @@ NODES = (a_changed_node("a"), a_node_snapshot("out"), a_node_snapshot("b"))
 def test_of_the_last_stage_it_is_said_at_once_that_the_plan_can_end_without_it(state: StageState):
     decision = decided(a_snapshot(passed(a_target("a")), last(out(), state=state), nodes=NODES))
 
-    assert decision.pause_because == decision.waiting_for
+    assert decision.pause_reason == decision.waiting_for
     assert decision.waiting_for == (
         "Rest has no node left that it could be judged on: 1 node was taken out or went away. "
         "A person decides: complete the plan without it, roll back or abort."
@@ -58,20 +58,20 @@ def test_with_a_stage_to_come_the_plan_is_not_said_to_end_without_it():
 
     decision = decided(a_snapshot(soaking, last(a_target("b", state=TargetState.HELD), state=StageState.WAITING)))
 
-    assert decision.pause_because.endswith("A person decides: roll back or abort.")
+    assert decision.pause_reason.endswith("A person decides: roll back or abort.")
 
 
 def test_one_that_has_passed_and_lost_its_nodes_since_lets_no_other_begin():
     decision = decided(a_snapshot(passed(out()), last(a_target("b", state=TargetState.HELD), state=StageState.OPENING)))
 
-    assert decision.pause_because.startswith("Rest waits: Canary has no node left that it could be judged on:")
+    assert decision.pause_reason.startswith("Rest waits: Canary has no node left that it could be judged on:")
     assert not decision.moves
 
 
 def test_neither_does_the_plan_end_on_it():
     decision = decided(a_snapshot(passed(out()), nodes=NODES))
 
-    assert decision.pause_because == (
+    assert decision.pause_reason == (
         "Every stage passed, but: Canary has no node left that it could be judged on: 1 node was taken out or went "
         "away. A person decides: roll back or abort."
     )

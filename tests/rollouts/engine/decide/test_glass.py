@@ -68,7 +68,7 @@ def test_an_approval_that_is_passed_over_opens_its_stage():
 
 
 def test_a_no_is_not_passed_over():
-    shown = evidence(a_held_target("a"), approvals=(an_approval("amy", is_rejection=True, because="Month end."),))
+    shown = evidence(a_held_target("a"), approvals=(an_approval("amy", is_rejection=True, reason="Month end."),))
     stage = a_stage(
         a_held_target("a"), state=StageState.OPENING, gates=(ApprovalGate(), DriverVersion()), evidence=shown,
         glass=frozenset({"approval"}),

@@ -132,7 +132,7 @@ def test_it_ends_where_it_holds_none_of_them():
 
     (move,) = decision.moves
     assert isinstance(move, MovePlan)
-    assert move.because.startswith(f"Given up. Somebody else set the version to {OTHER}.")
+    assert move.reason.startswith(f"Given up. Somebody else set the version to {OTHER}.")
 
 
 def test_with_the_old_version_back_it_lets_go_and_empties_nobody_for_nothing():
@@ -184,17 +184,17 @@ def test_and_within_the_budgets_of_failure_domains():
 
 
 @pytest.mark.parametrize(
-    "given", [{"stopped_because": STOP}, {"frozen_because": FROZEN}, {"restrained": {"uid-of-a": FROZEN}}]
+    "given", [{"stopped_reason": STOP}, {"frozen_reason": FROZEN}, {"restrained": {"uid-of-a": FROZEN}}]
 )
 def test_and_not_under_the_stop_or_a_freeze(given: dict[str, Any]):
     decision = decided(handed_over(held("a"), **given))
 
     assert decision.acts == ()
-    assert (STOP if "stopped_because" in given else FROZEN) in decision.waiting_for
+    assert (STOP if "stopped_reason" in given else FROZEN) in decision.waiting_for
 
 
 @pytest.mark.parametrize(
-    "given", [{"stopped_because": STOP}, {"frozen_because": FROZEN}, {"restrained": {"uid-of-a": FROZEN}}]
+    "given", [{"stopped_reason": STOP}, {"frozen_reason": FROZEN}, {"restrained": {"uid-of-a": FROZEN}}]
 )
 def test_which_hold_again_what_was_let_go_and_has_not_begun(given: dict[str, Any]):
     """Z3."""
@@ -262,7 +262,7 @@ def test_a_handed_over_node_is_out_until_it_is_through():
 
 
 def lets_go_under(snapshot: Snapshot) -> tuple[Any, ...]:
-    return let_go(decided(replace(snapshot, stopped_because=STOP)))
+    return let_go(decided(replace(snapshot, stopped_reason=STOP)))
 
 
 @pytest.mark.parametrize(
@@ -278,10 +278,10 @@ def lets_go_under(snapshot: Snapshot) -> tuple[Any, ...]:
 def test_nothing_is_let_go_under_the_stop_whoever_asks(snapshot: Snapshot):
     assert let_go(decided(snapshot))
     assert lets_go_under(snapshot) == ()
-    assert decided(replace(snapshot, stopped_because=STOP)).waiting_for == STOP
+    assert decided(replace(snapshot, stopped_reason=STOP)).waiting_for == STOP
 
 
-@pytest.mark.parametrize("frozen", [{"frozen_because": FROZEN}, {"restrained": {"uid-of-a": FROZEN}}])
+@pytest.mark.parametrize("frozen", [{"frozen_reason": FROZEN}, {"restrained": {"uid-of-a": FROZEN}}])
 def test_what_nothing_changes_is_let_go_under_a_freeze(frozen: dict[str, Any]):
     """Z32: a label that holds nothing back is no reason to keep a plan from its end."""
     back = {"object_version": OLD, "newest_hashes": {DAEMONSET: OLD_HASH}}

@@ -131,7 +131,7 @@ def test_an_intent_that_was_not_carried_out_is_carried_out():
     assert decision.acts == (WriteVersion(OLD, NEW),)
 
 
-@pytest.mark.parametrize("blocked", ["stopped_because", "paused_because", "stale_because"])
+@pytest.mark.parametrize("blocked", ["stopped_reason", "paused_reason", "stale_reason"])
 def test_neither_holds_nor_writes_while_something_says_stop(blocked: str):
     """Z33: the switch in the cluster stops everything."""
     for node in (settled("a"), unheld("a")):

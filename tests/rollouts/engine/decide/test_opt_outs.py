@@ -174,7 +174,7 @@ def test_that_all_is_put_back_is_said_of_a_list_of_every_node_only():
 
     assert "put back" not in on_rows
     (end,) = [move for move in live.moves if isinstance(move, MovePlan)]
-    assert end.because.endswith(
+    assert end.reason.endswith(
         "What kept Karpenter, NVSentinel off a, b is put back. c: it is true: somebody else's, and left."
     )
 
@@ -194,4 +194,4 @@ def test_the_soak_waits_for_their_eyes():
     answer = Soak().judge(seen, now=NOON)
 
     assert answer.answer == "wait"
-    assert answer.because == "The clock starts when what keeps NVSentinel off a is put back."
+    assert answer.reason == "The clock starts when what keeps NVSentinel off a is put back."

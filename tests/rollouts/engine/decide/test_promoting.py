@@ -120,7 +120,7 @@ def test_why_a_stage_has_nobody_to_let_go(states, says):
     ]
     (move,) = decided(a_snapshot(stage, nodes=tuple(nodes))).moves
 
-    assert (move.to, move.because) == (SOAKING, says)
+    assert (move.to, move.reason) == (SOAKING, says)
 
 
 def test_the_order_of_release_is_the_targets():
@@ -172,7 +172,7 @@ def test_a_release_that_was_recorded_and_not_done_is_done():
 def test_an_old_snapshot_lets_nothing_go_and_nothing_pass():
     """Z25."""
     targets, nodes = held("a")
-    stale = {"stale_because": "Not seen since noon."}
+    stale = {"stale_reason": "Not seen since noon."}
     soaking = a_stage(a_target("a"), state=SOAKING)
 
     for snapshot in (
@@ -185,7 +185,7 @@ def test_an_old_snapshot_lets_nothing_go_and_nothing_pass():
         assert decision.waiting_for == "Not seen since noon."
 
 
-@pytest.mark.parametrize("blocked", ["paused_because", "stopped_because"])
+@pytest.mark.parametrize("blocked", ["paused_reason", "stopped_reason"])
 @pytest.mark.parametrize("state", [TargetState.RELEASING, TargetState.RELEASED])
 def test_a_pause_and_the_stop_switch_call_back_what_has_not_begun(blocked: str, state: TargetState):
     """Z3, Z33."""
@@ -209,7 +209,7 @@ def test_what_has_begun_cannot_be_called_back():
     assert not any(isinstance(act, Recall) for act in decided(snapshot).acts)
 
 
-@pytest.mark.parametrize("given", [{"state": PlanState.HALTED}, {"paused_because": "Stop."}], ids=["halt", "pause"])
+@pytest.mark.parametrize("given", [{"state": PlanState.HALTED}, {"paused_reason": "Stop."}], ids=["halt", "pause"])
 def test_a_target_that_was_seen_to_move_does_not_keep_others_from_being_called_back(given: dict):
     """Z3: right after a wave some move in every round."""
     targets = (a_held_target("a", state=TargetState.RELEASED), a_held_target("b", state=TargetState.RELEASING))
@@ -221,7 +221,7 @@ def test_a_target_that_was_seen_to_move_does_not_keep_others_from_being_called_b
     assert decision.acts == (Recall(0, ("a", "b")),)
 
 
-@pytest.mark.parametrize("given", [{"state": PlanState.HALTED}, {"paused_because": "Stop."}], ids=["halt", "pause"])
+@pytest.mark.parametrize("given", [{"state": PlanState.HALTED}, {"paused_reason": "Stop."}], ids=["halt", "pause"])
 def test_a_late_node_that_cannot_be_held_does_not_keep_others_from_being_called_back(given: dict):
     """Z3 and Z4 at once: one node whose label cannot be written must not cost another its recall."""
     late_node = a_node_snapshot("new", has_label=False, label_is_ours=False, hold_wanted=None)
@@ -357,7 +357,7 @@ def test_a_failing_gate_halts_in_the_canary():
 
 
 def test_a_failed_node_with_its_cause_halts_before_what_other_gates_say_of_it():
-    target = a_target("a", state=TargetState.FAILED, failed_because="Its pod cannot go.")
+    target = a_target("a", state=TargetState.FAILED, failed_reason="Its pod cannot go.")
     stage = a_stage(target, a_target("b", driver_version=OLD), gates=(DriverVersion(), FailureBudget()), state=SOAKING)
 
     decision = decided(a_snapshot(stage, nodes=(a_node_snapshot("a"), a_changed_node("b"))))
@@ -428,7 +428,7 @@ def test_an_opening_stage_waits_while_the_one_before_is_no_longer_sure():
 
     assert not stage_moves(decision)
     assert "Stage 0 is no longer sure" in decision.waiting_for
-    assert not decision.pause_because
+    assert not decision.pause_reason
 
 
 def test_a_person_is_asked_once_the_one_before_has_been_unsure_for_longer_than_its_patience():
@@ -438,15 +438,15 @@ def test_a_person_is_asked_once_the_one_before_has_been_unsure_for_longer_than_i
     hour_ago = replace(passed, waiting_since={"driver_version": NOON - timedelta(hours=1, seconds=1)})
     just_now = replace(passed, waiting_since={"driver_version": NOON - timedelta(minutes=59)})
 
-    asks = decided(replace(snapshot, stages=(hour_ago, second, *others))).pause_because
+    asks = decided(replace(snapshot, stages=(hour_ago, second, *others))).pause_reason
 
     assert asks.startswith("Stage 1 waits: Stage 0 is no longer sure. Which driver a runs is not said.")
     assert "It has waited for 1 h: a person decides" in asks
-    assert not decided(replace(snapshot, stages=(just_now, second, *others))).pause_because
+    assert not decided(replace(snapshot, stages=(just_now, second, *others))).pause_reason
 
 
 def test_a_rejection_halts():
-    decision = decided(opening(an_approval(is_rejection=True, because="No.")))
+    decision = decided(opening(an_approval(is_rejection=True, reason="No.")))
 
     assert plan_moves(decision) == [PlanState.HALTED]
 
@@ -500,7 +500,7 @@ def test_a_gate_that_waits_for_too_long_asks_a_person(minutes: int, asks: bool):
 
     decision = decided(a_snapshot(stage, nodes=(a_changed_node("a"),)))
 
-    assert bool(decision.pause_because) is asks
+    assert bool(decision.pause_reason) is asks
     assert not decision.moves
 
 
@@ -513,8 +513,8 @@ def test_a_gate_with_a_patience_of_its_own_asks_after_it(seconds: int, asks: boo
 
     decision = decided(a_snapshot(stage, nodes=(a_changed_node("a"),)))
 
-    assert bool(decision.pause_because) is asks
-    assert not asks or "It has waited for 30 s" in decision.pause_because
+    assert bool(decision.pause_reason) is asks
+    assert not asks or "It has waited for 30 s" in decision.pause_reason
 
 
 def test_patience_begins_when_the_gate_begins_to_wait():
@@ -522,7 +522,7 @@ def test_patience_begins_when_the_gate_begins_to_wait():
     long_ago = {"state": SOAKING, "state_since": NOON - timedelta(hours=2), "gates": (OperandsReady(),)}
     stage = a_stage(a_target("a", baseline=None), **long_ago, waiting_since={"operands_ready": NOON})
 
-    assert not decided(a_snapshot(stage, nodes=(a_changed_node("a"),))).pause_because
+    assert not decided(a_snapshot(stage, nodes=(a_changed_node("a"),))).pause_reason
 
 
 def test_an_approval_is_waited_for_as_long_as_it_takes():
@@ -533,7 +533,7 @@ def test_an_approval_is_waited_for_as_long_as_it_takes():
     decision = decided(a_snapshot(stage, nodes=(a_node_snapshot("a"),)))
 
     assert "approval" in decision.waiting_for
-    assert not decision.pause_because
+    assert not decision.pause_reason
 
 
 def test_what_is_only_advisory_neither_halts_nor_holds():
@@ -588,7 +588,7 @@ def test_a_gate_of_each_wave_holds_the_first_one_too_and_asks_in_the_end():
     decision = decided(a_snapshot(stage, nodes=(a_node_snapshot("b"),)))
 
     assert not decision.moves
-    assert "It has waited for 2 min" in decision.pause_because
+    assert "It has waited for 2 min" in decision.pause_reason
 
 
 def waits_for_windows(*windows: WindowEvidence, **given) -> Decision:
@@ -607,8 +607,8 @@ def test_a_window_is_not_out_of_patience_while_it_is_known_when_it_opens():
         WindowEvidence(("b",), "Open for 5 min.", (ends, ahead)), must_last=timedelta(minutes=10)
     )
 
-    assert (shut.waiting_for, shut.moves, shut.pause_because) == ("Stage 0: Closed until Sunday.", (), "")
-    assert (ending.moves, ending.pause_because) == ((), "")
+    assert (shut.waiting_for, shut.moves, shut.pause_reason) == ("Stage 0: Closed until Sunday.", (), "")
+    assert (ending.moves, ending.pause_reason) == ((), "")
 
 
 @pytest.mark.parametrize("given", [{"advisory": True}, {}], ids=["advisory", "counted"])
@@ -619,29 +619,29 @@ def test_what_goes_before_each_wave_is_not_asked_about_while_none_goes(given):
     long_ago = {"patience": timedelta(minutes=1), "state_since": NOON - timedelta(days=2)}
     stage = a_stage(evidence=shown, gates=(Window(**given), Headroom()), state=OPENING, **long_ago)
 
-    asks = decided(a_snapshot(stage, nodes=(a_node_snapshot("b"),))).pause_because
+    asks = decided(a_snapshot(stage, nodes=(a_node_snapshot("b"),))).pause_reason
 
     assert bool(asks) is bool(given)
 
 
-@pytest.mark.parametrize("because", ["Pool north/h200 is frozen by ada: Quarter end.", ""], ids=["bound", "unseen"])
-def test_nobody_is_asked_about_room_while_a_freeze_or_a_window_keeps_every_node(because):
+@pytest.mark.parametrize("reason", ["Pool north/h200 is frozen by ada: Quarter end.", ""], ids=["bound", "unseen"])
+def test_nobody_is_asked_about_room_while_a_freeze_or_a_window_keeps_every_node(reason):
     """Without the gate `window`, too: who would find room has no node to find it for."""
-    shown = evidence(a_held_target("b"), bound_because=because)
+    shown = evidence(a_held_target("b"), bound_reason=reason)
     long_ago = {"patience": timedelta(minutes=1), "state_since": NOON - timedelta(days=2)}
     stage = a_stage(evidence=shown, gates=(Headroom(), DriverVersion()), state=OPENING, **long_ago)
 
     decision = decided(a_snapshot(stage, nodes=(a_node_snapshot("b"),)))
 
-    assert bool(decision.pause_because) is not bool(because)
-    if because:
-        assert decision.waiting_for == f"Stage 0: Room is looked for once a node may go. {because}"
+    assert bool(decision.pause_reason) is not bool(reason)
+    if reason:
+        assert decision.waiting_for == f"Stage 0: Room is looked for once a node may go. {reason}"
 
 
 def test_a_window_that_is_not_there_is_asked_about_in_the_end():
     """Nothing that is still to come opens it: a person has to make one."""
-    assert "No maintenance window covers b" in waits_for_windows(WindowEvidence(("b",))).pause_because
-    assert "no more" in waits_for_windows(WindowEvidence(("b",), "It opens no more.", ())).pause_because
+    assert "No maintenance window covers b" in waits_for_windows(WindowEvidence(("b",))).pause_reason
+    assert "no more" in waits_for_windows(WindowEvidence(("b",), "It opens no more.", ())).pause_reason
 
 
 def test_a_gate_of_each_wave_does_not_keep_a_stage_from_passing():
@@ -659,7 +659,7 @@ def test_a_soak_is_not_out_of_patience():
     shown = replace(stage.evidence, others_passing_since=NOON - timedelta(hours=1))
     snapshot = a_snapshot(replace(stage, evidence=shown), nodes=(a_changed_node("a"),))
 
-    assert not decided(snapshot).pause_because
+    assert not decided(snapshot).pause_reason
 
 
 def test_the_plan_is_promoted_when_every_stage_has_passed():
@@ -721,8 +721,8 @@ def test_a_node_that_the_operator_ignores_is_shown_to_a_person():
 
     decision = decided(a_snapshot(a_stage(released), nodes=(node,)))
 
-    assert "has not begun with node-1" in decision.pause_because
-    assert decision.pause_because.endswith("Look at its log and its slots, then resume.")
+    assert "has not begun with node-1" in decision.pause_reason
+    assert decision.pause_reason.endswith("Look at its log and its slots, then resume.")
 
 
 def test_a_node_that_the_operator_ignores_since_it_is_down_is_shown_as_such():
@@ -732,7 +732,7 @@ def test_a_node_that_the_operator_ignores_since_it_is_down_is_shown_as_such():
     down = "The GPU operator does not run."
     decision = decided(a_snapshot(a_stage(released), nodes=(node,), operator_down=down))
 
-    assert decision.pause_because.endswith(f"for 1 h. {down}")
+    assert decision.pause_reason.endswith(f"for 1 h. {down}")
 
 
 def test_an_armed_fleet_is_brought_before_a_person_in_time():
@@ -742,7 +742,7 @@ def test_an_armed_fleet_is_brought_before_a_person_in_time():
 
     decision = decided(long_armed)
 
-    assert "armed for 7 d" in decision.pause_because
+    assert "armed for 7 d" in decision.pause_reason
     assert not decision.acts
     assert decided(snapshot).acts
 

@@ -42,14 +42,14 @@ def on_its_way(state: TargetState, **given):
 
 
 def test_nothing_goes_while_everything_is_frozen():
-    decision = decide(held("node-1", frozen_because=FROZEN), now=NOON)
+    decision = decide(held("node-1", frozen_reason=FROZEN), now=NOON)
 
     assert decision.waiting_for == FROZEN
     assert decision.acts == ()
 
 
 def test_no_node_is_held_for_a_plan_that_may_not_begin():
-    snapshot = not_yet_written(held("node-1", frozen_because=FROZEN))
+    snapshot = not_yet_written(held("node-1", frozen_reason=FROZEN))
     free = tuple(replace(node, has_label=False) for node in snapshot.nodes)
 
     decision = decide(replace(snapshot, nodes=free), now=NOON)
@@ -60,7 +60,7 @@ def test_no_node_is_held_for_a_plan_that_may_not_begin():
 @pytest.mark.parametrize("state", [TargetState.RELEASING, TargetState.RELEASED])
 def test_a_freeze_calls_back_what_has_not_begun(state: TargetState):
     """Z3."""
-    decision = decide(on_its_way(state, frozen_because=FROZEN), now=NOON)
+    decision = decide(on_its_way(state, frozen_reason=FROZEN), now=NOON)
 
     assert decision.acts == (Recall(0, ("node-1",)),)
 
@@ -156,7 +156,7 @@ def test_a_rollback_goes_on_where_no_freeze_holds_it():
     assert isinstance(wave, ReleaseWave)
 
 
-@pytest.mark.parametrize("given", [{"frozen_because": FROZEN}, {"restrained": {"uid-of-node-1": FROZEN}}])
+@pytest.mark.parametrize("given", [{"frozen_reason": FROZEN}, {"restrained": {"uid-of-node-1": FROZEN}}])
 def test_a_rollback_waits_where_a_freeze_says_so(given):
     decision = decide(going_back(**given), now=NOON)
 
@@ -164,7 +164,7 @@ def test_a_rollback_waits_where_a_freeze_says_so(given):
     assert FROZEN in decision.waiting_for
 
 
-@pytest.mark.parametrize("given", [{"frozen_because": FROZEN}, {"restrained": {"uid-of-node-1": FROZEN}}])
+@pytest.mark.parametrize("given", [{"frozen_reason": FROZEN}, {"restrained": {"uid-of-node-1": FROZEN}}])
 def test_a_release_of_the_rollback_that_is_not_seen_through_is_called_back_by_a_freeze(given):
     """It was taken for a release to finish: the sentence was not true, and its label stayed as it was."""
     snapshot = going_back(**given)

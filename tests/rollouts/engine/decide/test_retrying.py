@@ -66,7 +66,7 @@ def test_a_node_that_failed_is_taken_back_for_another_try():
     (move,) = decision.moves
     assert isinstance(move, MoveTarget)
     assert (move.name, move.to) == ("b", TargetState.HELD)
-    assert "try 2 of 3" in move.because
+    assert "try 2 of 3" in move.reason
 
 
 def test_it_is_held_and_queued_again_before_it_goes():
@@ -80,7 +80,7 @@ def test_it_is_held_and_queued_again_before_it_goes():
     assert isinstance(act, ReleaseWave)
 
 
-@pytest.mark.parametrize("what", ["stale_because", "paused_because", "stopped_because"])
+@pytest.mark.parametrize("what", ["stale_reason", "paused_reason", "stopped_reason"])
 def test_nothing_is_tried_again_while_something_says_stop(what: str):
     assert not decided(rolling_back(failed_node(), targets=(failed(),), **{what: "Stop."})).moves
 
@@ -89,8 +89,8 @@ def test_after_three_tries_a_person_is_asked():
     decision = decided(rolling_back(failed_node(), targets=(failed(),), failures=3))
 
     assert not decision.moves
-    assert "b failed 3 times in the rollback" in decision.pause_because
-    assert "mend it or exclude it. Then resume." in decision.pause_because
+    assert "b failed 3 times in the rollback" in decision.pause_reason
+    assert "mend it or exclude it. Then resume." in decision.pause_reason
 
 
 def test_a_pod_that_crashes_is_not_queued_again():
@@ -98,7 +98,7 @@ def test_a_pod_that_crashes_is_not_queued_again():
     decision = decided(rolling_back(crashing_node(), targets=(failed(),)))
 
     assert not decision.moves
-    assert not decision.pause_because
+    assert not decision.pause_reason
     assert f"b: the driver pod for {OLD} is there and does not come up" in decision.waiting_for
     assert "exclude the node" in decision.waiting_for
 
@@ -107,7 +107,7 @@ def test_a_pod_that_crashes_for_too_long_is_a_persons_matter():
     long_ago = NOON - timedelta(hours=3)
     snapshot = rolling_back(crashing_node(), targets=(failed(state_since=long_ago),), state_since=long_ago)
 
-    assert "Then resume." in decided(snapshot).pause_because
+    assert "Then resume." in decided(snapshot).pause_reason
 
 
 def test_a_node_that_crashed_before_its_wave_is_named_as_well():
@@ -124,7 +124,7 @@ def test_nobody_is_asked_while_others_can_go_back():
 
     decision = decided(snapshot)
 
-    assert not decision.pause_because
+    assert not decision.pause_reason
     assert [act.targets for act in decision.acts if isinstance(act, ReleaseWave)] == [("c",)]
 
 
@@ -132,19 +132,19 @@ def test_where_the_failed_node_takes_the_whole_budget_a_person_is_asked():
     back = (failed(), a_held_target("c", driver_version=NEW))
     snapshot = rolling_back(failed_node(), waiting_node("c"), targets=back, failures=3, max_unavailable=1)
 
-    assert decided(snapshot).pause_because
+    assert decided(snapshot).pause_reason
 
 
 def test_a_failed_node_that_is_gone_is_named():
     decision = decided(rolling_back(targets=(failed(),)))
 
-    assert "b failed in the rollback and cannot be seen any more: exclude it." in decision.pause_because
+    assert "b failed in the rollback and cannot be seen any more: exclude it." in decision.pause_reason
 
 
 def test_a_node_that_a_person_queued_again_is_waited_for():
     decision = decided(rolling_back(failed_node(upgrade_state="upgrade-required"), targets=(failed(),), failures=3))
 
-    assert not decision.pause_because
+    assert not decision.pause_reason
     assert "queue" in decision.waiting_for
 
 

@@ -296,13 +296,13 @@ def test_the_rollback_opens_by_itself():
     """Z32: the plan's approval covers its rollback."""
     for was, to in ((StageState.WAITING, StageState.OPENING), (StageState.OPENING, StageState.PROMOTING)):
         decision = decided(restored(moved("b"), back=(held_target("b"),), stage_state=was))
-        assert decision.moves[0] == MoveStage(9, to, decision.moves[0].because)
+        assert decision.moves[0] == MoveStage(9, to, decision.moves[0].reason)
 
 
 # What must not happen on the way
 
 
-@pytest.mark.parametrize("what", ["stale_because", "paused_because", "stopped_because"])
+@pytest.mark.parametrize("what", ["stale_reason", "paused_reason", "stopped_reason"])
 def test_no_wave_goes_back_while_something_says_stop(what: str):
     back = (held_target("b", state=TargetState.RELEASED), held_target("c"))
     snapshot = restored(free(moved("b")), moved("c"), back=back, max_unavailable=2, **{what: "Stop."})
@@ -317,13 +317,13 @@ def test_a_pause_calls_back_what_has_not_begun_in_the_rollback_too():
     """Z3."""
     back = (held_target("b", state=TargetState.RELEASED),)
 
-    assert Recall(9, ("b",)) in decided(restored(free(moved("b")), back=back, paused_because="Stop.")).acts
+    assert Recall(9, ("b",)) in decided(restored(free(moved("b")), back=back, paused_reason="Stop.")).acts
 
 
 def test_a_pause_of_the_rollback_waits_for_no_other_target_that_moves():
     """Z3."""
     back = (held_target("b", state=TargetState.RELEASED), held_target("c", state=TargetState.RELEASING))
-    snapshot = restored(free(moved("b")), free(moved("c")), back=back, max_unavailable=2, paused_because="Stop.")
+    snapshot = restored(free(moved("b")), free(moved("c")), back=back, max_unavailable=2, paused_reason="Stop.")
 
     decision = decided(snapshot)
 
@@ -334,7 +334,7 @@ def test_a_pause_of_the_rollback_waits_for_no_other_target_that_moves():
 @BOTH
 def test_an_old_snapshot_lets_nobody_go(state: PlanState):
     """Z25: what was never changed an hour ago may have changed since."""
-    decision = decided(restored(untouched(upgrade_state="upgrade-done"), moved(), state=state, stale_because="Old."))
+    decision = decided(restored(untouched(upgrade_state="upgrade-done"), moved(), state=state, stale_reason="Old."))
 
     assert not decision.acts
     assert not decision.moves
@@ -547,8 +547,8 @@ def test_an_end_names_who_is_held_by_somebody_else_with_the_new_driver(state: Pl
     decision = decide(put_back(a_snapshot(nodes=(theirs,)), state=state, is_live=True), now=NOON)
 
     (end,) = decision.moves
-    assert "b" in end.because
-    assert "every hold is gone" not in end.because
+    assert "b" in end.reason
+    assert "every hold is gone" not in end.reason
 
 
 def test_the_end_after_waves_names_who_is_held_by_somebody_else_with_the_new_driver():

@@ -137,7 +137,7 @@ def test_no_answer_is_neither_a_pass_nor_a_no(facts: LiveFacts):
 
     assert answer.result is LiveResult.UNANSWERED
     assert answer.check.sentence.startswith("Nobody knows whether") or "how NVIDIADriver" in answer.check.sentence
-    assert LOST.because in answer.check.sentence
+    assert LOST.reason in answer.check.sentence
     assert answer.check.fix
     assert not answer.check.may_be_overridden
 

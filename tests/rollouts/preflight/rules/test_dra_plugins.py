@@ -44,7 +44,7 @@ def test_one_that_runs_on_none_of_the_nodes_is_nothing_to_warn_of():
 
 
 @pytest.mark.parametrize(
-    ("selected_by", "given", "because"),
+    ("selected_by", "given", "reason"),
     [
         ((), {}, "is not told of it"),
         ((LABEL,), {"manager_label": "other/label"}, "stops what is selected by other/label, which it is not"),
@@ -52,7 +52,7 @@ def test_one_that_runs_on_none_of_the_nodes_is_nothing_to_warn_of():
         ((CLIENT,), {"evicts_claims": None}, f"only operators from 26.7.0 on heed {CLIENT}, and which this is nobody"),
     ],
 )
-def test_it_says_why_nobody_stops_it(selected_by, given, because):
+def test_it_says_why_nobody_stops_it(selected_by, given, reason):
     (sentence,) = said(*selected_by, **given)
 
-    assert because in sentence
+    assert reason in sentence

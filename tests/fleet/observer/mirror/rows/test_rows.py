@@ -98,8 +98,8 @@ def test_a_pod_that_waits_says_why():
     crashing = {"name": "main", "state": {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 5m0s"}}}
     unscheduled = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/64 nodes"}
 
-    assert pod_row(a_pod_seen(statuses=[crashing]))["waiting_because"] == "CrashLoopBackOff: back-off 5m0s"
-    assert pod_row(a_pod_seen(statuses=[], conditions=[unscheduled]))["waiting_because"] == "Unschedulable: 0/64 nodes"
+    assert pod_row(a_pod_seen(statuses=[crashing]))["waiting_reason"] == "CrashLoopBackOff: back-off 5m0s"
+    assert pod_row(a_pod_seen(statuses=[], conditions=[unscheduled]))["waiting_reason"] == "Unschedulable: 0/64 nodes"
 
 
 def test_a_pod_that_crashes_says_why_between_two_back_offs_as_well():
@@ -107,8 +107,8 @@ def test_a_pod_that_crashes_says_why_between_two_back_offs_as_well():
     running_again = {"name": "main", "ready": False, "restartCount": 3, "state": {"running": {}}, "lastState": died}
     well_again = running_again | {"ready": True}
 
-    assert pod_row(a_pod_seen(statuses=[running_again]))["waiting_because"] == "Error: exit code 1, 3 restarts"
-    assert pod_row(a_pod_seen(statuses=[well_again]))["waiting_because"] == ""
+    assert pod_row(a_pod_seen(statuses=[running_again]))["waiting_reason"] == "Error: exit code 1, 3 restarts"
+    assert pod_row(a_pod_seen(statuses=[well_again]))["waiting_reason"] == ""
 
 
 def test_an_init_container_counts_only_where_it_needs_more():

@@ -125,8 +125,8 @@ class Worker:
             state=self.state,
             object_version=self.world.version,
             write_intended=self.is_write_intended,
-            paused_because="Paused." if self.is_paused else "",
-            frozen_because="Frozen." if self.holds_all_back else "",
+            paused_reason="Paused." if self.is_paused else "",
+            frozen_reason="Frozen." if self.holds_all_back else "",
             restrained={f"uid-of-{name}": "Its pool is frozen." for name in self.seen if self.holds_back(name)},
             recorded_hashes=self.templates["old"],
             sealed_hashes=self.sealed["revisions"],
@@ -245,7 +245,7 @@ class Worker:
             object_version=self.world.version,
             hashes={DAEMONSET: f"hash-{self.world.template}"},
             unsettled=() if self.world.is_settled else ("nvidia-driver",),
-            stopped_because="",
+            stopped_reason="",
             spec={"version": self.world.version, "env": self.world.env},
         )
         self.templates = learned(self, live)  # type: ignore[arg-type]
@@ -268,11 +268,11 @@ class Worker:
             self.waiting_for = decision.waiting_for or self.waiting_for
             if not self._move(decision.moves):
                 return
-            if decision.void_because:
+            if decision.void_reason:
                 for stage in self.stages[:-1]:
                     stage.is_approved &= stage.state is StageState.PASSED
             self.disruptions -= {uid.removeprefix("uid-of-") for uid in decision.given_back}
-            self.is_paused = self.is_paused or bool(decision.pause_because)
+            self.is_paused = self.is_paused or bool(decision.pause_reason)
             for act in decision.acts:
                 self._die_here()
                 getattr(self, f"_{type(act).__name__}")(act)
@@ -309,7 +309,7 @@ class Worker:
                 self.stages[move.stage_index].state = move.to
             else:
                 self.state = move.to
-                self.world.log.append(f"{move.to}: {move.because}")
+                self.world.log.append(f"{move.to}: {move.reason}")
         return True
 
     def _row(self, move: a.Move):
