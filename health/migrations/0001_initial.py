@@ -69,7 +69,7 @@ class Migration(migrations.Migration):
                 ("times", models.PositiveIntegerField(default=1)),
                 ("updated_at", models.DateTimeField()),
                 ("resolved_at", models.DateTimeField(null=True)),
-                ("resolved_because", models.CharField(blank=True, default="", max_length=60)),
+                ("resolved_reason", models.CharField(blank=True, default="", max_length=60)),
                 ("is_shadow", models.BooleanField(default=False)),
                 ("muted_at", models.DateTimeField(null=True)),
                 ("acknowledged_at", models.DateTimeField(null=True)),
@@ -77,7 +77,7 @@ class Migration(migrations.Migration):
                 ("assigned_to", models.CharField(blank=True, default="", max_length=150)),
                 ("feedback", models.CharField(blank=True, default="", max_length=16)),
                 ("feedback_by", models.CharField(blank=True, default="", max_length=150)),
-                ("feedback_because", models.CharField(blank=True, default="", max_length=1000)),
+                ("feedback_reason", models.CharField(blank=True, default="", max_length=1000)),
                 (
                     "cluster",
                     models.ForeignKey(
@@ -115,7 +115,7 @@ class Migration(migrations.Migration):
                 ("verb", models.CharField(max_length=16)),
                 ("by", models.CharField(max_length=150)),
                 ("at", models.DateTimeField()),
-                ("because", models.CharField(blank=True, max_length=1000)),
+                ("reason", models.CharField(blank=True, max_length=1000)),
                 ("to", models.CharField(blank=True, max_length=150)),
                 ("said", models.CharField(blank=True, max_length=500)),
                 ("key", models.CharField(blank=True, max_length=100)),
@@ -234,12 +234,12 @@ class Migration(migrations.Migration):
                 ("node_name", models.CharField(blank=True, max_length=253)),
                 ("by", models.CharField(max_length=150)),
                 ("at", models.DateTimeField()),
-                ("because", models.CharField(max_length=1000)),
+                ("reason", models.CharField(max_length=1000)),
                 ("until", models.DateTimeField()),
                 ("key", models.CharField(blank=True, max_length=100)),
                 ("ended_at", models.DateTimeField(null=True)),
                 ("ended_by", models.CharField(blank=True, max_length=150)),
-                ("ended_because", models.CharField(blank=True, max_length=1000)),
+                ("ended_reason", models.CharField(blank=True, max_length=1000)),
                 (
                     "cluster",
                     models.ForeignKey(
@@ -274,7 +274,7 @@ class Migration(migrations.Migration):
                 ("critical_after_s", models.PositiveIntegerField(default=0)),
                 ("by", models.CharField(max_length=150)),
                 ("at", models.DateTimeField()),
-                ("because", models.CharField(max_length=1000)),
+                ("reason", models.CharField(max_length=1000)),
                 ("version", models.PositiveIntegerField(default=1)),
                 (
                     "pool",
@@ -292,10 +292,10 @@ class Migration(migrations.Migration):
                 ("rule", models.CharField(max_length=63)),
                 ("by", models.CharField(max_length=150)),
                 ("at", models.DateTimeField()),
-                ("because", models.CharField(max_length=1000)),
+                ("reason", models.CharField(max_length=1000)),
                 ("ended_at", models.DateTimeField(null=True)),
                 ("ended_by", models.CharField(blank=True, max_length=150)),
-                ("ended_because", models.CharField(blank=True, max_length=1000)),
+                ("ended_reason", models.CharField(blank=True, max_length=1000)),
             ],
             options={
                 "ordering": ["-pk"],

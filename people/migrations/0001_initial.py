@@ -132,7 +132,7 @@ class Migration(migrations.Migration):
                 ("at", models.DateTimeField()),
                 ("actor", models.CharField(max_length=150)),
                 ("verb", models.CharField(max_length=64)),
-                ("because", models.CharField(blank=True, max_length=1000)),
+                ("reason", models.CharField(blank=True, max_length=1000)),
                 ("evidence", models.JSONField(default=dict, encoder=django.core.serializers.json.DjangoJSONEncoder)),
                 ("previous_hash", models.CharField(max_length=64)),
                 ("hash", models.CharField(max_length=64)),
