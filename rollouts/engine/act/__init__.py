@@ -1,4 +1,7 @@
-"""Carry out what was decided. The intent is a row first; every act is safe to repeat; errors stay with their node."""
+"""Carries out a decision.
+
+Each act writes its intent as a row first, is safe to repeat, and keeps errors to one node.
+"""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -67,14 +70,14 @@ def carry_out(
     clock: Callable[[], datetime],
     asked: Mapping[str, Any] | None = None,
 ) -> str:
-    """Why it was not done, by what the API server or a person said since: the sentence in place of the decision's.
+    """Carries out one act, and returns a sentence where the act was refused or is incomplete; empty means done for now.
 
-    Blank: it was done, as far as one round comes. `told`: the newest command that was known when it was decided;
-    `asked`: the object's spec as it was then.
+    The sentence replaces the one of the decision. `told` is the newest command known when the round decided, `asked` is
+    the driver object's spec at that time.
 
-    :raises ClusterError: when the cluster as a whole does not answer
-    :raises Forfeit: when we may not write there
-    :raises LostRace: when the plan is no longer ours, or no longer what it was
+    :raises ClusterError: when the whole cluster does not answer
+    :raises Forfeit: when this Quarterdeck may not write to the cluster
+    :raises LostRace: when another worker owns the plan, or its state has changed
     """
     take_writer_lease(connection, plan.cluster, now=clock())
     return CARRY_OUT[type(act)](Writer(plan, connection, clock, told, asked), act) or ""

@@ -1,8 +1,8 @@
-"""The cordon of a node that is let go and not proven yet: written with its release, and taken away after it (Z7, Z8).
+"""The cordon of a released node until its test Job completes: written with the release, removed later (Z7, Z8).
 
-`nvidia.com/gpu-driver-upgrade.node-initial-state.unschedulable` beside it tells the operator that the node was
-cordoned before, so that it leaves it so (k8s-operator-libs pkg/upgrade, ProcessValidationRequiredNodes and
-updateNodeToUncordonOrDoneState).
+The annotation `nvidia.com/gpu-driver-upgrade.node-initial-state.unschedulable` tells the operator that the node was
+cordoned before its upgrade, so the operator leaves the cordon in place (k8s-operator-libs pkg/upgrade,
+ProcessValidationRequiredNodes and updateNodeToUncordonOrDoneState).
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,7 +23,7 @@ BY_SOMEBODY = "Somebody uncordoned it before its test Job had completed: it is c
 
 
 def intend(plan: Plan, nodes: Mapping[str, str], *, now: datetime) -> None:
-    """Record what is to be written: in the transaction that lets the nodes (uid → name) go."""
+    """Records the cordons to write, in the transaction that releases the nodes (uid → name)."""
     there = Cordon.objects.in_force().filter(plan=plan, node_uid__in=nodes)
     known = set(there.values_list("node_uid", flat=True))
     there.update(wanted_since=now, trouble="")
@@ -35,12 +35,12 @@ def intend(plan: Plan, nodes: Mapping[str, str], *, now: datetime) -> None:
 
 
 def rows_of(plan: Plan, uids: Iterable[str]) -> dict[str, Cordon]:
-    """By node, those in force. One query."""
+    """Returns the cordons in force by node UID, with one query."""
     return {row.node_uid: row for row in Cordon.objects.in_force().filter(plan=plan, node_uid__in=list(uids))}
 
 
 def beside_release(writer: Writer, row: Cordon | None) -> Beside:
-    """What is written in the patch that lets the node go. A cordon that is somebody else's stays theirs."""
+    """Returns the cordon's part of the patch that releases the node. A foreign cordon is left alone."""
 
     def written(seen: NodeSeen) -> NodeWrite:
         if not is_ours(writer, seen) and seen.is_unschedulable:
@@ -51,12 +51,12 @@ def beside_release(writer: Writer, row: Cordon | None) -> Beside:
 
 
 def beside_recall(writer: Writer, row: Cordon | None) -> Beside:
-    """What is written in the patch that holds the node again."""
+    """Returns the cordon's part of the patch that holds the node again."""
     return _away(writer, is_driven=True) if row else nothing_else
 
 
 def cordon_again(writer: Writer, act: CordonAgain) -> None:
-    """It is not there: a worker was killed after its write, or somebody else has uncordoned the node."""
+    """Writes a missing cordon again: a worker was killed after its write, or somebody uncordoned the node."""
     rows = rows_of(writer.plan, act.nodes)
     for uid, name in writer.some(act.nodes):
         if (row := rows.get(uid)) is None:
@@ -96,7 +96,7 @@ def uncordon(writer: Writer, act: Uncordon) -> None:
 
 
 def read_back(writer: Writer, seen: NodeSeen, row: Cordon | None) -> None:
-    """The node as it was shown after its release: whether it is cordoned by us."""
+    """Records from the released node whether our cordon is on it."""
     if row is None:
         return
     now = writer.clock()
@@ -108,7 +108,7 @@ def read_back(writer: Writer, seen: NodeSeen, row: Cordon | None) -> None:
 
 
 def settle(writer: Writer, seen: NodeSeen, row: Cordon | None) -> None:
-    """The node as it was shown after the write: whether our cordon is gone from it."""
+    """Records from the node whether our cordon is gone."""
     if row is None or is_ours(writer, seen):
         return
     now = writer.clock()
@@ -129,7 +129,7 @@ HANDED_OVER = frozenset({Phase.AT_WORK, Phase.FAILED})  # the operator has cordo
 
 
 def _away(writer: Writer, *, is_driven: bool) -> Beside:
-    """What takes our cordon away. `is_driven`: somebody is at work where the label says so, and is waited for."""
+    """Returns the write that removes our cordon. It waits while the operator works on the node (`is_driven`)."""
 
     def written(seen: NodeSeen) -> NodeWrite:
         phase = _phase(writer, seen)
@@ -141,13 +141,13 @@ def _away(writer: Writer, *, is_driven: bool) -> Beside:
 
 
 def _ours(writer: Writer, seen: NodeSeen) -> Mapping[str, str | None]:
-    """The operator's note only while it may still read it."""
+    """Returns our labels and annotations. The operator's annotation is included only while the operator may read it."""
     is_asked = _phase(writer, seen) is not Phase.DONE
     return {CORDONED_BY: writer.plan.mark} | ({WAS_CORDONED: "true"} if is_asked else {})
 
 
 def _phase(writer: Writer, seen: NodeSeen) -> Phase:
-    """Where no label holds a node no controller cordons it either: its pod alone is made anew."""
+    """Returns the upgrade phase. Without a hold label no controller cordons the node; only its pod is replaced."""
     if writer.component.hold is None:
         return Phase.DONE
     return writer.component.phase(seen.labels.get(UPGRADE_STATE, ""))

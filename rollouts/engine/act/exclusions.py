@@ -1,4 +1,4 @@
-"""What keeps neighbours off a node that is let go: written with its release, and put back after it (Z17, Z18)."""
+"""Exclusions of a released node from external controllers: written with the release, undone later (Z17, Z18)."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +23,10 @@ AUTOSCALER_STATUS = (
 
 
 def autoscaler_runs(connection: client.Connection) -> bool:
-    """One read a wave. Where we may not read it, what the autoscaler has left on a node still tells."""
+    """Returns whether an autoscaler runs, with one read per wave.
+
+    If that read is forbidden, its marks on nodes still tell.
+    """
     try:
         return client.get_config_map(connection, *AUTOSCALER_STATUS) is not None
     except client.Forbidden:
@@ -31,7 +34,7 @@ def autoscaler_runs(connection: client.Connection) -> bool:
 
 
 def wanted_for(seen: NodeSeen, *, has_autoscaler: bool) -> dict[str, str | None]:
-    """Neighbour's key → what there is now, of those to be kept off the node while it changes."""
+    """Returns the present value of each label and annotation that the exclusion sets, by key of the controller."""
     here, taints = metadata_of(seen), [taint.key for taint in seen.spec.taints or ()]
     left = (NEIGHBOURS[key] for key in earlier_values(here))
     return before(here, [*neighbours_of(here, taints, autoscaler_runs=has_autoscaler), *left])
@@ -40,7 +43,7 @@ def wanted_for(seen: NodeSeen, *, has_autoscaler: bool) -> dict[str, str | None]
 def intend(
     plan: Plan, nodes: Mapping[str, str], wanted: Mapping[str, Mapping[str, str | None]], *, now: datetime
 ) -> None:
-    """Record what is to be written: in the transaction that lets the nodes (uid → name) go."""
+    """Records the exclusions to write, in the transaction that releases the nodes (uid → name)."""
     if not any(wanted.values()):
         return
     there = OptOut.objects.in_force().filter(plan=plan, node_uid__in=nodes)
@@ -55,7 +58,7 @@ def intend(
 
 
 def rows_of(plan: Plan, uids: Iterable[str]) -> dict[str, list[OptOut]]:
-    """By node, those in force. One query."""
+    """Returns the exclusions in force by node UID, with one query."""
     found: dict[str, list[OptOut]] = defaultdict(list)
     for row in OptOut.objects.in_force().filter(plan=plan, node_uid__in=list(uids)):
         found[row.node_uid].append(row)
@@ -63,7 +66,7 @@ def rows_of(plan: Plan, uids: Iterable[str]) -> dict[str, list[OptOut]]:
 
 
 def beside_release(writer: Writer, rows: Sequence[OptOut]) -> Beside:
-    """What is written in the patch that lets the node go."""
+    """Returns the exclusions' part of the patch that releases the node."""
 
     def written(seen: NodeSeen) -> NodeWrite:
         here = metadata_of(seen)
@@ -80,7 +83,7 @@ def beside_release(writer: Writer, rows: Sequence[OptOut]) -> Beside:
 
 
 def beside_recall(writer: Writer, rows: Sequence[OptOut]) -> Beside:
-    """What is written in the patch that holds the node again."""
+    """Returns the exclusions' part of the patch that holds the node again."""
     known = {row.neighbour: row.was for row in rows if row.placed_at}
 
     def written(seen: NodeSeen) -> NodeWrite:
@@ -91,7 +94,8 @@ def beside_recall(writer: Writer, rows: Sequence[OptOut]) -> Beside:
 
 
 def opt_out_again(writer: Writer, act: OptOutAgain) -> None:
-    """Nobody has read them back: a worker was killed after its write, or somebody else let the node go."""
+    """Writes exclusions that nobody has read back: a worker was killed after its write, or somebody else released the
+    node."""
     rows = rows_of(writer.plan, act.nodes)
     for uid, name in writer.some(act.nodes):
         if seen := writer.change(uid, name, alone(beside_release(writer, rows[uid])), rows=_of(rows[uid])):
@@ -122,7 +126,7 @@ def unwant(plan: Plan, uids: Iterable[str], *, now: datetime) -> None:
 
 
 def read_back(writer: Writer, seen: NodeSeen, rows: Sequence[OptOut]) -> None:
-    """The node as it was shown after the write: what of it is ours."""
+    """Records from the node which of the exclusions are ours."""
     now, here = writer.clock(), metadata_of(seen)
     ours = earlier_values(here) if seen.annotations.get(OPTED_OUT_BY) == writer.plan.mark else {}
     for row in rows:
@@ -144,7 +148,7 @@ def read_back(writer: Writer, seen: NodeSeen, rows: Sequence[OptOut]) -> None:
 
 
 def settle(writer: Writer, seen: NodeSeen, rows: Sequence[OptOut]) -> None:
-    """The node as it was shown after the write: whether all is as it was."""
+    """Records from the node whether its labels and annotations have their previous values."""
     if not rows or seen.annotations.get(OPTED_OUT_BY) == writer.plan.mark:
         return
     now, here = writer.clock(), metadata_of(seen)
@@ -159,7 +163,7 @@ def settle(writer: Writer, seen: NodeSeen, rows: Sequence[OptOut]) -> None:
 
 
 def _left(row: OptOut, here: Metadata) -> str:
-    """Why it is not as it was. Blank: it is."""
+    """Returns why a value is not restored; empty means it is."""
     one = row.its_neighbour
     value = here.value(one)
     if value == row.was:

@@ -1,4 +1,4 @@
-"""The label that keeps the operator's upgrade controller off a node, and our name beside it."""
+"""The hold label, which keeps the operator's upgrade controller off a node, and our annotation beside it."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -32,7 +32,7 @@ def place_holds(writer: Writer, act: PlaceHolds) -> None:
 
 
 def lift_holds(writer: Writer, act: LiftHolds) -> str:
-    """Blank, or why no more of them are let go."""
+    """Removes hold labels, and returns why some remain; empty means all are removed."""
     if waits := why_nobody_goes(writer):
         return waits
     ours = want(writer.plan, act.nodes, is_wanted=False, now=writer.clock())
@@ -44,9 +44,10 @@ def lift_holds(writer: Writer, act: LiftHolds) -> str:
 
 
 def free_strays(writer: Writer, act: FreeStrays) -> str:
-    """Nobody drives these nodes' upgrades: a mark that only waited for us would empty them when they come back.
+    """Removes the hold and the queue mark of unmanaged nodes, and returns why some remain.
 
-    Blank, or why not all of them are let go. What another driver object would change at once stays held (hazard Z38).
+    The queue mark would drain the node when the driver object selects it again. A node that another driver object would
+    change at once stays held (Z38).
     """
     if waits := why_nobody_goes(writer):
         return waits
@@ -64,12 +65,13 @@ def free_strays(writer: Writer, act: FreeStrays) -> str:
 
 
 def want(plan: Plan, nodes: Mapping[str, str], *, is_wanted: bool, now: datetime) -> dict[str, str]:
-    """Write down what we want of nodes, before any of them is touched.
+    """Records the wanted state of holds before any node is touched, and returns the nodes (uid → name) that may be
+    written.
 
-    Those that may be: the nodes but for those that another plan is changing. One that is to be held although somebody
-    else held it before is without their label by now: what is put there is ours, and ours to take off.
+    Nodes that another plan changes are left out. A node that somebody else held before has lost that foreign label by
+    now, so the new label is ours.
 
-    :raises LostRace: when another plan took one of them in this moment
+    :raises LostRace: when another plan took one of the nodes at this moment
     """
     try:
         with transaction.atomic():
@@ -93,10 +95,10 @@ def want(plan: Plan, nodes: Mapping[str, str], *, is_wanted: bool, now: datetime
 
 
 def _in_turn(plan: Plan, nodes: Mapping[str, str], *, is_wanted: bool) -> dict[str, str]:
-    """First those whose label was not read back as wanted yet: rows that stand still must not keep it at the first.
+    """Returns the nodes in the order of writing: first those not read back yet, last those whose last try failed.
 
-    Those that a try has failed for come last: an act may have time for no more than them. None: no label holds a node,
-    and the rows are all that there is to write.
+    An act may not have time for all nodes. Without a hold label the result is None, since rows are all there is to
+    write.
     """
     if plan.its_component.hold is None:
         return {}
@@ -115,10 +117,11 @@ def hold_node(
     may_be_theirs: bool = False,
     beside: Beside = nothing_else,
 ) -> NodeSeen | None:
-    """The node with the label, as it was shown afterwards. None: it is not seen to be there, or is somebody else's.
+    """Labels the node and returns it as the API server then shows it; None if the node is absent or held by somebody
+    else.
 
-    `anew`: write it also where it is. A release that was sent and has not arrived tests what it saw, and fails then.
-    `may_be_theirs`: we have not held it yet. A label that nobody had seen when that was decided stays whose it is.
+    `anew` writes the label even if it is there, so that a release that arrives late fails its test. `may_be_theirs`
+    means that we have never held the node: a label that appears meanwhile stays with its owner.
     """
     now = writer.clock()
     was: NodeSeen | None = None  # before the last try to write it
@@ -154,14 +157,14 @@ def hold_node(
 
 
 def tell_of_removed(writer: Writer, gone: QuerySet[Hold], *, now: datetime) -> None:
-    """Of holds whose label is not there: that somebody else took it off, where it was read back since it is wanted."""
+    """Records an event where somebody else removed a label of ours that had been read back."""
     for hold in gone.filter(is_wanted=True, is_foreign=False, placed_at__gte=F("wanted_since")):
         reason = f"Somebody took {writer.hold.key} off: the plan wants this node held, and puts it on again."
         writer.note(hold.node_uid, hold.node_name, "hold-removed", reason, now=now, actor="somebody else")
 
 
 def _tell_of_rewritten(writer: Writer, was: NodeSeen, *, now: datetime) -> None:
-    """That somebody else had made the hold theirs, so that who did looks for it here."""
+    """Records that somebody else had taken over the hold, so that its author finds the reason here."""
     named = was.annotations.get(HELD_BY)
     if named == writer.plan.mark:
         return
@@ -179,13 +182,11 @@ def free_node(
     may_go: Callable[[], bool] = lambda: True,
     beside: Beside = nothing_else,
 ) -> NodeSeen | None:
-    """Take our label off, if it is ours. The node without it, as it was shown afterwards. None: it is not gone.
+    """Removes our hold label and returns the node as the API server then shows it; None if the label remains.
 
-    A label of which somebody has made another value holds nothing, and is theirs: our mark beside it goes alone.
-
-    `may_go` is asked last, with the node read and before each try: what somebody said since counts. Outside of a wave
-    a node that the operator has queued since the rows were read stays held: it would be emptied for nothing (hazards
-    Z5, Z25).
+    If somebody changed the label's value, only our annotation is removed. `may_go` is called last, with the fresh node,
+    before each try. Outside of a wave a node that the operator has queued meanwhile stays held: the operator would
+    drain it for nothing (Z5, Z25).
     """
 
     def freed(seen: NodeSeen) -> client.Patch:

@@ -1,4 +1,4 @@
-"""The operator's own state label, where only a change of it gets a node out of a state (nvidia.md 2.2, 2.8)."""
+"""The operator's state label. For some states a change of it is the only way out (nvidia.md 2.2, 2.8)."""
 
 from gpu.labels import UPGRADE_STATE, WAS_CORDONED
 from gpu.upgrade_controller import UPGRADE_FAILED, UPGRADE_REQUIRED
@@ -10,10 +10,10 @@ from rollouts.models import Hold
 
 
 def clear_upgrade_state(writer: Writer, act: ClearUpgradeState) -> None:
-    """A node without a state is judged afresh by the operator: in sync, it becomes upgrade-done.
+    """Removes the state label, so that the operator evaluates the node again: in sync, it becomes upgrade-done.
 
-    One that it had given up on it has cordoned. Of upgrade-failed, and in sync, it uncordons it itself
-    (k8s-operator-libs pkg/upgrade, ProcessUpgradeFailedNodes); without a state it would leave it as it is.
+    The operator has cordoned a node in upgrade-failed, and uncordons it itself once it is in sync (k8s-operator-libs
+    pkg/upgrade, ProcessUpgradeFailedNodes). Without a state it would keep the cordon.
     """
     for uid, name in writer.some(act.nodes):
         _write(writer, uid, name, UPGRADE_REQUIRED, UPGRADE_FAILED if uid in act.failed else None)
@@ -34,10 +34,10 @@ def _write(writer: Writer, uid: str, name: str, was: str, to: str | None) -> Non
 
 
 def _from(seen: NodeSeen, was: str, to: str | None) -> client.Patch:
-    """Nothing, where the operator has moved the node since.
+    """Returns the patch from one state to another; it is empty if the operator has moved the node meanwhile.
 
-    A node that leaves the queue takes the operator's note of a cordon along, which is written as it comes in: left
-    behind, it is read at the end of the next upgrade, and leaves a node cordoned that somebody has uncordoned since.
+    A node that leaves the queue also loses the operator's annotation about its cordon. Otherwise the next upgrade would
+    read the old annotation and leave the node cordoned.
     """
     if seen.labels.get(UPGRADE_STATE) != was:
         return []

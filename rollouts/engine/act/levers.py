@@ -1,6 +1,6 @@
-"""What lets a node go and what calls it back, as its component has it: its hold off and on again, or its pod deleted.
+"""The levers that release and recall a node: its hold label, or its driver pod.
 
-All that stands around it is the same: the intent, the ledger, the look before each, the lease.
+Intent, ledger, last checks and lease are the same for each lever.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -22,21 +22,27 @@ from rollouts.queries.driver_nodes import driver_daemonsets
 
 class Lever(Protocol):
     def may_go(self, writer: Writer, seen: NodeSeen) -> bool:
-        """It is ours to let go and has not begun, as the API server shows it."""
+        """Returns whether the node is ours to release and has not begun, as the API server shows it."""
         ...
 
     def let_go(
         self, writer: Writer, uid: str, name: str, *, may_go: Callable[[], bool], beside: Beside
     ) -> NodeSeen | None:
-        """The node, let go, as it was shown afterwards. None: it is not. `may_go` is asked before each write."""
+        """Releases the node and returns it as the API server then shows it; None if not.
+
+        `may_go` is called before each write.
+        """
         ...
 
     def fence(self, writer: Writer, uid: str, name: str) -> bool:
-        """Whether it can be called back. A release that was sent before, and arrives after, does nothing then."""
+        """Returns whether the node can be recalled.
+
+        A release that was sent earlier and arrives later then has no effect.
+        """
         ...
 
     def call_back(self, writer: Writer, uid: str, name: str, *, beside: Beside) -> NodeSeen | None:
-        """The node, as it was shown afterwards. None: it is not called back."""
+        """Recalls the node and returns it as the API server then shows it; None if not."""
         ...
 
 

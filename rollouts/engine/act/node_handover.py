@@ -1,4 +1,4 @@
-"""Letting nodes go to somebody else's version, by the word of a person, and in waves (hazard Z38)."""
+"""Releases nodes to a foreign version, after a person's decision and in waves (Z38)."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -22,7 +22,7 @@ from wording.lists import names
 
 
 def hand_over(writer: Writer, act: HandOver) -> str:
-    """Blank, or why not all of them went."""
+    """Hands nodes over, and returns why some remain; empty means all are released."""
     if waits := why_nobody_goes(writer):
         return waits
     looked = {uid: _why_kept(writer, uid, name) for uid, name in act.nodes.items()}
@@ -36,7 +36,7 @@ def hand_over(writer: Writer, act: HandOver) -> str:
 
 
 def _why_kept(writer: Writer, uid: str, name: str) -> str:
-    """As the API server shows the node. Blank: it may go (hazard Z25)."""
+    """Returns why the node, as the API server shows it, is not released; empty means it may be (Z25)."""
     try:
         seen = client.get_node(writer.connection, name)
     except client.Absent:
@@ -50,9 +50,9 @@ def _why_kept(writer: Writer, uid: str, name: str) -> str:
 
 
 def _intend(plan: Plan, going: Mapping[str, str], *, now: datetime) -> None:
-    """Record it. One transaction checks all that could forbid it; from then on it is repeated until done.
+    """Records the handover. One transaction checks everything that forbids it; later rounds repeat it until done.
 
-    :raises LostRace: when the lease is over, a freeze or the stop has come, or a failure domain has no room
+    :raises LostRace: when the lease has ended, a freeze or the stop is in force, or a failure domain has no room
     """
     with transaction.atomic():
         plan.keep_lease(now=now)
@@ -68,13 +68,13 @@ def _intend(plan: Plan, going: Mapping[str, str], *, now: datetime) -> None:
 
 
 def _may_go(writer: Writer, uid: str) -> bool:
-    """The cluster first: its answer takes longest, and rows are as of the last moment then."""
+    """Asks the cluster first, since that takes longest, and then the rows."""
     if why_nobody_goes(writer) or not _stands(writer.plan).exists():
         return False
     return not why_not(writer.plan, [uid], now=writer.clock())
 
 
 def _stands(plan: Plan) -> PlanQuerySet:
-    """The plan, as long as what a person has decided is what is carried out."""
+    """Returns the plan if the person's decision is still the one carried out."""
     same = {"state": PlanState.ABORTING, "epoch": plan.epoch, "handed_to": plan.handed_to}
     return Plan.objects.filter(pk=plan.pk, **same).exclude(handed_to="")

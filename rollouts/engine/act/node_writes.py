@@ -1,4 +1,4 @@
-"""What is written to a node beside its hold, in the same patch, or alone: no other write may come in between."""
+"""Labels, annotations and cordon that are written with a hold in one patch, or alone."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ class NodeWrite:
     is_unschedulable: bool | None = None  # None: left as it is
 
     def __or__(self, other: "NodeWrite") -> "NodeWrite":
-        """Both; where they differ, the other's."""
+        """Merges both writes; where they differ, `other` wins."""
         is_unschedulable = self.is_unschedulable if other.is_unschedulable is None else other.is_unschedulable
         return NodeWrite({**self.labels, **other.labels}, {**self.annotations, **other.annotations}, is_unschedulable)
 
@@ -33,7 +33,7 @@ def both(one: Beside, other: Beside) -> Beside:
 
 
 def alone(beside: Beside) -> Callable[[NodeSeen], client.Patch]:
-    """In a patch of its own."""
+    """Returns the write as a patch of its own."""
     return lambda seen: patch_of(seen, beside(seen))
 
 

@@ -1,4 +1,4 @@
-"""What is asked just before each node is let go: rows and cluster may say another thing than when it was decided."""
+"""The last checks before each release: rows and cluster may have changed since the decision."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -15,7 +15,7 @@ from rollouts.queries.restraints import restraint_by
 
 
 def why_nobody_goes(writer: Writer) -> str:
-    """By the stop, in the cluster or of the fleet, or since somebody has changed the object. Blank: they may go."""
+    """Returns why no node may be released: the stop, or a foreign change of the object. Empty means none."""
     if stopped := stopped_in_cluster(writer.plan, writer.connection):
         return stopped
     if stop := Freeze.objects.filter(is_stop=True, ended_at=None).prefetch_related("cluster", "pool").first():
@@ -38,13 +38,13 @@ def _spec_now(writer: Writer) -> Mapping[str, Any]:
 
 
 class OthersDrivers:
-    """Of nodes that left the plan's object: whether another object's driver pod on them is to be made anew."""
+    """Tells of unmanaged nodes whether another driver object would replace their driver pod."""
 
     def __init__(self, writer: Writer) -> None:
         self.writer = writer
 
     def would_change(self, name: str) -> bool:
-        """One request a namespace of drivers."""
+        """Returns whether the node's driver pod would be replaced. It costs one request per driver namespace."""
         return any(
             pod.metadata.owner is not None
             and pod.metadata.deletion_timestamp is None

@@ -1,4 +1,4 @@
-"""Test Jobs on changed nodes: a row before each is made, an answer read from the Job, and none left (Z8, Z27)."""
+"""Test Jobs on changed nodes: a row before each Job, the result read from the Job, and no Job left behind (Z8, Z27)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LANDED_BY = timedelta(minutes=1)  # a request that we gave up may still reach th
 
 
 def make_proofs(writer: Writer, act: MakeProofs) -> str:
-    """Why no more are made now. Blank: all of them are."""
+    """Creates test Jobs, and returns why some are missing; empty means all exist."""
     targets = Target.objects.filter(stage__plan=writer.plan, stage__index=act.stage_index, node_uid__in=act.nodes)
     by_uid = {target.node_uid: target for target in targets.select_related("stage")}
     namespaces = sorted({row.namespace for row in driver_daemonsets(writer.plan)})
@@ -67,9 +67,10 @@ def _asked(row: ProofJob) -> str:
 
 
 def _intend(writer: Writer, target: Target, namespace: str) -> ProofJob | None:
-    """Record that it is made, where nothing forbids it at this moment. None: the node offers nothing to ask for.
+    """Records the test Job if nothing forbids it now. None means that the node offers no GPU resource to request.
 
-    :raises LostRace: when the plan was halted, paused or aborted since, the node is no longer changed, or has one
+    :raises LostRace: when the plan was halted, paused or aborted, the node is no longer changed, or it has a Job
+        already
     """
     gate = next((gate for gate in target.stage.gates if isinstance(gate, Proof)), None)
     node = Node.objects.filter(cluster=writer.plan.cluster_id, uid=target.node_uid).first()
@@ -102,7 +103,7 @@ def _intend(writer: Writer, target: Target, namespace: str) -> ProofJob | None:
 
 
 def follow_proofs(writer: Writer, act: FollowProofs) -> None:
-    """Jobs first: what one that is gone had made meanwhile is in the list of pods, which comes after."""
+    """Reads the Jobs before the list of pods, so that a pod of a deleted Job is still in the list."""
     rows = list(ProofJob.objects.in_the_cluster().filter(plan=writer.plan))
     began = writer.clock()
     jobs: dict[int, client.JobSeen | None] = {}
@@ -221,5 +222,5 @@ def _pod_look(pod: PodSeen) -> ProofPodLook:
 
 
 def _bounded(words: str) -> str:
-    """In one line, without what looks like a secret, and of much the end: a program that fails says why last."""
+    """Returns the text in one line, redacted, and cut from the front: a failing program gives its reason last."""
     return redacted(" ".join(words[-4 * LONGEST :].split()))[-LONGEST:]

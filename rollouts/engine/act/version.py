@@ -1,4 +1,4 @@
-"""The version field of the driver object: written once forward, and once back."""
+"""The version field of the driver object: written once forward and once back."""
 
 from datetime import datetime
 
@@ -20,7 +20,7 @@ from wording.numbers import either
 
 
 def write_version(writer: Writer, act: WriteVersion) -> str:
-    """Blank, or why it was not written."""
+    """Writes the version, and returns why it was not written; empty means it was."""
     plan, now = writer.plan, writer.clock()
     is_forward = act.new == plan.to_version
     if is_forward:
@@ -51,10 +51,10 @@ def write_version(writer: Writer, act: WriteVersion) -> str:
 
 
 def _not_held_live(writer: Writer) -> dict[str, str]:
-    """Nodes (name by uid) that must be held and are shown without the label: asked of the API server before the write.
+    """Returns the nodes (uid → name) that must be held and that the API server shows without the label.
 
-    Not only those we know of: a node that joined since has a driver pod before it has a row (hazards Z1, Z25). And not
-    those that are gone: a label that nobody can place must not keep the version from being written for ever.
+    It includes nodes that joined without a row yet, since they have a driver pod already (Z1, Z25). It leaves out
+    removed nodes: a label that cannot be written must not block the version for ever.
     """
     free = {node.uid: node.name for node in client.list_nodes(writer.connection) if not writer.is_kept(node.labels)}
     wanted = set(Hold.objects.filter(plan=writer.plan, is_wanted=True).values_list("node_uid", flat=True))
@@ -63,8 +63,10 @@ def _not_held_live(writer: Writer) -> dict[str, str]:
 
 
 def _hold_the_rest(writer: Writer) -> None:
-    """Before the rollback: rows may still show a label that a wave took off, or not show yet who joined (hazards Z5,
-    Z25). One that cannot be placed keeps no rollback from going on (hazard Z32)."""
+    """Holds the remaining nodes before a rollback, as the API server shows them (Z5, Z25).
+
+    A node that cannot be labelled does not block the rollback (Z32).
+    """
     unheld = _not_held_live(writer)
     known = Hold.objects.filter(plan=writer.plan, node_uid__in=unheld, is_foreign=False)
     is_known = set(known.values_list("node_uid", flat=True))
@@ -84,7 +86,7 @@ def _with_driver_pod(writer: Writer) -> set[str]:
 
 
 def _intend(plan: Plan, *, now: datetime) -> None:
-    """From this commit on the new version may be in the cluster.
+    """Records that the new version may be in the cluster from this commit on.
 
     :raises LostRace: when somebody halted, paused, froze or aborted the plan first
     """
@@ -98,7 +100,10 @@ def _intend(plan: Plan, *, now: datetime) -> None:
 
 
 def _refuse_if_stopped(plan: Plan, *, now: datetime) -> None:
-    """:raises LostRace: when somebody halted, paused or froze the plan, by whichever row"""
+    """Checks every row by which somebody can stop the plan.
+
+    :raises LostRace: when somebody halted, paused or froze the plan
+    """
     if plan.commands.in_force().exists():
         raise LostRace("The plan is paused.")
     if frozen := restraints_of(plan, now=now).first:

@@ -1,4 +1,4 @@
-"""Letting a wave go, calling it back, and opening the rollback stage."""
+"""Releases a wave, recalls it, and opens the rollback stage."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MAY_RELEASE = {False: PlanState.PROMOTING, True: PlanState.ROLLING_BACK}  # by w
 
 
 def release_wave(writer: Writer, act: ReleaseWave) -> str:
-    """Blank, or whom it did not let go, and why."""
+    """Releases the wave, and returns which nodes were not released and why; empty means all were."""
     stage = Stage.objects.select_related("plan").get(plan=writer.plan, index=act.stage_index)
     targets = list(stage.targets.filter(node_name__in=act.targets, state=TargetState.HELD).select_related("stage"))
     looked = {target.node_uid: _may_go_live(writer, target) for target in targets}
@@ -54,7 +54,7 @@ def release_wave(writer: Writer, act: ReleaseWave) -> str:
 
 
 def _says_kept(stage: Stage, kept: Mapping[str, str]) -> str:
-    """`kept`: name of a node → why it did not go. Blank: all of them went."""
+    """Returns a sentence about the nodes that were not released (name → reason); empty means none."""
     by_reason: dict[str, list[str]] = defaultdict(list)
     for name, why in kept.items():
         by_reason[why].append(name)
@@ -71,7 +71,10 @@ def finish_release(writer: Writer, act: FinishRelease) -> None:
 
 
 def recall(writer: Writer, act: Recall) -> None:
-    """Hold again. A node that the operator begins in the same moment goes on: a label cannot stop it (hazard Z3)."""
+    """Holds targets again.
+
+    A node that the operator begins at the same moment continues; a label cannot stop it (Z3).
+    """
     stage = Stage.objects.get(plan=writer.plan, index=act.stage_index)
     let_go = [TargetState.RELEASING, TargetState.RELEASED]
     targets, lever = list(stage.targets.filter(node_name__in=act.targets, state__in=let_go)), lever_of(writer)
@@ -95,7 +98,7 @@ def recall(writer: Writer, act: Recall) -> None:
 
 
 def open_rollback_stage(writer: Writer, act: OpenRollbackStage) -> None:
-    """Make targets of the nodes that are not as they were. Those that failed go first: they are broken already."""
+    """Creates targets for the nodes that differ from before. Failed nodes come first."""
     now = writer.clock()
     stage = Stage.objects.get(plan=writer.plan, index=writer.plan.stages.aggregate(last=Max("index"))["last"])
     known = {target.node_uid: target for target in Target.objects.filter(stage__plan=writer.plan).forward()}
@@ -123,9 +126,9 @@ def open_rollback_stage(writer: Writer, act: OpenRollbackStage) -> None:
 
 
 def _may_go_live(writer: Writer, target: Target) -> NodeSeen | str:
-    """The node as the API server shows it, if it may go. Else why it may not.
+    """Returns the node as the API server shows it if it may be released, else the reason.
 
-    What the rows say may be old: it must still be ours, schedulable, and not begun (Z6, Z25).
+    Rows may be old: the node must still be ours, schedulable, and not begun (Z6, Z25).
     """
     try:
         seen = client.get_node(writer.connection, target.node_name)
@@ -135,7 +138,7 @@ def _may_go_live(writer: Writer, target: Target) -> NodeSeen | str:
 
 
 def _why_kept(writer: Writer, target: Target, seen: NodeSeen) -> str:
-    """Blank: it may go."""
+    """Returns why the node is not released; empty means it may be."""
     if seen.uid != target.node_uid:
         return "made again under its name"
     if not lever_of(writer).may_go(writer, seen):
@@ -150,13 +153,16 @@ def _why_kept(writer: Writer, target: Target, seen: NodeSeen) -> str:
 
 
 def _may_go_unasked(writer: Writer, target: Target, seen: NodeSeen) -> bool:
-    """Or somebody was asked. A label may have put it into production that no row shows yet: the next rounds will."""
+    """Returns whether the node may be released without an approval, or an approval was asked.
+
+    A label may have put the node into a production pool; rows show that only in a later round.
+    """
     is_asked = GATE in target.stage.gate_options
     return is_asked or not why_live(writer.plan.cluster, target.node_uid, seen.labels)
 
 
 def _baselines(plan: Plan, stage: Stage, node_uids: Sequence[str], *, now: datetime) -> dict[str, dict]:
-    """What each node is compared with later. In the rollback stage: what it was before the plan, if that is known."""
+    """Returns the baseline of each node. The rollback stage uses the state before the plan where it is known."""
     found = baselines(plan, node_uids, now=now)
     if stage.is_rollback:
         forward = Target.objects.filter(stage__plan=plan, baseline__isnull=False).exclude(stage=stage)
@@ -165,9 +171,9 @@ def _baselines(plan: Plan, stage: Stage, node_uids: Sequence[str], *, now: datet
 
 
 def _to_cordon(stage: Stage, nodes: Mapping[str, str], found: Mapping[str, dict]) -> dict[str, str]:
-    """Returns the nodes that take no pods until their test Job has completed: those on which one can be made.
+    """Returns the nodes that stay cordoned until their test Job completes.
 
-    A node that offers no GPU as a resource, as with DRA, would stay cordoned for good.
+    Nodes without a GPU resource, as with DRA, are left out: they would stay cordoned for ever.
     """
     gate = next((gate for gate in stage.gates if isinstance(gate, Proof)), None)
     if gate is None or not cordons_by(stage.gates):
@@ -186,9 +192,9 @@ def _intend(
     reason: str,
     now: datetime,
 ) -> None:
-    """Record the release. One transaction checks all that could forbid it; from then on it is repeated until done.
+    """Records the release. One transaction checks everything that forbids it; later rounds repeat it until done.
 
-    :raises LostRace: when the plan was halted, paused or aborted, the lease is over, or a budget is used
+    :raises LostRace: when the plan was halted, paused or aborted, the lease has ended, or a budget is used up
     """
     with transaction.atomic():
         plan.keep_lease(now=now)
@@ -213,7 +219,7 @@ def _intend(
 
 
 def _take_places(plan: Plan, stage: Stage, targets: Sequence[Target], *, now: datetime) -> None:
-    """In the ledger that whoever takes nodes of the cluster out shares."""
+    """Takes the nodes' places in the disruption ledger, which all plans of the cluster share."""
     taking = {target.node_uid: target.node_name for target in targets}
     try:
         take(plan.cluster_id, taking, by=plan, goes_back=stage.is_rollback, now=now)
@@ -222,7 +228,7 @@ def _take_places(plan: Plan, stage: Stage, targets: Sequence[Target], *, now: da
 
 
 def _still_may(plan: Plan, stage: Stage, targets: Sequence[Target], *, now: datetime) -> None:
-    """The guarded updates lock both rows: a halt that commits first makes them miss, one that comes later waits."""
+    """Locks plan and stage by guarded updates: an earlier halt makes them miss, a later halt waits."""
     state = MAY_RELEASE[stage.is_rollback]
     if not Plan.objects.filter(pk=plan.pk, state=state, epoch=plan.epoch).update(state=state):
         raise LostRace("The plan may not release anything any more.")
@@ -235,7 +241,7 @@ def _still_may(plan: Plan, stage: Stage, targets: Sequence[Target], *, now: date
 
 
 def _let_go(writer: Writer, stage: Stage, targets: Sequence[Target]) -> None:
-    """One node after another, and ask before each whether somebody has said stop since."""
+    """Releases one node after another, and checks before each whether somebody has stopped the plan."""
     uids = [target.node_uid for target in targets]
     off, cordoned = exclusions.rows_of(writer.plan, uids), cordons.rows_of(writer.plan, uids)
     for target in targets:
@@ -249,7 +255,7 @@ def _let_go(writer: Writer, stage: Stage, targets: Sequence[Target]) -> None:
 
 
 def _is_still_wanted(writer: Writer, stage: Stage, target: Target) -> bool:
-    """The cluster first: its answer takes longest, and rows are as of the last moment then."""
+    """Asks the cluster first, since that takes longest, and then the rows."""
     if stopped_in_cluster(writer.plan, writer.connection):
         return False
     free = Plan.objects.filter(pk=writer.plan.pk, epoch=writer.plan.epoch, state=MAY_RELEASE[stage.is_rollback])

@@ -1,4 +1,4 @@
-"""One plan's hand in the cluster for the length of a round."""
+"""The access of one plan to its cluster during one round."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -33,20 +33,20 @@ class Writer:
 
     @property
     def hold(self) -> NodeLabel:
-        """The label. Only asked for where the component has one: nobody else's nodes come as far as that."""
+        """Returns the hold label. Call it only for a component that has one."""
         if self.component.hold is None:
             raise LookupError(f"Nothing holds a node from the {self.component.key}.")
         return self.component.hold
 
     def is_kept(self, labels: Mapping[str, str]) -> bool:
-        """It carries the hold, or there is none to carry."""
+        """Returns whether the labels carry the hold, or the component has none."""
         return self.component.hold is None or self.component.hold.is_on(labels)
 
     def some(self, nodes: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-        """As many nodes as one act has time for. The lease is moved on the way.
+        """Yields as many nodes as one act has time for, and renews the lease meanwhile.
 
-        :raises LostRace: when it is over, or a person has told the plan something since: five thousand nodes are no
-            reason to let a halt wait
+        :raises LostRace: when the lease has ended or a person has given the plan a command: a halt must not wait for
+            five thousand nodes
         """
         began = kept = self.clock()
         self.plan.keep_lease(now=began)
@@ -68,14 +68,14 @@ class Writer:
     def change(
         self, uid: str, name: str, wanted: Callable[[NodeSeen], client.Patch], *, rows: QuerySet[Any] | None = None
     ) -> NodeSeen | None:
-        """Read the node, patch it to be as wanted, and give back what the API server then showed.
+        """Reads the node, patches it, and returns it as the API server then shows it.
 
-        None: it cannot be done now; the node's own rows say why, those of its hold where no others are named. Being
-        throttled ends the round.
+        None means that the write is impossible now; `rows` (default: the node's hold) then carry the reason. Throttling
+        ends the round.
 
-        :raises LostRace: when the turn is another worker's by now
+        :raises LostRace: when another worker has the turn
         :raises TooManyRequests: with the time to wait
-        :raises ServerFailing: when the API server fails, and not only at this write
+        :raises ServerFailing: when the API server fails for other requests too
         :raises Unreachable: when the cluster does not answer
         """
         trouble = f"{name} changed each time we tried to write it."
@@ -102,7 +102,7 @@ class Writer:
         return None
 
     def is_gone(self, uid: str, name: str) -> bool:
-        """Nobody can tell where it may not be read; the row says why then."""
+        """Returns whether the node is removed. If reading is forbidden the row says so, and the result is False."""
         try:
             return client.get_node(self.connection, name).uid != uid
         except client.Absent:
@@ -111,15 +111,18 @@ class Writer:
             return False
 
     def _patch(self, name: str, patch: client.Patch) -> NodeSeen:
-        """:raises Refused: also when a webhook fails that is asked of this node: it was read a moment ago, and one such
-        node must keep no other from being held"""
+        """Patches the node.
+
+        :raises Refused: also when a webhook fails for this node, which was read a moment ago; the failure must not
+            block other nodes
+        """
         try:
             return client.patch_node(self.connection, name, patch)
         except client.InternalError as failing:
             raise client.Refused(str(failing)) from failing
 
     def note(self, uid: str, name: str, to: str, reason: str, *, now: datetime, actor: str = "engine") -> None:
-        """A line about one node in the plan's history, under its target where it has one."""
+        """Adds an event about one node to the plan's history, under the node's target if there is one."""
         targets = Target.objects.filter(stage__plan=self.plan, node_uid=uid).select_related("stage")
         target = targets.order_by("-stage__index").first()
         stage = target.stage if target else None

@@ -1,4 +1,4 @@
-"""What to do next with a plan, from one snapshot. Pure: no Django, no I/O, no clock."""
+"""Decides the next act of a plan from one snapshot. Pure: no Django, no I/O, no clock."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -26,7 +26,7 @@ from wording.numbers import are, count
 
 
 def decide(snapshot: Snapshot, *, now: datetime) -> Decision:
-    """The one decision of a round."""
+    """Returns the one decision of a round."""
     decision = under_a_stop(snapshot, BY_STATE[snapshot.state](snapshot, now=now))
     decision = with_proofs(snapshot, decision, now=now)
     decision = with_cordons(snapshot, with_opt_outs(snapshot, decision, now=now))
@@ -34,7 +34,7 @@ def decide(snapshot: Snapshot, *, now: datetime) -> Decision:
 
 
 def stay_halted(snapshot: Snapshot, *, now: datetime) -> Decision:
-    """Nothing goes. What is under way is followed to its end, what was let go and has not begun is held again."""
+    """Releases nothing, follows nodes in progress to their end, and recalls released nodes that have not begun."""
     moves = tuple(move for stage in snapshot.forward for move in follow(snapshot, stage))
     judgements = ask(snapshot, now=now)
     called_back = () if snapshot.object_trouble else recall(snapshot)
@@ -55,7 +55,7 @@ def stay_halted(snapshot: Snapshot, *, now: datetime) -> Decision:
 
 
 def _under_way(snapshot: Snapshot, called_back: Sequence[Recall]) -> str:
-    """Of what is let go and cannot be called back, as a sentence before another. Blank: there is none."""
+    """Returns a sentence about released nodes that cannot be recalled; empty means there are none."""
     back = {name for one in called_back for name in one.targets}
     on_the_way = (target for stage in snapshot.forward for target in stage.in_state(*IN_FLIGHT))
     going = [target for target in on_the_way if target.name not in back]

@@ -1,4 +1,4 @@
-"""What a round may decide to do. Values only: `rollouts.engine.act` carries them out."""
+"""The acts that a round may decide. They are values; `rollouts.engine.act` carries them out."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -10,35 +10,35 @@ from rollouts.lifecycle import PLAN_FINAL, PlanState, StageState, TargetState
 
 @dataclass(frozen=True)
 class PlaceHolds:
-    """Put our label on nodes (name by uid), and read it back."""
+    """Put the hold label on nodes (uid → name), and read it back."""
 
     nodes: Mapping[str, str]
 
 
 @dataclass(frozen=True)
 class LiftHolds:
-    """Take our label off nodes that nothing changes then."""
+    """Remove the hold label from nodes that nothing changes afterwards."""
 
     nodes: Mapping[str, str]
 
 
 @dataclass(frozen=True)
 class HandOver:
-    """Take our label off nodes that then change to somebody else's version: a person has decided so (hazard Z38)."""
+    """Remove the hold label from nodes that then change to a foreign version; a person has decided so (Z38)."""
 
     nodes: Mapping[str, str]
 
 
 @dataclass(frozen=True)
 class FreeStrays:
-    """Take our label off nodes that the driver object no longer selects, and the operator's queue mark with it."""
+    """Remove the hold label and the queue mark from nodes that the driver object no longer selects."""
 
     nodes: Mapping[str, str]
 
 
 @dataclass(frozen=True)
 class WriteVersion:
-    """Set the version field of the driver object, if it still has the one we expect."""
+    """Set the version field of the driver object, if it still has the expected value."""
 
     old: str
     new: str
@@ -53,7 +53,7 @@ class ReleaseWave:
 
 @dataclass(frozen=True)
 class ClearUpgradeState:
-    """Remove the upgrade state of nodes that never changed, so that the operator judges them afresh."""
+    """Remove the upgrade state of nodes that never changed, so that the operator evaluates them again."""
 
     nodes: Mapping[str, str]
     failed: frozenset[str] = frozenset()  # uids of those that are failed again instead: the operator brings them back
@@ -61,21 +61,21 @@ class ClearUpgradeState:
 
 @dataclass(frozen=True)
 class RequeueFailed:
-    """Set failed nodes to upgrade-required: they leave upgrade-failed in no other way and keep the operator's slot."""
+    """Set failed nodes to upgrade-required. They leave upgrade-failed in no other way, and occupy an operator slot."""
 
     nodes: Mapping[str, str]
 
 
 @dataclass(frozen=True)
 class OpenRollbackStage:
-    """Make the targets of the rollback stage: every node that is not as it was."""
+    """Create targets of the rollback stage: every node that differs from before."""
 
     nodes: Mapping[str, str]
 
 
 @dataclass(frozen=True)
 class FinishRelease:
-    """Targets whose release is recorded and whose label is not seen to be gone: done again until it is."""
+    """Release recorded targets again until their label is seen to be gone."""
 
     stage_index: int
     targets: tuple[str, ...]
@@ -83,7 +83,7 @@ class FinishRelease:
 
 @dataclass(frozen=True)
 class Recall:
-    """Hold targets again that were let go and have not begun."""
+    """Hold released targets again that have not begun."""
 
     stage_index: int
     targets: tuple[str, ...]
@@ -91,28 +91,28 @@ class Recall:
 
 @dataclass(frozen=True)
 class PutBack:
-    """Make the labels and annotations by which neighbours leave nodes alone what they were before."""
+    """Restore the labels and annotations that exclude nodes from external controllers."""
 
     nodes: Mapping[str, str]
 
 
 @dataclass(frozen=True)
 class OptOutAgain:
-    """Of nodes that were let go: write what keeps neighbours off, where nobody has read it back."""
+    """Write exclusions of released nodes that nobody has read back."""
 
     nodes: Mapping[str, str]
 
 
 @dataclass(frozen=True)
 class CordonAgain:
-    """Of nodes that take no pods until their test Job has completed: cordon them where they are not."""
+    """Cordon nodes again that wait for their test Job."""
 
     nodes: Mapping[str, str]
 
 
 @dataclass(frozen=True)
 class Uncordon:
-    """Nodes that our cordon is to go from. One that the operator is at work on waits until that is through."""
+    """Remove our cordon from nodes. A node that the operator works on waits until the operator has finished."""
 
     nodes: Mapping[str, str]
     undriven: frozenset[str] = frozenset()  # uids of those for which nobody is at work, whatever their label says
@@ -120,7 +120,7 @@ class Uncordon:
 
 @dataclass(frozen=True)
 class MakeProofs:
-    """A test Job on each of these nodes, as the gate of their stage asks for it."""
+    """Create a test Job on each node, as the gate of its stage requires."""
 
     stage_index: int
     nodes: Mapping[str, str]
@@ -128,7 +128,7 @@ class MakeProofs:
 
 @dataclass(frozen=True)
 class FollowProofs:
-    """Look at the test Jobs that may be there; delete those that are told, and those that nobody wants any more."""
+    """Read test Jobs that may exist, and delete those that have a result or that nobody needs."""
 
     unwanted: frozenset[int] = frozenset()  # keys of their rows
 
@@ -198,7 +198,7 @@ class Decision:
 
     @property
     def is_for_good(self) -> bool:
-        """Whether it says something of nodes that nothing later corrects: that must not rest on rows."""
+        """Returns whether the decision is final for some nodes; such a decision must not rest on rows alone."""
         takes_out = any(isinstance(move, MoveTarget) and move.to is TargetState.EXCLUDED for move in self.moves)
         frees = any(isinstance(act, FreeStrays | HandOver) for act in self.acts)
         return self.ends or takes_out or frees
@@ -208,7 +208,7 @@ class Decision:
         return any(isinstance(move, MovePlan) and move.to in PLAN_FINAL for move in self.moves)
 
     def ending_with(self, said: str) -> "Decision":
-        """With one more sentence in what the plan says at its end."""
+        """Returns the decision with one more sentence for the end of the plan."""
         moves = tuple(
             replace(move, reason=f"{move.reason} {said}") if isinstance(move, MovePlan) else move for move in self.moves
         )

@@ -1,6 +1,6 @@
-"""How many nodes may be let go now: the smaller of the stage's budget and what the component's throttle leaves. Pure.
+"""The number of nodes that may be released now, and the ledger entries that end. Pure.
 
-And which of its lines in the ledger end.
+The number is the smaller of the stage's budget and the free slots of the component's throttle.
 """
 
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ def room(snapshot: Snapshot, stage: StageSnapshot) -> Room:
 
 
 def room_to_hand_over(snapshot: Snapshot) -> Room:
-    """As much as the plan may have on its way back, and the operator has slots."""
+    """Returns the room of the plan's rollback budget and of the operator's slots."""
     going = {node.name for node in snapshot.going_over}
     ours = _room(snapshot, snapshot.rollback_stage.max_unavailable, "the plan", going)
     throttle = snapshot.component.room
@@ -38,7 +38,10 @@ def room_to_hand_over(snapshot: Snapshot) -> Room:
 
 
 def _stage_room(snapshot: Snapshot, stage: StageSnapshot) -> Room:
-    """The budget counts what this stage has on its way, and every node that is broken for whatever reason."""
+    """Returns the room in the stage's budget.
+
+    It counts nodes in progress and every broken node, whatever the reason.
+    """
     on_the_way = {target.name for target in stage.in_state(*IN_FLIGHT)}
     not_back = {target.name for target in stage.in_state(TargetState.CHANGED) if not is_back(target)}
     failed = {target.name for target in stage.in_state(TargetState.FAILED)}
@@ -66,14 +69,14 @@ def _room(
 
 
 def is_back(target: TargetEvidence) -> bool:
-    """A changed node that works again: Ready, its stack up, its GPUs there."""
+    """Returns whether a changed node works again: Ready, GPU stack up, GPUs allocatable."""
     return target.is_seen and target.is_ready is True and not lacking(target) and not fewer(target)
 
 
 def given_back(snapshot: Snapshot) -> frozenset[str]:
-    """Of the nodes that the plan has out: those in order again, held again before they began, or gone.
+    """Returns the nodes whose ledger entries end: in order again, held before they began, or removed.
 
-    A failed one stays out until somebody takes it out, and so does one that changed and is not back.
+    A failed node, or a changed node that is not back, stays unavailable.
     """
     if snapshot.stale_reason:
         return frozenset()
@@ -111,5 +114,5 @@ def _is_through(node: NodeSnapshot, target: TargetEvidence | None, seen_at: date
 
 
 def _waiting(stage: StageSnapshot) -> int:
-    """Targets let go that the operator has not begun: they will take slots that look free."""
+    """Returns the number of released targets that the operator has not begun; they will use slots that look free."""
     return len(stage.in_state(TargetState.RELEASING, TargetState.RELEASED))

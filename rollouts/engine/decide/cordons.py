@@ -1,8 +1,8 @@
-"""A node that is let go takes no pods until its test Job has completed, where its stage asks for that (Z7, Z8). Pure.
+"""Keeps a released node cordoned until its test Job completes, if its stage asks for that (Z7, Z8). Pure.
 
-The operator leaves it cordoned, for it is told that it was before; the driver manager may uncordon it, and then it is
-cordoned again. It takes pods again once it is proven, or a person does not ask for that any more: it is held again,
-taken out, given up, or its gate passed over. One whose test failed stays cordoned until it is rolled back.
+The operator keeps the cordon because it is told that the node was cordoned before. The driver manager may uncordon the
+node; then it is cordoned again. The cordon ends when the test passes, or when the node is held again, excluded, given
+up, or its gate is overridden. A node whose test failed stays cordoned until it is rolled back.
 """
 
 from collections.abc import Collection, Mapping
@@ -25,7 +25,7 @@ OVER = (StageState.PASSED, StageState.ABANDONED)
 
 
 def with_cordons(snapshot: Snapshot, decision: Decision) -> Decision:
-    """Uncordon what is due, beside what else is decided. No stage passes and no plan ends before that is read back."""
+    """Adds the uncordons that are due. No stage passes and no plan ends before they are read back."""
     if not snapshot.cordons:
         return _tells_at_the_end(snapshot, decision, kept=())
     nodes = {node.uid: node for node in snapshot.nodes if node.uid in snapshot.cordons}
@@ -42,7 +42,7 @@ def with_cordons(snapshot: Snapshot, decision: Decision) -> Decision:
 
 
 def _wanted(snapshot: Snapshot, nodes: Mapping[str, NodeSnapshot]) -> set[str]:
-    """Uids of those that are to stay cordoned."""
+    """Returns the UIDs of nodes that stay cordoned."""
     if snapshot.state is PlanState.ROLLING_BACK:
         targets = {target.uid: target for target in snapshot.rollback_stage.targets}
         found = {uid for uid in snapshot.cordons if _waits_to_go_back(snapshot, uid, nodes.get(uid), targets.get(uid))}
@@ -76,7 +76,7 @@ def _is_passed_over(stage: StageSnapshot) -> bool:
 
 
 def _waits_to_go_back(snapshot: Snapshot, uid: str, node: NodeSnapshot | None, target: TargetEvidence | None) -> bool:
-    """Until it runs the old version again. For a moment no stage has it as its target: then its driver tells."""
+    """Returns whether the node has to run the old version again first. Without a rollback target its driver tells."""
     if node is None:
         return True
     if target is None:
@@ -86,14 +86,14 @@ def _waits_to_go_back(snapshot: Snapshot, uid: str, node: NodeSnapshot | None, t
 
 
 def _is_away(snapshot: Snapshot, uid: str, node: NodeSnapshot | None) -> bool:
-    """It is not there, or nobody has read it back. What waits under our hold has not been let go yet."""
+    """Returns whether the node is absent or not read back. A node under our hold has not been released yet."""
     if node is None or (node.has_label and not snapshot.cordons[uid].is_placed):
         return False
     return not (snapshot.cordons[uid].is_placed and node.is_unschedulable)
 
 
 def _waits(snapshot: Snapshot, decision: Decision, wanted: Collection[str]) -> frozenset[str]:
-    """Nodes that have to take pods again before what was decided is so."""
+    """Returns the nodes that must be uncordoned before the decision is complete."""
     if decision.ends:
         left = (uid for uid, one in snapshot.cordons.items() if one.has_failed and uid in wanted)
         return frozenset(snapshot.cordons.keys() - set(left))
@@ -119,7 +119,7 @@ def _what_waits(snapshot: Snapshot, decision: Decision) -> str:
 
 
 def _tells_at_the_end(snapshot: Snapshot, decision: Decision, *, kept: tuple[str, ...]) -> Decision:
-    """Who stays cordoned after a plan is said at its end, and found by whoever looks at findings."""
+    """Adds the nodes that stay cordoned to the plan's last sentence and to the findings."""
     failed = either(len(kept), "its test Job failed", "their test Jobs failed")
     said = [f"{names(kept)} {stay(len(kept))} cordoned by this plan: {failed}."] if kept else []
     reason = " ".join([*said, *snapshot.cordons_left[:3]])

@@ -1,4 +1,4 @@
-"""A stage in which no node is left to be judged: it never passes, and no waiting changes that. Pure."""
+"""A stage without any node to evaluate never passes, and waiting does not change that. Pure."""
 
 from rollouts.engine.decide.acts import Decision
 from rollouts.engine.snapshot import Snapshot, StageSnapshot
@@ -9,10 +9,7 @@ OVER = (StageState.PASSED, StageState.ABANDONED)
 
 
 def nobody_left(snapshot: Snapshot, stage: StageSnapshot, *, says: str = "") -> Decision | None:
-    """A person is asked at once: no gate's patience brings a node back. `says`: what its sentence follows.
-
-    None: there are some.
-    """
+    """Asks a person at once if the stage has no node left; None if it has. `says` is the sentence before."""
     if stage.evidence.counted:
         return None
     left = f"{stage.name} has no node left that it could be judged on: {_why(stage)}."
@@ -30,7 +27,10 @@ def _why(stage: StageSnapshot) -> str:
 
 
 def _choices(snapshot: Snapshot, stage: StageSnapshot) -> str:
-    """A plan ends without its last stage, where one before it has changed nodes (rollouts/queries/completion.py)."""
+    """Returns the choices.
+
+    A plan may end without its last stage if an earlier stage has changed nodes (rollouts/queries/completion.py).
+    """
     is_last = all(other.state in OVER for other in snapshot.forward if other.index != stage.index)
     has_changed = any(other.in_state(TargetState.CHANGED) for other in snapshot.forward)
     can_complete = is_last and has_changed and stage.state is not StageState.PASSED

@@ -1,7 +1,7 @@
-"""Neighbours are kept off a node while it is in the operator's hands, and not one gate longer (Z17, Z18). Pure.
+"""Excludes nodes from external controllers only while the operator works on them (Z17, Z18). Pure.
 
-NVSentinel sees a fault where the driver is away, and an autoscaler sees an empty node; once a node is back in order,
-held again or given up, their eyes are open: before its stage soaks, and before its plan ends.
+NVSentinel sees a fault where the driver is absent, and an autoscaler sees an empty node. The exclusion ends once a node
+is in order, held again or given up: before its stage soaks and before the plan ends.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,7 +23,7 @@ COMES_UP = timedelta(minutes=10)  # what runs on a changed node; what takes long
 
 
 def with_opt_outs(snapshot: Snapshot, decision: Decision, *, now: datetime) -> Decision:
-    """Put back what is due, beside what else is decided. No stage soaks and no plan ends before all is read back."""
+    """Adds the exclusions to undo. No stage soaks and no plan ends before all are read back."""
     if not snapshot.opted_out:
         return _tells_at_the_end(snapshot, decision)
     acts = _acts(snapshot, now=now)
@@ -49,7 +49,7 @@ def _acts(snapshot: Snapshot, *, now: datetime) -> tuple[Act, ...]:
 
 
 def _stays(snapshot: Snapshot, node: NodeSnapshot | None, target: TargetEvidence | None, *, now: datetime) -> bool:
-    """Whether the node is still in the operator's hands, or coming up after it was."""
+    """Returns whether the operator still works on the node, or the node is still coming up."""
     if node is None:
         return _may_come_back(snapshot)
     if target is None:
@@ -60,13 +60,13 @@ def _stays(snapshot: Snapshot, node: NodeSnapshot | None, target: TargetEvidence
 
 
 def _may_come_back(snapshot: Snapshot) -> bool:
-    """The operator makes the object's DaemonSets anew: that a node has none now does not say that it has left."""
+    """Returns whether a node without a DaemonSet may be selected again, since the operator recreates the DaemonSets."""
     goes_on = snapshot.state in (PlanState.PROMOTING, PlanState.HALTED)
     return goes_on and not snapshot.has_daemonsets and not snapshot.object_trouble
 
 
 def _followed(snapshot: Snapshot) -> dict[str, TargetEvidence]:
-    """By node uid, the targets of the stages that somebody follows now. A plan that is given up follows none."""
+    """Returns the targets of the stages in progress by node UID. An aborted plan has none."""
     followed: Sequence[StageSnapshot] = snapshot.forward
     if snapshot.state is PlanState.ROLLING_BACK:
         followed = (snapshot.rollback_stage,)
@@ -76,7 +76,7 @@ def _followed(snapshot: Snapshot) -> dict[str, TargetEvidence]:
 
 
 def _waits(snapshot: Snapshot, decision: Decision) -> frozenset[str]:
-    """Nodes for whose opt-outs what was decided has to wait."""
+    """Returns the nodes whose exclusions delay the decision."""
     if decision.ends:
         return frozenset(snapshot.opted_out)
     soaks = {
@@ -87,7 +87,7 @@ def _waits(snapshot: Snapshot, decision: Decision) -> frozenset[str]:
 
 
 def _sentence(snapshot: Snapshot, decision: Decision, kept: frozenset[str], acts: Sequence[Act]) -> str:
-    """First of those that still come up: the others are put back in this moment."""
+    """Returns the sentence about the wait. Nodes that are still coming up are named first."""
     due = {uid for act in acts if isinstance(act, PutBack) for uid in act.nodes}
     off = [snapshot.opted_out[uid] for uid in sorted(kept - due or kept)]
     who = names(_who(one.neighbours for one in off))
@@ -100,7 +100,7 @@ def _sentence(snapshot: Snapshot, decision: Decision, kept: frozenset[str], acts
 
 
 def _who(neighbours: Iterable[Iterable[str]]) -> list[str]:
-    """Each once, by name."""
+    """Returns the names of the external controllers, each once."""
     return sorted({one for those in neighbours for one in those})
 
 
@@ -112,7 +112,7 @@ def _what_waits(snapshot: Snapshot, decision: Decision) -> str:
 
 
 def _tells_at_the_end(snapshot: Snapshot, decision: Decision) -> Decision:
-    """That nothing of it is left is said by who has seen every node in this round."""
+    """Adds to the last sentence that no exclusion is left, if this round has seen every node."""
     if not decision.ends or not snapshot.is_live or not (snapshot.opted_in or snapshot.opt_outs_left):
         return decision
     back = snapshot.opted_in

@@ -1,4 +1,4 @@
-"""Ask the gates of a stage. Failing closed is done here, once, and not in each gate. Pure."""
+"""Evaluates the gates of a stage, and fails closed in one place. Pure."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -10,7 +10,7 @@ from wording.lists import names
 
 
 def judge(stage: StageSnapshot, *whens: When, now: datetime) -> dict[str, Judgement]:
-    """Every gate's answer. A gate that passes while something it was to judge cannot be seen does not pass."""
+    """Returns the result of every gate. A gate that passes although some of its evidence is missing does not pass."""
     return {gate.key: _ask(gate, stage, now=now) for gate in stage.gates if gate.when in whens}
 
 
@@ -27,10 +27,7 @@ def _ask(gate: Gate, stage: StageSnapshot, *, now: datetime) -> Judgement:
 
 
 def counted(stage: StageSnapshot, judgements: Mapping[str, Judgement]) -> dict[str, Judgement]:
-    """The answers that may halt the stage, hold it or let it pass: those of every gate that is not just advisory.
-
-    And that no person has passed over: where one has broken the glass of a gate, it holds nothing up for a while.
-    """
+    """Returns the results that may halt, hold or pass the stage: without advisory gates and gates under an override."""
     advisory = {gate.key for gate in stage.gates if gate.advisory}
     left = {key: judgement for key, judgement in judgements.items() if key not in advisory}
     return {key: judgement for key, judgement in left.items() if not is_passed_over(stage, key, judgement)}
@@ -41,9 +38,10 @@ def is_passed_over(stage: StageSnapshot, key: str, judgement: Judgement) -> bool
 
 
 def out_of_patience(stage: StageSnapshot, key: str, *, now: datetime) -> str:
-    """For how long a gate has waited, once that is longer than it may before a person is asked. Blank: it is not.
+    """Returns for how long a gate has waited, once that exceeds its timeout; empty means it has not.
 
-    It waits since it said so, and no longer than the stage is in its state or a person last said: go on.
+    The wait begins with the gate's first WAIT, the stage's last change of state, or the last resume, whichever is
+    latest.
     """
     patience = next((gate.patience for gate in stage.gates if gate.key == key), None) or stage.patience
     since = max(stage.state_since, stage.waiting_since.get(key, stage.state_since))
@@ -55,7 +53,7 @@ def first(answer: Answer, judgements: Mapping[str, Judgement]) -> tuple[str, Jud
 
 
 def all_pass(stage: StageSnapshot, judgements: Mapping[str, Judgement]) -> bool:
-    """Whether the stage may pass. A stage with no gate that counts never does."""
+    """Returns whether the stage may pass. A stage without a gate that counts never passes."""
     through = {gate.key for gate in stage.gates if gate.when is When.THROUGH and not gate.advisory}
     asked = all(key in judgements for key in through)
     return (

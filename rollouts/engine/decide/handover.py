@@ -1,7 +1,7 @@
-"""A plan that is given up while somebody else has changed the object: its nodes stay held until a person decides.
+"""Hands over the nodes of an aborted plan whose object somebody else has changed. Pure.
 
-Then they go to what the object asks for, in waves: within the plan's budget and the operator's slots, and never under a
-stop, a freeze or a closed window (hazard Z38). Pure.
+The nodes stay held until a person decides. Then they are released in waves, within the plan's budget and the operator's
+slots, and never under a stop, a freeze or a closed window (Z38).
 """
 
 from collections.abc import Iterable
@@ -24,10 +24,9 @@ Nodes = dict[str, str]
 
 
 def free_unchanged(snapshot: Snapshot) -> Decision | None:
-    """Let nodes go that nothing changes then. None: there are none.
+    """Releases nodes that nothing changes afterwards; None if there are none.
 
-    The operator asks a queued node no more whether its driver is the wanted one: it is asked afresh first (nvidia.md
-    2.8).
+    The operator does not check a queued node again, so the node's state is removed first (nvidia.md 2.8).
     """
     if queued := ours(snapshot, lambda node: node.phase is Phase.QUEUED and not snapshot.would_change(node)):
         sentence = f"Clearing the operator's mark on {count(len(queued), 'node')} that never changed."
@@ -38,7 +37,7 @@ def free_unchanged(snapshot: Snapshot) -> Decision | None:
 
 
 def ask_to_hand_over(snapshot: Snapshot) -> Decision | None:
-    """Hold what would change, and ask a person. None: the plan holds no such node."""
+    """Holds the nodes that would change and asks a person; None if the plan holds no such node."""
     if snapshot.component.hold is None:
         return None
     known = (node for node in snapshot.nodes if node.hold_wanted is not None and not node.hold_is_foreign)
@@ -56,7 +55,7 @@ def ask_to_hand_over(snapshot: Snapshot) -> Decision | None:
 
 
 def hand_over(snapshot: Snapshot) -> Decision | None:
-    """The next wave, or what it waits for. None: every node is where it goes."""
+    """Returns the next wave or its reason to wait; None if every node is released."""
     going, bound = snapshot.going_over, snapshot.told_to_wait
     back = _named(node for node in going if not node.has_begun and (bound or node.uid in snapshot.restrained))
     if back:
@@ -99,19 +98,19 @@ def _wave(snapshot: Snapshot, wanted: list[NodeSnapshot]) -> Decision:
 
 
 def _next(snapshot: Snapshot, ready: list[NodeSnapshot], room: Room) -> tuple[str, ...]:
-    """A broken node loses nothing by going first, and the room counts it whether it goes or not."""
+    """Returns the next nodes. Broken nodes come first; the budget counts them in any case."""
     if room.nodes or snapshot.going_over:
         return next_wave([node.name for node in ready], room.nodes, snapshot.budgets)
     return next_wave([node.name for node in ready if node.is_unavailable], 1, snapshot.budgets)
 
 
 def _keeps_a_slot(snapshot: Snapshot, node: NodeSnapshot) -> bool:
-    """The operator gave up on it before its driver pod was made anew: it stays so until somebody queues it again."""
+    """Returns whether the operator gave up on the node before its pod was replaced; only requeueing frees the slot."""
     return node.phase is Phase.FAILED and snapshot.would_change(node) and not snapshot.is_in_sync(node)
 
 
 def _says_failed(snapshot: Snapshot) -> str:
-    """Of nodes that went and failed: blank, or what gives their slots back."""
+    """Returns how the slots of failed nodes become free; empty means that none failed."""
     known = (node for node in snapshot.nodes if node.hold_wanted is False and not node.hold_is_foreign)
     failed = tuple(node.name for node in known if _keeps_a_slot(snapshot, node))
     again = f"kubectl label node NODE {UPGRADE_STATE}={UPGRADE_REQUIRED} --overwrite"
@@ -124,12 +123,15 @@ def _says(snapshot: Snapshot, going: Nodes) -> str:
 
 
 def _may_go(snapshot: Snapshot, node: NodeSnapshot) -> bool:
-    """The operator would begin with it."""
+    """Returns whether the operator would begin with the node."""
     return node.phase not in BEGUN and snapshot.would_change(node)
 
 
 def _is_in_question(snapshot: Snapshot, node: NodeSnapshot) -> bool:
-    """What this plan itself has changed stays held at its end, unless somebody else has changed the object."""
+    """Returns whether the node is part of the handover.
+
+    Nodes that this plan changed stay held, unless somebody else has changed the object.
+    """
     is_ours = not snapshot.is_of_others and snapshot.write_intended and not snapshot.never_changed(node)
     return _may_go(snapshot, node) and not is_ours
 

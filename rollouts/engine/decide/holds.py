@@ -1,4 +1,4 @@
-"""Before the version is written: every node of the driver object is held, and seen to be (hazard Z1). Pure."""
+"""Holds every node of the driver object, and sees the holds, before the version is written (Z1). Pure."""
 
 from datetime import datetime, timedelta
 
@@ -46,7 +46,7 @@ def hold_all(snapshot: Snapshot, *, now: datetime) -> Decision:  # noqa: ARG001
 
 
 def _from_an_earlier_change(snapshot: Snapshot) -> str:
-    """Who is not through with one. Blank: all are."""
+    """Returns the nodes that are still in an earlier upgrade; empty means none."""
     if failed := tuple(node.name for node in snapshot.nodes if node.phase is Phase.FAILED):
         helps = f"Mend {either(len(failed), 'it', 'them')} first (docs/takeover.md), or abort."
         return f"{names(failed)} failed in an earlier change, and the operator gave up there. {helps}"
@@ -56,7 +56,7 @@ def _from_an_earlier_change(snapshot: Snapshot) -> str:
 
 
 def _not_yet(snapshot: Snapshot) -> str:
-    """Why no node is held now. Blank: they are."""
+    """Returns why no node is held yet; empty means that nodes may be held."""
     if blocked := snapshot.told_to_wait or snapshot.stale_reason:
         return blocked
     if off := snapshot.policy.off:

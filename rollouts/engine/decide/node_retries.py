@@ -1,7 +1,7 @@
-"""A node that failed on the way forward, and of which a person has said: once more. Pure.
+"""The retry of a failed node, on the way forward, after a person's command. Pure.
 
-It is held, put back into the operator's queue (it leaves upgrade-failed no other way, hazard Z5), and goes in a wave
-like any other. What it was compared with before its first try it is compared with again.
+The node is held, put back into the operator's queue (it leaves upgrade-failed in no other way, Z5), and released in a
+wave like others. Its baseline is the one of the first try.
 """
 
 from collections.abc import Mapping
@@ -15,12 +15,12 @@ IN_VAIN = "Another turn would find the same driver pod, which does not come up: 
 
 
 def given_another_try(snapshot: Snapshot) -> Mapping[str, TargetEvidence]:
-    """By node. They were let go once: what they do now by themselves is no escape."""
+    """Returns the targets with a retry by node. They were released once, so their progress is no escape."""
     return {target.uid: target for stage in snapshot.forward for target in stage.targets if target.is_retried}
 
 
 def waiting(stage: StageSnapshot) -> frozenset[str]:
-    """Uids of those that wait for their next turn."""
+    """Returns the UIDs of nodes that wait for their retry."""
     return frozenset(target.uid for target in stage.evidence.tried_again)
 
 
@@ -29,14 +29,17 @@ def waiting_anywhere(snapshot: Snapshot) -> frozenset[str]:
 
 
 def to_queue(snapshot: Snapshot, stage: StageSnapshot) -> dict[str, str]:
-    """Held, and still where the operator gave up on them. Not before the label is seen: it would take them at once."""
+    """Returns held nodes in upgrade-failed.
+
+    A node whose label is not seen yet is left out: the operator would take it at once.
+    """
     uids = waiting(stage)
     stuck = (node for node in snapshot.nodes if node.uid in uids and node.phase is Phase.FAILED and node.is_held)
     return {node.uid: node.name for node in stuck if not snapshot.is_in_sync(node)}
 
 
 def became_of(snapshot: Snapshot, node: NodeSnapshot, *, is_changed: bool) -> tuple[TargetState, str] | None:
-    """Of one that waits for its turn: what it has done by itself, or why it gets none. None: it waits."""
+    """Returns the new state of a node that waits for its retry, with the reason; None if it still waits."""
     if node.phase is Phase.FAILED:
         return (TargetState.CHANGING, IN_VAIN) if snapshot.is_in_sync(node) else None  # and failed with the next look
     if node.phase is Phase.AT_WORK or is_changed:

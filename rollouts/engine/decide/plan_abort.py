@@ -1,6 +1,6 @@
-"""Giving a plan up: the old version is put back, what never changed is let go, what changed stays, held. Pure.
+"""Aborts a plan: restores the old version, releases unchanged nodes, and keeps changed nodes held. Pure.
 
-Where somebody else has changed the object since the first hold, nothing is let go to that (`handing_over`).
+If somebody else has changed the object since the first hold, nothing is released to that change (`handover`).
 """
 
 from datetime import datetime, timedelta
@@ -28,7 +28,7 @@ from wording.numbers import are, count, stay
 
 
 def abort(snapshot: Snapshot, *, now: datetime) -> Decision:  # noqa: ARG001
-    """Give the plan up: what never changed is as before, what changed stays as it is, and held."""
+    """Aborts the plan: unchanged nodes are as before, changed nodes stay changed and held."""
     if snapshot.object_trouble:
         return _free_all(snapshot)
     if let_go := recall(snapshot):
@@ -42,7 +42,7 @@ def abort(snapshot: Snapshot, *, now: datetime) -> Decision:  # noqa: ARG001
 
 
 def _as_before(snapshot: Snapshot) -> Decision:
-    """What never changed is let go, where nobody else has changed the object."""
+    """Releases nodes that never changed, if nobody else has changed the object."""
     freeing = restore(snapshot) if snapshot.write_intended else _free_before_the_write(snapshot)
     if freeing:
         return freeing
@@ -79,7 +79,7 @@ def _what_others_did(snapshot: Snapshot) -> str:
 
 
 def _how_it_was_handed_over(snapshot: Snapshot) -> str:
-    """Of those that went, and of those that did not: the operator had given up on these."""
+    """Returns a sentence about the nodes that were handed over and those that the operator gave up on."""
     decided = f"{snapshot.handed_by} let the nodes go to {snapshot.handed_to}, which somebody else had asked for"
     failed = tuple(node.name for node in snapshot.nodes if node.phase is Phase.FAILED and is_ours(node))
     but = f"; the operator gave up on {names(failed)}" if failed else ""
@@ -87,7 +87,7 @@ def _how_it_was_handed_over(snapshot: Snapshot) -> str:
 
 
 def _free_all(snapshot: Snapshot) -> Decision:
-    """Nobody drives these nodes any more, so nothing has to wait for the operator."""
+    """Releases all nodes. Nothing drives their upgrades now, so nothing waits for the operator."""
     marked = [node for node in (*snapshot.nodes, *snapshot.strays) if not node.hold_is_foreign and may_be_held(node)]
     if nodes := {node.uid: node.name for node in marked if not node.is_of_another}:
         sentence = f"Letting {count(len(nodes), 'node')} go: {snapshot.object_trouble}"
@@ -109,7 +109,7 @@ def _end(snapshot: Snapshot, reason: str) -> Decision:
 
 
 def _who_is_held(snapshot: Snapshot) -> str:
-    """Of the nodes that the plan held: which of them are, and which are not."""
+    """Returns a sentence about which of the plan's nodes are still held."""
     ours = [node for node in snapshot.nodes if is_ours(node)]
     free = tuple(node.name for node in ours if not node.has_label)
     held = f"{count(len(ours) - len(free), 'node')} {stay(len(ours) - len(free))} held"
@@ -117,7 +117,7 @@ def _who_is_held(snapshot: Snapshot) -> str:
 
 
 def _still_changing(snapshot: Snapshot) -> Decision | None:
-    """Nodes that the operator takes to the new driver, or back again: which of the two shows when it is through."""
+    """Waits for nodes that the operator is changing; None if there are none. The outcome shows afterwards."""
     busy = tuple(node.name for node in snapshot.nodes if snapshot.write_intended and is_at_work(node) and is_ours(node))
     if not busy:
         return None

@@ -1,4 +1,4 @@
-"""The way forward: one stage after another, wave by wave, stopping itself. Pure."""
+"""The way forward: stage after stage, wave after wave, with its own halts. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -74,20 +74,21 @@ def promote(snapshot: Snapshot, *, now: datetime) -> Decision:
 
 
 def _without_controller(snapshot: Snapshot) -> str:
-    """Switched off, the operator forgets the state of every node, and what is let go now would change unwatched."""
+    """Returns why nothing is released while the upgrade controller is off: it forgets node states, and changes run
+    unwatched."""
     off = snapshot.policy.off
     return f"{off.reason}: the operator changes nothing, and brings no node back. {off.fix}." if off else ""
 
 
 def _armed_for_too_long(snapshot: Snapshot, *, now: datetime) -> str:
-    """An armed fleet changes by itself wherever a driver pod is made again, held or not (hazard Z4)."""
+    """Returns a reminder: in an armed fleet every recreated driver pod changes its node, held or not (Z4)."""
     if snapshot.armed_since is None or now - snapshot.armed_since <= snapshot.may_be_armed_for:
         return ""
     return f"The cluster has been armed for {spell(snapshot.may_be_armed_for)}. Resume for as long again, or roll back."
 
 
 def ask(snapshot: Snapshot, *, now: datetime) -> Judgements:
-    """The answers that matter now: of the stage that is open, and of the last that passed while the next one waits."""
+    """Returns the gate results of the open stage, and of the last passed stage while the next one waits."""
     answers: Judgements = {}
     for stage in snapshot.forward:
         if stage.state is StageState.OPENING:
@@ -100,14 +101,17 @@ def ask(snapshot: Snapshot, *, now: datetime) -> Judgements:
 
 
 def _still_counts(snapshot: Snapshot, stage: StageSnapshot) -> bool:
-    """The next stage rests on it, or the end of the plan does."""
+    """Returns whether the next stage, or the end of the plan, rests on this stage."""
     later = (other for other in snapshot.forward if other.index > stage.index)
     following = [other for other in later if other.state is not StageState.ABANDONED]  # completed without it
     return not following or following[0].state is StageState.OPENING
 
 
 def reason_to_halt(snapshot: Snapshot, judgements: Mapping[int, Mapping[str, Judgement]]) -> tuple[int, str] | None:
-    """The stage that must halt, and why. An old snapshot may halt a stage; it can never let it pass."""
+    """Returns the number of the stage that must halt and the reason.
+
+    An old snapshot can halt a stage but never pass it.
+    """
     current = current_stage(snapshot) or snapshot.forward[-1]
     if snapshot.object_trouble:
         return current.index, snapshot.object_trouble
@@ -128,9 +132,9 @@ def reason_to_halt(snapshot: Snapshot, judgements: Mapping[int, Mapping[str, Jud
 
 
 def _escaped(snapshot: Snapshot, node: NodeSnapshot) -> bool:
-    """Held nodes that are no target of any stage count as well: they are the ones nobody watches.
+    """Returns whether a held node has changed, also outside of all stages.
 
-    A node that joined since the version was written never had the old driver, so it has escaped from nothing.
+    A node that joined after the version was written never had the old driver, so it is not an escape.
     """
     if not node.hold_wanted or node.hold_is_foreign or node.is_late_node or not node.pod_hash:
         return False
@@ -140,7 +144,7 @@ def _escaped(snapshot: Snapshot, node: NodeSnapshot) -> bool:
 
 
 def _says_escaped(snapshot: Snapshot, escaped: Sequence[NodeSnapshot]) -> str:
-    """With what is known of why: whose label is gone, or was, somebody let go; none stops a driver pod made anew."""
+    """Returns a sentence about escaped nodes, with what is known of who removed their label."""
     freed = tuple(node.name for node in escaped if not node.has_label)
     again = tuple(node.name for node in escaped if node.has_label and node.was_held_again)
     held = tuple(node.name for node in escaped if node.has_label and not node.was_held_again)
@@ -164,7 +168,7 @@ def _is_begun_nowhere(snapshot: Snapshot, node: NodeSnapshot) -> bool:
 
 
 def current_stage(snapshot: Snapshot) -> StageSnapshot | None:
-    """The stage whose turn it is. None: every stage has passed, or the plan is completed without it."""
+    """Returns the stage in progress; None if every stage has passed or the plan was completed early."""
     over = (StageState.PASSED, StageState.ABANDONED)
     return next((stage for stage in snapshot.forward if stage.state not in over), None)
 
@@ -205,7 +209,7 @@ def _step(snapshot: Snapshot, judgements: Judgements, *, now: datetime) -> Decis
 
 
 def _not_sure_any_more(snapshot: Snapshot, judgements: Judgements, *, now: datetime) -> Decision | None:
-    """Every stage has passed, and before the plan could end something is no longer as it was judged."""
+    """Returns a decision to wait if, after every stage has passed, some gate no longer passes."""
     judged = [stage for stage in snapshot.forward if stage.state is not StageState.ABANDONED]
     last = (judged or snapshot.forward)[-1]
     undone = tuple(target.name for stage in snapshot.forward for target in stage.evidence.not_changed)
@@ -222,7 +226,7 @@ def _not_sure_any_more(snapshot: Snapshot, judgements: Judgements, *, now: datet
 
 
 def _finish(snapshot: Snapshot) -> Decision:
-    """A node that is in no stage, or was taken out of one, keeps its old driver and our label: that is said."""
+    """Ends the plan, and names nodes that keep the old driver and our label."""
     held = tuple(node.name for node in snapshot.nodes if node.has_label and not node.hold_is_foreign)
     kept = unmarked(snapshot)
     out = tuple(

@@ -1,4 +1,4 @@
-"""Who goes next, who must be held, and who is called back. Pure."""
+"""Selects nodes to release, to hold and to recall. Pure."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -70,9 +70,9 @@ def release(snapshot: Snapshot, stage: StageSnapshot, answers: Mapping[str, Judg
 def _waits_for_proof(
     snapshot: Snapshot, stage: StageSnapshot, answers: Mapping[str, Judgement], *, now: datetime
 ) -> Decision | None:
-    """What takes the room is a node that takes no pods until it is proven: that has its patience before the soak, too.
+    """Waits for the test Job of nodes that use up the room; None if that is not the reason.
 
-    None: there is no such node, or its test Job is not what is waited for.
+    The test's timeout counts before the soak as well.
     """
     unproven = any(target.uid in snapshot.cordons for target in stage.in_state(TargetState.CHANGED))
     if not unproven or Proof.key not in answers or answers[Proof.key].cause == TO_COME:
@@ -95,7 +95,7 @@ def _nobody_goes(
     cordoned: Sequence[str],
     free: Room,
 ) -> Decision:
-    """Why, where neither a freeze nor a window binds all of them."""
+    """Returns why no node is released, if neither a freeze nor a window binds all of them."""
     held = stage.in_state(TargetState.HELD)
     if len(cordoned) < len(held) and not free.nodes:
         return Decision(f"{stage.name}: {_to_go(len(held))}; {free.reason}.", look_again_in=SOON)
@@ -115,12 +115,12 @@ def _nobody_goes(
 
 
 def unqueued_yet(nodes: int) -> str:
-    """A sentence without its end."""
+    """Returns a clause about nodes that the operator has not queued yet."""
     return f"the operator has not queued {either(nodes, 'it', 'them')} yet: {LOOKS_AGAIN}"
 
 
 def _held_by_others(snapshot: Snapshot, stage: StageSnapshot) -> tuple[str, ...]:
-    """Held targets on which somebody else's label was there before ours."""
+    """Returns held targets that carried a foreign hold before ours."""
     uids = {node.uid for node in snapshot.nodes if node.hold_is_foreign}
     return tuple(target.name for target in stage.in_state(TargetState.HELD) if target.uid in uids)
 
@@ -131,7 +131,7 @@ def _going(snapshot: Snapshot, stage: StageSnapshot, ready: Sequence[str], room:
 
 
 def _broken_already(snapshot: Snapshot, stage: StageSnapshot, ready: Sequence[str]) -> tuple[str, ...]:
-    """One that is tried again, where the budget has no room: it counts as broken there, whether it goes or not."""
+    """Returns a node to retry if the budget has no room: the budget counts it as broken in any case."""
     broken = {node.uid for node in snapshot.nodes if node.is_unavailable}
     again = (target.name for target in stage.evidence.tried_again if target.uid in broken)
     may_add = len(stage.in_state(*IN_FLIGHT)) < stage.max_unavailable
@@ -141,9 +141,9 @@ def _broken_already(snapshot: Snapshot, stage: StageSnapshot, ready: Sequence[st
 def wait_for_gates(
     stage: StageSnapshot, answers: Mapping[str, Judgement], *, says: str = "", now: datetime
 ) -> Decision | None:
-    """A gate that counts waits. Once the patience of one is over the plan pauses, and a person is asked.
+    """Waits for a gate that counts, and pauses the plan once the gate's timeout is over; None if no gate waits.
 
-    `says`: what its sentence follows, where the stage's name alone would not do. None: none waits.
+    `says` is the sentence before, where the stage's name is not enough.
     """
     said = says or f"{stage.name}:"
     waiting = [(key, one) for key, one in counted(stage, answers).items() if one.answer is Answer.WAIT]
@@ -157,11 +157,8 @@ def wait_for_gates(
 
 
 def _unhurried(stage: StageSnapshot, waiting: Mapping[str, Judgement]) -> frozenset[str]:
-    """Gates about which nobody is asked. A window that is closed says itself when it opens, too.
-
-    Until then no wave goes: what another gate would have before each may come as late as that. Nor about what is bound
-    by a freeze, or by a window that no gate asks for, nor about pods that may not come before another gate passes.
-    """
+    """Returns the gates whose wait asks nobody: closed windows, and gates that depend on a freeze, a window or another
+    gate."""
     unhurried = UNHURRIED | {key for key, judgement in waiting.items() if judgement.cause in NO_PATIENCE_LOST}
     window = waiting.get(Window.key)
     if window is None or not comes_by_itself(Window.key, window.cause):
@@ -175,7 +172,7 @@ def _ignored(stage: StageSnapshot, *, now: datetime) -> tuple[str, ...]:
 
 
 def _may_go(snapshot: Snapshot, stage: StageSnapshot, uid: str) -> bool:
-    """The label to take off is ours and was seen, and the operator has the node in its queue."""
+    """Returns whether our label was seen on the node and the operator has queued it."""
     node = next((node for node in snapshot.nodes if node.uid == uid), None)
     is_ours = node is not None and node.has_label and not node.hold_is_foreign
     if node is not None and node.uid in waiting(stage) and node.phase is not Phase.QUEUED:
@@ -185,19 +182,18 @@ def _may_go(snapshot: Snapshot, stage: StageSnapshot, uid: str) -> bool:
 
 
 def cordoned_by_others(snapshot: Snapshot, stage: StageSnapshot) -> tuple[str, ...]:
-    """Held targets that are cordoned: the operator would take them at once, past its own slots (hazard Z6).
+    """Returns held targets that are cordoned; the operator would take them beyond its own slots (Z6).
 
-    Not those that are tried again: the operator has cordoned them in their first try.
+    Retries are left out: the operator cordoned them in their first try.
     """
     uids = {node.uid for node in snapshot.nodes if node.is_unschedulable} - waiting(stage) - snapshot.our_cordons
     return tuple(target.name for target in stage.in_state(TargetState.HELD) if target.uid in uids)
 
 
 def to_hold(snapshot: Snapshot) -> dict[str, str]:
-    """Nodes that must carry the label and do not: late nodes, and those somebody freed.
+    """Returns the nodes that lack a wanted label: late nodes, and nodes that somebody freed.
 
-    A target of a wave is not among them: its row no longer wants the hold. Nor is one that has begun, which a
-    label cannot stop any more.
+    Targets of a wave are left out, and so are nodes that have begun: a label cannot stop them.
     """
     again = waiting_anywhere(snapshot)
     may_be = (node for node in snapshot.nodes if not node.has_begun or (node.uid in again and _has_failed(node)))
@@ -211,7 +207,7 @@ def _has_failed(node: NodeSnapshot) -> bool:
 
 
 def unfinished_releases(snapshot: Snapshot, stage: StageSnapshot) -> FinishRelease | None:
-    """What a worker that was killed between its intent and its act has left."""
+    """Returns the releases that a killed worker left between intent and act."""
     kept = {node.uid for node in snapshot.nodes if not snapshot.is_let_go(node)}
     releasing = stage.in_state(TargetState.RELEASING)
     left = tuple(target.name for target in releasing if target.uid in kept)
@@ -219,12 +215,12 @@ def unfinished_releases(snapshot: Snapshot, stage: StageSnapshot) -> FinishRelea
 
 
 def recall(snapshot: Snapshot, stages: Sequence[StageSnapshot] | None = None) -> tuple[Recall, ...]:
-    """What was let go and has not begun, in these stages (hazard Z3). None: in every stage."""
+    """Recalls released targets that have not begun, in these stages (Z3). None means all stages."""
     return _recall(snapshot, snapshot.stages if stages is None else stages, lambda _: True)
 
 
 def recall_restrained(snapshot: Snapshot, stages: Sequence[StageSnapshot]) -> tuple[Recall, ...]:
-    """What was let go, has not begun, and may not go any more: its pool was frozen since (hazard Z3)."""
+    """Recalls released targets that have not begun and whose pool has been frozen since (Z3)."""
     return _recall(snapshot, stages, lambda uid: uid in snapshot.restrained)
 
 
@@ -249,13 +245,13 @@ def _to_go(nodes: int) -> str:
 
 
 def restrained_in(snapshot: Snapshot, stage: StageSnapshot) -> dict[str, str]:
-    """Held target's name → what holds it back beside its plan."""
+    """Returns what restrains each held target beside its plan, by node name."""
     held = stage.in_state(TargetState.HELD)
     return {target.name: snapshot.restrained[target.uid] for target in held if target.uid in snapshot.restrained}
 
 
 def says_what_waits(stage: StageSnapshot, restrained: Mapping[str, str], cordoned: Sequence[str] = ()) -> str:
-    """Of all that are held the sentence that holds most of them back, and whom a person has to free."""
+    """Returns the restraint that binds the most held nodes, and the nodes that a person must uncordon."""
     (sentence, number), *_ = Counter(restrained.values()).most_common(1)
     every, others = len(stage.in_state(TargetState.HELD)), tuple(name for name in cordoned if name not in restrained)
     still = "" if number == every else f" Of {every}, {number} {either(number, 'waits', 'wait')} for this."
@@ -264,8 +260,8 @@ def says_what_waits(stage: StageSnapshot, restrained: Mapping[str, str], cordone
 
 
 def held_though_changed(snapshot: Snapshot) -> dict[str, str]:
-    """Whose holds must not outlive the plan: nodes called back in the moment they began, late nodes, and those that
-    left the object and came back, with a driver pod made anew."""
+    """Returns holds that must not outlive the plan: of nodes recalled as they began, of late nodes, and of nodes that
+    returned with a new driver pod."""
     changed = {target.uid for stage in snapshot.forward for target in stage.in_state(TargetState.CHANGED)}
     new = (node for node in snapshot.nodes if node.uid in changed or _came_with_it(snapshot, node))
     held = (node for node in new if node.is_held and not node.hold_is_foreign)

@@ -1,4 +1,4 @@
-"""The old version is put back: steps 1 to 4 of `rolling_back`, which a plan that is given up goes as well. Pure."""
+"""Restores the old version: steps 1 to 4 of `rollback`, which an abort runs as well. Pure."""
 
 from collections.abc import Callable
 
@@ -15,7 +15,7 @@ from wording.numbers import count, either
 
 
 def restore(snapshot: Snapshot) -> Decision | None:
-    """Steps 1 to 4. None: they are done."""
+    """Returns the next of steps 1 to 4; None if they are done."""
     if let_go := recall(snapshot, snapshot.forward):
         return Decision(snapshot.says.recalling, acts=let_go, look_again_in=SOON)
     if unheld := _not_held(snapshot):
@@ -36,7 +36,7 @@ def restore(snapshot: Snapshot) -> Decision | None:
 
 
 def _not_held(snapshot: Snapshot) -> dict[str, str]:
-    """Until the version is back every node is held. After that only those that wait for their wave."""
+    """Returns the nodes to hold: every node until the version is restored, then only nodes that wait for their wave."""
     if not (snapshot.has_old_version and _template_is_back(snapshot)):
         return {node.uid: node.name for node in snapshot.nodes if not node.is_held or node.is_unwritten}
     waiting = (node for node in snapshot.nodes if not node.is_held and node.uid not in _let_go(snapshot))
@@ -45,9 +45,9 @@ def _not_held(snapshot: Snapshot) -> dict[str, str]:
 
 
 def _has_to_wait(snapshot: Snapshot, node: NodeSnapshot) -> bool:
-    """It changed, and goes back in a wave or not at all. What the operator works on no label stops any more.
+    """Returns whether the changed node waits for a wave. A label cannot stop the operator's current work.
 
-    A plan that is given up holds that as well: it must not be queued again the moment the operator is through.
+    An aborted plan holds such a node too, so that it is not queued again as soon as the operator has finished.
     """
     goes_on = is_at_work(node) and snapshot.state is not PlanState.ABORTING
     if snapshot.state is PlanState.ABORTING and snapshot.never_changed(node):
@@ -64,7 +64,7 @@ def is_ours(node: NodeSnapshot) -> bool:
 
 
 def _let_go(snapshot: Snapshot) -> frozenset[str]:
-    """The nodes of the waves so far. A plan that is given up has none: it holds them again."""
+    """Returns the nodes of the waves so far. An aborted plan has none, since it holds them again."""
     if snapshot.state is PlanState.ABORTING:
         return frozenset()
     let_go = snapshot.rollback_stage.in_state(*IN_FLIGHT, TargetState.CHANGED, TargetState.FAILED)
@@ -72,7 +72,10 @@ def _let_go(snapshot: Snapshot) -> frozenset[str]:
 
 
 def _template_is_back(snapshot: Snapshot) -> bool:
-    """DaemonSets that the plan did not know when it was sealed do not count: there is nothing to go back to."""
+    """Returns whether the newest templates are the recorded ones.
+
+    DaemonSets that the plan did not know when it was sealed do not count.
+    """
     known = {uid: newest for uid, newest in snapshot.newest_hashes.items() if uid in snapshot.recorded_hashes}
     return not snapshot.unsettled and all(newest == snapshot.recorded_hashes[uid] for uid, newest in known.items())
 
@@ -92,13 +95,14 @@ def _let_unchanged_go(snapshot: Snapshot) -> Decision | None:
 
 
 def _failed_once(snapshot: Snapshot) -> frozenset[str]:
-    """Queued by us for another try, with the cordon on that the operator had set in the first: it is to take it off."""
+    """Returns retried nodes that carry the operator's cordon of the first try; the operator must remove it."""
     again = given_another_try(snapshot).keys() - snapshot.cordons.keys()
     return frozenset(node.uid for node in snapshot.nodes if node.uid in again and node.is_unschedulable)
 
 
 def in_the_operators_hands(snapshot: Snapshot) -> Decision | None:
-    """Nodes with the old driver that the operator is at work on: asked last, for nobody else has to wait for them."""
+    """Waits for nodes with the old driver that the operator works on; it comes last, since nothing else depends on
+    them."""
     stage = snapshot.rollback_stage
     left_out = {target.uid for target in stage.in_state(TargetState.EXCLUDED)}
     busy = ours(snapshot, lambda one: snapshot.is_as_before(one) and one.has_begun and one.uid not in left_out)
@@ -109,7 +113,7 @@ def in_the_operators_hands(snapshot: Snapshot) -> Decision | None:
 
 
 def nobody_changed(snapshot: Snapshot) -> str:
-    """Of one that was let go and went away nobody can say what became of its driver."""
+    """Returns a sentence that no node changed. The driver of a released and removed node is unknown."""
     gone = [
         f"{target.name} {snapshot.gone[target.uid]}"
         for stage in snapshot.forward
@@ -120,15 +124,12 @@ def nobody_changed(snapshot: Snapshot) -> str:
 
 
 def held_by_others(snapshot: Snapshot) -> tuple[str, ...]:
-    """Who is not ours to let go, and does not run the old driver: one made anew while armed took the new one."""
+    """Returns nodes with a foreign hold and without the old driver: a pod recreated while armed took the new one."""
     return tuple(node.name for node in snapshot.nodes if node.hold_is_foreign and not snapshot.is_as_before(node))
 
 
 def unmarked(snapshot: Snapshot) -> str:
-    """Of nodes that the plan held, and whose label somebody left there without its mark: nobody takes it for ours.
-
-    A sentence without its end. Blank: there are none.
-    """
+    """Returns a clause about our labels without our annotation; nobody takes them for ours. Empty means none."""
     kept = tuple(
         node.name
         for node in (*snapshot.nodes, *snapshot.strays)
@@ -139,16 +140,15 @@ def unmarked(snapshot: Snapshot) -> str:
 
 
 def came_since(snapshot: Snapshot) -> tuple[str, ...]:
-    """Nodes that nobody ever held, and that do not run the old driver: they came when the version was back, or in the
-    moment in which it was written."""
+    """Returns nodes that were never held and do not run the old driver: they joined around the time of the restore."""
     new = (node for node in snapshot.nodes if node.hold_wanted is None and not (node.is_held or node.busy_with))
     return tuple(node.name for node in new if not snapshot.is_as_before(node))
 
 
 def ours(snapshot: Snapshot, wanted: Callable[[NodeSnapshot], bool] = lambda _: True) -> dict[str, str]:
-    """Nodes whose label is ours to take off, and that pass a test.
+    """Returns the nodes with our label that pass a test.
 
-    Rows are late: a node that we want held, or know to have held, may carry our label before they show it.
+    Rows are late: a node that we want held, or know to have held, may carry our label before its row shows it.
     """
     ours = (node for node in snapshot.nodes if not node.hold_is_foreign and may_be_held(node))
     return {node.uid: node.name for node in ours if wanted(node)}

@@ -1,9 +1,9 @@
-"""The rollback, in the one order that harms nobody (hazard Z5). Pure.
+"""The rollback, in the one order that harms no node (Z5). Pure.
 
-1. hold every node of the object, moved and failed ones too; 2. put the version back; 3. wait until the DaemonSets'
-newest template is the recorded one; 4. clear the state of nodes that never changed, see them done, let them go;
-5. put failed nodes back into the operator's queue; 6. let the changed ones go, in waves. Who fails on the way is
-`retrying`'s.
+1. Hold every node of the object, also moved and failed ones. 2. Restore the version. 3. Wait until the DaemonSets'
+newest template is the recorded one. 4. Clear the state of nodes that never changed, see them done, release them. 5. Put
+failed nodes back into the operator's queue. 6. Release the changed nodes in waves. `rollback_retries` handles nodes
+that fail on the way.
 """
 
 from collections.abc import Mapping
@@ -110,9 +110,7 @@ def _bring_back(snapshot: Snapshot, judgements: Mapping[int, Mapping[str, Judgem
 
 
 def _not_on_it(snapshot: Snapshot) -> tuple[str, ...]:
-    """Of nodes that are not this plan's to bring back, or not any more: whom somebody else holds, and who came too late
-    to be held.
-    """
+    """Returns nodes that this plan cannot roll back: held by others, or joined too late to be held."""
     theirs, new, version = held_by_others(snapshot), came_since(snapshot), snapshot.from_version
     parts = (
         f"{names(theirs)} {are(len(theirs))} held by somebody else, and not on {version}" if theirs else "",
@@ -123,14 +121,14 @@ def _not_on_it(snapshot: Snapshot) -> tuple[str, ...]:
 
 
 def _not_as_before(snapshot: Snapshot) -> dict[str, str]:
-    """Nodes that changed, are changing or failed, and are not targets of the rollback stage yet."""
+    """Returns nodes that changed, are changing or failed, and are no targets of the rollback stage yet."""
     known = {target.uid for target in snapshot.rollback_stage.targets}
     astray = (node for node in snapshot.nodes if node.uid not in known and not snapshot.is_as_before(node))
     return {node.uid: node.name for node in astray if is_ours(node)}
 
 
 def _failed(snapshot: Snapshot) -> dict[str, str]:
-    """Failed nodes leave upgrade-failed only by the label, and each keeps one of the operator's slots until then."""
+    """Returns failed nodes. Only the label gets them out of upgrade-failed, and each occupies an operator slot."""
     targets = {target.uid for target in snapshot.rollback_stage.targets}
     stuck = (node for node in snapshot.nodes if node.uid in targets and node.phase is Phase.FAILED)
     return {node.uid: node.name for node in stuck if node.has_label and not snapshot.is_in_sync(node)}
@@ -193,7 +191,7 @@ def _waits(node: NodeSnapshot | None) -> bool:
 
 
 def _settle(snapshot: Snapshot, answers: Mapping[str, Judgement], *, now: datetime) -> Decision:
-    """Every target is back. A gate that fails here, or can never tell, warns: it keeps nobody from the end (Z32)."""
+    """Ends the rollback when every target is back. A failing gate only warns here (Z32)."""
     stage = snapshot.rollback_stage
     if stage.state is StageState.PROMOTING:
         moves = (MoveStage(stage.index, StageState.SOAKING, "Every target runs the old version again."),)

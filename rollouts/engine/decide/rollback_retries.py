@@ -1,9 +1,9 @@
-"""A node that fails in the rollback: tried again within the budget, and then a person is asked (hazard Z5). Pure.
+"""Retries a node that fails in the rollback, within the budget, and then asks a person (Z5). Pure.
 
 The operator leaves upgrade-failed by itself only when the driver pod is of the newest template and Ready
-(k8s-operator-libs pkg/upgrade/common_manager.go, ProcessUpgradeFailedNodes). Where evicting failed, the pod is still
-the one that has to go: the node needs another turn in the queue. Where the pod was made anew and crashes, another turn
-finds the same pod with the same restarts and fails at once (ProcessPodRestartNodes): only mending the pod helps.
+(k8s-operator-libs pkg/upgrade/common_manager.go, ProcessUpgradeFailedNodes). If the eviction failed, the old pod is
+still there and the node needs another turn in the queue. If the new pod crashes, another turn finds the same pod and
+fails at once (ProcessPodRestartNodes): only a working pod helps.
 """
 
 from datetime import datetime
@@ -21,7 +21,7 @@ TRIES = 3  # the first one included; a person who resumes grants as many again
 
 
 def try_again(snapshot: Snapshot) -> tuple[MoveTarget, ...]:
-    """Held again, such a node waits for a wave like any other, and no longer keeps one of the operator's slots."""
+    """Returns the nodes to retry. Held again, a node waits for a wave and no longer occupies an operator slot."""
     stage = snapshot.rollback_stage
     can_be = _failed(snapshot, has_its_pod=False)
     return tuple(
@@ -38,7 +38,7 @@ def try_again(snapshot: Snapshot) -> tuple[MoveTarget, ...]:
 
 
 def beyond_us(snapshot: Snapshot) -> tuple[TargetEvidence, ...]:
-    """Targets that come back by nothing that we may do. Ask after `try_again` had nothing to say."""
+    """Returns targets that nothing we may do brings back. Call it when `try_again` returns none."""
     stage = snapshot.rollback_stage
     crashing = _failed(snapshot, has_its_pod=True)
     held = (one for one in stage.in_state(TargetState.HELD) if one.uid in crashing)
@@ -46,7 +46,7 @@ def beyond_us(snapshot: Snapshot) -> tuple[TargetEvidence, ...]:
 
 
 def ask_for_help(snapshot: Snapshot, failed: tuple[TargetEvidence, ...], *, now: datetime) -> Decision:
-    """Say what is the matter and what helps. A pod that crashes may yet come up, so it has the stage's patience."""
+    """Says what is wrong and what helps. A crashing pod may still come up, so the stage's timeout applies."""
     stage = snapshot.rollback_stage
 
     def those(uids: frozenset[str]) -> tuple[TargetEvidence, ...]:
@@ -67,7 +67,7 @@ def ask_for_help(snapshot: Snapshot, failed: tuple[TargetEvidence, ...], *, now:
 
 
 def _failed(snapshot: Snapshot, *, has_its_pod: bool) -> frozenset[str]:
-    """Nodes that the operator gave up on, after their driver pod was made anew or before that."""
+    """Returns nodes that the operator gave up on, before or after their driver pod was replaced."""
     failed = (node for node in snapshot.nodes if node.phase is Phase.FAILED)
     return frozenset(node.uid for node in failed if snapshot.is_in_sync(node) is has_its_pod)
 

@@ -1,4 +1,4 @@
-"""The stop, in one place: whatever a state decides, no node is let go while it is in force (hazards Z3, Z38). Pure."""
+"""The stop, in one place: while it is in force no node is released, whatever a state decides (Z3, Z38). Pure."""
 
 from dataclasses import replace
 

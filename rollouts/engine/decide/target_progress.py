@@ -1,4 +1,4 @@
-"""What became of the targets since the last round: the moves that what was seen makes true. Pure."""
+"""Moves targets by what the snapshot shows since the last round. Pure."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from rollouts.lifecycle import TARGET_MOVES, PlanState, TargetState, is_lost
 
 
 def follow(snapshot: Snapshot, stage: StageSnapshot) -> tuple[MoveTarget, ...]:
-    """One move a target at most: the next round sees what that makes possible."""
+    """Returns at most one move per target; the next round finds the following one."""
     return tuple(_moves(snapshot, stage))
 
 
@@ -31,7 +31,7 @@ def _moves(snapshot: Snapshot, stage: StageSnapshot) -> Iterator[MoveTarget]:
 
 
 def lost(snapshot: Snapshot) -> tuple[MoveTarget, ...]:
-    """Targets of the way forward whose nodes went away since nobody follows them any more: they did not come back."""
+    """Returns targets of the way forward whose nodes left and that no stage follows any more."""
     if snapshot.stale_reason or not snapshot.has_daemonsets:
         return ()
     found = (
@@ -44,12 +44,13 @@ def lost(snapshot: Snapshot) -> tuple[MoveTarget, ...]:
 
 
 def tells_who_is_gone(snapshot: Snapshot) -> bool:
-    """Not while rows are old, and not in the moment in which the operator makes the object's DaemonSets anew."""
+    """Returns whether absent nodes count as removed: not with old rows, and not while the operator recreates
+    DaemonSets."""
     return not snapshot.stale_reason and (snapshot.has_daemonsets or snapshot.state is PlanState.ROLLING_BACK)
 
 
 def _lost(stage: StageSnapshot, target: TargetEvidence, why: str) -> MoveTarget | None:
-    """Out of its stage. A failed one stays failed on the way forward; in the rollback nothing is left to bring back."""
+    """Takes a target out of its stage. On the way forward a failed target stays failed; in a rollback it is out."""
     if target.state is TargetState.EXCLUDED or (target.state is TargetState.FAILED and not stage.is_rollback):
         return None
     counts = is_lost(target.state, is_retried=target.is_retried, stage=stage.state, is_rollback=stage.is_rollback)
@@ -58,7 +59,10 @@ def _lost(stage: StageSnapshot, target: TargetEvidence, why: str) -> MoveTarget 
 
 
 def _step_towards(to: TargetState, was: TargetState) -> TargetState | None:
-    """Where workers were away for a while the way leads through CHANGING: no state may be a dead end."""
+    """Returns the next state.
+
+    After an absence of workers the way leads through CHANGING, so that no state is a dead end.
+    """
     if to in TARGET_MOVES[was]:
         return to
     if to is was:
@@ -99,15 +103,16 @@ def _of_a_held_one(
 
 
 def _waits_again(target: TargetEvidence, node: NodeSnapshot) -> bool:
-    """It was on its way, and a template that is another by now queued it anew after it was held."""
+    """Returns whether a later template queued the node again after it was held."""
     was_on_its_way = target.state in {TargetState.CHANGING, TargetState.FAILED}
     return was_on_its_way and node.is_held and node.phase is Phase.QUEUED
 
 
 def _on_its_way_already(snapshot: Snapshot, stage: StageSnapshot, node: NodeSnapshot) -> tuple[TargetState, str] | None:
-    """When the rollback stage opens, some nodes are in the middle of the change: the operator finishes those by itself.
+    """Returns the state of a node that was mid-change when the rollback stage opened; the operator finishes it by
+    itself.
 
-    One that failed is not on its way: it waits for its wave.
+    A failed node waits for its wave instead.
     """
     at_work = node.phase is Phase.AT_WORK
     if stage.is_rollback and (at_work or is_changed(snapshot, stage, node)):
@@ -116,14 +121,15 @@ def _on_its_way_already(snapshot: Snapshot, stage: StageSnapshot, node: NodeSnap
 
 
 def is_changed(snapshot: Snapshot, stage: StageSnapshot, node: NodeSnapshot) -> bool:
-    """The newest template runs on it, the operator is through, and the node itself names the wanted version."""
+    """Returns whether the node runs the newest template, the operator has finished, and the node reports the wanted
+    version."""
     wanted = snapshot.from_version if stage.is_rollback else snapshot.to_version
     written = snapshot.object_version == wanted and not snapshot.unsettled
     return written and node.phase in THROUGH and snapshot.runs(node, wanted)
 
 
 def has_escaped(snapshot: Snapshot, stage: StageSnapshot, target: TargetEvidence, node: NodeSnapshot) -> bool:
-    """It is held, and yet at work or changed: a driver pod that was recreated takes the new template (hazard Z4)."""
+    """Returns whether a held node is in progress or changed: a recreated driver pod takes the new template (Z4)."""
     if stage.is_rollback or target.state is not TargetState.HELD or target.is_retried:
         return False
     if not snapshot.write_intended or not node.pod_hash:

@@ -1,4 +1,4 @@
-"""Changed nodes on which tenants' pods run: what they have shown stays shown after they are gone. Pure."""
+"""Remembers changed nodes on which tenants' pods were Ready, also after those pods end. Pure."""
 
 from rollouts.engine.snapshot import Snapshot
 from rollouts.gates.workloads_ready import served

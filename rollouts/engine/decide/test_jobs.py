@@ -1,6 +1,6 @@
-"""Test Jobs on changed nodes: made where a gate asks for them and nothing speaks against it, and never left (Z8, Z27).
+"""Creates test Jobs on changed nodes where a gate requires them, and deletes them all (Z8, Z27). Pure.
 
-They are looked at in whatever state the plan is. No plan ends before the last is read back to be gone. Pure.
+They are read in every state of the plan. No plan ends before the last deletion is read back.
 """
 
 from dataclasses import replace
@@ -44,7 +44,7 @@ def _acts(snapshot: Snapshot, *, now: datetime) -> tuple[Act, ...]:
 
 
 def _due(snapshot: Snapshot, stage: StageSnapshot, *, now: datetime) -> dict[str, str]:
-    """Nodes (name by uid) on which a test Job is to be made now."""
+    """Returns the nodes (uid → name) that need a test Job now."""
     gate = proof_of(stage)
     goes_on = snapshot.state is PlanState.PROMOTING and stage.state in (StageState.PROMOTING, StageState.SOAKING)
     if gate is None or not goes_on or snapshot.stale_reason or snapshot.stopped_reason or snapshot.frozen_reason:
@@ -68,7 +68,7 @@ def proof_of(stage: StageSnapshot) -> Proof | None:
 
 
 def _unwanted(snapshot: Snapshot) -> frozenset[int]:
-    """Of nodes that are not to be tested any more: changed no longer, taken out, or the plan goes another way."""
+    """Returns Jobs of nodes that need no test any more: not changed, excluded, or the plan has turned back."""
     tested: set[str] = set()
     if snapshot.state in LETS_RUN:
         tested = {target.uid for stage in snapshot.forward for target in stage.in_state(TargetState.CHANGED)}

@@ -1,4 +1,4 @@
-"""Nodes that left the driver object while held: nobody drives their upgrades, and our label stays. Pure."""
+"""Frees nodes that left the driver object while held; nothing drives their upgrades now. Pure."""
 
 from rollouts.engine.decide.acts import Decision, FreeStrays
 from rollouts.engine.decide.releases import SOON
@@ -9,11 +9,11 @@ ABORT_FREES = "Abort ends the plan and frees every hold."  # of a plan whose dri
 
 
 def free_strays(snapshot: Snapshot) -> Decision | None:
-    """None: there are none.
+    """Frees unmanaged nodes; None if there are none.
 
-    One that comes back has a driver pod made anew, of the newest template whether it is held or not (hazard Z4), so
-    the label would keep it from nothing. One that left for another driver object stays held where that would change it
-    at once: it is no node that this plan may let go to somebody else's version (hazard Z38).
+    A returning node gets a new driver pod of the newest template, held or not (Z4), so the label protects nothing. A
+    node that moved to another driver object stays held if that object would change it at once: this plan may not
+    release it to a foreign version (Z38).
     """
     strays = {node.uid: node.name for node in snapshot.strays if not node.is_of_another}
     if not strays:

@@ -1,4 +1,4 @@
-"""What the last try to write nodes met, of those that are tried again: said, and tried at a pace. Pure."""
+"""Reports why the last write to a node failed, and paces its repetition. Pure."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -24,7 +24,7 @@ OF_NODES = (PlaceHolds, LiftHolds, HandOver, FreeStrays, ClearUpgradeState, Requ
 
 
 def with_troubles(snapshot: Snapshot, decision: Decision) -> Decision:
-    """A right that was taken away, or a webhook that says no, is nowhere else for whoever can mend it."""
+    """Adds write failures to the decision: a lost right or a refusing webhook shows nowhere else."""
     troubles = {node.uid: (node.name, node.trouble) for node in (*snapshot.nodes, *snapshot.strays) if node.trouble}
     uids = [uid for act in decision.acts for uid in _written(snapshot, act)]
     stuck = sorted(troubles[uid] for uid in uids if uid in troubles)
@@ -40,7 +40,7 @@ def with_troubles(snapshot: Snapshot, decision: Decision) -> Decision:
 
 
 def _written(snapshot: Snapshot, act: Act) -> Iterator[str]:
-    """Uids of the nodes that an act writes, and has perhaps tried before."""
+    """Yields the UIDs of the nodes that an act writes and may have tried before."""
     if isinstance(act, OF_NODES):
         yield from act.nodes
     elif isinstance(act, FinishRelease | Recall):
