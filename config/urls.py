@@ -2,6 +2,7 @@ from django.urls import URLPattern, URLResolver, include, path
 
 from config.health import healthz, readyz, readyz_of
 from config.metrics import Metrics
+from config.status_page import status, status_part
 
 handler400 = "config.errors.bad_request"
 handler403 = "config.errors.forbidden"
@@ -14,6 +15,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("health.web.urls")),
     path("", include("rollouts.web.urls")),
     path("", include("people.web.urls")),
+    path("status", status, name="status"),
+    path("parts/status", status_part, name="status-part"),
     path("healthz", healthz, name="healthz"),
     path("readyz", readyz, name="readyz"),
     path("readyz/<slug:part>", readyz_of, name="readyz-of"),

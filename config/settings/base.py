@@ -81,6 +81,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "config.menu.menu",
                 "fleet.web.unwatched_banner.unwatched",
                 "rollouts.web.fleet_stop.stop",
             ],

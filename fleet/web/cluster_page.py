@@ -57,7 +57,7 @@ CARDS: Mapping[str, tuple[Resource[Any], ...]] = {  # the kinds whose rows each 
 def cluster(request: PersonRequest, cluster_id: int) -> HttpResponse:
     line = line_for(request, cluster_id, now=timezone.now())
     seq = json.dumps({f"cluster-{cluster_id}": line.seq})
-    context = {"place": "fleet", "seq": seq, "written": take(request, about(cluster_id)), **_cluster(request, line)}
+    context = {"seq": seq, "written": take(request, about(cluster_id)), **_cluster(request, line)}
     return render(request, "fleet/cluster.html", context)
 
 

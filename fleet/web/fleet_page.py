@@ -35,7 +35,6 @@ def fleet(request: PersonRequest) -> HttpResponse:
     clusters = lines_for(request, now=timezone.now())
     overview = _overview(request, clusters)
     context = {
-        "place": "fleet",
         "has_role": not scope_of(request.user, Permission.SEE).nowhere,
         "seq": numbers_of({line.cluster.pk: line.seq for line in clusters}),
         **overview,

@@ -12,5 +12,5 @@ def gone(request: PersonRequest, node_id: int, *, template: str) -> HttpResponse
     found = node_gone(node_id, user=request.user)
     if found is None:
         raise Http404
-    seen = {"place": "fleet", "gone": found.row, "again": found.again}
+    seen = {"gone": found.row, "again": found.again}
     return render(request, template, seen)

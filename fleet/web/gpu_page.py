@@ -56,7 +56,7 @@ def gpu(request: PersonRequest, node_id: int, index: int) -> HttpResponse:
     if row is None:
         return gone(request, node_id, template="fleet/node_gone.html")
     cluster = row.node.cluster_id
-    seen = {"place": "gpus", "seq": numbers_of({cluster: Observer.batch_of(cluster)})}
+    seen = {"seq": numbers_of({cluster: Observer.batch_of(cluster)})}
     if not row.is_listed:
         return render(request, "fleet/gpu_unlisted.html", {**seen, **_unlisted(row)})
     return render(request, "fleet/gpu.html", {**seen, **_gpu(row, user=request.user, now=timezone.now())})

@@ -95,7 +95,6 @@ def history(request: PersonRequest, node_id: int) -> HttpResponse:
             status = 400
     kinds = kinds_in(request.GET.getlist("kind")[: len(LINE_KINDS)])
     shown = {
-        "place": "fleet",
         "kept": node,
         "is_gone": isinstance(node, GoneNode),
         "form": form,

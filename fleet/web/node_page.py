@@ -33,7 +33,7 @@ def node(request: PersonRequest, node_id: int) -> HttpResponse:
         row = _read(request, node_id)
     except Http404:
         return gone(request, node_id, template="fleet/node_gone.html")
-    seen = {"place": "fleet", "seq": numbers_of({row.cluster_id: row.cluster.batch})}
+    seen = {"seq": numbers_of({row.cluster_id: row.cluster.batch})}
     return render(request, "fleet/node.html", {**seen, **_node(row, user=request.user, now=timezone.now())})
 
 

@@ -23,7 +23,7 @@ def pool_file(request: PersonRequest) -> HttpResponse:
     clusters = may_change(request, Cluster.objects.visible_to(request.user))
     asked = request.POST.get("in") or request.GET.get("in") or ""
     cluster = next((each for each in clusters if str(each.pk) == asked), clusters[0] if len(clusters) == 1 else None)
-    context: dict[str, Any] = {"place": "pools", "clusters": clusters, "cluster": cluster}
+    context: dict[str, Any] = {"clusters": clusters, "cluster": cluster}
     if not clusters:
         return _page(
             request, {**context, "refusal": why_not(request.user, Permission.ADMINISTER, where="a cluster")}, 403

@@ -112,7 +112,6 @@ def delete(request: PersonRequest, pool_id: int) -> HttpResponse:
         "roles": roles if not refusal else (),
         "going": going_with(pool, now=timezone.now()) if not refusal else (),
         "why_not": refusal or in_use(pool),
-        "place": "pools",
     }
     if request.method != "POST":
         return render(request, "fleet/pool_delete.html", context)
@@ -185,7 +184,7 @@ def _form(
     preview: MembershipPreview | None = None,
     **context: Any,
 ) -> HttpResponse:
-    context = {"place": "pools", "form": form, "preview": preview, **context}
+    context = {"form": form, "preview": preview, **context}
     return render(request, "fleet/pool_form.html", context, status=status)
 
 

@@ -31,7 +31,7 @@ CHANGES = 10
 
 def pool(request: PersonRequest, pool_id: int) -> HttpResponse:
     found = _pool(request, pool_id)
-    return render(request, "fleet/pool.html", {"place": "pools", **_context(request, found)})
+    return render(request, "fleet/pool.html", _context(request, found))
 
 
 @part

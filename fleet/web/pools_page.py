@@ -31,7 +31,6 @@ class Suggested:
 def pools(request: PersonRequest) -> HttpResponse:
     clusters = Cluster.objects.visible_to(request.user)
     context = {
-        "place": "pools",
         "has_role": not scope_of(request.user, Permission.SEE).nowhere,
         "clusters": clusters,
         "may_change": may_change(request, clusters),

@@ -60,7 +60,6 @@ class CrossTable:
 def segments(request: PersonRequest) -> HttpResponse:
     rows, columns = _axes(request)
     context = {
-        "place": "segments",
         "has_role": not scope_of(request.user, Permission.SEE).nowhere,
         "facets": FACETS,
         "rows": rows,

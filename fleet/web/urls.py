@@ -3,6 +3,7 @@ from django.urls import path
 from fleet.web import (
     cluster_commands,
     cluster_page,
+    clusters_page,
     fleet_page,
     gpu_page,
     node_history,
@@ -24,6 +25,8 @@ urlpatterns = [
     path("parts/fleet/map", node_map.raster, name="fleet-map"),
     path("parts/fleet/map/index", node_map.index, name="fleet-map-index"),
     path("parts/unwatched", unwatched_banner.unwatched_part, name="unwatched-part"),
+    path("clusters", clusters_page.clusters, name="clusters"),
+    path("parts/clusters", clusters_page.cluster_list_part, name="cluster-list"),
     path("clusters/<int:cluster_id>", cluster_page.cluster, name="cluster"),
     path("clusters/<int:cluster_id>/accept", cluster_commands.accept, name="cluster-accept"),
     path("clusters/<int:cluster_id>/approval", cluster_commands.approval, name="cluster-approval"),

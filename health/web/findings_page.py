@@ -21,6 +21,7 @@ from health.inbox.queries import code_of, counts_of, titles
 from health.lifecycle import FindingState
 from health.models import Finding, RuleShadow
 from health.models.finding import WORST_FIRST, FindingQuerySet
+from health.rules.base import Severity
 from health.sources.cluster_telemetry import standings_of
 from health.sources.exported_metrics import exporting_of
 from health.web.trouble import trouble_of
@@ -34,6 +35,13 @@ SAID_ABOVE: Mapping[int, datetime | None] = {}  # the head of the page says when
 def findings_strip_part(request: PersonRequest) -> HttpResponse:
     """The first few, for the page of the fleet."""
     return render(request, "health/_findings_strip.html", _strip(request))
+
+
+@part
+def criticals_part(request: PersonRequest) -> HttpResponse:
+    """The number of open critical findings, for the menu. One query."""
+    number = open_findings(request).filter(severity=Severity.CRITICAL, state=FindingState.OPEN).count()
+    return render(request, "health/_criticals_count.html", {"number": number})
 
 
 @part

@@ -93,7 +93,6 @@ def gpus(request: PersonRequest) -> HttpResponse:
     seq = numbers_of(Observer.batches_of(clusters_seen(request.user)))
     table = _table(request)
     context = {
-        "place": "gpus",
         "seq": seq,
         **table,
         **_choices(request.user),

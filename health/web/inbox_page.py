@@ -163,7 +163,7 @@ def inbox(request: PersonRequest) -> HttpResponse:
     found = _inbox(request)
     chosen: Chosen | None = found["chosen"]
     written = take(request, chosen.detail.finding.pk) if chosen else {}
-    return render(request, "health/findings.html", {"place": "findings", "seq": seq, "written": written, **found})
+    return render(request, "health/findings.html", {"seq": seq, "written": written, **found})
 
 
 @part

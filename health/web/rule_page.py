@@ -132,7 +132,6 @@ def _page(
     never = "" if row.shadow else shadow_mode.why_never(rule)  # a trial that there is can be ended
     may_not = why_not(request.user, Permission.ADMINISTER) or never
     context: dict[str, Any] = {
-        "place": "findings",
         "row": row,
         "may_not_shadow": may_not,
         "no_replay": why_not_replayed(rule),

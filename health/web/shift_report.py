@@ -27,7 +27,7 @@ class ReportForm(forms.Form):
 def shift_report(request: PersonRequest) -> HttpResponse:
     form = ReportForm(request.GET)
     found = _report(request, _hours(form) if form.is_valid() else USUAL)
-    return render(request, "health/shift_report.html", {"place": "findings", "form": form, "choices": CHOICES, **found})
+    return render(request, "health/shift_report.html", {"form": form, "choices": CHOICES, **found})
 
 
 def shift_report_file(request: PersonRequest) -> HttpResponse:

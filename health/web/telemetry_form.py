@@ -34,7 +34,7 @@ def edit(request: PersonRequest, cluster_id: int) -> HttpResponse:
     cluster = _cluster(request, cluster_id)
     source = TelemetrySource.objects.filter(cluster=cluster).first()
     refusal = _refusal(request, cluster, Permission.ADMINISTER)
-    context: dict[str, Any] = {"cluster": cluster, "source": source, "why_not": refusal, "place": "fleet"}
+    context: dict[str, Any] = {"cluster": cluster, "source": source, "why_not": refusal}
     if refusal:  # nor may they see where its secret is
         return render(request, "health/telemetry_form.html", {**context, "source": None}, status=403)
     if request.method != "POST":
@@ -70,7 +70,7 @@ def remove(request: PersonRequest, cluster_id: int) -> HttpResponse:
         remove_source(source, actor=request.user.get_username(), now=timezone.now())
         messages.success(request, f"The telemetry of {cluster.name} is read from nowhere any more.")
         return redirect("cluster", cluster_id=cluster.pk)
-    context = {"cluster": cluster, "source": source, "why_not": refusal, "place": "fleet"}
+    context = {"cluster": cluster, "source": source, "why_not": refusal}
     return render(request, "health/telemetry_remove.html", context, status=403 if refusal else 200)
 
 

@@ -45,6 +45,7 @@ urlpatterns = [
     path("gpus/views/<int:view_id>/forget", gpu_views.forget, name="forget-gpu-view"),
     path("parts/gpus", gpus_page.gpus_part, name="gpus-part"),
     path("parts/findings", inbox_page.inbox_part, name="findings-part"),
+    path("parts/findings/criticals", findings_page.criticals_part, name="criticals-count"),
     path("parts/findings/strip", findings_page.findings_strip_part, name="findings-strip"),
     path(
         "parts/clusters/<int:cluster_id>/compatibility",

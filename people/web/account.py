@@ -66,7 +66,6 @@ def _page(request: PersonRequest, form: TokenForm, *, secret: str = "", status: 
     roles = roles_of(request.user)
     giving = {each.binding.role for each in roles if each.place}
     context = {
-        "place": "account",
         "form": form,
         "secret": secret,
         "roles": roles,

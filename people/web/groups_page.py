@@ -98,7 +98,6 @@ def _list(
     rows = [(group, list(group.user_set.all())) for group in every_group()]
     refused, sent = joining or (None, None)
     context = {
-        "place": "people",
         "rows": [
             (group, inside, others, MemberForm(sent if group.pk == refused else None, group_id=group.pk, among=others))
             for group, inside in rows

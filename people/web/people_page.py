@@ -141,7 +141,6 @@ def _list(request: PersonRequest, *, form: PersonForm | None = None, status: int
     _only_admins(request)
     roles = RolesKnownTo(request.user)
     context = {
-        "place": "people",
         "rows": see_people(everybody(), roles),
         "knows_all": roles.are_all,
         "form": form or PersonForm(),
@@ -158,7 +157,6 @@ def _person(
     (seen,) = see_people([found], roles)
     mine = [place for place in roles.places.values() if may_administer(request.user, place)]
     context = {
-        "place": "people",
         "person": found,
         "link": link,
         "bindings": [(each.binding, each.place, each.place in mine) for each in seen.roles],

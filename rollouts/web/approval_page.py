@@ -116,7 +116,6 @@ def _what(stage: Stage) -> dict[str, Any]:
     nodes = Node.objects.filter(cluster=cluster, uid__in=[target.node_uid for target in targets])
     pods = Pod.objects.filter(cluster=cluster, node__in=nodes, deleted_at=None).tenants().not_done()
     return {
-        "place": "plans",
         "sight": heard_of(cluster, now=timezone.now()).sight,
         "targets": targets,
         "physical": physical_of(nodes),

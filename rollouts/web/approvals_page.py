@@ -29,7 +29,6 @@ def _approvals(request: PersonRequest) -> dict[str, object]:
     waiting = waits_for(request.user)
     given = list(given_by(request.user)[:MOST])
     return {
-        "place": "approvals",
         "theirs": [each for each in waiting if each.is_theirs],
         "others": [each for each in waiting if not each.is_theirs],
         "given": given,

@@ -40,7 +40,7 @@ def new(request: PersonRequest) -> HttpResponse:
             return _form(request, form, chosen=None, choices=choices, status=409)
         return _save(request, form, chosen, choices=choices)
     if chosen is None:
-        return render(request, "rollouts/draft.html", {"place": "plans", "choices": choices})
+        return render(request, "rollouts/draft.html", {"choices": choices})
     form = DraftForm(stages=plan_drafts.suggest_stages(chosen))
     return _form(request, form, chosen=chosen, choices=choices)
 
@@ -116,7 +116,6 @@ def _form(request: PersonRequest, form: DraftForm, *, chosen, plan=None, choices
     """Without the object of a new plan it asks which one, and has the pools of all that there are."""
     clusters = [chosen.cluster] if chosen else [plan.cluster] if plan else [each.cluster for each in choices]
     context: dict[str, Any] = {
-        "place": "plans",
         "form": form,
         "chosen": chosen,
         "subject": chosen or (plan and _as_it_was(plan)),

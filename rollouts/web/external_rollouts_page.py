@@ -53,7 +53,7 @@ def cluster_part(request: PersonRequest, cluster_id: int) -> HttpResponse:
 
 
 def followed(request: PersonRequest, rollout_id: int) -> HttpResponse:
-    return render(request, "rollouts/followed.html", {"place": "plans", **_followed(request, rollout_id)})
+    return render(request, "rollouts/followed.html", _followed(request, rollout_id))
 
 
 @part

@@ -40,7 +40,7 @@ class FreezeRow:
 
 
 def freezes(request: PersonRequest) -> HttpResponse:
-    return render(request, "rollouts/freezes.html", {"place": "freezes", **_freezes(request)})
+    return render(request, "rollouts/freezes.html", _freezes(request))
 
 
 @part
@@ -125,7 +125,6 @@ def _form(
     status: int = 200,
 ) -> HttpResponse:
     context = {
-        "place": "freezes",
         "form": form,
         "where": where,
         "bound": bound,

@@ -26,9 +26,22 @@ REFUSALS = (BadForm, NotAllowed, Refusal)
 WRITTEN = ("kind", "max_unavailable", "label", "reason")
 
 
+def ledgers(request: PersonRequest) -> HttpResponse:
+    """Redirects to the first cluster's ledger: each ledger links to the others."""
+    first = Cluster.objects.visible_to(request.user).order_by("name").first()
+    if first is None:
+        return render(request, "rollouts/no_ledger.html")
+    return redirect("ledger", cluster_id=first.pk)
+
+
 def ledger(request: PersonRequest, cluster_id: int) -> HttpResponse:
     context = _context(request, cluster_id)
-    return render(request, "rollouts/ledger.html", context | {"written": take(request, _about(cluster_id))})
+    clusters = Cluster.objects.visible_to(request.user).order_by("name")
+    return render(
+        request,
+        "rollouts/ledger.html",
+        context | {"clusters": clusters, "written": take(request, _about(cluster_id))},
+    )
 
 
 @part
@@ -59,7 +72,6 @@ def _context(request: PersonRequest, cluster_id: int) -> dict:
     lines = Disruption.objects.visible_to(request.user).filter(cluster=cluster).select_related("plan")
     disruptions = lines.in_force().order_by("taken_at", "pk")
     return {
-        "place": "freezes",
         "cluster": cluster,
         "sight": heard_of(cluster, now=timezone.now()).sight,
         "budgets": [(one, EACH[one.kind]) for one in budgets_of(cluster)],

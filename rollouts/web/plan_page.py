@@ -47,7 +47,6 @@ def plan(request: PersonRequest, plan_id: int) -> HttpResponse:
     context |= history_of(row, request.GET.get("who", "")[:150])
     written = take(request, row)
     context |= {
-        "place": "plans",
         "seq": json.dumps({f"plan-{row.pk}": context["on_page"].seq}),
         "key": uuid4().hex,
         "rollback_checks": rollback_checks(context["on_page"], now=timezone.now()),

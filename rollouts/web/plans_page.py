@@ -48,7 +48,6 @@ def _plans(request: PersonRequest) -> dict[str, Any]:
     over.object_list = _standing(_with_back(over.object_list), now=now)
     under_way = _under_way(visible)
     return {
-        "place": "plans",
         "seq": json.dumps({f"plan-{plan.pk}": plan.newest or 0 for plan in under_way}),  # type: ignore[attr-defined]
         "under_way": under_way,
         "followed": listed(request.user, now=now),

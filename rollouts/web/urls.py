@@ -33,6 +33,7 @@ urlpatterns = [
     path("windows/<int:window_id>/removals", windows_page.remove, name="remove-window"),
     path("parts/restraints/<int:cluster_id>", windows_page.place_part, name="cluster-restraints"),
     path("parts/restraints/<int:cluster_id>/<int:pool_id>", windows_page.place_part, name="pool-restraints"),
+    path("ledger", ledger_page.ledgers, name="ledgers"),
     path("clusters/<int:cluster_id>/ledger", ledger_page.ledger, name="ledger"),
     path("parts/clusters/<int:cluster_id>/ledger", ledger_page.ledger_part, name="ledger-part"),
     path("clusters/<int:cluster_id>/domain-budgets", ledger_page.budget, name="domain-budget"),

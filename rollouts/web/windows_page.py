@@ -119,7 +119,6 @@ def _form(
 ) -> HttpResponse:
     why_not = "" if form.places else "To make a window you need the role admin on a cluster or a pool."
     context = {
-        "place": "freezes",
         "form": form,
         "zones": sorted(zones()),
         "shown": shown,

@@ -124,7 +124,7 @@ def test_a_redis_that_restarts_is_said_and_got_over(stack, window):
 LINKS = ["a[href^='/clusters/']", "a[href^='/pools/']", "a[href^='/nodes/']"]  # the first of each on the fleet page
 
 
-@pytest.mark.parametrize("place", ["/", "/findings", "/gpus", "/pools", "/segments", *LINKS])
+@pytest.mark.parametrize("place", ["/", "/findings", "/gpus", "/pools", "/segments", "/clusters", "/status", *LINKS])
 def test_no_page_scrolls_sideways_on_a_phone(window, place):
     page = window("viewer", viewport=PHONE).page
 
@@ -133,8 +133,10 @@ def test_no_page_scrolls_sideways_on_a_phone(window, place):
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
 
 
-def test_each_place_of_the_menu_is_on_the_screen_of_a_phone(window):
+@pytest.mark.parametrize("group", ["Fleet", "Health", "Changes", "Admin"])
+def test_each_place_of_the_menu_is_on_the_screen_of_a_phone(window, group):
     page = window("viewer", viewport=PHONE).page
+    page.get_by_label("Menu").get_by_role("link", name=group).click()
 
     for link in page.locator(".places a").all():
         box = link.bounding_box()

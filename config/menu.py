@@ -1,0 +1,102 @@
+"""The menu: four groups of pages by task, and the entry that the page on the screen belongs to."""
+
+from dataclasses import dataclass
+
+from django.contrib.auth.models import AnonymousUser
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.functional import SimpleLazyObject
+
+from people.models import User
+from people.rights import Permission, scope_of
+
+
+@dataclass(frozen=True)
+class Entry:
+    title: str
+    page: str  # the name of its address
+    below: tuple[str, ...] = ()  # the names of the pages that are reached from it
+    anchor: str = ""
+    counted_by: str = ""  # the name of the part that counts what waits there
+    is_for_admins: bool = False
+
+    @property
+    def href(self) -> str:
+        return reverse(self.page) + self.anchor
+
+
+@dataclass(frozen=True)
+class Group:
+    title: str
+    entries: tuple[Entry, ...]
+
+
+GROUPS = (
+    Group(
+        "Fleet",
+        (
+            Entry("Map", "fleet"),
+            Entry("Nodes", "fleet", ("node", "node-history"), anchor="#nodes"),
+            Entry("GPUs", "gpus", ("gpu", "save-gpu-view")),
+            Entry("Pools", "pools", ("pool", "new-pool", "edit-pool", "delete-pool", "pool-file")),
+            Entry("Segments", "segments"),
+        ),
+    ),
+    Group(
+        "Health",
+        (
+            Entry("Findings", "findings", counted_by="criticals-count"),
+            Entry("Rules", "rules", ("rule", "rule-shadow", "rule-limits")),
+            Entry("Shift report", "shift-report"),
+        ),
+    ),
+    Group(
+        "Changes",
+        (
+            Entry("Plans", "plans", ("plan", "draft", "edit-plan", "apply-document", "followed")),
+            Entry("Approvals", "approvals", ("approval",), counted_by="approvals-count"),
+            Entry("Freezes and windows", "freezes", ("new-freeze", "new-window")),
+            Entry("Ledger", "ledgers", ("ledger",)),
+        ),
+    ),
+    Group(
+        "Admin",
+        (
+            Entry("Clusters", "clusters", ("cluster", "telemetry-form", "telemetry-remove")),
+            Entry("People", "people", ("person", "add-person", "groups", "add-group"), is_for_admins=True),
+            Entry("Tokens", "account", ("issue-token",)),
+            Entry("System status", "status"),
+        ),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Menu:
+    """`group` and `entry` are None on a page that has no entry, such as the sign-in."""
+
+    groups: tuple[Group, ...]
+    group: Group | None
+    entry: Entry | None
+    is_on_entry: bool  # the page is the entry's own, not one below it
+
+
+def menu(request: HttpRequest) -> dict[str, object]:
+    """Adds the menu to every template. It costs a query where `scope_of` does."""
+    return {"menu": SimpleLazyObject(lambda: menu_of(request.user, page=_name_of(request)))}
+
+
+def menu_of(user: User | AnonymousUser, *, page: str) -> Menu:
+    is_admin = not scope_of(user, Permission.ADMINISTER).nowhere
+    groups = tuple(
+        Group(group.title, tuple(entry for entry in group.entries if is_admin or not entry.is_for_admins))
+        for group in GROUPS
+    )
+    found = [(group, entry) for group in groups for entry in group.entries if page in (entry.page, *entry.below)]
+    group, entry = found[0] if found else (None, None)
+    return Menu(groups, group, entry, is_on_entry=bool(entry and entry.page == page))
+
+
+def _name_of(request: HttpRequest) -> str:
+    match = request.resolver_match
+    return (match.url_name or "") if match else ""

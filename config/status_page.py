@@ -1,0 +1,29 @@
+"""The page of the product's own state: what a load balancer and an operator ask of it."""
+
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+
+from config.health import NEEDED, TOLD
+from edges.parts import part
+from edges.requests import PersonRequest
+from fleet.freshness.threads import threads
+from fleet.models import ObservingWorker
+
+
+def status(request: PersonRequest) -> HttpResponse:
+    return render(request, "status.html", _status())
+
+
+@part
+def status_part(request: PersonRequest) -> HttpResponse:
+    return render(request, "_status.html", _status())
+
+
+def _status() -> dict[str, object]:
+    now = timezone.now()
+    return {
+        "checks": [(name, check()) for name, check in (NEEDED | TOLD).items()],
+        "threads": threads(now=now),
+        "workers": ObservingWorker.objects.filter(lease_until__gte=now).order_by("name"),
+    }
