@@ -8,4 +8,4 @@ from drf_spectacular.views import SpectacularSwaggerSplitView
 class Docs(SpectacularSwaggerSplitView):
     """The REST API to read and try. Its script comes from a path of its own: no script is inline."""
 
-    template_name = "docs.html"
+    template_name = "docs/page.html"

@@ -76,7 +76,7 @@ def forbidden_by(error: Exception | None) -> Failure:
 def page(request: HttpRequest, failure: Failure, *, written: str = "") -> HttpResponse:
     """Asks neither database nor session: one of them may be what failed. `written`: in the form that was sent."""
     context = {"failure": failure, "written": written, "request_id": getattr(request, "request_id", "")}
-    return HttpResponse(render_to_string("failure.html", context), status=failure.status)
+    return HttpResponse(render_to_string("layout/failure.html", context), status=failure.status)
 
 
 class SayNotAllowed:

@@ -12,12 +12,12 @@ from fleet.models import ObservingWorker
 
 
 def status(request: PersonRequest) -> HttpResponse:
-    return render(request, "status.html", _status())
+    return render(request, "status/page.html", _status())
 
 
 @part
 def status_part(request: PersonRequest) -> HttpResponse:
-    return render(request, "_status.html", _status())
+    return render(request, "status/_status.html", _status())
 
 
 def _status() -> dict[str, object]:

@@ -58,12 +58,14 @@ def cluster(request: PersonRequest, cluster_id: int) -> HttpResponse:
     line = line_for(request, cluster_id, now=timezone.now())
     seq = json.dumps({f"cluster-{cluster_id}": line.seq})
     context = {"seq": seq, "written": take(request, about(cluster_id)), **_cluster(request, line)}
-    return render(request, "fleet/cluster.html", context)
+    return render(request, "fleet/cluster/page.html", context)
 
 
 @part
 def cluster_part(request: PersonRequest, cluster_id: int) -> HttpResponse:
-    return render(request, "fleet/_cluster.html", _cluster(request, line_for(request, cluster_id, now=timezone.now())))
+    return render(
+        request, "fleet/cluster/_body.html", _cluster(request, line_for(request, cluster_id, now=timezone.now()))
+    )
 
 
 @part
@@ -73,7 +75,7 @@ def cluster_kinds_part(request: PersonRequest, cluster_id: int) -> HttpResponse:
     line = line_for(request, cluster_id, now=now)
     sees_all = scope_of(request.user, Permission.SEE).covers_cluster(cluster_id)
     context = {"cluster": line.cluster, **_kinds(line, sees_all=sees_all, now=now)}
-    return render(request, "fleet/_cluster_kinds.html", context)
+    return render(request, "fleet/cluster/_kinds.html", context)
 
 
 def observer_of(row: Cluster) -> Observer | None:

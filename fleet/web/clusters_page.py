@@ -18,9 +18,9 @@ def clusters(request: PersonRequest) -> HttpResponse:
         "has_role": not scope_of(request.user, Permission.SEE).nowhere,
         "seq": numbers_of({line.cluster.pk: line.seq for line in lines}),
     }
-    return render(request, "fleet/clusters.html", context)
+    return render(request, "fleet/clusters/page.html", context)
 
 
 @part
 def cluster_list_part(request: PersonRequest) -> HttpResponse:
-    return render(request, "fleet/_cluster_list.html", {"clusters": lines_for(request, now=timezone.now())})
+    return render(request, "fleet/clusters/_list.html", {"clusters": lines_for(request, now=timezone.now())})

@@ -41,25 +41,25 @@ def fleet(request: PersonRequest) -> HttpResponse:
         **_nodes(request, clusters),
         **_choices(clusters, overview["read"]),
     }
-    return render(request, "fleet/fleet.html", context)
+    return render(request, "fleet/home/page.html", context)
 
 
 @part
 def overview_part(request: PersonRequest) -> HttpResponse:
     """The summary and the pools in one answer: what is counted in both is counted once."""
     clusters = lines_for(request, now=timezone.now())
-    return render(request, "fleet/_overview.html", _overview(request, clusters))
+    return render(request, "fleet/home/_overview.html", _overview(request, clusters))
 
 
 @part
 def clusters_part(request: PersonRequest) -> HttpResponse:
-    return render(request, "fleet/_clusters.html", _clusters(lines_for(request, now=timezone.now())))
+    return render(request, "fleet/home/_clusters.html", _clusters(lines_for(request, now=timezone.now())))
 
 
 @part
 def nodes_part(request: PersonRequest) -> HttpResponse:
     clusters = lines_for(request, now=timezone.now())
-    response = render(request, "fleet/_nodes.html", _nodes(request, clusters))
+    response = render(request, "fleet/home/_nodes.html", _nodes(request, clusters))
     if request.headers.get("HX-Trigger") == "filters":
         response["HX-Push-Url"] = f"{reverse('fleet')}?{NodeFilter.read(request.GET).query()}"
     return response

@@ -54,22 +54,22 @@ class PlacementBar:
 def gpu(request: PersonRequest, node_id: int, index: int) -> HttpResponse:
     row = gpu_at(node_id, index, user=request.user)
     if row is None:
-        return gone(request, node_id, template="fleet/node_gone.html")
+        return gone(request, node_id, template="fleet/node/gone.html")
     cluster = row.node.cluster_id
     seen = {"seq": numbers_of({cluster: Observer.batch_of(cluster)})}
     if not row.is_listed:
-        return render(request, "fleet/gpu_unlisted.html", {**seen, **_unlisted(row)})
-    return render(request, "fleet/gpu.html", {**seen, **_gpu(row, user=request.user, now=timezone.now())})
+        return render(request, "fleet/gpu/unlisted.html", {**seen, **_unlisted(row)})
+    return render(request, "fleet/gpu/page.html", {**seen, **_gpu(row, user=request.user, now=timezone.now())})
 
 
 @part
 def gpu_part(request: PersonRequest, node_id: int, index: int) -> HttpResponse:
     row = gpu_at(node_id, index, user=request.user)
     if row is None:
-        return gone(request, node_id, template="fleet/_gpu_gone.html")
+        return gone(request, node_id, template="fleet/gpu/_gone.html")
     if not row.is_listed:
-        return render(request, "fleet/_gpu_unlisted.html", _unlisted(row))
-    return render(request, "fleet/_gpu.html", _gpu(row, user=request.user, now=timezone.now()))
+        return render(request, "fleet/gpu/_unlisted.html", _unlisted(row))
+    return render(request, "fleet/gpu/_body.html", _gpu(row, user=request.user, now=timezone.now()))
 
 
 @part
@@ -90,14 +90,14 @@ def placements_part(request: PersonRequest, node_id: int, index: int) -> HttpRes
         "tall": max((bar.y + TALL for bar in bars), default=0),
         "knows_pods": heard_of(row.node.cluster, now=now).knows_pods,
     }
-    return render(request, "fleet/_gpu_placements.html", shown)
+    return render(request, "fleet/gpu/_placements.html", shown)
 
 
 @part
 def timeline_part(request: PersonRequest, node_id: int, index: int) -> HttpResponse:
     row = _visible(request, node_id, index)
     shown = timeline_of(row.node, node_id, request, Span(gpu=row))
-    return render(request, "fleet/_gpu_timeline.html", {"gpu": row, **shown})
+    return render(request, "fleet/gpu/_timeline.html", {"gpu": row, **shown})
 
 
 def bars_of(placements: list[GpuPlacement], *, begin: datetime, end: datetime) -> list[PlacementBar]:

@@ -77,7 +77,7 @@ class HistoryForm(forms.Form):
 @part
 def timeline_part(request: PersonRequest, node_id: int) -> HttpResponse:
     node = _kept(request, node_id)
-    return render(request, "fleet/_timeline.html", timeline_of(node, node_id, request, Span(WITHOUT_PODS)))
+    return render(request, "fleet/node/_timeline.html", timeline_of(node, node_id, request, Span(WITHOUT_PODS)))
 
 
 def history(request: PersonRequest, node_id: int) -> HttpResponse:
@@ -108,7 +108,7 @@ def history(request: PersonRequest, node_id: int) -> HttpResponse:
         "moment": _moment(moment) if moment else None,
         **timeline_of(node, node_id, request, Span(kinds, before=before, below=form.cleaned_data.get("below"))),
     }
-    return render(request, "fleet/node_history.html", shown, status=status)
+    return render(request, "fleet/node/history.html", shown, status=status)
 
 
 @require_POST

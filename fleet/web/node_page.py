@@ -32,9 +32,9 @@ def node(request: PersonRequest, node_id: int) -> HttpResponse:
     try:
         row = _read(request, node_id)
     except Http404:
-        return gone(request, node_id, template="fleet/node_gone.html")
+        return gone(request, node_id, template="fleet/node/gone.html")
     seen = {"seq": numbers_of({row.cluster_id: row.cluster.batch})}
-    return render(request, "fleet/node.html", {**seen, **_node(row, user=request.user, now=timezone.now())})
+    return render(request, "fleet/node/page.html", {**seen, **_node(row, user=request.user, now=timezone.now())})
 
 
 @part
@@ -42,8 +42,8 @@ def node_part(request: PersonRequest, node_id: int) -> HttpResponse:
     try:
         row = _read(request, node_id)
     except Http404:
-        return gone(request, node_id, template="fleet/_node_gone.html")
-    return render(request, "fleet/_node.html", _node(row, user=request.user, now=timezone.now()))
+        return gone(request, node_id, template="fleet/node/_gone.html")
+    return render(request, "fleet/node/_body.html", _node(row, user=request.user, now=timezone.now()))
 
 
 def _read(request: PersonRequest, node_id: int) -> Node:

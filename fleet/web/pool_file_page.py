@@ -76,4 +76,4 @@ def _cluster(file: PoolFile, chosen: Cluster | None, clusters: list[Cluster]) ->
 
 
 def _page(request: PersonRequest, context: dict[str, Any], status: int) -> HttpResponse:
-    return render(request, "fleet/pool_file.html", context, status=status)
+    return render(request, "fleet/pools/file.html", context, status=status)

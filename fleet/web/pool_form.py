@@ -114,16 +114,16 @@ def delete(request: PersonRequest, pool_id: int) -> HttpResponse:
         "why_not": refusal or in_use(pool),
     }
     if request.method != "POST":
-        return render(request, "fleet/pool_delete.html", context)
+        return render(request, "fleet/pool/delete.html", context)
     if context["why_not"]:
-        return render(request, "fleet/pool_delete.html", context, status=403 if refusal else 409)
+        return render(request, "fleet/pool/delete.html", context, status=403 if refusal else 409)
     if request.POST.get("seen") != shown.fingerprint:
         messages.error(request, "Other nodes would leave than those you were shown. Nothing is deleted; look again.")
-        return render(request, "fleet/pool_delete.html", context, status=409)
+        return render(request, "fleet/pool/delete.html", context, status=409)
     try:
         delete_pool(pool, actor=request.user.username, now=timezone.now())
     except (PoolGone, PoolInUse) as refusal:
-        return render(request, "fleet/pool_delete.html", {**context, "why_not": str(refusal)}, status=409)
+        return render(request, "fleet/pool/delete.html", {**context, "why_not": str(refusal)}, status=409)
     messages.success(request, f"Pool {pool.name} of {pool.cluster.name} is deleted.")
     return redirect("pools")
 
@@ -185,7 +185,7 @@ def _form(
     **context: Any,
 ) -> HttpResponse:
     context = {"form": form, "preview": preview, **context}
-    return render(request, "fleet/pool_form.html", context, status=status)
+    return render(request, "fleet/pool/form.html", context, status=status)
 
 
 def _begin(request: PersonRequest) -> PoolOffer:

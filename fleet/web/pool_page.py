@@ -31,12 +31,12 @@ CHANGES = 10
 
 def pool(request: PersonRequest, pool_id: int) -> HttpResponse:
     found = _pool(request, pool_id)
-    return render(request, "fleet/pool.html", _context(request, found))
+    return render(request, "fleet/pool/page.html", _context(request, found))
 
 
 @part
 def pool_part(request: PersonRequest, pool_id: int) -> HttpResponse:
-    return render(request, "fleet/_pool.html", _context(request, _pool(request, pool_id)))
+    return render(request, "fleet/pool/_body.html", _context(request, _pool(request, pool_id)))
 
 
 def _pool(request: PersonRequest, pool_id: int) -> Pool:

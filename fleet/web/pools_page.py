@@ -36,19 +36,19 @@ def pools(request: PersonRequest) -> HttpResponse:
         "may_change": may_change(request, clusters),
         **_pools(request),
     }
-    return render(request, "fleet/pools.html", context)
+    return render(request, "fleet/pools/page.html", context)
 
 
 @part
 def pools_part(request: PersonRequest) -> HttpResponse:
-    return render(request, "fleet/_pools_table.html", _pools(request))
+    return render(request, "fleet/pools/_table.html", _pools(request))
 
 
 @part
 def suggestions_part(request: PersonRequest) -> HttpResponse:
     """Apart from the page: what it reads of the labels is only worth it for those who may act on it."""
     clusters = may_change(request, Cluster.objects.visible_to(request.user))
-    return render(request, "fleet/_pool_suggestions.html", {"suggested": [_suggested(each) for each in clusters]})
+    return render(request, "fleet/pools/_suggestions.html", {"suggested": [_suggested(each) for each in clusters]})
 
 
 def may_change(request: PersonRequest, clusters) -> list[Cluster]:

@@ -67,12 +67,12 @@ def segments(request: PersonRequest) -> HttpResponse:
         "hidden": [(key, value) for key, values in read_choice(request.GET).items() for value in values],
         **_segments(request),
     }
-    return render(request, "fleet/segments.html", context)
+    return render(request, "fleet/segments/page.html", context)
 
 
 @part
 def segments_part(request: PersonRequest) -> HttpResponse:
-    return render(request, "fleet/_segments.html", _segments(request))
+    return render(request, "fleet/segments/_body.html", _segments(request))
 
 
 def _segments(request: PersonRequest) -> dict[str, Any]:

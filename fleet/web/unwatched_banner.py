@@ -31,7 +31,7 @@ def unwatched(request: HttpRequest) -> dict[str, object]:
 
 @part
 def unwatched_part(request: PersonRequest) -> HttpResponse:
-    return render(request, "_unwatched.html")
+    return render(request, "fleet/layout/_unwatched.html")
 
 
 def _unwatched(user, *, now: datetime) -> Unwatched:

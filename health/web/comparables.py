@@ -15,7 +15,7 @@ from health.inbox.comparable_nodes import twin_of
 def node_twin_part(request: PersonRequest, node_id: int) -> HttpResponse:
     row = get_object_or_404(Node.objects.visible_to(request.user), pk=node_id)
     twin = twin_of(row, request.user, now=timezone.now())
-    return render(request, "health/_node_twin.html", {"name": row.name, "twin": twin})
+    return render(request, "health/node/_node_twin.html", {"name": row.name, "twin": twin})
 
 
 @part
@@ -26,4 +26,4 @@ def gpu_twin_part(request: PersonRequest, node_id: int, index: int) -> HttpRespo
         name, other = f"GPU {row.index}", f"GPU {twin.gpu.index}"
     else:
         name, other = str(row), str(twin.gpu or "")
-    return render(request, "health/_gpu_twin.html", {"name": name, "other": other, "twin": twin})
+    return render(request, "health/node/_gpu_twin.html", {"name": name, "other": other, "twin": twin})

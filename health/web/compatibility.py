@@ -65,7 +65,7 @@ def cluster_compatibility_part(request: PersonRequest, cluster_id: int) -> HttpR
     line = line_for(request, cluster_id, now=now)
     _, compared = look(line.cluster, user=request.user, today=now.date())
     shown = {"freshness": line.freshness, "compatibility": of_cluster(compared)}
-    return render(request, "health/_cluster_compatibility.html", shown)
+    return render(request, "health/cluster/_compatibility.html", shown)
 
 
 @part
@@ -73,7 +73,7 @@ def node_compatibility_part(request: PersonRequest, node_id: int) -> HttpRespons
     now = timezone.now()
     row = node_for(request, node_id)
     shown = {"node": row, "freshness": heard_of(row.cluster, now=now)}
-    return render(request, "health/_node_compatibility.html", shown | of_node(row, user=request.user, today=now.date()))
+    return render(request, "health/node/_compatibility.html", shown | of_node(row, user=request.user, today=now.date()))
 
 
 def of_cluster(found: Comparison) -> AnswerCard:

@@ -34,14 +34,14 @@ SAID_ABOVE: Mapping[int, datetime | None] = {}  # the head of the page says when
 @part
 def findings_strip_part(request: PersonRequest) -> HttpResponse:
     """The first few, for the page of the fleet."""
-    return render(request, "health/_findings_strip.html", _strip(request))
+    return render(request, "health/fleet/_findings_strip.html", _strip(request))
 
 
 @part
 def criticals_part(request: PersonRequest) -> HttpResponse:
     """The number of open critical findings, for the menu. One query."""
     number = open_findings(request).filter(severity=Severity.CRITICAL, state=FindingState.OPEN).count()
-    return render(request, "health/_criticals_count.html", {"number": number})
+    return render(request, "health/layout/_criticals_count.html", {"number": number})
 
 
 @part
@@ -62,7 +62,7 @@ def cluster_findings_part(request: PersonRequest, cluster_id: int) -> HttpRespon
         "more_confirming": max(0, counts.confirming - len(found["confirming"])),
         "number_muted": counts.muted,
     }
-    return render(request, "health/_findings_of_one.html", found | cut)
+    return render(request, "health/parts/_findings_of_one.html", found | cut)
 
 
 @part
@@ -71,7 +71,7 @@ def cluster_trouble_part(request: PersonRequest, cluster_id: int) -> HttpRespons
     now = timezone.now()
     line = line_for(request, cluster_id, now=now)
     trouble = trouble_of(request.user, counts_of(request.user, cluster=line.cluster), [line], now=now)
-    return render(request, "health/_cluster_trouble.html", {"cluster": line.cluster, "trouble": trouble})
+    return render(request, "health/cluster/_trouble.html", {"cluster": line.cluster, "trouble": trouble})
 
 
 @part
@@ -79,7 +79,7 @@ def node_findings_part(request: PersonRequest, node_id: int) -> HttpResponse:
     row = node_for(request, node_id)
     every = Finding.objects.filter(node=row).told().unresolved().select_related("cluster").worst_first()
     found = _by_state(dated(every, heard_at=SAID_ABOVE, now=timezone.now()))
-    return render(request, "health/_findings_of_one.html", found)
+    return render(request, "health/parts/_findings_of_one.html", found)
 
 
 @part
@@ -90,7 +90,7 @@ def gpu_findings_part(request: PersonRequest, node_id: int, index: int) -> HttpR
         raise Http404
     found = Finding.objects.select_related("cluster").around(row)
     own = dated([*found.open, *found.confirming, *found.muted], heard_at=SAID_ABOVE, now=timezone.now())
-    return render(request, "health/_findings_of_one.html", _by_state(own) | {"of_node": found.of_node})
+    return render(request, "health/parts/_findings_of_one.html", _by_state(own) | {"of_node": found.of_node})
 
 
 def _by_state(found: Iterable[Finding]) -> dict[str, list[Finding]]:
@@ -128,7 +128,7 @@ def pool_findings_part(request: PersonRequest, pool_id: int) -> HttpResponse:
         if standing.is_heard and not first
         else None,
     }
-    return render(request, "health/_pool_findings.html", shown)
+    return render(request, "health/pool/_findings.html", shown)
 
 
 class StripLine(NamedTuple):

@@ -100,12 +100,12 @@ def gpus(request: PersonRequest) -> HttpResponse:
         "views": views_of(request.user),
         "written": take(request, ABOUT),
     }
-    return render(request, "health/gpus.html", context)
+    return render(request, "health/gpus/page.html", context)
 
 
 @part
 def gpus_part(request: PersonRequest) -> HttpResponse:
-    response = render(request, "health/_gpus.html", _table(request))
+    response = render(request, "health/gpus/_table.html", _table(request))
     if request.headers.get("HX-Trigger") == "gpu-filters":
         response["HX-Push-Url"] = f"{reverse('gpus')}?{GpuFilter.read(request.GET).query()}"
     return response

@@ -163,12 +163,12 @@ def inbox(request: PersonRequest) -> HttpResponse:
     found = _inbox(request)
     chosen: Chosen | None = found["chosen"]
     written = take(request, chosen.detail.finding.pk) if chosen else {}
-    return render(request, "health/findings.html", {"seq": seq, "written": written, **found})
+    return render(request, "health/findings/page.html", {"seq": seq, "written": written, **found})
 
 
 @part
 def inbox_part(request: PersonRequest) -> HttpResponse:
-    return render(request, "health/_findings.html", _inbox(request))
+    return render(request, "health/findings/_body.html", _inbox(request))
 
 
 def _inbox(request: PersonRequest) -> dict[str, Any]:

@@ -33,7 +33,7 @@ def node_stack_part(request: PersonRequest, node_id: int) -> HttpResponse:
     heard, stack = heard_of(row.cluster, now=now), read_stack(row, now=now)
     lines = lines_of(stack, as_of=heard.pods_as_of, now=now)
     shown = {"node": row, "freshness": heard, "stack": lines, "versions": stack.driver}
-    return render(request, "health/_node_stack.html", shown)
+    return render(request, "health/node/_stack.html", shown)
 
 
 def lines_of(stack: NodeStack, *, as_of: datetime | None = None, now: datetime) -> list[NodeOperandLine]:

@@ -144,7 +144,7 @@ def _page(
         "removed_reason": removed_reason,
         "has_pools": pools.exists(),
     }
-    return render(request, "health/rule.html", context, status=status)
+    return render(request, "health/rules/rule.html", context, status=status)
 
 
 def _tried(request: PersonRequest, rule: str) -> list[Finding]:

@@ -9,4 +9,4 @@ from health.inbox.rulebook import on_page
 
 
 def rules(request: PersonRequest) -> HttpResponse:
-    return render(request, "health/rules.html", {"rules": on_page(request.user, now=timezone.now())})
+    return render(request, "health/rules/page.html", {"rules": on_page(request.user, now=timezone.now())})

@@ -27,7 +27,7 @@ class ReportForm(forms.Form):
 def shift_report(request: PersonRequest) -> HttpResponse:
     form = ReportForm(request.GET)
     found = _report(request, _hours(form) if form.is_valid() else USUAL)
-    return render(request, "health/shift_report.html", {"form": form, "choices": CHOICES, **found})
+    return render(request, "health/shift_report/page.html", {"form": form, "choices": CHOICES, **found})
 
 
 def shift_report_file(request: PersonRequest) -> HttpResponse:
@@ -37,7 +37,7 @@ def shift_report_file(request: PersonRequest) -> HttpResponse:
         sentence = " ".join(map(str, form.errors["hours"]))
         return HttpResponse(sentence, status=400, content_type="text/plain; charset=utf-8")
     found = _report(request, _hours(form))
-    response = render(request, "health/shift_report_file.html", found)
+    response = render(request, "health/shift_report/file.html", found)
     name = f"shift-{found['report'].at:%Y%m%d-%H%M}.html"
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     response["Cache-Control"] = "private, no-store"

@@ -93,7 +93,7 @@ def cluster_telemetry_part(request: PersonRequest, cluster_id: int) -> HttpRespo
         "why_not": why_not(request.user, Permission.ADMINISTER, cluster_id=row.pk, where=where),
         "why_not_ask": why_not(request.user, Permission.STOP, cluster_id=row.pk, where=where),
     }
-    return render(request, "health/_cluster_telemetry.html", shown)
+    return render(request, "health/cluster/_telemetry.html", shown)
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def node_telemetry_part(request: PersonRequest, node_id: int) -> HttpResponse:
     if not row.is_gpu_node:
         return HttpResponse()
     known = telemetry_of(row, now=timezone.now())
-    return render(request, "health/_node_telemetry.html", _shown(row, known, known.devices, request))
+    return render(request, "health/node/_telemetry.html", _shown(row, known, known.devices, request))
 
 
 @part
@@ -140,7 +140,7 @@ def gpu_telemetry_part(request: PersonRequest, node_id: int, index: int) -> Http
         "uuid": _uuid_told(gpu, devices),
         "is_heard": any(reading.is_fresh for device in devices for reading in device.metrics.values()),
     }
-    return render(request, "health/_node_telemetry.html", {**its, **shown})
+    return render(request, "health/node/_telemetry.html", {**its, **shown})
 
 
 def _uuid_told(gpu: Gpu, devices: Sequence[DeviceTelemetry]) -> str:

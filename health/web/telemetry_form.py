@@ -36,11 +36,11 @@ def edit(request: PersonRequest, cluster_id: int) -> HttpResponse:
     refusal = _refusal(request, cluster, Permission.ADMINISTER)
     context: dict[str, Any] = {"cluster": cluster, "source": source, "why_not": refusal}
     if refusal:  # nor may they see where its secret is
-        return render(request, "health/telemetry_form.html", {**context, "source": None}, status=403)
+        return render(request, "health/cluster/telemetry_form.html", {**context, "source": None}, status=403)
     if request.method != "POST":
         initial = {name: getattr(source, name) for name in GIVEN} if source else None
         context |= {"form": TelemetrySourceForm(initial=initial), "was": mark_of(source)}
-        return render(request, "health/telemetry_form.html", context)
+        return render(request, "health/cluster/telemetry_form.html", context)
     form, was, status = TelemetrySourceForm(request.POST), request.POST.get("was", "")[:LENGTH], 400
     if form.is_valid():
         told: dict[str, Any] = {"actor": request.user.get_username(), "now": timezone.now(), "was": was}
@@ -57,7 +57,7 @@ def edit(request: PersonRequest, cluster_id: int) -> HttpResponse:
             said = "A worker asks it now." if saved.is_on else "It is switched off: nobody asks it."
             messages.success(request, f"The telemetry of {cluster.name} is read from {saved.url}. {said}")
             return redirect("cluster", cluster_id=cluster.pk)
-    return render(request, "health/telemetry_form.html", {**context, "form": form, "was": was}, status=status)
+    return render(request, "health/cluster/telemetry_form.html", {**context, "form": form, "was": was}, status=status)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -71,7 +71,7 @@ def remove(request: PersonRequest, cluster_id: int) -> HttpResponse:
         messages.success(request, f"The telemetry of {cluster.name} is read from nowhere any more.")
         return redirect("cluster", cluster_id=cluster.pk)
     context = {"cluster": cluster, "source": source, "why_not": refusal}
-    return render(request, "health/telemetry_remove.html", context, status=403 if refusal else 200)
+    return render(request, "health/cluster/telemetry_remove.html", context, status=403 if refusal else 200)
 
 
 @require_POST

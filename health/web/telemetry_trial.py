@@ -58,4 +58,4 @@ def _shown(
             "said": told_of(trial, now=now),
             "card": source_card(None, told=trial.exported, exporting=exporting_by(trial), now=now),
         }  # fmt: skip
-    return render(request, "health/_telemetry_trial.html", context, status=status)
+    return render(request, "health/cluster/_telemetry_trial.html", context, status=status)

@@ -74,4 +74,4 @@ def _page(request: PersonRequest, form: TokenForm, *, secret: str = "", status: 
         "tokens": ApiToken.objects.filter(user=request.user.pk, revoked_at__isnull=True).order_by("-created_at"),
         "now": timezone.now(),
     }
-    return render(request, "people/account.html", context, status=status)
+    return render(request, "people/account/page.html", context, status=status)

@@ -106,4 +106,4 @@ def _list(
         "form": adding or GroupForm(),
         "why_not": why_not(request.user, Permission.ADMINISTER),
     }
-    return render(request, "people/groups.html", context, status=status)
+    return render(request, "people/people/groups.html", context, status=status)

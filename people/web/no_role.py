@@ -24,7 +24,7 @@ class NoRole:
         response = self.get_response(request)
         if not _is_of_the_fleet(request, response) or _has_role(request):
             return response
-        template = "people/_no_role.html" if request.path.startswith(PART) else "people/no_role.html"
+        template = "people/sign_in/_no_role.html" if request.path.startswith(PART) else "people/sign_in/no_role.html"
         return render(request, template)
 
     def process_view(self, request: HttpRequest, *_: Any) -> None:

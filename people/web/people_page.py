@@ -146,7 +146,7 @@ def _list(request: PersonRequest, *, form: PersonForm | None = None, status: int
         "form": form or PersonForm(),
         "why_not": why_not(request.user, Permission.ADMINISTER),
     }
-    return render(request, "people/people.html", context, status=status)
+    return render(request, "people/people/page.html", context, status=status)
 
 
 def _person(
@@ -167,4 +167,4 @@ def _person(
         "now": timezone.now(),
         "why_not": why_not(request.user, Permission.ADMINISTER),
     }
-    return render(request, "people/person.html", context, status=status)
+    return render(request, "people/people/person.html", context, status=status)

@@ -13,7 +13,7 @@ from people.sign_in.throttle import LONGEST_NAME, count_password, forgive
 
 @method_decorator(login_not_required, name="dispatch")
 class SignIn(LoginView):
-    template_name = "people/sign_in.html"
+    template_name = "people/sign_in/page.html"
     redirect_authenticated_user = True
 
     def post(self, request: HttpRequest, *args, **kwargs) -> HttpResponse:

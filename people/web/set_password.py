@@ -16,7 +16,7 @@ from people.sign_in.password_links import links
 class SetPassword(PasswordResetConfirmView):
     """Where a one-time link leads. The link itself is left at once: no page after it, and no log of one, has it."""
 
-    template_name = "people/set_password.html"
+    template_name = "people/sign_in/set_password.html"
     token_generator = links
 
     def form_valid(self, form: SetPasswordForm) -> HttpResponse:

@@ -47,14 +47,14 @@ def approval(request: PersonRequest, stage_id: int) -> HttpResponse:
 @part
 def ahead_part(request: PersonRequest, stage_id: int) -> HttpResponse:
     stage = stage_for(request.user, stage_id)
-    return render(request, "rollouts/_approval_ahead.html", _ahead(request, stage))
+    return render(request, "rollouts/approval/_ahead.html", _ahead(request, stage))
 
 
 @part
 def live_part(request: PersonRequest, stage_id: int) -> HttpResponse:
     stage = stage_for(request.user, stage_id)
     context = _evidence(request, stage, recall(request, request.GET.get("look", "")))
-    return render(request, "rollouts/_approval_live.html", context)
+    return render(request, "rollouts/approval/_live.html", context)
 
 
 def _decide(request: PersonRequest, stage: Stage) -> HttpResponse:
@@ -106,7 +106,7 @@ def _page(
     written = form or DecisionForm(initial={"reason": text_of(request, "reason")})
     context = _what(stage) | _ahead(request, stage) | _evidence(request, stage, look)
     context |= {"refusal": refusal, "form": written}
-    return render(request, "rollouts/approval.html", context, status=status)
+    return render(request, "rollouts/approval/page.html", context, status=status)
 
 
 def _what(stage: Stage) -> dict[str, Any]:

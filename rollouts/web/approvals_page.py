@@ -10,19 +10,19 @@ from rollouts.approvals.decisions import given_by, waits_for
 
 
 def approvals(request: PersonRequest) -> HttpResponse:
-    return render(request, "rollouts/approvals.html", _approvals(request))
+    return render(request, "rollouts/approvals/page.html", _approvals(request))
 
 
 @part
 def approvals_part(request: PersonRequest) -> HttpResponse:
-    return render(request, "rollouts/_approvals.html", _approvals(request))
+    return render(request, "rollouts/approvals/_body.html", _approvals(request))
 
 
 @part
 def count_part(request: PersonRequest) -> HttpResponse:
     """For the bar of every page."""
     number = sum(each.is_theirs for each in waits_for(request.user))
-    return render(request, "rollouts/_approvals_count.html", {"number": number})
+    return render(request, "rollouts/approvals/_count.html", {"number": number})
 
 
 def _approvals(request: PersonRequest) -> dict[str, object]:

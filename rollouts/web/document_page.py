@@ -75,4 +75,4 @@ def _content(request: PersonRequest) -> str | bytes:
 
 
 def _page(request: PersonRequest, context: dict[str, Any], status: int) -> HttpResponse:
-    return render(request, "rollouts/document.html", {**context}, status=status)
+    return render(request, "rollouts/draft/document.html", {**context}, status=status)

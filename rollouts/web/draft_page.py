@@ -40,7 +40,7 @@ def new(request: PersonRequest) -> HttpResponse:
             return _form(request, form, chosen=None, choices=choices, status=409)
         return _save(request, form, chosen, choices=choices)
     if chosen is None:
-        return render(request, "rollouts/draft.html", {"choices": choices})
+        return render(request, "rollouts/draft/page.html", {"choices": choices})
     form = DraftForm(stages=plan_drafts.suggest_stages(chosen))
     return _form(request, form, chosen=chosen, choices=choices)
 
@@ -126,7 +126,7 @@ def _form(request: PersonRequest, form: DraftForm, *, chosen, plan=None, choices
         "gates": gate_choices(),
         "advisable": advisable(),
     }
-    return render(request, "rollouts/draft.html", context, status=status)
+    return render(request, "rollouts/draft/page.html", context, status=status)
 
 
 def _as_it_was(plan: Plan) -> DriverObject:

@@ -37,7 +37,7 @@ def stop(request: HttpRequest) -> dict[str, object]:
 
 @part
 def banner_part(request: PersonRequest) -> HttpResponse:
-    return render(request, "rollouts/_stop_banner.html")
+    return render(request, "rollouts/layout/_stop_banner.html")
 
 
 @require_POST

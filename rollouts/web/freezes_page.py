@@ -40,12 +40,12 @@ class FreezeRow:
 
 
 def freezes(request: PersonRequest) -> HttpResponse:
-    return render(request, "rollouts/freezes.html", _freezes(request))
+    return render(request, "rollouts/freezes/page.html", _freezes(request))
 
 
 @part
 def freezes_part(request: PersonRequest) -> HttpResponse:
-    return render(request, "rollouts/_freezes.html", _freezes(request))
+    return render(request, "rollouts/freezes/_body.html", _freezes(request))
 
 
 def new(request: PersonRequest) -> HttpResponse:
@@ -132,4 +132,4 @@ def _form(
         "key": uuid4().hex,  # a form that was sent, or answered, is another one
         "why_not": "" if form.places else Where().why_not(request.user, Permission.STOP),
     }
-    return render(request, "rollouts/freeze_form.html", context, status=status)
+    return render(request, "rollouts/freezes/freeze_form.html", context, status=status)

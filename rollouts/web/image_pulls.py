@@ -39,7 +39,7 @@ def panel(request: PersonRequest, plan: Plan) -> dict[str, Any]:
 
 @part
 def panel_part(request: PersonRequest, plan_id: int) -> HttpResponse:
-    return render(request, "rollouts/_image_pulls.html", panel(request, plan_for(request.user, plan_id)))
+    return render(request, "rollouts/plan/_image_pulls.html", panel(request, plan_for(request.user, plan_id)))
 
 
 @require_POST

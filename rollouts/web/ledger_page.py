@@ -30,7 +30,7 @@ def ledgers(request: PersonRequest) -> HttpResponse:
     """Redirects to the first cluster's ledger: each ledger links to the others."""
     first = Cluster.objects.visible_to(request.user).order_by("name").first()
     if first is None:
-        return render(request, "rollouts/no_ledger.html")
+        return render(request, "rollouts/ledger/empty.html")
     return redirect("ledger", cluster_id=first.pk)
 
 
@@ -39,14 +39,14 @@ def ledger(request: PersonRequest, cluster_id: int) -> HttpResponse:
     clusters = Cluster.objects.visible_to(request.user).order_by("name")
     return render(
         request,
-        "rollouts/ledger.html",
+        "rollouts/ledger/page.html",
         context | {"clusters": clusters, "written": take(request, _about(cluster_id))},
     )
 
 
 @part
 def ledger_part(request: PersonRequest, cluster_id: int) -> HttpResponse:
-    return render(request, "rollouts/_ledger.html", _context(request, cluster_id))
+    return render(request, "rollouts/ledger/_body.html", _context(request, cluster_id))
 
 
 @require_POST

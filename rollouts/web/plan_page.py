@@ -54,12 +54,12 @@ def plan(request: PersonRequest, plan_id: int) -> HttpResponse:
         # Of a node, a gate and a pull there is no telling whether their form can be opened once more.
         "may_write_again": written.get("verb") in {each.verb for each in context["buttons"] if each.is_allowed},
     }
-    return render(request, "rollouts/plan.html", context)
+    return render(request, "rollouts/plan/page.html", context)
 
 
 @part
 def plan_part(request: PersonRequest, plan_id: int) -> HttpResponse:
-    return render(request, "rollouts/_plan.html", _plan(request, plan_for(request.user, plan_id)))
+    return render(request, "rollouts/plan/_body.html", _plan(request, plan_for(request.user, plan_id)))
 
 
 @part
@@ -70,14 +70,14 @@ def wave_part(request: PersonRequest, plan_id: int, wave_id: int) -> HttpRespons
         for group in column.waves:
             if group.wave and group.wave.pk == wave_id:
                 shown = context | {"column": column, "stage": column.on_page.stage, "group": group}
-                return render(request, "rollouts/_targets.html", shown)
+                return render(request, "rollouts/plan/_targets.html", shown)
     raise Http404("This plan has no such wave.")
 
 
 @part
 def history_part(request: PersonRequest, plan_id: int) -> HttpResponse:
     row = plan_for(request.user, plan_id)
-    return render(request, "rollouts/_history.html", history_of(row, request.GET.get("who", "")[:150]))
+    return render(request, "rollouts/plan/_history.html", history_of(row, request.GET.get("who", "")[:150]))
 
 
 def _plan(request: PersonRequest, row: Plan) -> dict[str, Any]:

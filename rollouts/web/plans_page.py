@@ -26,19 +26,19 @@ FORWARD = ~Q(stages__kind=StageKind.ROLLBACK)
 
 
 def plans(request: PersonRequest) -> HttpResponse:
-    return render(request, "rollouts/plans.html", _plans(request))
+    return render(request, "rollouts/plans/page.html", _plans(request))
 
 
 @part
 def plans_part(request: PersonRequest) -> HttpResponse:
-    return render(request, "rollouts/_plans.html", _plans(request))
+    return render(request, "rollouts/plans/_body.html", _plans(request))
 
 
 @part
 def strip_part(request: PersonRequest) -> HttpResponse:
     """What is under way, for the home page."""
     under_way = _under_way(Plan.objects.visible_to(request.user))
-    return render(request, "rollouts/_strip.html", {"plans": under_way, "may_draft": _may_draft(request)})
+    return render(request, "rollouts/plans/_strip.html", {"plans": under_way, "may_draft": _may_draft(request)})
 
 
 def _plans(request: PersonRequest) -> dict[str, Any]:

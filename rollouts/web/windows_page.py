@@ -97,7 +97,7 @@ def place_part(request: PersonRequest, cluster_id: int, pool_id: int = 0) -> Htt
         "cluster_id": cluster_id,
         "pool_id": pool_id,
     }
-    return render(request, "rollouts/_restraints.html", context)
+    return render(request, "rollouts/freezes/_restraints.html", context)
 
 
 def window_rows(windows, user: User, *, now: datetime) -> list[WindowRow]:
@@ -125,4 +125,4 @@ def _form(
         "words": place,
         "why_not": why_not,
     }
-    return render(request, "rollouts/window_form.html", context, status=status)
+    return render(request, "rollouts/freezes/window_form.html", context, status=status)
