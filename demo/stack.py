@@ -265,9 +265,9 @@ class Stack:
         address = self.folder / prometheus.BINARY / "address"
         if self.prometheus_url:
             address.write_text(self.prometheus_url)
-            return [["add_prometheus", CLUSTER, self.prometheus_url, "--anyway"]]
+            return [["demo_prometheus", CLUSTER, self.prometheus_url]]
         if self._goes_on and address.is_file():
-            return [["remove_prometheus", CLUSTER, "--address", address.read_text()]]
+            return [["demo_prometheus", CLUSTER, address.read_text(), "--remove"]]
         return []
 
     def suggesting(self) -> list[str]:

@@ -2,7 +2,6 @@
 
 from argparse import ArgumentTypeError
 from collections.abc import Callable
-from decimal import Decimal, InvalidOperation
 
 from edges.digits import whole
 
@@ -21,18 +20,6 @@ def words(most: int) -> Callable[[str], str]:
     return read
 
 
-def name(most: int) -> Callable[[str], str]:
-    """The same, and it is not blank."""
-    reads = words(most)
-
-    def read(text: str) -> str:
-        if said := reads(text):
-            return said
-        raise ArgumentTypeError("This is blank: say what it is called.")
-
-    return read
-
-
 def number(least: int, most: int) -> Callable[[str], int]:
     """A whole number in ASCII digits."""
 
@@ -43,16 +30,6 @@ def number(least: int, most: int) -> Callable[[str], int]:
         return found
 
     return read
-
-
-def price(text: str) -> Decimal:
-    try:
-        found = Decimal(text.strip()) if text.isascii() else None
-    except InvalidOperation:
-        found = None
-    if found is None or not found.is_finite() or found < 0:
-        raise ArgumentTypeError(f"“{text[:20]}” is no price: write it as 2.5.")
-    return found
 
 
 reason = words(LONGEST_REASON)

@@ -72,7 +72,7 @@ def why_not(rule: str) -> str:
         return ""
     known = {entry.key: entry for entry in every_rule()}
     if rule not in known:
-        return f"There is no rule {rule}. bin/manage rule list names them."
+        return f"There is no rule {rule}. Choose one of GET /api/v1/rules."
     reads = ", ".join(known[rule].reads) or "Quarterdeck's own rows"
     instead = " Put it on trial instead." if rule in MAY_BE_SHADOWS else ""
     return f"It reads {reads}, of which only what is there now is kept: nothing says how that was.{instead}"

@@ -117,7 +117,7 @@ def _too_many(number: int) -> str:
     return (
         f"{number} exporters are too many to ask one by one through the API server: at most {ASKED_AT_MOST} are, and "
         "so none is. Which pod holds which GPU is known only where DRA or kubelets name it; what GPUs say of "
-        "themselves is read from a Prometheus (bin/manage add_prometheus)."
+        "themselves is read from a Prometheus."
     )
 
 

@@ -15,9 +15,9 @@ from health.inbox.orphaned_findings import is_heard, resolve_unheard
 from health.models import SourceState, TelemetrySource
 from health.sources import snapshots, source_round
 from health.sources.addresses import check_ca
-from health.sources.exported_metrics import Exporting, NodesCounted, exporting_in
+from health.sources.exported_metrics import Exporting, exporting_in
 from health.sources.secrets import NoSecret, check_place
-from health.telemetry.metrics import METRICS, Metric, lacking
+from health.telemetry.metrics import METRICS, Metric
 from health.telemetry.prometheus.answers import Unusable
 from health.telemetry.prometheus.client import Client
 from health.telemetry.prometheus.hosts import check_host
@@ -49,17 +49,8 @@ class Trial:
     trouble: str
     devices: int = 0
     exported: tuple[Metric, ...] = ()
-    missing: tuple[Metric, ...] = ()  # usual ones that it has no series of, and those that somebody has to switch on
     notes: tuple[str, ...] = ()
     exporting: Exporting | None = None  # None: nobody has counted
-
-    @property
-    def partly(self) -> list[tuple[Metric, NodesCounted]]:
-        """What only some exporters have."""
-        if self.exporting is None:
-            return []
-        counted = [(metric, self.exporting.of_metric(metric.key)) for metric in self.exported]
-        return [(metric, nodes) for metric, nodes in counted if nodes.not_exported]
 
     @property
     def sentence(self) -> str:
@@ -146,8 +137,7 @@ def trial_with(
 ) -> Trial:
     """Of a source that answers. `exported`: keys of metrics."""
     has = tuple(metric for key, metric in METRICS.items() if key in exported)
-    usual, others = lacking(exported)
-    return Trial("", devices, has, (*usual, *others), tuple(notes), exporting)
+    return Trial("", devices, has, tuple(notes), exporting)
 
 
 def checked(given: dict[str, Any]) -> dict[str, Any]:

@@ -73,9 +73,9 @@ def test_quarterdeck_is_told_of_the_one_that_runs_beside_it(tmp_path: Path):
     stack.prometheus_url = "http://127.0.0.1:9090"
 
     assert without == []
-    assert stack.sourcing() == [["add_prometheus", "demo", "http://127.0.0.1:9090", "--anyway"]]
+    assert stack.sourcing() == [["demo_prometheus", "demo", "http://127.0.0.1:9090"]]
     again = Stack(tmp_path)
     again._goes_on = True
-    assert again.sourcing() == [["remove_prometheus", "demo", "--address", "http://127.0.0.1:9090"]]
+    assert again.sourcing() == [["demo_prometheus", "demo", "http://127.0.0.1:9090", "--remove"]]
     assert contract(tmp_path, "", "", debug=False)["QUARTERDECK_TELEMETRY_LOOPBACK"] == "false"
     assert contract(tmp_path, "", "", debug=False, has_prometheus=True)["QUARTERDECK_TELEMETRY_LOOPBACK"] == "true"

@@ -19,7 +19,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("cluster")
-        parser.add_argument("file", help="as export_pools writes it; - reads from standard input")
+        parser.add_argument("file", help="as GET /api/v1/clusters/ID/pool-file returns it; - reads from standard input")
         parser.add_argument("--dry-run", action="store_true", help="say what would change, and change nothing")
         parser.add_argument("--prune", action="store_true", help="also delete the pools that the file does not name")
 

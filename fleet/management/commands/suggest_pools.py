@@ -1,4 +1,3 @@
-import shlex
 from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
@@ -71,8 +70,7 @@ class Command(BaseCommand):
             pool = create_pool(cluster=cluster, actor=CONSOLE, now=timezone.now(), **fields)
             self.stdout.write(f"{each.reason} Pool {pool.name} is added.")
         else:
-            said = shlex.join(["add_pool", cluster.name, each.name, "--selector", each.selector])
-            self.stdout.write(f"{each.reason} bin/manage {said}")
+            self.stdout.write(f"{each.reason} --create adds pool {each.name} with selector {each.selector}.")
 
 
 def _of_labels(product: str, labels: Mapping[str, str], pools: Mapping[str, set[Pool]]) -> Suggestion:

@@ -22,7 +22,7 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("rule", help="its key, as in: bin/manage rule list")
+        parser.add_argument("rule", help="its key, as in GET /api/v1/rules")
         parser.add_argument("--days", type=int, default=7, help=f"back from now, at most {LONGEST.days}; 7")
         parser.add_argument("--cluster", help="only this one")
         parser.add_argument("--step", type=int, default=int(STEP.total_seconds()), metavar="S", help="seconds; 60")

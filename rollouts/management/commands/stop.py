@@ -3,9 +3,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
+from people.roster.accounts import CONSOLE
 from rollouts.commands.fleet_freezes import stop
 from rollouts.commands.refusals import Refusal
-from rollouts.management.placing import takes_who_and_why, who_and_why
 from rollouts.models import Plan
 from rollouts.queries.restraints import restraint_by
 from wording.numbers import count
@@ -21,21 +21,24 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: CommandParser) -> None:
-        takes_who_and_why(parser)
+        parser.add_argument("--reason", required=True, help="why; kept for good, and said by every plan that waits")
+        parser.add_argument("--by", default=CONSOLE, help="who says so; default: %(default)s")
         parser.add_argument("--yes", action="store_true", help="do not ask once more")
 
     def handle(self, *args: Any, **given: Any) -> None:
-        asked = who_and_why(given)
+        reason, by = given["reason"].strip()[:1000], given["by"].strip()[:150] or CONSOLE
+        if not reason:
+            raise CommandError("Say why: the next person will want to know.")
         plans = Plan.objects.under_way().count()
         if not given["yes"] and not self._is_meant(plans):
             raise CommandError("Nothing is stopped.")
         now = timezone.now()
         try:
-            row = stop(now=now, **asked)
+            row = stop(now=now, actor=by, reason=reason)
         except Refusal as refusal:
             raise CommandError(str(refusal)) from refusal
         self.stdout.write(f"{restraint_by(row, now=now).sentence} {NO_WORKER}")
-        self.stdout.write("bin/manage lift stop --reason WHY lets it go on.")
+        self.stdout.write("The banner on every page lifts the stop, and so does POST /api/v1/stop/lifts.")
 
     def _is_meant(self, plans: int) -> bool:
         self.stdout.write(f"This stops {count(plans, 'plan')} under way, rollbacks included, in every cluster.")

@@ -1,7 +1,6 @@
 """`approval: none` through every edge: page, REST, file, command."""
 
 import pytest
-from django.core.management import CommandError, call_command
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -105,14 +104,6 @@ def test_a_file_does_not_take_production_over_unasked(root):  # noqa: F811
 
     assert reply.status_code == 409
     assert not Pool.objects.exists()
-
-
-@pytest.mark.django_db
-def test_the_command_does_not_either():
-    cluster = a_cluster("north")
-
-    with pytest.raises(CommandError, match="production"):
-        call_command("add_pool", cluster.name, "p", selector=SELECTOR, environment="prod", approval="none")
 
 
 @given(st.text(max_size=63))

@@ -1,5 +1,5 @@
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import call_command
 
 from fleet.models import Pool
 from fleet.pools.membership import belongs
@@ -28,37 +28,6 @@ def test_a_node_stays_while_its_labels_are_away_with_the_driver(labels, is_silen
 
 
 @pytest.mark.django_db
-def test_a_pool_takes_in_the_nodes_that_are_there(capsys):
-    node = a_node(a_cluster("north"))
-
-    call_command("add_pool", "north", "h200", "--selector", PRODUCT, "--max-unavailable", "2")
-
-    pool = Pool.objects.get()
-    assert [*pool.nodes.all()] == [node]
-    assert pool.max_unavailable == 2
-    assert "1 nodes match" in capsys.readouterr().out
-
-
-@pytest.mark.django_db
-def test_a_pools_selector_can_be_changed():
-    a_node(a_cluster("north"))
-    call_command("add_pool", "north", "h200", "--selector", PRODUCT, "--environment", "production")
-
-    call_command("add_pool", "north", "h200", "--selector", "team=a")
-
-    pool = Pool.objects.get()
-    assert (pool.nodes.count(), pool.environment) == (0, "production")
-
-
-@pytest.mark.django_db
-def test_what_is_no_selector_is_refused():
-    a_cluster("north")
-
-    with pytest.raises(CommandError, match="is no label selector"):
-        call_command("add_pool", "north", "h200", "--selector", "a b c")
-
-
-@pytest.mark.django_db
 def test_a_pool_is_suggested_for_each_product_that_is_there(capsys):
     cluster = a_cluster("north")
     a_node(cluster)
@@ -70,5 +39,5 @@ def test_a_pool_is_suggested_for_each_product_that_is_there(capsys):
     call_command("suggest_pools", "north", "--create")
     call_command("suggest_pools", "north", "--create")
 
-    assert "add_pool north a100-sxm4-80gb --selector nvidia.com/gpu.product=NVIDIA-A100-SXM4-80GB" in suggested
+    assert "--create adds pool a100-sxm4-80gb with selector nvidia.com/gpu.product=NVIDIA-A100-SXM4-80GB" in suggested
     assert set(Pool.objects.values_list("name", flat=True)) == {"h200", "a100-sxm4-80gb"}

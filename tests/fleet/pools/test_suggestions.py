@@ -160,6 +160,6 @@ def test_the_command_makes_what_is_missing(capsys):
     call_command("suggest_pools", "east", "--create")
 
     said = capsys.readouterr().out
-    assert "bin/manage add_pool east h200 --selector nvidia.com/gpu.product=NVIDIA-H200-SHARED" in said
+    assert "--create adds pool h200 with selector nvidia.com/gpu.product=NVIDIA-H200-SHARED" in said
     assert "1 GPU node does not name its product" in said
     assert Pool.objects.get().nodes.count() == 1

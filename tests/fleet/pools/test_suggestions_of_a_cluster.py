@@ -46,7 +46,8 @@ def test_what_is_in_pools_already_is_not_put_in_another(cluster, capsys):
     make.a_node(cluster, "pools-b", labels={PRODUCT: "NVIDIA-H200", ZONE: "1"}, zone="1")
     make.a_node(cluster, "pools-c", labels={PRODUCT: "NVIDIA-H200", ZONE: "2"}, zone="2")
     for zone in ("1", "2"):
-        call_command("add_pool", "north", f"zone-{zone}", "--selector", f"{ZONE}={zone}")
+        pool = make.a_pool(cluster, f"zone-{zone}", selector=f"{ZONE}={zone}")
+        pool.nodes.set(cluster.nodes.filter(zone=zone))
 
     call_command("suggest_pools", "north", "--create", "--by-product")
 

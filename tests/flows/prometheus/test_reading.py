@@ -3,18 +3,18 @@
 import json
 import ssl
 from datetime import UTC, datetime, timedelta
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 import time_machine
-from django.core.management import CommandError, call_command
+from django.utils import timezone
 
 from demo.prometheus import Scraped, Scraping, way_in
 from demo.visitor import wait_until
 from fleet.models import Cluster, Node
+from health.inbox.telemetry_sources import Trial, put_source, try_source
 from health.models import TelemetrySource
 from health.sources import source_round
 from tests import make
@@ -60,10 +60,12 @@ def mirrored(name: str, simulated: dict[str, str]) -> Cluster:
     return cluster
 
 
-def add(cluster: Cluster, server: Served, *given: str) -> str:
-    written = StringIO()
-    call_command("add_prometheus", cluster.name, server.url, *given, stdout=written)
-    return written.getvalue()
+def add(cluster: Cluster, server: Served, **given: str) -> Trial:
+    """Tries the server, and makes it the cluster's source if it answers."""
+    trial = try_source(cluster, url=server.url, **given)
+    if not trial.trouble:
+        put_source(cluster, actor="ada", now=timezone.now(), url=server.url, is_on=True, **given)
+    return trial
 
 
 def ask(cluster: Cluster, *, at: datetime | None = None) -> TelemetrySource:
@@ -109,8 +111,7 @@ def test_each_gpu_has_what_was_scraped_of_it_and_when(served: Any, east: dict[st
     said = add(cluster, server)
     source = ask(cluster)
 
-    assert "It answers: 16 devices of this cluster, " in said
-    assert said.endswith("Workers ask it for east from now on.\n")
+    assert said.sentence.startswith("It answers: 16 devices of this cluster, ")
     assert (source.state, source.message, source.notes, source.devices) == ("answering", "", [], 16)
     for node in Node.objects.filter(cluster=cluster):
         devices = devices_of(node)
@@ -130,7 +131,7 @@ def test_of_a_shared_server_a_cluster_has_its_own_gpus_and_their_slices(
     server.wait_for('DCGM_FI_DEV_FB_USED{cluster="west",GPU_I_ID!=""}', 32)
     cluster = mirrored("west", west)
 
-    add(cluster, server, "--match", 'cluster="west"')
+    add(cluster, server, matchers='cluster="west"')
     source = ask(cluster)
 
     assert (source.state, source.notes) == ("answering", [])
@@ -215,15 +216,14 @@ def test_one_behind_a_password_and_a_certificate_of_its_own_is_read_with_both_an
     monkeypatch.setenv("QUARTERDECK_SOURCE_WRONG", "an-insider")
     monkeypatch.setenv("QUARTERDECK_SOURCE_WRONG_CLUSTERS", "east")
     settings.SECRETS_DIR = str(tmp_path)
-    cluster, signed_in = mirrored("east", east), ("--user", "quarterdeck", "--secret", "env:QUARTERDECK_SOURCE_OURS")
-    trusted = ("--ca-file", ours.ca_file)
+    cluster = mirrored("east", east)
+    signed_in = {"user": "quarterdeck", "secret_from": "env:QUARTERDECK_SOURCE_OURS"}
+    wrong = signed_in | {"secret_from": "env:QUARTERDECK_SOURCE_WRONG"}
 
-    with pytest.raises(CommandError, match="name the CA that did"):
-        add(cluster, server, *signed_in)
-    with pytest.raises(CommandError, match="user name, password or token is wrong"):
-        add(cluster, server, *trusted, "--user", "quarterdeck", "--secret", "env:QUARTERDECK_SOURCE_WRONG")
+    assert "name the CA that did" in add(cluster, server, **signed_in).trouble
+    assert "user name, password or token is wrong" in add(cluster, server, ca_file=ours.ca_file, **wrong).trouble
     wait_until(
-        lambda: "16 devices of this cluster" in add(cluster, server, *trusted, *signed_in, "--anyway"),
+        lambda: add(cluster, server, ca_file=ours.ca_file, **signed_in).devices == 16,
         what="16 devices", timeout_s=PATIENCE_S,
     )  # fmt: skip
     source = ask(cluster)

@@ -3,7 +3,6 @@
 from datetime import timedelta
 
 import pytest
-from django.core.management import CommandError, call_command
 
 from fleet.models import Bookmark
 from health.lifecycle import FindingState
@@ -133,34 +132,6 @@ def test_who_has_no_right_there_acts_on_nothing(finding, bob, eve):
         assert post(eve, path).status_code == 404
     assert post(bob, "mutes", {"finding": finding.pk, "reason": "x", "until": UNTIL}).status_code == 403
     assert not FindingAct.objects.exists()
-
-
-def test_a_shell_can_do_as_much(finding, capsys):
-    make.a_user("bob", role="viewer")
-    call_command("finding", "acknowledge", str(finding.pk), "--reason", "On it.")
-    call_command("finding", "assign", str(finding.pk), "--to", "bob")
-    call_command("finding", "mute", str(finding.pk), "--hours", "8", "--reason", "Known.")
-    call_command("finding", "list")
-    call_command("finding", "mutes")
-    call_command("finding", "lift", str(Mute.objects.get().pk), "--reason", "Over.")
-
-    said = capsys.readouterr().out
-    assert f"{finding.pk}  warning  muted [bob]  prod: It is wrong." in said
-    assert "Lifted: what is still wrong in node gpu-001 in prod is open again." in said
-    pool = make.a_pool(finding.cluster, "h100")
-    finding.node.pools.add(pool)
-    call_command(
-        "finding", "mute", str(finding.pk), "--hours", "8", "--reason", "x", "--scope", "pool", "--pool", "h100"
-    )
-    assert Mute.objects.get(pool=pool).rule == finding.rule
-    with pytest.raises(CommandError, match="Name a pool that its node is in"):
-        call_command(
-            "finding", "mute", str(finding.pk), "--hours", "8", "--reason", "x", "--scope", "pool", "--pool", "z"
-        )
-    with pytest.raises(CommandError, match="At most 14 days"):
-        call_command("finding", "mute", str(finding.pk), "--hours", "900", "--reason", "x")
-    with pytest.raises(CommandError, match="There is no finding 999"):
-        call_command("finding", "unassign", "999")
 
 
 def test_a_finding_of_a_gpu_has_its_series_and_another_has_none(bob, eve, finding):

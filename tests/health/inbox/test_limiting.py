@@ -1,10 +1,8 @@
 """A pool's own limits: kept with who and why, never over what somebody else wrote first."""
 
 from datetime import timedelta
-from io import StringIO
 
 import pytest
-from django.core.management import CommandError, call_command
 
 from edges.transition_errors import LostRace
 from health.inbox.pool_limits import COMPARING, LimitsAsked, put_limits, remove_limits
@@ -79,19 +77,3 @@ def test_which_rules_compare():
         "gpu-nvlink-quiet", "node-flapping",
         "gpu-power-near-limit",
     }  # fmt: skip
-
-
-def test_from_the_console(pool):
-    out = StringIO()
-    given = {"warn": 75.0, "critical": 80.0, "warn_after": 180, "critical_after": 60, "reason": "Old fans."}
-    call_command("rule", "limit", "gpu-hot", "eu-1/h100", stdout=out, **given)
-    call_command("rule", "limit", "gpu-hot", "eu-1/h100", stdout=out, **given | {"warn": 74.0})
-    call_command("rule", "list", stdout=out)
-    call_command("rule", "unlimit", "gpu-hot", "eu-1/h100", reason="New fans.", stdout=out)
-
-    assert "gpu-hot in pool eu-1/h100: warn 74 for 3 min, critical 80, by" in out.getvalue()
-    assert not PoolLimits.objects.exists()
-    with pytest.raises(CommandError, match="no limits of its own"):
-        call_command("rule", "unlimit", "gpu-hot", "eu-1/h100", reason="x")
-    with pytest.raises(CommandError, match="There is no pool eu-1/x"):
-        call_command("rule", "limit", "gpu-hot", "eu-1/x", **given)

@@ -3,10 +3,8 @@
 import inspect
 import re
 from datetime import timedelta
-from io import StringIO
 
 import pytest
-from django.core.management import CommandError, call_command
 from django.db import connection
 
 from fleet.history.lines import Span
@@ -26,7 +24,7 @@ from health.web.timeline import findings_then, lines_of_findings
 from health.web.trouble import trouble_of
 from people.models import AuditEntry
 from people.models.audit_entry import broken_links
-from tests.make import NOON, a_cluster, a_finding, a_node, a_user
+from tests.make import NOON, a_cluster, a_node, a_user
 
 pytestmark = pytest.mark.django_db
 RULE = "node-not-ready"
@@ -260,17 +258,3 @@ def test_what_comes_back_soon_after_a_trial_is_told_as_if_new(cluster):
 
     assert Finding.objects.open().get().times == 1
     assert Finding.objects.get(is_shadow=True).state == FindingState.RESOLVED
-
-
-def test_from_the_console(cluster):
-    a_finding(cluster, rule=RULE)
-    out = StringIO()
-    call_command("rule", "shadow", RULE, reason="New.", stdout=out)
-    call_command("rule", "list", stdout=out)
-    call_command("rule", "tell", RULE, reason="Good.", stdout=out)
-
-    said = out.getvalue()
-    assert "node-not-ready  Node not ready  on trial by" in said
-    assert "What node-not-ready finds is told again." in said
-    with pytest.raises(CommandError, match="on no trial"):
-        call_command("rule", "tell", RULE)

@@ -42,7 +42,6 @@ def table(client, node) -> str:
 def test_without_a_source_it_says_what_to_do(admin, cluster):
     said = card(admin, cluster)
 
-    assert "bin/manage add_prometheus eu-1 https://prometheus.example.org" in said
     assert "Add a Prometheus" in said
 
 

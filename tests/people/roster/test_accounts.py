@@ -145,8 +145,6 @@ def test_the_commands(capsys):
     a_pool(a_cluster("eu-1"), "h200")
     call_command("add_person", "ada")
     call_command("grant_role", "ada", "operator", "--on", "eu-1/h200")
-    call_command("switch_person", "ada", "off")
-    call_command("switch_person", "ada", "on")
     call_command("password_link", "ada")
 
     assert "ada is operator of pool eu-1/h200 now." in capsys.readouterr().out
@@ -154,14 +152,8 @@ def test_the_commands(capsys):
         ("grant_role", "ada", "operator", "--on", "eu-1/h200"),
         ("grant_role", "eve", "operator"),
         ("grant_role", "ada", "operator", "--on", "eu-2"),
-        ("take_role", "ada", "viewer"),
-        ("take_role", "root", "admin"),
-        ("switch_person", "root", "off"),
         ("add_person", "ADA"),
         ("add_person", "two words"),
     ):
         with pytest.raises(CommandError):
             call_command(*wrong)
-
-    call_command("take_role", "ada", "operator", "--on", "eu-1/h200")
-    assert not User.objects.get(username="ada").bindings.exists()

@@ -1,7 +1,6 @@
 import pytest
 from django.contrib.auth.models import Group
 from django.core.exceptions import ValidationError
-from django.core.management import CommandError, call_command
 
 from edges.transition_errors import LostRace
 from people.models import AuditEntry
@@ -73,21 +72,3 @@ def test_who_is_switched_off_is_no_member(sre):
 
     assert groups.members(["sre", "none"]) == {"sre": frozenset({"amy"})}
     assert groups.groups_of(["amy", "bob"], among=["sre"]) == {"amy": ("sre",), "bob": ()}
-
-
-def test_the_command_does_all_of_it(capsys):
-    a_user("amy")
-    for said in (("add", "sre"), ("join", "sre", "amy"), ("list",), ("leave", "sre", "amy"), ("remove", "sre")):
-        call_command("group", *said)
-
-    said = capsys.readouterr().out.splitlines()
-    assert said[1:3] == ["amy is in sre now.", "sre: amy"]
-    assert not Group.objects.exists()
-
-
-@pytest.mark.parametrize("said", [("join", "sre", "amy"), ("join", "none", "amy"), ("add", "a b"), ("add", "sre")])
-def test_the_command_refuses_with_a_sentence(said, sre):
-    groups.join(sre, a_user("amy"), **ACTING)
-
-    with pytest.raises(CommandError):
-        call_command("group", *said)

@@ -1,11 +1,10 @@
 """Budgets of zones, racks and NVLink domains: said with a reason, kept for good, told to the plans they bind."""
 
 import pytest
-from django.core.management import CommandError, call_command
 
 from people.models import AuditEntry
 from rollouts.commands.domain_budgets import BadBudget, set_budget
-from rollouts.models import Disruption, DomainBudget
+from rollouts.models import DomainBudget
 from rollouts.node_order.failure_domains import DomainKind
 from tests.make import NOON, a_fleet, a_plan
 
@@ -62,21 +61,3 @@ def test_what_makes_no_budget_is_refused_in_a_sentence(kind, most, label, says):
         set_budget(north, kind, most, label=label, **ASKED)
 
     assert not DomainBudget.objects.exists()
-
-
-def test_from_a_shell(capsys):
-    plan = a_plan(a_fleet("north"))
-    node = plan.cluster.nodes.first()
-    Disruption.objects.create(cluster=plan.cluster, plan=plan, node_uid=node.uid, node_name=node.name, taken_at=NOON)
-
-    call_command("domain_budget", "north", "nvlink-domain", "1", "--reason", "One NVL72 at a time.")
-    call_command("ledger", "north")
-
-    assert capsys.readouterr().out.splitlines() == [
-        "Each NVLink domain may have 1 node unavailable at a time.",
-        "Each NVLink domain may have 1 node unavailable at a time. One NVL72 at a time.",
-        f"{node.name}: out since {NOON:%Y-%m-%d} 12:00:00 UTC, by {plan}.",
-    ]
-    for wrong in (("zone", "many"), ("zone", "0"), ("rack", "1")):
-        with pytest.raises(CommandError):
-            call_command("domain_budget", "north", *wrong, "--reason", "x")

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from django.core.management import call_command
 
 from config.celery import app
 from fleet.messages import wake
@@ -366,25 +365,6 @@ def test_a_cluster_that_may_not_be_changed_any_more_is_sent_nothing(one: Checkin
     assert one.row.answered_at is None
     assert one.tried() == []
     assert one.written() == []
-
-
-def test_the_shell_says_why_it_was_not_started(one: Checking, capsys: pytest.CaptureFixture[str]):
-    one.ground.store.delete(NAMESPACE, "quarterdeck")
-    one.start().round()
-
-    call_command("why", str(one.plan.pk))
-    call_command("plan", "checked", str(one.plan.pk))
-
-    said = capsys.readouterr().out
-    assert "Not started: north has no namespace quarterdeck" in said
-    assert "  barred: north has no namespace quarterdeck" in said
-
-
-def test_the_shell_asks(one: Checking, capsys: pytest.CaptureFixture[str]):
-    call_command("plan", "check", str(one.plan.pk), who="ada")
-
-    assert "a worker is asking the cluster" in capsys.readouterr().out
-    assert one.row.is_in_force
 
 
 def test_a_plan_that_lets_nodes_go_is_asked_again_of_those_still_to_go(one: Checking):
