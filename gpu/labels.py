@@ -112,7 +112,6 @@ GPUS_ASSIGNED = ("hami.io/vgpu-devices-allocated", "volcano.sh/vgpu-ids-new", "r
 
 HELD_BY = "quarterdeck.io/held-by"  # annotation: "plan-<id>"
 HELD_SINCE = "quarterdeck.io/held-since"  # annotation, beside it
-CALLED_BACK = "quarterdeck.io/called-back"  # annotation of a pod: "plan-<id> <when>"
 CORDONED_BY = "quarterdeck.io/cordoned-by"  # annotation: "plan-<id>", which keeps pods off until its test has passed
 OPTED_OUT_BY = "quarterdeck.io/opted-out-by"  # annotation: "plan-<id>", whose opt-outs these are
 PUT_BACK = "quarterdeck.io/put-back"  # annotation, beside it: the merge patch that makes all as it was

@@ -53,11 +53,9 @@ from kube.client.writes import (
     create_lease,
     delete_job,
     delete_lease,
-    delete_pod,
     lease_spec,
     patch_driver_object,
     patch_node,
-    patch_pod,
     replace_lease,
 )
 from kube.structs import DaemonSetSeen, NodeSeen, PodSeen, RevisionSeen
@@ -96,7 +94,6 @@ __all__ = [
     "create_lease",
     "delete_job",
     "delete_lease",
-    "delete_pod",
     "field_patch",
     "get_config_map",
     "get_daemonset",
@@ -124,7 +121,6 @@ __all__ = [
     "node_patch",
     "patch_driver_object",
     "patch_node",
-    "patch_pod",
     "pointer",
     "reach",
     "replace_lease",

@@ -7,8 +7,8 @@ from kube.client.connection import FIELD_MANAGER, Connection
 from kube.client.decoder import decode, decode_by
 from kube.client.patches import Patch
 from kube.client.queries import WHOLE_SPEC
-from kube.resources import DRIVER_OBJECTS, JOBS, LEASES, NODES, PODS
-from kube.structs import LeaseSeen, NodeSeen, PodSeen
+from kube.resources import DRIVER_OBJECTS, JOBS, LEASES, NODES
+from kube.structs import LeaseSeen, NodeSeen
 from kube.structs.workload import JobSeen
 
 JSON_PATCH = "application/json-patch+json"
@@ -28,12 +28,6 @@ def patch_node(connection: Connection, name: str, patch: Patch, *, is_dry_run: b
     :raises Absent: when the node is gone
     """
     return decode(_patch(connection, NODES.path(name), patch, is_dry_run=is_dry_run), NodeSeen)
-
-
-def patch_pod(connection: Connection, seen: PodSeen, patch: Patch) -> PodSeen:
-    """Raises as `patch_node` does."""
-    path = PODS.path(seen.name, namespace=seen.namespace)
-    return decode(_patch(connection, path, patch, is_dry_run=False), PodSeen)
 
 
 def patch_driver_object(
@@ -97,17 +91,6 @@ def delete_job(connection: Connection, seen: JobSeen) -> None:
         "preconditions": {"uid": seen.uid},
     }
     connection.request("DELETE", JOBS.path(seen.name, namespace=seen.metadata.namespace), body=options)
-
-
-def delete_pod(connection: Connection, seen: PodSeen) -> None:
-    """As soon as its containers have ended.
-
-    :raises Absent: when it is gone
-    :raises Conflict: when it is another pod of the same name by now, or anybody has written it since it was seen
-    """
-    preconditions = {"uid": seen.uid, "resourceVersion": seen.resource_version}
-    options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions}
-    connection.request("DELETE", PODS.path(seen.name, namespace=seen.namespace), body=options)
 
 
 def lease_spec(*, holder: str, seconds: int, acquired_at: datetime, now: datetime, transitions: int) -> dict[str, Any]:

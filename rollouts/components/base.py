@@ -54,19 +54,15 @@ class NodeLabel:
 
 
 @dataclass(frozen=True)
-class RemoveLabel:
-    """A node goes once its hold is off. Until it has begun the hold can be put on again."""
+class ReleaseAct:
+    """How a node is released; `LEVERS` has who carries it out."""
+
+    pod_verbs: ClassVar[tuple[str, ...]] = ()  # what it takes of rights on pods in the operator's namespace
 
 
 @dataclass(frozen=True)
-class DeletePod:
-    """A node goes with its pod of the object, deleted by its UID where it is not of the newest template.
-
-    Gone is gone: only what has its pod still is called back.
-    """
-
-
-ReleaseAct = RemoveLabel | DeletePod
+class RemoveLabel(ReleaseAct):
+    """A node goes once its hold is off. Until it has begun the hold can be put on again."""
 
 
 def version_in(component: "Component", spec: Mapping[str, Any]) -> str:

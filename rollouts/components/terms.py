@@ -1,4 +1,4 @@
-"""What sentences call holding and letting go: where a label holds a node, and where nothing does. Pure."""
+"""Words of sentences about holding and releasing, by component. Pure."""
 
 from dataclasses import dataclass
 
@@ -34,27 +34,3 @@ class HoldWords:
 
 
 BY_LABEL = HoldWords()
-BY_ITS_POD = HoldWords(
-    holding_all="Nothing has to be held before {version} is written: a node changes once its pod is deleted.",
-    writing="Writing {version}: a node changes once its pod is deleted.",
-    written="{version} is written; a node changes once its pod is deleted.",
-    holding="Taking note of {nodes} that should not change now.",
-    holding_again="Taking note of {nodes}.",
-    holding_first="Taking note of {nodes}.",
-    recalling="Calling back what was to go and has its pod still.",
-    recalled="Called back before its pod was deleted.",
-    stays="No further pod is deleted.",
-    begun="Its pod was deleted, which nobody can take back.",
-    let_go="Its pod is gone.",
-    changed="Its pod is of the newest template.",
-    escaped="{names} took the new version by a pod made anew.",
-    has_escaped="It took the new version by a pod made anew.",
-    under_way="a pod that was deleted does not come back",
-    halted="{nodes} {are} on the way and cannot be called back: a pod that was deleted does not come back.",
-    all_gone="",
-    ours_gone="",
-    is_back="the old version is back",
-    left="{names} {stay} with the pod there is.",
-    given_up="{names} changed or failed, and {stay} as it is.",
-    helps="Delete its pod by hand, and it is made anew with {version}.",
-)

@@ -19,7 +19,6 @@ from kube.resources import (
     RESOURCE_SLICES,
     REVISIONS,
 )
-from rollouts.components.base import DeletePod
 from rollouts.engine.live_state import STOP_SWITCH
 from rollouts.engine.writer_lease import LEASE_NAME
 from rollouts.models import Plan
@@ -50,9 +49,8 @@ def needed(
         if with_jobs:
             for verb in ("get", "create", "delete"):
                 yield client.AccessAsked(verb, JOBS, namespace)
-        if isinstance(plan.its_component.release, DeletePod):
-            for verb in ("delete", "patch"):  # to let go, and to call back
-                yield client.AccessAsked(verb, PODS, namespace)
+        for verb in plan.its_component.release.pod_verbs:
+            yield client.AccessAsked(verb, PODS, namespace)
 
 
 def spared(namespaces: list[str]) -> Iterator[client.AccessAsked]:

@@ -5,7 +5,8 @@ from string import Formatter
 
 import pytest
 
-from rollouts.components.terms import BY_ITS_POD, BY_LABEL, HoldWords
+from rollouts.components.terms import BY_LABEL, HoldWords
+from tests.rollouts.engine.by_pod import BY_ITS_POD
 
 # What whoever says each of them has to fill in.
 GIVEN = {

@@ -12,12 +12,13 @@ from rollouts.checks import Check
 from rollouts.commands import plan_start
 from rollouts.commands.plan_drafts import draft
 from rollouts.commands.stage_drafts import StageDraft
-from rollouts.components.base import DeletePod, FieldPatch, NodeLabel, Phase, ReleaseAct, Unit
-from rollouts.components.terms import BY_ITS_POD, HoldWords
+from rollouts.components.base import FieldPatch, NodeLabel, Phase, ReleaseAct, Unit
+from rollouts.components.terms import HoldWords
 from rollouts.components.throttle import Throttle
 from rollouts.models import Command, Plan, Verb
 from simulator.actors.gpu_operator.kinds import CLUSTER_POLICY
 from simulator.kinds import CONTROLLER_REVISION, DAEMON_SET, POD
+from tests.rollouts.engine.by_pod import BY_ITS_POD, DeletePod
 from tests.rollouts.engine.ground import Ground
 
 OLD, NEW = "4.2.3-4.1.1", "4.4.1-4.5.2"

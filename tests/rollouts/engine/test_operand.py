@@ -5,18 +5,20 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from edges.transition_errors import LostRace
-from gpu.labels import CALLED_BACK
 from kube import client
 from rollouts.commands import plan_control
 from rollouts.components import COMPONENTS
-from rollouts.engine.act import levers, waves
+from rollouts.engine.act import waves
+from rollouts.engine.act.levers import LEVERS
 from rollouts.engine.decide.acts import Recall, ReleaseWave
 from rollouts.lifecycle import PlanState, TargetState
 from rollouts.models import Hold, Target
 from rollouts.queries.plan_view import plan_on_page
 from simulator.fleets.plan import Mode
 from simulator.run import Simulation
+from tests.rollouts.engine import by_pod
 from tests.rollouts.engine import ground as grounds
+from tests.rollouts.engine.by_pod import CALLED_BACK, ByPod, DeletePod
 from tests.rollouts.engine.ground import a_ground
 from tests.rollouts.engine.operand import HASH, NEW, OLD, DcgmExporter, Exporters
 from tests.simulator.wire.conftest import start  # noqa: F401 (fixture)
@@ -24,6 +26,7 @@ from tests.simulator.wire.conftest import start  # noqa: F401 (fixture)
 
 @pytest.fixture
 def exporters(db: None, start: Callable[..., Simulation], monkeypatch) -> Iterator[Exporters]:  # noqa: F811
+    monkeypatch.setitem(LEVERS, DeletePod, ByPod())
     monkeypatch.setitem(COMPONENTS, (DcgmExporter.key, DcgmExporter.kind), DcgmExporter)
     monkeypatch.setattr(grounds, "MOVING", grounds.JUDGED)
     simulation = start()
@@ -126,7 +129,7 @@ def killed(*_, **__):
 def killed_before_the_delete(exporters: Exporters, monkeypatch) -> None:
     exporters.plan()
     with monkeypatch.context() as crash:
-        crash.setattr(levers, "_delete", killed)
+        crash.setattr(by_pod, "_delete", killed)
         with pytest.raises(KilledError):
             exporters.rounds(20)
     assert canary(exporters).state == TargetState.RELEASING
@@ -142,7 +145,7 @@ def test_a_worker_killed_before_the_delete_loses_and_doubles_nothing(exporters: 
 
 
 def test_a_worker_killed_after_the_delete_doubles_nothing(exporters: Exporters, monkeypatch):
-    delete = levers._delete
+    delete = by_pod._delete
 
     def dies_after(*given):
         delete(*given)
@@ -150,7 +153,7 @@ def test_a_worker_killed_after_the_delete_doubles_nothing(exporters: Exporters, 
 
     exporters.plan()
     with monkeypatch.context() as crash:
-        crash.setattr(levers, "_delete", dies_after)
+        crash.setattr(by_pod, "_delete", dies_after)
         with pytest.raises(KilledError):
             exporters.rounds(20)
     exporters.ground.clock.move(seconds=15)
@@ -183,7 +186,7 @@ def ready_to_go(exporters: Exporters):
 
 def test_a_halt_between_the_look_and_the_delete_wins(exporters: Exporters, monkeypatch):
     writer, wave = ready_to_go(exporters)
-    old_pods = levers._old_pods
+    old_pods = by_pod._old_pods
 
     def halted_after_the_look(writer_, name: str):
         found = list(old_pods(writer_, name))
@@ -191,7 +194,7 @@ def test_a_halt_between_the_look_and_the_delete_wins(exporters: Exporters, monke
             halt(exporters)
         return found
 
-    monkeypatch.setattr(levers, "_old_pods", halted_after_the_look)
+    monkeypatch.setattr(by_pod, "_old_pods", halted_after_the_look)
     waves.release_wave(writer, wave)
 
     assert exporters.deletes() == []
@@ -203,7 +206,7 @@ def test_a_halt_between_the_look_and_the_delete_wins(exporters: Exporters, monke
 
 def test_a_worker_that_slept_through_its_turn_deletes_nothing(exporters: Exporters, monkeypatch):
     writer, wave = ready_to_go(exporters)
-    old_pods = levers._old_pods
+    old_pods = by_pod._old_pods
 
     def sleeps(writer_, name: str):
         found = list(old_pods(writer_, name))
@@ -211,7 +214,7 @@ def test_a_worker_that_slept_through_its_turn_deletes_nothing(exporters: Exporte
             type(writer.plan).objects.filter(pk=writer.plan.pk).update(epoch=writer.plan.epoch + 1)
         return found
 
-    monkeypatch.setattr(levers, "_old_pods", sleeps)
+    monkeypatch.setattr(by_pod, "_old_pods", sleeps)
     monkeypatch.setattr(waves, "_is_still_wanted", lambda *_: True)
     with pytest.raises(LostRace, match="is over"):
         waves.release_wave(writer, wave)
@@ -224,14 +227,14 @@ def test_a_pod_made_anew_under_the_same_name_stays(exporters: Exporters, monkeyp
     writer, wave = ready_to_go(exporters)
     node = canary(exporters).node_name
     was = exporters.pod_on(node)
-    delete = client.delete_pod
+    delete = by_pod.delete_pod
 
     def remade(connection, seen):
         exporters.remake(was, name=was["metadata"]["name"])
         delete(connection, seen)
 
     with monkeypatch.context() as race:
-        race.setattr(client, "delete_pod", remade)
+        race.setattr(by_pod, "delete_pod", remade)
         waves.release_wave(writer, wave)
 
     assert exporters.deletes() == []
@@ -248,7 +251,7 @@ def test_a_pod_made_anew_under_the_same_name_stays(exporters: Exporters, monkeyp
 def test_a_pod_that_somebody_wrote_since_it_was_listed_is_listed_again(exporters: Exporters, monkeypatch):
     writer, wave = ready_to_go(exporters)
     node = canary(exporters).node_name
-    delete, tries = client.delete_pod, []
+    delete, tries = by_pod.delete_pod, []
 
     def changed_before(connection, seen):
         tries.append(seen.resource_version)
@@ -256,7 +259,7 @@ def test_a_pod_that_somebody_wrote_since_it_was_listed_is_listed_again(exporters
             exporters.touch(node)
         delete(connection, seen)
 
-    monkeypatch.setattr(client, "delete_pod", changed_before)
+    monkeypatch.setattr(by_pod, "delete_pod", changed_before)
     waves.release_wave(writer, wave)
 
     assert len(tries) == 2
@@ -273,11 +276,11 @@ def sent_late(exporters: Exporters, monkeypatch) -> Callable[[], object]:
         raise client.Unreachable("It did not answer in time.")
 
     with monkeypatch.context() as patched:
-        patched.setattr(client, "delete_pod", send_late)
+        patched.setattr(by_pod, "delete_pod", send_late)
         with pytest.raises(client.Unreachable):
             waves.release_wave(writer, wave)
     exporters.ground.clock.move(seconds=15)
-    return lambda: client.delete_pod(*sent[0])
+    return lambda: by_pod.delete_pod(*sent[0])
 
 
 def test_a_delete_that_is_still_on_its_way_when_it_is_called_back_comes_too_late(exporters: Exporters, monkeypatch):
@@ -313,7 +316,7 @@ def test_called_back_and_wanted_again_it_goes_once(exporters: Exporters, monkeyp
 
 
 def test_a_delete_that_arrives_as_the_fence_is_put_up_wins_and_is_said(exporters: Exporters, monkeypatch):
-    arrive, patch = sent_late(exporters, monkeypatch), client.patch_pod
+    arrive, patch = sent_late(exporters, monkeypatch), by_pod.patch_pod
     halt(exporters)
 
     def too_late(*given):
@@ -321,7 +324,7 @@ def test_a_delete_that_arrives_as_the_fence_is_put_up_wins_and_is_said(exporters
         return patch(*given)
 
     with monkeypatch.context() as race:
-        race.setattr(client, "patch_pod", too_late)
+        race.setattr(by_pod, "patch_pod", too_late)
         exporters.ground.round()
     assert canary(exporters).state == TargetState.RELEASING
     exporters.ground.rounds(2)
@@ -340,7 +343,7 @@ def test_what_cannot_be_fenced_is_not_called_back_and_says_why(exporters: Export
         raise client.Forbidden('pods "x" is forbidden: cannot patch.')
 
     with monkeypatch.context() as taken:
-        taken.setattr(client, "patch_pod", forbidden)
+        taken.setattr(by_pod, "patch_pod", forbidden)
         exporters.ground.rounds(2)
 
     assert canary(exporters).state == TargetState.RELEASING
