@@ -1,4 +1,4 @@
-"""Which days a recurrence rule (RFC 5545, RRULE) names, read by a small and bounded part of its grammar.
+"""Recurrence rules (RFC 5545, RRULE): a bounded part of the grammar, worked out by python-dateutil.
 
 The time of day is the window's own: a rule that could open it more than once a day is refused. So is every part that
 is not named here, as BYWEEKNO and BYEASTER: what nobody writes for a window must not be guessed.
@@ -6,16 +6,21 @@ is not named here, as BYWEEKNO and BYEASTER: what nobody writes for a window mus
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from datetime import date, datetime, time
-from enum import StrEnum
-from typing import Any
+from datetime import datetime, timedelta
+from functools import lru_cache
+from itertools import islice, takewhile
+
+from dateutil.rrule import rrulestr
 
 LONGEST = 200  # characters
-DAYS = {"MO": 0, "TU": 1, "WE": 2, "TH": 3, "FR": 4, "SA": 5, "SU": 6}
+FREQUENCIES = ("DAILY", "WEEKLY", "MONTHLY", "YEARLY")
+DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 NUMBER = re.compile(r"[+-]?\d{1,3}", re.ASCII)
 DAY = re.compile(r"([+-]?\d{1,2})?(MO|TU|WE|TH|FR|SA|SU)", re.ASCII)
-UNTIL = re.compile(r"(\d{8})(T\d{6})?", re.ASCII)
+UNTIL = re.compile(r"\d{8}(T\d{6})?", re.ASCII)
+# Calendars repeat every 400 years, and dateutil looks for a rule's days until the year 9999, also where there are none.
+# As many years later it begins near that end, so a rule that never opens costs 400 years at most.
+LATER = 7600
 
 
 class BadWindow(Exception):
@@ -26,28 +31,24 @@ class BadWindow(Exception):
         self.field = field
 
 
-class Frequency(StrEnum):
-    DAILY = "DAILY"
-    WEEKLY = "WEEKLY"
-    MONTHLY = "MONTHLY"
-    YEARLY = "YEARLY"
+@lru_cache(maxsize=256)
+def openings_of(text: str, starts_at: datetime, before_year: int) -> tuple[datetime, ...]:
+    """Returns every start before that year, as the clock on the wall shows it. Reckoned once a process and year.
+
+    :raises BadWindow: as `read_rule`
+    """
+    parts = read_rule(text)
+    until, most = _until(parts.pop("UNTIL", "")), int(parts.pop("COUNT", "0")) or None
+    rule = rrulestr(
+        ";".join(f"{name}={value}" for name, value in parts.items()),
+        dtstart=starts_at.replace(year=starts_at.year + LATER),
+    )
+    found = (each.replace(year=each.year - LATER) for each in rule)
+    return tuple(islice(takewhile(lambda each: each.year < before_year and (not until or each <= until), found), most))
 
 
-@dataclass(frozen=True)
-class RecurrenceRule:
-    frequency: Frequency
-    interval: int = 1
-    count: int | None = None
-    until: datetime | None = None
-    by_day: tuple[tuple[int, int | None], ...] = ()  # weekday from 0, Monday; and which one of them, from 1 or from -1
-    by_month_day: tuple[int, ...] = ()
-    by_month: tuple[int, ...] = ()
-    by_position: tuple[int, ...] = ()
-    week_start: int = 0
-
-
-def read_rule(text: str) -> RecurrenceRule:
-    """Linear in the text, which has an end.
+def read_rule(text: str) -> dict[str, str]:
+    """Returns the rule's parts, each as python-dateutil takes it. Linear in the text, which has an end.
 
     :raises BadWindow: with what is wrong
     """
@@ -60,108 +61,105 @@ def read_rule(text: str) -> RecurrenceRule:
             raise _bad(f"“{part[:40]}” is no part of a rule: write FREQ=WEEKLY;BYDAY=SA.")
         if name in parts:
             raise _bad(f"{name[:20]} stands there twice.")
-        if name not in READ:
-            raise _bad(_unknown(name))
+        if name in {"BYHOUR", "BYMINUTE", "BYSECOND"}:
+            raise _bad(f"{name} is not read here: a window opens at its own time of day. Make a window for each time.")
+        if name not in PARTS:
+            raise _bad(f"{name[:20]} is not read here. There are: {', '.join(PARTS)}.")
+        if value in {"HOURLY", "MINUTELY", "SECONDLY"}:
+            raise _bad(f"{part} is no window: at most one opening a day. Write FREQ=DAILY, and how long it is open.")
+        is_good, sentence = PARTS[name]
+        if not is_good(value):
+            raise _bad(f"{name} {sentence}")
         parts[name] = value
-    if "FREQ" not in parts:
-        raise _bad("It needs a FREQ: DAILY, WEEKLY, MONTHLY or YEARLY.")
-    if "COUNT" in parts and "UNTIL" in parts:
-        raise _bad("COUNT and UNTIL exclude each other.")
-    found: dict[str, Any] = {}
-    for name, value in parts.items():
-        key, read = READ[name]
-        found[key] = read(name, value)
-    rule = RecurrenceRule(**found)
-    _refuse_what_has_no_sense(rule)
-    return rule
-
-
-def _unknown(name: str) -> str:
-    if name in {"BYHOUR", "BYMINUTE", "BYSECOND"}:
-        return f"{name} is not read here: a window opens at its own time of day. Make a window for each time."
-    return f"{name[:20]} is not read here. There are: {', '.join(READ)}."
+    _refuse_what_has_no_sense(parts)
+    if "BYDAY" in parts:
+        is_of_year = parts["FREQ"] == "YEARLY" and "BYMONTH" not in parts
+        parts["BYDAY"] = _numbered(parts["BYDAY"], most=53 if is_of_year else 5)
+    return parts
 
 
 def _bad(sentence: str) -> BadWindow:
     return BadWindow("rule", sentence)
 
 
-def _frequency(_: str, value: str) -> Frequency:
-    if value in {"HOURLY", "MINUTELY", "SECONDLY"}:
-        raise _bad(f"FREQ={value} is no window: at most one opening a day. Write FREQ=DAILY, and how long it is open.")
-    if value not in Frequency.__members__:
-        raise _bad("FREQ is DAILY, WEEKLY, MONTHLY or YEARLY.")
-    return Frequency(value)
-
-
-def _one(least: int, most: int) -> Callable[[str, str], int]:
-    def read(name: str, value: str) -> int:
-        if not (NUMBER.fullmatch(value) and value[0] not in "+-" and least <= int(value) <= most):
-            raise _bad(f"{name} is a whole number from {least} to {most}.")
-        return int(value)
-
-    return read
-
-
-def _several(most: int, *, signed: bool) -> Callable[[str, str], tuple[int, ...]]:
-    def read(name: str, value: str) -> tuple[int, ...]:
-        words = value.split(",")
-        numbers = [int(word) for word in words if NUMBER.fullmatch(word)]
-        if len(numbers) != len(words) or not all(1 <= abs(each) <= most for each in numbers):
-            also = f", or from -{most} to -1 to count from the end" if signed else ""
-            raise _bad(f"{name} lists whole numbers from 1 to {most}{also}.")
-        if not signed and min(numbers) < 0:
-            raise _bad(f"{name} lists whole numbers from 1 to {most}.")
-        return tuple(numbers)
-
-    return read
-
-
-def _days(name: str, value: str) -> tuple[tuple[int, int | None], ...]:
-    found = [DAY.fullmatch(word) for word in value.split(",")]
-    days = [(each[2], int(each[1]) if each[1] else None) for each in found if each]
-    if len(days) != len(found) or any(number is not None and not 1 <= abs(number) <= 53 for _, number in days):
-        raise _bad(f"{name} lists days: MO, TU, WE, TH, FR, SA, SU; 2TU is the second Tuesday, -1FR the last Friday.")
-    return tuple((DAYS[day], number) for day, number in days)
-
-
-def _week_start(_: str, value: str) -> int:
-    if value not in DAYS:
-        raise _bad("WKST is the day on which a week begins: MO, TU, WE, TH, FR, SA or SU.")
-    return DAYS[value]
-
-
-def _until(_: str, value: str) -> datetime:
-    """On the wall's clock, as the start is: to the end of a day without a time."""
-    found = UNTIL.fullmatch(value)
-    try:
-        if found and found[2]:
-            return datetime.strptime(f"{found[1]}{found[2]}", "%Y%m%dT%H%M%S")  # noqa: DTZ007
-        if found:
-            day = date(int(value[:4]), int(value[4:6]), int(value[6:]))
-            return datetime.combine(day, time.max)
-    except ValueError:
-        pass  # the sentence below says it
-    raise _bad("UNTIL is a day, as 20271231, or a day and a time of the window's own zone, as 20271231T220000.")
-
-
-def _refuse_what_has_no_sense(rule: RecurrenceRule) -> None:
+def _refuse_what_has_no_sense(parts: Mapping[str, str]) -> None:
     """The third Tuesday of what? Only months and years have one; and a week has no days of the month."""
-    of_weeks = (Frequency.DAILY, Frequency.WEEKLY)
-    if any(number for _, number in rule.by_day) and rule.frequency in of_weeks:
+    if "FREQ" not in parts:
+        raise _bad("It needs a FREQ: DAILY, WEEKLY, MONTHLY or YEARLY.")
+    if "COUNT" in parts and "UNTIL" in parts:
+        raise _bad("COUNT and UNTIL exclude each other.")
+    if re.search(r"\d", parts.get("BYDAY", "")) and parts["FREQ"] in {"DAILY", "WEEKLY"}:
         raise _bad("A number before a day, as 2TU, goes with FREQ=MONTHLY or FREQ=YEARLY.")
-    if rule.by_month_day and rule.frequency is Frequency.WEEKLY:
+    if "BYMONTHDAY" in parts and parts["FREQ"] == "WEEKLY":
         raise _bad("BYMONTHDAY goes with any FREQ but WEEKLY.")
 
 
-READ: Mapping[str, tuple[str, Callable[[str, str], Any]]] = {
-    "FREQ": ("frequency", _frequency),
-    "INTERVAL": ("interval", _one(1, 366)),
-    "COUNT": ("count", _one(1, 999)),
-    "UNTIL": ("until", _until),
-    "BYDAY": ("by_day", _days),
-    "BYMONTHDAY": ("by_month_day", _several(31, signed=True)),
-    "BYMONTH": ("by_month", _several(12, signed=False)),
-    "BYSETPOS": ("by_position", _several(366, signed=True)),
-    "WKST": ("week_start", _week_start),
+def _numbered(value: str, *, most: int) -> str:
+    """Days with a number and without: the RFC (3.3.10) means either, dateutil those that are both.
+
+    `most`: how many of a weekday there can be; dateutil fails on numbers far beyond that.
+    """
+    found = [word for word in map(DAY.fullmatch, value.split(",")) if word]
+    if not any(day[1] for day in found):
+        return value
+    every = [f"{number}{day[2]}" for day in found if not day[1] for number in range(1, most + 1)]
+    return ",".join([*(f"{max(-most - 1, min(int(day[1]), most + 1))}{day[2]}" for day in found if day[1]), *every])
+
+
+def _until(value: str) -> datetime | None:
+    """On the wall's clock, as the start is: to the end of a day without a time. None: without end."""
+    if not value:
+        return None
+    if "T" in value:
+        return datetime.strptime(value, "%Y%m%dT%H%M%S")  # noqa: DTZ007
+    return datetime.strptime(value, "%Y%m%d") + timedelta(days=1, microseconds=-1)  # noqa: DTZ007
+
+
+def _is_until(value: str) -> bool:
+    try:
+        return UNTIL.fullmatch(value) is not None and _until(value) is not None
+    except (ValueError, OverflowError):
+        return False
+
+
+def _is_number(most: int, *, signed: bool = False) -> Callable[[str], bool]:
+    def is_good(word: str) -> bool:
+        is_number = NUMBER.fullmatch(word) and (signed or word.isdecimal())
+        return bool(is_number) and 1 <= abs(int(word)) <= most
+
+    return is_good
+
+
+def _are(is_good: Callable[[str], bool]) -> Callable[[str], bool]:
+    return lambda value: all(is_good(word) for word in value.split(","))
+
+
+def _is_day(word: str) -> bool:
+    found = DAY.fullmatch(word)
+    return found is not None and (not found[1] or 1 <= abs(int(found[1])) <= 53)
+
+
+# Each part with what it may be, and the sentence that says so.
+PARTS: Mapping[str, tuple[Callable[[str], bool], str]] = {
+    "FREQ": (FREQUENCIES.__contains__, "is DAILY, WEEKLY, MONTHLY or YEARLY."),
+    "INTERVAL": (_is_number(366), "is a whole number from 1 to 366."),
+    "COUNT": (_is_number(999), "is a whole number from 1 to 999."),
+    "UNTIL": (
+        _is_until,
+        "is a day, as 20271231, or a day and a time of the window's own zone, as 20271231T220000.",
+    ),
+    "BYDAY": (
+        _are(_is_day),
+        "lists days: MO, TU, WE, TH, FR, SA, SU; 2TU is the second Tuesday, -1FR the last Friday.",
+    ),
+    "BYMONTHDAY": (
+        _are(_is_number(31, signed=True)),
+        "lists whole numbers from 1 to 31, or from -31 to -1 to count from the end.",
+    ),
+    "BYMONTH": (_are(_is_number(12)), "lists whole numbers from 1 to 12."),
+    "BYSETPOS": (
+        _are(_is_number(366, signed=True)),
+        "lists whole numbers from 1 to 366, or from -366 to -1 to count from the end.",
+    ),
+    "WKST": (DAYS.__contains__, "is the day on which a week begins: MO, TU, WE, TH, FR, SA or SU."),
 }

@@ -10,8 +10,7 @@ from itertools import count, islice
 from typing import NamedTuple
 from zoneinfo import ZoneInfo, available_timezones
 
-from rollouts.windows.days import openings_of
-from rollouts.windows.rules import BadWindow, read_rule
+from rollouts.windows.rules import BadWindow, openings_of, read_rule
 
 SHORTEST, LONGEST = timedelta(minutes=5), timedelta(days=7)
 HORIZON = 5  # years ahead in which an opening is looked for

@@ -9,8 +9,7 @@ from dateutil.rrule import rrulestr
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rollouts.windows.days import openings_of
-from rollouts.windows.rules import BadWindow
+from rollouts.windows.rules import BadWindow, openings_of
 
 END = 2029
 NAMES = ["MO", "TU", "WE", "TH", "FR", "SA", "SU"]
@@ -19,6 +18,9 @@ NEVER = [
     "FREQ=DAILY;BYSETPOS=2",
     "FREQ=WEEKLY;BYDAY=SA;BYSETPOS=3",
     "FREQ=MONTHLY;BYDAY=6MO",
+    "FREQ=MONTHLY;BYDAY=53MO,-53SU",
+    "FREQ=MONTHLY;BYDAY=TU,53MO;BYSETPOS=60",
+    "FREQ=YEARLY;BYMONTH=12;BYDAY=53MO",
     "FREQ=YEARLY;BYMONTH=4;BYMONTHDAY=31",
 ]
 

@@ -168,7 +168,7 @@ A_FEW = settings(max_examples=30, deadline=None)
 @given(st.lists(SCHEDULES, min_size=1, max_size=3), INSTANTS)
 def test_a_window_is_open_exactly_in_its_intervals(schedules, when):
     """By the definition itself: the wall's clock showed a start of the rule at most its duration ago."""
-    from rollouts.windows.days import openings_of
+    from rollouts.windows.rules import openings_of
 
     starts = [
         (start.replace(tzinfo=ZoneInfo(one.zone)).astimezone(UTC), one.duration)
