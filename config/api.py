@@ -1,11 +1,16 @@
 """Everything under /api/v1/."""
 
 from django.urls import URLPattern, URLResolver, include, path, re_path
+from drf_spectacular.utils import extend_schema
 from drf_spectacular.views import SpectacularAPIView
+from rest_framework import serializers
 from rest_framework.exceptions import NotFound
+from rest_framework.request import Request
+from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from config.docs import Docs
+from config.version import VERSION
 
 
 class Nothing(APIView):
@@ -18,11 +23,24 @@ class Nothing(APIView):
         raise NotFound
 
 
+class RunningVersionSerializer(serializers.Serializer):
+    version = serializers.CharField(help_text="As `0.1.0` (semver.org).")
+
+
+class RunningVersion(APIView):
+    """The version of Quarterdeck that answers."""
+
+    @extend_schema(responses=RunningVersionSerializer)
+    def get(self, _: Request) -> Response:
+        return Response({"version": VERSION})
+
+
 urlpatterns: list[URLPattern | URLResolver] = [
     path("v1/", include("people.api.urls")),
     path("v1/", include("fleet.api.urls")),
     path("v1/", include("health.api.urls")),
     path("v1/", include("rollouts.api.urls")),
+    path("v1/version", RunningVersion.as_view(), name="version"),
     path("v1/schema", SpectacularAPIView.as_view(), name="schema"),
     path("v1/docs", Docs.as_view(url_name="schema"), name="api-docs"),
     re_path("", Nothing.as_view()),

@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from config.models import WriteProbe
 from config.outages import outage_of
+from config.version import VERSION
 from edges.locks import sqlite_waits, wait_for_locks
 from fleet.freshness.threads import threads
 from fleet.models import Cluster
@@ -27,7 +28,7 @@ _migrated = Event()  # once none is missing none will be: they came with this pr
 @login_not_required
 def healthz(_: HttpRequest) -> HttpResponse:
     """Asks nobody else: a database that is away is no reason to restart this process."""
-    return JsonResponse({"status": "alive"})
+    return JsonResponse({"status": "alive", "version": VERSION})
 
 
 @login_not_required

@@ -6,6 +6,7 @@ from structlog.stdlib import ProcessorFormatter
 
 from config import logs
 from config.settings.variables import Variables
+from config.version import VERSION
 
 env = Variables()
 SETTING_VARIABLES = env.names  # what settings have read of the environment, also those that build on this module
@@ -81,6 +82,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "config.version.version",
                 "config.menu.menu",
                 "fleet.web.unwatched_banner.unwatched",
                 "rollouts.web.fleet_stop.stop",
@@ -192,7 +194,7 @@ REST_FRAMEWORK = {
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Quarterdeck",
-    "VERSION": "v1",
+    "VERSION": VERSION,
     "DESCRIPTION": "A live picture of a GPU fleet on Kubernetes, and driver changes that move through it in stages.",
     "SERVE_INCLUDE_SCHEMA": False,
     "SCHEMA_PATH_PREFIX": "/api/v1",

@@ -7,6 +7,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
 
 from config import health
+from config.version import VERSION
 from fleet.models import Observer
 from fleet.models.observer import GRACE
 from tests.make import a_cluster
@@ -15,7 +16,7 @@ from tests.make import a_cluster
 def test_a_process_is_alive_whatever_else_is_not(client, settings):
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
 
-    assert client.get("/healthz").json() == {"status": "alive"}
+    assert client.get("/healthz").json() == {"status": "alive", "version": VERSION}
 
 
 @pytest.mark.django_db
