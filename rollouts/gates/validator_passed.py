@@ -1,7 +1,7 @@
 """The operator's validator has run on every changed node since the change, and is through with each of its steps.
 
 It alone tries what tenants will do (driver, toolkit, CUDA, device plugin). A run from before proves nothing, however
-Ready its pod is; and the operator itself leaves `upgrade-failed` without asking it again (docs/nvidia.md 2.2).
+Ready its pod is; and the operator itself leaves `upgrade-failed` without asking it again (docs/design/nvidia.md 2.2).
 """
 
 from dataclasses import dataclass

@@ -33,7 +33,7 @@ def hazards() -> set[str]:
 
 
 def facts() -> set[str]:
-    return set(re.findall(r"^#+ (\d+\.\d+b?)", (ROOT / "docs" / "nvidia.md").read_text(), re.MULTILINE))
+    return set(re.findall(r"^#+ (\d+\.\d+b?)", (ROOT / "docs" / "design" / "nvidia.md").read_text(), re.MULTILINE))
 
 
 def cited(number: re.Pattern[str]) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 The driver manager knows those that the operator itself runs (k8s-driver-manager #203). One of the DRA driver's own
 chart it stops by a label that its nodeSelector names: which one is said in `manager.env`, as NVIDIA's guide to the DRA
-driver asks; or `CLIENT`, from 26.7.0 on (docs/nvidia.md 2.4).
+driver asks; or `CLIENT`, from 26.7.0 on (docs/design/nvidia.md 2.4).
 """
 
 from collections.abc import Iterator
