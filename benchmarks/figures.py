@@ -36,10 +36,10 @@ class Figures:
         return Figures(self.bench, self.conditions | more, suffix, self.failed)
 
     def at_least(self, name: str, value: float, target: float, unit: str, **more: Any) -> None:
-        self._say(name, value, unit, target=target, is_ok=value >= target, more=more)
+        self._say(name, value, unit, target=target, is_ok=value >= target, more={"bound": "at least"} | more)
 
     def at_most(self, name: str, value: float, target: float, unit: str, **more: Any) -> None:
-        self._say(name, value, unit, target=target, is_ok=value <= target, more=more)
+        self._say(name, value, unit, target=target, is_ok=value <= target, more={"bound": "at most"} | more)
 
     def beside(self, name: str, value: float, unit: str, **more: Any) -> None:
         """A figure to compare others with: it has no target of its own."""
