@@ -1,4 +1,4 @@
-"""What a newcomer may try, in order: printed by the demo, and written in the README."""
+"""The steps that the demo prints for a newcomer, in order."""
 
 from demo.parts import FAULTY, NEWER, Fleet
 from demo.timetable import COOL_MIN, FALLEN_MIN, HOT_MIN

@@ -42,6 +42,7 @@ def checks() -> dict[str, list[str]]:
         "requirements": [python, "bin/checks/requirements.py"],
         "compatibility": [python, "bin/checks/compatibility.py"],
         "leaks": [python, "bin/checks/leaks.py"],
+        "tables": [python, "bin/checks/tables.py"],
     }
 
 

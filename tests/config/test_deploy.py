@@ -1,4 +1,4 @@
-"""Django's own check of a production's settings, as docs/operations.md has them given, finds nothing."""
+"""Django's own check of a production's settings, as docs/install.md has them given, finds nothing."""
 
 import os
 import subprocess
@@ -34,6 +34,6 @@ def test_the_check_can_fail():
 
 
 def test_every_variable_that_it_is_given_is_documented():
-    documented = (ROOT / "docs" / "operations.md").read_text()
+    documented = (ROOT / "docs" / "install.md").read_text()
 
     assert [name for name in GIVEN if f"`{name}`" not in documented] == []

@@ -68,14 +68,6 @@ def test_what_is_worth_a_try_names_driver_objects_that_the_fleet_has(fleet: str,
     assert taken == set(objects)
 
 
-def test_the_readme_names_the_same_first_steps_as_the_demo():
-    tried = (ROOT / "README.md").read_text().partition("## Try it\n")[2].partition("\n## ")[0]
-
-    listed = re.findall(r"^\d+\. (.*(?:\n   .*)*)", tried, re.MULTILINE)
-
-    assert [re.sub(r"\s+", " ", step.replace("`", "")) for step in listed] == first_steps(Fleet())
-
-
 def test_a_still_demo_promises_nothing_that_comes_by_itself():
     still = first_steps(Fleet(), is_still=True)
 

@@ -1,4 +1,4 @@
-"""Each code that a check can have stands in docs/preflight.md, where who automates looks it up."""
+"""Each code that a check can have stands in docs/promotions.md, where who automates looks it up."""
 
 import re
 from pathlib import Path
@@ -22,7 +22,7 @@ MADE = {
 def test_every_code_is_documented_and_no_other():
     sources = [each.read_text() for place in PLACES for each in (ROOT / place).rglob("*.py")]
     written = {code for source in sources for code in CODE.findall(source)}
-    lines = (ROOT / "docs/preflight.md").read_text().splitlines()
+    lines = (ROOT / "docs/promotions.md").read_text().splitlines()
     told = {code for line in lines if line.startswith("| `") for code in re.findall(r"`([a-z-]+)`", line.split("|")[1])}
 
     assert told == written | MADE
