@@ -41,3 +41,9 @@ def test_the_image_is_labelled_and_named_with_the_version():
     assert f'org.opencontainers.image.version="{VERSION}"' in image
     assert "COPY manage.py pyproject.toml" in image
     assert {service["image"] for service in services.values() if "build" in service} == {f"quarterdeck:{VERSION}"}
+
+
+def test_the_changelog_has_the_version_below_what_is_unreleased():
+    headings = re.findall(r"^## \[(.+?)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+
+    assert headings[:2] == ["Unreleased", VERSION]
