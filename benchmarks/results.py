@@ -104,7 +104,7 @@ def _amount(value: float | None, unit: str) -> str:
 
 def _git(*words: str) -> str:
     asked = ["git", *words]
-    return subprocess.run(asked, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()  # noqa: S603
+    return subprocess.run(asked, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def now() -> datetime:

@@ -24,7 +24,7 @@ from drf_spectacular.generators import SchemaGenerator  # noqa: E402
 
 from benchmarks import results  # noqa: E402
 from health.inbox.rulebook import FOR_DEVELOPERS, every_rule  # noqa: E402
-from rollouts.following.asked import ASKED, LEFT_OUT  # noqa: E402
+from rollouts.external_rollouts.gate_options import ASKED, LEFT_OUT  # noqa: E402
 from rollouts.gates import GATES  # noqa: E402
 from rollouts.gates.base import Gate, When  # noqa: E402
 from rollouts.gates.options import kinds_of, wire_name, write_options  # noqa: E402
