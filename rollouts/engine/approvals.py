@@ -1,4 +1,4 @@
-"""Approvals that stand no more, and stages that have to wait for one after all."""
+"""Voids outdated approvals, and sets stages that need an approval after all."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -20,9 +20,9 @@ from wording.lists import names
 
 
 def ask_again(plan: Plan, stages: Iterable[Stage], *, now: datetime) -> bool:
-    """Nodes may have come into production since the plan was started. Mostly none has, and nothing is written.
+    """Sets stages to wait for an approval where nodes joined a production pool since the start; returns whether it did.
 
-    Whether there were any: then the stages are not as they were.
+    Mostly no node has, and nothing is written.
     """
     if not to_ask(plan, stages):
         return False
@@ -33,9 +33,9 @@ def ask_again(plan: Plan, stages: Iterable[Stage], *, now: datetime) -> bool:
 
 
 def void_approvals(plan: Plan, stages: Iterable[Stage], *, now: datetime) -> None:
-    """An approval is of exactly what was seen. New numbers with the same answers are still that.
+    """Voids approvals whose evidence has changed. New numbers with the same gate results keep them.
 
-    A rejection stays, whatever changes: somebody has seen something.
+    A rejection always stays.
     """
     for stage in (each for each in stages if each.state == StageState.OPENING):
         standing = Approval.objects.filter(stage=stage, is_rejection=False).standing()
@@ -48,7 +48,7 @@ def void_approvals(plan: Plan, stages: Iterable[Stage], *, now: datetime) -> Non
 
 
 def _void_what_is_too_old(plan: Plan, stage: Stage, *, now: datetime) -> None:
-    """Void, and not just not counted: whoever gave it can look again and give another."""
+    """Voids an expired approval, so that its author sees that and can give another."""
     if gate := gate_of(stage):
         old = Approval.objects.filter(stage=stage, is_rejection=False, at__lt=now - gate.valid_for).standing()
         reason = f"An approval is valid for {spell(gate.valid_for)}: this one was given before."
@@ -56,7 +56,7 @@ def _void_what_is_too_old(plan: Plan, stage: Stage, *, now: datetime) -> None:
 
 
 def _void_of_who_may_no_more(plan: Plan, stage: Stage, *, now: datetime) -> None:
-    """An approval stands as long as the right to give it."""
+    """Voids approvals of people who lost the right to give them."""
     given = list(Approval.objects.filter(stage=stage, is_rejection=False).standing())
     givers = User.objects.filter(username__in=[approval.by for approval in given]).prefetch_related("bindings")
     may = {each.username for each in givers if scope_of(each, Permission.APPROVE).covers_cluster(plan.cluster_id)}
@@ -69,14 +69,14 @@ def _void_of_who_may_no_more(plan: Plan, stage: Stage, *, now: datetime) -> None
 
 
 def _groups_left(approval: Approval) -> tuple[str, ...]:
-    """For which it was given, and in which the person is no more. No query where none was asked for."""
+    """Returns the groups that the approval was given for and that the person has left. No query without such groups."""
     given_for = approval.bundle.get("groups", [])
     now_in = groups_of([approval.by], among=given_for)[approval.by]
     return tuple(group for group in given_for if group not in now_in)
 
 
 def void_every_approval(plan: Plan, reason: str, *, now: datetime) -> None:
-    """Of the stages that have not passed."""
+    """Voids the approvals of the stages that have not passed."""
     for stage in plan.stages.forward().exclude(state=StageState.PASSED):
         _void(plan, stage, Approval.objects.filter(stage=stage).standing(), reason, now=now)
 

@@ -1,4 +1,4 @@
-"""A node as it was when its release was decided: what it is compared with later."""
+"""The baseline of a node: its state when its release was decided."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rollouts.models import Rollout
 def baseline_of(
     node: Node, pods: Sequence[Pod], ready: Mapping[str, int], sick: Sequence[str], *, now: datetime
 ) -> dict[str, Any]:
-    """A node as it is now, to be compared with later. The JSON of `Baseline`, and each owner's count in the cluster."""
+    """Returns the node's present state as the JSON of `Baseline`, with each owner's pod count in the cluster."""
     validator = validator_of(pods)
     on_node = Counter(pod.owner for pod in workloads_of(pods) if pod.is_ready)
     return {
@@ -54,7 +54,7 @@ def read_baseline(written: dict[str, Any] | None) -> Baseline | None:
 
 
 def traits_of(node: Node) -> dict[str, str]:
-    """What a change of its driver leaves alone, by what people call it."""
+    """Returns the properties that a driver change keeps, by their display names."""
     return {
         "kernel": node.kernel,
         "OS image": node.os_image,
@@ -64,7 +64,7 @@ def traits_of(node: Node) -> dict[str, str]:
 
 
 def baselines(plan: Rollout, node_uids: Sequence[str], *, now: datetime) -> dict[str, dict]:
-    """Node uid → what it is like now, for the nodes of one wave."""
+    """Returns the baselines of the nodes of one wave, by node UID."""
     rows = list(Node.objects.filter(cluster=plan.cluster_id, uid__in=node_uids).order_by())
     pods, ready, sick = pods_on(plan, [row.name for row in rows]), ready_by_owner(plan), crashing_owners(plan)
     return {row.uid: baseline_of(row, pods.get(row.name, []), ready, sick, now=now) for row in rows}

@@ -1,6 +1,6 @@
-"""Leave a cluster as if we had never been there: every label, annotation, Job and Lease of ours, found there itself.
+"""Removes every label, annotation, Job and Lease of Quarterdeck from a cluster.
 
-It asks the API server and not our rows, for it is made for the day on which those cannot be trusted.
+It finds them through the API server, not through rows, since it is meant for the day on which rows cannot be trusted.
 """
 
 import time
@@ -40,7 +40,7 @@ LONGEST_WAIT = timedelta(minutes=1)  # for an API server that is busy, before th
 
 @dataclass(frozen=True)
 class Mark:
-    """A node that carries something of ours."""
+    """A node that carries a label, annotation or cordon of ours."""
 
     node: str
     uid: str
@@ -56,33 +56,33 @@ class Mark:
 
 
 def marks(connection: client.Connection) -> tuple[list[Mark], list[str]]:
-    """Of one list of all nodes: those that carry something, and the names of those that cannot be read."""
+    """Returns the marks of all nodes from one list, and the names of nodes that cannot be read."""
     nodes, unread = client.list_nodes_and_unread(connection)
     found = (_mark(node) for node in nodes)
     return [mark for mark in found if mark], sorted(one.name for one in unread)
 
 
 def remove(connection: client.Connection, found: list[Mark]) -> Iterator[tuple[Mark, str]]:
-    """Take the marks off, one node after another. With each, why it could not be done; blank: it is done.
+    """Removes the marks node by node. Yields each with the reason of a failure; empty means removed.
 
-    :raises Unreachable: when the cluster does not answer any more
+    :raises Unreachable: when the cluster stops answering
     """
     for mark in found:
         yield mark, _remove(connection, mark)
 
 
 def jobs(connection: client.Connection) -> list[client.JobSeen]:
-    """Every Job of ours, in whichever namespace."""
+    """Returns every Job of ours, in all namespaces."""
     return [job for job in client.list_jobs(connection, label_selector=MANAGED) if is_for(job.labels)]
 
 
 def pods(connection: client.Connection) -> list[client.PodSeen]:
-    """Theirs: they end some seconds after their Job was deleted."""
+    """Returns the Jobs' pods, which end some seconds after their Job."""
     return [pod for pod in client.list_pods(connection, label_selector=MANAGED) if is_for(pod.labels)]
 
 
 def is_for(labels: Mapping[str, str]) -> str:
-    """What a Job of ours with these does, as a sentence goes on after it. Blank: it is none."""
+    """Returns a clause about the purpose of a Job with these labels; empty means that it is not ours."""
     if pulls := labels.get(PULLS_FOR):
         return f"pulls an image for {pulls}"
     proves = labels.get(PROVES_FOR)
@@ -90,7 +90,7 @@ def is_for(labels: Mapping[str, str]) -> str:
 
 
 def remove_jobs(connection: client.Connection, found: list[client.JobSeen]) -> Iterator[tuple[client.JobSeen, str]]:
-    """Delete them with their pods. With each, why it could not be done; blank: it is done."""
+    """Deletes Jobs with their pods. Yields each with the reason of a failure; empty means deleted."""
     for job in found:
         try:
             client.delete_job(connection, job)
@@ -103,18 +103,18 @@ def remove_jobs(connection: client.Connection, found: list[client.JobSeen]) -> I
 
 
 def lease(connection: client.Connection, cluster: Cluster) -> LeaseSeen | None:
-    """The Lease that names who writes there. None: there is none."""
+    """Returns the Lease that names who writes to the cluster; None if there is none."""
     return client.get_lease(connection, cluster.own_namespace, LEASE_NAME)
 
 
 def is_of_another(seen: LeaseSeen) -> bool:
-    """Another Quarterdeck has written there last, so that what carries a plan's name may be that one's (Z10)."""
+    """Returns whether another Quarterdeck was the last writer, so that a plan's name may be one of its plans (Z10)."""
     ours = WriterLease.objects.values_list("instance", flat=True).first()  # made once per database
     return bool(seen.spec.holder_identity) and seen.spec.holder_identity != ours
 
 
 def _remove(connection: client.Connection, mark: Mark) -> str:
-    """Why it could not be done. Blank: it is done, or the node is gone."""
+    """Removes one mark and returns the reason of a failure; empty means removed, or the node is gone."""
     trouble = "It changed each time we tried to write it."
     for _ in range(TRIES):
         try:
@@ -147,7 +147,7 @@ def said_of_unclear(mark: Mark) -> str:
 
 
 def _mark(node: NodeSeen) -> Mark | None:
-    """None: it carries nothing of ours. An annotation of our name that names no plan is somebody else's."""
+    """Returns the node's mark; None if it has none. An annotation of our name without a plan is somebody else's."""
     has = node.annotations
     is_held = _is_of_a_plan(has.get(HELD_BY)) or (HELD_SINCE in has and HELD_BY not in has)
     is_opted_out = _is_of_a_plan(has.get(OPTED_OUT_BY)) or (PUT_BACK in has and OPTED_OUT_BY not in has)
@@ -181,11 +181,11 @@ def _is_on(node: NodeSeen) -> bool:
 
 
 def _is_queued(node: NodeSeen, *, is_cordoned: bool) -> bool:
-    """It can be judged afresh. A node in the queue goes through all of it once it is let go, also one whose driver is
-    the wanted one again (ProcessUpgradeRequiredNodes, nvidia.md 2.8); one without a state is first asked whether it
-    has to.
+    """Returns whether removing the upgrade state makes the operator evaluate the node again.
 
-    Not where the cordon may be the operator's own, of a try that failed: it uncordons at the end of the next one only.
+    A queued node runs through the whole upgrade once released, even if it has the wanted driver
+    (ProcessUpgradeRequiredNodes, nvidia.md 2.8). A node without a state is evaluated first. The result is False if the
+    cordon may be the operator's own from a failed try: the operator uncordons only at the end of the next one.
     """
     is_free = is_cordoned or not node.is_unschedulable or WAS_CORDONED in node.annotations
     return node.labels.get(UPGRADE_STATE) == UPGRADE_REQUIRED and is_free

@@ -1,4 +1,4 @@
-"""Which nodes of a plan take no pods because it says so, and since when they take them again."""
+"""The cordons of a plan: which nodes have one, and since when others have none any more."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -18,18 +18,18 @@ class Cordons:
     left: tuple[str, ...] = ()  # sentences: where a node is cordoned all the same
 
     def has(self, uid: str, *, is_shown: bool, seen_at: datetime) -> bool:
-        """Whether the node takes no pods by our cordon: it is in force, or rows that are older show it still."""
+        """Returns whether our cordon keeps pods off the node, also if only older rows show that."""
         ended = self.ended_at.get(uid)
         return uid in self.in_force or (is_shown and ended is not None and ended >= seen_at)
 
     def last_ended(self, targets: Iterable[Target]) -> datetime | None:
-        """None: none of these was ever cordoned by us."""
+        """Returns when the last of these cordons ended; None if there never was one."""
         uids = {target.node_uid for target in targets}
         return max((at for uid, at in self.ended_at.items() if uid in uids), default=None)
 
 
 def read_cordons(plan: Plan, stages: Iterable[Stage], proofs: Proofs) -> Cordons:
-    """One query, none where no stage asks for a cordon."""
+    """Reads the cordons with one query; none if no stage asks for a cordon."""
     if not any(cordons_by(stage.gates) for stage in stages):
         return Cordons()
     in_force: dict[str, CordonedByUs] = {}
@@ -50,6 +50,6 @@ def read_cordons(plan: Plan, stages: Iterable[Stage], proofs: Proofs) -> Cordons
 
 
 def _has_failed(row: Cordon, proofs: Proofs) -> bool:
-    """The newest test Job on the node since it was let go."""
+    """Returns whether the newest test Job on the node failed since the release."""
     newest = proofs.newest.get(row.node_uid)
     return newest is not None and newest.intended_at >= row.wanted_since and newest.outcome == ProofOutcome.FAILED

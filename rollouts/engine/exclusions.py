@@ -1,4 +1,4 @@
-"""Which neighbours are kept off which nodes of a plan, and since when they are not any more."""
+"""The exclusions of a plan: which nodes have one, and since when others have none any more."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -17,13 +17,13 @@ class OptOuts:
     left: tuple[str, ...]  # sentences: where it is not
 
     def last_ended(self, targets: Iterable[Target]) -> datetime | None:
-        """None: on none of these anything was ever kept off."""
+        """Returns when the last of these exclusions ended; None if there never was one."""
         names = {target.node_name for target in targets}
         return max((at for name, at in self.ended_at.items() if name in names), default=None)
 
 
 def read_opt_outs(plan: Plan) -> OptOuts:
-    """One query."""
+    """Reads the exclusions with one query."""
     in_force: dict[str, list[OptOut]] = defaultdict(list)
     ended_at: dict[str, datetime] = {}
     ended: dict[str, tuple[str, ...]] = defaultdict(tuple)

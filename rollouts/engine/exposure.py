@@ -1,9 +1,9 @@
-"""What tenants have worked on changed nodes, in GPU-time: by rows, and never more than anybody saw.
+"""The GPU time that tenants used on changed nodes, from rows; never more than was observed.
 
-A pod that is Ready counts since it became so: what it did before a restart no row tells. Of one that is over only who
-completed counts, from when its node took it; whether one that failed or was deleted ever ran nobody kept. Slices,
-shares and claims of a node are one GPU together, as nothing tells on how many they are. Where telemetry says when
-GPUs are busy, an hour counts as soon as it is over, and no longer than they were.
+A Ready pod counts since it became Ready; time before a restart is unknown. Of ended pods only completed ones count,
+from the time their node accepted them: nothing records whether a failed or deleted pod ran. Slices, shares and claims
+of a node count as one GPU together. Where telemetry reports busy GPUs, an hour counts once it is complete, and only the
+busy part.
 """
 
 from collections import defaultdict
@@ -29,13 +29,13 @@ class Allocated(NamedTuple):
 
 
 class ClusterClock(NamedTuple):
-    """What rows of a cluster are as of, by our clock."""
+    """The time to which the rows of a cluster are current, by our clock."""
 
     seen_at: datetime
     ahead: timedelta  # how far the cluster's clock is ahead of ours
 
     def at_the_latest(self, at: datetime) -> datetime:
-        """By our clock, where either of the two may have said it."""
+        """Returns the latest time by our clock, if either clock may have set `at`."""
         return max(at, at - self.ahead)
 
 
@@ -43,9 +43,9 @@ def read_work(
     cluster_id: int, changed: Mapping[str, datetime], nodes: Mapping[str, Node], pods: Mapping[str, Sequence[Pod]],
     clock: ClusterClock,
 ) -> dict[str, SeenWork]:  # fmt: skip
-    """By the node's UID, of those that are there. Two queries, none for no nodes.
+    """Returns the work on present nodes by node UID. Two queries; none without nodes.
 
-    `changed`: since when each has been seen to be changed; `pods`: by the node's name.
+    `changed` is when each node was seen changed; `pods` is by node name.
     """
     there = {uid: nodes[uid] for uid in changed if uid in nodes}
     if not there:
@@ -68,7 +68,7 @@ def read_work(
 def gpu_time(
     spans: Collection[Allocated], *, gpus: int, since: datetime, until: datetime, busy: Busy | None = None
 ) -> timedelta:
-    """Of a node with so many GPUs, between two moments. `busy`: None where no telemetry was heard."""
+    """Returns the GPU time of one node between two moments. `busy` is None without telemetry."""
     if busy is None:
         return _allocated(spans, gpus=gpus, since=since, until=until)
     total = timedelta()
@@ -82,7 +82,7 @@ def gpu_time(
 
 
 def _allocated(spans: Iterable[Allocated], *, gpus: int, since: datetime, until: datetime) -> timedelta:
-    """No more of them at once than there are."""
+    """Returns the allocated GPU time, limited to the number of GPUs."""
     more: dict[datetime, tuple[int, int]] = defaultdict(lambda: (0, 0))  # whole ones, and pods with parts
     for span in spans:
         begun, end = max(span.since, since), min(span.until, until)
@@ -115,7 +115,7 @@ def _completed(rows: Iterable[PodPlacement], layout: Layout, clock: ClusterClock
 
 
 def _over(cluster_id: int, uids: Collection[str], first: datetime) -> Mapping[str, Sequence[PodPlacement]]:
-    """By the node's UID."""
+    """Returns the ended placements by node UID."""
     rows = PodPlacement.objects.filter(cluster=cluster_id, node_uid__in=uids, until__gt=first, ended__in=COMPLETED)
     found: dict[str, list[PodPlacement]] = defaultdict(list)
     for row in rows.only("node_uid", "resources", "since", "until", "seen_until").order_by():
@@ -124,8 +124,9 @@ def _over(cluster_id: int, uids: Collection[str], first: datetime) -> Mapping[st
 
 
 def _busy(cluster_id: int, names: Collection[str], first: datetime) -> Mapping[str, Busy]:
-    """By the node's name, of those that were heard since the hour before `first`. Of a board that is cut: its busiest
-    part, for nothing tells whether the others were at work beside it or after it.
+    """Returns busy hours by node name, for nodes that reported since the hour before `first`.
+
+    A GPU in parts counts as its busiest part, since nothing tells whether the parts were busy at the same time.
     """
     since = first.replace(minute=0, second=0, microsecond=0) - HOUR
     rows = GpuHour.objects.filter(cluster=cluster_id, node_name__in=names, hour__gte=since, busy_s__isnull=False)

@@ -1,4 +1,4 @@
-"""Why the operator gave up on nodes of a plan: recorded with the move that says so, and said by the gate that halts."""
+"""Why the operator gave up on nodes of a plan; recorded with the move to failed, and shown by the gate that halts."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -16,10 +16,10 @@ UNTOUCHED = frozenset({TargetState.HELD, TargetState.EXCLUDED, TargetState.FAILE
 
 
 def causes_of_failures(stages: Iterable[Stage], nodes: Mapping[str, Node], *, now: datetime) -> dict[str, str]:
-    """Node uid → why it failed, where that is not recorded yet. `nodes`: by uid.
+    """Returns the missing causes of failed nodes by node UID.
 
-    Of those that failed since the last round: as rows say it now. Of those whose cause nothing said then: as a finding
-    says it. No query where no node has failed.
+    For nodes that failed since the last round it reads the rows of now; for earlier ones without a cause it reads
+    findings. No query without failed nodes.
     """
     targets = [target for stage in stages for target in stage.targets.all()]
     fresh = [target.node_uid for target in targets if _has_just_failed(target, nodes)][:ASKED_WHY]

@@ -1,6 +1,6 @@
-"""What is left in a cluster when a plan ends, as the API server shows it then, and what takes each of it away.
+"""What a plan leaves in its cluster when it ends, as the API server shows it, with commands to remove it.
 
-Whoever made it: a cordon of the operator's is as much in the way of pods as one of ours (hazard Z42).
+It does not matter who made it: a cordon of the operator keeps pods away as well (Z42).
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -18,7 +18,7 @@ OF_A_PLAN = {HELD_BY: (HELD_BY, HELD_SINCE), OPTED_OUT_BY: (OPTED_OUT_BY, PUT_BA
 
 
 def what_is_left(plan: Plan, nodes: Iterable[NodeSeen], connection: client.Connection) -> str:
-    """Sentences, each with its command. Blank: nothing is.
+    """Returns sentences about what is left, each with a command; empty means nothing is.
 
     :raises ClusterError: when the cluster does not answer
     """
@@ -56,7 +56,7 @@ def _of_jobs(plan: Plan, connection: client.Connection) -> Iterator[str]:
 
 
 def _marked_by(plan: Plan, node: NodeSeen) -> Collection[str]:
-    """Keys of the annotations that name this plan, and of those that go with them."""
+    """Returns the annotation keys on the node that belong to this plan."""
     mine = [keys for by, keys in OF_A_PLAN.items() if node.annotations.get(by) == plan.mark]
     return {key for keys in mine for key in keys if key in node.annotations}
 

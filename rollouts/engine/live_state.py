@@ -1,4 +1,4 @@
-"""What is about to be written is asked of the API server itself: rows are of different moments (hazard Z25)."""
+"""The live state that is read from the API server before a write, since rows are from different moments (Z25)."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ STOP_SWITCH = "quarterdeck-stop"  # a ConfigMap of this name in our namespace st
 
 @dataclass(frozen=True)
 class Live:
-    """What the API server itself said at the start of this round."""
+    """The answers of the API server at the start of the round."""
 
     object_version: str
     hashes: Mapping[str, str]  # DaemonSet uid → hash of its newest template
@@ -37,7 +37,7 @@ class Live:
 
 @dataclass(frozen=True)
 class NodesNow:
-    """Every node of the cluster and the driver pods of the object, as the API server itself lists them."""
+    """All nodes of the cluster and the driver pods of the object, as the API server lists them."""
 
     nodes: tuple[NodeSeen, ...]
     unread: Mapping[str, str]  # uid → name of nodes that are there and cannot be read
@@ -46,12 +46,15 @@ class NodesNow:
 
 
 def newest_of(revisions: Iterable[RevisionSeen]) -> dict[str, str]:
-    """DaemonSet uid → hash of its newest template."""
+    """Returns the hash of each DaemonSet's newest template, by DaemonSet UID."""
     return {one.daemonset_uid: one.revision_hash for one in sorted(revisions, key=lambda one: one.revision)}
 
 
 def ask_cluster(plan: Plan, connection: client.Connection) -> Live:
-    """:raises ClusterError: when the cluster does not answer: then nothing is decided"""
+    """Reads the live state.
+
+    :raises ClusterError: when the cluster does not answer, so that nothing is decided
+    """
     stopped_reason = stopped_in_cluster(plan, connection)
     seen, spec = _driver_object(plan, connection)
     known = driver_daemonsets(plan)
@@ -81,7 +84,7 @@ def ask_cluster(plan: Plan, connection: client.Connection) -> Live:
 
 
 def stopped_in_cluster(plan: Plan, connection: client.Connection) -> str:
-    """By the ConfigMap that somebody with kubectl made. Blank: there is none.
+    """Returns the reason in the stop's ConfigMap, which somebody made with kubectl; empty means there is none.
 
     :raises ClusterError: when the cluster does not answer
     """
@@ -89,7 +92,7 @@ def stopped_in_cluster(plan: Plan, connection: client.Connection) -> str:
 
 
 def stopped_by_switch(cluster: Cluster, connection: client.Connection) -> str:
-    """The same, whatever is done there."""
+    """Returns the reason in the stop's ConfigMap of any cluster; empty means there is none."""
     switch = client.get_config_map(connection, cluster.own_namespace, STOP_SWITCH)
     if switch is None:
         return ""
@@ -98,16 +101,16 @@ def stopped_by_switch(cluster: Cluster, connection: client.Connection) -> str:
 
 
 def _is_its_driver(plan: Plan, daemonset: DaemonSetSeen) -> bool:
-    """A ClusterPolicy owns the DaemonSets of all operands."""
+    """Returns whether the DaemonSet is the object's driver. A ClusterPolicy owns the DaemonSets of all operands."""
     owner = daemonset.metadata.owner
     is_what_changes = operand_of(daemonset.pod_labels, daemonset.name) == plan.its_component.operand
     return owner is not None and owner.uid == plan.object_uid and is_what_changes
 
 
 def ask_nodes(plan: Plan, connection: client.Connection, daemonsets: Sequence[DaemonSetSeen]) -> NodesNow:
-    """One list of all nodes, and one of each DaemonSet's pods: seconds in a large cluster, so not asked every round.
+    """Lists all nodes, the pods of each DaemonSet, and ResourceSlices where only they name a node's driver.
 
-    And one of ResourceSlices, where they alone name the driver of a node.
+    In a large cluster this takes seconds, so not every round asks.
 
     :raises ClusterError: when the cluster does not answer
     """
@@ -126,7 +129,7 @@ def ask_nodes(plan: Plan, connection: client.Connection, daemonsets: Sequence[Da
 
 
 def _offered(plan: Plan, connection: client.Connection) -> Mapping[str, Offered]:
-    """What DRA drivers say of the cluster's nodes now. Nothing is asked where none has ever said anything."""
+    """Returns what DRA drivers offer now. It asks nothing where no driver ever offered anything."""
     if not has_slices(plan):
         return {}
     return read_slices(slice_row(seen) for seen in client.list_slices(connection))
@@ -147,7 +150,7 @@ def _pods_of(connection: client.Connection, daemonset: DaemonSetSeen) -> Iterato
 def _driver_object(
     plan: Plan, connection: client.Connection
 ) -> tuple[DriverObjectSeen, Mapping[str, Any]] | tuple[None, Mapping[str, Any]]:
-    """With its whole spec. One request: what somebody writes between two would be half of each."""
+    """Returns the driver object with its whole spec from one request; two requests could mix two specs."""
     try:
         return client.get_driver_object_whole(connection, plan.object_kind, plan.object_name)
     except client.Absent:

@@ -1,6 +1,6 @@
-"""The nodes of a plan: those of its driver object, those that left it with our label, and what became of the rest.
+"""The nodes of a plan: nodes of its driver object, unmanaged nodes with our label, and the state of the others.
 
-From rows as a rule. What is claimed for good (an end, an exclusion) rests on the API server's own list instead.
+Usually from rows. What is final (an end, an exclusion) rests on the API server's own list instead.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class PlanNodes:
 
 
 def from_rows(plan: Plan, targets: Mapping[str, str]) -> PlanNodes:
-    """`targets`: uid → name of every node that the plan has a target for. Five queries."""
+    """Returns the plan's nodes from rows with five queries. `targets` is uid → name of every target."""
     selected = tuple(nodes_of(plan).only(*COLUMNS).order_by("name"))
     holds = _holds(plan)
     missing = _ours(targets, holds)
@@ -55,9 +55,9 @@ def from_rows(plan: Plan, targets: Mapping[str, str]) -> PlanNodes:
 
 
 def from_cluster(plan: Plan, live: Live, seen: NodesNow, targets: Mapping[str, str]) -> PlanNodes:
-    """As the API server lists them. What rows know beside (how many GPUs there are) is theirs.
+    """Returns the plan's nodes as the API server lists them; other facts, such as GPU counts, come from rows.
 
-    :raises Unreadable: for a node of the plan that is there and cannot be read: it is not gone, and nobody knows more
+    :raises Unreadable: when a node of the plan exists and cannot be read; it must not count as removed
     """
     known = {node.uid: node for node in Node.objects.filter(cluster=plan.cluster_id).only(*COLUMNS).order_by()}
     nodes = [_as_seen(plan, known.get(one.uid), one, seen.offered.get(one.name)) for one in seen.nodes]
@@ -84,7 +84,7 @@ def _holds(plan: Plan) -> dict[str, Hold]:
 
 
 def _ours(targets: Mapping[str, str], holds: Mapping[str, Hold]) -> dict[str, str]:
-    """Uid → name of every node that the plan has a target or a hold for."""
+    """Returns every node with a target or a hold of the plan (uid → name)."""
     return dict(targets) | {uid: hold.node_name for uid, hold in holds.items()}
 
 
@@ -114,7 +114,7 @@ def _what_became(plan: Plan, uid: str, name: str, left: Mapping[str, Node], ther
 
 
 def _as_seen(plan: Plan, known: Node | None, seen: NodeSeen, offered: Offered | None) -> Node:
-    """With the version that its DRA driver says, where no label does: as its row has it."""
+    """Returns the node as listed. Its version comes from its DRA driver where no label names it."""
     row = fold(node_row(seen), offered)
     node = known or Node(cluster=plan.cluster, uid=seen.uid)
     for column in SAID_LIVE:

@@ -1,4 +1,4 @@
-"""Gather what a plan is decided on: one frozen snapshot, taken outside any transaction."""
+"""Builds the snapshot on which a plan is decided, outside of any transaction."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ LETS_GO = (StageState.OPENING, StageState.PROMOTING)
 
 
 def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = None) -> Snapshot:
-    """Put rows and live answers together. A fixed number of queries, whatever the size of the plan.
+    """Combines rows and live answers with a fixed number of queries, whatever the plan's size.
 
-    `seen`: the nodes as the API server lists them; None: as the rows have them.
+    `seen` are the nodes as the API server lists them; None means as in rows.
     """
     answers = Prefetch("answers", GateAnswer.objects.filter(is_current=True).order_by())
     stages = list(plan.stages.prefetch_related("targets", answers, "approvals", "glass").order_by("index"))
@@ -163,7 +163,7 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
 
 
 def _handed_by(plan: Plan) -> str:
-    """One query, where somebody has."""
+    """Returns who handed the nodes over, with at most one query."""
     told = (
         plan.commands.filter(verb=Verb.HANDOVER, ended_at=None).values_list("actor", flat=True)
         if plan.handed_to
@@ -173,26 +173,26 @@ def _handed_by(plan: Plan) -> str:
 
 
 def _judged(stages: Sequence[Stage]) -> list[Stage]:
-    """Those that are not over, and the last that passed."""
+    """Returns the stages in progress and the last that passed."""
     passed = [stage for stage in stages if stage.state == StageState.PASSED]
     return [stage for stage in stages if stage.state != StageState.PASSED] + passed[-1:]
 
 
 def _names_to_judge(stages: Sequence[Stage]) -> set[str]:
-    """The nodes on which pods can matter: those that were let go."""
+    """Returns the released nodes, since only their pods matter."""
     judged = (target for stage in _judged(stages) for target in stage.targets.all())
     return {target.node_name for target in judged if target.state != TargetState.HELD}
 
 
 def _exposed(stages: Sequence[Stage]) -> dict[str, datetime]:
-    """UID of the node → since when it has been seen to be changed, where a gate asks what was worked there since."""
+    """Returns when each node was seen changed, by node UID, if a gate asks for exposure."""
     asking = (stage for stage in _judged(stages) if Exposure.key in stage.gate_options and not stage.is_rollback)
     targets = (target for stage in asking for target in stage.targets.all())
     return {target.node_uid: target.state_since for target in targets if target.state == TargetState.CHANGED}
 
 
 def read_policy(plan: Plan, nodes: int) -> UpgradePolicy:
-    """The throttle of whoever carries the change out, in nodes."""
+    """Returns the throttle of the component's controller, in nodes."""
     if plan.its_component.room is None:
         return NO_THROTTLE
     row = DriverObject.objects.filter(cluster=plan.cluster_id, uid=plan.object_uid).order_by("pk").first()
@@ -205,12 +205,12 @@ def read_policy(plan: Plan, nodes: int) -> UpgradePolicy:
 
 
 def _out_by_others(plan: Plan, taken: Iterable[Disruption]) -> dict[str, str]:
-    """Of the nodes that somebody who is no plan has out: uid → why none of them goes forward now."""
+    """Returns why nodes that something other than a plan made unavailable are not released, by node UID."""
     return {} if plan.state in GOES_BACK else {one.node_uid: one.not_free for one in taken if one.plan_id is None}
 
 
 def _busy(unheld: Sequence[str]) -> dict[str, str]:
-    """Of the nodes that the plan has no hold for: uid → which other plan is changing it. One query at most."""
+    """Returns the other plans that change nodes without our hold, by node UID. At most one query."""
     if not unheld:
         return {}
     others = Hold.objects.in_force().filter(node_uid__in=unheld).select_related("plan")
@@ -245,7 +245,7 @@ def _node(
 
 
 def _strays(plan: Plan, nodes: PlanNodes, live: Live, ahead: timedelta) -> tuple[NodeSnapshot, ...]:
-    """Two queries, where there are any: whose driver pod is on them now."""
+    """Returns unmanaged nodes with the driver pods on them now. Two queries if there are any."""
     if not nodes.strays:
         return ()
     drivers = driver_pods(plan)
@@ -265,7 +265,7 @@ def _strays(plan: Plan, nodes: PlanNodes, live: Live, ahead: timedelta) -> tuple
 
 
 def _was_held_again(plan: Plan, hold: Hold) -> bool:
-    """Wanted since before the version was written, and read back as placed after that: somebody had taken it off."""
+    """Returns whether the hold was wanted before the version was written and placed again after it."""
     written_at = plan.write_intended_at
     if written_at is None or hold.placed_at is None or not hold.is_wanted:
         return False
@@ -273,14 +273,14 @@ def _was_held_again(plan: Plan, hold: Hold) -> bool:
 
 
 def _is_late_node(plan: Plan, row: Node, ahead: timedelta) -> bool:
-    """API servers give the second in which an object was made: one of the same second counts as later."""
+    """Returns whether the node joined after the write. API servers give seconds; the same second counts as later."""
     if plan.write_intended_at is None:
         return False
     return row.created_at >= (plan.write_intended_at + ahead).replace(microsecond=0)
 
 
 def _failures_in_the_rollback(plan: Plan, stages: Iterable[Stage], *, since: datetime) -> dict[str, int]:
-    """UID of the node → how often it failed. Only the rollback stage tries a node more than once. One query at most."""
+    """Returns how often each node failed in the rollback stage, by node UID. At most one query."""
     if plan.state not in GOES_BACK:
         return {}
     going_back = {target.pk: target.node_uid for each in stages if each.is_rollback for target in each.targets.all()}
@@ -291,27 +291,27 @@ def _failures_in_the_rollback(plan: Plan, stages: Iterable[Stage], *, since: dat
 
 
 def _asks(stage: Stage, gate: type[Gate]) -> bool:
-    """Of what is only asked for where a stage lets nodes go."""
+    """Returns whether the stage has the gate and releases nodes now."""
     return stage.state in LETS_GO and not stage.is_rollback and gate.key in stage.gate_options
 
 
 def _not_begun(stages: Iterable[Stage], there: Collection[str]) -> list[str]:
-    """The nodes that a gate asks maintenance windows for: still to go, or let go and not begun."""
+    """Returns the nodes that a gate asks maintenance windows for: not released, or released and not begun."""
     targets = (target for stage in stages if _asks(stage, Window) for target in stage.targets.all())
     return [one.node_uid for one in targets if one.state in {TargetState.HELD, *LET_GO} and one.node_uid in there]
 
 
 def _must_last(stages: Iterable[Stage]) -> timedelta:
-    """For how long a gate asks a maintenance window to be open, at most."""
+    """Returns how long a maintenance window must stay open, at most."""
     gates = (gate for stage in stages if _asks(stage, Window) for gate in stage.gates)
     asked = (gate.must_last for gate in gates if isinstance(gate, Window))
     return max(asked, default=timedelta(0))
 
 
 def _budgets(plan: Plan, stages: Sequence[Stage], every: Sequence[str]) -> Budgets:
-    """Of the domains of the nodes that may go next. Read where a stage is letting nodes go, or about to.
+    """Returns the failure-domain budgets of the next nodes, read only while a stage releases nodes.
 
-    `every`: names of the object's nodes, of which a plan that is handed over lets any go.
+    `every` are the names of all nodes of the object, any of which a handover releases.
     """
     if plan.state == PlanState.ABORTING:
         return read_budgets(plan.cluster_id, every, goes_back=False) if plan.handed_to else UNBOUND
@@ -324,7 +324,7 @@ def _budgets(plan: Plan, stages: Sequence[Stage], every: Sequence[str]) -> Budge
 
 
 def _goes_next(stage: Stage, may_go: Mapping[str, Node], policy: UpgradePolicy, budgets: Budgets) -> list[Node]:
-    """No more than the stage, the operator and failure domains allow at once; a wave may still be smaller."""
+    """Returns as many nodes as stage, operator and failure domains allow; a wave may be smaller."""
     held = {target.node_name: target.node_uid for target in stage.targets.all() if target.state == TargetState.HELD}
     limits = [policy.max_parallel or stage.max_unavailable, stage.max_unavailable]
     at_once = min([*limits, *([] if policy.max_unavailable is None else [policy.max_unavailable])])

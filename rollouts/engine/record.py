@@ -1,4 +1,4 @@
-"""Write down what a round found: the answers of the gates, the moves it makes, what nodes carry."""
+"""Records what a round found: gate results, moves, and what nodes carry."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -25,7 +25,7 @@ from rollouts.queries.restraints import GOES_BACK
 def record_answers(
     plan: Plan, stages: Iterable[Stage], judgements: Mapping[int, Mapping[str, Judgement]], *, now: datetime
 ) -> None:
-    """A fixed number of writes, and one for each answer that is another and for each whose numbers alone have moved."""
+    """Records gate results with a fixed number of writes, plus one per changed result or changed number."""
     by_index = {stage.index: stage for stage in stages}
     rows = GateAnswer.objects.filter(stage__in=[stage.pk for stage in by_index.values()], is_current=True).order_by()
     current = {(row.stage_id, row.gate): row for row in rows}
@@ -58,32 +58,32 @@ def record_answers(
 
 
 def _is_as_before(before: GateAnswer, answer: GateAnswer) -> bool:
-    """To the word and the number, without a break, and no move has rested on it: only its time is another."""
+    """Returns whether result, text and numbers are unchanged and no move rests on them: only the time changes."""
     return before.rested_on_at is None and before.says_the_same(answer)
 
 
 def _opens(before: GateAnswer | None, window: Judgement | None) -> bool:
-    """Whether what said itself when it comes does so no more: what waits from here on, a person may have to end."""
+    """Returns whether a wait that ended by itself is over, so that a person may have to end the next one."""
     was_shut = before is not None and before.comes_by_itself
     return was_shut and window is not None and not comes_by_itself(Window.key, window.cause)
 
 
 def _was_bound(before: GateAnswer | None, judgement: Judgement) -> bool:
-    """Whether a freeze or a window has let some node go since, so that what it waits for is another thing."""
+    """Returns whether a freeze or window released some node since, so that the wait is a new one."""
     return before is not None and before.cause in NO_PATIENCE_LOST and before.cause != judgement.cause
 
 
 def _answer(
     stage: Stage, gate: str, judgement: Judgement, before: GateAnswer | None, *, is_anew: bool, now: datetime
 ) -> GateAnswer:
-    """As its row would have it."""
+    """Returns the row of a result."""
     said = said_by(judgement, before, is_anew=is_anew, now=now)
     is_advisory = any(each.key == gate and each.advisory for each in stage.gates)
     return GateAnswer(stage=stage, gate=gate, is_advisory=is_advisory, **said)
 
 
 def _tell(plan: Plan, answer: GateAnswer, before: GateAnswer | None, *, now: datetime) -> None:
-    """An answer that is another one; a new cause of the same is in its row."""
+    """Records an event for a changed result. A new cause of the same result is in its row only."""
     was = before.answer if before is not None else ""
     if was == answer.answer:
         return
@@ -93,7 +93,10 @@ def _tell(plan: Plan, answer: GateAnswer, before: GateAnswer | None, *, now: dat
 
 
 def make_moves(plan: Plan, stages: Iterable[Stage], moves: tuple[Move, ...], *, now: datetime) -> None:
-    """:raises LostRace: when somebody was faster: the next round starts from there"""
+    """Writes the moves.
+
+    :raises LostRace: when somebody else was faster; the next round continues from there
+    """
     if not moves:
         return
     by_index = {stage.index: stage for stage in stages}
@@ -110,19 +113,22 @@ def make_moves(plan: Plan, stages: Iterable[Stage], moves: tuple[Move, ...], *, 
 
 
 def rests_on_answers(move: Move) -> bool:
-    """A stage soaks because its targets have changed; all else that a stage or plan becomes, gates have let it."""
+    """Returns whether the move rests on gate results.
+
+    A stage soaks because its targets changed; gates decide all else.
+    """
     if isinstance(move, MoveStage):
         return move.to in {StageState.PROMOTING, StageState.PASSED, StageState.HALTED}
     return isinstance(move, MovePlan)
 
 
 def _keep_answers(plan: Plan, *, now: datetime) -> None:
-    """What was answered in this round is what the move rests on: new numbers get a row of their own."""
+    """Keeps this round's results, since the move rests on them; new numbers get a new row."""
     GateAnswer.objects.filter(stage__plan=plan, is_current=True, at=now).update(rested_on_at=now)
 
 
 def give_back(plan: Plan, node_uids: Collection[str], *, now: datetime) -> None:
-    """These nodes are out no more: tell whoever waits for their domains."""
+    """Ends the nodes' ledger entries, and wakes plans that wait for their failure domains."""
     if not node_uids:
         return
     with transaction.atomic():
@@ -158,7 +164,7 @@ def _make(plan: Plan, stages: Mapping[int, Stage], move: Move, *, now: datetime)
 
 
 def _is_rejected(stage: Stage) -> bool:
-    """Since the round looked: who has begun is not asked again. The lock on the plan's row decides who was first."""
+    """Returns whether the stage was rejected since the round began; the lock on the plan decides who was first."""
     return not stage.is_rollback and stage.approvals.standing().filter(is_rejection=True).exists()
 
 
@@ -179,16 +185,16 @@ def _answers_now(plan: Plan) -> dict[str, dict]:
 
 
 def note_armed(plan: Plan, object_version: str, *, now: datetime) -> None:
-    """A worker that died right after its write has left nobody to say since when the cluster is armed."""
+    """Records since when the cluster is armed, if a worker died right after its write."""
     if object_version == plan.to_version and plan.write_intended_at and plan.armed_since is None:
         plan.armed_since = now
         Plan.objects.filter(pk=plan.pk, armed_since__isnull=True).update(armed_since=now)
 
 
 def note_put_back(plan: Plan, object_version: str, *, now: datetime) -> None:
-    """Of a plan that goes back: whoever put the old version there, and if a worker died right after its write.
+    """Records who restored the old version, also if a worker died right after its write.
 
-    It is not back any more where the new one is there again: a write of ours that came late, or somebody else's.
+    The record is removed if the new version is there again, by a late write of ours or by somebody else.
     """
     if plan.state not in GOES_BACK or plan.write_intended_at is None:
         return
@@ -202,7 +208,7 @@ def note_put_back(plan: Plan, object_version: str, *, now: datetime) -> None:
 
 
 def end_handover(plan: Plan, object_version: str, *, now: datetime) -> None:
-    """What a person has decided is of one version and template: with another in the object it is void (hazard Z38)."""
+    """Ends a handover whose version or template has changed, since the decision was about the earlier one (Z38)."""
     was = plan.handed_to
     if not was or (object_version == was and not plan.template_change):
         return
@@ -216,7 +222,7 @@ def end_handover(plan: Plan, object_version: str, *, now: datetime) -> None:
 
 
 def record_holds(plan: Plan, seen: Sequence[NodeSeen], *, now: datetime) -> None:
-    """Make the holds' rows say what the API server shows: no label is not placed, a node that is gone not wanted."""
+    """Updates the holds' rows to what the API server shows."""
     ours = Hold.objects.filter(plan=plan, is_foreign=False)
     there = {node.uid for node in seen}
     hold = plan.its_component.hold
@@ -231,7 +237,7 @@ def record_holds(plan: Plan, seen: Sequence[NodeSeen], *, now: datetime) -> None
 
 
 def record_opt_outs(plan: Plan, seen: Sequence[NodeSeen], *, now: datetime) -> None:
-    """Make rows of what the API server shows as ours: nothing of it may outlive the plan, whatever rows have said."""
+    """Creates rows for exclusions that the API server shows as ours, so that none outlives the plan."""
     ours = [node for node in seen if node.annotations.get(OPTED_OUT_BY) == plan.mark]
     if not ours:
         return
@@ -251,7 +257,7 @@ def record_opt_outs(plan: Plan, seen: Sequence[NodeSeen], *, now: datetime) -> N
 
 
 def record_cordons(plan: Plan, seen: Sequence[NodeSeen], *, now: datetime) -> None:
-    """Make rows of the cordons that the API server shows as ours: none may outlive the plan unsaid."""
+    """Creates rows for cordons that the API server shows as ours, so that none outlives the plan unreported."""
     ours = {node.uid: node.name for node in seen if node.annotations.get(CORDONED_BY) == plan.mark}
     if not ours:
         return
@@ -270,11 +276,11 @@ def _metadata(node: NodeSeen) -> Metadata:
 
 
 def pause(plan: Plan, reason: str, *, told: int | None, now: datetime) -> int | None:
-    """Stand still until a person has looked. Once: a pause that is in force is enough. The newest command, then.
+    """Pauses the plan until a person acts, and returns the newest command; a pause in force is enough.
 
-    `told`: the newest command that was known when this was decided.
+    `told` is the newest command known at the decision.
 
-    :raises LostRace: when somebody has told the plan something since: it may have been the answer
+    :raises LostRace: when somebody has given a command since, which may have been the answer
     """
     with transaction.atomic():
         Plan.objects.select_for_update(no_key=True).get(pk=plan.pk)

@@ -1,4 +1,4 @@
-"""One round of one plan: look, decide once, act, end. Safe to run twice; safe to stop anywhere."""
+"""One round of one plan: observe, decide once, act, end. Safe to run twice and to stop anywhere."""
 
 from collections.abc import Callable
 from contextlib import closing, suppress
@@ -56,7 +56,7 @@ def run_round(*, plan_id: int, owner: str, clock: Callable[[], datetime]) -> Non
 
 
 def _end(plan: Plan, wait: timedelta, waiting_for: str, *, clock: Callable[[], datetime]) -> None:
-    """Whoever woke the plan during the round had their message answered with “somebody is at it”: it is sent again."""
+    """Ends the round. It queues another if somebody woke the plan meanwhile and found it busy."""
     now = clock()
     was_woken = plan.end_lease(now=now, next_look_at=now + wait, waiting_for=waiting_for)
     if was_woken or not wait:
@@ -64,7 +64,7 @@ def _end(plan: Plan, wait: timedelta, waiting_for: str, *, clock: Callable[[], d
 
 
 def _look_and_act(plan: Plan, *, clock: Callable[[], datetime]) -> tuple[str, timedelta]:
-    """Why nothing more happens now, and when to look again."""
+    """Returns why nothing more happens now, and when the next round is due."""
     try:
         with closing(client.connect(plan.cluster.kubeconfig, plan.cluster.context)) as connection:
             return _round(plan, connection, clock=clock)
@@ -80,9 +80,9 @@ def _look_and_act(plan: Plan, *, clock: Callable[[], datetime]) -> tuple[str, ti
 
 
 def _pause_all(cluster_id: int, reason: str, *, clock: Callable[[], datetime]) -> None:
-    """Of a cluster in which we may not write. One that was told something in this moment is asked of in its own round.
+    """Pauses the plans of a cluster to which we may not write. Plans with a new command are handled in their own round.
 
-    A plan that is given up reads no pause: it goes on once we may write again.
+    An aborted plan ignores pauses and continues once we may write again.
     """
     for plan in Plan.objects.under_way().filter(cluster=cluster_id).exclude(state=PlanState.ABORTING):
         with suppress(LostRace):
@@ -116,9 +116,9 @@ def _round(plan: Plan, connection: client.Connection, *, clock: Callable[[], dat
 
 
 def _decide(plan: Plan, live: Live, connection: client.Connection, *, told: int | None, now: datetime) -> Decision:
-    """What cannot be taken back is decided twice: on rows, and then on the nodes as the API server lists them now.
+    """Decides on rows. A decision that is final is made again on the nodes as the API server lists them.
 
-    Rows may be older than our last act, and nodes may have left the object with our label on them.
+    Rows may be older than our last act, and nodes may have left the object with our label.
     """
     decision = decide(_look(plan, live, told=told, now=now), now=now)
     if not decision.is_for_good:
@@ -141,10 +141,9 @@ def _look(plan: Plan, live: Live, *, told: int | None, now: datetime, seen: Node
 
 
 def _check_nobody_moved_it(plan: Plan, told: int | None) -> None:
-    """Plan, targets and holds are read one after the other: a person's command in between makes a snapshot of two
-    moments. `told`: the newest one of before.
+    """Checks that no command came while plan, targets and holds were read one after the other.
 
-    :raises LostRace: when it is so
+    :raises LostRace: when one did
     """
     is_as_it_was = Plan.objects.filter(pk=plan.pk, state=plan.state, epoch=plan.epoch).exists()
     if not is_as_it_was or plan.commands.newest() != told:

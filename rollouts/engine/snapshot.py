@@ -1,4 +1,4 @@
-"""What a round sees before it decides: one frozen snapshot of a plan and its cluster. Pure."""
+"""The snapshot of a plan and its cluster that a round decides on. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from rollouts.node_order.failure_domains import UNBOUND, Budgets
 
 @dataclass(frozen=True)
 class NodeSnapshot:
-    """A node on which a driver DaemonSet of the changed object runs, target or not."""
+    """A node with a driver DaemonSet of the changed object, whether it is a target or not."""
 
     uid: str
     name: str
@@ -38,13 +38,15 @@ class NodeSnapshot:
 
     @property
     def is_held(self) -> bool:
-        """The label is there, and names whoever wants it: this plan, or somebody else for good."""
+        """Returns whether the label is there and names who wants it: this plan, or somebody else for good."""
         return self.has_label and (self.label_is_ours or self.hold_is_foreign)
 
     @property
     def is_unwritten(self) -> bool:
-        """It carries our label, and not as we would have written it now: made again under its name, with all it had, or
-        called back by a worker that was killed before it wrote the label anew (hazard Z3)."""
+        """Returns whether our label is there with an older value than ours of now.
+
+        The node was recreated under its name, or a killed worker recalled it without writing the label again (Z3).
+        """
         is_known = self.hold_wanted is not None and not self.label_is_older
         return self.has_label and self.label_is_ours and not is_known and not self.busy_with
 
@@ -54,13 +56,13 @@ class NodeSnapshot:
 
     @property
     def has_begun(self) -> bool:
-        """Somebody is, or was, at work on it and has not said that it is done."""
+        """Returns whether the operator works, or worked, on the node and has not reported the end."""
         return self.phase in BEGUN
 
 
 @dataclass(frozen=True)
 class OptedOut:
-    """A node that neighbours are kept off, because a plan lets it go."""
+    """A node that a plan excludes from external controllers for its release."""
 
     name: str
     neighbours: tuple[str, ...]  # as a sentence names them
@@ -71,7 +73,7 @@ class OptedOut:
 
 @dataclass(frozen=True)
 class CordonedByUs:
-    """A node that takes no pods until its test Job has completed, because a plan says so."""
+    """A node that a plan cordons until its test Job completes."""
 
     name: str
     is_placed: bool = True  # read back
@@ -81,7 +83,7 @@ class CordonedByUs:
 
 @dataclass(frozen=True)
 class ProofInCluster:
-    """A test Job that may be in the cluster."""
+    """A test Job that may exist in the cluster."""
 
     pk: int
     uid: str  # of its node
@@ -161,12 +163,12 @@ class Snapshot:
 
     @property
     def has_daemonsets(self) -> bool:
-        """Whether the object runs a driver anywhere: without, nobody can tell a node that left from a pause."""
+        """Returns whether the object has a driver DaemonSet; without one a node that left looks like one that waits."""
         return bool(self.newest_hashes)
 
     @property
     def told_to_wait(self) -> str:
-        """By whose word nothing of it is let go. Blank: by nobody's."""
+        """Returns who ordered the plan to wait; empty means nobody."""
         return self.stopped_reason or self.paused_reason or self.frozen_reason
 
     @property
@@ -179,19 +181,19 @@ class Snapshot:
 
     @property
     def is_of_others(self) -> bool:
-        """Whether the object asks for neither what was there before nor what the plan has written (hazard Z38)."""
+        """Returns whether the object's version is neither the previous one nor the plan's (Z38)."""
         if self.has_new_version and self.write_intended:
             return False
         return not self.has_old_version or bool(self.template_change)
 
     @property
     def is_handed_over(self) -> bool:
-        """A person has decided that the nodes go to what the object asks for now."""
+        """Returns whether a person has decided to release the nodes to the object's present version."""
         return bool(self.handed_to) and self.handed_to == self.object_version and not self.template_change
 
     @property
     def by_others(self) -> str:
-        """Who has set the version that is neither the old one nor the new one, without an end."""
+        """Returns a clause about who set the foreign version."""
         return f"Somebody else set the version to {self.object_version or 'nothing'}"
 
     @property
@@ -203,27 +205,30 @@ class Snapshot:
         return next(stage for stage in self.stages if stage.is_rollback)
 
     def has_old_pod(self, node: NodeSnapshot) -> bool:
-        """Its driver pod is of the template that was recorded when the plan was sealed."""
+        """Returns whether the driver pod is of the template recorded when the plan was sealed."""
         recorded = self.recorded_hashes.get(self.pod_daemonsets.get(node.uid, ""))
         return bool(node.pod_hash) and node.pod_hash == recorded
 
     def is_in_sync(self, node: NodeSnapshot) -> bool:
-        """Its driver pod is of the newest template."""
+        """Returns whether the driver pod is of the newest template."""
         newest = self.newest_hashes.get(self.pod_daemonsets.get(node.uid, ""))
         return bool(node.pod_hash) and node.pod_hash == newest
 
     def is_let_go(self, node: NodeSnapshot) -> bool:
-        """What lets it go is seen to be done."""
+        """Returns whether the release is seen to be done."""
         return self.component.is_let_go(
             has_label=node.has_label, has_pod=bool(node.pod_hash), is_in_sync=self.is_in_sync(node)
         )
 
     def runs(self, node: NodeSnapshot, version: str) -> bool:
-        """Read back from the node itself, never from the word of whoever changed it."""
+        """Returns whether the node itself reports the version."""
         return self.component.has_changed(wanted=version, loaded=node.driver_version, is_in_sync=self.is_in_sync(node))
 
     def would_change(self, node: NodeSnapshot) -> bool:
-        """Whether the operator changes it once it is free. The DaemonSets may not have followed the version yet."""
+        """Returns whether the operator would change the node once it is released.
+
+        DaemonSets may lag behind the version.
+        """
         if self.component.hold is None:  # nobody does, until its pod is deleted
             return False
         if self.has_old_version:
@@ -232,9 +237,9 @@ class Snapshot:
 
     @property
     def going_over(self) -> tuple[NodeSnapshot, ...]:
-        """Nodes that go to somebody else's version, or are about to: let go, and not there yet.
+        """Returns nodes that are released to a foreign version, or about to be, and do not run it yet.
 
-        One that the operator gave up on is not waited for.
+        Nodes that the operator gave up on are not included.
         """
         if not self.is_handed_over:
             return ()
@@ -242,7 +247,7 @@ class Snapshot:
         return tuple(node for node in free if node.phase is not Phase.FAILED and self.would_change(node))
 
     def never_changed(self, node: NodeSnapshot) -> bool:
-        """It still has the driver pod that it had when the plan began, whatever became of the template since."""
+        """Returns whether the node has the driver pod that it had when the plan began."""
         sealed = self.sealed_hashes.get(self.pod_daemonsets.get(node.uid, ""))
         is_its_pod = bool(node.pod_hash) and node.pod_hash == sealed
         return is_its_pod and self.component.has_changed(
@@ -250,8 +255,8 @@ class Snapshot:
         )
 
     def is_as_before(self, node: NodeSnapshot) -> bool:
-        """Once the old template is back: the node is of it, and names the old driver as loaded.
+        """Returns whether, once the old template is restored, the node's pod is of it and the old driver is loaded.
 
-        In sync, and not of the recorded template: a DaemonSet that came later has no recorded one.
+        A DaemonSet that came later has no recorded template; there, being in sync counts.
         """
         return self.runs(node, self.from_version)

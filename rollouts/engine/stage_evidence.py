@@ -1,4 +1,4 @@
-"""What the gates of one stage are given, and the stage beside it."""
+"""The evidence for the gates of one stage, and the snapshot of the stage."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from rollouts.queries.restraints import OpenHours
 
 @dataclass(frozen=True)
 class AroundStages:
-    """What is seen of the cluster, for each stage of a plan to take its own of it."""
+    """The observed state of the cluster, from which each stage takes its part."""
 
     nodes: Mapping[str, Node]  # by uid
     pods: Mapping[str, list[Pod]]  # by the name of their node
@@ -134,7 +134,10 @@ def _is_cordoned_by_us(target: Target, cordons: Cordons, around: AroundStages) -
 
 
 def _waiting_since(gates: Iterable[Gate], answers: Mapping[str, GateAnswer], *, now: datetime) -> dict[str, datetime]:
-    """By gate: now, of one that did not wait, or that nobody was to be asked about while nothing might go."""
+    """Returns since when each gate waits.
+
+    The time restarts where it did not wait, or where nothing could be released.
+    """
     is_shut = any(row.comes_by_itself for row in answers.values())
     unhurried = {gate.key for gate in gates if is_shut and gate.when is When.WAVE}
     unhurried |= {key for key, row in answers.items() if row.cause in NO_PATIENCE_LOST}
@@ -144,7 +147,7 @@ def _waiting_since(gates: Iterable[Gate], answers: Mapping[str, GateAnswer], *, 
 
 
 def _next_wave(plan: Plan, targets: Sequence[Target], going: Sequence[Node], around: AroundStages) -> NextWave | None:
-    """None: the picture is old, or none of those that are to go may go now."""
+    """Returns the next wave; None if the snapshot is old or no node may be released now."""
     if around.is_stale or (not going and any(target.state == TargetState.HELD for target in targets)):
         return None
     busy = {target.node_name for target in targets if target.state in IN_FLIGHT}
@@ -154,14 +157,15 @@ def _next_wave(plan: Plan, targets: Sequence[Target], going: Sequence[Node], aro
 
 
 def _bound_reason(targets: Sequence[Target], around: AroundStages) -> str:
-    """What keeps back most of those still to go, where all of them are restrained. Blank: not so."""
+    """Returns the restraint of most nodes, if all remaining nodes are restrained; empty otherwise."""
     held = [target.node_uid for target in targets if target.state == TargetState.HELD]
     said = Counter(around.restrained[uid] for uid in held if uid in around.restrained)
     return said.most_common(1)[0][0] if held and said.total() == len(held) else ""
 
 
 def _windows(targets: Sequence[Target], around: AroundStages) -> tuple[WindowEvidence, ...] | None:
-    """None: the picture is old, or shows none of those that are to go. Of the same windows the nodes are together."""
+    """Returns maintenance windows, with nodes of the same windows grouped; None if the snapshot is old or shows no
+    node."""
     held = [target for target in targets if target.state == TargetState.HELD]
     seen = [target for target in held if target.node_uid in around.nodes]
     if around.is_stale or (held and not seen):
@@ -178,9 +182,9 @@ def _windows(targets: Sequence[Target], around: AroundStages) -> tuple[WindowEvi
 def _said_by_matrix(
     plan: Plan, stage: Stage, targets: Sequence[Target], gates: Sequence[Gate], *, now: datetime
 ) -> tuple[tuple[Combination, ...], int]:
-    """Asked for the stage that opens, and for no other: five queries a round at most.
+    """Returns the compatibility of the opening stage's nodes. At most five queries per round.
 
-    Of the nodes that its gate counts: one that failed, in a stage that is approved again, stands for no other.
+    A node that failed in a stage that is approved again is left out.
     """
     if stage.state != StageState.OPENING or not any(isinstance(gate, Compatibility) for gate in gates):
         return (), 0
@@ -189,7 +193,7 @@ def _said_by_matrix(
 
 
 def _soaked_by(gates: Iterable[Gate], glass: frozenset[str]) -> list[str]:
-    """The gates that the soak's clock waits for: none that is advisory, or that a person has passed over."""
+    """Returns the gates that the soak's clock depends on: neither advisory nor overridden."""
     counted = (gate for gate in gates if gate.when is When.THROUGH and not gate.advisory)
     return [gate.key for gate in counted if gate.key != Soak.key and gate.key not in glass]
 
@@ -200,12 +204,12 @@ def _uncounted(gates: Iterable[Gate], soaked: Sequence[str]) -> tuple[str, ...]:
 
 
 def compares_owners(stages: Iterable[Stage]) -> bool:
-    """Whether a node had pods of anybody when it was let go: else nobody asks how their owners fare now."""
+    """Returns whether a released node had tenants' pods; otherwise their owners are not read."""
     return any(most_ready(stage.targets.all()) for stage in stages)
 
 
 def most_ready(targets: Iterable[Target | FollowedNode]) -> dict[str, int]:
-    """Owner → the most Ready pods it had in the cluster when one of its nodes was let go."""
+    """Returns the highest number of Ready pods that each owner had when one of its nodes was released."""
     most: dict[str, int] = {}
     for target in targets:
         for owner, ready in ((target.baseline or {}).get("owners_ready") or {}).items():
@@ -216,7 +220,7 @@ def most_ready(targets: Iterable[Target | FollowedNode]) -> dict[str, int]:
 def refused_since(
     plan: Rollout, targets: Iterable[Target | FollowedNode], before: Mapping[str, int], around: AroundStages
 ) -> Mapping[str, str]:
-    """Of the owners that have fewer pods than before, since the last of their nodes was let go. Asked where one has."""
+    """Returns why pods of owners were rejected since the release, for owners with fewer pods than before."""
     lacking = {owner for owner, ready in before.items() if around.ready[owner] + around.waiting[owner] < ready}
     since: dict[str, datetime] = {}
     for target in targets:
@@ -230,14 +234,14 @@ def refused_since(
 def passing_since(
     keys: Sequence[str], current: Mapping[str, KeptAnswer], *open_since: datetime | None
 ) -> datetime | None:
-    """`open_since`: since when no neighbour, and no pod, is kept off a node any more. None: none was."""
+    """Returns since when all gates pass and no exclusion or cordon is in force (`open_since`)."""
     if not keys or any(key not in current or current[key].answer != Answer.PASS for key in keys):
         return None
     return max([*(current[key].since for key in keys), *filter(None, open_since)])
 
 
 def _approvals(plan: Plan, stage: Stage, gates: Iterable[Gate]) -> tuple[ApprovalEvidence, ...]:
-    """Those that stand. Two queries for a stage that opens and asks for groups."""
+    """Returns the valid approvals. Two queries for an opening stage that asks for groups."""
     standing = [row for row in stage.approvals.all() if row.is_standing]
     asked = next((gate.groups for gate in gates if isinstance(gate, ApprovalGate)), {})
     among = asked if stage.state == StageState.OPENING else ()
@@ -296,7 +300,7 @@ def target_evidence(target: Target | FollowedNode, around: AroundStages) -> Targ
 
 
 def _failed_reason(target: Target | FollowedNode, around: AroundStages) -> str:
-    """As its own row has it, where it is written down already."""
+    """Returns why the target failed, from its row where that is recorded."""
     found = around.failures.get(target.node_uid, "")
     if found or isinstance(target, FollowedNode):
         return found

@@ -1,7 +1,7 @@
-"""The template of the driver pods, and who owns the object: what a plan takes for its own, and what others made of it.
+"""The template of the driver pods and the owner of the object, as the plan knows them, and foreign changes of both.
 
-The spec of the driver object tells it in words, the newest revisions of its DaemonSets for certain: an upgrade of the
-operator changes them as well (hazard Z11). Of the spec only digests are kept: its `env` may have a secret in it.
+The driver object's spec shows a change in words; the newest revisions of its DaemonSets prove it. An upgrade of the
+operator changes them as well (Z11). Rows keep only digests of the spec, since its `env` may contain a secret.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ Digests = Mapping[str, str]
 
 @dataclass(frozen=True)
 class TemplateChange:
-    """What is not as the plan takes it: by field of the spec and by DaemonSet, with what it is now."""
+    """The differences from the known template, by spec field and by DaemonSet, with the present value."""
 
     says: str
     spec: Digests = field(default_factory=dict)
@@ -45,7 +45,7 @@ def digests_of(plan: Plan, spec: Mapping[str, Any]) -> dict[str, str]:
 
 
 def learn(plan: Plan, live: Live, *, now: datetime) -> None:
-    """Take for the plan's own what it finds at its start, and what the new version made of the DaemonSets first."""
+    """Records the template at the plan's start, and the first one that the new version produces."""
     known = learned(plan, live)
     if known != plan.templates:
         _keep(plan, now=now, templates=known)
@@ -68,7 +68,7 @@ def _changed_by_version(old: Digests, newest: Digests) -> dict[str, str]:
 
 
 def change(plan: Plan, live: Live) -> TemplateChange | None:
-    """What differs from what the plan takes for its own. None: nothing, or nobody can tell yet."""
+    """Returns the differences from the known template; None if there are none or nothing can be read yet."""
     if live.object_trouble or not plan.templates:
         return None
     known = plan.templates
@@ -88,7 +88,7 @@ def change(plan: Plan, live: Live) -> TemplateChange | None:
 
 
 def _foreign(known: Mapping[str, Digests], newest: Digests, *, is_forward: bool) -> dict[str, str]:
-    """Revisions that neither version is known to have. The operator takes a moment from one to the other."""
+    """Returns revisions that belong to neither version. The operator takes a moment to switch between both."""
     expected = {uid: {known["old"][uid]} | {known["new"].get(uid, "")} for uid in known["old"]}
     if is_forward:
         expected = {uid: {known["new"][uid]} for uid in known["new"]}
@@ -106,14 +106,17 @@ def _say(plan: Plan, fields: list[str], newest: Digests, live: Live, new_owners:
 
 
 def remember(plan: Plan, found: TemplateChange | None, *, now: datetime) -> None:
-    """What a person who resumes takes upon himself: what was found last, and told."""
+    """Records the change that a person accepts by resuming: the last one reported."""
     written = found.written if found else {}
     if written != plan.template_change:
         _keep(plan, now=now, template_change=written)
 
 
 def _keep(plan: Plan, *, now: datetime, **given: Any) -> None:
-    """:raises LostRace: when a person has taken a change since the plan was read"""
+    """Saves the plan's known template.
+
+    :raises LostRace: when a person has accepted a change since the plan was read
+    """
     with transaction.atomic():
         plan.keep_lease(now=now)
         as_is = Plan.objects.only("templates", "template_change").get(pk=plan.pk)

@@ -1,4 +1,4 @@
-"""What became of a plan's test Jobs: the newest on each node, and those that may be in the cluster."""
+"""The test Jobs of a plan: the newest on each node, and those that may exist in the cluster."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -20,7 +20,10 @@ class Proofs:
     in_the_cluster: tuple[ProofInCluster, ...] = ()
 
     def of(self, stage: Stage, target: Target, *, resumed_at: datetime) -> ProofEvidence | None:
-        """None: there is none since it changed. One that failed before a person said “go on” counts no more."""
+        """Returns the test result of the target since its change; None if there is none.
+
+        A failure before the last resume does not count.
+        """
         row = self.newest.get(target.node_uid)
         if row is None or target.state != TargetState.CHANGED or row.intended_at < target.state_since:
             return None
@@ -32,7 +35,7 @@ class Proofs:
 
 
 def read_proofs(plan: Plan, stages: Iterable[Stage]) -> Proofs:
-    """One query, none where no stage asks for a proof."""
+    """Reads the test Jobs with one query; none if no stage asks for a test."""
     if not any(Proof.key in stage.gate_options for stage in stages):
         return Proofs()
     rows = list(ProofJob.objects.filter(plan=plan).order_by("pk"))

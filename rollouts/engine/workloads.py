@@ -1,4 +1,4 @@
-"""The pods that matter to a plan: what runs on its nodes, and how its owners fare in the whole cluster."""
+"""The pods that matter to a plan: those on its nodes, and the state of their owners in the whole cluster."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -31,9 +31,9 @@ class DriverPod:
 
 
 def driver_pods(plan: Rollout) -> dict[str, DriverPod]:
-    """Node name → its pod of what the plan changes, whichever object it is of. One query.
+    """Returns the driver pod of each node by node name, of any driver object. One query.
 
-    Where a pod deleted is what lets a node go, one that was told to go is none.
+    Where deleting the pod releases a node, a terminating pod does not count.
     """
     pods = Pod.objects.filter(cluster=plan.cluster_id, operand=plan.its_component.operand).not_done().order_by("pk")
     if plan.its_component.hold is None:
@@ -42,7 +42,7 @@ def driver_pods(plan: Rollout) -> dict[str, DriverPod]:
 
 
 def pods_on(plan: Rollout, names: Collection[str]) -> dict[str, list[Pod]]:
-    """Node name → the pods on it that matter. One query, none for no nodes."""
+    """Returns the relevant pods of each node by node name. One query; none without nodes."""
     if not names:
         return {}
     matters = Q(is_tenant=True) | ~Q(operand="")
@@ -62,7 +62,7 @@ def _owner(kind: str, namespace: str, owner: str, pod: str) -> str:
 
 
 def _owners(pods: PodQuerySet) -> Iterator[str]:
-    """Of each pod. A cluster has tens of thousands: no more of them is read than says it. One query."""
+    """Yields the owner of each pod, reading only the needed columns of tens of thousands of pods. One query."""
     return starmap(_owner, pods.order_by().values_list("owner_kind", "namespace", "owner_name", "name"))
 
 
@@ -75,7 +75,7 @@ def ready_by_owner(plan: Rollout) -> Counter[str]:
 
 
 def crashing_owners(plan: Rollout) -> list[str]:
-    """Owners with a pod that crashes on a node this plan has not touched: they were sick before it came."""
+    """Returns owners with a crashing pod on a node that this plan has not changed."""
     touched: QuerySet[Any]
     if isinstance(plan, Plan):
         touched = Target.objects.filter(stage__plan=plan).exclude(state=TargetState.HELD).values("node_name")
@@ -86,7 +86,7 @@ def crashing_owners(plan: Rollout) -> list[str]:
 
 
 def ready_and_waiting(plan: Rollout) -> tuple[Counter[str], Counter[str]]:
-    """Owner → how many of its pods are Ready, and how many wait for a node. One query."""
+    """Returns per owner the number of Ready pods and of pods that wait for a node. One query."""
     rows = _tenants(plan).filter(Q(is_ready=True) | Q(node_name="")).order_by()
     pods = list(rows.values_list("is_ready", "node_name", "owner_kind", "namespace", "owner_name", "name"))
     ready = Counter(_owner(*named) for is_ready, _, *named in pods if is_ready)
@@ -94,11 +94,11 @@ def ready_and_waiting(plan: Rollout) -> tuple[Counter[str], Counter[str]]:
 
 
 def refused(plan: Rollout, since: Mapping[str, datetime]) -> dict[str, str]:
-    """Owner → what its controller was told when it made a pod last, of those that were told no. Two queries at most.
+    """Returns why the last pod of each owner was rejected, for owners whose last pod was. At most two queries.
 
-    Such a pod never was, so that none is Pending: of a quota, a LimitRange or a webhook that says no the controller's
-    own Events tell, and nothing else (hazard Z31). An Event outlives what it tells: where the owner has a newer pod,
-    the API server has taken one since. `since`: by owner, by the cluster's clock; what is older is not quoted.
+    A rejected pod never exists and is not Pending; only Events of the controller tell of it (Z31). An Event can outlive
+    its cause: a newer pod of the owner shows that a pod was accepted since. `since` is per owner, by the cluster's
+    clock; older Events are not quoted.
     """
     first = min(since.values())
     told = ClusterEvent.objects.filter(cluster=plan.cluster_id, reason=REFUSED, is_warning=True, last_at__gte=first)
@@ -117,7 +117,7 @@ def refused(plan: Rollout, since: Mapping[str, datetime]) -> dict[str, str]:
 
 
 def _newest_pods(plan: Rollout, owners: Collection[str]) -> dict[str, datetime]:
-    """Owner → when the API server took the newest pod that it still shows of it; those on their way out, too."""
+    """Returns when the API server accepted each owner's newest pod, terminating pods included."""
     by_name = {owner.partition("/")[2] for owner in owners}
     pods = Pod.objects.filter(cluster=plan.cluster_id).filter(Q(owner_name__in=by_name) | Q(name__in=by_name))
     found: dict[str, datetime] = {}
@@ -129,7 +129,7 @@ def _newest_pods(plan: Rollout, owners: Collection[str]) -> dict[str, datetime]:
 
 
 def operands_of(pods: Sequence[Pod]) -> tuple[OperandEvidence, ...]:
-    """Without daemons of ComputeDomains: those come and go with their workload."""
+    """Returns the operands without ComputeDomain daemons, which come and go with their workload."""
     return tuple(
         OperandEvidence(TITLES.get(pod.operand, pod.operand), pod.is_ready, pod.waiting_reason)
         for pod in pods
@@ -138,7 +138,7 @@ def operands_of(pods: Sequence[Pod]) -> tuple[OperandEvidence, ...]:
 
 
 def validator_of(pods: Sequence[Pod], ahead: timedelta = timedelta(0)) -> ValidatorEvidence | None:
-    """Its newest pod that is not on its way out. None: there is none."""
+    """Returns the newest validator pod that is not terminating; None if there is none."""
     pod = _newest(pods, VALIDATOR)
     if pod is None:
         return None
@@ -165,14 +165,14 @@ def _newest(pods: Sequence[Pod], operand: str) -> Pod | None:
 
 
 def why_unready(pods: Mapping[str, Sequence[Pod]], *, now: datetime) -> dict[str, str]:
-    """Why tenants' pods do not run, by UID: of a few, as a gate names one. No query where all do."""
+    """Returns why tenants' pods do not run, by pod UID, for a few pods. No query if all run."""
     unready = (pod for mine in pods.values() for pod in mine if not (pod.operand or pod.is_ready or pod.deleted_at))
     reasons = reasons_of(sorted(unready, key=lambda pod: -pod.restarts)[:EXPLAINED_AT_MOST], now=now)
     return {uid: _spell(reason) for uid, reason in reasons.items() if reason.key != "stuck"}
 
 
 def _spell(reason: PodReason) -> str:
-    """With the line that tells it, where the sentence does not have that."""
+    """Returns the reason, with the telling line if the sentence lacks it."""
     has_line = reason.said and reason.said not in reason.sentence
     return f"{reason.sentence} “{reason.said[:MOST_OF_A_LINE]}”" if has_line else reason.sentence
 
@@ -180,7 +180,10 @@ def _spell(reason: PodReason) -> str:
 def workloads_of(
     pods: Sequence[Pod], ahead: timedelta = timedelta(0), why: Mapping[str, str] = NOTHING
 ) -> tuple[PodEvidence, ...]:
-    """`ahead`: of ours is the clock that says when pods began; gates compare with ours. `why`: of `why_unready`."""
+    """Returns the tenants' pods.
+
+    `ahead` is how far the cluster's clock is ahead of ours; `why` comes from `why_unready`.
+    """
     return tuple(
         PodEvidence(
             name=str(pod),

@@ -1,4 +1,4 @@
-"""That this is the right cluster, and that no other Quarterdeck drives it. Asked before anything is written (Z10)."""
+"""Checks before any write that the cluster is the right one and that no other Quarterdeck writes to it (Z10)."""
 
 import uuid
 from contextlib import suppress
@@ -15,15 +15,15 @@ TRIES = 4  # another plan of ours may write it between our read and our write
 
 
 class Forfeit(Exception):
-    """We may not write here. The plan pauses, and a person finds out why."""
+    """We may not write to the cluster. The plan pauses with the reason."""
 
 
 def take_writer_lease(connection: client.Connection, cluster: Cluster, *, now: datetime) -> None:
-    """Make sure of the cluster and renew our Lease in it.
+    """Checks the cluster and renews our Lease in it.
 
-    The count goes up in our row before it goes up in the Lease, so that a Lease ahead of us can mean one thing only.
+    The counter rises in our row before it rises in the Lease, so that a Lease ahead of our row has one meaning only.
 
-    :raises Forfeit: where we may only watch, on another cluster, another Quarterdeck, or an old copy of our database
+    :raises Forfeit: for an observed-only cluster, another cluster, another Quarterdeck, or an old copy of our database
     :raises ClusterError: when the cluster does not answer
     """
     if cluster.mode != ClusterMode.OPERATE:
@@ -37,7 +37,7 @@ def take_writer_lease(connection: client.Connection, cluster: Cluster, *, now: d
 
 
 def _renew(connection: client.Connection, cluster: Cluster, *, now: datetime) -> None:
-    """Read it anew each time: whoever wrote it in between may be another Quarterdeck."""
+    """Renews the Lease after reading it again, since another Quarterdeck may have written it."""
     # The Lease first: a worker beside us counts in the row before it counts in the Lease, so that a row read later is
     # never behind it.
     lease = client.get_lease(connection, cluster.own_namespace, LEASE_NAME)
@@ -72,14 +72,14 @@ def _our_row(cluster: Cluster) -> WriterLease:
 
 
 def _count(mine: WriterLease) -> None:
-    """Each number once, whoever counts beside us."""
+    """Increments the counter; concurrent workers get different numbers."""
     while not WriterLease.objects.filter(pk=mine.pk, epoch=mine.epoch).update(epoch=mine.epoch + 1):
         mine.refresh_from_db(fields=["epoch"])
     mine.epoch += 1
 
 
 def why_not_ours(cluster: Cluster, lease: LeaseSeen, *, now: datetime) -> str:
-    """Why the Lease that is there bars us from writing. Blank: it does not."""
+    """Returns why the existing Lease forbids us to write; empty means it does not."""
     return _why_not_ours(cluster, _our_row(cluster), lease, now=now)
 
 
