@@ -1,4 +1,4 @@
-"""Preflight checks: what a person must know before a plan starts. Pure."""
+"""Preflight checks: facts that a person must know before a plan starts. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ MOST_NAMED = 200
 
 @dataclass(frozen=True)
 class Check:
-    """What one preflight check says: a blocker or a warning, what is the matter, and what would mend it."""
+    """The result of one preflight check: a blocker or a warning, with its cause and its remedy."""
 
     code: str
     sentence: str
@@ -21,12 +21,12 @@ class Check:
 
 
 def stage_field(index: int, name: str = "") -> str:
-    """ "stages.1.selector"; without a name the stage itself."""
+    """Returns the path of a field of a stage, such as "stages.1.selector"; without a name, of the stage."""
     return f"stages.{index}.{name}".removesuffix(".")
 
 
 def each(lines: Iterable[str]) -> tuple[str, ...]:
-    """What a check is about, in order and as many as somebody reads."""
+    """Returns the first names, as many as a person reads."""
     ordered = sorted(set(lines))
     more = len(ordered) - MOST_NAMED
     return (*ordered[:MOST_NAMED], f"and {more} more") if more > 0 else tuple(ordered)

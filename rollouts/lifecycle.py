@@ -1,4 +1,4 @@
-"""Every state of plans, stages, targets and followed rollouts, and every move of each. Pure: no Django, no I/O."""
+"""The states of plans, stages, targets and external rollouts, with every allowed move. Pure: no Django, no I/O."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -38,7 +38,7 @@ class TargetState(StrEnum):
 
 
 class FollowedState(StrEnum):
-    """Of a rollout that others drive. Nothing of it is ours to move but our judgement of it."""
+    """The states of an external rollout. Quarterdeck only evaluates it."""
 
     STANDING = "standing"  # nothing of the object changes: what it asks for is kept in mind
     ROLLING = "rolling"  # somebody else changes nodes of it, and gates are asked
@@ -110,9 +110,9 @@ IN_FLIGHT = frozenset({TargetState.RELEASING, TargetState.RELEASED, TargetState.
 
 
 def is_lost(target: TargetState, *, is_retried: bool, stage: StageState, is_rollback: bool) -> bool:
-    """Whether a target whose node is gone counts as failed: who knows why it went, let go in a stage that goes on.
+    """Returns whether a target with a removed node counts as failed: it was released in a stage in progress.
 
-    So does one that waits for another try.
+    A target that waits for its retry counts as well.
     """
     was_let_go = is_retried or target is not TargetState.HELD
     return was_let_go and stage is not StageState.PASSED and not is_rollback

@@ -1,6 +1,6 @@
-"""What a plan can be told: every verb once, with all that pages, REST and the commands themselves say of it.
+"""The verbs of plan commands, each with its terms for pages, REST and commands.
 
-Each is told with a reason, which is kept for good. Which state it leads to is the lifecycle's to say.
+Every command has a reason, which is kept for good. The lifecycle defines the resulting state.
 """
 
 from collections.abc import Collection, Mapping
@@ -152,7 +152,10 @@ VERBS: Mapping[str, PlanVerb] = {
 
 
 def why_not_now(verb: str, state: PlanState, *, is_written: bool, is_paused: bool) -> str:
-    """Why a plan in this state cannot be told so. Blank: it can. `is_written`: its version is, or will be."""
+    """Returns why the verb is not allowed in this state; empty means it is.
+
+    `is_written` tells whether the version is written.
+    """
     its = VERBS[verb]
     word = its.label.lower()
     if state in PLAN_FINAL:
@@ -174,7 +177,7 @@ def why_not_now(verb: str, state: PlanState, *, is_written: bool, is_paused: boo
 
 
 def is_in_effect(verb: str, state: PlanState, *, later: Collection[str]) -> bool:
-    """Whether what a command did is so now. `later`: the verbs that people, or the engine, said after it."""
+    """Returns whether a command's effect still holds. `later` are the verbs given since."""
     its = VERBS[verb]
     return state in its.leads_to and its.undone_by.isdisjoint(later)
 

@@ -1,4 +1,4 @@
-"""What can be changed, and by which object. To add one: one new file here, one new line below."""
+"""The components that a plan can change. To add one, add a file here and a line below."""
 
 from collections.abc import Callable, Mapping
 
@@ -13,5 +13,8 @@ DRIVER_OBJECT_KINDS = frozenset(kind for _, kind in COMPONENTS)
 
 
 def component_of(key: str, kind: str, name: str) -> Component:
-    """:raises KeyError: where nothing here changes it by objects of this kind"""
+    """Returns the component.
+
+    :raises KeyError: when no component is changed by objects of this kind
+    """
     return COMPONENTS[key, kind](name)

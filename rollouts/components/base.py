@@ -1,6 +1,6 @@
-"""What the engine asks of every component: how its change is written, held, let go and read back. Pure.
+"""The interface of components: how a change is written, held, released and read back. Pure.
 
-docs/design/0005-components.md has the table of those that are here and of those to come.
+docs/design/0005-components.md lists the present and the planned ones.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,7 +14,7 @@ from rollouts.components.throttle import Throttle
 
 
 class Unit(StrEnum):
-    """What changes as one."""
+    """The unit that changes as a whole."""
 
     NODE = "node"
     POOL = "pool"
@@ -22,7 +22,7 @@ class Unit(StrEnum):
 
 
 class Phase(StrEnum):
-    """How far the change of one node is, whoever carries it out."""
+    """The progress of one node's change, whichever controller carries it out."""
 
     UNKNOWN = "unknown"  # nobody has judged it
     QUEUED = "queued"  # it is to change, and will once it may
@@ -62,11 +62,11 @@ class ReleaseAct:
 
 @dataclass(frozen=True)
 class RemoveLabel(ReleaseAct):
-    """A node goes once its hold is off. Until it has begun the hold can be put on again."""
+    """The lever by label: a node is released when its hold label is removed, and recalled by the label until it begins."""
 
 
 def version_in(component: "Component", spec: Mapping[str, Any]) -> str:
-    """What an object asks for, by its whole spec. Blank: it names none."""
+    """Returns the version in an object's spec; empty if it names none."""
     found: Any = {"spec": spec}
     for name in component.path:
         found = found.get(name) if isinstance(found, Mapping) else None
@@ -74,7 +74,7 @@ def version_in(component: "Component", spec: Mapping[str, Any]) -> str:
 
 
 class Component(Protocol):
-    """One way of changing something. Made with the name of the object that it writes."""
+    """A component, bound to the name of the object that it writes."""
 
     key: ClassVar[str]  # of what is changed; one may be changed by objects of several kinds
     kind: ClassVar[str]  # of the object that says how it should be
@@ -90,37 +90,37 @@ class Component(Protocol):
     def name(self) -> str: ...
 
     def patch(self, old: str, new: str) -> FieldPatch:
-        """What is written, forward and back."""
+        """Returns the patch of the version field, for both directions."""
         ...
 
     def command(self, version: str) -> str:
-        """What writes a version without us, for a shell."""
+        """Returns the shell command that writes a version without Quarterdeck."""
         ...
 
     def template(self, spec: Mapping[str, Any]) -> dict[str, Any]:
-        """Those parts of the object's spec that say what is made of it, without the field that a plan writes."""
+        """Returns the parts of the object's spec that shape its pods, without the field that a plan writes."""
         ...
 
     def phase(self, state: str, *, has_pod: bool = True, is_in_sync: bool = False) -> Phase:
-        """`state`: what whoever carries the change out says of the node; the others say how its pod is."""
+        """Returns the node's phase from its state label and its pod."""
         ...
 
     def is_let_go(self, *, has_label: bool, has_pod: bool, is_in_sync: bool) -> bool:
-        """Whether the release is seen to be done."""
+        """Returns whether the release is seen to be done."""
         ...
 
     def has_changed(self, *, wanted: str, loaded: str, is_in_sync: bool) -> bool:
-        """`loaded`: what the node itself names; `is_in_sync`: its pod is of the newest template."""
+        """Returns whether the node has changed. `loaded` is the version that the node reports."""
         ...
 
     def no_rollback(self, version: str) -> str:
-        """Why nothing could be rolled back to what is there now. Blank: it could."""
+        """Returns why a rollback to this version is impossible; empty means it is possible."""
         ...
 
     def preflight(self, facts: Any) -> Iterable[Check]:
-        """What stands against starting."""
+        """Yields the blockers of a start."""
         ...
 
     def warnings(self, facts: Any) -> Iterable[Check]:
-        """What an approver must see."""
+        """Yields the warnings that an approver must see."""
         ...

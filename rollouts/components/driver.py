@@ -1,8 +1,8 @@
-"""The driver, whichever object says its version: what is common to both ways of changing it. Pure.
+"""The GPU driver, for both objects that can name its version. Pure.
 
-The operator's upgrade controller changes the nodes; the skip label keeps it off one (reference: k8s-operator-libs
-pkg/upgrade). A rollback is the same field with the earlier version: the DaemonSet controller finds the earlier template
-again, so pods that never changed count as in sync (ProcessDoneOrUnknownNodes).
+The operator's upgrade controller changes the nodes, and the skip label keeps it off a node (reference:
+k8s-operator-libs pkg/upgrade). A rollback writes the previous version to the same field: the DaemonSet controller finds
+the previous template again, so pods that never changed are in sync (ProcessDoneOrUnknownNodes).
 """
 
 import json
@@ -40,7 +40,7 @@ NOT_OF_THE_TEMPLATE = frozenset({"version", "upgradePolicy", "nodeSelector", "de
 
 @dataclass(frozen=True)
 class DriverFacts:
-    """What is known of the object and its nodes when somebody asks whether a plan may start."""
+    """The facts about the driver object and its nodes for the preflight."""
 
     kind: str
     object_version: str
@@ -64,7 +64,7 @@ class DriverFacts:
 
 @dataclass(frozen=True)
 class Driver:
-    """What a driver component has, whichever object it writes."""
+    """The part of a driver component that both objects share."""
 
     key: ClassVar[str] = "driver"
     kind: ClassVar[str]
@@ -85,13 +85,13 @@ class Driver:
         raise NotImplementedError
 
     def command(self, version: str) -> str:
-        """What writes the version without us, for a shell."""
+        """Returns the shell command that writes the version without Quarterdeck."""
         body = json.dumps(reduce(lambda inner, part: {part: inner}, reversed(self.path), cast("Any", version)))
         resource = self.kind.lower()
         return f"kubectl patch {resource} {shlex.quote(self.name)} --type=merge -p {shlex.quote(body)}"
 
     def phase(self, state: str, *, has_pod: bool = True, is_in_sync: bool = False) -> Phase:
-        """`state`: the label of the upgrade controller. What is none of these, it is at work on (nvidia.md 2.2)."""
+        """Returns the phase. Every label value that is not listed means that the controller works (nvidia.md 2.2)."""
         return PHASES.get(state, Phase.AT_WORK)
 
     def is_let_go(self, *, has_label: bool, has_pod: bool, is_in_sync: bool) -> bool:
@@ -101,7 +101,7 @@ class Driver:
         return is_in_sync and same(loaded, wanted)
 
     def no_rollback(self, version: str) -> str:
-        """A version is put back by its name, and told to be back by what nodes name as loaded."""
+        """Returns why no rollback is possible: it needs the name of the previous version, which nodes then report."""
         if not version:
             return "The object names no version: the operator's own default runs, and no name leads back to it."
         if not is_version(version):
@@ -109,7 +109,7 @@ class Driver:
         return ""
 
     def preflight(self, facts: DriverFacts) -> Iterator[Check]:
-        """What makes the lever useless or dangerous (hazards Z2, Z9). None: it may start."""
+        """Yields what makes the hold label useless or dangerous (Z2, Z9)."""
         if not is_version(facts.to_version):
             yield Check("version", f"“{facts.to_version}” is no full driver version.", WRITE_IT, field="to_version")
         if facts.to_version == facts.object_version:
@@ -125,7 +125,7 @@ class Driver:
         return _warnings(facts)
 
     def _mode(self, facts: DriverFacts) -> Iterator[Check]:
-        """Whether this object is what says which driver runs."""
+        """Yields a blocker if another object sets the driver version."""
         raise NotImplementedError
 
 
@@ -170,7 +170,7 @@ def _nodes(facts: DriverFacts) -> Iterator[Check]:
 
 
 def _state(facts: DriverFacts) -> Iterator[Check]:
-    """What the operator says of the object. It writes a state whenever it looks at one: blank is no word of its."""
+    """Yields checks of the object's status. The operator always writes a state; an empty one means it never ran."""
     if not facts.state and not facts.message:
         sentence = "The operator has not said how the object is: its status names no state."
         yield Check("not-ready", sentence, "Wait until it has looked at it; where it does not, read its log.")
@@ -196,7 +196,7 @@ def _policy(facts: DriverFacts) -> Iterator[Check]:
 
 
 def _warnings(facts: DriverFacts) -> Iterator[Check]:
-    """What may be started, and an approver must see (hazard Z12)."""
+    """Yields warnings for the approver (Z12)."""
     policy = read_policy(facts.upgrade_policy)
     if policy.pods.is_forced:
         sentence = "podDeletion.force is on: unmanaged pods, which no controller makes again, are deleted for good."

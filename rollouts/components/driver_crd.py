@@ -1,6 +1,7 @@
 """The driver of the nodes that an NVIDIADriver selects (GPU Operator, NVIDIADriver mode). Pure.
 
-Its throttle is the object's own from operator 26.7 on, and the ClusterPolicy's, counted over all nodes, before.
+From operator 26.7 on the object has its own throttle. Earlier operators use the ClusterPolicy's, counted over all
+nodes.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,7 @@
-"""The driver of every node, where the ClusterPolicy says its one version. Pure.
+"""The driver of every node, as the ClusterPolicy names its one version. Pure.
 
-A ClusterPolicy has no selector for its driver: every GPU node of the cluster is held before the version is written, and
-all that a plan does not take stays held (hazard Z1; gpu-operator api/nvidia/v1/clusterpolicy_types.go).
+A ClusterPolicy has no node selector for its driver. Every GPU node of the cluster is held before the version is
+written, and nodes outside of the plan stay held (Z1; gpu-operator api/nvidia/v1/clusterpolicy_types.go).
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,7 +20,7 @@ class DriverPolicy(Driver):
     path: ClassVar[tuple[str, ...]] = ("spec", DRIVER, "version")
 
     def template(self, spec: Mapping[str, Any]) -> dict[str, Any]:
-        """By the path of each in the spec: `driver.env`."""
+        """Returns the relevant parts by their path in the spec, such as `driver.env`."""
         given = spec.get(DRIVER) or {}
         own = {f"{DRIVER}.{name}": value for name, value in given.items() if name not in NOT_OF_THE_TEMPLATE}
         return own | {name: spec[name] for name in BESIDE_IT if name in spec}

@@ -1,9 +1,10 @@
-"""A canary with a driver object of its own: the fleet's object stays as it is, so that no other node is armed. Pure.
+"""A canary with a driver object of its own, so that the fleet's object stays unchanged and no other node is armed.
+Pure.
 
-Hazard Z4. What it rests on: from operator 26.7.0 on an NVIDIADriver with `spec.default` takes the nodes that no other
-selects, a node changes its object with its labels, and each object has an upgrade policy of its own; two that select
-one node are both refused (gpu-operator, api/nvidia/v1alpha1/nvidiadriver_types.go, internal/validator). The node's
-driver pod is replaced without a drain then, hence the order of the steps.
+Hazard Z4. From operator 26.7.0 on an NVIDIADriver with `spec.default` takes the nodes that no other object selects. A
+node changes its object with its labels, and each object has its own upgrade policy. The operator refuses two objects
+that select one node (gpu-operator, api/nvidia/v1alpha1/nvidiadriver_types.go, internal/validator). The node's driver
+pod is then replaced without a drain, which explains the order of the steps.
 """
 
 import json
@@ -24,7 +25,7 @@ class Step:
 
 @dataclass(frozen=True)
 class IsolatedCanary:
-    """How to try a version apart from the plan. `reason` says why it cannot be done here; blank: it can."""
+    """The steps to try a version apart from the plan. A `reason` says why they are impossible here."""
 
     reason: str
     steps: tuple[Step, ...] = ()
@@ -41,9 +42,9 @@ def isolated_canary(
     to_version: str,
     nodes: Sequence[str],
 ) -> IsolatedCanary:
-    """`kind`: of the driver object.
+    """Returns the steps. `kind` is the driver object's kind.
 
-    `has_own_policies`: whether the operator is as new as `since`; None: nobody knows its version.
+    `has_own_policies` tells whether the operator is at least `since`; None means that its version is unknown.
     """
     if kind != "NVIDIADriver":
         return IsolatedCanary(f"A {kind} has one driver version for the whole cluster.")
@@ -97,7 +98,7 @@ def _rollback(name: str, nodes: Sequence[str]) -> tuple[Step, ...]:
 
 
 def _copy(driver_object: str, name: str, to_version: str) -> str:
-    """The fleet's object with another name, version and selector; nothing is sent before `kubectl create`."""
+    """Returns a copy of the fleet's object with another name, version and selector, for `kubectl create`."""
     changes = [
         {"op": "replace", "path": "/metadata", "value": {"name": name}},
         {"op": "replace", "path": "/spec/version", "value": to_version},

@@ -1,4 +1,4 @@
-"""Words of sentences about holding and releasing, by component. Pure."""
+"""The terms of holding and releasing, for components with and without a hold label. Pure."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from gpu.upgrade_controller import LOOKS_AGAIN
 
 @dataclass(frozen=True)
 class HoldWords:
-    """Sentences and parts of them; who says them fills in what is in braces. The defaults are of a hold by a label."""
+    """Sentences and clauses with placeholders. The defaults are for a hold by label."""
 
     holding_all: str = "Holding every node of the driver object before {version} is written."
     writing: str = "Writing {version}: {every} {are} held."

@@ -1,4 +1,4 @@
-"""The throttle of whoever carries a change out: how many nodes it takes at once, and how many are free. Pure."""
+"""The throttle of the controller that carries a change out: nodes at once, and free slots. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ class Room:
 
 @dataclass(frozen=True)
 class ControllerOff:
-    """What switches the operator's upgrade controller off, so that it changes no node and forgets each one's state."""
+    """The setting that switches the upgrade controller off, so that it changes no node and forgets node states."""
 
     reason: str
     fix: str  # what a person does about it
@@ -24,7 +24,7 @@ class ControllerOff:
 
 @dataclass(frozen=True)
 class UpgradePolicy:
-    """The operator's own throttle (NVIDIADriver or ClusterPolicy `upgradePolicy`)."""
+    """The operator's throttle (`upgradePolicy` of NVIDIADriver or ClusterPolicy)."""
 
     off: ControllerOff | None  # None: its upgrade controller works, or there is none to work
     max_parallel: int  # 0: no limit
@@ -35,7 +35,7 @@ NO_THROTTLE = UpgradePolicy(off=None, max_parallel=0, max_unavailable=None)
 
 
 class Counted(Protocol):
-    """What a throttle counts of a node."""
+    """The facts of a node that a throttle counts."""
 
     @property
     def has_begun(self) -> bool: ...
@@ -47,14 +47,14 @@ class Counted(Protocol):
 
 class Throttle(Protocol):
     def __call__(self, policy: UpgradePolicy, nodes: Sequence[Counted], *, waiting: int) -> Room:
-        """`waiting`: what was let go and has not begun."""
+        """Returns the free slots. `waiting` is the number of released nodes that have not begun."""
         ...
 
 
 def operator_room(policy: UpgradePolicy, nodes: Sequence[Counted], *, waiting: int) -> Room:
-    """The upgrade controller's own arithmetic (k8s-operator-libs, GetUpgradesAvailable), less what we have let go.
+    """Returns the upgrade controller's free slots (k8s-operator-libs, GetUpgradesAvailable) less released nodes.
 
-    A failed node counts as in progress. Cordoned and NotReady nodes, whoever made them so, count as unavailable.
+    A failed node counts as in progress. Cordoned and NotReady nodes count as unavailable, whatever the reason.
     """
     in_progress = sum(node.has_begun for node in nodes)
     most = len(nodes) if policy.max_unavailable is None else policy.max_unavailable

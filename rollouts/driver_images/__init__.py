@@ -1,1 +1,1 @@
-"""Pulling the driver's image before it is needed: which image, by which Job, and what its pod tells. Pure."""
+"""The driver's image and the Job that pulls it to a node before the change. Pure."""

@@ -1,15 +1,14 @@
-"""The image that the operator would use for a version, told from the one that it uses now. Pure.
+"""The image that the operator would use for a version, derived from the present image. Pure.
 
-The operator joins `<repository>/<image>:<version>-<system>`, and which system it writes for a node changes from release
-to release (`rhel9.4`, then `rhel9`). So nothing of it is put together here: the version in the driver DaemonSet's own
-image is replaced, and all else stays as that operator wrote it.
+The operator joins `<repository>/<image>:<version>-<system>`, and the spelling of the system changes between releases
+(`rhel9.4`, then `rhel9`). Therefore only the version in the DaemonSet's own image is replaced.
 """
 
 from gpu.versions import tag_of
 
 
 def image_for(current: str, *, from_version: str, to_version: str) -> str:
-    """`current`: of the driver's container now. Blank: it names neither version, so that nobody can tell."""
+    """Returns the image for `to_version`; empty if `current` contains neither version."""
     if "@" in current:
         return ""
     tag = tag_of(current)
@@ -20,5 +19,5 @@ def image_for(current: str, *, from_version: str, to_version: str) -> str:
 
 
 def system_of(image: str, version: str) -> str:
-    """ubuntu22.04: the operating system that an image of this version is for. Blank: it names none."""
+    """Returns the operating system in an image tag, such as ubuntu22.04; empty if there is none."""
     return tag_of(image).removeprefix(version).removeprefix("-")

@@ -1,13 +1,11 @@
-"""The Job that has one image pulled on one node. Pure.
+"""The Job that pulls one image on one node. Pure.
 
-Its container ends at once, and can do nothing before: no rights, no mounts, no token, no user of the host's, and
-NVIDIA_VISIBLE_DEVICES is `void`, as the operator has it for this image, so that a runtime that gives GPUs to whoever
-asks gives it none. `Always` has the kubelet ask the registry also where the image is on the node's disk already
-(kubernetes.io/docs/concepts/containers/images).
+Its container ends at once and has no rights, mounts, token or host user. NVIDIA_VISIBLE_DEVICES is `void`, as the
+operator sets it for this image, so that no runtime gives it GPUs. The pull policy `Always` makes the kubelet ask the
+registry even if the image is on disk (kubernetes.io/docs/concepts/containers/images).
 
-It runs under the driver's service account, whose token it is not given: a pod that names none is given `default`, and
-one without pull secrets those of its account (kubernetes, plugin/pkg/admission/serviceaccount), which would prove an
-image by other credentials than the driver's.
+The Job uses the driver's service account without its token. A pod without an account gets `default` and its pull
+secrets (kubernetes, plugin/pkg/admission/serviceaccount), which would test other credentials than the driver's.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,7 +28,7 @@ MOST = {"cpu": "100m", "memory": "128Mi"}  # of a quota that wants limits
 
 @dataclass(frozen=True)
 class WantedPull:
-    """One image on one node, as a row says it."""
+    """One image on one node, from a row."""
 
     plan: str  # "plan-7"
     pull: int
@@ -50,7 +48,7 @@ class WantedPull:
 
 @dataclass(frozen=True)
 class AsTheDriver:
-    """What the driver's own pods have that decides whether and how a pod of theirs comes to a node."""
+    """The properties of the driver's pods that decide whether and how a pod comes to a node."""
 
     secrets: Sequence[str] = ()  # names of imagePullSecrets
     tolerations: Sequence[Mapping[str, Any]] = ()  # as sent
@@ -59,7 +57,7 @@ class AsTheDriver:
 
 
 def pods_for(plan: str) -> str:
-    """The label selector of every pod that pulls for it."""
+    """Returns the label selector of the plan's pull pods."""
     return f"{MANAGED_BY}={OURS},{PULLS_FOR}={plan}"
 
 

@@ -1,8 +1,8 @@
-"""What a Job and its pod tell of an image: pulled, not to be had, or not known, and why. Pure.
+"""The result of an image pull from its Job and pod: pulled, not available, or unknown, with the reason. Pure.
 
-A kubelet pulls before it makes a container (pkg/kubelet/kuberuntime, startContainer), so that a container that ran,
-or could not be made or started, proves its image. Whatever does not prove it, and is no answer of a registry, leaves it
-unknown: neither a full disk, a node that does not reach the registry, nor a quota says anything of an image.
+A kubelet pulls before it creates a container (pkg/kubelet/kuberuntime, startContainer). So a container that ran, or
+that could not be created or started, proves its image. A full disk, an unreachable registry or a quota leaves the
+result unknown.
 """
 
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ class PullOutcome(StrEnum):
 
 @dataclass(frozen=True)
 class PodLook:
-    """Of the Job's pod, as the API server shows it."""
+    """The Job's pod as the API server shows it."""
 
     phase: str = ""
     reason: str = ""  # of the pod: Evicted, OutOfcpu, …

@@ -1,4 +1,4 @@
-"""The gates a plan may name. To add one: one new file here, one new line below."""
+"""The gates that a plan may have. To add one, add a file here and a line below."""
 
 from rollouts.gates.allocatable_restored import AllocatableRestored
 from rollouts.gates.approval import ApprovalGate

@@ -1,4 +1,4 @@
-"""Every changed node offers as many GPUs as before, and as many of each kind. Fewer is a failure, not a wait."""
+"""Every changed node offers as many GPUs of each kind as before. Fewer is a failure, not a wait."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -50,14 +50,14 @@ class AllocatableRestored(Gate):
 
 
 def fewer(target: TargetEvidence) -> bool:
-    """Whether it is seen to offer fewer of something. A node that nobody sees offers nobody knows how many."""
+    """Returns whether the node offers less of some resource. The offer of an unseen node is unknown."""
     if not target.is_seen or target.baseline is None or target.baseline.allocatable is None:
         return False
     return any(target.allocatable.get(name, 0) < number for name, number in target.baseline.allocatable.items())
 
 
 def _sum(offers: Iterable[Mapping[str, int] | None]) -> Counter[str]:
-    """By resource: whole GPUs, slices and shares are never added up."""
+    """Returns the offers by resource; whole GPUs, slices and shares are never added up."""
     total: Counter[str] = Counter()
     for offer in offers:
         total.update(offer or {})

@@ -1,4 +1,4 @@
-"""People, and never the one who asks, let this stage go: so many, and so many of them from each group named."""
+"""People other than the author approve the stage: a number of people, and a number from each named group."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -39,11 +39,11 @@ class ApprovalGate(Gate):
 
     @property
     def people(self) -> int:
-        """How many different people, with those of every group."""
+        """Returns how many different people must approve, groups included."""
         return max(self.needed, sum(self.groups.values()))
 
     def missing(self, people: Mapping[str, Collection[str]]) -> tuple[int, dict[str, int]]:
-        """How many approvals are missing, and how many of them each group owes. `people`: person → groups."""
+        """Returns the missing approvals, in total and by group. `people` is person → groups."""
         owed = still_owed(self.groups, people)
         return max(self.people - len(people), sum(owed.values())), owed
 
@@ -65,12 +65,12 @@ class ApprovalGate(Gate):
 
 
 def owes(owed: Groups) -> str:
-    """ "1 of sre and 2 of platform"."""
+    """Returns text such as "1 of sre and 2 of platform"."""
     return " and ".join(f"{number} of {group}" for group, number in sorted(owed.items()))
 
 
 def still_owed(groups: Groups, people: Mapping[str, Collection[str]]) -> dict[str, int]:
-    """What each group still owes, where everybody counts for one group at most: the least there is, all in all."""
+    """Returns the smallest number that each group still owes if each person counts for one group."""
     seats = [(group, number) for group, many in sorted(groups.items()) for number in range(many)]
     taken: dict[tuple[str, int], str] = {}  # seat → who sits on it
     for person in sorted(people):
@@ -86,7 +86,7 @@ def _seat(
     taken: dict[tuple[str, int], str],
     tried: set[tuple[str, int]],
 ) -> bool:
-    """Whether there is a seat for somebody more; who sat on it moves to another one of theirs."""
+    """Finds a seat for one more person, and moves seated people to other seats of theirs where needed."""
     for seat in seats:
         if seat[0] in people[person] and seat not in tried:
             tried.add(seat)

@@ -1,4 +1,4 @@
-"""What every gate is given and what it must answer. Pure: no Django, no I/O."""
+"""The evidence that gates are given and the results that they return. Pure: no Django, no I/O."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
@@ -22,7 +22,7 @@ class Answer(StrEnum):
 
 
 class When(StrEnum):
-    """When a gate is asked."""
+    """The moment at which a gate is evaluated."""
 
     ENTRY = "entry"  # before the first node of a stage goes, and then no more
     WAVE = "wave"  # before the first node of a stage goes, and before each wave: who waits holds only those to come
@@ -74,7 +74,7 @@ class ValidatorEvidence:
 
 @dataclass(frozen=True)
 class Baseline:
-    """A node as it was when its release was decided."""
+    """The state of a node when its release was decided."""
 
     at: datetime
     driver_version: str
@@ -91,7 +91,7 @@ class Baseline:
 
 @dataclass(frozen=True)
 class SeenWork:
-    """What tenants' pods have worked on a node since it changed, and no more than was seen."""
+    """The observed work of tenants' pods on a node since its change."""
 
     gpu_time: timedelta  # of all of its GPUs together
     is_heard: bool = False  # telemetry tells when they are busy: only then, and only hours that are over, count
@@ -99,7 +99,7 @@ class SeenWork:
 
 @dataclass(frozen=True)
 class ProofEvidence:
-    """The newest test Job on a node since it changed."""
+    """The newest test Job on a node since its change."""
 
     outcome: ProofOutcome | None  # None: it is on its way
     says: str = ""
@@ -139,7 +139,7 @@ class TargetEvidence:
 
 @dataclass(frozen=True)
 class Combination:
-    """What the compatibility matrix says of the new version on some of the stage's nodes."""
+    """The compatibility of the new version with some of the stage's nodes."""
 
     support: Support
     sentence: str
@@ -148,7 +148,7 @@ class Combination:
 
 @dataclass(frozen=True)
 class PodWants:
-    """A tenant's pod that is evicted with its node, and has to run elsewhere."""
+    """A tenant's pod that is evicted with its node and must run elsewhere."""
 
     name: str  # namespace/name
     product: str  # of the GPUs that it has now
@@ -157,7 +157,7 @@ class PodWants:
 
 @dataclass(frozen=True)
 class NextWave:
-    """The nodes that would go next, and what of GPUs is free on others."""
+    """The nodes of the next wave, and the free GPUs on others."""
 
     nodes: tuple[str, ...]
     pods: tuple[PodWants, ...]
@@ -168,7 +168,7 @@ class NextWave:
 
 @dataclass(frozen=True)
 class WindowEvidence:
-    """What the maintenance windows say that bind the same nodes, at one moment."""
+    """The maintenance windows that bind the same nodes, at one moment."""
 
     nodes: tuple[str, ...]  # still to go
     sentence: str = ""  # whether they are open, and until when; blank: no window binds these nodes
@@ -197,7 +197,7 @@ LEFT_OUT = frozenset({TargetState.EXCLUDED, TargetState.FAILED})  # of what must
 
 @dataclass(frozen=True)
 class Evidence:
-    """One stage at one moment. Gathered once a round; never edited."""
+    """One stage at one moment, gathered once a round and never changed."""
 
     seen_at: datetime  # the oldest of what it rests on
     to_version: str
@@ -226,7 +226,7 @@ class Evidence:
 
     @property
     def tried_again(self) -> tuple[TargetEvidence, ...]:
-        """Held for another try: they failed once, and are not blamed for it any more."""
+        """Returns targets held for a retry; their earlier failure no longer counts."""
         return tuple(target for target in self.targets if target.is_retried and target.state is TargetState.HELD)
 
     @property
@@ -235,7 +235,7 @@ class Evidence:
 
     @property
     def counted(self) -> tuple[TargetEvidence, ...]:
-        """Every target that must come through: none that was taken out or the failure budget answers for."""
+        """Returns the targets that must succeed: all but excluded ones and those within the failure budget."""
         return tuple(t for t in self.targets if t.state not in LEFT_OUT)
 
     @property
@@ -245,7 +245,7 @@ class Evidence:
 
 @dataclass(frozen=True, kw_only=True)
 class Gate(ABC):
-    """A rule. Its options are its dataclass fields: what a plan may set. These every gate has."""
+    """A rule whose dataclass fields are its options. Every gate has the options of this class."""
 
     advisory: bool = False  # judged, shown and stored, and never counted: it halts and holds nothing
     reason: str = ""  # why it is only advisory, for whoever approves
@@ -303,7 +303,7 @@ def passed(reason: str, *, cause: str = "", measured: Mapping[str, Any] = NOTHIN
 
 
 def kept_empty(targets: Iterable[TargetEvidence], measured: Mapping[str, Any]) -> Judgement | None:
-    """What waits for tenants' pods where we keep them off. None: to none of these."""
+    """Returns WAIT for nodes on which our cordon keeps tenants' pods off; None if there is none."""
     empty = tuple(target.name for target in targets if target.is_cordoned_by_us)
     if not empty:
         return None
@@ -312,5 +312,5 @@ def kept_empty(targets: Iterable[TargetEvidence], measured: Mapping[str, Any]) -
 
 
 def share(part: int, whole: int) -> str:
-    """ "0 of 1 node is", "1 of 3 nodes are"."""
+    """Returns text such as "0 of 1 node is" or "1 of 3 nodes are"."""
     return f"{part} of {count(whole, 'node')} {are(whole)}"

@@ -1,7 +1,7 @@
-"""NVIDIA's matrix supports the new driver with the operator, Kubernetes, system, kernel, product and MIG mode there.
+"""NVIDIA's matrix supports the new driver with the node's operator, Kubernetes, OS, kernel, product and MIG mode.
 
-Asked before the first node of a stage goes: the matrix knows nothing more afterwards. What whoever started the plan
-overrode, with a reason that every approver is shown, is not held against it a second time.
+It is evaluated before the first release of a stage; the matrix cannot change later. Entries that were overridden at the
+start, with a reason that approvers see, do not count again.
 """
 
 from collections import Counter

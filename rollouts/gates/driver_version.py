@@ -1,4 +1,4 @@
-"""The new driver is loaded: read from the node itself, never from the operator's word."""
+"""The new driver is loaded, as the node itself reports."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ class DriverVersion(Gate):
 
 
 def _late(late: Sequence[TargetEvidence], version: str) -> Judgement:
-    """Where the operator has no timeout of its own it waits for jobs without an end (hazard Z14)."""
+    """Returns WAIT for late nodes. Without a timeout of its own the operator waits for jobs for ever (Z14)."""
     nodes = tuple(target.name for target in late)
     sentence = f"{names(nodes)} did not load {version} in time."
     jobs = tuple(target.name for target in late if target.upgrade_state == WAIT_FOR_JOBS)

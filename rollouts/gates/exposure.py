@@ -1,7 +1,7 @@
-"""Tenants have worked on the changed nodes for long enough: an idle canary proves nothing (hazard Z27).
+"""Tenants have worked on the changed nodes for long enough; an idle canary proves nothing (Z27).
 
-Counted is what somebody saw, and never more: what no row tells of is waited for. A driver that crashes under load is
-found by load alone, and the order of least harm takes idle nodes first.
+Only observed work counts. A driver that crashes under load is found only by load, and the order of least disruption
+takes idle nodes first.
 """
 
 from dataclasses import dataclass
@@ -91,7 +91,7 @@ class Exposure(Gate):
 
 
 def _seen(target: TargetEvidence) -> timedelta:
-    """GPU-time. Of a node that is not seen now: none."""
+    """Returns the GPU time; zero for a node that is not seen now."""
     return target.work.gpu_time if target.work and target.is_seen else timedelta()
 
 
@@ -101,7 +101,7 @@ def _amount(minutes: int, worked: list[TargetEvidence]) -> str:
 
 
 def _unsaid(worked: list[TargetEvidence]) -> str:
-    """What the time that was counted is, where no telemetry tells. Blank: it tells of all."""
+    """Returns a clause on what the counted time is without telemetry; empty if telemetry covers all of it."""
     unheard = [target.name for target in worked if not (target.work and target.work.is_heard)]
     if not unheard:
         return ""
@@ -109,7 +109,7 @@ def _unsaid(worked: list[TargetEvidence]) -> str:
 
 
 def _later(evidence: Evidence) -> str:
-    """Why more may have been done than is counted. Blank: nothing says so."""
+    """Returns why more work may have been done than counted; empty if there is no sign of it."""
     heard = [target.name for target in evidence.changed if target.work and target.work.is_heard]
     if not heard:
         return ""

@@ -1,4 +1,4 @@
-"""No more targets are lost than the stage allows."""
+"""The stage loses no more targets than it may."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ class FailureBudget(Gate):
 
 
 def _sentence(evidence: Evidence, failed: Sequence[str], lost: Sequence[str]) -> str:
-    """Names each node with the cause of its failure. The numbers stand beside it, in `measured`."""
+    """Returns a sentence with each node and its cause of failure. The numbers are in `measured`."""
     reason = {target.name: target.failed_reason for target in evidence.targets}
     by_cause: dict[str, list[str]] = {}
     for name in failed:

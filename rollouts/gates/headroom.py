@@ -1,10 +1,10 @@
-"""The GPU pods that the next wave evicts find room elsewhere (hazard Z13).
+"""The GPU pods that the next wave evicts find room elsewhere (Z13).
 
-Asked before each wave: who goes next and what is free change with every wave, and once a node has gone there is
-nothing left to hold. Pods are placed one by one, the largest first, on nodes with the same GPU product, so that eight
-free GPUs on eight nodes are no room for a pod of eight. It compares resources by name; selectors, affinity, taints,
-quotas, CPU and memory it does not know, nor who else waits for the same GPUs. Pods of a priority below -10 need no
-room, and what they hold is free: the Cluster Autoscaler calls them expendable (expendable-pods-priority-cutoff).
+It is evaluated before each wave, since nodes and free GPUs change with every wave. Pods are placed one by one, the
+largest first, on nodes with the same GPU product: eight free GPUs on eight nodes are no room for a pod of eight.
+Resources are compared by name. Selectors, affinity, taints, quotas, CPU, memory and other waiting pods are not
+considered. Pods with a priority below -10 need no room, and their GPUs count as free: the Cluster Autoscaler calls them
+expendable (expendable-pods-priority-cutoff).
 """
 
 from collections import Counter
@@ -58,12 +58,12 @@ class Headroom(Gate):
 
 
 def short_of(wave: NextWave) -> int:
-    """How many GPUs, slices or shares the pods lack that find no room."""
+    """Returns how many GPUs, slices or shares the pods without room lack."""
     return _sum(without_room(wave))
 
 
 def shortage(wave: NextWave) -> str:
-    """ "…: 1 pod fits on no node, 8 short": what is free may lie about in pieces."""
+    """Returns text such as "1 pod fits on no node, 8 short". Free GPUs may be fragmented."""
     homeless = without_room(wave)
     fits = f"{count(len(homeless), 'pod')} {either(len(homeless), 'fits', 'fit')} on no node"
     return f"{needs(wave)}: {fits}, {_sum(homeless)} short"
@@ -74,7 +74,7 @@ def _sum(pods: Sequence[PodWants]) -> int:
 
 
 def without_room(wave: NextWave) -> list[PodWants]:
-    """Who fits nowhere, the largest placed first, each where the least is left over."""
+    """Returns the pods that fit nowhere. The largest is placed first, each where the least remains free."""
     left = {product: [dict(node) for node in nodes] for product, nodes in wave.free.items()}
     homeless = []
     for pod in sorted(wave.pods, key=lambda pod: (-sum(pod.resources.values()), pod.name)):
@@ -110,7 +110,7 @@ def needs(wave: NextWave) -> str:
 
 
 def _free_of(free: int, in_use: int) -> str:
-    """`in_use`: of these, by pods that anybody may displace."""
+    """Returns text on free GPUs; `in_use` are those that expendable pods hold."""
     said = f"{free} {are(free)} free"
     if not free or not in_use:
         return said
@@ -126,7 +126,7 @@ def _wanted(wave: NextWave) -> Counter[str]:
 
 
 def _free(wave: NextWave) -> Counter[str]:
-    """On nodes with a product that somebody needs."""
+    """Returns the free resources on nodes with a wanted product."""
     total: Counter[str] = Counter()
     for product in {pod.product for pod in wave.pods}:
         for node in wave.free.get(product, ()):

@@ -1,6 +1,7 @@
-"""Nodes whose GPUs were cut before the change are cut the same way again: the MIG manager is through, no slice is gone.
+"""Nodes with MIG slices before the change have the same slices again: the MIG manager has finished and no slice is
+missing.
 
-`mig.config.state` is the manager's word, and may be from before (hazard Z27): what the node offers is counted as well.
+`mig.config.state` may be from before the change (Z27), so the node's offer counts as well.
 """
 
 from collections import Counter
@@ -78,7 +79,7 @@ def slices(allocatable: Mapping[str, int]) -> dict[str, int]:
 
 
 def had_mig(target: TargetEvidence) -> bool:
-    """Whether its GPUs were cut into slices: a MIG manager also reports success on GPUs that it left whole."""
+    """Returns whether the GPUs were in slices. A MIG manager also reports success on whole GPUs."""
     if target.baseline is None:
         return False
     if target.baseline.mig_gpus is None:  # a baseline of an older version
@@ -91,7 +92,7 @@ def _slices_before(target: TargetEvidence) -> dict[str, int]:
 
 
 def _waits_for_manager(target: TargetEvidence) -> bool:
-    """Where no manager cut the node before, none is waited for."""
+    """Returns whether a MIG manager configured the node before; otherwise none is waited for."""
     return _was_managed(target) and target.mig_config_state != SUCCESS
 
 
@@ -100,7 +101,7 @@ def _was_managed(target: TargetEvidence) -> bool:
 
 
 def _says_who_cut(cut: Sequence[TargetEvidence]) -> str:
-    """Of nodes that are cut as before: a state is claimed of none that has no manager to say it."""
+    """Returns a clause about nodes with unchanged slices, naming a state only where a manager reports one."""
     managed = sum(_was_managed(target) for target in cut)
     by_hand = len(cut) - managed
     if not managed:
@@ -112,7 +113,7 @@ def _says_who_cut(cut: Sequence[TargetEvidence]) -> str:
 
 
 def _lost(target: TargetEvidence) -> str:
-    """ "12 mig-1g.10gb where 14 were". Blank: as many of each profile as before."""
+    """Returns text such as "12 mig-1g.10gb where 14 were"; empty if no slice is missing."""
     now = slices(target.allocatable)
     fewer = (
         (name, now.get(name, 0), was) for name, was in sorted(_slices_before(target).items()) if now.get(name, 0) < was

@@ -1,10 +1,9 @@
-"""Since its release nobody but the operator has changed what a target is, so that what is judged is this change alone.
+"""Since its release only the operator has changed a target, so that the gates evaluate this change alone.
 
-What already halts the plan is not asked here again: another version or template of the driver object, and a held node
-that took the new driver. A driver pod of an older template, or a node that left the object, is no changed target any
-more. This gate adds what else rows show of a changed node: cordoned, held by somebody else's skip label, another
-kernel, OS image, MIG layout, device plugin configuration or driver object than when it was let go. Who did it no
-object of the API says, and what was done and undone between two looks is not seen.
+What already halts the plan is not repeated here: another version or template of the driver object, and a held node with
+the new driver. The gate adds what rows show of a changed node: a cordon, a foreign skip label, another kernel, OS
+image, MIG layout, device plugin configuration or driver object than at the release. The API does not tell who did it,
+and a change undone between two observations is not seen.
 """
 
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ class NoForeignChange(Gate):
     when: ClassVar[When] = When.THROUGH
 
     def judge(self, evidence: Evidence, *, now: datetime) -> Judgement:
-        """Another machine than was let go fails; what somebody can take back, and may be about to, is waited for."""
+        """Returns FAIL for a different machine, and WAIT for a change that somebody can undo."""
         seen = [target for target in evidence.changed if target.is_seen]
         other = [target for target in seen if differences(target)]
         kept = [target for target in seen if _kept_by_others(target)]
@@ -51,7 +50,7 @@ class NoForeignChange(Gate):
 
 
 def differences(target: TargetEvidence) -> list[str]:
-    """Sentences without an end. Of what its baseline does not name nothing is claimed."""
+    """Returns clauses about differences from the baseline; properties that the baseline lacks are left out."""
     was = target.baseline.traits if target.baseline else {}
     return [
         f"its {title} is {target.traits[title] or 'none'}, and was {before or 'none'}"

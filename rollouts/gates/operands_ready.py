@@ -1,4 +1,4 @@
-"""The GPU stack is up again on every changed node: each operand that was ready before is ready now."""
+"""The GPU stack is up on every changed node: each operand that was Ready before is Ready now."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -45,7 +45,7 @@ def _had_any(target: TargetEvidence) -> bool:
 
 
 def lacking(target: TargetEvidence) -> str:
-    """What of the stack is not there, in words. Blank: nothing lacks."""
+    """Returns text on missing operands; empty if none is missing."""
     if target.baseline is None:
         return "what was ready before is not known"
     now_ready = {operand.operand for operand in target.operands if operand.is_ready}

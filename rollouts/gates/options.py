@@ -1,7 +1,7 @@
-"""A plan's gates as it writes them down, `{"soak": {"duration_s": 600}}`, and the gates they make. Pure.
+"""Reads the gates of a plan, such as `{"soak": {"duration_s": 600}}`. Pure.
 
-A length of time is written in seconds (`…_s`), a switch as true or false, a number as it is; `reason` is text, and
-`groups` says how many people of each, `{"sre": 1}`.
+A duration is in seconds (`…_s`), a switch is true or false, `reason` is text, and `groups` is people by group, such as
+`{"sre": 1}`.
 """
 
 from collections.abc import Mapping
@@ -17,13 +17,13 @@ LONGEST_REASON = 200
 
 
 class BadGate(ValueError):
-    """The plan names a gate or an option that does not exist, or a value the option cannot have."""
+    """The plan has an unknown gate, an unknown option, or a value that the option cannot have."""
 
 
 def read_gates(written: Mapping[str, Mapping[str, Any]]) -> list[Gate]:
-    """The gates in the order of the table, whatever the order in the plan.
+    """Returns the gates in the order of the table.
 
-    :raises BadGate: naming what cannot be read
+    :raises BadGate: with the entry that cannot be read
     """
     if unknown := set(written) - set(GATES):
         raise BadGate(f"There is no gate “{sorted(unknown)[0]}”. There are: {', '.join(GATES)}.")
@@ -48,7 +48,7 @@ def _read_gate(key: str, written: Mapping[str, Any]) -> Gate:
 
 
 def kinds_of(gate: type[Gate]) -> dict[str, type]:
-    """Option → bool, str, int, timedelta or Groups. Those of every gate come last."""
+    """Returns the type of each option; the options of every gate come last."""
     return _KINDS[gate]
 
 
@@ -75,7 +75,7 @@ def _read_value(key: str, name: str, value: Any, kind: type) -> Any:
 
 
 def is_text(value: str) -> bool:
-    """What a database keeps: no NUL, no half of a surrogate pair, both of which JSON and YAML can spell."""
+    """Returns whether a database can store the text: no NUL and no lone surrogate."""
     return not any(each == "\x00" or "\ud800" <= each <= "\udfff" for each in value)
 
 
@@ -112,7 +112,7 @@ def wire_name(name: str, kind: type) -> str:
 
 
 def write_options(gate: Gate) -> dict[str, Any]:
-    """Every option of a gate, as a plan would write it; of groups and what every gate has, what is set."""
+    """Returns the options of a gate as a plan would write them; unset groups and common options are left out."""
     unset = {field.name for field in fields(Gate) if getattr(gate, field.name) == field.default}
     values = {name: getattr(gate, name) for name in kinds_of(type(gate)) if name not in unset}
     return {

@@ -1,8 +1,8 @@
-"""A test Job has worked on the GPUs of each changed node: synthetic load, where no tenant may come yet (Z8, Z27).
+"""A test Job has passed on each changed node: synthetic load before tenants may return (Z8, Z27).
 
-The engine makes the Jobs (`rollouts/engine/decide/test_jobs.py`) and keeps pods off until they have completed
-(`rollouts/engine/decide/cordons.py`); here is only read what became of them. No Job, one that runs, and one that was
-kept from running are waited for.
+The engine creates the Jobs (`rollouts/engine/decide/test_jobs.py`) and keeps pods off until they complete
+(`rollouts/engine/decide/cordons.py`). The gate reads their results, and waits for Jobs that are missing, running or
+blocked.
 """
 
 from collections.abc import Iterable
@@ -92,7 +92,7 @@ class Proof(Gate):
 
 
 def cordons_by(gates: Iterable[Gate]) -> bool:
-    """Whether nodes that are let go under these take no pods until they are proven. What only advises holds nothing."""
+    """Returns whether these gates keep released nodes cordoned until their test. An advisory gate does not."""
     return any(isinstance(gate, Proof) and gate.cordon and not gate.advisory for gate in gates)
 
 
@@ -101,7 +101,7 @@ def _is_settled(target: TargetEvidence) -> bool:
 
 
 def _told(target: TargetEvidence) -> str:
-    """What is known of it, in our words and theirs."""
+    """Returns what is known of the test, in our words and in the Job's."""
     if target.proof is None:
         return ""
     said = target.proof.said.strip()

@@ -1,4 +1,4 @@
-"""Everything else has passed, without a break, for long enough."""
+"""All other gates have passed without interruption for long enough."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -19,7 +19,7 @@ class Soak(Gate):
     when: ClassVar[When] = When.THROUGH
 
     def judge(self, evidence: Evidence, *, now: datetime) -> Judgement:
-        """One clock: `until` is the instant that gate, stage and plan count down to."""
+        """Returns the result. Gate, stage and plan all count down to `until`."""
         needed = {"needed_s": self.duration.total_seconds()}
         if off := evidence.opted_out:
             who = sorted({neighbour for those in off.values() for neighbour in those})
@@ -40,5 +40,5 @@ class Soak(Gate):
 
 
 def _others(evidence: Evidence) -> str:
-    """What it waits for, after “every”, without the gates that do not count."""
+    """Returns the gates that the soak waits for, without gates that do not count."""
     return f"other gate but {names(evidence.others_uncounted)}" if evidence.others_uncounted else "other gate"

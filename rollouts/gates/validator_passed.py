@@ -1,7 +1,7 @@
-"""The operator's validator has run on every changed node since the change, and is through with each of its steps.
+"""The operator's validator has run on every changed node since the change and has completed each step.
 
-It alone tries what tenants will do (driver, toolkit, CUDA, device plugin). A run from before proves nothing, however
-Ready its pod is; and the operator itself leaves `upgrade-failed` without asking it again (docs/design/nvidia.md 2.2).
+It tests what tenants will use: driver, toolkit, CUDA and device plugin. An older run proves nothing, even if its pod is
+Ready. The operator itself leaves `upgrade-failed` without another run (nvidia.md 2.2).
 """
 
 from dataclasses import dataclass
@@ -62,7 +62,7 @@ class ValidatorPassed(Gate):
 
 
 def has_run_since(target: TargetEvidence) -> bool:
-    """Whether its validator's pod is none from before: another than then, and begun after the driver's pod there is."""
+    """Returns whether the validator's pod is a new one that began after the present driver pod."""
     pod, baseline = target.validator, target.baseline
     if pod is None or target.driver_started_at is None or pod.started_at < target.driver_started_at:
         return False
@@ -81,5 +81,5 @@ def _what_fails(target: TargetEvidence) -> str:
 
 
 def _step(target: TargetEvidence) -> str:
-    """The init container or container that waits or crashed."""
+    """Returns the init container or container that waits or crashed."""
     return (target.validator.step if target.validator else "") or "its own container"

@@ -1,10 +1,9 @@
-"""A maintenance window that covers the nodes still to go is open, and stays so for as long as the plan asks.
+"""A maintenance window for the remaining nodes is open, and stays open for as long as the plan asks.
 
-Where windows are, they bind nodes with or without this gate. It adds that there must be one: of a node that no
-window covers, as after somebody removed it, nothing says when it may go. And it begins no wave shortly before the
-closing, since what has begun goes on (hazard Z3). What was let go and has not begun is held again once no window
-covers it any more, as when one closes (`rollouts.queries.stage_windows`). A window that is closed asks nobody: it says
-itself when it opens.
+Windows bind their nodes with or without this gate. The gate adds that a window must exist, so that a node without one
+is not released at any time. It also begins no wave shortly before the window closes, since nodes in progress continue
+(Z3). Released nodes that have not begun are held again when no window covers them any more
+(`rollouts.queries.stage_windows`). Nobody is asked about a closed window: it opens by itself.
 """
 
 from collections.abc import Iterable, Sequence
@@ -36,7 +35,7 @@ class Window(Gate):
             raise ValueError("must_last is at most 7 days: no window is open for longer.")
 
     def judge(self, evidence: Evidence, *, now: datetime) -> Judgement:
-        """Nodes whose windows are closed hold no others up: they are not let go themselves."""
+        """Returns the result. Nodes with closed windows do not block others; they are just not released."""
         windows = evidence.windows
         if not evidence.counted:
             return wait("The stage has no target left: there is nothing to open for.", cause="no-target")
@@ -60,7 +59,7 @@ class Window(Gate):
         return passed(f"{ends.sentence}{others}", measured=measured)
 
     def why_not(self, one: WindowEvidence, *, now: datetime) -> str:
-        """Why none of these goes now. Blank: a window covers them, is open, and stays so for as long as is asked."""
+        """Returns why none of these nodes is released; empty if a window is open and stays open long enough."""
         if not one.sentence:
             return says_bare(one.nodes)
         if one.lasts(self.must_last, now):
@@ -79,7 +78,7 @@ class Window(Gate):
         return wait(never, cause="never", nodes=short.nodes, measured=measured, is_final=True)
 
     def _closed(self, windows: Sequence[WindowEvidence], measured: dict[str, Any]) -> Judgement:
-        """The opening that comes first, of those that are long enough."""
+        """Returns WAIT with the first opening that is long enough."""
         ahead = [
             (opens_at, one)
             for one in windows
@@ -99,7 +98,7 @@ class Window(Gate):
 
 
 def comes_by_itself(gate: str, cause: str) -> bool:
-    """Whether what a gate waits for says itself when it comes: nobody is asked about it."""
+    """Returns whether the gate's wait ends by itself, so that nobody is asked."""
     return gate == Window.key and cause in COMES_BY_ITSELF
 
 

@@ -1,8 +1,7 @@
-"""The tenants' own GPU pods run again on the changed nodes, as before (hazard Z26).
+"""The tenants' GPU pods run again on the changed nodes (Z26).
 
-This is the most direct answer to "after the update half the nodes no longer run inference pods": drivers, operands
-and validators can all be green while the workloads crash. An idle node proves nothing about its driver: each kind of
-node among the changed ones needs a tenant's pod that became Ready there, or a test Job that passed (hazards Z27, Z41).
+Drivers, operands and validators can all be green while workloads crash. An idle node proves nothing about its driver:
+each kind of node among the changed ones needs a tenant's pod that became Ready there, or a passed test Job (Z27, Z41).
 """
 
 from collections.abc import Mapping, Sequence
@@ -98,7 +97,7 @@ def _why(pod: PodEvidence) -> str:
 
 
 def served(target: TargetEvidence) -> bool:
-    """Whether a tenant's GPU pod is Ready on the node now, of an owner whose pods did not crash before the change."""
+    """Returns whether a tenant's GPU pod is Ready on the node, of an owner without crashes before the change."""
     sick = target.baseline.sick_owners if target.baseline else ()
     return any(pod.is_ready and pod.owner not in sick for pod in target.workloads)
 
@@ -112,9 +111,9 @@ def _is_proven(target: TargetEvidence) -> bool:
 
 
 def _unproven(changed: Sequence[TargetEvidence], proven: Kinds) -> tuple[TargetEvidence, ...]:
-    """The nodes for which neither they nor a proven node of the same kind speak.
+    """Returns the nodes without proof of their own or of a proven node of the same kind.
 
-    A node that had tenants speaks for itself alone: they have to come back.
+    A node that had tenants needs them back.
     """
     return tuple(target for target in changed if not _is_proven(target) and not _is_spoken_for(target, proven))
 
@@ -153,15 +152,16 @@ def _says_proven(changed: Sequence[TargetEvidence], measured: Mapping[str, Any])
 
 
 def _status(pod: PodEvidence) -> str:
-    """` (ContainerCreating)`. Running says nothing that the sentence does not."""
+    """Returns text such as ` (ContainerCreating)`; nothing for Running."""
     return f" ({pod.status})" if pod.status not in ("", "Running") else ""
 
 
 def _lacking(evidence: Evidence) -> Judgement | None:
-    """The workload that has fewer Ready pods in the whole cluster than before its node was released. None: none has.
+    """Returns a result for the workload with fewer Ready pods in the cluster than before its node's release; None if
+    none.
 
-    A pod that fits nowhere is short of room, and says nothing about the new driver. One that is refused was never
-    there, so that none is seen to wait: only that there are fewer tells of it (hazard Z31).
+    A pod that fits nowhere lacks room and says nothing about the driver. A rejected pod never exists, so only the
+    smaller number shows it (Z31).
     """
     for owner, before in evidence.workloads_ready_before.items():
         now = evidence.workloads_ready_now.get(owner, 0)

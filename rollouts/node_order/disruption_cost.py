@@ -1,9 +1,8 @@
-"""What a node takes with it when its driver changes: GPU-hours of whole jobs, and who goes first by that. Pure.
+"""The cost of disrupting a node in GPU-hours of whole jobs, and the order of nodes by it. Pure.
 
-One pod of a gang ends the whole job (hazard Z14), and everything it has done since its pods started is counted as
-lost: nobody tells us of checkpoints. So the number is the most that is lost, and good for comparing nodes. Pods of a
-service restart: the time since they started is not lost. What pods
-take to be Ready again, with GPUs that do nothing else meanwhile, is harm as well (hazard Z16), and told beside it.
+One pod of a gang ends the whole job (Z14), and all its work since its pods started counts as lost, since checkpoints
+are unknown. The number is therefore an upper bound, useful for comparison. Pods of a service restart and lose nothing.
+The time until pods are Ready again, with idle GPUs, is a cost too (Z16) and is stated separately.
 """
 
 import heapq
@@ -18,7 +17,7 @@ from wording.numbers import are, count, either, every
 
 @dataclass(frozen=True)
 class Job:
-    """Pods that fall together."""
+    """Pods that end together."""
 
     name: str  # "PyTorchJob team-a/llama"
     gpus: int
@@ -40,7 +39,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Harm:
-    """Of one node, as things are now."""
+    """The cost of one node now."""
 
     jobs: tuple[Job, ...] = ()  # those with a pod here, the costliest first
     restarts: int = 0  # pods of services: each starts again elsewhere, and no work of theirs is lost
@@ -60,7 +59,7 @@ class Harm:
 
     @property
     def ends_no_work(self) -> bool:
-        """There are pods, each does nothing, and so does all of each job that would end with them."""
+        """Returns whether the node has pods, all idle, and the jobs that would end are idle as well."""
         return 0 < self.pods == self.pods_idle and all(job.does_nothing for job in self.jobs)
 
     @property
@@ -69,7 +68,7 @@ class Harm:
 
     @property
     def sentence(self) -> str:
-        """Why it stands where it stands, for a person."""
+        """Returns the reason for the node's place in the order."""
         if not self.is_known:
             return "Nobody knows: its pods were never read."
         if not self.pods:
@@ -87,13 +86,13 @@ UNKNOWN = Harm(is_known=False)
 
 
 def hours(number: float) -> str:
-    """ "340 GPU-hours"; to a tenth where it is less than ten."""
+    """Returns text such as "340 GPU-hours"; with one decimal below ten."""
     shown = f"{number:,.0f}" if number >= 10 else f"{number:.1f}".removesuffix(".0")
     return f"{shown} GPU-{'hour' if shown == '1' else 'hours'}"
 
 
 def with_parts(pods: int) -> str:
-    """Of which nothing says how much of a GPU they have."""
+    """Returns a clause about pods whose share of a GPU is unknown."""
     return f"{count(pods, 'pod')} with slices, shares or claims"
 
 
@@ -110,30 +109,30 @@ def of_services(pods: int) -> str:
 
 
 def takes_time(gpu_hours: float) -> bool:
-    """Whether pods take long enough to be Ready again that it is worth a word."""
+    """Returns whether the warm-up is long enough to mention."""
     return gpu_hours >= 0.1
 
 
 def loading(harms: Sequence[Harm]) -> float:
-    """GPU-hours until the pods of several nodes are Ready again, each job once."""
+    """Returns the GPU-hours until the pods of these nodes are Ready again, each job once."""
     jobs = {job.name: job.loading_gpu_hours for harm in harms for job in harm.jobs}
     return sum(jobs.values()) + sum(harm.services_loading_gpu_hours for harm in harms)
 
 
 def total(harms: Sequence[Harm]) -> float:
-    """GPU-hours of several nodes: a job that is on more than one of them is lost once."""
+    """Returns the GPU-hours of these nodes; a job on several nodes counts once."""
     jobs = {job.name: job.gpu_hours for harm in harms for job in harm.jobs}
     return sum(jobs.values())
 
 
 def uncounted(harms: Sequence[Harm]) -> int:
-    """Pods whose GPU-hours are not in that total: those of a job once."""
+    """Returns the number of pods without known GPU-hours, those of a job once."""
     jobs = {job.name: job.uncounted for harm in harms for job in harm.jobs}
     return sum(jobs.values())
 
 
 def costs(harms: Sequence[Harm]) -> str:
-    """What several nodes cost together, for a person. Blank: there are none."""
+    """Returns text on the total cost of these nodes; empty if it is zero."""
     if not harms:
         return ""
     if not all(harm.is_known for harm in harms):
@@ -155,14 +154,14 @@ def costs(harms: Sequence[Harm]) -> str:
 
 @dataclass
 class _Left:
-    """What nodes still cost, once some jobs are lost."""
+    """The remaining cost of nodes once some jobs are lost."""
 
     cost: dict[str, float]
     on: Mapping[str, Sequence[str]]  # job's name → keys of the nodes it is on
     lost: set[str] = field(default_factory=set)
 
     def lose(self, job: Job) -> Sequence[str]:
-        """The nodes that cost less from now on."""
+        """Returns the nodes that cost less once the job is lost."""
         if job.name in self.lost:
             return ()
         self.lost.add(job.name)
@@ -172,11 +171,11 @@ class _Left:
 
 
 def least_first(harms: Mapping[str, Harm]) -> list[str]:
-    """Keys in the order of least harm; those that harm as much stay in the order in which they come.
+    """Returns the keys in order of least disruption; equal ones keep their order.
 
-    Idle nodes, then those on which nothing works, then whoever costs fewest GPU-hours more than what is lost by then:
-    so the nodes of one job follow each other, and the job is disrupted once. Costs are compared by doublings: of nodes
-    that cost about as much the one with more free GPUs goes first, which are stranded beside what runs there.
+    Idle nodes come first, then nodes with idle pods, then by GPU-hours beyond those already lost, so that the nodes of
+    one job follow each other. Costs are compared by powers of two; among similar costs the node with more free GPUs
+    comes first, since its free GPUs are stranded.
     """
     place = {key: number for number, key in enumerate(harms)}
     on: dict[str, list[str]] = defaultdict(list)
@@ -211,17 +210,17 @@ def least_first(harms: Mapping[str, Harm]) -> list[str]:
 
 
 def least_harm(harm: Harm) -> tuple[int, float, int]:
-    """What sorts nodes by what each takes with it alone."""
+    """Returns the sort key of a node on its own."""
     return _work_on(harm), harm.gpu_hours + harm.loading_gpu_hours, harm.restarts
 
 
 def _work_on(harm: Harm) -> int:
-    """0: nobody is there; 1: pods that do nothing; 2: work, or nobody knows."""
+    """Returns 0 without pods, 1 with idle pods, 2 with work or unknown."""
     if not harm.pods:
         return 0
     return 1 if harm.ends_no_work else 2
 
 
 def _doublings(cost: float) -> int:
-    """From 1 GPU-hour on: of two costs that have as many, neither is twice the other. 0: less than that."""
+    """Returns the power of two of a cost from 1 GPU-hour on; 0 below."""
     return math.frexp(cost)[1] if cost >= 1 else 0

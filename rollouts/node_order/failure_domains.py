@@ -1,7 +1,7 @@
-"""How many nodes of a failure domain may be out at a time, and which others may still go. Pure.
+"""Budgets of failure domains: how many of their nodes may be unavailable at a time. Pure.
 
-A failure domain is what people feel as one when nodes of it are out together: a pool, a zone, a rack, an NVLink
-domain, the nodes on which one service is Ready.
+A failure domain is a set of nodes whose joint outage hurts: a pool, a zone, a rack, an NVLink domain, or the nodes on
+which one service is Ready.
 """
 
 from collections import Counter, defaultdict, deque
@@ -38,7 +38,7 @@ class Allowance:
     way_out: str = ""  # of a service for which waiting alone may never do
 
     def says(self, name: str) -> str:
-        """Why this node may not go now."""
+        """Returns why the node may not be released now."""
         if self.is_last_replica:
             alone = f"{self.words} is Ready on {name} alone: the last Ready replica is not taken."
             return f"{alone} {self.way_out}" if self.way_out else alone
@@ -48,13 +48,13 @@ class Allowance:
 
 @dataclass(frozen=True)
 class Budgets:
-    """Those of one cluster at one moment, as far as they bind the nodes that were asked for."""
+    """The budgets of one cluster at one moment, as far as they bind the given nodes."""
 
     of: Mapping[Domain, Allowance] = field(default_factory=dict)
     domains: Mapping[str, tuple[Domain, ...]] = field(default_factory=dict)  # node's name → the domains that bind it
 
     def going(self, ready: Iterable[str], room: int) -> tuple[str, ...]:
-        """Of those that may go by all else, in their order, who goes now without a domain going over its budget."""
+        """Returns the ready nodes, in their order, that fit into the budgets now."""
         taken: Counter[Domain] = Counter()
         found: list[str] = []
         for name in ready:
@@ -67,9 +67,9 @@ class Budgets:
         return tuple(found)
 
     def in_waves(self, order: Iterable[str], room: int) -> Iterator[tuple[str, ...]]:
-        """All of them, one wave of `going` after another. Whom a domain keeps back for good goes alone, last.
+        """Yields waves for all nodes. Nodes that can never fit their domain's budget are released one at a time, last.
 
-        Nodes of the same domains wait together: in a wave one is asked for all of them, however many there are.
+        Nodes of the same domains are checked once per wave.
         """
         alike: dict[tuple[Domain, ...], deque[tuple[int, str]]] = defaultdict(deque)
         for place, name in enumerate(order):
@@ -92,7 +92,7 @@ class Budgets:
         return tuple(found)
 
     def largest(self, order: Sequence[str], room: int) -> int:
-        """How many the largest of those waves has: mostly the first one tells, as it is as large as any could be."""
+        """Returns the size of the largest wave; the first wave usually reaches it."""
         bound = min(room, len(order), self._bound(order))
         found = 0
         for wave in self.in_waves(order, room):
@@ -102,7 +102,7 @@ class Budgets:
         return found
 
     def _bound(self, names: Sequence[str]) -> int:
-        """What no wave of these exceeds: of each kind the places that its domains have, and who needs none."""
+        """Returns an upper bound of a wave: the places of each domain, plus the nodes that need none."""
         needed: dict[DomainKind, Counter[Domain]] = defaultdict(Counter)
         free: Counter[DomainKind] = Counter(dict.fromkeys({domain.kind for domain in self.of}, len(names)))
         for name in names:
@@ -118,17 +118,17 @@ class Budgets:
         return min((free[kind] + places[kind] for kind in places), default=len(names))
 
     def waiting(self, ready: Iterable[str]) -> dict[str, str]:
-        """Node's name → why it may not go now, though no other goes with it."""
+        """Returns why each node may not be released alone, by name."""
         nobody: Counter[Domain] = Counter()
         full = {name: self._full(self._needs(name), nobody) for name in ready}
         return {name: self.of[domain].says(name) for name, domain in full.items() if domain is not None}
 
     def empty(self) -> "Budgets":
-        """As they would be if nothing were out: what a wave may have at most."""
+        """Returns the budgets with nothing unavailable."""
         return Budgets({domain: replace(budget, out={}) for domain, budget in self.of.items()}, self.domains)
 
     def why_not(self, wave: Sequence[str]) -> str:
-        """Why these may not go together. Blank: they may."""
+        """Returns why these nodes may not be released together; empty means they may."""
         going = set(self.going(wave, len(wave)))
         late = next((name for name in wave if name not in going), None)
         if late is None:
@@ -136,7 +136,7 @@ class Budgets:
         return self.waiting([late]).get(late) or f"{late} and others of the wave are of one failure domain."
 
     def _needs(self, name: str) -> tuple[Domain, ...]:
-        """Where it takes a place. One that is out already takes no other: it goes in the place that it has."""
+        """Returns the domains in which the node takes a place. An unavailable node has its places already."""
         return tuple(domain for domain in self.domains.get(name, ()) if name not in self.of[domain].out)
 
     def _full(self, needs: Iterable[Domain], taken: Mapping[Domain, int]) -> Domain | None:
@@ -144,7 +144,7 @@ class Budgets:
 
     @cached_property
     def _left(self) -> Mapping[Domain, int]:
-        """Places of each, before any of these goes."""
+        """Returns the free places of each domain."""
         return {domain: budget.most - len(budget.out) for domain, budget in self.of.items()}
 
 

@@ -1,7 +1,7 @@
-"""Which nodes a stage takes, and in which order. Pure.
+"""Selects the nodes of a stage and their order. Pure.
 
-A canary stands for the others only if it meets what they are made of: a driver that fails on one kernel is found by
-a canary that has that kernel, and by no other.
+A canary represents others only if it has their properties: a driver that fails on one kernel is found only by a canary
+with that kernel.
 """
 
 import math
@@ -33,7 +33,7 @@ class Candidate:
 
     @property
     def has_tenants(self) -> bool:
-        """Whether pods run there that are made again by themselves, and no job would end with them."""
+        """Returns whether the node has pods that restart by themselves, and no job would end."""
         return self.harm.pods > 0 and not self.harm.jobs
 
     @cached_property
@@ -42,11 +42,11 @@ class Candidate:
 
 
 def representatives(candidates: Sequence[Candidate], count: int) -> list[Candidate]:
-    """The `count` nodes that together meet the most kinds of node; the same ones each time it is asked.
+    """Returns the `count` nodes that together cover the most kinds of nodes; the choice is stable.
 
-    A rare kernel counts as much as a common one: the next node is always the one that adds most. Of nodes that add as
-    much, one with tenants comes before an idle one, which proves little about the change (hazard Z27): not one on which
-    whole jobs would end. Then the node that most others are like, then the one that harms least.
+    A rare kernel counts as much as a common one: the next node is the one that adds most kinds. Among equals a node
+    with tenants comes first, since an idle node proves little (Z27), unless whole jobs would end on it. Then comes the
+    node that most others resemble, then the one with the least disruption.
     """
     alike = Counter(cohort for one in candidates for cohort in one.cohorts)
     left = sorted(candidates, key=lambda one: (not one.is_fit, not one.has_tenants, *least_harm(one.harm), one.name))
@@ -66,20 +66,20 @@ def representatives(candidates: Sequence[Candidate], count: int) -> list[Candida
 
 
 def _worth(one: Candidate, new: AbstractSet[tuple[str, str]], alike: Mapping[tuple[str, str], int]) -> tuple[int, ...]:
-    """Returns what makes a node a better canary than others, the most important first."""
+    """Returns the sort key of a canary candidate, the most important part first."""
     return one.is_fit, len(new), one.has_tenants, sum(alike[cohort] for cohort in new)
 
 
 def _that_add_nothing(left: Sequence[Candidate], new: Mapping[str, frozenset[tuple[str, str]]]) -> list[Candidate]:
-    """Those that are as fit as the first, where none of them meets a kind of node more: one is as good as the next."""
+    """Returns candidates as good as the first, once none adds another kind of node."""
     like = [one for one in left if one.is_fit is left[0].is_fit]
     return [] if any(new[one.uid] for one in like) else like
 
 
 def in_order(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Fit nodes first, those that harm least before others, the nodes of one job one after another (hazard Z14).
+    """Returns fit nodes first, those with the least disruption first, nodes of one job together (Z14).
 
-    Of equals by zone and name: so that a zone is through before the next one is touched.
+    Equals are sorted by zone and name, so that one zone is complete before the next begins.
     """
     by_place = sorted(candidates, key=lambda one: (one.facts.get("zone", ""), one.name))
     of_uid = {one.uid: one for one in by_place}
@@ -89,12 +89,12 @@ def in_order(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 def next_wave(ready: Sequence[str], room: int, budgets: Budgets = UNBOUND) -> tuple[str, ...]:
-    """Who goes next of those that may, in the order of release: what the engine lets go, and a preview shows."""
+    """Returns the next wave in release order. Engine and preview both use it."""
     return budgets.going(ready, room)
 
 
 def waves(targets: Sequence[str], at_once: int, budgets: Budgets = UNBOUND) -> list[tuple[str, ...]]:
-    """All of them, where each wave has all of its room. Whom a failure domain keeps back for good goes alone, last."""
+    """Returns all waves, each with its full room. Nodes that no budget admits are released alone, last."""
     return list(budgets.in_waves(targets, max(1, at_once)))
 
 
@@ -108,19 +108,20 @@ class AtOnce:
 
     @cached_property
     def by_wave(self) -> Sequence[tuple[str, ...]]:
-        """The order in which they go, where each wave has all of its room."""
+        """Returns all waves, each with its full room."""
         return waves(self.targets, self.room, self.budgets)
 
     @property
     def first_wave(self) -> tuple[str, ...]:
-        """Of thousands of waves the others take long to find."""
+        """Returns the first wave without computing thousands of others."""
         return next(self.budgets.in_waves(self.targets, max(1, self.room)), ())
 
 
 def at_once(allowed: int, targets: Sequence[str], policy: Mapping[str, Any], budgets: Budgets, *, fleet: int) -> AtOnce:
-    """The least that a stage, the operator and failure domains allow.
+    """Returns the smallest of the limits of stage, operator and failure domains.
 
-    `allowed`: by the stage. `targets`: names, in their order. `policy`: the operator's. `fleet`: nodes of the object.
+    `allowed` is the stage's limit, `targets` are names in order, `policy` is the operator's, `fleet` are the object's
+    nodes.
     """
     found, reason = allowed, f"The stage allows {allowed}"
     unavailable = unavailable_of(policy, fleet)
@@ -137,7 +138,7 @@ def at_once(allowed: int, targets: Sequence[str], policy: Mapping[str, Any], bud
 
 
 def uncovered(canary: Sequence[Candidate], others: Sequence[Candidate]) -> dict[tuple[str, str], int]:
-    """What the others are made of and the canary is not: (factor, value) → how many nodes."""
+    """Returns the kinds of nodes that the canary lacks: (factor, value) → number of nodes."""
     met = frozenset[tuple[str, str]]().union(*(one.cohorts for one in canary))
     missing: dict[tuple[str, str], int] = {}
     for cohort in sorted(cohort for one in others for cohort in one.cohorts - met):
@@ -146,10 +147,10 @@ def uncovered(canary: Sequence[Candidate], others: Sequence[Candidate]) -> dict[
 
 
 def bound_on_failure_rate(nodes: int) -> float:
-    """With no failure among `nodes`, the true rate is below this with 95 % confidence: 1 − 0.05^(1/n)."""
+    """Returns the upper 95 % confidence bound of the failure rate after 0 failures: 1 − 0.05^(1/n)."""
     return 1.0 if nodes == 0 else 1 - 0.05 ** (1 / nodes)
 
 
 def nodes_for(rate: float) -> int:
-    """How many nodes without a failure show, with 95 % confidence, that fewer than this rate fail: 29 for 10 %."""
+    """Returns how many nodes without failure show, at 95 % confidence, a failure rate below this: 29 for 10 %."""
     return math.ceil(math.log(0.05) / math.log(1 - rate))

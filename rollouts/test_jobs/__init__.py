@@ -1,1 +1,1 @@
-"""A test Job on a node that changed: which Job, and what its pod tells."""
+"""Test Jobs on changed nodes, and the manifest and status of every Job of Quarterdeck."""

@@ -1,7 +1,7 @@
 """A Job that runs one pod on one node, once. Pure.
 
-It has no token and no environment of services. The node is named by a field, as DaemonSets do it, and not by
-`spec.nodeName`, which would pass by its taints.
+It has no token and no service environment. The node is selected by a field, as DaemonSets do, since `spec.nodeName`
+would ignore taints.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ KEPT_FOR = timedelta(minutes=10)  # after its end, where nobody is left to delet
 
 
 class WantedJob(Protocol):
-    """As a row says it."""
+    """The Job that a row asks for."""
 
     @property
     def name(self) -> str: ...
@@ -30,13 +30,13 @@ class WantedJob(Protocol):
 
 
 def is_ours(wanted: WantedJob, labels: Mapping[str, str], annotations: Mapping[str, str]) -> bool:
-    """Whether a Job, or a pod, is of the row that this is of, and of no one of a database that was restored."""
+    """Returns whether a Job or pod belongs to the row, and not to a row of a restored database."""
     same = all(labels.get(key) == value for key, value in wanted.labels.items())
     return same and annotations.get(ASKED_AT) == wanted.asked_at
 
 
 def job_of(wanted: WantedJob, pod: Mapping[str, Any], *, deadline: timedelta) -> dict[str, Any]:
-    """`pod`: what its spec has beside what all have."""
+    """Returns the manifest. `pod` adds to the common part of the pod's spec."""
     metadata = {"labels": wanted.labels, "annotations": {ASKED_AT: wanted.asked_at}}
     on_it = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [wanted.node]}]}
     affinity = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [on_it]}}

@@ -1,4 +1,4 @@
-"""What a Job and its pod say of themselves, as the API server shows them."""
+"""The status of a Job and of its pod, as the API server shows them."""
 
 from collections.abc import Iterable
 from typing import TypedDict
@@ -19,13 +19,13 @@ class PodSaid(TypedDict):
 
 
 def newest_pod(job: client.JobSeen, pods: Iterable[PodSeen]) -> PodSeen | None:
-    """Made by this very Job: it makes another one where its first was taken from it."""
+    """Returns the newest pod of this very Job; a Job creates another pod if it loses the first."""
     made = [pod for pod in pods if pod.metadata.owner and pod.metadata.owner.uid == job.uid]
     return max(made, key=lambda pod: str(pod.metadata.creation_timestamp or ""), default=None)
 
 
 def failure_of(job: client.JobSeen) -> tuple[str, str]:
-    """Reason and message of its condition Failed. Blank: it has not."""
+    """Returns reason and message of the condition Failed; empty if the Job has not failed."""
     failed = find(job.status.conditions if job.status else None, "Failed")
     if failed is None or failed.status != "True":
         return "", ""
@@ -33,7 +33,7 @@ def failure_of(job: client.JobSeen) -> tuple[str, str]:
 
 
 def state_of(pod: PodSeen) -> ContainerState | None:
-    """Of its one container. None: its kubelet has said nothing yet."""
+    """Returns the state of the one container; None until its kubelet reports one."""
     statuses = pod.status.container_statuses or []
     return statuses[0].state if statuses else None
 

@@ -1,10 +1,9 @@
-"""The Job that works on the GPUs of one changed node. Pure.
+"""The Job that tests the GPUs of one changed node. Pure.
 
-It asks for GPUs as a tenant's pod does, so that device plugin, runtime and driver are used as theirs are, and has no
-token, no rights and no mounts. It comes to a cordoned node, and to one with taints that keep pods without business
-there away (NoSchedule), but to none from which pods are sent away (NoExecute). Of a container that failed the kubelet
-keeps the last of its log as its message (FallbackToLogsOnError: kubernetes.io/docs/tasks/debug/debug-application/
-determine-reason-pod-failure), so that nobody has to read logs.
+It requests GPUs as a tenant's pod does, so device plugin, runtime and driver are used the same way. It has no token,
+rights or mounts. It tolerates a cordon and NoSchedule taints, but not NoExecute. The kubelet keeps the end of a failed
+container's log as its message (FallbackToLogsOnError:
+kubernetes.io/docs/tasks/debug/debug-application/determine-reason-pod-failure).
 """
 
 from collections.abc import Mapping
@@ -25,7 +24,7 @@ EVERY_SUCH_TAINT = {"operator": "Exists", "effect": "NoSchedule"}  # node.kubern
 
 @dataclass(frozen=True)
 class WantedProof:
-    """One test Job on one node, as a row says it."""
+    """One test Job on one node, from a row."""
 
     plan: str  # "plan-7"
     proof: int
@@ -45,12 +44,12 @@ class WantedProof:
 
 
 def pods_for(plan: str) -> str:
-    """The label selector of every pod that proves for it."""
+    """Returns the label selector of the plan's test pods."""
     return f"{MANAGED_BY}={OURS},{PROVES_FOR}={plan}"
 
 
 def resource_of(allocatable: Mapping[str, int], amount: int) -> str:
-    """What such a Job asks for on a node that offers this: whole GPUs where there are any. Blank: it offers too few."""
+    """Returns the GPU resource to request, whole GPUs first; empty if the node offers too few."""
     enough = [name for name, number in allocatable.items() if is_gpu_resource(name) and number >= max(1, amount)]
     return min(enough, key=lambda name: (name != GPU, name), default="")
 

@@ -1,7 +1,7 @@
-"""What a test Job and its pod tell of the node: it works, it does not, or nothing, and why. Pure.
+"""The result of a test Job from its Job and pod: passed, failed, or no answer, with the reason. Pure.
 
-A container that ran and ended with another exit code than 0, or did not end, tells against the node. Whatever kept it
-from running, or took it away, tells nothing: no registry, full node or deleted pod says anything of GPUs.
+A container that ran and ended with a non-zero exit code, or did not end, is a failure. A container that was kept from
+running says nothing about the GPUs.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class ProofOutcome(StrEnum):
 
 @dataclass(frozen=True)
 class ProofPodLook:
-    """Of the Job's pod, as the API server shows it."""
+    """The Job's pod as the API server shows it."""
 
     phase: str = ""
     reason: str = ""  # of the pod: Evicted, UnexpectedAdmissionError, …
