@@ -14,6 +14,9 @@ class PodReason:
     action: str = ""  # blank: nothing has to be done
     said: str = ""  # the line that tells it, in the cluster's own words; blank: none does
     is_wrong: bool = True  # False: it comes by itself, or somebody wants it so
+    title: str = ""
+    summary: str = ""
+    steps: tuple[str, ...] = ()
 
 
 ReasonReader = Callable[[Sequence[Pod], datetime], Mapping[str, PodReason]]

@@ -48,8 +48,11 @@ class PodSerializer(RowSerializer):
 
 class PodReasonSerializer(serializers.Serializer):
     key = serializers.CharField(help_text="Of the cause: fragmented, cuda_out_of_memory.")
-    sentence = serializers.CharField()
-    action = serializers.CharField(help_text="Recommended action; blank: nothing has to be done.")
+    title = serializers.CharField(help_text="At most 70 characters, with the name of an object.")
+    summary = serializers.CharField()
+    steps = serializers.ListField(child=serializers.CharField(), help_text="What to do, in order; empty: nothing.")
+    sentence = serializers.CharField(help_text="Title and summary.")
+    action = serializers.CharField(help_text="The steps in one line.")
     said = serializers.CharField(help_text="The line of the cluster that tells it; blank: none does.")
     is_wrong = serializers.BooleanField(help_text="False: it waits for something that comes by itself.")
 

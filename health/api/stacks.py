@@ -26,8 +26,11 @@ class CauseSerializer(serializers.Serializer):
 
     key = serializers.CharField(help_text="Stable: kernel_headers, image_no_such_tag, tainted, waits, …")
     weight = serializers.ChoiceField(choices=[(weight.value, weight.value) for weight in Weight])
-    sentence = serializers.CharField()
-    action = serializers.CharField(help_text="What to do about it.")
+    title = serializers.CharField(help_text="At most 70 characters, with the name of an object.")
+    summary = serializers.CharField()
+    steps = serializers.ListField(child=serializers.CharField(), help_text="What to do, in order; empty: nothing.")
+    sentence = serializers.CharField(help_text="Title and summary.")
+    action = serializers.CharField(help_text="The steps in one line.")
     said = serializers.CharField(help_text="The line that tells it, as it was written; blank: no line does.")
 
 

@@ -29,10 +29,8 @@ from gpu.operands import (
     VALIDATOR,
 )
 from health.models import CrashLog
-from health.stack.causes.confidential import CC_MANAGER
-from health.stack.causes.confidential import STATE as CC_STATE
+from health.stack.causes.base import CC_STATE, VGPU_STATE
 from health.stack.causes.images import PULLING
-from health.stack.causes.sandbox import VGPU_STATE
 from kube import client
 from kube.client.logs import last_lines
 from kube.log_lines import LineWeight, is_frame, told_at, weight
@@ -55,7 +53,7 @@ MAIN_CONTAINER = {DRIVER: "nvidia-driver-ctr", COMPUTE_DOMAIN: "compute-domain-d
 # vgpu-device-manager then wait for the label to change.
 FAILS_BY_LABEL = {
     MIG_MANAGER: (MIG_CONFIG_STATE, "nvidia-mig-manager"),
-    CC_MANAGER: (CC_STATE, "nvidia-cc-manager"),
+    "cc-manager": (CC_STATE, "nvidia-cc-manager"),
     "vgpu-device-manager": (VGPU_STATE, "nvidia-vgpu-device-manager"),
 }
 # What offers GPUs and is ready whatever it finds. Blank: its pod has one container, most often.

@@ -11,12 +11,14 @@ from gpu.operands import DEVICE_PLUGIN, DRIVER, TESTS, VALIDATOR, WAITS_FOR, tit
 from gpu.versions import agree, version_of
 from health.stack import causes
 from health.stack.causes import Cause, Weight
-from health.stack.causes.placement import is_selected, no_plugin_selects
+from health.stack.causes.entries import entry
+from health.stack.causes.placement import is_selected
 from health.stack.desired import Desired, desired_of, driver_object_of
 from health.stack.rows import StackRows
 from health.stack.signs import pod_signs, signs_of
 
 ORDER = list(operands.TITLES)
+PLUGIN_ELSEWHERE = entry("no_plugin_selects")
 WITHOUT_DAEMON_SETS = frozenset(
     {"no_driver_selects", "no_driver_made", "no_driver_managed"}
 )  # said of what is not seen
@@ -192,7 +194,7 @@ def _plugin_without_daemon_set(node: Node, rows: StackRows, found: Iterable[Oper
     others = any(each.operand == DEVICE_PLUGIN for each in rows.operands)
     if not others or any(row.operand == DEVICE_PLUGIN and (row.pod or row.cause) for row in found):
         return []
-    cause = no_plugin_selects(replace(signs_of(node, DEVICE_PLUGIN, None), others_have_one=True))
+    cause = PLUGIN_ELSEWHERE(replace(signs_of(node, DEVICE_PLUGIN, None), others_have_one=True))
     return [_without_pod(DEVICE_PLUGIN, cause, node, rows)] if cause else []
 
 

@@ -26,8 +26,8 @@ from gpu.labels import DEPLOY_PREFIX
 from gpu.operands import COMPUTE_DOMAIN
 from gpu.resources import is_gpu_resource
 from health.stack.causes import Cause, ClaimSigns, Event, FreeRoom, Signs, Weight, why_waits
-from health.stack.causes.dra import DRIVERS
-from health.stack.causes.tenants import DOMAIN_NOT_READY
+from health.stack.causes.base import DRIVERS
+from health.stack.causes.entries import entry
 from health.stack.node_rows import read_stack
 from health.stack.rows import StackRows
 from health.stack.signs import pod_signs, signs_of
@@ -39,6 +39,7 @@ NODES_AT_MOST = 5  # whose GPU stack is read for what pods wait for
 AT_ONCE = 500  # keys in one query
 PLACED_SINCE = frozenset({"FailedScheduling", "NotTriggerScaleUp", "Unschedulable"})  # over once a pod has a node
 WHOLE = "/gpu"
+DOMAIN_NOT_READY = entry("compute_domain_not_ready")
 
 
 def reasons(pods: Sequence[Pod], now: datetime) -> Mapping[str, PodReason]:
@@ -70,7 +71,9 @@ def causes_of(cluster_id: int, pods: Sequence[Pod], *, now: datetime) -> Iterato
 
 def _reason(cause: Cause) -> PodReason:
     is_wrong = cause.weight is Weight.WRONG
-    return PodReason(cause.key, cause.sentence, cause.action, cause.said, is_wrong)
+    return PodReason(
+        cause.key, cause.sentence, cause.action, cause.said, is_wrong, cause.title, cause.summary, cause.steps
+    )
 
 
 @dataclass
@@ -205,7 +208,7 @@ class _PodSurroundings:
 
     def _domain_of(self, node: Node | None, signs: Signs) -> Cause | None:
         """Why the daemon of a ComputeDomain is not ready on the node where a pod waits for it."""
-        if node is None or DOMAIN_NOT_READY(signs) is None:
+        if node is None or DOMAIN_NOT_READY.match(signs.everything_said()) is None:
             return None
         return self._stack(node).get(COMPUTE_DOMAIN)
 

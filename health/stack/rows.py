@@ -10,7 +10,7 @@ from fleet.models import ClusterEvent, DriverObject, Operand, OperandRevision, P
 from gpu.labels import DEPLOY_PREFIX
 from health.models import CrashLog
 from health.stack.causes import Event
-from health.stack.causes.dra import PUBLISHES
+from health.stack.causes.base import PUBLISHES
 
 
 @dataclass(frozen=True)

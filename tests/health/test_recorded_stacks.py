@@ -164,7 +164,7 @@ def test_the_cluster_page_says_that_the_policy_installs_no_driver():
 def test_what_crashes_beside_the_driver_is_named():
     row = of(seen("peermem"), "driver")
 
-    assert "Its container nvidia-peermem-ctr keeps crashing" in row.reason
+    assert "Container nvidia-peermem-ctr keeps crashing" in row.reason
     assert row.cause.said.endswith("RHEL_VERSION: unbound variable")
 
 

@@ -90,37 +90,37 @@ def reason(name: str) -> PodReason:
     ("name", "key", "said", "says", "does"),
     [
         ("hello-0", "cdi_management", "management.nvidia.com/gpu=GPU-fee", "cannot be resolved", "runtimeClassName"),
-        ("nccl-test-worker-0", "compute_domain_not_ready", "", "waits for its ComputeDomain", "the pod of its daemon"),
-        ("vllm-0", "claim_unpublished", "", "no driver publishes devices of gpu.amd.com", "the pod of the DRA driver"),
-        ("eight-0", "fragmented", "Insufficient", "8 GPUs are free in sum, 4 at most on one node", "q21-"),
+        ("nccl-test-worker-0", "compute_domain_not_ready", "", "is not ready on this node", "the pod of its daemon"),
+        ("vllm-0", "claim_unpublished", "", "No driver publishes devices of gpu.amd.com", "the pod of the DRA driver"),
+        ("eight-0", "fragmented", "Insufficient", "8 GPUs free on all nodes", "q21-"),
         ("shares-two", "shared_too_large", "maximum request size", "at most 1", "Ask for 1"),
         ("slice-unhealthy", "devices_unhealthy", "cannot allocate", "nvidia.com/mig-1g.5gb", "does not try again"),
-        ("stale-allocation", "devices_taken_by_others", "Available: 0", "of nvidia.com/gpu were", "Restart"),
+        ("stale-allocation", "devices_taken_by_others", "Available: 0", "free devices of nvidia.com/gpu", "restart"),
         ("gpu-is-lost", "gpu_lost", "GPU is lost", "no longer answers", "Xid 79"),
         ("no-links", "plugin_allocate_failed", "device link", "refused", "Xid 79"),
         ("plugin-gone", "plugin_went_away", "EOF", "refused", "device plugin"),
-        ("no-runtime", "no_runtime_handler", 'no runtime for "nvidia"', "The container runtime on", "toolkit"),
-        ("cdi-of-claim", "cdi_of_claim", "k8s.gpu.nvidia.com/device=gpu-1", "of its claim", "enable_cdi"),
+        ("no-runtime", "no_runtime_handler", 'no runtime for "nvidia"', "The container runtime has", "toolkit"),
+        ("cdi-of-claim", "cdi_of_claim", "k8s.gpu.nvidia.com/device=gpu-1", "of the claim", "enable_cdi"),
         ("cdi-never", "cdi_management", "unresolvable", "management.nvidia.com/gpu=0 cannot", "runtimeClassName"),
-        ("unknown-device", "gpushare_unplanned", "no-gpu-has-128MiB-to-run", "chose none", "gpushare-scheduler"),
-        ("mismatch", "library_mismatch", "version mismatch", "another version", "reboot"),
+        ("unknown-device", "gpushare_unplanned", "no-gpu-has-128MiB-to-run", "chose no GPU", "gpushare-scheduler"),
+        ("mismatch", "library_mismatch", "version mismatch", "different versions", "reboot"),
         ("volume-elsewhere", "volume_attached_elsewhere", "Multi-Attach", "another node", "VolumeAttachment"),
-        ("start-error-silent", "never_started", "back-off", "cannot be started", "It has no log"),
-        ("not-registered", "dra_not_registered", "not registered", "compute-domain.nvidia.com", "DRA driver's pod"),
-        ("prepare-times-out", "dra_prepare_failed", "DeadlineExceeded", "cannot prepare", "DRA driver's pod"),
-        ("empty-device", "dra_empty_device", "empty device edits", "no device for its claim", "DRA driver's pod"),
-        ("all-held", "gpus_all_held", "used: 8", "8 of 8 were held when it came", "beside the scheduler"),
-        ("slice-no-room", "dra_no_room", "1g.20gb", "cannot be cut", "slices"),
-        ("too-big", "cuda_out_of_memory", "Tried to allocate", "GPU memory", "smaller"),
+        ("start-error-silent", "never_started", "back-off", "cannot start", "describe pod"),
+        ("not-registered", "dra_not_registered", "not registered", "compute-domain.nvidia", "pod of the DRA driver"),
+        ("prepare-times-out", "dra_prepare_failed", "DeadlineExceeded", "cannot prepare", "pod of the DRA driver"),
+        ("empty-device", "dra_empty_device", "empty device edits", "an empty device", "pod of the DRA driver"),
+        ("all-held", "gpus_all_held", "used: 8", "8 of 8 were in use when it came", "another scheduler"),
+        ("slice-no-room", "dra_no_room", "1g.20gb", "cannot be partitioned", "slices"),
+        ("too-big", "cuda_out_of_memory", "Tried to allocate", "GPU memory", "Reduce"),
         ("no-fabric", "cuda_fabric", "802", "NVSwitch", "fabric manager"),
         ("not-given", "cuda_driver_not_given", "insufficient", "this node runs 580.95.05", "asks for a GPU"),
         ("host-memory", "host_memory", "", "no memory of a GPU", "Raise"),
         ("silent", "tenant_crashed", "back-off", "keeps crashing", "-n programs-end logs silent -c main --previous"),
-        ("sixteen", "larger_than_any_node", "Insufficient", "the largest has 8", "Ask for fewer"),
-        ("of-no-slice", "offered_by_no_node", "Insufficient", "and no node offers any", "nvidia.com/mig.config"),
+        ("sixteen", "larger_than_any_node", "Insufficient", "The largest node has 8", "Ask for fewer"),
+        ("of-no-slice", "offered_by_no_node", "Insufficient", "No node offers 1 nvidia.com", "nvidia.com/mig.config"),
         ("of-a-gang", "gang_waits", "minAvailable", "its group", "The group needs room"),
         ("gated", "gated", "", "scheduling gate", "Kueue"),
-        ("tainted", "fits_no_node", "untolerated", "a taint that it does not tolerate", "template"),
+        ("tainted", "fits_no_node", "untolerated", "a taint that the pod does not tolerate", "template"),
     ],
 )  # fmt: skip
 def test_a_tenants_pod_says_why_it_does_not_run(name, key, said, says, does):
@@ -148,7 +148,7 @@ def test_a_pod_that_waits_for_a_compute_domain_says_what_its_daemon_says():
     with_log(seen("q09"), "compute-domain-daemon", "imex-in-use")
     found = reason("nccl-test-worker-0")
 
-    assert "another nvidia-imex on this node has it" in found.sentence
+    assert "Another nvidia-imex uses the IMEX session" in found.sentence
     assert "systemctl disable --now nvidia-imex" in found.action
     assert "NV_ERR_IN_USE" in found.said
 
@@ -157,7 +157,7 @@ def test_a_pod_that_waits_for_a_claim_says_what_the_driver_says():
     with_log(seen("q12"), "amd-dra-driver", "amd-dra-semver")
     found = reason("vllm-0")
 
-    assert "6.19.14.31400000 is no semantic version" in found.sentence
+    assert "rejects the ResourceSlice: version 6.19.14.31400000" in found.sentence
     assert "1.0.1" in found.action
 
 
@@ -169,16 +169,16 @@ def test_a_plugin_that_is_ready_and_found_none_says_why_in_its_log():
 
     assert silent.key == "plugin_offered_never"
     assert told.key == "no_nvml"
-    assert told.sentence.startswith("It is ready, but the node offers no GPU. It does not see the driver's library")
+    assert told.title == "Library of the driver is not found"
     assert "Incompatible strategy" in told.said
 
 
 @pytest.mark.parametrize(
     ("of", "says"),
     [
-        ("q05", ["management.nvidia.com/gpu=GPU-fee00000", "Take runtimeClassName nvidia-cdi out of the pod"]),
-        ("q09", ["It waits for its ComputeDomain", "current node not ready in ComputeDomain"]),
-        ("programs", ["The program asked for more GPU memory", "Tried to allocate 20.00 MiB"]),
+        ("q05", ["management.nvidia.com/gpu=GPU-fee00000", "Remove runtimeClassName nvidia-cdi from the pod"]),
+        ("q09", ["The daemon of the ComputeDomain is not ready", "current node not ready in ComputeDomain"]),
+        ("programs", ["The program asked for more memory", "Tried to allocate 20.00 MiB"]),
     ],
 )
 def test_the_page_of_a_node_says_why_its_pods_do_not_run(of, says):
@@ -190,8 +190,8 @@ def test_the_page_of_a_node_says_why_its_pods_do_not_run(of, says):
 @pytest.mark.parametrize(
     ("of", "says"),
     [
-        ("q12", ["amd-dra-publishes-nothing/vllm-0", "no driver publishes devices of gpu.amd.com"]),
-        ("q21-1", ["four-and-four/eight-0", "4 at most on one node", "8 GPUs are free"]),
+        ("q12", ["amd-dra-publishes-nothing/vllm-0", "No driver publishes devices of gpu.amd.com"]),
+        ("q21-1", ["four-and-four/eight-0", "At most 4 GPUs free on one node", "8 GPUs free"]),
     ],
 )
 def test_the_page_of_a_cluster_has_the_pods_that_wait_for_a_node(of, says):
@@ -207,7 +207,7 @@ def test_rest_says_why_a_pod_does_not_run():
     assert rows["well"] is None
     assert rows["eight-0"]["key"] == "fragmented"
     assert rows["eight-0"]["is_wrong"] is False
-    assert "8 GPUs are free in sum, 4 at most on one node" in rows["eight-0"]["sentence"]
+    assert rows["eight-0"]["summary"] == "8 GPUs free on all nodes. At most 4 GPUs free on one node."
 
 
 def findings(cluster: Cluster) -> dict[tuple[str, str], Finding]:
@@ -224,10 +224,10 @@ def test_findings_carry_the_causes_and_the_lines_that_tell_them():
 
     fails = found["pods-failing", "node q05"]
     assert "management.nvidia.com/gpu=GPU-fee00000" in fails.probable_cause
-    assert fails.action.startswith("Take runtimeClassName nvidia-cdi out of the pod")
+    assert fails.action.startswith("Remove runtimeClassName nvidia-cdi from the pod")
     assert "unresolvable CDI devices" in fails.evidence["cdi-of-management/hello-0"]["said"]
     starts = found["pods-not-starting", "node q09"]
-    assert "another nvidia-imex on this node has it" in starts.probable_cause
+    assert "Another nvidia-imex uses the IMEX session" in starts.probable_cause
     domain = found["compute-domain-down", "node q09"]
     assert "one IMEX session" in domain.probable_cause
     assert "systemctl disable --now nvidia-imex" in domain.action

@@ -1,73 +1,19 @@
-"""Why an operand does not run on a node: the whole table of rules, the first that knows a cause wins. Pure.
+"""Why an operand or a tenant's pod does not run: the rules in order, the first that knows a cause wins. Pure.
 
-Adding a cause = one rule in the file it belongs to and one line in that file's table.
+The causes are entries in `data/*.toml`. Here is only the order of their tables.
 """
 
-from health.stack.causes import (
-    cluster,
-    confidential,
-    configuration,
-    crash,
-    cuda,
-    dcgm,
-    device_plugin,
-    dra,
-    driver,
-    images,
-    mig,
-    missing,
-    placement,
-    runtime,
-    sandbox,
-    validator,
-    vendors,
-    waiting,
-)
-from health.stack.causes.base import Cause, CauseRule, ClaimSigns, Event, FreeRoom, PodSigns, Signs, Weight
-from health.stack.causes.tenants import why_waits
+from collections.abc import Iterable
+from dataclasses import replace
 
-WITHOUT_POD: tuple[CauseRule, ...] = (*placement.RULES, *missing.RULES)
-WHEN_READY: tuple[CauseRule, ...] = (
-    *device_plugin.WHEN_READY,
-    *mig.WHEN_READY,
-    *confidential.WHEN_READY,
-    *sandbox.WHEN_READY,
-    *dra.WHEN_READY,
-)
-# An image that is missing, or a container that cannot be made, is nobody else's fault. Else what is only the
-# consequence of another operand's trouble comes before what its own words may mean, and the general last.
-NOT_READY: tuple[CauseRule, ...] = (
-    *waiting.FIRST,
-    *images.RULES,
-    *configuration.RULES,
-    *waiting.THEN,
-    *driver.RULES,
-    *mig.RULES,
-    *dra.RULES,
-    *confidential.RULES,
-    *sandbox.RULES,
-    *vendors.RULES,
-    *runtime.FIRST,
-    *dcgm.RULES,
-    *device_plugin.RULES,
-    *runtime.RULES,
-    *dcgm.LAST,
-    *cuda.RULES,
-    *validator.RULES,
-    *cluster.RULES,
-    *crash.BEFORE,
-    runtime.ended,
-    *runtime.LAST,
-    *cluster.LAST,
-    *crash.RULES,
-    *confidential.WHEN_READY,
-    *mig.WHEN_READY,
-    *waiting.LAST,
-    *crash.LAST,
-)
+from health.stack.causes.base import Cause, CauseRule, ClaimSigns, Event, FreeRoom, PodSigns, Signs, Weight
+from health.stack.causes.entries import entry, table
+from health.stack.causes.images import image_pull
+from health.stack.causes.predicates import PREDICATES
 
 __all__ = [
     "NOT_READY",
+    "TENANTS_BY_LINES",
     "WHEN_READY",
     "WITHOUT_POD",
     "Cause",
@@ -82,12 +28,91 @@ __all__ = [
 ]
 
 
+def _if(condition: str, *tables: str) -> CauseRule:
+    """The first cause of some tables, where a predicate holds."""
+    find, rules = PREDICATES[condition][0], table(*tables)
+    return lambda signs: _first(rules, signs) if find(signs) is not None else None
+
+
+def _first(rules: Iterable[CauseRule], signs: Signs) -> Cause | None:
+    return next((cause for rule in rules if (cause := rule(signs))), None)
+
+
+CONFIGURATION: tuple[CauseRule, ...] = (
+    _if("container_not_made", "configuration.known", "runtime.first", "runtime.rule", "runtime.pod"),
+    *table("configuration.not_made"),
+)
+MIG_STATE: tuple[CauseRule, ...] = (_if("mig_failed", "mig.rule"), *table("mig.state"))
+CC_STATE: tuple[CauseRule, ...] = (_if("cc_failed", "confidential.rule"), *table("confidential.state"))
+
+WITHOUT_POD: tuple[CauseRule, ...] = table("placement.without_pod", "missing.rule")
+WHEN_READY: tuple[CauseRule, ...] = (
+    *table("device_plugin.lost"),
+    _if("never_offered", "device_plugin.rule", "vendors.rule"),
+    *table("device_plugin.never"),
+    *MIG_STATE,
+    *CC_STATE,
+    _if("vgpu_failed", "sandbox.vgpu"),
+    *table("sandbox.state"),
+    _if("publishes_no_device", "dra.refused"),
+    *table("dra.state"),
+)
+# A missing image or a container that cannot be created is the pod's own trouble. The wait for another operand comes
+# next, then the pod's own lines, and the general last.
+NOT_READY: tuple[CauseRule, ...] = (
+    *table("waiting.first"),
+    image_pull,
+    *CONFIGURATION,
+    *table("waiting.then", "driver.rule", "mig.rule", "dra.rule", "dra.refused", "dra.imex", "confidential.rule"),
+    *table("sandbox.rule", "sandbox.vgpu", "vendors.rule", "runtime.first", "dcgm.rule", "device_plugin.rule"),
+    *table("runtime.rule", "runtime.pod", "dcgm.last", "cuda.rule", "validator.rule", "validator.step", "cluster.rule"),
+    *table("crash.before", "runtime.ended", "runtime.last", "cluster.last", "crash.rule"),
+    *CC_STATE,
+    *MIG_STATE,
+    *table("waiting.last", "crash.ended", "crash.last"),
+)
+
+TENANTS_FIRST: tuple[CauseRule, ...] = (
+    *table("tenants.first"), entry("leaving"), entry("node_silent"), *table("tenants.gated"),
+)  # fmt: skip
+TENANTS_BY_LINES: tuple[CauseRule, ...] = (
+    entry("gpu_lost"),
+    *table("tenants.kubelet"),
+    image_pull,
+    *table("tenants.cdi", "tenants.dra", "tenants.device", "runtime.first", "runtime.rule", "configuration.known"),
+    entry("devices_taken"),
+    *table("tenants.program", "tenants.memory"),
+    entry("other_machine"),
+    entry("container_toolkit"),
+    *table("tenants.scheduler"),
+    entry("sandbox"),
+    entry("container_not_created"),
+    entry("disk_full"),
+)
+TENANTS_LAST: tuple[CauseRule, ...] = (*CONFIGURATION, *table("tenants.last", "crash.ended", "tenants.unready"))
+
+
 def why(signs: Signs) -> Cause | None:
-    """None: it runs and is ready, or it has no pod here because nobody wants one."""
+    """The cause for an operand on a node. None: it is ready, or no pod is wanted here."""
     if signs.pod is None:
         rules = WITHOUT_POD
     elif signs.pod.is_ready and not signs.pod.is_leaving:
         rules = WHEN_READY
     else:
         rules = NOT_READY
-    return next((cause for rule in rules if (cause := rule(signs))), None)
+    return _first(rules, signs)
+
+
+def why_waits(signs: Signs) -> Cause | None:
+    """The cause for a tenant's pod. None: nothing shows a trouble.
+
+    The pod's own lines come before Events, which may be about something that is over.
+    """
+    if signs.pod is None:
+        return None
+    alone = replace(signs, pod=replace(signs.pod, events=()))
+    turns = (
+        (TENANTS_FIRST, signs), (TENANTS_BY_LINES, alone), (TENANTS_BY_LINES, signs),
+        (table("tenants.placing"), signs), (TENANTS_LAST, signs),
+    )  # fmt: skip
+    return next((cause for rules, given in turns if (cause := _first(rules, given))), None)

@@ -1,6 +1,5 @@
-"""What a rule is given about one operand on one node, and what it answers. Pure."""
+"""The signs of an operand or a pod on a node, and the cause that a rule returns. Pure."""
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -8,8 +7,17 @@ from functools import cached_property
 from typing import Any
 
 from gpu.labels import DEPLOY_DRIVER, PRE_INSTALLED
-from kube.log_lines import LineWeight, telling, weight
-from wording.numbers import are, count
+from gpu.operands import AMD_DRA, DRA_DRIVER, INTEL_DRA
+from kube.log_lines import telling
+from wording.numbers import count
+
+PUBLISHES = {DRA_DRIVER: "gpu.nvidia.com", AMD_DRA: "gpu.amd.com", INTEL_DRA: "gpu.intel.com"}
+DRIVERS = {driver: operand for operand, driver in PUBLISHES.items()}  # by the name in claims
+CC_MODE, CC_STATE = "nvidia.com/cc.mode", "nvidia.com/cc.mode.state"
+VGPU_CONFIG, VGPU_STATE = "nvidia.com/vgpu.config", "nvidia.com/vgpu.config.state"
+CRASHES = frozenset({"CrashLoopBackOff", "Error", "ContainerCannotRun", "RunContainerError", "StartError"})
+# A container that ends with one of these never ran. The runtime's error is its termination message; it has no log.
+NEVER_RAN = ("StartError", "ContainerCannotRun", "RunContainerError", "CreateContainerError")
 
 
 class Weight(StrEnum):
@@ -21,13 +29,22 @@ class Weight(StrEnum):
 
 @dataclass(frozen=True)
 class Cause:
-    """Why an operand does not run. The sentence says what is true, the action what to do about it."""
+    """Why an operand or a pod does not run."""
 
     key: str
     weight: Weight
-    sentence: str
-    action: str = ""
-    said: str = ""  # the line that tells it, as it was written; blank: no line does
+    title: str
+    summary: str = ""
+    steps: tuple[str, ...] = ()
+    said: str = ""  # the line that shows it, as it was written; blank: none does
+
+    @property
+    def sentence(self) -> str:
+        return f"{self.title}. {self.summary}".strip()
+
+    @property
+    def action(self) -> str:
+        return " ".join([*(f"{step.rstrip('.')}." for step in self.steps[:-1]), *self.steps[-1:]])
 
 
 @dataclass(frozen=True)
@@ -66,9 +83,21 @@ class PodSigns:
         return next((event.message for event in self.events if event.reason != "BackOff"), "")
 
     @property
-    def of_it(self) -> str:
-        """At the beginning of a sentence: which container it is about."""
-        return f"Its container {self.container}" if self.container else "A container of it"
+    def unhealthy(self) -> str:
+        """The answer of a probe in the newest such Event; blank: there is none."""
+        return next((event.message for event in self.events if event.reason == "Unhealthy"), "")
+
+    @property
+    def own_words(self) -> str:
+        """What the pod itself reports: its termination message, else reason and message."""
+        return self.last_words or (self.message and ": ".join(filter(None, (self.reason, self.message))))
+
+    @property
+    def has_no_log(self) -> bool:
+        """Whether the container never ran, so that `kubectl logs` is empty, with `--previous` or without."""
+        reasons = (self.reason, self.status.removeprefix("Init:"))
+        is_named = any(f"ended with {reason}" in self.message for reason in NEVER_RAN)
+        return is_named or any(reason in NEVER_RAN for reason in reasons)
 
     @property
     def is_starting(self) -> bool:
@@ -104,10 +133,6 @@ class FreeRoom:
 
     def spell(self, number: int) -> str:
         return count(number, self.noun) if self.noun == "GPU" else f"{number} {self.noun}"
-
-    @property
-    def free_in_words(self) -> str:
-        return f"{self.spell(self.free)} {are(self.free)} free in sum, {self.most} at most on one node"
 
 
 @dataclass(frozen=True)
@@ -157,10 +182,6 @@ class Signs:
         """Whether no driver pod is expected here: the driver is the host's."""
         return self.is_driver_off or self.labels.get(DEPLOY_DRIVER) == PRE_INSTALLED
 
-    def advice(self, operated: str, alone: str) -> str:
-        """What to do, where the GPU Operator made the operand and where nobody's operator did."""
-        return operated if self.has_operator else alone
-
     def everything_said(self) -> Iterator[str]:
         """Every line about the pod, the one that tells most first."""
         if self.pod is None:
@@ -171,45 +192,3 @@ class Signs:
 
 
 CauseRule = Callable[[Signs], Cause | None]
-
-
-@dataclass(frozen=True)
-class Saying:
-    """A rule that knows a cause by what is said: a line of a log, a termination message, or an Event.
-
-    What its pattern names, sentence and action may use: `(?P<module>…)`, {module}.
-    """
-
-    key: str
-    pattern: re.Pattern[str]
-    sentence: str
-    action: str
-    operands: frozenset[str] = frozenset()  # empty: any
-    weight: Weight = Weight.WRONG
-    is_normal_at_first: bool = False  # while a pod is coming up, it is said where all goes well, too
-    is_told_as_trouble: bool = False  # a line that is only for information does not count
-    alone: str = ""  # what to do where no operator runs; blank: the same
-
-    def __call__(self, signs: Signs) -> Cause | None:
-        if self.operands and signs.operand not in self.operands:
-            return None
-        if self.is_normal_at_first and signs.pod is not None and signs.pod.is_coming_up:
-            return None
-        lines = (
-            line for line in signs.everything_said() if not self.is_told_as_trouble or weight(line) >= LineWeight.WORDED
-        )
-        said = next((found for line in lines if (found := self.pattern.search(line))), None)
-        if said is None:
-            return None
-        facts = {"node": signs.node, "kernel": signs.kernel or "of this node", "os": signs.os_image or "its system"}
-        facts["runtime"] = signs.runtime.partition(":")[0] or "the container runtime"
-        facts |= {name: text or "" for name, text in said.groupdict().items()}
-        action = signs.advice(self.action, self.alone or self.action)
-        sentence = self.sentence.format(**facts)
-        if sentence.startswith("the "):  # a runtime that nobody names
-            sentence = f"T{sentence[1:]}"
-        return Cause(self.key, self.weight, sentence, action.format(**facts), said.string.strip())
-
-
-def words(*patterns: str) -> re.Pattern[str]:
-    return re.compile("|".join(patterns), re.IGNORECASE)

@@ -41,7 +41,7 @@ def test_a_pod_that_only_backs_off_is_explained_by_its_events():
     cause = pulling(f'Back-off pulling image "{IMAGE}"', failed)
 
     assert cause.key == "image_no_such_tag"
-    assert cause.sentence == f"There is no image {IMAGE}."
+    assert cause.title == f"Image does not exist: {IMAGE}"
     assert "Ubuntu 24.04.2 LTS" in cause.action
 
 
@@ -49,7 +49,7 @@ def test_a_precompiled_driver_is_missing_for_a_kernel():
     image = "nvcr.io/nvidia/driver:580-6.8.0-60-generic-ubuntu24.04"
     cause = pulling(f'Back-off pulling image "{image}": ErrImagePull: {image}: not found')
 
-    assert "no precompiled driver for kernel 6.8.0-60-generic" in cause.action
+    assert "no precompiled driver for kernel 6.8.0-60-generic" in cause.summary
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ def test_a_plugin_whose_init_container_waits_names_the_driver():
     driver, plugin = operands_on(a_node(), rows([a_daemon_set("driver"), a_daemon_set()], [crashing, waiting]))
 
     assert driver.cause.key == "crashed"
-    assert plugin.reason == "It waits for the driver, which is not ready on this node."
+    assert plugin.cause.title == "Waits for the driver, which is not ready on this node"
 
 
 def test_nothing_waits_for_a_driver_that_is_on_the_host():

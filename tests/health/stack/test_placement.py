@@ -46,7 +46,8 @@ def test_an_operand_that_nobody_wants_here_has_no_cause():
 def test_what_was_paused_says_for_which_work():
     for_mig = why(signs(labels={GATE: "paused-for-mig-change"}))
 
-    assert for_mig.sentence == f"Paused while the MIG layout changes: {GATE}=paused-for-mig-change."
+    assert for_mig.title == "Paused while the MIG layout changes"
+    assert f"{GATE}=paused-for-mig-change" in for_mig.summary
     assert f"kubectl label node gpu-1 {GATE}=true --overwrite" in for_mig.action
 
 
@@ -55,7 +56,7 @@ def test_a_driver_on_the_host_is_observed_and_never_managed():
     cause = why(signs("driver", labels={gate: "pre-installed"}, selector={gate: "true"}))
 
     assert cause.key == "pre_installed"
-    assert "observed, never managed" in cause.sentence
+    assert "observes this driver and never changes it" in cause.sentence
 
 
 def test_a_taint_that_is_not_tolerated_is_named():
@@ -149,11 +150,11 @@ def test_a_node_for_virtual_machines_wants_no_driver(workload, words):
         ("is forbidden: unable to validate against any security context constraint: [provider restricted: …]", "SCC"),
         ('pods "x" is forbidden: violates PodSecurity "restricted:latest": host namespaces', "enforce=privileged"),
         ('is forbidden: PodSecurityPolicy: unable to admit pod: [spec.volumes[0]: Invalid value: "hostPath"]',
-         "Pod Security"),
+         "enforce=privileged"),
         ("insufficient quota to match these scopes: [{PriorityClass In [system-node-critical]}]", "ResourceQuota"),
         ('pods "x" is forbidden: pod rejected: RuntimeClass "nvidia" not found', "kubectl get runtimeclass"),
         ('admission webhook "validate.kyverno.svc-fail" denied the request', "webhook"),
-        ("something else", "What it says names who."),
+        ("something else", "Find the policy"),
     ],
 )  # fmt: skip
 def test_who_refuses_a_pod_is_told_with_what_to_do(refusal, words):

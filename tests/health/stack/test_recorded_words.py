@@ -6,8 +6,8 @@ import pytest
 import yaml
 
 from health.stack import causes
-from health.stack.causes import tenants, why, why_waits
-from health.stack.causes.base import Saying
+from health.stack.causes import why, why_waits
+from health.stack.causes.entries import CauseMatcher
 from kube.log_lines import is_frame, telling
 from tests.health.logs import logged
 from tests.health.stack.signs import a_pod, an_event, crashing, signs
@@ -54,9 +54,9 @@ def test_what_was_held_when_a_pod_came_is_no_fault_of_the_plugin():
         for numbers in ((8, 8), (0, 0))
     )
 
-    assert "8 of 8 were held when it came" in held.sentence
+    assert "8 of 8 were in use when it came" in held.sentence
     assert "device plugin" not in held.action
-    assert "the node offered 0 when it came" in none.sentence
+    assert "The node offered 0 when it came" in none.sentence
     assert "device plugin" in none.action
 
 
@@ -92,7 +92,7 @@ def test_an_exporter_or_a_plugin_that_crashes_says_why(log, operand, key):
 def test_the_host_engine_is_named_with_its_address():
     cause = why(signs("dcgm-exporter", crashing(*logged("exporter-traced"))))
 
-    assert cause.sentence == "It cannot reach DCGM's host engine at nvidia-dcgm:5555."
+    assert cause.title == "DCGM host engine is unreachable at nvidia-dcgm:5555"
 
 
 def test_a_hook_that_fails_in_two_lines_is_told_by_the_second():
@@ -108,7 +108,7 @@ def test_a_confidential_mode_that_failed_is_no_well_being(state, key):
     cause = why(signs("cc-manager", a_pod(is_ready=True), labels=labels | {gate: "true"}))
 
     assert (cause and cause.key) == key
-    assert cause is None or "the mode on" in cause.sentence
+    assert cause is None or "The wanted mode is on." in cause.sentence
 
 
 @pytest.mark.parametrize(("state", "key"), [("failed", "vgpu_failed"), ("success", None)])
@@ -153,19 +153,25 @@ ONLY_BY_IT = {
 }  # fmt: skip
 
 
-OF_TENANTS = [rule for rule in tenants.BY_WORDS if isinstance(rule, Saying) and rule not in causes.NOT_READY]
+MATCHED = [rule for rule in causes.NOT_READY if isinstance(rule, CauseMatcher) and rule.entry.patterns]
+OF_TENANTS = [
+    rule
+    for rule in causes.TENANTS_BY_LINES
+    if isinstance(rule, CauseMatcher) and rule.entry.patterns and rule not in causes.NOT_READY
+]
 
 
 @pytest.mark.parametrize(
-    "rule",
-    [*(rule for rule in causes.NOT_READY if isinstance(rule, Saying)), *OF_TENANTS],
-    ids=lambda r: r.key,
+    "entry",
+    [rule.entry for rule in (*MATCHED, *OF_TENANTS)],
+    ids=lambda entry: entry.key,
 )
-def test_without_an_operator_no_advice_leads_to_one(rule):
-    if (rule.operands and rule.operands <= ONLY_BY_IT) or rule.key.startswith(("dev_char", "driver_ctr")):
+def test_without_an_operator_no_step_leads_to_one(entry):
+    if (entry.operands and entry.operands <= ONLY_BY_IT) or entry.key.startswith(("dev_char", "driver_ctr")):
         return
 
-    assert not [word for word in OF_THE_OPERATOR if word in (rule.alone or rule.action)]
+    steps = " ".join(entry.steps_alone or entry.steps)
+    assert not [word for word in OF_THE_OPERATOR if word in steps]
 
 
 @pytest.mark.parametrize(
@@ -278,13 +284,6 @@ def test_what_is_said_where_all_goes_well_is_no_cause(operand, benign):
     assert (cause.key, cause.said) == ("crashed", "panic: something else")
 
 
-def test_every_saying_of_tenants_has_a_key_of_its_own():
-    others = {rule.key for rule in causes.NOT_READY if isinstance(rule, Saying)}
-
-    assert len({rule.key for rule in OF_TENANTS}) == len(OF_TENANTS)
-    assert not others.intersection(rule.key for rule in OF_TENANTS)
-
-
 @pytest.mark.parametrize(
     "benign",
     [
@@ -323,12 +322,16 @@ def test_what_a_pod_says_of_itself_comes_before_an_event_that_may_be_over():
     ("log", "sentence", "action"),
     [
         # dcgm-exporter #133, #409, #35
-        (("Starting webserver", "panic: assignment to entry in nil map"), "It says:", "take a newer release"),
-        (("level=info msg=x", "SIGSEGV: segmentation violation"), "It says:", "take a newer release"),
-        (("level=info msg=x", "fatal: morestack on gsignal"), "It says:", "take a newer release"),
+        (
+            ("Starting webserver", "panic: assignment to entry in nil map"),
+            "The quoted line is its error.",
+            "newer release",
+        ),
+        (("level=info msg=x", "SIGSEGV: segmentation violation"), "line is its error.", "newer release"),
+        (("level=info msg=x", "fatal: morestack on gsignal"), "line is its error.", "newer release"),
         # dcgm-exporter #612
-        (('level=INFO msg="Starting dcgm-exporter"', "exit status 1"), "It names no error. Its last line:", "before"),
-        (('level=ERROR msg="unheard of"',), "It says:", "logs p -c ctr --previous"),
+        (('level=INFO msg="Starting dcgm-exporter"', "exit status 1"), "The quoted line is the last one.", "before"),
+        (('level=ERROR msg="unheard of"',), "The quoted line names the error.", "logs p -c ctr --previous"),
     ],
 )
 def test_a_crash_of_an_unknown_cause_has_its_line_and_what_helps(log, sentence, action):

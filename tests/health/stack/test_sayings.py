@@ -2,9 +2,7 @@
 
 import pytest
 
-from health.stack import causes
 from health.stack.causes import why
-from health.stack.causes.base import Saying
 from tests.health.stack.signs import a_pod, an_event, crashing, signs
 
 # gpu-operator #1390: names nouveau without knowing
@@ -113,13 +111,6 @@ def test_what_the_toolkit_says_names_the_runtime():
 
     assert cause.key == "runtime_restart"
     assert "containerd on this node" in cause.sentence
-
-
-def test_every_saying_has_a_key_of_its_own_and_tells_what_to_do():
-    sayings = [rule for rule in causes.NOT_READY if isinstance(rule, Saying)]
-
-    assert len({saying.key for saying in sayings}) == len(sayings)
-    assert all(saying.sentence and saying.action for saying in sayings)
 
 
 # libnvidia-container's words, as the runtime passes them on

@@ -17,7 +17,7 @@ NOT_SHARED = (
     ("log", "key", "named"),
     [
         ("validator-modeset", "dev_char_module", "the module nvidia-modeset does not load"),
-        ("validator-uvm", "dev_char_uvm", "it is no guest driver"),
+        ("validator-uvm", "dev_char_uvm", "is no guest driver"),
         ("validator-major", "dev_char_major", "not found in /proc/devices"),
         ("validator-no-devices", "dev_char", "making links under /dev/char"),
     ],

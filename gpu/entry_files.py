@@ -1,0 +1,62 @@
+"""Data files in TOML: entries are read into dataclasses, and every error names the file and the entry."""
+
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+E = TypeVar("E")
+
+
+class BadEntry(ValueError):
+    """An entry of a data file that does not fit its schema. Names file, table, entry and error."""
+
+
+def read_file(path: Path) -> dict[str, Any]:
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def make_entries(
+    path: Path, table: str, rows: Sequence[Mapping[str, Any]], make: Callable[[Mapping[str, Any]], E]
+) -> tuple[E, ...]:
+    """:raises BadEntry: for the first row that `make` refuses."""
+    made = []
+    for number, row in enumerate(rows, 1):
+        try:
+            made.append(make(row))
+        except (KeyError, TypeError, ValueError) as error:
+            name = row.get("key") or row.get("name") or ""
+            raise BadEntry(f"{path.name}: [[{table}]] {number} {name}: {error}") from error
+    return tuple(made)
+
+
+def convert(row: Mapping[str, Any], kind: type[E]) -> E:
+    """A dataclass from a row of TOML; arrays become tuples or sets, and strings members of an enum.
+
+    :raises TypeError: for a key that is unknown or lacking, or a value of another type.
+    :raises ValueError: for no member of the enum.
+    """
+    hints = get_type_hints(kind)
+    if unknown := row.keys() - hints.keys():
+        raise TypeError(f"unknown {', '.join(sorted(unknown))}")
+    return kind(**{name: _value(name, value, hints[name]) for name, value in row.items()})
+
+
+def _value(name: str, value: Any, hint: Any) -> Any:
+    if isinstance(hint, type) and issubclass(hint, StrEnum):
+        return hint(value)
+    container = get_origin(hint)
+    if container in (tuple, frozenset):
+        return container(_checked(name, each, str) for each in _checked(name, value, list))
+    if container is Mapping:
+        return {key: _checked(name, each, str) for key, each in _checked(name, value, dict).items()}
+    kinds = tuple(kind for kind in get_args(hint) or (hint,) if kind in (str, bool, int, date))
+    return _checked(name, value, *kinds)
+
+
+def _checked(name: str, value: Any, *kinds: type) -> Any:
+    if type(value) not in kinds:
+        raise TypeError(f"{name} is {value!r} and not of the type {' or '.join(kind.__name__ for kind in kinds)}")
+    return value

@@ -1,0 +1,254 @@
+"""The causes in `data/*.toml`: schema, validation and the matcher.
+
+A file is a list of tables; the order of entries in a table is the order in which they are tried. `operands` at the top
+of a file applies to every entry without its own. All files are read, validated and compiled at import.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from string import Formatter
+from typing import Any, Self
+
+from gpu.entry_files import convert, make_entries, read_file
+from gpu.versions import read, tag_of
+from health.stack.causes.base import CC_MODE, VGPU_CONFIG, Cause, Signs, Weight
+from health.stack.causes.predicates import PREDICATES, Found, Predicate
+from kube.log_lines import LineWeight, telling, weight
+
+DATA = Path(__file__).parent / "data"
+LONGEST = 4096  # characters of a line that are matched: the length of a termination message
+QUOTED_IMAGE = re.compile(r'image \\?"([^"\\]+)\\?"')
+LONGEST_TEXT = {"title": 70, "summary": 140, "steps": 150}  # characters
+
+
+@dataclass(frozen=True, kw_only=True)
+class CauseEntry:
+    """One cause. All conditions of an entry must hold; a blank condition always holds."""
+
+    key: str
+    title: str
+    summary: str
+    steps: tuple[str, ...] = ()
+    steps_alone: tuple[str, ...] = ()  # where no GPU Operator acts; blank: the same steps
+    steps_unquoted: tuple[str, ...] = ()  # where no line was found; blank: the same steps
+    weight: Weight = Weight.WRONG
+    operands: frozenset[str] = frozenset()
+    patterns: tuple[str, ...] = ()  # one must match a line; named groups are facts
+    facts: tuple[str, ...] = ()  # patterns whose named groups are facts; their line is quoted
+    defaults: Mapping[str, str] = field(default_factory=dict)  # of facts
+    quotes: tuple[str, ...] = ()  # sources of the quoted line without a pattern, best first
+    quotes_else: str = ""  # the source where none of those has a line; the steps are still `steps_unquoted`
+    when: str = ""  # a predicate
+    reasons: tuple[str, ...] = ()  # of the pod
+    phases: tuple[str, ...] = ()
+    containers: tuple[str, ...] = ()  # the one that waits or crashed
+    labels: Mapping[str, str] = field(default_factory=dict)  # of the node
+    mig_states: tuple[str, ...] = ()
+    is_leaving: bool | None = None
+    is_overdue: bool | None = None
+    is_placed: bool | None = None
+    is_normal_at_first: bool = False  # healthy pods write the line too, while they start
+    is_told_as_trouble: bool = False  # a line at the level info does not count
+    source: str  # an https address
+    date: date
+    example: str = ""  # a line that a program wrote; every entry with patterns has one
+
+    def __post_init__(self) -> None:
+        steps = (*self.steps, *self.steps_alone, *self.steps_unquoted)
+        for name, texts in (("title", [self.title]), ("summary", [self.summary]), ("steps", steps)):
+            if any(not text or len(text) > LONGEST_TEXT[name] for text in texts):
+                raise ValueError(f"{name}: each has 1 to {LONGEST_TEXT[name]} characters")
+        if not self.source.startswith("https://"):
+            raise ValueError("source is no https address")
+
+
+def _base_facts(signs: Signs) -> dict[str, str]:
+    facts = {
+        "node": signs.node,
+        "kernel": signs.kernel or "of this node",
+        "os": signs.os_image or "its system",
+        "runtime": signs.runtime.partition(":")[0] or "the container runtime",
+        "version": signs.runs_version,
+        "mig_config": signs.mig_config or "(none named)",
+        "cc_mode": signs.labels.get(CC_MODE) or "the default",
+        "vgpu_config": signs.labels.get(VGPU_CONFIG) or "(none named)",
+        "expected": str(signs.gpus_expected),
+        "asker": signs.driver_asked_by,
+    }
+    pod = signs.pod
+    namespace, _, name = pod.name.partition("/") if pod else ("", "", "")
+    quoted = QUOTED_IMAGE.search(pod.message[:LONGEST]) if pod else None
+    image = quoted[1] if quoted else pod.image if pod else ""
+    return facts | {
+        "namespace": namespace,
+        "pod": name,
+        "container": (pod.container if pod else "") or "CONTAINER",
+        "whose": f"Container {pod.container}" if pod and pod.container else "A container",
+        "reason": (pod.reason if pod else "") or "no reason given",
+        "phase": (pod.phase if pod else "") or "in an unknown phase",
+        "times": f", {pod.restarts} restarts so far" if pod and pod.restarts else "",
+        "previous": " --previous" if pod and pod.restarts else "",
+        "image": image,
+        "image_kernel": read(tag_of(image)).kernel,
+    }
+
+
+BASE_FACTS = frozenset(_base_facts(Signs("", "", "", {})))
+QUOTES: Mapping[str, Callable[[Signs], str]] = {
+    "node": lambda signs: signs.node_says,
+    "reason": lambda signs: signs.pod.reason if signs.pod else "",
+    "message": lambda signs: signs.pod.message if signs.pod else "",
+    "last_words": lambda signs: signs.pod.last_words if signs.pod else "",
+    "telling": lambda signs: signs.pod.telling if signs.pod else "",
+    "log": lambda signs: telling(signs.pod.log) if signs.pod else "",
+    "last_line": lambda signs: "".join(signs.pod.log[-1:]) if signs.pod else "",
+    "event": lambda signs: signs.pod.told_by_event if signs.pod else "",
+    "unhealthy": lambda signs: signs.pod.unhealthy if signs.pod else "",
+    "words": lambda signs: signs.pod.own_words if signs.pod else "",
+}
+
+
+@dataclass(frozen=True)
+class CauseMatcher:
+    """An entry with its patterns compiled: returns a cause for signs that meet all its conditions."""
+
+    entry: CauseEntry
+    patterns: tuple[re.Pattern[str], ...]
+    facts: tuple[re.Pattern[str], ...]
+    find: Predicate | None
+
+    @classmethod
+    def of(cls, entry: CauseEntry) -> Self:
+        """:raises ValueError: for an unknown predicate, quote or placeholder, or a pattern that does not compile."""
+        patterns, facts = (_compile(each) for each in (entry.patterns, entry.facts))
+        if entry.when and entry.when not in PREDICATES:
+            raise ValueError(f"no predicate {entry.when}")
+        if unknown := {*entry.quotes, entry.quotes_else or "node"} - QUOTES.keys():
+            raise ValueError(f"no quote {', '.join(sorted(unknown))}")
+        find, given = PREDICATES[entry.when] if entry.when else (None, frozenset())
+        known = BASE_FACTS | given | entry.defaults.keys()
+        known |= {name for pattern in (*patterns, *facts) for name in pattern.groupindex}
+        if unknown := set(_placeholders(entry)) - known:
+            raise ValueError(f"no fact {', '.join(sorted(unknown))}")
+        return cls(entry, patterns, facts, find)
+
+    def __call__(self, signs: Signs) -> Cause | None:
+        found = self._found(signs) if self._applies(signs) else None
+        if found is None:
+            return None
+        match = self.match(self._lines(signs, found)) if self.patterns else None
+        if self.patterns and match is None:
+            return None
+        said = found.said or (match.string if match else next(iter(found.lines or ()), "")) or self._quote(signs)
+        facts = dict(found.facts) | _groups(match)
+        if self.facts and (more := next(_matches(self.facts, signs.everything_said()), None)):
+            said, facts = more.string, facts | _groups(more)
+        return self.cause(signs, said, facts, found.steps)
+
+    def match(self, lines: Iterator[str] | Sequence[str]) -> re.Match[str] | None:
+        """The match in the first line that a pattern matches."""
+        return next(_matches(self.patterns, lines), None)
+
+    def cause(
+        self, signs: Signs, said: str = "", facts: Mapping[str, str] | None = None, steps: Sequence[str] = ()
+    ) -> Cause:
+        entry, filled = self.entry, _base_facts(signs) | dict(self.entry.defaults) | dict(facts or {})
+        filled = dict.fromkeys((name for pattern in self.patterns for name in pattern.groupindex), "") | filled
+        own = entry.steps if signs.has_operator else entry.steps_alone or entry.steps
+        own = own if said else entry.steps_unquoted or own
+        return Cause(
+            entry.key,
+            entry.weight,
+            _fill(entry.title, filled),
+            _fill(entry.summary, filled),
+            tuple(steps) or tuple(_fill(step, filled) for step in own),
+            said.strip() or (QUOTES[entry.quotes_else](signs) if entry.quotes_else else ""),
+        )
+
+    def _applies(self, signs: Signs) -> bool:
+        entry, pod = self.entry, signs.pod
+        if entry.operands and signs.operand not in entry.operands:
+            return False
+        if any(signs.labels.get(key) != value for key, value in entry.labels.items()):
+            return False
+        if entry.mig_states and signs.mig_state not in entry.mig_states:
+            return False
+        if entry.is_placed is not None and signs.is_placed is not entry.is_placed:
+            return False
+        if pod is None:
+            return not (entry.reasons or entry.phases or entry.containers or entry.is_leaving or entry.is_overdue)
+        return (
+            not (entry.is_normal_at_first and pod.is_coming_up)
+            and (not entry.reasons or pod.reason in entry.reasons)
+            and (not entry.phases or pod.phase in entry.phases)
+            and (not entry.containers or pod.container in entry.containers)
+            and entry.is_leaving in (None, pod.is_leaving)
+            and entry.is_overdue in (None, pod.is_overdue)
+        )
+
+    def _found(self, signs: Signs) -> Found | None:
+        return self.find(signs) if self.find else Found()
+
+    def _lines(self, signs: Signs, found: Found) -> Iterator[str]:
+        lines = signs.everything_said() if found.lines is None else iter(found.lines)
+        return (line for line in lines if not self.entry.is_told_as_trouble or weight(line) >= LineWeight.WORDED)
+
+    def _quote(self, signs: Signs) -> str:
+        return next((line for name in self.entry.quotes if (line := QUOTES[name](signs))), "")
+
+
+def _matches(patterns: Sequence[re.Pattern[str]], lines: Iterator[str] | Sequence[str]) -> Iterator[re.Match[str]]:
+    for line in lines:
+        for pattern in patterns:
+            if match := pattern.search(line[:LONGEST]):
+                yield match
+                break
+
+
+def _compile(patterns: Sequence[str]) -> tuple[re.Pattern[str], ...]:
+    try:
+        return tuple(re.compile(pattern, re.IGNORECASE) for pattern in patterns)
+    except re.error as error:
+        raise ValueError(f"pattern {error.pattern!r}: {error}") from error
+
+
+def _placeholders(entry: CauseEntry) -> Iterator[str]:
+    for text in (entry.title, entry.summary, *entry.steps, *entry.steps_alone, *entry.steps_unquoted):
+        yield from (name for _, name, _, _ in Formatter().parse(text) if name is not None)
+
+
+def _groups(match: re.Match[str] | None) -> dict[str, str]:
+    return {name: text or "" for name, text in match.groupdict().items()} if match else {}
+
+
+def _fill(text: str, facts: Mapping[str, str]) -> str:
+    filled = text.format_map(facts)
+    return f"T{filled[1:]}" if filled.startswith("the ") else filled  # a runtime without a name
+
+
+def _read(path: Path) -> dict[str, tuple[CauseMatcher, ...]]:
+    tables = read_file(path)
+    shared = {"operands": tables.pop("operands", [])}
+
+    def make(row: Mapping[str, Any]) -> CauseMatcher:
+        return CauseMatcher.of(convert(shared | dict(row), CauseEntry))
+
+    return {f"{path.stem}.{name}": make_entries(path, name, rows, make) for name, rows in tables.items()}
+
+
+TABLES: Mapping[str, tuple[CauseMatcher, ...]] = {
+    name: rules for path in sorted(DATA.glob("*.toml")) for name, rules in _read(path).items()
+}
+
+
+def table(*names: str) -> tuple[CauseMatcher, ...]:
+    """The entries of tables such as "driver.rule", in order."""
+    return tuple(rule for name in names for rule in TABLES[name])
+
+
+def entry(key: str) -> CauseMatcher:
+    """The first entry of a key."""
+    return next(rule for rules in TABLES.values() for rule in rules if rule.entry.key == key)

@@ -1,0 +1,626 @@
+"""The conditions of causes that no pattern expresses, by the name that `when` of an entry uses. Pure.
+
+A predicate returns the facts that the texts of its entry may use, or None where the condition does not hold.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from gpu import labels as keys
+from gpu.compatibility import the_matrix
+from gpu.compatibility.ranges import is_older, order
+from gpu.operands import (
+    AMD_PLUGIN,
+    COMPUTE_DOMAIN,
+    DCGM_EXPORTERS,
+    DEVICE_PLUGIN,
+    DRA_DRIVER,
+    GAUDI_PLUGIN,
+    INTEL_PLUGIN,
+    MIG_MANAGER,
+    TESTS,
+)
+from gpu.resources import is_gpu_resource
+from gpu.resources.names import profile_in
+from gpu.versions import version_of
+from health.rules.pods_failing import BY_KUBELET
+from health.stack.causes.base import CC_STATE, CRASHES, PUBLISHES, VGPU_STATE, Cause, ClaimSigns, PodSigns, Signs
+from health.stack.causes.placement import differing, is_selected
+from health.stack.causes.tolerations import keeping_away, spell
+from kube.log_lines import LineWeight, telling, weight
+from wording.numbers import either
+
+PLUGINS = frozenset({DEVICE_PLUGIN, AMD_PLUGIN, INTEL_PLUGIN, GAUDI_PLUGIN})
+DEVICE_PLUGIN_GATE = f"{keys.DEPLOY_PREFIX}device-plugin"  # also of the MPS control daemon
+WORKLOAD = "nvidia.com/gpu.workload.config"  # container, vm-passthrough, vm-vgpu
+PAUSED = "paused-for-"  # -driver-upgrade, -mig-change
+
+
+class Found(NamedTuple):
+    """What a predicate found beside its condition."""
+
+    facts: Mapping[str, str] = {}
+    said: str = ""  # the line to quote
+    lines: Sequence[str] | None = None  # the only lines that patterns are matched with; None: every line of the pod
+    steps: Sequence[str] = ()  # in place of the entry's own
+
+
+Predicate = Callable[[Signs], Found | None]
+PREDICATES: dict[str, tuple[Predicate, frozenset[str]]] = {}
+HOLDS = Found()
+
+
+def predicate(*facts: str) -> Callable[[Predicate], Predicate]:
+    """Registers a function under its name, with the facts that it gives."""
+
+    def register(function: Predicate) -> Predicate:
+        PREDICATES[function.__name__] = function, frozenset(facts)
+        return function
+
+    return register
+
+
+def _if(holds: object) -> Found | None:
+    return HOLDS if holds else None
+
+
+# Placement: https://github.com/NVIDIA/gpu-operator/blob/main/controllers/state_manager.go
+
+
+def _is_gated(signs: Signs) -> bool:
+    return any(key.startswith(keys.DEPLOY_PREFIX) for key in signs.selector) or not signs.has_daemon_set
+
+
+def _gate_off(signs: Signs) -> str:
+    off = [key for key, value in differing(signs.selector, signs.labels).items() if value == "false"]
+    return next((key for key in off if key.startswith(keys.DEPLOY_PREFIX)), "")
+
+
+@predicate()
+def gated_by_label(signs: Signs) -> Found | None:
+    return _if(_is_gated(signs))
+
+
+@predicate()
+def plugin_off_beside_dra(signs: Signs) -> Found | None:
+    return _if(signs.has_dra and _gate_off(signs) == DEVICE_PLUGIN_GATE)
+
+
+@predicate("gate")
+def turned_off(signs: Signs) -> Found | None:
+    gate = _gate_off(signs)
+    return Found({"gate": gate}) if gate else None
+
+
+def _paused(signs: Signs, *, for_driver: bool) -> Found | None:
+    stopped = {key: value for key, value in differing(signs.selector, signs.labels).items() if PAUSED in value}
+    key, value = next(iter(stopped.items()), ("", ""))
+    is_meant = bool(key) and value.endswith(keys.PAUSED) is for_driver
+    return Found({"gate": key, "value": value}) if is_meant else None
+
+
+@predicate("gate", "value")
+def paused_for_driver(signs: Signs) -> Found | None:
+    return _paused(signs, for_driver=True)
+
+
+@predicate("gate", "value")
+def paused_for_mig(signs: Signs) -> Found | None:
+    return _paused(signs, for_driver=False)
+
+
+@predicate("gate")
+def label_empty(signs: Signs) -> Found | None:
+    """The label is set to a blank value, which selects no DaemonSet. The MIG manager's is blank without MIG."""
+    gates = [key for key in differing(signs.selector, signs.labels) if key.startswith(keys.DEPLOY_PREFIX)]
+    gate = next((key for key in gates if signs.labels.get(key) == ""), "")
+    return Found({"gate": gate}) if gate and signs.operand != MIG_MANAGER else None
+
+
+@predicate()
+def not_labelled(signs: Signs) -> Found | None:
+    has_label = any(key.startswith(keys.DEPLOY_PREFIX) for key in signs.labels)
+    return _if(signs.has_operator and _is_gated(signs) and signs.is_gpu_node and not has_label)
+
+
+@predicate()
+def daemon_sets_elsewhere(signs: Signs) -> Found | None:
+    return _if(not signs.has_daemon_set and signs.others_have_one)
+
+
+@predicate()
+def driver_asked_for(signs: Signs) -> Found | None:
+    has_none = not signs.has_daemon_set and not signs.others_have_one
+    return _if(has_none and signs.driver_asked_by and signs.is_gpu_node)
+
+
+@predicate()
+def driver_of_host(signs: Signs) -> Found | None:
+    has_none = not signs.has_daemon_set and not signs.others_have_one
+    return _if(has_none and signs.is_gpu_node and (signs.runs_version or signs.is_driver_off))
+
+
+@predicate()
+def plugin_elsewhere(signs: Signs) -> Found | None:
+    is_for_machines = signs.labels.get(WORKLOAD, "").startswith("vm-")
+    is_unserved = signs.is_gpu_node and not signs.gpus_allocatable and not is_for_machines
+    return _if(not signs.has_daemon_set and signs.others_have_one and is_unserved)
+
+
+@predicate()
+def pods_unseen(signs: Signs) -> Found | None:
+    return _if(not signs.sees_pods and is_selected(signs))
+
+
+@predicate("noun", "taints")
+def tainted(signs: Signs) -> Found | None:
+    away = keeping_away(signs.taints, signs.tolerations) if is_selected(signs) else []
+    noun = either(len(away), "taint", "taints")
+    return Found({"noun": noun, "taints": ", ".join(spell(taint) for taint in away)}) if away else None
+
+
+@predicate()
+def pods_refused(signs: Signs) -> Found | None:
+    """The DaemonSet controller is refused: a quota, an admission policy, a missing RuntimeClass."""
+    refused = [event.message for event in signs.daemon_set_events if event.reason == "FailedCreate"]
+    return Found(lines=refused[:1]) if refused and is_selected(signs) else None
+
+
+@predicate()
+def other_pod_unscheduled(signs: Signs) -> Found | None:
+    return Found(said=signs.unscheduled) if signs.unscheduled and is_selected(signs) else None
+
+
+@predicate()
+def selected(signs: Signs) -> Found | None:
+    return _if(is_selected(signs))
+
+
+# Waiting
+
+
+@predicate()
+def node_silent(signs: Signs) -> Found | None:
+    return _if(signs.is_node_ready is None)
+
+
+@predicate()
+def node_not_ready(signs: Signs) -> Found | None:
+    return _if(signs.is_node_ready is False)
+
+
+@predicate()
+def misscheduled(signs: Signs) -> Found | None:
+    """The label of a ComputeDomain's DaemonSet changes with the workload: the pod's own lines count there."""
+    return _if(signs.pod and signs.has_daemon_set and signs.operand != COMPUTE_DOMAIN and not is_selected(signs))
+
+
+def _lower(title: str) -> str:
+    first, _, rest = title.partition(" ")
+    return title if first.isupper() else f"{first.lower()} {rest}".rstrip()
+
+
+@predicate("operand", "more")
+def waits_for_others(signs: Signs) -> Found | None:
+    """The init containers wait for operands that are not ready on this node."""
+    if signs.pod is None or not signs.not_ready or not signs.pod.is_starting:
+        return None
+    first, *rest = map(_lower, signs.not_ready)
+    more = f"Then it waits for the {' and the '.join(rest)}." if rest else "It starts once that operand is ready."
+    return Found({"operand": first, "more": more})
+
+
+@predicate()
+def held_by_validator(signs: Signs) -> Found | None:
+    return _if(signs.is_held_by_validator)
+
+
+# Operands
+
+
+@predicate()
+def mig_failed(signs: Signs) -> Found | None:
+    """Every change of a layout begins with a failed assertion, which is no reason."""
+    if signs.operand != MIG_MANAGER or signs.mig_state != "failed":
+        return None
+    pod = signs.pod
+    lines = [line for line in pod.log if "selected configuration not currently" not in line.lower()] if pod else []
+    return Found(said=telling(lines) or (pod.last_words if pod else ""))
+
+
+@predicate()
+def cc_failed(signs: Signs) -> Found | None:
+    return _if(signs.operand == "cc-manager" and signs.labels.get(CC_STATE) == "failed")
+
+
+@predicate()
+def vgpu_failed(signs: Signs) -> Found | None:
+    return _if(signs.operand == "vgpu-device-manager" and signs.labels.get(VGPU_STATE) == "failed")
+
+
+@predicate()
+def offers_no_more(signs: Signs) -> Found | None:
+    return _if(_offers_nothing(signs) and signs.gpus_expected)
+
+
+@predicate()
+def never_offered(signs: Signs) -> Found | None:
+    """Without FAIL_ON_INIT_ERROR a plugin stays ready where it finds no driver (k8s-device-plugin #1220)."""
+    is_for_it = signs.is_gpu_node if signs.operand == DEVICE_PLUGIN else signs.is_of_vendor
+    return _if(_offers_nothing(signs) and not signs.gpus_expected and signs.pod and signs.pod.is_overdue and is_for_it)
+
+
+def _offers_nothing(signs: Signs) -> bool:
+    is_ready = signs.pod is not None and signs.pod.is_ready
+    return signs.operand in PLUGINS and is_ready and not signs.gpus_allocatable
+
+
+@predicate()
+def no_resource_slice(signs: Signs) -> Found | None:
+    """NVIDIA's driver may run for ComputeDomains only and then publishes no GPU."""
+    is_late = signs.pod is not None and signs.pod.is_overdue
+    return _if(signs.slice_devices is None and signs.operand != DRA_DRIVER and is_late and signs.sees_slices)
+
+
+@predicate()
+def empty_resource_slice(signs: Signs) -> Found | None:
+    return _if(signs.slice_devices == 0)
+
+
+@predicate()
+def publishes_no_device(signs: Signs) -> Found | None:
+    return _if(signs.pod is not None and signs.operand in PUBLISHES and not signs.slice_devices)
+
+
+ENGINE = re.compile(r"connect to remote hostengine at (?P<at>[^\s\"]+)", re.IGNORECASE)
+ENGINE_ANSWERED = re.compile("dcgm successfully initialized|initialized dcgm fields", re.IGNORECASE)
+ENGINE_REFUSED = re.compile(
+    "connecting to nv-hostengine|failed to connect to remote hostengine|host ?engine connection (invalid|lost)|"
+    r"connection to (the )?(remote |nv-)?host ?engine.{0,40}(lost|invalid|refused|fail|closed)|"
+    "unable to establish a connection to the specified host|DCGM_ST_CONNECTION_NOT_VALID",
+    re.IGNORECASE,
+)
+
+
+@predicate("at")
+def no_host_engine(signs: Signs) -> Found | None:
+    """A refusal counts only after the last answer. An exporter may also end with a bare stack (dcgm-exporter #536)."""
+    pod = signs.pod
+    if pod is None or signs.operand not in DCGM_EXPORTERS:
+        return None
+    answered = max((at for at, line in enumerate(pod.log) if ENGINE_ANSWERED.search(line)), default=-1)
+    refusals = [line for line in pod.log[answered + 1 :] if ENGINE_REFUSED.search(line)]
+    ended = next((line for line in (pod.last_words, pod.message) if ENGINE_REFUSED.search(line)), "")
+    said = telling(refusals) or ended
+    asked = next((found for line in reversed(pod.log) if (found := ENGINE.search(line))), None)
+    if not said and not (asked and answered < 0 and pod.reason in CRASHES):
+        return None
+    return Found({"at": f" at {asked['at']}" if asked else ""}, said.strip() or pod.telling)
+
+
+@predicate()
+def test_supports_driver(signs: Signs) -> Found | None:
+    """CUDA reports the same for an old driver and for one that the container lacks (gpu-operator #1947)."""
+    return _if(signs.runs_version and not is_older(signs.runs_version, _needed_by_test(signs)))
+
+
+def _needed_by_test(signs: Signs) -> str:
+    """The oldest driver for the newest CUDA that the validator's release can run."""
+    matrix = the_matrix()
+    validator = version_of(signs.pod.image).removeprefix("v") if signs.pod else ""
+    shipped = next((each.driver for each in matrix.releases if each.version == validator), matrix.newest.driver)
+    floors = [each.driver for each in matrix.cuda if not is_older(shipped, each.driver)]
+    return max(floors, key=order)
+
+
+@predicate()
+def driver_runs_newest_cuda(signs: Signs) -> Found | None:
+    newest = max((each.driver for each in the_matrix().cuda), key=order)
+    return _if(signs.runs_version and not is_older(signs.runs_version, newest))
+
+
+HOST_DRIVER = re.compile(r"no pre-installed driver detected on the host", re.IGNORECASE)
+
+
+@predicate()
+def driver_is_hosts(signs: Signs) -> Found | None:
+    said = next((line for line in signs.everything_said() if HOST_DRIVER.search(line)), "")
+    return Found(said=said.strip()) if signs.has_host_driver else None
+
+
+@predicate()
+def waits_for_driver_container(signs: Signs) -> Found | None:
+    return _if(any(".driver-ctr-ready" in line for line in signs.everything_said()))
+
+
+@predicate()
+def not_a_test(signs: Signs) -> Found | None:
+    """The container of a test pod has the name of the step that waits for it."""
+    return _if(signs.operand not in TESTS)
+
+
+@predicate()
+def validation_stuck(signs: Signs) -> Found | None:
+    pod = signs.pod
+    return _if(pod and signs.operand not in TESTS and (pod.is_overdue or pod.reason))
+
+
+@predicate()
+def validation_of_host_driver(signs: Signs) -> Found | None:
+    return _if(signs.has_host_driver and validation_stuck(signs))
+
+
+# Crashes
+
+
+BY_ITSELF = re.compile(
+    r"\bpanic: |^sig(segv|bus|abrt|ill)\b|segmentation (fault|violation)|^fatal error: |^fatal: morestack",
+    re.IGNORECASE,
+)
+
+
+@predicate()
+def container_not_made(signs: Signs) -> Found | None:
+    return _if(signs.pod and signs.pod.reason in ("CreateContainerConfigError", "CreateContainerError"))
+
+
+@predicate()
+def no_worded_line(signs: Signs) -> Found | None:
+    """The log has no error that explains the end."""
+    return _if(signs.pod and weight(signs.pod.telling or " ") < LineWeight.WORDED)
+
+
+@predicate()
+def without_log(signs: Signs) -> Found | None:
+    """A container with a log has run: an Event about its creation is over."""
+    return _if(signs.pod and not signs.pod.log)
+
+
+@predicate("probe")
+def killed_by_probe(signs: Signs) -> Found | None:
+    """The kubelet ends a container whose liveness or startup probe fails: its log then names no error."""
+    pod = signs.pod
+    if pod is None or pod.reason not in CRASHES or weight(pod.telling or " ") >= LineWeight.ERROR:
+        return None
+    failing = ("Liveness probe failed", "Startup probe failed")
+    said = next((event.message for event in pod.events if event.message.startswith(failing)), "")
+    return Found({"probe": said.split()[0].lower()}, said) if said else None
+
+
+@predicate()
+def out_of_memory(signs: Signs) -> Found | None:
+    return _if(signs.pod and (signs.pod.reason == "OOMKilled" or "OOMKilled" in signs.pod.message))
+
+
+def _crashed(signs: Signs) -> PodSigns | None:
+    return signs.pod if signs.pod and signs.pod.reason in CRASHES else None
+
+
+@predicate()
+def crashed(signs: Signs) -> Found | None:
+    return _if(_crashed(signs))
+
+
+@predicate()
+def crashed_before_start(signs: Signs) -> Found | None:
+    pod = _crashed(signs)
+    return _if(pod and pod.has_no_log)
+
+
+@predicate()
+def crashed_without_line(signs: Signs) -> Found | None:
+    pod = _crashed(signs)
+    return _if(pod and not pod.telling)
+
+
+@predicate()
+def crashed_by_itself(signs: Signs) -> Found | None:
+    pod = _crashed(signs)
+    return _if(pod and BY_ITSELF.search(pod.telling))
+
+
+@predicate()
+def crashed_without_error(signs: Signs) -> Found | None:
+    pod = _crashed(signs)
+    return _if(pod and weight(pod.telling) <= LineWeight.PLAIN)
+
+
+@predicate()
+def tenant_crashed_before_start(signs: Signs) -> Found | None:
+    pod = signs.pod
+    return _if(pod and pod.has_no_log and (pod.reason in CRASHES or pod.reason == "OOMKilled"))
+
+
+@predicate()
+def never_ran(signs: Signs) -> Found | None:
+    return _if(signs.pod and signs.pod.has_no_log)
+
+
+@predicate()
+def stuck(signs: Signs) -> Found | None:
+    return _if(signs.pod and (signs.pod.reason or signs.pod.message))
+
+
+@predicate()
+def in_container(signs: Signs) -> Found | None:
+    return _if(signs.pod and signs.pod.container)
+
+
+@predicate()
+def warned_by_event(signs: Signs) -> Found | None:
+    said = signs.pod.events[0].message if signs.pod and signs.pod.events else ""
+    return Found(said=said) if said else None
+
+
+@predicate()
+def has_event(signs: Signs) -> Found | None:
+    return _if(signs.pod and signs.pod.told_by_event)
+
+
+@predicate()
+def unhealthy(signs: Signs) -> Found | None:
+    return Found(said=signs.pod.unhealthy) if signs.pod and signs.pod.unhealthy else None
+
+
+# Tenants' pods
+
+
+@predicate()
+def other_vendor(signs: Signs) -> Found | None:
+    return _if(signs.is_of_vendor)
+
+
+TAKEN = re.compile(
+    r"enough resource: (?P<resource>[\w.-]+/[\w.-]+), requested: (?P<asks>\d+), used: (?P<used>\d+), "
+    r"capacity: (?P<has>\d+)",
+    re.IGNORECASE,
+)
+
+
+@predicate("resource", "asks", "used", "has")
+def gpus_all_held(signs: Signs) -> Found | None:
+    """The kubelet counts when a pod arrives: the use of GPUs may have changed since the scheduler counted."""
+    said = next((found for line in signs.everything_said() if (found := TAKEN.search(line))), None)
+    return Found(said.groupdict(), said.string.strip()) if said and is_gpu_resource(said["resource"]) else None
+
+
+@predicate("resource", "asks", "used", "has")
+def node_offered_fewer(signs: Signs) -> Found | None:
+    found = gpus_all_held(signs)
+    return found if found and int(found.facts["has"]) < int(found.facts["asks"]) else None
+
+
+@predicate("refused")
+def refused_by_kubelet(signs: Signs) -> Found | None:
+    said = ": ".join(part for part in (signs.pod.reason, signs.pod.message) if part) if signs.pod else ""
+    step = next((action for reason, action in BY_KUBELET.items() if said.startswith(reason)), "")
+    return Found({"refused": said.partition(":")[0]}, said, steps=(step,)) if step else None
+
+
+def _steps_of(behind: Cause, whose: str) -> tuple[str, ...]:
+    first, *rest = behind.steps or ("",)
+    return (f"For the pod of {whose}: {first[:1].lower()}{first[1:]}", *rest) if first else ()
+
+
+@predicate("behind")
+def daemon_has_cause(signs: Signs) -> Found | None:
+    behind = signs.behind
+    if behind is None:
+        return None
+    return Found({"behind": f"{behind.title}."}, behind.said, steps=_steps_of(behind, "its daemon"))
+
+
+CLAIMS = re.compile(r"cannot allocate all claims|resource ?claim|device class|dynamicresources", re.IGNORECASE)
+
+
+def _waiting_claim(signs: Signs) -> ClaimSigns | None:
+    """The first claim of an unplaced pod that has no device yet."""
+    if signs.pod is None or signs.is_placed or (signs.pod.message and not CLAIMS.search(signs.pod.message)):
+        return None
+    return next((claim for claim in signs.claims if not claim.is_allocated), None)
+
+
+@predicate("claim", "driver")
+def claim_waits(signs: Signs) -> Found | None:
+    claim = _waiting_claim(signs)
+    return Found({"claim": claim.name, "driver": claim.driver or "its class"}) if claim else None
+
+
+@predicate("claim", "driver")
+def claim_unpublished(signs: Signs) -> Found | None:
+    claim = _waiting_claim(signs)
+    return claim_waits(signs) if claim and claim.driver and not claim.is_published else None
+
+
+@predicate("claim", "driver", "behind")
+def claim_driver_has_cause(signs: Signs) -> Found | None:
+    found, behind = claim_unpublished(signs), signs.behind
+    if not found or not behind or not signs.pod:
+        return None
+    facts = {**found.facts, "behind": f"{behind.title}."}
+    return Found(facts, behind.said or signs.pod.message, steps=_steps_of(behind, "the DRA driver"))
+
+
+# FitError of Kubernetes counts each node once, by what rejected it first (pkg/scheduler/framework/types.go). Taints of
+# node.kubernetes.io come and go with the node.
+ALL_NODES = re.compile(r"0/(?P<all>\d+) nodes are available: (?P<reasons>.*?)(?:\. preemption:|$)", re.DOTALL)
+FOR_GOOD = re.compile(
+    r"(?P<nodes>\d+) node\(s\) (?:didn't match pod's node affinity|"
+    r"had untolerated taint \{(?!node\.kubernetes\.io/))",
+    re.IGNORECASE,
+)
+SCALES_UP = "TriggeredScaleUp"  # an Event of the cluster autoscaler
+SELECTED = r"didn't match pod's node affinity|node\(s\) didn't match .*selector"
+REJECTIONS = tuple(
+    (re.compile(pattern, re.IGNORECASE), words)
+    for pattern, words in (
+        (r"insufficient (cpu|memory|ephemeral-storage|hugepages\S*)", "CPU, memory or disk"),
+        (r"untolerated taint", "a taint that the pod does not tolerate"),
+        (SELECTED, "node selector or affinity"),
+        (r"insufficient (?P<resource>[a-z0-9.-]+/[\w.-]+)", "a resource in use"),
+        (r"persistent ?volume|volume node affinity|max volume count|available disk", "a volume"),
+        (r"node\(s\) were unschedulable", "cordoned nodes"),
+        (r"topology spread|anti-affinity|match pod affinity", "the placement of its other pods"),
+        (r"free ports", "a port in use"),
+    )
+)
+
+
+@predicate()
+def matches_no_node(signs: Signs) -> Found | None:
+    """The scheduler counted every node as rejected for good."""
+    pod = signs.pod
+    if pod is None or signs.is_placed or not re.search(SELECTED, pod.message, re.IGNORECASE):
+        return None
+    counted = ALL_NODES.search(pod.message)
+    if counted is None or any(event.reason == SCALES_UP for event in pod.events):
+        return None
+    rejected = sum(int(found["nodes"]) for found in FOR_GOOD.finditer(counted["reasons"]))
+    return _if(rejected >= int(counted["all"]))
+
+
+@predicate("scheduler")
+def fits_no_node(signs: Signs) -> Found | None:
+    message = signs.pod.message if signs.pod else ""
+    found = [words for pattern, words in REJECTIONS if pattern.search(message)]
+    names = f"The scheduler names {', '.join(found)}." if found else "The scheduler names no known reason."
+    return None if signs.is_placed else Found({"scheduler": names})
+
+
+ROOM = ("asked", "free", "most", "largest", "room_node")
+
+
+def _short_of_room(signs: Signs) -> Found | None:
+    """The free room, where no single node has enough of it for the pod."""
+    room = signs.room
+    if signs.pod is None or room is None or signs.is_placed or room.most >= room.asks:
+        return None
+    node = room.node or "the node with the most free"
+    texts = (room.spell(room.asks), room.spell(room.free), room.spell(room.most), str(room.largest), node)
+    return Found(dict(zip(ROOM, texts, strict=True)))
+
+
+@predicate(*ROOM)
+def offered_by_no_node(signs: Signs) -> Found | None:
+    return _short_of_room(signs) if signs.room and not signs.room.largest else None
+
+
+@predicate(*ROOM)
+def offered_as_no_slice(signs: Signs) -> Found | None:
+    return offered_by_no_node(signs) if signs.room and profile_in(signs.room.noun) else None
+
+
+@predicate(*ROOM)
+def larger_than_any_node(signs: Signs) -> Found | None:
+    return _short_of_room(signs) if signs.room and signs.room.largest < signs.room.asks else None
+
+
+@predicate(*ROOM)
+def no_room(signs: Signs) -> Found | None:
+    return _short_of_room(signs) if signs.room and signs.room.free < signs.room.asks else None
+
+
+@predicate(*ROOM)
+def fragmented(signs: Signs) -> Found | None:
+    return _short_of_room(signs)

@@ -1,0 +1,111 @@
+"""Every entry of `health/stack/causes/data/*.toml`."""
+
+from dataclasses import replace
+from datetime import date
+
+import pytest
+from django.utils import timezone
+
+from gpu.entry_files import BadEntry, convert, make_entries
+from health.stack.causes import Signs, why, why_waits
+from health.stack.causes.entries import DATA, LONGEST_TEXT, TABLES, CauseEntry, CauseMatcher
+from tests.health.stack.signs import a_pod, an_event, crashing, signs
+
+RULES = [(table, rule) for table, rules in TABLES.items() for rule in rules]
+MATCHED = [(table, rule) for table, rule in RULES if rule.entry.example and rule.find is None]
+
+
+def name(pair: object) -> str:
+    table, rule = pair
+    return f"{table}.{rule.entry.key}"
+
+
+def signs_of_example(table: str, rule: CauseMatcher) -> Signs:
+    """A pod whose only line is the example."""
+    entry, line = rule.entry, rule.entry.example
+    operand = next(iter(sorted(entry.operands)), "node-status-exporter")
+    if table == "images.rule":
+        pod = a_pod(phase="Pending", reason="ImagePullBackOff", message=line)
+    elif table == "configuration.known":
+        pod = a_pod(phase="Pending", reason="CreateContainerError", message=line)
+    elif table.startswith("tenants.placing"):
+        pod = a_pod(phase="Pending", events=[an_event(line, "Unschedulable")])
+    elif table in ("runtime.pod", "runtime.rule", "runtime.first"):
+        pod = a_pod(phase="Pending", events=[an_event(line)])
+    else:
+        log = () if table.startswith(("tenants", "runtime.last")) else (line,)
+        pod = crashing(*log, last_words=line, container="main")
+    given = {"mig_state": "failed"} if operand == "mig-manager" else {}
+    return signs(operand, pod, is_placed=entry.is_placed is not False, **given)
+
+
+@pytest.mark.parametrize("pair", RULES, ids=name)
+def test_an_entry_says_where_it_is_from_and_is_short(pair):
+    _, rule = pair
+    entry = rule.entry
+
+    assert entry.source.startswith("https://")
+    assert date(2026, 1, 1) <= entry.date <= timezone.now().date()
+    assert not entry.title.endswith(".")
+    assert entry.summary.endswith((".", "}"))
+    assert bool(entry.example) or not entry.patterns or rule.find is not None or entry.is_leaving
+
+
+@pytest.mark.parametrize("pair", MATCHED, ids=name)
+def test_an_entry_knows_its_own_example_and_no_earlier_one_takes_it(pair):
+    table, rule = pair
+    given = signs_of_example(table, rule)
+    cause = why_waits(replace(given, operand="")) if table.startswith("tenants") else why(given)
+
+    assert rule.match([rule.entry.example])
+    assert cause is not None
+    assert cause.key == rule.entry.key
+    assert "{" not in cause.sentence + cause.action
+
+
+@pytest.mark.parametrize("pair", MATCHED, ids=name)
+def test_the_texts_with_the_facts_of_the_example_fit_a_line(pair):
+    table, rule = pair
+    cause = rule(signs_of_example(table, rule))
+
+    assert len(cause.title) <= LONGEST_TEXT["title"]
+    assert len(cause.summary) <= LONGEST_TEXT["summary"]
+
+
+def test_every_table_is_tried():
+    files = [DATA.parent / name for name in ("__init__.py", "images.py")]
+    written = "".join(path.read_text() for path in files)
+    by_key = {"placement.plugin"}  # that of one operand, which its caller names
+
+    assert {table for table in TABLES if f'"{table}"' not in written} == by_key
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ({"pattern": ["x"]}, "unknown pattern"),
+        ({"title": "x" * 71}, "1 to 70 characters"),
+        ({"summary": ""}, "1 to 140 characters"),
+        ({"patterns": ["("]}, "unterminated subpattern"),
+        ({"patterns": "x"}, "not of the type list"),
+        ({"title": "{gpu}"}, "no fact gpu"),
+        ({"when": "never_written"}, "no predicate never_written"),
+        ({"quotes": ["rumour"]}, "no quote rumour"),
+        ({"weight": "heavy"}, "heavy"),
+        ({"date": "yesterday"}, "not of the type date"),
+        ({"source": "somebody said so"}, "no https address"),
+    ],
+)
+def test_an_entry_that_does_not_fit_is_named_with_its_file(tmp_path, change, error):
+    row = {"key": "mine", "title": "T", "summary": "S.", "source": "https://x", "date": date(2026, 11, 28), **change}
+
+    with pytest.raises(BadEntry, match=r"my\.toml: \[\[rule\]\] 1 mine: ") as refused:
+        make_entries(tmp_path / "my.toml", "rule", [row], lambda each: CauseMatcher.of(convert(each, CauseEntry)))
+
+    assert error in str(refused.value)
+
+
+def test_a_line_of_a_megabyte_is_matched_only_at_its_beginning():
+    (rule,) = [rule for _, rule in RULES if rule.entry.key == "nouveau"]
+
+    assert rule.match(["x" * 1_000_000 + "failed to unload nouveau"]) is None
