@@ -64,7 +64,7 @@ def test_an_image_that_is_not_there_is_told_in_the_registrys_words_and_its_jobs_
 
     assert shown["is_proven"] is False
     assert {job["outcome"] for job in shown["jobs"]} == {"failed"}
-    assert all(job["says"].startswith(f"There is no image {job['image']}.") for job in shown["jobs"])
+    assert all(job["says"].startswith(f"Image does not exist: {job['image']}.") for job in shown["jobs"])
     assert all("not found" in job["said"] for job in shown["jobs"])
     assert gpu_cluster.pulls() == []
     assert warned(plan)["image-failed"]["is_grave"] is True

@@ -25,7 +25,7 @@ def test_a_node_says_which_operand_is_not_ready_and_why(bob):
     one, other = stack_of(bob, node)["operands"]
 
     assert (one["title"], one["cause"]["key"], one["cause"]["weight"]) == ("Driver", "crashed", "wrong")
-    assert one["reason"].startswith("A container of it keeps crashing (CrashLoopBackOff).")
+    assert one["reason"].startswith("A container keeps crashing (CrashLoopBackOff).")
     assert (other["title"], other["pod"]) == ("Device plugin", "")
     assert "No pod on this node" in other["reason"]
 

@@ -48,7 +48,7 @@ def test_a_tag_that_does_not_exist_is_an_answer_at_once(reason: str):
     told = look(a_look(a_pod(waits=reason, waits_message=MISSING)), now=NOON)
 
     assert told.outcome is PullOutcome.FAILED
-    assert told.says.startswith(f"There is no image {IMAGE}.")
+    assert told.says.startswith(f"Image does not exist: {IMAGE}.")
     assert told.said == MISSING
 
 

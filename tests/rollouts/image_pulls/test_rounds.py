@@ -206,7 +206,7 @@ def test_a_missing_tag_is_an_answer_and_its_job_goes(pulling: Pulling):
     pulling.round()
 
     assert pulling.row().outcome == PullOutcome.FAILED
-    assert pulling.row().says.startswith("There is no image")
+    assert pulling.row().says.startswith("Image does not exist")
     assert pulling.jobs() == []
     assert pulling.pull.ended_at is not None
 
