@@ -242,7 +242,7 @@ def test_a_precompiled_driver_that_nobody_built_names_the_kernel():
     row = operand(seen("precompiled"), recording, "nvidia-driver-daemonset-5.15.0-100-generic-ubuntu22.04")
 
     assert row.cause.key == "image_no_such_tag"
-    assert "no precompiled driver for kernel 5.15.0-100-generic" in row.cause.action
+    assert "no precompiled driver for kernel 5.15.0-100-generic" in row.cause.summary
 
 
 def test_the_log_of_a_driver_tells_of_missing_headers_before_its_clean_up():

@@ -15,7 +15,7 @@ from typing import Any, Self
 from gpu.entry_files import convert, make_entries, read_file
 from gpu.versions import read, tag_of
 from health.stack.causes.base import CC_MODE, VGPU_CONFIG, Cause, Signs, Weight
-from health.stack.causes.predicates import PREDICATES, Found, Predicate
+from health.stack.causes.predicates import PREDICATES, Predicate, PredicateAnswer
 from kube.log_lines import LineWeight, telling, weight
 
 DATA = Path(__file__).parent / "data"
@@ -189,10 +189,10 @@ class CauseMatcher:
             and entry.is_overdue in (None, pod.is_overdue)
         )
 
-    def _found(self, signs: Signs) -> Found | None:
-        return self.find(signs) if self.find else Found()
+    def _found(self, signs: Signs) -> PredicateAnswer | None:
+        return self.find(signs) if self.find else PredicateAnswer()
 
-    def _lines(self, signs: Signs, found: Found) -> Iterator[str]:
+    def _lines(self, signs: Signs, found: PredicateAnswer) -> Iterator[str]:
         lines = signs.everything_said() if found.lines is None else iter(found.lines)
         return (line for line in lines if not self.entry.is_told_as_trouble or weight(line) >= LineWeight.WORDED)
 

@@ -37,7 +37,7 @@ WORKLOAD = "nvidia.com/gpu.workload.config"  # container, vm-passthrough, vm-vgp
 PAUSED = "paused-for-"  # -driver-upgrade, -mig-change
 
 
-class Found(NamedTuple):
+class PredicateAnswer(NamedTuple):
     """What a predicate found beside its condition."""
 
     facts: Mapping[str, str] = {}
@@ -46,9 +46,9 @@ class Found(NamedTuple):
     steps: Sequence[str] = ()  # in place of the entry's own
 
 
-Predicate = Callable[[Signs], Found | None]
+Predicate = Callable[[Signs], PredicateAnswer | None]
 PREDICATES: dict[str, tuple[Predicate, frozenset[str]]] = {}
-HOLDS = Found()
+HOLDS = PredicateAnswer()
 
 
 def predicate(*facts: str) -> Callable[[Predicate], Predicate]:
@@ -61,7 +61,7 @@ def predicate(*facts: str) -> Callable[[Predicate], Predicate]:
     return register
 
 
-def _if(holds: object) -> Found | None:
+def _if(holds: object) -> PredicateAnswer | None:
     return HOLDS if holds else None
 
 
@@ -78,102 +78,102 @@ def _gate_off(signs: Signs) -> str:
 
 
 @predicate()
-def gated_by_label(signs: Signs) -> Found | None:
+def gated_by_label(signs: Signs) -> PredicateAnswer | None:
     return _if(_is_gated(signs))
 
 
 @predicate()
-def plugin_off_beside_dra(signs: Signs) -> Found | None:
+def plugin_off_beside_dra(signs: Signs) -> PredicateAnswer | None:
     return _if(signs.has_dra and _gate_off(signs) == DEVICE_PLUGIN_GATE)
 
 
 @predicate("gate")
-def turned_off(signs: Signs) -> Found | None:
+def turned_off(signs: Signs) -> PredicateAnswer | None:
     gate = _gate_off(signs)
-    return Found({"gate": gate}) if gate else None
+    return PredicateAnswer({"gate": gate}) if gate else None
 
 
-def _paused(signs: Signs, *, for_driver: bool) -> Found | None:
+def _paused(signs: Signs, *, for_driver: bool) -> PredicateAnswer | None:
     stopped = {key: value for key, value in differing(signs.selector, signs.labels).items() if PAUSED in value}
     key, value = next(iter(stopped.items()), ("", ""))
     is_meant = bool(key) and value.endswith(keys.PAUSED) is for_driver
-    return Found({"gate": key, "value": value}) if is_meant else None
+    return PredicateAnswer({"gate": key, "value": value}) if is_meant else None
 
 
 @predicate("gate", "value")
-def paused_for_driver(signs: Signs) -> Found | None:
+def paused_for_driver(signs: Signs) -> PredicateAnswer | None:
     return _paused(signs, for_driver=True)
 
 
 @predicate("gate", "value")
-def paused_for_mig(signs: Signs) -> Found | None:
+def paused_for_mig(signs: Signs) -> PredicateAnswer | None:
     return _paused(signs, for_driver=False)
 
 
 @predicate("gate")
-def label_empty(signs: Signs) -> Found | None:
+def label_empty(signs: Signs) -> PredicateAnswer | None:
     """The label is set to a blank value, which selects no DaemonSet. The MIG manager's is blank without MIG."""
     gates = [key for key in differing(signs.selector, signs.labels) if key.startswith(keys.DEPLOY_PREFIX)]
     gate = next((key for key in gates if signs.labels.get(key) == ""), "")
-    return Found({"gate": gate}) if gate and signs.operand != MIG_MANAGER else None
+    return PredicateAnswer({"gate": gate}) if gate and signs.operand != MIG_MANAGER else None
 
 
 @predicate()
-def not_labelled(signs: Signs) -> Found | None:
+def not_labelled(signs: Signs) -> PredicateAnswer | None:
     has_label = any(key.startswith(keys.DEPLOY_PREFIX) for key in signs.labels)
     return _if(signs.has_operator and _is_gated(signs) and signs.is_gpu_node and not has_label)
 
 
 @predicate()
-def daemon_sets_elsewhere(signs: Signs) -> Found | None:
+def daemon_sets_elsewhere(signs: Signs) -> PredicateAnswer | None:
     return _if(not signs.has_daemon_set and signs.others_have_one)
 
 
 @predicate()
-def driver_asked_for(signs: Signs) -> Found | None:
+def driver_asked_for(signs: Signs) -> PredicateAnswer | None:
     has_none = not signs.has_daemon_set and not signs.others_have_one
     return _if(has_none and signs.driver_asked_by and signs.is_gpu_node)
 
 
 @predicate()
-def driver_of_host(signs: Signs) -> Found | None:
+def driver_of_host(signs: Signs) -> PredicateAnswer | None:
     has_none = not signs.has_daemon_set and not signs.others_have_one
     return _if(has_none and signs.is_gpu_node and (signs.runs_version or signs.is_driver_off))
 
 
 @predicate()
-def plugin_elsewhere(signs: Signs) -> Found | None:
+def plugin_elsewhere(signs: Signs) -> PredicateAnswer | None:
     is_for_machines = signs.labels.get(WORKLOAD, "").startswith("vm-")
     is_unserved = signs.is_gpu_node and not signs.gpus_allocatable and not is_for_machines
     return _if(not signs.has_daemon_set and signs.others_have_one and is_unserved)
 
 
 @predicate()
-def pods_unseen(signs: Signs) -> Found | None:
+def pods_unseen(signs: Signs) -> PredicateAnswer | None:
     return _if(not signs.sees_pods and is_selected(signs))
 
 
 @predicate("noun", "taints")
-def tainted(signs: Signs) -> Found | None:
+def tainted(signs: Signs) -> PredicateAnswer | None:
     away = keeping_away(signs.taints, signs.tolerations) if is_selected(signs) else []
     noun = either(len(away), "taint", "taints")
-    return Found({"noun": noun, "taints": ", ".join(spell(taint) for taint in away)}) if away else None
+    return PredicateAnswer({"noun": noun, "taints": ", ".join(spell(taint) for taint in away)}) if away else None
 
 
 @predicate()
-def pods_refused(signs: Signs) -> Found | None:
+def pods_refused(signs: Signs) -> PredicateAnswer | None:
     """The DaemonSet controller is refused: a quota, an admission policy, a missing RuntimeClass."""
     refused = [event.message for event in signs.daemon_set_events if event.reason == "FailedCreate"]
-    return Found(lines=refused[:1]) if refused and is_selected(signs) else None
+    return PredicateAnswer(lines=refused[:1]) if refused and is_selected(signs) else None
 
 
 @predicate()
-def other_pod_unscheduled(signs: Signs) -> Found | None:
-    return Found(said=signs.unscheduled) if signs.unscheduled and is_selected(signs) else None
+def other_pod_unscheduled(signs: Signs) -> PredicateAnswer | None:
+    return PredicateAnswer(said=signs.unscheduled) if signs.unscheduled and is_selected(signs) else None
 
 
 @predicate()
-def selected(signs: Signs) -> Found | None:
+def selected(signs: Signs) -> PredicateAnswer | None:
     return _if(is_selected(signs))
 
 
@@ -181,17 +181,17 @@ def selected(signs: Signs) -> Found | None:
 
 
 @predicate()
-def node_silent(signs: Signs) -> Found | None:
+def node_silent(signs: Signs) -> PredicateAnswer | None:
     return _if(signs.is_node_ready is None)
 
 
 @predicate()
-def node_not_ready(signs: Signs) -> Found | None:
+def node_not_ready(signs: Signs) -> PredicateAnswer | None:
     return _if(signs.is_node_ready is False)
 
 
 @predicate()
-def misscheduled(signs: Signs) -> Found | None:
+def misscheduled(signs: Signs) -> PredicateAnswer | None:
     """The label of a ComputeDomain's DaemonSet changes with the workload: the pod's own lines count there."""
     return _if(signs.pod and signs.has_daemon_set and signs.operand != COMPUTE_DOMAIN and not is_selected(signs))
 
@@ -202,17 +202,17 @@ def _lower(title: str) -> str:
 
 
 @predicate("operand", "more")
-def waits_for_others(signs: Signs) -> Found | None:
+def waits_for_others(signs: Signs) -> PredicateAnswer | None:
     """The init containers wait for operands that are not ready on this node."""
     if signs.pod is None or not signs.not_ready or not signs.pod.is_starting:
         return None
     first, *rest = map(_lower, signs.not_ready)
     more = f"Then it waits for the {' and the '.join(rest)}." if rest else "It starts once that operand is ready."
-    return Found({"operand": first, "more": more})
+    return PredicateAnswer({"operand": first, "more": more})
 
 
 @predicate()
-def held_by_validator(signs: Signs) -> Found | None:
+def held_by_validator(signs: Signs) -> PredicateAnswer | None:
     return _if(signs.is_held_by_validator)
 
 
@@ -220,32 +220,32 @@ def held_by_validator(signs: Signs) -> Found | None:
 
 
 @predicate()
-def mig_failed(signs: Signs) -> Found | None:
+def mig_failed(signs: Signs) -> PredicateAnswer | None:
     """Every change of a layout begins with a failed assertion, which is no reason."""
     if signs.operand != MIG_MANAGER or signs.mig_state != "failed":
         return None
     pod = signs.pod
     lines = [line for line in pod.log if "selected configuration not currently" not in line.lower()] if pod else []
-    return Found(said=telling(lines) or (pod.last_words if pod else ""))
+    return PredicateAnswer(said=telling(lines) or (pod.last_words if pod else ""))
 
 
 @predicate()
-def cc_failed(signs: Signs) -> Found | None:
+def cc_failed(signs: Signs) -> PredicateAnswer | None:
     return _if(signs.operand == "cc-manager" and signs.labels.get(CC_STATE) == "failed")
 
 
 @predicate()
-def vgpu_failed(signs: Signs) -> Found | None:
+def vgpu_failed(signs: Signs) -> PredicateAnswer | None:
     return _if(signs.operand == "vgpu-device-manager" and signs.labels.get(VGPU_STATE) == "failed")
 
 
 @predicate()
-def offers_no_more(signs: Signs) -> Found | None:
+def offers_no_more(signs: Signs) -> PredicateAnswer | None:
     return _if(_offers_nothing(signs) and signs.gpus_expected)
 
 
 @predicate()
-def never_offered(signs: Signs) -> Found | None:
+def never_offered(signs: Signs) -> PredicateAnswer | None:
     """Without FAIL_ON_INIT_ERROR a plugin stays ready where it finds no driver (k8s-device-plugin #1220)."""
     is_for_it = signs.is_gpu_node if signs.operand == DEVICE_PLUGIN else signs.is_of_vendor
     return _if(_offers_nothing(signs) and not signs.gpus_expected and signs.pod and signs.pod.is_overdue and is_for_it)
@@ -257,19 +257,19 @@ def _offers_nothing(signs: Signs) -> bool:
 
 
 @predicate()
-def no_resource_slice(signs: Signs) -> Found | None:
+def no_resource_slice(signs: Signs) -> PredicateAnswer | None:
     """NVIDIA's driver may run for ComputeDomains only and then publishes no GPU."""
     is_late = signs.pod is not None and signs.pod.is_overdue
     return _if(signs.slice_devices is None and signs.operand != DRA_DRIVER and is_late and signs.sees_slices)
 
 
 @predicate()
-def empty_resource_slice(signs: Signs) -> Found | None:
+def empty_resource_slice(signs: Signs) -> PredicateAnswer | None:
     return _if(signs.slice_devices == 0)
 
 
 @predicate()
-def publishes_no_device(signs: Signs) -> Found | None:
+def publishes_no_device(signs: Signs) -> PredicateAnswer | None:
     return _if(signs.pod is not None and signs.operand in PUBLISHES and not signs.slice_devices)
 
 
@@ -284,7 +284,7 @@ ENGINE_REFUSED = re.compile(
 
 
 @predicate("at")
-def no_host_engine(signs: Signs) -> Found | None:
+def no_host_engine(signs: Signs) -> PredicateAnswer | None:
     """A refusal counts only after the last answer. An exporter may also end with a bare stack (dcgm-exporter #536)."""
     pod = signs.pod
     if pod is None or signs.operand not in DCGM_EXPORTERS:
@@ -296,11 +296,11 @@ def no_host_engine(signs: Signs) -> Found | None:
     asked = next((found for line in reversed(pod.log) if (found := ENGINE.search(line))), None)
     if not said and not (asked and answered < 0 and pod.reason in CRASHES):
         return None
-    return Found({"at": f" at {asked['at']}" if asked else ""}, said.strip() or pod.telling)
+    return PredicateAnswer({"at": f" at {asked['at']}" if asked else ""}, said.strip() or pod.telling)
 
 
 @predicate()
-def test_supports_driver(signs: Signs) -> Found | None:
+def test_supports_driver(signs: Signs) -> PredicateAnswer | None:
     """CUDA reports the same for an old driver and for one that the container lacks (gpu-operator #1947)."""
     return _if(signs.runs_version and not is_older(signs.runs_version, _needed_by_test(signs)))
 
@@ -315,7 +315,7 @@ def _needed_by_test(signs: Signs) -> str:
 
 
 @predicate()
-def driver_runs_newest_cuda(signs: Signs) -> Found | None:
+def driver_runs_newest_cuda(signs: Signs) -> PredicateAnswer | None:
     newest = max((each.driver for each in the_matrix().cuda), key=order)
     return _if(signs.runs_version and not is_older(signs.runs_version, newest))
 
@@ -324,30 +324,30 @@ HOST_DRIVER = re.compile(r"no pre-installed driver detected on the host", re.IGN
 
 
 @predicate()
-def driver_is_hosts(signs: Signs) -> Found | None:
+def driver_is_hosts(signs: Signs) -> PredicateAnswer | None:
     said = next((line for line in signs.everything_said() if HOST_DRIVER.search(line)), "")
-    return Found(said=said.strip()) if signs.has_host_driver else None
+    return PredicateAnswer(said=said.strip()) if signs.has_host_driver else None
 
 
 @predicate()
-def waits_for_driver_container(signs: Signs) -> Found | None:
+def waits_for_driver_container(signs: Signs) -> PredicateAnswer | None:
     return _if(any(".driver-ctr-ready" in line for line in signs.everything_said()))
 
 
 @predicate()
-def not_a_test(signs: Signs) -> Found | None:
+def not_a_test(signs: Signs) -> PredicateAnswer | None:
     """The container of a test pod has the name of the step that waits for it."""
     return _if(signs.operand not in TESTS)
 
 
 @predicate()
-def validation_stuck(signs: Signs) -> Found | None:
+def validation_stuck(signs: Signs) -> PredicateAnswer | None:
     pod = signs.pod
     return _if(pod and signs.operand not in TESTS and (pod.is_overdue or pod.reason))
 
 
 @predicate()
-def validation_of_host_driver(signs: Signs) -> Found | None:
+def validation_of_host_driver(signs: Signs) -> PredicateAnswer | None:
     return _if(signs.has_host_driver and validation_stuck(signs))
 
 
@@ -361,35 +361,35 @@ BY_ITSELF = re.compile(
 
 
 @predicate()
-def container_not_made(signs: Signs) -> Found | None:
+def container_not_made(signs: Signs) -> PredicateAnswer | None:
     return _if(signs.pod and signs.pod.reason in ("CreateContainerConfigError", "CreateContainerError"))
 
 
 @predicate()
-def no_worded_line(signs: Signs) -> Found | None:
+def no_worded_line(signs: Signs) -> PredicateAnswer | None:
     """The log has no error that explains the end."""
     return _if(signs.pod and weight(signs.pod.telling or " ") < LineWeight.WORDED)
 
 
 @predicate()
-def without_log(signs: Signs) -> Found | None:
+def without_log(signs: Signs) -> PredicateAnswer | None:
     """A container with a log has run: an Event about its creation is over."""
     return _if(signs.pod and not signs.pod.log)
 
 
 @predicate("probe")
-def killed_by_probe(signs: Signs) -> Found | None:
+def killed_by_probe(signs: Signs) -> PredicateAnswer | None:
     """The kubelet ends a container whose liveness or startup probe fails: its log then names no error."""
     pod = signs.pod
     if pod is None or pod.reason not in CRASHES or weight(pod.telling or " ") >= LineWeight.ERROR:
         return None
     failing = ("Liveness probe failed", "Startup probe failed")
     said = next((event.message for event in pod.events if event.message.startswith(failing)), "")
-    return Found({"probe": said.split()[0].lower()}, said) if said else None
+    return PredicateAnswer({"probe": said.split()[0].lower()}, said) if said else None
 
 
 @predicate()
-def out_of_memory(signs: Signs) -> Found | None:
+def out_of_memory(signs: Signs) -> PredicateAnswer | None:
     return _if(signs.pod and (signs.pod.reason == "OOMKilled" or "OOMKilled" in signs.pod.message))
 
 
@@ -398,76 +398,76 @@ def _crashed(signs: Signs) -> PodSigns | None:
 
 
 @predicate()
-def crashed(signs: Signs) -> Found | None:
+def crashed(signs: Signs) -> PredicateAnswer | None:
     return _if(_crashed(signs))
 
 
 @predicate()
-def crashed_before_start(signs: Signs) -> Found | None:
+def crashed_before_start(signs: Signs) -> PredicateAnswer | None:
     pod = _crashed(signs)
     return _if(pod and pod.has_no_log)
 
 
 @predicate()
-def crashed_without_line(signs: Signs) -> Found | None:
+def crashed_without_line(signs: Signs) -> PredicateAnswer | None:
     pod = _crashed(signs)
     return _if(pod and not pod.telling)
 
 
 @predicate()
-def crashed_by_itself(signs: Signs) -> Found | None:
+def crashed_by_itself(signs: Signs) -> PredicateAnswer | None:
     pod = _crashed(signs)
     return _if(pod and BY_ITSELF.search(pod.telling))
 
 
 @predicate()
-def crashed_without_error(signs: Signs) -> Found | None:
+def crashed_without_error(signs: Signs) -> PredicateAnswer | None:
     pod = _crashed(signs)
     return _if(pod and weight(pod.telling) <= LineWeight.PLAIN)
 
 
 @predicate()
-def tenant_crashed_before_start(signs: Signs) -> Found | None:
+def tenant_crashed_before_start(signs: Signs) -> PredicateAnswer | None:
     pod = signs.pod
     return _if(pod and pod.has_no_log and (pod.reason in CRASHES or pod.reason == "OOMKilled"))
 
 
 @predicate()
-def never_ran(signs: Signs) -> Found | None:
+def never_ran(signs: Signs) -> PredicateAnswer | None:
     return _if(signs.pod and signs.pod.has_no_log)
 
 
 @predicate()
-def stuck(signs: Signs) -> Found | None:
+def stuck(signs: Signs) -> PredicateAnswer | None:
     return _if(signs.pod and (signs.pod.reason or signs.pod.message))
 
 
 @predicate()
-def in_container(signs: Signs) -> Found | None:
+def in_container(signs: Signs) -> PredicateAnswer | None:
     return _if(signs.pod and signs.pod.container)
 
 
 @predicate()
-def warned_by_event(signs: Signs) -> Found | None:
+def warned_by_event(signs: Signs) -> PredicateAnswer | None:
     said = signs.pod.events[0].message if signs.pod and signs.pod.events else ""
-    return Found(said=said) if said else None
+    return PredicateAnswer(said=said) if said else None
 
 
 @predicate()
-def has_event(signs: Signs) -> Found | None:
+def has_event(signs: Signs) -> PredicateAnswer | None:
     return _if(signs.pod and signs.pod.told_by_event)
 
 
 @predicate()
-def unhealthy(signs: Signs) -> Found | None:
-    return Found(said=signs.pod.unhealthy) if signs.pod and signs.pod.unhealthy else None
+def unhealthy(signs: Signs) -> PredicateAnswer | None:
+    return PredicateAnswer(said=signs.pod.unhealthy) if signs.pod and signs.pod.unhealthy else None
 
 
 # Tenants' pods
 
 
 @predicate()
-def other_vendor(signs: Signs) -> Found | None:
+def other_vendor(signs: Signs) -> PredicateAnswer | None:
     return _if(signs.is_of_vendor)
 
 
@@ -479,23 +479,25 @@ TAKEN = re.compile(
 
 
 @predicate("resource", "asks", "used", "has")
-def gpus_all_held(signs: Signs) -> Found | None:
+def gpus_all_held(signs: Signs) -> PredicateAnswer | None:
     """The kubelet counts when a pod arrives: the use of GPUs may have changed since the scheduler counted."""
     said = next((found for line in signs.everything_said() if (found := TAKEN.search(line))), None)
-    return Found(said.groupdict(), said.string.strip()) if said and is_gpu_resource(said["resource"]) else None
+    return (
+        PredicateAnswer(said.groupdict(), said.string.strip()) if said and is_gpu_resource(said["resource"]) else None
+    )
 
 
 @predicate("resource", "asks", "used", "has")
-def node_offered_fewer(signs: Signs) -> Found | None:
+def node_offered_fewer(signs: Signs) -> PredicateAnswer | None:
     found = gpus_all_held(signs)
     return found if found and int(found.facts["has"]) < int(found.facts["asks"]) else None
 
 
 @predicate("refused")
-def refused_by_kubelet(signs: Signs) -> Found | None:
+def refused_by_kubelet(signs: Signs) -> PredicateAnswer | None:
     said = ": ".join(part for part in (signs.pod.reason, signs.pod.message) if part) if signs.pod else ""
     step = next((action for reason, action in BY_KUBELET.items() if said.startswith(reason)), "")
-    return Found({"refused": said.partition(":")[0]}, said, steps=(step,)) if step else None
+    return PredicateAnswer({"refused": said.partition(":")[0]}, said, steps=(step,)) if step else None
 
 
 def _steps_of(behind: Cause, whose: str) -> tuple[str, ...]:
@@ -504,11 +506,11 @@ def _steps_of(behind: Cause, whose: str) -> tuple[str, ...]:
 
 
 @predicate("behind")
-def daemon_has_cause(signs: Signs) -> Found | None:
+def daemon_has_cause(signs: Signs) -> PredicateAnswer | None:
     behind = signs.behind
     if behind is None:
         return None
-    return Found({"behind": f"{behind.title}."}, behind.said, steps=_steps_of(behind, "its daemon"))
+    return PredicateAnswer({"behind": f"{behind.title}."}, behind.said, steps=_steps_of(behind, "its daemon"))
 
 
 CLAIMS = re.compile(r"cannot allocate all claims|resource ?claim|device class|dynamicresources", re.IGNORECASE)
@@ -522,24 +524,24 @@ def _waiting_claim(signs: Signs) -> ClaimSigns | None:
 
 
 @predicate("claim", "driver")
-def claim_waits(signs: Signs) -> Found | None:
+def claim_waits(signs: Signs) -> PredicateAnswer | None:
     claim = _waiting_claim(signs)
-    return Found({"claim": claim.name, "driver": claim.driver or "its class"}) if claim else None
+    return PredicateAnswer({"claim": claim.name, "driver": claim.driver or "its class"}) if claim else None
 
 
 @predicate("claim", "driver")
-def claim_unpublished(signs: Signs) -> Found | None:
+def claim_unpublished(signs: Signs) -> PredicateAnswer | None:
     claim = _waiting_claim(signs)
     return claim_waits(signs) if claim and claim.driver and not claim.is_published else None
 
 
 @predicate("claim", "driver", "behind")
-def claim_driver_has_cause(signs: Signs) -> Found | None:
+def claim_driver_has_cause(signs: Signs) -> PredicateAnswer | None:
     found, behind = claim_unpublished(signs), signs.behind
     if not found or not behind or not signs.pod:
         return None
     facts = {**found.facts, "behind": f"{behind.title}."}
-    return Found(facts, behind.said or signs.pod.message, steps=_steps_of(behind, "the DRA driver"))
+    return PredicateAnswer(facts, behind.said or signs.pod.message, steps=_steps_of(behind, "the DRA driver"))
 
 
 # FitError of Kubernetes counts each node once, by what rejected it first (pkg/scheduler/framework/types.go). Taints of
@@ -568,7 +570,7 @@ REJECTIONS = tuple(
 
 
 @predicate()
-def matches_no_node(signs: Signs) -> Found | None:
+def matches_no_node(signs: Signs) -> PredicateAnswer | None:
     """The scheduler counted every node as rejected for good."""
     pod = signs.pod
     if pod is None or signs.is_placed or not re.search(SELECTED, pod.message, re.IGNORECASE):
@@ -581,46 +583,46 @@ def matches_no_node(signs: Signs) -> Found | None:
 
 
 @predicate("scheduler")
-def fits_no_node(signs: Signs) -> Found | None:
+def fits_no_node(signs: Signs) -> PredicateAnswer | None:
     message = signs.pod.message if signs.pod else ""
     found = [words for pattern, words in REJECTIONS if pattern.search(message)]
     names = f"The scheduler names {', '.join(found)}." if found else "The scheduler names no known reason."
-    return None if signs.is_placed else Found({"scheduler": names})
+    return None if signs.is_placed else PredicateAnswer({"scheduler": names})
 
 
 ROOM = ("asked", "free", "most", "largest", "room_node")
 
 
-def _short_of_room(signs: Signs) -> Found | None:
+def _short_of_room(signs: Signs) -> PredicateAnswer | None:
     """The free room, where no single node has enough of it for the pod."""
     room = signs.room
     if signs.pod is None or room is None or signs.is_placed or room.most >= room.asks:
         return None
     node = room.node or "the node with the most free"
     texts = (room.spell(room.asks), room.spell(room.free), room.spell(room.most), str(room.largest), node)
-    return Found(dict(zip(ROOM, texts, strict=True)))
+    return PredicateAnswer(dict(zip(ROOM, texts, strict=True)))
 
 
 @predicate(*ROOM)
-def offered_by_no_node(signs: Signs) -> Found | None:
+def offered_by_no_node(signs: Signs) -> PredicateAnswer | None:
     return _short_of_room(signs) if signs.room and not signs.room.largest else None
 
 
 @predicate(*ROOM)
-def offered_as_no_slice(signs: Signs) -> Found | None:
+def offered_as_no_slice(signs: Signs) -> PredicateAnswer | None:
     return offered_by_no_node(signs) if signs.room and profile_in(signs.room.noun) else None
 
 
 @predicate(*ROOM)
-def larger_than_any_node(signs: Signs) -> Found | None:
+def larger_than_any_node(signs: Signs) -> PredicateAnswer | None:
     return _short_of_room(signs) if signs.room and signs.room.largest < signs.room.asks else None
 
 
 @predicate(*ROOM)
-def no_room(signs: Signs) -> Found | None:
+def no_room(signs: Signs) -> PredicateAnswer | None:
     return _short_of_room(signs) if signs.room and signs.room.free < signs.room.asks else None
 
 
 @predicate(*ROOM)
-def fragmented(signs: Signs) -> Found | None:
+def fragmented(signs: Signs) -> PredicateAnswer | None:
     return _short_of_room(signs)

@@ -118,7 +118,7 @@ def test_shows_the_last_lines_of_what_crashed(viewer):
 
     seen = page(viewer, f"/nodes/{node.pk}")
 
-    assert "There are no headers for kernel 6.8.0-60-generic" in seen.text
+    assert "No headers for kernel 6.8.0-60-generic" in seen.text
     assert "2 lines of its log" in seen.text
 
 

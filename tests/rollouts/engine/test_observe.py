@@ -295,7 +295,7 @@ def test_a_tenants_pod_that_does_not_run_says_what_that_means(plan: Plan):
 
     (pod,) = target(seen(plan)).workloads
 
-    assert pod.why.startswith("The program asked for more GPU memory")
+    assert pod.why.startswith("Not enough free GPU memory.")
     assert pod.why.endswith("“torch: CUDA out of memory. Tried 2 GiB”")
 
 
