@@ -62,7 +62,7 @@ class ReleaseAct:
 
 @dataclass(frozen=True)
 class RemoveLabel(ReleaseAct):
-    """The lever by label: a node is released when its hold label is removed, and recalled by the label until it begins."""
+    """The lever by label: removing the hold label releases a node, and the label recalls it until it begins."""
 
 
 def version_in(component: "Component", spec: Mapping[str, Any]) -> str:
