@@ -1,1 +1,1 @@
-"""Who is asked for a stage, who has answered, and what it goes by where nobody is."""
+"""Approvals of stages: who may give them, who has given them, and which stages need none."""

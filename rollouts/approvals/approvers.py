@@ -1,4 +1,4 @@
-"""Who can give the approval that a stage asks for: so many people, and so many of each group."""
+"""The people who can approve a stage: a number of people, and a number from each named group."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ FIRST = 5  # names in a sentence
 
 @dataclass(frozen=True)
 class Share:
-    """What one group has to give; or anybody, beside the groups."""
+    """The approvals that one group owes, or anybody beside the groups."""
 
     group: str  # blank: anybody who may approve
     wanted: int
@@ -28,18 +28,18 @@ def gate_of(stage: Stage) -> ApprovalGate | None:
 
 
 def eligible(plan: Plan) -> set[str]:
-    """Who may approve there and did not write the plan. One query."""
+    """Returns the people who may approve in the plan's cluster and did not write the plan. One query."""
     return who_may(Permission.APPROVE, cluster_id=plan.cluster_id) - plan.proposers
 
 
 def members_asked_for(stages: Iterable[Stage]) -> Members:
-    """Who is in the groups that these stages ask for. Two queries; none where they ask for no group."""
+    """Returns the members of the groups that these stages name. Two queries; none without groups."""
     asked = {group for stage in stages if (gate := gate_of(stage)) for group in gate.groups}
     return members(asked) if asked else {}
 
 
 def shares(stage: Stage, standing: Iterable[Approval], *, may: set[str], inside: Members) -> list[Share]:
-    """`may`: who may approve in its cluster. None for a stage that asks nobody."""
+    """Returns the shares of a stage; empty without approval. `may` are the people who may approve in its cluster."""
     gate = gate_of(stage)
     if gate is None:
         return []
@@ -66,12 +66,12 @@ def _sorted(those: Iterable[str]) -> tuple[str, ...]:
 
 
 def missing(gate: ApprovalGate, standing: Iterable[Approval], inside: Members) -> int:
-    """How many approvals are still to come. 0: every one that it asks for is given."""
+    """Returns how many approvals are missing."""
     return gate.missing(_in_groups(_givers(standing), inside))[0]
 
 
 def counts_not(gate: ApprovalGate, who: str, standing: Iterable[Approval], inside: Members) -> str:
-    """Why an approval of this person would bring the stage no further. Blank: it would, or it asks for no group."""
+    """Returns why this person's approval would not count; empty if it would."""
     if not gate.groups:
         return ""
     givers = _givers(standing)
@@ -91,7 +91,7 @@ def _in_groups(people: Iterable[str], inside: Members) -> dict[str, list[str]]:
 
 
 def too_few(plan: Plan, stage: Stage, people: Iterable[str]) -> str:
-    """Why the approval that a stage asks for can never be given. Blank: it can. `people`: those who are `eligible`."""
+    """Returns why the stage can never be approved; empty if it can. `people` are the eligible ones."""
     gate = gate_of(stage)
     if gate is None:
         return ""

@@ -1,7 +1,7 @@
-"""Stages under way that go unasked and may not any more: no node of production changes unasked, whatever it was before.
+"""Stages in progress without an approval that need one after all: no production node changes without a person.
 
-Pools change, and so do the labels that put a node into one: it is looked at whenever somebody changes a pool, in each
-round, and once more on the node itself before its label is taken off.
+Pools and the labels that put nodes into them change. Each change of a pool, each round, and the last check before a
+release therefore look again.
 """
 
 from collections.abc import Iterable, Mapping
@@ -27,12 +27,12 @@ BEGUN = (StageState.PROMOTING, StageState.SOAKING)
 
 
 def why(cluster: Cluster, node: Node) -> str:
-    """Why this node is not changed without an approval. Blank: it may be. Its pools are prefetched."""
+    """Returns why the node needs an approval; empty if it needs none. Its pools are prefetched."""
     return why_asked(cluster, list(node.pools.all()))
 
 
 def why_live(cluster: Cluster, uid: str, labels: Mapping[str, str]) -> str:
-    """The same of a node as the API server shows it: in the pools that its labels name now, and in those of its row."""
+    """Returns the same for a node as the API server shows it: for the pools of its labels now and those of its row."""
     pools = list(Pool.objects.filter(cluster=cluster))
     known = set(Pool.objects.filter(cluster=cluster, nodes__uid=uid).values_list("pk", flat=True))
     return why_asked(cluster, [pool for pool in pools if pool.pk in known or _selects(pool, labels)])
@@ -43,16 +43,16 @@ def _selects(pool: Pool, labels: Mapping[str, str]) -> bool:
 
 
 def lock_plans(cluster: Cluster) -> None:
-    """Before the row of their cluster, as whoever lets nodes go does: `ask_from_now_on` wants them afterwards."""
+    """Locks the cluster's plans before the cluster's row, in the order that releases use."""
     list(
         Plan.objects.under_way().filter(cluster=cluster).select_for_update(no_key=True).order_by("pk").values_list("pk")
     )
 
 
 def ask_from_now_on(cluster: Cluster, actor: str, now: datetime) -> None:
-    """A pool or cluster says another thing than before. Inside its transaction.
+    """Applies a changed rule of a pool or cluster, inside its transaction.
 
-    A round that looked before this has lost its turn, so that it lets nothing go on what it saw.
+    A round that read the earlier rule loses its turn, so it releases nothing on it.
     """
     for plan in Plan.objects.under_way().filter(cluster=cluster).select_for_update(no_key=True).order_by("pk"):
         plan.cluster = cluster
@@ -61,9 +61,9 @@ def ask_from_now_on(cluster: Cluster, actor: str, now: datetime) -> None:
 
 
 def ask_where_one_must(plan: Plan, *, actor: str, now: datetime) -> bool:
-    """Each stage with nodes left that must not change unasked gets an approval; one that has begun halts.
+    """Adds an approval to each stage that now needs one, and halts a stage that has begun; returns whether it did.
 
-    Whether there was one. Inside a transaction that has the plan's row.
+    It runs inside a transaction that has locked the plan.
     """
     found = to_ask(plan, plan.stages.all())
     for stage, asked in found:
@@ -73,7 +73,7 @@ def ask_where_one_must(plan: Plan, *, actor: str, now: datetime) -> bool:
 
 
 def to_ask(plan: Plan, stages: Iterable[Stage]) -> list[tuple[Stage, dict[str, str]]]:
-    """Those of its stages that go unasked and may not any more, each with its nodes and why."""
+    """Returns the stages that need an approval now, each with its nodes and reasons."""
     unasked = (
         stage
         for stage in stages
@@ -83,7 +83,7 @@ def to_ask(plan: Plan, stages: Iterable[Stage]) -> list[tuple[Stage, dict[str, s
 
 
 def _to_ask(plan: Plan, stage: Stage) -> dict[str, str]:
-    """Node → why, of those that are still to go."""
+    """Returns the reasons by node for the remaining nodes."""
     uids = stage.targets.filter(state=TargetState.HELD).values("node_uid")
     nodes = Node.objects.filter(cluster=plan.cluster_id, uid__in=uids).prefetch_related("pools")
     return {node.name: reason for node in nodes if (reason := why(plan.cluster, node))}

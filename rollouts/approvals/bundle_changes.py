@@ -1,4 +1,4 @@
-"""What of a bundle is not as it was shown, in sentences: the same for the page and for REST. Pure."""
+"""The differences between a bundle and what was shown, as sentences for pages and REST. Pure."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -12,7 +12,7 @@ Stages = Mapping[int, str]  # index → name
 
 
 def changes(shown: Content, now: Content, stages: Stages) -> list[str]:
-    """Empty: it is what was shown."""
+    """Returns the differences; empty if there are none."""
     return [
         *_of_answers(shown["answers"], now["answers"], stages),
         *_of_targets(shown["targets"], now["targets"]),

@@ -1,4 +1,4 @@
-"""What an approval binds, and what the approver is shown beside it."""
+"""The bundle: what an approval binds, and what is shown beside it."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,16 +20,16 @@ class Bundle:
     evidence: dict[str, Any]  # the sentences and numbers behind the answers; new numbers do not void an approval
 
     def unasked_since(self, *, now: datetime) -> datetime | None:
-        """When one of these gates was last asked, where that was too long ago. None: they are asked, or there is none.
+        """Returns when a gate was last evaluated, if that is too long ago; None otherwise.
 
-        Of stages before the last nobody asks any more.
+        Only the last stage's gates are still evaluated.
         """
         last = max((datetime.fromisoformat(one["at"]) for one in self.evidence.values()), default=now)
         return last if now - last > BLIND else None
 
 
 def bundle_for(stage: Stage) -> Bundle:
-    """Four queries. What is only advisory is shown, and voids no approval when it changes."""
+    """Returns the bundle, with four queries. Advisory results are shown and never void an approval."""
     targets = Target.objects.filter(stage=stage).exclude(state=TargetState.EXCLUDED).values_list("node_name", flat=True)
     earlier = GateAnswer.objects.filter(stage__plan=stage.plan_id, stage__index__lt=stage.index, is_current=True)
     rows = list(earlier.select_related("stage"))
@@ -59,7 +59,7 @@ def bundle_for(stage: Stage) -> Bundle:
 
 
 def _passed_over(stage: Stage) -> dict[str, dict[str, str]]:
-    """What somebody has passed over so far, with the last reason: an approver has to know. Not the approval itself."""
+    """Returns the overrides so far with their last reasons, without those of the approval itself."""
     rows = BreakGlass.objects.filter(stage__plan=stage.plan_id, stage__index__lte=stage.index).order_by("pk")
     own = rows.exclude(stage=stage, gate=ApprovalGate.key).select_related("stage")
     return {f"{each.stage.index}:{each.gate}": {"by": each.by, "reason": each.reason} for each in own}

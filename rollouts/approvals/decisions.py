@@ -1,4 +1,4 @@
-"""Which stages wait for somebody's approval, and who may not give it. For pages and REST alike."""
+"""The stages that wait for an approval, and why a person may not give it. Used by pages and REST."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ GATE = ApprovalGate.key
 
 @dataclass(frozen=True)
 class Awaited:
-    """A stage that waits, as one person sees it."""
+    """A stage that waits for an approval, from one person's view."""
 
     stage: Stage
     needed: int
@@ -35,12 +35,12 @@ class Awaited:
 
     @property
     def is_theirs(self) -> bool:
-        """It waits for this person: an approval of theirs would bring it further."""
+        """Returns whether this person's approval would bring the stage further."""
         return not self.why_not_theirs
 
     @property
     def why_not_theirs(self) -> str:
-        """Why it waits for somebody else, or for nobody. Blank: it waits for this person."""
+        """Returns why the stage waits for somebody else or for nobody; empty if it waits for this person."""
         return self.why_not or self.counts_not or self._why_nobodys
 
     @property
@@ -51,7 +51,7 @@ class Awaited:
 
     @property
     def approved(self) -> int:
-        """Of those that are needed."""
+        """Returns how many of the needed approvals are given."""
         return self.needed - self.missing
 
     @property
@@ -68,7 +68,7 @@ def waiting_for_approval(stages: QuerySet[Stage]) -> QuerySet[Stage]:
 
 
 def waits_for(user: User) -> list[Awaited]:
-    """All that waits for an approval where this person sees it, the longest waiting first."""
+    """Returns the stages that wait for approval and that this person sees, the longest waiting first."""
     waiting = awaited(list(waiting_for_approval(Stage.objects.visible_to(user))), user=user)
     ended = given_by(user).filter(stage__in=[each.stage for each in waiting], void_at__isnull=False)
     void = {each.stage_id: each for each in reversed(ended)} if waiting else {}
@@ -76,13 +76,13 @@ def waits_for(user: User) -> list[Awaited]:
 
 
 def given_by(user: User) -> QuerySet[Approval]:
-    """What this person decided, of what they see, the newest first."""
+    """Returns this person's decisions on visible plans, the newest first."""
     seen = Stage.objects.visible_to(user)
     return Approval.objects.filter(by=user.get_username(), stage__in=seen).select_related("stage__plan__cluster")
 
 
 def why_closed(stage: Stage) -> str:
-    """Why nobody can decide on it now. Blank: it waits for somebody. One query."""
+    """Returns why nobody can decide on the stage now; empty if somebody can. One query."""
     plan = stage.plan
     if plan.is_final:
         return f"The plan is {plan.state}: nothing is decided on it any more."
@@ -102,7 +102,7 @@ def why_closed(stage: Stage) -> str:
 
 
 def why_a_reason(stage: Stage, bundle: Bundle, *, now: datetime) -> str:
-    """Why an approval of this needs a reason. Blank: there are answers, and every one is green now."""
+    """Returns why the approval needs a reason; empty if all gate results are green."""
     answers = bundle.content["answers"]
     if not answers:
         return "no gate has judged a node that was changed"
@@ -115,7 +115,10 @@ def why_a_reason(stage: Stage, bundle: Bundle, *, now: datetime) -> str:
 
 
 def awaited(stages: Sequence[Stage], *, user: User) -> list[Awaited]:
-    """Load them with `waiting_for_approval`. Two queries a cluster that has one, and two where they ask for groups."""
+    """Returns the stages from one person's view. Two queries per cluster, and two for groups.
+
+    Load the stages with `waiting_for_approval`.
+    """
     clusters = {stage.plan.cluster_id: stage.plan.cluster for stage in stages}
     refusals = {
         key: why_not(user, Permission.APPROVE, cluster_id=key, where=f"cluster {cluster.name}")

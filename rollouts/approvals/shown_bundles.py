@@ -1,4 +1,4 @@
-"""What was shown to somebody who may decide, and what has changed since: for pages and REST alike."""
+"""The bundles that were shown to approvers, and what has changed since. Used by pages and REST."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -15,7 +15,7 @@ UNKNOWN = "Which bundle you saw is not known here, so nobody can say what of it 
 
 
 def show(stage: Stage, *, now: datetime) -> Bundle:
-    """The bundle, kept under its hash where somebody can decide on it."""
+    """Returns the bundle, stored under its hash if somebody can decide on it."""
     bundle = bundle_for(stage)
     if not why_closed(stage):
         row = ShownBundle(stage=stage, hash=bundle.hash, content=bundle.content, at=now)
@@ -24,7 +24,7 @@ def show(stage: Stage, *, now: datetime) -> Bundle:
 
 
 def changed_since(stage: Stage, shown_hash: str, bundle: Bundle) -> list[str]:
-    """A sentence for each thing that is not as it was shown. Empty: it is the same. Two queries where it is not."""
+    """Returns a sentence for each difference from the shown bundle. Two queries if there are any."""
     if shown_hash == bundle.hash:
         return []
     shown = ShownBundle.objects.filter(stage=stage, hash=shown_hash).first()
@@ -34,11 +34,11 @@ def changed_since(stage: Stage, shown_hash: str, bundle: Bundle) -> list[str]:
 
 
 def tidy(**_: datetime) -> int:
-    """What was shown of stages that nobody decides on any more. How many rows went."""
+    """Deletes shown bundles of closed stages, and returns how many."""
     return delete(ShownBundle.objects.exclude(stage__state=StageState.OPENING))
 
 
 def in_one(sentences: Sequence[str]) -> str:
-    """As much of it as fits on a line."""
+    """Returns as many sentences as fit on a line."""
     left = len(sentences) - MOST_SAID
     return " ".join([*sentences[:MOST_SAID], *([f"And {left} more."] if left > 0 else [])])

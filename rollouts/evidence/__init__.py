@@ -1,1 +1,1 @@
-"""What a plan was approved on, as a file that proves itself: written from rows, verified from the file alone."""
+"""The evidence file of a plan: exported from rows, and verified from the file alone."""

@@ -1,4 +1,4 @@
-"""A file of evidence held against the audit chain in it: nothing without its entry, no entry without it. Pure."""
+"""Checks an evidence file against its audit chain, in both directions. Pure."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -28,13 +28,13 @@ def of_the_chain(entries: list[Mapping[str, Any]], subject: str) -> Iterator[Fla
 
 
 def _hashed(entry: Mapping[str, Any]) -> list[Any]:
-    """What the hash of an audit entry is of, in its order."""
+    """Returns the fields of an audit entry in the order of its hash."""
     names = ("previous_hash", "subject", "number", "at", "actor", "verb", "reason", "evidence")
     return [entry.get(name) for name in names]
 
 
 def against_the_chain(content: Mapping[str, Any], plan: Mapping[str, Any]) -> Iterator[Flaw]:
-    """Nobody writes, starts, decides or passes a gate over without an entry, and no decision's entry is without it."""
+    """Yields decisions, starts and overrides without an audit entry, and entries without their row."""
     audit = rows_of(content, "audit")
     yield from _of_who_wrote_it(plan, audit)
     yield from _of_its_start(plan, [entry for entry in audit if entry.get("verb") == "start"])
@@ -85,9 +85,9 @@ def _of_decisions(rows: list[Mapping[str, Any]], audit: list[Mapping[str, Any]])
 
 
 def _of_answers(rows: list[Mapping[str, Any]], audit: list[Mapping[str, Any]]) -> Iterator[Flaw]:
-    """What a decision was shown has its time; what a move of the plan rested on rested at the time of its entry.
+    """Yields gate results whose time does not fit the decision or move that rested on them.
 
-    Of each gate that ever answered there is what it says now, so that none that an entry names is without a row.
+    The file has the present result of every gate, so that each entry finds its row.
     """
     told = defaultdict[tuple[str, datetime | None], list[Mapping[str, Any]]](list)
     for entry in audit:
@@ -115,7 +115,7 @@ def _by_gate(answers: Any) -> list[tuple[str, Mapping[str, Any]]]:
 
 
 def _says(said: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
-    """An entry has the numbers by their names, and a row has pairs."""
+    """Returns whether the numbers of an entry equal those of a row."""
     measured = row.get("measured")
     pairs = [pair for pair in measured if isinstance(pair, list)] if isinstance(measured, list) else []
     shown = dict(row) | {"measured": {str(pair[0]): pair[1] for pair in pairs if len(pair) == A_PAIR}}
@@ -130,7 +130,7 @@ def _instant(at: Any) -> datetime | None:
 
 
 def _of_what_was_passed_over(rows: list[Mapping[str, Any]], audit: list[Mapping[str, Any]]) -> Iterator[Flaw]:
-    """Each has its entry, who has looked at it has another, and no entry is without its row."""
+    """Yields overrides without their entries, acknowledgements included, and entries without their row."""
     names = ("stage", "gate", "said", "until")
     left = [
         (

@@ -9,7 +9,7 @@ from rollouts.models import Approval, BreakGlass, GateAnswer, Plan
 
 
 def evidence_of(plan: Plan) -> bytes:
-    """The plan as it was sealed, every decision with its bundle, what gates answered, and the audit chain.
+    """Returns the evidence file: the sealed plan, each decision with its bundle, gate results, and the audit chain.
 
     Four queries.
     """
@@ -42,7 +42,7 @@ def _decisions(plan: Plan) -> QuerySet[Approval]:
 
 
 def _answers(plan: Plan) -> QuerySet[GateAnswer]:
-    """What a move rested on, and what is so now."""
+    """Returns the results that a move rested on, and the present ones."""
     rows = GateAnswer.objects.filter(stage__plan=plan).exclude(is_current=False, rested_on_at=None)
     return rows.select_related("stage").order_by("pk")
 
@@ -99,7 +99,7 @@ def _glass(glass: BreakGlass) -> dict[str, Any]:
 
 
 def _entry(entry: AuditEntry) -> dict[str, Any]:
-    """As its hash is made of it."""
+    """Returns an audit entry with the fields of its hash."""
     return {
         "subject": entry.subject,
         "number": entry.number,

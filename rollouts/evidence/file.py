@@ -1,4 +1,4 @@
-"""A file of evidence: how it is written, and how it is read back. Pure."""
+"""The format of an evidence file, for writing and reading. Pure."""
 
 import json
 from collections.abc import Mapping
@@ -12,12 +12,12 @@ FORMAT = "quarterdeck-evidence/1"
 
 
 class NoEvidence(ValueError):
-    """The file cannot be read as one of evidence."""
+    """The file is not an evidence file."""
 
 
 @dataclass(frozen=True)
 class Flaw:
-    """Something that is not as it was written."""
+    """A part of the file that differs from what was written."""
 
     field: str  # as decisions[0].bundle
     sentence: str
@@ -27,12 +27,12 @@ class Flaw:
 
 
 def bytes_of(content: Mapping[str, Any]) -> bytes:
-    """The one way in which such content is written."""
+    """Returns the canonical bytes of the content."""
     return (json.dumps(content, indent=1, sort_keys=True) + "\n").encode()
 
 
 def hashes_of_parts(content: Mapping[str, Any]) -> dict[str, str]:
-    """So that what was altered can be named."""
+    """Returns a hash per part, so that a changed part can be named."""
     hashes = {"plan": digest(content.get("plan"))}
     for name in ("decisions", "answers", "audit", "passed_over"):
         rows = content.get(name)
@@ -60,7 +60,7 @@ def rows_of(content: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
 
 
 def first_difference(file: bytes, written: bytes) -> int:
-    """The line; the first is 1. 0: there is none."""
+    """Returns the first different line, counted from 1; 0 if there is none."""
     if file == written:
         return 0
     pairs = zip_longest(file.split(b"\n"), written.split(b"\n"))

@@ -1,14 +1,12 @@
-"""A file of evidence, from itself alone: no database, no network, no clock. Pure.
+"""Verifies an evidence file from itself alone: no database, no network, no clock. Pure.
 
-All is worked out again: the hash of the whole and of each part, that of the sealed plan, that of each bundle, and the
-chain of audit entries; and the bytes are those that such content is written as. Then they are held against the chain,
-both ways: its decisions are these, each once, and so is what was passed over; who wrote the plan, who changed it last,
-what was sealed and when are what its entries say; and of an answer that an entry has, so is what was answered.
+It recomputes the hashes of the whole, of each part, of the sealed plan, of each bundle and of the audit chain, and
+checks that the bytes are canonical. Then it compares the content with the audit chain in both directions: decisions,
+overrides, author, last change, seal, and gate results that an entry names.
 
-Whoever alters one byte must alter a hash. Whoever makes all hashes anew, too, ends with another last hash of the chain
-where it is in what the chain says, and with another file in any case. In the file alone are the plan's title, cluster
-and state, when and why a decision became void, since when and of which nodes an answer is, and answers that no entry
-has: whether those are as they were written only the hash of the file tells, kept where the file is not.
+Changing one byte changes a hash. Somebody who recomputes all hashes gets another last hash of the chain, and another
+file. Some fields have no audit entry: title, cluster and state of the plan, the time and reason of void decisions, the
+start and nodes of a result. Only the file's hash, kept elsewhere, protects them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -34,7 +32,10 @@ class Verified:
 
 
 def verify(file: bytes) -> Verified:
-    """:raises NoEvidence: when it is no JSON, says a key twice, or is of another shape"""
+    """Verifies the file.
+
+    :raises NoEvidence: when it is no JSON, repeats a key, or has another shape
+    """
     content = read(file)
     flaws = list(_flaws(content))
     if not flaws and (line := first_difference(file, bytes_of(content))):
@@ -45,7 +46,8 @@ def verify(file: bytes) -> Verified:
 
 
 def _flaws(content: Mapping[str, Any]) -> Iterator[Flaw]:
-    """The places first, and then the whole: where only the last speaks, what was altered has no hash of its own."""
+    """Yields the differences of parts first, then of the whole: if only the whole differs, the change has no hash of
+    its own."""
     if odd := sorted((content.keys() ^ KEYS) - MAY_BE_THERE):
         yield Flaw(odd[0], "it is missing, or was added")
     plan = content.get("plan")

@@ -1,1 +1,1 @@
-"""Asking a draft's cluster itself before a start: the questions, and the round of a worker that puts them."""
+"""Live checks of a draft against its cluster before the start."""

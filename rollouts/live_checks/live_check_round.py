@@ -1,7 +1,8 @@
-"""One round of a live check: ask, judge, and start the plan where that was asked for and nothing bars it.
+"""One round of a live check: ask the cluster, evaluate, and start the plan if a person asked for that and nothing bars
+it.
 
-Nothing of a plan is in its cluster before its start, and no start is made that this has not let through: what bars it
-leaves a draft, and the next person who starts it has everything asked again.
+Before the start nothing of the plan is in its cluster. A barred start leaves a draft, and the next start is checked
+again.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ def _why_not_asked(row: LiveCheck, plan: Plan, *, now: datetime) -> str:
 
 
 def _ask(plan: Plan, *, clock: Callable[[], datetime]) -> tuple[list[LiveAnswer], dict[str, str]]:
-    """The answers, and digests of the driver object's spec as it was seen."""
+    """Returns the answers, and digests of the driver object's spec."""
     cluster = plan.cluster
     try:
         with closing(client.connect(cluster.kubeconfig, cluster.context)) as connection:
@@ -99,13 +100,13 @@ def _ask(plan: Plan, *, clock: Callable[[], datetime]) -> tuple[list[LiveAnswer]
 
 
 def _nobody(plan: Plan) -> PlanFacts:
-    """Where not even a connection can be made."""
+    """Returns the facts where no connection is possible."""
     cluster = plan.cluster
     return PlanFacts(cluster.name, cluster.uid, cluster.own_namespace, "", "", None, "", "", "")
 
 
 def _start(row: LiveCheck, live: LiveSeal, told: dict, *, now: datetime) -> None:
-    """The turn is given up in the transaction of the start: a worker that slept through it starts nothing."""
+    """Starts the plan. The turn ends in the same transaction, so a worker that overslept its turn starts nothing."""
     plan = row.plan
     try:
         actor = User.objects.get(username=row.asked_by)
@@ -129,12 +130,12 @@ def _start(row: LiveCheck, live: LiveSeal, told: dict, *, now: datetime) -> None
 
 
 def _take(plan: Plan) -> None:
-    """The plan's row before that of its check, as who asks has them."""
+    """Locks the plan's row before the check's row, in the order of requests."""
     Plan.objects.select_for_update(no_key=True).only("pk").get(pk=plan.pk)
 
 
 def _says(barred: Sequence[Check]) -> str:
-    """The first, and how many stand beside it: the list of answers has each."""
+    """Returns the first blocker and the number of others."""
     more = (
         f"; {count(len(barred) - 1, 'more answer')} {either(len(barred) - 1, 'bars', 'bar')} it, too"
         if barred[1:]
@@ -144,7 +145,7 @@ def _says(barred: Sequence[Check]) -> str:
 
 
 def _end(row: LiveCheck, reason: str, *, now: datetime, **told: object) -> None:
-    """Write down what came of it; of a start that it was not made, where everybody looks for why."""
+    """Records the result, also where a start failed."""
     plan = row.plan
     with transaction.atomic():
         _take(plan)

@@ -1,4 +1,4 @@
-"""The questions themselves, one after another, for as long as anybody answers. Nothing that is sent is stored."""
+"""The questions of a live check, asked one after another while the cluster answers. Nothing that is sent is stored."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 @dataclass
 class Questions:
-    """Who asks: until when, and whether nobody has answered since some question."""
+    """Asks a cluster until a deadline, and remembers that it stopped answering."""
 
     plan: Plan
     connection: client.Connection
@@ -50,7 +50,10 @@ class Questions:
         self.ends_at = self.clock() + ASKED_FOR
 
     def put(self, question: Callable[[], T]) -> T | NoAnswer:
-        """Whoever did not answer is not asked on: each question would take its whole time."""
+        """Asks one question.
+
+        After one without answer the others are not asked, since each would take its whole timeout.
+        """
         if not self.silence and self.clock() >= self.ends_at:
             self.silence = f"It took more than {ASKED_FOR.seconds} s to answer those before."
         if self.silence:
@@ -65,7 +68,7 @@ class Questions:
 
 
 def facts_of(questions: Questions) -> LiveFacts:
-    """What the cluster answers now. About twenty requests, and one more for each node that a stage begins with."""
+    """Returns the cluster's answers. About twenty requests, and one more per stage's first node."""
     plan, connection = questions.plan, questions.connection
     its = _of_plan(plan)
     uid = questions.put(lambda: client.kube_system_uid(connection))
@@ -85,7 +88,7 @@ def facts_of(questions: Questions) -> LiveFacts:
 
 
 def bounded(error: Exception) -> str:
-    """In one line, and without what looks like a secret."""
+    """Returns the error in one line, redacted."""
     words = redacted(" ".join(str(error)[: 4 * LONGEST].split()))[:LONGEST]
     return words if words.endswith((".", "!", "?")) else f"{words}."
 
@@ -145,7 +148,7 @@ def _right(questions: Questions, access: client.AccessAsked, *, is_needed: bool)
 
 
 def _version_patch(questions: Questions, seen: ObjectFacts | NoAnswer) -> Tried | NoAnswer:
-    """Of an object that is not the plan's, or another by now, its own answer says so."""
+    """Tries the version's patch. A replaced object is covered by its own answer."""
     plan = questions.plan
     if isinstance(seen, NoAnswer):
         return seen
@@ -164,7 +167,7 @@ def _patch_version(plan: Plan, connection: client.Connection) -> None:
 
 
 def _first_nodes(plan: Plan, *, now: datetime) -> list[str]:
-    """The first that each stage takes, of as many stages as are asked for. Of a plan under way: still to go."""
+    """Returns the first node of each stage; in a plan in progress, the first remaining one."""
     if plan.is_under_way:
         held = Target.objects.filter(stage__plan=plan, state=TargetState.HELD).forward().order_by("-position")
         first = dict(held.values_list("stage__index", "node_name"))
@@ -179,7 +182,7 @@ def _node_patch(questions: Questions, name: str) -> Tried | NoAnswer:
 
 
 def _patch_node(questions: Questions, name: str) -> None:
-    """As a hold is placed. On a node that somebody else holds the annotations alone are tried."""
+    """Tries the patch of a hold. On a node with a foreign hold only the annotations are tried."""
     plan, hold = questions.plan, questions.plan.its_component.hold
     labels: dict[str, str | None] = {hold.key: hold.value} if hold else {}
     node = client.get_node(questions.connection, name)
@@ -189,7 +192,7 @@ def _patch_node(questions: Questions, name: str) -> None:
 
 
 def _try(questions: Questions, patch: Callable[[], None]) -> Tried | NoAnswer:
-    """A refusal is an answer; a webhook that cannot be asked without side effects gives none, whoever asks."""
+    """Tries a patch. A refusal is an answer. A webhook that does not support dry run gives none."""
 
     def put() -> Tried | NoAnswer:
         try:

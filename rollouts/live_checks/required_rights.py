@@ -1,6 +1,6 @@
-"""What a plan will ask and write in its cluster: each a right that it needs, in the order of its use.
+"""The Kubernetes rights that a plan needs, in the order of their use.
 
-Tests hold deploy/rbac/quarterdeck.yaml against it, and what rounds are seen to ask.
+Tests compare them with deploy/rbac/quarterdeck.yaml and with the requests of rounds.
 """
 
 from collections.abc import Iterator
@@ -27,9 +27,9 @@ from rollouts.models import Plan
 def needed(
     plan: Plan, namespaces: list[str], *, with_slices: bool, with_jobs: bool = False
 ) -> Iterator[client.AccessAsked]:
-    """`namespaces`: where its driver's DaemonSets are. `with_slices`: DRA drivers say something of its cluster.
+    """Yields the rights. `namespaces` are those of the driver's DaemonSets, `with_slices` means that DRA drivers exist.
 
-    `with_jobs`: a gate of it has test Jobs made.
+    `with_jobs` means that a gate creates test Jobs.
     """
     own, driver_object = plan.cluster.own_namespace, DRIVER_OBJECTS[plan.object_kind]
     yield client.AccessAsked("get", NAMESPACES, name="kube-system")
@@ -54,7 +54,7 @@ def needed(
 
 
 def spared(namespaces: list[str]) -> Iterator[client.AccessAsked]:
-    """Of an image that is pulled beforehand: without these only that is refused (docs/design/0006)."""
+    """Yields the rights of image pulls; without them only the pull is refused (docs/design/0006)."""
     for namespace in namespaces:
         for verb in ("get", "create", "delete"):
             yield client.AccessAsked(verb, JOBS, namespace)

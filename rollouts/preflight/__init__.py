@@ -1,4 +1,4 @@
-"""What a person must know before a plan starts. To add a check: one new file here, one new line below."""
+"""Preflight checks of a plan. To add one, add a file here and a line below."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -44,7 +44,7 @@ PreflightRule = Callable[[PreflightSubject], Iterable[Check]]
 
 
 def _seen(rule: Callable[[PreflightFacts], Iterable[Check]]) -> PreflightRule:
-    """A pure rule, of what is seen on the nodes."""
+    """Wraps a pure rule about the facts on nodes."""
     return wraps(rule)(lambda subject: rule(subject.facts))
 
 
@@ -124,9 +124,9 @@ def checks(subject: PreflightSubject) -> Checks:
 
 
 def checks_under_way(subject: PreflightSubject) -> list[Check]:
-    """Of a plan that has started: all but what concerns its start alone, and nothing of what is in order.
+    """Returns the checks of a plan in progress, without those about its start and without what is in order.
 
-    Nothing bars a start any more: blockers are grave warnings. The grave ones first.
+    Blockers become grave warnings and come first.
     """
     barring = _said((rule for rule in BLOCKERS if rule not in BEFORE_START), subject)
     warned = _said((rule for rule in WARNINGS if rule not in BEFORE_START), subject)

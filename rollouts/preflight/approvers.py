@@ -1,4 +1,4 @@
-"""Stages that need more approvals than there are people to give them."""
+"""Stages that need more approvals than there are people who can give them."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from rollouts.preflight.subject import PreflightSubject
 
 
 def cannot_be_approved(subject: PreflightSubject) -> Iterator[Check]:
-    """One query, and two a stage that asks for groups."""
+    """Yields blockers. One query, and two per stage with groups."""
     people = eligible(subject.plan)
     for stage in subject.stages:
         if sentence := too_few(subject.plan, stage, people):

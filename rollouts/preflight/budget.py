@@ -1,4 +1,4 @@
-"""Budgets that are used up before the plan starts: they count what is out already, by whomever."""
+"""Budgets that are used up before the plan starts, by any unavailable node."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ def is_used_up(subject: PreflightSubject) -> Iterator[Check]:
 
 
 def domains_are_full(subject: PreflightSubject) -> Iterator[Check]:
-    """Failure domains that have no place left in the ledger."""
+    """Yields warnings for failure domains without a free place in the ledger."""
     waiting = subject.budgets.waiting([node.name for node in subject.picks.nodes])
     for sentence, number in Counter(waiting.values()).items():
         waits = f"{count(number, 'node')} {either(number, 'waits', 'wait')} for it"

@@ -1,4 +1,4 @@
-"""Pools that somebody changed after the draft was written: its stages take other nodes than its writer saw."""
+"""Pools that changed after the draft was written, so that its stages select other nodes."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from wording.numbers import count
 
 
 def have_changed(subject: PreflightSubject) -> Iterator[Check]:
-    """One query, where a stage is of a pool."""
+    """Yields warnings. One query if a stage is of a pool."""
     pools = {f"pool:{stage.pool_id}": stage for stage in reversed(subject.stages) if stage.pool_id}
     if not pools or subject.plan.pk is None:
         return

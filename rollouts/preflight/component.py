@@ -1,4 +1,4 @@
-"""What the component itself says of its object, its policy and its nodes."""
+"""The component's own checks of its object, policy and nodes."""
 
 from collections.abc import Iterable
 

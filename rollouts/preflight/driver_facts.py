@@ -1,4 +1,4 @@
-"""What is known of a driver object and of its nodes, from rows."""
+"""Reads the facts about a driver object and its nodes from rows."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -51,7 +51,7 @@ class OperandPod(NamedTuple):
 
 
 def driver_facts(plan: Plan, driver_object: DriverObject, nodes: Sequence[Node]) -> DriverFacts:
-    """Three queries; four where the ClusterPolicy's throttle counts."""
+    """Returns the facts. Three queries; four where the ClusterPolicy's throttle counts."""
     policy = cluster_policy(plan.cluster_id)
     daemonsets = driver_daemonsets(plan)
     recorded = newest_hashes(plan.cluster_id, [each.uid for each in daemonsets])
@@ -78,17 +78,17 @@ def driver_facts(plan: Plan, driver_object: DriverObject, nodes: Sequence[Node])
 
 
 def pods_on(cluster_id: int, names: Collection[str]) -> list[Pod]:
-    """Of nodes, by name: neither done nor told to go, and nothing that only comes and goes with its node. One query."""
+    """Returns the pods on these nodes without ended, terminating and per-node pods. One query."""
     return list(_there(cluster_id, names).exclude(OF_ITS_NODE).only(*OF_A_POD))
 
 
 def tenants_on(cluster_id: int, names: Collection[str]) -> list[Pod]:
-    """Those of them that are tenants'. One query."""
+    """Returns the tenants' pods among them. One query."""
     return list(_there(cluster_id, names).tenants().only(*OF_A_POD))
 
 
 def operands_on(cluster_id: int, names: Collection[str]) -> dict[str, frozenset[OperandPod]]:
-    """Node's name → what runs there of the GPU stack, neither done nor told to go. One query."""
+    """Returns the GPU stack's running pods by node name. One query."""
     found: dict[str, set[OperandPod]] = defaultdict(set)
     rows = _there(cluster_id, names).exclude(operand="").order_by().values_list("node_name", "operand", "is_ready")
     for name, operand, is_ready in rows.distinct():
@@ -109,8 +109,10 @@ def facts_of(
     evicts_claims: bool | None,
     now: datetime,
 ) -> PreflightFacts:
-    """Six queries; two more where pods claim GPUs or the operator does not run, one where driver pods have no node,
-    where a DRA driver runs, and to an older driver."""
+    """Returns the facts for the rules.
+
+    Six queries; some more with claims, a missing operator, missing driver pods or a DRA driver.
+    """
     rows = list(pods)
     claiming = _claiming(plan.cluster_id, rows)
     those = [pod_facts(pod, claims_gpus=pod.pk in claiming) for pod in rows]
@@ -137,7 +139,7 @@ def facts_of(
 
 
 def images_on(cluster_id: int, driver: str) -> frozenset[str]:
-    """Images of GPU pods that are Ready on a node of the cluster that says that it runs this driver. One query."""
+    """Returns the images of Ready GPU pods on nodes with this driver. One query."""
     pods = Pod.objects.filter(cluster=cluster_id, node__said_driver=driver, is_ready=True).tenants()
     return frozenset(pods.order_by().values_list("image", flat=True).distinct())
 
@@ -175,7 +177,7 @@ def pod_facts(pod: Pod, *, claims_gpus: bool = False) -> PodFacts:
 
 
 def _claiming(cluster_id: int, pods: Sequence[Pod]) -> set[int]:
-    """Keys of those whose claims gave them devices of NVIDIA's driver for DRA."""
+    """Returns the pods whose claims got devices of NVIDIA's DRA driver."""
     claims = {(pod.namespace, name): pod.pk for pod in pods for name in pod.claims}
     if not claims:
         return set()
@@ -189,7 +191,7 @@ def _is_gpu(device: Mapping[str, Any]) -> bool:
 
 
 def _driver_daemonsets(cluster_id: int) -> list[DaemonSetFacts]:
-    """All of the cluster: one that lacks a pod stops the operator's upgrade controller everywhere."""
+    """Returns all driver DaemonSets of the cluster: one without a pod stops the upgrade controller everywhere."""
     rows = list(Operand.objects.filter(cluster=cluster_id, operand=DRIVER).order_by("name"))
     pods = Pod.objects.filter(cluster=cluster_id, owner_uid__in=[row.uid for row in rows])
     made = pods.values_list("owner_uid").annotate(number=Count("pk"), homeless=Count("pk", filter=Q(node_name="")))
@@ -204,7 +206,7 @@ def _driver_daemonsets(cluster_id: int) -> list[DaemonSetFacts]:
 
 
 def _dra_plugins(cluster_id: int, pods: Iterable[Pod]) -> list[DraPluginFacts]:
-    """Those that run on these nodes, by their pods."""
+    """Returns the DRA plugins on these nodes."""
     on: dict[str, list[str]] = defaultdict(list)
     for pod in pods:
         if pod.operand == DRA_PLUGIN:

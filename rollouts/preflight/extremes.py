@@ -1,4 +1,4 @@
-"""Gates and budgets at their ends: what can never be met, and what is met whatever happens."""
+"""Gates and budgets with extreme values: those that can never be met, and those that are always met."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ JUDGING = frozenset(key for key, gate in GATES.items() if gate.when is When.THRO
 
 
 def never_met(gates: Sequence[Gate]) -> Iterator[str]:
-    """Why a stage with these gates could never pass."""
+    """Yields why a stage with these gates could never pass."""
     judging = [gate for gate in gates if gate.when is When.THROUGH and not gate.advisory]
     if judging and all(isinstance(gate, Soak) for gate in judging):
         yield "The soak counts while every other gate passes, and there is none: name one that looks at the nodes."
@@ -40,7 +40,7 @@ def never_met(gates: Sequence[Gate]) -> Iterator[str]:
 
 
 def _lengths(gate: Gate) -> dict[str, float]:
-    """Its own options that are lengths of time, in seconds."""
+    """Returns the gate's own durations in seconds."""
     written = {name: value for name, value in write_options(gate).items() if name != "patience_s"}
     return {name: float(value) for name, value in written.items() if name.endswith("_s")}
 
@@ -55,7 +55,7 @@ def meaningless(subject: PreflightSubject) -> Iterator[Check]:
 
 
 def _of_one(stage: Stage, *, nodes: int, at_once: int, pods: int) -> Iterator[Check]:
-    """What of a stage holds nothing back. `at_once`: nodes, by it and its failure domains; `pods`: tenants' on them."""
+    """Yields settings without effect. `at_once` is the number of nodes at a time, `pods` are the tenants' pods."""
     said = list(_of_the_stage(stage, nodes, at_once))
     for gate in stage.gates:
         of_gate = (*_of_a_gate(gate, nodes=nodes, pods=pods), *_too_long(gate))
@@ -66,7 +66,7 @@ def _of_one(stage: Stage, *, nodes: int, at_once: int, pods: int) -> Iterator[Ch
 
 
 def _of_the_stage(stage: Stage, nodes: int, at_once: int) -> Iterator[tuple[str, str]]:
-    """Each with the field that it is about."""
+    """Yields each setting without effect with its field."""
     if nodes > 1 and at_once >= nodes:
         yield (
             "max_unavailable",

@@ -1,4 +1,4 @@
-"""What is seen on the nodes that a plan's stages take, for the rules. Pure."""
+"""The facts about the nodes of a plan's stages, for the rules. Pure."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from kube.selectors import Selector
 
 @dataclass(frozen=True, eq=False)
 class PodFacts:
-    """A pod on one of the nodes, neither done nor told to go."""
+    """A pod on one of the nodes that is neither ended nor terminating."""
 
     name: str  # with its namespace
     namespace: str
@@ -53,7 +53,7 @@ class DaemonSetFacts:
 
 @dataclass(frozen=True)
 class DraPluginFacts:
-    """A kubelet plugin of NVIDIA's DRA driver, which holds the driver that is loaded."""
+    """A kubelet plugin of NVIDIA's DRA driver, which keeps the loaded driver in use."""
 
     name: str  # of its DaemonSet, with its namespace
     selected_by: frozenset[str]  # the labels of nodes that its nodeSelector and affinity name
@@ -62,7 +62,7 @@ class DraPluginFacts:
 
 @dataclass(frozen=True, eq=False)
 class BudgetFacts:
-    """A PodDisruptionBudget, as the API server reads it when a pod is to be evicted."""
+    """A PodDisruptionBudget as the API server applies it to an eviction."""
 
     name: str
     namespace: str
@@ -79,7 +79,7 @@ class BudgetFacts:
         return self.namespace == pod.namespace and self.selector is not None and self.selector.matches(pod.labels)
 
     def is_asked(self, pod: PodFacts) -> bool:
-        """Whether a pod that it covers goes only where it allows it (pkg/registry/core/pod/storage/eviction.go)."""
+        """Returns whether the budget decides on the pod's eviction (pkg/registry/core/pod/storage/eviction.go)."""
         if pod.is_pending:
             return False
         is_healthy = 0 < self.needed <= self.healthy
@@ -106,7 +106,7 @@ class PreflightFacts:
 
     @cached_property
     def evicted(self) -> list[PodFacts]:
-        """Those that the operator is to evict."""
+        """Returns the pods that the operator evicts."""
         return [pod for pod in self.pods if self.is_evicted(pod)]
 
     def is_evicted(self, pod: PodFacts) -> bool:
@@ -114,9 +114,9 @@ class PreflightFacts:
 
     @cached_property
     def budgets_of(self) -> Mapping[PodFacts, Sequence[BudgetFacts]]:
-        """Which cover each pod that is evicted. Empty where budgets are not known.
+        """Returns the budgets of each evicted pod; empty if budgets are unknown.
 
-        Pods of one workload are mostly labelled alike: a budget is held against each way of being labelled once.
+        Each set of labels is matched once, since pods of a workload share theirs.
         """
         found: dict[tuple[str, frozenset[tuple[str, str]]], Sequence[BudgetFacts]] = {}
         of: dict[PodFacts, Sequence[BudgetFacts]] = {}

@@ -1,4 +1,4 @@
-"""Nodes of the object that another plan holds: whatever that changes, it has them first."""
+"""Nodes of the object that another plan holds; that plan has precedence."""
 
 from collections.abc import Iterator
 

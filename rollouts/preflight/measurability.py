@@ -1,4 +1,4 @@
-"""What the gates of a plan could not tell on its nodes as they are now: named at its draft, each with the ways out."""
+"""Gates that cannot give a result on the nodes as they are now, each with the remedies."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ Pods = Mapping[str, Sequence[Pod]]  # of tenants, by node's name
 
 @dataclass(frozen=True)
 class Blind:
-    """A gate that waits for good on such a node."""
+    """A gate that would wait for ever on such a node."""
 
     is_blind: Callable[[Node, Collection[OperandPod]], bool]
     of_one: str
@@ -82,7 +82,7 @@ IDLE: Mapping[str, tuple[str, str]] = {
 
 
 def unmeasured(subject: PreflightSubject) -> Iterator[Check]:
-    """Three queries where a stage asks for headroom."""
+    """Yields warnings. Three queries if a stage asks for headroom."""
     plan, stages, picked = subject.plan, subject.stages, subject.picks.by_stage
     pods = _by_node(subject.pods)
     asks = any(Headroom.key in stage.gate_options for stage in stages)
@@ -139,7 +139,7 @@ def _tenants_on(nodes: Sequence[Node], pods: Pods) -> bool:
 
 
 def _lacks_room(room: ClusterRoom | None, gate: Gate, first: Sequence[Node], pods: Pods) -> str:
-    """What the first wave would lack now. Blank: nothing, or the gate asks for no room."""
+    """Returns the room that the first wave lacks now; empty if none or if no gate asks."""
     if room is None or not isinstance(gate, Headroom):
         return ""
     tenants = [pod for node in first for pod in pods.get(node.name, ())]

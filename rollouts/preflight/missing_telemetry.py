@@ -1,7 +1,7 @@
-"""What telemetry does not say of a plan's GPUs, and somebody would look at while their driver is judged (hazard Z23).
+"""Missing telemetry of the plan's GPUs (Z23).
 
-No gate reads telemetry: findings do, and a soak without any is taken for health. What is not exported, a node that was
-not heard, a source that is silent and none at all are four things, and each is mended elsewhere.
+No gate reads telemetry; findings do, and a soak without telemetry looks healthy. A metric that is not exported, a node
+without samples, a silent source and no source are four cases with different remedies.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -27,7 +27,7 @@ BY_HAND = "Or look at the GPUs of the canary by hand before a stage goes on."
 
 
 def is_not_seen(subject: PreflightSubject) -> Iterator[Check]:
-    """Two queries; where there is a source, two questions to Redis."""
+    """Yields warnings. Two queries; two questions to Redis if there is a source."""
     cluster, nodes = subject.plan.cluster, subject.picks.nodes
     if not nodes:
         return
@@ -51,7 +51,7 @@ def is_not_seen(subject: PreflightSubject) -> Iterator[Check]:
 def _of_each_node(
     cluster: Cluster, nodes: Sequence[Node], telemetry: ClusterTelemetry, *, field: str
 ) -> Iterator[Check]:
-    """Exporters of one cluster have what they have each: those of other nodes say nothing of these."""
+    """Yields warnings by node, since exporters of one cluster can export different metrics."""
     is_known = telemetry.kept is not None  # else the first frame is still to come, or Redis lost it
     unheard = {node.name for node in nodes if is_known and node.name not in telemetry.boards.by_node}
     if unheard:
@@ -77,9 +77,7 @@ def _of_each_node(
 
 
 def _blind(nodes: Iterable[Node], telemetry: ClusterTelemetry) -> dict[frozenset[str], list[GpuRule]]:
-    """By the names of the nodes on which they are: none where nobody knows yet what is exported. That nothing is, is
-    known of a frame.
-    """
+    """Returns the rules without input by set of nodes; none until a snapshot shows what is exported."""
     exported, found = telemetry.standing.exported, dict[frozenset[str], list[GpuRule]]()
     for rule in WANTED if exported or telemetry.kept else ():
         reads = exported.intersection(rule.metrics)
@@ -94,7 +92,7 @@ def _blind(nodes: Iterable[Node], telemetry: ClusterTelemetry) -> dict[frozenset
 
 
 def _part(those: Collection[str], nodes: Sequence[Node]) -> str:
-    """ "all 3 nodes of this plan", "2 of 3 nodes of this plan (node-0, node-1)"."""
+    """Returns text such as "all 3 nodes of this plan" or "2 of 3 nodes of this plan (node-0, node-1)"."""
     if len(those) == len(nodes):
         return f"{every(len(nodes), 'node')} of this plan"
     return f"{len(those)} of {count(len(nodes), 'node')} of this plan ({names(sorted(those))})"
@@ -109,11 +107,11 @@ def _of(rules: Sequence[GpuRule]) -> str:
 
 
 def _any_of(rule: GpuRule) -> str:
-    """What it would read, as the page of a GPU calls it. One of them is enough."""
+    """Returns the metrics that the rule could read, by their display names."""
     return names([METRICS[key].title for key in rule.metrics], most=len(rule.metrics))
 
 
 def _where_it_soaks(stages: Sequence[Stage]) -> str:
-    """The gate of the first stage whose time it is to be looked at. Blank: no stage has one."""
+    """Returns the soak gate of the first stage that has one; empty if none has."""
     fields = (stage_field(one.index, f"gate_options.{Soak.key}") for one in stages if Soak.key in one.gate_options)
     return next(fields, "")

@@ -1,4 +1,4 @@
-"""Stages whose gate waits for a maintenance window where there is none, or none that is open for long enough."""
+"""Stages whose gate waits for a maintenance window that does not exist or is too short."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -15,7 +15,7 @@ SHORTER = "Ask for less with its option must_last, or make a longer window."
 
 
 def never_opens(subject: PreflightSubject) -> Iterator[Check]:
-    """Three queries where a stage has the gate and the cluster windows."""
+    """Yields blockers. Three queries if a stage has the gate and the cluster has windows."""
     asked = [(stage, gate) for stage in subject.stages for gate in stage.gates if isinstance(gate, Window)]
     counted = [(stage, gate) for stage, gate in asked if not gate.advisory]
     if not counted:

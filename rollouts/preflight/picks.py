@@ -1,4 +1,4 @@
-"""Which nodes each stage takes, and which are left out."""
+"""The nodes that each stage takes, and the excluded ones."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ from rollouts.queries.tenant_jobs import harm_of
 
 @dataclass
 class Picks:
-    """Which nodes each stage takes, in the order of release."""
+    """The nodes of each stage, in the order of release."""
 
     by_stage: dict[int, list[Node]] = field(default_factory=dict)  # stage index → nodes
     excluded: list[tuple[str, str]] = field(default_factory=list)
@@ -33,7 +33,7 @@ class Picks:
 
 
 def pick(stages: Iterable[Stage], nodes: Sequence[Node], *, now: datetime) -> Picks:
-    """Hand the object's nodes out to the stages. A node goes to the first stage that takes it. Five queries."""
+    """Assigns the object's nodes to stages; the first stage that matches takes a node. Five queries."""
     harms = harm_of(nodes[0].cluster_id, nodes, now=now) if nodes else {}
     picks = Picks(harms=harms, sick=sick_nodes(nodes[0].cluster_id) if nodes else {})
     left = {node.uid: node for node in nodes if not _why_excluded(node)}
@@ -51,7 +51,7 @@ def pick(stages: Iterable[Stage], nodes: Sequence[Node], *, now: datetime) -> Pi
 
 
 def _why_excluded(node: Node) -> str:
-    """Cordoned by others: the operator would take it past its own slots, and it is not ours to uncordon (Z6)."""
+    """Returns why a node is excluded, such as a foreign cordon: the operator would take it beyond its slots (Z6)."""
     if node.is_unschedulable:
         return "cordoned by somebody else"
     if is_held_by_others(node):

@@ -1,4 +1,4 @@
-"""Whether the image of the version was pulled beforehand (hazard Z36): proven, refused, not known, or not tried."""
+"""Whether the version's image was pulled beforehand (Z36): proven, refused, unknown, or not tried."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ PULL_IT = "Pull it beforehand, from the plan's page: a Job for each operating sy
 
 @dataclass(frozen=True)
 class PulledOnPicks:
-    """What a pull tells of the nodes that the plan takes now: each of them is in one list at most."""
+    """The pull results of the plan's nodes; each node is in one list at most."""
 
     shown: PullOnPage
     jobs: Sequence[PullJob]  # of these nodes, for the image that they will need
@@ -44,13 +44,13 @@ class PulledOnPicks:
 
     @cached_property
     def never_tried(self) -> dict[str, Sequence[str]]:
-        """Of what is untried those images that no node has tried: another operating system, say."""
+        """Returns the untried images that no node has tried, for example for another OS."""
         tried = {job.image for job in self.jobs}
         return {image: nodes for image, nodes in self.untried.items() if image and image not in tried}
 
     @property
     def unproven(self) -> list[PullJob]:
-        """Of the images that were pulled nowhere."""
+        """Returns the failed pulls of images that no node has pulled."""
         proven = {job.image for job in self.pulled}
         return [job for job in (*self.unknown, *self.under_way) if job.image not in proven]
 
@@ -67,7 +67,7 @@ class PulledOnPicks:
 
 
 def are_pulled(subject: PreflightSubject) -> Iterator[Check]:
-    """Nothing of nodes whose image others run already: that it can be pulled is answered. Five queries."""
+    """Yields warnings. Images that already run elsewhere count as proven. Five queries."""
     version, shown = subject.plan.to_version, newest_pull(subject.plan)
     needed = _needed(subject)
     running = _running(subject, set(needed.values()))
@@ -104,7 +104,7 @@ def are_pulled(subject: PreflightSubject) -> Iterator[Check]:
 
 
 def _needed(subject: PreflightSubject) -> dict[str, str]:
-    """Node uid → the image that it will need. Blank: nobody can tell. One query."""
+    """Returns the image that each node will need, by UID; empty if unknown. One query."""
     plan = subject.plan
     versions = {"from_version": plan.from_version, "to_version": plan.to_version}
     images = {row.uid: image_for(row.image, **versions) for row in driver_daemonsets(plan)}
@@ -112,7 +112,7 @@ def _needed(subject: PreflightSubject) -> dict[str, str]:
 
 
 def _running(subject: PreflightSubject, images: set[str]) -> set[str]:
-    """Those of the images that a driver pod of the cluster is Ready with. One query; none where no image is known."""
+    """Returns the images with a Ready driver pod. One query; none without known images."""
     known = images - {""}
     if not known:
         return set()

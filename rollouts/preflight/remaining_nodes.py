@@ -1,4 +1,4 @@
-"""What is so now of the nodes that a plan has still to change: the checks of its start, evaluated again."""
+"""The checks of the start, evaluated again for the nodes that a plan has still to change."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Ahead:
 
 
 def ahead_of(stage: Stage, *, now: datetime) -> Ahead:
-    """Of the stage and those after it, of nodes that were not released. As many queries as a preview."""
+    """Returns the checks for unreleased nodes of the stage and later ones. As many queries as a preview."""
     plan = stage.plan
     stages = [one for one in _forward(stage) if one.state not in OVER]
     nodes = list(nodes_of(plan).prefetch_related("pools"))

@@ -1,4 +1,4 @@
-"""What holds nodes back now beside the plan: freezes, and windows that are closed."""
+"""Freezes and closed windows that restrain nodes now."""
 
 from collections import Counter
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What a person must know before a plan is rolled back: it hinders nobody from that (hazard Z32)."""
+"""Warnings before a rollback; they never block it (Z32)."""
 
 from datetime import datetime
 
@@ -17,7 +17,7 @@ HAS_NEW = IN_FLIGHT | {TargetState.CHANGED, TargetState.FAILED}
 
 
 def rollback_checks(on_page: PlanOnPage, *, now: datetime) -> list[Check]:
-    """Pods came to the changed nodes since, and may need what the old driver does not run. Four queries at most."""
+    """Returns warnings about pods that came since and may need the new driver. Four queries at most."""
     plan = on_page.plan
     if PlanState(plan.state) not in VERBS["rollback"].states:
         return []
@@ -34,9 +34,7 @@ def rollback_checks(on_page: PlanOnPage, *, now: datetime) -> list[Check]:
 
 
 def _to_bring_back(on_page: PlanOnPage) -> set[str]:
-    """Names of the targets that were let go, and of every other node of the plan that is not as before: taken out of
-    its stage, come late, or changed although it was held. One query.
-    """
+    """Returns the nodes to roll back: released targets, and other nodes that differ from before. One query."""
     plan = on_page.plan
     ours = plan.holds.filter(is_foreign=False).values("node_uid")
     rows = Node.objects.filter(cluster=plan.cluster_id, uid__in=ours).values_list(

@@ -1,4 +1,4 @@
-"""What the stages leave: nodes that none of them takes, and kinds of node that no canary is of."""
+"""Nodes that no stage takes, and kinds of nodes that no canary represents."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -31,7 +31,7 @@ def takes_none(subject: PreflightSubject) -> Iterator[Check]:
 
 
 def _chosen_by(stage: Stage) -> str:
-    """The field that says which nodes a stage takes."""
+    """Returns the field that selects the stage's nodes."""
     return stage_field(stage.index, "selector" if stage.selector else "pool" if stage.pool_id else "")
 
 
@@ -46,7 +46,7 @@ def _left_out_sick(subject: PreflightSubject, stage: Stage) -> Iterator[str]:
 
 
 def _in_earlier(subject: PreflightSubject, stage: Stage) -> Iterator[tuple[Stage, list[str]]]:
-    """Nodes that the stage names, too. A node is in one stage at most: the first that takes it."""
+    """Yields earlier stages with nodes that this stage selects too; the first stage takes them."""
     for earlier in subject.stages:
         if earlier.index >= stage.index:
             return
@@ -67,7 +67,7 @@ def takes_twice(subject: PreflightSubject) -> Iterator[Check]:
 
 
 def _is_what_it_leaves(earlier: Stage, stage: Stage) -> bool:
-    """A stage of a number, and a canary before a pool, are a part of what comes after them: that is meant."""
+    """Returns whether the overlap is intended: a canary or a number before its pool."""
     takes_the_rest = not stage.selector and (stage.pool_id is None or earlier.kind == StageKind.CANARY)
     return earlier.count is not None or takes_the_rest
 

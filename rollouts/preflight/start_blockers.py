@@ -1,4 +1,4 @@
-"""What stands against starting at all: how the cluster is seen, its mode, a plan on the same object."""
+"""General blockers of a start: the cluster's observation state, its mode, another plan on the same object."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""What a preflight check looks at: a draft, the nodes that its stages take, and what is seen of them now."""
+"""The subject of preflight checks: a draft, the nodes of its stages, and their facts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from rollouts.queries.compatibility import lines_for
 
 @dataclass(frozen=True)
 class PreflightSubject:
-    """What several checks need is read once, when the first asks. `plan` and `stages` may be unsaved."""
+    """Facts that several checks need are read once, on first use. `plan` and `stages` may be unsaved."""
 
     plan: Plan
     stages: Sequence[Stage]
@@ -32,23 +32,23 @@ class PreflightSubject:
 
     @cached_property
     def said_of_versions(self) -> Mapping[str, tuple[Line, ...]]:
-        """What the matrix says of the version it goes to, and of the one a rollback leads to. Three queries."""
+        """Returns the compatibility of the new version and of the one for a rollback. Three queries."""
         both = [self.plan.to_version, self.plan.from_version]
         return lines_for(self.plan, self.picks.nodes, both, today=self.now.date())
 
     @cached_property
     def pods(self) -> list[Pod]:
-        """On the nodes that its stages take, as `pods_on` has them. One query."""
+        """Returns the pods on the stages' nodes (see `pods_on`). One query."""
         return pods_on(self.plan.cluster_id, [node.name for node in self.picks.nodes])
 
     @cached_property
     def operands(self) -> Mapping[str, frozenset[OperandPod]]:
-        """Node's name → what runs there of the GPU stack. One query."""
+        """Returns the GPU stack's pods by node name. One query."""
         return operands_on(self.plan.cluster_id, [node.name for node in self.picks.nodes])
 
     @cached_property
     def budgets(self) -> Budgets:
-        """Of the failure domains of the nodes that its stages take, in the ledger. Seven queries."""
+        """Returns the failure domains' budgets for the stages' nodes. Seven queries."""
         return read_budgets(self.plan.cluster_id, [node.name for node in self.picks.nodes], goes_back=False)
 
     @cached_property
@@ -63,6 +63,6 @@ class PreflightSubject:
 
     @cached_property
     def has_own_policies(self) -> bool | None:
-        """Whether its operator is as new as 26.7.0. None: nobody knows."""
+        """Returns whether the operator is at least 26.7.0; None if unknown."""
         validators = Operand.objects.filter(cluster=self.plan.cluster_id, operand=VALIDATOR)
         return has_own_policies(operator_of(self.driver_objects, list(validators)).version)

@@ -1,4 +1,4 @@
-"""Stages that nobody is asked about: only where cluster or pool say `approval: none`, and never in production."""
+"""Stages without approval: allowed only where cluster or pool say `approval: none`, and never in production."""
 
 from collections.abc import Iterable, Iterator
 
@@ -15,7 +15,7 @@ def unasked(stages: Iterable[Stage]) -> list[Stage]:
 
 
 def must_be_asked(subject: PreflightSubject) -> Iterator[Check]:
-    """Stages without an approval that need one."""
+    """Yields blockers for stages that need an approval and have none."""
     for stage in unasked(subject.stages):
         nodes = subject.picks.by_stage.get(stage.index, ())
         asked = {node.name: reason for node in nodes if (reason := why(subject.plan.cluster, node))}

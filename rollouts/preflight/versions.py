@@ -1,4 +1,4 @@
-"""What the compatibility matrix says of a plan's versions: the one it goes to, and the one a rollback leads to."""
+"""The compatibility of the plan's versions: the new one and the one for a rollback."""
 
 from collections.abc import Iterator, Sequence
 
@@ -38,7 +38,7 @@ def _found(subject: PreflightSubject) -> Iterator[Check]:
 
 
 def _gates_that_cannot_tell(stages: Sequence[Stage], lines: Sequence[Line]) -> Iterator[Check]:
-    """What the matrix does not know at the start it does not know at the gate: the stage would wait for ever."""
+    """Yields blockers: an unknown combination stays unknown at the gate, and the stage would wait for ever."""
     unknown = next((line for line in lines if line.verdict.answer is Support.UNKNOWN), None)
     for stage in stages:
         gate = next((gate for gate in stage.gates if isinstance(gate, Compatibility)), None)
@@ -80,7 +80,7 @@ def _where(line: Line, nodes: int) -> str:
 
 
 def _of_the_rollback(version: str, lines: Sequence[Line]) -> Iterator[Check]:
-    """They run it now: that is said, and hinders nobody from leaving it."""
+    """Yields warnings about the present version; they never block leaving it."""
     for line in lines:
         if line.verdict.answer in BARRED or _is_unknown_branch(line.verdict, version):
             sentence = f"A rollback leads to {version}. {line.verdict.sentence}"

@@ -1,4 +1,4 @@
-"""How long tenants' pods took to be Ready on the nodes, which each of them needs once more elsewhere (hazard Z16)."""
+"""The time that tenants' pods need to become Ready, which they need again elsewhere (Z16)."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -31,7 +31,7 @@ class WarmUp:
 
 
 def warm_ups(pods: Sequence[Pod]) -> list[WarmUp]:
-    """Of each workload that takes long, the longest first."""
+    """Returns slow workloads, the slowest first."""
     told = [
         (workload_of(pod.owner_kind, pod.namespace, pod.owner_name, pod.name), _started(pod))
         for pod in pods
@@ -47,7 +47,7 @@ def _started(pod: Pod) -> Started:
 
 
 def load_longer(subject: PreflightSubject) -> Iterator[Check]:
-    """What a gate would take for broken that only loads."""
+    """Yields warnings where a gate would take a loading pod for a broken one."""
     for stage in subject.stages:
         gate = next((one for one in stage.gates if isinstance(one, WorkloadsReady) and not one.advisory), None)
         if gate is None:

@@ -1,4 +1,7 @@
-"""What only the API server knows, asked before a start. One more: a rule in the table, its answer in `LiveFacts`."""
+"""The rules of live checks: what only the API server knows.
+
+To add one, add a rule to the table and its answer to `LiveFacts`.
+"""
 
 from collections.abc import Callable, Iterator
 
@@ -19,7 +22,7 @@ RULES: tuple[LiveRule, ...] = (
 
 
 def judge(facts: LiveFacts) -> list[LiveAnswer]:
-    """Of a cluster that does not answer, or is another one, only that is said: it was asked nothing else."""
+    """Returns the answers. If the cluster does not answer or is another one, that is the only answer."""
     who = list(cluster.answers(facts))
     if any(answer.bars for answer in who):
         return who

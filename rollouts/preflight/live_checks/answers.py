@@ -1,4 +1,4 @@
-"""What one question to the API server comes to. Pure."""
+"""The answer to one question of a live check. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -31,7 +31,7 @@ class LiveAnswer:
 
     @property
     def written(self) -> dict[str, Any]:
-        """As a row keeps it."""
+        """Returns the answer as its row stores it."""
         kept = {each.name: getattr(self.check, each.name) for each in fields(Check)}
         return {"result": self.result.value, **kept, "about": list(self.check.about)}
 
@@ -53,7 +53,7 @@ def barred(check: Check) -> LiveAnswer:
 
 
 def unanswered(whether: str, answer: NoAnswer | None) -> LiveAnswer:
-    """`whether`: what is not known, as in “whether the namespace is there”."""
+    """Returns an answer for what is unknown, such as “whether the namespace is there”."""
     given = answer or NoAnswer("It was not asked.")
     fix = (
         "Who starts it all the same says why; whoever runs that webhook may declare its sideEffects as None."
@@ -66,5 +66,5 @@ def unanswered(whether: str, answer: NoAnswer | None) -> LiveAnswer:
 
 
 def barring(answers: Sequence[LiveAnswer], *, is_overridden: bool) -> list[Check]:
-    """`is_overridden`: a person starts all the same, with a reason that is kept."""
+    """Returns the blockers. `is_overridden` means that a person starts the plan despite them, with a reason."""
     return [one.check for one in answers if one.bars and not (is_overridden and one.check.may_be_overridden)]

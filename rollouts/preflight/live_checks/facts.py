@@ -1,6 +1,7 @@
-"""What an API server answered before a start, as the rules look at it. Pure.
+"""The answers of an API server before a start, for the rules. Pure.
 
-None: it was not asked, as something before it stood against that. No answer is an answer of its own, and never a yes.
+None means that the question was not asked because of an earlier answer. No answer is a separate value and never counts
+as yes.
 """
 
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ class NoAnswer:
 
 @dataclass(frozen=True)
 class Tried:
-    """What became of a patch that was sent to be stored nowhere."""
+    """The result of a dry-run patch."""
 
     refused: str = ""  # in the words of whoever refused it; blank: it would be taken
 
@@ -52,7 +53,7 @@ class Right:
 
 @dataclass(frozen=True)
 class PlanFacts:
-    """What the plan rests on, as rows have it."""
+    """The facts that the plan rests on, from rows."""
 
     cluster: str
     cluster_uid: str

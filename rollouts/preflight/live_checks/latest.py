@@ -1,4 +1,4 @@
-"""What a draft's cluster itself said last: read once, for the page, REST, the shell and the preview."""
+"""The latest live check of a plan, for page, REST, commands and preview."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TAKEN_BY = timedelta(minutes=2)  # a start that no worker took by then is not ma
 
 @dataclass(frozen=True)
 class LiveOnPage:
-    """One check as it is now."""
+    """The state of one live check."""
 
     row: LiveCheck
     answers: list[LiveAnswer]
@@ -41,7 +41,7 @@ class LiveOnPage:
 
     @property
     def sentence(self) -> str:
-        """How far it is, and what it said, with its age for who reads no clock beside it."""
+        """Returns the progress and the result, with its age."""
         row = self.row
         asked = f"{row.asked_by} asked at {to_the_second(row.asked_at)}"
         if row.is_in_force:
@@ -68,7 +68,7 @@ WORDS = {LiveResult.PASSED: "in order", LiveResult.WARNED: "to know", LiveResult
 
 
 def live_on_page(plan: Plan) -> LiveOnPage | None:
-    """One query; none of a plan that is not written down. None: nobody has asked."""
+    """Returns the latest live check; None if there is none. One query for a stored plan."""
     row = LiveCheck.objects.filter(plan=plan).first() if plan.pk else None
     if row is None or not row.asked_by:  # made by who then lost against another
         return None
@@ -77,7 +77,7 @@ def live_on_page(plan: Plan) -> LiveOnPage | None:
 
 
 def why_no_live_check(plan: Plan) -> str:
-    """Why its cluster is not asked now, whoever wants it. Blank: it can be."""
+    """Returns why the cluster cannot be checked now; empty if it can."""
     if plan.state not in {PlanState.DRAFT, PlanState.PROMOTING}:
         return f"The plan is {plan.state.replace('-', ' ')}: its own rounds ask the cluster."
     cluster = plan.cluster
@@ -87,13 +87,13 @@ def why_no_live_check(plan: Plan) -> str:
 
 
 def why_no_live_check_by(user, plan: Plan) -> str:
-    """The same, for one person. One query where it can."""
+    """Returns the same for one person. One query if it can."""
     where = f"cluster {plan.cluster.name}"
     return why_no_live_check(plan) or why_not(user, may_ask_live(plan), cluster_id=plan.cluster_id, where=where)
 
 
 def may_ask_live(plan: Plan) -> Permission:
-    """Of a plan under way whoever may stop it asks: who approves it, too."""
+    """Returns the permission that is needed: to draft, or to stop for a plan in progress."""
     return Permission.DRAFT if plan.state == PlanState.DRAFT else Permission.STOP
 
 

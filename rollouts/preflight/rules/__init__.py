@@ -1,1 +1,1 @@
-"""Checks of what is seen on the nodes: facts in, checks out. Pure."""
+"""Checks of the facts on nodes. Pure."""

@@ -1,7 +1,4 @@
-"""Autoscalers that may take a node away while it changes (hazard Z17): those that left a mark on it.
-
-One that has left none is not seen: rows hold what nodes say of themselves.
-"""
+"""Autoscalers that may remove a node while it changes (Z17), as far as they left a mark on it."""
 
 from collections.abc import Iterable, Iterator
 

@@ -1,4 +1,4 @@
-"""Pods that the operator waits for before it empties a node."""
+"""Pods that the operator waits for before it drains a node."""
 
 from collections.abc import Iterator
 

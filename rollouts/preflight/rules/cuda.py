@@ -1,6 +1,6 @@
-"""The CUDA that the pods' images were built with, against the driver that they are to run on.
+"""The CUDA versions of the pods' images, compared with the driver that they will run on.
 
-Newer drivers run older CUDA: what runs on a node can only be too new for a driver that is older, as in a rollback.
+Newer drivers run older CUDA. An image can only be too new for an older driver, as after a rollback.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -23,9 +23,9 @@ def fits(facts: PreflightFacts) -> Iterator[Check]:
 def too_new(
     pods: Sequence[PodFacts], *, driver: str, before: str, proven: Collection[str] = frozenset()
 ) -> Iterator[Check]:
-    """Of tenants' pods. `driver`: that they are to run on; `before`: the one they run on now.
+    """Yields warnings for tenants' pods. `driver` is the coming one, `before` the present one.
 
-    `proven`: images that were seen to run on it.
+    `proven` are images that were seen to run on it.
     """
     users = [pod for pod in pods if pod.is_tenant]
     needs = {pod: floor for pod in users if (floor := _floor(pod.cuda)) and driver and is_older(driver, floor.driver)}
@@ -49,7 +49,7 @@ def too_new(
 
 
 def _floor(cuda: str) -> CudaFloor | None:
-    """None: it is not known, or the matrix does not know what it needs."""
+    """Returns the minimum driver of a CUDA version; None if the version or its minimum is unknown."""
     return next((entry for entry in the_matrix().cuda if cuda and cuda in entry.cuda), None)
 
 

@@ -1,4 +1,4 @@
-"""PodDisruptionBudgets that hold the evictions of a node back (hazard Z30)."""
+"""PodDisruptionBudgets that block evictions from a node (Z30)."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -11,7 +11,7 @@ from wording.numbers import are, count, either
 
 
 def keep_pods(facts: PreflightFacts) -> Iterator[Check]:
-    """Budgets by which a node fails, as they are now. A person starts all the same with a reason."""
+    """Yields blockers for budgets that fail a node now. A person may override them with a reason."""
     of = facts.budgets_of
     yield from _several({pod: those for pod, those in of.items() if len(those) > 1})
     yield from _none_allowed(facts, {pod: one for pod, one in _alone(facts).items() if not one.allowed})
@@ -26,7 +26,7 @@ def slow_down(facts: PreflightFacts) -> Iterator[Check]:
 
 
 def _alone(facts: PreflightFacts) -> dict[PodFacts, BudgetFacts]:
-    """The one budget of each pod that is asked for its eviction."""
+    """Returns the one budget of each pod that has exactly one."""
     of = facts.budgets_of
     return {pod: those[0] for pod, those in of.items() if len(those) == 1 and those[0].is_asked(pod)}
 
@@ -63,7 +63,7 @@ def _said(budget: BudgetFacts) -> str:
 
 
 def _too_few_allowed(facts: PreflightFacts, pods: dict[PodFacts, BudgetFacts]) -> Iterator[Check]:
-    """All of a node's pods are to go at once."""
+    """Yields blockers where a budget allows fewer evictions than a node needs at once."""
     at_once = Counter((pod.node, budget) for pod, budget in pods.items())
     short: dict[BudgetFacts, list[str]] = defaultdict(list)
     for (node, budget), number in at_once.items():

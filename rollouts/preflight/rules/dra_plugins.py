@@ -1,8 +1,8 @@
-"""Kubelet plugins of NVIDIA's DRA driver that nobody stops while the driver is changed.
+"""Kubelet plugins of NVIDIA's DRA driver that keep running while the driver changes.
 
-The driver manager knows those that the operator itself runs (k8s-driver-manager #203). One of the DRA driver's own
-chart it stops by a label that its nodeSelector names: which one is said in `manager.env`, as NVIDIA's guide to the DRA
-driver asks; or `CLIENT`, from 26.7.0 on (docs/design/nvidia.md 2.4).
+The driver manager stops the plugins that the operator runs (k8s-driver-manager #203). It stops a plugin of the DRA
+driver's own chart by a label in the plugin's nodeSelector; `manager.env` names the label, as NVIDIA's guide to the DRA
+driver asks, or `CLIENT` does from 26.7.0 on (docs/design/nvidia.md 2.4).
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Driver DaemonSets that lack a pod: the operator's upgrade controller does nothing anywhere until they have it.
+"""Driver DaemonSets that lack a pod; the upgrade controller does nothing anywhere until they have it.
 
 k8s-operator-libs, pkg/upgrade/upgrade_state.go (BuildState): "driver DaemonSet should not have Unscheduled pods".
 """

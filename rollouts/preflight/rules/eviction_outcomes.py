@@ -1,4 +1,4 @@
-"""What becomes of a node whose pods do not go."""
+"""The outcome for a node whose pods are not evicted."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from wording.numbers import either
 
 
 def while_it_tries(policy: EvictionPolicy) -> str:
-    """Of evictions that the API server refuses."""
+    """Returns a sentence about refused evictions."""
     if not policy.pods.tries_for:
         return "The operator tries without an end, and the node stays cordoned."
     tries = f"The operator tries for {spell(policy.pods.tries_for)}"
@@ -21,7 +21,7 @@ def while_it_tries(policy: EvictionPolicy) -> str:
 
 
 def once_refused(policy: EvictionPolicy, pods: Sequence[PodFacts]) -> str:
-    """Of pods that are not deleted: what the drain does that follows, where one follows."""
+    """Returns what a following drain does with pods that are not deleted."""
     fails = either(len({pod.node for pod in pods}), "its node fails", "their nodes fail")
     if policy.drain is None:
         return f"Then {fails}."
@@ -35,7 +35,7 @@ def once_refused(policy: EvictionPolicy, pods: Sequence[PodFacts]) -> str:
 
 
 def is_drained(policy: EvictionPolicy, pods: Sequence[PodFacts]) -> bool:
-    """Whether a drain follows that takes them all: else their nodes fail, or the old driver stays in use."""
+    """Returns whether a following drain removes all these pods; otherwise nodes fail or the old driver stays in use."""
     drain = policy.drain
     return drain is not None and not any(is_left(drain, pod) or is_refused(drain, pod) for pod in pods)
 
@@ -45,7 +45,7 @@ def is_refused(deletion: Deletion, pod: PodFacts) -> bool:
 
 
 def is_left(drain: Deletion, pod: PodFacts) -> bool:
-    """Whether a drain passes it over. A selector that cannot be read lets none go, which is not known here."""
+    """Returns whether a drain skips the pod. An unreadable selector is not known here."""
     if pod.owner_kind in PASSED_OVER or pod.labels.get(SKIP_DRAIN) == "true":
         return True
     try:

@@ -1,4 +1,4 @@
-"""Work that the operator's policy would destroy (hazard Z12): whoever starts such a plan says why."""
+"""Work that the operator's policy would destroy (Z12); starting such a plan needs a reason."""
 
 from collections.abc import Iterator, Sequence
 
@@ -20,13 +20,13 @@ def is_lost(facts: PreflightFacts) -> Iterator[Check]:
 
 
 def _parted(facts: PreflightFacts) -> tuple[list[PodFacts], set[str]]:
-    """The pods that are deleted, and the nodes where one is not, so that none is."""
+    """Returns the deleted pods, and the nodes where one pod cannot be deleted so that none is."""
     stuck = {pod.node for pod in facts.evicted if is_refused(facts.policy.pods, pod)}
     return [pod for pod in facts.evicted if pod.node not in stuck], stuck
 
 
 def _drained(facts: PreflightFacts, drain: Deletion, nodes: set[str]) -> list[PodFacts]:
-    """All of a node, and nothing of one with a pod that is refused here, too."""
+    """Returns the pods that a drain removes; none on nodes where one pod is refused."""
     there = [pod for pod in facts.pods if pod.node in nodes and not is_left(drain, pod)]
     refusing = {pod.node for pod in there if is_refused(drain, pod)}
     return [pod for pod in there if pod.node not in refusing]

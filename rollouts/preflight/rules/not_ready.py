@@ -1,4 +1,4 @@
-"""Nodes that are not Ready before anything has begun."""
+"""Nodes that are not Ready before the plan begins."""
 
 from collections.abc import Iterator
 

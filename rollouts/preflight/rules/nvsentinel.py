@@ -1,7 +1,7 @@
-"""NVSentinel, which takes a driver that is replaced for a fault (hazard Z18).
+"""NVSentinel, which takes a driver replacement for a fault (Z18).
 
-While the driver is away DCGM does not answer; NVSentinel then cordons the node, which counts in the operator's
-maxUnavailable and may trip its breaker (NVIDIA/NVSentinel, docs/runbooks/driver-upgrades.md).
+While the driver is away DCGM does not answer. NVSentinel then cordons the node, which counts in the operator's
+maxUnavailable and may open its breaker (NVIDIA/NVSentinel, docs/runbooks/driver-upgrades.md).
 """
 
 from collections.abc import Iterator

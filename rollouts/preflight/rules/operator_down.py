@@ -1,4 +1,4 @@
-"""The GPU operator itself does not run: it would be written what it is to do, and it would do nothing."""
+"""The GPU Operator does not run, so a written change would have no effect."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ FIX = "Describe its Deployment and read its pod's last log; where it was scaled 
 
 
 def is_down(facts: PreflightFacts) -> Iterator[Check]:
-    """Nothing would change, and whoever mends it later would let the whole plan loose."""
+    """Yields a blocker: nothing would change, and a later repair of the operator would start the whole change."""
     if facts.operator_down:
         yield Check("operator-down", facts.operator_down, FIX)
 

@@ -1,6 +1,6 @@
-"""Pods that use GPUs and that the operator does not evict: it does not see that they do (gpu-operator #2570).
+"""Pods that use GPUs unseen by the operator, so that it does not evict them (gpu-operator #2570).
 
-As long as one runs, the old driver's modules stay loaded.
+While one runs, the old driver's modules stay loaded.
 """
 
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ def pin_the_driver(facts: PreflightFacts) -> Iterator[Check]:
 
 
 def _how(facts: PreflightFacts, pod: PodFacts) -> str:
-    """How it uses GPUs unseen by the operator. Blank: it uses none, or is evicted, or is stopped with the driver."""
+    """Returns how the pod uses GPUs unseen; empty if it does not, or is evicted or stopped anyway."""
     if pod.is_operand or facts.is_evicted(pod):
         return ""
     if pod.claims_gpus:

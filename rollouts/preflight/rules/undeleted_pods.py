@@ -1,4 +1,4 @@
-"""Pods that use GPUs and that the operator does not delete: with one of them on a node it deletes none there."""
+"""Pods with GPUs that the operator does not delete; one of them on a node keeps all others there."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -31,7 +31,7 @@ FIXES: Mapping[Hindrance, str] = {
 
 
 def fail_their_node(facts: PreflightFacts) -> Iterator[Check]:
-    """Where no drain takes them either. A person starts all the same with a reason."""
+    """Yields blockers where no drain removes them either. A person may override them with a reason."""
     for hindrance, pods in _refused(facts).items():
         if not is_drained(facts.policy, pods):
             sentence, fix, about = _said(facts, hindrance, pods)

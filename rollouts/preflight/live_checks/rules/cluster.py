@@ -1,4 +1,4 @@
-"""Whether anybody answers, and whether it is the cluster that the plan was written for (Z10)."""
+"""The cluster answers, and is the one that the plan was written for (Z10)."""
 
 from collections.abc import Iterator
 

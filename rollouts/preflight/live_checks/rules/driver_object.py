@@ -1,4 +1,4 @@
-"""The driver object itself, against the row that the preview was made from (Z25)."""
+"""The driver object is as in the preview (Z25)."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Our Lease there: another Quarterdeck that drives the cluster, or a database that is an old copy (Z10)."""
+"""Our Lease shows no other Quarterdeck and no old copy of the database (Z10)."""
 
 from collections.abc import Iterator
 

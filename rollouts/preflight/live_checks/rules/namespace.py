@@ -1,4 +1,4 @@
-"""The namespace of our own, where the Lease of whoever writes is kept, and the ConfigMap that stops everything."""
+"""Our namespace, with the writer's Lease and the stop's ConfigMap, exists."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""The two patches that the plan begins with, sent to be stored nowhere: what a policy or a webhook refuses is found."""
+"""The plan's first two patches, as dry run: policies and webhooks that refuse them show here."""
 
 from collections.abc import Iterator
 

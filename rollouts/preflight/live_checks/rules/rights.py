@@ -1,4 +1,4 @@
-"""What our service account may do there: asked of the API server for each verb that the plan will need."""
+"""Our service account has each right that the plan needs, as the API server answers."""
 
 from collections.abc import Iterator, Sequence
 
@@ -31,7 +31,7 @@ def are_there(facts: LiveFacts) -> Iterator[LiveAnswer]:
 
 
 def _said(missing: Sequence[Right]) -> str:
-    """ "patch nodes, nor create, update leases.coordination.k8s.io in quarterdeck"."""
+    """Returns text such as "patch nodes, nor create, update leases.coordination.k8s.io in quarterdeck"."""
     by_kind: dict[str, list[str]] = {}
     for right in missing:
         by_kind.setdefault(f"{right.kind}{right.where}", []).append(right.verb)
