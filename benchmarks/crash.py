@@ -18,6 +18,7 @@ from pathlib import Path
 from benchmarks.crashing.figures import FIGURES
 from benchmarks.crashing.run import KILLED, Found, each_plant, in_processes, make_ready, schedules, set_up
 from benchmarks.figures import Figures
+from benchmarks.writes import report_longest_write
 from demo.numbers import whole
 
 SCHEDULES, SIGKILLS = 10_000, 50
@@ -69,6 +70,7 @@ def tell(figures: Figures, found: Found, asked: argparse.Namespace, seed: int) -
             print(f"{figure}: {says}\n  {again(asked, seed, number)}", file=sys.stderr)
     for figure, unit in FIGURES.items():
         figures.at_most(figure, found.counts[figure], 0, unit)
+    report_longest_write(figures, found.longest_write_ms, sql=found.longest_write_sql)
 
 
 def tell_seams(figures: Figures, found: Found, *, all_uncut: bool) -> None:

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
+from benchmarks.writes import Writes, watch_writes
+
 SETTINGS = {"DJANGO_SETTINGS_MODULE": "config.settings.test", "DATABASE_URL": "sqlite://:memory:"}
 SMALL_PAGES = 512  # bytes: a database of a hundred tables, kept and put back with every schedule
 SHOWN = 3  # violations of each figure that are told in full
@@ -31,6 +33,8 @@ class Found:
     rounds: int = 0
     seams: dict[str, bool] = field(default_factory=dict)  # of the lives that were lived: whether it is a gap
     cut: set[str] = field(default_factory=set)  # those of them at which something happened
+    longest_write_ms: float = 0.0
+    longest_write_sql: str = ""
     counts: Counter[str] = field(default_factory=Counter)
     examples: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
 
@@ -42,6 +46,10 @@ class Found:
         for figure, says in violations:
             print(f"schedule {number}, {figure}: {says}", file=sys.stderr, flush=True)  # a whole run takes its time
             self.add(number, figure, says)
+
+    def take_writes(self, writes: Writes) -> None:
+        if writes.longest_ms > self.longest_write_ms:
+            self.longest_write_ms, self.longest_write_sql = writes.longest_ms, writes.longest_sql
 
     def add(self, number: int, figure: str, says: str) -> None:
         self.counts[figure] += 1
@@ -188,6 +196,8 @@ def _gather(found: Found, pipes: list[Connection], count: int, *, until_found: b
             if isinstance(said, dict):
                 running -= 1
                 found.seams |= said
+            elif isinstance(said, Writes):
+                found.take_writes(said)
             else:
                 found.take(*said)
         if time.monotonic() - told_at > TELL_EVERY_S or not pipes:
@@ -203,8 +213,10 @@ def _run_part(
     make_ready()
     runner = runner_of(seed, few=few)
     numbers = runner.numbers(count, *part, only_pulls=only_pulls)
-    for number, outcome in schedules(seed, numbers, plant=plant, few=few):
-        pipe.send((number, outcome.rounds, outcome.cut, [(one.figure, one.says) for one in outcome.violations]))
+    with watch_writes() as writes:
+        for number, outcome in schedules(seed, numbers, plant=plant, few=few):
+            pipe.send((number, outcome.rounds, outcome.cut, [(one.figure, one.says) for one in outcome.violations]))
+    pipe.send(writes)
     pipe.send(runner.seams(numbers))
     pipe.close()
 
