@@ -7,10 +7,10 @@ import structlog
 from django.conf import settings
 from django.db import models, transaction
 
+from edges.slices import slices
 from fleet.models import GoneNode, NodeEvent, NodeNote, PodPlacement
 from people.sign_in import throttle
 
-AT_ONCE = 500  # rows a transaction: a person's halt must find a gap
 # What the apps above have that gets old: given `before` and `now`, each says how many rows went.
 ALSO: list[Callable[..., int]] = []
 
@@ -31,9 +31,9 @@ def tidy(*, now: datetime) -> int:
 
 def delete(rows: models.QuerySet) -> int:
     """How many rows went, in short transactions."""
-    gone = 0
-    while keys := list(rows.order_by().values_list("pk", flat=True)[:AT_ONCE]):
+    manager = rows.model._default_manager  # noqa: SLF001 - documented, in spite of its name
+    keys = list(rows.order_by().values_list("pk", flat=True))
+    for some in slices(keys):
         with transaction.atomic():
-            rows.model._default_manager.filter(pk__in=keys).delete()  # noqa: SLF001 - documented, in spite of its name
-        gone += len(keys)
-    return gone
+            manager.filter(pk__in=some.whole()).delete()
+    return len(keys)

@@ -31,7 +31,7 @@ def look_for_findings(*, cluster_id: int, **_: object) -> None:
         now = timezone.now()
         look(cluster, now=now)
         rule_mutes.go_on(cluster, now=now)
-        orphaned_findings.resolve_late(cluster, looked_at=now)
+        orphaned_findings.go_on(cluster, now=now)
         try:
             overdue_clusters.judged(cluster_id, now=now)
             hours.write_over(cluster_id, now=now)

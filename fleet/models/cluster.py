@@ -52,6 +52,8 @@ class Cluster(models.Model):
     )  # a foreign cluster answers in its place: a person decides
     server_version = models.CharField(max_length=64, blank=True)
     added_at = models.DateTimeField()
+    # When its last source of telemetry was removed or switched off: what it found ends. Null: a source reports.
+    unheard_since = models.DateTimeField(null=True)
 
     objects = ClusterQuerySet.as_manager()
 

@@ -3,7 +3,7 @@
 What cannot be seen is not judged: while a cluster is not seen, its findings stay as they are.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from datetime import datetime
 
 from django.db.models import Q
@@ -12,9 +12,9 @@ from edges.slices import Slice, slices
 from fleet.drivers.operator_pods import operator_trouble
 from fleet.freshness.observation_state import ClusterSight, Sight, sight_of
 from fleet.freshness.threads import threads
-from fleet.models import Bookmark, Cluster, ExporterRound, Node, NodeEvent, Observer
+from fleet.models import Bookmark, Cluster, ExporterRound, Node, Observer
 from health.evaluation.finding_counts import announce_findings, count_on_nodes
-from health.evaluation.finding_openings import Openings, correlate, is_told_again, lock_findings, note, noted, unmute
+from health.evaluation.finding_openings import Openings, correlate, is_told_again, lock_findings, note, resolve, unmute
 from health.evaluation.finding_sources import SOURCES
 from health.evaluation.gpu_evaluation import GpuJudgement, judge_gpus
 from health.evaluation.idle_gpus import is_due
@@ -54,8 +54,6 @@ WRITTEN_AGAIN = (
     "severity", "cause", "sentence", "probable_cause", "action", "evidence", "updated_at", "feedback", "feedback_by",
     "feedback_reason", "worse_since", "as_bad_since", "gpu_uuid", "subject",
 )  # fmt: skip
-
-RESOLVED = "Resolved"  # what the entry of a node's timeline begins with
 
 
 def look(cluster: Cluster, *, now: datetime) -> int:
@@ -184,7 +182,7 @@ def _write_some(
         if known is not None:
             silent.discard(known.pk)
         if known is not None and known.node_id != signal.subject.node_id:  # of a node that had its name, or its board
-            told += _resolve([known], now=now)
+            told += resolve([known], now=now)
             known = None
         finding = known or _new(cluster, signal, shadows, now=now)
         told += _update(finding, signal, openings, now=now)
@@ -202,7 +200,7 @@ def _resolve_some(
     openings = Openings.of(cluster, now=now)
     waiting, told = _waiting(unresolved.filter(pk__in=over.whole()), RuleShadow.objects.rules(), openings)
     ended = [one for one in waiting.values() if one.rule not in GPU_KEYS or can_tell(one)]
-    return told + _resolve(ended, now=now)
+    return told + resolve(ended, now=now)
 
 
 def _waiting(
@@ -317,23 +315,3 @@ def _worse_since(finding: Finding, at: datetime | None) -> None:
     if finding.worse_since != at:
         Finding.objects.filter(pk=finding.pk).update(worse_since=at)
         finding.worse_since = at
-
-
-def _resolve(findings: Sequence[Finding], *, now: datetime) -> int:
-    """Of how many somebody had been told. What never opened leaves no trace. A number of statements that does not grow.
-
-    What was listed under one of them stands on its own from now on.
-    """
-    opened = [one for one in findings if one.opened_at is not None]
-    unopened = [one.pk for one in findings if one.opened_at is None]
-    if unopened:
-        Finding.objects.filter(pk__in=unopened).delete()
-    if not opened:
-        return 0
-    Finding.move_all(opened, FindingState.RESOLVED, now=now)
-    Finding.objects.filter(parent__in=[one.pk for one in opened]).update(parent=None)
-    told = [one for one in opened if not one.is_shadow]
-    NodeEvent.objects.bulk_create(
-        noted(one, one.node.uid, one.node.name, f"{RESOLVED}: {one.sentence}", now=now) for one in told if one.node
-    )
-    return len(told)

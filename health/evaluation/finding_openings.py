@@ -29,6 +29,7 @@ from health.rules.node_conditions import NodeConditions
 AT_ONCE = 500  # rows a statement
 SAME_WITHIN = timedelta(minutes=30)  # what begins again so soon after its end is the same trouble
 LATELY = SAME_WITHIN + LONGEST  # resolved before: nothing that opens now began so soon after
+RESOLVED, NO_LONGER_TOLD = "Resolved", "No longer told"  # what the entry of a node's timeline begins with
 TOLD = (FindingState.OPEN, FindingState.ACKNOWLEDGED, FindingState.MUTED)
 AGAIN = (
     "subject", "severity", "cause", "sentence", "probable_cause", "action", "evidence", "since", "confirmed_at",
@@ -212,6 +213,27 @@ def _gpus(row: Finding) -> int:
         return 1
     gone = {name: each["expected"] - (each["allocatable"] or 0) for name, each in row.evidence.items()}
     return max(1, boards_of(gone, Layout.read(row.node.layout), product=row.node.gpu_product))
+
+
+def resolve(findings: Sequence[Finding], *, reason: str = "", now: datetime) -> int:
+    """Of how many somebody had been told. What never opened leaves no trace. A number of statements that does not grow.
+
+    What was listed under one of them stands on its own from now on. `reason` blank: it is no longer so.
+    """
+    opened = [one for one in findings if one.opened_at is not None]
+    unopened = [one.pk for one in findings if one.opened_at is None]
+    if unopened:
+        Finding.objects.filter(pk__in=unopened).delete()
+    if not opened:
+        return 0
+    Finding.move_all(opened, FindingState.RESOLVED, now=now, resolved_reason=reason)
+    Finding.objects.filter(parent__in=[one.pk for one in opened]).update(parent=None)
+    told = [one for one in opened if not one.is_shadow]
+    prefix = f"{NO_LONGER_TOLD}, as {reason}" if reason else RESOLVED
+    NodeEvent.objects.bulk_create(
+        noted(one, one.node.uid, one.node.name, f"{prefix}: {one.sentence}", now=now) for one in told if one.node
+    )
+    return len(told)
 
 
 def note(finding: Finding, uid: str, name: str, sentence: str, *, now: datetime) -> None:

@@ -6,14 +6,13 @@ Each side has a row of its own, so that what people were told stays in every his
 from collections.abc import Sequence
 
 from fleet.models import NodeEvent
-from health.evaluation.finding_openings import Openings, noted
+from health.evaluation.finding_openings import NO_LONGER_TOLD, Openings, noted
 from health.lifecycle import FindingState
 from health.models import Finding
 from health.rules import RULES
 from health.rules.gpus import GPU_RULES
 
 BEGAN, ENDED = "its rule went on trial", "the trial of its rule ended"
-NO_LONGER_TOLD = "No longer told"  # what the entry of a node's timeline begins with
 TITLES = {rule.key: rule.title for rule in RULES} | {rule.key: rule.title for rule in GPU_RULES}
 CARRIED = (
     "cluster_id", "node_id", "subject", "rule", "severity", "cause", "sentence", "probable_cause", "action", "evidence",

@@ -3,18 +3,20 @@
 A source that is silent is another thing: what it said last stays as it was.
 """
 
+import math
+import time
+from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import partial
 
 import structlog
-from django.db import transaction
 
+from edges.slices import slices
 from fleet.freshness.kinds import NODES, PODS
-from fleet.models import Bookmark, Cluster, ExporterRound, ExportersState, NodeEvent, Operand
+from fleet.models import Bookmark, Cluster, ExporterRound, ExportersState, Operand
 from gpu.operands import EXPORTERS
-from health.evaluation.finding_openings import correlate, noted
-from health.evaluation.shadow_transitions import NO_LONGER_TOLD
+from health.evaluation.finding_openings import correlate, lock_findings, resolve
 from health.inbox.acts import recount
-from health.lifecycle import FindingState
 from health.models import Finding, TelemetrySource
 from health.models.finding import FindingQuerySet
 from health.rules.exporter_silent import ExporterSilent
@@ -25,6 +27,7 @@ from kube import resources
 
 NOBODY_LISTENS = "nobody listens to its GPUs any more"
 TOLD_BY_GPUS = frozenset({*(rule.key for rule in GPU_RULES), IdleGpus.key, ExporterSilent.key})
+PATIENCE_S = 2.0  # a request resolves for so long: the next look does the rest
 GONE_AFTER = timedelta(minutes=15)  # without an exporter: an operator that is installed anew has its DaemonSets sooner
 SEEN_LIVE = frozenset({NODES, PODS, resources.DAEMON_SETS.name})
 log = structlog.get_logger(__name__)
@@ -38,19 +41,28 @@ def is_heard(cluster: Cluster, *, now: datetime) -> bool:
     return asked is not None and asked.answered > 0 and not standing_of(None, asked, now=now).is_silent
 
 
+def mark_unheard(cluster: Cluster, *, now: datetime) -> None:
+    """Record that its findings about GPUs end. In the transaction that takes the last source away."""
+    Cluster.objects.filter(pk=cluster.pk).update(unheard_since=now)
+
+
 def resolve_unheard(cluster: Cluster, *, now: datetime) -> None:
-    """In the cluster's lock. A number of statements that does not grow, up to hundreds of findings."""
-    _resolve(_told_by_gpus(cluster), cluster, now=now)
+    """Resolve what the mark is about, for as long as a request may take. After that transaction."""
+    is_so = partial(_is_over, cluster, now=now)
+    _resolve(cluster, is_so, until=time.monotonic() + PATIENCE_S, now=now)
 
 
-def resolve_late(cluster: Cluster, *, looked_at: datetime) -> None:
-    """What a look wrote that had heard its GPUs before their source was taken away. One query where there is none."""
-    late = _told_by_gpus(cluster).filter(updated_at__gte=looked_at)
-    if not late.exists() or is_heard(cluster, now=looked_at):
+def go_on(cluster: Cluster, *, now: datetime) -> None:
+    """Resolve what `resolve_unheard` has left, and what a look wrote that had begun before. One query without a mark.
+
+    A source that reports again removes the mark.
+    """
+    if not _is_marked(cluster):
         return
-    with transaction.atomic():
-        Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)
-        _resolve(late, cluster, now=looked_at)
+    if is_heard(cluster, now=now):
+        Cluster.objects.filter(pk=cluster.pk).update(unheard_since=None)
+        return
+    _resolve(cluster, partial(_is_over, cluster, now=now), until=math.inf, now=now)
 
 
 def resolve_gone(cluster: Cluster, *, now: datetime) -> None:
@@ -60,11 +72,8 @@ def resolve_gone(cluster: Cluster, *, now: datetime) -> None:
     """
     if not _told_by_gpus(cluster).exists() or not _exporters_are_gone(cluster, now=now):
         return
-    with transaction.atomic():
-        Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)  # a source may be added at this moment
-        if _exporters_are_gone(cluster, now=now):
-            resolve_unheard(cluster, now=now)
-            log.info("findings about GPUs end: no exporter is left to ask", cluster=cluster.name)
+    _resolve(cluster, partial(_exporters_are_gone, cluster, now=now), until=math.inf, now=now)
+    log.info("findings about GPUs end: no exporter is left to ask", cluster=cluster.name)
 
 
 def _exporters_are_gone(cluster: Cluster, *, now: datetime) -> bool:
@@ -85,15 +94,25 @@ def _told_by_gpus(cluster: Cluster) -> FindingQuerySet:
     return Finding.objects.unresolved().filter(cluster=cluster, rule__in=TOLD_BY_GPUS)
 
 
-def _resolve(rows: FindingQuerySet, cluster: Cluster, *, now: datetime) -> None:
-    rows.filter(opened_at=None).delete()
-    found = list(rows.select_related("node"))
-    Finding.move_all(found, FindingState.RESOLVED, now=now, resolved_reason=NOBODY_LISTENS)
-    sentence = f"{NO_LONGER_TOLD}, as {NOBODY_LISTENS}: "
-    NodeEvent.objects.bulk_create(
-        noted(one, one.node.uid, one.node.name, sentence + one.sentence, now=now)
-        for one in found
-        if one.node is not None and not one.is_shadow
-    )
-    correlate(cluster)
-    recount(cluster, now=now)
+def _is_marked(cluster: Cluster) -> bool:
+    return Cluster.objects.filter(pk=cluster.pk, unheard_since__isnull=False).exists()
+
+
+def _is_over(cluster: Cluster, *, now: datetime) -> bool:
+    return _is_marked(cluster) and not is_heard(cluster, now=now)
+
+
+def _resolve(cluster: Cluster, is_so: Callable[[], bool], *, until: float, now: datetime) -> None:
+    """In slices, while it is so: a source may be added between two. `until`: by the monotonic clock."""
+    ended = list(_told_by_gpus(cluster).order_by("pk").values_list("pk", flat=True))
+    for some in slices(ended):
+        with lock_findings(cluster):
+            if not is_so():
+                break
+            rows = _told_by_gpus(cluster).filter(pk__in=some.whole()).select_related("node")
+            resolve(list(rows), reason=NOBODY_LISTENS, now=now)
+        if time.monotonic() > until:
+            break
+    if ended:
+        correlate(cluster)
+        recount(cluster, now=now)

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from edges import concurrent_edits
 from fleet.models import Cluster
-from health.inbox.orphaned_findings import is_heard, resolve_unheard
+from health.inbox.orphaned_findings import is_heard, mark_unheard, resolve_unheard
 from health.models import SourceState, TelemetrySource
 from health.sources import snapshots, source_round
 from health.sources.addresses import check_ca
@@ -87,9 +87,12 @@ def put_source(cluster: Cluster, *, actor: str, now: datetime, was: str = "", **
         source.save()
         evidence = {"before": before, "after": {name: getattr(source, name) for name in GIVEN}}
         _record(source, "telemetry.put", actor=actor, now=now, evidence=evidence)
-        if before and before["is_on"] and not is_heard(cluster, now=now):
-            resolve_unheard(cluster, now=now)
+        is_over = bool(before and before["is_on"]) and not is_heard(cluster, now=now)
+        if is_over:
+            mark_unheard(cluster, now=now)
             transaction.on_commit(lambda: _forget(cluster.pk), robust=True)
+    if is_over:
+        resolve_unheard(cluster, now=now)
     return source
 
 
@@ -107,9 +110,12 @@ def remove_source(source: TelemetrySource, *, actor: str, now: datetime) -> None
             return
         TelemetrySource.objects.filter(pk=source.pk).delete()
         _record(source, "telemetry.remove", actor=actor, now=now, evidence=was)
-        if not is_heard(cluster, now=now):
-            resolve_unheard(cluster, now=now)
+        is_over = not is_heard(cluster, now=now)
+        if is_over:
+            mark_unheard(cluster, now=now)
         transaction.on_commit(lambda: _forget(source.cluster_id), robust=True)
+    if is_over:
+        resolve_unheard(cluster, now=now)
 
 
 def _forget(cluster_id: int) -> None:

@@ -11,8 +11,7 @@ from fleet.history.lines import FINDING, GPUS, NodeKept, Span, TimelineLine, pos
 from fleet.history.moment import TrueThen
 from fleet.models import Node, NodeEvent
 from fleet.queries import timeline
-from health.evaluation.evaluation_round import RESOLVED
-from health.evaluation.shadow_transitions import NO_LONGER_TOLD
+from health.evaluation.finding_openings import NO_LONGER_TOLD, RESOLVED
 from health.inbox.hours import HOUR, device_of, hour_at
 from health.models import Finding, FindingAct, GpuHour
 from health.models.finding import WORST_FIRST

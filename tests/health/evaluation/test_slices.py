@@ -7,9 +7,9 @@ import pytest
 from benchmarks.writes import watch_writes
 from fleet.models import Bookmark, Node, NodeEvent, Observer
 from health.evaluation import evaluation_round
-from health.inbox import rule_mutes, shadow_mode
-from health.models import Finding, FindingAct
-from tests.make import NOON, a_cluster, a_node
+from health.inbox import orphaned_findings, rule_mutes, shadow_mode, telemetry_sources
+from health.models import Finding, FindingAct, TelemetrySource
+from tests.make import NOON, a_cluster, a_finding, a_node, a_source
 
 MANY = 450
 LATER = NOON + timedelta(days=1)
@@ -111,6 +111,44 @@ def test_what_a_mute_silenced_opens_in_short_transactions_when_it_is_lifted(clus
     assert Finding.objects.open().count() == MANY
     assert counted(cluster) == {1}
     assert lifted.longest_cpu_ms <= LONGEST_CPU_MS
+
+
+@pytest.fixture
+def hot(cluster):
+    """A source of telemetry, and a GPU that it finds too hot on each node."""
+    for node in Node.objects.filter(cluster=cluster):
+        a_finding(cluster, f"GPU 3 of {node.name}", node=node, rule="gpu-hot")
+    return a_source(cluster)
+
+
+def test_what_a_removed_source_found_ends_in_short_transactions_and_the_next_look_ends_what_is_left(
+    cluster, hot, monkeypatch
+):
+    monkeypatch.setattr(orphaned_findings, "PATIENCE_S", 0.0)
+
+    with watch_writes() as removed:
+        telemetry_sources.remove_source(hot, actor="ada", now=NOON)
+        left = Finding.objects.open().count()
+        orphaned_findings.go_on(cluster, now=NOON)
+
+    assert 0 < left <= MANY
+    assert not Finding.objects.unresolved().exists()
+    assert counted(cluster) == {0}
+    assert NodeEvent.objects.filter(kind="finding").count() == MANY
+    assert removed.longest_cpu_ms <= LONGEST_CPU_MS
+
+
+def test_a_source_that_is_added_before_all_is_ended_keeps_the_rest(cluster, hot, monkeypatch):
+    monkeypatch.setattr(orphaned_findings, "PATIENCE_S", 0.0)
+    telemetry_sources.remove_source(hot, actor="ada", now=NOON)
+    left = Finding.objects.open().count()
+    a_source(cluster)
+
+    orphaned_findings.go_on(cluster, now=NOON)
+    TelemetrySource.objects.all().delete()
+    orphaned_findings.go_on(cluster, now=NOON)
+
+    assert Finding.objects.open().count() == left > 0
 
 
 def test_a_rule_on_trial_changes_sides_in_short_transactions_and_the_next_look_ends_what_is_left(cluster, monkeypatch):

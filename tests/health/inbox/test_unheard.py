@@ -106,17 +106,17 @@ def test_a_source_that_is_changed_keeps_what_was_found(cluster, hot):
 
 def test_what_a_look_wrote_that_had_heard_it_before_is_resolved(cluster, node):
     remove(cluster)
-    late = a_finding(cluster, SUBJECT, node=node, rule="gpu-hot", updated_at=NOON)
-    before = a_finding(cluster, "GPU 5 of gpu-001", node=node, rule="gpu-hot", updated_at=NOON - timedelta(seconds=1))
+    a_finding(cluster, SUBJECT, node=node, rule="gpu-hot")
 
-    orphaned_findings.resolve_late(cluster, looked_at=NOON)
+    orphaned_findings.go_on(cluster, now=NOON)
 
-    assert Finding.objects.get(pk=late.pk).state == FindingState.RESOLVED
-    assert list(Finding.objects.unresolved()) == [before]
+    assert Finding.objects.get().state == FindingState.RESOLVED
 
 
-def test_what_a_look_found_while_somebody_listens_stays(cluster, hot):
-    orphaned_findings.resolve_late(cluster, looked_at=NOON)
+def test_what_silent_exporters_found_stays_where_no_source_was_removed(cluster, hot):
+    TelemetrySource.objects.all().delete()
+
+    orphaned_findings.go_on(cluster, now=NOON)
 
     assert list(Finding.objects.unresolved()) == [hot]
 
