@@ -19,7 +19,7 @@ from rollouts.commands.duration import Duration
 from rollouts.commands.hold_progress import HoldProgress
 from rollouts.commands.preview import Preview
 from rollouts.models import Command, Plan, PlanEvent
-from rollouts.queries.plan_view import Button, PlanOnPage
+from rollouts.queries.plan_view import Button, PlanOnPage, pending_stop_of
 
 AT_MOST: dict[str, Any] = {"max_length": 50}  # stages; the stubs do not know what `many` takes
 
@@ -34,6 +34,18 @@ class PlanRowSerializer(RowSerializer):
             "state_since", "reason", "waiting_for", "author", "last_editor", "created_at", "edited_at", "revision",
             "sealed_at", "content_hash", "is_armed", "armed_since", "put_back_at", "looked_at",
         )  # fmt: skip
+
+
+class ListedPlanSerializer(PlanRowSerializer):
+    pending_stop = serializers.SerializerMethodField(
+        help_text="A halt or pause that is in force and that the plan's state does not show yet. Blank: none."
+    )
+
+    class Meta(PlanRowSerializer.Meta):
+        fields = (*PlanRowSerializer.Meta.fields, "pending_stop")
+
+    def get_pending_stop(self, plan: Plan) -> str:
+        return pending_stop_of(plan)
 
 
 class PauseSerializer(RowSerializer):

@@ -12,11 +12,11 @@ from rollouts.api.base import PlanEdge
 from rollouts.api.plan_serializers import (
     DraftInDetail,
     DraftSerializer,
+    ListedPlanSerializer,
     PlanChange,
     PlanEventSerializer,
     PlanInDetail,
     PlanRequest,
-    PlanRowSerializer,
     PlanSerializer,
 )
 from rollouts.api.previews import PreviewSerializer
@@ -43,12 +43,13 @@ class PlanFilters(filters.FilterSet):
 
 
 class PlanList(PlanEdge, Listing):
-    serializer_class = PlanRowSerializer
+    serializer_class = ListedPlanSerializer
     filterset_class = PlanFilters
     queryset = Plan.objects.none()
 
     def get_queryset(self) -> QuerySet[Plan]:
-        return Plan.objects.visible_to(self.user).select_related("cluster").defer("sealed").order_by("-pk")
+        visible = Plan.objects.visible_to(self.user).with_pending_stop()
+        return visible.select_related("cluster").defer("sealed").order_by("-pk")
 
     @extend_schema(request=PlanRequest, responses={201: DraftSerializer})
     def post(self, request) -> Response:

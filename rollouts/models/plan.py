@@ -4,7 +4,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from django.db import OperationalError, models, transaction
-from django.db.models import Q
+from django.db.models import OuterRef, Q, Subquery
+from django.db.models.functions import JSONObject
 
 from edges.locks import is_lock_timeout, lock_unheld, wait_for_locks
 from fleet.messages import wake
@@ -14,6 +15,7 @@ from rollouts.components import component_of
 from rollouts.components.base import Component
 from rollouts.lifecycle import PLAN_FINAL, PLAN_MOVES, PLAN_UNDER_WAY, PlanState
 from rollouts.models.leased import Leased
+from rollouts.models.pending_command import PendingCommand
 from rollouts.models.transitions import Moving
 
 WEEK_S = 7 * 24 * 3600
@@ -26,6 +28,12 @@ class PlanQuerySet(Visible["Plan"]):
 
     def under_way(self) -> PlanQuerySet:
         return self.filter(state__in=PLAN_UNDER_WAY)
+
+    def with_pending_stop(self) -> PlanQuerySet:
+        """Adds `pending_stop`: a halt or pause that is in force before the plan's own rows say so. Null: none."""
+        first = PendingCommand.objects.restraining().filter(plan=OuterRef("pk")).order_by("pk")
+        told = JSONObject(verb="verb", actor="actor", reason="reason")
+        return self.annotate(pending_stop=Subquery(first.values(told=told)[:1]))
 
     def due(self, *, now: datetime) -> PlanQuerySet:
         return self.under_way().filter(next_look_at__lte=now)

@@ -15,7 +15,19 @@ from rollouts.gates import GATES
 from rollouts.gates.base import GAVE_UP, Answer
 from rollouts.gates.proof import Proof
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
-from rollouts.models import Approval, BreakGlass, Command, Cordon, GateAnswer, OptOut, Plan, Stage, Target, Verb
+from rollouts.models import (
+    Approval,
+    BreakGlass,
+    Command,
+    Cordon,
+    GateAnswer,
+    OptOut,
+    PendingCommand,
+    Plan,
+    Stage,
+    Target,
+    Verb,
+)
 from rollouts.models.gate_answer import BLIND
 from rollouts.queries.completion import OVER, completion_of
 from rollouts.queries.failures import causes_found
@@ -69,6 +81,7 @@ class PlanStanding:
     plan: Plan
     pause: Command | None
     halt: Command | None  # by which a person halted it; None: it is not halted, or a gate has done it
+    pending_stop: str = ""  # a halt or pause that the plan's rows do not say yet, as a sentence; of a list only
     unlooked: str  # that no worker has looked at it though it is due, as a sentence; blank: one has, or is at it
     # What holds all of it back beside its own commands, where it would let something go; not asked for a list.
     restraint: Restraint | None = None
@@ -107,7 +120,7 @@ class PlanStanding:
     @property
     def _told(self) -> list[str]:
         """What it was told, the one that a person must act on first at the head: a pause never ends by itself."""
-        paused = [self.pause.sentence] if self.pause else []
+        paused = [said for said in (self.pending_stop, self.pause.sentence if self.pause else "") if said]
         if self.plan.state == PlanState.HALTED:
             return [self.halt.sentence if self.halt else self.plan.reason or "It was halted.", *paused]
         if self.restraint is None:
@@ -160,7 +173,15 @@ def standings_of(plans: Sequence[Plan], *, now: datetime) -> list[PlanStanding]:
     told: dict[int, list[Command]] = defaultdict(list)
     for command in Command.objects.standing().filter(plan__in=[plan.pk for plan in plans]):
         told[command.plan_id].append(command)
-    return [PlanStanding(**_standing(plan, told[plan.pk], now=now)) for plan in plans]
+    return [
+        PlanStanding(**_standing(plan, told[plan.pk], now=now), pending_stop=pending_stop_of(plan)) for plan in plans
+    ]
+
+
+def pending_stop_of(plan: Plan) -> str:
+    """Returns the sentence of `with_pending_stop`. Blank: none is in force, or the query did not ask."""
+    row = getattr(plan, "pending_stop", None)
+    return PendingCommand(**row).sentence if row and plan.is_under_way else ""
 
 
 def _standing(plan: Plan, told: Sequence[Command], *, now: datetime) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from people.rights import Permission, scope_of
 from rollouts.approvals.decisions import waits_for
 from rollouts.lifecycle import PLAN_FINAL, PlanState, TargetState
 from rollouts.models import Plan, Stage, StageKind, Target
+from rollouts.models.plan import PlanQuerySet
 from rollouts.queries.plan_view import standings_of
 from rollouts.web.external_rollouts_page import listed
 
@@ -74,14 +75,15 @@ def _standing(plans: list[Plan], *, now: datetime) -> list[Plan]:
     return plans
 
 
-def _counted(plans: QuerySet[Plan]) -> QuerySet[Plan]:
+def _counted(plans: PlanQuerySet) -> QuerySet[Plan]:
     """With how many nodes each has, as its own page counts them: the rollback stage has the same nodes once more."""
     targets = Count("stages__targets", filter=FORWARD & ~Q(stages__targets__state=TargetState.EXCLUDED), distinct=True)
     changed = Count("stages__targets", filter=FORWARD & Q(stages__targets__state=TargetState.CHANGED), distinct=True)
     failed = Count("stages__targets", filter=FORWARD & Q(stages__targets__state=TargetState.FAILED), distinct=True)
     newest = Max("events__pk")
     return (
-        plans.select_related("cluster")
+        plans.with_pending_stop()
+        .select_related("cluster")
         .annotate(target_count=targets, changed_count=changed, failed_count=failed, newest=newest)
         .order_by("-created_at")
     )

@@ -5,10 +5,11 @@ import pytest
 
 from fleet.models import Bookmark, GoneNode
 from people.models import AuditEntry
-from rollouts.models import Command, Hold, Plan
+from rollouts.models import Command, Hold, PendingCommand, Plan
 from tests.callers import calling
 from tests.make import NOON, a_draft, a_fleet, a_plan, a_pool, a_stage_to_approve, a_user
 from tests.pages import page, visiting
+from tests.rollouts.rows import in_state
 
 STAGES = [
     {
@@ -282,6 +283,16 @@ def test_nor_of_one_whose_cluster_is_not_seen(bob):
     Bookmark.objects.filter(cluster=plan.cluster).update(heard_at=NOON - timedelta(minutes=5))
 
     assert bob.get(f"/api/v1/plans/{plan.pk}").json()["takes_s"] is None
+
+
+def test_a_list_shows_a_halt_that_is_in_force_before_the_plan_says_so(bob):
+    plan, other = in_state(a_plan(), "promoting"), a_draft()
+    for reason in ("Smoke.", "Fire."):
+        PendingCommand.objects.create(plan=plan, verb="halt", actor="ada", at=NOON, reason=reason)
+
+    rows = {row["id"]: row["pending_stop"] for row in bob.get("/api/v1/plans").json()["results"]}
+
+    assert rows == {plan.pk: "ada halted it: Smoke.", other.pk: ""}
 
 
 @pytest.mark.parametrize("number", [1, 4])

@@ -7,10 +7,11 @@ from django.test.utils import CaptureQueriesContext
 
 from fleet.models import Bookmark
 from rollouts.lifecycle import PlanState, TargetState
-from rollouts.models import Hold, Plan, Stage, StageKind, Target
+from rollouts.models import Hold, PendingCommand, Plan, Stage, StageKind, Target
 from rollouts.models.target import Shown
 from tests import make
 from tests.pages import HOSTILE, page, visiting
+from tests.rollouts.rows import in_state
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
 
@@ -227,3 +228,11 @@ def test_a_list_says_why_a_plan_stands_still_as_its_own_page_does(verb: str, sta
         assert f"ben {'paused' if verb == 'pause' else 'halted'} it: Lunch." in page(viewer, path).text
     assert "A gate failed." not in page(viewer, "/plans").text
     assert "Letting gpu-0 go." not in page(viewer, "/plans").text
+
+
+@pytest.mark.parametrize("address", ["/plans", "/parts/plans/strip"])
+def test_a_halt_that_is_in_force_is_shown_before_the_plan_says_so(address):
+    plan = in_state(make.a_plan(), "promoting")
+    PendingCommand.objects.create(plan=plan, verb="halt", actor="ada", at=make.NOON, reason="Smoke.")
+
+    assert "ada halted it: Smoke." in page(visiting(make.a_user(role="viewer")), address).text
