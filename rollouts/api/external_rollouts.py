@@ -61,12 +61,18 @@ class FollowedSerializer(serializers.Serializer):
     )
     state = serializers.CharField(source="rollout.state", help_text=f"One of {', '.join(TOLD)}.")
     why = serializers.CharField(help_text="Why it is where it is; where a gate fails, that a plan would have halted.")
-    advice = serializers.CharField(help_text="What whoever drives it does where a gate fails. Blank: none does.")
+    advice = serializers.CharField(
+        help_text="What to do where a gate fails, or what would test the new driver. Blank: none."
+    )
+    is_unproven = serializers.SerializerMethodField(help_text="Nothing has tested the new driver on its nodes.")
     began_at = serializers.DateTimeField(source="rollout.began_at")
     ended_at = serializers.DateTimeField(source="rollout.ended_at", allow_null=True)
     seen_at = serializers.DateTimeField(source="rollout.seen_at", help_text="When its cluster was last seen for it.")
     progress = FollowedProgressSerializer()
     gates = FollowedAnswerSerializer(source="answers", many=True)
+
+    def get_is_unproven(self, shown: FollowedOnPage) -> bool:
+        return shown.unproven is not None
 
 
 class FollowedDetailSerializer(FollowedSerializer):

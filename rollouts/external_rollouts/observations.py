@@ -86,13 +86,14 @@ def ends(
     all_pass: bool,
     is_known: bool,
     is_touched: bool,
+    unproven: str,
     moved_at: datetime,
     now: datetime,
 ) -> Ending | None:
     """What becomes of a rollout whose nodes are in these states. None: it goes on.
 
     `version` is its own, `asked_for` what the object asks for now; `is_known`: of some node it is known how it was;
-    `is_touched`: some node has changed, or has to.
+    `is_touched`: some node has changed, or has to; `unproven`: where nothing has tested the new driver; blank: nowhere.
     """
     if asked_for != version:
         to = FollowedState.REPLACED if asked_for else FollowedState.GIVEN_UP
@@ -110,5 +111,6 @@ def ends(
         reason = "It was over before anybody looked: what its nodes were like before is not known."
         return Ending(FollowedState.GIVEN_UP, reason)
     if now - moved_at > STILL:
-        return Ending(FollowedState.GIVEN_UP, f"Nothing of it has moved for {spell(STILL)}.")
+        reason = f"Not shown within {spell(STILL)}: {unproven}" if unproven else f"Nothing moved for {spell(STILL)}."
+        return Ending(FollowedState.GIVEN_UP, reason)
     return None

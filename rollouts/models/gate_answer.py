@@ -5,7 +5,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
 from django.db.models import Q
 
-from rollouts.gates.base import Judgement
+from rollouts.gates.base import NO_PROOF, Answer, Judgement
 from rollouts.gates.window import comes_by_itself
 
 LONGEST_CAUSE = 200
@@ -33,6 +33,10 @@ class KeptAnswer(models.Model):
     def numbers(self) -> dict[str, Any]:
         """What was compared with what, in the gate's own order."""
         return dict(self.measured)
+
+    @property
+    def waits_for_proof(self) -> bool:
+        return self.answer == Answer.WAIT and self.cause == NO_PROOF
 
     def has_same_cause(self, other: "KeptAnswer") -> bool:
         return (self.answer, self.cause, self.nodes) == (other.answer, other.cause, other.nodes)

@@ -23,6 +23,8 @@ SHOWN = {  # state of a node → what it is called where nobody of ours holds or
     TargetState.FAILED: "failed",
     TargetState.EXCLUDED: "gone",
 }
+FAILING, NOT_SHOWN = "failing", "not shown"  # states of a rollout that rolls, by what its gates say
+WOULD_SHOW = "A tenant's GPU pod that is Ready on each of these nodes shows it. Run a GPU pod there to show it now."
 MOVED = ("changed", "failed", "changing")
 
 
@@ -75,6 +77,18 @@ class FollowedOnPage:
         return tuple(answer for answer in self.answers if answer.answer == Answer.FAIL)
 
     @property
+    def unproven(self) -> FollowedAnswer | None:
+        """Returns the gate that waits because nothing has tested the new driver. None: none does."""
+        return next((answer for answer in self.answers if answer.waits_for_proof), None)
+
+    @property
+    def shown_state(self) -> str:
+        """The state as pages and REST name it."""
+        if self.rollout.is_open and self.failing:
+            return FAILING
+        return NOT_SHOWN if self.rollout.is_open and self.unproven else self.rollout.state
+
+    @property
     def what(self) -> str:
         """ "ClusterPolicy cluster-policy from 570.172.08 to 580.95.05"."""
         rollout = self.rollout
@@ -97,9 +111,11 @@ class FollowedOnPage:
 
     @property
     def advice(self) -> str:
-        """What whoever drives it does where a gate fails: nothing of it is ours to do. Blank: none does."""
-        if not self.failing or not self.rollout.is_open:
+        """What whoever drives it does where a gate fails, or what would prove the new driver. Blank: neither."""
+        if not self.rollout.is_open:
             return ""
+        if not self.failing:
+            return WOULD_SHOW if self.unproven else ""
         rollout, was = self.rollout, self.rollout.from_version
         first = (
             f"Hold what waits in the operator’s queue, of every driver object: {HOLD}. Then put"

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from django.conf import settings
 
-from rollouts.gates.base import NO_PROOF, Answer
 from rollouts.gates.proof import Proof
 from rollouts.lifecycle import PlanState, StageState
 from rollouts.models import Stage, Verb
@@ -28,7 +27,7 @@ class WayOut:
 
 def ways_out(stage: Stage, answer: KeptAnswer) -> list[WayOut]:
     """Returns the choices, cheapest first. Empty: the gate has proof, or nobody waits for it."""
-    if answer.answer != Answer.WAIT or answer.cause != NO_PROOF or stage.plan.is_final:
+    if not answer.waits_for_proof or stage.plan.is_final:
         return []
     place = f"/api/v1/stages/{stage.pk}"
     return [

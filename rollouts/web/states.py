@@ -3,6 +3,7 @@
 from rollouts.lifecycle import FollowedState, PlanState, StageState, TargetState
 from rollouts.models import Stage
 from rollouts.models.target import Shown
+from rollouts.queries.external_rollouts import FAILING, NOT_SHOWN
 
 PLAN_GLYPHS: dict[str, str] = {
     "paused": "cordoned",
@@ -40,7 +41,8 @@ TARGET_GLYPHS: dict[str, str] = {
 }
 FOLLOWED_GLYPHS: dict[str, str] = {
     FollowedState.ROLLING: "changing",
-    "failing": "stopped",  # of one that rolls: a gate fails
+    FAILING: "stopped",
+    NOT_SHOWN: "waiting",
     FollowedState.CAME_THROUGH: "ok",
     FollowedState.REPLACED: "part",
     FollowedState.GIVEN_UP: "unseen",

@@ -24,7 +24,7 @@ def test_one_says_how_far_it_is_and_what_its_gates_say(rollout, bob):  # noqa: F
     assert sum(parts.values()) == seen["progress"]["total"]
     assert seen["progress"]["gone"] == 1
     assert [(gate["gate"], gate["answer"]) for gate in seen["gates"]] == [("driver_version", "wait")]
-    assert (seen["why"], seen["advice"]) == ("580.95.05 runs on 1 of 2 nodes.", "")
+    assert (seen["why"], seen["advice"], seen["is_unproven"]) == ("580.95.05 runs on 1 of 2 nodes.", "", False)
 
 
 def test_what_failed_and_is_over_is_said_of_one(rollout, bob):  # noqa: F811

@@ -23,7 +23,7 @@ from rollouts.gates.base import NO_PROOF
 from rollouts.lifecycle import FollowedState, TargetState
 from rollouts.models import FollowedAnswer, FollowedNode, FollowedRollout
 from rollouts.models.followed import LEASE
-from rollouts.queries.external_rollouts import followed_on_page
+from rollouts.queries.external_rollouts import NOT_SHOWN, followed_on_page
 from rollouts.tasks import look_at_followed, sweep_followed, wake_plans_of
 from tests.make import NOON, a_node, a_pod, a_user
 from tests.rollouts.make import NEW, NEW_HASH, OLD, OLD_HASH
@@ -246,6 +246,9 @@ def test_it_comes_through_when_every_gate_has_passed_for_a_soak(others: Others):
         others.change(number)
     others.round()
     assert others.says("workloads_ready").cause == NO_PROOF, "idle nodes prove nothing (Z41)"
+    (shown,) = followed_on_page([rollout])
+    assert (shown.shown_state, shown.why) == (NOT_SHOWN, others.says("workloads_ready").reason)
+    assert "Run a GPU pod there" in shown.advice
     others.serve()
     others.round()
     assert {gate: answer for gate, answer in others.answers().items() if answer != "pass"} == {"soak": "wait"}

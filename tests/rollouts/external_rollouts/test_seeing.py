@@ -115,6 +115,7 @@ def an_end(*states: TargetState, **given_: object):
         "all_pass": False,
         "is_known": True,
         "is_touched": True,
+        "unproven": "",
         "moved_at": NOON,
         "now": NOON,
     }
@@ -141,7 +142,13 @@ def test_what_was_over_before_anybody_looked_is_given_up_and_not_passed():
 def test_what_nobody_drives_any_more_is_given_up_after_a_week():
     assert an_end(CHANGED, HELD, now=NOON + STILL) is None
     step = an_end(CHANGED, HELD, now=NOON + STILL + timedelta(seconds=1))
-    assert (step.to, step.reason) == (FollowedState.GIVEN_UP, "Nothing of it has moved for 7 d.")
+    assert (step.to, step.reason) == (FollowedState.GIVEN_UP, "Nothing moved for 7 d.")
+
+
+def test_an_upgrade_of_idle_nodes_is_given_up_as_not_shown():
+    nothing = "Nothing has tested the new driver on node-1."
+    step = an_end(CHANGED, CHANGED, unproven=nothing, now=NOON + STILL + timedelta(seconds=1))
+    assert (step.to, step.reason) == (FollowedState.GIVEN_UP, f"Not shown within 7 d: {nothing}")
 
 
 def test_where_no_node_has_to_change_there_is_nothing_to_judge():

@@ -85,6 +85,20 @@ def test_where_a_gate_fails_it_says_that_a_plan_would_have_halted(cluster: Clust
     assert "north / h200 failing" in listed
 
 
+def test_an_upgrade_of_idle_nodes_is_not_shown_to_be_good_and_says_what_would_show_it(cluster: Cluster, viewer: User):
+    rollout = make.a_followed_rollout(cluster, "changed")
+    nothing = {"reason": "Nothing has tested the new driver on gpu-1.", "nodes": ["gpu-1"], "since": NOON, "at": NOON}
+    rollout.answers.all().delete()
+    rollout.answers.create(gate="workloads_ready", answer="wait", cause="no-proof", **nothing)
+
+    seen, listed = (page(visiting(viewer), place).text for place in (f"/followed/{rollout.pk}", "/plans"))
+
+    assert "not shown" in seen
+    assert "Run a GPU pod there to show it now." in seen
+    assert "north / h200 not shown" in listed
+    assert "Nothing has tested the new driver on gpu-1." in listed
+
+
 def test_it_is_listed_with_the_plans_and_on_the_page_of_its_cluster(cluster: Cluster, viewer: User):
     make.a_followed_rollout(cluster)
     make.a_followed_rollout(cluster, state="replaced", reason="The object asks for 1.2.3 now.", ended_at=NOON)
