@@ -1,4 +1,4 @@
-"""What is wrong with a rollout that others drive: a gate fails, where a plan of ours would have halted."""
+"""Findings about external rollouts: a gate fails where a plan of ours would have halted."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
@@ -18,7 +18,10 @@ LONGEST = 500  # characters that a finding keeps of a sentence
 
 
 def failing_rollouts(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Wrong]]:  # noqa: ARG001
-    """As bad as a halted plan while nodes are still to come: nothing stops this one. Three queries."""
+    """Yields findings as severe as a halted plan while nodes remain, since nothing stops such a rollout.
+
+    Three queries.
+    """
     rows = FollowedRollout.objects.filter(cluster=cluster, state=FollowedState.ROLLING).order_by("pk")
     for shown in followed_on_page(rows):
         if not shown.failing:

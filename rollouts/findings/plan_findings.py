@@ -1,4 +1,4 @@
-"""What plans say is wrong in a cluster, asked for by the app below, which does not know them."""
+"""Findings about plans, registered with the health app, which does not know plans."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
@@ -24,7 +24,7 @@ PUT_BACK_PATH = "'{.metadata.annotations.quarterdeck\\.io/put-back}'"
 
 
 def halted_plans(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Wrong]]:  # noqa: ARG001
-    """As bad here as on its own page: nothing goes until a person decides. One query, and three more for each."""
+    """Yields a critical finding per halted plan. One query, and three more per plan."""
     for plan in Plan.objects.filter(cluster=cluster, state=PlanState.HALTED).order_by("pk"):
         told = plan.commands.filter(verb=Verb.HALT, at=plan.state_since).first()
         last = plan.events.filter(to=PlanState.HALTED).order_by("-pk").first()
@@ -41,7 +41,7 @@ def halted_plans(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Wron
 
 
 def _how_far(plan: Plan) -> str:
-    """Where its nodes stand, without those that were taken out of their stage."""
+    """Returns the state of the plan's nodes, without excluded ones."""
     targets = Target.objects.filter(stage__plan=plan).forward().exclude(state=TargetState.EXCLUDED)
     untouched = targets.filter(state=TargetState.HELD).count()
     let_go = targets.count() - untouched
@@ -51,7 +51,7 @@ def _how_far(plan: Plan) -> str:
 
 
 def unseen_glass(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Wrong]]:  # noqa: ARG001
-    """A gate that one person passed over, until another has looked at it. One query."""
+    """Yields overrides of gates until a second person has acknowledged them. One query."""
     rows = BreakGlass.objects.filter(stage__plan__cluster=cluster, acknowledged_at=None).order_by("pk")
     for glass in rows.select_related("stage__plan"):
         plan, is_approval = glass.stage.plan, glass.gate == ApprovalGate.key
@@ -68,10 +68,7 @@ def unseen_glass(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Wron
 
 
 def left_behind(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Wrong]]:  # noqa: ARG001
-    """Holds that say a plan of ours which is over and does not want them: a write that came late puts them there.
-
-    One query, and three more where nodes are held by plans.
-    """
+    """Yields hold labels of ended plans, which a late write can leave. One query, and three more with held nodes."""
     held = Node.objects.filter(cluster=cluster, is_held=True, held_by__startswith=MARK).order_by("name")
     by_uid = {node.uid: (node.name, node.held_by) for node in held.only("uid", "name", "held_by")}
     if not by_uid:
@@ -97,7 +94,7 @@ def left_behind(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Wrong
 
 
 def opt_outs_left_behind(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Wrong]]:  # noqa: ARG001
-    """What keeps neighbours off a node for a plan that is over. One query, and two more where there ever was any."""
+    """Yields exclusions of ended plans. One query, and two more if there ever was one."""
     if not OptOut.objects.filter(plan__cluster=cluster).exists():
         return
     for plan, name, annotations in _marked_by_plans_over(cluster, OPTED_OUT_BY):
@@ -117,7 +114,7 @@ def opt_outs_left_behind(cluster: Cluster, *, now: datetime) -> Iterator[tuple[s
 
 
 def cordons_left_behind(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Wrong]]:  # noqa: ARG001
-    """Of a node that a plan which is over keeps pods off: its test Job failed. Two queries where there ever was any."""
+    """Yields cordons of ended plans on nodes whose test Job failed. Two queries if there ever was one."""
     if not Cordon.objects.filter(plan__cluster=cluster).exists():
         return
     for plan, name, _ in _marked_by_plans_over(cluster, CORDONED_BY):
@@ -135,7 +132,7 @@ def cordons_left_behind(cluster: Cluster, *, now: datetime) -> Iterator[tuple[st
 
 
 def _marked_by_plans_over(cluster: Cluster, annotation: str) -> Iterator[tuple[Plan, str, dict[str, str]]]:
-    """Plan, and name and annotations of a node that this annotation says to be marked by it. Two queries."""
+    """Yields ended plans with the nodes that this annotation assigns to them. Two queries."""
     over = {plan.mark: plan for plan in Plan.objects.filter(cluster=cluster) if plan.is_final}
     marked = Node.objects.filter(cluster=cluster, annotations__has_key=annotation).order_by("name")
     for name, annotations in marked.values_list("name", "annotations"):
@@ -144,9 +141,9 @@ def _marked_by_plans_over(cluster: Cluster, annotation: str) -> Iterator[tuple[P
 
 
 def cordons_removed(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Wrong]]:  # noqa: ARG001
-    """Of nodes that took pods for a moment before they were proven (hazard Z7). One query.
+    """Yields nodes that accepted pods for a moment before their test (Z7). One query.
 
-    None where the driver manager did it while the driver restarted: no pod can have a GPU there yet.
+    The driver manager's own uncordon does not count: without a driver no pod can have a GPU yet.
     """
     rows = Cordon.objects.in_force().filter(plan__cluster=cluster).order_by("node_name")
     for name, removed_at, plan_id in rows.values_list("node_name", "removed_at", "plan"):

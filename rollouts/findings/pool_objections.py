@@ -1,4 +1,4 @@
-"""What plans have against a decision of the app below, which does not know them."""
+"""The objections of plans to a decision of the fleet app, which does not know plans."""
 
 from fleet.models import Cluster
 from rollouts.models import Plan
@@ -7,7 +7,7 @@ NAMED = 5
 
 
 def plans_that_rest_on(cluster: Cluster) -> str:
-    """Why another cluster cannot be taken for this one now. Blank: no plan is under way on it."""
+    """Returns why another cluster cannot be accepted in place of this one; empty if no plan is in progress."""
     plans = list(Plan.objects.under_way().filter(cluster=cluster).order_by("pk")[:NAMED])
     if not plans:
         return ""

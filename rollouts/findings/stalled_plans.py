@@ -1,7 +1,7 @@
-"""A plan of which nothing has moved for long. No wait is without an end: past this one a person is asked, by name.
+"""Plans without progress for long. No wait is endless: after a limit a person is asked.
 
-Gates have a patience, and an armed plan a limit. What else a plan waits for (a rollback for the operator, a person for
-a colleague, a pause for whoever made it) may last for ever, and says so to nobody who does not open its page.
+Gates have a timeout and an armed plan has a limit. Other waits (a rollback for the operator, an approval, a pause)
+could last for ever unnoticed.
 """
 
 from collections.abc import Collection, Iterator
@@ -38,11 +38,10 @@ OF_MACHINES = frozenset({PlanState.HOLDING, PlanState.ROLLING_BACK, PlanState.AB
 
 
 def unlooked_plans(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Wrong]]:
-    """A plan of any state that is due and whose rounds do not begin. One query.
+    """Yields plans that are due and whose rounds do not begin. One query.
 
-    When it is due is written by the clock of the worker that looked last. So its subject names the round: whoever
-    judges tells of it once that has been the same for long enough by a clock of their own, and of no plan whose worker
-    goes on with a clock that is late.
+    The due time is by the clock of the last worker. The subject therefore names the round: the finding opens once that
+    has been unchanged long enough by the evaluating clock.
     """
     for plan in Plan.objects.under_way().filter(cluster=cluster).order_by("pk"):
         called = f"plan #{plan.pk} “{plan.title}”"
@@ -68,8 +67,7 @@ def unlooked_plans(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Wr
 
 
 def still_plans(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Wrong]]:
-    """Two queries, and a dozen for each plan that is under way. One that is halted is a finding of its own, and so is
-    one at which no worker looks."""
+    """Yields stalled plans. Two queries, and a dozen per plan in progress. Halted plans have their own finding."""
     plans = list(Plan.objects.under_way().filter(cluster=cluster).exclude(state=PlanState.HALTED).order_by("pk"))
     for standing in standings_of(plans, now=now):
         plan, wait = standing.plan, _wait_of(standing, now=now)
@@ -97,7 +95,7 @@ class Wait(NamedTuple):
 
 
 def _wait_of(standing: PlanStanding, *, now: datetime) -> Wait | None:
-    """None: it ends by itself, and the plan says when. A soak does as long as its gates are judged."""
+    """Returns what the plan waits for; None if the wait ends by itself at a stated time."""
     plan = standing.plan
     if _soaks(plan) and not standing.pause:
         return Wait(_judged_at(plan), _of_machines(plan), "No gate", "been judged")
@@ -106,7 +104,7 @@ def _wait_of(standing: PlanStanding, *, now: datetime) -> Wait | None:
 
 
 def _moved_at(plan: Plan) -> datetime:
-    """When a state of it, of a stage or of a target last changed, a person said something, or a label came or went."""
+    """Returns the last change of the plan, a stage, a target, a command or a label."""
     held = plan.holds.aggregate(wanted=Max("wanted_since"), placed=Max("placed_at"), freed=Max("freed_at"))
     said = plan.commands.aggregate(at=Max("at"), ended=Max("ended_at"))
     newest = plan.events.aggregate(at=Max("at"))
@@ -114,7 +112,7 @@ def _moved_at(plan: Plan) -> datetime:
 
 
 def _patience(standing: PlanStanding, *, now: datetime) -> timedelta | None:
-    """None: it ends by itself, and the plan says when."""
+    """Returns how long the wait may last; None if it ends by itself."""
     plan = standing.plan
     waits = _waits(plan)
     if standing.pause or any(row.gate == ApprovalGate.key for row in waits):
@@ -133,7 +131,7 @@ def _of_machines(plan: Plan) -> timedelta:
 
 
 def _judged_at(plan: Plan) -> datetime:
-    """When a gate of it last answered: of a cluster that does not answer, and in a round that fails, none is asked."""
+    """Returns when a gate was last evaluated; without a reachable cluster none is."""
     asked = GateAnswer.objects.filter(stage__plan=plan, is_current=True).aggregate(at=Max("at"))["at"]
     return max(_moved_at(plan), asked) if asked else _moved_at(plan)
 
@@ -144,7 +142,7 @@ def _soaks(plan: Plan) -> bool:
 
 
 def _waits(plan: Plan) -> list[GateAnswer]:
-    """Before its next wave, or before the first."""
+    """Returns the waiting gates before a wave."""
     if plan.state != PlanState.PROMOTING:
         return []
     opens = Q(stage__state=StageState.OPENING) | Q(stage__state=StageState.PROMOTING, gate=Window.key)
@@ -152,9 +150,9 @@ def _waits(plan: Plan) -> list[GateAnswer]:
 
 
 def _letting_go(plan: Plan, waits: Collection[GateAnswer]) -> QuerySet[Target]:
-    """The targets of the stage that is at that: while a plan goes back, of the rollback stage alone.
+    """Returns the targets of the stage that releases nodes; on the way back, of the rollback stage only.
 
-    Also of one that opens once a freeze or a window lets some node go.
+    A stage that waits for a freeze or window is included.
     """
     is_bound = any(row.cause == BOUND and not row.is_advisory for row in waits)
     states = {StageState.PROMOTING, *([StageState.OPENING] if is_bound else [])}

@@ -1,7 +1,7 @@
-"""The ledger of disruption: which nodes of a cluster are out, by whom, and how much their domains have left.
+"""The disruption ledger: unavailable nodes of a cluster, who made them so, and the free places of failure domains.
 
-All plans of a cluster take from it in the transaction of their intent, one after another, whatever they change; and so
-does whoever else takes nodes out, by a name.
+All plans of a cluster take places in the transaction of their intent, one after another; so does anything else that
+makes nodes unavailable, under a name.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ IDLE = ("", UPGRADE_REQUIRED, UPGRADE_DONE)  # in any other state the operator i
 
 
 class _Node(NamedTuple):
-    """What the ledger reads of a node: of thousands, rows of a model cost more than all that is done with them."""
+    """The columns of a node that the ledger reads; model rows of thousands of nodes would be slow."""
 
     name: str
     zone: str
@@ -40,17 +40,16 @@ COLUMNS = tuple(name for name in _Node._fields if name != "labels")
 
 
 class NoPlace(Exception):
-    """A failure domain may have no further node out, or somebody else has the node out."""
+    """A failure domain has no free place, or somebody else has made the node unavailable."""
 
 
 def take(cluster_id: int, taking: Mapping[str, str], *, by: Plan | str, goes_back: bool, now: datetime) -> None:
-    """Write down that these nodes (name by uid) are out from now on, or that they are already.
+    """Records that these nodes (uid → name) are unavailable from now on.
 
-    Inside the transaction of the intent: the lock on the cluster's row makes one taker wait for another, so that the
-    second reads what the first has taken. It is the last lock of that transaction. `by`: a plan, or the name of
-    whoever else takes nodes out.
+    Call it inside the transaction of the intent, as its last lock: the lock on the cluster makes takers wait for each
+    other. `by` is a plan or a name.
 
-    :raises NoPlace: with the sentence of the domain that has none left, or of the node that somebody else has out
+    :raises NoPlace: with a sentence about the full domain or the node
     """
     Cluster.objects.select_for_update(no_key=True).get(pk=cluster_id)
     reading = _Reading(cluster_id, list(taking.values()), goes_back=goes_back)
@@ -71,23 +70,25 @@ def take(cluster_id: int, taking: Mapping[str, str], *, by: Plan | str, goes_bac
 
 
 def _not_free(there: Sequence[Disruption], by: Plan | str, *, goes_back: bool) -> str:
-    """Who restores what was waits for nobody who is no plan: a node that somebody has taken out is out already."""
+    """Returns why the node is not free.
+
+    A rollback does not wait for a node that something other than a plan made unavailable.
+    """
     taker = by if isinstance(by, str) else by.mark
     others = (one for one in there if one.taker != taker and not (goes_back and one.plan_id is None))
     return next((one.not_free for one in others), "")
 
 
 def read_budgets(cluster_id: int, asked: Sequence[str], *, goes_back: bool) -> Budgets:
-    """What binds the nodes of these names now. Nine queries at most, however many there are.
+    """Returns the budgets that bind these nodes now. At most nine queries.
 
-    `goes_back`: who restores what was is bound by what plans have out, and by nothing else: neither a node that is
-    broken nor a service that is down keeps a rollback from its nodes.
+    `goes_back` limits a rollback by plans only: broken nodes and failed services do not block it.
     """
     return _Reading(cluster_id, asked, goes_back=goes_back).budgets()
 
 
 class _Reading:
-    """One look at the ledger and at what else is out."""
+    """One snapshot of the ledger and of the unavailable nodes."""
 
     def __init__(self, cluster_id: int, asked: Sequence[str], *, goes_back: bool) -> None:
         self.cluster_id, self.asked, self.goes_back = cluster_id, asked, goes_back
@@ -112,11 +113,11 @@ class _Reading:
         return Budgets(of, domains)
 
     def domains_of(self, name: str) -> tuple[Domain, ...]:
-        """Those with a budget, by what its row shows now."""
+        """Returns the node's domains that have a budget."""
         return tuple(domain for domain in self.kept_of(name) if self._has_budget(domain))
 
     def kept_of(self, name: str) -> tuple[Domain, ...]:
-        """All that a node is in, whether they have a budget today or not."""
+        """Returns all domains of the node, with or without a budget."""
         node = self.nodes.get(name)
         if node is None:
             return ()
@@ -139,7 +140,7 @@ class _Reading:
         return Allowance(f"{words} {domain.key}", self.limits[domain.kind].max_unavailable, out)
 
     def _out(self) -> dict[str, str]:
-        """Name of each node that is out → it, and why: by the ledger's word, else by what its row shows."""
+        """Returns the unavailable nodes by name with their reason, from the ledger or from rows."""
         if self.goes_back:
             return {one.node_name: one.words for one in self.disruptions if one.plan_id}
         found = {one.node_name: one.words for one in self.disruptions}
@@ -147,14 +148,14 @@ class _Reading:
         return seen | found
 
     def _emptied(self) -> set[str]:
-        """Of those: the nodes whose pods are gone, or will be. One that somebody cordoned goes on to serve."""
+        """Returns the unavailable nodes without pods, now or soon. A cordoned node still serves."""
         broken = (node for node in self.nodes.values() if node.is_ready is not True or node.upgrade_state not in IDLE)
         return {node.name for node in broken} | {one.node_name for one in self.disruptions}
 
     def _by_domain(self, out: Mapping[str, str]) -> dict[Domain, dict[str, str]]:
-        """Of those that have a budget: who of each is out. A node that was taken is where it was when it was taken.
+        """Returns the unavailable nodes by domain with a budget. A taken node stays in its domains of that time.
 
-        What its row says besides counts, too: a label that somebody has given it since.
+        Labels added since count as well.
         """
         taken_from = {
             one.node_name: [Domain(DomainKind(kind), key) for kind, key in one.domains] for one in self.disruptions
@@ -169,7 +170,7 @@ class _Reading:
         return found
 
     def _nodes(self) -> dict[str, _Node]:
-        """Those that are asked for, and those that are out."""
+        """Returns the nodes that are asked for and the unavailable ones."""
         columns = (*COLUMNS, "labels") if DomainKind.RACK in self.limits else COLUMNS
         nodes = Node.objects.filter(cluster=self.cluster_id, is_gpu_node=True).order_by()
         if len(self.asked) <= FEW:
@@ -179,7 +180,7 @@ class _Reading:
         return {name: _Node(name, *seen) for name, *seen in nodes.values_list(*columns)}
 
     def _in_pools(self) -> dict[str, set[str]]:
-        """Node's name → keys of its pools."""
+        """Returns the pool keys of each node by name."""
         if not self.pools:
             return {}
         members = Pool.nodes.through.objects.filter(node__cluster=self.cluster_id)
@@ -192,7 +193,7 @@ class _Reading:
 
 
 def _why_out(node: _Node) -> str:
-    """Blank: it serves, as far as anybody sees."""
+    """Returns why the node is unavailable; empty if it serves."""
     if node.is_ready is not True:
         return "not Ready"
     if node.is_unschedulable:

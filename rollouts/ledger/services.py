@@ -1,4 +1,4 @@
-"""The services of a cluster: whose last Ready replica is on which node."""
+"""The services of a cluster, and the nodes with their last Ready replica."""
 
 from __future__ import annotations
 
@@ -32,23 +32,22 @@ class _Service:
 
     @property
     def is_of_several(self) -> bool:
-        """By what is wanted: one that is rolled over has more pods for a while, one that is being drained has fewer."""
+        """Returns whether the service has several replicas, by its spec; a rolling update has more pods for a while."""
         return (self.pods if self.desired is None else self.desired) > 1
 
     @property
     def is_all_on_one(self) -> bool:
-        """Waiting spreads it no further: none of its pods is elsewhere, on its way, or still to be made."""
+        """Returns whether all its pods are on one node, with none elsewhere or to be created."""
         return len(self.hosts) == 1 and self.ready == self.pods >= (self.desired or 0)
 
 
 def services_of(
     cluster_id: int, out: Collection[str], asked: Collection[str]
 ) -> dict[Domain, tuple[Allowance, set[str]]]:
-    """Each service of several replicas: on how many of the nodes where it is Ready it may lose them. Four queries.
+    """Returns per service how many of its Ready nodes may be unavailable. Four queries.
 
-    Two kinds bind nobody, for else their node could never be changed: one of a single replica, and one that has all
-    its pods on one of the nodes that were asked for and a PodDisruptionBudget by which they are evicted one after
-    another.
+    Two kinds have no limit, since their node could never change: a single replica, and a service whose pods are all on
+    one requested node under a PodDisruptionBudget that evicts them one by one.
     """
     found = {name: one for name, one in _read(cluster_id, out).items() if one.is_of_several and one.hosts & set(asked)}
     together = {name: one for name, one in found.items() if one.is_all_on_one}
@@ -64,12 +63,12 @@ def services_of(
 
 
 def _is_kept(one: _Service, budgets: Mapping[str, int]) -> bool:
-    """Whether one of its pods is Ready while they are evicted, and they are: of several budgets, none is (Z30)."""
+    """Returns whether a pod stays Ready during the evictions. Pods with several budgets are not evicted (Z30)."""
     return len(budgets) == 1 and all(0 < most < one.pods for most in budgets.values())
 
 
 def _way_out(one: _Service, budgets: Mapping[str, int]) -> str:
-    """What goes on for who waits. Blank: it needs nobody."""
+    """Returns a clause on what resolves the wait; empty if nobody needs to act."""
     if one.is_all_on_one:
         there = f"All {one.pods} pods of it are there, and"
         if len(budgets) > 1:
@@ -114,7 +113,7 @@ def _read(cluster_id: int, out: Collection[str]) -> dict[str, _Service]:
 
 
 def _budgets_of(cluster_id: int, services: Mapping[str, _Service]) -> dict[str, dict[str, int]]:
-    """Of each its PodDisruptionBudgets, by name, and how many pods each lets be away at a time: 0 or less is none."""
+    """Returns the PodDisruptionBudgets of each service, and how many pods each allows to be away; 0 or less is none."""
     spaces = {one.namespace for one in services.values()}
     counted = DisruptionBudget.objects.filter(cluster=cluster_id, namespace__in=spaces, expected_pods__gt=0)
     budgets: dict[str, list[tuple[DisruptionBudget, Selector]]] = defaultdict(list)
@@ -133,7 +132,7 @@ def _budgets_of(cluster_id: int, services: Mapping[str, _Service]) -> dict[str, 
 
 
 def _labels(cluster_id: int, owners: Collection[ControllerKey]) -> dict[ControllerKey, list[dict[str, str]]]:
-    """Those of each pod of these."""
+    """Returns the labels of the owners' pods."""
     pods = _replicas(cluster_id).filter(
         namespace__in={namespace for _, namespace, _ in owners}, owner_name__in={name for *_, name in owners}
     )
@@ -150,10 +149,10 @@ def _replicas(cluster_id: int) -> PodQuerySet:
 
 
 def _workloads(cluster_id: int) -> tuple[dict[ControllerKey, str], dict[str, int | None]]:
-    """What owns what has pods, by its key; and by that name how many replicas are wanted.
+    """Returns the workload of each controller, and the wanted replicas by workload.
 
-    An owner that is blank is no service, but part of a gang: the workers of a LeaderWorkerSet are StatefulSets, each
-    owned by the Pod that leads them, and fall together.
+    An empty owner is part of a gang: LeaderWorkerSet workers are StatefulSets owned by their leader pod and end
+    together.
     """
     rows = Workload.objects.filter(cluster=cluster_id, kind__in=(*REPLICAS, "Deployment")).order_by()
     controllers: dict[ControllerKey, str] = {}

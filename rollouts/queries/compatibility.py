@@ -1,4 +1,4 @@
-"""What the compatibility matrix says of a driver on some nodes of a plan: for its preview, and for its gate."""
+"""The compatibility of drivers with some nodes of a plan, for its preview and its gate."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
@@ -21,17 +21,14 @@ COLUMNS = (
 def lines_for(
     plan: Plan, nodes: Iterable[Node], versions: Sequence[str], *, today: date
 ) -> Mapping[str, tuple[Line, ...]]:
-    """Version → what is said of it, the worst first; nothing of a blank one. Four queries."""
+    """Returns the results by version, the worst first; none for an empty version. Four queries."""
     around = surroundings(read_drivers(plan.cluster))
     those = list(nodes)
     return {version: compare_driver(those, around, version, today=today) if version else () for version in versions}
 
 
 def combinations(plan: Plan, uids: Sequence[str], *, today: date) -> tuple[tuple[Combination, ...], int]:
-    """The same of the version that the plan goes to, as its gate is given it, and how many nodes it is about.
-
-    Five queries.
-    """
+    """Returns the same for the plan's version as gate evidence, with the number of nodes. Five queries."""
     nodes = [
         node for node in Node.objects.filter(cluster=plan.cluster_id, uid__in=uids).only(*COLUMNS) if is_compared(node)
     ]
@@ -41,7 +38,7 @@ def combinations(plan: Plan, uids: Sequence[str], *, today: date) -> tuple[tuple
 
 
 def despite(plan: Plan) -> str:
-    """Who started the plan although the matrix spoke against its version, and why. Blank: it did not."""
+    """Returns who started the plan despite an unsupported version, and why; empty if nobody did."""
     overridden = plan.sealed.get("despite", {})
     codes = {check["code"] for check in overridden.get("checks", ())}
     if not codes & {*BARRED.values(), UNKNOWN_VERSION}:

@@ -1,4 +1,4 @@
-"""Whether a plan can end without the nodes that failed or are held back, and which those are."""
+"""Whether a plan can complete without its failed or held nodes, and which ones."""
 
 from dataclasses import dataclass
 
@@ -26,12 +26,12 @@ class Completion:
 
     @property
     def hash(self) -> str:
-        """Of all whom it would leave out: its sentence names the first of them."""
+        """Returns a hash of all excluded nodes, since the sentence names only the first."""
         return digest([self.failed, self.held])
 
     @property
     def says(self) -> str:
-        """What it would leave out."""
+        """Returns a sentence about what completing would leave out."""
         free = tuple(name for name in self.failed if name not in self.failed_held)
         kept = self.failed_held
         parts = (
@@ -43,7 +43,7 @@ class Completion:
 
 
 def completion_of(plan: Plan) -> Completion:
-    """Four queries at most, whatever the size of the plan; the nodes that it leaves out are read by name."""
+    """Returns the completion. At most four queries; excluded nodes are read by name."""
     if plan.state not in {PlanState.PROMOTING, PlanState.HALTED}:
         return Completion(f"A plan that is {plan.state.replace('-', ' ')} has nothing to complete.")
     stages = list(plan.stages.forward())

@@ -1,4 +1,4 @@
-"""Reads over several models, for the engine, for steering and for the edges."""
+"""Queries about driver objects and their nodes, for engine, commands and pages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ JUDGED_KINDS = tuple(kind.name for kind in (NODES, PODS, DAEMON_SETS))  # what a
 
 
 def nodes_of(driver_object: DriverObject | Rollout) -> QuerySet[Node]:
-    """Every node on which a driver DaemonSet of the object runs, or should run. One query now, one when it is read."""
+    """Returns every node that has or should have a driver pod of the object. One query now, one when read."""
     cluster_id, uid = driver_object.cluster_id, object_uid(driver_object)
     operand = DRIVER if isinstance(driver_object, DriverObject) else driver_object.its_component.operand
     daemonsets = list(_daemonsets(cluster_id, uid, operand))
@@ -40,7 +40,7 @@ def nodes_of(driver_object: DriverObject | Rollout) -> QuerySet[Node]:
 
 
 def changeable() -> Q:
-    """The driver objects that a plan can be written for: what says a version that some node is to run."""
+    """Returns the condition of driver objects that a plan can change: they name a version for some node."""
     runs_drivers = Q(kind="ClusterPolicy", uses_driver_crd=False, is_driver_off=False)
     return Q(kind="NVIDIADriver") | (runs_drivers & ~Q(state="ignored"))
 
@@ -50,12 +50,12 @@ def object_uid(driver_object: DriverObject | Rollout) -> str:
 
 
 def is_held_by_others(node: Node) -> bool:
-    """Held, and not by one of our plans: that label is not ours to remove."""
+    """Returns whether the node has a hold that is not of our plans and that we must not remove."""
     return node.is_held and not node.held_by.startswith(MARK)
 
 
 def candidate(node: Node, harm: Harm = UNHARMED) -> Candidate:
-    """Of a node whose pools are prefetched."""
+    """Returns the node as a candidate. Its pools are prefetched."""
     pools = " and ".join(sorted(pool.name for pool in node.pools.all()))
     found = {"gpu_layout": layout_in_words(node.layout, node.capacity), "pool": pools}
     facts = {factor: found[factor] if factor in found else str(getattr(node, factor)) for factor in FACTORS}
@@ -64,34 +64,34 @@ def candidate(node: Node, harm: Harm = UNHARMED) -> Candidate:
 
 
 def driver_daemonsets(plan: Rollout) -> list[Operand]:
-    """Of what it changes."""
+    """Returns the DaemonSets that the plan changes."""
     return list(_daemonsets(plan.cluster_id, plan.object_uid, plan.its_component.operand))
 
 
 def _daemonsets(cluster_id: int, owner_uid: str, operand: str) -> QuerySet[Operand]:
-    """Of one operand: a ClusterPolicy owns those of all."""
+    """Returns the DaemonSets of one operand; a ClusterPolicy owns those of all operands."""
     return daemonsets_of(cluster_id, operand).filter(owner_uid=owner_uid)
 
 
 def daemonsets_of(cluster_id: int, operand: str) -> QuerySet[Operand]:
-    """Of one operand, whichever object owns them."""
+    """Returns the DaemonSets of one operand, of any owner."""
     return Operand.objects.filter(cluster=cluster_id, operand=operand).order_by("name")
 
 
 def newest_hashes(cluster_id: int, daemonset_uids: Iterable[str]) -> dict[str, str]:
-    """DaemonSet uid → hash of its newest template, as the cluster last showed it."""
+    """Returns the hash of each DaemonSet's newest template by UID, from rows."""
     rows = OperandRevision.objects.filter(cluster=cluster_id, owner_uid__in=list(daemonset_uids)).order_by("revision")
     return {row.owner_uid: row.revision_hash for row in rows}
 
 
 def cluster_policy(cluster_id: int) -> DriverObject | None:
-    """The one that counts. Others are ignored by the operator and say so (`status.state: ignored`)."""
+    """Returns the ClusterPolicy in force; the operator ignores others (`status.state: ignored`)."""
     policies = DriverObject.objects.filter(cluster=cluster_id, kind="ClusterPolicy").exclude(state="ignored")
     return policies.order_by("pk").first()
 
 
 def upgrade_policy(driver_object: DriverObject) -> dict:
-    """The throttle that counts: the object's own from operator 26.7 on, the ClusterPolicy's before."""
+    """Returns the throttle in force: the object's own from operator 26.7 on, before that the ClusterPolicy's."""
     if driver_object.upgrade_policy:
         return driver_object.upgrade_policy
     policy = cluster_policy(driver_object.cluster_id)
@@ -99,7 +99,7 @@ def upgrade_policy(driver_object: DriverObject) -> dict:
 
 
 def controller_off(driver_object: DriverObject) -> ControllerOff | None:
-    """None: it works. Two queries at most."""
+    """Returns what switches the upgrade controller off; None if it is on. At most two queries."""
     policy = cluster_policy(driver_object.cluster_id)
     if policy and policy.sandbox_workloads:
         return SANDBOXED
@@ -107,20 +107,20 @@ def controller_off(driver_object: DriverObject) -> ControllerOff | None:
 
 
 def judged_kinds(plan: Rollout) -> tuple[str, ...]:
-    """Not the kinds of other driver objects: where the ClusterPolicy says the version, NVIDIADrivers may be absent."""
+    """Returns the kinds whose rows matter. NVIDIADrivers may be absent where the ClusterPolicy sets the version."""
     return (*JUDGED_KINDS, DRIVER_OBJECTS[plan.object_kind].name)
 
 
 @dataclass(frozen=True)
 class Heard:
-    """How old the rows are that a plan rests on."""
+    """The age of the rows that a plan rests on."""
 
     stale_reason: str  # why they may not be acted on; blank: they may
     oldest: datetime
 
 
 def heard(plan: Rollout, *, now: datetime) -> Heard:
-    """One query."""
+    """Returns the age of the rows. One query."""
     found = Bookmark.objects.filter(cluster=plan.cluster_id, kind__in=judged_kinds(plan)).order_by()
     marks = {mark.kind: mark for mark in found}
     oldest = min((mark.heard_at for mark in marks.values() if mark.heard_at is not None), default=now)
@@ -141,7 +141,7 @@ def _stale_reason(plan: Rollout, marks: Mapping[str, Bookmark], *, now: datetime
 
 
 def clock_ahead(cluster_id: int) -> timedelta:
-    """How far the cluster's clock is ahead of ours. Zero where it is not known, or less than an answer can tell."""
+    """Returns how far the cluster's clock is ahead of ours; zero if unknown or too small to measure."""
     skew_s = next(
         iter(Observer.objects.filter(cluster=cluster_id).order_by().values_list("clock_skew_s", flat=True)), 0
     )

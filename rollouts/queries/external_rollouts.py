@@ -1,4 +1,4 @@
-"""What rows say of rollouts that others drive: for pages, for REST and for what is found wrong."""
+"""External rollouts from rows, for pages, REST and findings."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ MOVED = ("changed", "failed", "changing")
 
 @dataclass(frozen=True)
 class Progress:
-    """How many nodes are where. The parts add up to `total`; what is gone is in none of them."""
+    """The number of nodes in each state. The parts add up to `total`; removed nodes are in none."""
 
     before: int = 0  # not begun, and nothing keeps the operator off them
     held: int = 0  # not begun, and the skip label keeps the operator off them
@@ -45,13 +45,13 @@ class Progress:
 
     @property
     def parts(self) -> tuple[tuple[str, int], ...]:
-        """In the order in which they are drawn and told, without those that are none."""
+        """Returns the non-empty parts in display order."""
         told = (("changed", self.changed), ("failed", self.failed), ("changing", self.changing))
         return tuple((word, number) for word, number in (*told, ("held", self.held), ("before", self.before)) if number)
 
     @property
     def segments(self) -> list[tuple[str, float, float]]:
-        """(word, start, width) of 100, of what is no longer as it was: how far it is, at a glance."""
+        """Returns (word, start, width) of 100 for the parts that have left the initial state."""
         start, found = 0.0, list[tuple[str, float, float]]()
         for word, number in self.parts:
             if word in MOVED:
@@ -90,7 +90,7 @@ class FollowedOnPage:
 
     @property
     def what(self) -> str:
-        """ "ClusterPolicy cluster-policy from 570.172.08 to 580.95.05"."""
+        """Returns text such as "ClusterPolicy cluster-policy from 570.172.08 to 580.95.05"."""
         rollout = self.rollout
         way = f"to {rollout.to_version}"
         if rollout.from_version == rollout.to_version:
@@ -101,7 +101,7 @@ class FollowedOnPage:
 
     @property
     def why(self) -> str:
-        """Why it is where it is: what halts a plan comes first, then what is waited for."""
+        """Returns the reason of the state: a reason to halt first, then waits."""
         if not self.rollout.is_open:
             return self.rollout.reason
         if self.failing:
@@ -111,7 +111,7 @@ class FollowedOnPage:
 
     @property
     def advice(self) -> str:
-        """What whoever drives it does where a gate fails, or what would prove the new driver. Blank: neither."""
+        """Returns what the rollout's owner should do about a failing gate or missing proof; empty if neither."""
         if not self.rollout.is_open:
             return ""
         if not self.failing:
@@ -136,7 +136,7 @@ def would_have_halted(failing: Iterable[FollowedAnswer]) -> str:
 
 
 def followed_on_page(rollouts: Iterable[FollowedRollout]) -> list[FollowedOnPage]:
-    """Two queries."""
+    """Returns the rollouts for pages. Two queries."""
     listed = list(rollouts)
     keys = [rollout.pk for rollout in listed]
     counts: dict[int, dict[str, int]] = {key: {} for key in keys}

@@ -1,4 +1,4 @@
-"""Whether the nodes of a plan that is given up may be handed over, and to what."""
+"""Whether the nodes of an aborted plan may be handed over, and to which version."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ class ObjectOfOthers:
 
 
 def handover_of(plan: Plan) -> ObjectOfOthers:
-    """As rows show the object: each round of a worker asks the cluster itself. One query."""
+    """Returns the object's state from rows; rounds ask the cluster itself. One query."""
     named = f"{plan.object_kind} {plan.object_name}"
     row = DriverObject.objects.filter(cluster=plan.cluster_id, uid=plan.object_uid).first()
     if row is None:

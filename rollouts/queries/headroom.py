@@ -1,4 +1,4 @@
-"""What the pods of a plan's next wave need, and what is free elsewhere: for the preview, and for the gate."""
+"""The demand of the next wave's pods and the free GPUs elsewhere, for preview and gate."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -12,14 +12,14 @@ EXPENDABLE_BELOW = -10  # the Cluster Autoscaler's expendable-pods-priority-cuto
 
 @dataclass(frozen=True)
 class ClusterRoom:
-    """What a cluster's Ready, schedulable nodes have left, with some products."""
+    """The free resources on Ready, schedulable nodes with certain products."""
 
     expendable: Collection[str]  # names of the priority classes whose pods anybody may displace
     left: Mapping[str, tuple[str, Mapping[str, int]]]  # node's name → its product, and what it has left by resource
     in_use: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # node's name → of that, by expendable pods
 
     def next_wave(self, nodes: Sequence[Node], pods: Sequence[Pod], *, busy: Collection[str] = ()) -> NextWave:
-        """`nodes`: those that go next. `pods`: the tenants' on them. `busy`: nodes on their way already."""
+        """Returns the next wave's demand. `busy` are nodes in progress."""
         products = {node.name: node.gpu_product for node in nodes}
         moving = [pod for pod in pods if pod.owner_kind != "DaemonSet" and pod.priority_class not in self.expendable]
         wants = tuple(PodWants(str(pod), products[pod.node_name], pod.resources) for pod in moving if pod.resources)
@@ -36,7 +36,7 @@ class ClusterRoom:
 
 
 def read_room(cluster_id: int, products: Collection[str]) -> ClusterRoom:
-    """Three queries at most."""
+    """Returns the free resources. Three queries at most."""
     classes = PriorityClass.objects.filter(cluster=cluster_id, value__lt=EXPENDABLE_BELOW)
     expendable = list(classes.values_list("name", flat=True))
     given_up = _held_by(cluster_id, expendable) if expendable else {}

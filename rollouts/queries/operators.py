@@ -1,4 +1,4 @@
-"""Whether the GPU operator, which changes the nodes of a plan, runs."""
+"""Whether the GPU Operator runs."""
 
 from datetime import datetime
 
@@ -9,9 +9,9 @@ from kube.resources import DEPLOYMENTS
 
 
 def operator_down(cluster: Cluster, *, now: datetime) -> str:
-    """That it is seen not to run, as a sentence. Blank: it runs, or nobody sees whether it does.
+    """Returns a sentence that the operator does not run; empty if it runs or cannot be observed.
 
-    One query, and two more where something is wrong.
+    One query, and two more with a problem.
     """
     trouble = operator_trouble(cluster)
     return "" if trouble and why_unseen(cluster.pk, DEPLOYMENTS.name, now=now) else trouble

@@ -1,4 +1,4 @@
-"""A plan as its page and REST show it: its stages, why it is not moving, and what it can be told."""
+"""A plan for page and REST: stages, why it does not move, and the commands it accepts."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class StageOnPage:
 
 @dataclass(frozen=True)
 class HaltingGate:
-    """The gate that halted a plan, as it answered then. What it says now is among the answers of its stage."""
+    """The gate that halted a plan, with its result at that time."""
 
     stage: str
     gate: str
@@ -76,7 +76,7 @@ class HaltingGate:
 
 @dataclass(frozen=True, kw_only=True)
 class PlanStanding:
-    """Why a plan is not moving, as its page, REST and lists say it."""
+    """Why a plan does not move, for page, REST and lists."""
 
     plan: Plan
     pause: Command | None
@@ -93,7 +93,7 @@ class PlanStanding:
 
     @property
     def why(self) -> str:
-        """Why it is not moving, in one sentence. Never blank: silence at this place would look like health."""
+        """Returns why the plan does not move; never empty, since silence would look like health."""
         if self._told:
             return self._told[0]
         if self.plan.state == PlanState.DRAFT:
@@ -105,7 +105,7 @@ class PlanStanding:
 
     @property
     def besides(self) -> list[str]:
-        """What else holds it back, once a person has acted on `why`; and what it said when a worker looked last."""
+        """Returns further restraints, and the last round's sentence."""
         is_new = self.operator_down and not any(self.operator_down in said for said in (self.why, *self._waits))
         return [*self._waits, self.operator_down] if is_new else self._waits
 
@@ -119,7 +119,7 @@ class PlanStanding:
 
     @property
     def _told(self) -> list[str]:
-        """What it was told, the one that a person must act on first at the head: a pause never ends by itself."""
+        """Returns the commands in force, with the most urgent first: a pause never ends by itself."""
         paused = [said for said in (self.pending_stop, self.pause.sentence if self.pause else "") if said]
         if self.plan.state == PlanState.HALTED:
             return [self.halt.sentence if self.halt else self.plan.reason or "It was halted.", *paused]
@@ -129,12 +129,12 @@ class PlanStanding:
 
 
 def rank(answer: str) -> int:
-    """Failing gates come first, then those that wait, those that were not asked, those that pass."""
+    """Returns the sort key: failing gates, then waiting, unevaluated, passing."""
     return {"fail": 0, "wait": 1, "": 2}.get(answer, 3)
 
 
 class HoldSeen(NamedTuple):
-    """Of a hold what its plan's page counts."""
+    """The columns of a hold that the plan page counts."""
 
     node_uid: str
     is_wanted: bool
@@ -164,12 +164,12 @@ class PlanOnPage(PlanStanding):
 
     @property
     def ahead(self) -> list[StageOnPage]:
-        """The stages that are not over, of a plan that is under way."""
+        """Returns the unfinished stages of a plan in progress."""
         return [one for one in self.stages if one.stage.state not in OVER] if self.plan.is_under_way else []
 
 
 def standings_of(plans: Sequence[Plan], *, now: datetime) -> list[PlanStanding]:
-    """Of many plans in one query, so without restraints: the rounds of each say them in what it waits for."""
+    """Returns the standings of many plans with one query; restraints come from each plan's last round."""
     told: dict[int, list[Command]] = defaultdict(list)
     for command in Command.objects.standing().filter(plan__in=[plan.pk for plan in plans]):
         told[command.plan_id].append(command)
@@ -194,9 +194,9 @@ def _standing(plan: Plan, told: Sequence[Command], *, now: datetime) -> dict[str
 
 
 def plan_on_page(plan: Plan, *, now: datetime) -> PlanOnPage:
-    """All that a plan's page shows, in a fixed number of queries (13 at most).
+    """Returns everything that a plan page shows, with at most 13 queries.
 
-    One more where a stage tests its nodes, two more while the operator is down, and two while the plan is halted.
+    A stage with tests needs one more, a missing operator two, a halted plan two.
     """
     newest_first = Prefetch("answers", GateAnswer.objects.filter(is_current=True))
     targets = Prefetch("targets", Target.objects.with_holds().select_related("wave").defer(*UNSHOWN))
@@ -238,7 +238,7 @@ def _halted_by(plan: Plan) -> HaltingGate | None:
 
 
 def failures_of(stages: Iterable[StageOnPage]) -> list[str]:
-    """Nodes that failed, those of one cause together. One query where the cause was not known when they failed."""
+    """Returns failed nodes grouped by cause. One query if a cause was unknown when the node failed."""
     failed = [target for one in stages for target in one.targets if target.state == TargetState.FAILED]
     unknown = [target.node_uid for target in failed if target.reason == GAVE_UP]
     found = causes_found(unknown) if unknown else {}
@@ -249,10 +249,9 @@ def failures_of(stages: Iterable[StageOnPage]) -> list[str]:
 
 
 def _freed(holds: Iterable[HoldSeen], stages: Iterable[StageOnPage]) -> list[datetime | None]:
-    """Of the nodes whose labels are still to go, and of those let go since the first of these was to be.
+    """Returns when the labels to be removed were removed; None for those that remain.
 
-    Not of those that a wave let go and nobody has held since, whatever has become of them: the label of one may be gone
-    with nobody to say so in its row.
+    Nodes that a wave released and that nobody held again are left out: their rows may not show a removed label.
     """
     by_waves = {(one.node_uid, one.wave.decided_at) for stage in stages for one in stage.targets if one.wave}
     let_go = [
@@ -269,9 +268,9 @@ def _freed(holds: Iterable[HoldSeen], stages: Iterable[StageOnPage]) -> list[dat
 
 
 def unlooked(plan: Plan, *, now: datetime) -> str:
-    """That no worker has looked at a plan though it is due, as a sentence. Blank: one has, or is at it.
+    """Returns a sentence that a due plan has no round; empty if it has one.
 
-    A round that takes long moves its lease; who waits for a cluster to answer has said when it is asked again.
+    A long round renews its lease, and a round that waits for a cluster states the next time.
     """
     since = moment(plan.looked_at, now=now) if plan.looked_at else ""
     return f"{says_unlooked('it', since)} {LOOK}" if is_unlooked(plan, now=now) else ""
@@ -284,13 +283,13 @@ def is_unlooked(plan: Plan, *, now: datetime) -> bool:
 
 
 def says_unlooked(called: str, since: str) -> str:
-    """`since`: blank of one at which nobody ever has."""
+    """Returns the sentence. `since` is empty if there never was a round."""
     when = f"since {since}" if since else "yet"
     return f"No worker has looked at {called} {when}: nothing of it is let go, held again or judged."
 
 
 def _passed_over(stages: Iterable[StageOnPage], *, now: datetime) -> list[str]:
-    """In stages that are not over, and of each gate what was said last."""
+    """Returns overrides in unfinished stages with the last result of each gate."""
     found: list[str] = []
     for one in stages:
         if one.stage.state not in OVER:
@@ -306,7 +305,7 @@ def _says_glass(stage: Stage, glass: BreakGlass) -> str:
 
 
 def opt_outs_of(plan: Plan) -> dict[str, list[OptOut]]:
-    """Node uid → what keeps neighbours off it, or was not as it should be when it was put back. One query."""
+    """Returns the plan's exclusions by node UID. One query."""
     found: dict[str, list[OptOut]] = defaultdict(list)
     for row in OptOut.objects.filter(plan=plan).shown():
         found[row.node_uid].append(row)
@@ -314,14 +313,14 @@ def opt_outs_of(plan: Plan) -> dict[str, list[OptOut]]:
 
 
 def cordons_of(plan: Plan) -> dict[str, Cordon]:
-    """Node uid → the cordon of this plan that is on it. One query."""
+    """Returns the plan's cordons by node UID. One query."""
     return {row.node_uid: row for row in Cordon.objects.in_force().filter(plan=plan)}
 
 
 def restraint_on(plan: Plan, letting_go: Iterable[Target], *, now: datetime) -> Restraint | None:
-    """What holds all of it back: a freeze of all, or what binds every node that the stage has still to let go.
+    """Returns what restrains all remaining nodes; None if nothing does.
 
-    `letting_go`: the targets of its stage that is at that. None: none is.
+    `letting_go` are the targets of the releasing stage.
     """
     if plan.state not in LETS_GO:
         return None
@@ -360,7 +359,7 @@ def _current(plan: Plan, stages: list[StageOnPage]) -> StageOnPage | None:
 
 @dataclass(frozen=True)
 class Button:
-    """One verb of a plan, for one person and for now."""
+    """One verb of a plan, for one person at one moment."""
 
     verb: str
     label: str
@@ -376,9 +375,9 @@ class Button:
 
 
 def buttons(plan: Plan, user, *, is_barred: bool = False) -> list[Button]:
-    """Every verb, with the reason where it is not for this person or not for now. One query a permission.
+    """Returns every verb with the reason if it is not available. One query per permission.
 
-    `is_barred`: something stands against starting it, so that this is not what one does next.
+    `is_barred` means that a blocker exists, so that starting is not the main button.
     """
     needed = {verb.permission for verb in VERBS.values()}
     where = f"cluster {plan.cluster.name}"
@@ -393,14 +392,14 @@ def buttons(plan: Plan, user, *, is_barred: bool = False) -> list[Button]:
 
 
 def _filled(plan: Plan, button: Button) -> Button:
-    """With what it would be of, where that is asked of rows."""
+    """Returns the button with what it would affect."""
     if button.verb == "complete":
         return _completing(plan, button)
     return _handing_over(plan, button) if button.verb == "handover" else button
 
 
 def _handing_over(plan: Plan, button: Button) -> Button:
-    """Shown where somebody else has changed the object of a plan that is given up."""
+    """Returns the handover button, for an aborted plan whose object somebody else has changed."""
     if not button.is_allowed:
         return replace(button, is_shown=False)
     found = handover_of(plan)
@@ -411,7 +410,7 @@ def _handing_over(plan: Plan, button: Button) -> Button:
 
 
 def _completing(plan: Plan, button: Button) -> Button:
-    """Shown where there is something to leave out: else every plan would have it, locked."""
+    """Returns the completion button if it would leave out nodes."""
     if not button.is_allowed:
         return replace(button, is_shown=False)
     found = completion_of(plan)
@@ -438,7 +437,7 @@ def _button(plan: Plan, name: str, refused: str, *, is_paused: bool, is_main: bo
 
 
 def _main(plan: Plan, *, is_paused: bool) -> str:
-    """From a halt the way leads back: going on is for who knows why it halted. Blank: no verb before the others."""
+    """Returns the main verb. From a halt it is the rollback; empty if no verb is first."""
     if plan.state == PlanState.HALTED:
         return "rollback"
     return "start" if plan.state == PlanState.DRAFT else "resume" if is_paused else ""

@@ -1,4 +1,4 @@
-"""What would end the wait of a gate that has nothing to look at: the same list on the page and in REST (hazard Z41)."""
+"""The remedies for a gate without evidence, for page and REST (Z41)."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ TEST_JOB, OTHER_NODES, TENANTS, OVERRIDE = "test-job", "other-nodes", "tenants",
 
 @dataclass(frozen=True)
 class WayOut:
-    """One choice. `resource`: where REST takes it by POST; blank: nothing is sent for it."""
+    """One remedy. `resource` is where REST accepts it by POST; empty if nothing is sent."""
 
     key: str
     title: str
@@ -26,7 +26,7 @@ class WayOut:
 
 
 def ways_out(stage: Stage, answer: KeptAnswer) -> list[WayOut]:
-    """Returns the choices, cheapest first. Empty: the gate has proof, or nobody waits for it."""
+    """Returns the remedies, cheapest first; none if the gate has proof or nobody waits for it."""
     if not answer.waits_for_proof or stage.plan.is_final:
         return []
     place = f"/api/v1/stages/{stage.pk}"
@@ -55,7 +55,7 @@ def ways_out(stage: Stage, answer: KeptAnswer) -> list[WayOut]:
 
 
 def why_no_test_jobs(stage: Stage) -> str:
-    """Returns why the stage cannot gain test Jobs now. Blank: it can."""
+    """Returns why the stage cannot get test Jobs now; empty if it can."""
     plan = stage.plan
     if stage.is_rollback:
         return "A rollback runs no test Jobs."

@@ -1,7 +1,6 @@
-"""What keeps nodes from being let go, beside their own plan: freezes, maintenance windows that are closed, and halts
-that the plan's own rows do not show yet.
+"""Restraints on releases beside the plan itself: freezes, closed maintenance windows, and halts not yet in its rows.
 
-Read anew in the transaction of each release, and before each label: what a round saw is old by then.
+They are read again in the transaction of each release and before each label.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ FAR = datetime.max.replace(tzinfo=UTC)
 
 @dataclass(frozen=True)
 class Restraint:
-    """One thing that holds nodes back, in one sentence for a person."""
+    """One restraint, as a sentence."""
 
     sentence: str
     ends_at: datetime | None  # None: when a person ends it
@@ -34,13 +33,13 @@ class Restraint:
 
     @property
     def urgency(self) -> tuple[bool, bool, datetime]:
-        """What a person must act on comes first: the stop, what never ends by itself, then what ends last."""
+        """Returns the sort key: the stop first, then what never ends by itself, then what ends last."""
         return self.is_stop, self.ends_at is None, self.ends_at or FAR
 
 
 @dataclass(frozen=True)
 class Restraints:
-    """Of one cluster at one moment, for plans that go forward, or for those that go back."""
+    """The restraints of one cluster at one moment, for one direction of plans."""
 
     cluster_id: int
     of_all: tuple[Restraint, ...] = ()  # nothing of a plan goes, whichever its nodes are
@@ -49,11 +48,11 @@ class Restraints:
 
     @property
     def first(self) -> Restraint | None:
-        """Of the freezes that bind everything, the one that a person must act on first."""
+        """Returns the most urgent freeze that binds everything."""
         return most_urgent(self.of_all)
 
     def of_nodes(self, uids: Collection[str]) -> dict[str, Restraint]:
-        """Node's uid → why it may not go. Those of pools bind the nodes that are in the pool now. One query at most."""
+        """Returns the restraint of each node by UID, with pool membership of now. One query at most."""
         binding = self._binding
         pools = _pools_of(self.cluster_id, uids, binding) if binding else {}
         by_pools = {its: self._in(its, of_all=self.of_all) for its in {frozenset(), *pools.values()}}
@@ -61,14 +60,14 @@ class Restraints:
         return {uid: restraint for uid, restraint in found.items() if restraint}
 
     def why_not(self, uids: Collection[str]) -> str:
-        """Why one of these nodes may not go, by what a person must act on first. Blank: all of them may."""
+        """Returns why one of these nodes may not be released; empty if all may."""
         found = most_urgent(self.of_nodes(uids).values())
         return found.sentence if found else ""
 
     def openings_of(self, uids: Collection[str], *, lasting: timedelta) -> dict[str, OpenHours]:
-        """Node's uid → the windows that bind it; none of a node that no window binds. One query at most.
+        """Returns the windows that bind each node, by UID. One query at most.
 
-        `lasting`: as long as the longest is that anybody asks for.
+        `lasting` is the longest duration that a gate asks for.
         """
         if self.windows is None:
             return {}
@@ -78,25 +77,25 @@ class Restraints:
         return {uid: openings for uid, openings in found.items() if openings}
 
     def of_labels(self, labels: Mapping[str, str]) -> Restraint | None:
-        """What the pools that these labels name say: the API server may show one that no row shows yet."""
+        """Returns the restraint by pools that these labels select; the API server may show a pool before rows do."""
         pools = Pool.objects.filter(pk__in=self._binding) if self._binding else ()
         mine = frozenset(pool.pk for pool in pools if selectors.parse(pool.selector).matches(labels))
         return self._in(mine, of_all=()) if mine else None
 
     @property
     def _binding(self) -> frozenset[int]:
-        """The pools that it matters to be in."""
+        """Returns the pools with a restraint or window."""
         return frozenset(self.of_pools) | (self.windows.pools if self.windows else frozenset())
 
     def _in(self, pools: frozenset[int], *, of_all: tuple[Restraint, ...]) -> Restraint | None:
-        """What binds a node of these pools first."""
+        """Returns the most urgent restraint on a node of these pools."""
         closed = self.windows.closed(pools) if self.windows else None
         frozen = (each for pool in pools for each in self.of_pools.get(pool, ()))
         return most_urgent([*of_all, *frozen, *([closed] if closed else [])])
 
 
 class OpenHours(NamedTuple):
-    """When the windows that bind a node are open, all of them at once."""
+    """The times at which all windows that bind a node are open."""
 
     sentence: str  # whether they are now, and until when
     # The one that is under way, or the next, first; of the others those that are longer than all to come before them.
@@ -115,7 +114,7 @@ class Windows:
         return frozenset(self.by_place) - {0}
 
     def closed(self, pools: frozenset[int]) -> Restraint | None:
-        """Why a node of these pools may not go now: one window of each place that has any must be open."""
+        """Returns why a node of these pools may not be released: of each place with windows, one must be open."""
         groups, ahead = self._of(pools)
         following = next(ahead, None)
         if not groups or (following and following.opens_at <= self.at):
@@ -123,7 +122,7 @@ class Windows:
         return Restraint(self._says_closed(groups, following), following.opens_at if following else None)
 
     def openings(self, pools: frozenset[int], *, lasting: timedelta) -> OpenHours | None:
-        """As far ahead as the first to come that lasts so long. None: no window binds a node of these pools."""
+        """Returns the opening hours up to the first that is long enough; None if no window binds the node."""
         groups, ahead = self._of(pools)
         if not groups:
             return None
@@ -134,7 +133,7 @@ class Windows:
         return OpenHours(self._says_closed(groups, first), found)
 
     def _of(self, pools: frozenset[int]) -> tuple[ByPlace, Iterator[Interval]]:
-        """The windows that bind, by place, and when one of each is open."""
+        """Returns the binding windows by place, and their open intervals."""
         groups = [self.by_place[place] for place in sorted({0, *pools}) if place in self.by_place]
         schedules = [[window.schedule for window in group] for group in groups]
         return groups, common(schedules, after=self.at) if groups else iter(())
@@ -148,9 +147,9 @@ ByPlace = Sequence[Sequence[MaintenanceWindow]]
 
 
 def _ever_longer(ahead: Iterable[Interval], *, lasting: timedelta, now: datetime) -> Iterator[Interval]:
-    """The one that is under way, and of those to come each that is longer than all before, until one lasts so long.
+    """Yields the current opening, and of the coming ones each that is longer than all before, up to the wanted length.
 
-    Whoever asks for one of any length up to that finds the first, and not the short one of every night until then.
+    A caller with a shorter wish finds its first fitting opening among them.
     """
     longest = timedelta(0)
     for one in ahead:
@@ -178,7 +177,7 @@ def _says_closed(shut: ByPlace, following: Interval | None, *, now: datetime) ->
 
 
 def _says_open(groups: ByPlace, current: Interval, *, now: datetime) -> str:
-    """Of a place with several windows those that are."""
+    """Returns the open windows of places with several."""
     open_ = [[window for window in group if _is_open([window.schedule], at=now)] for group in groups]
     return f"{_called(open_)} {are(_number(open_))} open until {_on_the_wall(open_, current.closes_at, now=now)}."
 
@@ -193,14 +192,14 @@ def _called(groups: ByPlace) -> str:
 
 
 def _on_the_wall(groups: ByPlace, at: datetime, *, now: datetime) -> str:
-    """By the clock of their zone, where they have one."""
+    """Returns the time by the windows' time zone, if they share one."""
     zones = {window.zone for group in groups for window in group}
     zone = zones.pop() if len(zones) == 1 else "UTC"
     return moment(at, now=now, zone=zone_named(zone), called=zone)
 
 
 def windows_of(cluster_id: int) -> dict[int, tuple[MaintenanceWindow, ...]]:
-    """Pool → its windows; 0: those of the cluster. One query, and two more where there are any."""
+    """Returns the windows by pool; 0 is the cluster. One query, and two more if there are any."""
     found: dict[int, tuple[MaintenanceWindow, ...]] = {}
     for window in (
         MaintenanceWindow.objects.filter(cluster=cluster_id).order_by("pk").prefetch_related("cluster", "pool")
@@ -210,7 +209,7 @@ def windows_of(cluster_id: int) -> dict[int, tuple[MaintenanceWindow, ...]]:
 
 
 def schedules_of(cluster_id: int, *, of_pool: int | None) -> tuple[list[Schedule], list[tuple[str, list[Schedule]]]]:
-    """Those of a pool, or of the cluster, and of each other place that binds the same nodes, by its name."""
+    """Returns the schedules of a pool or cluster, and of each other place that binds the same nodes."""
     by_place = windows_of(cluster_id)
     own = [window.schedule for window in by_place.pop(of_pool or 0, ())]
     others = {0: by_place[0]} if of_pool and 0 in by_place else {} if of_pool else by_place
@@ -218,7 +217,7 @@ def schedules_of(cluster_id: int, *, of_pool: int | None) -> tuple[list[Schedule
 
 
 def restraints_of(plan: Plan, *, now: datetime) -> Restraints:
-    """Three queries, and two more for freezes and for windows where there are any. One fewer of a draft."""
+    """Returns the plan's restraints. Three queries, and two more each for freezes and windows."""
     goes_back = restores(plan)
     frozen = Freeze.objects.in_force(now=now).binding(plan.cluster_id).prefetch_related("cluster", "pool")
     freezes = [one for one in frozen if one.binds_rollbacks or not goes_back]
@@ -237,18 +236,21 @@ def restraints_of(plan: Plan, *, now: datetime) -> Restraints:
 
 
 def restores(plan: Plan) -> bool:
-    """Whether what it lets go goes back to what was there before: a freeze binds it only where it says so, and no
-    window does (hazard Z32). What goes to a version or a template of somebody else's is bound by all (hazard Z38)."""
+    """Returns whether the plan's releases restore the previous state. Only freezes that include rollbacks bind it then
+    (Z32).
+
+    Releases to a foreign version or template are bound by everything (Z38).
+    """
     return plan.state in GOES_BACK and not plan.takes_of_others
 
 
 def why_not(plan: Plan, uids: Collection[str], *, now: datetime) -> str:
-    """Why one of these nodes may not be let go now. Blank: all of them may."""
+    """Returns why one of these nodes may not be released now; empty if all may."""
     return restraints_of(plan, now=now).why_not(uids)
 
 
 def why_frozen(plan: Plan, uids: Collection[str], *, now: datetime) -> str:
-    """As `why_not`, for what is done before a window opens: only what a person has stopped or frozen."""
+    """Returns the same without windows, for work before a window opens."""
     return replace(restraints_of(plan, now=now), windows=None).why_not(uids)
 
 
@@ -261,12 +263,12 @@ def restraint_by(freeze: Freeze, *, now: datetime) -> Restraint:
 
 
 def headed(text: str) -> str:
-    """As a sentence begins."""
+    """Returns the text with a capital letter."""
     return f"{text[:1].upper()}{text[1:]}"
 
 
 def ended(sentence: str) -> str:
-    """With its full stop, whoever wrote its end."""
+    """Returns the sentence with a full stop."""
     return sentence if sentence.endswith((".", "!", "?")) else f"{sentence}."
 
 

@@ -1,4 +1,4 @@
-"""Nodes that open findings call sick: what a plan does to them proves nothing, and may fail for another cause."""
+"""Nodes with open findings that make them unfit for a plan: they prove nothing and may fail for another reason."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ SICK = (AllocatableBelowExpected.key, NodeFlapping.key, NodeNotReady.key)
 
 
 def sick_nodes(cluster_id: int) -> Mapping[str, Sequence[str]]:
-    """Node uid → the sentences of its findings, the worst first. Also of muted ones. One query."""
+    """Returns the findings' sentences by node UID, the worst first, muted ones included. One query."""
     told = Finding.objects.unresolved().filter(cluster=cluster_id, node__isnull=False, is_shadow=False)
     known = told.exclude(state=FindingState.CONFIRMING)
     sick = known.filter(severity=Severity.CRITICAL) | known.filter(rule__in=SICK)

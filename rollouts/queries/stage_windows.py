@@ -1,7 +1,7 @@
-"""A stage that goes in a maintenance window only: which of its nodes none covers, or not for as long as it asks.
+"""The nodes of a stage with the gate `window` that no maintenance window covers for long enough.
 
-Windows that are there bind every node, and closed ones are restraints. The gate `window` asks that there be one: it
-counts until the operator has begun with what was let go, for somebody may remove the window meanwhile (hazard Z3).
+Existing windows bind every node as restraints. The gate adds that a window must exist until the operator has begun,
+since somebody may remove it meanwhile (Z3).
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -16,7 +16,7 @@ from rollouts.queries.restraints import OpenHours, restraints_of
 
 
 def asked_of(stage: Stage, *, now: datetime) -> Window | None:
-    """None: it names none that counts now, or goes back, which waits for no window. One query, as of `glass_now`."""
+    """Returns the stage's window gate; None if it has none that counts, or the stage goes back. One query."""
     gate = None if stage.is_rollback else next((one for one in stage.gates if isinstance(one, Window)), None)
     return None if gate is None or gate.advisory or gate.key in stage.glass_now(now=now) else gate
 
@@ -24,7 +24,7 @@ def asked_of(stage: Stage, *, now: datetime) -> Window | None:
 def outside(
     gate: Window, targets: Iterable[Target], openings: Mapping[str, OpenHours], *, now: datetime
 ) -> dict[str, str]:
-    """Node's uid → why it may not go, by the windows that bind it. Nodes of the same windows share a sentence."""
+    """Returns why windows forbid a node's release, by UID. Nodes of the same windows share a sentence."""
     by_openings: dict[OpenHours | None, dict[str, str]] = {}
     for target in targets:
         by_openings.setdefault(openings.get(target.node_uid), {})[target.node_uid] = target.node_name
@@ -39,9 +39,9 @@ def outside(
 def let_go_outside(
     stages: Iterable[Stage], openings: Mapping[str, OpenHours], there: Collection[str], *, now: datetime
 ) -> dict[str, str]:
-    """Of what was let go and has not begun: node's uid → why it is held again.
+    """Returns why released nodes that have not begun are held again, by UID.
 
-    How long a window must last counts for whose label is still there. What waits for the operator went in time.
+    The required length counts only while the label is there; what waits for the operator was released in time.
     """
     found: dict[str, str] = {}
     for stage in stages:
@@ -58,7 +58,7 @@ LET_GO = frozenset({TargetState.RELEASING, TargetState.RELEASED})
 
 
 def why_not_let_go(stage: Stage, targets: Collection[Target], *, now: datetime) -> str:
-    """Why one of these may not be let go now, by freezes and windows. Blank: all of them may."""
+    """Returns why one of these targets may not be released now, by freezes and windows; empty if all may."""
     restraints, uids = restraints_of(stage.plan, now=now), [target.node_uid for target in targets]
     if reason := restraints.why_not(uids):
         return reason

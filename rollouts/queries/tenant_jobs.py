@@ -1,4 +1,4 @@
-"""What tenants lose with a node: whole jobs by what controls their pods, and restarts of the pods of services."""
+"""The work that tenants lose with a node: whole jobs, and restarts of service pods."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class _OnNode:
 
 
 def harm_of(cluster_id: int, nodes: Iterable[Node], *, now: datetime) -> dict[str, Harm]:
-    """Node's name → what it takes with it now. Four queries, over all of the cluster's GPU pods: jobs span nodes.
+    """Returns the disruption cost by node name. Four queries over all GPU pods of the cluster, since jobs span nodes.
 
-    Only whole GPUs make GPU-hours: how much of one a slice or a share is, nothing here says.
+    Only whole GPUs count as GPU-hours; the share of a slice is unknown.
     """
     if not Bookmark.objects.known(PODS.name).filter(cluster=cluster_id).exists():
         return {node.name: UNKNOWN for node in nodes}
@@ -94,9 +94,9 @@ def _job(name: str, gang: _Gang) -> Job:
 
 
 def idle_gpus_of(cluster_id: int) -> dict[str, int]:
-    """Pod's namespace/name → how many GPUs it has and does nothing with, by the findings that say so. One query.
+    """Returns the number of idle GPUs by pod (namespace/name), from open findings. One query.
 
-    GPUs that nothing names are not counted, and neither is what nobody hears: such a pod may work.
+    Unknown GPUs and GPUs without telemetry do not count as idle.
     """
     rows = Finding.objects.open().filter(cluster=cluster_id, rule=IdleGpus.key).values_list("evidence", flat=True)
     return Counter(pod for evidence in rows for pod, board in told_in(evidence) if board)
@@ -125,7 +125,7 @@ class _Owners:
     leaders: Mapping[tuple[str, str], str]  # a Pod's namespace and name → the group that it leads
 
     def gang_of(self, kind: str, namespace: str, owner: str, pod: str) -> str:
-        """The job that ends with this pod. Blank: it is a service's and restarts alone."""
+        """Returns the job that ends with this pod; empty for a pod that restarts alone."""
         if group := self.leaders.get((namespace, pod)) or self.of_jobs.get((kind, namespace, owner)):
             return group
         if not kind:
@@ -134,9 +134,9 @@ class _Owners:
 
 
 def _owners(cluster_id: int) -> _Owners:
-    """A JobSet, an MPIJob or a RayJob makes Jobs, and all of them are one. What a CronJob makes is not.
+    """Reads owners. Jobs of a JobSet, MPIJob or RayJob are one job; those of a CronJob are not.
 
-    Of a LeaderWorkerSet the workers of each group are a StatefulSet, owned by the Pod that leads them.
+    Workers of a LeaderWorkerSet group are a StatefulSet owned by the leader pod.
     """
     rows = Workload.objects.filter(cluster=cluster_id, kind__in=("Job", "StatefulSet")).exclude(owner_kind="")
     of_jobs: dict[WorkloadKey, str] = {}

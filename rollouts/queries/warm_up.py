@@ -1,4 +1,4 @@
-"""How long a tenant's pod took to be Ready on its node: what it needs once more wherever it goes (hazard Z16)."""
+"""The warm-up of tenants' pods: the time until Ready, needed again on another node (Z16)."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -9,7 +9,7 @@ MOST = timedelta(hours=4)  # what became Ready later was unready in between: how
 
 
 class Started(NamedTuple):
-    """What tells it, of a pod."""
+    """The facts of a pod's start."""
 
     is_ready: bool
     restarts: int
@@ -18,7 +18,7 @@ class Started(NamedTuple):
 
     @property
     def took(self) -> timedelta | None:
-        """None: it does not tell. One that restarted tells of its last container alone."""
+        """Returns the warm-up; None if unknown. A restarted pod shows only its last container's."""
         if not self.is_ready or self.restarts or self.started_at is None or self.ready_since is None:
             return None
         took = self.ready_since - self.started_at
@@ -26,15 +26,14 @@ class Started(NamedTuple):
 
 
 def workload_of(kind: str, namespace: str, owner: str, pod: str) -> str:
-    """What makes its pods, as a sentence names it; the pod itself, where nothing does."""
+    """Returns the workload's display name, or the pod itself."""
     return f"{kind or 'Pod'} {namespace}/{owner or pod}"
 
 
 def quickest(pods: Iterable[tuple[str, Started]]) -> dict[str, timedelta]:
-    """By workload, of those that take long.
+    """Returns the shortest warm-up of each slow workload.
 
-    Ready tells when it last turned. A pod that was unready in between, or whose container was made again, seems to have
-    loaded for as long as that: so of each workload the quickest counts, and none that restarted.
+    Ready shows only its last change, so a pod that was unready meanwhile seems slower. Restarted pods do not count.
     """
     found: dict[str, timedelta] = {}
     for workload, pod in pods:

@@ -1,4 +1,4 @@
-"""When nodes may be let go: maintenance windows by a recurrence rule, in a time zone. Pure."""
+"""Maintenance windows by recurrence rule in a time zone. Pure."""
 
 from rollouts.windows.rules import BadWindow
 from rollouts.windows.schedule import HORIZON, Interval, Schedule, common, first_day, union, zone_named, zones

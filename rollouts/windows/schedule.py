@@ -1,4 +1,4 @@
-"""When a window is open: instants, by the clock on a wall of its zone, and what several windows come to together."""
+"""The opening hours of a window: instants by its zone's clock, and combinations of several windows."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,7 +19,7 @@ LONGEST_ZONE = 64  # characters
 
 
 class Interval(NamedTuple):
-    """From `opens_at` on, until just before `closes_at`."""
+    """The time from `opens_at` until just before `closes_at`."""
 
     opens_at: datetime
     closes_at: datetime
@@ -27,7 +27,7 @@ class Interval(NamedTuple):
 
 @dataclass(frozen=True)
 class Schedule:
-    """A rule, the time at which it first opens on the wall's clock, how long it stays open, and where that wall is."""
+    """A recurrence rule with its first opening by local time, its duration and its zone."""
 
     rule: str
     starts_at: datetime  # without a zone
@@ -35,7 +35,7 @@ class Schedule:
     duration: timedelta  # by a stopwatch: also in a night that has an hour less or more
 
     def intervals(self, *, after: datetime) -> Iterator[Interval]:
-        """Those that end after this instant, in order. They may touch and overlap. They end with the horizon."""
+        """Yields the openings that end after this instant, in order, up to the horizon. They may overlap."""
         zone = zone_named(self.zone)
         earliest = (after - self.duration - timedelta(days=2)).astimezone(UTC).replace(tzinfo=None)
         starts = openings_of(self.rule, self.starts_at, after.year + HORIZON + 1)
@@ -45,7 +45,10 @@ class Schedule:
                 yield Interval(opens_at, opens_at + self.duration)
 
     def refuse_nonsense(self, *, now: datetime) -> None:
-        """:raises BadWindow: naming the field that makes it no window"""
+        """Checks the schedule.
+
+        :raises BadWindow: with the field that is wrong
+        """
         read_rule(self.rule)
         if len(self.zone) > LONGEST_ZONE or self.zone not in zones():
             raise BadWindow("zone", f"There is no time zone {self.zone[:LONGEST_ZONE]}. Write it as Europe/Berlin.")
@@ -59,7 +62,7 @@ class Schedule:
 
 
 def first_day(opens_at: time, zone: str, duration: timedelta, *, now: datetime) -> date:
-    """From now on: the first day of the zone whose opening is not over. Where there is no such zone, as in UTC."""
+    """Returns the first day of the zone whose opening has not ended; in UTC if the zone is unknown."""
     wall = zone_named(zone if zone in zones() else "UTC")
     earliest = (now - duration).astimezone(wall).date() - timedelta(days=1)
     days = (earliest + number * timedelta(days=1) for number in count())
@@ -67,7 +70,10 @@ def first_day(opens_at: time, zone: str, duration: timedelta, *, now: datetime) 
 
 
 def _instant(start: datetime, zone: ZoneInfo) -> datetime:
-    """A time that the clocks leave out is taken as long after midnight as ever (RFC 5545, 3.3.5); of two the first."""
+    """Returns the instant of a local time.
+
+    A skipped time keeps its distance from midnight (RFC 5545, 3.3.5); of a repeated time the first counts.
+    """
     return start.replace(tzinfo=zone).astimezone(UTC)
 
 
@@ -82,7 +88,7 @@ def zone_named(key: str) -> ZoneInfo:
 
 
 def union(schedules: Iterable[Schedule], *, after: datetime) -> Iterator[Interval]:
-    """When at least one is open, in intervals that do not touch."""
+    """Yields the times at which at least one schedule is open, merged."""
     current: Interval | None = None
     for each in merge(*(schedule.intervals(after=after) for schedule in schedules)):
         if current is None:
@@ -97,7 +103,7 @@ def union(schedules: Iterable[Schedule], *, after: datetime) -> Iterator[Interva
 
 
 def common(groups: Sequence[Iterable[Schedule]], *, after: datetime) -> Iterator[Interval]:
-    """When each group has one that is open: those of a cluster, say, and those of a pool. `groups` has one at least."""
+    """Yields the times at which each group has an open schedule. `groups` is not empty."""
     first, *others = (union(group, after=after) for group in groups)
     found: Iterator[Interval] = first
     for other in others:
