@@ -12,7 +12,7 @@ from people.rights import Permission, scope_of
 
 
 @dataclass(frozen=True)
-class Entry:
+class MenuEntry:
     title: str
     page: str  # the name of its address
     below: tuple[str, ...] = ()  # the names of the pages that are reached from it
@@ -26,46 +26,46 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Group:
+class MenuGroup:
     title: str
-    entries: tuple[Entry, ...]
+    entries: tuple[MenuEntry, ...]
 
 
 GROUPS = (
-    Group(
+    MenuGroup(
         "Fleet",
         (
-            Entry("Map", "fleet"),
-            Entry("Nodes", "fleet", ("node", "node-history"), anchor="#nodes"),
-            Entry("GPUs", "gpus", ("gpu", "save-gpu-view")),
-            Entry("Pools", "pools", ("pool", "new-pool", "edit-pool", "delete-pool", "pool-file")),
-            Entry("Segments", "segments"),
+            MenuEntry("Map", "fleet"),
+            MenuEntry("Nodes", "fleet", ("node", "node-history"), anchor="#nodes"),
+            MenuEntry("GPUs", "gpus", ("gpu", "save-gpu-view")),
+            MenuEntry("Pools", "pools", ("pool", "new-pool", "edit-pool", "delete-pool", "pool-file")),
+            MenuEntry("Segments", "segments"),
         ),
     ),
-    Group(
+    MenuGroup(
         "Health",
         (
-            Entry("Findings", "findings", counted_by="criticals-count"),
-            Entry("Rules", "rules", ("rule", "rule-shadow", "rule-limits")),
-            Entry("Shift report", "shift-report"),
+            MenuEntry("Findings", "findings", counted_by="criticals-count"),
+            MenuEntry("Rules", "rules", ("rule", "rule-shadow", "rule-limits")),
+            MenuEntry("Shift report", "shift-report"),
         ),
     ),
-    Group(
+    MenuGroup(
         "Changes",
         (
-            Entry("Plans", "plans", ("plan", "draft", "edit-plan", "apply-document", "followed")),
-            Entry("Approvals", "approvals", ("approval",), counted_by="approvals-count"),
-            Entry("Freezes and windows", "freezes", ("new-freeze", "new-window")),
-            Entry("Ledger", "ledgers", ("ledger",)),
+            MenuEntry("Plans", "plans", ("plan", "draft", "edit-plan", "apply-document", "followed")),
+            MenuEntry("Approvals", "approvals", ("approval",), counted_by="approvals-count"),
+            MenuEntry("Freezes and windows", "freezes", ("new-freeze", "new-window")),
+            MenuEntry("Ledger", "ledgers", ("ledger",)),
         ),
     ),
-    Group(
+    MenuGroup(
         "Admin",
         (
-            Entry("Clusters", "clusters", ("cluster", "telemetry-form", "telemetry-remove")),
-            Entry("People", "people", ("person", "add-person", "groups", "add-group"), is_for_admins=True),
-            Entry("Tokens", "account", ("issue-token",)),
-            Entry("System status", "status"),
+            MenuEntry("Clusters", "clusters", ("cluster", "telemetry-form", "telemetry-remove")),
+            MenuEntry("People", "people", ("person", "add-person", "groups", "add-group"), is_for_admins=True),
+            MenuEntry("Tokens", "account", ("issue-token",)),
+            MenuEntry("System status", "status"),
         ),
     ),
 )
@@ -75,9 +75,9 @@ GROUPS = (
 class Menu:
     """`group` and `entry` are None on a page that has no entry, such as the sign-in."""
 
-    groups: tuple[Group, ...]
-    group: Group | None
-    entry: Entry | None
+    groups: tuple[MenuGroup, ...]
+    group: MenuGroup | None
+    entry: MenuEntry | None
     is_on_entry: bool  # the page is the entry's own, not one below it
 
 
@@ -89,7 +89,7 @@ def menu(request: HttpRequest) -> dict[str, object]:
 def menu_of(user: User | AnonymousUser, *, page: str) -> Menu:
     is_admin = not scope_of(user, Permission.ADMINISTER).nowhere
     groups = tuple(
-        Group(group.title, tuple(entry for entry in group.entries if is_admin or not entry.is_for_admins))
+        MenuGroup(group.title, tuple(entry for entry in group.entries if is_admin or not entry.is_for_admins))
         for group in GROUPS
     )
     found = [(group, entry) for group in groups for entry in group.entries if page in (entry.page, *entry.below)]

@@ -22,17 +22,17 @@ from rollouts.verbs import VERBS
 STATES = [(state.value, state.value) for state in PlanState]
 
 
-class Reason(Asked):
+class ReasonRequest(Asked):
     reason = serializers.CharField(max_length=1000, help_text="Why. Kept for good.")
 
 
-class CommandRequest(Reason):
+class CommandRequest(ReasonRequest):
     expected_state = serializers.ChoiceField(
         choices=STATES, required=False, help_text="The state that was seen: refused (409) when it is another by now."
     )
 
 
-class StartRequest(Reason):
+class StartRequest(ReasonRequest):
     expected_revision = serializers.IntegerField(
         min_value=1, max_value=2**31 - 1, help_text="The `revision` whose preview was seen."
     )
@@ -141,29 +141,29 @@ class Starts(Tell):
 class Discards(Tell):
     verb = "discard"
 
-    @extend_schema(request=Reason, responses={204: None})
+    @extend_schema(request=ReasonRequest, responses={204: None})
     def post(self, request, plan_id: int) -> Response:
         """Throw a draft away."""
-        return self.tell(plan_id, Reason)
+        return self.tell(plan_id, ReasonRequest)
 
 
 class Retries(PlanEdge):
-    @extend_schema(request=Reason, responses={204: None})
+    @extend_schema(request=ReasonRequest, responses={204: None})
     def post(self, request, target_id: int) -> Response:
         """Try a failed node again. It is held, and goes with a wave once the plan goes on."""
         target = self.target(target_id)
         self.may(Permission.RUN, target.stage.plan)
-        retry(target, actor=self.user, now=timezone.now(), **self.read(Reason))
+        retry(target, actor=self.user, now=timezone.now(), **self.read(ReasonRequest))
         return Response(status=204)
 
 
 class Exclusions(PlanEdge):
-    @extend_schema(request=Reason, responses={204: None})
+    @extend_schema(request=ReasonRequest, responses={204: None})
     def post(self, request, target_id: int) -> Response:
         """Take a node out of its stage. It stays held."""
         target = self.target(target_id)
         self.may(Permission.RUN, target.stage.plan)
-        plan_control.exclude(target, actor=self.user, now=timezone.now(), **self.read(Reason))
+        plan_control.exclude(target, actor=self.user, now=timezone.now(), **self.read(ReasonRequest))
         return Response(status=204)
 
 

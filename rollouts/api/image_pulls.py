@@ -11,14 +11,14 @@ from rest_framework.response import Response
 from edges.rest import KEY, Listing, RowSerializer
 from people.rights import Permission
 from rollouts.api.base import PlanEdge
-from rollouts.api.commands import Reason
+from rollouts.api.commands import ReasonRequest
 from rollouts.commands.image_pulls import MOST_EACH, ask, cancel
 from rollouts.driver_images.pull_progress import PullOutcome
 from rollouts.image_pulls.latest_pulls import PullOnPage, pull_on_page, pulls_on_page
 from rollouts.models import ImagePull, PullJob
 
 
-class ImagePullRequest(Reason):
+class ImagePullRequest(ReasonRequest):
     nodes_each = serializers.IntegerField(
         min_value=1, max_value=MOST_EACH, required=False, default=1,
         help_text="On how many nodes of each operating system, in the order in which they will go.",
@@ -97,10 +97,10 @@ class ImagePullDetail(PlanEdge):
 class ImagePullCancellations(ImagePullDetail):
     http_method_names = ["post", "options"]
 
-    @extend_schema(request=Reason, responses={204: None})
+    @extend_schema(request=ReasonRequest, responses={204: None})
     def post(self, request, pull_id: int) -> Response:
         """Make no more Jobs, and delete those there are. What was proven stays."""
         pull = self.pull(pull_id)
         self.may(Permission.STOP, pull.plan)
-        cancel(pull, actor=self.user, now=timezone.now(), **self.read(Reason))
+        cancel(pull, actor=self.user, now=timezone.now(), **self.read(ReasonRequest))
         return Response(status=204)
