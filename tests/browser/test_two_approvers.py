@@ -8,7 +8,7 @@ from tests.browser.test_promotion import draft, tell
 def open_request(page: Page, reason: str) -> None:
     page.goto("/approvals")
     page.locator(".asks a").first.click()
-    page.fill("#because", reason)
+    page.fill("#reason", reason)
 
 
 def test_two_approvers_let_a_stage_go_and_neither_alone(window):
@@ -23,7 +23,7 @@ def test_two_approvers_let_a_stage_go_and_neither_alone(window):
 
     voters = ann.page.locator("table.voters")
     expect(voters).to_contain_text("approver")
-    expect(ann.page.locator("#because")).to_have_value("It is a quiet night.")
+    expect(ann.page.locator("#reason")).to_have_value("It is a quiet night.")
     expect(ada.page.locator(".gates")).to_contain_text("1 of 2")
     expect(ada.page.locator(".stage").first).not_to_contain_text("changing")
 
