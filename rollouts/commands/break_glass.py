@@ -1,6 +1,7 @@
-"""A gate of one stage passed over by a person: with a reason, for a while, and seen until somebody else has looked.
+"""Break-glass: a person overrides one gate of one stage for a while, until a second person has acknowledged it.
 
-Never what nobody sees: a node out of sight, a stage without a node and a colleague's no stay in the way.
+It cannot override what nobody can observe: an unseen node, a stage without nodes, and a colleague's rejection still
+count.
 """
 
 from datetime import datetime, timedelta
@@ -26,11 +27,11 @@ STAGES = frozenset({StageState.OPENING, StageState.PROMOTING, StageState.SOAKING
 def break_glass(
     stage: Stage, gate: str, *, actor: User, reason: str, confirm: str, valid_for: timedelta = AS_USUAL, now: datetime
 ) -> BreakGlass:
-    """`confirm`: the plan's title, typed.
+    """Overrides the gate. `confirm` is the plan's title, typed.
 
-    :raises BadPlan: naming the field that is wrong
-    :raises NotAllowed: without the right: an admin's for an approval
-    :raises Refusal: when the gate holds nothing up, or may not be passed over
+    :raises BadPlan: with the field that is wrong
+    :raises NotAllowed: without the right; for an approval an admin's
+    :raises Refusal: when the gate blocks nothing or cannot be overridden
     """
     plan, who = stage.plan, actor.get_username()
     if refusal := why_not_theirs(stage, gate, actor):
@@ -57,9 +58,9 @@ def break_glass(
 
 
 def acknowledge(glass: BreakGlass, *, actor: User, now: datetime) -> None:
-    """Somebody else has looked at it. Quiet when somebody was faster.
+    """Acknowledges an override. It does nothing if somebody else was faster.
 
-    :raises NotYours: for who broke it
+    :raises NotYours: for the author of the override
     """
     who, plan = actor.get_username(), glass.stage.plan
     if who == glass.by:
@@ -77,7 +78,7 @@ def acknowledge(glass: BreakGlass, *, actor: User, now: datetime) -> None:
 
 
 def evidence_of_glass(glass: BreakGlass) -> dict[str, str | int]:
-    """As the chain keeps it, and as the file of evidence says it."""
+    """Returns the override as the audit chain and the evidence file store it."""
     return {
         "stage": glass.stage.index,
         "gate": glass.gate,
@@ -87,7 +88,7 @@ def evidence_of_glass(glass: BreakGlass) -> dict[str, str | int]:
 
 
 def why_not_theirs(stage: Stage, gate: str, user: User) -> str:
-    """Why this person may not pass the gate over. Blank: they may."""
+    """Returns why this person may not override the gate; empty if they may."""
     plan = stage.plan
     needed = Permission.ADMINISTER if gate == ApprovalGate.key else Permission.RUN
     if gate == ApprovalGate.key and user.get_username() in plan.proposers:
@@ -101,7 +102,7 @@ def why_not_theirs(stage: Stage, gate: str, user: User) -> str:
 
 
 def why_not_passed_over(stage: Stage, gate: str, answer: GateAnswer | None, *, now: datetime) -> str:
-    """Why the gate cannot be passed over now. Blank: it can. One query."""
+    """Returns why the gate cannot be overridden now; empty if it can. One query."""
     plan = stage.plan
     named = next((each for each in stage.gates if each.key == gate), None)
     if named is None:

@@ -1,4 +1,4 @@
-"""Which stages of a draft get an approval that nobody wrote: all but those that may go without."""
+"""Adds an approval to the stages of a draft that need one and name none."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,7 +10,7 @@ from rollouts.commands.stage_drafts import StageDraft
 
 
 def with_approvals(cluster: Cluster, stages: Sequence[StageDraft]) -> list[StageDraft]:
-    """Each stage with an approval, but those that may go without. One query."""
+    """Returns the stages, each with an approval unless it may go without. One query."""
     pools = {pool.pk: pool for pool in Pool.objects.filter(cluster=cluster)}
     return [
         stage

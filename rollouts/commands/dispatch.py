@@ -1,4 +1,4 @@
-"""Who carries each verb of a plan out. An answer is a sentence for the person: what is in force, and what follows."""
+"""The function that carries out each verb of a plan. It answers with a sentence about the effect."""
 
 from collections.abc import Callable, Mapping
 

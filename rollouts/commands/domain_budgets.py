@@ -1,4 +1,4 @@
-"""Saying how many nodes of each zone, rack or NVLink domain of a cluster may be out at a time."""
+"""Sets how many nodes of each zone, rack or NVLink domain of a cluster may be unavailable at a time."""
 
 import re
 from dataclasses import dataclass
@@ -26,12 +26,12 @@ EACH = {DomainKind.ZONE: "zone", DomainKind.RACK: "rack", DomainKind.NVLINK: "NV
 
 
 class BadBudget(BadPlan):
-    """What was written down makes no budget."""
+    """The input is no valid budget."""
 
 
 @dataclass(frozen=True)
 class BudgetShown:
-    """What is said of one kind of domain, if anything is."""
+    """The budget of one kind of domain, if there is one."""
 
     kind: DomainKind
     max_unavailable: int | None  # None: any number
@@ -46,7 +46,7 @@ class BudgetShown:
 
 
 def budgets_of(cluster: Cluster) -> list[BudgetShown]:
-    """One for each kind, set or not. One query."""
+    """Returns one entry per kind of domain, set or not. One query."""
     rows = {row.kind: row for row in DomainBudget.objects.filter(cluster=cluster)}
     return [
         BudgetShown(kind, row.max_unavailable, row.label, row.by, row.at, row.reason)
@@ -66,11 +66,11 @@ def set_budget(
     reason: str,
     now: datetime,
 ) -> str:
-    """Bind every domain of a kind from now on, or, with None, none of them. Answers with the sentence that holds now.
+    """Sets the budget of a kind of domain, or removes it with None, and returns the sentence in force.
 
-    Plans that are under way read it with their next wave; what is out stays out.
+    Plans in progress apply it from their next wave.
 
-    :raises BadBudget: when the number or the label makes no sense
+    :raises BadBudget: when the number or the label is invalid
     """
     _refuse_nonsense(kind, max_unavailable, label)
     was = DomainBudget.objects.filter(cluster=cluster, kind=kind)
@@ -102,7 +102,10 @@ def says(kind: DomainKind, max_unavailable: int | None, label: str = "") -> str:
 
 
 def kind_named(text: str) -> DomainKind:
-    """:raises Refusal: when nobody sets a budget of that kind"""
+    """Returns the kind.
+
+    :raises Refusal: when that kind has no budget
+    """
     for kind in EACH:
         if text == kind.value:
             return kind

@@ -1,4 +1,4 @@
-"""What is wrong with a plan as it is written, with the field that it is in."""
+"""Validates a draft, and reports each problem with its field."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -20,13 +20,16 @@ TIMEOUT_LEAST_S, TIMEOUT_MOST_S = (int(most.total_seconds()) for most in (TIMEOU
 
 
 def check(cluster: Cluster, to_version: str, stages: Sequence[StageDraft]) -> None:
-    """:raises BadPlan: naming each field that is wrong"""
+    """Checks a draft.
+
+    :raises BadPlan: with each field that is wrong
+    """
     if found := problems(cluster, to_version, stages):
         raise BadPlan(*found)
 
 
 def problems(cluster: Cluster, to_version: str, stages: Sequence[StageDraft]) -> list[tuple[str, str]]:
-    """Field → what is wrong with it; a field for each sentence."""
+    """Returns (field, problem) pairs."""
     problems = []
     if not is_version(to_version.strip()):
         wrong = f"“{to_version[:64]}” is no full driver version." if to_version else "Which version?"
@@ -46,7 +49,7 @@ def problems(cluster: Cluster, to_version: str, stages: Sequence[StageDraft]) ->
 
 
 def _same_names(stages: Sequence[StageDraft]) -> Iterator[tuple[str, str]]:
-    """History, findings and approvals name stages by them."""
+    """Yields duplicate stage names, since history, findings and approvals refer to stages by name."""
     first: dict[str, int] = {}
     for number, stage in enumerate(stages):
         name = stage.name.strip().casefold()
@@ -86,7 +89,7 @@ def _text_problems(stage: StageDraft) -> Iterator[tuple[str, str]]:
 
 
 def _groups_there(stages: Sequence[StageDraft]) -> dict[str, Any]:
-    """Of the groups that the stages ask for, those that there are. No query where they ask for none."""
+    """Returns the existing groups among those that the stages name. No query without groups."""
     asked = {name for stage in stages for name in _groups_asked(stage)}
     return members(asked) if asked else {}
 

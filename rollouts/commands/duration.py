@@ -1,4 +1,4 @@
-"""How long a plan takes, from its waves, what a node took so far, and its soaks. Pure; people's time is not in it."""
+"""The expected duration of a plan from its waves, the time per node and its soaks, without people's time. Pure."""
 
 import math
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ class Duration:
 
 
 def duration_of(stages: Sequence[StageTime], *, took: Sequence[timedelta]) -> Duration:
-    """`took`: what each node needed that this plan has changed."""
+    """Returns the duration. `took` is the time of each node that this plan has changed."""
     a_node = sum(took, timedelta()) / len(took) if took else A_NODE
     waves = sum(stage.waves for stage in stages)
     soaks = sum((stage.soak for stage in stages), timedelta())
@@ -55,5 +55,5 @@ def duration_of(stages: Sequence[StageTime], *, took: Sequence[timedelta]) -> Du
 
 
 def _rounded(takes: timedelta) -> timedelta:
-    """To the minute: nobody knows the seconds."""
+    """Returns the duration rounded to minutes."""
     return timedelta(minutes=max(1, round(takes.total_seconds() / 60)))

@@ -1,7 +1,7 @@
-"""Freezing the fleet, a cluster or a pool, stopping everything, and lifting it.
+"""Freezes the fleet, a cluster or a pool, stops everything, and lifts both.
 
-Each is one transaction that waits for no plan: the row is in force from its commit. The histories of plans follow, one
-short transaction a plan; a sweep writes those whose plan is locked at this moment.
+Each is one transaction that waits for no plan: the row is in force from its commit. The plans' histories follow in one
+short transaction per plan; a sweep writes those of plans that are locked at the moment.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ LIFTED = "A freeze was lifted: the cluster is looked at first."
 
 @dataclass(frozen=True)
 class Where:
-    """What is frozen: a pool, all of a cluster, or, with neither, the whole fleet."""
+    """The scope of a freeze: a pool, a cluster, or without both the fleet."""
 
     cluster: Cluster | None = None
     pool: Pool | None = None
@@ -49,17 +49,20 @@ class Where:
         return words_of(self.cluster, self.pool)
 
     def why_not(self, user, permission: Permission) -> str:
-        """Why the user may not do this here. Blank: they may."""
+        """Returns why the user may not do this here; empty if they may."""
         return why_not(user, permission, cluster_id=self._cluster_id, pool_id=self._pool_id, where=self.words)
 
     def require(self, user, permission: Permission) -> None:
-        """:raises NotAllowed: with the sentence of `why_not`"""
+        """Checks the permission.
+
+        :raises NotAllowed: with the sentence of `why_not`
+        """
         require(user, permission, cluster_id=self._cluster_id, pool_id=self._pool_id, where=self.words)
 
     def keep(self) -> None:
-        """Its pool stays until what names it is written. In that transaction, before anything else of it.
+        """Locks the pool until the row that names it is written; call it first in that transaction.
 
-        :raises Refusal: when somebody deleted the pool since
+        :raises Refusal: when the pool was deleted
         """
         try:
             if self.pool:
@@ -68,7 +71,7 @@ class Where:
             raise Refusal(str(gone)) from gone
 
     def plans(self) -> PlanQuerySet:
-        """Those that it binds, or may bind a node of."""
+        """Returns the plans that the scope binds, or may bind by a node."""
         under_way = Plan.objects.under_way()
         return under_way.filter(cluster=self.cluster) if self.cluster else under_way
 
@@ -83,7 +86,7 @@ class Where:
 
 @dataclass(frozen=True)
 class BoundPlan:
-    """What a freeze would do to one plan, as things are now."""
+    """The effect of a freeze on one plan now."""
 
     plan: Plan
     is_bound: bool  # False: it goes back, and this freeze does not say that it binds who does
@@ -108,7 +111,7 @@ class BoundPlan:
 
 
 def bound_by(where: Where, *, binds_rollbacks: bool, user: User) -> list[BoundPlan]:
-    """What such a freeze would bind, of the plans that this person may see. Three queries at most."""
+    """Returns the visible plans that such a freeze would bind. Three queries at most."""
     plans = list(where.plans().visible_to(user).select_related("cluster").order_by("pk"))
     targets = Target.objects.filter(stage__plan__in=plans)
     if where.pool:
@@ -122,9 +125,9 @@ def bound_by(where: Where, *, binds_rollbacks: bool, user: User) -> list[BoundPl
 
 
 def plans_bound(freezes: Sequence[Freeze], user: User) -> dict[int, int]:
-    """Freeze's key → how many plans under way it binds, of those that this person may see: as `bound_by`.
+    """Returns how many visible plans in progress each freeze binds, by its key.
 
-    One query, and two more where a pool is frozen.
+    One query, and two more with a frozen pool.
     """
     plans = list(Plan.objects.under_way().visible_to(user).only("cluster", "state", "handed_to"))
     inside = _plans_in_pools(plans, [one.pool_id for one in freezes if one.pool_id])
@@ -140,7 +143,7 @@ def plans_bound(freezes: Sequence[Freeze], user: User) -> dict[int, int]:
 
 
 def _plans_in_pools(plans: Sequence[Plan], pools: Sequence[int]) -> set[tuple[int, int]]:
-    """Pool and plan, where a node of the pool is still to go, or on its way, as the plan goes now."""
+    """Returns pool and plan where a remaining or current node of the plan is in the pool."""
     if not pools:
         return set()
     members = Pool.nodes.through.objects.filter(pool__in=pools)
@@ -183,10 +186,10 @@ def freeze(
     binds_rollbacks: bool = False,
     key: str = "",
 ) -> Freeze:
-    """From this commit on no release is recorded in its scope, and before each label it is asked again.
+    """Freezes the scope: from this commit on no release is recorded in it, and each label write checks again.
 
-    :raises BadFreeze: when it would be over already, or never
-    :raises Refusal: when the pool is gone by now
+    :raises BadFreeze: when its end is past or too far away
+    :raises Refusal: when the pool was deleted
     """
     refuse_end(until, now=now)
     row = Freeze(
@@ -197,7 +200,10 @@ def freeze(
 
 
 def refuse_end(until: datetime | None, *, now: datetime) -> None:
-    """:raises BadFreeze: when a freeze with this end would be over already, or as good as never"""
+    """Checks the end of a freeze.
+
+    :raises BadFreeze: when it is past, or so far away that it never ends
+    """
     if until is not None and until <= now:
         raise BadFreeze(("until", "This is over already: give an instant that is still to come, or none."))
     if until is not None and until - now > MOST:
@@ -205,16 +211,19 @@ def refuse_end(until: datetime | None, *, now: datetime) -> None:
 
 
 def stop(*, actor: str, reason: str, now: datetime, key: str = "") -> Freeze:
-    """Stop the whole fleet: nothing is let go anywhere, forward or back, until somebody lifts it.
+    """Stops the whole fleet: nothing is released anywhere, forward or back, until somebody lifts the stop.
 
-    :raises Refusal: when it is stopped already: the sentence says by whom
+    :raises Refusal: when it is stopped already, with the name of who stopped it
     """
     row = Freeze(by=actor, at=now, reason=reason, binds_rollbacks=True, is_stop=True, key=key)
     return _put_in_force(Where(), row, now=now)
 
 
 def lift(freeze: Freeze, *, actor: str, reason: str, now: datetime) -> None:
-    """:raises Refusal: when it is in force no more"""
+    """Lifts a freeze.
+
+    :raises Refusal: when it is not in force
+    """
     with transaction.atomic():
         ends = {"ended_at": now, "ended_by": actor, "ended_reason": reason}
         if not Freeze.objects.in_force(now=now).filter(pk=freeze.pk).update(**ends):
@@ -227,7 +236,10 @@ def lift(freeze: Freeze, *, actor: str, reason: str, now: datetime) -> None:
 
 
 def lift_stop(*, actor: str, reason: str, now: datetime) -> None:
-    """:raises Refusal: when the fleet is not stopped"""
+    """Lifts the stop.
+
+    :raises Refusal: when the fleet is not stopped
+    """
     standing = stop_in_force(now=now)
     if standing is None:
         raise Refusal("The fleet is not stopped: there is nothing to lift.")
@@ -235,7 +247,7 @@ def lift_stop(*, actor: str, reason: str, now: datetime) -> None:
 
 
 def stop_in_force(*, now: datetime) -> Freeze | None:
-    """The stop of the fleet, which is of no cluster. One query."""
+    """Returns the fleet's stop; None if there is none. One query."""
     return Freeze.objects.in_force(now=now).filter(is_stop=True).first()
 
 
@@ -263,7 +275,7 @@ def _put_in_force(where: Where, row: Freeze, *, now: datetime) -> Freeze:
 
 
 def _write(where: Where, row: Freeze, *, now: datetime) -> list[PendingCommand]:
-    """Put the row in force. What is still to be told to the plans that it binds."""
+    """Puts the row in force, and returns the notices for the plans that it binds."""
     with wait_for_locks(), transaction.atomic():
         where.keep()
         row.save(force_insert=True)
@@ -273,9 +285,9 @@ def _write(where: Where, row: Freeze, *, now: datetime) -> list[PendingCommand]:
 
 
 def _given(row: Freeze, *, now: datetime) -> Freeze | None:
-    """What this caller's key has made already. None: no key, or nothing yet.
+    """Returns the freeze that this caller's key has already made; None if there is none.
 
-    :raises Refusal: when the key named another freeze, or one that is over: it binds nothing any more
+    :raises Refusal: when the key made another freeze or one that has ended
     """
     found = Freeze.objects.filter(by=row.by, key=row.key).first() if row.key else None
     if found is None:
@@ -298,7 +310,7 @@ def _record(row: Freeze, *, now: datetime) -> None:
 
 
 def _notify(row: Freeze, sentence: str, *, verb: str, actor: str, reason: str, now: datetime) -> list[PendingCommand]:
-    """What the history of each plan that it binds is to say."""
+    """Returns the notices for the histories of the bound plans."""
     bound = [plan for plan in where_of(row).plans() if row.binds_rollbacks or not restores(plan)]
     what = ended(f"{headed(row.place)}: {reason}")[:1000]
     says = "" if row.pool_id else sentence[:1000]
@@ -307,7 +319,7 @@ def _notify(row: Freeze, sentence: str, *, verb: str, actor: str, reason: str, n
 
 
 def _record_all(notices: Iterable[PendingCommand], *, now: datetime) -> None:
-    """Until a plan is locked: that one, and those after it, are left to the sweep."""
+    """Records notices until a plan is locked; the sweep records the rest."""
     with wait_for_locks():
         for notice in notices:
             try:
@@ -320,7 +332,7 @@ def _record_all(notices: Iterable[PendingCommand], *, now: datetime) -> None:
 
 
 def record_notice(notice: PendingCommand, *, now: datetime) -> None:
-    """Write a stop, a freeze or its end into the history of one plan, and wake it. Once, whoever else is at it."""
+    """Records a stop, a freeze or its end in one plan's history, once, and wakes the plan."""
     with transaction.atomic():
         plan = Plan.objects.select_for_update(no_key=True).get(pk=notice.plan_id)
         if not PendingCommand.objects.filter(pk=notice.pk).delete()[0]:

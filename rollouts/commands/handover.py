@@ -1,4 +1,4 @@
-"""Who lets the nodes of a plan that is given up go to somebody else's version, and why (hazard Z38)."""
+"""Hands the nodes of an aborted plan over to a foreign version, by a person's decision (Z38)."""
 
 from datetime import datetime
 from typing import Any
@@ -20,11 +20,11 @@ def hand_over(
     version: str | None = None,
     now: datetime,
 ) -> None:
-    """Let its nodes go to what the object asks for, in waves. It stands for that version and template alone.
+    """Releases the nodes to the object's version, in waves. The decision is valid for that version and template only.
 
-    `version`: what the person was shown. None: they decide whatever it is.
+    `version` is what the person was shown; None accepts any.
 
-    :raises OutOfDate: when the object asks for another one by now
+    :raises OutOfDate: when the object has another version now
     :raises Refusal: when nobody else has changed the object
     """
 

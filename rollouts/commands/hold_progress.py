@@ -1,4 +1,4 @@
-"""How far a plan is with holding its nodes or letting them go, and how long the rest takes at its pace. Pure."""
+"""The progress of holding or releasing nodes, and the expected remaining time. Pure."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class HoldProgress:
 
     @property
     def sentence(self) -> str:
-        """ "1240 of 5000 nodes held; the rest takes about 2 min at the pace of the last minute"."""
+        """Returns text such as "1240 of 5000 nodes held; the rest takes about 2 min at the pace of the last minute"."""
         so_far = f"{self.done} of {count(self.total, 'node')} {self.done_is}"
         if self.left is None:
             return so_far
@@ -32,12 +32,12 @@ class HoldProgress:
 
 
 def holding_of(placed: Collection[datetime | None], *, now: datetime) -> HoldProgress | None:
-    """`placed`: of each node that is to be held, when its label was read back. None: all are, or there are none."""
+    """Returns the progress of holding; None if complete. `placed` are the times at which each label was read back."""
     return _progress(placed, "held", now=now)
 
 
 def letting_go_of(freed: Collection[datetime | None], *, now: datetime) -> HoldProgress | None:
-    """`freed`: of each node that is let go, when its label was seen to be gone. None: all are, or there are none."""
+    """Returns the progress of releasing; None if complete. `freed` are the times at which each label was gone."""
     return _progress(freed, "let go", now=now)
 
 

@@ -1,4 +1,4 @@
-"""Asking that a plan's image be pulled before it is needed, and calling that off. A worker makes the Jobs (Z36)."""
+"""Requests and cancels the pull of a plan's image before it is needed (Z36). A worker creates the Jobs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,11 +29,9 @@ HOW_MANY = f"Between 1 and {MOST_EACH} nodes of each operating system."
 
 
 def ask(plan: Plan, *, actor: User, reason: str, nodes_each: int = 1, key: str = "", now: datetime) -> ImagePull:
-    """Write down that the image of each operating system is to be pulled on the first nodes that will need it.
+    """Requests that each OS's image be pulled on the first nodes that need it. Repeating the key returns the same pull.
 
-    The same key again is the same pull, until that was called off.
-
-    :raises Refusal: when nothing may be made in its cluster, or nobody can tell which image it would be
+    :raises Refusal: when the cluster may not be changed, or the image is unknown
     """
     asked = _key_of(actor.get_username(), key, reason, nodes_each)
     if (given := _given(plan, asked)) is not None:
@@ -66,16 +64,16 @@ def ask(plan: Plan, *, actor: User, reason: str, nodes_each: int = 1, key: str =
 
 
 def cancel(pull: ImagePull, *, actor: User, reason: str, now: datetime) -> None:
-    """Make no more Jobs, and delete those there are. What was proven stays.
+    """Cancels a pull and deletes its Jobs; results stay.
 
-    :raises Refusal: when it is over, or ends already
+    :raises Refusal: when it has ended or is ending
     """
     if not call_off(pull, by=actor.get_username(), reason=reason, now=now):
         raise Refusal("It is over already, or ends: there is nothing to cancel.")
 
 
 def call_off(pull: ImagePull, *, by: str, reason: str, now: datetime) -> bool:
-    """The same, whoever it is. False: it is over, or ends already."""
+    """Does the same for any author; returns False if the pull has ended or is ending."""
     with transaction.atomic():
         Plan.objects.select_for_update(no_key=True).get(pk=pull.plan_id)
         if not pull.stop(f"{by} cancelled it: {reason}", by=by, now=now):
@@ -91,9 +89,9 @@ def _key_of(who: str, key: str, reason: str, nodes_each: int) -> IdempotencyKey:
 
 
 def _given(plan: Plan, asked: IdempotencyKey) -> ImagePull | None:
-    """The pull that this person's key has made already. None: no key, or none yet.
+    """Returns the pull that this person's key has already made; None if there is none.
 
-    :raises Refusal: when the key named another pull, or one that pulls no image of this version any more
+    :raises Refusal: when the key made another pull, or one for an earlier version
     """
     same = ImagePull.objects.filter(plan=plan, asked_by=asked.person, key=asked.key).select_related("plan")
     pull = same.first() if asked.key else None
@@ -140,8 +138,10 @@ def _row(pull: ImagePull, position: int, one: NodeToPullOn) -> PullJob:
 
 
 def _choose(plan: Plan, nodes_each: int, *, now: datetime) -> tuple[list[NodeToPullOn], str]:
-    """Of each operating system the nodes that go first, and why there are no more. A node that is not Ready pulls
-    nothing: it is taken only where its system has no other."""
+    """Returns the first nodes of each OS, and why there are no more.
+
+    A node that is not Ready is chosen only if its OS has no other.
+    """
     nodes = _nodes_in_order(plan, now=now)
     known = _known(plan, nodes)
     by_system: dict[str, list[NodeToPullOn]] = {}
@@ -163,7 +163,7 @@ def _first(those: Sequence[NodeToPullOn], nodes_each: int) -> Sequence[NodeToPul
 
 
 def _nodes_in_order(plan: Plan, *, now: datetime) -> list[Node]:
-    """As they will go. Of a plan that has started those that have not changed."""
+    """Returns the nodes in release order; in a started plan, those that have not changed."""
     nodes = list(nodes_of(plan).prefetch_related("pools"))
     if plan.state == PlanState.DRAFT:
         return pick(forward(plan), nodes, now=now).nodes
@@ -175,7 +175,7 @@ def _nodes_in_order(plan: Plan, *, now: datetime) -> list[Node]:
 
 
 def _known(plan: Plan, nodes: Sequence[Node]) -> Mapping[str, NodeToPullOn]:
-    """Node's uid → its image, told by the DaemonSet of the driver pod on it. Two queries."""
+    """Returns the image of each node by UID, from its driver DaemonSet. Two queries."""
     daemonsets = {row.uid: row for row in driver_daemonsets(plan)}
     pods = Pod.objects.filter(cluster=plan.cluster_id, owner_uid__in=daemonsets, deleted_at=None).order_by("pk")
     by_node = {pod.node_name: pod for pod in pods}

@@ -1,4 +1,4 @@
-"""Having a draft's cluster itself asked what would stand against its start, and starting it by that. A worker asks."""
+"""Requests a live check of a draft, and a start that depends on it. A worker asks the cluster."""
 
 from datetime import datetime
 from typing import Any
@@ -26,9 +26,9 @@ ASKING = (
 
 
 def ask(plan: Plan, *, actor: User, now: datetime) -> LiveCheck:
-    """Have its cluster asked once. Whoever asks while somebody else's question is on its way gets that one.
+    """Requests a live check. A request while another is pending returns that one.
 
-    :raises Refusal: when it is neither a draft nor letting nodes go, or its cluster may not be changed
+    :raises Refusal: when the plan is neither a draft nor releasing nodes, or its cluster may not be changed
     """
     if reason := why_no_live_check(plan):
         raise Refusal(reason)
@@ -49,13 +49,11 @@ def ask_start(
     key: str = "",
     now: datetime,
 ) -> None:
-    """Have a worker ask its cluster, and start the draft where nothing bars it. What rows bar is refused at once.
+    """Requests a start after a live check; blockers in rows are refused at once. Repeating the key is the same start.
 
-    The same key again is the same start, until that was not made.
-
-    :raises OutOfDate: when the draft is not the one the caller saw
-    :raises Blocked: naming what stands against it
-    :raises Refusal: when it is no draft, its start is asked for already, or was undone since
+    :raises OutOfDate: when the draft is not the one that the caller saw
+    :raises Blocked: with the blockers
+    :raises Refusal: when it is no draft, or its start is requested already or was undone
     """
     asked = AskedStart(actor, reason, override_reason, expected_revision, key)
     if _is_on_its_way(plan, asked):
@@ -73,9 +71,9 @@ def ask_start(
 
 
 def _is_on_its_way(plan: Plan, asked: AskedStart) -> bool:
-    """Whether this very start is asked for, or was made. The check is read first: it ends as its plan starts.
+    """Returns whether this very start is pending or done. The check is read first, since it ends as the plan starts.
 
-    :raises Refusal: when it was made and undone since, or its key named another command
+    :raises Refusal: when the start was undone since, or its key belongs to another command
     """
     row = LiveCheck.objects.in_force().filter(plan=plan, is_start=True, asked_by=asked.actor.get_username()).first()
     earlier = None

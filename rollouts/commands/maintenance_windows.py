@@ -1,4 +1,4 @@
-"""Making and removing maintenance windows, after a look at when they open and what they bind."""
+"""Creates and removes maintenance windows, with a preview of their openings and of what they bind."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MAY = Permission.ADMINISTER  # who agrees on a cluster or pool: a window that an
 
 @dataclass(frozen=True)
 class WindowPreview:
-    """What a window would do, as things are now."""
+    """The effect of a window now."""
 
     opens: list[Interval]  # the next ones, the one that is open now included; of a pool: while its cluster's are, too
     is_open: bool
@@ -40,10 +40,10 @@ def where_of(window: MaintenanceWindow) -> Where:
 
 
 def make_window(window: MaintenanceWindow, *, now: datetime) -> MaintenanceWindow:
-    """Put a new one in force: `by` and `reason` are of who asks, `at` is now.
+    """Puts a new window in force.
 
-    :raises BadSchedule: when it never opens, or not together with the others that bind the same nodes
-    :raises Refusal: when its place has as many as it may have, or is a pool that is gone by now
+    :raises BadSchedule: when it never opens, or never together with others that bind the same nodes
+    :raises Refusal: when its scope has the maximum number, or is a deleted pool
     """
     refuse_nonsense(window, now=now)
     where = where_of(window)
@@ -61,7 +61,10 @@ def make_window(window: MaintenanceWindow, *, now: datetime) -> MaintenanceWindo
 
 
 def remove_window(window: MaintenanceWindow, *, actor: str, reason: str, now: datetime) -> None:
-    """:raises Refusal: when somebody has removed it meanwhile"""
+    """Removes a window.
+
+    :raises Refusal: when somebody has removed it already
+    """
     where = where_of(window)
     with transaction.atomic():
         plans = list(where.plans().select_for_update(no_key=True).order_by("pk"))
@@ -73,7 +76,10 @@ def remove_window(window: MaintenanceWindow, *, actor: str, reason: str, now: da
 
 
 def preview_window(window: MaintenanceWindow, *, user: User, now: datetime) -> WindowPreview:
-    """:raises BadSchedule: as `make_window` does"""
+    """Returns the preview.
+
+    :raises BadSchedule: as `make_window`
+    """
     refuse_nonsense(window, now=now)
     beside, others = schedules_of(window.cluster_id, of_pool=window.pool_id)
     above = [schedules for _, schedules in others] if window.pool_id else []  # no node need be in any of the pools
@@ -84,7 +90,10 @@ def preview_window(window: MaintenanceWindow, *, user: User, now: datetime) -> W
 
 
 def refuse_nonsense(window: MaintenanceWindow, *, now: datetime) -> None:
-    """:raises BadSchedule: naming the field"""
+    """Checks the window.
+
+    :raises BadSchedule: with the field that is wrong
+    """
     try:
         window.schedule.refuse_nonsense(now=now)
     except BadWindow as wrong:
@@ -95,7 +104,7 @@ def refuse_nonsense(window: MaintenanceWindow, *, now: datetime) -> None:
 
 
 def _never_met(window: MaintenanceWindow, *, now: datetime) -> Iterator[str]:
-    """The places whose windows bind the same nodes, and are open at other times only."""
+    """Yields scopes whose windows bind the same nodes and never open together with it."""
     its_own, others = schedules_of(window.cluster_id, of_pool=window.pool_id)
     for place, schedules in others:
         if next(common([[window.schedule, *its_own], schedules], after=now), None) is None:
@@ -103,7 +112,7 @@ def _never_met(window: MaintenanceWindow, *, now: datetime) -> Iterator[str]:
 
 
 def _tell(plans: list[Plan], window: MaintenanceWindow, *, to: str, actor: str, now: datetime) -> None:
-    """The history of each plan that it binds has it, and its page is told."""
+    """Records the change in each bound plan's history and refreshes its page."""
     for plan in plans:
         if not restores(plan):
             reason = f"{headed(window.place)}: {window}. {window.reason}".strip()

@@ -1,4 +1,4 @@
-"""How many nodes of each stage of a plan under way may be down at once."""
+"""How many nodes of each unfinished stage may be unavailable at a time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rollouts.queries.restraints import GOES_BACK
 
 
 def at_once_now(plan: Plan, on_page: PlanOnPage, driver_object: DriverObject | None) -> Mapping[int, AtOnce]:
-    """By key of the stage, of those that are not over. Twelve queries at most; none where no node is left in one."""
+    """Returns the limits by stage key. Twelve queries at most; none if no node remains."""
     back = plan.state in GOES_BACK
     ahead = [(one.stage, _names(one)) for one in on_page.ahead if one.stage.is_rollback == back]
     asked = [name for _, names in ahead for name in names]

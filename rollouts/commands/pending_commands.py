@@ -1,4 +1,4 @@
-"""Writes down what people told plans while somebody had these locked: the sweep that finds it, once a second."""
+"""The sweep, once a second, that records commands given while their plan was locked."""
 
 from datetime import datetime
 
@@ -17,7 +17,7 @@ log = structlog.get_logger()
 
 
 def record_pending(*, now: datetime) -> None:
-    """In the order in which it was said. A plan that is still locked is left to the next sweep."""
+    """Records pending commands in their order. Plans that are still locked wait for the next sweep."""
     locked: set[int] = set()
     with wait_for_locks():
         for one in PendingCommand.objects.select_related("plan"):

@@ -25,22 +25,22 @@ WHY_REJECT = "Say why you reject it: the author has to mend it."
 
 
 def approve(stage: Stage, *, actor: User, bundle_hash: str, reason: str, now: datetime) -> Approval:
-    """Let a stage go, as far as this person is concerned.
+    """Approves a stage.
 
-    :raises NotYours: for the author and the last editor, and for who is in none of the groups that are asked for
-    :raises StaleBundle: when plan, targets or answers are no longer what was shown
-    :raises Refusal: on a plan that does not move now
-    :raises ReasonNeeded: without a reason where not every answer is green
-    :raises AlreadyDecided: when this person has decided
+    :raises NotYours: for the author, the last editor, and people outside of the required groups
+    :raises StaleBundle: when plan, targets or gate results have changed since they were shown
+    :raises Refusal: when the plan does not move now
+    :raises ReasonNeeded: without a reason where a gate result is not green
+    :raises AlreadyDecided: when this person has decided already
     """
     asked = AskedDecision(actor, bundle_hash, reason, is_rejection=False)
     return _decide(stage, asked, now=now)
 
 
 def reject(stage: Stage, *, actor: User, bundle_hash: str, reason: str, now: datetime) -> Approval:
-    """Say no, with a reason, also where what was seen has changed since. The stage halts at the next round.
+    """Rejects a stage with a reason, even if what was shown has changed. The stage halts at the next round.
 
-    :raises Refusal: without a reason; else as `approve`, but for `StaleBundle` of what changed
+    :raises Refusal: without a reason; else as `approve`, except for `StaleBundle`
     """
     if not reason.strip():
         raise Refusal(WHY_REJECT)
@@ -102,9 +102,9 @@ def _decide(stage: Stage, asked: AskedDecision, *, now: datetime) -> Approval:
 
 
 def _groups_given_for(stage: Stage, asked: AskedDecision) -> dict[str, list[str]]:
-    """In which of the groups that the stage asks for the person is: with the approval, so that it ends with them.
+    """Returns the required groups that the person is in; leaving them voids the approval.
 
-    :raises NotYours: when an approval of theirs would bring it no further
+    :raises NotYours: when their approval would not count
     """
     gate = gate_of(stage)
     if gate is None or not gate.groups or asked.is_rejection:

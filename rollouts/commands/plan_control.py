@@ -1,6 +1,6 @@
-"""What a person tells a plan that is under way. Each is one transaction: the command, the moves, the audit entry.
+"""Commands to a plan in progress. Each is one transaction: the command, the moves, the audit entry.
 
-A halt and a pause have one before it, which is in force from its commit on, whoever has locked the plan.
+A halt and a pause first write a row that is in force from its commit, whoever has locked the plan.
 """
 
 from collections.abc import Callable, Mapping
@@ -44,9 +44,9 @@ OPEN = (StageState.OPENING, StageState.PROMOTING, StageState.SOAKING)
 
 
 def halt(plan: Plan, *, actor: User, reason: str, key: str = "", expected_state: str = "", now: datetime) -> str:
-    """Stop at once. Blank; or that it is in force, and that the plan's own rows follow.
+    """Halts the plan at once. It returns a sentence if the plan's own rows follow later; empty otherwise.
 
-    :raises Refusal: when there is nothing to stop
+    :raises Refusal: when there is nothing to halt
     """
     told: dict[str, Any] = {
         "actor": actor,
@@ -59,11 +59,11 @@ def halt(plan: Plan, *, actor: User, reason: str, key: str = "", expected_state:
 
 
 def pause(plan: Plan, *, actor: User, reason: str, key: str = "", expected_state: str = "", now: datetime) -> str:
-    """Let nothing more go, and hold again what has not begun, until somebody resumes. Gates go on being asked.
+    """Pauses the plan: no releases, and released nodes that have not begun are held again. Gates are still evaluated.
 
-    Blank; or that it is in force, and that the plan's own rows follow.
+    It returns a sentence if the plan's own rows follow later; empty otherwise.
 
-    :raises Refusal: when it is paused already, or not under way
+    :raises Refusal: when it is paused already or not in progress
     """
     told: dict[str, Any] = {
         "actor": actor,
@@ -91,9 +91,9 @@ STOPS: Mapping[str, Callable[..., None]] = {Verb.HALT: _halt, Verb.PAUSE: _pause
 def _stop_at_once(
     plan: Plan, verb: Verb, *, actor: User, reason: str, key: str, expected_state: str, now: datetime
 ) -> str:
-    """Put it in force by a row that waits for no lock; then write it down, for which the plan's row is locked.
+    """Puts the command in force by a row that waits for no lock, then records it in the plan.
 
-    Where that lock is not to be had, the row stays in force until a sweep has written it down.
+    If the plan is locked, the row stays in force until a sweep has recorded it.
     """
     who, body = actor.get_username(), {"reason": reason, "expected_state": expected_state}
     named = IdempotencyKey.of(key, person=who, verb=verb, body=body)
@@ -117,11 +117,10 @@ def _stop_at_once(
 
 
 def record_stop(asked: PendingCommand, *, plan: Plan, actor: User, now: datetime) -> None:
-    """Write a halt or a pause down that is in force already. Once, whoever else is at it, and whatever the plan has
-    become since.
+    """Records a halt or pause that is in force already, once, whatever state the plan has now.
 
-    :raises Refusal: when it makes no sense any more; it is in force no more then
-    :raises LostRace, OperationalError: when it cannot be written now; it stays in force
+    :raises Refusal: when it makes no sense any more; it is then not in force
+    :raises LostRace, OperationalError: when it cannot be recorded now; it stays in force
     """
 
     def act(plan: Plan) -> dict[str, Any] | None:
@@ -142,21 +141,21 @@ def record_stop(asked: PendingCommand, *, plan: Plan, actor: User, now: datetime
 
 
 def record_stops(plan: Plan, *, now: datetime) -> None:
-    """Write down what is in force already, before whatever is told the plan after it."""
+    """Records halts and pauses in force before a later command."""
     for asked in plan.pending.restraining():
         with suppress(Refusal):  # the plan has become something that cannot be stopped: what follows is told as much
             record_stop(asked, plan=plan, actor=User(username=asked.actor), now=now)
 
 
 def _end(asked: PendingCommand) -> bool:
-    """False: somebody else has written it down, and ended it."""
+    """Ends the pending row; returns False if somebody else has done so."""
     return bool(PendingCommand.objects.filter(pk=asked.pk).delete()[0])
 
 
 def resume(plan: Plan, *, actor: User, reason: str, key: str = "", expected_state: str = "", now: datetime) -> None:
-    """End a pause, or take up again what was halted. Gates are asked anew: what still fails halts it again.
+    """Ends a pause, or continues after a halt. Gates are evaluated again: a failing one halts again.
 
-    :raises Refusal: when it neither is paused nor halted
+    :raises Refusal: when it is neither paused nor halted
     """
 
     def act(plan: Plan) -> None:
@@ -190,15 +189,13 @@ def complete(
     seen: str | None = None,
     now: datetime,
 ) -> None:
-    """Leave out what failed or is held in the last stage, and go on with the others: their gates still judge them.
+    """Completes the plan without its failed or held nodes; the gates still evaluate the others.
 
-    What is held stays held: freed, the operator would bring it the new version with nobody watching.
+    Held nodes stay held: released, the operator would change them unwatched. `seen` is the `Completion.hash` of what
+    was shown; None accepts any.
 
-    `seen`: the `Completion.hash` of what the person was shown. None: they decide whatever it is.
-
-    :raises OutOfDate: when it would leave out others by now
-
-    :raises Refusal: when a stage is still to come, a node is on its way, or nothing would be left out
+    :raises OutOfDate: when it would leave out other nodes now
+    :raises Refusal: when a stage is still to come, a node is in progress, or nothing would be left out
     """
 
     def act(plan: Plan) -> dict[str, Any]:
@@ -224,7 +221,7 @@ def complete(
 
 
 def roll_back(plan: Plan, *, actor: User, reason: str, key: str = "", expected_state: str = "", now: datetime) -> None:
-    """Put the old version back and bring every changed node back to it, in waves. One operator may; no gate forbids it.
+    """Restores the old version and returns changed nodes to it, in waves. One operator may; no gate forbids it.
 
     :raises Refusal: when nothing was written yet
     """
@@ -238,9 +235,9 @@ def roll_back(plan: Plan, *, actor: User, reason: str, key: str = "", expected_s
 
 
 def abort(plan: Plan, *, actor: User, reason: str, key: str = "", expected_state: str = "", now: datetime) -> None:
-    """Give the plan up. The old version is put back and unchanged nodes are let go; changed ones stay, held.
+    """Aborts the plan: the old version is restored, unchanged nodes are released, changed ones stay held.
 
-    :raises Refusal: when the plan is over
+    :raises Refusal: when the plan has ended
     """
 
     def act(plan: Plan) -> None:
@@ -254,9 +251,9 @@ def abort(plan: Plan, *, actor: User, reason: str, key: str = "", expected_state
 
 
 def exclude(target: Target, *, actor: User, reason: str, now: datetime) -> None:
-    """Take a node out of its stage. It stays held; one that failed stays as it is; one that went counts as failed.
+    """Excludes a node from its stage. It stays held; a failed one stays as it is; a removed one counts as failed.
 
-    :raises Refusal: when it was let go and is there, is the last of a stage that others rest on, or the plan is over
+    :raises Refusal: when it is released and present, is the last of a stage that others rest on, or the plan has ended
     """
     plan = target.stage.plan
     with transaction.atomic():
@@ -285,7 +282,7 @@ def exclude(target: Target, *, actor: User, reason: str, now: datetime) -> None:
 
 
 def _is_lost(target: Target) -> bool:
-    """As the next round would find. One that had failed before it went is a person's to give up."""
+    """Returns whether the next round would find the target lost; an earlier failure is a person's to exclude."""
     stage, state = target.stage, TargetState(target.state)
     if state is TargetState.FAILED:
         return False
@@ -316,7 +313,7 @@ def _is_last_of_its_stage(target: Target) -> bool:
 
 
 def _still_to_come(stage: Stage) -> Stage | None:
-    """The stage that rests on what this one shows. None: no other, or it goes back."""
+    """Returns the stage that rests on this one; None if none does, or the plan goes back."""
     if stage.is_rollback:
         return None
     over = (StageState.PASSED, StageState.ABANDONED)
@@ -335,10 +332,9 @@ def tell(
     now: datetime,
     also: Mapping[str, Any] | None = None,
 ) -> None:
-    """Carry a command out once, whatever the engine does to the plan at the same moment.
+    """Carries a command out once, while the engine may change the plan at the same time.
 
-    The caller's view is checked against the plan as it is; a round that moves a row between our read and our write
-    is no reason to refuse a person, so we read again and try again. `also`: what else the caller asked for.
+    The caller's view is compared with the plan as it is. If a round moves a row in between, it reads again and retries.
     """
     body = {"reason": reason, "expected_state": expected_state, **(also or {})}
     asked = IdempotencyKey.of(key, person=actor.get_username(), verb=verb, body=body)
@@ -368,7 +364,7 @@ def tell(
 
 
 def _refuse_what_has_no_sense(plan: Plan, verb: Verb, *, expected_state: str) -> None:
-    """Before it is written: a pause that stands is another's."""
+    """Refuses commands without effect, such as a second pause."""
     if expected_state and plan.state != expected_state:
         raise OutOfDate(f"The plan is {plan.state}, not {expected_state} as you saw it.")
     is_paused, is_written = plan.commands.in_force().exists(), plan.write_intended_at is not None
@@ -377,15 +373,15 @@ def _refuse_what_has_no_sense(plan: Plan, verb: Verb, *, expected_state: str) ->
 
 
 def is_carried_out(plan: Plan, asked: IdempotencyKey) -> bool:
-    """Whether this very command was given already, and its effect holds.
+    """Returns whether this very command was given already and still holds.
 
-    :raises Refusal: when its effect was undone, or its key named another command
+    :raises Refusal: when it was undone, or its key belongs to another command
     """
     return is_done(asked, _earlier(plan, asked), refusal=Refusal)
 
 
 def _earlier(plan: Plan, asked: IdempotencyKey) -> CarriedOut | None:
-    """What this person's key named before, judged by the plan's row as it is now. None: no key, or nothing yet."""
+    """Returns the earlier command with this person's key; None without a key or an earlier one."""
     same = plan.commands.filter(actor=asked.person, key=asked.key).select_related("plan")
     if not asked.key or (command := same.first()) is None:
         return None
@@ -395,7 +391,7 @@ def _earlier(plan: Plan, asked: IdempotencyKey) -> CarriedOut | None:
 
 
 def _now_is(command: Command) -> str:
-    """What became of the plan since this command, and by whom."""
+    """Returns what became of the plan since the command, and by whom."""
     plan = command.plan
     is_now = f"The plan is {plan.state.replace('-', ' ')}"
     if pause := plan.commands.in_force().first():

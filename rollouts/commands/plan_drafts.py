@@ -1,4 +1,4 @@
-"""Plans while they are being written: nothing here touches a cluster."""
+"""Plans as drafts; nothing here touches a cluster."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -44,11 +44,11 @@ def draft(
     document: str = "",
     now: datetime,
 ) -> Plan:
-    """Write a plan down. A stage that may not go unasked gets an approval, where it names none.
+    """Creates a draft. A stage that needs an approval and names none gets one.
 
-    `document`: the digest of the document that it is applied from; blank: it is written by hand.
+    `document` is the digest of the document that it comes from; empty if written by hand.
 
-    :raises BadPlan: naming each field that is wrong
+    :raises BadPlan: with each field that is wrong
     """
     with transaction.atomic():
         stages = _checked(cluster, to_version, stages)
@@ -66,7 +66,7 @@ def draft(
 def unsaved(
     cluster: Cluster, title: str, driver_object: DriverObject, to_version: str, *, actor: User, now: datetime
 ) -> Plan:
-    """A plan that no row holds yet."""
+    """Returns a plan without a row."""
     return Plan(
         cluster=cluster,
         title=title.strip() or title_for(driver_object, to_version),
@@ -86,7 +86,7 @@ def unsaved(
 
 
 def title_for(driver_object: DriverObject, to_version: str) -> str:
-    """Of a plan whose writer gave it none. Of a long name its beginning: the version is what tells plans apart."""
+    """Returns a default title. A long name is cut, since the version distinguishes plans."""
     to = f" to {to_version}"
     return f"{driver_object.name[: LONGEST_TITLE - len(to)]}{to}"
 
@@ -102,10 +102,10 @@ def edit(
     document: str = "",
     now: datetime,
 ) -> Plan:
-    """Change a draft. `document`: as in `draft`.
+    """Edits a draft.
 
-    :raises OutOfDate: when it is no draft any more, or somebody else has edited it since
-    :raises BadPlan: naming each field that is wrong
+    :raises OutOfDate: when it is no draft any more, or somebody has edited it since
+    :raises BadPlan: with each field that is wrong
     """
     same = Plan.objects.filter(pk=plan.pk, state=PlanState.DRAFT, revision=expected_revision)
     with transaction.atomic():
@@ -129,7 +129,7 @@ def edit(
 
 
 def _checked(cluster: Cluster, to_version: str, stages: Sequence[StageDraft]) -> list[StageDraft]:
-    """With the approvals that nobody wrote. The pools that they name stay until they are written.
+    """Returns the stages with default approvals, and locks their pools.
 
     :raises BadPlan: as `check`
     """
@@ -139,7 +139,7 @@ def _checked(cluster: Cluster, to_version: str, stages: Sequence[StageDraft]) ->
 
 
 def _who_was_first(plan: Plan, *, now: datetime) -> str:
-    """It may have been the same person, in another tab."""
+    """Returns a sentence about the other edit; it may be the same person's in another tab."""
     if plan.state != PlanState.DRAFT:
         return f"The plan is {plan.state.replace('-', ' ')}, and no draft any more."
     at = moment(plan.edited_at, now=now)
@@ -147,7 +147,7 @@ def _who_was_first(plan: Plan, *, now: datetime) -> str:
 
 
 def discard(plan: Plan, *, actor: User, reason: str, now: datetime) -> None:
-    """Throw a draft away.
+    """Discards a draft.
 
     :raises IllegalMove: when it has started
     """
@@ -157,7 +157,7 @@ def discard(plan: Plan, *, actor: User, reason: str, now: datetime) -> None:
 
 
 def stages_of(plan: Plan) -> list[StageDraft]:
-    """The stages of a plan as they were written."""
+    """Returns the stages of a plan as they were written."""
     return [
         StageDraft(
             name=stage.name,
@@ -175,7 +175,7 @@ def stages_of(plan: Plan) -> list[StageDraft]:
 
 
 def suggest_stages(driver_object: DriverObject) -> list[StageDraft]:
-    """A canary that stands for the others, then each pool that the object has nodes in, then what is in no pool."""
+    """Returns a representative canary, then each pool of the object, then the nodes without a pool."""
     nodes = list(nodes_of(driver_object).prefetch_related("pools"))
     inside = {pool.pk: pool for node in nodes for pool in node.pools.all()}
     stages = [StageDraft("Canary", StageKind.CANARY, count=min(CANARIES, max(1, len(nodes) - 1)), max_unavailable=1)]
@@ -189,7 +189,7 @@ def suggest_stages(driver_object: DriverObject) -> list[StageDraft]:
 
 
 def stage_rows(plan: Plan, stages: Sequence[StageDraft], *, now: datetime) -> list[Stage]:
-    """The stages that go forward, unsaved."""
+    """Returns the unsaved rows of forward stages."""
     return [
         Stage(
             plan=plan,

@@ -1,4 +1,4 @@
-"""A plan of very many nodes: how many, and roughly how long it takes, before anybody starts it. Pure."""
+"""Plans with very many nodes: their number and rough duration, stated before the start. Pure."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Sealing: from here on the plan is what it is, and the engine drives it."""
+"""Starts a plan: seals the draft, which from then on never changes, and hands it to the engine."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -49,7 +49,7 @@ class AskedStart:
 
 @dataclass(frozen=True)
 class LiveSeal:
-    """What a plan's cluster itself said just before its start."""
+    """The cluster's answers just before the start."""
 
     answers: Sequence[LiveAnswer] = ()
     answered_at: datetime | None = None  # None: it was not asked
@@ -60,7 +60,7 @@ class LiveSeal:
 
 @dataclass(frozen=True)
 class LookBefore:
-    """What rows say of a start that they do not bar."""
+    """The checks from rows that do not bar the start."""
 
     overridden: list[Check]
     warnings: list[Check]
@@ -77,13 +77,13 @@ def start(
     live: LiveSeal | None = None,
     now: datetime,
 ) -> None:
-    """Seal a draft and let the engine take it up. The same key again is the same start.
+    """Seals a draft and starts it. Repeating the key is the same start.
 
-    `override_reason`: why it starts despite what stands against it and may be overridden. `live`: what its cluster
-    itself said before; people start by `live_checking.ask_start`, which asks.
+    `override_reason` is why it starts despite overridable blockers. `live` are the cluster's answers; people start by
+    `live_checks.ask_start`, which asks for them.
 
-    :raises OutOfDate: when the draft is not the one the caller saw
-    :raises Blocked: naming what stands against it
+    :raises OutOfDate: when the draft is not the one that the caller saw
+    :raises Blocked: with the blockers
     :raises Refusal: when it is no draft
     """
     asked = AskedStart(actor, reason, override_reason, expected_revision, key)
@@ -96,10 +96,10 @@ def start(
 
 
 def look_before(plan: Plan, asked: AskedStart, *, now: datetime) -> LookBefore:
-    """Whether rows let it start, with what is overridden.
+    """Checks the start from rows, with overrides.
 
-    :raises OutOfDate: when the draft is not the one the caller saw
-    :raises Blocked: naming what stands against it
+    :raises OutOfDate: when the draft is not the one that the caller saw
+    :raises Blocked: with the blockers
     :raises Refusal: when it is no draft
     """
     if sentence := why_not_now("start", PlanState(plan.state), is_written=False, is_paused=False):
@@ -125,10 +125,10 @@ def _start(plan: Plan, asked: AskedStart, live: LiveSeal, *, now: datetime) -> N
 
 
 def begin(plan: Plan, asked: AskedStart, looked: LookBefore, live: LiveSeal, *, now: datetime) -> None:
-    """Seal a draft that nothing bars, with what it was looked at by, and have its first round run.
+    """Seals a checked draft and queues its first round.
 
-    :raises OutOfDate: when the draft is not the one the caller saw
-    :raises Blocked: when another plan has its object, or some of its nodes
+    :raises OutOfDate: when the draft is not the one that the caller saw
+    :raises Blocked: when another plan has its object or some of its nodes
     """
     actor, reason = asked.actor, asked.reason
     overridden = [*looked.overridden, *(answer.check for answer in live.answers if answer.bars)]
@@ -157,7 +157,7 @@ def begin(plan: Plan, asked: AskedStart, looked: LookBefore, live: LiveSeal, *, 
 
 
 def _despite(overridden: Sequence[Check], actor: User, reason: str) -> dict[str, Any]:
-    """What was overridden, by whom and why: part of what an approval binds. Empty: nothing."""
+    """Returns what was overridden, by whom and why, as part of the bundle; empty if nothing."""
     if not overridden:
         return {}
     checks = [{"code": check.code, "sentence": check.sentence} for check in overridden]
@@ -165,12 +165,12 @@ def _despite(overridden: Sequence[Check], actor: User, reason: str) -> dict[str,
 
 
 def _warned(warnings: Sequence[Check]) -> list[dict[str, Any]]:
-    """What whoever started it was told: an approver is told the same."""
+    """Returns the warnings that were shown at the start, for approvers."""
     return [{"code": check.code, "sentence": check.sentence, "is_grave": check.is_grave} for check in warnings]
 
 
 def _live(live: LiveSeal) -> dict[str, Any]:
-    """What the cluster itself said: part of what an approval binds. Empty: it was not asked."""
+    """Returns the cluster's answers as part of the bundle; empty if it was not asked."""
     if live.answered_at is None:
         return {}
     said = [
@@ -238,7 +238,7 @@ def _target(stage: Stage, position: int, node: Node, *, now: datetime) -> Target
 
 
 def _content(plan: Plan, picks: Picks) -> dict[str, Any]:
-    """All that an approval binds: what changes, where, in which order, under which gates, and how it goes back."""
+    """Returns everything that an approval binds: change, nodes, order, gates, and the way back."""
     daemonsets = driver_daemonsets(plan)
     stages = forward(plan)
     return {

@@ -1,4 +1,4 @@
-"""What a plan would do, worked out from what is seen now. Touches nothing."""
+"""The preview of a plan from rows of now. It changes nothing."""
 
 from __future__ import annotations
 
@@ -61,14 +61,14 @@ class StagePreview:
 
     @property
     def waves_reason(self) -> str:
-        """What makes waves as large as they are, and what makes them smaller."""
+        """Returns what limits the size of the waves."""
         smaller = "Nodes still on their way, broken ones, failure domains and the operator's free slots"
         return f"{self.limit} {smaller} make waves smaller."
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """What the plan disrupts, as things are now. What is told by pods is None where they were never read."""
+    """What the plan would disrupt now; values from pods are None where pods were never read."""
 
     nodes: int
     gpus: int | None  # None: nobody says how many any of the nodes has
@@ -87,7 +87,7 @@ class Forecast:
 
 
 class StartVerdict(StrEnum):
-    """Of a start, by all checks together: page and REST show this one."""
+    """The verdict of all checks together, for page and REST."""
 
     BARRED = "barred"
     NEEDS_REASON = "needs-reason"
@@ -115,7 +115,7 @@ class Preview:
 
     @property
     def verdict(self) -> StartVerdict:
-        """Whether it can start, in one word."""
+        """Returns whether the plan can start."""
         if self.blockers:
             return (
                 StartVerdict.NEEDS_REASON
@@ -141,7 +141,7 @@ class Preview:
 
 
 def preview(plan: Plan, *, stages: Sequence[Stage] | None = None, now: datetime) -> Preview:
-    """`stages`: unsaved ones, in place of the plan's own; it may be unsaved then, too."""
+    """Returns the preview. `stages` are unsaved ones that replace the plan's own."""
     nodes = list(nodes_of(plan).prefetch_related("pools"))
     stages = forward(plan) if stages is None else stages
     picks = pick(stages, nodes, now=now)
@@ -166,7 +166,10 @@ def preview(plan: Plan, *, stages: Sequence[Stage] | None = None, now: datetime)
 
 
 def _driver_object(plan: Plan) -> DriverObject:
-    """:raises ObjectGone: when the cluster no longer shows the object"""
+    """Returns the driver object.
+
+    :raises ObjectGone: when the cluster no longer has the object
+    """
     driver_object = DriverObject.objects.filter(cluster=plan.cluster_id, uid=object_uid(plan)).first()
     if driver_object is None:
         gone = f"{plan.cluster.name} no longer shows {plan.object_kind} {plan.object_name}."
@@ -228,7 +231,7 @@ def _forecast(subject: PreflightSubject, duration: Duration, *, waves: int) -> F
 
 
 def _proof(picks: Picks) -> str:
-    """What the canary gives, and what it would take."""
+    """Returns what the canary can prove, and what more would take."""
     canary, others = canary_and_others(picks)
     nodes, wanted = len(canary), nodes_for(LIKELY)
     most = min(100, math.ceil(100 * bound_on_failure_rate(nodes)))
@@ -242,7 +245,7 @@ def _proof(picks: Picks) -> str:
 
 
 def _onset(stages: Sequence[Stage]) -> str:
-    """A canary shows what a node of it has, and has soon enough (hazard Z29)."""
+    """Returns a note that a canary shows only what its nodes have, and soon enough (Z29)."""
     if not stages:
         return ""
     soak = stage_time(stages[0], 0, 1).soak

@@ -1,4 +1,4 @@
-"""What the domain says no to. `config.errors` turns these into answers, once."""
+"""The refusals of commands. `config.errors` turns them into HTTP answers."""
 
 from collections.abc import Sequence
 
@@ -6,11 +6,11 @@ from rollouts.checks import Check
 
 
 class Refusal(Exception):
-    """Not now, or not like this. The sentence says what to do instead."""
+    """The command is refused; the sentence says what to do instead."""
 
 
 class BadPlan(Refusal):
-    """What was written down makes no plan."""
+    """The input is no valid plan."""
 
     def __init__(self, *problems: tuple[str, str]) -> None:
         super().__init__(" ".join(sentence for _, sentence in problems))
@@ -18,19 +18,19 @@ class BadPlan(Refusal):
 
 
 class BadFreeze(BadPlan):
-    """What was written down makes no freeze."""
+    """The input is no valid freeze."""
 
 
 class BadSchedule(BadPlan):
-    """What was written down makes no maintenance window."""
+    """The input is no valid maintenance window."""
 
 
 class OutOfDate(Refusal):
-    """The caller decided on a state or revision that is no more."""
+    """The caller decided on a state or revision that is outdated."""
 
 
 class StaleBundle(OutOfDate):
-    """What the approver saw is not what stands there now."""
+    """What the approver saw has changed."""
 
     def __init__(self, sentence: str, changed: Sequence[str] = ()) -> None:
         super().__init__(sentence)
@@ -38,23 +38,23 @@ class StaleBundle(OutOfDate):
 
 
 class ObjectGone(Refusal):
-    """The cluster no longer shows what the plan would change."""
+    """The object that the plan would change no longer exists."""
 
 
 class AlreadyDecided(Refusal):
-    """This person has a standing decision on this stage."""
+    """This person has a valid decision on this stage."""
 
 
 class NotYours(Refusal):
-    """Nobody approves what is their own."""
+    """People cannot approve their own plans."""
 
 
 class ReasonNeeded(Refusal):
-    """Nobody approves this without saying why."""
+    """This approval needs a reason."""
 
 
 class Blocked(Refusal):
-    """The plan cannot start as things are."""
+    """The plan cannot start now."""
 
     def __init__(self, blockers: Sequence[Check]) -> None:
         super().__init__(" ".join(blocker.sentence for blocker in blockers))

@@ -1,4 +1,4 @@
-"""What is left of a plan, as its duration is reckoned from."""
+"""The remaining work of a plan, for its expected duration."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -22,7 +22,7 @@ PUTS_BACK = frozenset({PlanState.ROLLING_BACK, PlanState.ABORTING})
 
 
 def stage_time(stage: Stage, nodes: int, at_once: int, *, in_waves: int | None = None) -> StageTime:
-    """A stage that has not begun."""
+    """Returns the time of a stage that has not begun."""
     soak = next((gate.duration for gate in stage.gates if isinstance(gate, Soak) and not gate.advisory), timedelta())
     is_tested = Proof.key in stage.gate_options
     return StageTime(nodes, at_once, soak, "approval" in stage.gate_options, in_waves, is_tested=is_tested)
@@ -31,9 +31,9 @@ def stage_time(stage: Stage, nodes: int, at_once: int, *, in_waves: int | None =
 def remaining(
     plan: Plan, on_page: PlanOnPage, at_once: Mapping[int, AtOnce], sight: ClusterSight, *, now: datetime
 ) -> Duration | None:
-    """None: nothing of it moves, nobody sees whether it does, or nobody knows yet which nodes will.
+    """Returns the remaining duration; None if the plan does not move or its nodes are unknown.
 
-    `at_once`: by key of the stage.
+    `at_once` is by stage key.
     """
     if plan.state not in MOVING or on_page.current is None or on_page.pause or on_page.restraint or not sight.is_live:
         return None
@@ -49,7 +49,7 @@ def remaining(
 
 
 def holding(on_page: PlanOnPage, *, now: datetime) -> HoldProgress | None:
-    """How far it is with holding its nodes. None: it is not at that, or is through."""
+    """Returns the progress of holding; None if it is not in progress."""
     plan = on_page.plan
     if plan.state == PlanState.HOLDING:
         return None if on_page.pause or on_page.restraint else holding_of(on_page.placed, now=now)
@@ -59,17 +59,17 @@ def holding(on_page: PlanOnPage, *, now: datetime) -> HoldProgress | None:
 
 
 def letting_go(on_page: PlanOnPage, *, now: datetime) -> HoldProgress | None:
-    """How far it is with letting nodes go outside of waves. None: it is not at that, or is through."""
+    """Returns the progress of releases outside of waves; None if they are not in progress."""
     return letting_go_of(on_page.freed, now=now)
 
 
 def label_progress(on_page: PlanOnPage, *, now: datetime) -> list[HoldProgress]:
-    """Of these two what it is at, to be said as sentences."""
+    """Returns the progress in force, for sentences."""
     return [one for one in (holding(on_page, now=now), letting_go(on_page, now=now)) if one]
 
 
 def expected(plan: Plan, on_page: PlanOnPage, *, now: datetime) -> Duration | None:
-    """The same, for who has read nothing else of it. Sixteen queries at most where it moves."""
+    """Returns the remaining duration for callers that have read nothing else. Sixteen queries at most."""
     if plan.state not in MOVING:
         return None
     sight = heard_of(plan.cluster, now=now).sight

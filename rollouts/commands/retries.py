@@ -1,4 +1,4 @@
-"""A failed node, once more: told by a person, with a reason."""
+"""Retries a failed node, by a person's command with a reason."""
 
 from datetime import datetime
 
@@ -17,9 +17,9 @@ BEGUN = frozenset({StageState.PROMOTING, StageState.SOAKING, StageState.HALTED})
 
 
 def retry(target: Target, *, actor: User, reason: str, now: datetime) -> None:
-    """Hold a failed node again: it goes in a wave like any other, once the plan goes on.
+    """Holds a failed node again; it is released in a wave once the plan continues.
 
-    :raises Refusal: when it has not failed, or another try would be in vain
+    :raises Refusal: when it has not failed, or a retry would be in vain
     """
     plan, who = target.stage.plan, actor.get_username()
     with transaction.atomic():
@@ -39,7 +39,7 @@ def retry(target: Target, *, actor: User, reason: str, now: datetime) -> None:
 
 
 def why_not_again(target: Target) -> str:
-    """Why another try makes no sense now. Blank: it does. Five queries at most."""
+    """Returns why a retry makes no sense now; empty if it does. Five queries at most."""
     stage, plan, name = target.stage, target.stage.plan, target.node_name
     if plan.is_final:
         return f"The plan is {plan.state}: nothing of it is tried again."
@@ -61,7 +61,7 @@ def why_not_again(target: Target) -> str:
 
 
 def _has_its_pod(plan: Plan, node: Node) -> bool:
-    """Its driver pod is of the newest template: the operator has come that far."""
+    """Returns whether the node's driver pod is of the newest template."""
     daemonsets = [each.uid for each in driver_daemonsets(plan)]
     newest = newest_hashes(plan.cluster_id, daemonsets)
     pods = Pod.objects.filter(cluster=plan.cluster_id, node_name=node.name, owner_uid__in=daemonsets, deleted_at=None)

@@ -1,4 +1,4 @@
-"""A stage as somebody writes it down."""
+"""A stage as its author writes it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -26,9 +26,9 @@ _USUAL: Mapping[str, dict[str, Any]] = {
 
 
 def gates_by_default() -> dict[str, dict[str, Any]]:
-    """Returns the gates, with their options, of a stage that names none.
+    """Returns the default gates of a stage with their options.
 
-    A test Job is one of them wherever an image for it is set: an idle node has no other proof (hazard Z41).
+    They include a test Job wherever an image for it is set, since an idle node has no other proof (Z41).
     """
     return {key: dict(options) for key, options in _USUAL.items() if key != Proof.key or settings.PROOF_IMAGE}
 

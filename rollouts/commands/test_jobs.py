@@ -1,4 +1,4 @@
-"""Adds test Jobs to a stage in progress whose changed nodes nothing has tested (hazards Z27, Z41)."""
+"""Adds test Jobs to a stage in progress whose changed nodes lack proof (Z27, Z41)."""
 
 from datetime import datetime
 
@@ -15,11 +15,11 @@ from rollouts.queries.remedies import why_no_test_jobs
 
 
 def add_test_jobs(stage: Stage, *, actor: User, reason: str, now: datetime) -> None:
-    """Adds the gate `proof` to the stage. Its nodes are in service, so that none is cordoned for it.
+    """Adds the gate `proof` to the stage. Its nodes are in service, so none is cordoned for it.
 
     :raises BadPlan: without a reason
     :raises Refusal: when the stage has test Jobs, is not in progress, or no image is set
-    :raises LostRace: when the stage moved in this moment
+    :raises LostRace: when the stage moved at this moment
     """
     if not reason.strip():
         raise BadPlan(("reason", "Say why: it is kept."))

@@ -1,4 +1,4 @@
-"""A plan as a document that people keep with their other files: read, compared with a draft, applied, written."""
+"""A plan as a document (YAML or JSON): parsed, compared with a draft, applied, written."""
 
 from rollouts.commands.documents.differences import Applied, Applying, NotAsShown, apply, by_document, look
 from rollouts.commands.documents.parser import PlanDocument, StageDocument, read

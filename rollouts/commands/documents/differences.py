@@ -1,4 +1,4 @@
-"""A document against what is there: the plan it drafts, the draft it edits, or why it does neither. Starts nothing."""
+"""Applies a document: it creates a draft, edits one, or returns why it does neither. It starts nothing."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Applying(StrEnum):
 
 @dataclass(frozen=True)
 class Difference:
-    """A field of the draft and of the document. None: it is not there."""
+    """A field of the draft and of the document; None if it is absent."""
 
     field: str
     drafted: Any
@@ -54,7 +54,7 @@ class Difference:
 
 
 class NotAsShown(OutOfDate):
-    """Since it was shown the document, or what is there, came to be another."""
+    """The document or the draft has changed since it was shown."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Applied:
 
 @dataclass(frozen=True)
 class _Wanted:
-    """What the document comes to in this cluster."""
+    """The plan that the document describes in this cluster."""
 
     plan: Plan  # as it would be, unsaved
     rows: list[Stage]  # unsaved
@@ -85,7 +85,7 @@ class _Wanted:
 
     @property
     def name(self) -> str:
-        """Of the title, the version and the stages: whatever was drafted beside a document has no such digest."""
+        """Returns the digest of title, version and stages; drafts made otherwise have none."""
         return digest(contents(self.plan, self.rows))
 
     @property
@@ -95,20 +95,21 @@ class _Wanted:
 
 
 def look(document: PlanDocument, *, actor: User, now: datetime) -> Applied:
-    """What applying it would do, and what the plan would do then. Touches nothing. As `apply`."""
+    """Returns what applying would do, and the preview of the plan. Changes nothing."""
     wanted = _wanted(document, actor=actor, now=now)
     told = by_document(preview(wanted.plan, stages=wanted.rows, now=now))
     return Applied(wanted.outcome, wanted.there or wanted.plan, wanted.differences, told, wanted.mark)
 
 
 def apply(document: PlanDocument, *, actor: User, now: datetime, seen: str = "") -> Applied:
-    """Draft it, or edit the draft it was applied to before. The same document again changes nothing.
+    """Creates the draft, or edits the draft of an earlier application. Applying the same document again changes
+    nothing.
 
-    `seen`: the mark of what the actor was shown; blank: they asked for no look before.
+    `seen` is the mark of what was shown; empty means that no preview was requested.
 
-    :raises BadPlan: naming each field that is wrong
+    :raises BadPlan: with each field that is wrong
     :raises NotAllowed: without the right to draft in that cluster
-    :raises OutOfDate: when somebody has changed the draft by other means since, with what differs; NotAsShown
+    :raises OutOfDate: when somebody has edited the draft otherwise since, with the differences; NotAsShown
     """
     wanted = _wanted(document, actor=actor, now=now)
     if seen and seen != wanted.mark:
@@ -140,7 +141,7 @@ def apply(document: PlanDocument, *, actor: User, now: datetime, seen: str = "")
 
 
 def _wanted(document: PlanDocument, *, actor: User, now: datetime) -> _Wanted:
-    """What a document comes to, in a fixed number of queries.
+    """Resolves the document with a fixed number of queries.
 
     :raises BadPlan, NotAllowed, OutOfDate: as `apply`
     """
@@ -191,7 +192,7 @@ def _driver_object(document: PlanDocument, cluster: Cluster) -> DriverObject:
 
 
 def _there(document: PlanDocument, cluster: Cluster, driver_object: DriverObject) -> Plan | None:
-    """The draft that the document edits: the one it names, else the newest of the same object and title."""
+    """Returns the draft to edit: the one that the document names, else the newest of the same object and title."""
     plans = Plan.objects.filter(cluster=cluster, object_uid=driver_object.uid).select_related("cluster")
     if document.plan is None:
         title = document.title or plan_drafts.title_for(driver_object, document.to_version)
@@ -245,7 +246,7 @@ def _draft(stage: StageDocument, pool_id: int | None) -> StageDraft:
 
 
 def _check(cluster: Cluster, document: PlanDocument, stages: Sequence[StageDraft]) -> None:
-    """What a draft refuses, by the names that the document has for it."""
+    """Checks the stages as for a draft, with the document's field names."""
     try:
         check(cluster, document.to_version, stages)
     except BadPlan as refusal:
@@ -253,7 +254,7 @@ def _check(cluster: Cluster, document: PlanDocument, stages: Sequence[StageDraft
 
 
 def _path(field: str) -> str:
-    """ "stages.1.gate_options.soak" → "stages[1].gates.soak"."""
+    """Returns "stages[1].gates.soak" for "stages.1.gate_options.soak"."""
     place, *inside = field.split(".")
     if not inside:
         return FIELDS.get(place, place)
@@ -262,14 +263,14 @@ def _path(field: str) -> str:
 
 
 def by_document(told: Preview) -> Preview:
-    """Its checks name their fields as documents do."""
+    """Returns the preview with the document's field names."""
     said = ([replace(check, field=_path(check.field)) for check in those] for those in (told.blockers, told.warnings))
     blockers, warnings = said
     return replace(told, blockers=blockers, warnings=warnings)
 
 
 def _why_not(document: PlanDocument, there: Plan) -> str:
-    """Why the draft is not overwritten. Blank: nobody has changed it since the document was read or applied."""
+    """Returns why the draft is not overwritten; empty if nobody has changed it since."""
     if document.revision == there.revision:
         return ""
     if document.revision is not None:
@@ -290,7 +291,7 @@ def _says(found: Sequence[Difference]) -> str:
 
 
 def differences(drafted: Any, document: Any, at: str = "") -> list[Difference]:
-    """Field by field, each with its path."""
+    """Returns the differing fields with their paths."""
     if isinstance(drafted, dict) and isinstance(document, dict):
         keys = [*drafted, *(key for key in document if key not in drafted)]
         places = [(f"{at}.{key}".removeprefix("."), drafted.get(key), document.get(key)) for key in keys]

@@ -1,4 +1,4 @@
-"""A length of time as people write it: 90s, 30m, 1h30m, and as pages say it, 2 h 5 min. Exact both ways. Pure."""
+"""Durations as people write them (90s, 30m, 1h30m) and as pages show them (2 h 5 min). Exact both ways. Pure."""
 
 import re
 from decimal import Decimal
@@ -15,7 +15,7 @@ WRITE_IT = "Write it as 90s, 30m, 1h30m or 2d."
 
 
 def read_length(text: str) -> float | None:
-    """Seconds. None: it is no length of time."""
+    """Returns seconds; None if the text is no duration."""
     found = WRITTEN.fullmatch(text.strip()) if len(text) <= LONGEST else None
     if found is None or not any(found.groups()):
         return None

@@ -1,4 +1,7 @@
-"""A plan's document, strictly: each problem names its field by its path, `stages[1].gates.soak.duration`. Pure."""
+"""Parses a plan's document strictly; each problem names its field by path, such as `stages[1].gates.soak.duration`.
+
+Pure.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -53,7 +56,10 @@ class PlanDocument:
 
 
 def read(text: str | bytes) -> PlanDocument:
-    """:raises BadPlan: with every problem there is, each with the path of its field, or its line where it has none"""
+    """Parses the document.
+
+    :raises BadPlan: with every problem, each with its path or line
+    """
     try:
         content = values(text)
     except BadDocument as refusal:
@@ -66,7 +72,7 @@ def read(text: str | bytes) -> PlanDocument:
 
 
 class _Reader:
-    """Reads on after a problem, so that all of them are told at once."""
+    """Continues after a problem, so that all problems are reported at once."""
 
     def __init__(self) -> None:
         self.problems: list[tuple[str, str]] = []
@@ -134,7 +140,7 @@ class _Reader:
         }
 
     def gate(self, key: str, content: Any, at: str) -> dict[str, Any]:
-        """Its options as plans keep them: seconds, under the names they have in REST."""
+        """Returns the gate's options as plans store them: seconds, under their REST names."""
         before = len(self.problems)
         kinds = kinds_of(GATES[key])
         given = self.mapping({} if content is None else content, at, tuple(kinds))
@@ -162,7 +168,7 @@ class _Reader:
         return value
 
     def groups(self, content: Any, at: str) -> dict[str, Any]:
-        """Each is wrong by itself: how many there may be, the gate says."""
+        """Returns the groups; each invalid entry is a problem of its own."""
         if not isinstance(content, dict):
             self.wrong(at, "Here has to be “group: how many people of it”.")
             return {}

@@ -12,7 +12,7 @@ from rollouts.models import Plan, Stage
 
 
 def write(plan: Plan) -> str:
-    """The plan as YAML that, applied, is the same draft."""
+    """Returns the plan as YAML; applying it yields the same draft."""
     return as_yaml(content_of(plan))
 
 
@@ -21,13 +21,13 @@ def as_yaml(content: Mapping[str, Any]) -> str:
 
 
 def content_of(plan: Plan) -> dict[str, Any]:
-    """Two queries. Only a draft can be edited by its document: of any other it draws up a plan of its own."""
+    """Returns the document's content with two queries. Of a plan that is no draft it describes a new plan."""
     identity = {"plan": plan.pk, "revision": plan.revision} if plan.state == PlanState.DRAFT else {}
     return identity | contents(plan, plan.stages.forward().select_related("pool"))
 
 
 def contents(plan: Plan, stages: Any) -> dict[str, Any]:
-    """What is in it, whatever its number."""
+    """Returns the content without the plan's number."""
     return {
         "cluster": plan.cluster.name,
         "object": {"kind": plan.object_kind, "name": plan.object_name},
@@ -54,7 +54,7 @@ def _stage(stage: Stage) -> dict[str, Any]:
 
 
 def _options(key: str, kept: Mapping[str, Any]) -> dict[str, Any]:
-    """As people write them: `duration: 30m`, where a plan keeps `duration_s: 1800`."""
+    """Returns options as people write them: `duration: 30m` for `duration_s: 1800`."""
     kinds = kinds_of(GATES[key])
     return {
         name: write_length(kept[wire]) if kind is timedelta else kept[wire]

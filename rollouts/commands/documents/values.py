@@ -1,4 +1,4 @@
-"""The text of a document as plain values, YAML or JSON, with nothing said twice. Pure."""
+"""Parses YAML or JSON text into plain values; duplicate keys are an error. Pure."""
 
 import json
 import re
@@ -29,13 +29,16 @@ NO_WORD = "A key has a character in it that cannot be kept: a NUL, or half of a 
 
 
 def values(content: str | bytes) -> Any:
-    """:raises BadDocument: when it is too large, too deep, neither YAML nor JSON, or says a key twice"""
+    """Parses the text.
+
+    :raises BadDocument: when it is too large, too deep, neither YAML nor JSON, or repeats a key
+    """
     text = text_of(content) if isinstance(content, bytes) else content
     return _of_json(text) if text.lstrip()[:1] == "{" and len(text) <= LARGEST_BYTES else _of_yaml(text)
 
 
 def _of_json(text: str) -> Any:
-    """What begins as JSON and is none may still be YAML."""
+    """Parses JSON; text that only begins like JSON may be YAML."""
     try:
         return json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
     except (ValueError, RecursionError):
