@@ -6,10 +6,10 @@ has the exporter's pod in `pod`, and the tenant's in `exported_pod`; where it di
 node's name as well, by whichever label somebody chose (`kubernetes_node` in NVIDIA's guides), or as their `instance`.
 ROCm/device-metrics-exporter, docs/configuration/configmap.md: `serial_number` is always there, and blank in a VM, where
 `gpu_uuid` can be switched on. In capitals, as in its configuration, it wrote its labels at first alone; since #16 at
-the latest each is in lower case (gpuagent_metrics.go, GetExportLabels). Both are read of an exporter itself
-(`lines`); to ask a Prometheus for both would add names to each query. On a host of VMs every GPU has the serial
-number N/A (#219), in a VM every one had a UUID of zeros (#233): what all have is nobody's name. `gpu_partition_id` is
-0 or NA of a GPU that is not partitioned, too: whether it is says `gpu_compute_partition_type` (spx, or none). Its
+the latest each is in lower case (gpuagent_metrics.go, GetExportLabels). Both are read. On a host of VMs every GPU has
+the serial number N/A (#219), in a VM every one had a UUID of zeros (#233): what all have is nobody's name.
+`gpu_partition_id` is 0 or NA of a GPU that is not partitioned, too: whether it is says `gpu_compute_partition_type`
+(spx, or none). Its
 `gpu_id` counts partitions, each is a GPU to it, and no order of boards is documented. Gaudi's has the index in `id`,
 the serial number in `Serial`, and no node. DCGM's has the number where somebody wrote DCGM_FI_DEV_SERIAL into its
 counters with the type label: it is then on each series, as the driver's version is.
@@ -29,6 +29,15 @@ SAID = ("Hostname", "hostname", "exported_hostname", "exported_node")
 # AMD's partition types, and ids, of a GPU that is not partitioned; the number is one of those that know none (#233).
 WHOLE = ("", "spx", "none", "na", "n/a", "4294967295")
 _NO_NAME = re.compile(r"(?i:0+|(GPU-)?0{8}(-0{4}){3}-0{12}|n/?a|none|unknown)")  # what stands where no name is known
+# Its GPUMetricLabel in exportermetrics.proto.
+_AMDS_IN_CAPITALS = {
+    name.upper(): name
+    for name in (
+        "gpu_id", "gpu_uuid", "serial_number", "card_model", "card_series", "card_vendor", "driver_version",
+        "vbios_version", "hostname", "pod", "namespace", "container", "job_id", "job_user", "job_partition",
+        "gpu_partition_id", "gpu_compute_partition_type", "gpu_memory_partition_type", "clock_type",
+    )
+}  # fmt: skip
 NAMED_AT_MOST = 5  # nodes or devices in a sentence
 UUID_CHARS = 64
 NAMES = ("UUID", "uuid", "serial_number", "gpu_uuid")  # of a board, the first that is one
@@ -140,6 +149,19 @@ def _node_of(labels: Mapping[str, str], where: Whereabouts, odd: _Odd) -> str:
         odd.placeless += not name
         odd.unknown.update({name[:100]: None} if name else {})
     return node
+
+
+def in_lower_case(labels: dict[str, str]) -> dict[str, str]:
+    """Returns the labels with AMD's names in lower case: its first exporters wrote them in capitals."""
+    if _AMDS_IN_CAPITALS.keys().isdisjoint(labels):
+        return labels
+    return {_AMDS_IN_CAPITALS.get(name, name): value for name, value in labels.items()}
+
+
+def and_in_capitals(names: Iterable[str]) -> tuple[str, ...]:
+    """Returns the names of labels, and AMD's among them in capitals as well."""
+    found = tuple(names)
+    return (*found, *(name.upper() for name in found if name.upper() in _AMDS_IN_CAPITALS))
 
 
 def node_of(labels: Mapping[str, str], where: Whereabouts) -> str:

@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from health.telemetry.identity import in_lower_case
+
 LINES_AT_MOST = 20_000  # 16 boards of 7 slices with 40 series are 4,480
 # Nothing of these is tried twice (possessive quantifiers): whatever is written costs its length.
 _SERIES = re.compile(
@@ -21,15 +23,6 @@ _ESCAPED = re.compile(r"\\(.)")
 _VALUE = re.compile(r"\s*+(\S++)(?:\s++-?[\d.]++(?:[eE][+-]?\d++)?+)?+\s*+(?:# .*+)?+$")
 _WITHOUT_LABELS = re.compile(r"\s*+[a-zA-Z_:][a-zA-Z0-9_:]*+(\s.*+)")
 
-# ROCm/device-metrics-exporter, GPUMetricLabel in exportermetrics.proto; lower case since #16 at the latest.
-_AMDS_IN_CAPITALS = {
-    name.upper(): name
-    for name in (
-        "gpu_id", "gpu_uuid", "serial_number", "card_model", "card_series", "card_vendor", "driver_version",
-        "vbios_version", "hostname", "pod", "namespace", "container", "job_id", "job_user", "job_partition",
-        "gpu_partition_id", "gpu_compute_partition_type", "gpu_memory_partition_type", "clock_type",
-    )
-}  # fmt: skip
 AMDS_NAMES_IN_CAPITALS = ("GPU_", "PCIE_", "AMD_GPU_")
 
 
@@ -75,15 +68,14 @@ def _known_name(name: str) -> str:
 
 
 def labels_in(written: str) -> dict[str, str]:
-    """Labels of a line, AMD's in lower case: its first exporters wrote them in capitals, as their configuration has
-    them. From one to the next: to search for one costs the square of a text that has none.
+    """Labels of a line, AMD's in lower case. From one to the next: to search for one costs the square of a text that
+    has none.
     """
     found, at = dict[str, str](), 0
     while match := _LABEL.match(written, at):
-        name = match.group(1)
-        found[_AMDS_IN_CAPITALS.get(name, name)] = _ESCAPED.sub(r"\1", match.group(2))
+        found[match.group(1)] = _ESCAPED.sub(r"\1", match.group(2))
         at = match.end()
-    return found
+    return in_lower_case(found)
 
 
 def _number(rest: str) -> float | None:

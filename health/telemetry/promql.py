@@ -8,27 +8,24 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from health.telemetry.identity import NAMES, SAID, SERIALS, WRITTEN
+from health.telemetry.identity import NAMES, SAID, SERIALS, WRITTEN, and_in_capitals
 from health.telemetry.metrics import MetricSeries
 
 MATCHERS_AT_MOST = 10
 MATCHERS_CHARS = 500
 # A device, by what each exporter calls it: DCGM's UUID (or uuid, as 1.x spelt it) and GPU_I_ID, AMD's serial_number, or
 # gpu_uuid where that is blank, and which part of it.
-KEYS = ("UUID", "uuid", "GPU_I_ID", "serial_number", "gpu_uuid", "gpu_partition_id", "gpu_compute_partition_type")
-TOLD = (
-    "gpu",
-    "gpu_id",
-    "id",
-    "modelName",
-    "card_model",
-    "card_series",
-    "GPU_I_PROFILE",
-    "gpu_memory_partition_type",
-    *(each for each in SERIALS if each not in KEYS),
-    *SAID,
-    *WRITTEN,
+KEYS = and_in_capitals(
+    ("UUID", "uuid", "GPU_I_ID", "serial_number", "gpu_uuid", "gpu_partition_id", "gpu_compute_partition_type")
 )
+TOLD = and_in_capitals(
+    (
+        "gpu", "gpu_id", "id", "modelName", "card_model", "card_series", "GPU_I_PROFILE", "gpu_memory_partition_type",
+        *(each for each in SERIALS if each not in KEYS),
+        *SAID,
+        *WRITTEN,
+    )
+)  # fmt: skip
 DETAILS = (*TOLD, "device", "pod", "exported_pod", "container", "instance", "job")
 APART_S = 60.0  # between the samples of two exporters of one GPU at most, by whichever interval each is scraped
 _PLAIN = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
@@ -210,5 +207,5 @@ def history(rows: Iterable[MetricSeries], uuids: Iterable[str], matchers: Matche
         f"{matchers.and_one_of(device, (those,)).and_one_of(label, only).with_names('|'.join(names))}"
         f"[{within_s:.0f}s]))"
         for (label, only), names in named.items()
-        for device in NAMES
+        for device in and_in_capitals(NAMES)
     )

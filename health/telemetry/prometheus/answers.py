@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from health.telemetry.identity import device_key
+from health.telemetry.identity import device_key, in_lower_case
 from health.telemetry.metrics import BLANKS
 from health.telemetry.snapshot import NEVER, WITHOUT, GpuDeviceKey, MetricColumn
 
@@ -117,9 +117,9 @@ def labels_in(metric: msgspec.Raw) -> dict[str, str]:
         said = _LABELS.decode(metric)
     except UNREADABLE as error:
         raise Unusable(f"The labels of a series cannot be read: {error}") from error
-    if NUL not in bytes(metric):
-        return said
-    return {name: value.replace("\0", "") for name, value in said.items()}  # PostgreSQL keeps none
+    if NUL in bytes(metric):
+        said = {name: value.replace("\0", "") for name, value in said.items()}  # PostgreSQL keeps none
+    return in_lower_case(said)
 
 
 def _decoded(body: bytes) -> QueryAnswer:

@@ -376,6 +376,17 @@ def test_knows_amd_and_gaudi_by_what_their_exporters_call_them(ask, playing):
     assert sorted(column(taken, "temperature_celsius")) == [45.0, 70.0]
 
 
+def test_labels_in_capitals_are_an_older_exporter_of_amds(ask, playing):
+    playing.series = {}
+    labels = {"SERIAL_NUMBER": "s1", "GPU_ID": "4", "HOSTNAME": "gpu-1", "CARD_MODEL": "102-G30211-0C"}
+    playing.add("gpu_power_usage", {**labels, "GPU_PARTITION_ID": "0", "GPU_COMPUTE_PARTITION_TYPE": "SPX"}, 500)
+
+    taken = ask().take(Frame(NOW, ()), now=NOW)
+
+    assert taken.frame.devices == (GpuDevice("gpu-1", 4, "s1", product="102-G30211-0C", serial="s1"),)
+    assert column(taken, "power_watts") == [500.0]
+
+
 def test_an_amd_gpu_that_is_not_partitioned_is_a_board(ask, playing):
     """As it is exported: with a partition of it all the same, and in a VM without a serial number."""
     labels = {"gpu_partition_id": "0", "gpu_compute_partition_type": "spx", "gpu_uuid": "a8ff", "hostname": "gpu-1"}
