@@ -15,6 +15,11 @@ value (ROCm/device-metrics-exporter, its tests and docs of the ServiceMonitor), 
 listen at 5000 unless told otherwise (values.yaml, servicePort). Gaudi's is metric-exporter-ds, with a prefix by some
 charts and by Intel's operator, and listens at 41611 (docs.habana.ai, Orchestration, Prometheus Metric Exporter). DCGM's
 listens at 9400: DCGM_EXPORTER_LISTEN.
+
+Drivers of others: kernel-module-management makes a pod for each node that loads a module, and one that builds its
+image (internal/pod/workerpodmanager.go, internal/buildsign/resource/common.go); AMD's operator installs amdgpu by it.
+NVIDIA's network operator marks its driver's pods (manifests/state-ofed-driver). AMD's config manager partitions GPUs
+(ROCm/gpu-operator, internal/configmanager).
 """
 
 from collections.abc import Mapping
@@ -35,13 +40,19 @@ AMD_PLUGIN = "amd-device-plugin"
 AMD_LABELLER = "amd-node-labeller"
 AMD_EXPORTER = "amd-metrics-exporter"
 AMD_DRA = "amd-dra-driver"
+AMD_CONFIG = "amd-config-manager"
+KMM = "kernel-module"
+NETWORK_DRIVER = "network-driver"
 INTEL_PLUGIN = "intel-gpu-plugin"
 INTEL_DRA = "intel-dra-driver"
 GAUDI_PLUGIN = "gaudi-device-plugin"
 GAUDI_EXPORTER = "gaudi-metric-exporter"
 OF_OTHERS = frozenset(
-    {AMD_PLUGIN, AMD_LABELLER, AMD_EXPORTER, AMD_DRA, INTEL_PLUGIN, INTEL_DRA, GAUDI_PLUGIN, GAUDI_EXPORTER}
-)
+    {
+        AMD_PLUGIN, AMD_LABELLER, AMD_EXPORTER, AMD_DRA, AMD_CONFIG, KMM, NETWORK_DRIVER, INTEL_PLUGIN, INTEL_DRA,
+        GAUDI_PLUGIN, GAUDI_EXPORTER,
+    }
+)  # fmt: skip
 TESTS = frozenset({"cuda-test", "plugin-test"})  # the validator's own pods: each runs once and is done
 DCGM_EXPORTERS = ("dcgm-exporter", "dcgm-exporter-dra")
 # Who tells of GPUs, and at which port unless somebody changed it.
@@ -54,6 +65,8 @@ TITLES: Mapping[str, str] = MappingProxyType(
     {
         DRIVER: "Driver",
         DRIVER_INSTALLER: "Driver installer",
+        NETWORK_DRIVER: "Network driver (MOFED)",
+        KMM: "Kernel module (KMM)",
         TOOLKIT: "Container toolkit",
         DEVICE_PLUGIN: "Device plugin",
         "mps-control-daemon": "MPS control daemon",
@@ -81,6 +94,7 @@ TITLES: Mapping[str, str] = MappingProxyType(
         AMD_LABELLER: "AMD node labeller",
         AMD_EXPORTER: "AMD metrics exporter",
         AMD_DRA: "AMD DRA driver",
+        AMD_CONFIG: "AMD config manager",
         INTEL_PLUGIN: "Intel GPU plugin",
         INTEL_DRA: "Intel DRA driver",
         GAUDI_PLUGIN: "Gaudi device plugin",
@@ -133,6 +147,7 @@ BY_LABEL: Mapping[tuple[str, str], str] = MappingProxyType(
         ("nvidia-dra-driver-gpu-component", "kubelet-plugin"): DRA_DRIVER,  # its own chart, without the operator
         ("dra-driver-nvidia-gpu-component", "kubelet-plugin"): DRA_DRIVER,
         ("app.kubernetes.io/name", "k8s-gpu-dra-driver"): AMD_DRA,  # its own chart
+        ("nvidia.com/ofed-driver", ""): NETWORK_DRIVER,
         ("name", "amdgpu-dp-ds"): AMD_PLUGIN,
         ("name", "amd-gpu-dp-ds"): AMD_PLUGIN,
         ("name", "amdgpu-lr-ds"): AMD_LABELLER,
@@ -150,10 +165,19 @@ BY_LABEL_AND_NAME = (
     ("daemonset-name", "-metrics-exporter", AMD_EXPORTER),
     ("app", "-amdgpu-metrics-exporter", AMD_EXPORTER),
     ("daemonset-name", "-dra-driver", AMD_DRA),
+    ("daemonset-name", "-config-manager", AMD_CONFIG),
     ("resource.nvidia.com/computeDomain", "", COMPUTE_DOMAIN),
     ("", "intel-gpu-resource-driver-kubelet-plugin", INTEL_DRA),
     ("", "habana-ai-device-plugin", GAUDI_PLUGIN),
     ("app.kubernetes.io/name", "metric-exporter-ds", GAUDI_EXPORTER),
+)
+
+# Of these only some pods run on every node: their name, the label that tells the part, and the parts.
+BY_PART: Mapping[str, tuple[str, Mapping[str, str]]] = MappingProxyType(
+    {
+        NFD: ("role", {"worker": NFD}),
+        "kmm": ("app.kubernetes.io/component", dict.fromkeys(("worker", "BuildImage", "SignImage"), KMM)),
+    }
 )
 
 # What an operand's own init containers wait for, the first one first: driver-validation, toolkit-validation, …
@@ -170,6 +194,7 @@ WAITS_FOR: Mapping[str, tuple[str, ...]] = MappingProxyType(
         DRA_DRIVER: (DRIVER,),
         "dcgm-dra": (DRIVER,),
         "dcgm-exporter-dra": (DRIVER,),
+        **dict.fromkeys((AMD_PLUGIN, AMD_LABELLER, AMD_EXPORTER, AMD_DRA, AMD_CONFIG), (KMM,)),
     },
 )
 
@@ -179,8 +204,9 @@ def operand_of(labels: Mapping[str, str], name: str = "") -> str:
 
     `name`: the pod's or its DaemonSet's; the chart of the device plugin gives both of its DaemonSets the same labels.
     """
-    if labels.get("app.kubernetes.io/name") == NFD:
-        return NFD if labels.get("role") == "worker" else ""
+    if parts := BY_PART.get(labels.get("app.kubernetes.io/name", "")):
+        label, operands = parts
+        return operands.get(labels.get(label, ""), "")
     found = next((operand for (key, value), operand in BY_LABEL.items() if labels.get(key) == value), "")
     if found == DEVICE_PLUGIN:
         found = next((operand for part, operand in BY_NAME if part in name), found)

@@ -7,7 +7,7 @@ from datetime import datetime
 from fleet.models import Node, Operand, Pod
 from gpu import operands
 from gpu.labels import DEPLOY_DRIVER
-from gpu.operands import DEVICE_PLUGIN, DRIVER, TESTS, VALIDATOR, WAITS_FOR, title_of
+from gpu.operands import DEVICE_PLUGIN, DRIVER, KMM, TESTS, VALIDATOR, WAITS_FOR, title_of
 from gpu.versions import agree, version_of
 from health.stack import causes
 from health.stack.causes import Cause, Weight
@@ -71,7 +71,8 @@ def operands_on(node: Node, rows: StackRows) -> list[OperandOnNode]:
 def _pairs(node: Node, rows: StackRows) -> Iterator[tuple[Operand | None, Pod | None]]:
     """DaemonSets with their pod here. Of the driver there is one for each system or kernel: only those of this node.
 
-    A test of the validator's that once failed is no news where the validator is content.
+    A test of the validator's that once failed is no news where the validator is content. One that is done is none, nor
+    is a pod that has loaded its kernel module.
     """
     here = {pod.uid: pod for pod in rows.pods if pod.node_name == node.name}
     by_owner = {pod.owner_uid: pod for pod in here.values()}
@@ -83,7 +84,8 @@ def _pairs(node: Node, rows: StackRows) -> Iterator[tuple[Operand | None, Pod | 
             yield daemon_set, pod
     is_validated = any(pod.operand == VALIDATOR and pod.is_ready for pod in rows.pods if pod.node_name == node.name)
     for pod in here.values():
-        if pod.operand not in TESTS or not (is_validated or pod.phase == "Succeeded"):
+        is_done = pod.phase == "Succeeded" and (pod.operand in TESTS or pod.operand == KMM)
+        if not is_done and not (is_validated and pod.operand in TESTS):
             yield None, pod
 
 

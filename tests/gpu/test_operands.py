@@ -1,6 +1,6 @@
 import pytest
 
-from gpu.operands import BY_APP, BY_LABEL, BY_LABEL_AND_NAME, TITLES, WAITS_FOR, operand_of
+from gpu.operands import BY_APP, BY_LABEL, BY_LABEL_AND_NAME, BY_PART, TITLES, WAITS_FOR, operand_of
 
 
 def test_driver_pods_are_told_by_their_component_however_they_are_named():
@@ -49,8 +49,9 @@ def test_the_device_plugins_own_chart_gives_two_daemon_sets_the_same_labels():
 
 def test_every_operand_has_a_title():
     by_name = {operand for *_, operand in BY_LABEL_AND_NAME}
+    by_part = {operand for _, parts in BY_PART.values() for operand in parts.values()}
 
-    assert {*BY_APP.values(), *BY_LABEL.values(), *by_name} == set(TITLES)
+    assert {*BY_APP.values(), *BY_LABEL.values(), *by_name, *by_part} == set(TITLES)
 
 
 @pytest.mark.parametrize(
@@ -67,6 +68,9 @@ def test_every_operand_has_a_title():
         ({"app": "r-amdgpu-metrics-exporter"}, "r-amdgpu-metrics-exporter-4d", "amd-metrics-exporter"),
         ({"app.kubernetes.io/name": "metric-exporter-ds"}, "metric-exporter-ds-9t", "gaudi-metric-exporter"),
         ({"app.kubernetes.io/name": "habana-ai"}, "habana-ai-metric-exporter-ds-9t", "gaudi-metric-exporter"),
+        ({"daemonset-name": "gpus"}, "gpus-device-config-manager-9z", "amd-config-manager"),
+        # network-operator, manifests/state-ofed-driver
+        ({"app": "mofed-ubuntu24.04-84cb6b9485", "nvidia.com/ofed-driver": ""}, "mofed-x-ds-mpj9b", "network-driver"),
         ({"daemonset-name": "mine"}, "mine-x", ""),
         ({"app": "intel-gpu-plugin"}, "intel-gpu-plugin-gktbr", "intel-gpu-plugin"),
         ({}, "intel-gpu-resource-driver-kubelet-plugin-mn8k6", "intel-dra-driver"),
@@ -82,3 +86,10 @@ def test_nothing_waits_for_itself_or_for_what_does_not_exist():
     for operand, awaited in WAITS_FOR.items():
         assert operand not in awaited
         assert {operand, *awaited} <= set(TITLES)
+
+
+@pytest.mark.parametrize(
+    ("component", "operand"), [("worker", "kernel-module"), ("BuildImage", "kernel-module"), ("kmm", "")]
+)
+def test_a_pod_that_loads_or_builds_a_kernel_module_is_one_and_its_controller_is_none(component, operand):
+    assert operand_of({"app.kubernetes.io/name": "kmm", "app.kubernetes.io/component": component}) == operand

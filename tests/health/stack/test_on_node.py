@@ -252,3 +252,18 @@ def test_a_driver_that_is_asked_for_and_has_no_daemon_set_is_missed():
     assert row.cause.key == "no_driver_made"
     assert (row.desired.version, row.desired.by) == ("580.95.05", "ClusterPolicy cluster-policy")
     assert operands_on(node, rows([], driver_objects=[policy], sees_daemon_sets=False)) == []
+
+
+def test_amds_plugin_waits_for_the_pod_that_loads_its_module():
+    node = a_node(labels={}, gpu_vendor="amd", is_gpu_node=True)
+    loading = a_pod("kernel-module", is_ready=False, owner_uid="modules", waiting_reason="CrashLoopBackOff: back-off")
+    waiting = a_pod(
+        "amd-device-plugin", is_ready=False, phase="Pending", stuck_container="driver-init",
+        started_at=NOON - timedelta(hours=1),
+    )  # fmt: skip
+    done = a_pod("kernel-module", is_ready=False, owner_uid="modules", phase="Succeeded")
+
+    found = {row.operand: row for row in operands_on(node, rows([], [loading, waiting]))}
+
+    assert "kernel module (KMM)" in found["amd-device-plugin"].because
+    assert "kernel-module" not in {row.operand for row in operands_on(node, rows([], [done, waiting]))}
