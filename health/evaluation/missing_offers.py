@@ -15,6 +15,7 @@ from gpu.operands import (
     GAUDI_PLUGIN,
     INTEL_DRA,
     INTEL_PLUGIN,
+    NFD,
     title_of,
 )
 from health.rules.base import FailingPod, NoOffer
@@ -22,6 +23,7 @@ from health.stack import OperandOnNode, read_stack
 from health.stack.causes import Weight
 
 OFFERERS = (DEVICE_PLUGIN, AMD_PLUGIN, INTEL_PLUGIN, GAUDI_PLUGIN, DRA_DRIVER, AMD_DRA, INTEL_DRA)
+LABELLED = "feature.node.kubernetes.io/"
 STARTS_WITHIN = timedelta(minutes=5)
 READ_AT_MOST = 5  # nodes whose stack is read: of the others no more is said than that it is so
 SWITCHES = (f"{DEPLOY_PREFIX}operands", f"{DEPLOY_PREFIX}device-plugin")  # "false": somebody wants it so
@@ -46,11 +48,21 @@ def _offer(node: Node, *, now: datetime) -> NoOffer | None:
     offerers = [row for row in rows if row.operand in OFFERERS]
     if offerers and all(row.cause and row.cause.weight is Weight.CHOSEN for row in offerers):
         return None
-    told = [row for row in (*offerers, *_before(rows)) if row.cause and row.cause.weight is Weight.WRONG]
+    told = [
+        row
+        for row in (*_labelling(node, rows), *offerers, *_before(rows))
+        if row.cause and row.cause.weight is Weight.WRONG
+    ]
     first = next(iter(told), None)
     if first is None or first.cause is None:
         return None if any(row.cause for row in offerers) else NoOffer()
     return NoOffer(title_of(first.operand), first.is_ready, first.cause.sentence, first.cause.action, first.cause.said)
+
+
+def _labelling(node: Node, rows: Sequence[OperandOnNode]) -> Iterator[OperandOnNode]:
+    """Yields node feature discovery, where it has labelled nothing: all others go by its labels."""
+    if not any(key.startswith(LABELLED) for key in node.labels):
+        yield from (row for row in rows if row.operand == NFD)
 
 
 def _before(rows: Sequence[OperandOnNode]) -> Iterator[OperandOnNode]:

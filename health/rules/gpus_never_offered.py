@@ -22,7 +22,7 @@ class GpusNeverOffered:
         though = f", though {offer.title} is Ready" if offer.is_ready else ""
         return Wrong(
             Severity.WARNING,
-            f"{node.name} has GPUs by its labels and offers none{though}: no pod can have one here.",
+            f"{node.name} has GPUs by its labels or taints and offers none{though}: no pod can have one here.",
             offer.action or "The GPU stack on the node's page says which operand is missing, and why.",
             {"operand": offer.title, "said": offer.said} if offer.title else {},
             probable_cause=offer.reason,

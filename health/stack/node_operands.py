@@ -19,6 +19,7 @@ from health.stack.signs import pod_signs, signs_of
 
 ORDER = list(operands.TITLES)
 PLUGIN_ELSEWHERE = entry("no_plugin_selects")
+NOT_OF_THE_POLICY = operands.OF_OTHERS | {operands.NFD}  # a chart of its own has its settings
 WITHOUT_DAEMON_SETS = frozenset(
     {"no_driver_selects", "no_driver_made", "no_driver_managed"}
 )  # said of what is not seen
@@ -112,7 +113,7 @@ def _on_node(
     signs = replace(
         signs_of(node, operand, daemon_set),
         sees_pods=rows.sees_pods,
-        has_operator=rows.has_operator and operand not in operands.OF_OTHERS,
+        has_operator=rows.has_operator and operand not in NOT_OF_THE_POLICY,
         is_driver_off=rows.is_driver_off,
         slice_devices=rows.devices_of(operand),
         sees_slices=rows.sees_slices,

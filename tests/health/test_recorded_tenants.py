@@ -25,6 +25,7 @@ CLUSTERS = (
     Recorded("fragmented"),
     Recorded("policy-stuck", OPERATED),
     Recorded("driver-conflict", OPERATED),
+    Recorded("nfd-kept-away"),
 )
 
 
@@ -241,6 +242,23 @@ def test_findings_carry_the_causes_and_the_lines_that_tell_them():
     assert "though Device plugin is Ready" in found["gpus-never-offered", "node finds-none"].sentence
     assert ("pods-not-starting", "node programs") not in found
     assert ("gpus-never-offered", "node q05") not in found
+
+
+@pytest.mark.parametrize(
+    ("name", "taint"),
+    [
+        ("tainted-gpu", "nvidia.com/gpu=true:NoSchedule"),
+        ("tainted-amd", "amd.com/gpu=present:NoSchedule, team=a:NoExecute"),
+    ],
+)
+def test_a_node_that_nothing_labels_as_a_taint_keeps_the_labeller_away_is_a_finding(name, taint):
+    found = findings(seen(name).cluster)
+
+    offers = found["gpus-never-offered", f"node {name}"]
+    assert offers.evidence["operand"] == "Node feature discovery"
+    assert offers.probable_cause.endswith(taint)
+    assert offers.action.startswith("Add a toleration to the DaemonSet")
+    assert ("gpus-never-offered", "node without-gpus") not in found
 
 
 def test_a_driver_object_that_stays_not_ready_beside_its_ready_pod_is_a_finding():

@@ -45,7 +45,7 @@ def unfolded(old: Columns) -> Columns:
     capacity, allocatable = (_of_plugins(old[name]) for name in ("capacity", "allocatable"))
     return {
         **old,
-        **gpu_columns(labels, old["annotations"], capacity, allocatable),
+        **gpu_columns(labels, old["annotations"], capacity, allocatable, old["taints"]),
         "driver_version": driver_version_in(labels),
     }
 

@@ -296,7 +296,7 @@ def test_a_node_that_never_offered_its_gpus_is_found_unless_its_driver_is_on_its
 
     assert "offers none, though AMD DRA driver is Ready" in wrong.sentence
     assert (wrong.probable_cause, wrong.action) == ("Its slice is rejected.", "Take 1.0.1.")
-    assert silent.sentence == "gpu-001 has GPUs by its labels and offers none: no pod can have one here."
+    assert silent.sentence == "gpu-001 has GPUs by its labels or taints and offers none: no pod can have one here."
     assert GpusNeverOffered().judge(replace(node, is_changing=True)) is None
     assert GpusNeverOffered().judge(replace(node, is_ready=False)) is None
 

@@ -265,5 +265,5 @@ def test_amds_plugin_waits_for_the_pod_that_loads_its_module():
 
     found = {row.operand: row for row in operands_on(node, rows([], [loading, waiting]))}
 
-    assert "kernel module (KMM)" in found["amd-device-plugin"].because
+    assert "kernel module (KMM)" in found["amd-device-plugin"].cause.sentence
     assert "kernel-module" not in {row.operand for row in operands_on(node, rows([], [done, waiting]))}

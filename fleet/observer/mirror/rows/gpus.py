@@ -1,7 +1,7 @@
 """The columns of a node that are about its GPUs: what there is, how it is cut and shared, how much of it."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fleet.observer.mirror.rows.text import INTEGER_MOST, fitted_count
@@ -45,10 +45,11 @@ def gpu_columns(
     annotations: dict[str, str],
     capacity: Mapping[str, str | int | float],
     allocatable: Mapping[str, str | int | float],
+    taints: Sequence[Mapping[str, str]],
 ) -> dict[str, Any]:
     there, to_be_had, boards = _amounts(capacity), _amounts(allocatable), registered_in(annotations)
     layout = layout_of(labels, there, boards)
-    vendor = _vendor(labels, there)
+    vendor = _vendor(labels, there, taints)
     return {
         "is_gpu_node": vendor is not None,
         "gpu_product": _product(labels) or next((board.product for board in boards), ""),
@@ -109,8 +110,13 @@ def _amounts(quantities: Mapping[str, str | int | float]) -> dict[str, int]:
     return {name: min(amount, INTEGER_MOST) for name, amount in sorted(read.items()) if amount is not None}
 
 
-def _vendor(labels: Mapping[str, str], capacity: Mapping[str, int]) -> Vendor | None:
-    """None: nothing says that there are GPUs. A name that is offered 0 times says it: its plugin was here."""
+def _vendor(
+    labels: Mapping[str, str], capacity: Mapping[str, int], taints: Sequence[Mapping[str, str]]
+) -> Vendor | None:
+    """None: nothing says that there are GPUs. A name that is offered 0 times says it: its plugin was here.
+
+    A taint that is called as a GPU's resource keeps a node for who asks for GPUs: before it has labels, it says so.
+    """
     if capacity:
         most = max(capacity, key=lambda name: (capacity[name], vendor_of(name) is Vendor.NVIDIA))
         return vendor_of(most)
@@ -122,7 +128,8 @@ def _vendor(labels: Mapping[str, str], capacity: Mapping[str, int]) -> Vendor | 
         return Vendor.INTEL
     found = (PCI.match(key) for key in labels if key.startswith(PCI_PREFIXES) and labels[key] == "true")
     seen = next((match.lastgroup for match in found if match), None)
-    return Vendor(seen) if seen else vendor_in_labels(labels)
+    named = (vendor_of(taint["key"]) for taint in taints)
+    return Vendor(seen) if seen else vendor_in_labels(labels) or next(filter(None, named), None)
 
 
 def _product(labels: Mapping[str, str]) -> str:

@@ -24,12 +24,12 @@ ON_DEMAND = frozenset({"on-demand", "on_demand", "standard", "regular"})
 
 def node_row(seen: NodeSeen) -> dict[str, Any]:
     """The columns that one look at a node gives. What is remembered from earlier looks is `diff.remember`'s."""
-    labels, annotations = fitted_labels(seen.labels), _annotations(seen)
+    labels, annotations, taints = fitted_labels(seen.labels), _annotations(seen), _taints(seen)
     return {
         "name": fitted(seen.name, 253),
         "labels": labels,
         "annotations": annotations,
-        "taints": _taints(seen),
+        "taints": taints,
         "created_at": fitted_instant(seen.metadata.creation_timestamp),
         "is_unschedulable": seen.is_unschedulable,
         "cordoned_by": fitted(seen.cordoned_by, 128),
@@ -42,7 +42,7 @@ def node_row(seen: NodeSeen) -> dict[str, Any]:
         "nvlink_domain": labels.get(keys.GPU_CLIQUE, "")[:128],
         **_readiness(seen),
         **_system(seen),
-        **gpu_columns(labels, annotations, seen.status.capacity or {}, seen.status.allocatable or {}),
+        **gpu_columns(labels, annotations, seen.status.capacity or {}, seen.status.allocatable or {}, taints),
         **for_pods(seen),
         **_driver(labels, seen.annotations),
     }
