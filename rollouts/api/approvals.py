@@ -30,7 +30,7 @@ class DecisionRequest(Asked):
 
 
 class ShareSerializer(serializers.Serializer):
-    """What one group has to give; or anybody, beside the groups."""
+    """The approvals that one group owes, or anybody beside the groups."""
 
     group = serializers.CharField(help_text="Blank: anybody who may approve there.")
     wanted = serializers.IntegerField(help_text="Different people.")
@@ -57,7 +57,7 @@ class AwaitedSerializer(StageRowSerializer):
 
 
 class AwaitedList(Listing):
-    """Stages that wait for an approval, the longest waiting first."""
+    """Lists stages that wait for an approval, the longest waiting first."""
 
     serializer_class = AwaitedSerializer
     queryset = Stage.objects.none()
@@ -70,7 +70,7 @@ class AwaitedList(Listing):
 
 
 class GivenSerializer(ApprovalSerializer):
-    """A decision of the caller, and on what."""
+    """A decision of the caller and its subject."""
 
     stage = serializers.IntegerField(source="stage_id")
     plan = serializers.IntegerField(source="stage.plan_id")
@@ -81,7 +81,7 @@ class GivenSerializer(ApprovalSerializer):
 
 
 class GivenList(Listing):
-    """What the caller approved and rejected, the newest first, and what of it became void and why."""
+    """Lists the caller's decisions, the newest first, with the reason of void ones."""
 
     serializer_class = GivenSerializer
     queryset = Approval.objects.none()
@@ -91,7 +91,7 @@ class GivenList(Listing):
 
 
 class StageApprovals(PlanEdge, Listing):
-    """The decisions on a stage, void ones included."""
+    """Lists the decisions on a stage, void ones included."""
 
     serializer_class = ApprovalSerializer
     queryset = Approval.objects.none()
@@ -101,7 +101,7 @@ class StageApprovals(PlanEdge, Listing):
 
     @extend_schema(request=DecisionRequest, responses={201: ApprovalSerializer})
     def post(self, request, stage_id: int) -> Response:
-        """Decide on exactly what was seen. Never one's own plan."""
+        """Approves or rejects exactly what was shown. Nobody can approve their own plan."""
         stage = self.stage(stage_id)
         self.may(Permission.APPROVE, stage.plan)
         asked = self.read(DecisionRequest)

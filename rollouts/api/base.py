@@ -1,4 +1,4 @@
-"""What the views of plans share: loading what may be seen, and asking for the right in one place."""
+"""The common part of plan views: loading visible objects, and checking the permission in one place."""
 
 from typing import Any
 
@@ -23,5 +23,8 @@ class PlanEdge(Edge):
         return self.load(DriverObject.objects.visible_to(self.user).select_related("cluster"), driver_object_id)
 
     def may(self, permission: Permission, on: Any) -> None:
-        """:raises NotAllowed: unless the caller may do this on the cluster of the plan or driver object"""
+        """Checks the permission on the cluster of the plan or driver object.
+
+        :raises NotAllowed: when the caller lacks it
+        """
         require(self.user, permission, cluster_id=on.cluster_id, where=f"cluster {on.cluster.name}")

@@ -1,4 +1,4 @@
-"""Passing a gate over: POST makes one, and it is listed for good."""
+"""Overrides of gates (break-glass): POST creates one, and it stays listed for good."""
 
 from datetime import timedelta
 
@@ -32,7 +32,7 @@ class BreakGlassRequest(Asked):
 
 
 class BreakGlassSerializer(RowSerializer):
-    """A gate that a person passed over."""
+    """A gate that a person has overridden."""
 
     gate = serializers.ChoiceField(choices=GATE_KEYS)
 
@@ -42,7 +42,7 @@ class BreakGlassSerializer(RowSerializer):
 
 
 class StageBreakGlass(PlanEdge, Listing):
-    """The gates of a stage that somebody passed over, the newest first."""
+    """Lists the overrides of a stage's gates, the newest first."""
 
     serializer_class = BreakGlassSerializer
     queryset = BreakGlass.objects.none()
@@ -52,7 +52,10 @@ class StageBreakGlass(PlanEdge, Listing):
 
     @extend_schema(request=BreakGlassRequest, responses={201: BreakGlassSerializer})
     def post(self, request, stage_id: int) -> Response:
-        """Pass over a gate that waits or fails, for a while. For an approval: admins of the cluster only."""
+        """Overrides a waiting or failing gate for a while.
+
+        An approval can be overridden by admins of the cluster only.
+        """
         stage = self.stage(stage_id)
         asked = self.read(BreakGlassRequest)
         valid_for = timedelta(seconds=asked.pop("valid_for_s"))
@@ -63,7 +66,7 @@ class StageBreakGlass(PlanEdge, Listing):
 class Acknowledgements(PlanEdge):
     @extend_schema(request=None, responses={204: None})
     def post(self, request, glass_id: int) -> Response:
-        """Say that you have looked at it. Never who passed the gate over."""
+        """Acknowledges an override. Its author cannot."""
         visible = BreakGlass.objects.visible_to(self.user).select_related("stage__plan__cluster")
         glass = self.load(visible, glass_id)
         self.may(Permission.STOP, glass.stage.plan)

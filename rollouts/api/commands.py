@@ -1,6 +1,6 @@
-"""What a plan can be told. A verb is a resource: POST makes one, and 204 says that it is written down.
+"""Commands to a plan. Each verb is a resource: POST creates one, and 204 means that it is recorded.
 
-202: it is in force, and written down once a transaction that has the plan locked ends.
+202 means that it is in force, and recorded as soon as the plan is no longer locked.
 """
 
 from typing import Any, ClassVar
@@ -43,7 +43,7 @@ class StartRequest(ReasonRequest):
 
 
 class Tell(PlanEdge):
-    """One verb. The domain says no with a refusal; nothing is decided here."""
+    """The view of one verb; the domain refuses, not the view."""
 
     verb: ClassVar[str]
 
@@ -55,13 +55,13 @@ class Tell(PlanEdge):
 
 
 class InForceSerializer(serializers.Serializer):
-    """A halt or a pause that is in force before the plan's own state shows it."""
+    """A halt or pause that is in force before the plan's own state shows it."""
 
     detail = serializers.CharField(help_text="That it is in force, and what follows.")
 
 
 class TellUnderWay(Tell):
-    """A verb of a plan that has started."""
+    """The view of a verb of started plans."""
 
     @extend_schema(request=CommandRequest, responses={204: None}, parameters=[KEY])
     def post(self, request, plan_id: int) -> Response:
@@ -75,37 +75,37 @@ class HaltOrPause(TellUnderWay):
 
 
 class Halts(HaltOrPause):
-    """Stop at once. From this answer on nothing more is released."""
+    """Halts the plan at once. From this answer on nothing more is released."""
 
     verb = "halt"
 
 
 class Pauses(HaltOrPause):
-    """Let nothing more go until somebody resumes. Gates go on being asked."""
+    """Pauses releases until somebody resumes. Gates are still evaluated."""
 
     verb = "pause"
 
 
 class Resumptions(TellUnderWay):
-    """End a pause, or take up again what was halted."""
+    """Ends a pause, or continues after a halt."""
 
     verb = "resume"
 
 
 class Rollbacks(TellUnderWay):
-    """Put the old version back and bring every changed node back to it, in waves."""
+    """Restores the old version and returns every changed node to it, in waves."""
 
     verb = "rollback"
 
 
 class Aborts(TellUnderWay):
-    """Give the plan up. Changed nodes stay as they are, held."""
+    """Aborts the plan. Changed nodes stay as they are, held."""
 
     verb = "abort"
 
 
 class Completions(TellUnderWay):
-    """End without the nodes of the last stage that failed or are held: promoted, but for them."""
+    """Completes the plan without the failed or held nodes of its last stage."""
 
     verb = "complete"
 
@@ -121,7 +121,7 @@ class Handovers(Tell):
 
     @extend_schema(request=HandoverRequest, responses={204: None}, parameters=[KEY])
     def post(self, request, plan_id: int) -> Response:
-        """Let the nodes of a plan that is given up go to what somebody else has made of the object, in waves."""
+        """Releases the nodes of an aborted plan to the version that somebody else has set, in waves."""
         return self.tell(plan_id, HandoverRequest, key=self.key())
 
 
@@ -130,10 +130,11 @@ class Starts(Tell):
 
     @extend_schema(request=StartRequest, responses={204: None}, parameters=[KEY])
     def post(self, request, plan_id: int) -> Response:
-        """Have its cluster asked, then seal the draft and begin. What rows say against it is in `blockers` of the 409.
+        """Requests a live check of the cluster, then seals and starts the draft. Blockers from rows are in `blockers`
+        of the 409.
 
-        204: a worker asks the cluster itself, and starts the plan where nothing bars it. Until then it is a draft:
-        `why` says so, or why it was not started, and `live-checks` has each answer.
+        204: a worker asks the cluster and starts the plan if nothing bars it. Until then it is a draft: `why` has the
+        reason, and `live-checks` has each answer.
         """
         return self.tell(plan_id, StartRequest, key=self.key())
 
@@ -143,14 +144,14 @@ class Discards(Tell):
 
     @extend_schema(request=ReasonRequest, responses={204: None})
     def post(self, request, plan_id: int) -> Response:
-        """Throw a draft away."""
+        """Discards a draft."""
         return self.tell(plan_id, ReasonRequest)
 
 
 class Retries(PlanEdge):
     @extend_schema(request=ReasonRequest, responses={204: None})
     def post(self, request, target_id: int) -> Response:
-        """Try a failed node again. It is held, and goes with a wave once the plan goes on."""
+        """Retries a failed node. The node is held, and released in a wave once the plan continues."""
         target = self.target(target_id)
         self.may(Permission.RUN, target.stage.plan)
         retry(target, actor=self.user, now=timezone.now(), **self.read(ReasonRequest))
@@ -160,7 +161,7 @@ class Retries(PlanEdge):
 class Exclusions(PlanEdge):
     @extend_schema(request=ReasonRequest, responses={204: None})
     def post(self, request, target_id: int) -> Response:
-        """Take a node out of its stage. It stays held."""
+        """Excludes a node from its stage. The node stays held."""
         target = self.target(target_id)
         self.may(Permission.RUN, target.stage.plan)
         plan_control.exclude(target, actor=self.user, now=timezone.now(), **self.read(ReasonRequest))

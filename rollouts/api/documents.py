@@ -1,4 +1,4 @@
-"""A plan as a document, for those who keep them with their other files: YAML or JSON, the same either way."""
+"""Plans as documents, in YAML or JSON."""
 
 import json
 from typing import Any, ClassVar
@@ -27,7 +27,7 @@ SWITCH = {"": False, "false": False, "true": True}
 
 
 class YamlDocument(BaseParser):
-    """The bytes as they came, and no more of them than tells that they are too many: `read` has the bounds."""
+    """Reads the body as bytes, up to one more than the limit; `read` checks the limits."""
 
     media_type = "application/yaml"
 
@@ -45,7 +45,7 @@ class YamlRenderer(BaseRenderer):
     charset = "utf-8"
 
     def render(self, data: Any, accepted_media_type: str | None = None, renderer_context: Any = None) -> bytes:
-        """A problem stays JSON, as everywhere."""
+        """Renders YAML; problems stay JSON."""
         refused = renderer_context and renderer_context["response"].status_code >= 400
         return (json.dumps(data) if refused else as_yaml(data)).encode()
 
@@ -67,7 +67,7 @@ class AppliedSerializer(serializers.Serializer):
 
 
 class PlanDocuments(PlanEdge):
-    """Draft a plan from its document, or change the draft that it was applied to before. Starts nothing."""
+    """Creates a draft from a document, or edits the draft of an earlier application. Starts nothing."""
 
     parser_classes: ClassVar[list[type[BaseParser]]] = [JsonDocument, YamlDocument]  # type: ignore[misc]
 
@@ -77,7 +77,7 @@ class PlanDocuments(PlanEdge):
         responses={200: AppliedSerializer, 201: AppliedSerializer},
     )
     def post(self, request) -> Response:
-        """The same document again changes nothing. A draft that was changed by other means is not overwritten."""
+        """Applies a document. Repeating it changes nothing. A draft that was edited otherwise is not overwritten."""
         require_somewhere(self.user, Permission.DRAFT)
         dry_run = SWITCH.get(request.query_params.get("dry_run", ""))
         if dry_run is None:
@@ -89,11 +89,11 @@ class PlanDocuments(PlanEdge):
 
 
 class PlanEvidence(PlanEdge):
-    """What a plan was approved on, as a file that `bin/manage verify_evidence` proves without any database."""
+    """The evidence file of a plan, which `bin/manage verify_evidence` verifies without a database."""
 
     @extend_schema(responses=OpenApiTypes.OBJECT)
     def get(self, request, plan_id: int) -> HttpResponse:
-        """Its sealed content, decisions, answers and audit chain, each with its hash, in the bytes to be verified."""
+        """Returns sealed content, decisions, gate results and audit chain, each with its hash, as canonical bytes."""
         return HttpResponse(evidence_of(self.plan(plan_id)), content_type="application/json")
 
 
@@ -102,7 +102,7 @@ class DocumentOfPlan(PlanEdge):
 
     @extend_schema(responses=EITHER)
     def get(self, request, plan_id: int) -> Response:
-        """The plan as the document that, applied again, is the same draft."""
+        """Returns the plan as a document; applying it yields the same draft."""
         return Response(content_of(self.plan(plan_id)))
 
 

@@ -1,4 +1,4 @@
-"""Rollouts that others drive, in clusters whose mode is `follow`: read only, as nothing of them is ours to tell."""
+"""External rollouts in clusters of the mode `follow`; read-only."""
 
 from collections.abc import Iterable, Sequence
 
@@ -26,7 +26,7 @@ class FollowedFilters(filters.FilterSet):
 
 
 class FollowedProgressSerializer(serializers.Serializer):
-    """How many nodes are where; the parts add up to `total`."""
+    """The number of nodes in each state; the parts add up to `total`."""
 
     total = serializers.IntegerField()
     before = serializers.IntegerField(help_text="Not begun, and nothing keeps the operator off them.")
@@ -38,7 +38,7 @@ class FollowedProgressSerializer(serializers.Serializer):
 
 
 class FollowedAnswerSerializer(RowSerializer):
-    """What a gate says now."""
+    """The present result of a gate."""
 
     measured = serializers.DictField(source="numbers", help_text="What was compared with what.")
 
@@ -48,7 +48,7 @@ class FollowedAnswerSerializer(RowSerializer):
 
 
 class FollowedSerializer(serializers.Serializer):
-    """A rollout that others drive, as it is now."""
+    """An external rollout."""
 
     id = serializers.IntegerField(source="rollout.pk")
     cluster = serializers.CharField(source="rollout.cluster.name")
@@ -82,7 +82,7 @@ class FollowedDetailSerializer(FollowedSerializer):
 
 
 class FollowedNodeSerializer(RowSerializer):
-    """One node of it."""
+    """A node of an external rollout."""
 
     node = serializers.CharField(source="node_name")
     state = serializers.SerializerMethodField(help_text=f"One of {', '.join(SHOWN.values())}.")
@@ -106,7 +106,7 @@ class FollowedEdge(Edge):
 
 
 class FollowedList(FollowedEdge, Listing):
-    """Rollouts that others drive or drove, the newest first."""
+    """Lists external rollouts, the newest first."""
 
     serializer_class = FollowedSerializer
     filterset_class = FollowedFilters
@@ -127,7 +127,7 @@ class FollowedDetail(FollowedEdge):
 
 
 class FollowedNodes(FollowedEdge, Listing):
-    """The nodes of one, by name."""
+    """Lists the nodes of an external rollout by name."""
 
     serializer_class = FollowedNodeSerializer
     queryset = FollowedNode.objects.none()

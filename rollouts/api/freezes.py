@@ -1,4 +1,4 @@
-"""Freezes of the fleet, a cluster or a pool, and the one stop of everything. To lift one is a resource of its own."""
+"""Freezes of the fleet, a cluster or a pool, and the fleet-wide stop. Lifting one is a resource of its own."""
 
 from typing import Any
 
@@ -80,7 +80,7 @@ class StopSerializer(serializers.Serializer):
 
 
 class BoundPlanSerializer(serializers.Serializer):
-    """What a freeze would do to one plan, as things are now."""
+    """The effect of a freeze on one plan now."""
 
     plan = serializers.IntegerField(source="plan.pk")
     title = serializers.CharField(source="plan.title")
@@ -109,7 +109,7 @@ class FreezeEdge(Edge):
         return self.load(Freeze.objects.visible_to(self.user).select_related("cluster", "pool"), freeze_id)
 
     def where(self, asked: dict[str, Any]) -> Where:
-        """What is named, as far as the caller may see it."""
+        """Returns the named scope, as far as the caller may see it."""
         cluster_id, pool_id = asked.pop("cluster", None), asked.pop("pool", None)
         if pool_id is None:
             return Where(self.load(Cluster.objects.visible_to(self.user), cluster_id) if cluster_id else None)
@@ -120,7 +120,7 @@ class FreezeEdge(Edge):
 
 
 class FreezeList(FreezeEdge, Listing):
-    """Freezes and stops, the newest first, those that have ended included."""
+    """Lists freezes and stops, the newest first, ended ones included."""
 
     serializer_class = FreezeSerializer
     filterset_class = FreezeFilters
@@ -131,7 +131,7 @@ class FreezeList(FreezeEdge, Listing):
 
     @extend_schema(request=FreezeRequest, responses={201: FreezeSerializer}, parameters=[KEY])
     def post(self, request) -> Response:
-        """Let nothing go there from now on. What was let go and has not begun is held again."""
+        """Freezes releases in the scope from now on. Released nodes that have not begun are held again."""
         require_somewhere(self.user, Permission.STOP)
         asked = self.read(FreezeRequest)
         where = self.where(asked)
@@ -149,7 +149,7 @@ class FreezeDetail(FreezeEdge):
 class FreezeLifts(FreezeEdge):
     @extend_schema(request=LiftRequest, responses={204: None})
     def post(self, request, freeze_id: int) -> Response:
-        """End a freeze, or the stop. Its plans go on where nothing else binds them."""
+        """Ends a freeze or the stop. Its plans continue if nothing else restrains them."""
         freeze = self.freeze(freeze_id)
         where_of(freeze).require(self.user, Permission.RUN)
         fleet_freezes.lift(freeze, actor=self.user.username, now=timezone.now(), **self.read(LiftRequest))
@@ -157,7 +157,7 @@ class FreezeLifts(FreezeEdge):
 
 
 class FreezePreviews(FreezeEdge):
-    """Look before freezing. Changes nothing."""
+    """Previews a freeze. Changes nothing."""
 
     @extend_schema(request=WhereRequest, responses=BoundPlanSerializer(many=True))
     def post(self, request) -> Response:
@@ -168,7 +168,7 @@ class FreezePreviews(FreezeEdge):
 
 
 class Stop(Edge):
-    """The one stop of the whole fleet: nothing is let go anywhere, forward or back, until somebody lifts it."""
+    """The fleet-wide stop: nothing is released anywhere, forward or back, until somebody lifts it."""
 
     @extend_schema(responses=StopSerializer)
     def get(self, request) -> Response:
@@ -187,7 +187,7 @@ class Stop(Edge):
 class StopLifts(Edge):
     @extend_schema(request=LiftRequest, responses={204: None})
     def post(self, request) -> Response:
-        """Let the fleet go on, where nothing else binds a plan."""
+        """Lifts the stop. Plans continue if nothing else restrains them."""
         Where().require(self.user, Permission.RUN)
         fleet_freezes.lift_stop(actor=self.user.username, now=timezone.now(), **self.read(LiftRequest))
         return Response(status=204)

@@ -1,4 +1,4 @@
-"""Pulling a plan's image before it is needed: POST makes a pull, whose Jobs a worker makes; GET says how far it is."""
+"""Image pulls before a change: POST requests one, a worker creates its Jobs, GET shows the progress."""
 
 from collections.abc import Iterable, Sequence
 
@@ -44,7 +44,7 @@ class PullJobSerializer(RowSerializer):
 
 
 class ImagePullSerializer(serializers.Serializer):
-    """A pull as it is now."""
+    """An image pull."""
 
     id = serializers.IntegerField(source="pull.pk")
     plan = serializers.IntegerField(source="pull.plan_id", help_text="Its id.")
@@ -65,7 +65,7 @@ class ImagePullSerializer(serializers.Serializer):
 
 
 class ImagePulls(PlanEdge, Listing):
-    """The pulls of a plan's image, the newest first."""
+    """Lists the pulls of a plan's image, the newest first."""
 
     serializer_class = ImagePullSerializer
     queryset = ImagePull.objects.none()
@@ -78,7 +78,7 @@ class ImagePulls(PlanEdge, Listing):
 
     @extend_schema(request=ImagePullRequest, responses={201: ImagePullSerializer}, parameters=[KEY])
     def post(self, request, plan_id: int) -> Response:
-        """Pull the image on the first nodes of each operating system, by a Job each. Touches no driver and no GPU."""
+        """Pulls the image on the first nodes of each operating system, one Job each. Touches no driver and no GPU."""
         plan = self.plan(plan_id)
         self.may(Permission.RUN, plan)
         pull = ask(plan, actor=self.user, key=self.key(), now=timezone.now(), **self.read(ImagePullRequest))
@@ -99,7 +99,7 @@ class ImagePullCancellations(ImagePullDetail):
 
     @extend_schema(request=ReasonRequest, responses={204: None})
     def post(self, request, pull_id: int) -> Response:
-        """Make no more Jobs, and delete those there are. What was proven stays."""
+        """Cancels the pull and deletes its Jobs. Results stay."""
         pull = self.pull(pull_id)
         self.may(Permission.STOP, pull.plan)
         cancel(pull, actor=self.user, now=timezone.now(), **self.read(ReasonRequest))

@@ -1,4 +1,4 @@
-"""The ledger of disruption: which nodes are out, and how many of each zone, rack or NVLink domain may be."""
+"""The disruption ledger: unavailable nodes, and the limits of each zone, rack or NVLink domain."""
 
 import django_filters as filters
 from django.db.models import QuerySet
@@ -42,7 +42,7 @@ class DisruptionFilters(filters.FilterSet):
 
 
 class DisruptionList(Listing):
-    """Nodes that are or were out, by whom: a line each time, from the intent to let it go until it was back."""
+    """Lists nodes that are or were unavailable, one entry from each release until the node was back."""
 
     serializer_class = DisruptionSerializer
     filterset_class = DisruptionFilters
@@ -91,12 +91,12 @@ class DomainBudgets(Edge):
 
     @extend_schema(responses=DomainBudgetSerializer(many=True))
     def get(self, request, cluster_id: int) -> Response:
-        """One for each kind, set or not. A pool has its own: `max_unavailable`."""
+        """Lists one entry per kind, set or not. A pool's own limit is its `max_unavailable`."""
         return self.shown(self.cluster(cluster_id))
 
     @extend_schema(request=DomainBudgetRequest, responses=DomainBudgetSerializer(many=True))
     def post(self, request, cluster_id: int) -> Response:
-        """Bind every plan from now on: each takes from the same ledger. What is out stays out."""
+        """Sets a budget, which binds every plan from now on. Unavailable nodes stay so."""
         cluster = self.cluster(cluster_id)
         require(self.user, MAY, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
         asked = self.read(DomainBudgetRequest)

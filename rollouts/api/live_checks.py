@@ -1,6 +1,6 @@
-"""What a plan's cluster itself says, before its start and while nodes are still to go.
+"""Live checks of a plan's cluster, before the start and while nodes remain.
 
-POST has a worker ask it, GET says what it said last.
+POST requests one, GET returns the last result.
 """
 
 from django.utils import timezone
@@ -25,7 +25,7 @@ class LiveChecks(PlanEdge):
 
     @extend_schema(request=None, responses={201: NewestLiveCheck})
     def post(self, request, plan_id: int) -> Response:
-        """Have a worker ask. Nothing in the cluster is changed: patches are tried as dry runs."""
+        """Requests a live check. Nothing in the cluster changes: patches are dry runs."""
         plan = self.plan(plan_id)
         self.may(may_ask_live(plan), plan)
         ask(plan, actor=self.user, now=timezone.now())

@@ -57,7 +57,7 @@ class PauseSerializer(RowSerializer):
 
 
 class HoldsSerializer(serializers.Serializer):
-    """The nodes of the driver object that are kept from changing."""
+    """The held nodes of the driver object."""
 
     held = serializers.IntegerField(help_text="Carry the label, as last read back.")
     to_hold = serializers.IntegerField(help_text="Whose label is not as we want it yet.")
@@ -65,7 +65,7 @@ class HoldsSerializer(serializers.Serializer):
 
 
 class HoldProgressSerializer(serializers.Serializer):
-    """How far it is with holding many nodes, or with letting many go that need no wave."""
+    """The progress of holding many nodes, or of releases outside of waves."""
 
     done = serializers.IntegerField()
     total = serializers.IntegerField()
@@ -73,7 +73,7 @@ class HoldProgressSerializer(serializers.Serializer):
 
 
 class ButtonSerializer(serializers.Serializer):
-    """A verb: whether the caller may use it now, and why not."""
+    """A verb, with the reason if the caller cannot use it now."""
 
     verb = serializers.CharField()
     title = serializers.CharField(source="label")
@@ -97,7 +97,7 @@ class StageOnPlanSerializer(StageRowSerializer):
 
 
 class HaltingGateSerializer(serializers.Serializer):
-    """The gate that halted a plan, as it answered then."""
+    """The gate that halted a plan, with its result at that time."""
 
     stage = serializers.CharField()
     gate = serializers.CharField()
@@ -204,7 +204,7 @@ class PlanRequest(Asked):
 
 
 class PlanChange(Asked):
-    """What is left out stays as it is. `stages` replaces all of them."""
+    """A change of a draft; absent fields stay, `stages` replaces all stages."""
 
     expected_revision = serializers.IntegerField(
         min_value=1, max_value=2**31 - 1, help_text="The `revision` that was read: somebody else's edit is not lost."

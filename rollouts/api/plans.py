@@ -53,7 +53,7 @@ class PlanList(PlanEdge, Listing):
 
     @extend_schema(request=PlanRequest, responses={201: DraftSerializer})
     def post(self, request) -> Response:
-        """Draft a plan. Nothing is touched before it is started; `preview` says what bars that, and warns."""
+        """Creates a draft. Nothing changes in a cluster before its start; `preview` has blockers and warnings."""
         asked = self.read(PlanRequest)
         driver_object = self.driver_object(asked.pop("driver_object"))
         self.may(Permission.DRAFT, driver_object)
@@ -93,7 +93,7 @@ class PlanDetail(PlanEdge):
 
 
 class PlanEventList(PlanEdge, Listing):
-    """What happened, the newest first."""
+    """Lists the plan's history, the newest first."""
 
     serializer_class = PlanEventSerializer
     queryset = PlanEvent.objects.none()
@@ -105,14 +105,14 @@ class PlanEventList(PlanEdge, Listing):
 class PlanPreview(PlanEdge):
     @extend_schema(responses=PreviewSerializer)
     def get(self, request, plan_id: int) -> Response:
-        """What it would do, from what is seen now. Touches nothing."""
+        """Returns what the plan would do now. Changes nothing."""
         return Response(PreviewSerializer(preview(self.plan(plan_id), now=timezone.now())).data)
 
 
 class SuggestedStages(PlanEdge):
     @extend_schema(responses=StageDraftSerializer(many=True))
     def get(self, request, driver_object_id: int) -> Response:
-        """Stages to begin a draft with."""
+        """Returns suggested stages for a draft."""
         stages = suggest_stages(self.driver_object(driver_object_id))
         return Response(StageDraftSerializer(stages, many=True).data)
 

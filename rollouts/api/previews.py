@@ -34,7 +34,7 @@ class ExcludedSerializer(serializers.Serializer):
 
 
 class HarmSerializer(serializers.Serializer):
-    """What a node takes with it: the order of release is by that, the least first."""
+    """The disruption cost of a node. Nodes with the least cost are released first."""
 
     node = serializers.CharField()
     gpu_hours = serializers.FloatField(
@@ -86,7 +86,7 @@ class StagePreviewSerializer(serializers.Serializer):
 
 
 class WarmUpSerializer(serializers.Serializer):
-    """How long the quickest pod of a workload on these nodes took to be Ready, once its node had taken it."""
+    """The shortest warm-up of a workload's pods on these nodes, from acceptance to Ready."""
 
     workload = serializers.CharField(help_text="Kind, namespace/name of what makes its pods.")
     pods = serializers.IntegerField(help_text="Of it on these nodes.")
@@ -94,7 +94,7 @@ class WarmUpSerializer(serializers.Serializer):
 
 
 class ForecastSerializer(serializers.Serializer):
-    """What it disrupts, as things are now. What is told by pods is null where they were never read."""
+    """What the plan disrupts now; values from pods are null where pods were never read."""
 
     nodes = serializers.IntegerField()
     gpus = serializers.IntegerField(allow_null=True, help_text="Null: nobody says how many any of the nodes has.")
@@ -133,7 +133,7 @@ class StepSerializer(serializers.Serializer):
 
 
 class IsolatedCanarySerializer(serializers.Serializer):
-    """How people can try the version on nodes with a driver object of their own, which arms no other node."""
+    """The steps to try the version on nodes with a driver object of their own, which arms no other node."""
 
     reason = serializers.CharField(help_text="Why it cannot be done here; blank: it can.")
     steps = StepSerializer(many=True)
@@ -141,14 +141,14 @@ class IsolatedCanarySerializer(serializers.Serializer):
 
 
 class LiveAnswerSerializer(serializers.Serializer):
-    """What one question to the API server came to."""
+    """The API server's answer to one question."""
 
     result = serializers.CharField(help_text=f"One of {', '.join(LiveResult)}. `unanswered` bars a start as well.")
     check = PreflightCheckSerializer()
 
 
 class LiveCheckSerializer(serializers.Serializer):
-    """What a draft's cluster itself said, asked by a worker."""
+    """The live check of a plan's cluster."""
 
     asked_by = serializers.CharField(source="row.asked_by")
     asked_at = serializers.DateTimeField(source="row.asked_at")

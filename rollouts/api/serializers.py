@@ -1,4 +1,4 @@
-"""Serializers that several endpoints of plans share."""
+"""Serializers of several plan endpoints."""
 
 from dataclasses import fields
 
@@ -33,7 +33,7 @@ KEY_MOST = 2**63 - 1
     }
 )
 class Option(serializers.Field):
-    """An option as it was written: 1 stays whole. Which kind each option is, the gates say."""
+    """An option with the type in which it was written; gates check the type."""
 
     def to_internal_value(self, data: object) -> float | int | str | dict:
         if isinstance(data, bool):
@@ -52,7 +52,7 @@ class Option(serializers.Field):
 
 
 class GateOptions(serializers.DictField):
-    """Gate → its options: {"soak": {"duration_s": 1800}, "workloads_ready": {"advisory": true, "reason": "…"}}."""
+    """Gate → options: {"soak": {"duration_s": 1800}, "workloads_ready": {"advisory": true, "reason": "…"}}."""
 
     def __init__(self, **kwargs) -> None:
         gates = "; ".join(f"{key} ({', '.join(_own_options(gate))})" for key, gate in GATES.items())
@@ -69,7 +69,7 @@ def _own_options(gate: type[Gate]) -> list[str]:
 
 
 class StageDraftSerializer(Asked):
-    """A stage as it is written. Leave `gate_options` out for the usual ones."""
+    """A stage of a draft. Without `gate_options` it gets the default gates."""
 
     name = serializers.CharField(max_length=100)
     kind = serializers.ChoiceField(choices=[(kind.value, kind.value) for kind in (StageKind.CANARY, StageKind.POOL)])
@@ -97,7 +97,7 @@ class StageDraftSerializer(Asked):
 
 
 class AnswerSerializer(RowSerializer):
-    """What a gate said, in a sentence, and the numbers it compared."""
+    """The result of a gate as a sentence, with the compared numbers."""
 
     title = serializers.SerializerMethodField()
     answer = serializers.ChoiceField(choices=[(answer.value, answer.value) for answer in Answer])
@@ -153,7 +153,7 @@ class WaveSerializer(RowSerializer):
 
 
 class OptOutSerializer(RowSerializer):
-    """What keeps another controller off a node while it changes."""
+    """The exclusion of a node from an external controller."""
 
     neighbour = serializers.CharField()
     mark = serializers.CharField(source="its_neighbour.mark", help_text="The label or annotation, as we write it.")
@@ -179,7 +179,7 @@ class OptOutSerializer(RowSerializer):
 
 
 class CordonSerializer(RowSerializer):
-    """A node that takes no pods until its test Job has completed, by its plan."""
+    """A node that its plan cordons until its test Job completes."""
 
     is_placed = serializers.SerializerMethodField(help_text="It was read back, and not yet that it is gone.")
     removed_at = serializers.DateTimeField(

@@ -77,7 +77,7 @@ class StageSerializer(StageRowSerializer):
 
 
 class BundleSerializer(serializers.Serializer):
-    """What an approval binds. Send `hash` back with the decision: it proves what was seen."""
+    """What an approval binds. Send `hash` with the decision to prove what was shown."""
 
     hash = serializers.CharField()
     content = serializers.DictField(help_text="What the hash is of: plan, stage, targets, answers.")
@@ -85,7 +85,7 @@ class BundleSerializer(serializers.Serializer):
 
 
 class ToldAtStart(serializers.Serializer):
-    """What a check of the start said then."""
+    """The result of a check at the start."""
 
     code = serializers.CharField()
     sentence = serializers.CharField()
@@ -93,7 +93,7 @@ class ToldAtStart(serializers.Serializer):
 
 
 class AtStartSerializer(serializers.Serializer):
-    """What the start was told, as it was then."""
+    """The checks at the start, with their time."""
 
     at = serializers.DateTimeField(allow_null=True, help_text="Null: it has not started.")
     warned = ToldAtStart(many=True)
@@ -102,7 +102,7 @@ class AtStartSerializer(serializers.Serializer):
 
 
 class ChecksNowSerializer(serializers.Serializer):
-    """What an approver must know of the nodes that were not released yet, in this stage and those after it."""
+    """The checks of unreleased nodes in this stage and later ones, for approvers."""
 
     checks = PreflightCheckSerializer(many=True, help_text="The grave ones first.")
     nodes = serializers.IntegerField(help_text="That were not released yet.")
@@ -135,14 +135,17 @@ class StageDetail(PlanEdge):
 class StageBundle(PlanEdge):
     @extend_schema(responses=BundleSerializer)
     def get(self, request, stage_id: int) -> Response:
-        """What would be decided on now. A decision with its hash is refused once it has changed, naming what has."""
+        """Returns what would be decided on now.
+
+        A later decision with an outdated hash is refused with the differences.
+        """
         return Response(BundleSerializer(show(self.stage(stage_id), now=timezone.now())).data)
 
 
 class StageChecks(PlanEdge):
     @extend_schema(responses=ChecksNowSerializer)
     def get(self, request, stage_id: int) -> Response:
-        """The checks of the start, evaluated again now, and what they said at the start."""
+        """Returns the checks of the start, evaluated again, and their results at the start."""
         stage = self.stage(stage_id)
         plan, sealed = stage.plan, stage.plan.sealed
         said = {name: sealed.get(name, empty) for name, empty in (("warned", []), ("despite", {}), ("live", {}))}

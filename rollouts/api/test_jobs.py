@@ -1,4 +1,4 @@
-"""Adding test Jobs to a stage in progress: POST makes them due."""
+"""Test Jobs of a stage in progress: POST requests them."""
 
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
@@ -18,7 +18,7 @@ class TestJobsRequest(Asked):
 class StageTestJobs(PlanEdge):
     @extend_schema(request=TestJobsRequest, responses={204: None})
     def post(self, request, stage_id: int) -> Response:
-        """Add a test Job to each changed node of a stage in progress. Its gate `proof` then counts."""
+        """Adds a test Job to each changed node of a stage in progress. The gate `proof` then counts."""
         stage = self.stage(stage_id)
         self.may(Permission.RUN, stage.plan)
         add_test_jobs(stage, actor=self.user, now=timezone.now(), **self.read(TestJobsRequest))

@@ -1,4 +1,4 @@
-"""Maintenance windows of clusters and pools: where there are any, nothing is let go outside of them."""
+"""Maintenance windows of clusters and pools; where one exists, nothing is released outside of it."""
 
 from datetime import timedelta
 from typing import Any
@@ -31,7 +31,7 @@ from rollouts.windows.schedule import LONGEST, LONGEST_ZONE, SHORTEST
 
 @extend_schema_field({"type": "string", "pattern": r"^([01]\d|2[0-3]):[0-5]\d$", "example": "02:00"})
 class LocalTime(serializers.TimeField):
-    """To the minute and without an offset, which OpenAPI's format `time` demands (RFC 3339, full-time)."""
+    """A time to the minute without offset; OpenAPI's format `time` would require one (RFC 3339, full-time)."""
 
     def __init__(self, **given: Any) -> None:
         super().__init__(format="%H:%M", input_formats=["%H:%M"], **given)
@@ -86,7 +86,7 @@ class WindowRequest(Asked):
 
 
 class WindowPreviewSerializer(serializers.Serializer):
-    """What a window would do, as things are now, together with the others of its place."""
+    """The effect of a window now, together with other windows of its scope."""
 
     opens = IntervalSerializer(
         many=True,
@@ -109,7 +109,7 @@ class WindowEdge(FreezeEdge):
         return self.load(MaintenanceWindow.objects.visible_to(self.user).select_related("cluster", "pool"), window_id)
 
     def written(self) -> MaintenanceWindow:
-        """The window of the body, of a place where the caller may have one."""
+        """Returns the window of the body, in a scope where the caller may create one."""
         require_somewhere(self.user, MAY)
         asked = self.read(WindowRequest)
         where = self.where(asked)
@@ -133,7 +133,10 @@ class WindowList(WindowEdge, Listing):
 
     @extend_schema(request=WindowRequest, responses={201: MaintenanceWindowSerializer})
     def post(self, request) -> Response:
-        """From now on nothing is let go there outside of its windows. Rollbacks are not bound."""
+        """Creates a window: from now on nothing is released in its scope outside of windows.
+
+        Rollbacks are not bound.
+        """
         window = make_window(self.written(), now=timezone.now())
         return Response(MaintenanceWindowSerializer(window).data, status=201)
 
@@ -147,7 +150,7 @@ class WindowDetail(WindowEdge):
 class WindowRemovals(WindowEdge):
     @extend_schema(request=LiftRequest, responses={204: None})
     def post(self, request, window_id: int) -> Response:
-        """Take a window away. Where it was the last one, every hour is as good as another again."""
+        """Removes a window. Without any window every hour is open again."""
         window = self.window(window_id)
         where_of(window).require(self.user, MAY)
         remove_window(window, actor=self.user.username, now=timezone.now(), **self.read(LiftRequest))
@@ -155,7 +158,7 @@ class WindowRemovals(WindowEdge):
 
 
 class WindowPreviews(WindowEdge):
-    """Look before making one. Changes nothing."""
+    """Previews a window. Changes nothing."""
 
     @extend_schema(request=WindowRequest, responses=WindowPreviewSerializer)
     def post(self, request) -> Response:

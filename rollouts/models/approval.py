@@ -9,7 +9,7 @@ class ApprovalQuerySet(models.QuerySet["Approval"]):
 
 
 class Approval(models.Model):
-    """A person's decision on exactly the bundle they saw: this plan, this stage, these targets, these answers."""
+    """A person's decision on exactly the bundle that they saw: plan, stage, targets and gate results."""
 
     stage = models.ForeignKey("rollouts.Stage", models.CASCADE, related_name="approvals")
     bundle = models.JSONField(encoder=DjangoJSONEncoder)
@@ -33,5 +33,5 @@ class Approval(models.Model):
 
     @property
     def is_standing(self) -> bool:
-        """As `standing` asks of rows."""
+        """Returns the same as the query `standing`."""
         return self.void_at is None

@@ -13,7 +13,7 @@ class BreakGlassQuerySet(Visible["BreakGlass"]):
 
 
 class BreakGlass(models.Model):
-    """A person's word that one gate of one stage does not count for a while, whatever it says. Shown for good."""
+    """A person's override of one gate of one stage for a while; it stays listed for good."""
 
     stage = models.ForeignKey("rollouts.Stage", models.CASCADE, related_name="glass")
     gate = models.CharField(max_length=63)
@@ -31,5 +31,5 @@ class BreakGlass(models.Model):
         ordering = ["-pk"]
 
     def is_in_force(self, *, now: datetime) -> bool:
-        """As `in_force` asks of rows."""
+        """Returns the same as the query `in_force`."""
         return self.until > now

@@ -22,17 +22,17 @@ class CommandQuerySet(models.QuerySet["Command"]):
         return self.filter(verb=Verb.PAUSE, ended_at__isnull=True)
 
     def standing(self) -> "CommandQuerySet":
-        """By which a plan stands still: the pause in force, and the halt that brought it into its state."""
+        """Returns the commands in force: the pause, and the halt that led to the present state."""
         halted = Q(verb=Verb.HALT, at=models.F("plan__state_since"))
         return self.filter(halted | Q(verb=Verb.PAUSE, ended_at__isnull=True))
 
     def newest(self) -> int | None:
-        """The key of what was told last. None: nothing was."""
+        """Returns the key of the newest command; None if there is none."""
         return self.order_by("-pk").values_list("pk", flat=True).first()
 
 
 class Command(models.Model):
-    """What somebody told a plan to do: who, when, why, and what they believed its state to be."""
+    """A command to a plan: who, when, why, and the state that its author saw."""
 
     plan = models.ForeignKey("rollouts.Plan", models.CASCADE, related_name="commands")
     verb = models.CharField(max_length=16, choices=Verb.choices)
@@ -61,5 +61,5 @@ class Command(models.Model):
 
     @property
     def sentence(self) -> str:
-        """Who told a plan to stand still, and why: the same on its page, in lists and in the engine's own words."""
+        """Returns who stopped the plan and why, for pages, lists and the engine."""
         return f"{self.actor} {'paused' if self.verb == Verb.PAUSE else 'halted'} it: {self.reason}"

@@ -8,7 +8,7 @@ from django.db.models import Q
 
 class CordonQuerySet(models.QuerySet["Cordon"]):
     def in_force(self) -> CordonQuerySet:
-        """Those that may be on their nodes: not seen to be gone yet."""
+        """Returns the cordons that may be on their nodes."""
         return self.filter(ended_at__isnull=True)
 
     def end(self, *, now: datetime, left_reason: str = "") -> int:
@@ -16,10 +16,10 @@ class CordonQuerySet(models.QuerySet["Cordon"]):
 
 
 class Cordon(models.Model):
-    """A node that a plan lets go, and keeps pods off until its test Job has completed (hazard Z8).
+    """A cordon of a released node until its test Job completes (Z8).
 
-    The row is the intent. It is written with the intent to let the node go; the cordon is written in the patch that
-    takes the hold off, written again where somebody takes it away, and taken away until that is read back.
+    The row is the intent and is written with the intent to release. The cordon is in the patch that removes the hold,
+    is written again if somebody removes it, and is removed until that is read back.
     """
 
     plan = models.ForeignKey("rollouts.Plan", models.CASCADE, related_name="cordons")
@@ -44,7 +44,7 @@ class Cordon(models.Model):
 
     @property
     def says(self) -> str:
-        """What it is now, for a person."""
+        """Returns the cordon's state as text."""
         if self.ended_at:
             return self.left_reason
         how = "" if self.placed_at else " Not read back yet."

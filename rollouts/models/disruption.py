@@ -19,11 +19,10 @@ class DisruptionQuerySet(Visible["Disruption"]):
 
 
 class Disruption(models.Model):
-    """A line of the ledger: one node that is out, or about to be, and taken from each of its domains.
+    """A ledger entry: a node that is or will be unavailable and takes a place in each of its domains.
 
-    By a plan, or by somebody else under a name. Written in the transaction of the intent to let the node go. Its
-    domains are kept as they were then: labels that GPU feature discovery gives a node are gone while its driver
-    changes.
+    It is by a plan or under another name, and is written in the transaction of the intent. It keeps the node's domains
+    of that time, since labels of GPU feature discovery are absent while the driver changes.
     """
 
     cluster = models.ForeignKey(Cluster, models.PROTECT, related_name="disruptions")
@@ -56,17 +55,20 @@ class Disruption(models.Model):
 
     @property
     def words(self) -> str:
-        """It and why it is out, as a sentence lists it."""
+        """Returns the node with the reason, for lists."""
         return f"{self.node_name} ({self.taker})"
 
     @property
     def not_free(self) -> str:
-        """Why nobody else may take its node out."""
+        """Returns why nobody else may take the node."""
         return f"{self.node_name} is out already, by {self.taker}: one change at a time on a node."
 
 
 class DomainBudget(models.Model):
-    """How many GPU nodes of each zone, rack or NVLink domain of a cluster may be out at a time. No row: no limit."""
+    """The number of nodes of each zone, rack or NVLink domain that may be unavailable.
+
+    Without a row there is no limit.
+    """
 
     BUDGETED_KINDS = (DomainKind.ZONE, DomainKind.RACK, DomainKind.NVLINK)
 

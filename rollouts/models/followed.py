@@ -26,7 +26,7 @@ MOST_FAILURES = 20  # that are told of one rollout: a gate may come and go
 
 
 class FollowedRolloutQuerySet(Visible["FollowedRollout"]):
-    """As a plan: it touches nodes of any pool, so it is seen by those who see the cluster."""
+    """External rollouts are visible to those who see the cluster, since they touch nodes of any pool."""
 
     def open(self) -> FollowedRolloutQuerySet:
         return self.filter(state__in=FOLLOWED_OPEN)
@@ -35,12 +35,12 @@ class FollowedRolloutQuerySet(Visible["FollowedRollout"]):
         return self.open().filter(next_look_at__lte=now)
 
     def told(self) -> FollowedRolloutQuerySet:
-        """Those of which there is something to tell: all but what is only kept in mind."""
+        """Returns the rollouts to show."""
         return self.exclude(state=FollowedState.STANDING)
 
 
 class FollowedRollout(Leased):
-    """A driver object of a cluster in the mode `follow`, and the rollout of it that others drive, once one begins."""
+    """A driver object in a cluster of the mode `follow`, with its external rollout once one begins."""
 
     lease_for = LEASE
 
@@ -87,11 +87,11 @@ class FollowedRollout(Leased):
 
     @property
     def is_open(self) -> bool:
-        """As `open` asks of rows."""
+        """Returns the same as the query `open`."""
         return FollowedState(self.state) in FOLLOWED_OPEN
 
     def failed_before(self) -> list[FollowedAnswer]:
-        """Where a plan would have halted, and a gate goes on by now: the newest first. One query."""
+        """Returns earlier failures of gates, where a plan would have halted, the newest first. One query."""
         over = self.answers.filter(is_current=False, answer=Answer.FAIL).order_by("-pk")
         return list(over[:MOST_FAILURES])
 
@@ -99,13 +99,16 @@ class FollowedRollout(Leased):
         return FollowedRollout.objects.open().filter(pk=self.pk)
 
     def end_lease(self, *, now: datetime, next_look_at: datetime) -> None:
-        """Let the lease go. A wake during the round has set the next look to an earlier time, which stays."""
+        """Ends the lease. An earlier time for the next round, set by a wake, stays."""
         mine = FollowedRollout.objects.filter(pk=self.pk, epoch=self.epoch)
         mine.update(lease_until=now)
         mine.filter(next_look_at__gt=now).update(next_look_at=next_look_at)
 
     def move(self, to: FollowedState, *, now: datetime, reason: str, **columns: str | datetime) -> None:
-        """:raises IllegalMove, LostRace: as every move"""
+        """Moves the rollout to another state.
+
+        :raises IllegalMove, LostRace: as every move
+        """
         was, kept = FollowedState(self.state), {"state_since": now, "reason": reason[:1000], **columns}
         if not FOLLOWED_MOVES[to]:
             kept["ended_at"] = now
@@ -117,16 +120,15 @@ class FollowedRollout(Leased):
             setattr(self, column, value)
 
     def tell(self) -> None:
-        """Browsers, once it is committed: its epoch counts what they hear of it."""
+        """Notifies browsers after the commit; the epoch counts the notifications."""
         cluster_id, epoch = self.cluster_id, self.epoch
         transaction.on_commit(lambda: announce.followed_changed(cluster_id, epoch), robust=True)
 
 
 class FollowedNode(models.Model):
-    """One node of the object, as the rollout finds it. Its state is what is seen: nothing moves it but what it does.
+    """A node of an external rollout with its observed state.
 
-    `released` is a node that has not begun, `held` one whose skip label keeps the operator off it, `excluded` one that
-    is gone or no node of the object any more.
+    `released` has not begun, `held` has a skip label, `excluded` is removed or no longer selected.
     """
 
     rollout = models.ForeignKey(FollowedRollout, models.CASCADE, related_name="nodes")
@@ -148,7 +150,7 @@ class FollowedNode(models.Model):
 
 
 class FollowedAnswer(KeptAnswer):
-    """What a gate says of a followed rollout: one current row a gate, and one for each failure that is over."""
+    """A gate result of an external rollout: one current row per gate, and one per past failure."""
 
     rollout = models.ForeignKey(FollowedRollout, models.CASCADE, related_name="answers")
 
@@ -165,7 +167,7 @@ Rollout = Plan | FollowedRollout  # what gates are asked about
 
 
 def wake_followed(cluster_id: int, *, now: datetime) -> None:
-    """Have what is followed in a cluster looked at now. The row says it; the message only hints it."""
+    """Makes the cluster's external rollouts due now. The row decides; the message is only a hint."""
     sleeping = FollowedRollout.objects.open().filter(cluster=cluster_id, next_look_at__gt=now)
     for pk in sleeping.values_list("pk", flat=True):
         if FollowedRollout.objects.filter(pk=pk, next_look_at__gt=now).update(next_look_at=now):

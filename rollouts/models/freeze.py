@@ -12,7 +12,7 @@ from rollouts.models.restraint import RestraintQuerySet, words_of
 
 
 class FreezeQuerySet(RestraintQuerySet["Freeze"]):
-    """One of the fleet binds everybody who sees anything."""
+    """A freeze of the fleet is visible to everybody who sees anything."""
 
     def seen_within(self, seen: Scope) -> FreezeQuerySet:
         return self.none() if seen.nowhere else super().seen_within(seen)
@@ -24,12 +24,12 @@ class FreezeQuerySet(RestraintQuerySet["Freeze"]):
         return self.filter(Q(until=None) | Q(until__gt=now), ended_at=None)
 
     def binding(self, cluster_id: int) -> FreezeQuerySet:
-        """Of the fleet, of this cluster, or of a pool of it."""
+        """Returns the freezes of the fleet, of the cluster and of its pools."""
         return self.filter(Q(cluster=None) | Q(cluster__pk=cluster_id))
 
 
 class Freeze(models.Model):
-    """Nothing is let go in its scope while it is in force: who said so, when, why, and until when."""
+    """A freeze: nothing is released in its scope while it is in force."""
 
     cluster = models.ForeignKey(Cluster, models.PROTECT, null=True, related_name="freezes")  # null: the whole fleet
     pool = models.ForeignKey(Pool, models.PROTECT, null=True, related_name="freezes")  # null: all of the cluster
@@ -67,14 +67,14 @@ class Freeze(models.Model):
 
     @property
     def mark(self) -> str:
-        """The subject of its audit entries."""
+        """Returns the subject of its audit entries."""
         return f"freeze:{self.pk}"
 
     @property
     def place(self) -> str:
-        """As a sentence calls it. `cluster` and `pool` are read with it."""
+        """Returns the scope as text. `cluster` and `pool` are read with it."""
         return words_of(self.cluster, self.pool)
 
     def is_in_force(self, *, now: datetime) -> bool:
-        """As `in_force` asks of rows."""
+        """Returns the same as the query `in_force`."""
         return self.ended_at is None and (self.until is None or self.until > now)

@@ -14,7 +14,7 @@ BLIND = timedelta(seconds=60)  # an answer not given for so long has to begin an
 
 
 class KeptAnswer(models.Model):
-    """What a gate answered, of whatever it was asked about."""
+    """A stored gate result."""
 
     gate = models.CharField(max_length=63)
     answer = models.CharField(max_length=8)
@@ -31,7 +31,7 @@ class KeptAnswer(models.Model):
 
     @property
     def numbers(self) -> dict[str, Any]:
-        """What was compared with what, in the gate's own order."""
+        """Returns the compared values in the gate's order."""
         return dict(self.measured)
 
     @property
@@ -42,15 +42,15 @@ class KeptAnswer(models.Model):
         return (self.answer, self.cause, self.nodes) == (other.answer, other.cause, other.nodes)
 
     def says_the_same(self, other: "KeptAnswer") -> bool:
-        """To the word and the number, without a break: only its time may be another."""
+        """Returns whether text, numbers and start are equal, so that only the time differs."""
         said = (self.reason, self.measured, self.since) == (other.reason, other.measured, other.since)
         return said and self.has_same_cause(other)
 
 
 def said_by(judgement: Judgement, before: KeptAnswer | None, *, is_anew: bool = False, now: datetime) -> dict[str, Any]:
-    """What its row says. It goes on since it was given first, if nobody was blind in between.
+    """Returns the row's values. The result keeps its start unless evidence was missing in between.
 
-    `is_anew`: not so, for nobody was to be asked about it until now.
+    `is_anew` restarts it, since nobody was to be asked about it until now.
     """
     is_watched = before is not None and now - before.at <= BLIND
     goes_on = before is not None and before.answer == judgement.answer and is_watched and not is_anew
@@ -66,10 +66,10 @@ def said_by(judgement: Judgement, before: KeptAnswer | None, *, is_anew: bool = 
 
 
 class GateAnswer(KeptAnswer):
-    """What a gate of a stage answered. One current row a gate, whose numbers move.
+    """A gate result of a stage: one current row per gate.
 
-    One more row whenever the answer or its cause changes, and after each move that rested on it: what a stage was
-    halted or passed on is never written again.
+    Another row is added when the result or its cause changes, and after each move that rested on it. Such rows never
+    change.
     """
 
     stage = models.ForeignKey("rollouts.Stage", models.CASCADE, related_name="answers")
@@ -86,5 +86,5 @@ class GateAnswer(KeptAnswer):
 
     @property
     def comes_by_itself(self) -> bool:
-        """Whether it counts, and waits for what says itself when it comes: until then nobody is asked."""
+        """Returns whether the gate counts and its wait ends by itself, so that nobody is asked."""
         return not self.is_advisory and comes_by_itself(self.gate, self.cause)

@@ -6,33 +6,33 @@ from fleet.models import GoneNode
 
 class HoldQuerySet(models.QuerySet["Hold"]):
     def in_the_way(self) -> "HoldQuerySet":
-        """Those that keep a node from changing, or are about to."""
+        """Returns the holds that keep a node from changing, or will."""
         return self.filter(Q(is_wanted=True) | Q(placed_at__isnull=False))
 
     def in_force(self) -> "HoldQuerySet":
-        """Those of plans that are not over: what another plan may not touch."""
+        """Returns the holds of unfinished plans, which other plans must not touch."""
         return self.filter(ended_at__isnull=True, is_foreign=False)
 
     def of_nodes_there(self, cluster_id: int) -> "HoldQuerySet":
-        """Those whose node has not left its cluster: one that is deleted takes its label along."""
+        """Returns the holds of existing nodes; a deleted node takes its label along."""
         return self.exclude(node_uid__in=GoneNode.objects.filter(cluster=cluster_id).values("uid"))
 
     def unfinished(self) -> "HoldQuerySet":
-        """Where the cluster has not been seen to be as we want it."""
+        """Returns the holds whose label is not seen to be as wanted."""
         wanted_not_there = Q(is_wanted=True, placed_at__isnull=True)
         there_not_wanted = Q(is_wanted=False, placed_at__isnull=False)
         return self.filter(wanted_not_there | there_not_wanted)
 
     def older(self) -> "HoldQuerySet":
-        """Whose label was read back before it was wanted again: a release in between tests it as it is."""
+        """Returns the holds whose label was read back before it was wanted again."""
         return self.filter(is_wanted=True, is_foreign=False, placed_at__lt=F("wanted_since"))
 
 
 class Hold(models.Model):
-    """What a plan wants of one node of its driver object: kept from changing, or let go.
+    """What a plan wants of one node of its driver object: held, or released.
 
-    The row is the intent. It is written before the label is touched, and the label is touched again until it is
-    seen to be so: a crash between the two loses nothing and repeats nothing that was done.
+    The row is the intent. It is written before the label, and the label is written until it is read back, so that a
+    crash loses nothing and repeats nothing.
     """
 
     plan = models.ForeignKey("rollouts.Plan", models.CASCADE, related_name="holds")
@@ -62,11 +62,11 @@ class Hold(models.Model):
 
     @property
     def is_in_the_way(self) -> bool:
-        """As `in_the_way` asks of rows."""
+        """Returns the same as the query `in_the_way`."""
         return self.is_wanted or self.placed_at is not None
 
     @property
     def is_older(self) -> bool:
-        """As `older` asks of rows."""
+        """Returns the same as the query `older`."""
         is_ours = self.is_wanted and not self.is_foreign
         return is_ours and self.placed_at is not None and self.placed_at < self.wanted_since

@@ -18,7 +18,7 @@ class ImagePullQuerySet(Visible["ImagePull"]):
     by_cluster = "plan__cluster"
 
     def in_force(self) -> ImagePullQuerySet:
-        """Those of which something may be in a cluster, or is to come there."""
+        """Returns the pulls with something in the cluster, or something to come."""
         return self.filter(ended_at__isnull=True)
 
     def due(self, *, now: datetime) -> ImagePullQuerySet:
@@ -26,7 +26,7 @@ class ImagePullQuerySet(Visible["ImagePull"]):
 
 
 class ImagePull(Leased):
-    """That somebody wants a plan's driver image pulled before it is needed: who, when, why, and how it went."""
+    """A request to pull a plan's driver image before it is needed, with its progress."""
 
     lease_for = LEASE
 
@@ -64,25 +64,25 @@ class ImagePull(Leased):
 
     @property
     def is_in_force(self) -> bool:
-        """As `in_force` asks of rows."""
+        """Returns the same as the query `in_force`."""
         return self.ended_at is None
 
     def its_row(self) -> ImagePullQuerySet:
         return ImagePull.objects.in_force().filter(pk=self.pk)
 
     def end_lease(self, *, now: datetime, next_look_at: datetime, waiting_for: str) -> None:
-        """Let the lease go. An act that came during the round has set the next look to an earlier time, which stays."""
+        """Ends the lease. An earlier time for the next round, set by a command, stays."""
         mine = ImagePull.objects.filter(pk=self.pk, epoch=self.epoch)
         mine.update(lease_until=now, waiting_for=waiting_for[:1000])
         mine.in_force().filter(next_look_at__gt=now).update(next_look_at=next_look_at)
 
     def stop(self, reason: str, *, by: str, now: datetime) -> bool:
-        """Make no more Jobs, and delete those there are. False: it was told so before, or is over."""
+        """Stops the pull and has its Jobs deleted; returns False if it was stopped or has ended."""
         going = ImagePull.objects.in_force().filter(pk=self.pk, ends_reason="")
         return bool(going.update(ends_reason=reason[:1000], ends_by=by, next_look_at=now))
 
     def end(self, *, now: datetime) -> bool:
-        """Nothing of it is in the cluster any more. False: somebody else has said so, or has the turn."""
+        """Ends the pull, once nothing of it is in the cluster; returns False if somebody else has the turn."""
         left = PullJob.objects.filter(pull=self.pk).in_the_cluster()
         done = self.mine().exclude(pk__in=left.values("pull"))
         return bool(done.update(ended_at=now, next_look_at=None, waiting_for=""))
@@ -90,16 +90,16 @@ class ImagePull(Leased):
 
 class PullJobQuerySet(models.QuerySet["PullJob"]):
     def in_the_cluster(self) -> PullJobQuerySet:
-        """Those whose Job may be there: written down, and not read back to be gone."""
+        """Returns the Jobs that may exist: recorded, and not read back as deleted."""
         return self.filter(intended_at__isnull=False, gone_at__isnull=True)
 
     def to_come(self) -> PullJobQuerySet:
-        """Those without an answer and without a Job that was seen."""
+        """Returns the Jobs without result that were not seen in the cluster."""
         return self.filter(outcome="", made_at__isnull=True, gone_at__isnull=True)
 
 
 class PullJob(models.Model):
-    """One image on one node, by one Job. The row is the intent: it is written before the Job is."""
+    """One image on one node by one Job. The row is the intent, written before the Job."""
 
     pull = models.ForeignKey(ImagePull, models.CASCADE, related_name="jobs")
     position = models.PositiveIntegerField()
@@ -131,12 +131,12 @@ class PullJob(models.Model):
 
     @property
     def is_in_the_cluster(self) -> bool:
-        """As `in_the_cluster` asks of rows."""
+        """Returns the same as the query `in_the_cluster`."""
         return self.intended_at is not None and self.gone_at is None
 
     @property
     def wanted(self) -> WantedPull:
-        """What is made in the cluster. `pull` is read with it."""
+        """Returns what to create in the cluster. `pull` is read with it."""
         at = self.pull.asked_at.isoformat()
         return WantedPull(
             f"plan-{self.pull.plan_id}", self.pull_id, self.position, self.node_name, self.image, asked_at=at

@@ -11,7 +11,7 @@ from edges.transition_errors import LostRace
 
 
 class Leased(models.Model):
-    """A row that one worker at a time runs rounds of. What is written under an old epoch is lost."""
+    """A row whose rounds run in one worker at a time. Writes under an old epoch are lost."""
 
     lease_for: ClassVar[timedelta]  # longer than a round takes; a killed worker costs this much
 
@@ -24,17 +24,17 @@ class Leased(models.Model):
         abstract = True
 
     def its_row(self) -> models.QuerySet[Any]:
-        """The row itself, and none where there is no round to run any more."""
+        """Returns the row; nothing if no round is left to run."""
         raise NotImplementedError
 
     def mine(self) -> models.QuerySet[Any]:
-        """The row, and none where the turn is another worker's by now."""
+        """Returns the row; nothing if another worker has the turn."""
         return self.its_row().filter(epoch=self.epoch)
 
     def take_lease(self, *, owner: str, now: datetime) -> bool:
-        """Take the next round. False: another worker is in one, there is none to run, or somebody holds the row.
+        """Takes the next round; returns False if another worker has it, none is left, or the row is locked.
 
-        A worker that waited for the row would be missing for every other plan.
+        It does not wait for a lock, so that other rows are not delayed.
         """
         until = now + self.lease_for
         free = self.mine().filter(lease_until__lte=now)
@@ -47,9 +47,9 @@ class Leased(models.Model):
         return bool(taken)
 
     def keep_lease(self, *, now: datetime) -> None:
-        """Move the lease. Inside a transaction it also proves that what is written with it is ours to write.
+        """Renews the lease. In a transaction this proves that the writes with it are ours.
 
-        :raises LostRace: when the lease is another worker's by now
+        :raises LostRace: when another worker has the lease
         """
         if not self.mine().update(lease_until=now + self.lease_for):
             raise LostRace(f"Epoch {self.epoch} of {self} is over.")

@@ -17,7 +17,7 @@ class LiveCheckQuerySet(Visible["LiveCheck"]):
     by_cluster = "plan__cluster"
 
     def in_force(self) -> LiveCheckQuerySet:
-        """Those that a worker has still to ask."""
+        """Returns the live checks that a worker has still to run."""
         return self.filter(next_look_at__isnull=False)
 
     def due(self, *, now: datetime) -> LiveCheckQuerySet:
@@ -25,7 +25,7 @@ class LiveCheckQuerySet(Visible["LiveCheck"]):
 
 
 class LiveCheck(Leased):
-    """What a draft's cluster itself was asked last before a start: by whom, for which revision, and what it said."""
+    """The last live check of a plan: requested by whom, for which revision, with its answers."""
 
     lease_for = LEASE
 
@@ -61,18 +61,18 @@ class LiveCheck(Leased):
         return LiveCheck.objects.in_force().filter(pk=self.pk)
 
     def ask(self, *, now: datetime, **asked: Any) -> bool:
-        """Have a worker ask; who asks already loses the turn. False: somebody has asked since this row was read."""
+        """Requests a check and takes the turn of a running one; returns False if somebody has requested one since."""
         same = LiveCheck.objects.filter(pk=self.pk, epoch=self.epoch)
         return bool(
             same.update(epoch=F("epoch") + 1, asked_at=now, next_look_at=now, lease_until=now, outcome="", **asked)
         )
 
     def put_off(self, *, next_look_at: datetime, now: datetime) -> None:
-        """Ask once more a little later. Nothing where the turn is another's by now."""
+        """Schedules another try a little later, if the turn is still ours."""
         self.mine().update(lease_until=now, next_look_at=next_look_at)
 
     def end(self, **written: Any) -> bool:
-        """Write down what came of it. False: it is over, or the turn is another's by now."""
+        """Records the result; returns False if it has ended or the turn is another's."""
         return bool(self.mine().update(next_look_at=None, **written))
 
 

@@ -10,7 +10,10 @@ from rollouts.windows import Schedule
 
 
 class MaintenanceWindow(models.Model):
-    """Where a cluster or a pool has any, nothing is let go there outside of them. Nobody who goes back is bound."""
+    """A maintenance window: where a cluster or pool has any, nothing is released outside of them.
+
+    Rollbacks are not bound.
+    """
 
     cluster = models.ForeignKey(Cluster, models.PROTECT, related_name="windows")
     pool = models.ForeignKey(Pool, models.PROTECT, null=True, related_name="windows")  # null: all of the cluster
@@ -34,12 +37,12 @@ class MaintenanceWindow(models.Model):
 
     @property
     def place(self) -> str:
-        """As a sentence calls it. `cluster` and `pool` are read with it."""
+        """Returns the scope as text. `cluster` and `pool` are read with it."""
         return words_of(self.cluster, self.pool)
 
     @property
     def mark(self) -> str:
-        """The subject of its audit entries."""
+        """Returns the subject of its audit entries."""
         return f"window:{self.pk}"
 
     @property

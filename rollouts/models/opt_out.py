@@ -6,19 +6,19 @@ from gpu.external_controllers import LONGEST, NEIGHBOURS, Neighbour
 
 class OptOutQuerySet(models.QuerySet["OptOut"]):
     def in_force(self) -> "OptOutQuerySet":
-        """Those that may be on their nodes: not seen to be put back yet."""
+        """Returns the exclusions that may be on their nodes."""
         return self.filter(ended_at__isnull=True)
 
     def shown(self) -> "OptOutQuerySet":
-        """Those in force, and those that were put back to something else than what was there."""
+        """Returns the exclusions in force, and those restored to another value than before."""
         return self.filter(Q(ended_at__isnull=True) | (Q(placed_at__isnull=False) & ~Q(left_reason="")))
 
 
 class OptOut(models.Model):
-    """What keeps one neighbour off a node that a plan lets go, and what was there before it.
+    """The exclusion of a released node from one external controller, with the previous value.
 
-    The row is the intent. It is written with the intent to let the node go; the label or annotation is written in the
-    patch that takes the hold off, and put back again and again until it is read back.
+    The row is the intent and is written with the intent to release. Its label or annotation is in the patch that
+    removes the hold, and is restored until that is read back.
     """
 
     plan = models.ForeignKey("rollouts.Plan", models.CASCADE, related_name="opt_outs")
@@ -48,7 +48,7 @@ class OptOut(models.Model):
 
     @property
     def says(self) -> str:
-        """What it is now, for a person."""
+        """Returns the exclusion's state as text."""
         one = self.its_neighbour
         if self.ended_at:
             return self.left_reason

@@ -15,15 +15,15 @@ class PendingVerb(models.TextChoices):
 
 class PendingCommandQuerySet(models.QuerySet["PendingCommand"]):
     def restraining(self) -> PendingCommandQuerySet:
-        """Halts and pauses. A stop or a freeze restrains by a row of its own."""
+        """Returns halts and pauses; a stop or freeze restrains by its own row."""
         return self.filter(verb__in=(PendingVerb.HALT, PendingVerb.PAUSE))
 
 
 class PendingCommand(models.Model):
-    """What a person told a plan that the plan's own rows do not say yet.
+    """A command that the plan's own rows do not show yet.
 
-    A halt and a pause are in force from the commit of this row. Its insert waits for no lock: it names the plan without
-    a constraint, and has no unique index but that of its primary key. Once the plan's rows say the same it is deleted.
+    A halt or pause is in force from the commit of this row. Its insert waits for no lock: it has no foreign key to the
+    plan and no unique index but its primary key. It is deleted once the plan's rows show it.
     """
 
     plan = models.ForeignKey("rollouts.Plan", models.CASCADE, related_name="pending", db_constraint=False)
@@ -42,5 +42,5 @@ class PendingCommand(models.Model):
 
     @property
     def sentence(self) -> str:
-        """As the command says it, once it is written."""
+        """Returns the same sentence as the recorded command."""
         return Command(verb=self.verb, actor=self.actor, reason=self.reason).sentence

@@ -24,13 +24,13 @@ LEASE = timedelta(seconds=15)  # a round talks to the cluster for a few seconds;
 
 
 class PlanQuerySet(Visible["Plan"]):
-    """A plan touches every node of a driver object, so it is seen by those who see the cluster."""
+    """Plans are visible to those who see the cluster, since they touch every node of a driver object."""
 
     def under_way(self) -> PlanQuerySet:
         return self.filter(state__in=PLAN_UNDER_WAY)
 
     def with_pending_stop(self) -> PlanQuerySet:
-        """Adds `pending_stop`: a halt or pause that is in force before the plan's own rows say so. Null: none."""
+        """Adds `pending_stop`: a halt or pause in force before the plan's own rows show it; null if none."""
         first = PendingCommand.objects.restraining().filter(plan=OuterRef("pk")).order_by("pk")
         told = JSONObject(verb="verb", actor="actor", reason="reason")
         return self.annotate(pending_stop=Subquery(first.values(told=told)[:1]))
@@ -40,7 +40,7 @@ class PlanQuerySet(Visible["Plan"]):
 
 
 class Plan(Moving, Leased):
-    """One component from one version to another, through one cluster, in stages. Sealed when it starts."""
+    """A change of one component from one version to another in one cluster, in stages. Sealed at its start."""
 
     states = PlanState
     moves = PLAN_MOVES
@@ -102,22 +102,22 @@ class Plan(Moving, Leased):
 
     @property
     def mark(self) -> str:
-        """What our labels and annotations in the cluster name as their owner."""
+        """Returns the owner's name in our labels and annotations in the cluster."""
         return f"{MARK}{self.pk}"
 
     @property
     def its_component(self) -> Component:
-        """What it changes, and by which object."""
+        """Returns the component that it changes."""
         return component_of(self.component, self.object_kind, self.object_name)
 
     @property
     def command_back(self) -> str:
-        """What puts the old version back without us."""
+        """Returns the shell command that restores the old version without Quarterdeck."""
         return self.its_component.command(self.from_version)
 
     @property
     def proposers(self) -> frozenset[str]:
-        """Who wrote it, who edited it last and who started it: somebody else lets it go."""
+        """Returns the people who wrote, last edited and started it; they cannot approve it."""
         return frozenset({self.author, self.last_editor, self.started_by} - {""})
 
     @property
@@ -130,15 +130,14 @@ class Plan(Moving, Leased):
 
     @property
     def is_armed(self) -> bool:
-        """Whether the cluster may ask for the new version: from the intent on, until the old one is read back.
+        """Returns whether the cluster may have the new version: from the intent until the old version is read back.
 
-        Of one that ended without that somebody else said the version, or the object is gone.
+        Of an ended plan it is False if somebody else has set the version or the object is removed.
         """
         return self.is_under_way and self.write_intended_at is not None and self.put_back_at is None
 
     def move(self, to: StrEnum, *, now: datetime, actor: str, reason: str) -> None:
-        """As every move; with its end the plan's nodes, and their places in the ledger, are free for another plan, and
-        nothing of it stands still any more."""
+        """Moves the plan. Its end frees its nodes and ledger places, and removes its pause."""
         with transaction.atomic():
             super().move(to, now=now, actor=actor, reason=reason)
             if to in PLAN_FINAL:
@@ -148,7 +147,7 @@ class Plan(Moving, Leased):
 
     @property
     def takes_of_others(self) -> bool:
-        """What it lets go takes a version or template of somebody else's, and not what was there when it began."""
+        """Returns whether its releases lead to a foreign version or template."""
         began_from = self.sealed.get("revisions", {})
         return bool(self.handed_to) or self.templates.get("old", began_from) != began_from
 
@@ -156,7 +155,7 @@ class Plan(Moving, Leased):
         return {"plan": self}
 
     def accept_template_change(self) -> bool:
-        """Take what somebody else made of the template for the plan's own. Whether there was something to take."""
+        """Accepts a foreign template as the plan's own; returns whether there was one."""
         if not self.template_change:
             return False
         found = self.template_change
@@ -175,10 +174,10 @@ class Plan(Moving, Leased):
         return Plan.objects.filter(pk=self.pk)
 
     def take_lease(self, *, owner: str, now: datetime) -> bool:
-        """Take the next round. False: another worker is in one.
+        """Takes the next round; returns False if another worker has it.
 
-        The next look is set to the end of the lease: a worker that dies costs that much, and a wake that comes
-        during the round moves it forward, so that `end_lease` can tell.
+        The next round is set to the end of the lease: a crashed worker costs that much. A wake during the round moves
+        it forward, which `end_lease` detects.
         """
         self.fallback_look_at = now + LEASE
         taken = super().take_lease(owner=owner, now=now)
@@ -187,9 +186,9 @@ class Plan(Moving, Leased):
         return taken
 
     def end_lease(self, *, now: datetime, next_look_at: datetime | None, waiting_for: str) -> bool:
-        """Let the lease go. Whether a wake came during the round: it is kept. A blank sentence leaves the last one.
+        """Ends the lease; returns whether a wake came during the round. An empty sentence keeps the last one.
 
-        So does one that a person's command or freeze has made untrue: what it said since is left to the next round.
+        A sentence that a command or freeze has made untrue is left to the next round.
         """
         mine = self.mine()
         looked = {"lease_until": now, "looked_at": now}
@@ -203,20 +202,20 @@ class Plan(Moving, Leased):
         return is_mine and not is_unwoken
 
     def say(self, sentence: str) -> None:
-        """What a person's word makes of what was waited for, until the round that it wakes has looked."""
+        """Sets the sentence about the wait after a command, until the next round."""
         Plan.objects.filter(pk=self.pk).update(waiting_for=sentence[:1000])
 
     def wake(self, *, now: datetime) -> None:
-        """Have it looked at now. Queues only where a row changed, so that a storm of wakes is one message."""
+        """Makes the plan due now. It queues a message only if a row changed, so that many wakes are one message."""
         wake_plans(Plan.objects.filter(pk=self.pk), now=now)
 
     fallback_look_at: datetime  # set by `take_lease`
 
 
 def wake_plans(plans: PlanQuerySet, *, now: datetime) -> None:
-    """Have plans looked at now. The row says it; the message only hints it.
+    """Makes plans due now. The row decides; the message is only a hint.
 
-    It waits for one plan that is locked, shortly: whoever finds a second one locked waits for no more.
+    It waits shortly for one locked plan, and not for a second one.
     """
     is_patient = True
     later = plans.under_way().filter(next_look_at__gt=now)

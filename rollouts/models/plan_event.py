@@ -2,7 +2,7 @@ from django.db import models
 
 
 class PlanEvent(models.Model):
-    """One line of a plan's history. Written with the move, never edited; its key is the number browsers count by."""
+    """An entry of a plan's history, written with the move and never edited; browsers count by its key."""
 
     plan = models.ForeignKey("rollouts.Plan", models.CASCADE, related_name="events")
     stage = models.ForeignKey("rollouts.Stage", models.CASCADE, null=True, related_name="events")

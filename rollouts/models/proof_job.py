@@ -8,12 +8,12 @@ from rollouts.test_jobs.test_progress import ProofOutcome
 
 class ProofJobQuerySet(models.QuerySet["ProofJob"]):
     def in_the_cluster(self) -> ProofJobQuerySet:
-        """Those whose Job may be there: written down, and not read back to be gone."""
+        """Returns the Jobs that may exist: recorded, and not read back as deleted."""
         return self.filter(gone_at__isnull=True)
 
 
 class ProofJob(models.Model):
-    """One test Job on one node that a plan changed. The row is the intent: it is written before the Job is."""
+    """One test Job on one changed node. The row is the intent, written before the Job."""
 
     plan = models.ForeignKey("rollouts.Plan", models.CASCADE, related_name="proof_jobs")
     node_uid = models.CharField(max_length=64)
@@ -47,7 +47,7 @@ class ProofJob(models.Model):
 
     @property
     def wanted(self) -> WantedProof:
-        """What is made in the cluster."""
+        """Returns what to create in the cluster."""
         return WantedProof(
             f"plan-{self.plan_id}", self.pk, self.node_name, self.image, self.resource, self.amount,
             asked_at=self.intended_at.isoformat(),

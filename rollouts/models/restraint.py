@@ -1,4 +1,4 @@
-"""What freezes and windows have in common: who sees them, and what a sentence calls their place."""
+"""The common part of freezes and windows: visibility, and the scope as text."""
 
 from collections.abc import Collection
 from typing import TypeVar
@@ -13,7 +13,7 @@ M = TypeVar("M", bound=models.Model)
 
 
 class RestraintQuerySet(Visible[M]):
-    """Of a cluster, or of a pool of it. One of a cluster binds whoever sees a pool of it."""
+    """A restraint of a cluster is visible to whoever sees a pool of it."""
 
     def in_pools(self, pool_ids: Collection[int]) -> Q:
         of_their_clusters = Pool.objects.filter(pk__in=pool_ids).values("cluster")
@@ -21,7 +21,7 @@ class RestraintQuerySet(Visible[M]):
 
 
 def words_of(cluster: Cluster | None, pool: Pool | None) -> str:
-    """What it is of, as a sentence calls it."""
+    """Returns the scope as text."""
     if cluster is None:
         return "the fleet"
     return f"pool {cluster.name}/{pool.name}" if pool else f"cluster {cluster.name}"

@@ -3,7 +3,7 @@ from django.db import models
 
 
 class ShownBundle(models.Model):
-    """What somebody was shown of a stage, by the hash that they send back: tells what has changed since."""
+    """A bundle that somebody was shown, by its hash; tells what has changed since."""
 
     stage = models.ForeignKey("rollouts.Stage", models.CASCADE, related_name="shown_bundles")
     hash = models.CharField(max_length=64)

@@ -69,12 +69,12 @@ class Stage(Moving):
 
     @property
     def must_be_approved_again(self) -> bool:
-        """It asks for a person's approval, and none stands (any more)."""
+        """Returns whether it asks for an approval and has no valid one."""
         asks = any(gate.key == ApprovalGate.key for gate in self.gates)
         return asks and not self.approvals.standing().filter(is_rejection=False).exists()
 
     def glass_now(self, *, now: datetime) -> dict[str, BreakGlass]:
-        """Gate → who passes it over now. One query, or none where `glass` is prefetched."""
+        """Returns the overrides in force by gate. One query, or none if `glass` is prefetched."""
         return {each.gate: each for each in self.glass.all() if each.is_in_force(now=now)}
 
     @property

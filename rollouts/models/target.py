@@ -14,7 +14,7 @@ from rollouts.models.wave import Wave
 
 
 class Shown(StrEnum):
-    """What is shown of targets beside their own states: before their labels are on, and once the plan has gone back."""
+    """Display states of targets beside their own: before labels are on, and after a rollback."""
 
     NOT_HELD = "not-held"  # it is to be held, and its label was not read back yet
     NOT_BEGUN = "not-begun"  # left as it was: its hold is off, and it was never changed
@@ -29,7 +29,7 @@ class TargetQuerySet(Visible["Target"]):
         return self.exclude(stage__kind=StageKind.ROLLBACK)
 
     def with_holds(self) -> "TargetQuerySet":
-        """Each knows whether we keep it, or want to, from changing, and whether it is back: for `shown_state`."""
+        """Adds whether we hold the node, want to, or it is back, for `shown_state`."""
         same_node = {"node_uid": OuterRef("node_uid")}
         holds = Hold.objects.filter(plan=OuterRef("stage__plan"), **same_node)
         back = Target.objects.filter(stage__plan=OuterRef("stage__plan"), stage__kind=StageKind.ROLLBACK, **same_node)
@@ -41,7 +41,7 @@ class TargetQuerySet(Visible["Target"]):
         return self.annotate(**seen)
 
     def gone_back(self) -> "TargetQuerySet":
-        """Those that `shown_state` calls back, found by the database."""
+        """Returns the targets that `shown_state` shows as back."""
         is_put_back = Q(stage__plan__put_back_at__isnull=False, stage__plan__state__in=sorted(PLAN_FINAL))
         begun = self.forward().filter(state__in=sorted(BEGUN)).with_holds()
         return begun.filter(Q(is_back=True) | (is_put_back & Q(is_kept=False)))
@@ -80,7 +80,7 @@ class Target(Moving):
 
     @property
     def shown_state(self) -> str:
-        """Its state, but where the plan has put the old version back: then the hold tells what became of the node."""
+        """Returns its display state: after a restored version the hold tells the node's state."""
         if self.state == TargetState.HELD and not self.is_kept:
             return Shown.NOT_BEGUN
         if self.state == TargetState.HELD and self.is_unlabelled:

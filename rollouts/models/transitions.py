@@ -1,4 +1,4 @@
-"""How a state changes: by the table, by a guarded update, with its history row and its announcement, as one act."""
+"""State transitions: by the table, with a guarded update, history row and announcement in one act."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -12,7 +12,7 @@ from rollouts.messages import announce
 
 
 class Moving(models.Model):
-    """A row with a state that only `move()` writes."""
+    """A row whose state only `move()` writes."""
 
     states: ClassVar[type[StrEnum]]
     moves: ClassVar[Mapping]
@@ -25,14 +25,14 @@ class Moving(models.Model):
         abstract = True
 
     def event_subject(self) -> dict[str, models.Model]:
-        """The rows the history names: `plan`, and `stage` or `target` where it is about one."""
+        """Returns the rows that its events name: `plan`, and `stage` or `target`."""
         raise NotImplementedError
 
     def move(self, to: StrEnum, *, now: datetime, actor: str, reason: str) -> None:
-        """Move to `to` and record who moved it and why.
+        """Moves to `to`, and records who moved it and why.
 
         :raises IllegalMove: if the table does not allow it
-        :raises LostRace: if the row is no longer in the state we read
+        :raises LostRace: if the row has left the state that was read
         """
         was = self.states(self.state)
         subject = self.event_subject()
@@ -47,7 +47,7 @@ class Moving(models.Model):
 def record_event(
     *, plan, what: str, was: str, to: str, now: datetime, actor: str, reason: str, stage=None, target=None
 ):
-    """Write one line of a plan's history, and tell browsers once it is committed."""
+    """Adds an entry to a plan's history, and notifies browsers after the commit."""
     from rollouts.models.plan_event import PlanEvent  # the history's row names the rows that use this
 
     event = PlanEvent.objects.create(

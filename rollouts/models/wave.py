@@ -2,7 +2,7 @@ from django.db import models
 
 
 class Wave(models.Model):
-    """The nodes of a stage that are let go at the same time. The intent: written before the first label is touched."""
+    """The nodes of a stage that are released together. The intent: written before the first label."""
 
     stage = models.ForeignKey("rollouts.Stage", models.CASCADE, related_name="waves")
     number = models.PositiveIntegerField()  # 1, 2, 3 …

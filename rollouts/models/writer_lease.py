@@ -6,10 +6,10 @@ from fleet.models import Cluster
 
 
 class WriterLease(models.Model):
-    """That this Quarterdeck drives a cluster, and how often it has written there.
+    """Our right to write to a cluster, with a counter of writes.
 
-    The number goes up here before it goes up in the cluster's Lease. A Lease that is ahead of us means that this
-    database is an old copy.
+    The counter rises here before it rises in the cluster's Lease. A Lease ahead of us means that this database is an
+    old copy.
     """
 
     cluster = models.OneToOneField(Cluster, models.CASCADE, related_name="writer_lease")
