@@ -48,11 +48,11 @@ function healthOfGpu(kind, byte) {
 }
 
 const ALLOCATION = [
-  ["allocated", "allocated", ["accent", "panel", "full"]],
-  ["partly", "slices or shares partly allocated", ["accent", "accentFaint", "half"]],
-  ["free", "free", ["accentFaint", "panel", "full"]],
+  ["allocated", "allocated", ["allocated", "panel", "full"]],
+  ["partly", "slices or shares partly allocated", ["allocated", "allocatedFaint", "half"]],
+  ["free", "free", ["allocatedFaint", "panel", "full"]],
   ["missing", "missing", ["bad", "panel", "cross"]],
-  ["parts-missing", "slices or shares missing", ["bad", "accentFaint", "half"]],
+  ["parts-missing", "slices or shares missing", ["bad", "allocatedFaint", "half"]],
   ["away", "away: MIG changing", ["move", "panel", "ring"]],
   ["not-offered", "not offered", ["idle", "panel", "ring"]],
   ["no-pods", "no data of pods", ["idle", "panel", "stripe"]],

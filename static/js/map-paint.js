@@ -7,11 +7,11 @@ const HATCH = 6, DASH = 3, MOST_ONE_BY_ONE = 200;
 const FAINT = 0.22, UNSEEN = 0.4;
 
 const MIXED = {
-  accentFaint: ["accent", 0.3], okFaint: ["ok", 0.42],
-  heat1: ["accent", 0.15], heat2: ["accent", 0.4], heat3: ["accent", 0.7], heat4: ["warn", 0.8], heat5: ["bad", 1],
+  allocatedFaint: ["allocated", 0.3], okFaint: ["ok", 0.42],
+  heat1: ["ink", 0.12], heat2: ["ink", 0.32], heat3: ["ink", 0.55], heat4: ["warn", 0.8], heat5: ["bad", 1],
   busy1: ["ink", 0.12], busy2: ["ok", 0.25], busy3: ["ok", 0.5], busy4: ["ok", 0.75], busy5: ["ok", 1],
 };
-const NAMES = ["accent", "ok", "warn", "bad", "move", "hold", "idle", "ink", "panel", "line", "apart1", "apart2", "apart3", "apart4", "apart5", "apart6"];
+const NAMES = ["allocated", "ok", "warn", "bad", "move", "hold", "idle", "ink", "panel", "line", "apart1", "apart2", "apart3", "apart4", "apart5", "apart6"];
 
 // The page's own colours as it shows them now: light, dark, or those that the system forces.
 export function paletteOf(element) {
@@ -184,7 +184,7 @@ function worstLook(raster, out, node, isFaint) {
 export function writeLabels(canvas, { boxes, width, height }, palette, scale, size) {
   Object.assign(canvas, { width, height });
   const pen = canvas.getContext("2d");
-  pen.font = `500 ${11 * scale}px ${getComputedStyle(document.body).fontFamily}`;
+  pen.font = `${12 * scale}px ${getComputedStyle(document.body).fontFamily}`;
   pen.textBaseline = "middle";
   for (const { group, x, y, width: room } of boxes) {
     const words = size(group);

@@ -290,7 +290,7 @@ class NodePlots {
     const twins = twinsOf(plot, known);
     const limits = plot.limits.map(({ severity, value }) => ({ severity, value: value * factor }));
     const ends = limits.map(({ value }) => value);
-    const axis = { stroke: of("--ink-3"), grid: { stroke: of("--line"), width: 1 }, ticks: { stroke: of("--line"), width: 1 }, font: "11px system-ui, sans-serif" };
+    const axis = { stroke: of("--ink-3"), grid: { stroke: of("--line"), width: 1 }, ticks: { stroke: of("--line"), width: 1 }, font: `12px ${getComputedStyle(document.body).fontFamily}` };
     const options = {
       width: this.width(), height: HEIGHT_PX, legend: { show: false }, tzDate: (at) => uPlot.tzDate(new Date(at * 1000), "Etc/UTC"),
       cursor: { sync: { key: SYNC }, points: { size: 5 }, drag: { x: false, y: false } },
@@ -464,7 +464,7 @@ function drawLimits(chart, limits, of) {
   ctx.lineWidth = devicePixelRatio;
   ctx.textAlign = "left";
   ctx.textBaseline = "alphabetic";
-  ctx.font = `${10 * devicePixelRatio}px system-ui, sans-serif`;
+  ctx.font = `${12 * devicePixelRatio}px ${getComputedStyle(document.body).fontFamily}`;
   for (const { severity, value } of limits) {
     const y = Math.round(chart.valToPos(value, "y", true));
     ctx.strokeStyle = ctx.fillStyle = of(severity === "critical" ? "--bad" : "--warn");
