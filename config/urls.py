@@ -1,5 +1,6 @@
 from django.urls import URLPattern, URLResolver, include, path
 
+from config.gallery import gallery
 from config.health import healthz, readyz, readyz_of
 from config.metrics import Metrics
 from config.status_page import status, status_part
@@ -15,6 +16,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("health.web.urls")),
     path("", include("rollouts.web.urls")),
     path("", include("people.web.urls")),
+    path("gallery", gallery, name="gallery"),
     path("status", status, name="status"),
     path("parts/status", status_part, name="status-part"),
     path("healthz", healthz, name="healthz"),

@@ -95,6 +95,8 @@ TEMPLATES = [
 # fields, 12 gates and 14 advisory ones each, and 7 fields of the draft itself, are 4,007. Django's own limit is 1,000.
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 4_100
 
+HAS_GALLERY = False  # the component gallery at /gallery
+
 USE_TZ = True
 TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en"

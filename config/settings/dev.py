@@ -5,3 +5,4 @@ from config.settings.base import *  # noqa: F403
 SECRET_KEY = SECRET_KEY or "for-loopback-only"  # noqa: F405
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG  # noqa: F405
+HAS_GALLERY = True
