@@ -6,20 +6,6 @@ from django.conf import settings
 from tests.make import a_cluster, a_node, a_plan, a_user
 from tests.pages import visiting
 
-FILTERS = [
-    "q",
-    "pool",
-    "state",
-    "cluster",
-    "product",
-    "driver_version",
-    "environment",
-    "zone",
-    "sharing",
-    "held",
-    "sort",
-    "page",
-]
 PAGES = [
     "/",
     "/parts/fleet",
@@ -40,13 +26,14 @@ def viewer(db):
     return visiting(a_user(role="viewer"))
 
 
-@pytest.mark.parametrize("name", FILTERS)
 @pytest.mark.parametrize("path", PAGES)
-def test_a_query_of_a_page_with_one_is_refused(viewer, path, name):
-    reply = viewer.get(f"{path}?{name}=a%00b")
+def test_a_query_of_a_page_with_one_is_refused(viewer, path):
+    """The middleware reads the whole query, whatever its fields are called."""
+    for query in ("q=a%00b", "pool=1&sort=%00", "%00=1"):
+        reply = viewer.get(f"{path}?{query}")
 
-    assert reply.status_code == 400
-    assert b"There is a NUL character in the query." in reply.content
+        assert reply.status_code == 400
+        assert b"There is a NUL character in the query." in reply.content
 
 
 @pytest.mark.parametrize("path", LISTS)
