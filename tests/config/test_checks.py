@@ -2,6 +2,8 @@ import pytest
 
 from config import checks
 
+pytestmark = pytest.mark.sqlite
+
 GOOD_KEY = "Zq3-" * 4 + "x8Kd_vW2mN7pL0rT5yB1cF6hJ9aG4sE" * 2
 
 

@@ -12,6 +12,8 @@ from fleet.models import Observer
 from fleet.models.observer import GRACE
 from tests.make import a_cluster
 
+pytestmark = pytest.mark.sqlite
+
 
 def test_a_process_is_alive_whatever_else_is_not(client, settings):
     settings.REDIS_URL = "redis://127.0.0.1:1/0"

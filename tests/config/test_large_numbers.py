@@ -3,9 +3,12 @@
 import re
 from collections.abc import Iterator
 
+import pytest
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from tests.pages import visiting
+
+pytestmark = pytest.mark.sqlite
 
 PARAMETER = re.compile(r"<(?:(\w+):)?(\w+)>")
 

@@ -1,9 +1,12 @@
 """In which order rows come where nobody asks for one."""
 
+import pytest
 from django.apps import apps
 from django.db.models import Model
 
 from config.settings.base import INSTALLED_APPS
+
+pytestmark = pytest.mark.sqlite
 
 OURS = set(INSTALLED_APPS) & {"people", "fleet", "health", "rollouts"}
 # Few rows, which people read by the names of their places.

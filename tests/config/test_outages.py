@@ -18,6 +18,8 @@ from tests.make import a_plan, a_user
 from tests.pages import Page, visiting
 from tests.rollouts.rows import in_state
 
+pytestmark = pytest.mark.sqlite
+
 SHORT = timedelta(milliseconds=50)
 
 

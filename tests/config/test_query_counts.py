@@ -33,6 +33,8 @@ from tests.make import (
     give,
 )
 
+pytestmark = pytest.mark.sqlite
+
 
 def widen(stage: Stage, root: User) -> None:
     """More of everything around one stage."""

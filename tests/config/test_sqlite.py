@@ -9,6 +9,8 @@ import pytest
 
 from config.sqlite3.base import keep_private
 
+pytestmark = pytest.mark.sqlite
+
 ROOT = Path(__file__).resolve().parents[2]
 
 

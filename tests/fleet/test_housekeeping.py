@@ -7,7 +7,7 @@ from fleet.models import NodeEvent
 from people.models import AuditEntry
 from tests.make import NOON, a_cluster, a_node, a_node_event
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.sqlite]
 LONG_AGO = NOON - timedelta(days=500)
 
 

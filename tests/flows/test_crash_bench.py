@@ -5,9 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from benchmarks.crashing.figures import FIGURES
 
 ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.nightly
 SEED = 5
 
 

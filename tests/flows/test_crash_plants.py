@@ -10,6 +10,7 @@ import pytest
 from benchmarks.crashing.plants import PLANTS
 
 ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.nightly
 SEED = 1
 # Of each the schedule that found it out when somebody looked. One that does not any more costs only time: the others
 # are tried after it, and the number they come to belongs here.

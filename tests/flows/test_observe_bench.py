@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-pytestmark = pytest.mark.observe
+pytestmark = [pytest.mark.observe, pytest.mark.nightly]
 FIGURES = {
     "reference_ms",
     "decode_ratio",

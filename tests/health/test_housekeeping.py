@@ -6,7 +6,7 @@ from fleet import retention
 from health.models import CrashLog, Finding
 from tests.make import NOON, a_cluster, a_crash_log, a_finding, a_node, a_pod
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.sqlite]
 LONG_AGO = NOON - timedelta(days=500)
 
 

@@ -14,6 +14,8 @@ from tests.locks import one_waits
 from tests.make import NOON, a_fleet, a_node, a_plan, a_pod, a_pool
 from tests.patience import PATIENCE_S
 
+pytestmark = pytest.mark.sqlite
+
 
 @pytest.fixture
 def plan(db) -> Plan:

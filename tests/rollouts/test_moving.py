@@ -10,6 +10,8 @@ from rollouts.models import Plan, PlanEvent, Stage, Target
 from tests.make import NOON
 from tests.rollouts.rows import a_started_plan
 
+pytestmark = pytest.mark.sqlite
+
 MOVES = [
     (lambda plan: plan, PlanState.HALTED, PlanState.ABORTING, PlanState.DRAFT),
     (lambda plan: plan.stages.get(index=0), StageState.OPENING, StageState.ABANDONED, StageState.PASSED),

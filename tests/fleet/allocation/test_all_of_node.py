@@ -10,7 +10,7 @@ from tests.callers import calling
 from tests.make import NOON
 from tests.pages import page, visiting
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.sqlite]
 GPU = "nvidia.com/gpu"
 
 

@@ -24,6 +24,8 @@ from tests.fleet.documents import GPU_LABELS, a_node_seen, a_pod_seen
 from tests.fleet.observer.conftest import Mirror, walked
 from tests.make import NOON, a_finding
 
+pytestmark = pytest.mark.sqlite
+
 NODES = st.sampled_from(["gpu-001", "gpu-002", "gpu-003"])
 ZONES = ("a", "b")
 SELECTORS = st.sampled_from(["zone=a", "zone=b", "zone in (a,b)", "zone=c"])

@@ -19,6 +19,8 @@ from tests.make import (
     an_operand,
 )
 
+pytestmark = pytest.mark.sqlite
+
 
 def names(reply) -> list[str]:
     assert reply.status_code == 200, reply.json()

@@ -19,7 +19,7 @@ from tests.locks import one_waits, while_it_is_written
 from tests.make import NOON
 from tests.patience import PATIENCE_S
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.sqlite]
 
 
 @pytest.fixture

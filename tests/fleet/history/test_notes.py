@@ -7,6 +7,8 @@ from tests import make
 from tests.locks import while_it_is_written
 from tests.make import NOON
 
+pytestmark = pytest.mark.sqlite
+
 
 @pytest.mark.django_db(transaction=True)
 def test_two_notes_on_one_node_at_the_same_moment_are_both_written():

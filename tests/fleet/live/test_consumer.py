@@ -17,7 +17,7 @@ from fleet.models import Observer
 from tests import make
 from tests.patience import PATIENCE_S
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.sqlite]
 make_row = sync_to_async
 
 

@@ -11,7 +11,7 @@ from fleet.states.node import NodeState
 from tests import make
 from tests.make import NOON
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.sqlite]
 
 
 @pytest.fixture

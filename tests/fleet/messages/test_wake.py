@@ -15,6 +15,8 @@ from fleet.messages import wake
 from tests.make import NOON
 from tests.patience import PATIENCE_S, get_through
 
+pytestmark = pytest.mark.sqlite
+
 
 @pytest.fixture
 def broker(monkeypatch: pytest.MonkeyPatch):

@@ -8,6 +8,8 @@ from tests import make
 from tests.locks import while_it_is_written
 from tests.make import NOON
 
+pytestmark = pytest.mark.sqlite
+
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("is_new", [True, False])

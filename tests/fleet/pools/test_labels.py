@@ -1,5 +1,6 @@
 """Many selectors at once, without a query each, pick what the database picks for one."""
 
+import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from hypothesis import given, settings
@@ -11,6 +12,8 @@ from fleet.pools.membership import Labels, claimed
 from kube import selectors
 from tests import make
 from tests.make import NOON
+
+pytestmark = pytest.mark.sqlite
 
 KEYS, VALUES = ["nvidia.com/gpu.product", "zone", "a"], ["", "b", "c"]
 NODES = st.lists(st.tuples(st.dictionaries(st.sampled_from(KEYS), st.sampled_from(VALUES)), st.booleans()), max_size=5)

@@ -6,6 +6,8 @@ from fleet.pools.membership import belongs
 from kube.selectors import parse
 from tests.make import NOON, a_cluster, a_node
 
+pytestmark = pytest.mark.sqlite
+
 PRODUCT = "nvidia.com/gpu.product=NVIDIA-H200"
 
 

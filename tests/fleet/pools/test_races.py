@@ -9,7 +9,7 @@ from tests import make
 from tests.locks import while_it_is_written
 from tests.make import NOON
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.sqlite]
 
 
 @pytest.fixture

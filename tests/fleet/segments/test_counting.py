@@ -7,7 +7,7 @@ from gpu.resources.layout import HOW
 from tests import make
 from tests.make import NOON
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.sqlite]
 
 
 def segments(choice, **given):

@@ -8,6 +8,8 @@ from fleet.segments.label_conditions import labelled
 from kube import selectors
 from tests import make
 
+pytestmark = pytest.mark.sqlite
+
 KEYS = ["a", "a.b/c", "nvidia.com/gpu.product", "1", "0", "a.b", "A_b-c.d", "x" * 63]
 VALUES = ["", "a", "b", "true", "1", "0", "1.0", "A-SHARED", "a.b_c-d"]
 LABELS = st.dictionaries(st.sampled_from(KEYS), st.sampled_from(VALUES))

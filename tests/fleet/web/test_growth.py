@@ -14,6 +14,7 @@ from tests.pages import visiting
 pytestmark = [
     pytest.mark.django_db,
     pytest.mark.skipif(connection.vendor != "sqlite", reason="SQLite says how many instructions a statement took"),
+    pytest.mark.sqlite,
 ]
 STEP = 10  # instructions, of which a row that is read takes a few
 FEW, MANY = 150, 600  # of which a third is still more than a page of the table has

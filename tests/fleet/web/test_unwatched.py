@@ -11,7 +11,7 @@ from tests import make
 from tests.make import NOON
 from tests.pages import page, visiting
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now"), pytest.mark.sqlite]
 LATE = NOON - timedelta(minutes=2)
 PLACES = ("/", "/findings", "/pools", "/segments", "/plans", "/account", "/parts/unwatched")
 

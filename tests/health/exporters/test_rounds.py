@@ -20,7 +20,7 @@ from kube.client.pod_proxy import metrics_of
 from tests import make
 from tests.api_server import ApiServer, an_api_server
 
-pytestmark = [pytest.mark.rounds, pytest.mark.django_db]
+pytestmark = [pytest.mark.rounds, pytest.mark.django_db, pytest.mark.sqlite]
 EXPORTER = "app=nvidia-dcgm-exporter"
 PROXY = "/proxy/metrics"
 

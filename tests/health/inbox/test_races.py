@@ -22,7 +22,7 @@ from tests.locks import one_waits, while_it_is_written
 from tests.make import NOON, a_cluster, a_finding, a_node, a_pool, a_source
 from tests.patience import PATIENCE_S
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.sqlite]
 RULE = "node-not-ready"
 
 

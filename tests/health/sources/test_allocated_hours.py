@@ -11,7 +11,7 @@ from health.telemetry.snapshot import GpuDevice
 from tests import make
 from tests.make import NOON
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.sqlite]
 HOUR = NOON - timedelta(hours=1)
 BOARD, OTHER = GpuDevice("gpu-1", 0, "GPU-0"), GpuDevice("gpu-1", 1, "GPU-1")
 SLICE, NEXT = GpuDevice("gpu-1", 0, "GPU-0", "7"), GpuDevice("gpu-1", 0, "GPU-0", "8")

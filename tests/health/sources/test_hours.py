@@ -12,7 +12,7 @@ from health.telemetry.hours import HourTally
 from tests import make
 from tests.health.telemetry.test_hours import BEGUN, BOARD, OTHER, said
 
-pytestmark = [pytest.mark.rounds, pytest.mark.django_db, pytest.mark.usefixtures("redis")]
+pytestmark = [pytest.mark.rounds, pytest.mark.django_db, pytest.mark.usefixtures("redis"), pytest.mark.sqlite]
 WARM = {"temperature_celsius": 50.0, "gpu_utilisation_ratio": 0.5, "xid": 0.0}
 HOUR = datetime.fromtimestamp(BEGUN, UTC)
 

@@ -15,7 +15,7 @@ from tests import make
 from tests.health.telemetry.test_hours import said
 from tests.make import NOON
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.sqlite]
 AT = NOON.timestamp()
 BOARD = GpuDevice("gpu-1", 0, "GPU-a")
 

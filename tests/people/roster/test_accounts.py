@@ -14,6 +14,8 @@ from people.roster import accounts
 from people.roster.accounts import HasItAlready, LastAdmin, NameTaken
 from tests.make import NOON, a_cluster, a_pool, a_user
 
+pytestmark = pytest.mark.sqlite
+
 ACTING = {"actor": "root", "now": NOON}
 
 

@@ -19,7 +19,7 @@ from tests.locks import one_waits
 from tests.make import NOON, a_token, a_user
 from tests.patience import PATIENCE_S
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now"), pytest.mark.sqlite]
 PASSWORD = "correct horse battery"
 GUESS = "guess"
 SPELLINGS = ["ada", " ada", "ada ", "ada\t", "\u3000ada", "ａｄａ", "ａda", "\u00a0ada\u2003", " " * 200 + "ada"]

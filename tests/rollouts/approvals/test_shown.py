@@ -6,7 +6,7 @@ from rollouts.models import ShownBundle, Stage
 from tests import make
 from tests.make import NOON
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.sqlite]
 
 
 def test_what_was_shown_goes_once_nobody_decides_on_it():

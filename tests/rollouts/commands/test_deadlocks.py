@@ -18,6 +18,8 @@ from tests.make import NOON, a_node, a_plan, a_user
 from tests.patience import PATIENCE_S
 from tests.rollouts.rows import in_state
 
+pytestmark = pytest.mark.sqlite
+
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("verb", [plan_control.roll_back, plan_control.abort])

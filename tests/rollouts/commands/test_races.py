@@ -16,7 +16,7 @@ from rollouts.models import Freeze, MaintenanceWindow, Plan, StageKind
 from tests.locks import while_it_is_written
 from tests.make import NOON, a_draft, a_fleet, a_pool, a_user
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.sqlite]
 NIGHT = {"rule": "FREQ=DAILY", "first_day": NOON.date(), "opens_at": time(2), "zone": "UTC", "duration_s": 7200}
 
 

@@ -19,6 +19,8 @@ from rollouts.models import Command, LiveCheck, Plan, Verb
 from tests.make import NOON, a_draft, a_fleet, a_plan, a_user
 from tests.rollouts.rows import in_state
 
+pytestmark = pytest.mark.sqlite
+
 KEY = "from-ci-17"
 TELL = {
     Verb.HALT: (plan_control.halt, "promoting"),

@@ -12,6 +12,8 @@ from rollouts.models import Plan, WriterLease
 from simulator.kinds import LEASE, NAMESPACE
 from tests.rollouts.engine.ground import CANARY, Ground
 
+pytestmark = pytest.mark.sqlite
+
 
 def lease(ground: Ground) -> dict:
     return ground.store.get(LEASE, LEASE_NAME, "quarterdeck")

@@ -9,7 +9,7 @@ from django.db import DatabaseError
 from fleet.models import ObservingWorker
 from fleet.observer.lease import worker_reports
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.sqlite]
 
 
 def a_consumer(*queues: str, concurrency: int = 8) -> SimpleNamespace:

@@ -15,7 +15,7 @@ from fleet.observer.lease.sweep import sweep
 from fleet.observer.lease.watch_lease import take_lease
 from tests.make import NOON, a_cluster
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.sqlite]
 SECOND = timedelta(seconds=1)
 
 

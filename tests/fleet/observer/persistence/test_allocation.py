@@ -6,6 +6,8 @@ from fleet.models import Node
 from fleet.observer.mirror.rows.text import INTEGER_MOST
 from tests.fleet.documents import a_node_seen, a_pod_seen, mig_mixed, time_sliced
 
+pytestmark = pytest.mark.sqlite
+
 SLICE = "nvidia.com/mig-1g.10gb"
 
 

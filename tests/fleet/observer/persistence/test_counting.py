@@ -10,6 +10,8 @@ from fleet.observer.persistence import full_recount
 from fleet.observer.persistence.full_recount import count_all
 from tests.fleet.documents import a_node_seen, a_pod_seen
 
+pytestmark = pytest.mark.sqlite
+
 COUNTED = ("gpu_allocated", "requested", "cpu_tenants_m", "memory_tenants_bytes")
 
 

@@ -14,6 +14,8 @@ from fleet.observer.persistence.upsert import Written
 from kube.structs import PodSeen
 from tests.fleet.documents import a_daemonset_seen, a_node_seen, a_pod_seen
 
+pytestmark = pytest.mark.sqlite
+
 GI = 2**30
 DRIVER = {"app.kubernetes.io/component": "nvidia-driver"}
 

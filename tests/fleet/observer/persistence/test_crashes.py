@@ -8,6 +8,8 @@ from fleet.models import Pod
 from kube.structs import PodSeen
 from tests.fleet.documents import a_pod_seen, pod_document
 
+pytestmark = pytest.mark.sqlite
+
 OPERAND = {"app": "nvidia-operator-validator"}
 DONE = {"terminated": {"exitCode": 0}}
 BACK_OFF = {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 5m0s"}}

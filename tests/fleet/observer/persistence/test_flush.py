@@ -43,6 +43,8 @@ from tests.fleet.documents import (
 )
 from tests.make import a_device_told, a_pool, a_reading
 
+pytestmark = pytest.mark.sqlite
+
 HELD = GPU_LABELS | {"nvidia.com/gpu-driver-upgrade.skip": "true"}
 
 

@@ -1,7 +1,11 @@
 """The GPU rows of a node follow its boards, and not what is offered of them."""
 
+import pytest
+
 from fleet.models import Gpu
 from tests.fleet.documents import a_node_seen, time_sliced
+
+pytestmark = pytest.mark.sqlite
 
 GPU = "nvidia.com/gpu"
 

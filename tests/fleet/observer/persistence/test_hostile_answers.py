@@ -18,6 +18,8 @@ from tests.fleet.documents import node_document
 from tests.fleet.observer.conftest import Mirror, walked
 from tests.fleet.observer.mirror.rows.test_rows_fit import EVERYTHING, META, NAMED, documents_of
 
+pytestmark = pytest.mark.sqlite
+
 SPOKEN = st.sampled_from(["", "7", NAMED, "a\0b", "\0", "x" * 64, "x" * 65, "x" * 400, "é" * 64, "\U0001f600", "²"])
 TYPES = st.sampled_from(["ADDED", "MODIFIED", "DELETED", "BOOKMARK"])
 METADATA = st.fixed_dictionaries(

@@ -201,4 +201,4 @@ def test_whose_lease_is_over_ends_nothing(mirror, act):
     assert PodPlacement.objects.get().until is None
 
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.sqlite]
