@@ -23,13 +23,13 @@ def owner() -> str:
 
 @shared_task(queue="rollouts", ignore_result=True)
 def advance_plan(*, plan_id: int, **_: object) -> None:
-    """Run one round of a plan. Accepts unknown arguments so that old and new workers mix."""
+    """Runs one round of a plan. It accepts unknown arguments, so that old and new workers can run together."""
     run_round(plan_id=plan_id, owner=owner(), clock=timezone.now)
 
 
 @shared_task(queue="rollouts", ignore_result=True)
 def sweep_plans(**_: object) -> None:
-    """Queue every plan that is due: lost messages and dead workers cost a second, not a plan."""
+    """Queues every due plan, so that a lost message or a crashed worker costs a second."""
     for plan_id in Plan.objects.due(now=timezone.now()).values_list("pk", flat=True):
         queue_round(plan_id)
     record_pending(now=timezone.now())
@@ -37,7 +37,7 @@ def sweep_plans(**_: object) -> None:
 
 @shared_task(queue="rollouts", ignore_result=True)
 def advance_image_pull(*, pull_id: int, **_: object) -> None:
-    """Run one round of an image pull."""
+    """Runs one round of an image pull."""
     run_pull(pull_id=pull_id, owner=owner(), clock=timezone.now)
 
 
@@ -49,13 +49,13 @@ def sweep_image_pulls(**_: object) -> None:
 
 @shared_task(queue="rollouts", ignore_result=True)
 def look_at_followed(*, rollout_id: int, **_: object) -> None:
-    """Run one round of what others drive."""
+    """Runs one round of an external rollout."""
     run_followed(rollout_id=rollout_id, owner=owner(), clock=timezone.now)
 
 
 @shared_task(queue="rollouts", ignore_result=True)
 def sweep_followed(**_: object) -> None:
-    """Take up each driver object of a followed cluster, and queue what is due."""
+    """Creates missing rows of followed driver objects, and queues due rounds."""
     take_up(now=timezone.now())
     for rollout_id in FollowedRollout.objects.due(now=timezone.now()).values_list("pk", flat=True):
         queue_followed(rollout_id)
@@ -63,7 +63,7 @@ def sweep_followed(**_: object) -> None:
 
 @shared_task(queue="rollouts", ignore_result=True)
 def ask_live(*, check_id: int, **_: object) -> None:
-    """Ask a draft's cluster what would stand against its start, and start it where that was asked for."""
+    """Runs a live check, and starts the plan if that was requested."""
     run_live_check(check_id=check_id, owner=owner(), clock=timezone.now)
 
 
@@ -75,6 +75,6 @@ def sweep_live_checks(**_: object) -> None:
 
 @shared_task(queue="rollouts", ignore_result=True)
 def wake_plans_of(*, cluster_id: int, **_: object) -> None:
-    """Something in this cluster changed: look at the plans that rest on it, and at what others drive there."""
+    """Makes the cluster's plans and external rollouts due after a change."""
     wake_plans(Plan.objects.filter(cluster=cluster_id), now=timezone.now())
     wake_followed(cluster_id, now=timezone.now())

@@ -1,1 +1,1 @@
-"""Rollouts that others drive, in clusters that may only be followed: seen and judged, and nothing of theirs written."""
+"""External rollouts: changes by other tools in clusters of the mode `follow`, observed and evaluated, never written."""

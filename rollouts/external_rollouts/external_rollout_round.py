@@ -1,8 +1,8 @@
-"""One round of what others drive: look at rows, ask the gates, write down. Its cluster is asked and written nothing.
+"""One round of an external rollout: read rows, evaluate gates, record. It sends nothing to its cluster.
 
-Each driver object of a cluster in the mode `follow` has one open row. While nothing of it changes the row keeps in mind
-what the object asks for; when that changes, or the operator is at work on a node without a plan of ours, the same row
-is the rollout. Safe to run twice, safe to stop anywhere: a round is one transaction, which asserts its turn.
+Each driver object of a cluster in the mode `follow` has one open row. While nothing changes, the row stores what the
+object asks for. When that changes, or the operator works on a node without a plan of ours, the same row becomes the
+rollout. A round is one transaction that asserts its turn, so it is safe to run twice and to stop anywhere.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ KEPT_FOR = timedelta(minutes=10)  # the same while nothing changes: every node o
 
 
 def take_up(*, now: datetime) -> None:
-    """A row for each driver object of a followed cluster that has none yet: what it asks for is kept in mind."""
+    """Creates the missing row of each driver object in a followed cluster."""
     open_ones = FollowedRollout.objects.open().filter(cluster=OuterRef("cluster"), object_uid=OuterRef("uid"))
     followed = DriverObject.objects.filter(changeable(), cluster__mode=ClusterMode.FOLLOW, kind__in=DRIVER_OBJECT_KINDS)
     rows = [_standing(each, now=now) for each in followed.filter(~Exists(open_ones))]
@@ -96,7 +96,7 @@ def _look(rollout: FollowedRollout, *, now: datetime) -> None:
 
 
 def _followed_no_more(rollout: FollowedRollout, driver_object: DriverObject | None, *, is_seen: bool) -> str:
-    """Why. Blank: it is followed."""
+    """Returns why the object is no longer followed; empty if it is."""
     mode = Cluster.objects.values_list("mode", flat=True).get(pk=rollout.cluster_id)
     if mode != ClusterMode.FOLLOW:
         return f"The mode of {rollout.cluster.name} is {mode} now."
@@ -125,7 +125,7 @@ def _leave(rollout: FollowedRollout, reason: str, *, now: datetime) -> None:
 
 
 def _stand(rollout: FollowedRollout, driver_object: DriverObject, *, now: datetime) -> None:
-    """Five queries while nothing of the object changes, but for once in ten minutes."""
+    """Handles an object without a rollout. Five queries, and more once in ten minutes."""
     why = begins(was=rollout.to_version, version=driver_object.version, at_work=_at_work(driver_object))
     is_watched = rollout.seen_at is not None and now - rollout.seen_at <= BLIND
     seen = [] if not why or _plan_of_ours(rollout) else _first_look(rollout, driver_object)
@@ -141,7 +141,7 @@ def _stand(rollout: FollowedRollout, driver_object: DriverObject, *, now: dateti
 
 
 def _keep_in_mind(rollout: FollowedRollout, driver_object: DriverObject, *, now: datetime) -> None:
-    """The version, and what each node is like, for those that begin before the first look at their rollout."""
+    """Stores the version and each node's baseline, for nodes that begin before the first look at their rollout."""
     newest = rollout.nodes.aggregate(at=Max("state_since"))["at"]
     nodes = None
     if newest is None or now - newest > KEPT_FOR:
@@ -159,7 +159,10 @@ def _replace_nodes(rollout: FollowedRollout, nodes: Sequence[FollowedNode]) -> N
 
 
 def _at_work(driver_object: DriverObject) -> list[str]:
-    """Names of its nodes that the operator changes, or would next. Who is held in its queue may be so for ever."""
+    """Returns the nodes that the operator changes or will change next.
+
+    A node held in its queue may stay there for ever.
+    """
     quiet = nodes_of(driver_object).exclude(upgrade_state__in=["", UPGRADE_DONE, UPGRADE_FAILED])
     return list(
         quiet.exclude(upgrade_state=UPGRADE_REQUIRED, is_held=True).order_by("name").values_list("name", flat=True)
@@ -181,7 +184,7 @@ def _began(driver_object: DriverObject, *, was: str, now: datetime) -> dict[str,
 
 @dataclass(frozen=True)
 class FollowedLook:
-    """A node of the object, and the hash of its driver pod's template; blank: it has none, or nobody knows."""
+    """A node of the object with the hash of its driver pod's template; empty if it has none or it is unknown."""
 
     row: Node
     look: NodeLook
@@ -189,14 +192,14 @@ class FollowedLook:
 
 
 def _first_look(rollout: FollowedRollout, driver_object: DriverObject) -> list[FollowedLook]:
-    """All but those that bring their own driver: no pod of it runs there, and the operator says nothing of them."""
+    """Returns the object's nodes without those that bring their own driver."""
     wanted = driver_object.version
     seen = _see(rollout, nodes_of(driver_object).only(*COLUMNS).order_by("name"), wanted, {})
     return [one for one in seen if one.pod_hash or one.look.phase is not Phase.UNKNOWN]
 
 
 def _see(rollout: FollowedRollout, nodes, wanted: str, hashes: dict[str, str]) -> list[FollowedLook]:
-    """`hashes`: by uid, of the driver pod of each node when it was last seen not to have begun."""
+    """Returns the nodes as seen. `hashes` are the pods' templates before the nodes began, by UID."""
     pods = driver_pods(rollout)
     newest = newest_hashes(rollout.cluster_id, {pod.owner_uid for pod in pods.values()})
     return [_seen(rollout, node, wanted, pods.get(node.name), newest, hashes.get(node.uid, "")) for node in nodes]
@@ -229,10 +232,10 @@ def _nodes_as(
     is_watched: bool,
     now: datetime,
 ) -> list[FollowedNode]:
-    """As they are seen at first; not written yet.
+    """Returns the rollout's nodes as first seen, unsaved.
 
-    `earlier`: by uid, what began in the rollout that this one replaces: it is compared with what it was before.
-    `kept`: what was kept in mind while nothing changed, for who is seen too late to be looked at.
+    `earlier` are nodes that began in the replaced rollout, by UID; they keep their baseline. `kept` are stored
+    baselines of nodes that are seen late.
     """
     states = {one.row.uid: became(one.look, None) for one in seen}
     show = [uid for uid, state in states.items() if shows_before(state, is_first=True, is_watched=is_watched)]
@@ -302,7 +305,7 @@ def _follow(
 
 
 def _go_on(ended: FollowedRollout, driver_object: DriverObject, nodes: list[FollowedNode], *, now: datetime) -> None:
-    """What follows it: the rollout to the version that replaced its own, or the object as it stands."""
+    """Continues after an ended rollout: with the rollout to the replacing version, or with the object at rest."""
     following = _standing(driver_object, now=now, seen_at=now)
     if ended.state == FollowedState.REPLACED and (seen := _first_look(ended, driver_object)):
         following.state, following.reason = FollowedState.ROLLING, ended.reason
@@ -319,9 +322,9 @@ def _go_on(ended: FollowedRollout, driver_object: DriverObject, nodes: list[Foll
 def _moved(
     rollout: FollowedRollout, nodes: Sequence[FollowedNode], by_uid: dict[str, Node], *, now: datetime
 ) -> tuple[list[FollowedNode], list[FollowedNode]]:
-    """The nodes that are elsewhere now, with that; and those of which it is known anew what they are before they begin.
+    """Returns the nodes with a new state, and the nodes with a new baseline.
 
-    Of the latter at most `AT_ONCE` a round: all that begin to be followed together would come due together.
+    At most `AT_ONCE` baselines are taken per round, so that they do not all come due together.
     """
     there = _still_of_it(rollout, by_uid)
     hashes = {node.node_uid: node.pod_hash for node in nodes}
@@ -344,7 +347,7 @@ def _moved(
 
 
 def _is_due(node: FollowedNode, by_uid: dict[str, Node], *, now: datetime) -> bool:
-    """Whether it is looked at anew, for what it is before it begins. Not once it runs another driver than then."""
+    """Returns whether the node's baseline is taken again. It is not once the node runs another driver."""
     row = by_uid[node.node_uid]
     if node.baseline is None:
         return True
@@ -353,7 +356,7 @@ def _is_due(node: FollowedNode, by_uid: dict[str, Node], *, now: datetime) -> bo
 
 
 def _still_of_it(rollout: FollowedRollout, by_uid: dict[str, Node]) -> dict[str, Node]:
-    """Without those that left the object; while the operator makes its DaemonSets anew nobody can tell who did."""
+    """Returns the nodes without those that left the object; unknown while the operator recreates its DaemonSets."""
     if not driver_daemonsets(rollout):
         return by_uid
     selected = set(nodes_of(rollout).values_list("uid", flat=True))
@@ -373,7 +376,7 @@ def _around(
     seen_at: datetime,
     now: datetime,
 ) -> AroundStages:
-    """What the snapshot of a plan has, of rows alone. No node is held by us, and no window is asked for."""
+    """Returns the same evidence as for a plan, from rows alone."""
     ready, waiting = ready_and_waiting(rollout) if most_ready(_begun(nodes)) else (Counter[str](), Counter[str]())
     names = [node.node_name for node in _begun(nodes)]
     ahead = clock_ahead(rollout.cluster_id)
@@ -391,7 +394,7 @@ def _stage(
     around: AroundStages,
     current: dict[str, FollowedAnswer],
 ) -> StageSnapshot:
-    """All of it as one stage that soaks: so that what fails closed there does so here."""
+    """Returns the rollout as one soaking stage, so that missing evidence fails closed here too."""
     before = most_ready(_begun(nodes))
     evidence = Evidence(
         seen_at=around.seen_at,

@@ -1,4 +1,4 @@
-"""Which gates judge a rollout that others drive, with which options, and why the others do not. Pure."""
+"""The gates that evaluate external rollouts with their options, and why the others do not. Pure."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""What is seen of a driver object that others change: when a rollout begins, where its nodes are, how it ends. Pure."""
+"""What rows show of an external rollout: its begin, the states of its nodes, its end. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ STILL = timedelta(days=7)  # nothing of it has moved for so long: whoever drove 
 
 @dataclass(frozen=True)
 class NodeLook:
-    """One node of the object, by its rows."""
+    """One node of the object, from rows."""
 
     uid: str
     name: str
@@ -34,7 +34,10 @@ class Ending:
 
 
 def begins(*, was: str, version: str, at_work: Sequence[str]) -> str:
-    """Why a rollout begins. Blank: none does. `at_work`: nodes that the operator changes, or would next."""
+    """Returns why a rollout begins; empty if none does.
+
+    `at_work` are nodes that the operator changes or will change.
+    """
     if not version:
         return ""  # the operator's own default: what nodes are to run is not said
     if version != was:
@@ -45,9 +48,9 @@ def begins(*, was: str, version: str, at_work: Sequence[str]) -> str:
 
 
 def became(node: NodeLook, was: TargetState | None) -> TargetState:
-    """Where a node is. `was`: where it was seen last; None: it was not.
+    """Returns the node's state. `was` is the last state; None if never seen.
 
-    What is silent while it moves is on its way, and not back where it began (hazard Z21).
+    A node that is silent while it changes is in progress, and not back at the start (Z21).
     """
     if node.phase is Phase.FAILED:
         return TargetState.FAILED
@@ -61,17 +64,19 @@ def became(node: NodeLook, was: TargetState | None) -> TargetState:
 
 
 def shows_before(state: TargetState, *, is_first: bool, is_watched: bool) -> bool:
-    """Whether a node as it is now is what it is compared with later.
+    """Returns whether the node's present state can be its baseline.
 
-    One that runs the version at first sight is, if somebody looked right before: else it may have changed unseen.
+    A node with the new version at first sight counts only if it was observed right before; otherwise it may have
+    changed unseen.
     """
     return state in NOT_BEGUN or (state is TargetState.CHANGED and is_first and is_watched)
 
 
 def is_untouched(target: TargetEvidence) -> bool:
-    """It runs what is asked for with the driver pod that it had all along: where nothing changed nothing is judged.
+    """Returns whether the node runs the wanted version with its original driver pod, so that there is nothing to
+    evaluate.
 
-    So it is with what was not reached yet when the earlier version came back.
+    This includes nodes not reached before the earlier version came back.
     """
     if target.state is not TargetState.CHANGED or target.baseline is None or target.driver_started_at is None:
         return False
@@ -90,10 +95,11 @@ def ends(
     moved_at: datetime,
     now: datetime,
 ) -> Ending | None:
-    """What becomes of a rollout whose nodes are in these states. None: it goes on.
+    """Returns how the rollout ends; None if it continues.
 
-    `version` is its own, `asked_for` what the object asks for now; `is_known`: of some node it is known how it was;
-    `is_touched`: some node has changed, or has to; `unproven`: where nothing has tested the new driver; blank: nowhere.
+    `version` is the rollout's, `asked_for` the object's present one. `is_known` means that some baseline exists,
+    `is_touched` that some node has changed or must change. `unproven` says where nothing has tested the new driver;
+    empty if nowhere.
     """
     if asked_for != version:
         to = FollowedState.REPLACED if asked_for else FollowedState.GIVEN_UP

@@ -1,4 +1,4 @@
-"""Write down what a round found of a followed rollout: where its nodes are, and what its gates say."""
+"""Records a round of an external rollout: states of nodes and gate results."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -25,9 +25,9 @@ def write_answers(
     *,
     now: datetime,
 ) -> bool:
-    """One row a gate, and those of failures that are over. Whether a page would show another one now.
+    """Records one row per gate, and past failures; returns whether the page changes.
 
-    What passed or waited before is nothing that anybody asks for: where a plan would have halted is.
+    Earlier passes and waits are not kept; places where a plan would have halted are.
     """
     made, replaced, as_before, is_other = list[FollowedAnswer](), list[int](), list[int](), False
     for gate, judgement in judgements.items():

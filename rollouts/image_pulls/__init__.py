@@ -1,1 +1,1 @@
-"""Images that are pulled beforehand: the rounds that do it, and what is read of them (docs/design/0006)."""
+"""Pulls of driver images before a change: rounds and queries (docs/design/0006)."""

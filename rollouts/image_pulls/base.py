@@ -24,7 +24,7 @@ BY_ITSELF = "quarterdeck"
 
 @dataclass
 class PullRound:
-    """What the parts of a round share: whose turn it is, and what the cluster showed when it began."""
+    """The common state of a round: the turn, and what the cluster showed at its begin."""
 
     pull: ImagePull
     connection: client.Connection
@@ -37,14 +37,14 @@ class PullRound:
     warnings: dict[str, list[EventSeen]] = field(default_factory=dict)  # by namespace
 
     def learn_whether_it_ends(self) -> None:
-        """Somebody may have called it off since."""
+        """Reads again whether somebody has cancelled the pull."""
         self.pull.refresh_from_db(fields=["ends_reason"])
 
     def rows(self):
         return PullJob.objects.filter(pull=self.pull).select_related("pull").order_by("position")
 
     def pods_of(self, row: PullJob) -> list[PodSeen]:
-        """Its labels say so, and the time of asking: whichever Job made them."""
+        """Returns the pods with the row's labels since its request, of any Job."""
         return [
             pod
             for pod in self.pods
@@ -52,7 +52,7 @@ class PullRound:
         ]
 
     def may_still_land(self, row: PullJob) -> bool:
-        """Whether a request for its Job may be on its way that was not there when this round looked."""
+        """Returns whether a request for the Job may still arrive."""
         if row.intended_at is None or row.made_at is not None:
             return False
         return self.seen_at is None or self.seen_at - row.intended_at < LANDED_BY
@@ -93,5 +93,5 @@ class PullRound:
 
 
 def bounded(words: str) -> str:
-    """In one line, and without what looks like a secret."""
+    """Returns the text in one line, redacted."""
     return redacted(" ".join(words[: 4 * LONGEST].split()))[:LONGEST]

@@ -1,7 +1,7 @@
-"""One round of an image pull: look at its Jobs, delete those that are told, make those to come. Safe to stop anywhere.
+"""One round of an image pull: read its Jobs, delete those with a result, create the next. Safe to stop anywhere.
 
-The plan's own rounds know nothing of it. Each Job is a row before it is written; what was written is looked for by its
-name, and a row is done with only when its Job and its pod were read back to be gone.
+The plan's rounds are not involved. Each Job has a row before it is created and is found by its name. A row is done only
+when its Job and its pod were read back as deleted.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def run_pull(*, pull_id: int, owner: str, clock: Callable[[], datetime]) -> None
 
 
 def _look_and_act(pull: ImagePull, *, clock: Callable[[], datetime]) -> tuple[str, timedelta]:
-    """Why it does not go on, and when to look again."""
+    """Returns why the pull does not continue, and when the next round is due."""
     cluster = pull.plan.cluster
     try:
         with closing(client.connect(cluster.kubeconfig, cluster.context)) as connection:
@@ -80,9 +80,9 @@ def _go(pull_round: PullRound) -> tuple[str, timedelta]:
 
 
 def _check_cluster(pull_round: PullRound) -> None:
-    """Another one at the address has no Job of ours, which must not be taken for ours being gone (hazard Z10).
+    """Checks that the cluster is the right one, so that missing Jobs are not taken for deleted ones (Z10).
 
-    :raises Forfeit: when it is so
+    :raises Forfeit: when it is another cluster
     """
     cluster = pull_round.pull.plan.cluster
     if (uid := client.kube_system_uid(pull_round.connection)) != cluster.uid:

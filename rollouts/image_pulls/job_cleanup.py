@@ -1,4 +1,4 @@
-"""Leaving nothing: a row is done with only when its Job and its pod were read back to be gone."""
+"""Deletes Jobs; a row is done only when Job and pod were read back as deleted."""
 
 from kube import client
 from rollouts.driver_images.pull_progress import PullOutcome, PullProgress
@@ -16,7 +16,7 @@ def tell_what_was_not_through(pull_round: PullRound) -> None:
 
 
 def delete(pull_round: PullRound, row: PullJob) -> str:
-    """Why it cannot be. Blank: it is gone, or on its way."""
+    """Deletes a Job, and returns why it cannot be deleted; empty means deleted or deleting."""
     pull_round.is_in_motion = True
     if row.pk not in pull_round.jobs:
         return ""  # It was made in this round: the next one sees it.

@@ -1,4 +1,4 @@
-"""The Jobs to come: what each pulls, the row that says so first, and the write."""
+"""Creates the next Jobs: the row first, then the write."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ NO_RIGHT = 'cannot create resource "jobs"'
 
 
 def make(pull_round: PullRound) -> str:
-    """Why no more are made now. Blank: as many as may be at once, or all."""
+    """Creates Jobs, and returns why some are missing; empty means that the limit is reached or all exist."""
     if not pull_round.rows().to_come().exists():
         return ""
     if reason := stopped_in_cluster(pull_round.pull.plan, pull_round.connection):
@@ -49,7 +49,7 @@ def _not_known_yet(row: PullJob) -> str:
 
 
 def _make_one(pull_round: PullRound, row: PullJob) -> str:
-    """Why it is not made now. Blank: it is, or it will never be, and its row says why."""
+    """Creates one Job, and returns why not; empty if it exists or its row has the final reason."""
     if reason := why_frozen(pull_round.pull.plan, [row.node_uid], now=pull_round.clock()):
         return reason
     daemonset = client.get_daemonset(pull_round.connection, row.namespace, row.daemonset_name)
@@ -85,7 +85,7 @@ def _make_one(pull_round: PullRound, row: PullJob) -> str:
 
 
 def _image(pull_round: PullRound, row: PullJob, daemonset: DaemonSetSeen | None) -> str:
-    """As the API server has it now. Blank: nobody can tell."""
+    """Returns the image as the API server shows it; empty if unknown."""
     if daemonset is None or daemonset.uid != row.daemonset_uid:
         return ""
     containers = daemonset.template.spec.containers or []
@@ -95,7 +95,10 @@ def _image(pull_round: PullRound, row: PullJob, daemonset: DaemonSetSeen | None)
 
 
 def _like_the_driver(pull_round: PullRound, row: PullJob, daemonset: DaemonSetSeen) -> AsTheDriver | None:
-    """None: no driver pod on the node tells. Its template does not: a service account may have added to it."""
+    """Returns the properties of the node's driver pod; None without one.
+
+    The template is not enough, since a service account may add to it.
+    """
     spec = _spec_of_driver_pod(pull_round, row)
     if spec is None:
         return None
@@ -109,7 +112,7 @@ def _like_the_driver(pull_round: PullRound, row: PullJob, daemonset: DaemonSetSe
 
 
 def _spec_of_driver_pod(pull_round: PullRound, row: PullJob) -> dict[str, Any] | None:
-    """Of the one that was seen when it was asked, or of the one that is in its place by now."""
+    """Returns the spec of the driver pod seen before, or of its replacement."""
     try:
         return client.get_pod_spec(pull_round.connection, row.namespace, row.driver_pod)
     except client.Absent:
@@ -125,9 +128,9 @@ def _spec_of_driver_pod(pull_round: PullRound, row: PullJob) -> dict[str, Any] |
 
 
 def intend(pull_round: PullRound, row: PullJob, image: str) -> str:
-    """Record that it is made, where nothing forbids it at this moment. Blank: it is recorded.
+    """Records the Job if nothing forbids it now, and returns the reason otherwise.
 
-    :raises LostRace: when the turn is another worker's, somebody called it off, or the plan is another one by now
+    :raises LostRace: when another worker has the turn, the pull was cancelled, or the plan has changed
     """
     now = pull_round.clock()
     with transaction.atomic():
@@ -148,7 +151,7 @@ def intend(pull_round: PullRound, row: PullJob, image: str) -> str:
 
 
 def _never_made(pull_round: PullRound, row: PullJob, words: str) -> None:
-    """The API server said no: nothing of it is there, unless an earlier try was lost that may still land."""
+    """Records that the API server refused the Job, unless an earlier request may still arrive."""
     now = pull_round.clock()
     told = PullProgress("The API server does not take its Job.", words, PullOutcome.UNKNOWN)
     pull_round.write(row, told, now=now, gone_at=None if row.intended_at else now)

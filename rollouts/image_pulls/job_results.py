@@ -1,4 +1,4 @@
-"""What became of the Jobs that were made: each by its name, their pods in one list, warnings where something fails."""
+"""Reads the results of created Jobs: Jobs by name, their pods in one list, Events where something fails."""
 
 from kube import client
 from kube.structs import PodSeen
@@ -16,7 +16,7 @@ NEVER_SEEN = "ContainerStatusUnknown"  # what a kubelet says of a container that
 
 
 def see(pull_round: PullRound) -> None:
-    """Jobs first: what one that is gone had made meanwhile is in the list of pods, which comes after."""
+    """Reads Jobs before the list of pods, so that a pod of a deleted Job is still in the list."""
     rows = list(pull_round.rows().in_the_cluster())
     pull_round.seen_at = pull_round.clock()
     for row in rows:
@@ -67,7 +67,7 @@ def look(pull_round: PullRound, row: PullJob) -> None:
 
 
 def _events_about(pull_round: PullRound, namespace: str, kind: str, name: str) -> list[EventSeen]:
-    """One list a round, and none while nothing fails."""
+    """Returns the Events. One list per round, none while nothing fails."""
     if namespace not in pull_round.warnings:
         pull_round.pull.keep_lease(now=pull_round.clock())
         pull_round.warnings[namespace] = client.list_warnings(pull_round.connection, namespace)

@@ -1,4 +1,4 @@
-"""What became of pulling a plan's image beforehand: read once, for the page, REST, the shell and the preflight."""
+"""The results of image pulls, for page, REST, commands and preflight."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ WORDS = {PullOutcome.PULLED: "pulled", PullOutcome.FAILED: "failed", PullOutcome
 
 @dataclass(frozen=True)
 class SystemPulled:
-    """What is known of one image."""
+    """The result of one image."""
 
     system: str
     image: str
@@ -45,7 +45,7 @@ class SystemPulled:
 
 @dataclass(frozen=True)
 class PullOnPage:
-    """One pull as it is now."""
+    """One pull."""
 
     pull: ImagePull
     jobs: Sequence[PullJob]
@@ -67,29 +67,29 @@ class PullOnPage:
 
     @property
     def is_proven(self) -> bool:
-        """Every image was pulled somewhere, and none failed anywhere."""
+        """Returns whether every image was pulled somewhere and none failed."""
         return not self.of(PullOutcome.FAILED) and bool(self.systems) and all(one.pulled for one in self.systems)
 
     @cached_property
     def systems(self) -> list[SystemPulled]:
-        """By operating system, in order."""
+        """Returns the results by operating system."""
         found: dict[tuple[str, str], list[PullJob]] = {}
         for job in self.jobs:
             found.setdefault((job.system, job.image), []).append(job)
         return [SystemPulled(system, image, jobs) for (system, image), jobs in sorted(found.items())]
 
     def is_under_way(self, job: PullJob) -> bool:
-        """Whether an answer may still come: its turn is to come, or its Job may be there."""
+        """Returns whether a result may still come."""
         return not job.outcome and self.is_in_force and (self.may_be_cancelled or job.intended_at is not None)
 
     @property
     def left(self) -> int:
-        """Jobs that may be in the cluster."""
+        """Returns the number of Jobs that may be in the cluster."""
         return sum(job.is_in_the_cluster for job in self.jobs)
 
     @property
     def sentence(self) -> str:
-        """How far it is, or how it ended."""
+        """Returns the progress or the result as a sentence."""
         by, total = self.by_outcome, len(self.jobs)
         said = [f"{by[one]} {WORDS[one]}" for one in PullOutcome if by[one]]
         to_come = sum(self.is_under_way(job) for job in self.jobs)
@@ -105,19 +105,19 @@ class PullOnPage:
 
 
 def newest_pull(plan: Plan) -> PullOnPage | None:
-    """The last that somebody asked for. Two queries; none of a plan that is not written down."""
+    """Returns the last requested pull. Two queries; none for an unsaved plan."""
     row = ImagePull.objects.filter(plan=plan).order_by("-pk").first() if plan.pk else None
     return pull_on_page(row) if row else None
 
 
 def pull_on_page(pull: ImagePull) -> PullOnPage:
-    """One query."""
+    """Returns the pull with one query."""
     (shown,) = pulls_on_page([pull])
     return shown
 
 
 def pulls_on_page(rows: Sequence[ImagePull]) -> list[PullOnPage]:
-    """One query for all of them."""
+    """Returns the pulls with one query."""
     by_pull: dict[int, list[PullJob]] = {row.pk: [] for row in rows}
     named = {row.pk: row for row in rows}
     for job in PullJob.objects.filter(pull__in=by_pull).order_by("position"):
@@ -127,20 +127,23 @@ def pulls_on_page(rows: Sequence[ImagePull]) -> list[PullOnPage]:
 
 
 def why_no_pull(plan: Plan) -> str:
-    """Why no image of it can be pulled now, whoever asks. Blank: it can."""
+    """Returns why no image can be pulled now; empty if one can."""
     if plan.state not in PULLED_IN:
         return f"The plan is {plan.state.replace('-', ' ')}: its image is not needed any more."
     return ""
 
 
 def why_no_pull_by(user, plan: Plan) -> str:
-    """The same, for one person. One query where it can."""
+    """Returns the same for one person. One query if one can."""
     where = f"cluster {plan.cluster.name}"
     return why_no_pull(plan) or why_not(user, Permission.RUN, cluster_id=plan.cluster_id, where=where)
 
 
 def proven_sentence(shown: PullOnPage, pulled: Sequence[PullJob], *, unknown: int, under_way: int, untried: int) -> str:
-    """`pulled`: those that are nodes of the plan now. The numbers are of its other nodes."""
+    """Returns the sentence on pulled images.
+
+    `pulled` are present nodes of the plan; the counts are of its other nodes.
+    """
     at = max((job.told_at for job in pulled if job.told_at), default=None)
     where = names([f"{job.node_name} ({job.system})" if job.system else job.node_name for job in pulled])
     when = f" at {to_the_minute(at)}" if at else ""

@@ -1,4 +1,4 @@
-"""`plans`: every plan one may see. `plan-7`: one of them."""
+"""The WebSocket topics `plans` (every visible plan) and `plan-7` (one plan)."""
 
 from dataclasses import dataclass
 
@@ -26,7 +26,7 @@ class PlanTopics:
         return OpenedTopic((announce.plan_group(pk),), _keys([pk]))
 
     def sequences(self) -> dict[str, int]:
-        """The newest event of every plan that can still have one."""
+        """Returns the newest event of every unfinished plan."""
         rows = PlanEvent.objects.filter(plan__in=Plan.objects.under_way()).order_by().values("plan")
         return {announce.plan_group(row["plan"]): row["newest"] for row in rows.annotate(newest=Max("pk"))}
 
@@ -39,7 +39,7 @@ def _keys(plan_ids) -> frozenset[str]:
 
 
 def _clusters(user: User) -> frozenset[str]:
-    """The clusters of which one hears every plan, also those that are written later."""
+    """Returns the clusters whose plans the person sees, later plans included."""
     there = scope_of(user, Permission.SEE)
     seen = Cluster.objects.values_list("pk", flat=True) if there.everywhere else there.cluster_ids
     return frozenset(map(announce.plans_of, seen))

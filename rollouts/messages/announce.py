@@ -1,4 +1,4 @@
-"""Tell browsers that a plan changed. What changed they fetch themselves, as far as they may see it."""
+"""Notifies browsers that a plan changed; they fetch what they may see."""
 
 from fleet.messages import announce
 
@@ -8,7 +8,7 @@ def plan_group(plan_id: int) -> str:
 
 
 def plans_of(cluster_id: int) -> str:
-    """The key of who hears every plan of a cluster."""
+    """Returns the group of those who see every plan of a cluster."""
     return f"plans-of-{cluster_id}"
 
 
@@ -16,7 +16,7 @@ PLANS_GROUP = "plans"
 
 
 def plan_changed(plan_id: int, cluster_id: int, seq: int) -> None:
-    """`seq` is the key of the event that was written with the change: a gap makes the page fetch again."""
+    """Notifies browsers. `seq` is the key of the event written with the change; a gap makes a page fetch again."""
     topic = plan_group(plan_id)
     message = {"type": "topic.changed", "topic": topic, "keys": [topic, plans_of(cluster_id)], "seq": seq}
     announce.send((topic, PLANS_GROUP), message)
@@ -26,6 +26,6 @@ FOLLOWED = "followed"  # the topic of every rollout that others drive: they are 
 
 
 def followed_changed(cluster_id: int, seq: int) -> None:
-    """To who hears every plan of the cluster. `seq` is the count of the rollout's rounds."""
+    """Notifies those who see every plan of the cluster. `seq` counts the rollout's rounds."""
     message = {"type": "topic.changed", "topic": FOLLOWED, "keys": [plans_of(cluster_id)], "seq": seq}
     announce.send((PLANS_GROUP,), message)

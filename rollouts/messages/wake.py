@@ -1,4 +1,4 @@
-"""A nudge to look at the plans that rest on a cluster. Beat's sweep finds what is due where it is lost."""
+"""A hint to look at the plans of a cluster. If it is lost, beat's sweep finds what is due."""
 
 from fleet.messages.wake import Coalesced
 

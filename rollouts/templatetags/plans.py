@@ -27,33 +27,33 @@ INSTANTS = {"since", "until", "opens"}  # among what a gate measured
 
 @register.simple_tag
 def state(kind: str, value: str) -> SafeString:
-    """A state as shape and word."""
+    """Renders a state as glyph and word."""
     shape = glyph_of(kind, value)
     return format_html('<span class="state is-{}">{}{}</span>', shape, glyph(shape), word_of(value))
 
 
 @register.simple_tag
 def state_glyph(kind: str, value: str) -> SafeString:
-    """A state as its shape alone, named for who cannot see it."""
+    """Renders a state as glyph, with its name for screen readers."""
     return glyph(glyph_of(kind, value), word_of(value))
 
 
 @register.filter
 def target_look(value: str) -> str:
-    """The shape of a target's state, by which a style knows it."""
+    """Returns the glyph name of a target's state, for styles."""
     return glyph_of("target", value)
 
 
 @register.simple_tag
 def stage_state(stage: Stage, *, is_approved: bool = False) -> SafeString:
-    """The state of a stage as shape and word."""
+    """Renders a stage's state as glyph and word."""
     shape, word = stage_look(stage, is_approved=is_approved)
     return format_html('<span class="state is-{}">{}{}</span>', shape, glyph(shape), word)
 
 
 @register.simple_tag
 def pull_glyph(job: PullJob, pulled: PullOnPage) -> SafeString:
-    """How one node's pull is, as a shape."""
+    """Renders the result of one node's pull as glyph."""
     if not job.outcome:
         return glyph("part", "under way" if pulled.may_be_cancelled and job.made_at else "not yet")
     return glyph(
@@ -63,7 +63,7 @@ def pull_glyph(job: PullJob, pulled: PullOnPage) -> SafeString:
 
 @register.simple_tag
 def live_glyph(result: str) -> SafeString:
-    """What a question to the API server came to, as a shape: no answer is none of the others."""
+    """Renders the answer of a live check as glyph; no answer has its own."""
     shape, word = LIVE_SHAPES[LiveResult(result)]
     return glyph(shape, word)
 
@@ -85,7 +85,7 @@ def to_word(event: PlanEvent) -> str:
 
 @register.simple_tag
 def event_glyph(event: PlanEvent) -> SafeString:
-    """Where a line of the history led, as its shape."""
+    """Renders the state that an event led to as glyph."""
     if event.what == "stage" and event.stage:
         return glyph(*stage_look(event.stage, event.to))
     return state_glyph(event.what, event.to)
@@ -102,14 +102,14 @@ def gate_title(key: str) -> str:
 
 @register.filter
 def gate_of_key(key: str) -> str:
-    """ "0:soak" is "Soak of stage 1"."""
+    """Returns "Soak of stage 1" for "0:soak"."""
     index, _, gate = key.partition(":")
     return f"{gate_title(gate)} of stage {int(index) + 1}"
 
 
 @register.filter
 def gate_event(to: str) -> str:
-    """What a gate's line of the history says: `soak hold` is "Soak: hold"."""
+    """Returns "Soak: hold" for `soak hold`."""
     key, _, answer = to.partition(" ")
     return f"{gate_title(key)}: {answer}"
 
@@ -121,13 +121,13 @@ def gate_answer(to: str) -> str:
 
 @register.filter
 def instant(at: datetime) -> str:
-    """As sentences say it: with its day, where that is not today."""
+    """Returns an instant as text, with its day unless that is today."""
     return moment(at, now=timezone.now())
 
 
 @register.filter
 def measure(value: object) -> str:
-    """One number of a gate's answer, as a person reads it."""
+    """Returns a number of a gate result as text."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, Mapping):
@@ -141,7 +141,7 @@ def measure(value: object) -> str:
 
 @register.filter
 def measured_as(value: object, name: str) -> str:
-    """A number by what it is of: seconds are spelled, an instant is a time of day."""
+    """Returns a number as text by its kind: seconds as duration, instants as time of day."""
     if name.endswith("_s") and isinstance(value, int | float):
         return seconds(value)
     return (

@@ -1,4 +1,4 @@
-"""One request for approval: what will happen, on which evidence, and the decision. Nothing is decided unseen."""
+"""The page of one approval: what will happen, the evidence, and the decision."""
 
 from typing import Any
 
@@ -58,7 +58,7 @@ def live_part(request: PersonRequest, stage_id: int) -> HttpResponse:
 
 
 def _decide(request: PersonRequest, stage: Stage) -> HttpResponse:
-    """Refused, the page comes back with what was written, beside what has changed since it was opened."""
+    """Records the decision. If it is refused, the page shows the input and what has changed."""
     plan, form = stage.plan, DecisionForm(request.POST)
     look = recall(request, request.POST.get("look", ""))
     try:
@@ -85,7 +85,7 @@ def _decided(request: PersonRequest, stage: Stage) -> HttpResponse:
 
 
 def _is_decided_so(user: User, stage: Stage, given: dict[str, str]) -> bool:
-    """The button was pressed twice: the answer to the second is all that a browser shows."""
+    """Returns whether a second press of the button repeats the decision."""
     is_rejection = given["decision"] == "reject"
     mine = stage.approvals.standing().filter(by=user.get_username(), is_rejection=is_rejection)
     if not is_rejection:  # whoever rejects, rejects what there is by now
@@ -102,7 +102,7 @@ def _page(
     refusal: str = "",
     status: int = 200,
 ) -> HttpResponse:
-    """`form`: a decision that was not taken; what was written before a second look comes back, too."""
+    """Renders the page. `form` is a refused decision."""
     written = form or DecisionForm(initial={"reason": text_of(request, "reason")})
     context = _what(stage) | _ahead(request, stage) | _evidence(request, stage, look)
     context |= {"refusal": refusal, "form": written}
@@ -110,7 +110,7 @@ def _page(
 
 
 def _what(stage: Stage) -> dict[str, Any]:
-    """What will happen, if it is approved."""
+    """Returns what will happen after approval."""
     cluster = stage.plan.cluster
     targets = list(stage.targets.exclude(state=TargetState.EXCLUDED).order_by("position"))
     nodes = Node.objects.filter(cluster=cluster, uid__in=[target.node_uid for target in targets])
@@ -127,7 +127,7 @@ def _what(stage: Stage) -> dict[str, Any]:
 
 
 def _ahead(request: PersonRequest, stage: Stage) -> dict[str, Any]:
-    """What is so now of the nodes still to go. Of a stage that waits for nobody nothing is evaluated."""
+    """Returns the checks of the remaining nodes now; none if the stage waits for nobody."""
     plan, closed = stage.plan, why_closed(stage)
     return {
         "stage": stage,
@@ -144,7 +144,7 @@ def _holds(pod: Pod) -> str:
 
 
 def _evidence(request: PersonRequest, stage: Stage, look: Look | None) -> dict[str, Any]:
-    """What was seen against what is so now, and whether this person may decide on it."""
+    """Returns what was shown and what is so now, and whether this person may decide."""
     bundle, closed, now = bundle_for(stage), why_closed(stage), timezone.now()
     mine = None if closed else _awaited(request, stage)
     return {
@@ -163,6 +163,6 @@ def _evidence(request: PersonRequest, stage: Stage, look: Look | None) -> dict[s
 
 
 def _awaited(request: PersonRequest, stage: Stage) -> Awaited | None:
-    """As this person sees it. None: it waits for nobody."""
+    """Returns the awaited approval from this person's view; None if there is none."""
     waiting = list(waiting_for_approval(Stage.objects.filter(pk=stage.pk)))
     return awaited(waiting, user=request.user)[0] if waiting else None

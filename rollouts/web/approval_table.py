@@ -1,4 +1,4 @@
-"""The evidence as one table: a gate, what it said when the page was opened, and what it says now."""
+"""The evidence as a table: each gate with its result at the opening of the page and now."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,13 +26,13 @@ class GateComparison:
 
     @property
     def place(self) -> tuple[bool, int, int, str]:
-        """Exceptions first: what changed, then what is not green."""
+        """Returns the sort key: changed results first, then those that are not green."""
         return not self.is_changed, rank(self.now), self.index, self.gate
 
 
 @dataclass(frozen=True)
 class AdvisoryRow:
-    """What a gate says that is only advisory: nothing rests on it."""
+    """An advisory gate, which decides nothing."""
 
     index: int
     gate: str
@@ -52,7 +52,7 @@ class ApprovalTable:
 
 
 def table_of(bundle: Bundle, look: Look | None, changed: Sequence[str]) -> ApprovalTable:
-    """`changed`: since the look, a sentence each."""
+    """Returns the table. `changed` has a sentence per difference."""
     opened = look.answers if look else {}
     words = look.reason if look else {}
     now: Mapping[str, str] = bundle.content["answers"]

@@ -1,4 +1,4 @@
-"""What waits for this person's approval, what they gave, and what of it is void."""
+"""The approvals page: stages that wait for this person, and their own decisions."""
 
 from django.http import HttpResponse
 from django.shortcuts import render
@@ -20,7 +20,7 @@ def approvals_part(request: PersonRequest) -> HttpResponse:
 
 @part
 def count_part(request: PersonRequest) -> HttpResponse:
-    """For the bar of every page."""
+    """Renders the number of waiting approvals for the menu."""
     number = sum(each.is_theirs for each in waits_for(request.user))
     return render(request, "rollouts/approvals/_count.html", {"number": number})
 

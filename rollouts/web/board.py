@@ -1,4 +1,4 @@
-"""The board of a plan: a column a stage, with its gates, its waves, and how far it is."""
+"""The board of a plan: a column per stage with gates, waves and progress."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -50,7 +50,7 @@ class GateLine:
 
     @property
     def place(self) -> tuple[bool, int]:
-        """What fails first; what is asked no more last."""
+        """Returns the sort key: failing gates first, unevaluated ones last."""
         answer = self.answer.answer if self.answer else ""
         return self.is_over and answer != "fail", rank(answer)
 
@@ -81,7 +81,7 @@ class WaveGroup:
 
     @cached_property
     def is_done(self) -> bool:
-        """Through with all of it: nothing there needs to be looked at."""
+        """Returns whether nothing in the wave needs attention."""
         return self.wave is not None and all(
             target.shown_state in DONE and not (target.fails or target.has_escaped or target.cordon)  # type: ignore[attr-defined]
             for target in self.targets
@@ -89,23 +89,23 @@ class WaveGroup:
 
     @property
     def ended(self) -> list[tuple[str, str, int]]:
-        """State, word and number of nodes, of a wave that is done: one that went back does not run what was wanted."""
+        """Returns (state, word, number) of a finished wave's nodes."""
         counts = Counter(str(target.shown_state) for target in self.targets)
         return [(state, word, counts[state]) for state, word in ENDED if counts[state]]
 
     @property
     def key(self) -> str:
-        """Another one where what is shown of its nodes is another."""
+        """Returns a key that changes with the shown nodes."""
         return digest([_shown_of(target) for target in self.targets])
 
     @property
     def is_over(self) -> bool:
-        """None of it will go any more: the plan left these nodes as they were."""
+        """Returns whether the plan ended before these nodes were released."""
         return Shown.NOT_BEGUN in self._shown_states
 
     @property
     def keeps_some(self) -> bool:
-        """Some of those it left are held still: of thousands the last is let go minutes after the first."""
+        """Returns whether some of these nodes are still held; releasing thousands takes minutes."""
         return TargetState.HELD in self._shown_states
 
     @cached_property
@@ -121,7 +121,7 @@ def _shown_of(target: Target) -> list[Any]:
 
 @dataclass(frozen=True)
 class Column:
-    """One stage as the board draws it."""
+    """One stage of the board."""
 
     on_page: StageOnPage
     gates: list[GateLine]
@@ -140,12 +140,12 @@ class Column:
 
     @property
     def is_over(self) -> bool:
-        """Its gates are asked no more: what failed then is told as what was."""
+        """Returns whether its gates are no longer evaluated, so that failures are shown as past."""
         return all(line.is_over for line in self.gates)
 
     @property
     def is_approved(self) -> bool:
-        """Every approval is given: where it still opens, it waits for something else."""
+        """Returns whether every approval is given."""
         answer = self.on_page.answers.get("approval")
         return answer is not None and answer.answer == "pass"
 
@@ -164,7 +164,7 @@ def column_of(
     seen_until: datetime | None = None,
     at_once: AtOnce | None = None,
 ) -> Column:
-    """`seen_until`: when its cluster was heard last; None: it is seen now."""
+    """Returns a stage's column. `seen_until` is when its cluster was last seen; None means now."""
     stage, counts = on_page.stage, on_page.counts
     total = sum(counts.values()) - counts[TargetState.EXCLUDED]
     happened = Counter(target.state for target in on_page.targets)
@@ -199,7 +199,7 @@ def column_of(
 
 
 def _blamed(on_page: StageOnPage) -> dict[str, str]:
-    """Node → the gate that fails because of it: its target may well be green. What is only advisory blames nobody."""
+    """Returns the failing gate of each node; advisory gates are left out."""
     failing = [gate for gate in on_page.stage.gates if not gate.advisory and _answers(on_page, gate) == "fail"]
     return {node: gate.title for gate in failing for node in on_page.answers[gate.key].nodes}
 
@@ -231,14 +231,14 @@ def _gate_line(
 
 
 def _holds_up(gate: Gate, answer: GateAnswer | None, stage: Stage) -> bool:
-    """It fails; or waits, where its stage waits for it."""
+    """Returns whether the gate fails, or the stage waits for it."""
     if answer is None or answer.answer == "pass" or answer.cause in NEVER_PASSED_OVER or stage.is_rollback:
         return False
     return answer.answer == "fail" or gate.when is not When.THROUGH or stage.state != StageState.PROMOTING
 
 
 def _remark(gate: Gate, answer: GateAnswer | None, blamed: Mapping[str, str]) -> str:
-    """The failure budget counts lost nodes: one that another gate fails for may be up, and is not one of them."""
+    """Returns a note where a node fails another gate and is not lost."""
     if not isinstance(gate, FailureBudget) or answer is None:
         return ""
     others = sorted(name for name, title in blamed.items() if title != gate.title and name not in answer.nodes)
@@ -248,7 +248,7 @@ def _remark(gate: Gate, answer: GateAnswer | None, blamed: Mapping[str, str]) ->
 
 
 def soak_until(on_page: StageOnPage | None) -> datetime | None:
-    """The instant at which the soak is over, as its gate stored it; None where its clock does not run."""
+    """Returns the end of the soak as its gate stored it; None if the clock does not run."""
     if on_page is None or on_page.stage.state != StageState.SOAKING:
         return None
     answer = on_page.answers.get(Soak.key)
@@ -257,7 +257,7 @@ def soak_until(on_page: StageOnPage | None) -> datetime | None:
 
 
 def is_asked(on_page: StageOnPage, following: StageOnPage | None) -> bool:
-    """Whether gates of the stage are asked now, as the engine asks them (`decide`)."""
+    """Returns whether gates of the stage are evaluated now, as in `decide`."""
     stage, plan = on_page.stage, on_page.stage.plan
     if plan.is_final or plan.state == PlanState.ABORTING:
         return False
@@ -287,20 +287,20 @@ def _waves(targets: Iterable[Target]) -> Iterable[WaveGroup]:
 
 
 def said_of(wave: Wave, before: Wave | None) -> str:
-    """How many nodes it has, and what allowed so many, unless the wave before has said it."""
+    """Returns the wave's size with its limit, unless the wave before has the same."""
     number, _, reason = wave.reason.partition(": ")
     is_said = before is not None and bool(reason) and reason == before.reason.partition(": ")[2]
     return f"{number}." if is_said else wave.reason
 
 
 def _with_blamed(targets: Iterable[Target], counts: Counter[str]) -> Counter[str]:
-    """Counts a changed node that a gate fails for as failed: no bar is green where its stage is not."""
+    """Counts a changed node with a failing gate as failed, so that no bar is green for a failing stage."""
     blamed = sum(target.shown_state == TargetState.CHANGED and bool(target.fails) for target in targets)  # type: ignore[attr-defined]
     return counts + Counter({TargetState.FAILED: blamed}) - Counter({TargetState.CHANGED: blamed})
 
 
 def _segments(counts, total: int) -> list[tuple[str, float, float]]:
-    """(state, start, width) of 100: how far a stage is, at a glance. `total`: without those that were taken out."""
+    """Returns (state, start, width) of 100. `total` excludes excluded nodes."""
     start, found = 0.0, []
     for state in (
         TargetState.CHANGED,

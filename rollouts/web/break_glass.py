@@ -1,4 +1,4 @@
-"""Passing a gate over, and saying that one has looked at it."""
+"""The forms of overrides and acknowledgements."""
 
 from datetime import timedelta
 
@@ -30,7 +30,7 @@ class GlassForm(forms.Form):
     confirm = forms.CharField(required=False)
 
     def clean_hours(self) -> timedelta:
-        """For how long; how long may be, the act itself says."""
+        """Returns the duration; the command checks its maximum."""
         return timedelta(hours=min(whole(self.cleaned_data["hours"]) or 0, 1000))
 
 

@@ -1,4 +1,4 @@
-"""A budget of failure domains as its dialog spells it."""
+"""The form of a failure-domain budget."""
 
 from django import forms
 
@@ -23,7 +23,7 @@ class BudgetForm(forms.Form):
             raise forms.ValidationError(str(refusal)) from refusal
 
     def clean_max_unavailable(self) -> int | None:
-        """None: any number."""
+        """Returns the number; None for any number."""
         written = self.cleaned_data["max_unavailable"]
         most = whole(written)
         if written and most is None:

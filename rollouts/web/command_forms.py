@@ -1,6 +1,6 @@
-"""What the dialogs of a plan's buttons send beside the reason: what the page showed when the button was pressed.
+"""The forms of a plan's buttons: the reason, and what the page showed when the button was pressed.
 
-A revision or a state that is not the plan's own is refused by the command itself, which says what the plan is by now.
+The command itself refuses an outdated revision or state.
 """
 
 from django import forms
@@ -20,19 +20,19 @@ class StartForm(WhyForm):
 
 
 class ResumeForm(WhyForm):
-    """Only going on rests on what was seen: nobody who stops or goes back is asked whether they looked again."""
+    """Resuming depends on what was shown; stopping and rolling back do not."""
 
     expected_state = forms.CharField(required=False, max_length=16)
 
 
 class CompleteForm(WhyForm):
-    """`seen`: by its hash, what the page said that it leaves out."""
+    """`seen` is the hash of what the page said it would leave out."""
 
     seen = forms.CharField(required=False)
 
 
 class HandOverForm(WhyForm):
-    """`version`: what the page said that the object asks for."""
+    """`version` is the object's version as shown."""
 
     version = forms.CharField(max_length=64, error_messages={"required": NO_VERSION})
 

@@ -1,4 +1,4 @@
-"""A decision on a stage as its page spells it."""
+"""The form of a decision on a stage."""
 
 from django import forms
 
@@ -10,7 +10,7 @@ NO_BUNDLE = "This names no bundle that was ever shown: open the page again, and 
 
 
 class DecisionForm(forms.Form):
-    """Nothing is approved by default. Whether an approval needs a reason, the decision itself says."""
+    """Has no default decision. The command checks whether a reason is needed."""
 
     decision = forms.ChoiceField(
         choices=[("approve", "Approve"), ("reject", "Reject")],

@@ -1,4 +1,4 @@
-"""A plan's document and evidence, downloaded; and a document pasted or uploaded, looked at, and only then drafted."""
+"""Downloads of a plan's document and evidence, and applying a document after a preview."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def download(request: PersonRequest, plan_id: int) -> HttpResponse:
 
 
 def evidence(request: PersonRequest, plan_id: int) -> HttpResponse:
-    """What it was approved on, to be verified without us."""
+    """Returns the evidence file, which can be verified without Quarterdeck."""
     plan = plan_for(request.user, plan_id)
     return _file(f"{plan.mark}-evidence.json", evidence_of(plan), "application/json")
 
@@ -34,7 +34,7 @@ def _file(name: str, content: bytes, kind: str) -> HttpResponse:
 
 
 def paste(request: PersonRequest) -> HttpResponse:
-    """The first answer to a document is what it would do."""
+    """Previews a document, and applies it on the second request."""
     try:
         require_somewhere(request.user, Permission.DRAFT)
     except NotAllowed as refusal:
@@ -68,7 +68,7 @@ def _answer(request: PersonRequest, context: dict[str, Any], content: str | byte
 
 
 def _content(request: PersonRequest) -> str | bytes:
-    """The file that was sent, else what is in the field; no more of either than tells that it is too large."""
+    """Returns the uploaded file or the pasted text, up to one more than the limit."""
     if (sent := request.FILES.get("file")) is not None:
         return sent.read(LARGEST_BYTES + 1)
     return request.POST.get("text", "").replace("\r\n", "\n")[: LARGEST_BYTES + 1]

@@ -1,4 +1,4 @@
-"""The draft of a plan as its form spells it: the version, and a form for each of its stages."""
+"""The form of a draft: the version, and a form per stage."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -37,13 +37,16 @@ class DraftForm(forms.Form):
         return whole(self.cleaned_data["revision"]) or 0
 
     def stages(self) -> list[StageDraft]:
-        """:raises BadPlan: when anything of the form cannot be read"""
+        """Returns the stages.
+
+        :raises BadPlan: when a field cannot be read
+        """
         if unread := list(self._unread()):
             raise BadPlan(*unread)
         return self.stages_as_read()
 
     def stages_as_read(self) -> list[StageDraft]:
-        """What could not be read is as it would be if nothing were wrong with it."""
+        """Returns the stages with defaults for unreadable fields."""
         return [row.draft() for row in self.rows]
 
     @property
@@ -51,16 +54,13 @@ class DraftForm(forms.Form):
         return self.cleaned_data.get("to_version", "")
 
     def besides(self, problems: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-        """Of what is wrong with the plan as it was read: all that is about no field that could not be read.
-
-        Nothing where the stages did not all come through: one that is missing would be taken for wrong.
-        """
+        """Returns the problems that are about readable fields; none if stages are missing."""
         unread = {field for field, _ in self._unread()}
         whole_lot = not self.rows.non_form_errors()
         return [each for each in problems if whole_lot and _on_form(each[0]) not in unread]
 
     def _unread(self) -> Iterator[tuple[str, str]]:
-        """Field → what of it cannot be read."""
+        """Yields (field, problem) for unreadable fields."""
         yield from _sentences(self.errors)
         for sentence in self.rows.non_form_errors():
             yield "stages", str(sentence)
@@ -69,7 +69,7 @@ class DraftForm(forms.Form):
                 yield f"stages.{at}.{name}", sentence
 
     def refuse(self, problems: Iterable[Mapping[str, str]]) -> None:
-        """Put each sentence beside the field that it is about; at the top where it is about none."""
+        """Shows each problem at its field, or at the top."""
         for problem in problems:
             place, _, name = problem["field"].removeprefix("stages.").partition(".")
             if (at := whole(place)) is not None and at < len(self.rows):

@@ -1,4 +1,4 @@
-"""Writing a plan down: the object, the version, the stages. What is wrong is said beside the field."""
+"""The draft page: object, version, stages. Problems are shown at their fields."""
 
 from typing import Any
 
@@ -58,7 +58,7 @@ def edit(request: PersonRequest, plan_id: int) -> HttpResponse:
 def _save(
     request: PersonRequest, form: DraftForm, chosen: DriverObject | None, *, plan: Plan | None = None, choices=()
 ) -> HttpResponse:
-    """Write it down, or show the form again with what is wrong."""
+    """Saves the draft, or shows the form again with its problems."""
     cluster = plan.cluster if plan else chosen.cluster  # type: ignore[union-attr]
     try:
         require(request.user, Permission.DRAFT, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
@@ -103,7 +103,10 @@ def _write(request: PersonRequest, form: DraftForm, chosen: DriverObject | None,
 
 
 def _read(form: DraftForm, cluster: Cluster) -> list[StageDraft]:
-    """:raises BadPlan: when anything cannot be read, naming also what else is wrong"""
+    """Returns the stages.
+
+    :raises BadPlan: with every problem
+    """
     try:
         return form.stages()
     except BadPlan as refusal:
@@ -113,7 +116,7 @@ def _read(form: DraftForm, cluster: Cluster) -> list[StageDraft]:
 
 
 def _form(request: PersonRequest, form: DraftForm, *, chosen, plan=None, choices=(), status: int = 200) -> HttpResponse:
-    """Without the object of a new plan it asks which one, and has the pools of all that there are."""
+    """Renders the form. A new plan without an object asks for one first."""
     clusters = [chosen.cluster] if chosen else [plan.cluster] if plan else [each.cluster for each in choices]
     context: dict[str, Any] = {
         "form": form,
@@ -138,7 +141,7 @@ def _may_draft(request: PersonRequest) -> Scope:
 
 
 def _objects(request: PersonRequest) -> list[DriverObject]:
-    """The objects a plan can be written for, where one may draft."""
+    """Returns the driver objects for which the person may draft."""
     there = _may_draft(request)
     rows = DriverObject.objects.filter(changeable()).select_related("cluster").order_by("cluster__name", "kind", "name")
     return list(rows if there.everywhere else rows.filter(cluster__in=there.cluster_ids))

@@ -1,4 +1,4 @@
-"""Rollouts that others drive: one of them, and those of a cluster for its own page. Nothing can be told to them."""
+"""The pages of external rollouts; they have no commands."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -29,7 +29,7 @@ FIRST = ("failed", "changing", "before", "held", "changed", "gone")  # nodes, in
 
 
 def listed(user: User, *, cluster_id: int | None = None, now: datetime) -> list[FollowedOnPage]:
-    """What others drive, then the last that are over. One query where there is none."""
+    """Returns open rollouts, then the last ended ones. One query if there are none."""
     visible = FollowedRollout.objects.visible_to(user).told().select_related("cluster")
     if cluster_id is not None:
         visible = visible.filter(cluster=cluster_id)
@@ -42,7 +42,7 @@ def listed(user: User, *, cluster_id: int | None = None, now: datetime) -> list[
 
 @part
 def cluster_part(request: PersonRequest, cluster_id: int) -> HttpResponse:
-    """Of a cluster whose mode is follow, or where anything was followed. Else nothing."""
+    """Renders the rollouts of a cluster of the mode follow, or with earlier ones; otherwise nothing."""
     cluster = cluster_for(request, cluster_id)
     context = {
         "followed": listed(request.user, cluster_id=cluster_id, now=timezone.now()),
@@ -87,7 +87,7 @@ def _first(node: FollowedNode) -> tuple[int, str]:
 
 
 def _with_pages(user: User, rollout: FollowedRollout, nodes: Sequence[FollowedNode]) -> Sequence[FollowedNode]:
-    """Each as it is shown, with the key of the node's page where there is one that this person sees. One query."""
+    """Returns the nodes with the key of their page if this person sees it. One query."""
     uids = [node.node_uid for node in nodes]
     there = Node.objects.visible_to(user).filter(cluster=rollout.cluster_id, uid__in=uids)
     keys = dict(there.order_by().values_list("uid", "pk"))

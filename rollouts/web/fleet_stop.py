@@ -1,4 +1,4 @@
-"""The stop of the fleet on every page: the button, the banner while it is in force, and the way to lift it."""
+"""The stop on every page: button, banner and lift."""
 
 from dataclasses import dataclass
 
@@ -31,7 +31,7 @@ class StopOnPage:
 
 
 def stop(request: HttpRequest) -> dict[str, object]:
-    """For templates. Two queries, where a page asks for it."""
+    """Returns the stop for templates. Two queries if a page asks."""
     return {"stop": SimpleLazyObject(lambda: _stop(request.user))}
 
 

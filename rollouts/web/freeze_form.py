@@ -1,4 +1,4 @@
-"""A freeze as its form spells it."""
+"""The form of a freeze."""
 
 from datetime import datetime
 
@@ -33,11 +33,11 @@ class FreezeForm(PlacedForm):
 
     @property
     def look(self) -> str:
-        """What its preview was of: another place or rule is looked at anew."""
+        """Returns the previewed scope and rule; another one is previewed again."""
         return f"{self['on'].value()} {bool(self['binds_rollbacks'].value())}"
 
     def clean_until(self) -> datetime | None:
-        """None: when somebody lifts it."""
+        """Returns the end; None until somebody lifts it."""
         until = self.cleaned_data["until"]
         try:
             fleet_freezes.refuse_end(until, now=self.now)
@@ -46,7 +46,10 @@ class FreezeForm(PlacedForm):
         return until
 
     def freeze(self, *, key: str) -> None:
-        """:raises Refusal: when the key named another one"""
+        """Creates the freeze.
+
+        :raises Refusal: when the key made another one
+        """
         given = self.cleaned_data
         fleet_freezes.freeze(
             given["on"], actor=self.user.username, reason=given["reason"], until=given["until"],

@@ -1,4 +1,4 @@
-"""What is frozen, by whom and until when; freezing more, after a look at what that binds; and lifting it."""
+"""The freezes page: freezes in force, new ones after a preview, and lifts."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def freezes_part(request: PersonRequest) -> HttpResponse:
 
 
 def new(request: PersonRequest) -> HttpResponse:
-    """Shown first; done once the one who asks has seen what it binds."""
+    """Previews a freeze, and creates it on the second request."""
     user, now = request.user, timezone.now()
     places = places_for(user, Permission.STOP)
     initial = {"on": request.GET.get("on", "fleet")[:40]}

@@ -1,4 +1,4 @@
-"""A plan's history: what happened to the nodes of a wave folded into one line, and only one person's lines if asked."""
+"""The history of a plan, with the events of one wave folded and filtered by person if asked."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ ENGINE = ("engine", "quarterdeck")
 
 @dataclass
 class Group:
-    """Events of one wave, or a single other one."""
+    """The events of one wave, or one other event."""
 
     title: str = ""  # blank: a single event
     events: list[PlanEvent] = field(default_factory=list)  # the newest first
@@ -27,7 +27,7 @@ class Group:
 
 
 def history_of(plan: Plan, who: str) -> dict[str, Any]:
-    """Two queries. `who`: blank for everybody, `people`, or a name."""
+    """Returns the history with two queries. `who` is empty for all, `people`, or a name."""
     events = plan.events.select_related("stage", "target__wave")
     people = sorted(set(plan.events.order_by().values_list("actor", flat=True).distinct()) - {""})
     if who == "people":

@@ -1,4 +1,4 @@
-"""The panel of a plan's page on which its image is pulled before it is needed."""
+"""The image pull panel of the plan page."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ REFUSALS = (BadForm, NotAllowed, Refusal)
 
 
 def panel(request: PersonRequest, plan: Plan) -> dict[str, Any]:
-    """Three queries."""
+    """Returns the panel with three queries."""
     shown = newest_pull(plan)
     return {
         "plan": plan,

@@ -1,4 +1,4 @@
-"""What somebody wrote into a dialog about a plan: why, and what comes back where it was refused."""
+"""Keeps the input of a refused dialog for the next page."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +20,7 @@ def kept_if_refused(
 
 
 def take(request: PersonRequest, plan: Plan) -> dict[str, Any]:
-    """Empty: nothing was refused on this plan."""
+    """Returns the kept input of this plan; empty if there is none."""
     return kept_input.take(request, _about(plan))
 
 

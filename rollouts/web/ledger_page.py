@@ -1,4 +1,4 @@
-"""The ledger of disruption of a cluster: what its domains may have out, who is out, and changing the budgets."""
+"""The disruption ledger of a cluster: budgets, unavailable nodes, and changing the budgets."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WRITTEN = ("kind", "max_unavailable", "label", "reason")
 
 
 def ledgers(request: PersonRequest) -> HttpResponse:
-    """Redirects to the first cluster's ledger: each ledger links to the others."""
+    """Redirects to the first cluster's ledger, which links to the others."""
     first = Cluster.objects.visible_to(request.user).order_by("name").first()
     if first is None:
         return render(request, "rollouts/ledger/empty.html")
@@ -51,7 +51,7 @@ def ledger_part(request: PersonRequest, cluster_id: int) -> HttpResponse:
 
 @require_POST
 def budget(request: PersonRequest, cluster_id: int) -> HttpResponse:
-    """Say what each zone, rack or NVLink domain may have out from now on."""
+    """Sets how many nodes of each zone, rack or NVLink domain may be unavailable."""
     cluster = get_object_or_404(Cluster.objects.visible_to(request.user), pk=cluster_id)
     kept = kept_if_refused(request, _about(cluster.pk), *WRITTEN, refusals=REFUSALS, verb="budget")
     with answered(request, REFUSALS), kept:

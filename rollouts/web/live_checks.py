@@ -1,4 +1,4 @@
-"""The panel of a draft's page on which its cluster itself is asked what would bar the start."""
+"""The live check panel of the plan page."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ from rollouts.web.visible_objects import plan_for, stage_for
 
 
 def panel(request: PersonRequest, plan: Plan) -> dict[str, Any]:
-    """Two queries."""
+    """Returns the panel with two queries."""
     shown = live_on_page(plan)
     return {
         "plan": plan,
@@ -41,7 +41,7 @@ def check(request: PersonRequest, plan_id: int) -> HttpResponse:
 
 @require_POST
 def check_of_stage(request: PersonRequest, stage_id: int) -> HttpResponse:
-    """From the page on which the stage is approved, and back to it."""
+    """Requests a live check from the approval page and returns there."""
     _ask(request, stage_for(request.user, stage_id).plan)
     return redirect("approval", stage_id=stage_id)
 

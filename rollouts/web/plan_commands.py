@@ -1,4 +1,4 @@
-"""The buttons of a plan: each is one call, the same that REST makes. A refusal comes back as a sentence on the page."""
+"""The buttons of a plan. Each calls the same command as REST; a refusal is shown on the page."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -97,7 +97,7 @@ def add_jobs(request: PersonRequest, stage_id: int) -> HttpResponse:
 
 @contextmanager
 def _answered(request: PersonRequest, plan: Plan, verb: str) -> Iterator[None]:
-    """The next page says the sentence of a refusal, and has what was written once more."""
+    """Shows a refusal on the next page with the input."""
     try:
         with kept_if_refused(request, plan, verb, REFUSALS):
             yield

@@ -1,4 +1,4 @@
-"""One plan: where each stage stands, what every gate says, why it is waiting, and what one may do about it."""
+"""The plan page: stages, gate results, reasons and commands."""
 
 import json
 from typing import Any
@@ -64,7 +64,7 @@ def plan_part(request: PersonRequest, plan_id: int) -> HttpResponse:
 
 @part
 def wave_part(request: PersonRequest, plan_id: int, wave_id: int) -> HttpResponse:
-    """The nodes of one wave: the page has them only of waves that are not done, until somebody unfolds another."""
+    """Renders the nodes of one wave; finished waves load theirs when unfolded."""
     context = _plan(request, plan_for(request.user, plan_id))
     for column in context["columns"]:
         for group in column.waves:
@@ -125,7 +125,7 @@ def _plan(request: PersonRequest, row: Plan) -> dict[str, Any]:
 
 
 def _overridable(preview: Preview | GonePreview | None) -> list[Check]:
-    """What stands against the start of a draft and gives way to a reason: in rows, and by its cluster's own word."""
+    """Returns the blockers that a reason overrides, from rows and from the live check."""
     if preview is None:
         return []
     live = preview.live.overridable if isinstance(preview, Preview) and preview.live else []
@@ -133,7 +133,7 @@ def _overridable(preview: Preview | GonePreview | None) -> list[Check]:
 
 
 def _all_pass(columns: list[Column], on_page: PlanOnPage) -> bool:
-    """Whether all that is asked of the stage whose turn it is passes. Nothing asked since the halt is no pass."""
+    """Returns whether everything evaluated for the current stage passes. No evaluation since the halt is no pass."""
     lines = [line for column in columns if column.on_page is on_page.current for line in column.gates]
     asked = [line.answer for line in lines if not line.is_over and not line.gate.advisory]
     since = on_page.plan.state_since
@@ -141,7 +141,7 @@ def _all_pass(columns: list[Column], on_page: PlanOnPage) -> bool:
 
 
 def _asks_otherwise(row: Plan, driver_object: DriverObject | None) -> str:
-    """What an armed cluster asks for, where that is not the new version. Blank: it is, or nobody has seen it since."""
+    """Returns the armed object's version if it is not the new one; empty otherwise."""
     named = f"{row.to_version} was written, and {row.object_kind} {row.object_name}"
     if row.armed_since is None:
         return ""
@@ -153,13 +153,13 @@ def _asks_otherwise(row: Plan, driver_object: DriverObject | None) -> str:
 
 
 def _since_then(row: Plan) -> str:
-    """What a halted plan has met since it halted, and its reason does not say. Blank: a person decides."""
+    """Returns what a halted plan has met since its halt; empty if nothing."""
     said = row.waiting_for.removeprefix("Halted. ")
     return "" if row.state != PlanState.HALTED or said.startswith("A person decides") else said
 
 
 def _why(on_page: PlanOnPage, *, is_barred: bool) -> str:
-    """With what to do next, of a draft."""
+    """Returns why the plan does not move, with the next action for a draft."""
     if on_page.plan.state != PlanState.DRAFT:
         return on_page.why
     if on_page.plan.waiting_for:

@@ -1,4 +1,4 @@
-"""The plans: what is under way, what is drafted, what is over."""
+"""The plans page: in progress, drafts, ended."""
 
 import json
 from collections.abc import Iterable
@@ -37,7 +37,7 @@ def plans_part(request: PersonRequest) -> HttpResponse:
 
 @part
 def strip_part(request: PersonRequest) -> HttpResponse:
-    """What is under way, for the home page."""
+    """Renders the plans in progress for the home page."""
     under_way = _under_way(Plan.objects.visible_to(request.user))
     return render(request, "rollouts/plans/_strip.html", {"plans": under_way, "may_draft": _may_draft(request)})
 
@@ -60,7 +60,7 @@ def _plans(request: PersonRequest) -> dict[str, Any]:
 
 
 def _under_way(visible) -> list[Plan]:
-    """Each with how well its cluster is seen."""
+    """Returns the plans in progress with the observation state of their clusters."""
     now = timezone.now()
     under_way, sights = _standing(_with_back(_counted(visible.under_way())), now=now), sights_of_all(now=now)
     for plan in under_way:
@@ -69,14 +69,14 @@ def _under_way(visible) -> list[Plan]:
 
 
 def _standing(plans: list[Plan], *, now: datetime) -> list[Plan]:
-    """Each with why it is not moving. One query."""
+    """Adds why each plan does not move. One query."""
     for each in standings_of(plans, now=now):
         each.plan.standing = each  # type: ignore[attr-defined]
     return plans
 
 
 def _counted(plans: PlanQuerySet) -> QuerySet[Plan]:
-    """With how many nodes each has, as its own page counts them: the rollback stage has the same nodes once more."""
+    """Adds the number of nodes, without the rollback stage's copies."""
     targets = Count("stages__targets", filter=FORWARD & ~Q(stages__targets__state=TargetState.EXCLUDED), distinct=True)
     changed = Count("stages__targets", filter=FORWARD & Q(stages__targets__state=TargetState.CHANGED), distinct=True)
     failed = Count("stages__targets", filter=FORWARD & Q(stages__targets__state=TargetState.FAILED), distinct=True)
@@ -90,7 +90,7 @@ def _counted(plans: PlanQuerySet) -> QuerySet[Plan]:
 
 
 def _with_back(plans: Iterable[Plan]) -> list[Plan]:
-    """Each with how many of its nodes run the old version again, and how many still run the new one. One query."""
+    """Adds how many nodes run the old and the new version. One query."""
     listed = list(plans)
     back = Target.objects.filter(stage__plan__in=[plan.pk for plan in listed]).gone_back().order_by()
     numbers = {
@@ -106,7 +106,7 @@ def _with_back(plans: Iterable[Plan]) -> list[Plan]:
 
 
 def _to_decide(request: PersonRequest) -> list[Stage]:
-    """Stages that wait for an approval this person may give."""
+    """Returns the stages that wait for this person's approval."""
     return [each.stage for each in waits_for(request.user) if each.is_theirs]
 
 

@@ -1,4 +1,4 @@
-"""A draft's preview for its page, also where what it was written for is gone."""
+"""A draft's preview, also where its driver object is removed."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,7 +14,7 @@ from rollouts.models import Plan
 
 @dataclass(frozen=True)
 class GonePreview:
-    """The driver object is no longer in the cluster: there is nothing to preview."""
+    """The driver object is no longer in the cluster, so there is no preview."""
 
     blockers: list[Check]
     seen_at: datetime

@@ -1,4 +1,4 @@
-"""What goes when somebody resumes: which nodes, how many, of which stage and wave; and where nothing would."""
+"""What resuming would release: nodes, stage and wave, or why nothing."""
 
 from collections.abc import Mapping
 
@@ -17,7 +17,7 @@ from wording.numbers import count, either
 def resume_says(
     plan: Plan, on_page: PlanOnPage, driver_object: DriverObject | None, at_once: Mapping[int, AtOnce]
 ) -> str:
-    """Blank: there is nothing to resume. `driver_object`: None where its cluster no longer shows it. One query."""
+    """Returns the sentence; empty if there is nothing to resume. `driver_object` is None if removed. One query."""
     if plan.state != PlanState.HALTED and not on_page.pause:
         return ""
     if on_page.current is None or plan.state in {PlanState.ABORTING, PlanState.DRAFT}:
@@ -32,7 +32,7 @@ def resume_says(
 
 
 def _why_it_does_not_help(plan: Plan, driver_object: DriverObject | None) -> str:
-    """What the next round would halt the plan for again, or wait for. Blank: nothing that is seen."""
+    """Returns why the next round would halt or wait again; empty if nothing is known."""
     named = f"{plan.object_kind} {plan.object_name}"
     if driver_object is None:
         return f"{named} was deleted, or is another object now: the plan halts again at once. Abort frees every hold."
@@ -64,7 +64,7 @@ def _next(plan: Plan, current: StageOnPage, at_once: AtOnce | None) -> str:
 
 
 def _is_approved(current: StageOnPage) -> bool:
-    """As `must_be_approved_again` asks of rows: what it was given for may have changed since it began."""
+    """Returns the same as `must_be_approved_again` negated; the evidence may have changed since."""
     return any(each.is_standing and not each.is_rejection for each in current.approvals)
 
 

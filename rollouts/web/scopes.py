@@ -1,4 +1,4 @@
-"""Where a form freezes something or makes a window: as it names the place, and as a person reads it."""
+"""The scope of a freeze or window in forms."""
 
 from datetime import datetime
 from typing import Any
@@ -16,7 +16,7 @@ PlaceChoices = list[tuple[str, str]]  # as the form names it, as a person reads 
 
 
 def where_named(user: User, on: str) -> Where | None:
-    """As the form names it, as far as this person may see it. None: there is no such place."""
+    """Returns the named scope, if this person may see it; None otherwise."""
     if on == "fleet":
         return Where()
     kind, _, written = on.partition("-")
@@ -31,7 +31,7 @@ def where_named(user: User, on: str) -> Where | None:
 
 
 def places_for(user: User, permission: Permission) -> PlaceChoices:
-    """What this person may do this to, as the form names it and as a person reads it. Three queries."""
+    """Returns the scopes with this permission, by form value and name. Three queries."""
     there = scope_of(user, permission)
     pools = list(Pool.objects.visible_to(user).select_related("cluster").order_by("cluster__name", "name"))
     found = [("fleet", "the whole fleet")] if there.everywhere else []
@@ -47,7 +47,7 @@ def places_for(user: User, permission: Permission) -> PlaceChoices:
 
 
 class PlacedForm(forms.Form):
-    """Its field `on` names a place of those that this person may do it to."""
+    """A form whose field `on` is one of the permitted scopes."""
 
     blank: PlaceChoices = []  # what stands above them, where none of them is meant unless it is chosen
 

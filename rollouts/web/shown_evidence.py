@@ -1,4 +1,4 @@
-"""What a person saw when they opened a request for approval: kept in their session, and compared with what is now."""
+"""The evidence that a person saw, kept in their session and compared with the present one."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ def remember(request: PersonRequest, bundle: Bundle, *, now: datetime) -> Look:
 
 
 def recall(request: PersonRequest, token: str) -> Look | None:
-    """None: nobody knows any more what was seen."""
+    """Returns the evidence that was shown; None if it is unknown."""
     found = request.session.get(KEY, {}).get(token)
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""A stage of a draft as its form spells it: its fields, and of its gates the numbers that people change."""
+"""The form of a stage: its fields, and the gate options that people change."""
 
 import json
 import re
@@ -37,12 +37,12 @@ STANDS_IN: Mapping[str, Any] = {
 
 
 def gate_choices() -> list[tuple[str, str]]:
-    """The gates that are simply on or off."""
+    """Returns the gates without options."""
     return [(key, gate.title) for key, gate in GATES.items() if key not in OWN_FIELDS]
 
 
 def advisable() -> list[tuple[str, str]]:
-    """The gates that may be only advisory."""
+    """Returns the gates that may be advisory."""
     return [(key, gate.title) for key, gate in GATES.items() if key != "approval"]
 
 
@@ -52,7 +52,7 @@ class TextField(forms.CharField):
 
 
 class NumberField(TextField):
-    """None: nothing is written."""
+    """A number; None if empty."""
 
     def __init__(self, *, is_whole: bool = True) -> None:
         super().__init__()
@@ -68,7 +68,7 @@ class NumberField(TextField):
 
 
 class GroupsField(TextField):
-    """“sre: 1, platform: 2”; a group alone is one person of it."""
+    """Groups such as “sre: 1, platform: 2”; a group alone means one person."""
 
     def clean(self, value: Any) -> dict[str, int]:
         read: dict[str, int] = {}
@@ -86,11 +86,11 @@ class GatesField(forms.MultipleChoiceField):
         super().__init__(required=False)
 
     def validate(self, value: Any) -> None:
-        """Which gates there are is the rules' to say, beside all else that is wrong with them."""
+        """Accepts any value; the gates' own rules report unknown ones with the other problems."""
 
 
 class OptionsField(forms.CharField):
-    """What has no field of its own, as our own page filled it: read whole or refused, for nobody sees what it lost."""
+    """Options without a field of their own, as our page filled them: read completely or refused."""
 
     def __init__(self) -> None:
         super().__init__(required=False)
@@ -109,7 +109,7 @@ class OptionsField(forms.CharField):
 
 
 class StageForm(forms.Form):
-    """Refuses what cannot be read. What makes no sense is the rules' to say (`DraftForm.refuse`)."""
+    """Refuses unreadable input. Rules on meaning are in `DraftForm.refuse`."""
 
     name = TextField()
     kind = TextField()
@@ -160,7 +160,7 @@ class StageForm(forms.Form):
         return {key: self._with_advice(key, options, is_new_reason=is_new) for key, options in chosen.items()}
 
     def _with_advice(self, key: str, options: Mapping[str, Any], *, is_new_reason: bool) -> Mapping[str, Any]:
-        """A gate that was advisory keeps its own reason while the form has the one that it showed."""
+        """Returns the options. An advisory gate keeps its own reason unless the form shows another."""
         plain = {name: value for name, value in options.items() if name not in {"advisory", "reason"}}
         if key not in self._given["advisory"] or key not in dict(advisable()):
             return plain
@@ -170,10 +170,7 @@ class StageForm(forms.Form):
 
 
 class StagesOfDraft(forms.BaseFormSet):
-    """As many as were sent, so that what is refused is shown again in full.
-
-    How many its page says that there are is held against that: none is left out unseen.
-    """
+    """The stage forms, as many as were sent. The page's own count is checked, so that none is lost."""
 
     default_error_messages = {
         "missing_management_form": NOT_AS_SENT,
@@ -205,7 +202,7 @@ StageForms = forms.formset_factory(
 
 
 def written(stage: StageDraft | Stage) -> dict[str, Any]:
-    """A stage as the fields of its form have it."""
+    """Returns a stage as form values."""
     options = {key: dict(value) for key, value in stage.gate_options.items()}
     return {
         "name": stage.name,
@@ -228,7 +225,7 @@ def written(stage: StageDraft | Stage) -> dict[str, Any]:
 
 
 def _reason_shown(options: Mapping[str, Mapping[str, Any]]) -> str:
-    """The one that a stage's form shows: there is one field for all gates."""
+    """Returns the shown reason; the form has one field for all gates."""
     return next((str(given["reason"]).strip() for _, given in sorted(options.items()) if given.get("reason")), "")
 
 

@@ -1,4 +1,4 @@
-"""The shape and the word that a page gives each state of plans, stages, targets, answers and followed rollouts."""
+"""The glyph and the word of each state of plans, stages, targets, results and external rollouts."""
 
 from rollouts.lifecycle import FollowedState, PlanState, StageState, TargetState
 from rollouts.models import Stage
@@ -78,10 +78,7 @@ def word_of(state: str) -> str:
 
 
 def stage_look(stage: Stage, state: str = "", *, is_approved: bool = False) -> tuple[str, str]:
-    """Shape and word of a state of a stage, by default of the one it is in.
-
-    One that asks nobody, or has been answered, waits for nobody.
-    """
+    """Returns glyph and word of a stage's state. A stage without a pending approval waits for nobody."""
     state = state or stage.state
     if state != StageState.OPENING:
         return glyph_of("stage", state), word_of(state)

@@ -1,4 +1,4 @@
-"""What plans did to a node: lines of its timeline, and where they were with it at a moment."""
+"""A node's timeline entries from plans, and the plans' state at a moment."""
 
 import re
 from collections.abc import Iterator
@@ -21,9 +21,9 @@ OF_ALL_NODES = (PlanState.ROLLING_BACK, PlanState.ROLLED_BACK, PlanState.ABORTIN
 
 
 def lines_of_plans(node: NodeKept, user: User, span: Span) -> Iterator[TimelineLine]:
-    """What they did to it, and moves of whole plans that have it among their targets. One query.
+    """Yields the node's own events, and events of plans that have it as target. One query.
 
-    The engine halts a plan because of some nodes: only those have the halt on their timelines.
+    A halt is shown only on the nodes that caused it.
     """
     if not span.has(PLAN):
         return
@@ -53,18 +53,18 @@ def _whole(event: PlanEvent) -> str:
 
 
 def _names(name: str) -> str:
-    """A pattern of a text that names this node, and not one whose name begins or ends alike."""
+    """Returns a pattern that matches this node's name, and no longer name that contains it."""
     return rf"(^|[^a-z0-9.-]){re.escape(name)}\.?([^a-z0-9.-]|$)"
 
 
 def _failures(node: NodeKept) -> QuerySet[PlanEvent]:
-    """Of this node, in the same plan and before."""
+    """Returns the node's earlier failures in the same plan."""
     of_node = PlanEvent.objects.filter(target__node_uid=node.uid, to=TargetState.FAILED)
     return of_node.filter(plan=OuterRef("plan"), at__lte=OuterRef("at"))
 
 
 def plans_then(node: NodeKept, user: User, at: datetime) -> Iterator[TrueThen]:
-    """Those that were under way with this node among their targets. Three queries."""
+    """Yields the plans in progress with this node as target. Three queries."""
     plans = Plan.objects.visible_to(user).filter(cluster=node.cluster_id)
     targets = list(Target.objects.filter(stage__plan__in=plans, node_uid=node.uid).select_related("stage__plan"))
     mine = {target.stage.plan_id: target.stage.plan for target in targets}
@@ -83,7 +83,7 @@ def plans_then(node: NodeKept, user: User, at: datetime) -> Iterator[TrueThen]:
 
 
 def _under_way(moves: list[PlanEvent], at: datetime) -> tuple[datetime, datetime | None] | None:
-    """Since when, and until when. None: it had not begun, or was over."""
+    """Returns the plan's begin and end; None if it had not begun or had ended."""
     began = next((move.at for move in moves if move.to in PLAN_UNDER_WAY), None)
     until = next((move.at for move in moves if move.to in PLAN_FINAL), None)
     if began is None or at < began or (until is not None and at >= until):
@@ -92,5 +92,5 @@ def _under_way(moves: list[PlanEvent], at: datetime) -> tuple[datetime, datetime
 
 
 def _state_at(at: datetime, moves: list[PlanEvent]) -> str:
-    """Blank: it had not moved yet."""
+    """Returns the state; empty if it had not moved yet."""
     return next((move.to for move in reversed(moves) if move.at <= at), "")

@@ -1,4 +1,4 @@
-"""What a page may load: what its person may see, and 404 for the rest."""
+"""Loads the objects that a page's person may see; others are 404."""
 
 from django.shortcuts import get_object_or_404
 

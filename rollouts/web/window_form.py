@@ -1,4 +1,4 @@
-"""A maintenance window as its form spells it."""
+"""The form of a maintenance window."""
 
 from datetime import date, time, timedelta
 
@@ -81,7 +81,7 @@ class WindowForm(PlacedForm):
 
     @property
     def look(self) -> str:
-        """What its preview was of: once it is valid."""
+        """Returns the previewed values of a valid form."""
         return "|".join([*(str(self[name].value() or "") for name in LOOKED_AT), str(self.begins_on)])
 
     @property
@@ -112,6 +112,6 @@ class WindowForm(PlacedForm):
         )  # fmt: skip
 
     def refuse(self, refusal: BadSchedule) -> None:
-        """Put each sentence beside the field that it is about."""
+        """Shows each problem at its field."""
         for problem in refusal.problems:
             refuse(self, FORM_NAMES.get(problem["field"], problem["field"]), problem["sentence"])

@@ -1,4 +1,4 @@
-"""Making a maintenance window, after a look at when it opens and what it binds; and removing one."""
+"""Creates maintenance windows after a preview, and removes them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class WindowRow:
 
 
 def new(request: PersonRequest) -> HttpResponse:
-    """Shown first; done once what would be done is what was shown."""
+    """Previews a window, and creates it when the preview is unchanged."""
     user, now = request.user, timezone.now()
     places = [each for each in places_for(user, MAY) if each[0] != "fleet"]
     sent = request.POST if request.method == "POST" else None
@@ -84,7 +84,7 @@ def remove(request: PersonRequest, window_id: int) -> HttpResponse:
 
 @part
 def place_part(request: PersonRequest, cluster_id: int, pool_id: int = 0) -> HttpResponse:
-    """What binds a cluster, or a pool of it, for its own page."""
+    """Renders the windows that bind a cluster or a pool."""
     now = timezone.now()
     freezes = Freeze.objects.visible_to(request.user).in_force(now=now).binding(cluster_id)
     windows = MaintenanceWindow.objects.visible_to(request.user).filter(cluster__pk=cluster_id)

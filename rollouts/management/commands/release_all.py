@@ -66,7 +66,7 @@ class Command(BaseCommand):
             raise CommandError("\n".join(troubles))
 
     def _release(self, cluster: Cluster, *, dry_run: bool, why: str) -> list[str]:
-        """What could not be done there. The nodes go first: a Job of ours touches nothing, and ends by itself."""
+        """Releases a cluster, and returns what failed. Nodes come first, since a Job of ours ends by itself."""
         try:
             connection = client.connect(cluster.kubeconfig, cluster.context)
             if (uid := client.kube_system_uid(connection)) != cluster.uid:
@@ -93,13 +93,13 @@ class Command(BaseCommand):
         return left
 
     def _leave_foreign(self, cluster: Cluster, uid: str, *, dry_run: bool, why: str) -> list[str]:
-        """Marks there are not ours to take off: they are another cluster's (hazard Z10)."""
+        """Leaves the marks of another cluster alone (Z10)."""
         if not dry_run and why:
             self._end_plans(cluster, why)
         return [f"another cluster answers there, its kube-system has the UID {uid}. Nothing of it was changed."]
 
     def _show(self, cluster: Cluster, connection: client.Connection, why: str) -> list[str]:
-        """Each thing that the same command would do without --dry-run. What keeps it from that."""
+        """Prints what the command would do without --dry-run, and returns what prevents it."""
         bars = _another(cluster, connection), _stopped(cluster, connection), self._changed(cluster, connection)
         troubles = [one for one in bars if one]
         for plan in Plan.objects.filter(cluster=cluster).under_way():
@@ -126,8 +126,8 @@ class Command(BaseCommand):
         return troubles
 
     def _changed(self, cluster: Cluster, connection: client.Connection) -> str:
-        """Why nodes that would change stay held (hazard Z38). Blank: none would, or a person has said that they go to
-        somebody else's version, and no freeze binds them."""
+        """Returns why nodes that would change stay held (Z38); empty if none would, or a person has decided and no
+        freeze binds them."""
         plans = _holding(cluster)
         of_others = {plan: change for plan in plans if (change := _of_others(plan, connection))}
         if of_others and not self.to_another_version:
@@ -143,7 +143,7 @@ class Command(BaseCommand):
         return f"{reason} Nodes would change: nothing was changed. Lift it, and run it again." if reason else ""
 
     def _end_plans(self, cluster: Cluster, why: str) -> list[Plan]:
-        """Those that it ended."""
+        """Ends the plans, and returns them."""
         under_way = list(Plan.objects.filter(cluster=cluster).under_way())
         if under_way and not why:
             under = ", ".join(str(plan) for plan in under_way)
@@ -161,16 +161,14 @@ class Command(BaseCommand):
         return given_up
 
     def _stop_pulls(self, cluster: Cluster, why: str) -> None:
-        """Those of drafts too: else a worker would make the next of their Jobs."""
+        """Stops image pulls, also of drafts, so that no worker creates more Jobs."""
         reason = why or "Quarterdeck leaves this cluster."
         for pull in _pulls(cluster):
             call_off(pull, by="release_all", reason=reason, now=timezone.now())
 
     def _remove(self, cluster: Cluster, connection: client.Connection) -> tuple[int, list[str]]:
-        """List and take off until nothing is left: a label that was on its way when its plan ended may still land.
-
-        In how many rounds, and what kept us from going on.
-        """
+        """Removes marks until none is left, since a late label may still arrive; returns the number of rounds and the
+        failures."""
         every: set[str] = set()
         rounds = 0
         troubles: list[str] = []
@@ -184,7 +182,7 @@ class Command(BaseCommand):
         return rounds, [one for one in troubles if one]
 
     def _take_off(self, cluster: Cluster, connection: client.Connection, found: list[Mark]) -> list[str]:
-        """Why not all of these are without a mark now; blank, of a node, where its own line has said it."""
+        """Returns why marks remain; an empty text means that the node's own line has the reason."""
         if stopped := _stopped(cluster, connection):
             return [stopped]
         troubles = []
@@ -210,7 +208,7 @@ class Command(BaseCommand):
                 ours.update(gone_at=timezone.now())
 
     def _remove_lease(self, cluster: Cluster, connection: client.Connection) -> list[str]:
-        """Why it is still there."""
+        """Deletes the Lease, and returns why it remains."""
         named = f"Lease {cluster.own_namespace}/{LEASE_NAME}"
         by_hand = f"Run it again, or: kubectl -n {cluster.own_namespace} delete lease {LEASE_NAME}"
         try:
@@ -226,7 +224,7 @@ class Command(BaseCommand):
 
 
 def _end(plan: Plan, why: str) -> None:
-    """Whoever is in a round of it loses its turn, and holds nothing any more."""
+    """Ends a plan. A running round loses its turn, and no hold remains in force."""
     now = timezone.now()
     for to in (PlanState.ABORTING, PlanState.ABORTED):
         if plan.state != to:
@@ -239,7 +237,7 @@ def _end(plan: Plan, why: str) -> None:
 
 
 def _say_how_they_ended(plans: list[Plan], connection: client.Connection, why: str) -> None:
-    """With what is left of each plan in the cluster now, whoever made it (hazard Z42)."""
+    """Records each plan's end with what is left of it in the cluster (Z42)."""
     if not plans:
         return
     nodes, now = client.list_nodes(connection), timezone.now()
@@ -250,14 +248,14 @@ def _say_how_they_ended(plans: list[Plan], connection: client.Connection, why: s
 
 
 def _holding(cluster: Cluster) -> list[Plan]:
-    """Plans that are under way, or have left a label of theirs there."""
+    """Returns the plans in progress, and those that left a label."""
     labelled = Hold.objects.filter(plan__cluster=cluster, placed_at__isnull=False, is_foreign=False).values("plan")
     plans = Plan.objects.filter(cluster=cluster)
     return list(plans.filter(Q(state__in=PLAN_UNDER_WAY) | Q(pk__in=labelled)).order_by("pk"))
 
 
 def _of_others(plan: Plan, connection: client.Connection) -> str:
-    """What somebody else has made of its object, as that itself says. Blank: nothing, or it is gone."""
+    """Returns the foreign change of the plan's object, as the object shows it; empty if none or removed."""
     named = f"{plan.object_kind} {plan.object_name}"
     try:
         _, spec = client.get_driver_object_whole(connection, plan.object_kind, plan.object_name)
@@ -271,7 +269,7 @@ def _of_others(plan: Plan, connection: client.Connection) -> str:
 
 
 def _proof_of(job: client.JobSeen) -> int:
-    """The key of a test Job's row. 0: it is another Job."""
+    """Returns the key of the test Job's row; 0 for another Job."""
     return count_in(job.labels.get(PROOF)) or 0
 
 
@@ -280,7 +278,7 @@ def _pulls(cluster: Cluster):
 
 
 def _another(cluster: Cluster, connection: client.Connection) -> str:
-    """Why what is there may not be ours to take off (hazard Z10). Blank: it is."""
+    """Returns why marks there may not be ours to remove (Z10); empty if they are."""
     lease = cluster_cleanup.lease(connection, cluster)
     if lease is None or not cluster_cleanup.is_of_another(lease):
         return ""
@@ -291,7 +289,7 @@ def _another(cluster: Cluster, connection: client.Connection) -> str:
 
 
 def _is_armed(plan: Plan, connection: client.Connection) -> bool:
-    """As the object itself says: without a worker, no row tells that somebody has put the old version back."""
+    """Returns whether the object has the new version; without a worker rows do not show a restored one."""
     try:
         _, spec = client.get_driver_object_whole(connection, plan.object_kind, plan.object_name)
     except client.Absent:
@@ -300,7 +298,7 @@ def _is_armed(plan: Plan, connection: client.Connection) -> bool:
 
 
 def _stopped(cluster: Cluster, connection: client.Connection) -> str:
-    """Why no node may be let go there. Blank: nobody has stopped everything."""
+    """Returns why no node may be released; empty if there is no stop."""
     if reason := stopped_by_switch(cluster, connection):
         lift = f"kubectl -n {cluster.own_namespace} delete configmap {STOP_SWITCH}"
         return f"{reason} Until it is gone no node is released: {lift}, and run it again."
@@ -311,7 +309,7 @@ def _stopped(cluster: Cluster, connection: client.Connection) -> str:
 
 
 def _would(mark: Mark) -> list[str]:
-    """What would be done with a node."""
+    """Returns what would be done with a node."""
     lines = []
     if mark.is_held:
         held = "held" if mark.has_label else "annotated only"
@@ -329,7 +327,7 @@ def _would(mark: Mark) -> list[str]:
 
 
 def _left(connection: client.Connection, rounds: int) -> list[str]:
-    """What of ours one more look finds on nodes and among Jobs, and what it could not see."""
+    """Returns what another look finds on nodes and among Jobs, and what it could not read."""
     found, unread = marks(connection)
     ours, unlisted = _jobs(connection)
     pods = [] if unlisted else _pods(connection, wait=not ours)
@@ -345,7 +343,7 @@ def _left(connection: client.Connection, rounds: int) -> list[str]:
 
 
 def _pods(connection: client.Connection, *, wait: bool) -> list[client.PodSeen]:
-    """Those that are there once they have had the time to end."""
+    """Returns the pods that remain after the time to end."""
     found = cluster_cleanup.pods(connection)
     for _ in range(MOST_LOOKS if wait else 0):
         if not found:
@@ -363,7 +361,7 @@ def _said_of_unread(unread: list[str]) -> str:
 
 
 def _jobs(connection: client.Connection) -> tuple[list[client.JobSeen], str]:
-    """Those of ours, and why they could not be listed. Blank: they were."""
+    """Returns our Jobs, and why they could not be listed; empty if they were."""
     try:
         return cluster_cleanup.jobs(connection), ""
     except client.ClusterError as error:
