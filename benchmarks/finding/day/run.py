@@ -43,7 +43,7 @@ GPU = "nvidia.com/gpu"
 class WorkerCost:
     """Seconds of CPU of each round and look, without what makes up the answers, and without a socket."""
 
-    source_round: list[float] = field(default_factory=list)
+    rounds: list[float] = field(default_factory=list)
     looks: list[float] = field(default_factory=list)
 
     @property
