@@ -38,6 +38,7 @@ def checks() -> dict[str, list[str]]:
         "format": [str(tools / "ruff"), "format", "--check", "."],
         "templates": [str(tools / "djade"), "--check", "--target-version", "5.2", *tracked("*.html")],
         "markup": [python, "bin/checks/markup.py"],
+        "page texts": [python, "bin/checks/page_texts.py"],
         "shell": ["sh", "-c", 'for file in bin/[a-z_]*; do [ -d "$file" ] || sh -n "$file" || exit 1; done'],
         "vendored files": [python, "bin/checks/vendored.py"],
         "requirements": [python, "bin/checks/requirements.py"],

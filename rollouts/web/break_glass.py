@@ -51,7 +51,7 @@ def seen(request: PersonRequest, glass_id: int) -> HttpResponse:
     rows = BreakGlass.objects.visible_to(request.user).select_related("stage__plan__cluster")
     glass = get_object_or_404(rows, pk=glass_id)
     plan = glass.stage.plan
-    with answered(request, REFUSALS, done=f"It is kept that you have looked at what {glass.by} passed over."):
+    with answered(request, REFUSALS, done=f"Acknowledged: the override by {glass.by}."):
         require(request.user, Permission.STOP, cluster_id=plan.cluster_id, where=f"cluster {plan.cluster.name}")
         acknowledge(glass, actor=request.user, now=timezone.now())
     return redirect("plan", plan_id=plan.pk)

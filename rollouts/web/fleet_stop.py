@@ -42,7 +42,7 @@ def banner_part(request: PersonRequest) -> HttpResponse:
 
 @require_POST
 def put_in_force(request: PersonRequest) -> HttpResponse:
-    done = "Stopped: nothing is let go anywhere until somebody lifts it."
+    done = "Stopped: no node is released in any cluster until somebody lifts the stop."
     with answered(request, (BadForm, NotAllowed, Refusal), done=done, ends_form=True):
         Where().require(request.user, Permission.STOP)
         fleet_freezes.stop(actor=request.user.username, **read(WhyForm(request.POST)), now=timezone.now())

@@ -69,7 +69,7 @@ def new(request: PersonRequest) -> HttpResponse:
     except (NotAllowed, Refusal) as refusal:
         form.add_error(None, str(refusal))
         return _form(request, form, where=where, bound=bound, status=409)
-    messages.success(request, f"Frozen: nothing more is let go in {where.words}.")
+    messages.success(request, f"Frozen: no more releases in {where.words}.")
     return redirect("freezes")
 
 

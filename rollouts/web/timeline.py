@@ -79,7 +79,7 @@ def plans_then(node: NodeKept, user: User, at: datetime) -> Iterator[TrueThen]:
         state = _state_at(at, [event for event in of_targets if event.plan_id == plan_id])
         where = f": the node was {word_of(state)}" if state else ", and had done nothing to the node yet"
         href = reverse("plan", args=[plan_id])
-        yield TrueThen(PLAN, f"{plan.title} was under way{where}.", began, until, href, glyph_of("target", state))
+        yield TrueThen(PLAN, f"{plan.title} was in progress{where}.", began, until, href, glyph_of("target", state))
 
 
 def _under_way(moves: list[PlanEvent], at: datetime) -> tuple[datetime, datetime | None] | None:

@@ -67,7 +67,7 @@ def new(request: PersonRequest) -> HttpResponse:
     except (NotAllowed, Refusal) as refusal:
         form.add_error(None, str(refusal))
         return _form(request, form, status=409)
-    messages.success(request, f"Made: outside of its windows nothing is let go in {where.words}.")
+    messages.success(request, f"Window created: {where.words} releases nodes only inside its windows.")
     return redirect("freezes")
 
 

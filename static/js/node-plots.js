@@ -133,7 +133,7 @@ class NodePlots {
   }
 
   refused(what) {
-    const words = Object.assign(document.createElement("p"), { className: "is-warn", textContent: `The server ${what} at ${clock(now())} UTC: which is a healthy twin is not known. Ask again.` });
+    const words = Object.assign(document.createElement("p"), { className: "is-warn", textContent: `The server ${what} at ${clock(now())} UTC: the comparable healthy node is unknown. Try again.` });
     words.setAttribute("role", "alert");
     this.beside.replaceChildren(words);
   }

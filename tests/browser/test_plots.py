@@ -278,7 +278,7 @@ def test_an_answer_of_the_window_before_comes_too_late(looking, answers):
     answers.give(ITS_TWIN, lambda window: None if window == "1h" else said(window))
     open_a_node(page)
     with page.expect_request(re.compile(ITS_TWIN)):
-        page.click("text=Compare with a healthy twin")
+        page.click("text=Compare with a healthy node")
 
     page.click("[data-window='6h']")
     drawn(page, "6h")
@@ -294,7 +294,7 @@ def test_a_twin_that_answers_after_nobody_compares_is_not_drawn(looking, answers
     open_a_node(page)
     drawn(page)
     with page.expect_request(re.compile(ITS_TWIN)):
-        page.click("text=Compare with a healthy twin")
+        page.click("text=Compare with a healthy node")
 
     page.click("text=Stop comparing")
     answers.let_go(said("1h", value=70))
@@ -307,7 +307,7 @@ def test_comparing_is_told_and_who_ends_it_is_at_its_button(looking, answers):
     answers.give(OWN, said)
     answers.give(ITS_TWIN, lambda window: said(window, value=70))
     open_a_node(page)
-    compare = page.get_by_role("button", name="Compare with a healthy twin")
+    compare = page.get_by_role("button", name="Compare with a healthy node")
     expect(compare).to_have_attribute("aria-expanded", "false")
 
     compare.click()
@@ -332,12 +332,12 @@ def test_a_twin_that_the_server_does_not_find_is_said(looking, answers):
     page.route(THE_TWIN, lambda route: route.fulfill(status=500))
     open_a_node(page)
 
-    page.click("text=Compare with a healthy twin")
+    page.click("text=Compare with a healthy node")
 
     expect(page.get_by_role("alert")).to_contain_text("The server answered 500")
     looking.complaints.clear()  # the browser logs the 500
     page.route(THE_TWIN, lambda route: route.fulfill(body=TWIN))
-    page.click("text=Compare with a healthy twin")
+    page.click("text=Compare with a healthy node")
     expect(page.get_by_role("alert")).to_have_count(0)
     expect(page.locator("[data-twin]")).to_have_count(1)
 
@@ -366,7 +366,7 @@ def test_comparing_ends_also_before_anything_was_drawn(looking, answers):
     answers.give(OWN, lambda _: None)
     answers.give(ITS_TWIN, said)
     open_a_node(page)
-    page.click("text=Compare with a healthy twin")
+    page.click("text=Compare with a healthy node")
 
     page.click("text=Stop comparing")
     answers.let_go(said("1h"))

@@ -18,11 +18,11 @@ def test_a_pool_is_made_from_what_was_chosen_and_deleted_again(window):
     page.click("text=Make a pool of these")
     page.fill("#id_name", NAME)
     page.fill("#id_environment", "staging")
-    page.click("text=Show what it does")
+    page.get_by_role("button", name="Preview").click()
     expect(page.locator("#preview")).to_contain_text(f"{chosen} node")
     expect(page.locator("#preview")).to_contain_text("Shares nodes with other pools")
     expect(page.locator("#id_environment")).to_have_value("staging")
-    page.click("text=Save what is shown")
+    page.get_by_role("button", name="Save").click()
 
     expect(page.locator("h1")).to_have_text(NAME)
     expect(page.locator("#pool .sum")).to_contain_text(f"{chosen} GPU node")
@@ -42,21 +42,21 @@ def test_a_file_is_compared_before_it_is_taken_over(window):
 
     page.fill("#text", f"{text}- name: from-a-file\n  selector: zone in a\n")
     with page.expect_response("**/pools/file"):
-        page.click("text=Show what would change")
+        page.get_by_role("button", name="Preview").click()
     expect(page.locator(".form-error")).to_contain_text("is no label selector")
     watched.complaints.clear()  # the browser logs the 400
     page.fill("#text", f"{text}- name: from-a-file\n  selector: no.such/label=x\n")
-    page.click("text=Show what would change")
+    page.get_by_role("button", name="Preview").click()
     expect(page.locator("tr", has_text="from-a-file")).to_contain_text("created")
-    page.click("text=Apply what is shown")
+    page.get_by_role("button", name="Apply").click()
 
     expect(page.locator("#pools")).to_contain_text("from-a-file")
     page.goto("/pools/file")
     page.fill("#text", text)
     page.check("[name=prune]")
-    page.click("text=Show what would change")
+    page.get_by_role("button", name="Preview").click()
     expect(page.locator("tr", has_text="from-a-file")).to_contain_text("removed")
-    page.click("text=Apply what is shown")
+    page.get_by_role("button", name="Apply").click()
     expect(page.locator("#pools")).not_to_contain_text("from-a-file")
 
 

@@ -56,7 +56,7 @@ def test_one_drafts_another_approves_and_the_first_halts_and_goes_back(window):
     expect(ada.page.locator("#plan")).to_contain_text("What it disrupts")
 
     tell(ada.page, "start")
-    expect(ada.page.locator("#plan")).to_contain_text("Look at the request for approval")
+    expect(ada.page.locator("#plan")).to_contain_text("Review approval")
     amy.page.goto("/plans")
     amy.page.locator(".asks a").first.click()
     amy.page.fill("#reason", "The canary is idle.")

@@ -15,7 +15,7 @@ def test_two_approvers_let_a_stage_go_and_neither_alone(window):
     ada, amy, ann = window("operator"), window("approver"), window("admin")
     draft(ada.page, approvals=2)
     tell(ada.page, "start")
-    expect(ada.page.locator("#plan")).to_contain_text("Look at the request for approval")
+    expect(ada.page.locator("#plan")).to_contain_text("Review approval")
     open_request(amy.page, "The canary is idle.")
     open_request(ann.page, "It is a quiet night.")
 

@@ -103,7 +103,7 @@ def test_a_first_list_is_called_loading_and_not_unseen(viewer):
     shown = [page(viewer, address).text for address in addresses]
 
     assert ["loading: nodes, pods (12 s)" in text for text in (shown[0], *shown[1:])] == [True] * 4
-    assert not any(word in text for text in shown for word in ("not seen", "Not seen", "to look at"))
+    assert not any(word in text for text in shown for word in ("not seen", "Not seen", "need attention"))
 
 
 def test_a_cluster_that_fails_is_not_watched_in_green(viewer):

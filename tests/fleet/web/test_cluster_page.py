@@ -145,7 +145,7 @@ def test_another_cluster_in_its_place_says_what_to_do(viewer):
 
     seen = page(viewer, f"/clusters/{cluster.pk}")
 
-    assert "A foreign cluster answers in its place." in seen.text
+    assert "Another cluster answers at this address." in seen.text
     assert "bin/manage accept_cluster east --uid uid-of-somebody" in seen.text
 
 
@@ -156,7 +156,7 @@ def test_the_fleet_page_leads_to_what_needs_somebody(viewer):
 
     seen = page(viewer, "/parts/fleet/clusters")
 
-    assert "A foreign cluster answers in its place." in seen.text
+    assert "Another cluster answers at this address." in seen.text
     assert "Behind since 11:59:00" in seen.text
     assert "Events not permitted" in seen.text
     assert f"/clusters/{cluster.pk}" in seen.links
@@ -317,7 +317,7 @@ def test_an_empty_cluster_says_that_it_is_empty_and_not_that_all_is_well(viewer)
     seen = page(viewer, f"/clusters/{cluster.pk}")
 
     assert "Nobody observes it yet." in seen.text
-    assert "Nothing was read yet." in seen.text
+    assert "No data yet." in seen.text
     assert "Which GPU Operator runs here is not known" in seen.text
     assert "All that was compared" not in seen.text
 

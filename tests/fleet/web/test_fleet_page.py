@@ -283,7 +283,7 @@ def test_a_hundred_clusters_are_six_rows_the_bad_ones_first_and_the_rest_folded(
 
     seen = page(viewer, "/parts/fleet/clusters").text
 
-    assert "2 clusters of 100 to look at" in seen
+    assert "2 clusters of 100 need attention" in seen
     assert "+94 more, all of them seen" in seen
     before, _, after = seen.partition("+94 more")
     assert "east-070" in before

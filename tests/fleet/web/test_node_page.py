@@ -368,7 +368,7 @@ def test_a_node_without_gpus_lacks_neither_a_product_nor_a_pool(viewer):
 
     answer = viewer.get(f"/nodes/{node.pk}")
 
-    assertContains(answer, "Nothing on this node names a GPU.")
+    assertContains(answer, "No GPU identified on this node.")
     assertNotContains(answer, "product not known")
     assertContains(answer, '<span class="na">in no pool</span>', html=True)
 

@@ -82,7 +82,7 @@ def test_what_would_happen_is_shown_again_when_it_is_no_longer_that(admin):
     late = admin.post("/pools/new", filled(cluster, seen=seen_in(shown)))
 
     assert late.status_code == 409
-    assert b"other nodes would enter or leave" in late.content
+    assert b"The nodes changed since the preview" in late.content
     assert not Pool.objects.exists()
 
 

@@ -34,10 +34,10 @@ def test_it_is_in_no_sum_and_named_beside_them(root):
 
     assert "2 GPU nodes" in fleet
     assert "16 GPUs" in fleet
-    unseen = "nobody knows the nodes of dark, which count in nothing here"
+    unseen = "Not counted: dark"
     assert unseen in fleet or "dark loading: nodes (1 h): not counted yet" in fleet
     assert "2 GPU nodes" in segments
-    assert "Nobody knows the nodes of dark" in segments
+    assert "Not counted, because the nodes are unknown: dark" in segments
 
 
 def test_rest_and_metrics_say_the_same(root):

@@ -186,7 +186,7 @@ def test_a_group_that_is_over_says_so(cluster, ada):
     (row,) = some(cluster, 1)
     row.move(FindingState.RESOLVED, now=NOON)
 
-    assert "Those that began together are over" in page(ada, f"/findings?together={row.pk}").text
+    assert "These findings are resolved or on another tab" in page(ada, f"/findings?together={row.pk}").text
 
 
 def test_rest_says_the_same_and_of_what_one_sees(cluster, ada):

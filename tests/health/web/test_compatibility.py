@@ -50,8 +50,7 @@ def test_what_is_so_on_every_node_stands_on_the_clusters_page_only(viewer):
     assert "CDMM with MIG on Grace" in of_cluster.text
     assert "CDMM with MIG on Grace" not in seen.text
     assert (
-        "Nothing is special to this node. 1 answer that most GPU nodes of the cluster share is not “supported”"
-        in seen.text
+        "No deviations on this node. 1 answer that most GPU nodes of the cluster share is not “supported”" in seen.text
     )
 
 

@@ -47,7 +47,7 @@ def test_the_strip_and_rest_sum_to_the_same(node):
     assert len(rest) == 72
     assert sum(hour["gpu_hours_seen"] for hour in rest) == 9
     assert (
-        "2 of 72 hours heard: 9.0 GPU-hours, 4.0 under load and 1.0 of which nothing says it; the hottest GPU had "
+        "2 of 72 hours with telemetry: 9.0 GPU-hours, 4.0 under load and 1.0 with unknown utilisation; maximum "
         "81 °C; at least 8 Xids." in seen.text
     )
     assert "Findings were open in 1 hour." in seen.text
@@ -85,7 +85,7 @@ def test_what_no_exporter_says_is_said_and_not_nought(node):
     assert "1.0 GPU-hours heard, 0.5 of them under load. The hottest had 81 °C.<" in html
     GpuHour.objects.filter(xids=0).delete()
     strip = strip_and_rest(node)[0].text
-    assert "1.0 GPU-hours, how busy they were nothing says; how warm nothing says; which Xids nothing says." in strip
+    assert "1.0 GPU-hours, utilisation unknown; temperature unknown; Xids unknown." in strip
 
 
 def test_a_gpu_that_is_cut_is_one_and_so_is_its_xid(node):
@@ -97,7 +97,7 @@ def test_a_gpu_that_is_cut_is_one_and_so_is_its_xid(node):
     seen, rest = strip_and_rest(node)
 
     assert [hour["gpu_hours_seen"] for hour in rest if hour["devices"]] == [8]
-    assert "8.0 GPU-hours, 1.3 under load; the hottest GPU had 81 °C; at least 8 Xids." in seen.text
+    assert "8.0 GPU-hours, 1.3 under load; maximum 81 °C; at least 8 Xids." in seen.text
 
 
 def test_an_hour_that_nobody_heard_hides_no_finding(node):
@@ -105,14 +105,14 @@ def test_an_hour_that_nobody_heard_hides_no_finding(node):
 
     seen, rest = strip_and_rest(node)
 
-    assert "0 of 72 hours heard." in seen.text
+    assert "0 of 72 hours with telemetry." in seen.text
     assert [bool(hour["findings"]) for hour in rest][-3:] == [False, True, True]
 
 
 def test_before_anything_is_known_it_says_so(node):
     seen, _ = strip_and_rest(node)
 
-    assert "Nobody heard a GPU of this node in 72 whole hours" in seen.text
+    assert "No telemetry of this node in 72 whole hours" in seen.text
 
 
 def test_another_machine_that_had_its_name_is_not_this_one():

@@ -143,10 +143,10 @@ def test_a_finding_that_is_gone_or_not_theirs_says_so(cluster, ada):
 
     theirs = page(mine, f"/findings?finding={other.pk}").text
 
-    assert "There is no such finding" in page(ada, "/findings?finding=999999").text
-    assert "There is no such finding" in theirs
+    assert "Finding not found." in page(ada, "/findings?finding=999999").text
+    assert "Finding not found." in theirs
     assert "Nobody's business." not in theirs
-    assert "There is no such finding" not in page(ada, "/findings?finding=nonsense").text
+    assert "Finding not found." not in page(ada, "/findings?finding=nonsense").text
 
 
 def test_a_pool_narrows_it_to_what_is_about_its_nodes_and_its_page_leads_there(cluster, ada):
@@ -196,7 +196,7 @@ def test_an_empty_filter_is_not_all_quiet(cluster, ada):
     seen = page(ada, "/findings?severity=critical")
 
     assert "0 of 1 finding match." in seen.text
-    assert "Nothing is wrong" not in seen.text
+    assert "No findings." not in seen.text
 
 
 def test_all_quiet_names_how_old_each_source_is(ada):
@@ -214,7 +214,7 @@ def test_all_quiet_names_how_old_each_source_is(ada):
 def test_a_mute_keeps_it_from_being_all_quiet(cluster, ada):
     make.a_finding(cluster, state=FindingState.MUTED)
 
-    assert "Nothing is wrong" not in page(ada, "/findings?tab=unacknowledged").text
+    assert "No findings." not in page(ada, "/findings?tab=unacknowledged").text
     assert "1 finding is muted" in page(ada, "/findings?tab=unacknowledged").text
 
 
@@ -421,7 +421,7 @@ def test_what_was_written_for_a_refused_act_comes_back_once(cluster, ada):
     assert wrote not in elsewhere
     assert wrote not in again
     ada.post(f"/findings/{other.pk}/mute", {"reason": wrote, "scope": "finding", "hours": "9999"})
-    assert re.search(f"Why \\(kept for good\\) {wrote} Leave it Mute", page(ada, f"/findings?finding={other.pk}").text)
+    assert re.search(f"Reason \\(permanent\\) {wrote} Cancel Mute", page(ada, f"/findings?finding={other.pk}").text)
 
 
 def test_whom_where_and_how_long_come_back_with_the_reason(cluster, ada):
@@ -545,7 +545,7 @@ def test_where_all_of_a_rule_are_alike_they_are_counted_once(cluster, others):
 def test_rules_on_trial_are_said_where_findings_stand(bob):
     assert "on trial" not in page(bob, "/findings").text
 
-    for rule, says in (("gpu-hot", "1 rule is on trial"), ("gpu-xid", "2 rules are on trial")):
+    for rule, says in (("gpu-hot", "1 rule in shadow mode"), ("gpu-xid", "2 rules in shadow mode")):
         RuleShadow.objects.create(rule=rule, by="ada", at=NOON, reason="New.")
 
         shown = page(bob, "/findings")
@@ -562,9 +562,10 @@ def test_what_gpus_said_is_drawn_where_its_node_is_there(cluster, ada):
     place = f'data-history="/api/v1/findings/{hot.pk}/telemetry"'
 
     assert place in ada.get(f"/findings?finding={hot.pk}").content.decode()
-    assert "replays an hour, how fast a counter grows" in page(ada, f"/findings?finding={slow.pk}").text
-    assert "its node is gone, and with it which series were its" in page(ada, f"/findings?finding={gone.pk}").text
-    assert "What its GPUs said" not in page(ada, f"/findings?finding={other.pk}").text
+    slower = page(ada, f"/findings?finding={slow.pk}").text
+    assert "replays an hour: a rate, so the counter plot has no limit line" in slower
+    assert "No GPU telemetry: the node is gone" in page(ada, f"/findings?finding={gone.pk}").text
+    assert "GPU telemetry, 30 min before" not in page(ada, f"/findings?finding={other.pk}").text
 
 
 def test_plots_of_one_that_came_back_are_others_and_end_half_an_hour_after_it_did(cluster, ada):
@@ -776,7 +777,7 @@ def test_what_is_listed_under_its_cause_is_not_said_to_be_nowhere(cluster, ada):
     rules = {one["rule"]: (one["open"], one["listed"]) for one in ada.get("/api/v1/rules").json()}
 
     assert "1 finding of this rule is listed under its cause." in shown
-    assert "this rule finds nothing else" not in shown
+    assert "no other findings of this rule" not in shown
     assert ada.get(f"/api/v1/findings/{own.pk}").json()["alike_listed"] == 1
     assert (rules["pods-failing"], rules["node-not-ready"]) == ((1, 1), (1, 0))
     assert "1 under its cause" in page(ada, "/findings/rules").text

@@ -271,7 +271,7 @@ def test_hours_have_no_number_for_it(recorded, root):
     for place in (f"nodes/{node.pk}/hours", f"nodes/{node.pk}/gpus/0/hours"):
         if not is_heard(missing):
             assert not any(each["devices"] for each in root.get(f"/api/v1/{place}").json())
-            assert "Nothing is known of an hour yet." in page(root, f"/parts/{place}").text
+            assert "No hours yet." in page(root, f"/parts/{place}").text
             continue
         (hour,) = (each for each in root.get(f"/api/v1/{place}").json() if each["devices"])
         (said,), text = hour["devices"], page(root, f"/parts/{place}").text
@@ -282,7 +282,7 @@ def test_hours_have_no_number_for_it(recorded, root):
         assert {key for key, of in OF_AN_HOUR.items() if said[key] is None} == {
             key for key, of in OF_AN_HOUR.items() if without(missing, *of)
         }
-        for is_lacking, words in ((busy, "how busy"), (warm, "how warm nothing says"), (xids, "which Xids nothing")):
+        for is_lacking, words in ((busy, "utilisation unknown"), (warm, "temperature unknown"), (xids, "Xids unknown")):
             assert (words in text) == is_lacking, words
 
 
@@ -372,8 +372,8 @@ def test_pages_that_call_all_well_say_which_rules_read_nothing(recorded, root):
     places = [page(root, path).text for path in ("/", "/findings", f"/parts/pools/{pool.pk}/findings")]
 
     if len(blind) == len(MISSED):
-        says = "nothing that rules read is exported there."
-        assert all("Nothing is wrong that a rule would find." not in text for text in places)
+        says = "that rules need is exported"
+        assert all("No findings." not in text for text in places)
     else:
         of = "1 rule finds" if len(blind) == 1 else f"{len(blind)} rules find"
         says = (

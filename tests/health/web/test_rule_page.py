@@ -41,9 +41,9 @@ def test_it_says_where_nothing_that_it_reads_is_exported(bob, pool):
     make.a_node(pool.cluster)
     make.a_source(pool.cluster, exported=["power_watts"])
 
-    assert "Sees nothing in eu-1: none of what it reads is exported there" in page(bob, HOT).text
+    assert "No data in eu-1: none of what it reads is exported there" in page(bob, HOT).text
     assert "0 not exported in 1 cluster" in page(bob, "/findings/rules").text
-    assert "Sees nothing" not in page(bob, "/findings/rules/gpu-silent").text
+    assert "No data in" not in page(bob, "/findings/rules/gpu-silent").text
 
 
 def test_every_rule_has_a_page(bob, pool):
@@ -84,7 +84,7 @@ def test_what_is_asked_for_is_of_a_rule_and_a_sentence():
         ("node-not-ready", "bin/manage rules_backtest node-not-ready --days 7"),
         (
             "pods-failing",
-            "It cannot be run over the days behind us. It reads nodes, pods, of which only what is there now is kept",
+            "A backtest is not possible. It reads nodes, pods, of which only what is there now is kept",
         ),
     ],
 )
@@ -101,13 +101,13 @@ def test_a_trial_is_begun_marked_and_ended(root, pool):
     root.post(f"{HOT}/shadow", {"reason": f"New here. {HOSTILE}"})
 
     text = page(root, HOT).text
-    assert "root put it on trial" in text
+    assert "by root" in text
     assert "It is hot." in text
     assert "still so" in text
-    assert "on trial: would tell 1" in page(root, "/findings/rules").text
+    assert "shadow mode: 1 not notified" in page(root, "/findings/rules").text
     assert "It is hot." not in page(root, "/findings").text
     chosen = page(root, f"/findings?finding={Finding.objects.get(is_shadow=True).pk}").text
-    assert "is on trial : nobody is told of this" in chosen
+    assert "Rule in shadow mode : no notification" in chosen
 
     root.post(reverse("end-rule-shadow", args=[RuleShadow.objects.get().pk]), {"reason": "It is right."})
     assert "It is hot." in page(root, "/findings").text
@@ -251,7 +251,7 @@ def test_limits_that_somebody_changed_meanwhile_are_not_taken_away(root, pool, s
 def test_a_trial_that_began_before_its_rule_was_never_to_have_one_can_be_ended(root):
     row = RuleShadow.objects.create(rule="gpu-silent", by="x", at=NOON, reason="x")
 
-    assert "End its trial" in page(root, "/findings/rules/gpu-silent").text
+    assert "End shadow mode" in page(root, "/findings/rules/gpu-silent").text
 
     root.post(reverse("end-rule-shadow", args=[row.pk]), {"reason": "It is never."})
     assert "that is always told" in page(root, "/findings/rules/gpu-silent").text
@@ -283,7 +283,7 @@ def test_a_trial_that_found_more_than_it_shows_says_so(root, pool, monkeypatch):
 
     assert "the newest" not in page(root, HOT).text
     monkeypatch.setattr(rule_page, "SHOWN", 2)
-    assert "What it found on trial the newest 2" in page(root, HOT).text
+    assert "Findings in shadow mode the newest 2" in page(root, HOT).text
 
 
 def test_only_limits_that_are_shown_are_changed_and_only_pools_without_any_are_given_some(root, pool):

@@ -184,7 +184,7 @@ def test_it_and_the_fleet_say_that_rules_are_on_trial(cluster, bob):
 
     assert not any("on trial" in each for each in before)
     assert [said in bob.get(path).content.decode() for path in pages] == [True, True]
-    assert "1 rule is on trial : nobody is told of what it finds." in page(bob, "/parts/findings/strip").text
+    assert "1 rule in shadow mode : no notifications." in page(bob, "/parts/findings/strip").text
     assert (told["on_trial"], said in told["markdown"]) == (1, True)
 
 

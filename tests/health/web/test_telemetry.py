@@ -51,7 +51,7 @@ def test_without_a_source_it_says_what_to_do(admin, cluster):
         ({"state": "waiting", "answered_at": None}, "Waiting for its first answer"),
         ({"state": "off", "is_on": False}, "Switched off"),
         ({}, "answering"),
-        ({"answered_at": NOON - timedelta(minutes=2)}, "It answered 2 min ago , and is expected to every 15 s"),
+        ({"answered_at": NOON - timedelta(minutes=2)}, "It answered 2 min ago , and is due every 15 s"),
         ({"state": "silent", "message": "It cannot be reached."}, "Silent for 0 s : It cannot be reached."),
         ({"devices": 0}, "none of its series is of a node of this cluster"),
         ({"notes": [HOSTILE]}, "alert(1)"),
@@ -81,7 +81,7 @@ def test_of_a_silent_source_of_which_nothing_is_kept_nobody_says_what_it_never_h
 
     said = table(admin, node)
 
-    assert "Nothing is kept of what the source said of it." in said
+    assert "No stored telemetry." in said
     assert "never had" not in said
 
 
@@ -122,7 +122,7 @@ def test_an_admin_adds_changes_asks_and_removes_it(admin, cluster):
     source = TelemetrySource.objects.get()
     assert (source.matchers, source.next_look_at) == ('cluster="eu-1"', NOON)
 
-    assert "Remove it" in page(admin, f"{place}/remove").text
+    assert "Remove" in page(admin, f"{place}/remove").text
     admin.post(f"{place}/remove")
     assert not TelemetrySource.objects.exists()
     assert AuditEntry.objects.last().verb == "telemetry.remove"
@@ -270,7 +270,7 @@ def test_a_source_that_is_silent_keeps_what_it_said(admin, cluster, redis):
 
     said = table(admin, node)
 
-    assert "has been silent for 3 min : what follows is what it said before" in said
+    assert "has been silent for 3 min . These are the last values" in said
     assert "61 °C no data no data no data no data 3 min 20 s ago" in said
 
 
@@ -288,8 +288,8 @@ def test_without_a_prometheus_the_card_says_that_exporters_are_asked(admin, clus
     said = card(admin, cluster)
 
     assert "Read from 4 exporters, one by one." in said
-    assert "1 did not answer then" in said
-    assert "plots come from them: six metrics at one minute, for the last 24 h" in said
+    assert "No answer from 1." in said
+    assert "Plots: six metrics per minute, last 24 h" in said
 
 
 @pytest.mark.parametrize("heard_at", [None, NOON])

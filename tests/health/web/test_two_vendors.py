@@ -184,7 +184,7 @@ def test_on_how_many_nodes_it_is_exported_is_the_same_everywhere(told, root):
             for state in ("fresh", "not-exported", "never")
         }
         assert found == dict(zip(found, its.values(), strict=True)), key
-    assert "Not heard within a day 1 of 3 nodes with GPUs" in card
+    assert "No data for a day 1 of 3 nodes with GPUs" in card
     for source in root.get("/api/v1/telemetry-sources").json()["results"]:
         assert source["nodes"] == {key: counts(key) for key in METRICS}
 
@@ -202,4 +202,4 @@ def test_rules_say_of_how_many_nodes_they_see_nothing(told, root):
     assert "Sees part of eu-1: on 2 of 3 nodes nothing that it reads is exported" in shown
     listed = page(root, "/findings/rules").text
     assert "not exported on 2 of 3 nodes" in listed
-    assert "nothing heard of 1 of 3 nodes" in listed
+    assert "no telemetry from 1 of 3 nodes" in listed

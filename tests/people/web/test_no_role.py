@@ -35,7 +35,7 @@ def test_no_page_says_that_nothing_is_wrong_to_who_has_no_role(path):
     reply = visiting(a_user("eve")).get(path)
     said = Page(reply.content.decode()).text
 
-    assert "Nothing is wrong" not in said
+    assert "No findings." not in said
     assert "You have no role yet." in said or reply.status_code == 403
     assert "Ask an admin" in said or reply.status_code == 403
 

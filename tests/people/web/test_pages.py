@@ -62,8 +62,8 @@ def test_a_token_is_shown_once():
 
     token = ApiToken.objects.get(user=user)
     assert token.hint in response.content.decode()
-    assert "shown this once" in response.content.decode()
-    assert "shown this once" not in page(client, "/account").text
+    assert "shown only once" in response.content.decode()
+    assert "shown only once" not in page(client, "/account").text
     assert AuditEntry.objects.filter(subject=f"token:{token.pk}").exists()
 
 

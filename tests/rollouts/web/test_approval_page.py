@@ -42,7 +42,7 @@ def test_shows_what_will_happen_and_the_bundle(amy, stage):
     assert "on 1 node of" in seen.text
     assert bundle_for(stage).hash[:12] in seen.text
     assert bundle_for(stage).hash not in seen.text
-    assert "Canary: may it go? awaiting approval" in seen.text
+    assert "Canary: approve? awaiting approval" in seen.text
 
 
 def test_gpus_that_nobody_has_counted_are_not_none(amy, stage):
@@ -53,7 +53,7 @@ def test_gpus_that_nobody_has_counted_are_not_none(amy, stage):
     unknown = page(amy, f"/stages/{stage.pk}/approval").text
 
     assert "with 8 GPUs, at most" in known
-    assert "with GPUs that nobody has counted, at most" in unknown
+    assert "with an unknown number of GPUs, at most" in unknown
 
 
 def test_a_pod_is_said_to_hold_what_it_holds(amy, stage):
@@ -87,7 +87,7 @@ def test_of_a_cluster_that_is_not_seen_it_says_since_when_and_counts_no_pods_of_
 
     assert "Not seen since" not in seen
     assert "Not seen since" in unseen
-    assert "What is said of its nodes and pods is how it was then." in unseen
+    assert "Nodes and pods are shown as of then." in unseen
     assert "1 pod of tenants on them then" in unseen
     assert "on them now" not in unseen
 
@@ -134,14 +134,14 @@ def test_what_the_start_said_is_folded_away_and_the_checks_of_now_stand_open(amy
     said = "team-a/web-0 cannot be evicted now: PodDisruptionBudget team-a/web allows none to go."
     assert before.count(said) == 2
     assert after.count(said) == 1, "as the start said it, with its time"
-    assert f"At the start, 12:00 UTC, {starter.username} passed over this: “{said}” Because: It ends soon." in after
-    assert "nodes still to go, now checked at 12:00:00 UTC" in after
+    assert f"At the start, 12:00 UTC, {starter.username} overrode: “{said}” Because: It ends soon." in after
+    assert "nodes left, now checked at 12:00:00 UTC" in after
 
 
 def test_a_stage_that_waits_for_nobody_has_no_checks_of_now(amy, stage):
     type(stage).objects.filter(pk=stage.pk).update(state="passed")
 
-    assert "still to go" not in page(amy, f"/stages/{stage.pk}/approval").text
+    assert "nodes left" not in page(amy, f"/stages/{stage.pk}/approval").text
 
 
 def test_the_canary_is_not_approved_without_a_reason(amy, stage):
@@ -347,7 +347,7 @@ def test_what_nobody_asks_any_more_is_not_called_green(amy, stage, second):
 
     seen = Page(live(amy, second, opened(amy, second))).text
 
-    assert "as of 11:55:00 UTC: not asked since" in seen
+    assert "as of 11:55:00 UTC: not evaluated since" in seen
     assert "green" not in seen.partition("Gate")[0]
     assert "To approve, say why: no gate was asked since 11:55 UTC" in seen
 
@@ -384,12 +384,12 @@ def test_it_is_not_offered_on_a_plan_that_does_not_move(amy, second, state, word
     said = decide(amy, second)
 
     assert words in Page(html).text
-    assert "may it go?" not in html
+    assert "approve?" not in html
     assert "awaiting approval" not in html
     assert "disabled" in approve_button(html)
     assert words in said
     assert not second.approvals.exists()
-    assert "Waits for you" not in page(amy, "/plans").text
+    assert "Your approvals" not in page(amy, "/plans").text
 
 
 def test_it_is_not_offered_on_a_paused_plan(amy, second):
@@ -398,7 +398,7 @@ def test_it_is_not_offered_on_a_paused_plan(amy, second):
     assert "ada paused the plan" in page(amy, f"/stages/{second.pk}/approval").text
     assert "ada paused the plan" in decide(amy, second)
     assert not second.approvals.exists()
-    assert "Waits for you" not in page(amy, "/plans").text
+    assert "Your approvals" not in page(amy, "/plans").text
 
 
 def test_the_author_may_not_and_is_told_why():
@@ -464,7 +464,7 @@ def test_it_says_how_many_pods_it_does_not_name(amy, stage):
 
 def test_what_the_cluster_itself_said_has_its_time_and_is_asked_again_from_here(amy, stage):
     url = f"/stages/{stage.pk}/approval"
-    assert "The cluster itself was not asked." in page(amy, url).text
+    assert "No live check yet." in page(amy, url).text
 
     said = amy.post(f"/stages/{stage.pk}/live-checks", follow=True)
 
@@ -473,7 +473,7 @@ def test_what_the_cluster_itself_said_has_its_time_and_is_asked_again_from_here(
     LiveCheck.objects.update(next_look_at=None, answered_at=NOON, answers=[HELD.written], answered_revision=1)
     seen = page(amy, url).text
     assert "1 answer of 2026-11-21 12:00:00 UTC: 1 in order." in seen
-    assert "Ask again" in seen
+    assert "Check again" in seen
 
 
 def test_a_viewer_does_not_ask_the_cluster(stage):

@@ -24,7 +24,7 @@ def amy() -> User:
 def test_without_anything_the_page_says_what_will_stand_there(amy):
     seen = page(visiting(amy), "/approvals").text
 
-    assert "Nothing waits for you." in seen
+    assert "No approvals wait for you." in seen
     assert "Nothing yet." in seen
     assert page(visiting(amy), "/parts/approvals/count").text.strip() == ""
 
@@ -49,7 +49,7 @@ def test_a_stage_that_has_every_approval_waits_for_nobody(amy, stage):
 
     seen = page(visiting(bob), "/approvals").text
 
-    assert "Nothing waits for you." in seen
+    assert "No approvals wait for you." in seen
     assert "1 of 1 approval given" in seen
     assert "Every approval that it asks for is given." in seen
     assert page(visiting(bob), "/parts/approvals/count").text.strip() == ""
@@ -62,7 +62,7 @@ def test_a_no_is_not_counted_as_an_approval_and_waits_for_nobody_else(amy, stage
 
     seen = page(visiting(bob), "/approvals").text
 
-    assert "Nothing waits for you." in seen
+    assert "No approvals wait for you." in seen
     assert "0 of 1 approval given" in seen
     assert "amy rejected it." in seen
 
@@ -85,7 +85,7 @@ def test_what_was_given_and_became_void_says_why(amy, stage):
 
     after = page(visiting(amy), "/approvals").text
 
-    assert "Nothing waits for you." in before
+    assert "No approvals wait for you." in before
     assert "approved : Fine." in before or "approved: Fine." in before
     assert "Yours is void: A target changed." in after
     assert ": A target changed." in after
@@ -103,4 +103,4 @@ def test_rest_lists_what_the_caller_decided_and_nobody_elses(amy, stage):
 def test_who_sees_no_cluster_sees_no_approval(stage):
     eve = make.a_user("eve", role="approver", on=make.a_cluster("far"))
 
-    assert "Nothing waits for you." in page(visiting(eve), "/approvals").text
+    assert "No approvals wait for you." in page(visiting(eve), "/approvals").text

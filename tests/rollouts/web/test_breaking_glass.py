@@ -38,10 +38,10 @@ def test_the_page_shows_it_in_red_until_and_after_somebody_else_has_looked(stage
 
     assert "Passed over. It counts again from 16:00 UTC on" in said
     assert "root passed it over" in said
-    assert "Nobody else has looked at it. I have looked at it" not in said
-    assert "Nobody else has looked at it. I have looked at it" in page(amy, f"/plans/{stage.plan_id}").text
+    assert "Not acknowledged by a second person. Acknowledge" not in said
+    assert "Not acknowledged by a second person. Acknowledge" in page(amy, f"/plans/{stage.plan_id}").text
     after = amy.post(f"/break-glass/{glass.pk}/acknowledgements", follow=True).content.decode()
-    assert "amy has looked at it." in Page(after).text
+    assert "amy acknowledged it." in Page(after).text
     assert "CVE at 3 a.m." in Page(after).text
 
 
@@ -134,5 +134,5 @@ def test_an_approver_of_the_next_stage_is_told(stage, root):
 
     seen = page(visiting(make.a_user("amy", role="approver")), f"/stages/{later.pk}/approval").text
 
-    assert "root passed over the gate Approval of stage 1" in seen
+    assert "root overrode the gate Approval of stage 1" in seen
     assert "CVE at 3 a.m." in seen

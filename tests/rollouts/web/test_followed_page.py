@@ -66,7 +66,7 @@ def test_one_that_is_over_says_nothing_of_what_may_be_written_since(cluster: Clu
 
     seen = [page(visiting(viewer), path).text for path in (f"/followed/{rollout.pk}", f"/clusters/{cluster.pk}")]
 
-    assert all("writes nothing here" not in text and "Nothing is written here" not in text for text in seen)
+    assert all("writes nothing here" not in text and "Read only" not in text for text in seen)
 
 
 def test_where_a_gate_fails_it_says_that_a_plan_would_have_halted(cluster: Cluster, viewer: User):

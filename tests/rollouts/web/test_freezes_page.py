@@ -38,7 +38,7 @@ def frozen(where: Where | None = None, **given) -> Freeze:
 def test_nothing_is_frozen_at_first(ada):
     text = page(ada, "/freezes").text
 
-    assert "Nothing is frozen." in text
+    assert "No freezes." in text
     assert "No freeze has ended yet." in text
 
 
@@ -49,16 +49,16 @@ def test_what_is_frozen_is_said_with_what_it_binds(ada):
     text = page(ada, "/freezes").text
 
     assert "The fleet is frozen by ada until 15:00 UTC: quarter end." in text
-    assert "binds 1 plan under way · a rollback goes on · ends by itself in 3 h" in text
+    assert "binds 1 plan in progress · rollbacks continue · ends by itself in 3 h" in text
 
 
 @pytest.mark.parametrize(
     ("state", "binds_rollbacks", "pool", "says"),
     [
-        ("rolling-back", False, None, "binds no plan that is under way"),
-        ("rolling-back", True, None, "binds 1 plan under way"),
-        ("promoting", False, "h200", "binds 1 plan under way"),
-        ("promoting", False, "empty", "binds no plan that is under way"),
+        ("rolling-back", False, None, "binds no plan in progress"),
+        ("rolling-back", True, None, "binds 1 plan in progress"),
+        ("promoting", False, "h200", "binds 1 plan in progress"),
+        ("promoting", False, "empty", "binds no plan in progress"),
     ],
 )
 def test_a_plan_is_bound_as_the_form_showed_before(ada, state, binds_rollbacks, pool, says):
@@ -214,9 +214,9 @@ def test_a_list_of_what_is_over_says_that_it_is_not_all(ada, monkeypatch):
     for _ in range(3):
         fleet_freezes.lift(frozen(), actor="ada", reason="x", now=NOON)
 
-    assert "Over the last" not in page(ada, "/freezes").text
+    assert "Finished the last" not in page(ada, "/freezes").text
     monkeypatch.setattr(freezes_page, "PAST", 2)
-    assert "Over the last 2" in page(ada, "/freezes").text
+    assert "Finished the last 2" in page(ada, "/freezes").text
 
 
 def test_who_may_not(bob):

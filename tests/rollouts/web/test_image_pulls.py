@@ -23,7 +23,7 @@ def plan():
 def test_a_draft_says_that_nobody_tried_and_offers_it(ada, plan):
     shown = page(ada, f"/plans/{plan.pk}")
 
-    assert "Not tried. A Job on one node of each operating system asks the registry" in shown.text
+    assert "Not tried. Jobs pull the image" in shown.text
     assert "Pull the image" in shown.text
 
 

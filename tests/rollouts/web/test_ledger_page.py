@@ -44,14 +44,14 @@ def test_it_names_budgets_and_who_is_out_and_who_was(plan, root):
     assert "gpu-sick quarantine" in text
     assert "Each zone may have any number of nodes unavailable." in text
     assert "Pool h200 may have 1 node unavailable at a time." in text
-    out, back = text.split("Out now")[1].split("the last 1")
+    out, back = text.split("Unavailable now")[1].split("the last 1")
     assert "gpu-out-0" in out
     assert "gpu-out-1" in back
 
 
 def test_of_a_cluster_that_is_not_seen_it_says_that_who_is_back_keeps_a_place(plan, root):
     path = f"/clusters/{plan.cluster_id}/ledger"
-    keeps = "A node that is back in order counts as out until that is seen."
+    keeps = "A recovered node counts as unavailable until it is observed."
     assert keeps not in page(root, path).text
 
     Bookmark.objects.update(heard_at=NOON - timedelta(minutes=10))

@@ -75,5 +75,5 @@ def test_an_approver_reads_what_the_cluster_said_before_the_start():
 
     text = page(visiting(make.a_user("amy", role="approver")), f"/stages/{stage.pk}/approval").text
 
-    assert "What the cluster itself said before the start" in text
+    assert "Live check before the start" in text
     assert "It was taken." in text

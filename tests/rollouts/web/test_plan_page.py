@@ -185,9 +185,9 @@ def test_always_says_why_it_is_not_moving(viewer):
     plan = make.a_plan()
     draft = make.a_draft()
 
-    assert "What it waits for A worker has not looked at it yet." in page(viewer, f"/plans/{plan.pk}").text
+    assert "Waiting for A worker has not looked at it yet." in page(viewer, f"/plans/{plan.pk}").text
     Plan.objects.filter(pk=plan.pk).update(epoch=1)  # the first round of a large plan takes a while
-    assert "What it waits for A worker is at it for the first time." in page(viewer, f"/plans/{plan.pk}").text
+    assert "Waiting for A worker is at it for the first time." in page(viewer, f"/plans/{plan.pk}").text
     assert "nothing in the cluster has been touched" in page(viewer, f"/plans/{draft.pk}").text
 
 
@@ -585,7 +585,7 @@ def test_a_halt_is_told_as_what_was_and_says_when_every_gate_passes_now(viewer, 
     seen = page(viewer, f"/plans/{stage.plan_id}").text
 
     assert "Halted at 11:58:00 because A pod crashed." in seen
-    assert ("Every gate that is asked passes now." in seen) is says
+    assert ("Every evaluated gate passes." in seen) is says
 
 
 def test_nothing_of_an_abandoned_stage_is_still_to_come():

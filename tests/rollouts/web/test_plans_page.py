@@ -113,7 +113,7 @@ def test_who_may_approve_finds_what_waits_for_them():
 
     seen = page(amy, "/plans")
 
-    assert "Waits for you" in seen.text
+    assert "Your approvals" in seen.text
     assert f"/stages/{stage.pk}/approval" in seen.links
 
 
@@ -121,7 +121,7 @@ def test_the_author_is_not_asked_to_approve_their_own():
     ada = make.a_user("ada", role="admin")
     make.a_stage_to_approve(make.a_plan(author=ada))
 
-    assert "Waits for you" not in page(visiting(ada), "/plans").text
+    assert "Your approvals" not in page(visiting(ada), "/plans").text
 
 
 def test_the_home_page_shows_what_is_under_way():
@@ -133,7 +133,7 @@ def test_the_home_page_shows_what_is_under_way():
 def test_a_viewer_sees_why_they_may_not_draft():
     response = visiting(make.a_user(role="viewer")).get("/plans").content.decode()
 
-    assert "Your roles do not allow drafting" in response
+    assert "You need the role operator to draft a plan" in response
 
 
 def test_hostile_titles_are_shown_and_not_run():

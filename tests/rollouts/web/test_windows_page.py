@@ -45,7 +45,7 @@ def test_it_is_shown_before_it_is_made(root):
     _, done = send(root, "/windows/new", on=on, seen=look(on), reason="Nobody trains then.", **NIGHTS)
     window = MaintenanceWindow.objects.get()
     assert (window.duration_s, window.zone) == (16200, "Europe/Berlin")
-    assert "Made: outside of its windows nothing is let go in cluster north." in done
+    assert "Window created: cluster north releases nodes only inside its windows." in done
     assert "closed, opens in" in done
 
 
