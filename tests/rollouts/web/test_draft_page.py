@@ -119,7 +119,7 @@ def test_saves_what_was_written(ada, fleet):
 
 
 def test_a_gate_is_made_advisory_with_a_reason_and_counted_again(ada, fleet):
-    asked = written(fleet) | {"stage-0-advisory": ["operands_ready", "approval"], "stage-0-advisory_because": "Try it."}
+    asked = written(fleet) | {"stage-0-advisory": ["operands_ready", "approval"], "stage-0-advisory_reason": "Try it."}
     ada.post("/plans/new", asked)
     plan = Plan.objects.get()
     canary = plan.stages.get(index=0)
@@ -135,12 +135,12 @@ def test_a_gate_is_made_advisory_with_a_reason_and_counted_again(ada, fleet):
 
 
 def test_a_new_reason_of_an_advisory_gate_takes_the_place_of_its_old_one(ada, fleet):
-    asked = written(fleet) | {"stage-0-advisory": ["operands_ready"], "stage-0-advisory_because": "Try it."}
+    asked = written(fleet) | {"stage-0-advisory": ["operands_ready"], "stage-0-advisory_reason": "Try it."}
     ada.post("/plans/new", asked)
     again = sent_again(ada.get(f"/plans/{Plan.objects.get().pk}/edit"))
     assert DraftForm(again).stages()[0].gate_options["operands_ready"]["reason"] == "Try it."
 
-    again["stage-0-advisory_because"] = "It is proven."
+    again["stage-0-advisory_reason"] = "It is proven."
 
     assert DraftForm(again).stages()[0].gate_options["operands_ready"]["reason"] == "It is proven."
 
@@ -250,7 +250,7 @@ def test_says_all_that_is_wrong_at_once_and_each_thing_once(ada, fleet):
             "“abc” is no number.",
             "a gate that counts",
         ),
-        ({"stage-0-advisory": ["operands_ready"], "stage-0-advisory_because": "x" * 1001}, "1000", "advisory gate"),
+        ({"stage-0-advisory": ["operands_ready"], "stage-0-advisory_reason": "x" * 1001}, "1000", "advisory gate"),
         ({"to_version": "5" * 65}, "at most 64 characters", "driver version"),
     ],
 )
