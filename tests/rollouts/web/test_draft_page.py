@@ -128,7 +128,7 @@ def test_a_gate_is_made_advisory_with_a_reason_and_counted_again(ada, fleet):
 
     assert canary.gate_options["operands_ready"] == {"timeout_s": 90, "advisory": True, "reason": "Try it."}
     assert canary.gate_options["approval"] == {"needed": 1}
-    assert "advisory yes because Try it." in seen
+    assert "advisory yes reason Try it." in seen
     again = sent_again(ada.get(f"/plans/{plan.pk}/edit"))
     again.setlist("stage-0-advisory", [])
     assert DraftForm(again).stages()[0].gate_options["operands_ready"] == {"timeout_s": 90}
