@@ -108,7 +108,7 @@ def reason(name: str) -> PodReason:
         ("volume-elsewhere", "volume_attached_elsewhere", "Multi-Attach", "another node", "VolumeAttachment"),
         ("start-error-silent", "never_started", "back-off", "cannot start", "describe pod"),
         ("not-registered", "dra_not_registered", "not registered", "compute-domain.nvidia", "pod of the DRA driver"),
-        ("prepare-times-out", "dra_prepare_failed", "DeadlineExceeded", "cannot prepare", "pod of the DRA driver"),
+        ("prepare-times-out", "dra_prepare_timeout", "DeadlineExceeded", "did not prepare", "DRA driver's pod"),
         ("empty-device", "dra_empty_device", "empty device edits", "an empty device", "pod of the DRA driver"),
         ("all-held", "gpus_all_held", "used: 8", "8 of 8 were in use when it came", "another scheduler"),
         ("slice-no-room", "dra_no_room", "1g.20gb", "cannot be partitioned", "slices"),

@@ -49,7 +49,7 @@ WITHOUT_POD: tuple[CauseRule, ...] = table("placement.without_pod", "missing.rul
 WHEN_READY: tuple[CauseRule, ...] = (
     *table("device_plugin.lost"),
     _if("never_offered", "device_plugin.rule", "vendors.rule"),
-    *table("device_plugin.never"),
+    *table("device_plugin.never", "device_plugin.unlabelled"),
     *MIG_STATE,
     *CC_STATE,
     _if("vgpu_failed", "sandbox.vgpu"),

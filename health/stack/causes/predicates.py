@@ -17,6 +17,7 @@ from gpu.operands import (
     DEVICE_PLUGIN,
     DRA_DRIVER,
     GAUDI_PLUGIN,
+    GFD,
     INTEL_PLUGIN,
     MIG_MANAGER,
     TESTS,
@@ -251,6 +252,13 @@ def never_offered(signs: Signs) -> PredicateAnswer | None:
     return _if(_offers_nothing(signs) and not signs.gpus_expected and signs.pod and signs.pod.is_overdue and is_for_it)
 
 
+@predicate()
+def labels_nothing(signs: Signs) -> PredicateAnswer | None:
+    """Feature discovery stays ready where it finds no driver (gpu-feature-discovery #36)."""
+    is_late = signs.operand == GFD and signs.is_gpu_node and signs.pod is not None and signs.pod.is_overdue
+    return _if(is_late and keys.GPU_PRODUCT not in signs.labels)
+
+
 def _offers_nothing(signs: Signs) -> bool:
     is_ready = signs.pod is not None and signs.pod.is_ready
     return signs.operand in PLUGINS and is_ready and not signs.gpus_allocatable
@@ -461,6 +469,11 @@ def has_event(signs: Signs) -> PredicateAnswer | None:
 @predicate()
 def unhealthy(signs: Signs) -> PredicateAnswer | None:
     return PredicateAnswer(said=signs.pod.unhealthy) if signs.pod and signs.pod.unhealthy else None
+
+
+@predicate()
+def not_ready(signs: Signs) -> PredicateAnswer | None:
+    return _if(signs.pod and not signs.pod.is_ready)
 
 
 # Tenants' pods

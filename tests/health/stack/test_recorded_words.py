@@ -434,7 +434,7 @@ def test_what_a_program_ends_with_is_understood(said, key):
         (
             "FailedPrepareDynamicResources",
             "NodePrepareResources failed for ResourceClaim mine: rpc error: desc = device gpu-1 not found",
-            "dra_prepare_failed",
+            "dra_device_gone",
         ),
         # kubernetes, pkg/controller/resourceclaim
         (
@@ -474,3 +474,34 @@ def test_a_program_without_a_gpu_has_the_advice_of_its_nodes_vendor(is_amd, asks
 
     assert asks in cause.action
     assert lacks not in cause.action
+
+
+@pytest.mark.parametrize(
+    ("is_overdue", "labels", "key"),
+    [
+        (True, {}, "gfd_labels_nothing"),
+        (False, {}, None),
+        (True, {"nvidia.com/gpu.product": "Tesla-T4"}, None),
+    ],
+)
+def test_feature_discovery_that_is_ready_and_labels_nothing_says_so(is_overdue, labels, key):
+    """gpu-feature-discovery #36."""
+    gate = {"nvidia.com/gpu.deploy.gpu-feature-discovery": "true"}
+    cause = why(signs("gpu-feature-discovery", a_pod(is_ready=True, is_overdue=is_overdue), labels=labels | gate))
+
+    assert (cause and cause.key) == key
+
+
+def test_a_plugin_whose_configuration_was_lost_at_a_restart_is_to_be_deleted():
+    """gpu-operator #991."""
+    cause = why(signs("device-plugin", a_pod(phase="Pending", container="config-manager-init", is_overdue=True)))
+
+    assert cause.key == "init_lost_at_restart"
+    assert cause.action.startswith("Delete the pod")
+
+
+@pytest.mark.parametrize(("is_overdue", "key"), [(True, "tenant_not_ready"), (False, None)])
+def test_a_pod_that_runs_and_is_not_ready_says_so_without_an_event(is_overdue, key):
+    cause = why_waits(signs("", a_pod(is_overdue=is_overdue)))
+
+    assert (cause and cause.key) == key
