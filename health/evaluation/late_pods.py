@@ -1,7 +1,9 @@
-"""Tenants' pods that a node took and that do not start, and those that wait for claims which nobody serves."""
+"""Tenants' pods that do not start or do not become ready on their node, and those whose claims nobody serves."""
 
 from collections import defaultdict
 from datetime import datetime, timedelta
+
+from django.db.models import Q
 
 from fleet.models import Cluster, Pod
 from fleet.pod_reasons import PodReason, reasons_of
@@ -9,15 +11,16 @@ from health.rules.base import FailingPod
 
 STARTS_WITHIN = timedelta(minutes=10)
 PULLS_WITHIN = timedelta(minutes=30)  # without an Event: a large image may still be on its way
+READY_WITHIN = timedelta(hours=1)  # a large model takes half an hour to load
 READ_AT_MOST = 200
 UNSERVED = ("claim_unpublished", "device_class_missing")
 
 
 def starting_pods(cluster: Cluster, *, now: datetime) -> dict[str, list[FailingPod]]:
-    """By node, those in ContainerCreating for long. One query, and a few where there are any."""
-    late = Pod.objects.tenants().filter(
-        cluster=cluster, phase="Pending", deleted_at=None, waiting_reason="", started_at__lt=now - STARTS_WITHIN
-    )
+    """By node, those in ContainerCreating, or running and not ready, for long. One query, a few where there are any."""
+    created = Q(phase="Pending", started_at__lt=now - STARTS_WITHIN)
+    unready = Q(phase="Running", is_ready=False, ready_since__lt=now - READY_WITHIN, started_at__lt=now - READY_WITHIN)
+    late = Pod.objects.tenants().filter(created | unready, cluster=cluster, deleted_at=None, waiting_reason="")
     pods = list(late.exclude(node_name="").order_by("started_at", "pk")[:READ_AT_MOST])
     reasons = reasons_of(pods, now=now)
     found: dict[str, list[FailingPod]] = defaultdict(list)

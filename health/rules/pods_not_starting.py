@@ -1,4 +1,4 @@
-"""Pods that a node took stay in ContainerCreating: their Events say why, where any does."""
+"""Pods stay in ContainerCreating, or run and are not ready: their Events say why, where any does."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -13,7 +13,7 @@ NAMED = 2
 @dataclass(frozen=True)
 class PodsNotStarting:
     key: ClassVar[str] = "pods-not-starting"
-    title: ClassVar[str] = "Pods do not start"
+    title: ClassVar[str] = "Pods do not become ready"
     subject: ClassVar[str] = NODE
     reads: ClassVar[tuple[str, ...]] = (NODES, PODS, EVENTS)
     after: ClassVar[timedelta] = timedelta(minutes=1)  # they have waited for ten before they are read
@@ -28,7 +28,7 @@ class PodsNotStarting:
         does = either(len(pods), "does", "do")
         return Wrong(
             Severity.WARNING,
-            f"{node.name}: {count(len(pods), 'pod')} {does} not start, {named}{others}.",
+            f"{node.name}: {count(len(pods), 'pod')} {does} not become ready, {named}{others}.",
             pods[0].action or "kubectl describe of the pod shows the step that it waits for.",
             {pod.name: {"status": pod.status, "said": pod.said} for pod in pods[:20]},
             probable_cause=pods[0].reason,

@@ -282,7 +282,7 @@ def test_pods_that_do_not_start_are_told_with_the_line_of_the_kubelet():
 
     wrong = PodsNotStarting().judge(replace(WELL, starting_pods=(pod,)))
 
-    assert wrong.sentence == "gpu-001: 1 pod does not start, a/train (ContainerCreating)."
+    assert wrong.sentence == "gpu-001: 1 pod does not become ready, a/train (ContainerCreating)."
     assert (wrong.probable_cause, wrong.action) == ("It waits.", "Look.")
     assert wrong.evidence["a/train"]["said"] == "not registered"
 
