@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from fleet.models import Cluster, Pool
-from people.models.role_binding import ScopeKind
+from people.models.user import ScopeKind
 from people.places import Place
 
 

@@ -15,7 +15,7 @@ class HealthConfig(AppConfig):
         from health.inbox.pool_limits import LIMITS_OF_A_POOL
         from health.inbox.rule_mutes import MUTES_OF_A_POOL
         from health.retention import tidy
-        from health.sources import last_answers
+        from health.sources import cluster_telemetry
         from health.stack import pods
         from health.web.timeline import findings_then, gpus_then, lines_of_findings, lines_of_xids
         from health.web.which_gpus import sicknesses_of
@@ -27,5 +27,5 @@ class HealthConfig(AppConfig):
         GOES_WITH.extend((LIMITS_OF_A_POOL, MUTES_OF_A_POOL))
         SICKNESSES.append(sicknesses_of)
         lines.MORE += [lines_of_findings, lines_of_xids]
-        of_pages.MORE.append(last_answers.numbers)
+        of_pages.MORE.append(cluster_telemetry.numbers)
         moment.TRUE_THEN += [findings_then, gpus_then]

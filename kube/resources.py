@@ -17,10 +17,9 @@ from kube.structs import (
     RevisionSeen,
     Seen,
 )
-from kube.structs.admission import LimitRangeSeen, PriorityClassSeen, QuotaSeen
+from kube.structs.cluster_objects import BudgetSeen, LimitRangeSeen, PriorityClassSeen, QuotaSeen
 from kube.structs.dra import ClaimSeen, ClassSeen, SliceSeen
 from kube.structs.events import EventSeen
-from kube.structs.policy import BudgetSeen
 from kube.structs.workload import DeploymentSeen, JobSeen, ReplicaSetSeen, StatefulSetSeen
 
 S = TypeVar("S", bound=Seen)

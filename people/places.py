@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from people.models.role_binding import ScopeKind
+from people.models.user import ScopeKind
 
 
 @dataclass(frozen=True)

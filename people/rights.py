@@ -8,7 +8,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.db.models import Q
 
 from people.models import Role, User
-from people.models.role_binding import ScopeKind
+from people.models.user import ScopeKind
 from people.places import Place, every_place
 
 

@@ -3,13 +3,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 
 from edges.rest import Asked, Edge, Flat, Listing, RowSerializer
 from fleet.api.cpu_memory import ClusterCpuMemorySerializer
 from fleet.api.serializers import FreshnessSerializer, TallySerializer
+from fleet.clusters.acceptance import accept, try_now
 from fleet.drivers.cluster_drivers import Drivers, read_drivers
 from fleet.drivers.mode import DriverSetBy
 from fleet.freshness.observation_state import Sight
@@ -177,3 +178,29 @@ class ClusterDetail(Edge):
         unread = unread_of(cluster) if sees_all else []
         detail = ClusterInDetail(**vars(seen), drivers=read_drivers(cluster), unread=unread)
         return ClusterDetailSerializer(detail, context={"request": self.request}).data
+
+
+class AcceptanceRequest(Asked):
+    uid = serializers.CharField(max_length=64, help_text="The `foreign_uid` of the cluster, as you saw it.")
+    reason = serializers.CharField(max_length=1000, required=False, default="", allow_blank=True)
+
+
+class AcceptanceList(Edge):
+    @extend_schema(request=AcceptanceRequest, responses={204: OpenApiResponse(description="Accepted.")})
+    def post(self, request, cluster_id: int) -> Response:
+        """Accept that what answers in the place of this cluster is the same one, built anew. Its rows begin again."""
+        cluster = self.load(Cluster.objects.visible_to(self.user), cluster_id)
+        require(self.user, Permission.ADMINISTER, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
+        asked = self.read(AcceptanceRequest)
+        accept(cluster, actor=self.user.get_username(), now=timezone.now(), **asked)
+        return Response(status=204)
+
+
+class AttemptList(Edge):
+    @extend_schema(request=None, responses={204: OpenApiResponse(description="A worker asks it.")})
+    def post(self, request, cluster_id: int) -> Response:
+        """Ask a cluster at once that was left alone because it did not answer."""
+        cluster = self.load(Cluster.objects.visible_to(self.user), cluster_id)
+        require(self.user, Permission.STOP, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
+        try_now(cluster)
+        return Response(status=204)

@@ -1,8 +1,6 @@
 from django.urls import path
 
-from fleet.api.acceptances import AcceptanceList
-from fleet.api.attempts import AttemptList
-from fleet.api.clusters import ClusterDetail, ClusterList
+from fleet.api.clusters import AcceptanceList, AttemptList, ClusterDetail, ClusterList
 from fleet.api.driver_objects import DriverObjectList
 from fleet.api.gpu_history import GpuPlacements, GpuTimeline
 from fleet.api.gpus import GpuList

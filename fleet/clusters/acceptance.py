@@ -67,3 +67,9 @@ def _tell(observer: Observer, *, now: datetime) -> None:
     wake.wake_observer(observer.cluster_id, observer.epoch)
     seq, kinds = observer.batch, ("bookmarks", NODES)
     announce.cluster_changed(observer.cluster_id, seq=seq, prev=seq - 1, nodes=(), kinds=kinds, at=now)
+
+
+def try_now(cluster: Cluster) -> None:
+    epoch = Observer.try_now(cluster.pk)
+    if epoch is not None:
+        wake.wake_observer(cluster.pk, epoch)

@@ -8,16 +8,21 @@ from typing import Any
 
 from django.db import models
 
-from fleet.models.admission import LimitRange, PriorityClass, ResourceQuota
-from fleet.models.cluster_event import ClusterEvent
-from fleet.models.disruption_budget import DisruptionBudget
 from fleet.models.driver_object import DriverObject
 from fleet.models.dynamic_resources import DeviceClass, ResourceClaim, ResourceSlice
 from fleet.models.node import Node
-from fleet.models.operand import Operand, OperandRevision
-from fleet.models.operator_config import OperatorConfig
 from fleet.models.pod import Pod
-from fleet.models.workload import Workload
+from fleet.models.workload import (
+    ClusterEvent,
+    DisruptionBudget,
+    LimitRange,
+    Operand,
+    OperandRevision,
+    OperatorConfig,
+    PriorityClass,
+    ResourceQuota,
+    Workload,
+)
 from kube import resources
 from kube.resources import Resource
 

@@ -4,7 +4,7 @@ from datetime import datetime
 from django.db import models
 from django.db.models import Q
 
-from fleet.models.mirrored import Namespaced, one_per_uid
+from fleet.models.mirrored import Mirrored, Namespaced, one_per_uid
 from fleet.models.node import members_of
 from fleet.models.visible import Visible
 from fleet.states.pod import ENDED, PodState, pod_state
@@ -96,3 +96,53 @@ class Pod(Namespaced):
             is_node_silent=self.node is not None and self.node.is_ready is None,
             now=now,
         )
+
+
+class OtherPod(Mirrored):
+    """A pod that has nothing to do with GPUs: kept is only what it takes of its node's CPU and memory.
+
+    There is none for a pod that takes nothing: it asks for neither, has no node yet, or is done.
+    """
+
+    cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="other_pods", db_index=False)
+    node_name = models.CharField(max_length=253)
+    cpu_m = models.PositiveBigIntegerField(default=0)  # requested, in millicores
+    memory_bytes = models.PositiveBigIntegerField(default=0)  # requested
+
+    class Meta:
+        constraints = [one_per_uid("other_pod")]
+        indexes = [models.Index(fields=["cluster", "node_name"])]
+
+    def __str__(self) -> str:
+        return self.uid
+
+
+class PodPlacement(models.Model):
+    """Which pod had GPUs of a node, from when to when. As the timeline it outlives both, and may be pruned."""
+
+    cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="pod_placements", db_index=False)
+    node_uid = models.CharField(max_length=64)
+    node_name = models.CharField(max_length=253)
+    pod_uid = models.CharField(max_length=64)
+    namespace = models.CharField(max_length=253)
+    name = models.CharField(max_length=253)
+    owner_kind = models.CharField(max_length=63, blank=True)
+    owner_name = models.CharField(max_length=253, blank=True)
+    resources = models.JSONField(default=dict)  # as `Pod.resources`
+    since = models.DateTimeField()  # when its node took it, else when it was first seen there
+    until = models.DateTimeField(null=True)  # when it was seen to end, or to be gone; null: it is there
+    seen_until = models.DateTimeField(null=True)  # when it was last known there, where nobody looked until it was over
+    ended = models.CharField(max_length=128, blank=True)  # Completed, Error, Evicted; blank: it is there, or gone
+    boards = models.JSONField(default=list)  # the indices of its GPUs, as told when it ended; empty: nothing told
+    # Of its MIG slices the index of the GPU and the number there, of those that were told, as told when it ended.
+    slices = models.JSONField(default=list)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["cluster", "pod_uid", "node_uid"], name="one_placement_per_pod_and_node")
+        ]
+        indexes = [models.Index(fields=["cluster", "node_uid", "-since"]), models.Index(fields=["until"])]
+        ordering = ["-since", "-pk"]
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"

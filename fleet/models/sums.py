@@ -46,3 +46,73 @@ class Sums(models.Model):
 
 def one_row_per_likeness(alike: tuple[str, ...], what: str) -> models.UniqueConstraint:
     return models.UniqueConstraint(fields=alike, name=f"one_row_of_{what}_per_likeness")
+
+
+ALIKE = ("cluster", "pools", "is_gpu_node", "state_code", "driver_version", "is_driver_said", "gpu_product")
+
+
+class NodeSumsQuerySet(SumsQuerySet["NodeSums"]):
+    """Rows are seen with their cluster, or with a pool of theirs."""
+
+
+class NodeSums(Sums):
+    """What pages and REST count nodes and GPUs by."""
+
+    alike = ALIKE
+
+    pools = models.TextField(blank=True)  # the keys of all pools they are in: 3,17; blank: in none
+    is_gpu_node = models.BooleanField()
+    state_code = models.IntegerField()
+    driver_version = models.CharField(max_length=64, blank=True)
+    is_driver_said = models.BooleanField()  # False: the version is remembered, its label is away
+    gpu_product = models.CharField(max_length=128, blank=True)
+
+    ready = models.IntegerField()
+    not_ready = models.IntegerField()
+    readiness_unknown = models.IntegerField()
+    unschedulable = models.IntegerField()
+    held = models.IntegerField()
+    gpus_named = models.IntegerField()  # nodes that ever said how many whole GPUs they have
+    gpus_named_now = models.IntegerField()
+    uncounted = models.IntegerField()  # nodes of which nobody says how many physical GPUs they have
+    # A node may say that it has two billion, and there are others beside it.
+    physical_whole = models.BigIntegerField()
+    physical_mig = models.BigIntegerField()
+    physical_partitioned = models.BigIntegerField()
+    physical_time_slicing = models.BigIntegerField()
+    physical_mps = models.BigIntegerField()
+    physical_shared = models.BigIntegerField()
+    physical_virtual = models.BigIntegerField()
+    physical_not_offered = models.BigIntegerField()
+    # `fleet.allocation.amounts` says what each means; `allocated` and `free` as if pods had been read.
+    gpus_expected = models.BigIntegerField()
+    gpus_allocatable = models.BigIntegerField()
+    gpus_allocated = models.BigIntegerField()
+    gpus_free = models.BigIntegerField()
+    gpus_away = models.BigIntegerField()
+    slices_expected = models.BigIntegerField()
+    slices_allocatable = models.BigIntegerField()
+    slices_allocated = models.BigIntegerField()
+    slices_free = models.BigIntegerField()
+    slices_away = models.BigIntegerField()
+    shares_expected = models.BigIntegerField()
+    shares_allocatable = models.BigIntegerField()
+    shares_allocated = models.BigIntegerField()
+    shares_free = models.BigIntegerField()
+    shares_away = models.BigIntegerField()
+    cpu_named = models.IntegerField()  # nodes that say how much they have
+    memory_named = models.IntegerField()
+    silent = models.IntegerField()  # nodes that do not say the one, the other or both
+    cpu_allocatable_m = models.BigIntegerField()
+    cpu_tenants_m = models.BigIntegerField()
+    cpu_operands_m = models.BigIntegerField()
+    cpu_others_m = models.BigIntegerField()
+    memory_allocatable_bytes = models.BigIntegerField()
+    memory_tenants_bytes = models.BigIntegerField()
+    memory_operands_bytes = models.BigIntegerField()
+    memory_others_bytes = models.BigIntegerField()
+
+    objects = NodeSumsQuerySet.as_manager()
+
+    class Meta:
+        constraints = [one_row_per_likeness(ALIKE, "sums")]

@@ -16,7 +16,7 @@ from fleet.places import place_of
 from fleet.pools import approval_rules
 from fleet.pools.membership import claimed
 from people.models import AuditEntry, RoleBinding
-from people.models.role_binding import ScopeKind
+from people.models.user import ScopeKind
 from people.roster.accounts import take
 from wording.numbers import either
 

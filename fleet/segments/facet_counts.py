@@ -24,8 +24,7 @@ from fleet.segments.facets import (
     Facet,
     in_several_pools,
 )
-from fleet.segments.label_conditions import LabelValue
-from fleet.segments.operators import operator_versions
+from fleet.segments.label_conditions import LabelValue, operator_versions
 from gpu.resources import known_gpus
 from gpu.resources.physical import COLUMNS as USE_COLUMNS
 from kube.resources import NODES

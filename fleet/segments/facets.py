@@ -7,8 +7,7 @@ from django.db.models import Case, CharField, Count, Q, QuerySet, Value, When
 
 from fleet.models import Node, Pool
 from fleet.models.node import members_of
-from fleet.segments.label_conditions import labelled
-from fleet.segments.operators import operator_versions
+from fleet.segments.label_conditions import labelled, operator_versions
 from gpu import labels
 from gpu.resources.layout import HOW
 from kube.selectors import Requirement, Selector

@@ -4,11 +4,13 @@ They mean exactly what `selectors.Selector.matches` means. Django's own key look
 number as an index (django/db/models/fields/json.py, `KeyTransform.as_postgresql` and `compile_json_path`).
 """
 
+from itertools import chain
 from typing import Any
 
 from django.db.models import F, Func, Q, TextField, Value
 from django.db.models.lookups import In, IsNull
 
+from fleet.models import DriverObject, Workload
 from kube.selectors import Requirement, Selector
 
 
@@ -43,3 +45,14 @@ def _holds(requirement: Requirement) -> Q:
     found = Q(In(said, sorted(requirement.wanted)))
     lacks_it = IsNull(said, True)  # noqa: FBT003 - Django's own signature
     return Q(lacks_it) | ~found if requirement.negated else found
+
+
+CLUSTER_WIDE = ("ClusterPolicy", "GPUCluster")
+
+
+def operator_versions() -> dict[int, str]:
+    """By cluster: as its ClusterPolicy or GPUCluster is labelled, else as its own Deployment says. Two queries."""
+    deployed = Workload.objects.operators().order_by("-name")
+    labelled = DriverObject.objects.filter(kind__in=CLUSTER_WIDE).exclude(operator_version="").order_by("-kind")
+    said = (rows.values_list("cluster", "operator_version") for rows in (deployed, labelled))
+    return dict(chain.from_iterable(said))

@@ -13,7 +13,7 @@ from edges.fields import Reason
 from edges.kept_input import BadForm, kept_if_refused, read
 from edges.reason_form import SAY_WHY
 from edges.requests import PersonRequest, answered
-from fleet.clusters import acceptance, attempts
+from fleet.clusters import acceptance
 from fleet.clusters.acceptance import CannotAccept
 from fleet.models import ApprovalRule, Cluster
 from fleet.pools.approval_rules import ProductionAsks, set_approval
@@ -89,5 +89,5 @@ def _set_approval(request: PersonRequest, row: Cluster) -> str:
 
 
 def _try_now(_: PersonRequest, row: Cluster) -> str:
-    attempts.try_now(row)
+    acceptance.try_now(row)
     return f"A worker asks {row.name} as soon as it has a thread for it."

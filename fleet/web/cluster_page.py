@@ -13,8 +13,7 @@ from django.utils import timezone
 from edges.kept_input import take
 from edges.parts import part
 from edges.requests import PersonRequest
-from fleet.drivers.cluster_drivers import drivers_of, unseen_in
-from fleet.drivers.operator_pods import operator_trouble
+from fleet.drivers.cluster_drivers import drivers_of, operator_trouble, unseen_in
 from fleet.freshness import lag
 from fleet.freshness.cluster import ClusterFreshness
 from fleet.freshness.observation_state import unwatched_since_of

@@ -20,8 +20,8 @@ from fleet.messages.numbers import numbers_of
 from fleet.models import Gpu, Observer
 from fleet.queries import gpu_at, lines_of, see_gpu
 from fleet.web import states
-from fleet.web.gone_node_page import gone
 from fleet.web.node_history import timeline_of
+from fleet.web.node_page import gone
 from gpu.resources import explain
 from people.models import User
 

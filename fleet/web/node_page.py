@@ -12,14 +12,23 @@ from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.messages.numbers import numbers_of
 from fleet.models import GoneNode, Node
-from fleet.queries import pools_for, see_node
+from fleet.queries import node_gone, pools_for, see_node
 from fleet.web import cpu_memory, node_gpus, states
-from fleet.web.gone_node_page import gone
 from fleet.web.node_lookup import node_for
 from gpu.conditions import ConditionVerdict
 from gpu.cordons import whose_cordon
 from people.models import User
 from people.rights import Permission, scope_of
+
+
+def gone(request: PersonRequest, node_id: int, *, template: str) -> HttpResponse:
+    """:raises Http404: where there never was one, or nobody remembers, or the person may not see it"""
+    found = node_gone(node_id, user=request.user)
+    if found is None:
+        raise Http404
+    seen = {"gone": found.row, "again": found.again}
+    return render(request, template, seen)
+
 
 CORDON_DOES = "Keeps new pods off the node. Pods that run stay. Undo it with kubectl uncordon."
 DRAIN_DOES = (

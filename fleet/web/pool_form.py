@@ -34,7 +34,7 @@ from fleet.segments.selector_offers import PoolOffer, offer
 from fleet.web.filters import read_choice
 from fleet.web.pools_page import may_change
 from people.models import RoleBinding
-from people.models.role_binding import ScopeKind
+from people.models.user import ScopeKind
 from people.rights import NotAllowed, Permission, require, why_not
 from wording.numbers import count
 

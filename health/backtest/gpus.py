@@ -13,10 +13,8 @@ from health.backtest.allocations import PastAllocations, past_allocations
 from health.backtest.replay import Replay, WouldBe
 from health.backtest.timelines import NodePast, pasts
 from health.evaluation.gpu_evaluation import Judging
-from health.evaluation.gpu_resets import GpuReset, resets_of
 from health.evaluation.limits_in_force import LimitsInForce
-from health.evaluation.node_context import DAY, classes_of
-from health.evaluation.xid_repeats import XidsFound
+from health.evaluation.node_context import DAY, GpuReset, XidsFound, classes_of, resets_of
 from health.models import TelemetrySource
 from health.rules.gpus.base import GpuRule
 from health.rules.gpus.nvlink_quiet import BUSY, NvlinkQuiet

@@ -1,14 +1,19 @@
 """Who says which driver runs on each node, of all nodes of a cluster at once."""
 
 from collections import defaultdict
+from datetime import datetime
 from functools import cache
 
 from django.db.models import F
 
+from fleet.drivers.cluster_drivers import read_drivers
 from fleet.models import Cluster, Pod, ResourceSlice
+from gpu.compatibility import Support
 from gpu.labels import DRIVER_VERSION
 from gpu.operands import DRIVER
 from gpu.versions import is_vgpu, read, tag_of
+from health.rules.base import BadCombination
+from health.stack.combinations import compare, surroundings
 
 DRA = "gpu.nvidia.com"
 OLDEST = (100,)  # branches have three digits: whose tag begins otherwise counts its own images, or says “latest”
@@ -39,3 +44,21 @@ def _driver_in(image: str) -> str:
     """The tag of its image. Blank: it says nothing of a driver."""
     tag = tag_of(image)
     return tag if read(tag).numbers >= OLDEST and not is_vgpu(image) else ""
+
+
+def bad_combinations(cluster: Cluster, *, now: datetime) -> tuple[BadCombination, ...]:
+    """The worst first. Seven queries. Nothing of a cluster that has no GPU nodes of NVIDIA."""
+    compared = compare(cluster, surroundings(read_drivers(cluster)), user=None, today=now.date())
+    if not compared.nodes:
+        return ()
+    return tuple(
+        BadCombination(
+            line.verdict.answer is Support.KNOWN_BAD,
+            line.verdict.sentence,
+            line.verdict.action,
+            line.verdict.source,
+            line.nodes,
+        )
+        for line in compared.lines
+        if line.verdict.answer in (Support.KNOWN_BAD, Support.UNSUPPORTED)
+    )

@@ -9,10 +9,11 @@ from datetime import datetime
 from django.db.models import Q
 
 from edges.slices import Slice, slices
-from fleet.drivers.operator_pods import operator_trouble
+from fleet.drivers.cluster_drivers import operator_trouble
 from fleet.freshness.observation_state import ClusterSight, Sight, sight_of
 from fleet.freshness.threads import threads
 from fleet.models import Bookmark, Cluster, ExporterRound, Node, Observer
+from health.evaluation.driver_reports import bad_combinations
 from health.evaluation.finding_counts import announce_findings, count_on_nodes
 from health.evaluation.finding_openings import Openings, correlate, is_told_again, lock_findings, note, resolve, unmute
 from health.evaluation.finding_sources import SOURCES
@@ -25,7 +26,6 @@ from health.evaluation.shadow_transitions import turn
 from health.evaluation.signals import Signal, Subject
 from health.evaluation.stuck_drivers import driver_conflict, stuck_drivers, stuck_policy
 from health.evaluation.upgrade_queue import queued_for_upgrade, upgrades_are_still, what_keeps_the_queue
-from health.evaluation.version_combinations import bad_combinations
 from health.lifecycle import FindingState
 from health.models import Finding, RuleShadow, SourceState, TelemetrySource
 from health.models.finding import FindingQuerySet

@@ -10,7 +10,7 @@ from fleet.queries import ClusterRow
 from health.impact import Impact
 from health.inbox.last_seen import LastSeen, last_seen_of
 from health.inbox.queries import FindingCounts, as_seen_by, counts_of, impacts_of, titles
-from health.inbox.source_ages import Age, ages_of
+from health.inbox.source_trials import Age, ages_of
 from health.models import Finding, RuleShadow
 from health.models.finding import WORST_FIRST
 from people.models import User

@@ -6,7 +6,7 @@ from edges.digits import whole
 from fleet.live.topics import OpenedTopic
 from fleet.models import Cluster
 from health import announce
-from health.sources.last_answers import numbers
+from health.sources.cluster_telemetry import numbers
 from people.models import User
 
 

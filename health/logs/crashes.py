@@ -32,7 +32,7 @@ from health.models import CrashLog
 from health.stack.causes.base import CC_STATE, VGPU_STATE
 from health.stack.causes.images import PULLING
 from kube import client
-from kube.client.logs import last_lines
+from kube.client.single_requests import last_lines
 from kube.log_lines import LineWeight, is_frame, told_at, weight
 from kube.redaction import redacted
 

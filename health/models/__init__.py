@@ -1,16 +1,13 @@
 """What is wrong, what people did about it, what crashed operands said last, and where telemetry of GPUs is read."""
 
 from health.models.crash_log import CrashLog
-from health.models.finding import Finding
-from health.models.finding_act import FindingAct
-from health.models.gpu_hour import GpuHour
-from health.models.gpu_minute_block import GpuMinuteBlock
+from health.models.finding import Finding, FindingAct
+from health.models.gpu_hour import GpuHour, GpuMinuteBlock
 from health.models.gpu_view import GpuView
 from health.models.mute import Mute
 from health.models.pool_limits import PoolLimits
 from health.models.rule_shadow import RuleShadow
-from health.models.telemetry_source import SourceState, TelemetrySource
-from health.models.telemetry_trial import TelemetryTrial, TrialState
+from health.models.telemetry_source import SourceState, TelemetrySource, TelemetryTrial, TrialState
 
 __all__ = [
     "CrashLog", "Finding", "FindingAct", "GpuHour", "GpuMinuteBlock", "GpuView", "Mute", "PoolLimits", "RuleShadow",

@@ -5,8 +5,7 @@ from dataclasses import replace
 from django.conf import settings
 
 from health.models import TelemetrySource
-from health.sources.folder import NotReadable, path_in_folder, read_in_folder
-from health.sources.secrets import secret_at
+from health.sources.secrets import NotReadable, path_in_folder, read_in_folder, secret_at
 from health.telemetry.prometheus.answers import Unusable
 from health.telemetry.prometheus.client import UNREADABLE_CA, Address
 

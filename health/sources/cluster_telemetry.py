@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from threading import Lock
 
-from fleet.models import ExporterRound
+from fleet.models import Cluster, ExporterRound
+from health.announce import number_of, telemetry_group
 from health.models import TelemetrySource
 from health.sources import snapshots
 from health.sources.node_telemetry import REDIS_AWAY, standing_of
@@ -205,3 +206,19 @@ def boards_in(devices: Iterable[GpuDevice]) -> Boards:
         for at in found:
             by_index.setdefault((node, every[at].index), at)
     return Boards(tuple(every), by_node, places, by_index, has_slices=any(board.is_mig for board in every))
+
+
+COLUMNS = ("pk", "telemetry_source__is_on", "telemetry_source__answered_at", "exporter_round__read_at")
+
+
+def numbers(clusters: Collection[int] | None = None) -> dict[str, int]:
+    """By topic: of its Prometheus, and where none is asked, of its exporters. None: of every cluster. One query.
+
+    While a Prometheus is on no exporter is asked, also before it has answered for the first time.
+    """
+    seen = Cluster.objects.all() if clusters is None else Cluster.objects.filter(pk__in=clusters)
+    answered = {
+        key: answered_at if is_on else read_at
+        for key, is_on, answered_at, read_at in seen.order_by().values_list(*COLUMNS)
+    }
+    return {telemetry_group(key): number_of(at) for key, at in answered.items() if at}

@@ -19,7 +19,7 @@ from fleet.queries import timeline
 from health.models import TelemetrySource
 from health.sources import minutes
 from health.sources.addresses import address_of
-from health.sources.missing_minutes import why_no_line, why_not_kept
+from health.sources.minutes import why_no_line, why_not_kept
 from health.sources.node_telemetry import DeviceTelemetry, NodeTelemetry, instant, of_gpu, telemetry_of
 from health.sources.secrets import NoSecret
 from health.telemetry import promql

@@ -1,18 +1,20 @@
 """The table of GPUs: every one that a person sees, what is wrong with it, who has it and what its exporter says."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import Any
 
-from django.http import HttpResponse
-from django.shortcuts import render
+from django.contrib import messages
+from django.http import HttpResponse, StreamingHttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
+from django.views.decorators.http import require_POST
 
 from edges.digits import whole
-from edges.kept_input import take
+from edges.kept_input import keep, take
 from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.messages.numbers import numbers_of
@@ -20,10 +22,11 @@ from fleet.models import Node, Observer
 from fleet.queries import pools_named
 from fleet.states.node import TITLES, state_key
 from health.gpus.columns import COLUMNS, ORDER_TITLES, USUAL, GpuColumn
+from health.gpus.files import TooLong, csv_of, json_of
 from health.gpus.gpu_filter import PARTS, READINGS, SEVERITIES, GpuFilter
 from health.gpus.selection import TooWide
 from health.gpus.table import GpuSeen, GpuTable, clusters_seen, table_of
-from health.gpus.views import views_of
+from health.gpus.views import BadView, filter_sent, save_view, views_of
 from health.sources.cluster_telemetry import ClusterTelemetry
 from health.sources.node_telemetry import instant
 from health.sources.readings import MetricReading, ReadingState
@@ -31,6 +34,7 @@ from health.telemetry.metrics import METRICS
 from health.web.gpu_readings import words_of
 from health.web.reading_cells import ReadingCell, cell_of, gib, look_of
 from people.models import User
+from people.rights import Permission, scope_of
 from wording.instants import clock
 from wording.numbers import count
 
@@ -259,3 +263,47 @@ def _choices(user: User) -> dict[str, Any]:
 
 def address(query: str) -> str:
     return f"{reverse('gpus')}{f'?{query}' if query else ''}"
+
+
+def csv_file(request: PersonRequest) -> HttpResponse | StreamingHttpResponse:
+    return _file(request, csv_of)
+
+
+def json_file(request: PersonRequest) -> HttpResponse | StreamingHttpResponse:
+    return _file(request, json_of)
+
+
+def _file(
+    request: PersonRequest, written: Callable[[GpuTable], StreamingHttpResponse]
+) -> HttpResponse | StreamingHttpResponse:
+    if scope_of(request.user, Permission.SEE).nowhere:  # an empty file would read as if there were no GPU
+        return _refused("You have no role yet. Ask an admin of this Quarterdeck for one.", status=403)
+    try:
+        return written(table_of(request.user, GpuFilter.read(request.GET), now=timezone.now()))
+    except (TooWide, TooLong) as refusal:
+        return _refused(str(refusal))
+
+
+def _refused(sentence: str, *, status: int = 400) -> HttpResponse:
+    return HttpResponse(sentence, status=status, content_type="text/plain; charset=utf-8")
+
+
+@require_POST
+def save(request: PersonRequest) -> HttpResponse:
+    name, query = request.POST.get("name", ""), request.POST.get("query", "")
+    try:
+        view = save_view(request.user, name=name, query=query, now=timezone.now())
+    except BadView as refusal:
+        messages.error(request, str(refusal))
+        keep(request, ABOUT, "name")
+        return redirect(address(filter_sent(query).query()))
+    messages.success(request, f"The view “{view.name}” is saved.")
+    return redirect(address(view.query))
+
+
+@require_POST
+def forget(request: PersonRequest, view_id: int) -> HttpResponse:
+    view = get_object_or_404(views_of(request.user), pk=view_id)
+    view.delete()
+    messages.success(request, f"The view “{view.name}” is deleted.")
+    return redirect("gpus")

@@ -42,7 +42,7 @@ from health.inbox.queries import (
     titles,
 )
 from health.inbox.rights import why_not_act, why_not_mute
-from health.inbox.source_ages import ages_of
+from health.inbox.source_trials import ages_of
 from health.inbox.verbs import VERBS, why_not_now
 from health.lifecycle import FindingState
 from health.models import Finding, Mute, RuleShadow

@@ -169,3 +169,7 @@ def _form(row: PoolLimits | None, pool: int | None) -> LimitsForm:
         return LimitsForm(initial={"pool": pool} if pool else None)
     names = ("version", "warn", "critical", "warn_after_s", "critical_after_s")
     return LimitsForm(initial={"pool": row.pool_id, **{name: getattr(row, name) for name in names}})
+
+
+def rules(request: PersonRequest) -> HttpResponse:
+    return render(request, "health/rules/page.html", {"rules": on_page(request.user, now=timezone.now())})

@@ -1,6 +1,5 @@
 """The only part that speaks to Kubernetes, and the only importer of its client."""
 
-from kube.client.access import AccessAsked, may
 from kube.client.connection import Connection, connect
 from kube.client.errors import (
     Absent,
@@ -45,7 +44,7 @@ from kube.client.queries import (
     list_warnings,
     server_version,
 )
-from kube.client.single_requests import reach
+from kube.client.single_requests import AccessAsked, may, reach
 from kube.client.watches import Watch
 from kube.client.writes import (
     NO_DRY_RUN,

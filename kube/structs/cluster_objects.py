@@ -1,8 +1,9 @@
 """Namespace, Lease, ConfigMap, the server's version: what we ask for one at a time."""
 
 from datetime import datetime
+from typing import Any
 
-from kube.structs.meta import Seen, Struct
+from kube.structs.meta import ResourceList, Seen, Struct
 
 
 class NamespaceSeen(Seen, frozen=True):
@@ -30,3 +31,79 @@ class LeaseSeen(Seen, frozen=True):
 
 class ServerVersion(Struct, frozen=True):
     git_version: str = ""
+
+
+class AccessStatus(Struct, frozen=True):
+    """Of a SubjectAccessReview. Neither allowed nor denied: no authorizer has a word for it, which is a no as well."""
+
+    allowed: bool = False
+    reason: str | None = ""
+    evaluation_error: str | None = (
+        ""  # something went wrong on the way to a yes or a no, which may be right all the same
+    )
+
+
+class AccessReview(Struct, frozen=True):
+    status: AccessStatus
+
+
+class QuotaPart(Struct, frozen=True):
+    hard: ResourceList | None = None
+    used: ResourceList | None = None  # in a status only
+
+
+class QuotaSeen(Seen, frozen=True):
+    spec: QuotaPart | None = None
+    status: QuotaPart | None = None
+
+
+class Limit(Struct, frozen=True):
+    type: str = ""  # Container, Pod, PersistentVolumeClaim
+    max: ResourceList | None = None
+    min: ResourceList | None = None
+    default: ResourceList | None = None
+    default_request: ResourceList | None = None
+
+
+class LimitRangeSpec(Struct, frozen=True):
+    limits: list[Limit] | None = None
+
+
+class LimitRangeSeen(Seen, frozen=True):
+    spec: LimitRangeSpec | None = None
+
+
+class PriorityClassSeen(Seen, frozen=True):
+    """It has no spec: its fields stand beside its metadata."""
+
+    value: int = 0
+    global_default: bool | None = False
+    preemption_policy: str | None = ""  # none: PreemptLowerPriority
+
+
+class BudgetSpec(Struct, frozen=True):
+    selector: dict[str, Any] | None = None  # none selects nothing, {} every pod of the namespace
+    min_available: int | str | None = None
+    max_unavailable: int | str | None = None
+    unhealthy_pod_eviction_policy: str | None = ""
+
+
+class BudgetStatus(Struct, frozen=True):
+    observed_generation: int | None = 0
+    disruptions_allowed: int = 0
+    current_healthy: int = 0
+    desired_healthy: int = 0
+    expected_pods: int = 0
+
+
+class BudgetSeen(Seen, frozen=True):
+    spec: BudgetSpec | None = None
+    status: BudgetStatus | None = None
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether its numbers are of the budget it has now; until they are, the API server allows no eviction.
+
+        As in kubernetes, pkg/registry/core/pod/storage/eviction.go (checkAndDecrement).
+        """
+        return self.status is not None and (self.status.observed_generation or 0) >= max(1, self.metadata.generation)

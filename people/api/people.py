@@ -13,14 +13,13 @@ from rest_framework.response import Response
 from edges.rest import KEY, Asked, Edge, Listing, RowSerializer
 from people.api.tokens import TokenSerializer, by_hand
 from people.models import ApiToken, Role, RoleBinding, User
-from people.models.role_binding import ScopeKind
+from people.models.user import ScopeKind
 from people.places import FLEET
 from people.rights import Permission, require, require_admin_of, require_somewhere, scope_of
 from people.roster import accounts
-from people.roster.accounts import HasItAlready
+from people.roster.accounts import HasItAlready, revoke
 from people.roster.everybody import GivenRole, PersonRow, RolesKnownTo, everybody, may_see_tokens, see_people, tokens_of
-from people.roster.tokens import revoke
-from people.sign_in.password_links import path_for
+from people.sign_in.access import path_for
 
 LARGEST_ID = 2**63 - 1
 

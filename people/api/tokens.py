@@ -9,7 +9,7 @@ from rest_framework.response import Response
 from edges.rest import Asked, Edge, Listing, RowSerializer
 from people.models import ApiToken, User
 from people.rights import NotAllowed, Permission
-from people.roster import tokens
+from people.roster import accounts
 
 USUAL_LIFE = timedelta(days=90)
 
@@ -63,7 +63,7 @@ class TokenList(Listing):
         by_hand(self.user)
         asked = self.read(TokenRequest)
         now = timezone.now()
-        token, secret = tokens.issue(
+        token, secret = accounts.issue(
             owner=self.user,
             actor=self.user.username,
             name=asked["name"],
@@ -86,7 +86,7 @@ class TokenDetail(Edge):
         token = self.load(own(self.user), token_id)
         if self.user.token != token:
             by_hand(self.user)
-        tokens.revoke(token, actor=self.user.username, now=timezone.now())
+        accounts.revoke(token, actor=self.user.username, now=timezone.now())
         return Response(status=204)
 
 

@@ -5,7 +5,7 @@ from django.core.management.base import CommandError
 
 from people.models import User
 from people.places import Place, every_place
-from people.sign_in.password_links import path_for
+from people.sign_in.access import path_for
 
 
 def somebody(name: str) -> User:

@@ -1,6 +1,6 @@
 """Making people and giving them roles: what the page and the commands do. Each act is kept as a decision."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
@@ -10,8 +10,8 @@ from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 
 from edges.transition_errors import LostRace
-from people.models import AuditEntry, Role, RoleBinding, User
-from people.models.role_binding import ScopeKind
+from people.models import ApiToken, AuditEntry, Role, RoleBinding, User
+from people.models.user import ScopeKind
 from people.places import Place
 
 CONSOLE = "whoever has a shell here"  # the actor of a command
@@ -157,3 +157,23 @@ def _record(person: User, verb: str, *, actor: str, now: datetime, **evidence: A
     AuditEntry.record(
         f"person:{person.pk}", verb=verb, actor=actor, evidence={"person": person.username, **evidence}, now=now
     )
+
+
+def issue(
+    *, owner: User, actor: str, name: str, permissions: Sequence[str], expires_at: datetime | None, now: datetime
+) -> tuple[ApiToken, str]:
+    """The second value is the secret, which nobody can show again. `expires_at` None: until it is revoked."""
+    with transaction.atomic():
+        token, secret = ApiToken.issue(
+            user=owner, name=name, permissions=list(permissions), now=now, expires_at=expires_at
+        )
+        evidence = {"owner": owner.username, "name": name, "permissions": token.permissions, "expires_at": expires_at}
+        AuditEntry.record(f"token:{token.pk}", verb="token.issue", actor=actor, evidence=evidence, now=now)
+    return token, secret
+
+
+def revoke(token: ApiToken, *, actor: str, now: datetime) -> None:
+    """Quiet when it is revoked already: that is what was wanted."""
+    with transaction.atomic():
+        if ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=now):
+            AuditEntry.record(f"token:{token.pk}", verb="token.revoke", actor=actor, now=now)

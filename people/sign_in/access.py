@@ -6,8 +6,12 @@ from datetime import datetime
 from typing import Any
 
 from django.contrib.auth import HASH_SESSION_KEY
+from django.contrib.auth.tokens import PasswordResetTokenGenerator
 from django.contrib.sessions.models import Session
+from django.urls import reverse
 from django.utils.crypto import constant_time_compare
+from django.utils.encoding import force_bytes
+from django.utils.http import urlsafe_base64_encode
 
 from people.models import User
 
@@ -58,3 +62,19 @@ def _rights(user: User) -> Rights:
 def _is_old_password(access: Access, user: User) -> bool:
     hashes = (user.get_session_auth_hash(), *user.get_session_auth_fallback_hash())
     return bool(access.session_hash) and not any(constant_time_compare(access.session_hash, each) for each in hashes)
+
+
+class PasswordLink(PasswordResetTokenGenerator):
+    """Django's, which ends with the first password that is set; and also when its person is switched off."""
+
+    key_salt = "people.sign_in.access.PasswordLink"
+
+    def _make_hash_value(self, user, timestamp: int) -> str:
+        return f"{super()._make_hash_value(user, timestamp)}{user.is_active}"
+
+
+links = PasswordLink()
+
+
+def path_for(person: User) -> str:
+    return reverse("set-password", args=[urlsafe_base64_encode(force_bytes(person.pk)), links.make_token(person)])

@@ -13,8 +13,8 @@ from django.views.decorators.http import require_POST
 from edges.requests import PersonRequest
 from people.models import ApiToken
 from people.rights import ROLES_FOR, Permission
+from people.roster.accounts import issue, revoke
 from people.roster.everybody import roles_of
-from people.roster.tokens import issue, revoke
 
 DAYS = ((7, "7 days"), (30, "30 days"), (90, "90 days"), (365, "a year"))
 

@@ -10,7 +10,7 @@ from django.db.models import prefetch_related_objects
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from people.models.role_binding import ScopeKind
+from people.models.user import ScopeKind
 from people.roster.everybody import roles_of
 
 PART = "/parts/"

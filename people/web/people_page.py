@@ -15,10 +15,9 @@ from people.models import ApiToken, RoleBinding, User
 from people.places import FLEET, Place
 from people.rights import NotAllowed, Permission, may_administer, require, require_admin_of, require_somewhere, why_not
 from people.roster import accounts
-from people.roster.accounts import HasItAlready, LastAdmin, NameTaken
+from people.roster.accounts import HasItAlready, LastAdmin, NameTaken, revoke
 from people.roster.everybody import RolesKnownTo, everybody, may_see_tokens, see_people, tokens_of
-from people.roster.tokens import revoke
-from people.sign_in.password_links import path_for
+from people.sign_in.access import path_for
 from people.web.roster_forms import PersonForm, RoleForm
 
 REFUSALS = (HasItAlready, LastAdmin, NameTaken, NotAllowed)

@@ -1,13 +1,29 @@
 from datetime import timedelta
 from math import ceil
+from urllib.parse import urlsplit
 
+from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
-from django.contrib.auth.forms import AuthenticationForm
-from django.contrib.auth.views import LoginView, LogoutView
-from django.http import HttpRequest, HttpResponse
+from django.contrib.auth.forms import AuthenticationForm, SetPasswordForm
+from django.contrib.auth.middleware import LoginRequiredMiddleware
+from django.contrib.auth.views import (
+    INTERNAL_RESET_SESSION_TOKEN,
+    LoginView,
+    LogoutView,
+    PasswordResetConfirmView,
+    redirect_to_login,
+)
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.decorators import method_decorator
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.cache import never_cache
 
+from edges.transition_errors import LostRace
+from people.roster.accounts import set_password
+from people.sign_in.access import links
 from people.sign_in.throttle import LONGEST_NAME, count_password, forgive
 
 
@@ -43,3 +59,39 @@ class SignIn(LoginView):
 
 class SignOut(LogoutView):
     pass
+
+
+@method_decorator([login_not_required, never_cache], name="dispatch")
+class SetPassword(PasswordResetConfirmView):
+    """Where a one-time link leads. The link itself is left at once: no page after it, and no log of one, has it."""
+
+    template_name = "people/sign_in/set_password.html"
+    token_generator = links
+
+    def form_valid(self, form: SetPasswordForm) -> HttpResponse:
+        """Not by the form's own `save`: that writes all of a row which was read before the password was hashed."""
+        try:
+            set_password(form.user, form.cleaned_data["new_password1"], now=timezone.now())
+        except LostRace:
+            self.validlink = False
+            return self.render_to_response(self.get_context_data())
+        del self.request.session[INTERNAL_RESET_SESSION_TOKEN]
+        return redirect("sign-in")
+
+
+class SignInFirst(LoginRequiredMiddleware):
+    def handle_no_permission(self, request: HttpRequest, view_func) -> HttpResponseRedirect:
+        """What takes forms alone cannot be shown: back to the page that the form was on."""
+        if request.method in {"GET", "HEAD"}:
+            return super().handle_no_permission(request, view_func)
+        messages.error(request, "You were signed out before this was sent. Nothing was done.")
+        field = self.get_redirect_field_name(view_func)
+        return redirect_to_login(_page_of_the_form(request), self.get_login_url(view_func), field)
+
+
+def _page_of_the_form(request: HttpRequest) -> str:
+    """As the browser says it; the fleet, where it says none of ours."""
+    said = request.headers.get("Referer", "")
+    if not url_has_allowed_host_and_scheme(said, {request.get_host()}, require_https=request.is_secure()):
+        return reverse("fleet")
+    return urlsplit(said)._replace(scheme="", netloc="", fragment="").geturl()

@@ -1,11 +1,11 @@
 from django.urls import path, re_path
 
-from people.web import account, groups_page, people_page, sessions, set_password
+from people.web import account, groups_page, people_page, sessions
 
 urlpatterns = [
     path("sign-in", sessions.SignIn.as_view(), name="sign-in"),
     path("sign-out", sessions.SignOut.as_view(), name="sign-out"),
-    path("set-password/<uidb64>/<token>", set_password.SetPassword.as_view(), name="set-password"),
+    path("set-password/<uidb64>/<token>", sessions.SetPassword.as_view(), name="set-password"),
     path("people", people_page.people, name="people"),
     path("people/add", people_page.add, name="add-person"),
     path("people/<int:person_id>", people_page.person, name="person"),

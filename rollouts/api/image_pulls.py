@@ -8,11 +8,12 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from edges.rest import KEY, Listing, RowSerializer
+from edges.rest import KEY, Asked, Listing, RowSerializer
 from people.rights import Permission
 from rollouts.api.base import PlanEdge
 from rollouts.api.commands import ReasonRequest
 from rollouts.commands.image_pulls import MOST_EACH, ask, cancel
+from rollouts.commands.test_jobs import add_test_jobs
 from rollouts.driver_images.pull_progress import PullOutcome
 from rollouts.image_pulls.latest_pulls import PullOnPage, pull_on_page, pulls_on_page
 from rollouts.models import ImagePull, PullJob
@@ -103,4 +104,18 @@ class ImagePullCancellations(ImagePullDetail):
         pull = self.pull(pull_id)
         self.may(Permission.STOP, pull.plan)
         cancel(pull, actor=self.user, now=timezone.now(), **self.read(ReasonRequest))
+        return Response(status=204)
+
+
+class TestJobsRequest(Asked):
+    reason = serializers.CharField(max_length=1000, help_text="Why. Kept for good.")
+
+
+class StageTestJobs(PlanEdge):
+    @extend_schema(request=TestJobsRequest, responses={204: None})
+    def post(self, request, stage_id: int) -> Response:
+        """Adds a test Job to each changed node of a stage in progress. The gate `proof` then counts."""
+        stage = self.stage(stage_id)
+        self.may(Permission.RUN, stage.plan)
+        add_test_jobs(stage, actor=self.user, now=timezone.now(), **self.read(TestJobsRequest))
         return Response(status=204)

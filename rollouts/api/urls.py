@@ -6,12 +6,11 @@ from rollouts.api.commands import VERB_VIEWS, Exclusions, Retries
 from rollouts.api.documents import DocumentOfPlan, PlanDocuments, PlanEvidence
 from rollouts.api.external_rollouts import FollowedDetail, FollowedList, FollowedNodes
 from rollouts.api.freezes import FreezeDetail, FreezeLifts, FreezeList, FreezePreviews, Stop, StopLifts
-from rollouts.api.image_pulls import ImagePullCancellations, ImagePullDetail, ImagePulls
+from rollouts.api.image_pulls import ImagePullCancellations, ImagePullDetail, ImagePulls, StageTestJobs
 from rollouts.api.ledger import DisruptionList, DomainBudgets
 from rollouts.api.live_checks import LiveChecks
 from rollouts.api.plans import PlanDetail, PlanEventList, PlanList, PlanPreview, SuggestedStages
 from rollouts.api.stages import StageBundle, StageChecks, StageDetail, StageList
-from rollouts.api.test_jobs import StageTestJobs
 from rollouts.api.windows import WindowDetail, WindowList, WindowPreviews, WindowRemovals
 from rollouts.verbs import VERBS
 

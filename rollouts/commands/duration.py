@@ -1,11 +1,21 @@
 """The expected duration of a plan from its waves, the time per node and its soaks, without people's time. Pure."""
 
+from __future__ import annotations
+
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
+from fleet.models import DriverObject
 from gpu.upgrade_controller import LOOKS_EVERY
+from rollouts.ledger.disruptions import read_budgets
+from rollouts.lifecycle import TargetState
+from rollouts.models import Plan
+from rollouts.node_order.node_selection import AtOnce, at_once
+from rollouts.queries.driver_nodes import nodes_of, upgrade_policy
+from rollouts.queries.plan_view import PlanOnPage, StageOnPage
+from rollouts.queries.restraints import GOES_BACK
 from wording.durations import spell
 from wording.numbers import count
 
@@ -57,3 +67,19 @@ def duration_of(stages: Sequence[StageTime], *, took: Sequence[timedelta]) -> Du
 def _rounded(takes: timedelta) -> timedelta:
     """Returns the duration rounded to minutes."""
     return timedelta(minutes=max(1, round(takes.total_seconds() / 60)))
+
+
+def at_once_now(plan: Plan, on_page: PlanOnPage, driver_object: DriverObject | None) -> Mapping[int, AtOnce]:
+    """Returns the limits by stage key. Twelve queries at most; none if no node remains."""
+    back = plan.state in GOES_BACK
+    ahead = [(one.stage, _names(one)) for one in on_page.ahead if one.stage.is_rollback == back]
+    asked = [name for _, names in ahead for name in names]
+    if driver_object is None or not asked:
+        return {}
+    budgets = read_budgets(plan.cluster_id, asked, goes_back=back)
+    policy, fleet = upgrade_policy(driver_object), nodes_of(plan).count()
+    return {stage.pk: at_once(stage.max_unavailable, names, policy, budgets, fleet=fleet) for stage, names in ahead}
+
+
+def _names(one: StageOnPage) -> list[str]:
+    return [target.node_name for target in one.targets if target.state != TargetState.EXCLUDED]

@@ -24,8 +24,8 @@ from people.rights import Permission, require, why_not
 from rollouts.commands.refusals import BadFreeze, Refusal
 from rollouts.lifecycle import IN_FLIGHT, PlanState, TargetState
 from rollouts.models import Freeze, PendingCommand, Plan, StageKind, Target
+from rollouts.models.freeze import words_of
 from rollouts.models.plan import PlanQuerySet, wake_plans
-from rollouts.models.restraint import words_of
 from rollouts.models.transitions import record_event
 from rollouts.queries.restraints import GOES_BACK, ended, headed, restores, restraint_by
 from wording.numbers import count, either

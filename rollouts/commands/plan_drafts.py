@@ -1,16 +1,20 @@
 """Plans as drafts; nothing here touches a cluster."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from django.db import transaction
 from django.db.models import F
 
-from fleet.models import Cluster, DriverObject, Pool
+from fleet.models import ApprovalRule, Cluster, DriverObject, Pool
+from fleet.pools.approval_rules import rule_of
 from people.models import AuditEntry, User
-from rollouts.commands.default_approvals import with_approvals
+from rollouts.approvals.automatic_approvals import GATE
+from rollouts.checks import Check
 from rollouts.commands.draft_problems import check
+from rollouts.commands.duration import Duration
 from rollouts.commands.refusals import BadPlan, OutOfDate
 from rollouts.commands.stage_drafts import StageDraft
 from rollouts.components import DRIVER_OBJECT_KINDS
@@ -19,6 +23,25 @@ from rollouts.models import Plan, Stage, StageKind
 from rollouts.models.transitions import record_event
 from rollouts.queries.driver_nodes import nodes_of
 from wording.instants import moment
+from wording.numbers import count
+
+
+def with_approvals(cluster: Cluster, stages: Sequence[StageDraft]) -> list[StageDraft]:
+    """Returns the stages, each with an approval unless it may go without. One query."""
+    pools = {pool.pk: pool for pool in Pool.objects.filter(cluster=cluster)}
+    return [
+        stage
+        if GATE in stage.gate_options or _may_leave_out(cluster, pools.get(stage.pool_id or 0))
+        else replace(stage, gate_options={GATE: {}, **stage.gate_options})
+        for stage in stages
+    ]
+
+
+def _may_leave_out(cluster: Cluster, pool: Pool | None) -> bool:
+    if pool is None:
+        return cluster.approval == ApprovalRule.NONE
+    return rule_of(cluster, pool) == ApprovalRule.NONE and not pool.is_production
+
 
 # What a node must show before the rollback stage is called done. No approval: the plan's covers it (hazard Z32).
 GATES_BACK: Mapping[str, dict[str, Any]] = {
@@ -243,3 +266,12 @@ def _record(plan: Plan, verb: str, *, actor: User, document: str, now: datetime)
     if document:
         evidence["document"] = document
     AuditEntry.record(plan.mark, verb=verb, actor=who, evidence=evidence, now=now)
+
+
+MANY = 1_000  # nodes
+FIX = "Every node is held before the first one changes, which alone takes minutes. Larger waves take fewer of them."
+
+
+def is_large(nodes: int, duration: Duration) -> Iterator[Check]:
+    if nodes >= MANY:
+        yield Check("large", f"It changes {count(nodes, 'node')}. {duration.sentence}", FIX, field="stages")

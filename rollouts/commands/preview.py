@@ -16,7 +16,7 @@ from fleet.models import DriverObject, Pod
 from gpu.upgrade_controller import LOOKS_EVERY
 from rollouts.checks import Check
 from rollouts.commands.duration import Duration, duration_of
-from rollouts.commands.plan_size import is_large
+from rollouts.commands.plan_drafts import is_large
 from rollouts.commands.refusals import ObjectGone
 from rollouts.commands.remaining import stage_time
 from rollouts.components.driver import DriverFacts

@@ -7,9 +7,8 @@ from datetime import datetime, timedelta
 from fleet.freshness.cluster import heard_of
 from fleet.freshness.observation_state import ClusterSight
 from fleet.models import DriverObject
-from rollouts.commands.duration import Duration, StageTime, duration_of
+from rollouts.commands.duration import Duration, StageTime, at_once_now, duration_of
 from rollouts.commands.hold_progress import HoldProgress, holding_of, letting_go_of
-from rollouts.commands.parallelism import at_once_now
 from rollouts.gates.proof import Proof
 from rollouts.gates.soak import Soak
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState

@@ -9,7 +9,7 @@ from health.evaluation.upgrade_blockers import why_upgrade_stays
 from rollouts.gates.base import GAVE_UP
 from rollouts.lifecycle import TargetState
 from rollouts.models import Stage, Target
-from rollouts.queries.failures import causes_found
+from rollouts.queries.completion import causes_found
 
 ASKED_WHY = 20  # nodes a round: ten queries each
 UNTOUCHED = frozenset({TargetState.HELD, TargetState.EXCLUDED, TargetState.FAILED})

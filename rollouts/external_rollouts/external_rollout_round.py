@@ -44,8 +44,8 @@ from rollouts.gates.soak import Soak
 from rollouts.lifecycle import BEGUN, FollowedState, StageState, TargetState
 from rollouts.models import FollowedAnswer, FollowedNode, FollowedRollout, Plan
 from rollouts.models.gate_answer import BLIND
+from rollouts.queries.completion import causes_found
 from rollouts.queries.driver_nodes import changeable, clock_ahead, driver_daemonsets, heard, newest_hashes, nodes_of
-from rollouts.queries.failures import causes_found
 
 LOOK_AGAIN = {FollowedState.STANDING: timedelta(seconds=10), FollowedState.ROLLING: timedelta(seconds=2)}
 BASELINE_HOLDS = timedelta(minutes=1)  # of a node that has not begun: its tenants come and go meanwhile

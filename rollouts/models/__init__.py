@@ -1,7 +1,6 @@
-from rollouts.models.approval import Approval
-from rollouts.models.break_glass import BreakGlass
-from rollouts.models.command import Command, Verb
-from rollouts.models.cordon import Cordon
+from rollouts.models.approval import Approval, BreakGlass, ShownBundle
+from rollouts.models.command import Command, PendingCommand, Verb
+from rollouts.models.cordon import Cordon, OptOut
 from rollouts.models.disruption import Disruption, DomainBudget
 from rollouts.models.followed import FollowedAnswer, FollowedNode, FollowedRollout, Rollout
 from rollouts.models.freeze import Freeze
@@ -10,15 +9,11 @@ from rollouts.models.hold import Hold
 from rollouts.models.image_pull import ImagePull, PullJob
 from rollouts.models.live_check import LiveCheck
 from rollouts.models.maintenance_window import MaintenanceWindow
-from rollouts.models.opt_out import OptOut
-from rollouts.models.pending_command import PendingCommand
 from rollouts.models.plan import Plan
 from rollouts.models.plan_event import PlanEvent
 from rollouts.models.proof_job import ProofJob
-from rollouts.models.shown_bundle import ShownBundle
 from rollouts.models.stage import Stage, StageKind
-from rollouts.models.target import Target
-from rollouts.models.wave import Wave
+from rollouts.models.target import Target, Wave
 from rollouts.models.writer_lease import WriterLease
 
 __all__ = [

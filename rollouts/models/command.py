@@ -1,3 +1,5 @@
+from __future__ import annotations
+
 from django.db import models
 from django.db.models import Q
 
@@ -18,10 +20,10 @@ class Verb(models.TextChoices):
 
 
 class CommandQuerySet(models.QuerySet["Command"]):
-    def in_force(self) -> "CommandQuerySet":
+    def in_force(self) -> CommandQuerySet:
         return self.filter(verb=Verb.PAUSE, ended_at__isnull=True)
 
-    def standing(self) -> "CommandQuerySet":
+    def standing(self) -> CommandQuerySet:
         """Returns the commands in force: the pause, and the halt that led to the present state."""
         halted = Q(verb=Verb.HALT, at=models.F("plan__state_since"))
         return self.filter(halted | Q(verb=Verb.PAUSE, ended_at__isnull=True))
@@ -63,3 +65,44 @@ class Command(models.Model):
     def sentence(self) -> str:
         """Returns who stopped the plan and why, for pages, lists and the engine."""
         return f"{self.actor} {'paused' if self.verb == Verb.PAUSE else 'halted'} it: {self.reason}"
+
+
+class PendingVerb(models.TextChoices):
+    HALT = Verb.HALT.value
+    PAUSE = Verb.PAUSE.value
+    STOP = "stop"
+    FREEZE = "freeze"
+    LIFT = "lift"
+
+
+class PendingCommandQuerySet(models.QuerySet["PendingCommand"]):
+    def restraining(self) -> PendingCommandQuerySet:
+        """Returns halts and pauses; a stop or freeze restrains by its own row."""
+        return self.filter(verb__in=(PendingVerb.HALT, PendingVerb.PAUSE))
+
+
+class PendingCommand(models.Model):
+    """A command that the plan's own rows do not show yet.
+
+    A halt or pause is in force from the commit of this row. Its insert waits for no lock: it has no foreign key to the
+    plan and no unique index but its primary key. It is deleted once the plan's rows show it.
+    """
+
+    plan = models.ForeignKey("rollouts.Plan", models.CASCADE, related_name="pending", db_constraint=False)
+    verb = models.CharField(max_length=16, choices=PendingVerb.choices)
+    actor = models.CharField(max_length=150)
+    at = models.DateTimeField()
+    reason = models.CharField(max_length=1000)
+    key = models.CharField(max_length=100, blank=True)  # of the command that is to be written
+    expected_state = models.CharField(max_length=16, blank=True)  # that the person believed the plan to be in
+    says = models.CharField(max_length=1000, blank=True)  # what the plan waits for from then on; blank: as before
+
+    objects = PendingCommandQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["pk"]
+
+    @property
+    def sentence(self) -> str:
+        """Returns the same sentence as the recorded command."""
+        return Command(verb=self.verb, actor=self.actor, reason=self.reason).sentence

@@ -5,6 +5,8 @@ from datetime import datetime
 from django.db import models
 from django.db.models import Q
 
+from gpu.external_controllers import LONGEST, NEIGHBOURS, Neighbour
+
 
 class CordonQuerySet(models.QuerySet["Cordon"]):
     def in_force(self) -> CordonQuerySet:
@@ -49,3 +51,60 @@ class Cordon(models.Model):
             return self.left_reason
         how = "" if self.placed_at else " Not read back yet."
         return f"Cordoned by this plan until its test Job has completed.{how} {self.trouble}".strip()
+
+
+class OptOutQuerySet(models.QuerySet["OptOut"]):
+    def in_force(self) -> OptOutQuerySet:
+        """Returns the exclusions that may be on their nodes."""
+        return self.filter(ended_at__isnull=True)
+
+    def shown(self) -> OptOutQuerySet:
+        """Returns the exclusions in force, and those restored to another value than before."""
+        return self.filter(Q(ended_at__isnull=True) | (Q(placed_at__isnull=False) & ~Q(left_reason="")))
+
+
+class OptOut(models.Model):
+    """The exclusion of a released node from one external controller, with the previous value.
+
+    The row is the intent and is written with the intent to release. Its label or annotation is in the patch that
+    removes the hold, and is restored until that is read back.
+    """
+
+    plan = models.ForeignKey("rollouts.Plan", models.CASCADE, related_name="opt_outs")
+    node_uid = models.CharField(max_length=64)
+    node_name = models.CharField(max_length=253)
+    neighbour = models.CharField(max_length=16, choices=[(one.key, one.title) for one in NEIGHBOURS.values()])
+    was = models.CharField(max_length=LONGEST, null=True)  # noqa: DJ001 (absent and blank are two things in Kubernetes)
+    is_wanted = models.BooleanField(default=True)
+    wanted_since = models.DateTimeField()
+    placed_at = models.DateTimeField(null=True)  # when it was read back; null: nobody has seen it there
+    ended_at = models.DateTimeField(null=True)  # when it was read back that nothing of ours is there
+    left_reason = models.CharField(max_length=500, blank=True)  # why it is not as it was; blank: it is
+    trouble = models.CharField(max_length=500, blank=True)  # why the last try did not work
+
+    objects = OptOutQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["plan", "node_uid", "neighbour"],
+                condition=Q(ended_at__isnull=True),
+                name="one_opt_out_in_force_per_neighbour",
+            ),
+        ]
+        indexes = [models.Index(fields=["plan"], condition=Q(ended_at=None), name="opt_outs_in_force")]
+        ordering = ["plan_id", "node_name", "neighbour", "pk"]
+
+    @property
+    def says(self) -> str:
+        """Returns the exclusion's state as text."""
+        one = self.its_neighbour
+        if self.ended_at:
+            return self.left_reason
+        was = "was not there" if self.was is None else f"was “{self.was}”"
+        how = "" if self.placed_at else ", not read back yet"
+        return f"{one.mark}, which {was} before{how}. {self.trouble}".strip()
+
+    @property
+    def its_neighbour(self) -> Neighbour:
+        return NEIGHBOURS[self.neighbour]

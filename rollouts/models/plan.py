@@ -14,8 +14,8 @@ from fleet.models.visible import Visible
 from rollouts.components import component_of
 from rollouts.components.base import Component
 from rollouts.lifecycle import PLAN_FINAL, PLAN_MOVES, PLAN_UNDER_WAY, PlanState
+from rollouts.models.command import PendingCommand
 from rollouts.models.leased import Leased
-from rollouts.models.pending_command import PendingCommand
 from rollouts.models.transitions import Moving
 
 WEEK_S = 7 * 24 * 3600

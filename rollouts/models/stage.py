@@ -16,7 +16,7 @@ from rollouts.models.plan import Plan
 from rollouts.models.transitions import Moving
 
 if TYPE_CHECKING:
-    from rollouts.models.break_glass import BreakGlass
+    from rollouts.models.approval import BreakGlass
 
 
 class StageKind(models.TextChoices):

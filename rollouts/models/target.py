@@ -5,12 +5,23 @@ from django.db.models import Exists, OuterRef, Q
 
 from fleet.models.visible import Visible
 from rollouts.lifecycle import BEGUN, IN_FLIGHT, PLAN_FINAL, TARGET_MOVES, TargetState
-from rollouts.models.cordon import Cordon
+from rollouts.models.cordon import Cordon, OptOut
 from rollouts.models.hold import Hold
-from rollouts.models.opt_out import OptOut
 from rollouts.models.stage import Stage, StageKind
 from rollouts.models.transitions import Moving
-from rollouts.models.wave import Wave
+
+
+class Wave(models.Model):
+    """The nodes of a stage that are released together. The intent: written before the first label."""
+
+    stage = models.ForeignKey("rollouts.Stage", models.CASCADE, related_name="waves")
+    number = models.PositiveIntegerField()  # 1, 2, 3 …
+    decided_at = models.DateTimeField()
+    reason = models.CharField(max_length=500)  # how large it was allowed to be, and by what
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["stage", "number"], name="one_wave_per_number")]
+        ordering = ["stage_id", "number"]
 
 
 class Shown(StrEnum):

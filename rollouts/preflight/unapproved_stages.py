@@ -3,8 +3,10 @@
 from collections.abc import Iterable, Iterator
 
 from fleet.models import ApprovalRule
+from rollouts.approvals.approvers import eligible, too_few
 from rollouts.approvals.automatic_approvals import GATE, why
 from rollouts.checks import Check, stage_field
+from rollouts.gates.approval import ApprovalGate
 from rollouts.models import Plan, Stage
 from rollouts.preflight.subject import PreflightSubject
 from wording.lists import names
@@ -42,3 +44,13 @@ def said_by(plan: Plan, stage: Stage) -> str:
     if stage.pool is not None and stage.pool.approval == ApprovalRule.NONE:
         return f"pool {stage.pool.name}"
     return f"cluster {plan.cluster.name}"
+
+
+def cannot_be_approved(subject: PreflightSubject) -> Iterator[Check]:
+    """Yields blockers. One query, and two per stage with groups."""
+    people = eligible(subject.plan)
+    for stage in subject.stages:
+        if sentence := too_few(subject.plan, stage, people):
+            helps = "give more people the role approver, or put them into the group"
+            field = stage_field(stage.index, f"gate_options.{ApprovalGate.key}")
+            yield Check("approvers", sentence, f"Ask for fewer, or have an admin {helps}.", field=field)

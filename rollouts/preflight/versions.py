@@ -1,6 +1,6 @@
 """The compatibility of the plan's versions: the new one and the one for a rollback."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from gpu.compatibility import Support, Verdict, the_matrix
 from health.stack.combinations import Line
@@ -85,3 +85,11 @@ def _of_the_rollback(version: str, lines: Sequence[Line]) -> Iterator[Check]:
         if line.verdict.answer in BARRED or _is_unknown_branch(line.verdict, version):
             sentence = f"A rollback leads to {version}. {line.verdict.sentence}"
             yield Check("rollback", sentence, line.verdict.action, is_grave=True)
+
+
+def stands_against(subject: PreflightSubject) -> Iterable[Check]:
+    return subject.plan.its_component.preflight(subject.driver)
+
+
+def is_told(subject: PreflightSubject) -> Iterable[Check]:
+    return subject.plan.its_component.warnings(subject.driver)

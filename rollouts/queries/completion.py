@@ -1,11 +1,14 @@
 """Whether a plan can complete without its failed or held nodes, and which ones."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.db.models import Count, Exists, OuterRef
 
 from edges.digests import digest
 from fleet.models import Node
+from health.models import Finding
+from health.rules.upgrade_failed import UpgradeFailed
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import Plan, Stage, Target, Wave
 from wording.lists import names
@@ -84,3 +87,9 @@ def _why_not(stages: list[Stage], current: Stage, numbers: dict[tuple[int, Targe
     if not any(numbers.get((stage.index, TargetState.CHANGED)) for stage in stages):
         return "No node has changed: there is nothing to complete. Roll it back, or abort it."
     return ""
+
+
+def causes_found(node_uids: Iterable[str]) -> dict[str, str]:
+    """Returns the cause of each failed upgrade by node UID. One query."""
+    told = Finding.objects.unresolved().filter(rule=UpgradeFailed.key, node__uid__in=list(node_uids))
+    return dict(told.exclude(probable_cause="").values_list("node__uid", "probable_cause"))

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from fleet.drivers.operator_pods import operator_trouble
+from fleet.drivers.cluster_drivers import operator_trouble
 from fleet.freshness.cluster import why_unseen
 from fleet.models import Cluster
 from kube.resources import DEPLOYMENTS

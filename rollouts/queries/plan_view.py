@@ -29,8 +29,7 @@ from rollouts.models import (
     Verb,
 )
 from rollouts.models.gate_answer import BLIND
-from rollouts.queries.completion import OVER, completion_of
-from rollouts.queries.failures import causes_found
+from rollouts.queries.completion import OVER, causes_found, completion_of
 from rollouts.queries.handover import handover_of
 from rollouts.queries.operators import operator_down
 from rollouts.queries.restraints import Restraint, most_urgent, restraints_of

@@ -29,7 +29,7 @@ from rollouts.models import Stage, Verb
 from rollouts.preflight.live_checks.latest import live_on_page, why_no_live_check_by
 from rollouts.preflight.remaining_nodes import ahead_of
 from rollouts.web.approval_table import table_of
-from rollouts.web.decision_form import DecisionForm
+from rollouts.web.command_forms import DecisionForm
 from rollouts.web.shown_evidence import Look, recall, remember
 from rollouts.web.visible_objects import stage_for
 

@@ -8,6 +8,7 @@ from django import forms
 from edges.fields import Reason, WholeNumber
 from edges.reason_form import WhyForm
 from rollouts.commands.image_pulls import HOW_MANY
+from rollouts.commands.plan_approvals import WHY_REJECT
 
 NO_REVISION = "This names no revision of the plan: open its page again, and start what it shows."
 
@@ -39,3 +40,24 @@ class HandOverForm(WhyForm):
 
 class PullForm(WhyForm):
     nodes_each = WholeNumber(error_messages=dict.fromkeys(("required", "invalid"), HOW_MANY))
+
+
+NEITHER = "This says neither approve nor reject: press one of the two."
+NO_BUNDLE = "This names no bundle that was ever shown: open the page again, and decide on what it shows."
+
+
+class DecisionForm(forms.Form):
+    """Has no default decision. The command checks whether a reason is needed."""
+
+    decision = forms.ChoiceField(
+        choices=[("approve", "Approve"), ("reject", "Reject")],
+        error_messages={"required": NEITHER, "invalid_choice": NEITHER},
+    )
+    bundle_hash = forms.CharField(required=False, max_length=64, error_messages={"max_length": NO_BUNDLE})
+    reason = Reason(required=False, strip=False)
+
+    def clean_reason(self) -> str:
+        reason: str = self.cleaned_data["reason"].strip()
+        if self.cleaned_data.get("decision") == "reject" and not reason:
+            raise forms.ValidationError(WHY_REJECT)
+        return reason

@@ -14,7 +14,7 @@ from fleet.freshness.cluster import heard_of
 from fleet.models import DriverObject, Node
 from people.rights import Permission, scope_of
 from rollouts.checks import Check
-from rollouts.commands.parallelism import at_once_now
+from rollouts.commands.duration import at_once_now
 from rollouts.commands.preview import Preview
 from rollouts.commands.remaining import label_progress, remaining
 from rollouts.lifecycle import PlanState

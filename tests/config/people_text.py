@@ -60,7 +60,7 @@ from people.models.api_token import digest_of
 from people.sign_in.addresses import client_address
 from people.web.account import TokenForm
 from people.web.roster_forms import GroupForm, PersonForm, RoleForm
-from people.web.sign_in_first import _page_of_the_form
+from people.web.sessions import _page_of_the_form
 from rollouts.api.plan_serializers import PlanRequest
 from rollouts.commands.documents import read as read_plan_document
 from rollouts.commands.domain_budgets import LABEL, LONGEST_LABEL
@@ -69,8 +69,7 @@ from rollouts.components.driver import is_version
 from rollouts.gates.options import BadGate, read_gates
 from rollouts.web.break_glass import GlassForm
 from rollouts.web.budget_form import BudgetForm
-from rollouts.web.command_forms import CompleteForm, PullForm, ResumeForm, StartForm
-from rollouts.web.decision_form import DecisionForm
+from rollouts.web.command_forms import CompleteForm, DecisionForm, PullForm, ResumeForm, StartForm
 from rollouts.web.draft_form import DraftForm
 from rollouts.web.freeze_form import FreezeForm
 from rollouts.web.window_form import WindowForm
@@ -238,12 +237,12 @@ PARSERS = (
            lambda text: GpuFilter.read(
                _query(q=text, pool=text, ordering=text, column=text, metric=text, reading=text, at_least=text)
            ).query(),
-           ("health.web.gpus_page", "health.web.gpu_files")),
+           ("health.web.gpus_page", "health.web.gpus_page")),
     Parser("filter of GPUs in REST", "253 characters each", HEADERS_BYTES,
            lambda text: GpuHealthAsked(
                data={"q": text, "limit": text, "at_least": text, "column": [text], text[:100]: text}
            ).is_valid(), ("health.api.gpus",)),
-    Parser("view of GPUs", "60 and 2,000 characters, a filter 32,000", FORM_BYTES, _view, ("health.web.gpu_views",)),
+    Parser("view of GPUs", "60 and 2,000 characters, a filter 32,000", FORM_BYTES, _view, ("health.web.gpus_page",)),
     Parser("layout of the map, and a cluster of it", "64 characters, compared, and 18", HEADERS_BYTES,
            lambda text: (text[:64] == "x", whole(text)), ("health.web.map_metrics",)),
     Parser("filters of nodes in REST", "253 characters each, a selector 1,000", HEADERS_BYTES,
@@ -275,7 +274,7 @@ PARSERS = (
            lambda text: digest_of(_header(text)), ("people.api.authentication",)),
     Parser("X-Forwarded-For", "20 hops of 64 characters, from our proxies only", HEADERS_BYTES, _forwarded,
            ("people.sign_in.addresses",)),
-    Parser("Referer", "headers", HEADERS_BYTES, _came_from, ("people.web.sign_in_first",)),
+    Parser("Referer", "headers", HEADERS_BYTES, _came_from, ("people.web.sessions",)),
     Parser("Idempotency-Key", "100 printable ASCII characters", HEADERS_BYTES, _key),
     Parser("X-Request-ID", "64 characters of a few kinds", HEADERS_BYTES, request_id.SANE.fullmatch,
            ("config.request_id",)),

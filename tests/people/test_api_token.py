@@ -5,7 +5,7 @@ import time_machine
 
 from people.models import ApiToken, AuditEntry
 from people.rights import Permission, scope_of
-from people.roster import tokens
+from people.roster import accounts
 from tests.callers import calling
 from tests.make import NOON, a_cluster, a_node, a_token, a_user
 
@@ -122,10 +122,10 @@ def test_anothers_token_does_not_exist(ada, bob, nobody):
 
 def test_revoking_twice_is_recorded_once(db):
     owner = a_user("ada")
-    token, _ = tokens.issue(owner=owner, actor="ada", name="ci", permissions=["see"], expires_at=None, now=NOON)
+    token, _ = accounts.issue(owner=owner, actor="ada", name="ci", permissions=["see"], expires_at=None, now=NOON)
 
     for _ in range(2):
-        tokens.revoke(token, actor="ada", now=NOON)
+        accounts.revoke(token, actor="ada", now=NOON)
 
     assert list(AuditEntry.objects.values_list("verb", flat=True)) == ["token.issue", "token.revoke"]
 

@@ -24,10 +24,10 @@ from fleet.observer.mirror import known_rows, memory
 from fleet.observer.mirror.kinds import KINDS
 from fleet.observer.persistence import overdue_mig_changes, placements, pools
 from fleet.observer.persistence.cluster_removal import forget
+from fleet.observer.persistence.dependent_rows import count_all
 from fleet.observer.persistence.flusher import Flusher
-from fleet.observer.persistence.full_recount import count_all
 from fleet.observer.watches.delta_queue import DeltaQueue
-from fleet.observer.watches.identity import ForeignCluster, make_sure
+from fleet.observer.watches.deltas import ForeignCluster, make_sure
 from fleet.observer.watches.watch_cursor import WatchCursor
 from kube import client
 

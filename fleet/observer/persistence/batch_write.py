@@ -14,7 +14,7 @@ from fleet.observer.mirror.kinds import Kind
 from fleet.observer.mirror.validation import why_invalid
 from fleet.observer.persistence import dependent_rows
 from fleet.observer.persistence.upsert import Written, compare, save
-from fleet.observer.watches.pending_object import Pending
+from fleet.observer.watches.deltas import Pending
 from fleet.observer.watches.watch_cursor import WatchCursor
 
 CHUNK = 200  # rows a transaction: 20 ms of it on a free core, so that 100 ms hold on a busy one

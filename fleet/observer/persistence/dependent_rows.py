@@ -1,7 +1,9 @@
 """What else changes when a row does: in the same transaction, so that no page ever sees the one without the other."""
 
 from datetime import datetime
+from itertools import chain
 
+from fleet.allocation.counters import kept
 from fleet.messages import listeners
 from fleet.models import ExporterReading, GoneNode, Node, NodeEvent, OtherPod, Pod, ResourceClaim, ResourceSlice
 from fleet.observer.mirror import timeline
@@ -128,3 +130,19 @@ def _tell(cluster_id: int, written: Written, *, now: datetime) -> None:
         for entry in entries
     )
     upsert(NodeEvent, events, unique=())
+
+
+AT_ONCE = 500
+
+
+def count_all(cluster_id: int) -> None:
+    """In short transactions of its own, each of which adds up the sums of its nodes once."""
+    taken, requested = allocation.differing(cluster_id, None), cpu_memory.differing(cluster_id, None)
+    nodes = list(dict.fromkeys(chain(*taken.values(), requested)))  # those of which the same is said come together
+    for start in range(0, len(nodes), AT_ONCE):
+        some = set(nodes[start : start + AT_ONCE])
+        with kept(cluster_id, some):
+            allocation.write(
+                cluster_id, {each: keys for each, ids in taken.items() if (keys := some.intersection(ids))}
+            )
+            cpu_memory.write(cluster_id, {key: requested[key] for key in some & requested.keys()})

@@ -15,10 +15,10 @@ from fleet.models import LostLease, Node, Pod
 from fleet.observer.mirror.kinds import KINDS
 from fleet.observer.mirror.rows import Columns
 from fleet.observer.persistence.batch_write import CHUNK, Batch, Invalid, write
-from fleet.observer.persistence.full_recount import count_all
+from fleet.observer.persistence.dependent_rows import count_all
 from fleet.observer.persistence.upsert import Written
 from fleet.observer.watches.delta_queue import DeltaQueue
-from fleet.observer.watches.pending_object import Pending
+from fleet.observer.watches.deltas import Pending
 from fleet.observer.watches.watch_cursor import WatchCursor
 from kube.client.decoder import Unread
 from kube.resources import PODS

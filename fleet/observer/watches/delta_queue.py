@@ -11,9 +11,7 @@ from fleet.observer.mirror.kinds import CONFIGS, EVENTS_ABOUT, KINDS, Kind
 from fleet.observer.mirror.memory import UNREADABLE, Memory
 from fleet.observer.mirror.rows import Columns
 from fleet.observer.mirror.watch_scope import WatchScope
-from fleet.observer.watches.deltas import Broke, Changed, Delta, Failed, ListBegun, ListPage, Opened
-from fleet.observer.watches.early_events import Early
-from fleet.observer.watches.pending_object import Pending
+from fleet.observer.watches.deltas import Broke, Changed, Delta, Early, Failed, ListBegun, ListPage, Opened, Pending
 from fleet.observer.watches.watch_cursor import WatchCursor
 from kube.client.decoder import Unread
 from kube.resources import DAEMON_SETS, EVENTS, NODES

@@ -9,8 +9,7 @@ from typing import Any
 
 from fleet.models import BookmarkState
 from fleet.observer.mirror.kinds import Kind
-from fleet.observer.watches.deltas import Broke, Changed, Delta, Failed, ListBegun, ListPage, Opened
-from fleet.observer.watches.identity import ForeignCluster
+from fleet.observer.watches.deltas import Broke, Changed, Delta, Failed, ForeignCluster, ListBegun, ListPage, Opened
 from kube.client.connection import Connection
 from kube.client.discovery import NotServed, meaning_of_404, served
 from kube.client.errors import (

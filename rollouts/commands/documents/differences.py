@@ -14,10 +14,10 @@ from fleet.models import Cluster, DriverObject, Pool
 from people.models import AuditEntry, User
 from people.rights import Permission, require
 from rollouts.commands import plan_drafts
-from rollouts.commands.default_approvals import with_approvals
 from rollouts.commands.documents.parser import PlanDocument, StageDocument
 from rollouts.commands.documents.serializer import content_of, contents
 from rollouts.commands.draft_problems import check
+from rollouts.commands.plan_drafts import with_approvals
 from rollouts.commands.preview import Preview, preview
 from rollouts.commands.refusals import BadPlan, OutOfDate
 from rollouts.commands.stage_drafts import StageDraft

@@ -11,8 +11,8 @@ from kube import client
 from rollouts.engine.act.cordons import cordon_again, uncordon
 from rollouts.engine.act.exclusions import opt_out_again, put_back
 from rollouts.engine.act.holds import free_strays, lift_holds, place_holds
-from rollouts.engine.act.labels import clear_upgrade_state, requeue_failed
 from rollouts.engine.act.node_handover import hand_over
+from rollouts.engine.act.node_writes import clear_upgrade_state, requeue_failed
 from rollouts.engine.act.test_jobs import follow_proofs, make_proofs
 from rollouts.engine.act.version import write_version
 from rollouts.engine.act.waves import finish_release, open_rollback_stage, recall, release_wave

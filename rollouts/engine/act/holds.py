@@ -11,8 +11,7 @@ from gpu.labels import HELD_BY, HELD_SINCE, UPGRADE_STATE
 from kube import client
 from kube.structs import NodeSeen
 from rollouts.components.base import Phase
-from rollouts.engine.act.labels import clear_queued
-from rollouts.engine.act.node_writes import Beside, NodeWrite, nothing_else, patch_of
+from rollouts.engine.act.node_writes import Beside, NodeWrite, clear_queued, nothing_else, patch_of
 from rollouts.engine.act.release_checks import OthersDrivers, why_nobody_goes
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide.acts import FreeStrays, LiftHolds, PlaceHolds

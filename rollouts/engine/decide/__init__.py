@@ -8,15 +8,12 @@ from rollouts.engine.decide.acts import AS_BEFORE, Decision, PlaceHolds, Recall
 from rollouts.engine.decide.budget import given_back
 from rollouts.engine.decide.cordons import with_cordons
 from rollouts.engine.decide.exclusions import with_opt_outs
-from rollouts.engine.decide.holds import hold_all
+from rollouts.engine.decide.holds import changed_template, hold_all, under_a_stop
 from rollouts.engine.decide.plan_abort import abort
 from rollouts.engine.decide.promotion import ask, promote
 from rollouts.engine.decide.releases import SOON, recall, to_hold
 from rollouts.engine.decide.rollback import roll_back
-from rollouts.engine.decide.stop import under_a_stop
-from rollouts.engine.decide.target_progress import follow
-from rollouts.engine.decide.templates import changed_template
-from rollouts.engine.decide.tenants import newly_served
+from rollouts.engine.decide.target_progress import follow, newly_served
 from rollouts.engine.decide.test_jobs import with_proofs
 from rollouts.engine.decide.unmanaged_nodes import ABORT_FREES
 from rollouts.engine.decide.write_failures import with_troubles

@@ -1,16 +1,40 @@
 """Holds every node of the driver object, and sees the holds, before the version is written (Z1). Pure."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from rollouts.components.base import Phase
-from rollouts.engine.decide.acts import Decision, MovePlan, PlaceHolds, WriteVersion
+from rollouts.engine.decide.acts import (
+    Decision,
+    FinishRelease,
+    FreeStrays,
+    HandOver,
+    LiftHolds,
+    MovePlan,
+    PlaceHolds,
+    ReleaseWave,
+    WriteVersion,
+)
 from rollouts.engine.decide.releases import SOON
-from rollouts.engine.decide.templates import changed_template
 from rollouts.engine.decide.unmanaged_nodes import free_strays
 from rollouts.engine.snapshot import Snapshot
 from rollouts.lifecycle import PlanState
 from wording.lists import names
 from wording.numbers import are, count, either, every
+
+
+def changed_template(snapshot: Snapshot) -> str:
+    """Returns why the plan halts."""
+    what = f"{snapshot.template_change}: driver pods are no longer made as it was approved."
+    return f"{what} Put it back, or resume to take it as it is: then each stage to come is approved again."
+
+
+def ask_which_template(snapshot: Snapshot) -> Decision:
+    """Asks a person: the old version is restored, but its pods differ from the recorded template."""
+    old = snapshot.from_version
+    asks = f"{old} is back in the object, but not its earlier template. {snapshot.template_change}."
+    helps = "Put that back and resume, or resume to go on as it is: every node of the object then gets this template."
+    return Decision(f"{asks} {helps}", pause_reason=f"{asks} {helps}")
 
 
 def hold_all(snapshot: Snapshot, *, now: datetime) -> Decision:  # noqa: ARG001
@@ -65,3 +89,13 @@ def _not_yet(snapshot: Snapshot) -> str:
         return f"{snapshot.operator_down} This waits until it runs, and writes no version before."
     busy = next((node for node in snapshot.nodes if node.busy_with), None)
     return f"{busy.busy_with} is changing {busy.name}: one change at a time on a node, so this waits." if busy else ""
+
+
+LETS_GO = (LiftHolds, FreeStrays, HandOver, ReleaseWave, FinishRelease)
+
+
+def under_a_stop(snapshot: Snapshot, decision: Decision) -> Decision:
+    kept = tuple(act for act in decision.acts if not isinstance(act, LETS_GO))
+    if not snapshot.stopped_reason or len(kept) == len(decision.acts):
+        return decision
+    return replace(decision, waiting_for=snapshot.stopped_reason, acts=kept)

@@ -12,8 +12,8 @@ from rollouts.engine.decide.acts import (
     MoveStage,
     PlaceHolds,
 )
-from rollouts.engine.decide.empty_stages import nobody_left
 from rollouts.engine.decide.gate_evaluation import all_pass, counted, first, judge
+from rollouts.engine.decide.holds import changed_template
 from rollouts.engine.decide.node_retries import given_another_try
 from rollouts.engine.decide.releases import (
     SOON,
@@ -28,8 +28,8 @@ from rollouts.engine.decide.releases import (
 )
 from rollouts.engine.decide.restoration import unmarked
 from rollouts.engine.decide.target_progress import follow
-from rollouts.engine.decide.templates import changed_template
 from rollouts.engine.decide.unmanaged_nodes import free_strays
+from rollouts.engine.decide.write_failures import nobody_left
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
 from rollouts.gates.base import Answer, Judgement, When
 from rollouts.gates.failure_budget import FailureBudget

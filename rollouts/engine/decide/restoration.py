@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 from rollouts.components.base import THROUGH, Phase
 from rollouts.engine.decide.acts import ClearUpgradeState, Decision, LiftHolds, PlaceHolds, WriteVersion
+from rollouts.engine.decide.holds import ask_which_template
 from rollouts.engine.decide.node_retries import given_another_try
 from rollouts.engine.decide.releases import SOON, recall
-from rollouts.engine.decide.templates import ask_which_template
 from rollouts.engine.decide.unmanaged_nodes import free_strays
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot
 from rollouts.lifecycle import IN_FLIGHT, PlanState, TargetState

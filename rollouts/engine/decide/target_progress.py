@@ -7,6 +7,7 @@ from rollouts.engine.decide.acts import MoveTarget
 from rollouts.engine.decide.node_retries import became_of
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
 from rollouts.gates.base import GAVE_UP, TargetEvidence
+from rollouts.gates.workloads_ready import served
 from rollouts.lifecycle import TARGET_MOVES, PlanState, TargetState, is_lost
 
 
@@ -135,3 +136,9 @@ def has_escaped(snapshot: Snapshot, stage: StageSnapshot, target: TargetEvidence
     if not snapshot.write_intended or not node.pod_hash:
         return False
     return node.has_begun or (snapshot.has_new_version and not snapshot.has_old_pod(node) and snapshot.is_in_sync(node))
+
+
+def newly_served(snapshot: Snapshot) -> frozenset[str]:
+    """Returns the uids of changed nodes on which a tenant's GPU pod is Ready for the first time since the change."""
+    changed = (target for stage in snapshot.forward for target in stage.in_state(TargetState.CHANGED))
+    return frozenset(target.uid for target in changed if target.is_seen and not target.has_served and served(target))

@@ -12,7 +12,7 @@ from fleet.messages import announce, wake
 from fleet.models import Bookmark, Cluster, LostLease, Observer
 from fleet.observer.lease import watch_lease
 from fleet.observer.lease.watch_lease import WatchLease
-from fleet.observer.watches.identity import ForeignCluster
+from fleet.observer.watches.deltas import ForeignCluster
 from fleet.pools.changes import create_pool
 from tests import make
 from tests.locks import one_waits, while_it_is_written

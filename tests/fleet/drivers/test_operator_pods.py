@@ -1,6 +1,6 @@
 import pytest
 
-from fleet.drivers.operator_pods import operator_trouble
+from fleet.drivers.cluster_drivers import operator_trouble
 from fleet.models import Pod
 from tests import make
 from tests.make import NOON, an_operator

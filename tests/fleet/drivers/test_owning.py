@@ -4,7 +4,7 @@ import pytest
 from django.utils import timezone
 
 from fleet.drivers.owners import nodes_by_owner
-from fleet.observer.persistence.full_recount import count_all
+from fleet.observer.persistence.dependent_rows import count_all
 from health.stack import read_stack
 from health.stack.desired import driver_object_of
 from tests import make

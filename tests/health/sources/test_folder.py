@@ -8,7 +8,7 @@ import pytest
 from fleet.models import Cluster
 from health.models import TelemetrySource
 from health.sources.addresses import CA_AT_MOST, address_of, check_ca
-from health.sources.folder import NotReadable, read_in_folder
+from health.sources.secrets import NotReadable, read_in_folder
 from health.telemetry.prometheus.answers import Unusable
 from health.telemetry.prometheus.client import UNREADABLE_CA, Client
 from tests.health.telemetry.prometheus.an_authority import Authority

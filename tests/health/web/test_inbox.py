@@ -14,7 +14,7 @@ from fleet.web.summary import cluster_lines
 from health.inbox import acts
 from health.inbox.markdown import as_markdown
 from health.inbox.queries import detail_of
-from health.inbox.source_ages import ages_of
+from health.inbox.source_trials import ages_of
 from health.lifecycle import FindingState
 from health.models import Finding, FindingAct, Mute, RuleShadow, TelemetrySource
 from health.sources import snapshots

@@ -4,8 +4,7 @@ import pytest
 from django.urls import reverse
 
 from health.inbox import shadow_mode
-from health.inbox.rulebook import every_rule
-from health.inbox.runbooks import RUNBOOKS
+from health.inbox.rulebook import RUNBOOKS, every_rule
 from health.models import Finding, PoolLimits, RuleShadow
 from health.web import rule_page
 from tests import make

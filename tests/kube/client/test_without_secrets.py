@@ -12,8 +12,8 @@ import pytest
 
 from kube import client
 from kube.client import connect
-from kube.client.logs import last_lines
 from kube.client.pod_proxy import metrics_of
+from kube.client.single_requests import last_lines
 from kube.resources import NODES
 
 TOKEN = "eyJhbGciOi.J9-sesame_open"

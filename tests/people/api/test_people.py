@@ -7,7 +7,7 @@ import pytest
 from people.models import ApiToken, AuditEntry, RoleBinding, User
 from people.roster import accounts
 from people.roster.accounts import HasItAlready
-from people.sign_in.password_links import links
+from people.sign_in.access import links
 from tests.callers import ada, bob, calling, eve, now, root  # noqa: F401 (fixtures)
 from tests.make import a_cluster, a_pool, a_token, a_user, give
 

@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth.forms import SetPasswordForm
 
 from people.models import ApiToken, AuditEntry, RoleBinding, User
-from people.sign_in.password_links import links, path_for
+from people.sign_in.access import links, path_for
 from tests import make
 from tests.make import NOON
 from tests.pages import HOSTILE, Page, page, queries_of, visiting  # noqa: F401 (a fixture)

@@ -4,7 +4,7 @@ import pytest
 
 from fleet.models import Node
 from rollouts.commands.duration import Duration
-from rollouts.commands.plan_size import MANY, is_large
+from rollouts.commands.plan_drafts import MANY, is_large
 from rollouts.commands.preview import preview
 from rollouts.commands.stage_drafts import StageDraft
 from rollouts.models import StageKind

@@ -11,7 +11,7 @@ from fleet.observer.mirror.rows.pod import pod_row
 from fleet.observer.mirror.rows.policy import budget_row
 from gpu.evictions import read_policy
 from kube.structs import PodSeen
-from kube.structs.policy import BudgetSeen
+from kube.structs.cluster_objects import BudgetSeen
 from rollouts.preflight.driver_facts import budget_facts, pod_facts
 from rollouts.preflight.rules.disruption_budgets import keep_pods
 from rollouts.preflight.rules.undeleted_pods import fail_their_node

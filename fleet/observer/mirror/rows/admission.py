@@ -3,7 +3,7 @@
 from typing import Any
 
 from fleet.observer.mirror.rows.text import INTEGER_MOST, fitted
-from kube.structs.admission import Limit, LimitRangeSeen, PriorityClassSeen, QuotaPart, QuotaSeen
+from kube.structs.cluster_objects import Limit, LimitRangeSeen, PriorityClassSeen, QuotaPart, QuotaSeen
 from kube.structs.meta import ResourceList
 
 MOST = 256  # names of one quota, limits of one range

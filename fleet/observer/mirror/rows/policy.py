@@ -2,7 +2,7 @@ from typing import Any
 
 from fleet.observer.mirror.rows.nested_json import fitted_json
 from fleet.observer.mirror.rows.text import fitted, fitted_count
-from kube.structs.policy import BudgetSeen, BudgetSpec, BudgetStatus
+from kube.structs.cluster_objects import BudgetSeen, BudgetSpec, BudgetStatus
 
 
 def budget_row(seen: BudgetSeen) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from django.db.backends.base.operations import BaseDatabaseOperations
 from fleet.allocation.counters import recount
 from fleet.allocation.sums import TABLES
 from fleet.models import Node, NodeSums
-from fleet.observer.persistence import full_recount
-from fleet.observer.persistence.full_recount import count_all
+from fleet.observer.persistence import dependent_rows
+from fleet.observer.persistence.dependent_rows import count_all
 from tests.fleet.documents import a_node_seen, a_pod_seen
 
 pytestmark = pytest.mark.sqlite
@@ -39,7 +39,7 @@ def test_it_costs_seven_queries_where_nothing_differs(listed, django_assert_num_
 
 @pytest.mark.parametrize("wrong", [{"gpu_allocated": 7}, {"cpu_tenants_m": 7}, {"requested": {}, "cpu_tenants_m": 0}])
 def test_what_differs_is_written_and_added_up(listed, wrong, monkeypatch):
-    monkeypatch.setattr(full_recount, "AT_ONCE", 2)
+    monkeypatch.setattr(dependent_rows, "AT_ONCE", 2)
     right = rows()
     Node.objects.update(**wrong)
     recount(listed.cluster.pk)

@@ -9,8 +9,8 @@ from fleet.models import Cluster, DriverObject
 from people.models import AuditEntry
 from people.rights import NotAllowed
 from rollouts.commands import plan_drafts
-from rollouts.commands.default_approvals import with_approvals
 from rollouts.commands.documents import Applying, apply, by_document, content_of, look, read, write
+from rollouts.commands.plan_drafts import with_approvals
 from rollouts.commands.preview import preview
 from rollouts.commands.refusals import BadPlan, OutOfDate
 from rollouts.commands.stage_drafts import StageDraft

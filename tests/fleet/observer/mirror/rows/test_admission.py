@@ -3,7 +3,7 @@
 import msgspec
 
 from fleet.observer.mirror.rows.admission import limit_range_row, priority_class_row, quota_row
-from kube.structs.admission import LimitRangeSeen, PriorityClassSeen, QuotaSeen
+from kube.structs.cluster_objects import LimitRangeSeen, PriorityClassSeen, QuotaSeen
 
 META = {"name": "compute", "namespace": "research", "uid": "uid-of-it"}
 HARD = {"requests.cpu": "1", "requests.memory": "1Gi", "requests.nvidia.com/gpu": 4}

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from fleet.observer.mirror.rows.policy import budget_row
-from kube.structs.policy import BudgetSeen
+from kube.structs.cluster_objects import BudgetSeen
 
 COUNTED = {
     "conditions": [
