@@ -49,9 +49,5 @@ app.conf.beat_schedule = {
     "ask for the telemetry of GPUs": tick("health.tasks.sweep_telemetry", every_s=5.0),
     # On the queue of their rounds: behind one of telemetry, which takes seconds, a halt would wait.
     "advance every plan that is due": tick("rollouts.tasks.sweep_plans", every_s=1.0, expires_s=2.0, queue="rollouts"),
-    "ask the clusters of drafts that are to start": tick(
-        "rollouts.tasks.sweep_live_checks", every_s=2.0, queue="rollouts"
-    ),
-    "look at every image pull that is due": tick("rollouts.tasks.sweep_image_pulls", every_s=2.0, queue="rollouts"),
-    "look at what others drive": tick("rollouts.tasks.sweep_followed", every_s=2.0, queue="rollouts"),
+    "run every other round that is due": tick("rollouts.tasks.sweep_rounds", every_s=2.0, queue="rollouts"),
 }

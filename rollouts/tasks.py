@@ -1,6 +1,8 @@
 import os
 import socket
 import threading
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from celery import shared_task
 from django.utils import timezone
@@ -11,66 +13,50 @@ from rollouts.external_rollouts.external_rollout_round import run_followed, take
 from rollouts.image_pulls.image_pull_round import run_pull
 from rollouts.live_checks.live_check_round import run_live_check
 from rollouts.models import FollowedRollout, ImagePull, LiveCheck, Plan
-from rollouts.models.followed import queue_followed, wake_followed
-from rollouts.models.image_pull import queue_pull
-from rollouts.models.live_check import queue_live_check
-from rollouts.models.plan import queue_round, wake_plans
+from rollouts.models.followed import wake_followed
+from rollouts.models.leased import Leased
+from rollouts.models.plan import wake_plans
 
 
 def owner() -> str:
     return f"{socket.gethostname()}:{os.getpid()}:{threading.get_ident()}"[:100]
 
 
+# The function that runs a round of each leased row.
+ROUNDS: Mapping[type[Leased], Callable[..., None]] = {
+    Plan: run_round,
+    LiveCheck: run_live_check,
+    ImagePull: run_pull,
+    FollowedRollout: run_followed,
+}
+BY_NAME = {model.__name__: model for model in ROUNDS}
+
+
 @shared_task(queue="rollouts", ignore_result=True)
-def advance_plan(*, plan_id: int, **_: object) -> None:
-    """Runs one round of a plan. It accepts unknown arguments, so that old and new workers can run together."""
-    run_round(plan_id=plan_id, owner=owner(), clock=timezone.now)
+def run_leased(*, model: str, key: int, **_: object) -> None:
+    """Runs one round of a leased row. It accepts unknown arguments, so that old and new workers can run together."""
+    ROUNDS[BY_NAME[model]](key, owner=owner(), clock=timezone.now)
 
 
 @shared_task(queue="rollouts", ignore_result=True)
 def sweep_plans(**_: object) -> None:
     """Queues every due plan, so that a lost message or a crashed worker costs a second."""
-    for plan_id in Plan.objects.due(now=timezone.now()).values_list("pk", flat=True):
-        queue_round(plan_id)
+    _queue_due(Plan)
     record_pending(now=timezone.now())
 
 
 @shared_task(queue="rollouts", ignore_result=True)
-def advance_image_pull(*, pull_id: int, **_: object) -> None:
-    """Runs one round of an image pull."""
-    run_pull(pull_id=pull_id, owner=owner(), clock=timezone.now)
-
-
-@shared_task(queue="rollouts", ignore_result=True)
-def sweep_image_pulls(**_: object) -> None:
-    for pull_id in ImagePull.objects.due(now=timezone.now()).values_list("pk", flat=True):
-        queue_pull(pull_id)
-
-
-@shared_task(queue="rollouts", ignore_result=True)
-def look_at_followed(*, rollout_id: int, **_: object) -> None:
-    """Runs one round of an external rollout."""
-    run_followed(rollout_id=rollout_id, owner=owner(), clock=timezone.now)
-
-
-@shared_task(queue="rollouts", ignore_result=True)
-def sweep_followed(**_: object) -> None:
-    """Creates missing rows of followed driver objects, and queues due rounds."""
+def sweep_rounds(**_: object) -> None:
+    """Creates missing rows of followed driver objects, and queues every due round but those of plans."""
     take_up(now=timezone.now())
-    for rollout_id in FollowedRollout.objects.due(now=timezone.now()).values_list("pk", flat=True):
-        queue_followed(rollout_id)
+    for model in ROUNDS:
+        if model is not Plan:
+            _queue_due(model)
 
 
-@shared_task(queue="rollouts", ignore_result=True)
-def ask_live(*, check_id: int, **_: object) -> None:
-    """Runs a live check, and starts the plan if that was requested."""
-    run_live_check(check_id=check_id, owner=owner(), clock=timezone.now)
-
-
-@shared_task(queue="rollouts", ignore_result=True)
-def sweep_live_checks(**_: object) -> None:
-    for check_id in LiveCheck.objects.due(now=timezone.now()).values_list("pk", flat=True):
-        queue_live_check(check_id)
+def _queue_due(model: Any) -> None:
+    for key in model.objects.due(now=timezone.now()).values_list("pk", flat=True):
+        model.queue_round(key)
 
 
 @shared_task(queue="rollouts", ignore_result=True)

@@ -15,7 +15,6 @@ from rollouts.driver_images.driver_image import image_for, system_of
 from rollouts.image_pulls.latest_pulls import why_no_pull
 from rollouts.lifecycle import PlanState, TargetState
 from rollouts.models import ImagePull, Plan, PullJob, Target
-from rollouts.models.image_pull import queue_pull
 from rollouts.models.transitions import record_event
 from rollouts.preflight.picks import forward, pick
 from rollouts.queries.driver_nodes import driver_daemonsets, heard, nodes_of
@@ -59,7 +58,7 @@ def ask(plan: Plan, *, actor: User, reason: str, nodes_each: int = 1, key: str =
         if (given := _given(plan, asked)) is not None:
             return given
         raise Refusal("An image of this plan is being pulled already: wait for it, or cancel it.") from clash
-    queue_pull(pull.pk)
+    ImagePull.queue_round(pull.pk)
     return pull
 
 
@@ -80,7 +79,7 @@ def call_off(pull: ImagePull, *, by: str, reason: str, now: datetime) -> bool:
             return False
         AuditEntry.record(pull.plan.mark, verb="cancel-pull", actor=by, reason=reason, now=now)
         record_event(plan=pull.plan, what="note", was="", to="pull-cancelled", now=now, actor=by, reason=reason)
-    queue_pull(pull.pk)
+    ImagePull.queue_round(pull.pk)
     return True
 
 

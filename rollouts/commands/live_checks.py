@@ -13,7 +13,6 @@ from rollouts.commands.plan_start import CHANGED, AskedStart, look_before
 from rollouts.commands.refusals import OutOfDate, Refusal
 from rollouts.lifecycle import PlanState
 from rollouts.models import LiveCheck, Plan
-from rollouts.models.live_check import queue_live_check
 from rollouts.models.transitions import record_event
 from rollouts.preflight.live_checks.latest import TAKEN_BY, why_no_live_check
 from wording.durations import spell
@@ -114,5 +113,5 @@ def _write(plan: Plan, row: LiveCheck, asked: dict[str, Any], *, actor: User, no
         AuditEntry.record(plan.mark, verb=verb, actor=who, reason=reason, now=now)
         record_event(plan=plan, what="note", was="", to=verb, now=now, actor=who, reason=reason)
     row.refresh_from_db()
-    queue_live_check(row.pk)
+    LiveCheck.queue_round(row.pk)
     return row

@@ -19,7 +19,6 @@ from rollouts.commands.refusals import Blocked, OutOfDate, Refusal
 from rollouts.gates.options import write_options
 from rollouts.lifecycle import PlanState, TargetState
 from rollouts.models import Command, Hold, Plan, Stage, Target, Verb
-from rollouts.models.plan import queue_round
 from rollouts.preflight.live_checks.answers import LiveAnswer, barring
 from rollouts.preflight.picks import Picks, forward, pick
 from rollouts.preflight.unapproved_stages import said_by, unasked
@@ -153,7 +152,7 @@ def begin(plan: Plan, asked: AskedStart, looked: LookBefore, live: LiveSeal, *, 
     except IntegrityError as clash:
         sentence = "Another plan for the same object, or for some of its nodes, has started in the meantime."
         raise Blocked([Check("busy", sentence, "Wait until it is over, or leave its nodes out.")]) from clash
-    queue_round(plan.pk)
+    Plan.queue_round(plan.pk)
 
 
 def _despite(overridden: Sequence[Check], actor: User, reason: str) -> dict[str, Any]:

@@ -33,7 +33,6 @@ from rollouts.engine.snapshot import Snapshot
 from rollouts.engine.writer_lease import Forfeit
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan
-from rollouts.models.plan import queue_round
 
 log = structlog.get_logger()
 
@@ -41,7 +40,7 @@ NOT_SOON = timedelta(seconds=5)
 AFTER_A_BUG = timedelta(seconds=15)
 
 
-def run_round(*, plan_id: int, owner: str, clock: Callable[[], datetime]) -> None:
+def run_round(plan_id: int, *, owner: str, clock: Callable[[], datetime]) -> None:
     plan = Plan.objects.select_related("cluster").get(pk=plan_id)
     if not plan.is_under_way or not plan.take_lease(owner=owner, now=clock()):
         return
@@ -60,7 +59,7 @@ def _end(plan: Plan, wait: timedelta, waiting_for: str, *, clock: Callable[[], d
     now = clock()
     was_woken = plan.end_lease(now=now, next_look_at=now + wait, waiting_for=waiting_for)
     if was_woken or not wait:
-        queue_round(plan.pk)
+        Plan.queue_round(plan.pk)
 
 
 def _look_and_act(plan: Plan, *, clock: Callable[[], datetime]) -> tuple[str, timedelta]:

@@ -68,7 +68,7 @@ def _standing(each: DriverObject, *, now: datetime, seen_at: datetime | None = N
     )  # fmt: skip
 
 
-def run_followed(*, rollout_id: int, owner: str, clock: Callable[[], datetime]) -> None:
+def run_followed(rollout_id: int, *, owner: str, clock: Callable[[], datetime]) -> None:
     rollout = FollowedRollout.objects.open().select_related("cluster").filter(pk=rollout_id).first()
     if rollout is None or not rollout.take_lease(owner=owner, now=clock()):
         return

@@ -31,7 +31,7 @@ AFTER_A_BUG = timedelta(seconds=30)
 GIVEN_UP_AFTER = timedelta(hours=2)
 
 
-def run_pull(*, pull_id: int, owner: str, clock: Callable[[], datetime]) -> None:
+def run_pull(pull_id: int, *, owner: str, clock: Callable[[], datetime]) -> None:
     pull = ImagePull.objects.in_force().select_related("plan__cluster").filter(pk=pull_id).first()
     if pull is None or not pull.take_lease(owner=owner, now=clock()):
         return

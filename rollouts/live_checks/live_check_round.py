@@ -39,7 +39,7 @@ ASKED_AGAIN_FOR = timedelta(seconds=8)  # an API server that is away for a momen
 AGAIN = timedelta(seconds=2)
 
 
-def run_live_check(*, check_id: int, owner: str, clock: Callable[[], datetime]) -> None:
+def run_live_check(check_id: int, *, owner: str, clock: Callable[[], datetime]) -> None:
     row = LiveCheck.objects.in_force().select_related("plan__cluster").filter(pk=check_id).first()
     if row is None or not row.take_lease(owner=owner, now=clock()):
         return

@@ -8,7 +8,6 @@ from django.db import models, transaction
 from django.db.models import Q
 
 from edges.transitions import write_move
-from fleet.messages import wake
 from fleet.models import Cluster
 from fleet.models.visible import Visible
 from rollouts.components import component_of
@@ -171,8 +170,4 @@ def wake_followed(cluster_id: int, *, now: datetime) -> None:
     sleeping = FollowedRollout.objects.open().filter(cluster=cluster_id, next_look_at__gt=now)
     for pk in sleeping.values_list("pk", flat=True):
         if FollowedRollout.objects.filter(pk=pk, next_look_at__gt=now).update(next_look_at=now):
-            queue_followed(pk)
-
-
-def queue_followed(rollout_id: int) -> None:
-    wake.queue("rollouts.tasks.look_at_followed", queue="rollouts", kwargs={"rollout_id": rollout_id}, expires=30)
+            FollowedRollout.queue_round(pk)

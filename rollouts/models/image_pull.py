@@ -5,7 +5,6 @@ from datetime import datetime, timedelta
 from django.db import models
 from django.db.models import Q
 
-from fleet.messages import wake
 from fleet.models.visible import Visible
 from rollouts.driver_images.pull_job import WantedPull
 from rollouts.driver_images.pull_progress import PullOutcome
@@ -145,7 +144,3 @@ class PullJob(models.Model):
     @property
     def job_name(self) -> str:
         return self.wanted.name
-
-
-def queue_pull(pull_id: int) -> None:
-    wake.queue("rollouts.tasks.advance_image_pull", queue="rollouts", kwargs={"pull_id": pull_id}, expires=30)

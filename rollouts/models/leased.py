@@ -8,6 +8,7 @@ from django.db.models import F
 
 from edges.locks import lock_unheld
 from edges.transition_errors import LostRace
+from fleet.messages import wake
 
 
 class Leased(models.Model):
@@ -22,6 +23,13 @@ class Leased(models.Model):
 
     class Meta:
         abstract = True
+
+    @classmethod
+    def queue_round(cls, key: int) -> None:
+        """Queues a round of the row with this key. The row says when; the message only hints it."""
+        wake.queue(
+            "rollouts.tasks.run_leased", queue="rollouts", kwargs={"model": cls.__name__, "key": key}, expires=30
+        )
 
     def its_row(self) -> models.QuerySet[Any]:
         """Returns the row; nothing if no round is left to run."""

@@ -6,7 +6,6 @@ from typing import Any
 from django.db import models
 from django.db.models import F, Q
 
-from fleet.messages import wake
 from fleet.models.visible import Visible
 from rollouts.models.leased import Leased
 
@@ -74,7 +73,3 @@ class LiveCheck(Leased):
     def end(self, **written: Any) -> bool:
         """Records the result; returns False if it has ended or the turn is another's."""
         return bool(self.mine().update(next_look_at=None, **written))
-
-
-def queue_live_check(check_id: int) -> None:
-    wake.queue("rollouts.tasks.ask_live", queue="rollouts", kwargs={"check_id": check_id}, expires=30)

@@ -8,7 +8,6 @@ from django.db.models import OuterRef, Q, Subquery
 from django.db.models.functions import JSONObject
 
 from edges.locks import is_lock_timeout, lock_unheld, wait_for_locks
-from fleet.messages import wake
 from fleet.models import Cluster
 from fleet.models.visible import Visible
 from rollouts.components import component_of
@@ -230,8 +229,4 @@ def wake_plans(plans: PlanQuerySet, *, now: datetime) -> None:
                     raise
                 is_patient = is_woken = False
             if is_woken:
-                queue_round(plan_id)
-
-
-def queue_round(plan_id: int) -> None:
-    wake.queue("rollouts.tasks.advance_plan", queue="rollouts", kwargs={"plan_id": plan_id}, expires=30)
+                Plan.queue_round(plan_id)

@@ -263,7 +263,7 @@ class Ground:
     def round(self, *, look: bool = True) -> Plan:
         if look:
             self.look()
-        run_round(plan_id=self.plan.pk, owner="worker-1", clock=self.clock)
+        run_round(self.plan.pk, owner="worker-1", clock=self.clock)
         self.plan.refresh_from_db()
         self.clock.move(seconds=2)
         return self.plan

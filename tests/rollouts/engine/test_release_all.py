@@ -69,7 +69,7 @@ def test_nodes_are_released_where_a_job_may_not_be_deleted(ground: Ground, monke
     plan = ground.start()
     ground.rounds(2)
     pull = ask(plan, actor=ground.ada, reason="Before the window.", now=ground.clock())
-    run_pull(pull_id=pull.pk, owner="worker-1", clock=ground.clock)
+    run_pull(pull.pk, owner="worker-1", clock=ground.clock)
     forbid(monkeypatch, "delete_job")
 
     with pytest.raises(CommandError, match=r"1 Job of ours is still there. Run it again, or: kubectl delete jobs -A"):
@@ -179,7 +179,7 @@ def held(ground: Ground) -> Plan:
     plan = ground.start()
     ground.rounds(2)
     pull = ask(plan, actor=ground.ada, reason="Before the window.", now=ground.clock())
-    run_pull(pull_id=pull.pk, owner="worker-1", clock=ground.clock)
+    run_pull(pull.pk, owner="worker-1", clock=ground.clock)
     ground.writes()
     return plan
 

@@ -202,7 +202,7 @@ def test_a_command_during_a_round_is_looked_at_as_soon_as_that_ends(ground: Grou
         carry_out(plan, act, *args, **given)
         plan_control.halt(Plan.objects.get(pk=plan.pk), actor=ground.ada, reason="Now.", now=ground.clock())
 
-    monkeypatch.setattr(rounds, "queue_round", told.append)
+    monkeypatch.setattr(Plan, "queue_round", told.append)
     ground.round()
     assert told == []  # nobody has said anything
     monkeypatch.setattr(rounds, "carry_out", somebody_halts_after_it)

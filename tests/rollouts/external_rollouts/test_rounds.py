@@ -24,7 +24,7 @@ from rollouts.lifecycle import FollowedState, TargetState
 from rollouts.models import FollowedAnswer, FollowedNode, FollowedRollout
 from rollouts.models.followed import LEASE
 from rollouts.queries.external_rollouts import NOT_SHOWN, followed_on_page
-from rollouts.tasks import look_at_followed, sweep_followed, wake_plans_of
+from rollouts.tasks import run_leased, sweep_rounds, wake_plans_of
 from tests.make import NOON, a_node, a_pod, a_user
 from tests.rollouts.make import NEW, NEW_HASH, OLD, OLD_HASH
 from tests.rollouts.rows import a_driver_cluster, a_started_plan
@@ -60,7 +60,7 @@ class Others:
             Bookmark.objects.filter(cluster=self.cluster).update(heard_at=self.now)
         take_up(now=self.now)
         for pk in list(FollowedRollout.objects.open().values_list("pk", flat=True)):
-            run_followed(rollout_id=pk, owner="worker-1", clock=lambda: self.now)
+            run_followed(pk, owner="worker-1", clock=lambda: self.now)
         return self.rollout
 
     is_seen = True
@@ -439,7 +439,7 @@ def test_it_is_given_up_when_the_mode_becomes_another(others: Others, mode: str)
 def test_what_only_stands_is_forgotten_when_the_mode_becomes_another(others: Others):
     others.round()
     Cluster.objects.update(mode="operate")
-    run_followed(rollout_id=others.rollout.pk, owner="worker-1", clock=lambda: others.now)
+    run_followed(others.rollout.pk, owner="worker-1", clock=lambda: others.now)
 
     assert not FollowedRollout.objects.exists()
 
@@ -477,7 +477,7 @@ def test_a_message_that_comes_twice_is_one_round(others: Others):
     assert not taken.take_lease(owner="worker-2", now=others.now)
 
     others.change(0)
-    run_followed(rollout_id=rollout.pk, owner="worker-2", clock=lambda: others.now)
+    run_followed(rollout.pk, owner="worker-2", clock=lambda: others.now)
     assert others.states()["node-0"] == TargetState.RELEASED
 
 
@@ -492,7 +492,7 @@ def test_a_worker_that_was_thought_dead_writes_nothing(others: Others):
         return judge(*args, **given)
 
     with mock.patch.object(external_rollout_round, "judge", slowly):
-        run_followed(rollout_id=rollout.pk, owner="worker-1", clock=lambda: others.now)
+        run_followed(rollout.pk, owner="worker-1", clock=lambda: others.now)
 
     assert others.states()["node-0"] == TargetState.RELEASED
     assert not others.answers()
@@ -572,15 +572,14 @@ def test_a_cluster_of_many_nodes_costs_no_more_queries(others: Others):
 
 def test_workers_take_up_what_is_due_and_are_woken_by_what_changes(others: Others, monkeypatch: pytest.MonkeyPatch):
     queued = list[int]()
-    for module in ("rollouts.tasks", "rollouts.models.followed"):
-        monkeypatch.setattr(f"{module}.queue_followed", queued.append)
+    monkeypatch.setattr(FollowedRollout, "queue_round", queued.append)
     Bookmark.objects.update(heard_at=datetime.now(NOON.tzinfo))
 
-    sweep_followed(unknown="argument")
+    sweep_rounds(unknown="argument")
     (pk,) = queued
-    look_at_followed(rollout_id=pk, unknown="argument")
+    run_leased(model="FollowedRollout", key=pk, unknown="argument")
     assert FollowedRollout.objects.get(pk=pk).seen_at is not None
-    sweep_followed()
+    sweep_rounds()
     assert queued == [pk]
     wake_plans_of(cluster_id=others.cluster.pk)
     assert queued == [pk, pk]

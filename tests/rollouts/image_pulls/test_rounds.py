@@ -50,7 +50,7 @@ class Pulling:
         return self.ground.clock()
 
     def round(self) -> "Pulling":
-        run_pull(pull_id=self.pull.pk, owner="worker-1", clock=self.ground.clock)
+        run_pull(self.pull.pk, owner="worker-1", clock=self.ground.clock)
         self.ground.clock.move(seconds=2)
         self.pull.refresh_from_db()
         return self

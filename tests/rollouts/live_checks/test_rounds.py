@@ -15,7 +15,7 @@ from rollouts.commands.refusals import OutOfDate, Refusal
 from rollouts.live_checks.live_check_round import run_live_check
 from rollouts.models import LiveCheck, Plan
 from rollouts.preflight.live_checks.latest import live_on_page
-from rollouts.tasks import sweep_live_checks
+from rollouts.tasks import sweep_rounds
 from simulator.fleets.plan import Mode
 from simulator.kinds import LEASE, NAMESPACE
 from simulator.run import Simulation
@@ -51,7 +51,7 @@ class Checking:
 
     def round(self, *, after_s: float = 9) -> "Checking":
         self.ground.clock.move(seconds=after_s)
-        run_live_check(check_id=self.row.pk, owner="worker-1", clock=self.ground.clock)
+        run_live_check(self.row.pk, owner="worker-1", clock=self.ground.clock)
         self.plan.refresh_from_db()
         return self
 
@@ -305,9 +305,9 @@ def test_a_worker_knows_what_is_queued(one: Checking, monkeypatch: pytest.Monkey
     monkeypatch.setattr(wake, "queue", lambda name, **_: queued.append(name))
 
     one.ask()
-    sweep_live_checks()
+    sweep_rounds()
 
-    assert queued == ["rollouts.tasks.ask_live"] * 2
+    assert queued == ["rollouts.tasks.run_leased"] * 2
     assert set(queued) <= set(app.tasks)
 
 
