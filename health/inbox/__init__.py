@@ -1,1 +1,1 @@
-"""What people do about findings, and what a page and REST show of one: each said once, here."""
+"""What people do about findings, and what pages and REST show of a finding."""

@@ -1,6 +1,7 @@
-"""What a person does to one finding. Each is one transaction: the guarded write, the act, the audit entry, the counts.
+"""Acts of a person on one finding.
 
-It takes the lock that a look takes: neither writes over the other.
+Each act is one transaction: the guarded write, the act, the audit entry and the counts. It takes the same lock as an
+evaluation, so neither overwrites the other.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -31,9 +32,10 @@ HOLDS: Mapping[str, Callable[[Finding, FindingAct], bool]] = {  # whether what a
 
 
 def acknowledge(finding: Finding, *, actor: str, reason: str = "", key: str = "", now: datetime) -> None:
-    """Look after it. Where it is nobody's, it is the actor's.
+    """Acknowledges a finding. An unassigned finding is assigned to the actor.
 
-    :raises FindingRefusal: when it is not open; LostRace: somebody else was first
+    :raises FindingRefusal: when the finding is not open
+    :raises LostRace: when somebody else was first
     """
 
     def act() -> None:
@@ -45,7 +47,7 @@ def acknowledge(finding: Finding, *, actor: str, reason: str = "", key: str = ""
 
 
 def mark_of(finding: Finding, verb: str) -> str:
-    """Of what somebody has to have seen to say this. Blank: it is the same whatever they saw."""
+    """Returns what the actor must have seen for this act; empty if the act does not depend on it."""
     columns = VERBS[verb].changes
     return concurrent_edits.mark_of(finding, columns) if columns else ""
 
@@ -53,9 +55,12 @@ def mark_of(finding: Finding, verb: str) -> str:
 def assign(
     finding: Finding, *, to: str, actor: str, reason: str = "", key: str = "", seen: str = "", now: datetime
 ) -> None:
-    """`seen`, of this and the others: its `mark_of` when it was shown. Blank: as it is now.
+    """Assigns a finding.
 
-    :raises BadAct: nobody of that name may see it; LostRace: it became somebody else's meanwhile
+    `seen`, here and in the other acts, is the finding's `mark_of` when it was shown; empty means as it is now.
+
+    :raises BadAct: when no user of that name may see the finding
+    :raises LostRace: when it was assigned to somebody else meanwhile
     """
     person = User.objects.filter(username=to, is_active=True).first()
     if person is None or not may_see(person, finding):
@@ -70,9 +75,10 @@ def assign(
 
 
 def unassign(finding: Finding, *, actor: str, reason: str = "", key: str = "", seen: str = "", now: datetime) -> None:
-    """Nobody looks after it any more.
+    """Removes the assignee of a finding.
 
-    :raises FindingRefusal: when nobody does; LostRace: it changed meanwhile
+    :raises FindingRefusal: when it has no assignee
+    :raises LostRace: when it changed meanwhile
     """
 
     def act() -> None:
@@ -88,12 +94,12 @@ def unassign(finding: Finding, *, actor: str, reason: str = "", key: str = "", s
 
 
 def accept(finding: Finding, *, actor: str, reason: str, key: str = "", seen: str = "", now: datetime) -> None:
-    """The recommended action is right."""
+    """Records that the recommended action is right."""
     _judge(finding, "accept", ACCEPTED, actor=actor, reason=reason, key=key, seen=seen, now=now)
 
 
 def dismiss(finding: Finding, *, actor: str, reason: str, key: str = "", seen: str = "", now: datetime) -> None:
-    """The recommended action is not right here."""
+    """Records that the recommended action is not right here."""
     _judge(finding, "dismiss", DISMISSED, actor=actor, reason=reason, key=key, seen=seen, now=now)
 
 
@@ -157,7 +163,7 @@ def _whose(finding: Finding) -> str:
 
 
 def record(finding: Finding, verb: str, *, actor: str, reason: str, now: datetime, key: str = "", to: str = "") -> None:
-    """Keep who did what to it and why: with the finding, and in the audit chain for good."""
+    """Records the act, its actor and its reason with the finding and in the audit chain."""
     FindingAct.objects.create(
         finding=finding, rule=finding.rule, verb=verb, by=actor, at=now, reason=reason, to=to, key=key,
         said=finding.sentence,
@@ -172,16 +178,19 @@ def record(finding: Finding, verb: str, *, actor: str, reason: str, now: datetim
 
 
 def recount(cluster: Cluster, nodes: Collection[int | None] | None = None, *, now: datetime) -> None:
-    """Count on nodes anew, and tell browsers once it is written. Of one act within its transaction.
+    """Recounts findings on nodes, and notifies browsers after the commit. Runs in the transaction of the act.
 
-    `nodes`: the keys of those that may have changed; None: all.
+    `nodes` holds the keys of the nodes that may have changed; None means all.
     """
     changed = count_on_nodes(cluster, nodes)
     transaction.on_commit(lambda: announce_findings(cluster.pk, nodes=changed, at=now), robust=True)
 
 
 def _write(finding: Finding, *, now: datetime, unless: dict[str, str], **columns: str) -> None:
-    """:raises LostRace: when it is not as it was read"""
+    """Saves the finding.
+
+    :raises LostRace: when the finding changed since it was read
+    """
     same = Finding.objects.unresolved().filter(pk=finding.pk, **unless)
     _require_unchanged(same.update(updated_at=now, **columns))
     for name, value in columns.items():
@@ -189,7 +198,10 @@ def _write(finding: Finding, *, now: datetime, unless: dict[str, str], **columns
 
 
 def _require_unchanged(is_same: object) -> None:
-    """:raises LostRace: when it is not as it was read"""
+    """Requires that the finding has not changed since it was read.
+
+    :raises LostRace: when it has
+    """
     if not is_same:
         raise LostRace("The finding has changed meanwhile: look at it again.")
 
@@ -199,9 +211,9 @@ def _key_of(key: str, actor: str, verb: str, *, reason: str, to: str) -> Idempot
 
 
 def _is_done(finding: Finding, asked: IdempotencyKey) -> bool:
-    """Whether this very act was carried out, and what it did is so now.
+    """Returns whether this very act was carried out before and still holds.
 
-    :raises FindingRefusal: when it was undone, or the key named another act
+    :raises FindingRefusal: when it was undone, or the key belongs to another act
     """
     same = FindingAct.objects.filter(finding=finding, by=asked.person, key=asked.key).select_related("finding")
     act = same.first() if asked.key else None

@@ -1,7 +1,7 @@
-"""A healthy twin of one GPU: another of its node, where one of those is well, else one of its node's twin.
+"""A comparable healthy GPU: another GPU of the node, or else a GPU of a comparable healthy node.
 
-GPUs of one node share its driver, its kernel, its air and, where one pod has all of them, its work: whatever differs
-then is the GPU's own. Whoever looks at the same rows and the same telemetry is given the same one.
+GPUs of one node share its driver, its kernel, its air and, where one pod has all of them, its work. What differs is
+then the GPU's own. The same rows and telemetry always give the same GPU.
 """
 
 from collections.abc import Collection, Sequence
@@ -32,7 +32,7 @@ from wording.numbers import count
 
 @dataclass(frozen=True)
 class GpuTwin:
-    """`gpu` None: there is none, and `reason` says why; else why it is this one."""
+    """A comparable GPU and why it was chosen. If `gpu` is None, there is none, and `reason` says why."""
 
     gpu: Gpu | None
     reason: str
@@ -42,7 +42,7 @@ class GpuTwin:
 
 
 def gpu_twin_of(gpu: Gpu, user: User, *, now: datetime) -> GpuTwin:
-    """Load it with its node and cluster. Twenty-seven queries at most."""
+    """Returns a comparable GPU with its node and cluster, with 27 queries at most."""
     known = telemetry_of(gpu.node, now=now)
     allocated = allocations_on([gpu.node], now=now)[gpu.node_id]
     chosen, reason = _beside(gpu, known, {each.pk: allocated.of(each) for each in gpu.node.gpus.all()}, now=now)
@@ -75,7 +75,7 @@ def gpu_twin_of(gpu: Gpu, user: User, *, now: datetime) -> GpuTwin:
 def _beside(
     gpu: Gpu, known: NodeTelemetry, allocated: dict[int, AllocatedGpu], *, now: datetime
 ) -> tuple[Gpu | None, str]:
-    """Of its node: one that is heard before others, then one that the same pod has, then the first by number."""
+    """Returns a GPU of the same node: reporting GPUs first, then GPUs of the same pod, then the lowest number."""
     heard = heard_of(gpu.node.cluster, now=now)
     if heard.heard_at is None:
         return None, "Its cluster was never heard, and nobody knows which GPUs of its node are well."
@@ -104,7 +104,7 @@ def _beside(
 
 
 def _on(node: Node, gpu: Gpu) -> tuple[Gpu | None, str]:
-    """Of the twin of its node: the one of its number before others."""
+    """Returns a GPU of the comparable node: the one with the same number first."""
     others = list(Gpu.objects.filter(node=node, product=gpu.product).select_related("node__cluster"))
     well = sorted(_well(others), key=lambda one: (one.index != gpu.index, one.index))
     if not well:
@@ -113,7 +113,7 @@ def _on(node: Node, gpu: Gpu) -> tuple[Gpu | None, str]:
 
 
 def _well(gpus: Collection[Gpu]) -> list[Gpu]:
-    """Those of one node of which no finding is open or being confirmed. One query."""
+    """Returns the GPUs of one node without an open or pending finding, with one query."""
     if not gpus:
         return []
     told = Finding.objects.filter(node=next(iter(gpus)).node).told().unresolved().only("subject", "gpu_uuid", "node_id")

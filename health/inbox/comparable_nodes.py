@@ -1,6 +1,6 @@
-"""A healthy twin: a node that should be as this one, and with which nothing is wrong, to hold its numbers against.
+"""A comparable healthy node, whose values are shown beside those of the node with a finding.
 
-Of the same product, driver and layout, in a pool of this node's. Whoever looks at the same rows is given the same one.
+It has the same product, driver and layout, and shares a pool with this node. The same rows always give the same node.
 """
 
 from collections import defaultdict
@@ -57,7 +57,7 @@ class TwinDifference:
 
 @dataclass(frozen=True)
 class Twin:
-    """`node` None: there is none, and `reason` says why; else why it is this one."""
+    """A comparable node and why it was chosen. If `node` is None, there is none, and `reason` says why."""
 
     node: Node | None
     reason: str
@@ -67,7 +67,7 @@ class Twin:
 
 
 def twin_of(node: Node, user: User, *, now: datetime) -> Twin:
-    """Twenty queries at most, and of the nodes that come into question one is loaded."""
+    """Returns a comparable node, with 20 queries at most. Only one candidate node is loaded."""
     chosen, reason = chosen_for(node, user, now=now)
     if chosen is None:
         return Twin(None, reason)
@@ -86,7 +86,7 @@ def twin_of(node: Node, user: User, *, now: datetime) -> Twin:
 
 
 def chosen_for(node: Node, user: User, *, now: datetime) -> tuple[Node | None, str]:
-    """The one with the same kernel before others, then whose GPUs are as much in use, then the first by name."""
+    """Returns the best candidate: the same kernel first, then the closest GPU utilisation, then the first by name."""
     if not node.gpu_product:
         return None, f"{NOTHING}: nothing says of which product its GPUs are."
     heard = heard_of(node.cluster, now=now)
@@ -158,7 +158,7 @@ def _of(rows: QuerySet[Node], pools: Sequence[Pool]) -> QuerySet[Node]:
 
 
 def labels_of(node: Node, twin: Node, said: Sequence[TwinDifference]) -> list[TwinDifference]:
-    """Those of the stack that differ, and that no property has said already."""
+    """Returns the labels of the stack that differ and that no property has shown already."""
     told = {(each.here, each.there) for each in said}
     names = sorted({*node.labels, *twin.labels})
     found = [
@@ -170,7 +170,10 @@ def labels_of(node: Node, twin: Node, said: Sequence[TwinDifference]) -> list[Tw
 
 
 def said_now(here: NodeTelemetry, there: NodeTelemetry, *, is_of_one: bool = False) -> Iterator[TwinDifference]:
-    """Of what is fresh. Of the GPUs of a node the hottest, and the mean of the rest. `is_of_one`: of one GPU each."""
+    """Yields fresh values that differ: of a node's GPUs the hottest, and the mean of the rest.
+
+    `is_of_one` is true when each side is one GPU.
+    """
     asked = (
         ("Temperature now", "Hottest GPU now", "temperature_celsius", max, "{:.0f} °C"),
         ("Power now", "Power now, mean", "power_watts", _mean, "{:.0f} W"),
@@ -188,14 +191,14 @@ def said_now(here: NodeTelemetry, there: NodeTelemetry, *, is_of_one: bool = Fal
 
 
 def _busy_said(known: NodeTelemetry) -> str:
-    """Of each slice, and of each board that is not cut."""
+    """Returns the utilisation of each slice, and of each board that is not partitioned, as text."""
     cut = {device.uuid for device in known.devices if device.gi_id}
     readings = [device.busy for device in known.devices if device.gi_id or device.uuid not in cut]
     return _said(readings, _mean, "{:.0%}", called="GPUs and slices" if cut else "GPUs")
 
 
 def _of_boards(known: NodeTelemetry, key: str) -> list[MetricReading]:
-    """Of each board the newest: its exporter says what is the board's of each of its slices."""
+    """Returns the newest reading of each board. The exporter repeats a board's value on each of its slices."""
     boards: dict[str | int | None, list[MetricReading]] = defaultdict(list)
     for device in known.devices:
         boards[device.uuid or device.index].append(device.metrics[key])

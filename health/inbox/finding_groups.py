@@ -1,6 +1,6 @@
-"""Findings that say the same of several nodes of a cluster, and began together: one row of the inbox, which opens.
+"""Groups of similar findings on several nodes of a cluster that began together: one row of the inbox, which expands.
 
-As after a change of a driver, or while exporters are away. Each is still a finding of its own, with acts of its own.
+They appear after a driver change, or while exporters are away. Each finding keeps its own acts.
 """
 
 from collections import defaultdict
@@ -28,7 +28,7 @@ OF_CODED = Case(When(rule__in=CODED, then="evidence"), default=None)
 
 @dataclass(frozen=True)
 class FindingGroup:
-    """In the order of the list that they are of, the first of which stands for all; or a finding by itself."""
+    """Similar findings in the order of their list, or one finding by itself. The first represents the group."""
 
     keys: tuple[int, ...]
     nodes: int = 0  # 0: it is one by itself
@@ -40,7 +40,7 @@ class FindingGroup:
 
 
 def groups_of(rows: QuerySet[Finding]) -> list[FindingGroup]:
-    """All of the list, in its order. One query."""
+    """Returns the groups of the list in its order, with one query."""
     found = _alike(rows)
     alike: dict[Hashable, list[Finding]] = defaultdict(list)
     for row in found:
@@ -65,7 +65,10 @@ def _is_open_critical(row: Finding) -> bool:
 
 
 def _alike(rows: QuerySet[Finding]) -> list[Finding]:
-    """With what they are compared by. Evidence that tells none apart may be a page long, and stays where it is."""
+    """Loads the fields that findings are compared by.
+
+    Long evidence that does not distinguish findings is not loaded.
+    """
     found = rows.select_related(None).only(*ALIKE).annotate(of_coded=OF_CODED)
     for row in found:
         row.evidence = row.of_coded or {}
@@ -74,7 +77,7 @@ def _alike(rows: QuerySet[Finding]) -> list[Finding]:
 
 @dataclass(frozen=True)
 class ToldTogether:
-    """A group with what it says."""
+    """A group with its text."""
 
     rule: str
     title: str
@@ -88,7 +91,7 @@ class ToldTogether:
 
 
 def told_together(user: User) -> list[ToldTogether]:
-    """Of all that the person sees and that is not over. Two queries."""
+    """Returns the groups of all unresolved findings that the user sees, with two queries."""
     own = Finding.objects.on_their_own_to(user).told().unresolved().order_by(WORST_FIRST, "-since", "-pk")
     groups = {group.first: group for group in groups_of(own) if group.nodes}
     named = titles()
@@ -102,8 +105,10 @@ def told_together(user: User) -> list[ToldTogether]:
 
 
 def together_with(key: int, rows: QuerySet[Finding]) -> frozenset[int]:
-    """Whose group was opened by that one, with its key: also those of whom another state, person or severity is told
-    by now. `rows`: all that the person sees. Two queries.
+    """Returns the keys of the group that the finding with this key opened, with two queries.
+
+    It includes findings whose state, assignee or severity has changed since. `rows` are all findings that the user
+    sees.
     """
     opened = next(iter(_alike(rows.filter(pk=key, node__isnull=False))), None)
     if opened is None:
@@ -117,7 +122,7 @@ def together_with(key: int, rows: QuerySet[Finding]) -> frozenset[int]:
 
 
 def _without_a_gap(several: Sequence[Finding]) -> Iterator[Finding]:
-    """Away from the first, in either direction, until nothing began for too long."""
+    """Yields findings near the first, in both directions, until the gap between two starts is too long."""
     for row, other in pairwise(several):
         yield row
         if abs(other.since - row.since) > TOGETHER:

@@ -1,4 +1,4 @@
-"""A node or one GPU hour by hour: what it did, and the findings that were open. Strips of pages and REST read it."""
+"""Hourly activity of a node or one GPU, with the findings open in each hour. Pages and REST show it as strips."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ class NodeHour:
 
     @cached_property
     def boards(self) -> Mapping[str, Sequence[GpuHour]]:
-        """By its UUID what was heard of each: of itself, of its slices, or both."""
+        """Returns the hours of each board by its UUID: of the board, of its slices, or both."""
         found: dict[str, list[GpuHour]] = defaultdict(list)
         for each in self.devices:
             found[each.uuid].append(each)
@@ -44,29 +44,29 @@ class NodeHour:
 
     @property
     def seen_h(self) -> float:
-        """GPU-hours in which anybody heard them. A GPU that is cut is one."""
+        """Returns the GPU-hours with telemetry. A partitioned GPU counts once."""
         return sum(max(each.seen_s for each in of) for of in self.boards.values()) / HOUR.total_seconds()
 
     @property
     def busy_h(self) -> float | None:
-        """GPU-hours under load, of any of its slices. None: nothing says how busy any of them was."""
+        """Returns the GPU-hours under load, of any slice; None if no GPU reports its utilisation."""
         known = [busy for busy, _ in self._loads]
         return sum(known) / HOUR.total_seconds() if known else None
 
     @property
     def unsaid_h(self) -> float:
-        """GPU-hours heard of which nothing says how busy they were."""
+        """Returns the GPU-hours with telemetry but without utilisation."""
         return self.seen_h - sum(seen for _, seen in self._loads) / HOUR.total_seconds()
 
     @property
     def load(self) -> float | None:
-        """Which part of the time that they were heard they were under load, those of which it is known."""
+        """Returns the share of observed time under load, of the GPUs whose utilisation is known."""
         heard = sum(seen for _, seen in self._loads)
         return sum(busy for busy, _ in self._loads) / heard if heard else None
 
     @property
     def _loads(self) -> list[tuple[float, float]]:
-        """Of each board of which it is known: seconds under load, and heard."""
+        """Returns seconds under load and seconds observed of each board with known utilisation."""
         found = []
         for of in self.boards.values():
             known = [each.busy_s for each in of if each.busy_s is not None]
@@ -76,8 +76,9 @@ class NodeHour:
 
     @property
     def allocated_h(self) -> float | None:
-        """GPU-hours in which a pod had them. A GPU that is cut is one: where its exporter has slices alone, at least as
-        long as the one that was had longest. None: of one of them nothing tells.
+        """Returns the GPU-hours allocated to pods; None if the allocation of any GPU is unknown.
+
+        A partitioned GPU counts once. Where only its slices are exported, the longest allocated slice is a lower bound.
         """
         longest = [
             max((each.allocated_s for each in of if each.allocated_s is not None), default=None)
@@ -92,13 +93,16 @@ class NodeHour:
 
     @property
     def xids(self) -> int | None:
-        """At least so many. An exporter says a board's of each of its slices. None: nothing said which there were."""
+        """Returns a lower bound of the number of Xids; None if nothing reported them.
+
+        An exporter repeats a board's Xids on each of its slices.
+        """
         known = [[each.xids for each in of if each.xids is not None] for of in self.boards.values()]
         return sum(max(of) for of in known if of) if any(known) else None
 
     @property
     def sentence(self) -> str:
-        """What its GPUs did."""
+        """Returns a sentence about the activity of its GPUs."""
         if self.is_of_one:
             return self._sentence_of_one
         if not self.devices:
@@ -125,21 +129,21 @@ class NodeHour:
         return " ".join([*said, warm, *self._xids_in_words("it")])
 
     def _xids_in_words(self, who: str) -> list[str]:
-        """Empty: there was none."""
+        """Returns the Xids as text; empty if there were none."""
         if self.xids is None:
             return [f"Which Xids {who} had nothing says."]
         return [f"At least {count(self.xids, 'Xid')}."] if self.xids else []
 
     @property
     def severity(self) -> str:
-        """Of the worst finding. Blank: none was open."""
+        """Returns the severity of the worst finding; empty if none was open."""
         return self.findings[0].severity if self.findings else ""
 
 
 def hours_of(node: Node, *, gpu: Gpu | None = None, hours: int = HOURS, now: datetime) -> list[NodeHour]:
-    """Those that are over, the oldest first; none before this node was there. `gpu`: of this one of its GPUs only.
+    """Returns the completed hours, oldest first, with two queries. It returns none from before the node existed.
 
-    Two queries.
+    `gpu` restricts them to one GPU of the node.
     """
     end = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
     created = node.created_at.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
@@ -161,14 +165,14 @@ def hours_of(node: Node, *, gpu: Gpu | None = None, hours: int = HOURS, now: dat
 
 
 def hour_at(node: NodeKept, at: datetime) -> NodeHour:
-    """The one of that moment, also of a node that left; without its findings. One query."""
+    """Returns the hour that contains this moment, without its findings, with one query. Departed nodes are included."""
     hour = at.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
     rows = GpuHour.objects.filter(cluster=node.cluster_id, node_name=node.name, hour=hour)
     return NodeHour(hour, list(rows.order_by("index", "gi_id", "uuid")), ())
 
 
 def device_of(gpu: Gpu) -> dict[str, Any]:
-    """As a filter of hours: by its UUID, where anything has named it, else by its index."""
+    """Returns a filter for hours of one GPU: by its UUID if known, else by its index."""
     return {"uuid": gpu.uuid} if gpu.uuid else {"index": gpu.index}
 
 

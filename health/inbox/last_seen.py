@@ -1,9 +1,8 @@
-"""Of which findings nobody sees now whether it is still so, and when that was last seen: one read for pages and REST.
+"""Findings that nobody can confirm now, and when each was last seen: one query layer for pages and REST.
 
-Where a cluster is not live, nothing in it is seen, of its nodes or of what serves them all: only whether we see it, and
-what hears of its GPUs. Of a live one nothing is that a rule reads of a kind that is not live. GPUs are not where its
-source of telemetry is silent, where its exporters are too many or may not be asked, and where that of the node says
-nothing any more.
+If a cluster is not live, only findings about its observation and its telemetry are confirmed. If it is live, findings
+of rules that read a stale kind are not confirmed. Findings about GPUs are not confirmed where telemetry is silent,
+where the exporters are too many or may not be read, and where the node's exporter is silent.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -29,7 +28,7 @@ OF_WHAT_IS_SEEN = TOLD_BY_GPUS.union(KINDS_READ)
 
 @dataclass(frozen=True)
 class LastSeen:
-    """Of what nobody sees now. `at` None: nobody knows when somebody did."""
+    """Why a finding cannot be confirmed now, and when it last was. `at` is None if unknown."""
 
     at: datetime | None
 
@@ -43,10 +42,11 @@ class LastSeen:
 def last_seen_of(
     findings: Collection[Finding], *, heard_at: Mapping[int, datetime | None] | None = None, now: datetime
 ) -> dict[int, LastSeen]:
-    """By the key of each finding that is not over and of which nobody sees now whether it is still so.
+    """Returns by key the unresolved findings that cannot be confirmed now.
 
-    `heard_at`: by the keys of the clusters that are not live, where who asks knows it. Two queries where they do not;
-    one more where a rule reads kinds of a live one, and three where any is about GPUs of one.
+    `heard_at` holds the last observation of clusters that are not live, by key, if the caller knows it; else two
+    queries more. One more query where a rule reads kinds of a live cluster, and three where any finding is about its
+    GPUs.
     """
     unresolved = [finding for finding in findings if finding.resolved_at is None]
     waiting = [finding for finding in unresolved if finding.node_id or finding.rule in OF_WHAT_IS_SEEN]
@@ -67,7 +67,7 @@ def last_seen_of(
 
 
 def _of_kinds(findings: Collection[Finding], *, now: datetime) -> dict[int, LastSeen]:
-    """Those whose rule is not judged, as what it reads is not live. Since the first of that was not."""
+    """Returns findings whose rule is paused since a kind that it reads became stale, with that time."""
     if not findings:
         return {}
     kinds = {kind for one in findings for kind in KINDS_READ[one.rule]}
@@ -85,7 +85,7 @@ def _of_kinds(findings: Collection[Finding], *, now: datetime) -> dict[int, Last
 def dated(
     findings: Iterable[Finding], *, heard_at: Mapping[int, datetime | None] | None = None, now: datetime
 ) -> list[Finding]:
-    """Each with `last_seen`, None where it is seen now."""
+    """Sets `last_seen` on each finding; None if it is confirmed now."""
     found = list(findings)
     last_seen = last_seen_of(found, heard_at=heard_at, now=now)
     for finding in found:
@@ -94,7 +94,7 @@ def dated(
 
 
 def not_heard(clusters: Iterable[int], *, now: datetime) -> dict[int, LastSeen]:
-    """Those of these clusters of whose GPUs nothing is heard. Two queries."""
+    """Returns the clusters without GPU telemetry, with two queries."""
     return {
         key: LastSeen(instant(standing.silent_since))
         for key, standing in standings_of(list(clusters), now=now).items()
@@ -103,6 +103,6 @@ def not_heard(clusters: Iterable[int], *, now: datetime) -> dict[int, LastSeen]:
 
 
 def _silent_nodes(findings: Iterable[Finding]) -> dict[int | None, LastSeen]:
-    """By the node's key. Its exporter is called silent once its last sample is too old."""
+    """Returns silent nodes by key. An exporter is silent once its last sample is too old."""
     since = of_silent_nodes().filter(node__in={one.node_id for one in findings}).values_list("node", "since")
     return {node: LastSeen(at - STALE_AFTER) for node, at in since}

@@ -1,4 +1,4 @@
-"""An incident, or a shift, as text that is pasted into a chat or a ticket: Markdown, as a person would write it."""
+"""An incident or a shift as Markdown, to paste into a chat or a ticket."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -53,7 +53,7 @@ def _lines(detail: Detail, link: str, now: datetime) -> Iterator[str]:
 
 
 def _named(impact: Impact) -> str:
-    """The first of its pods. Blank: there is none."""
+    """Returns the name of the first affected pod; empty if there is none."""
     more = ", …" if impact.pods > len(impact.names) else ""
     return f" ({_plain(', '.join(impact.names))}{more})" if impact.names else ""
 
@@ -66,7 +66,7 @@ def _whose(finding: Finding) -> Iterator[str]:
 
 
 def handover_as_markdown(handover: Handover, *, inbox: str) -> str:
-    """`inbox`: its address, as others open it."""
+    """Returns the handover as Markdown. `inbox` is the inbox's address for other readers."""
     return "\n".join(_handed_over(handover, inbox)) + "\n"
 
 
@@ -124,10 +124,9 @@ def _in_a_line(line: ReportedFinding) -> str:
 
 
 def _plain(text: str) -> str:
-    """Names of a cluster are words: none of them makes a heading, a link, code or a mention.
+    """Escapes names from a cluster, so that none becomes a heading, a link, code or a mention.
 
-    A mention is looked for in what Markdown has become, without its backslashes: nobody is called by @ and a space that
-    has no width.
+    Mentions are matched in the rendered text, without backslashes. A zero-width space after @ stops them.
     """
     words = "".join(f"\\{letter}" if letter in r"\`*_[]<>#|" else letter for letter in " ".join(text.split()))
     return words.replace("@", "@\u200b")

@@ -1,6 +1,6 @@
-"""What was found of GPUs that nobody listens to any more: nothing would ever resolve it.
+"""GPU findings of a cluster whose telemetry source was removed: nothing else would resolve them.
 
-A source that is silent is another thing: what it said last stays as it was.
+A silent source is different: its findings stay as they are.
 """
 
 import math
@@ -34,7 +34,7 @@ log = structlog.get_logger(__name__)
 
 
 def is_heard(cluster: Cluster, *, now: datetime) -> bool:
-    """Whether a Prometheus is asked, or the exporters one by one, and any of them answers. Two queries."""
+    """Returns whether a Prometheus is configured, or any exporter that is read directly answers, with two queries."""
     if TelemetrySource.objects.filter(cluster=cluster, is_on=True).exists():
         return True
     asked = ExporterRound.objects.filter(cluster=cluster).first()
@@ -42,18 +42,19 @@ def is_heard(cluster: Cluster, *, now: datetime) -> bool:
 
 
 def mark_unheard(cluster: Cluster, *, now: datetime) -> None:
-    """Record that its findings about GPUs end. In the transaction that takes the last source away."""
+    """Records that the cluster's GPU findings end, in the transaction that removes the last source."""
     Cluster.objects.filter(pk=cluster.pk).update(unheard_since=now)
 
 
 def resolve_unheard(cluster: Cluster, *, now: datetime) -> None:
-    """Resolve what the mark is about, for as long as a request may take. After that transaction."""
+    """Resolves the marked findings after that transaction, for as long as a request may take."""
     is_so = partial(_is_over, cluster, now=now)
     _resolve(cluster, is_so, until=time.monotonic() + PATIENCE_S, now=now)
 
 
 def go_on(cluster: Cluster, *, now: datetime) -> None:
-    """Resolve what `resolve_unheard` has left, and what a look wrote that had begun before. One query without a mark.
+    """Resolves what `resolve_unheard` left, and findings of evaluations that had begun before. One query without a
+    mark.
 
     A source that reports again removes the mark.
     """
@@ -66,9 +67,10 @@ def go_on(cluster: Cluster, *, now: datetime) -> None:
 
 
 def resolve_gone(cluster: Cluster, *, now: datetime) -> None:
-    """Where exporters were asked, and are removed for good. One query where nothing is open.
+    """Resolves findings where exporters were read directly and have been removed for good. One query where nothing is
+    open.
 
-    What they said last is kept: should they come back, the Xids from before count.
+    Their last samples are kept: if the exporters return, earlier Xids still count.
     """
     if not _told_by_gpus(cluster).exists() or not _exporters_are_gone(cluster, now=now):
         return
@@ -77,9 +79,10 @@ def resolve_gone(cluster: Cluster, *, now: datetime) -> None:
 
 
 def _exporters_are_gone(cluster: Cluster, *, now: datetime) -> bool:
-    """Seen live, no pod of one for a while, and no DaemonSet that would make some: a rollout has that, or paused nodes.
+    """Returns whether a live cluster has had no exporter pod for a while, and no DaemonSet that would create one.
 
-    Of a cluster that was not seen in between the while begins anew.
+    A DaemonSet without pods is a rollout or paused nodes. The period starts again if the cluster was not observed in
+    between.
     """
     asked = ExporterRound.objects.filter(cluster=cluster, state=ExportersState.NONE, state_since__lte=now - GONE_AFTER)
     if not asked.exists() or TelemetrySource.objects.filter(cluster=cluster, is_on=True).exists():
@@ -103,7 +106,10 @@ def _is_over(cluster: Cluster, *, now: datetime) -> bool:
 
 
 def _resolve(cluster: Cluster, is_so: Callable[[], bool], *, until: float, now: datetime) -> None:
-    """In slices, while it is so: a source may be added between two. `until`: by the monotonic clock."""
+    """Resolves findings in batches while the condition holds, since a source may be added between two batches.
+
+    `until` is a time of the monotonic clock.
+    """
     ended = list(_told_by_gpus(cluster).order_by("pk").values_list("pk", flat=True))
     for some in slices(ended):
         with lock_findings(cluster):

@@ -1,6 +1,6 @@
-"""What the GPUs of a finding's node said in the half hour before it began and the one after: its evidence, as lines.
+"""Line charts of the GPUs of a finding's node, from half an hour before it began to half an hour after.
 
-What its rule reads comes first, then what one looks at beside it. Where a rule compares with a limit, that is drawn.
+The metrics of the rule come first, then related metrics. The rule's limits are drawn.
 """
 
 import math
@@ -34,7 +34,7 @@ BY_SILENCE = frozenset({"exporter-silent"})  # rules of nodes that judge by what
 
 
 def is_plotted(finding: Finding) -> bool:
-    """Whether it is about what GPUs say, on a node that is there."""
+    """Returns whether the finding is about GPU telemetry of an existing node."""
     return finding.node_id is not None and is_of_telemetry(finding)
 
 
@@ -43,14 +43,17 @@ def is_of_telemetry(finding: Finding) -> bool:
 
 
 def metrics_of(rule: str) -> list[str]:
-    """Each once. An Xid is a mark, not a line."""
+    """Returns the distinct metrics of the rule. Xids are marks, not lines."""
     own = RULES[rule].metrics if rule in RULES else ()
     drawn = [key for key in own if METRICS[key].kind is not MetricKind.LATCHED and key not in BITS]
     return list(dict.fromkeys([*drawn, *BESIDE]))
 
 
 def plots_of(finding: Finding, node: Node, *, since: float = 0, now: datetime) -> TelemetryHistory:
-    """Of one for which `is_plotted`, and its node; `since` as in `history_of`. Queries and questions as there."""
+    """Returns the charts of a finding for which `is_plotted` is true.
+
+    `since` and the queries are those of `history_of`.
+    """
     first, last = finding.since - AROUND, min(now, finding.since + AROUND)
     span = PlotSpan(max(0, math.ceil((last - first).total_seconds())), last.timestamp(), since)
 
@@ -68,16 +71,17 @@ def plots_of(finding: Finding, node: Node, *, since: float = 0, now: datetime) -
 
 
 def plots_of_gpu(gpu: Gpu, window: str, *, since: float = 0, now: datetime) -> TelemetryHistory:
-    """Of one GPU and its slices, with the limits that hold for it now. Load it with its node and cluster.
+    """Returns the charts of one GPU and its slices, with the limits in force. The GPU needs its node and cluster
+    loaded.
 
-    `since` as in `history_of`. Two queries more than there.
+    `since` is that of `history_of`; two queries more than there.
     """
     drawn, limits = history_of(gpu.node, window, gpu=gpu, since=since, now=now), limits_for(gpu.node)
     return replace(drawn, plots=[replace(plot, limits=limits.get(plot.key, ())) for plot in drawn.plots])
 
 
 def with_plans(drawn: TelemetryHistory, node: Node, user: User) -> TelemetryHistory:
-    """And what plans that they may see did meanwhile, each with the page of its plan. One query."""
+    """Adds the actions of plans that the user may see, each with a link to its plan, with one query."""
     asked = drawn.asked
     since, until = (datetime.fromtimestamp(at, UTC) for at in (asked.first, asked.last + asked.step_s))
     span = Span(kinds=frozenset({PLAN}), since=since, before=until, most=MARKS_AT_MOST + 1)
@@ -88,7 +92,7 @@ def with_plans(drawn: TelemetryHistory, node: Node, user: User) -> TelemetryHist
 
 
 def limits_for(node: Node) -> dict[str, list[PlotLimit]]:
-    """By the metric they are drawn on. Not of what is a part of something: that is wrong for some work only (Z28)."""
+    """Returns limits by metric. Limits on shares are left out: they matter to some workloads only (Z28)."""
     rules = [rule for rule in GPU_RULES if isinstance(rule, Comparing) and rule.scale.metric]
     in_force, found = LimitsInForce.of(node.cluster, rules), {}
     for rule in rules:
@@ -102,7 +106,7 @@ def limits_for(node: Node) -> dict[str, list[PlotLimit]]:
 
 
 def limits_of(finding: Finding) -> dict[str, list[PlotLimit]]:
-    """By the metric they are drawn on, as they were when it was judged."""
+    """Returns by metric the limits that were in force when the finding was evaluated."""
     rule: object = RULES.get(finding.rule)
     if not isinstance(rule, Comparing) or not rule.scale.metric:
         return {}
@@ -116,13 +120,16 @@ def limits_of(finding: Finding) -> dict[str, list[PlotLimit]]:
 
 
 def unit_of_limits(finding: Finding) -> str:
-    """Of limits that no line can show, being of how fast a counter grows: `errors an hour`. Blank: there are none."""
+    """Returns the unit of rate limits, which no line can show, such as `errors an hour`; empty if there are none."""
     rule: object = RULES.get(finding.rule)
     return rule.scale.unit if isinstance(rule, Comparing) and not rule.scale.metric else ""
 
 
 def _marks(finding: Finding, first: datetime, last: datetime) -> Iterator[PlotMark]:
-    """When it opened says nothing of whether anybody was told: its rule may be on trial, and it may have been muted."""
+    """Yields the marks of the finding.
+
+    Its opening does not imply a notification: the rule may be in shadow mode or muted.
+    """
     confirmed = finding.opened_at if finding.opened_at != finding.since else None
     happened = ((finding.since, "It began"), (confirmed, "It was confirmed"), (finding.resolved_at, "It was resolved"))
     for at, sentence in happened:

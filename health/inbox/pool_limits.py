@@ -1,4 +1,4 @@
-"""Giving a pool its own limits for a rule that compares, changing them, and taking them away."""
+"""Creates, changes and removes a pool's own limits for a rule."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -27,7 +27,7 @@ CHANGED = "Somebody changed these limits meanwhile: look at them again."
 
 @dataclass(frozen=True)
 class LimitsAsked:
-    """As a person writes them: `critical` None: nothing is critical there."""
+    """Limits as entered. If `critical` is None, nothing is critical in the pool."""
 
     warn: float
     critical: float | None
@@ -41,13 +41,19 @@ class LimitsAsked:
 
 
 def why_not_limit(user: User, pool: Pool) -> str:
-    """Who may change a pool may say what is too much there. Blank: they may."""
+    """Returns why the user may not change the pool's limits; empty if they may.
+
+    It requires the right to change the pool.
+    """
     where = f"pool {pool.cluster.name}/{pool.name}"
     return why_not(user, Permission.ADMINISTER, cluster_id=pool.cluster_id, pool_id=pool.pk, where=where)
 
 
 def require_limit(user: User, pool: Pool) -> None:
-    """:raises NotAllowed: with the sentence of `why_not_limit`"""
+    """Requires the right to change the pool's limits.
+
+    :raises NotAllowed: with the sentence of `why_not_limit`
+    """
     if said := why_not_limit(user, pool):
         raise NotAllowed(said)
 
@@ -55,9 +61,10 @@ def require_limit(user: User, pool: Pool) -> None:
 def put_limits(
     pool: Pool, rule: str, asked: LimitsAsked, *, version: int | None, actor: str, reason: str, now: datetime
 ) -> PoolLimits:
-    """`version`: of the limits that the person saw; None: they saw that there are none.
+    """Saves a pool's limits. `version` is the one that the user saw; None if the user saw no limits.
 
-    :raises BadAct: what was written makes no limits; LostRace: they are not as the person saw them, or the pool is gone
+    :raises BadAct: when the input makes no valid limits
+    :raises LostRace: when the limits changed since the user saw them, or the pool was deleted
     """
     if problems := _problems(rule, asked, reason):
         raise BadAct(*problems)
@@ -83,9 +90,10 @@ def put_limits(
 
 
 def remove_limits(row: PoolLimits, *, version: int | None, actor: str, reason: str, now: datetime) -> None:
-    """The rule's own hold there again. `version`: of the limits that the person saw; None: nobody knows which.
+    """Removes a pool's limits, so the rule's own apply again. `version` is the one that the user saw; None if unknown.
 
-    :raises BadAct: nobody says why; LostRace: they are not as the person saw them
+    :raises BadAct: when no reason is given
+    :raises LostRace: when the limits changed since the user saw them
     """
     if not reason:
         raise BadAct(("reason", "Say why: it is kept."))

@@ -1,4 +1,4 @@
-"""What is shown of findings beside themselves: whom they hit, what happened around, who did what. One read for all."""
+"""What pages and REST show beside a finding: its impact, events around its start, and acts."""
 
 import re
 from collections import defaultdict
@@ -35,7 +35,7 @@ OF_A_NODE = re.compile(r"(?:node|GPU .+ of) ([^ ,]+)(?:,|$)")  # how a subject n
 
 @dataclass(frozen=True)
 class FindingCounts:
-    """Of findings on their own that are not over: what is listed under another is not counted."""
+    """Counts of unresolved findings. Findings listed under another finding are not counted."""
 
     open: int = 0
     acknowledged: int = 0
@@ -50,7 +50,7 @@ class FindingCounts:
 
 @dataclass(frozen=True)
 class Precision:
-    """What people said of a rule's actions."""
+    """How often people accepted or dismissed a rule's recommended actions."""
 
     accepted: int
     dismissed: int
@@ -79,7 +79,8 @@ class Detail:
 
     @property
     def driver_changed(self) -> str:
-        """The last driver change against when it began: "5 min before it began". Blank: none was seen."""
+        """Returns the last driver change relative to the start, such as "5 min before it began"; empty if none is
+        known."""
         if self.driver_change is None:
             return ""
         ago = self.finding.since - self.driver_change.at
@@ -87,7 +88,7 @@ class Detail:
 
 
 def counts_of(user: User, *, cluster: Cluster | None = None) -> FindingCounts:
-    """Of all that the person sees, or of one cluster. One query."""
+    """Returns the counts of all that the user sees, or of one cluster, with one query."""
     own = Finding.objects.on_their_own_to(user).told().unresolved()
     if cluster is not None:
         own = own.filter(cluster=cluster)
@@ -97,14 +98,15 @@ def counts_of(user: User, *, cluster: Cluster | None = None) -> FindingCounts:
 
 
 def titles() -> Mapping[str, str]:
-    """Of each rule, also of the apps above."""
+    """Returns the title of each rule, including rules of the apps above."""
     every: tuple[Judged, ...] = (*RULES, *GPU_RULES, *SOURCES.values())
     return {rule.key: rule.title for rule in every}
 
 
 def impacts_of(findings: Collection[Finding], *, now: datetime) -> dict[int, Impact]:
-    """By the finding's key, for those about a node that is there. Two queries; where any is about a GPU, one more and
-    what `allocations_on` costs.
+    """Returns the impact by the finding's key, for findings about existing nodes.
+
+    Two queries; if any finding is about a GPU, one more and those of `allocations_on`.
     """
     nodes = {finding.node_id for finding in findings if finding.node_id}
     if not nodes:
@@ -141,9 +143,9 @@ def detail_of(
     heard_at: Mapping[int, datetime | None] | None = None,
     now: datetime,
 ) -> Detail:
-    """Thirty-one queries at most. Load it with its cluster and node.
+    """Returns everything its page shows, with 31 queries at most. The finding needs its cluster and node loaded.
 
-    `impacts`: where who asks has read it; `heard_at`: as in `last_seen_of`.
+    `impacts` avoids reading them again; `heard_at` is that of `last_seen_of`.
     """
     node = finding.node
     events = NodeEvent.objects.none()
@@ -189,14 +191,17 @@ def detail_of(
 
 
 def _listed_under(finding: Finding) -> FindingQuerySet:
-    """What was over before it was is in no list but this one."""
+    """Returns the findings listed under this one. Those resolved before this one began are left out."""
     if finding.resolved_at is None:
         return finding.children.unresolved()
     return finding.children.filter(resolved_at__gte=finding.since)
 
 
 def _around(events: QuerySet[NodeEvent], at: datetime) -> tuple[list[NodeEvent], int]:
-    """Those nearest to that moment, in the order of time, and how many more there are. One query; four where any is."""
+    """Returns the events nearest to that moment in time order, and the number of further events.
+
+    One query; four if there are any.
+    """
     there = events.filter(at__gte=at - AROUND, at__lte=at + AROUND).order_by("at", "pk")
     found = list(there[: MOST_AROUND + 1])
     if len(found) <= MOST_AROUND:
@@ -207,7 +212,7 @@ def _around(events: QuerySet[NodeEvent], at: datetime) -> tuple[list[NodeEvent],
 
 
 def as_seen_by(user: User, findings: Collection[Finding]) -> None:
-    """Each stands on its own where its cause is none that this person sees. Two queries, where any has a cause."""
+    """Detaches findings whose cause the user may not see, with two queries where any has a cause."""
     listed = {finding.parent_id for finding in findings if finding.parent_id}
     if not listed:
         return
@@ -222,7 +227,8 @@ CODED = frozenset({"gpu-xid", "node-conditions", "operand-down"})
 
 
 def code_of(finding: Finding) -> tuple[str, Q]:
-    """What its rule tells apart by, in words, and how the same elsewhere is found. Blank: each of its rule is alike."""
+    """Returns the code that distinguishes findings of the rule, and a filter for the same code elsewhere; empty if
+    there is none."""
     if finding.rule == "gpu-xid" and (xid := finding.evidence.get("xid")) is not None:
         return f"Xid {xid}", Q(evidence__xid=xid)
     if finding.rule == "node-conditions" and finding.evidence:
@@ -234,7 +240,7 @@ def code_of(finding: Finding) -> tuple[str, Q]:
 
 
 def gone_node_of(finding: Finding, user: User) -> GoneNode | None:
-    """The node that it is about, where it left since. None: it is there, or it is about none. One query at most."""
+    """Returns the departed node of the finding, with one query at most; None if the node exists or there is none."""
     named = OF_A_NODE.match(finding.subject) if finding.node_id is None else None
     if named is None:
         return None
@@ -243,7 +249,7 @@ def gone_node_of(finding: Finding, user: User) -> GoneNode | None:
 
 
 def mutes_of(finding: Finding, *, now: datetime) -> list[Mute]:
-    """Those in force that cover it. One query, two where any is of a pool."""
+    """Returns the mutes in force for the finding, with one query, or two for mutes of a pool."""
     rows = Mute.objects.in_force(now=now).filter(cluster=finding.cluster_id, rule=finding.rule)
     found = list(rows.select_related("cluster", "pool", "node"))
     pools, name = pools_of(found), finding.node.name if finding.node else ""
@@ -251,7 +257,7 @@ def mutes_of(finding: Finding, *, now: datetime) -> list[Mute]:
 
 
 def _gpu_of(finding: Finding, allocated: Mapping[int, NodeAllocations]) -> int | str | None:
-    """Its GPU as `_boards` has it; its UUID, also a blank one, where none of those is it. None: it is about none."""
+    """Returns the GPU as `_boards` identifies it, or its UUID if unknown there; None if the finding has no GPU."""
     there = allocated.get(finding.node_id or 0)
     if there is None or not finding.is_of_gpu:
         return None
@@ -260,7 +266,7 @@ def _gpu_of(finding: Finding, allocated: Mapping[int, NodeAllocations]) -> int |
 
 
 def _boards(found: Mapping[int, NodeAllocations]) -> dict[int, frozenset[int | str]]:
-    """By the pod's key the GPUs that something says it has: by their numbers, else by their UUIDs."""
+    """Returns the known GPUs of each pod, by the pod's key: by their numbers, else by their UUIDs."""
     boards: dict[int, frozenset[int | str]] = {}
     for allocated in found.values():
         for board in allocated.boards:

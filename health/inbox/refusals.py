@@ -1,12 +1,12 @@
-"""What findings say no to. `config.errors` turns these into answers."""
+"""Refusals of acts on findings. `config.errors` turns them into answers."""
 
 
 class FindingRefusal(Exception):
-    """Not now, or not like this. The sentence says what is so instead."""
+    """The act is not possible now. The sentence states the current state."""
 
 
 class BadAct(FindingRefusal):
-    """What was written down makes no act on a finding."""
+    """The input makes no valid act on a finding."""
 
     def __init__(self, *problems: tuple[str, str]) -> None:
         super().__init__(" ".join(sentence for _, sentence in problems))

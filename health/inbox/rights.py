@@ -1,4 +1,4 @@
-"""Who may act on a finding: who may stop a plan in its cluster, or in a pool of its node."""
+"""The right to act on a finding: that to stop a plan in its cluster, or in a pool of its node."""
 
 from collections.abc import Iterable
 
@@ -10,17 +10,20 @@ from people.rights import NotAllowed, why_not
 
 
 def why_not_act(user: User, finding: Finding) -> str:
-    """Blank: they may. Two queries at most."""
+    """Returns why the user may not act on the finding; empty if they may. Two queries at most."""
     return _why_not(user, finding.cluster, _pools_of(finding))
 
 
 def require_act(user: User, finding: Finding) -> None:
-    """:raises NotAllowed: with the sentence of `why_not_act`"""
+    """Requires the right to act on the finding.
+
+    :raises NotAllowed: with the sentence of `why_not_act`
+    """
     _require(why_not_act(user, finding))
 
 
 def why_not_mute(user: User, mute: Mute) -> str:
-    """Whether they may make such a mute, or lift it. Blank: they may."""
+    """Returns why the user may not create or lift such a mute; empty if they may."""
     if mute.pool_id is not None:
         return _why_not(user, mute.cluster, [mute.pool_id])
     if mute.node is not None and (mute.subject or mute.node_name):
@@ -29,7 +32,10 @@ def why_not_mute(user: User, mute: Mute) -> str:
 
 
 def require_mute(user: User, mute: Mute) -> None:
-    """:raises NotAllowed: with the sentence of `why_not_mute`"""
+    """Requires the right to create or lift such a mute.
+
+    :raises NotAllowed: with the sentence of `why_not_mute`
+    """
     _require(why_not_mute(user, mute))
 
 

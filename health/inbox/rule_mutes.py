@@ -1,6 +1,7 @@
-"""Muting what a rule finds in a scope, and lifting that. Each is one transaction; what it silences, or opens, follows.
+"""Mutes a rule in a scope, and lifts mutes. Each is one transaction; the findings in the scope follow.
 
-In slices: a cluster may have thousands of findings. What a request leaves, or one that dies, the next look does.
+They follow in batches, since a cluster may have thousands. What a request or a crashed worker leaves, the next
+evaluation completes.
 """
 
 import math
@@ -31,9 +32,9 @@ SCOPES = ("finding", "node", "pool", "cluster")
 
 
 def scoped(finding: Finding, scope: str, *, pool: Pool | None = None) -> Mute:
-    """A mute of the rule of this finding, not written yet: of the finding, its node, a pool or its cluster.
+    """Returns an unsaved mute of this finding's rule: for the finding, its node, a pool or its cluster.
 
-    :raises BadAct: where the finding has no such scope
+    :raises BadAct: when the finding has no such scope
     """
     mute = Mute(cluster=finding.cluster, rule=finding.rule, node=finding.node)
     if scope == "finding":
@@ -54,9 +55,9 @@ def scoped(finding: Finding, scope: str, *, pool: Pool | None = None) -> Mute:
 
 
 def of_place(cluster: Cluster, rule: str, *, node: Node | None = None, pool: Pool | None = None) -> Mute:
-    """A mute of a rule on a node, in a pool or in a cluster, not written yet: nothing needs to be wrong there now.
+    """Returns an unsaved mute of a rule on a node, in a pool or in a cluster. No finding is needed.
 
-    :raises BadAct: there is no such rule: a mute of it would hold, and silence nothing
+    :raises BadAct: when there is no such rule
     """
     if rule not in titles():
         raise BadAct(("rule", "There is no such rule. /api/v1/rules has all that there are."))
@@ -67,10 +68,10 @@ GIVEN = ("cluster_id", "rule", "subject", "gpu_uuid", "node_name", "pool_id", "r
 
 
 def mute(row: Mute, *, actor: str, reason: str, until: datetime, now: datetime, key: str = "") -> Mute:
-    """Nobody is told of what is in its scope, and of what opens there later, until it ends.
+    """Saves a mute. Until it ends, nobody is notified of findings in its scope, including later ones.
 
-    :raises BadAct: when it would be over already, lasts too long or says no reason, or its node or pool is gone by now
-    :raises FindingRefusal: when the key has made another mute, or one that is over
+    :raises BadAct: when its end has passed or is too late, the reason is missing, or its node or pool is gone
+    :raises FindingRefusal: when the key belongs to another mute, or to one that has ended
     """
     row.by, row.at, row.reason, row.until, row.key = actor, now, reason, until, key
     if same := _given(row, now=now):
@@ -93,13 +94,13 @@ def mute(row: Mute, *, actor: str, reason: str, until: datetime, now: datetime, 
 
 
 def go_on(cluster: Cluster, *, now: datetime) -> None:
-    """Silence what a mute covers that was left unsilenced. One query where no mute is in force, two more for each."""
+    """Silences findings that a mute covers and that were left. One query without mutes, two more for each mute."""
     for row in Mute.objects.in_force(now=now).filter(cluster=cluster).select_related("cluster", "pool").order_by("pk"):
         _silence(row, until=math.inf, now=now)
 
 
 def _require_pool(row: Mute) -> None:
-    """Its pool stays until the mute is written."""
+    """Locks the pool until the mute is written."""
     try:
         if row.pool:
             locked(row.pool)
@@ -108,16 +109,16 @@ def _require_pool(row: Mute) -> None:
 
 
 def _require_node(row: Mute) -> None:
-    """Its node stays until the mute is written."""
+    """Locks the node until the mute is written."""
     Observer.lock(row.cluster_id)
     if row.node_id and not Node.objects.filter(pk=row.node_id).exists():
         raise BadAct(("scope", "Its node is gone since you looked: what is found there is resolved."))
 
 
 def _given(row: Mute, *, now: datetime) -> Mute | None:
-    """What this caller's key has made already. None: no key, or nothing yet.
+    """Returns the mute that this caller's key has made already; None without a key or a mute.
 
-    :raises FindingRefusal: when the key named another mute, or one that is over: it holds nothing any more
+    :raises FindingRefusal: when the key belongs to another mute, or to one that has ended
     """
     same = Mute.objects.filter(by=row.by, key=row.key).select_related("cluster", "pool")
     found = same.first() if row.key else None
@@ -138,7 +139,10 @@ def _key_of(row: Mute, *, until: datetime) -> IdempotencyKey:
 
 
 def lift(row: Mute, *, actor: str, reason: str, now: datetime) -> None:
-    """:raises FindingRefusal: when it is in force no more"""
+    """Lifts a mute.
+
+    :raises FindingRefusal: when it is no longer in force
+    """
     if not reason:
         raise BadAct(("reason", "Say why: it is kept."))
     with transaction.atomic():
@@ -172,9 +176,10 @@ MUTES_OF_A_POOL = GoesWithPool(_said, _end)
 
 
 def _silence(row: Mute, *, until: float, now: datetime) -> None:
-    """Those that it covers now, one guarded write each. What would open meanwhile waits for our lock.
+    """Silences the findings covered now, with one guarded write each. Findings that would open meanwhile wait for the
+    lock.
 
-    `until`: by the monotonic clock, no slice is begun after it.
+    No batch begins after `until`, a time of the monotonic clock.
     """
     openings = Openings(row.cluster, now, (row,))
     mutable = Finding.objects.filter(cluster=row.cluster, rule=row.rule, state__in=MUTABLE).select_related("node")

@@ -1,4 +1,4 @@
-"""Every rule there is, as a person looks it up: what it says, of what, how long it must be so, what explains it."""
+"""The rulebook: each rule with its text, its scope, its confirmation time and its causes."""
 
 import inspect
 import re
@@ -314,7 +314,7 @@ FOR_DEVELOPERS = re.compile(r" \(Z\d+(?:, Z\d+)*\)")  # what a module's own word
 
 @dataclass(frozen=True)
 class LimitsOnPage:
-    """A rule's own, with the unit."""
+    """The rule's own limits with their unit."""
 
     warn: float
     critical: float | None
@@ -350,14 +350,14 @@ class RuleEntry:
 
 @dataclass(frozen=True)
 class SeenIn:
-    """How far a rule on GPUs sees in one cluster, by whether anything that it reads is exported."""
+    """The coverage of a GPU rule in one cluster: the nodes that export any metric that it reads."""
 
     cluster: str
     nodes: NodesCounted
 
     @property
     def sentence(self) -> str:
-        """ "on 12 of 40 nodes nothing that it reads is exported"; blank: it sees all."""
+        """Returns a sentence such as "on 12 of 40 nodes nothing that it reads is exported"; empty at full coverage."""
         of = count(self.nodes.of, "node")
         lacking = f"on {self.nodes.not_exported} of {of} nothing that it reads is exported"
         unheard = f"of {self.nodes.never_heard} of {of} nothing was heard within a day"
@@ -383,17 +383,17 @@ class RuleOnPage:
 
     @property
     def blind_in(self) -> list[str]:
-        """Clusters in which nothing that it reads is exported."""
+        """Returns the clusters that export none of the rule's metrics."""
         return [one.cluster for one in self.seen_in if 0 < one.nodes.of == one.nodes.not_exported]
 
     @property
     def partly_in(self) -> list[SeenIn]:
-        """Those in which it sees some nodes, or may."""
+        """Returns the clusters where the rule covers some of the nodes, or may."""
         return [one for one in self.seen_in if one.nodes.exported < one.nodes.of != one.nodes.not_exported]
 
     @property
     def partly(self) -> NodesCounted:
-        """All of those in one."""
+        """Returns the sum of these clusters."""
         those = [one.nodes for one in self.partly_in]
         return NodesCounted(
             exported=sum(one.exported for one in those),
@@ -403,7 +403,7 @@ class RuleOnPage:
 
 
 def every_rule() -> list[RuleEntry]:
-    """By title."""
+    """Returns all rules by title."""
     found = [_entry(rule, rule.subject, rule.reads) for rule in RULES]
     found += [_entry(rule, "GPU", rule.metrics) for rule in GPU_RULES]
     found += [
@@ -414,7 +414,7 @@ def every_rule() -> list[RuleEntry]:
 
 
 def on_page(user: User, *, now: datetime) -> list[RuleOnPage]:
-    """Twelve queries, and two questions to Redis for each cluster that is heard."""
+    """Returns the rulebook, with 12 queries and two Redis requests for each cluster with telemetry."""
     own = Finding.objects.on_their_own_to(user).open().order_by()
     open_now = dict(own.values_list("rule").annotate(number=Count("pk")))
     every = Finding.objects.visible_to(user).open().order_by()
@@ -445,7 +445,7 @@ def on_page(user: User, *, now: datetime) -> list[RuleOnPage]:
 
 
 def _seen_in(user: User, *, now: datetime) -> dict[str, tuple[SeenIn, ...]]:
-    """By rule, and by the names of clusters."""
+    """Returns the coverage by rule and cluster name."""
     clusters = dict(Cluster.objects.visible_to(user).order_by("name").values_list("pk", "name"))
     heard = {key: standing for key, standing in standings_of(clusters, now=now).items() if standing.is_heard}
     exporting = exporting_of(heard, Node.objects.visible_to(user))
@@ -456,7 +456,7 @@ def _seen_in(user: User, *, now: datetime) -> dict[str, tuple[SeenIn, ...]]:
 
 
 def _unheard(user: User, *, now: datetime) -> tuple[str, ...]:
-    """By name. One without GPUs has none to be heard."""
+    """Returns the names of clusters without telemetry, in order. Clusters without GPUs are left out."""
     with_gpus = Cluster.objects.visible_to(user).filter(Exists(Node.objects.with_gpus().filter(cluster=OuterRef("pk"))))
     clusters = dict(with_gpus.order_by("name").values_list("pk", "name"))
     silent = not_heard(clusters, now=now)

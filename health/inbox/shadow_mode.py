@@ -1,4 +1,4 @@
-"""Putting a rule on trial, and ending that: it goes on being judged, and nobody is told of what it finds meanwhile."""
+"""Starts and ends the shadow mode of a rule. The rule still runs, but notifies nobody."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -29,16 +29,17 @@ MAY_BE_SHADOWS: Collection[str] = (
 
 
 def why_never(rule: str) -> str:
-    """Why this rule cannot be on trial. Blank: it can."""
+    """Returns why this rule cannot be in shadow mode; empty if it can."""
     if rule in MAY_BE_SHADOWS:
         return ""
     return "It says what Quarterdeck does not see, or what a plan asks a person for: that is always told."
 
 
 def begin(rule: str, *, actor: str, reason: str, now: datetime) -> RuleShadow:
-    """Nobody is told of what it finds from now on. What people had been told is resolved, and stays in every history.
+    """Starts shadow mode. The rule's open findings are resolved and stay in every history.
 
-    :raises BadAct: it is no rule, never on trial, or nobody says why; FindingRefusal: it is on trial already
+    :raises BadAct: when there is no such rule, it can never be in shadow mode, or the reason is missing
+    :raises FindingRefusal: when it is in shadow mode already
     """
     if said := why_never(rule):
         raise BadAct(("rule", said))
@@ -56,7 +57,7 @@ def begin(rule: str, *, actor: str, reason: str, now: datetime) -> RuleShadow:
 
 
 def end(row: RuleShadow, *, actor: str, reason: str, now: datetime) -> None:
-    """What it finds is told again, and what it has found and is still wrong is open, from now on.
+    """Ends shadow mode. Findings that persist are open from now on.
 
     :raises FindingRefusal: when somebody ended it already
     """
@@ -71,9 +72,9 @@ def end(row: RuleShadow, *, actor: str, reason: str, now: datetime) -> None:
 
 
 def _turn(rule: str, *, is_shadow: bool, now: datetime) -> None:
-    """Moves what is wrong now to the other side, cluster by cluster, in slices.
+    """Moves current findings into or out of shadow mode, cluster by cluster, in batches.
 
-    The next look turns what opens meanwhile, and what a worker that died between two slices has left.
+    The next evaluation moves findings that open meanwhile, or that a crashed worker left.
     """
     wrong = Finding.objects.unresolved().filter(rule=rule).exclude(is_shadow=is_shadow)
     keys = sorted(set(wrong.order_by().values_list("cluster", flat=True)))

@@ -1,4 +1,4 @@
-"""What who goes off duty tells who comes: what is wrong now, and what was over lately."""
+"""The handover between shifts: current findings, and those resolved lately."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ class Handover:
 
 
 def handover_of(user: User, clusters: Sequence[ClusterRow], *, hours: int, now: datetime) -> Handover:
-    """Of all that the person sees, as the inbox counts it. `clusters`: all those."""
+    """Returns the handover of everything that the user sees, counted as the inbox does. Empty `clusters` means all."""
     heard_at = {line.cluster.pk: line.freshness.heard_at for line in clusters if not line.freshness.is_fresh}
     own = Finding.objects.on_their_own_to(user).told().select_related("cluster", "node", "parent")
     over = own.filter(opened_at__isnull=False, resolved_at__gte=now - timedelta(hours=hours))

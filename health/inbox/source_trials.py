@@ -1,6 +1,6 @@
-"""Trying a source before it is saved: a person asks, a worker asks the source, and what came of it is read here.
+"""Tries a telemetry source before it is saved: a user requests it, a worker runs it, and the result is read here.
 
-A worker does it, as it is who would ask it from then on: from where it runs, with the secrets and the CA that it has.
+A worker runs it because a worker would query the source later: from the same network, with the same secrets and CA.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,7 +36,7 @@ log = structlog.get_logger(__name__)
 
 
 class TrialOpen(Exception):
-    """Another of the cluster is on its way."""
+    """Another trial of the cluster is in progress."""
 
     def __init__(self, trial: TelemetryTrial) -> None:
         super().__init__(f"{trial.asked_by} has {trial.url} tried for {trial.cluster.name}: wait for what it says.")
@@ -44,11 +44,12 @@ class TrialOpen(Exception):
 
 
 def ask_trial(cluster: Cluster, *, actor: str, now: datetime, **given: Any) -> TelemetryTrial:
-    """Have a worker try it: nothing of the cluster's source changes. One of a cluster at a time.
+    """Requests a trial by a worker, one at a time for a cluster. The saved source stays unchanged.
 
-    It is kept as a decision, as a saved one is: a secret of ours is sent to where somebody says.
+    It is recorded as a decision, since it sends a secret of ours to the given address.
 
-    :raises BadSource: naming the field; TrialOpen
+    :raises BadSource: naming the field
+    :raises TrialOpen: when another trial of the cluster is in progress
     """
     fields = checked({name: given[name] for name in TRIED if name in given})
     with transaction.atomic():
@@ -63,7 +64,10 @@ def ask_trial(cluster: Cluster, *, actor: str, now: datetime, **given: Any) -> T
 
 
 def run_trial(trial_id: int, *, clock: Callable[[], datetime]) -> None:
-    """Ask its source once, in a worker. One that another worker has begun, or nobody waits for, is left alone."""
+    """Queries the source once, in a worker.
+
+    A trial that another worker has begun, or that has expired, is left alone.
+    """
     trial = TelemetryTrial.take(trial_id, now=clock())
     if trial is None:
         return
@@ -82,7 +86,7 @@ def run_trial(trial_id: int, *, clock: Callable[[], datetime]) -> None:
 
 
 def told_of(trial: TelemetryTrial, *, now: datetime) -> str:
-    """How far it is, or what came of it, in one sentence."""
+    """Returns the progress or the result of the trial, in one sentence."""
     match trial.state_at(now):
         case TrialState.WAITING:
             return "No worker has begun to ask it yet."
@@ -97,7 +101,7 @@ def told_of(trial: TelemetryTrial, *, now: datetime) -> str:
 
 
 def exporting_by(trial: TelemetryTrial) -> Exporting | None:
-    """As it was when it was tried. None: nobody has counted."""
+    """Returns the exported metrics at the time of the trial; None if nobody counted them."""
     return None if trial.nodes is None else Exporting.read(trial.exported, trial.nodes)
 
 
@@ -106,7 +110,7 @@ SEEING_LESS = tuple(rule for rule in GPU_RULES if isinstance(rule, SeesLess))
 
 @dataclass(frozen=True)
 class Age:
-    """How old what a source says is. `is_late`: so old, or so lacking, that its silence says nothing."""
+    """The age of a source's data. `is_late` means so old or incomplete that missing findings prove nothing."""
 
     name: str
     at: datetime | None
@@ -120,9 +124,9 @@ class Age:
 
 
 def ages_of(user: User, lines: Sequence[ClusterRow], *, now: datetime) -> list[Age]:
-    """Of each cluster that this person sees, and of what tells of its GPUs. Four queries.
+    """Returns the age of each visible cluster's GPU telemetry, with four queries.
 
-    Who does not see a cluster whole has no more of its source than how old it is: what it said names addresses.
+    A user who sees only a part of a cluster gets the age alone, since the source's messages contain addresses.
     """
     sights = [(line.cluster, line.freshness.sight) for line in lines]
     clusters = [line.cluster for line in lines]
@@ -172,7 +176,7 @@ def _of_telemetry(
 
 
 def _with_blind(age: Age, exporting: Exporting | None) -> Age:
-    """Where it is known what is exported, which rules have nothing to read: that they are quiet says nothing."""
+    """Adds the rules that have no metric to read, where the exported metrics are known."""
     if exporting is None or not exporting.of:
         return age
     blind: dict[frozenset[AlikeExporters], list[str]] = {}

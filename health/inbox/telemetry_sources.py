@@ -1,4 +1,4 @@
-"""Adding, changing, trying and removing a cluster's source of telemetry: decisions that are kept, but for the trial."""
+"""Adds, changes, tries and removes a cluster's telemetry source. All but the trial are recorded as decisions."""
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ WORDS = {"url": "address", "matchers": "label matchers", "secret_from": "secret"
 
 
 class BadSource(ValueError):
-    """What was given cannot be a source; `field` is the one that is wrong."""
+    """Invalid input for a source; `field` names the invalid field."""
 
     def __init__(self, field: str, sentence: str) -> None:
         super().__init__(sentence)
@@ -44,7 +44,7 @@ class BadSource(ValueError):
 
 @dataclass(frozen=True)
 class Trial:
-    """How it went to ask a source once. `trouble` blank: it answers."""
+    """The result of one query of a source. An empty `trouble` means that it answers."""
 
     trouble: str
     devices: int = 0
@@ -65,11 +65,12 @@ class Trial:
 
 
 def put_source(cluster: Cluster, *, actor: str, now: datetime, was: str = "", **given: Any) -> TelemetrySource:
-    """Add it, or change the one there is. It is asked at once; what it said ends where it is switched off.
+    """Adds or changes the source. It is queried at once; its findings end if it is switched off.
 
-    `was`: the `mark_of` what was seen of it. Blank: whatever is there.
+    `was` is the `mark_of` the source when it was shown; empty means whatever is saved.
 
-    :raises BadSource: naming the field; LostRace
+    :raises BadSource: naming the field
+    :raises LostRace: when it changed since it was shown
     """
     fields = checked(given)
     with transaction.atomic():
@@ -97,12 +98,12 @@ def put_source(cluster: Cluster, *, actor: str, now: datetime, was: str = "", **
 
 
 def mark_of(source: TelemetrySource | None) -> str:
-    """Of all that a person gives of it, and of one that is not there."""
+    """Returns a digest of all settings of the source, also of a missing one."""
     return concurrent_edits.mark_of(source, GIVEN)
 
 
 def remove_source(source: TelemetrySource, *, actor: str, now: datetime) -> None:
-    """What it said is forgotten, and what it told ends with it, unless the exporters are asked instead."""
+    """Removes the source, its data and its findings. Findings stay if the exporters are read directly instead."""
     with transaction.atomic():
         cluster = Cluster.objects.select_for_update(no_key=True).get(pk=source.cluster_id)
         was = TelemetrySource.objects.filter(pk=source.pk).values(*GIVEN).first()
@@ -123,7 +124,7 @@ def _forget(cluster_id: int) -> None:
 
 
 def try_source(cluster: Cluster, **given: Any) -> Trial:
-    """Ask it once, and keep nothing.
+    """Queries the source once and saves nothing.
 
     :raises BadSource: naming the field
     """
@@ -141,13 +142,16 @@ def try_source(cluster: Cluster, **given: Any) -> Trial:
 def trial_with(
     devices: int, exported: Collection[str], notes: Iterable[str], exporting: Exporting | None = None
 ) -> Trial:
-    """Of a source that answers. `exported`: keys of metrics."""
+    """Returns the result of a source that answers. `exported` holds keys of metrics."""
     has = tuple(metric for key, metric in METRICS.items() if key in exported)
     return Trial("", devices, has, tuple(notes), exporting)
 
 
 def checked(given: dict[str, Any]) -> dict[str, Any]:
-    """:raises BadSource: naming the field"""
+    """Returns the validated settings.
+
+    :raises BadSource: naming the field
+    """
     fields = {name: given[name] for name in GIVEN if name in given}
     if "url" in fields:
         fields["url"] = fields["url"].strip()

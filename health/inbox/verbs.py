@@ -1,4 +1,4 @@
-"""What a person can do to a finding: every verb once, with what pages and REST say of it."""
+"""Every act that a person can take on a finding, with the texts of pages and REST."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -73,7 +73,7 @@ VERBS: Mapping[str, FindingVerb] = {
 
 
 def why_not_now(verb: str, state: FindingState, *, acknowledged_by: str = "") -> str:
-    """Why a finding in this state cannot be told so. Blank: it can."""
+    """Returns why this act is not possible in this state; empty if it is."""
     if state in VERBS[verb].states:
         return ""
     if state is FindingState.RESOLVED:
