@@ -1,4 +1,4 @@
-"""What is wrong with a node, a cluster, or our sight of it: one pure file a rule. To add one, add its line here."""
+"""Rules about nodes, clusters and their observation: one pure file per rule. To add a rule, add its line here."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Fewer GPUs can be allocated than the node once had: capacity may still say they are there (Z24)."""
+"""Fewer GPUs are allocatable than the node once had. Its capacity may still include them (Z24)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ class AllocatableBelowExpected:
 
 
 def _why(node: NodeFacts, missing: Mapping[str, int]) -> tuple[str, str]:
-    """The probable cause, and what to do."""
+    """Returns the probable cause and the recommended action."""
     is_one = sum(missing.values()) == 1
     gpu, it = ("GPU", "it") if is_one else ("GPUs", "them")
     offerer, tool = "DRA driver" if all(map(is_dra, missing)) else "device plugin", tool_of(node.vendor)

@@ -1,4 +1,4 @@
-"""What a rule is given and what it answers. Pure: no Django, no I/O."""
+"""The input and the result of a rule. Pure: no Django, no I/O."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -34,9 +34,9 @@ RANKS = {severity.value: rank for rank, severity in enumerate(Severity)}  # 0 is
 
 @dataclass(frozen=True)
 class Wrong:
-    """What a rule found: shown to a person as it is.
+    """The result of a rule, shown to users as it is.
 
-    It is written again when its cause or severity changes, so that no sentence says a number that only counts on.
+    It is saved again when its cause or severity changes. So no sentence contains a number that only grows.
     """
 
     severity: Severity
@@ -52,19 +52,19 @@ class Wrong:
 
     @property
     def cause(self) -> str:
-        """What is the same as long as this is the same trouble."""
+        """Returns the identity of the trouble, which stays the same while the trouble lasts."""
         return self.why or " ".join(filter(None, (self.sentence, self.probable_cause, self.action)))
 
 
 class KeptBy(NamedTuple):
-    """What keeps an upgrade, and what helps, in sentences. Blank: nothing says."""
+    """What delays an upgrade, and the recommended action, as sentences; empty if unknown."""
 
     reason: str = ""
     helps: str = ""
 
     @classmethod
     def read(cls, said: str) -> "KeptBy":
-        """As it was written in the cause of a finding. One of before has both in one."""
+        """Returns the value from a finding's cause. Older findings have both sentences in one."""
         reason, _, helps = said.rpartition("\n")
         return cls(reason, helps)
 
@@ -89,7 +89,7 @@ class FailingPod:
 
 @dataclass(frozen=True)
 class NoOffer:
-    """What should offer the GPUs of a node. All blank: nothing says."""
+    """The component that should offer the GPUs of a node; all fields are empty if unknown."""
 
     title: str = ""  # of the operand
     is_ready: bool = False
@@ -100,7 +100,7 @@ class NoOffer:
 
 @dataclass(frozen=True)
 class StuckDriver:
-    """A NVIDIADriver that is notReady, and whose driver pods are all ready."""
+    """A NVIDIADriver that is notReady although all its driver pods are ready."""
 
     name: str
     pods: int
@@ -110,7 +110,7 @@ class StuckDriver:
 
 @dataclass(frozen=True)
 class StuckPolicy:
-    """The ClusterPolicy that is notReady, while every pod of its operands is ready."""
+    """A ClusterPolicy that is notReady although every pod of its operands is ready."""
 
     name: str
     pods: int
@@ -120,7 +120,7 @@ class StuckPolicy:
 
 @dataclass(frozen=True)
 class DriverConflict:
-    """NVIDIADrivers that the operator does not carry out, as their node selectors take the same nodes."""
+    """NVIDIADrivers that the operator ignores because their node selectors overlap."""
 
     names: tuple[str, ...]
     said: str
@@ -128,7 +128,7 @@ class DriverConflict:
 
 @dataclass(frozen=True)
 class NodeCondition:
-    """One that reports a fault of a node (`gpu.conditions`)."""
+    """A condition that reports a fault of a node (`gpu.conditions`)."""
 
     type: str
     message: str = ""  # with its reason
@@ -145,7 +145,7 @@ class NodeCondition:
 
 @dataclass(frozen=True)
 class WorkloadHere:
-    """Pods of one template that fail on a node, and how the others of the same template do."""
+    """Failing pods of one template on a node, and the state of the template's other pods."""
 
     name: str  # namespace/name of what made them: a ReplicaSet, a Job, a StatefulSet
     failing: int  # here; of a Job that tries again, pieces of work and not tries
@@ -159,7 +159,7 @@ class WorkloadHere:
 
 @dataclass(frozen=True)
 class IdleAllocation:
-    """What a pod has of a GPU that did nothing."""
+    """The part of an idle GPU that a pod has allocated."""
 
     pod: str  # namespace/name
     hours: int  # that the GPU did nothing while the pod had it: at least, up to now
@@ -219,7 +219,7 @@ class NodeFacts:
 
     @property
     def missing(self) -> Mapping[str, int]:
-        """By resource, how many fewer can be allocated than the node once had."""
+        """Returns by resource how many fewer are allocatable than the node once had."""
         if self.allocatable == self.expected:  # as nearly always
             return {}
         counts = {name: count - self.allocatable.get(name, 0) for name, count in self.expected.items()}
@@ -227,14 +227,14 @@ class NodeFacts:
 
     @property
     def has_lost_all(self) -> bool:
-        """Whether of what is missing nothing is left."""
+        """Returns whether nothing is left of the resources that are missing."""
         missing = self.missing
         return bool(missing) and not any(self.allocatable.get(name) for name in missing)
 
 
 @dataclass(frozen=True)
 class RejectedOwner:
-    """What makes pods that ask for GPUs, and was told no when it made one last."""
+    """An owner of GPU pods whose last pod was rejected at creation."""
 
     name: str  # "Deployment team-a/chat": what stands above whatever made them
     namespace: str
@@ -246,7 +246,7 @@ class RejectedOwner:
 
 @dataclass(frozen=True)
 class BadCombination:
-    """What the compatibility matrix says against something that runs together."""
+    """What the compatibility matrix reports against versions that run together."""
 
     is_known_bad: bool  # else: outside what NVIDIA supports
     sentence: str
@@ -280,7 +280,7 @@ class ClusterFacts:
 
 
 class Rule(Protocol[RuleFacts]):
-    """What a file here has: a new rule is one file, and one line in the table."""
+    """The interface of a rule file. A new rule is one file and one line in the table."""
 
     key: ClassVar[str]  # of its findings: stable, in REST and in the history
     title: ClassVar[str]
@@ -289,7 +289,7 @@ class Rule(Protocol[RuleFacts]):
 
     @property
     def after(self) -> timedelta:
-        """How long it must be so before anybody is told."""
+        """Returns how long the trouble must persist before anybody is notified."""
 
     def judge(self, facts: RuleFacts, /) -> Wrong | None:
-        """None: nothing of this kind is wrong."""
+        """Returns the trouble, or None if there is none of this kind."""

@@ -1,4 +1,4 @@
-"""Pods wait for ResourceClaims whose devices no driver publishes: no pod that ends makes room for them."""
+"""Pods wait for ResourceClaims whose devices no driver publishes. Pods that end do not free such devices."""
 
 from dataclasses import dataclass
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""A cluster that does not answer: whatever is wrong in it, nobody would see."""
+"""A cluster does not answer, so nobody would notice a fault in it."""
 
 from dataclasses import dataclass
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""The ClusterPolicy stays notReady beside ready pods of all its operands: most often, some are of an old template."""
+"""The ClusterPolicy stays notReady although all its operand pods are ready. Usually some use an old template."""
 
 from dataclasses import dataclass
 from datetime import timedelta

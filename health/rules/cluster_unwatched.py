@@ -1,4 +1,4 @@
-"""About Quarterdeck itself: nobody takes a cluster's lease, because there is no worker, or no thread left for it."""
+"""About Quarterdeck itself: no worker takes a cluster's lease, or the workers have no free thread for it."""
 
 from dataclasses import dataclass
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""The daemon of a ComputeDomain is not ready on a node: pods that want NVLink between nodes wait there."""
+"""The daemon of a ComputeDomain is not ready on a node. Pods that need NVLink between nodes wait there."""
 
 from dataclasses import dataclass
 from datetime import timedelta

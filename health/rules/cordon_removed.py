@@ -1,7 +1,8 @@
-"""A node that somebody had cordoned takes pods again since its driver upgrade: the driver manager took the cordon off.
+"""A driver upgrade removed the cordon of a node that somebody had cordoned.
 
-NVIDIA's upgrade controller notes that a node was cordoned before and leaves it so; k8s-driver-manager uncordons on its
-way out whoever cordoned it (k8s-driver-manager #212). The API does not say who changed it: a person may have.
+NVIDIA's upgrade controller notes that a node was cordoned before and leaves it cordoned. At its end, k8s-driver-manager
+uncordons the node whoever cordoned it (k8s-driver-manager #212). The API does not report who did: it may have been a
+person.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
-"""A node is cordoned still, and the reason is gone, as far as its labels, annotations and conditions tell.
+"""A node is still cordoned although its labels, annotations and conditions show no reason any more.
 
-Quarterdeck takes no cordon off that is not its own: its GPUs stay away until a person does.
+Quarterdeck removes only its own cordons, so the GPUs stay unavailable until a person uncordons the node.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
-"""A GPU is called unhealthy, and its node offers as many as ever: by its kubelet, DRA driver, plugin or exporter.
+"""A kubelet, DRA driver, plugin or exporter reports a GPU as unhealthy, and its node offers as many as ever.
 
-Where fewer GPUs can be allocated for that, `allocatable-below-expected` names it. A device that a pod holds, or that
-only an attribute of its ResourceSlice calls unhealthy, takes nothing off that number (KEP-4680).
+If fewer GPUs are allocatable for that reason, `allocatable-below-expected` reports it. The number stays the same for a
+device that a pod holds, or that only a ResourceSlice attribute reports as unhealthy (KEP-4680).
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""NVIDIADrivers whose node selectors take the same nodes: the operator carries none of them out."""
+"""NVIDIADrivers with overlapping node selectors: the operator carries out none of them."""
 
 from dataclasses import dataclass
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""A NVIDIADriver stays notReady while all its driver pods are ready: they are of an older template, most often."""
+"""A NVIDIADriver stays notReady while all its driver pods are ready. Usually they use an older template."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -17,7 +17,7 @@ class DriverObjectStuck:
     after: ClassVar[timedelta] = timedelta(minutes=15)  # the operator looks again every few minutes
 
     def judge(self, cluster: ClusterFacts) -> Wrong | None:
-        """The first by name: a cluster has few."""
+        """Returns the trouble of the first by name. A cluster has few."""
         stuck = min(cluster.stuck_drivers, key=lambda each: each.name, default=None)
         if stuck is None:
             return None

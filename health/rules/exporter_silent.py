@@ -1,4 +1,4 @@
-"""No sample of a node's GPUs comes in any more, or none ever did: nobody sees how they are."""
+"""A node's GPU samples stopped, or never arrived, so the state of its GPUs is unknown."""
 
 from dataclasses import dataclass
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""A node has GPUs, as its labels say, and has never offered one: what is to offer them may be Ready all the same."""
+"""A node's labels show GPUs, but it has never offered one. The component that offers them may still be Ready."""
 
 from dataclasses import dataclass
 from datetime import timedelta

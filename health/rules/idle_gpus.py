@@ -1,6 +1,7 @@
-"""GPUs that pods have and do nothing with: nobody else can have them. A note: how long that is right, the work decides.
+"""GPUs that pods have allocated and do not use, so no other pod can have them. It is a note: the limit depends on the
+work.
 
-By the roll-ups of whole hours, and only of GPUs whose utilisation somebody heard: what is not exported is not idle.
+It reads the roll-ups of whole hours, and only GPUs with known utilisation. Missing data is not idleness.
 """
 
 from collections import Counter, defaultdict
@@ -56,17 +57,17 @@ class IdleGpus:
 
 
 def patience(workload_classes: Collection[str]) -> int:
-    """For how many hours a GPU may do nothing on a node whose pools are of these classes."""
+    """Returns after how many idle hours a GPU is reported on a node whose pools are of these classes."""
     return max((PATIENCE[each] for each in workload_classes if each in PATIENCE), default=WITHOUT_POOL)
 
 
 def patiences() -> list[int]:
-    """The hours that any rule asks for, the fewest first."""
+    """Returns the hours of all rules, the fewest first."""
     return sorted({*PATIENCE.values(), WITHOUT_POOL})
 
 
 def told_in(evidence: Mapping[str, Any]) -> dict[tuple[str, str], int]:
-    """By pod and board, for how many hours at least, of what a finding told. A blank board: nothing says which."""
+    """Returns by pod and board the minimum of idle hours that a finding reported. An empty board means unknown."""
     return {
         (pod, "" if board == UNKNOWN else board): hours
         for pod, its in evidence["pods"].items()
@@ -75,7 +76,7 @@ def told_in(evidence: Mapping[str, Any]) -> dict[tuple[str, str], int]:
 
 
 def _boards(idle: Iterable[IdleAllocation]) -> dict[str, int]:
-    """By UUID for how many hours: a board that several have a part of is one GPU."""
+    """Returns idle hours by UUID. A board shared by several pods counts as one GPU."""
     found: dict[str, int] = {}
     for each in idle:
         if each.board:
@@ -84,7 +85,7 @@ def _boards(idle: Iterable[IdleAllocation]) -> dict[str, int]:
 
 
 def _by_pod(idle: Iterable[IdleAllocation]) -> dict[str, list[IdleAllocation]]:
-    """Those with the most GPUs first."""
+    """Groups idle allocations by pod, the pods with the most GPUs first."""
     found: dict[str, list[IdleAllocation]] = defaultdict(list)
     for each in idle:
         found[each.pod].append(each)
@@ -92,7 +93,7 @@ def _by_pod(idle: Iterable[IdleAllocation]) -> dict[str, list[IdleAllocation]]:
 
 
 def _evidence(idle: Collection[IdleAllocation]) -> dict[str, Any]:
-    """Of one pod."""
+    """Returns the evidence of one pod."""
     return {"has": _in_words(_amounts(idle)), "idle_hours": {each.board or UNKNOWN: each.hours for each in idle}}
 
 
@@ -104,6 +105,6 @@ def _amounts(idle: Iterable[IdleAllocation]) -> Counter[Way]:
 
 
 def _in_words(amounts: Counter[Way]) -> str:
-    """Whole ones first: `1 GPU and 4 time-slices`."""
+    """Returns the amounts as text, whole GPUs first: `1 GPU and 4 time-slices`."""
     ways = sorted((way for way in amounts if amounts[way]), key=lambda way: (way != WHOLE, str(way)))
     return " and ".join(in_words(amounts[way], way) for way in ways)

@@ -1,4 +1,4 @@
-"""Time-slicing shares a GPU in turns, without isolation of memory or faults: latency suffers from neighbours."""
+"""Inference runs on time-slices, which isolate neither memory nor faults. Its latency suffers from other pods."""
 
 from dataclasses import dataclass
 from datetime import timedelta

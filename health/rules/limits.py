@@ -1,6 +1,6 @@
-"""From when on a number is worth a warning, and from when on it is critical; and whose word that is. Pure.
+"""Limits for warnings and critical findings, and who set them. Pure.
 
-A rule that compares has its own `Limits`, ours, and says on which `Scale` a person may set others for a pool.
+A rule that compares has its own `Limits`, and a `Scale` on which a person may set others for a pool.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +18,7 @@ LONGEST = timedelta(days=1)  # that something may last before anybody is told
 
 @dataclass(frozen=True)
 class Limits:
-    """The higher the worse. What is critical is told no later than what is a warning."""
+    """Two limits; higher values are worse. A critical finding opens no later than a warning."""
 
     warn: float
     critical: float | None = None  # None: nothing of it ever is
@@ -30,16 +30,16 @@ class Limits:
         return self.critical is not None and value >= self.critical
 
     def reached(self, value: float) -> float:
-        """Which of the two a value has reached that is worth a word."""
+        """Returns the highest limit that the value has reached."""
         return self.critical if self.critical is not None and value >= self.critical else self.warn
 
     def after(self, *, is_critical: bool) -> timedelta:
         return self.critical_after if is_critical else self.warn_after
 
     def said(self, *, is_critical: bool) -> str:
-        """The end of a sentence: ": Quarterdeck's limit for a warning, which must last 5 min".
+        """Returns the end of a sentence: ": Quarterdeck's limit for a warning, which must last 5 min".
 
-        It is said from the first second on, when nothing has lasted yet.
+        It applies from the first second, when the value has not lasted yet.
         """
         after = self.after(is_critical=is_critical)
         lasting = f", which must last {spell(after)}" if after else ""
@@ -52,7 +52,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Scale:
-    """What a person may set: in which unit, and within which bounds."""
+    """The unit and the bounds of limits that a person may set."""
 
     unit: str  # "°C", "errors an hour"
     least: float
@@ -63,7 +63,7 @@ class Scale:
     is_less: bool = False  # so many percent less than that
 
     def level(self, limit: float, evidence: Mapping[str, Any]) -> float | None:
-        """A limit in the unit of `metric`, to be drawn over its course. None: that cannot be said."""
+        """Returns the limit in the unit of `metric`, to draw it in a chart; None if it cannot be converted."""
         if not self.metric:
             return None
         parts = [evidence.get(key) for key in self.percent_of]
@@ -74,7 +74,7 @@ class Scale:
         return percent / 100 * sum(known) if parts else limit
 
     def problems(self, limits: Limits) -> list[tuple[str, str]]:
-        """What is wrong with them, each with the field it is in. Empty: they may stand."""
+        """Returns what is wrong with the limits, each with its field; empty if they are valid."""
         found = [("warn", sentence) for sentence in self._of_value(limits.warn)]
         if limits.critical is not None:
             found += [("critical", sentence) for sentence in self._of_value(limits.critical)]
@@ -97,7 +97,7 @@ class Scale:
 
 
 def strictest(several: Sequence[Limits]) -> Limits:
-    """Of each number the strictest: whatever any of them would tell is told, no later and as no less."""
+    """Returns the strictest of each number, so that every finding of any of them is reported as early and as severe."""
     warn, warn_after = min(each.warn for each in several), min(each.warn_after for each in several)
     calling = [each for each in several if each.critical is not None] or several
     critical = min((each.critical for each in calling if each.critical is not None), default=None)
@@ -107,7 +107,7 @@ def strictest(several: Sequence[Limits]) -> Limits:
 
 @runtime_checkable
 class Comparing(Protocol):
-    """A rule with numbers of which a pool may have its own: `replace(rule, limits=…)` is the same rule with those."""
+    """A rule with limits that a pool may replace: `replace(rule, limits=…)` is the same rule with others."""
 
     key: ClassVar[str]
     scale: ClassVar[Scale]
@@ -119,7 +119,7 @@ class Comparing(Protocol):
 def beyond(
     limits: Limits, metric: str, value: float, says: Callable[[float], str], action: str, probable_cause: str = ""
 ) -> Wrong:
-    """A value that has reached a limit. `says`: a sentence without an end, by the limit that it has reached."""
+    """Returns the trouble of a value that has reached a limit. `says` returns its sentence without a full stop."""
     is_critical, limit = limits.is_critical(value), limits.reached(value)
     return Wrong(
         Severity.CRITICAL if is_critical else Severity.WARNING,

@@ -1,4 +1,4 @@
-"""The MIG manager began to reconfigure a node's GPUs and does not end: they stay away, and nobody is at work."""
+"""The MIG manager began to reconfigure a node's GPUs and does not finish. The GPUs stay unavailable meanwhile."""
 
 from dataclasses import dataclass
 from datetime import timedelta

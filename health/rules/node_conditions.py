@@ -1,6 +1,6 @@
-"""What others see on a node and report by its conditions: the kubelet, node-problem-detector, NVSentinel, a cloud.
+"""Faults that others report as node conditions: the kubelet, node-problem-detector, NVSentinel, a cloud.
 
-Without one of them nobody reads the kernel's log: an Xid that DCGM does not export is then not seen at all.
+Without such a detector nobody reads the kernel's log, and Xids that DCGM does not export go unnoticed.
 """
 
 from collections.abc import Collection, Sequence
@@ -79,7 +79,7 @@ def _is_usual_during_upgrade(condition: NodeCondition) -> bool:
 
 
 def _messages(bad: Sequence[NodeCondition], most: int) -> str:
-    """Each with its message, whose middle is left out where all are too long together: its end has the action."""
+    """Returns each condition's message. Long ones are cut in the middle, since the action is at the end."""
     shown = bad[:SHOWN]
     each_most = most // len(shown) - max(len(each.title) for each in shown) - len(" (); ")
     parts = [f"{each.title} ({_fit(each.message, each_most)})" if each.message else each.title for each in shown]
@@ -124,7 +124,7 @@ def _probable_cause(bad: Sequence[NodeCondition], node: NodeFacts) -> str:
 
 
 def _action(bad: Sequence[NodeCondition]) -> str:
-    """What helps against each, the first thing first."""
+    """Returns the actions against each fault, the first to do first."""
     faults = [each for each in bad if each.severity is not Severity.NOTE]
     types, by = {each.type for each in bad}, {each.reporter for each in faults}
     rest = types - AFTER_A_BOOT
@@ -148,12 +148,12 @@ def _action(bad: Sequence[NodeCondition]) -> str:
 
 
 def _needs_the_log(by: Collection[str]) -> bool:
-    """Whether a detector is among them that says no more itself: not the kubelet, and nobody who repairs."""
+    """Returns whether a detector reports without details. The kubelet and repair controllers do not count."""
     return DETECTOR in by or bool(set(by) - {DETECTOR, NVSENTINEL, EKS, GKE, NEBIUS, "kubelet"})
 
 
 def _recommended(bad: Sequence[NodeCondition]) -> list[str]:
-    """What each reporter recommends in its messages."""
+    """Returns the recommendation of each reporter's message."""
     found: dict[str, dict[str, None]] = {}
     for each in bad:
         if each.recommended_action:
@@ -166,7 +166,7 @@ def _recommends(actions: str) -> str:
 
 
 def _of_xids(faults: Sequence[NodeCondition]) -> list[str]:
-    """What the Xids ask for that a condition names without an action."""
+    """Returns the actions of the Xids that a condition names without an action."""
     xids = dict.fromkeys(xid for each in faults if not each.recommended_action for xid in each.xids)
     known = [XIDS[xid] for xid in xids if xid in XIDS and not is_applications(xid)]
     return [f"Xid {each.number}: {DO[each.action]}" for each in known if each.action in DO][:SHOWN]

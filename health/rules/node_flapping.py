@@ -1,4 +1,4 @@
-"""A node stops being ready again and again, each time too briefly to be told of, and its pods are lost all the same."""
+"""A node is repeatedly not ready, each time too briefly for a finding, but long enough to lose its pods."""
 
 from dataclasses import dataclass
 from datetime import timedelta

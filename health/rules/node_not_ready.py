@@ -1,4 +1,4 @@
-"""A node is not ready, or its kubelet stopped reporting: nothing new starts there, and what runs may be gone."""
+"""A node is not ready, or its kubelet stopped reporting. No pod starts there, and running pods may be lost."""
 
 from dataclasses import dataclass
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""About Quarterdeck itself: it hears more of a cluster than it can write, so that pages show the past."""
+"""About Quarterdeck itself: it receives changes of a cluster faster than it can write them, so pages are outdated."""
 
 from dataclasses import dataclass
 from datetime import timedelta

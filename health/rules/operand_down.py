@@ -1,4 +1,4 @@
-"""What offers the GPUs of a node, or tells of them, does not run there, and so they are away or silent."""
+"""A component that offers a node's GPUs, or exports their telemetry, does not run there."""
 
 from dataclasses import dataclass
 from datetime import timedelta

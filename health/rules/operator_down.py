@@ -1,4 +1,4 @@
-"""The GPU operator itself does not run: GPUs go on working, but nothing is rolled out, labelled or repaired."""
+"""The GPU operator itself does not run. GPUs keep working, but nothing is rolled out, labelled or repaired."""
 
 from dataclasses import dataclass
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Operands that the driver manager stopped for a driver upgrade, and nobody started again (gpu-operator #316)."""
+"""The driver manager stopped operands for a driver upgrade, and nobody restarted them (gpu-operator #316)."""
 
 from dataclasses import dataclass
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Pods on a node crash or cannot start: its tenants' GPU pods, and those of the GPU stack, whatever the node says."""
+"""Pods on a node crash or cannot start: GPU pods of tenants, or pods of the GPU stack."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -82,15 +82,15 @@ def _action(pods: list[FailingPod]) -> str:
 
 
 def failed_of(reason: str) -> str:
-    """The reason that the pod itself bears. Blank: it has none, its containers ended by themselves."""
+    """Returns the pod's own failure reason; empty if it has none and its containers ended by themselves."""
     return reason.partition(":")[0]
 
 
 def is_told(owner_kind: str, reason: str, ago: timedelta) -> bool:
-    """Whether a pod that failed for good is worth a person's look.
+    """Returns whether a pod that failed for good deserves a finding.
 
-    What its own containers did is the business of who owns it: a Job tries again, a Workflow goes another way. A pod
-    without an owner has nobody, and what the kubelet did to it is the node's, whoever owns it.
+    Failures of its own containers concern its owner: a Job tries again, a Workflow takes another branch. A pod without
+    an owner is reported, and so is every pod that the kubelet failed.
     """
     if not owner_kind:
         return ago <= BARE_FOR

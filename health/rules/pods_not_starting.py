@@ -1,4 +1,4 @@
-"""Pods stay in ContainerCreating, or run and are not ready: their Events say why, where any does."""
+"""Pods stay in ContainerCreating, or run and are not ready. Their Events give the reason if there are any."""
 
 from dataclasses import dataclass
 from datetime import timedelta

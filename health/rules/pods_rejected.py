@@ -1,8 +1,8 @@
-"""New pods of what asks for GPUs are rejected at creation, by a quota, a LimitRange or a webhook: none is Pending.
-Of Jobs, ReplicaSets and StatefulSets, whatever made them, it is known how many are lacking. Of what makes pods itself,
-such as a PyTorchJob or a RayCluster, only its operator’s Events tell: not how many, and nothing where it writes none.
+"""New GPU pods are rejected at creation by a quota, a LimitRange or a webhook, so none is Pending.
 
-Such a pod never exists (Z31): only the Events of its owner's controller tell of it.
+Such a pod never exists (Z31): only Events of its owner's controller report it. Jobs, ReplicaSets and StatefulSets
+report how many pods are missing. An owner that creates pods itself, such as a PyTorchJob or a RayCluster, has only its
+operator's Events, without a number.
 """
 
 import re
@@ -117,7 +117,7 @@ def _read(owner: RejectedOwner, told: str) -> tuple[Severity, str, str]:
 
 
 def _amounts(said: str) -> Mapping[str, int]:
-    """By resource, of those that are counted in whole numbers."""
+    """Returns by resource the amounts that are whole numbers."""
     pairs = (each.strip().partition("=") for each in said.split(","))
     return {name: int(amount) for name, _, amount in pairs if amount.isascii() and amount.isdigit()}
 

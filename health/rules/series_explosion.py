@@ -1,7 +1,7 @@
-"""One exporter has thousands of series of one name: its Prometheus runs out of memory, and then nobody sees a GPU.
+"""One exporter has thousands of series of one name. Prometheus runs out of memory, and all GPU telemetry is lost.
 
-Sixteen boards of seven slices with nine reasons each are 1,008 series; twice as many are no GPUs'. What is seen is what
-a Prometheus has of GPU exporters; an exporter that is asked directly is read up to a bound, and refused beyond.
+Sixteen boards of seven slices with nine reasons each make 1,008 series; GPUs cannot explain twice as many. The rule
+reads Prometheus. An exporter that is read directly is refused beyond a size limit.
 """
 
 from dataclasses import dataclass

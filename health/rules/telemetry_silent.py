@@ -1,4 +1,4 @@
-"""The source of a cluster's telemetry does not answer: nobody sees how its GPUs are. No node is blamed for it (Z20)."""
+"""A cluster's telemetry source does not answer, so GPU state is unknown. It is not blamed on any node (Z20)."""
 
 from dataclasses import dataclass
 from datetime import timedelta

@@ -1,6 +1,6 @@
-"""Versions that run together in a cluster, and that NVIDIA's support matrix knows to fail or does not support.
+"""Versions run together in a cluster that NVIDIA's support matrix lists as failing or unsupported.
 
-What the matrix gives no answer for is not among them: the page of the cluster names it.
+Versions without an answer in the matrix are not reported here; the cluster's page lists them.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The operator gave the driver upgrade of a node up: it stays cordoned, and takes one of its slots."""
+"""The operator gave up a node's driver upgrade. The node stays cordoned and occupies one upgrade slot."""
 
 from dataclasses import dataclass
 from datetime import timedelta

@@ -1,6 +1,6 @@
-"""Nodes are queued for a driver upgrade and none moves: the operator's slots are taken, or it waits for all.
+"""Nodes are queued for a driver upgrade and none moves: the slots are taken, or the operator waits for all.
 
-A queue is no fault: with few slots most nodes of a large fleet wait in it for hours, while others move.
+A queue alone is no fault: with few slots most nodes of a large fleet wait for hours while others move.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A driver upgrade of the operator's goes on for half an hour, and why, where the GPU stack's rows say it."""
+"""A driver upgrade by the operator has lasted half an hour. The GPU stack's rows may give the cause."""
 
 from dataclasses import dataclass
 from datetime import timedelta

@@ -1,6 +1,6 @@
-"""Places that say which driver runs on a node contradict each other while nothing changes there: one of them is wrong.
+"""Sources disagree on a node's driver version while nothing changes there, so one of them is wrong.
 
-What is asked for is not among them: a node that a plan has not reached yet rightly runs something else.
+The requested version is not compared: a node that a plan has not reached yet rightly runs another.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
-"""Pods of one template fail on a node, or on one of its GPUs, and run elsewhere: it is the node, not the workload.
+"""Pods of one template fail on a node, or on one of its GPUs, and run elsewhere: the node is at fault.
 
-A node that fails one workload and no other is as likely met by something that only this workload does: that is told as
-a note as long as it is one pod.
+If a node fails only one workload, something that only this workload does may be the cause. So it is a note while it
+affects one pod.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""An exporter reports an Xid in a series that names no GPU: some GPU of the node had it (NVIDIA/DCGM #235)."""
+"""An exporter reports an Xid in a series without a GPU: some GPU of the node had it (NVIDIA/DCGM #235)."""
 
 from dataclasses import dataclass
 from datetime import timedelta

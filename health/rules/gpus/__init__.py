@@ -1,4 +1,4 @@
-"""What is wrong with a GPU, by what its exporter says: one pure file a rule. To add one, add its line here."""
+"""Rules about GPUs by their exporter's data: one pure file per rule. To add a rule, add its line here."""
 
 from health.rules.gpus.base import GpuRule
 from health.rules.gpus.called_unhealthy import CalledUnhealthy

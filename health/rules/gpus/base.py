@@ -1,6 +1,6 @@
-"""What a rule about a GPU is given: which devices of a frame are worth a look, and then the facts of each. Pure.
+"""The input of a GPU rule: first the suspect devices of a telemetry snapshot, then the facts of each. Pure.
 
-A frame has 40,000 devices and most are well: `suspects` goes over columns, and only whoever it names is judged.
+A snapshot has 40,000 devices and most are healthy. `suspects` scans columns, and only its devices are evaluated.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -16,7 +16,7 @@ from health.telemetry.snapshot_memory import Growth
 
 @dataclass(frozen=True)
 class XidSeen:
-    """The last Xid of a GPU: the gauge keeps it until the driver is loaded anew, and hides a repetition (Z22)."""
+    """The last Xid of a GPU. The gauge keeps it until the driver is reloaded, and hides repetitions (Z22)."""
 
     number: int
     since: datetime | None  # None: it was there when Quarterdeck first looked
@@ -26,7 +26,7 @@ class XidSeen:
 
 @dataclass(frozen=True)
 class GpuFacts:
-    """Of a board, or of a slice of one. `now` has only what is fresh: nothing old is judged."""
+    """The facts of a board or a slice. `now` has only fresh values, so stale ones are never evaluated."""
 
     node_name: str
     name: str  # "GPU 3 of gpu-h200-007", with its slice where it is one
@@ -57,7 +57,7 @@ class GpuFacts:
 
 
 class GpuRule(Protocol):
-    """What a file here has: a new rule is one file, and one line in the table."""
+    """The interface of a GPU rule file. A new rule is one file and one line in the table."""
 
     key: ClassVar[str]
     title: ClassVar[str]
@@ -65,48 +65,48 @@ class GpuRule(Protocol):
 
     @property
     def after(self) -> timedelta:
-        """How long it must be so before anybody is told."""
+        """Returns how long the trouble must persist before anybody is notified."""
 
     def suspects(self, frame: Frame) -> Iterable[int]:
-        """The places of the devices that may be wrong. It may name too many; whom it leaves out is well."""
+        """Returns the positions of devices that may be faulty. It may return too many, but must miss none."""
 
     def judge(self, gpu: GpuFacts) -> Wrong | None:
-        """None: nothing of this kind is wrong."""
+        """Returns the trouble, or None if there is none of this kind."""
 
 
 @runtime_checkable
 class UsualForSome(GpuRule, Protocol):
-    """A rule about what is as it should be for some work (Z28): nothing of it is said there."""
+    """A rule about values that are normal for some workloads (Z28), and not reported for them."""
 
     usual_for: ClassVar[frozenset[str]]  # workload classes of pools
 
 
 @runtime_checkable
 class SeesLess(GpuRule, Protocol):
-    """A rule that reads something else where its own metric is not exported, and sees less by that."""
+    """A rule that reads another metric where its own is not exported, and then detects less."""
 
     own: ClassVar[str]
     instead: ClassVar[str]  # what it sees then, in words
 
 
 def is_usual(usual_for: frozenset[str], workload_classes: Collection[str]) -> bool:
-    """Whether nothing is said of a node with pools of these classes. Of one that is in no pool nobody knows."""
+    """Returns whether the value is normal for a node with pools of these classes. Without a pool it is unknown."""
     return not workload_classes or not usual_for.isdisjoint(workload_classes)
 
 
 def at_least(frame: Frame, metric: str, level: float) -> Collection[int]:
-    """The places of devices whose last value is as high. What nobody said is not."""
+    """Returns the positions of devices whose last value is at least `level`. Unreported values do not count."""
     column = frame.columns.get(metric)
     return [place for place, value in enumerate(column.values) if value >= level] if column is not None else ()
 
 
 def can_see(rule: GpuRule, exported: Collection[str]) -> bool:
-    """Whether any of what it reads is exported. One without metrics goes by who speaks at all."""
+    """Returns whether any metric of the rule is exported. A rule without metrics needs any reporting device."""
     if reads_a_share(rule):
         return frozenset(rule.metrics).issubset(exported)
     return not rule.metrics or not frozenset(rule.metrics).isdisjoint(exported)
 
 
 def reads_a_share(rule: GpuRule) -> bool:
-    """Whether it compares a part with its whole, and so needs to know both."""
+    """Returns whether the rule compares a part with its whole, and so needs both."""
     return isinstance(rule, Comparing) and bool(rule.scale.percent_of)

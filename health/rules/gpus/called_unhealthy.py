@@ -1,4 +1,4 @@
-"""An exporter calls a GPU unhealthy and does not say why, as AMD's does: no new pod is given such a GPU."""
+"""An exporter reports a GPU as unhealthy without a reason, as AMD's does. New pods do not get such a GPU."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
-"""DCGM's own health check of a GPU warns or fails. Off by default at exporters.
+"""DCGM's own health check of a GPU warns or fails. Exporters do not export it by default.
 
-What it calls well is only what it watches: a check that is not switched on in DCGM passes.
+It covers only enabled checks: a check that is disabled in DCGM passes.
 """
 
 from collections.abc import Iterable

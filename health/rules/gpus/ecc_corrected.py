@@ -1,4 +1,4 @@
-"""Memory errors that ECC corrects, many of them: the board wears out, as Xid 92 says. Off by default (Z23)."""
+"""Many memory errors corrected by ECC: the board wears out, as in Xid 92. Not exported by default (Z23)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
-"""Memory errors that ECC could not correct: any is one too many. Off by default at exporters (Z23).
+"""Memory errors that ECC could not correct: even one is reported. Not exported by default (Z23).
 
-Where they are not counted, the rows that were remapped for such an error tell of it, which DCGM exports by default: but
-for good, whatever was reset since, so that only one of the last hour is news. A warning: its Xid says how bad it was.
+Without that counter, the rule uses the rows remapped for such errors, which DCGM exports by default. That number
+outlasts resets, so only an increase within the last hour is reported. It is a warning: the Xid tells the severity.
 """
 
 from collections.abc import Iterable
@@ -45,7 +45,7 @@ class EccUncorrected:
 
 
 def _wrong(severity: Severity, sentence: str, metric: str, number: float) -> Wrong | None:
-    """By the one metric alone: what the other says resolves nothing of it."""
+    """Returns trouble by one metric alone. The other metric cannot resolve it."""
     if number < 1:
         return None
     return Wrong(

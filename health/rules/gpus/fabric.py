@@ -1,8 +1,9 @@
 """The NVLink fabric of a GPU is not ready: its Fabric Manager failed, or the fabric reports a fault. Off by default.
 
-CUDA then fails with error 802 (system not yet initialized). NVIDIA/DCGM, dcgm_structs.h: dcgmFabricManagerStatus_t.
-docs.nvidia.com/deploy/nvml-api, group__nvmlFabricDefs: the fields of the health mask, each 0 not supported, 1 true,
-2 false. Not started is no fault: a GPU that needs no Fabric Manager may report it (aws/eks-node-monitoring-agent).
+CUDA then fails with error 802 (system not yet initialized). Sources: NVIDIA/DCGM, dcgm_structs.h:
+dcgmFabricManagerStatus_t; docs.nvidia.com/deploy/nvml-api, group__nvmlFabricDefs. Each field of the health mask is 0
+(not supported), 1 (true) or 2 (false). "Not started" is no fault: a GPU that needs no Fabric Manager may report it
+(aws/eks-node-monitoring-agent).
 """
 
 from collections.abc import Iterable, Mapping
@@ -68,7 +69,7 @@ DO = (
 
 
 def faults_in(mask: int) -> list[str]:
-    """The faults that a health mask asserts."""
+    """Returns the faults that a health mask reports."""
     found = [name for name, bit in BITS.items() if mask >> bit & FIELD == TRUE]
     return [*found, *(["incorrect configuration"] if mask >> CONFIGURATION & FOUR_BITS >= INCORRECT else [])]
 

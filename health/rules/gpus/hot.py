@@ -1,6 +1,6 @@
-"""A GPU is so hot that it slows down, or is about to: 83 °C for five minutes, and 85 °C; of AMD's 95 and 100 °C.
+"""A GPU is so hot that it slows down, or soon will: 83 °C for five minutes, or 85 °C. For AMD 95 and 100 °C.
 
-What AMD's say is the hottest spot of the die, which may be hotter.
+AMD's value is the hottest spot of the die, which may be hotter.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""Memory near its limit: how inference and training should be (Z28), and so a note where neither runs."""
+"""Memory near its limit. This is normal for inference and training (Z28), so a note is given only elsewhere."""
 
 from dataclasses import dataclass
 from datetime import timedelta

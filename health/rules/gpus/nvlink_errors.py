@@ -1,4 +1,4 @@
-"""Errors on a GPU's NVLinks (Xid 74 and 144 to 150 say the same). Off by default at exporters (Z23)."""
+"""Errors on a GPU's NVLinks, as in Xid 74 and 144 to 150. Not exported by default (Z23)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

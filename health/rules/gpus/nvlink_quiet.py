@@ -1,6 +1,6 @@
-"""A GPU sends far less over NVLink than the others of its job: a link is down, or the job leaves it out.
+"""A GPU sends far less over NVLink than the other GPUs of its job: a link is down, or the job does not use it.
 
-Only where one pod has all GPUs of a node: GPUs of several pods have nothing to say to each other.
+The rule applies only where one pod has all GPUs of a node. GPUs of several pods do not communicate.
 """
 
 from collections.abc import Iterable
@@ -37,11 +37,11 @@ class NvlinkQuiet:
 
     @property
     def share(self) -> float:
-        """Of the median of its peers: whoever sends less is told of."""
+        """Returns the limit as a share of the median of its peers. GPUs below it are reported."""
         return 1 - self.limits.warn / 100
 
     def suspects(self, frame: Frame) -> Iterable[int]:
-        """Whom its job leaves idle is far below its peers on every fleet, and well."""
+        """Returns GPUs far below their peers. Every fleet has healthy ones that their job leaves idle."""
         busy = [column.values for key in BUSY if (column := frame.columns.get(key))]
         below = far_below_peers(frame, METRIC, self.share)
         return [place for place in below if any(values[place] >= IDLE for values in busy)]

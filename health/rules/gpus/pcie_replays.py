@@ -1,4 +1,4 @@
-"""A GPU's PCIe link repeats what it sends: a riser, a cable, a slot, or the board."""
+"""A GPU's PCIe link retransmits: the cause is a riser, a cable, a slot or the board."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

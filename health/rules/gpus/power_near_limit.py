@@ -1,4 +1,4 @@
-"""Power near its limit: how training should be (Z28), and so a note where none runs."""
+"""Power near its limit. This is normal for training (Z28), so a note is given only elsewhere."""
 
 from dataclasses import dataclass
 from datetime import timedelta

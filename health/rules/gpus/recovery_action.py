@@ -1,6 +1,6 @@
-"""DCGM reports that a GPU needs a reset, a reboot or a drain to recover. Off by default at exporters.
+"""DCGM reports that a GPU needs a reset, a reboot or a drain to recover. Not exported by default.
 
-Unlike the gauge of Xids it is what the driver asks for now: it is 0 again after the GPU has recovered.
+Unlike the Xid gauge, it is the driver's current request: it returns to 0 once the GPU has recovered.
 """
 
 from collections.abc import Iterable

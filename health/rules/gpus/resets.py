@@ -1,4 +1,4 @@
-"""A GPU that is reset again and again: what a reset mends comes back. Seen by counters that begin anew on it alone."""
+"""A GPU is reset again and again, so resets do not fix the fault. The rule detects counters that restart on one GPU."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Resets:
     metrics: ClassVar[tuple[str, ...]] = (METRIC,)
 
     def suspects(self, frame: Frame) -> Iterable[int]:
-        """Those that began anew in the last half to whole hour, and whose node did not with all that is heard of it."""
+        """Returns devices whose counters restarted in the last half to whole hour, unless all of their node's did."""
         anew = begun_lately(frame)
         if not anew:
             return ()

@@ -1,4 +1,4 @@
-"""Rows of memory that are to be remapped at the next reset, or that can no longer be (Xid 63 and 64 say the same)."""
+"""Memory rows await remapping at the next reset, or cannot be remapped any more, as in Xid 63 and 64."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

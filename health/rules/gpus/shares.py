@@ -1,4 +1,4 @@
-"""A part of a whole near its limit, in percent: a note, and none for the work that it is usual for (Z28)."""
+"""A part of a whole near its limit, in percent: a note, unless it is normal for the workload (Z28)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -46,11 +46,11 @@ class ShareRule:
         )
 
     def whole(self, part: float, other: float) -> float:
-        """Of what `part` is one, by the two metrics."""
+        """Returns the whole that `part` belongs to, from the two metrics."""
         raise NotImplementedError
 
     def says(self, share: str) -> str:
-        """What is true of a GPU at that share or more, without the GPU and without an end."""
+        """Returns a sentence for a GPU at that share or more, without the GPU's name and without a full stop."""
         raise NotImplementedError
 
     def _is_near(self, part: float, other: float) -> bool:

@@ -1,4 +1,4 @@
-"""One GPU of a node is in no series any more, while the others are: it fell off the bus, or the driver lost it."""
+"""One GPU of a node has no series any more, while the others do: it fell off the bus, or the driver lost it."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class GpuSilent:
     metrics: ClassVar[tuple[str, ...]] = ()  # whatever there is
 
     def suspects(self, frame: Frame) -> Iterable[int]:
-        """Boards without a fresh sample on nodes that have some."""
+        """Returns boards without a fresh sample on nodes that have some."""
         newest, oldest = frame.newest, frame.taken_at - STALE_AFTER_S
         if min(newest, default=oldest) >= oldest:  # everybody speaks, as nearly always
             return

@@ -1,6 +1,6 @@
-"""A GPU is slowed down by its power brake, its board or for reliability. By heat is what the temperature says, too.
+"""A GPU is slowed by its power brake, its board or for reliability. The temperature rule covers heat.
 
-By what its exporter has switched on: DCGM's times of violations, its bits of the reasons, or the exporter's own count.
+It reads what the exporter enables: DCGM's violation times, DCGM's reason bits, or the exporter's own counter.
 """
 
 from collections.abc import Iterable

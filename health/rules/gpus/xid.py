@@ -1,4 +1,4 @@
-"""The worst Xid of a GPU since it began anew, by NVIDIA's catalogue. An application's is no hardware's."""
+"""The worst Xid of a GPU since its last reset, by NVIDIA's catalogue. Application Xids are not hardware faults."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -70,10 +70,10 @@ class LastXid:
         return {*at_least(frame, METRIC, 1), *at_least(frame, COUNTED, 1), *past}
 
     def judge(self, gpu: GpuFacts) -> Wrong | None:
-        """The worst of the last one, of those that its exporter counted, and of those since it began anew.
+        """Returns the worst of the last Xid, the Xids counted by the exporter, and the Xids since the last reset.
 
-        The gauge hides all but the last (Z22), and an exporter that starts anew the last as well: what the hardware had
-        is over with a reset, not with that.
+        The gauge hides all Xids but the last (Z22), and an exporter restart hides that one too. A hardware fault ends
+        with a reset, not with a restart of the exporter.
         """
         counted = _counted(gpu)
         every = _seen(gpu, counted)
@@ -122,25 +122,28 @@ def _flow(gpu: GpuFacts, seen: XidSeen, every: Sequence[XidSeen]) -> XidWorkflow
 
 
 def _beside(gpu: GpuFacts, seen: XidSeen, every: Sequence[XidSeen]) -> dict[int, timedelta]:
-    """The others of its GPU, by how long before or after it each came: of those of which somebody knows when."""
+    """Returns the other Xids of the GPU with a known time, by how long before or after this one each came."""
     came = _came_at(gpu, seen)
     pairs = ((one.number, _came_at(gpu, one)) for one in every if one.number != seen.number)
     return {number: abs(at - came) for number, at in pairs if at is not None and came is not None}
 
 
 def _came_at(gpu: GpuFacts, seen: XidSeen) -> datetime | None:
-    """The last time: what its exporter counts it does within its window, which ends now."""
+    """Returns the last time of the Xid. An Xid counted by the exporter lies within its window, which ends now."""
     return gpu.judged_at if seen.is_counted else seen.since
 
 
 def _again(gpu: GpuFacts, seen: XidSeen) -> int:
-    """How often, this time counted: but not what its gauge shows still, and is over (`_is_over`)."""
+    """Returns how often the Xid occurred, including now.
+
+    A gauge that still shows a past Xid does not count (`_is_over`).
+    """
     is_one_more = seen.number in gpu.once_more and not _is_over(gpu, seen, _action(seen, None))
     return gpu.again.get(seen.number, 1) + is_one_more
 
 
 def _had(gpu: GpuFacts, seen: XidSeen) -> dict[str, list[str]]:
-    """By number when this GPU had it, this time with it: of those whose workflow counts, the newest."""
+    """Returns by number when this GPU had each Xid, including now: the newest of those whose workflow counts them."""
     had = dict(gpu.had)
     if seen.number in gpu.new and gpu.judged_at is not None:
         had[seen.number] = [*had.get(seen.number, ()), gpu.judged_at]
@@ -148,18 +151,18 @@ def _had(gpu: GpuFacts, seen: XidSeen) -> dict[str, list[str]]:
 
 
 def _counters(gpu: GpuFacts) -> dict[str, float]:
-    """What its board has counted by now: less, later, says that it began anew, also to who remembers nothing else."""
+    """Returns the counters of the board. A lower value later proves a restart, even without other history."""
     return {key: gpu.now[key] for key in VOLATILE if gpu.now.get(key, 0) > 0}
 
 
 def _others(seen: XidSeen, told: Sequence[XidSeen]) -> dict[str, str | None]:
-    """By number since when. None: nobody saw when."""
+    """Returns the time of each other Xid by number; None if unknown."""
     those = sorted((one for one in told if one.number != seen.number), key=lambda one: one.number)
     return {str(one.number): one.since.isoformat() if one.since is not None else None for one in those}
 
 
 def _rank(seen: XidSeen, flow: XidWorkflow | None) -> tuple[int, bool]:
-    """The worst first; of those that are as bad one that goes by others, as it says more."""
+    """Returns the sort key: the worst first. Among equals, an Xid whose workflow depends on others comes first."""
     return list(Severity).index(_severity(seen, _action(seen, flow))), flow is None
 
 
@@ -168,7 +171,7 @@ def _counted(gpu: GpuFacts) -> dict[int, int]:
 
 
 def counted_in(parts: Mapping[str, Mapping[str, float]]) -> dict[int, int]:
-    """By number how often its exporter counted it within its window. What is no number of an Xid is left out."""
+    """Returns by Xid number how often the exporter counted it in its window. Invalid Xid numbers are left out."""
     counted = parts.get(COUNTED, {}).items()
     return {
         int(said): int(times)
@@ -187,7 +190,7 @@ def _seen(gpu: GpuFacts, counted: Mapping[int, int]) -> list[XidSeen]:
 
 
 def _has_begun_anew(gpu: GpuFacts, seen: XidSeen) -> bool:
-    """Its driver was changed since, or its node booted: where nothing that it counts has told so."""
+    """Returns whether the driver changed or the node booted since, for GPUs whose counters did not show it."""
     return any(at is not None and _is_of_before(seen, at) for at in (gpu.driver_changed_at, gpu.booted_at))
 
 
@@ -201,7 +204,7 @@ def _is_told(gpu: GpuFacts, seen: XidSeen, flow: XidWorkflow | None) -> bool:
 
 
 def _action(seen: XidSeen, flow: XidWorkflow | None) -> XidAction | None:
-    """None: NVIDIA's catalogue has it in no bucket, or the text of a 154 says nothing that is known."""
+    """Returns the action; None if NVIDIA's catalogue has none, or the text of an Xid 154 is unknown."""
     known = XIDS.get(seen.number)
     if flow is not None or known is None:
         return flow.action if flow is not None else None
@@ -209,7 +212,7 @@ def _action(seen: XidSeen, flow: XidWorkflow | None) -> XidAction | None:
 
 
 def _is_over(gpu: GpuFacts, seen: XidSeen, action: XidAction | None) -> bool:
-    """An application's passes: the gauge keeps it until the driver is loaded anew."""
+    """Returns whether an application's Xid has passed. The gauge keeps it until the driver is reloaded."""
     known = XIDS.get(seen.number)
     if action != XidAction.RESTART_APP or seen.is_counted or (known is not None and known.outlasts_app):
         return False
@@ -217,8 +220,9 @@ def _is_over(gpu: GpuFacts, seen: XidSeen, action: XidAction | None) -> bool:
 
 
 def outlasts_its_window(number: int) -> bool:
-    """Whether one that its exporter counted stands when that is over: what a reset or a person ends, and not an
-    application's, which may be counted again.
+    """Returns whether an Xid counted by the exporter persists after the window, until a reset or a person ends it.
+
+    An application's Xid does not: it may be counted again.
     """
     known = XIDS.get(number)
     if known is None or known.outlasts_app or number == ROW_REMAP:
@@ -231,7 +235,7 @@ def _severity(seen: XidSeen, action: XidAction | None) -> Severity:
 
 
 def _since(seen: XidSeen, times: int) -> str:
-    """The gauge hides a second one of the same number (Z22); who counts them does so within a window only."""
+    """Returns since when. The gauge hides repetitions (Z22); counters show them only within their window."""
     if times >= BURST:
         return f", in a burst: {BURST} times or more within the window of its exporter."
     if seen.is_counted and seen.since is None:
@@ -240,7 +244,7 @@ def _since(seen: XidSeen, times: int) -> str:
 
 
 def _is_suspect(gpu: GpuFacts, seen: XidSeen) -> bool:
-    """Whether the new driver is the first."""
+    """Returns whether the new driver is the first suspect."""
     known, changed = XIDS.get(seen.number), gpu.driver_changed_at
     points = known is not None and known.points_at_driver
     return points and changed is not None and not _is_of_before(seen, changed)
