@@ -1,4 +1,4 @@
-"""Everything under /api/v1/."""
+"""URLs under /api/v1/."""
 
 from django.urls import URLPattern, URLResolver, include, path, re_path
 from drf_spectacular.utils import extend_schema
@@ -13,8 +13,8 @@ from config.docs import Docs
 from config.version import VERSION
 
 
-class Nothing(APIView):
-    """What no other path answers, so that also this is said as a problem."""
+class UnknownPath(APIView):
+    """A view for unknown paths, so that their 404 is problem+json too."""
 
     schema = None
 
@@ -43,5 +43,5 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("v1/version", RunningVersion.as_view(), name="version"),
     path("v1/schema", SpectacularAPIView.as_view(), name="schema"),
     path("v1/docs", Docs.as_view(url_name="schema"), name="api-docs"),
-    re_path("", Nothing.as_view()),
+    re_path("", UnknownPath.as_view()),
 ]

@@ -1,4 +1,4 @@
-"""The workers' engine. The schedule is code: fixed ticks that find what is due; the rows say what that is."""
+"""The Celery app and its schedule: fixed ticks that look for due rows."""
 
 import os
 import sys
@@ -9,21 +9,21 @@ from typing import Any
 from celery import Celery
 from celery.signals import worker_init
 
-from config.faults import say_where
-from config.garbage import collect_rarely, look_rarely
+from config.faults import dump_stacks_on_crash
+from config.garbage import freeze_collector, raise_thresholds
 
 
 def is_worker(words: Sequence[str]) -> bool:
-    """Whether this is `celery … worker`, or `python -m celery … worker`."""
+    """Tells whether this is `celery … worker`, or `python -m celery … worker`."""
     return "celery" in Path(words[0]).parts[-2:] and "worker" in words[1:]
 
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.dev")
 if is_worker(sys.argv):
     os.environ.setdefault("QUARTERDECK_PROCESS", "worker")
-# Whatever is of ours imports this, and first: web, workers, beat and commands.
-say_where()
-look_rarely()
+# All our processes import this first: web, workers, beat and commands.
+dump_stacks_on_crash()
+raise_thresholds()
 
 app = Celery("quarterdeck")
 app.config_from_object("django.conf:settings", namespace="CELERY")
@@ -32,22 +32,22 @@ app.autodiscover_tasks()
 
 @worker_init.connect
 def spare_the_collector(**_: Any) -> None:
-    collect_rarely()
+    freeze_collector()
 
 
 def tick(task: str, *, every_s: float, expires_s: float | None = None, queue: str = "default") -> dict[str, Any]:
-    """What nobody took in time is worth nothing, and a worker that comes back must not find a heap of ticks."""
+    """Returns a schedule entry. A tick expires, so that a returning worker finds no backlog."""
     return {"task": task, "schedule": every_s, "options": {"queue": queue, "expires": expires_s or every_s}}
 
 
 app.conf.beat_schedule = {
-    "take up every cluster whose observer is gone": tick("fleet.tasks.sweep_observers", every_s=10.0),
-    "forget what is old": tick("fleet.tasks.tidy_up", every_s=3600.0, expires_s=600.0),
-    "judge every cluster anew": tick("health.tasks.sweep_findings", every_s=10.0),
-    "read what crashed operands said last": tick("health.tasks.sweep_crash_logs", every_s=30.0),
-    "ask DCGM exporters who holds which GPU": tick("health.tasks.sweep_exporters", every_s=10.0),
-    "ask for the telemetry of GPUs": tick("health.tasks.sweep_telemetry", every_s=5.0),
-    # On the queue of their rounds: behind one of telemetry, which takes seconds, a halt would wait.
+    "take over clusters of crashed observers": tick("fleet.tasks.sweep_observers", every_s=10.0),
+    "delete old rows": tick("fleet.tasks.tidy_up", every_s=3600.0, expires_s=600.0),
+    "evaluate the rules of every cluster": tick("health.tasks.sweep_findings", every_s=10.0),
+    "read the logs of crashed operands": tick("health.tasks.sweep_crash_logs", every_s=30.0),
+    "read GPU allocations from DCGM exporters": tick("health.tasks.sweep_exporters", every_s=10.0),
+    "query GPU telemetry": tick("health.tasks.sweep_telemetry", every_s=5.0),
+    # On the queue of their rounds: on another queue, a halt could wait behind a telemetry round of seconds.
     "advance every plan that is due": tick("rollouts.tasks.sweep_plans", every_s=1.0, expires_s=2.0, queue="rollouts"),
     "run every other round that is due": tick("rollouts.tasks.sweep_rounds", every_s=2.0, queue="rollouts"),
 }

@@ -1,4 +1,4 @@
-"""Settings that would fail later, or silently, fail at boot with a hint."""
+"""System checks: settings that would fail later or silently fail at boot, with a hint."""
 
 import os
 from pathlib import Path
@@ -13,7 +13,7 @@ from django.core.exceptions import ImproperlyConfigured
 from people.sign_in.addresses import proxies as read_proxies
 
 SHORTEST_KEY = 50
-FEWEST_LETTERS = 8  # different ones
+FEWEST_LETTERS = 8  # different characters
 KEY_HINT = (
     "Set QUARTERDECK_SECRET_KEY to what this prints: python -c 'import secrets; print(secrets.token_urlsafe(64))'"
 )
@@ -23,7 +23,7 @@ LOOPBACK = {"127.0.0.1", "localhost", "[::1]"}
 
 @register()
 def secret_key(**_: Any) -> list[CheckMessage]:
-    """Sessions and CSRF tokens rest on it. On loopback, in the demo and in tests, anything will serve."""
+    """Checks the key behind sessions and CSRF tokens. On loopback (demo, tests) any key is accepted."""
     try:
         key = settings.SECRET_KEY
     except ImproperlyConfigured:
@@ -31,7 +31,7 @@ def secret_key(**_: Any) -> list[CheckMessage]:
     if set(settings.ALLOWED_HOSTS) <= LOOPBACK or (len(key) >= SHORTEST_KEY and len(set(key)) >= FEWEST_LETTERS):
         return []
     return [
-        Error(f"The secret key has less than {SHORTEST_KEY} characters, or is easy to guess.", KEY_HINT, id="qd.E001")
+        Error(f"The secret key is shorter than {SHORTEST_KEY} characters or easy to guess.", KEY_HINT, id="qd.E001")
     ]
 
 
@@ -39,7 +39,7 @@ def secret_key(**_: Any) -> list[CheckMessage]:
 def hosts(**_: Any) -> list[CheckMessage]:
     if "*" not in settings.ALLOWED_HOSTS:
         return []
-    hint = "Name the hosts in QUARTERDECK_ALLOWED_HOSTS: WebSockets of foreign pages are told by them."
+    hint = "List the hosts in QUARTERDECK_ALLOWED_HOSTS. They protect WebSockets from foreign pages."
     return [Error("Every host is allowed.", hint, id="qd.E002")]
 
 
@@ -48,7 +48,7 @@ def proxies(**_: Any) -> list[CheckMessage]:
     try:
         read_proxies(settings.QUARTERDECK_PROXIES)
     except ValueError as error:
-        hint = "Write the addresses or networks of your proxies with commas, or how many there are."
+        hint = "Give the addresses or networks of your proxies with commas, or their number."
         return [Error(f"QUARTERDECK_PROXIES cannot be read: {error}.", hint, id="qd.E006")]
     return []
 
@@ -59,22 +59,22 @@ def redis_url(**_: Any) -> list[CheckMessage]:
     if parts.scheme in REDIS_SCHEMES and (parts.hostname or (parts.scheme == "unix" and parts.path)):
         return []
     hint = "Write it as redis://HOST:PORT/0, rediss://… for TLS or unix:///path/to/socket."
-    return [Error("REDIS_URL is no address of a Redis.", hint, id="qd.E003")]
+    return [Error("REDIS_URL is not a Redis address.", hint, id="qd.E003")]
 
 
 @register()
 def sqlite_folder(**_: Any) -> list[CheckMessage]:
-    """SQLite writes its journal beside the file: the folder must be writable, not only the file."""
+    """Checks the folder: SQLite writes its journal beside the file, so the folder must be writable."""
     database = settings.DATABASES["default"]
     if not database["ENGINE"].endswith("sqlite3") or is_in_memory(str(database["NAME"])):
         return []
     folder = Path(database["NAME"]).parent
     if not folder.is_dir():
-        hint = "Make it, or name another in QUARTERDECK_DATA_DIR."
+        hint = "Create it, or set another folder in QUARTERDECK_DATA_DIR."
         return [Error(f"The data folder {folder} does not exist.", hint, id="qd.E004")]
     if not os.access(folder, os.W_OK | os.X_OK):
-        hint = f"Give this user the right to write there: chown {folder}, or name another in QUARTERDECK_DATA_DIR."
-        return [Error(f"The data folder {folder} cannot be written.", hint, id="qd.E005")]
+        hint = f"Make it writable for this user (chown {folder}), or set another folder in QUARTERDECK_DATA_DIR."
+        return [Error(f"The data folder {folder} is not writable.", hint, id="qd.E005")]
     return []
 
 
@@ -84,10 +84,10 @@ def is_in_memory(name: str) -> bool:
 
 @register()
 def one_machine(**_: Any) -> list[CheckMessage]:
-    """A Redis on another machine means that workers run on other machines, where this file is not."""
+    """Warns if Redis runs on another machine: then workers run elsewhere too, without access to this file."""
     is_sqlite = settings.DATABASES["default"]["ENGINE"].endswith("sqlite3")
     parts = urlsplit(settings.REDIS_URL)
     if not is_sqlite or parts.scheme == "unix" or parts.hostname in {"127.0.0.1", "localhost", "::1", None}:
         return []
-    hint = "Set DATABASE_URL to a PostgreSQL: SQLite is one machine's. Ignore this if every process runs here."
-    return [Doubt("The database is a file here, but Redis is elsewhere.", hint, id="qd.W001")]
+    hint = "Set DATABASE_URL to a PostgreSQL. Ignore this if every process runs on this machine."
+    return [Doubt("The database is a local file, but Redis runs on another machine.", hint, id="qd.W001")]

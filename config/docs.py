@@ -6,6 +6,6 @@ from drf_spectacular.views import SpectacularSwaggerSplitView
 
 @method_decorator(csp_update({"style-src": [UNSAFE_INLINE]}), name="dispatch")  # Swagger UI writes style attributes
 class Docs(SpectacularSwaggerSplitView):
-    """The REST API to read and try. Its script comes from a path of its own: no script is inline."""
+    """The interactive documentation of the REST API. Its script has its own URL, so no script is inline."""
 
     template_name = "docs/page.html"

@@ -1,4 +1,4 @@
-"""What a person's browser shows of a request that failed: what happened, and a way on. As styled as any other page."""
+"""Styled HTML pages for failed requests: the reason and the next step."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,50 +21,46 @@ class Failure:
     status: int
     title: str
     sentence: str
-    fields: tuple[str, ...] = ()  # of the request that it is about
+    fields: tuple[str, ...] = ()  # fields of the request with an error
 
 
 NOT_FOUND = Failure(
     404,
-    "There is nothing here",
-    "The address leads nowhere, or what it led to is gone, or it is not yours to see.",
+    "Page not found",
+    "This page does not exist, was removed, or you may not see it.",
 )
 FORBIDDEN = Failure(403, "You may not do this", "Your roles do not allow it.")
 FOREIGN_FORM = Failure(
     403,
-    "This form is not from here any more",
-    "The page it was on is too old, or cookies are off. Nothing was done. Open the page again and send it once more.",
+    "This form has expired",
+    "The page is too old, or cookies are off. The form was not processed. Reload the page and send it again.",
 )
 BUG = Failure(
     500,
     "This is a bug in Quarterdeck",
-    "The request was not carried out to its end, and the log says why. Watching and promoting go on without this page.",
+    "The request failed. The log has the details. Watching and promotions continue.",
 )
-NO_PAGE = Failure(
-    405, "Nothing is shown here", "This address takes what a form sends, and shows nothing by itself. Nothing was done."
-)
-TOO_LARGE = Failure(
-    413, "This is too large", "What was sent is larger than anything that is read here. Nothing was done."
-)
+NO_PAGE = Failure(405, "No page here", "This address only accepts forms. Nothing was changed.")
+TOO_LARGE = Failure(413, "Request too large", "The request exceeds the size limit. Nothing was changed.")
 WRONG_HOST = Failure(
     400,
-    "Wrong name",
-    "This Quarterdeck is not reached by that name. Is it one of QUARTERDECK_ALLOWED_HOSTS?",
+    "Unknown host name",
+    "This host name is not in QUARTERDECK_ALLOWED_HOSTS.",
 )
-UNREADABLE = Failure(400, "This cannot be read", "The request cannot be read. Nothing was done.")
+UNREADABLE = Failure(400, "Invalid request", "The request cannot be parsed. Nothing was changed.")
 
 
 def failure_of(error: Exception | None) -> Failure:
-    """What Django refuses before any view is asked, by what it was."""
+    """Returns the failure for a request that Django refuses before any view runs."""
     match error:
         case RequestDataTooBig():
             return TOO_LARGE
         case TooManyFieldsSent() | TooManyFilesSent():
-            return Failure(400, UNREADABLE.title, "The request has more fields than any form here. Nothing was done.")
+            return Failure(400, UNREADABLE.title, "The request has too many fields. Nothing was changed.")
         case DisallowedHost():
             return WRONG_HOST
         case NulCharacter():
-            return Failure(400, UNREADABLE.title, f"{error} Nothing was done.", error.fields)
+            return Failure(400, UNREADABLE.title, f"{error} Nothing was changed.", error.fields)
     return UNREADABLE
 
 
@@ -74,13 +70,14 @@ def forbidden_by(error: Exception | None) -> Failure:
 
 
 def page(request: HttpRequest, failure: Failure, *, written: str = "") -> HttpResponse:
-    """Asks neither database nor session: one of them may be what failed. `written`: in the form that was sent."""
+    """Renders a failure without database or session, since one of them may have failed. `written` is the sent form's
+    text."""
     context = {"failure": failure, "written": written, "request_id": getattr(request, "request_id", "")}
     return HttpResponse(render_to_string("layout/failure.html", context), status=failure.status)
 
 
-class SayNotAllowed:
-    """Django says nothing at all to who opens an address that takes forms alone."""
+class MethodNotAllowedPage:
+    """A middleware that fills Django's empty page for a GET on an address that only accepts forms."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -89,6 +86,6 @@ class SayNotAllowed:
         response = self.get_response(request)
         if response.status_code != NO_PAGE.status or response.content:
             return response
-        shown = page(request, NO_PAGE)
-        shown["Allow"] = response["Allow"]
-        return shown
+        filled = page(request, NO_PAGE)
+        filled["Allow"] = response["Allow"]
+        return filled

@@ -1,6 +1,6 @@
-"""Refusals as HTTP: RFC 9457 problem+json with a sentence a person can act on. The only place that knows both.
+"""Refusals as HTTP: RFC 9457 problem+json with a sentence. The only module that knows both.
 
-An outage of the database is none: 503, with what it is and when to try again.
+A database outage is not a refusal: it becomes 503 with its reason and a Retry-After.
 """
 
 import sys
@@ -62,51 +62,51 @@ class Meaning:
     title: str
 
 
-# The nearest base class counts, so that a new refusal of a kind we know needs no line here.
+# The nearest base class counts, so a subclass of a known refusal needs no line here.
 REFUSALS: dict[type[Exception], Meaning] = {
     NotAllowed: Meaning(403, "not-allowed", "You may not do this"),
     IllegalMove: Meaning(409, "illegal-move", "Not possible in this state"),
-    LostRace: Meaning(409, "lost-race", "Somebody else was first"),
-    BadGate: Meaning(400, "bad-gate", "A gate cannot be read"),
-    BadSelector: Meaning(400, "bad-selector", "A selector cannot be read"),
+    LostRace: Meaning(409, "lost-race", "Changed by someone else"),
+    BadGate: Meaning(400, "bad-gate", "Invalid gate"),
+    BadSelector: Meaning(400, "bad-selector", "Invalid selector"),
     CannotAccept: Meaning(409, "cannot-accept", "This cluster cannot be accepted"),
-    ProductionAsks: Meaning(409, "production-asks", "Production is never changed unasked"),
+    ProductionAsks: Meaning(409, "production-asks", "Production requires approval"),
     PoolTaken: Meaning(409, "pool-taken", "The name is taken"),
-    BadNote: Meaning(400, "bad-note", "This is no note"),
-    NoSuchMoment: Meaning(400, "no-such-moment", "Nothing can be said of that moment"),
-    BadSource: Meaning(400, "bad-source", "This makes no source of telemetry"),
+    BadNote: Meaning(400, "bad-note", "Invalid note"),
+    NoSuchMoment: Meaning(400, "no-such-moment", "No history for this time"),
+    BadSource: Meaning(400, "bad-source", "Invalid telemetry source"),
     SourceOff: Meaning(409, "source-off", "This source is switched off"),
     TrialOpen: Meaning(409, "trial-open", "Another source is being tried"),
-    BadPoolFile: Meaning(400, "bad-pool-file", "A pool file cannot be read"),
+    BadPoolFile: Meaning(400, "bad-pool-file", "Invalid pool file"),
     NodeLeft: Meaning(410, "node-left", "This node left its cluster"),
     NameTaken: Meaning(409, "name-taken", "The name is taken"),
-    HasItAlready: Meaning(409, "has-it-already", "The role was given before"),
-    AlreadyIn: Meaning(409, "in-group-already", "They are in the group"),
-    LastAdmin: Meaning(409, "last-admin", "Nobody would be left who can give roles"),
-    OutOfStep: Meaning(409, "out-of-step", "What you saw has changed"),
-    PoolGone: Meaning(409, "pool-gone", "The pool is gone"),
+    HasItAlready: Meaning(409, "has-it-already", "The person has this role already"),
+    AlreadyIn: Meaning(409, "in-group-already", "The person is a member already"),
+    LastAdmin: Meaning(409, "last-admin", "This is the last admin"),
+    OutOfStep: Meaning(409, "out-of-step", "The page you saw is outdated"),
+    PoolGone: Meaning(409, "pool-gone", "The pool was removed"),
     PoolInUse: Meaning(409, "pool-in-use", "The pool has a history"),
-    FindingRefusal: Meaning(409, "refused", "Not now, or not like this"),
-    BadAct: Meaning(400, "bad-act", "This makes no act on a finding"),
-    Refusal: Meaning(409, "refused", "Not now, or not like this"),
-    OutOfDate: Meaning(409, "out-of-date", "What you saw has changed"),
-    StaleBundle: Meaning(409, "stale-bundle", "What you saw has changed"),
-    BadFreeze: Meaning(400, "bad-freeze", "This makes no freeze"),
-    BadSchedule: Meaning(400, "bad-window", "This makes no window"),
-    BadPlan: Meaning(400, "bad-plan", "This makes no plan"),
-    AlreadyDecided: Meaning(409, "already-decided", "You have decided"),
-    NotYours: Meaning(403, "not-yours", "Somebody else has to decide"),
-    Blocked: Meaning(409, "blocked", "Something stands in the way"),
+    FindingRefusal: Meaning(409, "refused", "Refused"),
+    BadAct: Meaning(400, "bad-act", "Invalid action on a finding"),
+    Refusal: Meaning(409, "refused", "Refused"),
+    OutOfDate: Meaning(409, "out-of-date", "The page you saw is outdated"),
+    StaleBundle: Meaning(409, "stale-bundle", "The page you saw is outdated"),
+    BadFreeze: Meaning(400, "bad-freeze", "Invalid freeze"),
+    BadSchedule: Meaning(400, "bad-window", "Invalid window"),
+    BadPlan: Meaning(400, "bad-plan", "Invalid plan"),
+    AlreadyDecided: Meaning(409, "already-decided", "You have decided already"),
+    NotYours: Meaning(403, "not-yours", "Another person must decide"),
+    Blocked: Meaning(409, "blocked", "Blocked by a check"),
 }
 
 
 def translate(error: Exception, context: dict[str, Any]) -> Response | None:
-    """None for what is neither a refusal nor a bad request: a bug, which crashes the request and is logged once."""
+    """Returns the answer for a refusal or a bad request. None: a bug; it crashes the request and is logged once."""
     request = context["request"]
     if meaning := meaning_of(error):
-        return _response(problem(meaning, clean(error), request, **_more(error)))
+        return _response(problem(meaning, clean(error), request, **_details_of(error)))
     if outage := outage_of(error):
-        log.warning("the database is out", error=clean(error), outage=outage.slug)
+        log.warning("database outage", error=clean(error), outage=outage.slug)
         return _response(_problem_of(outage, request), headers={"Retry-After": str(outage.retry_after_s)})
     if (response := exception_handler(error, context)) is None:
         return None
@@ -134,7 +134,7 @@ def problem(meaning: Meaning, sentence: str, request: Any, **more: Any) -> dict[
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Django's handler400: what is wrong before any view is asked, as a Host that is not ours."""
+    """Handles Django's 400: an error before any view runs, such as an unknown Host."""
     return _failed(request, error_pages.failure_of(exception))
 
 
@@ -143,14 +143,14 @@ def forbidden(request: HttpRequest, exception: Exception | None = None) -> HttpR
 
 
 def foreign_form(request: HttpRequest, reason: str = "") -> HttpResponse:  # noqa: ARG001 - as Django calls it
-    """Django's CSRF_FAILURE_VIEW."""
+    """Handles Django's CSRF failures."""
     return _failed(request, error_pages.FOREIGN_FORM)
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001 - as Django calls it
-    """Why somebody would have done something to what is gone is said once more: it is nowhere else.
+    """Answers 404. The page repeats the reason that a person wrote, since the form is lost.
 
-    Of an address that leads nowhere nobody has read the form, nor looked how large it is.
+    For an unknown URL the form is not read, since its size was not checked.
     """
     if request.path.startswith("/api/") or request.resolver_match is None:
         return _failed(request, error_pages.NOT_FOUND)
@@ -158,7 +158,7 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # no
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Django's handler500, called while the error is handled: the stack is in the log, under the request's id."""
+    """Handles Django's 500 while the error is handled; the log has the stack under the request's id."""
     if outage := outage_of(sys.exc_info()[1]):
         return _unavailable(request, outage)
     if not request.path.startswith("/api/"):
@@ -170,8 +170,8 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 def _unavailable(request: HttpRequest, outage: Outage) -> HttpResponse:
     if request.path.startswith("/api/"):
-        said = _problem_of(outage, request)
-        response: HttpResponse = JsonResponse(said, status=503, content_type=CONTENT_TYPE)
+        content = _problem_of(outage, request)
+        response: HttpResponse = JsonResponse(content, status=503, content_type=CONTENT_TYPE)
     else:
         response = error_pages.page(request, Failure(503, outage.title, outage.detail), written=reason(request))
     response["Retry-After"] = str(outage.retry_after_s)
@@ -187,17 +187,17 @@ def _failed(request: HttpRequest, failure: Failure) -> HttpResponse:
         return error_pages.page(request, failure)
     meaning = Meaning(failure.status, _slug(failure.status), HTTPStatus(failure.status).phrase)
     errors = [{"field": clean(field), "sentence": failure.sentence} for field in failure.fields]
-    said = problem(meaning, failure.sentence, request, **({"errors": errors} if errors else {}))
-    return JsonResponse(said, status=failure.status, content_type=CONTENT_TYPE)
+    content = problem(meaning, failure.sentence, request, **({"errors": errors} if errors else {}))
+    return JsonResponse(content, status=failure.status, content_type=CONTENT_TYPE)
 
 
 def clean(error: object) -> str:
-    """Its sentence, without what UTF-8 cannot carry: a caller's own rubbish must not break the answer about it."""
+    """Returns the error's sentence without characters that UTF-8 cannot encode."""
     return str(error).encode("utf-8", "replace").decode()
 
 
-def _more(error: Exception) -> dict[str, Any]:
-    """What a refusal knows besides its sentence: the fields that are wrong, what stands in the way, what changed."""
+def _details_of(error: Exception) -> dict[str, Any]:
+    """Returns the details of a refusal: invalid fields, blockers, changes."""
     more: dict[str, Any] = {}
     if problems := getattr(error, "problems", None):
         more["errors"] = [{"field": clean(p["field"]), "sentence": clean(p["sentence"])} for p in problems]
@@ -205,8 +205,8 @@ def _more(error: Exception) -> dict[str, Any]:
         more["blockers"] = blockers
     if changed := getattr(error, "changed", None):
         more["changed"] = [clean(sentence) for sentence in changed]
-    if gone := getattr(error, "gone", None):
-        more["gone"] = GoneNodeSerializer(gone).data
+    if left_node := getattr(error, "gone", None):
+        more["gone"] = GoneNodeSerializer(left_node).data
     return more
 
 
@@ -221,28 +221,28 @@ def _sentence(error: Exception, errors: list[dict[str, str]], context: dict[str,
         case exceptions.UnsupportedMediaType():
             return "Send the body as JSON, with “Content-Type: application/json”."
         case exceptions.NotAcceptable():
-            served = " or ".join(each.media_type for each in context["view"].renderer_classes)
-            return f"This is served as {served} only. Leave out “Accept”, or include that."
+            served = " or ".join(renderer.media_type for renderer in context["view"].renderer_classes)
+            return f"The answer is available only as {served}. Drop “Accept”, or include it."
         case exceptions.Throttled():
             return f"Too many tries. Try again in {round(getattr(error, 'wait', None) or 60)} s."
         case exceptions.APIException() if not isinstance(error, exceptions.NotFound):
             return clean(error.detail)
-    return "There is nothing here, or nothing that you may see."
+    return "Not found, or you may not see it."
 
 
-def _flat(found: Any, field: str = "") -> Iterator[dict[str, str]]:
-    """DRF's nested errors as rows: {"field": "stages.0.name", "sentence": "…"}."""
-    if isinstance(found, dict):
-        for key, inner in found.items():
+def _flat(errors: Any, field: str = "") -> Iterator[dict[str, str]]:
+    """Flattens DRF's nested errors: {"field": "stages.0.name", "sentence": "…"}."""
+    if isinstance(errors, dict):
+        for key, inner in errors.items():
             name = "" if key == "non_field_errors" else clean(key)
             yield from _flat(inner, ".".join(part for part in (field, name) if part))
-    elif isinstance(found, list):
-        for index, inner in enumerate(found):
-            # A list of sentences is about the field itself; a list of dicts about its items, of which some are fine.
+    elif isinstance(errors, list):
+        for index, inner in enumerate(errors):
+            # A list of sentences belongs to the field itself; a list of dicts to its items, some of which are valid.
             is_item = isinstance(inner, dict)
             yield from _flat(inner, f"{field}.{index}" if is_item else field)
     else:
-        yield {"field": field, "sentence": clean(found)}
+        yield {"field": field, "sentence": clean(errors)}
 
 
 def _headers_of(response: Response) -> dict[str, str]:

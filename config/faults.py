@@ -1,8 +1,8 @@
-"""What a process says when it dies of a signal: where each of its threads was, in Python, on stderr."""
+"""Stack traces of all threads on stderr when a signal kills the process."""
 
 import faulthandler
 
 
-def say_where() -> None:
-    if not faulthandler.is_enabled():  # a test's own, or one that the environment asked for
+def dump_stacks_on_crash() -> None:
+    if not faulthandler.is_enabled():  # tests and the environment may have enabled it
         faulthandler.enable()

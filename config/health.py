@@ -1,4 +1,4 @@
-"""Whether this process lives, whether it can serve, and apart from that whether every cluster is watched."""
+"""Health endpoints: liveness, readiness, and separately whether every cluster is watched."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -22,38 +22,44 @@ from wording.numbers import are, count
 
 TIMEOUT_S = 1.0
 PROBE_WAIT = timedelta(seconds=TIMEOUT_S)
-_migrated = Event()  # once none is missing none will be: they came with this process's code
+_migrated = Event()  # set once; migrations come with the code, so none can become missing later
 
 
 @login_not_required
 def healthz(_: HttpRequest) -> HttpResponse:
-    """Asks nobody else: a database that is away is no reason to restart this process."""
+    """Answers without any dependency: a database outage is no reason to restart this process."""
     return JsonResponse({"status": "alive", "version": VERSION})
 
 
 @login_not_required
 def readyz(_: HttpRequest) -> HttpResponse:
-    """For a load balancer. What is wrong with watching is told and does not count: another web process has it too."""
+    """Answers a load balancer. Unwatched clusters are reported but do not count: other web processes have the same
+    problem."""
     needed = {name: check() for name, check in NEEDED.items()}
-    return _answer(is_ready=not any(needed.values()), said=needed | {name: check() for name, check in TOLD.items()})
+    return _answer(
+        is_ready=not any(needed.values()), troubles=needed | {name: check() for name, check in REPORTED.items()}
+    )
 
 
 @login_not_required
 def readyz_of(_: HttpRequest, part: str) -> HttpResponse:
-    check = (NEEDED | TOLD).get(part)
+    check = (NEEDED | REPORTED).get(part)
     if check is None:
         raise Http404
     trouble = check()
-    return _answer(is_ready=not trouble, said={part: trouble})
+    return _answer(is_ready=not trouble, troubles={part: trouble})
 
 
-def _answer(*, is_ready: bool, said: dict[str, str]) -> HttpResponse:
-    body = {"status": "ready" if is_ready else "not ready", **{name: trouble or "ok" for name, trouble in said.items()}}
+def _answer(*, is_ready: bool, troubles: dict[str, str]) -> HttpResponse:
+    body = {
+        "status": "ready" if is_ready else "not ready",
+        **{name: trouble or "ok" for name, trouble in troubles.items()},
+    }
     return JsonResponse(body, status=200 if is_ready else 503)
 
 
 def database_trouble() -> str:
-    """Whether it answers, and takes a write: a disk that is full and a standby answer every read."""
+    """Checks for an answer and a write: a full disk or a standby still answers reads."""
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
@@ -64,7 +70,7 @@ def database_trouble() -> str:
 
 
 def migrations_trouble() -> str:
-    """A process that is newer than its database would fail at the first column it lacks."""
+    """Checks for missing migrations: the code would fail at the first missing column."""
     if _migrated.is_set():
         return ""
     try:
@@ -78,19 +84,19 @@ def migrations_trouble() -> str:
 
 
 def redis_trouble() -> str:
-    """Never the address: it may carry a password."""
+    """Checks Redis. Omits the address, which may contain a password."""
     try:
         with redis.Redis.from_url(
             settings.REDIS_URL, socket_connect_timeout=TIMEOUT_S, socket_timeout=TIMEOUT_S
         ) as client:
             client.ping()
     except (redis.RedisError, OSError, ValueError) as error:
-        return f"Redis does not answer ({type(error).__name__}): pages are not live, and nothing is queued."
+        return f"Redis does not answer ({type(error).__name__}). Pages are not live, and no task is queued."
     return ""
 
 
 def observing_trouble() -> str:
-    """Clusters that nobody watches though it is their time. Never their names: whoever asks has not signed in."""
+    """Counts clusters that should be watched but are not. Omits their names, since the caller is not signed in."""
     now = timezone.now()
     try:
         number = Cluster.objects.unwatched(now=now).count()
@@ -112,7 +118,7 @@ def _no_database(error: DatabaseError) -> str:
 
 
 class _Probe:
-    """A write that is committed, at most every few seconds: whoever asks has not signed in."""
+    """A committed write, at most every few seconds, since callers are not signed in."""
 
     EVERY = timedelta(seconds=2)
 
@@ -120,7 +126,10 @@ class _Probe:
         self._wrote_at: datetime | None = None
 
     def write(self, *, now: datetime) -> None:
-        """:raises DatabaseError: when the database takes none, or another writer has it for longer than a second"""
+        """Writes one row.
+
+        :raises DatabaseError: when the database refuses writes, or is locked for more than a second
+        """
         if self._wrote_at is not None and timedelta(0) <= now - self._wrote_at < self.EVERY:
             return
         with wait_for_locks(PROBE_WAIT), sqlite_waits(PROBE_WAIT):
@@ -136,4 +145,4 @@ NEEDED: dict[str, Callable[[], str]] = {
     "migrations": migrations_trouble,
     "redis": redis_trouble,
 }
-TOLD: dict[str, Callable[[], str]] = {"observing": observing_trouble}
+REPORTED: dict[str, Callable[[], str]] = {"observing": observing_trouble}

@@ -1,4 +1,4 @@
-"""How a line of the log looks: one JSON object, the time first, never a secret in it."""
+"""The format of log lines: one JSON object, the time first, never a secret."""
 
 from typing import Any
 

@@ -14,10 +14,10 @@ from people.rights import Permission, scope_of
 @dataclass(frozen=True)
 class MenuEntry:
     title: str
-    page: str  # the name of its address
-    below: tuple[str, ...] = ()  # the names of the pages that are reached from it
+    page: str  # URL name of its page
+    below: tuple[str, ...] = ()  # URL names of the pages below it
     anchor: str = ""
-    counted_by: str = ""  # the name of the part that counts what waits there
+    counted_by: str = ""  # URL name of the part that counts its waiting items
     is_for_admins: bool = False
 
     @property

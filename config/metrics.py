@@ -1,4 +1,4 @@
-"""What a Prometheus should know of Quarterdeck itself. Read from the rows at each scrape: any process may be asked."""
+"""Prometheus metrics of Quarterdeck itself. Each scrape reads the rows, so any process can answer."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -53,33 +53,37 @@ class DatabaseCollector(Collector):
         return gauge
 
     def gpus(self) -> Iterator[GaugeMetricFamily]:
-        """A cluster whose nodes nobody knows has none of these: it is not one with 0 GPUs."""
-        text = "Physical GPUs by what is made of them: each is in one use."
+        """Yields GPU counts. A cluster without a node list has no sample, not 0 GPUs."""
+        text = "Physical GPUs by use. Each GPU has one use."
         gpus = GaugeMetricFamily("quarterdeck_gpus", text, labels=["cluster", "use"])
-        text = "GPU nodes of which nobody says how many GPUs they have."
+        text = "GPU nodes whose number of GPUs is unknown."
         uncounted = GaugeMetricFamily("quarterdeck_nodes_uncounted", text, labels=["cluster"])
         listed = Bookmark.objects.known(NODES).values_list("cluster", "cluster__name")
         alike = read_alike()
         for pk, name in listed:
-            counted = tally([each for each in alike if each.cluster == pk])
+            counted = tally([sums for sums in alike if sums.cluster == pk])
             uncounted.add_metric([name], counted.uncounted_nodes or 0)
             for use, number in by_use(counted.physical_gpus_by_use or {}).items():
                 gpus.add_metric([name, use], number)
         yield from (gpus, uncounted)
 
     def overdue(self) -> GaugeMetricFamily:
-        """Beat looks every second: what is due for long has no worker."""
-        gauge = GaugeMetricFamily("quarterdeck_plan_overdue_seconds", "How long the plan that waits most has been due.")
+        """Returns how overdue plans are. Beat looks every second, so a long wait means that no worker runs."""
+        gauge = GaugeMetricFamily("quarterdeck_plan_overdue_seconds", "How long the most overdue plan has been due.")
         waiting = Plan.objects.due(now=self.now).order_by("next_look_at").first()
         due_at = waiting.next_look_at if waiting else None
         gauge.add_metric([], (self.now - due_at).total_seconds() if due_at else 0)
         return gauge
 
     def bookmarks(self) -> Iterator[GaugeMetricFamily]:
-        """A kind that was never heard has a state and no age."""
+        """Yields the age and state of each kind. A kind without any update has no age."""
         labels = ["cluster", "kind"]
-        age = GaugeMetricFamily("quarterdeck_bookmark_age_seconds", "Since a kind was last heard of.", labels=labels)
-        state = GaugeMetricFamily("quarterdeck_bookmark_state", "1: where a kind stands.", labels=[*labels, "state"])
+        age = GaugeMetricFamily(
+            "quarterdeck_bookmark_age_seconds", "Time since the last update of a kind.", labels=labels
+        )
+        state = GaugeMetricFamily(
+            "quarterdeck_bookmark_state", "1 for the current state of a kind.", labels=[*labels, "state"]
+        )
         for bookmark in Bookmark.objects.select_related("cluster"):
             state.add_metric([bookmark.cluster.name, bookmark.kind, bookmark.state], 1)
             if bookmark.heard_at:
@@ -88,14 +92,14 @@ class DatabaseCollector(Collector):
         yield state
 
     def observers(self) -> Iterator[GaugeMetricFamily]:
-        """A clock that was never measured has no skew."""
-        text = "Left of the lease of a cluster's observer; below zero: nobody watches it."
+        """Yields the observers' leases and lags. A clock that was never measured has no skew."""
+        text = "Remaining lease of a cluster's observer. Negative: the cluster is unwatched."
         lease = GaugeMetricFamily("quarterdeck_observer_lease_seconds", text, labels=["cluster"])
-        text = "How long the oldest change of an observer's last flush had waited until it was written."
+        text = "Wait of the oldest change in an observer's last flush."
         lag = GaugeMetricFamily("quarterdeck_observer_lag_seconds", text, labels=["cluster"])
-        text = "1: the observer stays behind its cluster, so that pages show the past."
+        text = "1: the observer is behind its cluster, so pages are outdated."
         behind = GaugeMetricFamily("quarterdeck_observer_behind", text, labels=["cluster"])
-        text = "How far the clock of a cluster's API server is ahead of ours."
+        text = "Clock of a cluster's API server minus our clock."
         skew = GaugeMetricFamily("quarterdeck_cluster_clock_skew_seconds", text, labels=["cluster"])
         for observer in Observer.objects.select_related("cluster"):
             name = [observer.cluster.name]
@@ -106,7 +110,7 @@ class DatabaseCollector(Collector):
                 skew.add_metric(name, observer.clock_skew_s)
         yield from (lease, lag, behind, skew)
         yield from self.threads()
-        text = "Clusters by whether a worker watches them: watched, backing-off (it does not answer), unwatched."
+        text = "Clusters by state: watched, backing-off (API server does not answer), unwatched."
         clusters = GaugeMetricFamily("quarterdeck_observed_clusters", text, labels=["state"])
         watched = Observer.objects.filter(lease_until__gte=self.now).count()
         unwatched = Cluster.objects.unwatched(now=self.now).count()
@@ -116,34 +120,34 @@ class DatabaseCollector(Collector):
         yield clusters
 
     def threads(self) -> Iterator[GaugeMetricFamily]:
-        """By the workers' own word: one that was silent for a lease no longer counts."""
-        seen = threads(now=self.now)
+        """Yields thread counts as reported by workers; a silent worker drops out after its lease."""
+        report = threads(now=self.now)
         text = "Observing workers that report."
-        workers = GaugeMetricFamily("quarterdeck_observing_workers", text, value=seen.workers)
-        text = "How many clusters the observing workers can watch at once."
-        total = GaugeMetricFamily("quarterdeck_observer_threads", text, value=seen.total)
-        text = "Threads in which a cluster is watched, or asked whether it answers."
-        in_use = GaugeMetricFamily("quarterdeck_observer_threads_in_use", text, value=seen.in_use)
+        workers = GaugeMetricFamily("quarterdeck_observing_workers", text, value=report.workers)
+        text = "Clusters that the observing workers can watch at once."
+        total = GaugeMetricFamily("quarterdeck_observer_threads", text, value=report.total)
+        text = "Threads that watch or probe a cluster."
+        in_use = GaugeMetricFamily("quarterdeck_observer_threads_in_use", text, value=report.in_use)
         yield from (workers, total, in_use)
 
     def unread(self) -> GaugeMetricFamily:
-        text = "Objects of a kind that cannot be read; 20 stands for that many or more."
+        text = "Unreadable objects of a kind; 20 means 20 or more."
         gauge = GaugeMetricFamily("quarterdeck_unread_objects", text, labels=["cluster", "kind"])
         for bookmark in Bookmark.objects.exclude(unread={}).select_related("cluster"):
             gauge.add_metric([bookmark.cluster.name, bookmark.kind], len(bookmark.unread))
         return gauge
 
     def foreign_clusters(self) -> GaugeMetricFamily:
-        text = "1: a foreign cluster answers in the place of this one, and a person has to decide."
+        text = "1: another cluster answers at this address, and a person must decide."
         gauge = GaugeMetricFamily("quarterdeck_cluster_foreign", text, labels=["cluster"])
         for name, foreign_uid in Cluster.objects.values_list("name", "foreign_uid"):
             gauge.add_metric([name], bool(foreign_uid))
         return gauge
 
     def process_ends(self) -> Iterator[Metric]:
-        text = "Processes of ours that ended unasked, by what they died of."
+        text = "Unexpected exits of our processes by cause."
         times = CounterMetricFamily("quarterdeck_process_ends", text, labels=["process", "cause"])
-        text = "When a process last ended unasked of this, and on which host."
+        text = "Time and host of the last unexpected exit by cause."
         labels = ["process", "cause", "host"]
         last = GaugeMetricFamily("quarterdeck_process_last_end_timestamp_seconds", text, labels=labels)
         for end in ProcessEnd.objects.all():
@@ -152,19 +156,19 @@ class DatabaseCollector(Collector):
         yield from (times, last)
 
     def sweeps(self) -> Iterator[Metric]:
-        """One that never came by has none of these."""
-        text = "What sweeps found left over: leases of observers that are gone (leases), rows that are old (rows)."
-        found = CounterMetricFamily("quarterdeck_swept", text, labels=["what"])
-        text = "When a sweep last came by, to the minute: leases are looked at every 10 s, rows every hour."
+        """Yields counts and times of sweeps; a sweep that never ran has none."""
+        text = "Items found by sweeps: leases of crashed observers (leases), old rows (rows)."
+        items = CounterMetricFamily("quarterdeck_swept", text, labels=["what"])
+        text = "Time of a sweep's last run, to the minute. Leases: every 10 s; rows: every hour."
         last = GaugeMetricFamily("quarterdeck_sweep_last_timestamp_seconds", text, labels=["what"])
         for sweep in Sweep.objects.all():
-            found.add_metric([sweep.what], sweep.found)
+            items.add_metric([sweep.what], sweep.found)
             last.add_metric([sweep.what], sweep.last_at.timestamp())
-        yield from (found, last)
+        yield from (items, last)
 
     def left_behind(self) -> GaugeMetricFamily:
-        """What no sweep takes off by itself: a person looks why it is there."""
-        text = "Findings that something of a plan that is over is on a node still: a hold, an opt-out, a cordon."
+        """Returns leftovers on nodes. No sweep removes them, since a person must find the reason."""
+        text = "Findings of leftovers of finished plans on nodes: a hold, an opt-out, a cordon."
         gauge = GaugeMetricFamily("quarterdeck_left_behind", text, labels=["cluster", "what"])
         rules = {LEFT_BEHIND.key: "hold", OPTED_OUT.key: "opt-out", CORDON_LEFT.key: "cordon"}
         rows = Finding.objects.told().unresolved().exclude(state=FindingState.CONFIRMING).filter(rule__in=rules)
@@ -176,14 +180,15 @@ class DatabaseCollector(Collector):
 
 
 class AnyAccept(DefaultContentNegotiation):
-    """Prometheus asks for formats by parameters that DRF does not weigh; whatever it asks for, it reads this one."""
+    """Content negotiation that ignores Accept: Prometheus sends parameters that DRF cannot weigh, and reads this
+    format."""
 
     def select_renderer(self, request, renderers, format_suffix=None):
         return renderers[0], renderers[0].media_type
 
 
 class Metrics(Edge):
-    """For whoever may see the whole fleet. Give Prometheus a token with the permission “see”."""
+    """The metrics, for anyone who may see the whole fleet. Give Prometheus a token with the permission “see”."""
 
     content_negotiation_class = AnyAccept
 

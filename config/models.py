@@ -4,9 +4,9 @@ from django.db import models, transaction
 
 
 class ProcessEnd(models.Model):
-    """How often one of our processes ended although nobody had asked it to, by what it died of.
+    """The number of unexpected exits of a process by cause.
 
-    Written for it by whoever had started it: of its own death a process can say nothing.
+    The supervisor writes it, since a dead process cannot report its own exit.
     """
 
     process = models.CharField(max_length=32)  # web, observe, rollouts, default, beat
@@ -28,9 +28,9 @@ class ProcessEnd(models.Model):
 
 
 class Sweep(models.Model):
-    """What one of the sweeps found left over in all, and when it last came by."""
+    """The number of items a sweep found in total, and its last run."""
 
-    EVERY = timedelta(minutes=1)  # one that finds nothing writes no more often
+    EVERY = timedelta(minutes=1)  # a sweep without findings writes no more often
 
     what = models.CharField(max_length=32, unique=True)  # leases, rows (`config.sweeps`)
     found = models.PositiveBigIntegerField(default=0)
@@ -44,6 +44,6 @@ class Sweep(models.Model):
 
 
 class WriteProbe(models.Model):
-    """The one row that `/readyz` writes: that the database takes a write, and when it took the last."""
+    """The single row that `/readyz` writes to prove that the database accepts writes."""
 
     at = models.DateTimeField()

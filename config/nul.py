@@ -1,6 +1,6 @@
-"""Refuses a NUL wherever a request carries text: PostgreSQL has no such character, and no word of ours has one.
+"""Refusal of NUL characters in requests: PostgreSQL text cannot hold them, and no valid input has one.
 
-A body of JSON is looked through where it is read (`edges.request_parsers`).
+JSON bodies are checked where they are parsed (`edges.request_parsers`).
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -15,11 +15,11 @@ FORMS = {"application/x-www-form-urlencoded", "multipart/form-data"}
 
 
 class NulCharacter(SuspiciousOperation):
-    """Somebody sent a NUL where text belongs."""
+    """The refusal of a request with a NUL character."""
 
     def __init__(self, place: str, fields: Iterable[str] = ()) -> None:
         super().__init__(f"There is a NUL character in {place}.")
-        self.fields = tuple(fields)  # those it stands in, where they have names
+        self.fields = tuple(fields)  # the affected fields, if they have names
 
 
 class RefuseNul:
@@ -27,7 +27,8 @@ class RefuseNul:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """A quoted cookie may spell any character in octal, and a session is looked up by its cookie."""
+        """Checks path, query and cookies. A quoted cookie may contain any character in octal, and is used to look up
+        sessions."""
         _refuse("the address", [request.path_info])
         _refuse_fields("the query", request.GET.lists())
         _refuse("a cookie", _texts(_listed(request.COOKIES)))
@@ -39,14 +40,14 @@ class RefuseNul:
 
 
 class RefuseNulCookie:
-    """The same for a WebSocket, whose session is looked up by its cookie as well."""
+    """The same check for WebSockets, whose session is also looked up by a cookie."""
 
     def __init__(self, application: Any) -> None:
         self.application = application
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> Any:
-        said = [value.decode("latin-1") for name, value in scope.get("headers", ()) if name == b"cookie"]
-        if any(NUL in text for each in said for text in _texts(_listed(parse_cookie(each)))):
+        cookies = [value.decode("latin-1") for name, value in scope.get("headers", ()) if name == b"cookie"]
+        if any(NUL in text for cookie in cookies for text in _texts(_listed(parse_cookie(cookie)))):
             return await WebsocketDenier()(scope, receive, send)
         return await self.application(scope, receive, send)
 

@@ -1,4 +1,4 @@
-"""What the schema says of every endpoint without being told: who gets in, and how each refusal looks."""
+"""Common parts of the OpenAPI schema: authentication and the answers of refusals."""
 
 from typing import Any, Literal
 
@@ -15,29 +15,29 @@ Direction = Literal["request", "response"]
 
 
 class WrongField(serializers.Serializer):
-    field = serializers.CharField(help_text="Path of the field, as `stages.0.name`; blank: the whole request.")
+    field = serializers.CharField(help_text="Path of the field, such as `stages.0.name`; blank: the whole request.")
     sentence = serializers.CharField()
 
 
 class Blocker(serializers.Serializer):
     code = serializers.CharField()
     sentence = serializers.CharField()
-    fix = serializers.CharField(help_text="What to do about it.")
+    fix = serializers.CharField(help_text="Recommended action.")
 
 
 class Problem(serializers.Serializer):
     """RFC 9457. `detail` is for a person; `type` is for a program."""
 
-    type = serializers.CharField(help_text="As `urn:quarterdeck:problem:lost-race`.")
+    type = serializers.CharField(help_text="For example `urn:quarterdeck:problem:lost-race`.")
     title = serializers.CharField()
     status = serializers.IntegerField()
     detail = serializers.CharField()
-    instance = serializers.CharField(help_text="The path that was asked.")
+    instance = serializers.CharField(help_text="The requested path.")
     request_id = serializers.CharField(help_text="Finds the lines of this request in the log.")
     errors = WrongField(many=True, required=False)  # type: ignore[assignment]
     blockers = Blocker(many=True, required=False)
     changed = serializers.ListField(child=serializers.CharField(), required=False)
-    gone = GoneNodeSerializer(required=False, help_text="Of a node that left its cluster (410).")
+    gone = GoneNodeSerializer(required=False, help_text="Details of a node that left its cluster (410).")
 
 
 class Schema(AutoSchema):
@@ -52,30 +52,30 @@ class Schema(AutoSchema):
         return bodies
 
     def _refusals(self) -> list[tuple[str, str]]:
-        found = [
-            ("400", "The request cannot be read; `errors` says where."),
-            ("406", "It is served as nothing that `Accept` names."),
+        answers = [
+            ("400", "The request is invalid; `errors` names the fields."),
+            ("406", "No format in `Accept` is available."),
         ]
         is_public = any(isinstance(permission, AllowAny) for permission in self.view.get_permissions())
         if not is_public:
-            found.append(("401", "Sign in first."))
+            answers.append(("401", "Sign in first."))
         if "{" in self.path:
-            found.append(("404", "It does not exist, or the caller may not see it."))
+            answers.append(("404", "It does not exist, or the caller may not see it."))
         if getattr(self.view, "may_be_gone", False):
-            found.append(("410", "It left its cluster; `gone` says when, and what it was."))
+            answers.append(("410", "The node left its cluster; `gone` has the time and details."))
         if self.method in {"POST", "PUT", "PATCH", "DELETE"}:
-            found += [
-                ("403", "The caller may see it, but not do this; `detail` names the missing role and scope."),
-                ("409", "Not in this state, or somebody else was first."),
+            answers += [
+                ("403", "The caller lacks a permission; `detail` names the missing role and scope."),
+                ("409", "Not possible in this state, or changed by someone else."),
                 ("413", "The body is too large."),
                 ("415", "Send JSON."),
                 ("429", "Too many tries; see `Retry-After`."),
             ]
-        return [*found, ("default", "Anything else that can go wrong.")]
+        return [*answers, ("default", "Any other error.")]
 
 
 class ClosedBody(OpenApiSerializerExtension):
-    """A body's own fields are all there are."""
+    """An extension that closes request bodies: unknown fields are not allowed."""
 
     target_class = "edges.rest.Asked"
     match_subclasses = True
@@ -98,5 +98,5 @@ class SessionScheme(OpenApiAuthenticationExtension):
     name = "session"
 
     def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, Any]:
-        said = "The cookie of POST /api/v1/session. Writes also need the csrftoken cookie's value as X-CSRFToken."
-        return {"type": "apiKey", "in": "cookie", "name": "sessionid", "description": said}
+        description = "Cookie of POST /api/v1/session. Writes also need the csrftoken cookie's value in X-CSRFToken."
+        return {"type": "apiKey", "in": "cookie", "name": "sessionid", "description": description}

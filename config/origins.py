@@ -1,7 +1,7 @@
-"""A WebSocket is opened by our own pages only: its Origin has the scheme, name and port that it is asked at.
+"""The origin check of WebSockets: scheme, name and port must be our own.
 
-`channels.security.websocket.AllowedHostsOriginValidator` compares names alone: another service on this machine, or the
-same name without TLS, would pass.
+`channels.security.websocket.AllowedHostsOriginValidator` compares names only. It would accept another service on
+this machine, or the same name without TLS.
 """
 
 from collections.abc import Iterable
@@ -33,9 +33,9 @@ class SameOrigin:
 
 
 def is_ours(scope: dict[str, Any]) -> bool:
-    """A browser always names its origin, and once; who names none is no browser of ours."""
-    said, hosts = _headers(scope, b"origin"), _headers(scope, b"host")
-    origin = read(said[0]) if len(said) == 1 else None
+    """Tells whether the request comes from our page. A browser sends exactly one Origin; other clients are refused."""
+    origins, hosts = _headers(scope, b"origin"), _headers(scope, b"host")
+    origin = read(origins[0]) if len(origins) == 1 else None
     if origin is None or len(hosts) != 1:
         return False
     own = read(f"{_scheme(scope)}://{hosts[0]}")
@@ -54,20 +54,20 @@ def read(text: str) -> Origin | None:
 
 
 def _is_trusted(origin: Origin, trusted: Iterable[str]) -> bool:
-    """As Django reads CSRF_TRUSTED_ORIGINS: `https://*.example.com` are the names below it."""
-    known = [each for written in trusted if (each := read(written))]
+    """Matches CSRF_TRUSTED_ORIGINS as Django does: `https://*.example.com` matches the names below it."""
+    known = [candidate for written in trusted if (candidate := read(written))]
     return any(
-        (origin.scheme, origin.port) == (each.scheme, each.port) and fnmatchcase(origin.host, each.host)
-        for each in known
+        (origin.scheme, origin.port) == (candidate.scheme, candidate.port) and fnmatchcase(origin.host, candidate.host)
+        for candidate in known
     )
 
 
 def _scheme(scope: dict[str, Any]) -> str:
-    """A proxy that ends TLS says so in the header that Django itself believes."""
+    """Returns the scheme; behind a TLS proxy, from the header that Django trusts."""
     if secure := settings.SECURE_PROXY_SSL_HEADER:
         name, value = secure
-        said = _headers(scope, name.removeprefix("HTTP_").replace("_", "-").lower().encode())
-        return "https" if said and said[0].split(",")[0].strip() == value else "http"
+        values = _headers(scope, name.removeprefix("HTTP_").replace("_", "-").lower().encode())
+        return "https" if values and values[0].split(",")[0].strip() == value else "http"
     return "https" if scope.get("scheme") in {"wss", "https"} else "http"
 
 

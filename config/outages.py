@@ -1,4 +1,4 @@
-"""A database that is away, full, read-only or locked: what it is, from its error. Neither a refusal nor a bug."""
+"""Database outages (unreachable, full, read-only, locked), classified by their error. Neither refusals nor bugs."""
 
 from __future__ import annotations
 
@@ -12,42 +12,46 @@ from psycopg_pool import PoolTimeout
 
 log = structlog.get_logger(__name__)
 
-STOPPED = "Nothing more is released until it is back."
-AGAIN = "Nothing was done. Send it again."
+STOPPED = "No node is released until the database is back."
+AGAIN = "Nothing was changed. Try again."
 
 
 @dataclass(frozen=True)
 class Outage:
-    """Why the database did not do what was asked of it."""
+    """The reason why the database did not do its work."""
 
     slug: str
     title: str
     sentence: str
     retry_after_s: int
-    is_whole: bool = True  # for every process; False: for this request
+    is_whole: bool = True  # True: affects every process; False: only this request
 
     @property
     def detail(self) -> str:
         return f"{self.sentence} {STOPPED if self.is_whole else AGAIN}"
 
 
-AWAY = Outage("database-away", "The database is away", "The database does not answer.", 5)
+AWAY = Outage("database-away", "Database unreachable", "The database does not answer.", 5)
 STARTING = Outage(
     "database-starting", "The database is starting", "The database starts, stops or recovers from a crash.", 5
 )
-FULL = Outage("database-full", "The database is full", "The disk of the database is full: free some of it.", 30)
+FULL = Outage("database-full", "The database is full", "The disk of the database is full. Free some space.", 30)
 READ_ONLY = Outage(
-    "database-read-only", "The database is read-only", "The database takes no writes: it is a standby, or set so.", 10
+    "database-read-only",
+    "The database is read-only",
+    "The database accepts no writes. It is a standby or configured so.",
+    10,
 )
 BROKEN = Outage("database-broken", "The disk of the database fails", "The database cannot read or write its files.", 30)
-SIGN_IN = Outage("database-sign-in", "The database refuses Quarterdeck", "The database refuses our user or name.", 30)
+SIGN_IN = Outage(
+    "database-sign-in",
+    "The database refuses Quarterdeck",
+    "The database refuses our user, password or database name.",
+    30,
+)
 MANY = Outage("database-busy", "The database is busy", "All connections to the database are in use.", 2, is_whole=False)
-LOCKED = Outage(
-    "database-locked", "The database is locked", "Another transaction holds what this needs.", 2, is_whole=False
-)
-SLOW = Outage(
-    "database-slow", "The database is slow", "The database took too long, and the query was ended.", 5, is_whole=False
-)
+LOCKED = Outage("database-locked", "The database is locked", "Another transaction holds the lock.", 2, is_whole=False)
+SLOW = Outage("database-slow", "The database is slow", "The query exceeded its time limit.", 5, is_whole=False)
 
 # By SQLSTATE, the longest prefix first (postgresql.org/docs/current/errcodes-appendix.html).
 BY_STATE: dict[str, Outage] = {
@@ -68,8 +72,8 @@ BY_STATE: dict[str, Outage] = {
     "3D": SIGN_IN,
     "08": AWAY,
 }
-# By what the message has in it, where there is no SQLSTATE: of libpq while it connects, and of SQLite.
-BY_WORDS: tuple[tuple[str, Outage], ...] = (
+# By text in the message, where there is no SQLSTATE: from libpq while connecting, and from SQLite.
+BY_MESSAGE: tuple[tuple[str, Outage], ...] = (
     ("in recovery mode", STARTING),
     ("starting up", STARTING),
     ("shutting down", STARTING),
@@ -98,8 +102,8 @@ BY_WORDS: tuple[tuple[str, Outage], ...] = (
 
 
 def outage_of(error: BaseException | None) -> Outage | None:
-    """None: it is no outage of the database; of errors of the database, a statement of ours that is wrong."""
-    return next((found for each in _causes(error) if (found := _outage(each))), None)
+    """Returns the outage. None: the error is not an outage, even if it is a database error."""
+    return next((outage for cause in _causes(error) if (outage := _outage(cause))), None)
 
 
 def _outage(error: BaseException) -> Outage | None:
@@ -111,11 +115,11 @@ def _outage(error: BaseException) -> Outage | None:
     if not isinstance(error, OperationalError | InterfaceError) and type(error) is not DatabaseError:
         return None
     words = str(error).lower()
-    return next((outage for part, outage in BY_WORDS if part in words), None)
+    return next((outage for part, outage in BY_MESSAGE if part in words), None)
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """The error and what it came of: Django wraps the driver's, which has the SQLSTATE."""
+    """Yields the error and its causes: Django wraps the driver's error, which has the SQLSTATE."""
     while error is not None:
         if error.__cause__ is not None:
             yield error.__cause__
@@ -124,7 +128,7 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 
 
 class CloseOnOutage:
-    """A WebSocket whose database is out is closed with a code on which its page comes again. Nothing is a bug then."""
+    """Closes a WebSocket during an outage with a code on which the page reconnects."""
 
     TRY_AGAIN = 1012
 
@@ -134,17 +138,17 @@ class CloseOnOutage:
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         is_accepted = False
 
-        async def watched(message: dict[str, Any]) -> None:
+        async def tracked_send(message: dict[str, Any]) -> None:
             nonlocal is_accepted
             is_accepted = is_accepted or message["type"] == "websocket.accept"
             await send(message)
 
         try:
-            await self.app(scope, receive, watched)
+            await self.app(scope, receive, tracked_send)
         except Exception as error:
             if (outage := outage_of(error)) is None:
                 raise
-            log.warning("the database is out", error=str(error), outage=outage.slug)
-            if not is_accepted:  # else a browser is told no code
+            log.warning("database outage", error=str(error), outage=outage.slug)
+            if not is_accepted:  # before the accept, a browser gets no close code
                 await send({"type": "websocket.accept"})
             await send({"type": "websocket.close", "code": self.TRY_AGAIN, "reason": outage.title})

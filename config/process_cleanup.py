@@ -1,12 +1,11 @@
-"""What the web process does so that a crowd leaves nothing behind.
+"""Memory cleanup of the web process.
 
-Every answer of REST framework is a cycle with all that it was made of: the view knows its response, and the response
-its view. One that was made beside others outlives the young generation, and then is not looked for again
-(`config.garbage`): after a thousand lists for fifty clients 350,000 objects stayed. So the process looks through all
-that came since its start after every so many answers, when they are sent.
+Each answer of REST framework is a reference cycle between view and response. Under load it outlives the young
+generation, which is rarely collected (`config.garbage`): a thousand lists for fifty clients left 350,000 objects. So
+the process collects everything newer than its start after a number of answers.
 
-What is free then stays with the allocator, scattered over an arena for every thread that ever answered: glibc gives
-back only what lies at the end of one, unless it is told to.
+The freed memory stays with the allocator, spread over one arena per thread. glibc returns only the end of an arena,
+unless malloc_trim is called.
 """
 
 import ctypes
@@ -20,11 +19,11 @@ from django.core.signals import request_finished
 ANSWERS = 32
 EVERY_S = 10.0
 _answers = count(1)
-# Other C libraries have none: what they keep is theirs to say.
+# other C libraries lack it
 _trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
 
 
-def tidy_up() -> None:
+def release_memory() -> None:
     gc.collect()
     if _trim is not None:
         _trim(0)
@@ -34,10 +33,10 @@ def collect_after_answers() -> None:
     request_finished.connect(_collect_sometimes, dispatch_uid=__name__)
 
 
-def keep_tidy() -> None:
-    """From now on, to the end of the process."""
+def start_cleanup() -> None:
+    """Starts cleanup for the rest of the process."""
     collect_after_answers()
-    threading.Thread(target=_tidy_for_ever, name="tidying", daemon=True).start()
+    threading.Thread(target=_clean_forever, name="tidying", daemon=True).start()
 
 
 def _collect_sometimes(**_: Any) -> None:
@@ -45,7 +44,7 @@ def _collect_sometimes(**_: Any) -> None:
         gc.collect()
 
 
-def _tidy_for_ever() -> None:
+def _clean_forever() -> None:
     pause = threading.Event()
     while not pause.wait(EVERY_S):
-        tidy_up()
+        release_memory()

@@ -1,4 +1,4 @@
-"""Gives every request a name, so that the sentence a person reads and the line in the log can be brought together."""
+"""An id for each request, so that a person's error message can be found in the log."""
 
 import re
 import uuid
@@ -8,7 +8,7 @@ import structlog
 from django.http import HttpRequest, HttpResponse
 
 HEADER = "X-Request-ID"
-SANE = re.compile(r"[A-Za-z0-9._-]{8,64}")  # what a proxy in front may have chosen; anything else is not ours to log
+SANE = re.compile(r"[A-Za-z0-9._-]{8,64}")  # format of an id from a proxy; other values are replaced
 
 
 class RequestId:

@@ -1,4 +1,4 @@
-"""The one socket, and the topics of every app."""
+"""The WebSocket route with the topics of every app."""
 
 from django.urls import path
 

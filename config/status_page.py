@@ -1,10 +1,10 @@
-"""The page of the product's own state: what a load balancer and an operator ask of it."""
+"""The page about the product's own state."""
 
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 
-from config.health import NEEDED, TOLD
+from config.health import NEEDED, REPORTED
 from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.freshness.threads import threads
@@ -23,7 +23,7 @@ def status_part(request: PersonRequest) -> HttpResponse:
 def _status() -> dict[str, object]:
     now = timezone.now()
     return {
-        "checks": [(name, check()) for name, check in (NEEDED | TOLD).items()],
+        "checks": [(name, check()) for name, check in (NEEDED | REPORTED).items()],
         "threads": threads(now=now),
         "workers": ObservingWorker.objects.filter(lease_until__gte=now).order_by("name"),
     }

@@ -1,4 +1,4 @@
-"""What sweeps up after those who died: noted for a Prometheus, as a sweep that stopped is noticed by nobody else."""
+"""Records of sweeps for Prometheus: only a metric shows that a sweep stopped."""
 
 from celery import Task
 from celery.signals import task_success
@@ -6,9 +6,9 @@ from django.utils import timezone
 
 from config.models import Sweep
 
-# Each answers how much it found. Plans that are due are no leftover: how long one has been says its own metric.
+# Each task returns its number of items. Due plans are not leftovers; another metric shows their wait.
 SWEEPS = {
-    "fleet.tasks.sweep_observers": "leases",  # of observers that are gone, offered to others
+    "fleet.tasks.sweep_observers": "leases",  # of crashed observers, offered to others
     "fleet.tasks.tidy_up": "rows",  # that are old
 }
 

@@ -1,1 +1,1 @@
-"""What every page and every REST view is made of. It knows no app."""
+"""The building blocks of pages and REST views. They know no app."""

@@ -1,4 +1,4 @@
-"""What the arguments of commands are read by: what no row could keep is refused before anything is written. Pure."""
+"""Readers of command arguments. They refuse a value that no row can store. Pure."""
 
 from argparse import ArgumentTypeError
 from collections.abc import Callable
@@ -9,25 +9,25 @@ LONGEST_REASON = 1000
 
 
 def words(most: int) -> Callable[[str], str]:
-    """One line of a person's, without the blanks around it. Blank: whoever asked for it says what that means."""
+    """Returns a reader of one line of text, stripped. The caller decides what an empty line means."""
 
     def read(text: str) -> str:
-        said = text.strip()
-        if len(said) > most:
-            raise ArgumentTypeError(f"At most {most:,} characters; these are {len(said):,}.")
-        return said
+        line = text.strip()
+        if len(line) > most:
+            raise ArgumentTypeError(f"At most {most:,} characters; this text has {len(line):,}.")
+        return line
 
     return read
 
 
 def number(least: int, most: int) -> Callable[[str], int]:
-    """A whole number in ASCII digits."""
+    """Returns a reader of a whole number in ASCII digits."""
 
     def read(text: str) -> int:
-        found = whole(text)
-        if found is None or not least <= found <= most:
+        number_read = whole(text)
+        if number_read is None or not least <= number_read <= most:
             raise ArgumentTypeError(f"A whole number from {least:,} to {most:,}.")
-        return found
+        return number_read
 
     return read
 

@@ -1,6 +1,6 @@
-"""Sends in the background what nobody waits for.
+"""A background thread for messages that no caller waits for.
 
-What cannot be sent is dropped, and the log says so: rows say what is due, and a page that misses a message asks again.
+A message that cannot be sent is dropped and logged. Rows say what is due, so a lost message costs only time.
 """
 
 import atexit
@@ -11,14 +11,14 @@ from queue import Full, Queue
 
 import structlog
 
-GOODBYE_S = 1.0  # what a command that ends waits for what it has handed over
+GOODBYE_S = 1.0  # how long a command that ends waits for its messages
 
 log = structlog.get_logger(__name__)
 BackgroundQueue = Queue[tuple[Callable[[], object], dict[str, object]]]
 
 
 class Background:
-    """One thread a process, started with the first thing to send."""
+    """One sending thread per process, started with the first message."""
 
     def __init__(self, name: str, *, most_waiting: int) -> None:
         self.name = name
@@ -28,14 +28,14 @@ class Background:
         self._waiting: BackgroundQueue = Queue()
 
     def send(self, act: Callable[[], object], **about: object) -> None:
-        """Hand it over: this never fails and never waits. `about`: what the log says of one that is lost."""
+        """Queues `act` without waiting; never fails. `about` goes into the log if the message is lost."""
         try:
             self._queue().put_nowait((act, about))
         except Full:
             log.warning("not sent", by=self.name, reason="too many wait already", **about)
 
     def _queue(self) -> BackgroundQueue:
-        """Made anew in a process that was forked since: threads do not survive a fork."""
+        """Returns the queue; creates queue and thread again after a fork, since threads do not survive one."""
         with self._lock:
             if self._pid != os.getpid():
                 self._pid = os.getpid()
@@ -49,11 +49,11 @@ class Background:
             act, about = waiting.get()
             try:
                 act()
-            except Exception as error:  # noqa: BLE001 - whatever it raises, nobody waits for this to say so
+            except Exception as error:  # noqa: BLE001 - no caller waits for the result; the log reports it
                 log.warning("not sent", by=self.name, reason=f"{type(error).__name__}: {error}", **about)
 
     def _say_goodbye(self, pid: int) -> None:
         if pid == os.getpid():
-            is_through = threading.Event()
-            self.send(is_through.set)
-            is_through.wait(GOODBYE_S)
+            is_done = threading.Event()
+            self.send(is_done.set)
+            is_done.wait(GOODBYE_S)

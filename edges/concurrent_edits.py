@@ -1,6 +1,6 @@
-"""A form writes all of a row as it was when the form was opened: what somebody else changed since is not undone unseen.
+"""Protection against lost updates: a form never silently overwrites a change made since it was opened.
 
-The form carries the mark of what it shows, and the write is guarded by it, under the lock of the row.
+The form carries the mark of the row it shows. The write compares that mark under the row's lock.
 """
 
 from collections.abc import Iterable, Mapping
@@ -9,38 +9,40 @@ from typing import Any
 from edges.digests import digest
 from edges.transition_errors import LostRace
 
-LENGTH = 16  # of a mark
-NONE = "none"  # the mark of a row that is not there
-ANYWAY = "To save what is here all the same, save it again."
+LENGTH = 16  # characters of a mark
+NONE = "none"  # the mark of a row that does not exist
+ANYWAY = "To overwrite the change, save again."
 
 
 def mark_of(row: Any, names: Iterable[str]) -> str:
-    """`names`: of all that a person writes of it. With another mark it was written since."""
+    """Returns the mark of a row over the fields in `names`. The mark changes with each of these fields."""
     return digest([str(getattr(row, name)) for name in names])[:LENGTH] if row else NONE
 
 
 def refuse_unseen(
-    row: Any, names: Iterable[str], *, was: str, to: Mapping[str, Any], words: Mapping[str, str] | None = None
+    row: Any, names: Iterable[str], *, was: str, to: Mapping[str, Any], labels: Mapping[str, str] | None = None
 ) -> None:
-    """`was`: its mark when all of it was seen; blank: what is not in `to` is not to change. `words`: for names.
+    """Refuses a write based on an outdated form.
 
-    :raises LostRace: saying what it says by now where somebody is about to write something else
+    `was` is the mark in the form; when it is blank, only the fields in `to` are written. `labels` names the fields.
+
+    :raises LostRace: when the row changed, with the current values of the fields that differ
     """
     if was in {"", mark := mark_of(row, names)}:
         return
     if NONE in {was, mark}:
-        raise LostRace(f"Somebody {'added' if was == NONE else 'removed'} it since you opened this form. {ANYWAY}")
+        raise LostRace(f"Somebody {'added' if was == NONE else 'removed'} it after you opened this form. {ANYWAY}")
     other = [name for name, value in to.items() if getattr(row, name) != value]
-    said = ", ".join(f"{_called(name, words or {})} {_spelt(getattr(row, name))}" for name in other)
-    by_now = f" Where you would change it, it says by now: {said}." if said else ""
-    raise LostRace(f"Somebody changed it since you opened this form.{by_now} {ANYWAY}")
+    current = ", ".join(f"{_label_of(name, labels or {})} {_as_text(getattr(row, name))}" for name in other)
+    sentence = f" Current values: {current}." if current else ""
+    raise LostRace(f"Somebody changed it after you opened this form.{sentence} {ANYWAY}")
 
 
-def _called(name: str, words: Mapping[str, str]) -> str:
-    return words.get(name, name.replace("_", " "))
+def _label_of(name: str, labels: Mapping[str, str]) -> str:
+    return labels.get(name, name.replace("_", " "))
 
 
-def _spelt(value: Any) -> str:
+def _as_text(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return "nothing" if value in (None, "") else f"{value}"
+    return "empty" if value in (None, "") else f"{value}"

@@ -1,4 +1,4 @@
-"""The name of a piece of content: what two people must have seen to have seen the same."""
+"""Digests that identify content."""
 
 import hashlib
 import json
@@ -6,5 +6,5 @@ from typing import Any
 
 
 def digest(content: Any) -> str:
-    """SHA-256 of the canonical JSON."""
+    """Returns the SHA-256 of the canonical JSON."""
     return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

@@ -1,5 +1,4 @@
-"""Documents that people keep as YAML: composed within bounds that hold before the parser sees the text and while it
-reads, and what is wrong with one, line by line."""
+"""YAML documents that people write: parsed within limits on size and depth, with problems reported by line."""
 
 import re
 from collections.abc import Sequence
@@ -7,14 +6,14 @@ from dataclasses import dataclass
 
 import yaml
 
-# What plain Python reads in a fifth of a second, whatever it is made of.
+# Plain Python parses a document within these limits in a fifth of a second.
 LARGEST_BYTES = 65_536  # 300 usual pools, or a plan of 50 stages
-MOST_EVENTS = 4_000  # keys, values, and where lists and mappings begin and end
+MOST_EVENTS = 4_000  # keys, values, and the starts and ends of lists and mappings
 DEEPEST = 20
-MOST_PROBLEMS = 50  # that are told at once
+MOST_PROBLEMS = 50  # reported at once
 BRACKETS = re.compile(r"[\[\]{}\n]")
 TOO_LARGE = f"The file is larger than {LARGEST_BYTES // 1024} KiB."
-NESTED = "Aliases (*) and deep nests are not read here."
+NESTED = "Aliases (*) and deeply nested values are not supported."
 STRING, INTEGER, FLOAT, NULL, BOOLEAN = (
     f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "null", "bool")
 )
@@ -27,23 +26,23 @@ class FileProblem:
 
 
 class BadDocument(Exception):
-    """Nothing of it is taken over."""
+    """The refusal of a document. No part of the document is applied."""
 
     def __init__(self, problems: Sequence[FileProblem]) -> None:
-        told = sorted(problems, key=lambda each: each.line)
-        if left := max(0, len(told) - MOST_PROBLEMS):
-            told = [
-                *told[:MOST_PROBLEMS],
-                FileProblem(told[MOST_PROBLEMS].line, f"From here on {left} more are wrong."),
+        problems = sorted(problems, key=lambda problem: problem.line)
+        if left := max(0, len(problems) - MOST_PROBLEMS):
+            problems = [
+                *problems[:MOST_PROBLEMS],
+                FileProblem(problems[MOST_PROBLEMS].line, f"{left} more problems follow."),
             ]
-        super().__init__(" ".join(f"Line {each.line}: {each.sentence}" for each in told))
-        # As every refusal tells what is wrong with which field.
-        self.problems = [{"field": f"line {each.line}", "sentence": each.sentence} for each in told]
-        self.lines = told
+        super().__init__(" ".join(f"Line {problem.line}: {problem.sentence}" for problem in problems))
+        # The form in which every refusal reports the problems of a field.
+        self.problems = [{"field": f"line {problem.line}", "sentence": problem.sentence} for problem in problems]
+        self.lines = problems
 
 
 class _Bounded(yaml.SafeLoader):
-    """Counts what it reads while it reads it. An alias could stand for any number of nodes: there are none."""
+    """A YAML loader that counts events while it reads, and refuses aliases: an alias can expand without limit."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -62,30 +61,30 @@ class _Bounded(yaml.SafeLoader):
 
 
 def compose(text: str, *, begins: str) -> yaml.Node:
-    """The text as nodes that know their line. `begins`: the first key of such a document.
+    """Returns the text as nodes that know their line. `begins` is the first key of such a document.
 
-    :raises BadDocument: when it is too large, or no YAML
+    :raises BadDocument: when the text is too large or is not YAML
     """
     _refuse_large(text)
     try:
         root = yaml.compose(text, Loader=_Bounded)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        said = f"This is no YAML: {error.problem or error.context}."
-        raise BadDocument([FileProblem(mark.line + 1 if mark else 1, said)]) from error
+        sentence = f"This is not YAML: {error.problem or error.context}."
+        raise BadDocument([FileProblem(mark.line + 1 if mark else 1, sentence)]) from error
     except BadDocument:
         raise
-    except Exception as error:  # an escape of no character is a ValueError, and the next release may have others
-        raise BadDocument([FileProblem(1, f"This is no YAML: {str(error)[:200]}")]) from error
+    except Exception as error:  # an escape of no character raises ValueError; other releases may raise others
+        raise BadDocument([FileProblem(1, f"This is not YAML: {str(error)[:200]}")]) from error
     if root is None:
-        raise BadDocument([FileProblem(1, f"The file is empty. It begins with “{begins}:”.")])
+        raise BadDocument([FileProblem(1, f"The file is empty. It must begin with “{begins}:”.")])
     return root
 
 
 def text_of(content: bytes) -> str:
-    """Of a file, or of no more of it than tells that it is too large.
+    """Returns the text of a file. A caller may pass only the first LARGEST_BYTES + 1 bytes of it.
 
-    :raises BadDocument: when it is too large, or no text
+    :raises BadDocument: when the file is too large or is not UTF-8
     """
     if len(content) > LARGEST_BYTES:
         raise BadDocument([FileProblem(1, TOO_LARGE)])
@@ -100,14 +99,14 @@ def line_of(node: yaml.Node) -> int:
 
 
 def _refuse_large(text: str) -> None:
-    """Before the parser sees it. Within a line it reads ahead, and for each character walks up all open brackets."""
+    """Refuses a large or deeply nested text before parsing: the parser looks ahead and walks up all open brackets."""
     if len(text) > LARGEST_BYTES or len(text.encode("utf-8", "replace")) > LARGEST_BYTES:
         raise BadDocument([FileProblem(1, TOO_LARGE)])
     line, depth = 1, 0
-    for found in BRACKETS.finditer(text):
-        if found[0] == "\n":
+    for match in BRACKETS.finditer(text):
+        if match[0] == "\n":
             line, depth = line + 1, 0
             continue
-        depth = max(0, depth + (1 if found[0] in "[{" else -1))
+        depth = max(0, depth + (1 if match[0] in "[{" else -1))
         if depth > DEEPEST:
             raise BadDocument([FileProblem(line, NESTED)])

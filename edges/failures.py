@@ -1,10 +1,10 @@
-"""What the page says of a round that failed: a database that is out is no bug of ours."""
+"""The sentence a page shows about a failed round. A database outage is not shown as a bug of Quarterdeck."""
 
 from django.db import InterfaceError, OperationalError
 
 
 def failure_sentence(failure: Exception) -> str:
-    """Returns one sentence. The worker's log has the stack."""
+    """Returns one sentence; the worker's log has the stack trace."""
     if isinstance(failure, OperationalError | InterfaceError):
-        return "The database is away, full or locked: this round wrote nothing, and the next one tries again."
-    return f"Quarterdeck itself failed: {type(failure).__name__}."
+        return "The database is unreachable, full or locked. This round wrote nothing; the next round tries again."
+    return f"Quarterdeck failed with a bug: {type(failure).__name__}."

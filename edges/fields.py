@@ -24,16 +24,16 @@ class DecimalAmount(forms.DecimalField):
 
 
 def written_as(example: str, pattern: str) -> forms.TextInput:
-    """A text field, as a browser's own shows months and a 12-hour clock in the way of its language."""
+    """Returns a text field. A browser's own date field follows its locale, with month names and a 12-hour clock."""
     return forms.TextInput(
         {"placeholder": example, "pattern": pattern, "title": f"As {example}", "autocomplete": "off"}
     )
 
 
 class DateAndTime(forms.DateTimeField):
-    """In UTC, on a 24-hour clock; an offset is heeded where one is written."""
+    """A date and time in UTC on a 24-hour clock; an offset in the text is applied."""
 
-    default_error_messages = {"invalid": "This is no date and time: 2026-11-30 08:00."}
+    default_error_messages = {"invalid": "Enter a date and time such as 2026-11-30 08:00."}
 
     def __init__(self, **given: Any) -> None:
         super().__init__(input_formats=(), widget=written_as(INSTANT_EXAMPLE, INSTANT_PATTERN), **given)
@@ -43,7 +43,7 @@ class DateAndTime(forms.DateTimeField):
 
 
 class Day(forms.DateField):
-    default_error_messages = {"invalid": "This is no day: 2026-11-30."}
+    default_error_messages = {"invalid": "Enter a date such as 2026-11-30."}
 
     def __init__(self, **given: Any) -> None:
         super().__init__(input_formats=("%Y-%m-%d",), widget=written_as("2026-11-30", DAY_PATTERN), **given)
@@ -54,8 +54,8 @@ class Day(forms.DateField):
 
 class ClockTime(forms.TimeField):
     default_error_messages = {
-        "invalid": "This is no time of day: 02:00.",
-        "required": "Give a time of day, as 02:00.",
+        "invalid": "Enter a time such as 02:00.",
+        "required": "Enter a time such as 02:00.",
     }
 
     def __init__(self, **given: Any) -> None:
@@ -66,7 +66,7 @@ class ClockTime(forms.TimeField):
 
 
 class Reason(forms.CharField):
-    """At most 1,000 characters, as the one who writes counts them: a browser sends two for the end of a line."""
+    """A text of at most 1,000 characters; a line break counts as one, although a browser sends two."""
 
     def __init__(self, **given: Any) -> None:
         super().__init__(max_length=1000, widget=forms.Textarea({"rows": 2}), **given)
@@ -76,7 +76,7 @@ class Reason(forms.CharField):
 
 
 def refuse(form: forms.BaseForm, name: str, sentence: str) -> None:
-    """Put a sentence beside the field of this name, or at the top; once, also where the form itself has found it."""
+    """Adds an error to the field of this name, or to the form; skips a sentence that is there already."""
     field = name if name in form.fields else None
     if sentence not in form.errors.get(field or NON_FIELD_ERRORS, ()):
         form.add_error(field, sentence)

@@ -1,7 +1,7 @@
-"""Idempotency keys: what a command means that carries the key of an earlier one. Pure.
+"""Idempotency keys: what a repeated key means. Pure.
 
-An answer of "done" holds only while its effect holds (Z37). A key belongs to one person, one verb, one body, and to the
-state that its command led to. Another person's equal key is another key: rows are looked up by person and key.
+A command counts as done only while its effect lasts (Z37). A key belongs to one person, one verb and one body. Rows
+are looked up by person and key, so two people may use the same key.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from typing import Any
 from edges.digests import digest
 from wording.instants import to_the_second
 
-AGAIN = "To do it now, press its button on the page once more, or send a new Idempotency-Key."
+AGAIN = "To repeat it, press the button again or send a new Idempotency-Key."
 
 
 class Repeat(StrEnum):
-    NEW = "new"  # no command carried this key
-    DONE = "done"  # the same command, and its effect holds
-    UNDONE = "undone"  # the same command, and its effect holds no more
-    ANOTHER = "another"  # the key named another verb or body
+    NEW = "new"  # no earlier command has this key
+    DONE = "done"  # the same command; its effect lasts
+    UNDONE = "undone"  # the same command; its effect was undone
+    ANOTHER = "another"  # the key belongs to another verb or body
 
 
 @dataclass(frozen=True)
 class IdempotencyKey:
-    """One person's name for one command."""
+    """A person's name for one command."""
 
-    key: str  # blank: the caller named none
+    key: str  # blank: the caller sent none
     person: str
     verb: str
-    body: str  # its digest; blank: of a row from before digests were kept
+    body: str  # digest of the body; blank in rows from before digests were stored
 
     @classmethod
     def of(cls, key: str, *, person: str, verb: str, body: Mapping[str, Any]) -> IdempotencyKey:
@@ -41,36 +41,36 @@ class IdempotencyKey:
 
 @dataclass(frozen=True)
 class CarriedOut:
-    """The earlier command with a key, as rows have it now."""
+    """The earlier command with this key, as its rows are now."""
 
     key: IdempotencyKey
     at: datetime
-    holds: bool  # its effect is so now
-    now_is: Callable[[], str]  # a sentence about what is so now
+    holds: bool  # the effect lasts
+    now_is: Callable[[], str]  # returns a sentence about the current state
 
 
-def repeat_of(asked: IdempotencyKey, earlier: CarriedOut | None) -> Repeat:
-    if earlier is None or not asked.key or (asked.key, asked.person) != (earlier.key.key, earlier.key.person):
+def repeat_of(requested: IdempotencyKey, earlier: CarriedOut | None) -> Repeat:
+    if earlier is None or not requested.key:
         return Repeat.NEW
-    if asked.verb != earlier.key.verb or earlier.key.body not in {"", asked.body}:
+    if (requested.key, requested.person) != (earlier.key.key, earlier.key.person):
+        return Repeat.NEW
+    if requested.verb != earlier.key.verb or earlier.key.body not in {"", requested.body}:
         return Repeat.ANOTHER
     return Repeat.DONE if earlier.holds else Repeat.UNDONE
 
 
-def is_done(asked: IdempotencyKey, earlier: CarriedOut | None, *, refusal: Callable[[str], Exception]) -> bool:
-    """Whether this very command was carried out and its effect holds. False: the key is new.
+def is_done(requested: IdempotencyKey, earlier: CarriedOut | None, *, refusal: Callable[[str], Exception]) -> bool:
+    """Returns True if this command was carried out and its effect lasts, False if the key is new.
 
-    :raises refusal: when the key named another command, or one whose effect was undone; it is made of the sentence
+    :raises refusal: when the key belongs to another command, or the effect was undone
     """
-    match repeat_of(asked, earlier):
+    match repeat_of(requested, earlier):
         case Repeat.ANOTHER if earlier:
             named = f"{earlier.key.verb} at {to_the_second(earlier.at)}"
-            raise refusal(
-                f"Not done: this form, or this Idempotency-Key, named another command already: {named}. {AGAIN}"
-            )
+            raise refusal(f"Refused: this form or Idempotency-Key was already used for {named}. {AGAIN}")
         case Repeat.UNDONE if earlier:
-            done = f"{earlier.key.verb} was done at {to_the_second(earlier.at)}, and is no longer in effect."
-            raise refusal(f"Not done again: {done} {earlier.now_is()} {AGAIN}")
+            done = f"{earlier.key.verb} from {to_the_second(earlier.at)} is no longer in effect."
+            raise refusal(f"Refused: {done} {earlier.now_is()} {AGAIN}")
         case Repeat.DONE:
             return True
     return False

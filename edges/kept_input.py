@@ -1,6 +1,6 @@
-"""What somebody wrote into a dialog whose act was refused: the next page about the same has it once more.
+"""The input of a refused dialog, shown again on the next page about the same object.
 
-Beside each field stands what is wrong with it, where the form or the refusal says which one it is about.
+Each field shows its own problem where the form or the refusal names the field.
 """
 
 from collections import defaultdict
@@ -14,22 +14,24 @@ from django.http import HttpRequest
 from edges.requests import LONGEST_REASON, text_of
 
 KEY = "written"
-AT_MOST = 5  # things in one session: each is up to a few thousand characters in a row of the database
+AT_MOST = 5  # dialogs per session; the session is one database row
 
 
 class BadForm(Exception):
-    """What was written into a form makes no act."""
+    """The refusal of a form whose input is invalid."""
 
     def __init__(self, form: forms.BaseForm) -> None:
-        found = form.errors.get_json_data().items()
-        self.problems = [{"field": field, "sentence": one["message"]} for field, several in found for one in several]
+        errors = form.errors.get_json_data().items()
+        self.problems = [
+            {"field": field, "sentence": error["message"]} for field, field_errors in errors for error in field_errors
+        ]
         super().__init__(" ".join(problem["sentence"] for problem in self.problems))
 
 
 def read(form: forms.BaseForm) -> dict[str, Any]:
-    """What was written, as the form cleans it.
+    """Returns the cleaned input of a form.
 
-    :raises BadForm: with a sentence for each field that it is about
+    :raises BadForm: with a sentence per problem
     """
     if not form.is_valid():
         raise BadForm(form)
@@ -37,20 +39,20 @@ def read(form: forms.BaseForm) -> dict[str, Any]:
 
 
 def keep(request: HttpRequest, about: str, *names: str, verb: str = "", refusal: Exception | None = None) -> None:
-    """`about`: what was acted on, as `plan-7`. `names`: of the fields whose text is kept."""
-    others = {key: kept for key, kept in request.session.get(KEY, {}).items() if key != about}
+    """Stores the input for the next page. `about` is the object, such as `plan-7`; `names` are the fields to store."""
+    others = {key: stored for key, stored in request.session.get(KEY, {}).items() if key != about}
     newest = dict(list(others.items())[-(AT_MOST - 1) :])
-    kept: dict[str, Any] = {"verb": verb, **{name: _cut(request, name) for name in names}}
-    if wrong := _wrong(refusal):
-        kept["wrong"] = wrong
-    request.session[KEY] = newest | {about: kept}
+    stored: dict[str, Any] = {"verb": verb, **{name: _cut(request, name) for name in names}}
+    if problems := _problems_of(refusal):
+        stored["wrong"] = problems
+    request.session[KEY] = newest | {about: stored}
 
 
 @contextmanager
 def kept_if_refused(
     request: HttpRequest, about: str, *names: str, refusals: tuple[type[Exception], ...], verb: str = ""
 ) -> Iterator[None]:
-    """The same, where the act is refused; the refusal goes on to who says it."""
+    """Stores the input if the act is refused, and raises the refusal again."""
     try:
         yield
     except refusals as refusal:
@@ -59,20 +61,20 @@ def kept_if_refused(
 
 
 def take(request: HttpRequest, about: str) -> dict[str, Any]:
-    """Empty: nothing was refused of this, or a page has had it."""
-    kept = dict(request.session.get(KEY, {}))
-    found: dict[str, Any] = kept.pop(about, {})
-    if found:
-        request.session[KEY] = kept
-    return found
+    """Returns and removes the stored input. Empty: no act on this object was refused."""
+    stored = dict(request.session.get(KEY, {}))
+    written: dict[str, Any] = stored.pop(about, {})
+    if written:
+        request.session[KEY] = stored
+    return written
 
 
-def _wrong(refusal: Exception | None) -> dict[str, str]:
-    """By field the sentences about it: those of a form, and of a refusal that names fields."""
-    found = defaultdict(list)
+def _problems_of(refusal: Exception | None) -> dict[str, str]:
+    """Returns the sentences per field, from a form or from a refusal that names fields."""
+    by_field = defaultdict(list)
     for problem in getattr(refusal, "problems", ()):
-        found[problem["field"]].append(problem["sentence"])
-    return {field: " ".join(said)[:LONGEST_REASON] for field, said in found.items()}
+        by_field[problem["field"]].append(problem["sentence"])
+    return {field: " ".join(sentences)[:LONGEST_REASON] for field, sentences in by_field.items()}
 
 
 def _cut(request: HttpRequest, name: str) -> str:

@@ -1,4 +1,4 @@
-"""How long a statement waits for a lock that another transaction holds."""
+"""Limits on how long a statement waits for a lock of another transaction."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -7,13 +7,13 @@ from datetime import timedelta
 from django.db import DatabaseError, connection
 from django.db.models import QuerySet
 
-LOCK_WAIT = timedelta(milliseconds=400)  # of what a person waits for, and of what a sweep does again
+LOCK_WAIT = timedelta(milliseconds=400)  # for what a person waits for, and for what a sweep repeats
 LOCK_NOT_AVAILABLE = "55P03"  # PostgreSQL's lock_timeout, and NOWAIT
 
 
 @contextmanager
 def wait_for_locks(at_most: timedelta = LOCK_WAIT) -> Iterator[None]:
-    """Give up a lock sooner than this process does elsewhere. SQLite has one lock, and its own time for it."""
+    """Sets a shorter lock timeout on PostgreSQL. SQLite has one lock and its own timeout."""
     if connection.vendor != "postgresql":
         yield
         return
@@ -22,7 +22,7 @@ def wait_for_locks(at_most: timedelta = LOCK_WAIT) -> Iterator[None]:
     try:
         yield
     finally:
-        # A transaction that failed, and a connection that is lost, take the setting with them.
+        # A failed transaction or a lost connection drops the setting itself.
         if not connection.needs_rollback:
             with suppress(DatabaseError), connection.cursor() as cursor:
                 cursor.execute("RESET lock_timeout")
@@ -30,7 +30,7 @@ def wait_for_locks(at_most: timedelta = LOCK_WAIT) -> Iterator[None]:
 
 @contextmanager
 def sqlite_waits(at_most: timedelta) -> Iterator[None]:
-    """Give up SQLite's one lock sooner than this process does elsewhere. Nothing on PostgreSQL."""
+    """Sets a shorter timeout for SQLite's lock. Does nothing on PostgreSQL."""
     if connection.vendor != "sqlite":
         yield
         return
@@ -44,14 +44,14 @@ def sqlite_waits(at_most: timedelta) -> Iterator[None]:
 
 
 def is_lock_timeout(error: Exception) -> bool:
-    """Whether a statement gave up because another transaction held the lock that it needed. PostgreSQL only."""
+    """Tells whether a statement gave up on a lock of another transaction. PostgreSQL only."""
     return getattr(error.__cause__, "sqlstate", None) == LOCK_NOT_AVAILABLE
 
 
 def lock_unheld(rows: QuerySet) -> bool:
-    """Lock rows in this transaction, and wait for none. False: another transaction has them, or there are none.
+    """Locks rows in this transaction without waiting. False: another transaction holds them, or there are none.
 
-    True on SQLite: whoever writes has the whole database.
+    Always True on SQLite, where a writer locks the whole database.
     """
     if not connection.features.has_select_for_update_skip_locked:
         return True

@@ -6,7 +6,7 @@ LARGEST_OFFSET = 10_000_000  # beyond any fleet, and inside what a database take
 
 
 class Pages(LimitOffsetPagination):
-    """`limit` and `offset`. A value that cannot be is refused: a page that is silently another one hides rows."""
+    """Pagination by `limit` and `offset`. An invalid value is refused: a silently different page would hide rows."""
 
     default_limit = 100
     max_limit = 1000
@@ -37,5 +37,5 @@ class Pages(LimitOffsetPagination):
             return default
         # isascii: int() also reads the digits of other scripts
         if not (given.isascii() and given.isdigit() and len(given) <= 8 and least <= int(given) <= most):
-            raise ValidationError({name: f"“{given[:20]}” is no whole number from {least} to {most}."})
+            raise ValidationError({name: f"“{given[:20]}” is not a whole number from {least} to {most}."})
         return int(given)

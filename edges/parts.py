@@ -1,6 +1,6 @@
-"""A part of a page: rendered alone, fetched again when it changed, and not sent again when it did not.
+"""Parts of a page: rendered alone, fetched again after a change, and answered with 304 when unchanged.
 
-A page takes the parts of an app that stands above its own by their address (`taken`).
+A page includes parts of apps above its own by URL name (`taken`).
 """
 
 import gzip
@@ -16,11 +16,13 @@ from django.utils.http import parse_etags, quote_etag
 from django.utils.safestring import SafeString, mark_safe
 
 View = Callable[..., HttpResponse]
-WORDS_OF_A_TIME = re.compile(rb"(<time [^>]*>)[^<]*")  # “3 s ago” is the page's to keep current: no change
+WORDS_OF_A_TIME = re.compile(
+    rb"(<time [^>]*>)[^<]*"
+)  # the page keeps “3 s ago” current itself, so it counts as no change
 
 
 def part(view: View) -> View:
-    """Give the answer an ETag over its text, and answer 304 where the browser has it already."""
+    """Adds an ETag over the text, and answers 304 when the browser has that text already."""
 
     @wraps(view)
     def answer(request: HttpRequest, *args, **kwargs) -> HttpResponse:
@@ -41,7 +43,7 @@ def part(view: View) -> View:
 
 
 def packed(view: View) -> View:
-    """Send it packed, for what has nothing in it that somebody put into the question: its length then tells nothing."""
+    """Compresses the answer. Use it only where no input is echoed: the length would leak it (BREACH)."""
 
     @wraps(view)
     def answer(request: HttpRequest, *args, **kwargs) -> HttpResponse:
@@ -56,7 +58,7 @@ def packed(view: View) -> View:
 
 
 def taken(request: HttpRequest, name: str, *args: object) -> SafeString:
-    """The text of a part that stands at another address, for who asks for this page. `name`: of its URL."""
-    found = resolve(reverse(name, args=args))
-    response = found.func.unconditional(request, *found.args, **found.kwargs)  # type: ignore[attr-defined]
+    """Returns the rendered part of another URL name, for the user of this request."""
+    match = resolve(reverse(name, args=args))
+    response = match.func.unconditional(request, *match.args, **match.kwargs)  # type: ignore[attr-defined]
     return mark_safe(response.content.decode())  # noqa: S308 - a template of ours rendered it

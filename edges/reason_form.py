@@ -1,4 +1,4 @@
-"""Why somebody does it: what most dialogs ask for, and nothing else."""
+"""The form that asks only for a reason, as most dialogs do."""
 
 from typing import Any
 
@@ -13,18 +13,22 @@ SAY_WHY = "Say why: the next person at this page will want to know."
 
 
 class WhyForm(forms.Form):
-    """`key`: which press of its button it is; a second one with the same is the first. Blank: nobody counts them."""
+    """`key` identifies one press of a button; a repeat with the same key counts as the same press. Blank: not
+    counted."""
 
     reason = Reason()
     key = forms.CharField(required=False, max_length=100)
 
     def __init__(self, data: QueryDict, *, missing: str = SAY_WHY, **given: Any) -> None:
-        """`missing`: what is said where no reason was written."""
+        """`missing` is the error for an empty reason."""
         super().__init__(data, **given)
         self.fields["reason"].error_messages["required"] = missing
 
 
 def reason_of(request: PersonRequest, *, missing: str = SAY_WHY) -> str:
-    """:raises BadForm: when nothing was written, or more than is kept"""
+    """Returns the reason.
+
+    :raises BadForm: when the reason is empty or too long
+    """
     reason: str = read(WhyForm(request.POST, missing=missing))["reason"]
     return reason

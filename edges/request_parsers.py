@@ -4,10 +4,10 @@ from typing import Any
 from rest_framework.exceptions import APIException, ParseError, ValidationError
 from rest_framework.parsers import JSONParser
 
-LARGEST_BODY_BYTES = 1_048_576  # the longest honest body is a plan of a few stages
-MOST_VALUES = 10_000  # of which such a plan has two thousand
+LARGEST_BODY_BYTES = 1_048_576  # the longest valid body is a plan of a few stages
+MOST_VALUES = 10_000  # such a plan has two thousand
 DEEPEST = 20
-PLACE_AT_MOST = 100  # characters of the path that an answer names
+PLACE_AT_MOST = 100  # characters of a path in an error
 
 
 class TooLarge(APIException):
@@ -17,7 +17,7 @@ class TooLarge(APIException):
 
 
 class SmallJSONParser(JSONParser):
-    """JSON with a limit: Django's own does not hold for a body that is read as a stream."""
+    """A JSON parser with a size limit. Django's own limit does not apply to a body that is read as a stream."""
 
     def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
         body = stream.read(LARGEST_BODY_BYTES + 1)
@@ -29,48 +29,48 @@ class SmallJSONParser(JSONParser):
             raise ParseError("The body is nested too deeply.") from error
         except ValueError as error:
             raise ParseError(f"The body is not JSON: {error}.") from error
-        look_through(content)
+        check_bounds(content)
         return content
 
 
-def look_through(content: Any) -> None:
-    """Once, before any field is checked: how much there is, how deep, and whether every text is one.
+def check_bounds(content: Any) -> None:
+    """Checks the number of values, the depth and every text before any field is validated.
 
-    :raises APIException: with what no body of ours has
+    :raises APIException: when the body exceeds a limit or has an invalid text
     """
-    left, number = [(content, 1, "")], 0
-    while left:
-        value, depth, place = left.pop()
+    pending, number = [(content, 1, "")], 0
+    while pending:
+        value, depth, path = pending.pop()
         number += 1
         if number > MOST_VALUES:
             raise ParseError(f"The body has more than {MOST_VALUES} values.")
         if depth > DEEPEST:
             raise ParseError("The body is nested too deeply.")
         if isinstance(value, str):
-            _refuse_no_text(value, place)
+            _refuse_no_text(value, path)
         elif isinstance(value, dict | list) and len(value) > MOST_VALUES:
             raise ParseError(f"The body has more than {MOST_VALUES} values.")
         elif isinstance(value, dict):
-            left += [(name, depth + 1, place) for name in value]
-            left += [(each, depth + 1, _inside(place, name)) for name, each in value.items()]
+            pending += [(name, depth + 1, path) for name in value]
+            pending += [(item, depth + 1, _inside(path, name)) for name, item in value.items()]
         elif isinstance(value, list):
-            left += [(each, depth + 1, _inside(place, at)) for at, each in enumerate(value)]
+            pending += [(item, depth + 1, _inside(path, position)) for position, item in enumerate(value)]
 
 
-def _inside(place: str, name: object) -> str:
-    return f"{place}.{name}"[:PLACE_AT_MOST].removeprefix(".")
+def _inside(path: str, name: object) -> str:
+    return f"{path}.{name}"[:PLACE_AT_MOST].removeprefix(".")
 
 
-def _refuse_no_text(text: str, place: str) -> None:
-    """Half a surrogate pair, which JSON can spell, is no character that UTF-8 can carry."""
+def _refuse_no_text(text: str, path: str) -> None:
+    """Refuses texts that UTF-8 cannot encode: JSON can spell half a surrogate pair."""
     if "\x00" in text:
-        raise ValidationError({place or "non_field_errors": "This is no text: there is a NUL character in it."})
+        raise ValidationError({path or "non_field_errors": "The text has a NUL character."})
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        sentence = "This is no text: there is half a surrogate pair in it."
-        raise ValidationError({place or "non_field_errors": sentence}) from error
+        sentence = "The text has half a surrogate pair."
+        raise ValidationError({path or "non_field_errors": sentence}) from error
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON number")
+    raise ValueError(f"{name} is not a JSON number")

@@ -6,22 +6,22 @@ from django.http import HttpRequest
 
 from people.models import User
 
-LONGEST_REASON = 1000  # characters: as its columns have them
+LONGEST_REASON = 1000  # characters, as in its columns
 
 
 class PersonRequest(HttpRequest):
-    """A request of somebody who has signed in: `SignInFirst` lets nobody else reach a page."""
+    """A request of a signed-in person. `SignInFirst` admits nobody else."""
 
     user: User
 
 
 def text_of(request: HttpRequest, name: str) -> str:
-    """What somebody wrote, as they count it: a browser sends two characters for the end of a line."""
+    """Returns the text of a field; counts a line break as one character, although a browser sends two."""
     return request.POST.get(name, "").replace("\r\n", "\n")
 
 
 def reason(request: HttpRequest, name: str = "reason") -> str:
-    """Why a person does it, as a form says it. Blank: they did not say."""
+    """Returns the reason in a form. Blank: none was given."""
     return text_of(request, name).strip()[:LONGEST_REASON]
 
 
@@ -29,16 +29,16 @@ def reason(request: HttpRequest, name: str = "reason") -> str:
 def answered(
     request: HttpRequest, refusals: tuple[type[Exception], ...], *, done: str = "", ends_form: bool = False
 ) -> Iterator[None]:
-    """One act of a page: the next page says that it is done, or the sentence of its refusal.
+    """Runs one act of a page, and shows success or the refusal on the next page.
 
-    Without `done` the act itself says what it has done. `ends_form`: who is refused finds no form for it any more, so
-    that the reason they wrote is said beside the sentence. For one that is there see `edges.kept_input`.
+    Without `done` the act reports its own result. With `ends_form` the refusal quotes the reason, since the next
+    page has no form to show it. Where the form remains, use `edges.kept_input`.
     """
     try:
         yield
     except refusals as refusal:
         written = reason(request) if ends_form else ""
-        messages.error(request, f"{refusal} Not kept. You wrote: {written}" if written else str(refusal))
+        messages.error(request, f"{refusal} Your text was not saved: {written}" if written else str(refusal))
     else:
         if done:
             messages.success(request, done)

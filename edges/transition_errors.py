@@ -1,10 +1,10 @@
-"""What can be wrong with a move from one state to another, in every app. Pure."""
+"""Errors of state transitions in every app. Pure."""
 
 from enum import StrEnum
 
 
 class IllegalMove(Exception):
-    """The move is not in the table: a bug, or a request that came too late."""
+    """A move that the table does not allow: a bug, or a request that came too late."""
 
     def __init__(self, what: str, was: StrEnum, to: StrEnum) -> None:
         super().__init__(f"{what} that is {was} cannot become {to}.")

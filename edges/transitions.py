@@ -1,4 +1,4 @@
-"""How the state of a row changes, in every app: by its table, and by a guarded update."""
+"""State changes of rows in every app: a transition table and a guarded update."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -9,15 +9,15 @@ from django.db import models
 
 from edges.transition_errors import IllegalMove, LostRace
 
-AT_ONCE = 1000  # rows a statement
+AT_ONCE = 1000  # rows per statement
 Moves = Mapping[Any, frozenset[Any]]
 
 
 def write_move(row: models.Model, moves: Moves, was: StrEnum, to: StrEnum, **columns: Any) -> None:
-    """Write `to` into the row's `state`, and the other columns with it. The row that is given is left as it is.
+    """Writes `to` into the row's `state`, together with other columns. Leaves the given instance unchanged.
 
-    :raises IllegalMove: if the table does not allow it
-    :raises LostRace: if the row is no longer in the state we read
+    :raises IllegalMove: if the table does not allow the move
+    :raises LostRace: if the row is no longer in the state that was read
     """
     kind = row._meta.model_name  # noqa: SLF001 - Django's own public name
     if to not in moves[was]:
@@ -28,21 +28,22 @@ def write_move(row: models.Model, moves: Moves, was: StrEnum, to: StrEnum, **col
 
 
 def write_moves(rows: Sequence[models.Model], moves: Moves, to: StrEnum, **columns: Any) -> None:
-    """As `write_move`, of many rows of one model: a statement for a thousand of each state that they are in.
+    """Writes the same state into many rows of one model, a thousand rows per statement.
 
-    In a transaction: what was written before a race was lost must not be kept.
+    Call it in a transaction: earlier statements must be rolled back when a later one loses its race.
 
-    :raises IllegalMove, LostRace: of any of them
+    :raises IllegalMove: if the table does not allow a move
+    :raises LostRace: if a row is no longer in the state that was read
     """
     keys: dict[StrEnum, list[Any]] = defaultdict(list)
     for row in rows:
         keys[type(to)(row.state)].append(row.pk)  # type: ignore[attr-defined]
-    for was, its in keys.items():
+    for was, state_keys in keys.items():
         kind = rows[0]._meta.model_name  # noqa: SLF001 - Django's own public name
         if to not in moves[was]:
             raise IllegalMove(f"A {kind}", was, to)
-        for first in range(0, len(its), AT_ONCE):
-            those = its[first : first + AT_ONCE]
-            same = type(rows[0])._default_manager.filter(pk__in=those, state=was)  # noqa: SLF001 - Django's own
-            if same.update(state=to, **columns) != len(those):
+        for first in range(0, len(state_keys), AT_ONCE):
+            batch = state_keys[first : first + AT_ONCE]
+            same = type(rows[0])._default_manager.filter(pk__in=batch, state=was)  # noqa: SLF001 - Django's own
+            if same.update(state=to, **columns) != len(batch):
                 raise LostRace(f"A {kind} is no longer {was}.")

@@ -1,4 +1,4 @@
-"""The clusters and pools that roles can be given on, told to `people`, which does not know of them."""
+"""The clusters and pools where roles can be given, for `people`, which does not know them."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from people.places import Place
 
 
 def places() -> Iterator[Place]:
-    """Two queries. Each cluster before its pools."""
+    """Yields each cluster before its pools. Two queries."""
     pools = list(Pool.objects.order_by("name").values_list("cluster_id", "pk", "name"))
     for pk, name in Cluster.objects.order_by("name").values_list("pk", "name"):
         yield Place(ScopeKind.CLUSTER, pk, name, pk)

@@ -1,4 +1,4 @@
-"""Why pods do not run: what the apps above know of it. Pages, REST and plans read this one."""
+"""Reasons why pods do not run, from apps above. For pages, REST and plans."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ from fleet.models import Pod
 class PodReason:
     key: str
     sentence: str
-    action: str = ""  # blank: nothing has to be done
-    said: str = ""  # the line that tells it, in the cluster's own words; blank: none does
-    is_wrong: bool = True  # False: it comes by itself, or somebody wants it so
+    action: str = ""  # blank: no action needed
+    said: str = ""  # the relevant line in the cluster's own words; blank: none
+    is_wrong: bool = True  # False: expected or intended
     title: str = ""
     summary: str = ""
     steps: tuple[str, ...] = ()
@@ -24,7 +24,7 @@ READERS: list[ReasonReader] = []
 
 
 def reasons_of(pods: Sequence[Pod], *, now: datetime) -> Mapping[str, PodReason]:
-    """By the pod's UID, of those that do not run as they should."""
+    """Returns the reasons by pod UID, for pods that do not run normally."""
     found: dict[str, PodReason] = {}
     for read in READERS:
         found |= read(pods, now)

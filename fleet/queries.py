@@ -1,4 +1,4 @@
-"""Reads over several models, for pages and REST alike. Each costs a fixed number of queries."""
+"""Reads over several models for pages and REST, each with a fixed number of queries."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -38,8 +38,8 @@ from gpu.resources import Layout, ResourceLine, resource_lines
 from kube import selectors
 from wording.instants import to_the_second
 
-OF_ONE_NODE = ("labels", "annotations", "taints", "driver_daemon_set")  # columns that only its own page shows
-LARGEST_INDEX = 9999  # of a GPU; a finding names none beyond
+OF_ONE_NODE = ("labels", "annotations", "taints", "driver_daemon_set")  # columns of its own page only
+LARGEST_INDEX = 9999  # of a GPU; findings name none beyond
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class ClusterRow:
     cluster: Cluster
     freshness: ClusterFreshness
     bookmarks: list[Bookmark]
-    alike: Sequence[Alike]  # what is counted of its nodes, known or not
+    alike: Sequence[Alike]  # the counted nodes, even if not all are known
 
     @cached_property
     def tally(self) -> Tally:
@@ -55,7 +55,7 @@ class ClusterRow:
 
     @property
     def kinds(self) -> list[KindFreshness]:
-        """Nodes and pods are always among them."""
+        """Returns the kinds; nodes and pods are always included."""
         return list(self.freshness.by_kind.values())
 
     @property
@@ -64,9 +64,9 @@ class ClusterRow:
 
     @property
     def is_bad(self) -> bool:
-        """Whether somebody should look: not seen, somebody else's, behind, or with kinds that are not read.
+        """Tells whether a person should act: unseen, replaced, behind, or with unreadable kinds.
 
-        A first list that is not complete is no trouble, while a worker is at it.
+        An incomplete first list is normal while a worker is at it.
         """
         sight, cluster = self.freshness.sight, self.cluster
         is_unseen = not sight.is_live and (sight.unwatched_since or not self.freshness.is_loading)
@@ -86,13 +86,13 @@ class PoolRow:
 
     @property
     def as_of(self) -> datetime | None:
-        """When its cluster was last heard, where that is not now."""
+        """Returns the last update of the cluster, unless it is live."""
         return None if self.freshness.is_fresh else self.freshness.heard_at
 
 
 @dataclass(frozen=True)
 class DatedRow:
-    """A row as REST gives it, with how fresh its kind is in its cluster."""
+    """A row for REST with the freshness of its kind."""
 
     own_freshness: KindFreshness
 
@@ -112,7 +112,7 @@ class NodeRow(DatedRow):
 
     @property
     def knows_pods(self) -> bool:
-        """Whether pods were ever seen: else nobody knows what they took."""
+        """Tells whether pods were ever read; otherwise their GPUs are unknown."""
         return self.pods_freshness.is_known
 
     @property
@@ -132,7 +132,7 @@ class NodeRow(DatedRow):
 
     @cached_property
     def _offered(self) -> Mapping[str, int | None]:
-        """What is allocated, by its unit, as the node's page has it: what is lost is missing, whoever has it."""
+        """Returns the allocated amounts by unit, as on the node's page; lost units count as missing."""
         return {offer.unit: offer.allocated for offer in offers_of(self.node, knows_pods=True)}
 
     @property
@@ -141,12 +141,12 @@ class NodeRow(DatedRow):
 
     @property
     def physical_gpus(self) -> int | None:
-        """None: a GPU node of which nobody says how many."""
+        """Returns the physical GPUs. None: unknown for a GPU node."""
         return self.node.physical_gpus if self.node.is_gpu_node else 0
 
     @property
     def gpus_missing(self) -> int | None:
-        """None: a GPU node that never named any."""
+        """Returns the missing units. None: a GPU node that never reported any."""
         never_named = self.node.is_gpu_node and self.node.gpu_expected is None and not self.node.expected
         return None if never_named else self.node.gpus_missing
 
@@ -158,48 +158,48 @@ class NodeRow(DatedRow):
 @dataclass(frozen=True)
 class DriverObjectRow(DatedRow):
     driver_object: DriverObject
-    nodes: int | None  # GPU nodes it moves; None: nodes were never seen
+    nodes: int | None  # GPU nodes it controls; None: nodes were never read
 
 
 @dataclass(frozen=True)
 class PodRow(DatedRow):
     pod: Pod
-    reason: PodReason | None = None  # why it does not run; None: it does, or nothing is known
+    reason: PodReason | None = None  # why it does not run; None: it runs, or unknown
 
 
 @dataclass(frozen=True)
 class NodeInDetail(NodeRow):
-    """Everything about one node, for its page and for REST."""
+    """One node with all details, for its page and REST."""
 
     heard: ClusterFreshness
     resources: Sequence[ResourceLine]
     gpus: Sequence[AllocatedGpu]
     boards: Sequence[Board]
     unplaced: Sequence[Unplaced]
-    disagreements: Sequence[str]  # of its exporter, with what is believed, or with what Kubernetes knows of
+    disagreements: Sequence[str]  # between its exporter and other sources
     exporter: ExporterReading | None
     exporter_note: str
-    pods: Sequence[Pod] | None  # None: pods were never seen
+    pods: Sequence[Pod] | None  # None: pods were never read
 
 
 @dataclass(frozen=True)
 class GpuInDetail(DatedRow):
-    """Who has one GPU, and how fresh that is, for its page and for REST."""
+    """The users of one GPU with their freshness, for its page and REST."""
 
     allocated: AllocatedGpu
     heard: ClusterFreshness
     pods_freshness: KindFreshness
-    pools: QuerySet[Pool]  # those of its node that the person sees
+    pools: QuerySet[Pool]  # visible pools of its node
 
 
 @dataclass(frozen=True)
 class NodeGone:
     row: GoneNode
-    again: Node | None  # who has its name now
+    again: Node | None  # the node that has its name now
 
 
 def see_clusters(clusters: Sequence[Cluster], *, user, now: datetime) -> list[ClusterRow]:
-    """Three queries, of clusters with their observers. Counts only the nodes that the user may see."""
+    """Returns rows of clusters with loaded observers. Counts only visible nodes. Three queries."""
     keys = [cluster.pk for cluster in clusters]
     marks = _bookmarks(keys)
     alike: dict[int, list[Alike]] = defaultdict(list)
@@ -209,7 +209,7 @@ def see_clusters(clusters: Sequence[Cluster], *, user, now: datetime) -> list[Cl
 
 
 def see_cluster(cluster: Cluster, bookmarks: list[Bookmark], alike: Sequence[Alike], *, now: datetime) -> ClusterRow:
-    """One of what was read at one moment. Asks no database."""
+    """Builds a row from loaded data. Makes no query."""
     observer = getattr(cluster, "observer", None)
     heard = cluster_freshness(bookmarks, now=now, observer=observer, added_at=cluster.added_at)
     return ClusterRow(cluster, heard, bookmarks, alike)
@@ -222,46 +222,46 @@ def see_pools(pools: Sequence[Pool], *, user, now: datetime) -> list[PoolRow]:
 
 
 def see_pool(pool: Pool, alike: Iterable[Alike], heard: ClusterFreshness) -> PoolRow:
-    """The same of a pool."""
+    """Builds the row of a pool."""
     return PoolRow(pool, heard, _as_heard([each for each in alike if pool.pk in each.pools], heard))
 
 
 def see_nodes(nodes: Sequence[Node], *, now: datetime) -> list[NodeRow]:
-    """One query. Load them with `for_rows`, or each row costs two more."""
+    """Returns rows of nodes. One query; load the nodes with `for_rows`, or each row costs two more."""
     heard = _heard_by_cluster({node.cluster_id for node in nodes}, now=now)
     return [NodeRow(kinds[NODES], node, kinds[PODS]) for node in nodes for kinds in (heard[node.cluster_id].by_kind,)]
 
 
 def pools_for(user) -> Prefetch:
-    """Of each node the pools that the user sees: one that they do not see may share it with theirs."""
+    """Prefetches the visible pools of nodes."""
     return Prefetch("pools", Pool.objects.visible_to(user))
 
 
 def seen_pools_of(node: Node, *, user) -> QuerySet[Pool]:
-    """The same of one node, by name."""
+    """Returns the visible pools of one node by name."""
     return Pool.objects.visible_to(user).filter(nodes=node).order_by("name")
 
 
 def pools_named(user) -> list[str]:
-    """Those that the user sees as selects name them: cluster/name."""
+    """Returns the visible pools as cluster/name."""
     seen = Pool.objects.visible_to(user).order_by("cluster__name", "name")
     return [f"{cluster}/{pool}" for cluster, pool in seen.values_list("cluster__name", "name")]
 
 
 def nodes_for(user) -> QuerySet[Node]:
-    """Those that the user sees, each with its cluster and who observes it, and pools. Asks once for their roles."""
+    """Returns the visible nodes with cluster, observer and pools. Loads the user's roles once."""
     prefetch_related_objects([user], "bindings")
     return Node.objects.visible_to(user).select_related("cluster__observer").prefetch_related(pools_for(user))
 
 
 def for_rows(nodes: QuerySet[Node], *, user) -> QuerySet[Node]:
-    """With what a row of a list shows, and without what only the page of one node does. As the index has them."""
+    """Loads what list rows show, ordered as the index is."""
     nodes = nodes.select_related("cluster").prefetch_related(pools_for(user))
     return nodes.defer(*OF_ONE_NODE).order_by("cluster_id", "name")
 
 
 def pool_names(nodes: Collection[int], pools: Iterable[Any]) -> dict[int, list[str]]:
-    """By a node's key, the names of its pools among these: of many nodes without a row a pool. One query."""
+    """Returns pool names by node key, for many nodes. One query."""
     found: dict[int, list[str]] = {}
     through = Node.pools.through.objects.filter(node__in=nodes, pool__in=pools)
     for node_id, name in through.order_by("pool__name").values_list("node_id", "pool__name"):
@@ -270,7 +270,7 @@ def pool_names(nodes: Collection[int], pools: Iterable[Any]) -> dict[int, list[s
 
 
 def see_node(node: Node, *, now: datetime) -> NodeInDetail:
-    """Eight queries, of a node with its cluster; seven where what is heard of that was read with it."""
+    """Returns the details of a node with loaded cluster. Seven or eight queries."""
     heard = heard_of(node.cluster, now=now)
     pods = list(node.pods.select_related("cluster"))
     allocated = allocations_on([node], now=now)[node.pk]
@@ -292,7 +292,7 @@ def see_node(node: Node, *, now: datetime) -> NodeInDetail:
 
 
 def see_gpu(gpu: Gpu, *, user, now: datetime) -> GpuInDetail:
-    """Load it with its node and who observes the cluster. Two queries, and what `allocated_gpus` costs."""
+    """Returns the details of a GPU. Load it with node and observer. Two queries, and those of `allocated_gpus`."""
     heard = heard_of(gpu.node.cluster, now=now)
     (allocated,) = allocated_gpus([gpu], now=now)
     return GpuInDetail(
@@ -305,7 +305,7 @@ def see_gpu(gpu: Gpu, *, user, now: datetime) -> GpuInDetail:
 
 
 def see_gpus(gpus: Sequence[Gpu], *, now: datetime) -> list[AllocatedGpu]:
-    """Load them with their nodes. One query, and what `allocated_gpus` costs."""
+    """Returns GPUs with allocations. Load them with their nodes. One query, and those of `allocated_gpus`."""
     heard = _heard_by_cluster({gpu.node.cluster_id for gpu in gpus}, now=now)
     return [
         _as_known(allocated, knows_pods=heard[allocated.gpu.node.cluster_id].knows_pods)
@@ -314,7 +314,7 @@ def see_gpus(gpus: Sequence[Gpu], *, now: datetime) -> list[AllocatedGpu]:
 
 
 def _as_known(allocated: AllocatedGpu, *, knows_pods: bool) -> AllocatedGpu:
-    """Where pods were never read nobody knows who has it, which is not nobody."""
+    """Replaces allocations by None if pods were never read: unknown is not unallocated."""
     return allocated if knows_pods else replace(allocated, allocations=None)
 
 
@@ -324,7 +324,7 @@ def lines_of(node: Node, *, knows_pods: bool = True) -> list[ResourceLine]:
 
 
 class NodeLeft(Exception):
-    """What was asked for is a node that left its cluster."""
+    """The requested node left its cluster."""
 
     def __init__(self, gone: NodeGone) -> None:
         super().__init__(f"{gone.row.name} left {gone.row.cluster.name} at {to_the_second(gone.row.gone_at)}.")
@@ -332,7 +332,7 @@ class NodeLeft(Exception):
 
 
 def node_gone(node_id: int, *, user) -> NodeGone | None:
-    """None: there never was one, nobody remembers, or the user may not see it. Two queries."""
+    """Returns the removed node. None: unknown or invisible. Two queries."""
     row = GoneNode.objects.visible_to(user).select_related("cluster").filter(node_id=node_id).first()
     if row is None:
         return None
@@ -341,15 +341,15 @@ def node_gone(node_id: int, *, user) -> NodeGone | None:
 
 
 def kept_node(node_id: int, *, user) -> Node | GoneNode | None:
-    """Also one that left its cluster, for as long as timelines are kept. With its cluster; two queries at most."""
+    """Returns a node with its cluster, even after it left, while its timeline is stored. At most two queries."""
     there = Node.objects.visible_to(user).select_related("cluster").filter(pk=node_id).first()
     return there or GoneNode.objects.visible_to(user).select_related("cluster").filter(node_id=node_id).first()
 
 
 def gpu_at(node_id: int, index: int, *, user) -> Gpu | None:
-    """Its row; of a node that lists none of this index one that is not kept: somebody may name it all the same.
+    """Returns the GPU's row, or an unsaved one for an index that the node does not list.
 
-    None: the person sees no such node. Two queries at most.
+    None: the node is invisible. At most two queries.
     """
     row = Gpu.objects.visible_to(user).at(node_id, index).first()
     if row is not None or index > LARGEST_INDEX:
@@ -359,12 +359,12 @@ def gpu_at(node_id: int, index: int, *, user) -> Gpu | None:
 
 
 def timeline(node: Node | GoneNode) -> QuerySet[NodeEvent]:
-    """The newest first. By the node's UID: a node that left and came back under its name is another one."""
+    """Returns the timeline, newest first, by UID: a recreated node of the same name is another one."""
     return NodeEvent.objects.filter(cluster=node.cluster_id, node_uid=node.uid)
 
 
 def see_driver_objects(driver_objects: Sequence[DriverObject], *, now: datetime) -> list[DriverObjectRow]:
-    """Four queries."""
+    """Returns rows of driver objects. Four queries."""
     clusters = {each.cluster_id for each in driver_objects}
     kinds = {cluster: heard.by_kind for cluster, heard in _heard_by_cluster(clusters, now=now).items()}
     numbers = nodes_by_owner(clusters)
@@ -384,29 +384,29 @@ def _of_object(driver_object: DriverObject, kinds: Mapping[str, KindFreshness]) 
 
 
 def see_pods(pods: Sequence[Pod], *, now: datetime) -> list[PodRow]:
-    """One query, and a few for those that do not run."""
+    """Returns rows of pods. One query, and a few for pods that do not run."""
     heard = _heard_by_cluster({pod.cluster_id for pod in pods}, now=now)
     reasons = reasons_of(pods, now=now)
     return [PodRow(heard[pod.cluster_id].by_kind[PODS], pod, reasons.get(pod.uid)) for pod in pods]
 
 
 def unread_of(cluster: Cluster) -> list[dict[str, str]]:
-    """Kind, name and why, of the objects that cannot be read. One query."""
+    """Returns kind, name and reason of unreadable objects. One query."""
     marks = Bookmark.objects.filter(cluster=cluster).exclude(unread={}).order_by("kind")
     return [{"kind": mark.kind, **said} for mark in marks for said in mark.unread.values()]
 
 
 def matching(cluster: Cluster, selector: str) -> list[Node]:
-    """The nodes of a cluster that a pool with this selector would have.
+    """Returns the nodes of a pool with this selector.
 
-    :raises BadSelector: naming the part that cannot be read
+    :raises BadSelector: with the part that cannot be parsed
     """
     nodes = Node.objects.filter(labelled(selectors.parse(selector)), cluster=cluster)
     return list(nodes.only("pk", "name", "cluster_id"))
 
 
 def _heard_by_cluster(cluster_ids: Collection[int], *, now: datetime) -> dict[int, ClusterFreshness]:
-    """What is heard of each, not who listens."""
+    """Returns the freshness by cluster, without observers."""
     found = _bookmarks(cluster_ids)
     return {cluster_id: cluster_freshness(found[cluster_id], now=now) for cluster_id in cluster_ids}
 

@@ -1,4 +1,4 @@
-"""What is only of use for a while goes after a while. Decisions are no part of it: they stay for good."""
+"""Deletion of old rows. Decisions are never deleted."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -11,14 +11,14 @@ from edges.slices import slices
 from fleet.models import GoneNode, NodeEvent, NodeNote, PodPlacement
 from people.sign_in import throttle
 
-# What the apps above have that gets old: given `before` and `now`, each says how many rows went.
+# Of apps above: called with `before` and `now`, each returns its number of deleted rows.
 ALSO: list[Callable[..., int]] = []
 
 log = structlog.get_logger(__name__)
 
 
 def tidy(*, now: datetime) -> int:
-    """How many rows went: timelines, notes, placements of pods, what the apps above have, tries to sign in."""
+    """Deletes old timelines, notes, placements, rows of apps above and sign-in tries. Returns the number."""
     before = now - timedelta(days=settings.KEEP_HISTORY_DAYS)
     gone = delete(NodeEvent.objects.filter(at__lt=before)) + delete(GoneNode.objects.filter(gone_at__lt=before))
     gone += delete(NodeNote.objects.filter(at__lt=before)) + delete(PodPlacement.objects.filter(until__lt=before))
@@ -30,7 +30,7 @@ def tidy(*, now: datetime) -> int:
 
 
 def delete(rows: models.QuerySet) -> int:
-    """How many rows went, in short transactions."""
+    """Deletes rows in short transactions and returns the number."""
     manager = rows.model._default_manager  # noqa: SLF001 - documented, in spite of its name
     keys = list(rows.order_by().values_list("pk", flat=True))
     for some in slices(keys):

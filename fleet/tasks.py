@@ -9,17 +9,17 @@ from fleet.observer.lease.watch_lease import take_lease
 
 @shared_task(queue="observe", ignore_result=True)
 def observe(*, cluster_id: int, epoch: int, **_: object) -> None:
-    """Take the lease of watching a cluster. Accepts unknown arguments, so that old and new workers mix."""
+    """Takes a watch lease. Accepts unknown arguments, so that old and new workers mix."""
     take_lease(cluster_id, epoch)
 
 
 @shared_task(queue="default", ignore_result=True)
 def sweep_observers(**_: object) -> int:
-    """How many leases were offered."""
+    """Returns the number of offered leases."""
     return sweep(now=timezone.now())
 
 
 @shared_task(queue="default", ignore_result=True)
 def tidy_up(**_: object) -> int:
-    """How many rows went."""
+    """Returns the number of deleted rows."""
     return retention.tidy(now=timezone.now())

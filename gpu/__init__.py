@@ -1,1 +1,1 @@
-"""What the GPU stack is, as its vendors say: labels, operands, versions, resources, and what goes together. Pure."""
+"""The vendors' conventions of the GPU stack: labels, operands, versions, resources and compatibility. Pure."""

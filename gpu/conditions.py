@@ -1,15 +1,15 @@
-"""Conditions of nodes: who reports one, whether it reports a fault, how bad that is and what it recommends.
+"""Node conditions: reporter, polarity, severity and recommended action.
 
 kubernetes.io/docs/reference/node/node-status, node-lifecycle-conditions: Kubernetes' own. kubernetes/
 node-problem-detector, config/: bad when True. Azure/AgentBaker, e2e/validators.go and learn.microsoft.com/azure/aks/
 node-problem-detector: AKS'. aws/eks-node-monitoring-agent, pkg/reasons/reasons.yaml: EKS', bad when False.
-docs.nebius.com, kubernetes/maintenance/health-checks. NVIDIA/NVSentinel, platform-connectors: a check is True with the
-reason <check>IsNotHealthy, its messages end with "Recommended Action=…;". ROCm/gpu-operator, docs/npd: AMD's.
-facebookresearch/gcm: Gcm…Problem. k3s: EtcdIsVoter. leptonai/gpud writes none, and is asked on the machine itself.
+docs.nebius.com, kubernetes/maintenance/health-checks. NVIDIA/NVSentinel, platform-connectors: a check is True with
+the reason <check>IsNotHealthy, its messages end with "Recommended Action=…;". ROCm/gpu-operator, docs/npd: AMD's.
+facebookresearch/gcm: Gcm…Problem. k3s: EtcdIsVoter. leptonai/gpud writes none; query it on the machine itself.
 GoogleCloudPlatform/container-engine-accelerators #497: XidCriticalError of GKE's device plugin has its Xids in the
-reason, {"31":true}, and stays until the machine starts again.
+reason, {"31":true}, and stays until the machine restarts.
 
-A type that no list has is read by its name; where that does not tell, its polarity is unknown.
+An unlisted type is classified by its name. If the name does not tell, its polarity is unknown.
 """
 
 import re
@@ -25,20 +25,20 @@ AKS, EKS, GKE, NEBIUS, AMD, GCM, K3S = (
     "AKS", "EKS node monitoring agent", "GKE's device plugin", "Nebius", "AMD's node-problem-detector", "GCM", "k3s",
 )  # fmt: skip
 UNNAMED = "unknown detector"
-READY = "Ready"  # the kubelet's, which has rules of its own
+READY = "Ready"  # of the kubelet; it has its own rules
 RUNS_OUT = frozenset({"MemoryPressure", "DiskPressure", "PIDPressure"})
 NETWORK = "NetworkUnavailable"
-# What Kubernetes says of a node's life: no fault, and no detector's.
+# Life cycle conditions of Kubernetes: neither faults nor reports of a detector.
 LIFECYCLE = frozenset({
     "DrainInProgress", "Drained", "MaintenancePlanned", "MaintenanceInProgress", "GracefulNodeShutdownInProgress",
 })  # fmt: skip
-PRESSURES = RUNS_OUT | {NETWORK}  # the kubelet's: only those that report a fault are kept
+PRESSURES = RUNS_OUT | {NETWORK}  # of the kubelet: stored only when they report a fault
 
 
 class ConditionVerdict(StrEnum):
     WRONG = "wrong"
     FINE = "fine"
-    UNKNOWN = "unknown"  # nobody knows which status is the bad one, or its detector reports neither
+    UNKNOWN = "unknown"  # unknown polarity, or a status that is neither True nor False
 
 
 class ConditionSeverity(StrEnum):
@@ -51,12 +51,12 @@ class ConditionSeverity(StrEnum):
 class ConditionReading:
     verdict: ConditionVerdict
     reporter: str
-    severity: ConditionSeverity = ConditionSeverity.WARNING  # of what is wrong
-    action: str = ""  # as its message recommends it, each once; blank: it recommends none
-    xids: tuple[int, ...] = ()  # that it names
+    severity: ConditionSeverity = ConditionSeverity.WARNING  # of a fault
+    action: str = ""  # recommended actions from the message, without repetition; blank: none
+    xids: tuple[int, ...] = ()  # named in the message
 
 
-# Who reports which, bad when True but for those in `BAD_WHEN_FALSE`.
+# The reporter of each type. Bad when True, except those in `BAD_WHEN_FALSE`.
 REPORTERS: Mapping[str, str] = {
     **dict.fromkeys((*RUNS_OUT, NETWORK), KUBELET),
     **dict.fromkeys(
@@ -92,8 +92,8 @@ REPORTERS: Mapping[str, str] = {
     "XidCriticalError": GKE,
     "EtcdIsVoter": K3S,
 }  # fmt: skip
-BAD_WHEN_FALSE = frozenset({"EtcdIsVoter"})  # beside those whose name says it
-# What is said of the node, of a switch, a network card or a service, not of a GPU.
+BAD_WHEN_FALSE = frozenset({"EtcdIsVoter"})  # in addition to those with a telling name
+# About the node, a switch, a network card or a service, not about a GPU.
 NOT_OF_A_GPU = frozenset({
     "GpuDcgmConnectivityFailure", "SysLogsSXIDError", "SysLogsNICDriverError", "GpuNvswitchFatalWatch",
     "GpuNvswitchNonfatalWatch", "UnhealthyNvidiaDCGMServices", "UnhealthyNvidiaGridLicenseStatus",
@@ -102,17 +102,17 @@ NOT_OF_A_GPU = frozenset({
 LESS_BAD = frozenset({
     "GPUClockThrottling", "UnhealthyNvidiaDCGMServices", "UnhealthyNvidiaGridLicenseStatus",
 })  # fmt: skip
-# While a driver is replaced DCGM and the GPUs are away, and detectors say this of a node that is well (Z18).
+# DCGM and the GPUs are away while a driver is replaced, and detectors report these on a healthy node (Z18).
 USUAL_DURING_UPGRADE = frozenset({
     "GpuDcgmConnectivityFailure", "GpuDriverWatch", "GPUMissing", "UnhealthyNvidiaDevicePlugin",
     "UnhealthyNvidiaDCGMServices",
 })  # fmt: skip
-# Of these a boot that went wrong is made: the kubelet was up before its container runtime, and started again and again.
+# Caused by a bad boot: the kubelet started before its container runtime, and restarted repeatedly.
 AFTER_A_BOOT = frozenset({"FrequentKubeletRestart", "FrequentContainerdRestart", "ContainerRuntimeUnhealthy"})
-NOTICES = frozenset({"scheduled", "deprecated", "planned"})  # words of what is to come, or not yet a fault
+NOTICES = frozenset({"scheduled", "deprecated", "planned"})  # words for announcements, which are no faults
 
 _WORD = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
-_ONE_WORD = re.compile("NVLink|NVSwitch|ReadOnly")
+_COMPOUND = re.compile("NVLink|NVSwitch|ReadOnly")
 _GOOD = frozenset({"ready", "healthy", "available", "succeeded", "ok", "passed", "alive", "reachable", "connected"})
 _BAD = re.compile(
     r"err(or)?s?|fail\w*|fault\w*|fatal|problems?|unhealthy|missing|los[ts]|loss|deadlock|hangs?|hung|stuck|corrupt\w*|"
@@ -126,7 +126,7 @@ _BAD = re.compile(
 _OF_A_GPU = re.compile(
     r"(amd)?gpus?|s?xids?|nvidia\w*|nvlink\w*|nvswitch|dcgmi?|accelerat\w*|cuda|hbm|habana|gaudi|ecc|smi|rocm"
 )
-# As NVSentinel writes it, and as others may.
+# In NVSentinel's format, and in similar ones.
 _ACTION = re.compile(r"(?:recommended|suggested)[ _]?action\s*[=:]\s*[\"']?([A-Za-z][A-Za-z0-9_]*)", re.IGNORECASE)
 _ITEM = re.compile(r"(?<=[A-Z0-9_]);\s*(?=ErrorCode:|$)")
 # "Xid (PCI:0000:3b:00): 79", "XID-48", "NvidiaXID48Error", "XID error-codes found: 48, 56"; not SXid, a switch's.
@@ -138,27 +138,27 @@ _XID = re.compile(
 _ERROR_CODE = re.compile(r"ErrorCode:(?:XID_)?(\d{1,3})\b")
 _IN_JSON = re.compile(r"[{,]\s*\"(\d{1,3})\"\s*:\s*true")
 NONE = "NONE"
-# Of an IMEX daemon, which DCGM's watch of NVLink looks at as well: it runs only while a ComputeDomain is active.
+# About an IMEX daemon, which DCGM's NVLink watch also checks; it runs only while a ComputeDomain is active.
 IMEX_UNHEALTHY = "DCGM_FR_IMEX_UNHEALTHY"
-# Of a device file for subnet managers, which some providers leave out: RDMA works without (NVSentinel #1663, #1716).
+# About a device file for subnet managers, which some providers omit; RDMA works without it (NVSentinel #1663, #1716).
 NO_SUBNET_MANAGER = "issm character device missing"
 ROW_REMAP = 63
-# Of the agent of EKS, as it loses DCGM's host engine. It stays when DCGM is back (eks-node-monitoring-agent #266).
+# EKS' agent reports this when it loses DCGM's host engine, and keeps it afterwards (eks-node-monitoring-agent #266).
 DCGM_LOST = "DCGMError: "
 
 
 def is_a_fault_report(name: str) -> bool:
-    """Whether a type is one that may report a fault, beside the kubelet's readiness, which has rules of its own."""
+    """Tells whether a condition type may report a fault. The kubelet's readiness is excluded; it has its own rules."""
     return name != READY and name not in LIFECYCLE
 
 
 def is_fault(row: Mapping[str, Any]) -> bool:
-    """Whether a condition of a node's row is a fault. A row of an older version has faults alone."""
+    """Tells whether a stored condition is a fault. Rows of an older version contain only faults."""
     return row.get("verdict", ConditionVerdict.WRONG) == ConditionVerdict.WRONG
 
 
 def whole_condition(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A condition of a node's row with all its fields: of what is fine, and in older rows, most are left out."""
+    """Returns a stored condition with all fields; harmless conditions and older rows omit most of them."""
     if "reporter" in row:
         return dict(row)
     status, message = row.get("status", "True"), row.get("message", "")
@@ -181,12 +181,12 @@ def is_bad_when_false(name: str) -> bool:
 
 
 def is_of_a_gpu(name: str) -> bool:
-    """Whether the type is about GPUs: one that has a finding may be why it is reported."""
-    return name not in NOT_OF_A_GPU and any(_OF_A_GPU.fullmatch(word) for word in _words(name))
+    """Tells whether the type is about GPUs, so that a GPU's finding may explain it."""
+    return name not in NOT_OF_A_GPU and any(_OF_A_GPU.fullmatch(word) for word in _words_in(name))
 
 
 def read_condition(name: str, status: str, reason: str = "", message: str = "") -> ConditionReading:
-    """The one reading of a condition, for the mirror, findings, pages and REST."""
+    """Classifies a condition; used by observer, findings, pages and REST."""
     reporter = _reporter_of(name, reason)
     verdict = _verdict(name, status, reporter)
     if verdict is not ConditionVerdict.WRONG:
@@ -200,24 +200,24 @@ def read_condition(name: str, status: str, reason: str = "", message: str = "") 
 
 
 def xids_in(name: str, text: str) -> list[int]:
-    """The Xids that a condition names. A code of its own is one where it is about Xids."""
-    found = [int(match[1]) for match in _IN_THE_LOG.finditer(text)]
+    """Returns the Xids that a condition names. Bare error codes count only if the condition is about Xids."""
+    numbers = [int(match[1]) for match in _IN_THE_LOG.finditer(text)]
     for match in _XID.finditer(text):
-        found += [int(each) for each in match[1].split(",")]
-    if not {"xid", "xids"}.isdisjoint(_words(name)):
-        found += [int(match[1]) for pattern in (_ERROR_CODE, _IN_JSON) for match in pattern.finditer(text)]
-    return found
+        numbers += [int(number) for number in match[1].split(",")]
+    if not {"xid", "xids"}.isdisjoint(_words_in(name)):
+        numbers += [int(match[1]) for pattern in (_ERROR_CODE, _IN_JSON) for match in pattern.finditer(text)]
+    return numbers
 
 
 def is_applications(xid: int) -> bool:
-    """Whether an Xid is an application's, or asks for nothing: the hardware is not blamed for one."""
+    """Tells whether an Xid is caused by an application or needs no action, so the hardware is not suspected."""
     known = XIDS.get(xid)
     is_mild = known is not None and known.action in (XidAction.RESTART_APP, XidAction.IGNORE)
     return is_mild and known is not None and not known.outlasts_app and known.number != ROW_REMAP
 
 
 def _is_harmless(name: str, item: str) -> bool:
-    """One of the faults that a condition reports: it asks for nothing, or names applications' Xids alone."""
+    """Tells whether a reported fault needs no action, or names only Xids of applications."""
     xids = xids_in(name, item)
     if xids:
         return all(map(is_applications, xids))
@@ -246,7 +246,7 @@ def _verdict(name: str, status: str, reporter: str) -> ConditionVerdict:
 
 
 def _severity(name: str, reporter: str, item: str) -> ConditionSeverity:
-    """Of one of the faults that a condition reports."""
+    """Returns the severity of one reported fault."""
     if _is_notice(name) or _is_harmless(name, item):
         return ConditionSeverity.NOTE
     if IMEX_UNHEALTHY in item or NO_SUBNET_MANAGER in item or item.startswith(DCGM_LOST) or _asks_for_nothing(item):
@@ -257,19 +257,19 @@ def _severity(name: str, reporter: str, item: str) -> ConditionSeverity:
 
 
 def _is_notice(name: str) -> bool:
-    return not NOTICES.isdisjoint(_words(name))
+    return not NOTICES.isdisjoint(_words_in(name))
 
 
 def _is_named_well(name: str) -> bool:
-    """Ready, Healthy, … as the last word, and no word that turns it round: NotReady, Unhealthy."""
-    words = _words(name)
+    """Tells whether a name ends with Ready, Healthy, … and has no negation such as NotReady or Unhealthy."""
+    words = _words_in(name)
     return bool(words) and words[-1] in _GOOD and not any(_BAD.fullmatch(word) for word in words)
 
 
 def _is_named_badly(name: str) -> bool:
-    return any(_BAD.fullmatch(word) for word in _words(name))
+    return any(_BAD.fullmatch(word) for word in _words_in(name))
 
 
-def _words(name: str) -> list[str]:
-    plain = _ONE_WORD.sub(lambda match: match[0].capitalize(), name.rpartition("/")[2])
+def _words_in(name: str) -> list[str]:
+    plain = _COMPOUND.sub(lambda match: match[0].capitalize(), name.rpartition("/")[2])
     return [word.lower() for word in _WORD.findall(plain)]

@@ -1,6 +1,6 @@
-"""Whose a cordon is, as far as the cluster says it: the field manager that the API server kept, and NVSentinel's label.
+"""The owner of a cordon, from the field manager that the API server recorded and NVSentinel's label.
 
-Who takes a cordon off is kept nowhere. A field manager is a client, and no person: `kubectl` is whoever uses it.
+Nobody records who removes a cordon. A field manager is a client, not a person: `kubectl` may be anybody.
 """
 
 from collections.abc import Collection, Mapping
@@ -16,10 +16,10 @@ from gpu.labels import (
     WAS_CORDONED,
 )
 
-NVSENTINEL, NVSENTINEL_CORDONS = "NVSentinel", "NVSentinel"  # what it calls itself in its label
+NVSENTINEL, NVSENTINEL_CORDONS = "NVSentinel", "NVSentinel"  # its name in its own label
 SENTINEL_CORDON_MARKS = ("/cordon-by", "/cordon-reason", "/cordon-timestamp")
 SENTINEL_EVENT = "quarantineHealthEvent"
-SENTINEL_PRE_EXISTING = "quarantineHealthEventCordonPreExisting"  # somebody had cordoned it before
+SENTINEL_PRE_EXISTING = "quarantineHealthEventCordonPreExisting"  # the node was cordoned before
 SENTINEL_VALIDATES = "nvsentinel.nvidia.com/validation-session"
 SENTINEL_WORKS = frozenset({"draining", "remediating"})
 OPERATORS = frozenset({"gpu-operator", "k8s-driver-manager", "driver-manager"})  # field managers
@@ -28,45 +28,46 @@ AT_REST = ("", "upgrade-done")
 
 
 def whose_cordon(manager: str, labels: Mapping[str, str]) -> str:
-    """As a sentence goes on after *Cordoned*. `manager`: blank where the API server says none."""
-    marked = f"the label {SENTINEL_CORDON} says {labels[SENTINEL_CORDON]}" if labels.get(SENTINEL_CORDON) else ""
+    """Returns a clause that follows *Cordoned*. `manager` is blank when the API server reports none."""
+    by_label = f"the label {SENTINEL_CORDON} says {labels[SENTINEL_CORDON]}" if labels.get(SENTINEL_CORDON) else ""
     if manager:
-        return f" by {manager}, as the API server has it{f'; {marked}' if marked else ''}"
-    return f": {marked}" if marked else "; the API server does not say by whom"
+        return f" by {manager}, as the API server has it{f'; {by_label}' if by_label else ''}"
+    return f": {by_label}" if by_label else "; the API server does not say by whom"
 
 
 @dataclass(frozen=True)
 class CordonedNode:
-    """What a cordoned node tells of its cordon."""
+    """A cordoned node with the traces of its cordon."""
 
     name: str
-    manager: str  # the field manager that set it; blank: the API server does not say
+    manager: str  # the field manager that set it; blank: not reported
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
-    taints: Collection[str]  # their keys
-    reporters: Collection[str] = ()  # of its conditions that report a fault
+    taints: Collection[str]  # taint keys
+    reporters: Collection[str] = ()  # reporters of its faulty conditions
     upgrade_state: str = ""
     is_ready: bool | None = True
 
 
 @dataclass(frozen=True)
 class StaleCordon:
-    """A cordon whose reason is gone, as far as the cluster tells."""
+    """A cordon whose reason no longer exists."""
 
     by: str
-    reason: str  # why the reason is taken to be gone, in a clause
-    command: str  # that takes it off, with the marks beside it
+    reason: str  # a clause: evidence that the reason no longer exists
+    command: str  # removes the cordon and its marks
 
 
 def stale_cordon(node: CordonedNode) -> StaleCordon | None:
-    """None: its reason is there, or nothing tells whose the cordon is."""
+    """Returns the stale cordon. None: its reason still exists, or its owner is unknown."""
     if WAS_CORDONED in node.annotations or CORDONED_BY in node.annotations:
-        return None  # it is to stay cordoned, or a plan's, which has findings of its own
-    return next((found for tell in TELLERS if (found := tell(node)) is not None), None)
+        return None  # must stay cordoned, or belongs to a plan, which has its own findings
+    return next((cordon for detect in DETECTORS if (cordon := detect(node)) is not None), None)
 
 
 def _nvsentinels(node: CordonedNode) -> StaleCordon | None:
-    """NVIDIA/NVSentinel #458, #363, #1872: it stays cordoned though all conditions are well. Its prefix can be set."""
+    """Detects NVSentinel's cordon that outlived all faults (NVIDIA/NVSentinel #458, #363, #1872). Its prefix is
+    configurable."""
     marks = [key for key in node.labels if key.endswith(SENTINEL_CORDON_MARKS)]
     is_its = any(key.endswith("cordon-by") and node.labels[key] == NVSENTINEL_CORDONS for key in marks)
     is_at_work = node.labels.get(SENTINEL_STATE, "") in SENTINEL_WORKS or any(
@@ -75,11 +76,11 @@ def _nvsentinels(node: CordonedNode) -> StaleCordon | None:
     if not is_its or is_at_work or NVSENTINEL in node.reporters:
         return None
     events = node.annotations.get(SENTINEL_EVENT, "")
-    reason = "no condition of it reports a fault any more"
+    reason = "none of its conditions reports a fault"
     if events and events not in ("[]", "{}"):
         reason += f", although its annotation {SENTINEL_EVENT} still has an event"
-    gone = " ".join(f"{key}-" for key in sorted(marks))
-    return StaleCordon(NVSENTINEL, reason, f"kubectl uncordon {node.name}; kubectl label node {node.name} {gone}")
+    removals = " ".join(f"{key}-" for key in sorted(marks))
+    return StaleCordon(NVSENTINEL, reason, f"kubectl uncordon {node.name}; kubectl label node {node.name} {removals}")
 
 
 def _operators(node: CordonedNode) -> StaleCordon | None:
@@ -92,17 +93,17 @@ def _operators(node: CordonedNode) -> StaleCordon | None:
 def _autoscalers(node: CordonedNode) -> StaleCordon | None:
     if node.manager != AUTOSCALER or not set(AUTOSCALER_GOING).isdisjoint(node.taints):
         return None
-    reason = "its taint ToBeDeletedByClusterAutoscaler is gone"
+    reason = "its taint ToBeDeletedByClusterAutoscaler was removed"
     return StaleCordon("the Cluster Autoscaler", reason, f"kubectl uncordon {node.name}")
 
 
 def _kureds(node: CordonedNode) -> StaleCordon | None:
-    """Its annotations are there only where they are switched on (--annotate-nodes)."""
+    """Detects kured's cordon. Its annotations exist only with --annotate-nodes."""
     is_done = KURED_NEEDED in node.annotations and KURED_REBOOTS not in node.annotations
     if node.manager != KURED or not is_done or not node.is_ready:
         return None
-    reason = f"its annotation {KURED_REBOOTS} is gone and the node is ready"
+    reason = f"its annotation {KURED_REBOOTS} was removed and the node is ready"
     return StaleCordon("kured", reason, f"kubectl uncordon {node.name}")
 
 
-TELLERS = (_nvsentinels, _operators, _autoscalers, _kureds)
+DETECTORS = (_nvsentinels, _operators, _autoscalers, _kureds)

@@ -1,7 +1,7 @@
-"""How the GPU operator empties a node before its driver is replaced, by `upgradePolicy`. Pure.
+"""The GPU operator's eviction of pods before a driver update, as configured in `upgradePolicy`. Pure.
 
-k8s-operator-libs, pkg/upgrade/{common_manager,pod_manager,drain_manager}.go and api/upgrade/v1alpha1/upgrade_spec.go,
-which has the defaults; who uses GPUs: gpu-operator, cmd/gpu-operator/main.go; what is refused: kubectl, pkg/drain.
+k8s-operator-libs, pkg/upgrade/{common_manager,pod_manager,drain_manager}.go and api/upgrade/v1alpha1/upgrade_spec.go
+(defaults). GPU users: gpu-operator, cmd/gpu-operator/main.go. Refusals: kubectl, pkg/drain.
 """
 
 from collections.abc import Iterable, Mapping
@@ -10,56 +10,56 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Any
 
-EVICTED = ("nvidia.com/gpu", "nvidia.com/mig-")  # how the names of resources begin whose pods are evicted
-DRA_DRIVER = "gpu.nvidia.com"  # whose claims operators evict pods for, from 26.7.0 on
-CLIENT = "nvidia.com/gpu.deploy.client"  # in the nodeSelector of a DaemonSet: stopped with the driver, from 26.7.0 on
+EVICTED = ("nvidia.com/gpu", "nvidia.com/mig-")  # prefixes of resources whose pods are evicted
+DRA_DRIVER = "gpu.nvidia.com"  # the driver of claims whose pods are evicted, since 26.7.0
+CLIENT = "nvidia.com/gpu.deploy.client"  # in the nodeSelector of a DaemonSet: stopped with the driver, since 26.7.0
 MANAGER_LABEL = "NODE_LABEL_FOR_GPU_POD_EVICTION"  # in `manager.env`: the label of one more DaemonSet to stop
-SKIP_DRAIN = "nvidia.com/gpu-driver-upgrade-drain.skip"  # label of pods, "true": a drain leaves them alone
+SKIP_DRAIN = "nvidia.com/gpu-driver-upgrade-drain.skip"  # pod label, "true": a drain skips the pod
 USUAL_S = 300
 LONGEST_S = 10**9
-PASSED_OVER = ("DaemonSet", "Node")  # kinds of owners: the second is a static pod's
+PASSED_OVER = ("DaemonSet", "Node")  # kinds of owners; Node owns static pods
 
 
 class Hindrance(StrEnum):
-    """Why a pod is not deleted. Any of them, and nothing on its node is."""
+    """The reason why a pod is not deleted. One such pod keeps all pods of its node."""
 
-    DAEMON_SET = "daemon-set"  # such pods are passed over, and then fewer are deleted than were to be
+    DAEMON_SET = "daemon-set"  # such pods are skipped, so fewer pods are deleted than planned
     EMPTY_DIR = "empty-dir"
     NO_CONTROLLER = "no-controller"
 
 
 @dataclass(frozen=True)
 class Deletion:
-    """How pods are evicted: the ones that use GPUs (`podDeletion`), or all of a node (`drain`)."""
+    """The eviction of pods: those with GPUs (`podDeletion`), or all of a node (`drain`)."""
 
-    is_forced: bool = False  # also those that no controller makes again
+    is_forced: bool = False  # includes pods without a controller
     deletes_empty_dir: bool = False
-    tries_for: timedelta = timedelta(seconds=USUAL_S)  # zero: without an end
+    tries_for: timedelta = timedelta(seconds=USUAL_S)  # zero: no limit
     pod_selector: str = ""  # drain only; blank: all
 
     def hindrances(self, *, owner_kind: str, has_empty_dir: bool) -> tuple[Hindrance, ...]:
-        """None: it goes. Of a pod that is not done; `owner_kind` is blank where no controller has it."""
+        """Returns what keeps a running pod from being deleted. `owner_kind` is blank without a controller."""
         if owner_kind in PASSED_OVER:
             return (Hindrance.DAEMON_SET,)
-        keeps = (Hindrance.EMPTY_DIR,) if has_empty_dir and not self.deletes_empty_dir else ()
-        return (*keeps, Hindrance.NO_CONTROLLER) if not owner_kind and not self.is_forced else keeps
+        blocking = (Hindrance.EMPTY_DIR,) if has_empty_dir and not self.deletes_empty_dir else ()
+        return (*blocking, Hindrance.NO_CONTROLLER) if not owner_kind and not self.is_forced else blocking
 
 
 @dataclass(frozen=True)
 class EvictionPolicy:
     pods: Deletion = Deletion()
-    drain: Deletion | None = None  # where pods could not be deleted; None: the node fails then
-    waits_for: str = ""  # a selector of pods that may end first; blank: it waits for none
-    waits_at_most: timedelta = timedelta(0)  # zero: without an end
+    drain: Deletion | None = None  # fallback if pods cannot be deleted; None: the node fails
+    waits_for: str = ""  # a selector of pods that may finish first; blank: none
+    waits_at_most: timedelta = timedelta(0)  # zero: no limit
 
 
 def is_evicted(resources: Iterable[str]) -> bool:
-    """Whether the operator sees by what a pod requests that it uses a GPU."""
+    """Tells whether the operator recognizes a pod as a GPU user by its requests."""
     return any(name.startswith(EVICTED) for name in resources)
 
 
 def read_policy(given: Mapping[str, Any]) -> EvictionPolicy:
-    """From `upgradePolicy`. What is not said, or is no such thing, is as the operator has it by itself."""
+    """Reads `upgradePolicy`. Missing or invalid values become the operator's defaults."""
     waiting, drain = _part(given, "waitForCompletion"), _part(given, "drain")
     return EvictionPolicy(
         pods=_deletion(_part(given, "podDeletion")),
@@ -89,7 +89,7 @@ def _text(given: Mapping[str, Any], name: str) -> str:
 
 
 def _time(given: Mapping[str, Any], *, usual: int) -> timedelta:
-    said = given.get("timeoutSeconds")
-    if isinstance(said, int) and not isinstance(said, bool) and 0 <= said <= LONGEST_S:
-        return timedelta(seconds=said)
+    value = given.get("timeoutSeconds")
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= LONGEST_S:
+        return timedelta(seconds=value)
     return timedelta(seconds=usual)

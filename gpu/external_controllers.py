@@ -1,7 +1,7 @@
-"""Who else cordons nodes or takes them away, and by what each leaves one alone while it changes (Z17, Z18). Pure.
+"""Other controllers that cordon or remove nodes, and the label or annotation that excludes a node (Z17, Z18). Pure.
 
-What was on the node before is written beside our value, as the very merge patch that puts it back: with Quarterdeck
-gone, `kubectl` is enough (docs/takeover.md).
+The previous value is stored beside ours as a merge patch that restores it. So `kubectl` is enough if Quarterdeck is
+removed (docs/takeover.md).
 """
 
 import json
@@ -21,14 +21,14 @@ from gpu.labels import (
     SENTINEL_MARKS,
 )
 
-LONGEST = 253  # of an earlier value
+LONGEST = 253  # of a previous value
 LONGEST_PATCH = 4 * 1024
 
-MetadataValues = dict[str, str | None]  # by key; None: it is not there, or is to go
+MetadataValues = dict[str, str | None]  # by key; None: absent, or to be removed
 
 
 class MetadataPart(StrEnum):
-    """Where on a node; in the words of its metadata."""
+    """The part of a node's metadata."""
 
     LABELS = "labels"
     ANNOTATIONS = "annotations"
@@ -36,22 +36,22 @@ class MetadataPart(StrEnum):
 
 @dataclass(frozen=True)
 class Metadata:
-    """Of a node: what is there, or what is to be written."""
+    """Labels and annotations of a node: present ones, or ones to write."""
 
     labels: Mapping[str, str | None] = field(default_factory=dict)
     annotations: Mapping[str, str | None] = field(default_factory=dict)
 
-    def value(self, neighbour: "Neighbour") -> str | None:
-        return getattr(self, neighbour.part.value).get(neighbour.name)
+    def value(self, controller: "Neighbour") -> str | None:
+        return getattr(self, controller.part.value).get(controller.name)
 
 
 @dataclass(frozen=True)
 class Neighbour:
     key: str
-    title: str  # as a sentence names it
+    title: str  # name in a sentence
     part: MetadataPart
-    name: str  # of the label or annotation
-    value: str  # with which it leaves the node alone
+    name: str  # key of the label or annotation
+    value: str  # the value that excludes the node
 
     @property
     def mark(self) -> str:
@@ -61,11 +61,11 @@ class Neighbour:
 NVSENTINEL = Neighbour("nvsentinel", "NVSentinel", MetadataPart.LABELS, SENTINEL_MANAGED, "false")
 KARPENTER = Neighbour("karpenter", "Karpenter", MetadataPart.ANNOTATIONS, KARPENTER_LEAVE, "true")
 AUTOSCALER = Neighbour("autoscaler", "the Cluster Autoscaler", MetadataPart.ANNOTATIONS, AUTOSCALER_LEAVE, "true")
-NEIGHBOURS = {one.key: one for one in (NVSENTINEL, KARPENTER, AUTOSCALER)}
+NEIGHBOURS = {controller.key: controller for controller in (NVSENTINEL, KARPENTER, AUTOSCALER)}
 
 
 def is_watched(labels: Iterable[str]) -> bool:
-    """NVSentinel's labeller, or a person for it, has left a label on the node."""
+    """Tells whether NVSentinel's labeller, or a person for it, labelled the node."""
     return any(key.startswith(SENTINEL_MARKS) for key in labels)
 
 
@@ -73,87 +73,88 @@ def is_karpenters(labels: Iterable[str]) -> bool:
     return any(key in KARPENTER_POOL for key in labels)
 
 
-def has_autoscalers_mark(seen: Metadata, taints: Iterable[str]) -> bool:
-    return AUTOSCALER_LEAVE in seen.annotations or any(key in AUTOSCALER_GOING for key in taints)
+def has_autoscalers_mark(metadata: Metadata, taints: Iterable[str]) -> bool:
+    return AUTOSCALER_LEAVE in metadata.annotations or any(key in AUTOSCALER_GOING for key in taints)
 
 
-def neighbours_of(seen: Metadata, taints: Iterable[str] = (), *, autoscaler_runs: bool = False) -> list[Neighbour]:
-    """Those that may take this node for broken, or for idle, while it changes. What Karpenter made no other takes."""
-    found = [NVSENTINEL] if is_watched(seen.labels) else []
-    if is_karpenters(seen.labels):
-        return [*found, KARPENTER]
-    return [*found, AUTOSCALER] if autoscaler_runs or has_autoscalers_mark(seen, taints) else found
+def neighbours_of(metadata: Metadata, taints: Iterable[str] = (), *, autoscaler_runs: bool = False) -> list[Neighbour]:
+    """Returns the controllers that may treat the changing node as broken or idle. Karpenter's nodes belong to it
+    alone."""
+    controllers = [NVSENTINEL] if is_watched(metadata.labels) else []
+    if is_karpenters(metadata.labels):
+        return [*controllers, KARPENTER]
+    return [*controllers, AUTOSCALER] if autoscaler_runs or has_autoscalers_mark(metadata, taints) else controllers
 
 
-def before(seen: Metadata, those: Iterable[Neighbour]) -> dict[str, str | None]:
-    """Neighbour's key → what its label or annotation is now, of those that do not leave the node alone yet.
+def before(metadata: Metadata, controllers: Iterable[Neighbour]) -> dict[str, str | None]:
+    """Returns the previous values by controller key, for controllers that do not exclude the node yet.
 
-    Of those that a plan which is over has left here: what it was before that one.
+    For an exclusion left by a finished plan: the value before that plan.
     """
-    left = earlier_values(seen)
-    found: dict[str, str | None] = {}
-    for one in those:
-        value = seen.value(one)
-        if value == one.value and one.key in left:
-            found[one.key] = left[one.key]
-        elif value != one.value and _can_be_kept(value):
-            found[one.key] = value
-    return found
+    left = earlier_values(metadata)
+    values: dict[str, str | None] = {}
+    for controller in controllers:
+        value = metadata.value(controller)
+        if value == controller.value and controller.key in left:
+            values[controller.key] = left[controller.key]
+        elif value != controller.value and _is_restorable(value):
+            values[controller.key] = value
+    return values
 
 
-def opted_out(seen: Metadata, was: Mapping[str, str | None], owner: str) -> Metadata:
-    """What is written so that these leave the node alone. `was`: by neighbour's key, as `before` says it.
+def opted_out(metadata: Metadata, was: Mapping[str, str | None], owner: str) -> Metadata:
+    """Returns the metadata that excludes the node. `was` has the previous values from `before`.
 
-    What the owner has written already is not written again: somebody may have changed it since.
+    Values that the owner wrote already are not written again, since a person may have changed them.
     """
-    known = earlier_values(seen) if seen.annotations.get(OPTED_OUT_BY) == owner else {}
+    known = earlier_values(metadata) if metadata.annotations.get(OPTED_OUT_BY) == owner else {}
     if was.keys() <= known.keys():
         return Metadata()
     labels: MetadataValues = {}
-    annotations: MetadataValues = {OPTED_OUT_BY: owner, PUT_BACK: _written({**was, **known})}
-    for one in (NEIGHBOURS[key] for key in was if key not in known):
-        (labels if one.part is MetadataPart.LABELS else annotations)[one.name] = one.value
+    annotations: MetadataValues = {OPTED_OUT_BY: owner, PUT_BACK: _as_patch({**was, **known})}
+    for controller in (NEIGHBOURS[key] for key in was if key not in known):
+        (labels if controller.part is MetadataPart.LABELS else annotations)[controller.name] = controller.value
     return Metadata(labels, annotations)
 
 
-def as_before(seen: Metadata, known: Mapping[str, str | None]) -> Metadata:
-    """What is written so that all is as it was. What somebody has changed since is left.
+def as_before(metadata: Metadata, known: Mapping[str, str | None]) -> Metadata:
+    """Returns the metadata that restores the previous values. Values that others changed stay.
 
-    `known`: what our rows say was there, by neighbour's key: it counts before the annotation, which others can write.
+    `known` has the previous values from our rows; they win over the annotation, which others can write.
     """
     labels: MetadataValues = {}
     annotations: MetadataValues = {OPTED_OUT_BY: None, PUT_BACK: None}
-    for key, was in {**earlier_values(seen), **known}.items():
-        one = NEIGHBOURS[key]
-        if seen.value(one) == one.value:
-            (labels if one.part is MetadataPart.LABELS else annotations)[one.name] = was
+    for key, was in {**earlier_values(metadata), **known}.items():
+        controller = NEIGHBOURS[key]
+        if metadata.value(controller) == controller.value:
+            (labels if controller.part is MetadataPart.LABELS else annotations)[controller.name] = was
     return Metadata(labels, annotations)
 
 
-def earlier_values(seen: Metadata) -> dict[str, str | None]:
-    """Neighbour's key → what it was before it was ours, as the annotation beside it says. Empty: nothing is ours.
+def earlier_values(metadata: Metadata) -> dict[str, str | None]:
+    """Returns the previous values from the annotation, by controller key. Empty: none of our exclusions.
 
-    Anybody who may annotate a node can write that text: only keys of neighbours are read from it, and only short text.
+    Anyone with annotate permission can write that text, so only known keys and short values are read.
     """
-    text = seen.annotations.get(PUT_BACK) or ""
-    if OPTED_OUT_BY not in seen.annotations or len(text) > LONGEST_PATCH:
+    text = metadata.annotations.get(PUT_BACK) or ""
+    if OPTED_OUT_BY not in metadata.annotations or len(text) > LONGEST_PATCH:
         return {}
     try:
         patch = json.loads(text)
     except (ValueError, RecursionError):
         return {}
-    found: dict[str, str | None] = {}
-    for one in NEIGHBOURS.values():
-        values = _inside(_inside(patch, "metadata"), one.part.value)
-        if one.name in values:
-            was = values[one.name]
-            if was is None or (isinstance(was, str) and _can_be_kept(was)):
-                found[one.key] = was
-    return found
+    values_before: dict[str, str | None] = {}
+    for controller in NEIGHBOURS.values():
+        values = _inside(_inside(patch, "metadata"), controller.part.value)
+        if controller.name in values:
+            was = values[controller.name]
+            if was is None or (isinstance(was, str) and _is_restorable(was)):
+                values_before[controller.key] = was
+    return values_before
 
 
-def _can_be_kept(value: str | None) -> bool:
-    """What is put back must be what was there: text that none of these reads is left alone instead."""
+def _is_restorable(value: str | None) -> bool:
+    """Tells whether a value can be restored exactly; other values are not overwritten."""
     return value is None or (len(value) <= LONGEST and value.isascii() and (value.isprintable() or not value))
 
 
@@ -162,10 +163,10 @@ def _inside(whole: Any, key: str) -> dict[str, Any]:
     return part if isinstance(part, dict) else {}
 
 
-def _written(before: Mapping[str, str | None]) -> str:
+def _as_patch(before: Mapping[str, str | None]) -> str:
     parts: dict[str, MetadataValues] = {MetadataPart.LABELS: {}, MetadataPart.ANNOTATIONS: {}}
     for key, was in before.items():
         parts[NEIGHBOURS[key].part][NEIGHBOURS[key].name] = was
     parts[MetadataPart.ANNOTATIONS] |= {OPTED_OUT_BY: None, PUT_BACK: None}
-    written = {part: values for part, values in parts.items() if values}
-    return json.dumps({"metadata": written}, sort_keys=True, separators=(",", ":"))
+    filled = {part: values for part, values in parts.items() if values}
+    return json.dumps({"metadata": filled}, sort_keys=True, separators=(",", ":"))

@@ -1,4 +1,4 @@
-"""The label and annotation keys of the GPU stack, and ours. Pure.
+"""Label and annotation keys of the GPU stack and of Quarterdeck. Pure.
 
 From NVIDIA's k8s-operator-libs (pkg/upgrade/consts.go with the driver name `gpu`), gpu-operator and
 gpu-feature-discovery.
@@ -13,12 +13,12 @@ DRIVER_VERSION_PARTS = ("nvidia.com/cuda.driver.major", "nvidia.com/cuda.driver.
 DRIVER_OWNER = "nvidia.com/gpu-operator.driver.owner"
 UPGRADE_STATE = "nvidia.com/gpu-driver-upgrade-state"
 UPGRADE_SKIP = "nvidia.com/gpu-driver-upgrade.skip"
-# Annotation: its upgrade found the node cordoned, and is to leave it so.
+# Annotation: the node was cordoned before its upgrade and stays cordoned.
 WAS_CORDONED = "nvidia.com/gpu-driver-upgrade.node-initial-state.unschedulable"
 DEPLOY_PREFIX = "nvidia.com/gpu.deploy."
 PAUSED = "paused-for-driver-upgrade"
 DEPLOY_DRIVER = f"{DEPLOY_PREFIX}driver"
-PRE_INSTALLED = "pre-installed"  # its value where the node brings its own driver
+PRE_INSTALLED = "pre-installed"  # value for nodes with their own driver
 
 GPU_CLIQUE = "nvidia.com/gpu.clique"  # cluster UUID and clique of an NVLink domain
 MIG_RESOURCES = "nvidia.com/mig-"
@@ -34,7 +34,7 @@ AMD_PARTITION = ("amd.com/compute-memory-partition", "amd.com/gpu.compute-memory
 # intel-device-plugins-for-kubernetes, deployments/nfd/overlays/node-feature-rules
 INTEL_PRODUCT = "gpu.intel.com/product"
 INTEL_COUNT = "gpu.intel.com/device.count"
-INTEL_COUNT_OF_DEVICE = ("gpu.intel.com/device-id.", ".count")  # around class and ID: of each kind that is there
+INTEL_COUNT_OF_DEVICE = ("gpu.intel.com/device-id.", ".count")  # around class and device ID, per kind of device
 INTEL_PRESENT = "intel.feature.node.kubernetes.io/gpu"
 AMD_PRESENT = ("feature.node.kubernetes.io/amd-gpu", "feature.node.kubernetes.io/amd-vgpu")  # the second: in a VM
 
@@ -46,9 +46,10 @@ CAPACITY_TYPES = (
 )
 GKE_SPOT = ("cloud.google.com/gke-spot", "cloud.google.com/gke-preemptible")  # "true"
 
-# What clouds say of a machine's GPUs, where no vendor's labeller runs. GKE: kubernetes/autoscaler, cluster-autoscaler,
-# cloudprovider/gce; Karpenter: karpenter.sh/docs/reference/instance-types, learn.microsoft.com/azure/aks (node
-# auto-provisioning); EKS: cloudprovider/aws of the autoscaler, docs.aws.amazon.com/eks (Auto Mode, create-node-pool).
+# Labels of clouds about a machine's GPUs, for nodes without a vendor's labeller. GKE: kubernetes/autoscaler,
+# cluster-autoscaler, cloudprovider/gce; Karpenter: karpenter.sh/docs/reference/instance-types,
+# learn.microsoft.com/azure/aks (node auto-provisioning); EKS: cloudprovider/aws of the autoscaler,
+# docs.aws.amazon.com/eks (Auto Mode, create-node-pool).
 GKE_ACCELERATOR = "cloud.google.com/gke-accelerator"  # nvidia-l4
 GKE_PARTITION = "cloud.google.com/gke-gpu-partition-size"  # 1g.5gb
 GKE_SHARING = "cloud.google.com/gke-gpu-sharing-strategy"  # time-sharing, mps
@@ -60,7 +61,7 @@ CLOUD_VENDOR = (  # nvidia, amd
     "doks.digitalocean.com/gpu-brand",  # DigitalOcean's; docs.digitalocean.com, GPU worker nodes
 )
 COREWEAVE = ("gpu.nvidia.com/model", "gpu.nvidia.com/class")
-ACK = "aliyun.accelerator/nvidia_name"  # Alibaba's; help.aliyun.com, GPU nodes of ACK. 16276MiB beside it
+ACK = "aliyun.accelerator/nvidia_name"  # Alibaba's; help.aliyun.com, GPU nodes of ACK
 CLOUD_PRODUCT = (
     GKE_ACCELERATOR,
     "karpenter.k8s.aws/instance-gpu-name",
@@ -89,39 +90,40 @@ REGION = "topology.kubernetes.io/region"
 ZONE = "topology.kubernetes.io/zone"
 INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 
-# Who else removes or cordons nodes. Cluster Autoscaler: kubernetes/autoscaler, cluster-autoscaler/FAQ.md and
-# utils/taints; Karpenter: karpenter.sh/docs/concepts/disruption and reference/annotations; NVSentinel:
+# Other controllers that remove or cordon nodes. Cluster Autoscaler: kubernetes/autoscaler, cluster-autoscaler/FAQ.md
+# and utils/taints; Karpenter: karpenter.sh/docs/concepts/disruption and reference/annotations; NVSentinel:
 # NVIDIA/NVSentinel, docs/runbooks/driver-upgrades.md.
-KARPENTER_POOL = ("karpenter.sh/nodepool", "karpenter.sh/provisioner-name")  # labels: it made the node
+KARPENTER_POOL = ("karpenter.sh/nodepool", "karpenter.sh/provisioner-name")  # labels: Karpenter created the node
 KARPENTER_LEAVE = "karpenter.sh/do-not-disrupt"  # annotation, "true": neither consolidated nor replaced for drift
 KARPENTER_GOING = ("karpenter.sh/disrupted", "karpenter.sh/disruption")  # taints
 AUTOSCALER_LEAVE = "cluster-autoscaler.kubernetes.io/scale-down-disabled"  # annotation, "true"
 AUTOSCALER_GOING = ("ToBeDeletedByClusterAutoscaler", "DeletionCandidateOfClusterAutoscaler")  # taints
-SENTINEL_MANAGED = "k8saas.nvidia.com/ManagedByNVSentinel"  # label, "false": it leaves the node alone
+SENTINEL_MANAGED = "k8saas.nvidia.com/ManagedByNVSentinel"  # label, "false": NVSentinel leaves the node alone
 SENTINEL_STATE = "dgxc.nvidia.com/nvsentinel-state"  # label
-SENTINEL_CORDON = "k8saas.nvidia.com/cordon-by"  # label, from its cordon until it is over: docs/configuration
+SENTINEL_CORDON = "k8saas.nvidia.com/cordon-by"  # label, present during its cordon: docs/configuration
 SENTINEL_MARKS = (SENTINEL_MANAGED, SENTINEL_STATE, "nvsentinel.dgxc.nvidia.com/")  # labels begin with these
 
-CANARY = "quarterdeck.io/canary"  # put on by people, for a driver object that only selects these nodes
-# Annotations. Of nodes: by HAMi's device plugin, and the one for Volcano; their others change with every heartbeat.
+CANARY = "quarterdeck.io/canary"  # set by people, for a driver object that selects only these nodes
+# Annotations. Of nodes: from HAMi's device plugin, and its variant for Volcano; their others change with every
+# heartbeat.
 GPUS_REGISTERED = ("hami.io/node-nvidia-register", "volcano.sh/node-vgpu-register")
-# Of pods: what their scheduler put them on. The last is KAI's (Run:ai's), on the pod that has a GPU for parts of it;
-# despite its name it is a UUID (KAI-Scheduler, pkg/resourcereservation/patcher).
-GPU_GROUP = "runai-gpu-group"  # label: the same on that pod and on those that have parts of its GPU
+# Of pods: the GPUs chosen by their scheduler. The last is KAI's (Run:ai's), on the pod that holds a shared GPU; it is a
+# UUID despite its name (KAI-Scheduler, pkg/resourcereservation/patcher).
+GPU_GROUP = "runai-gpu-group"  # label: equal on the holding pod and on pods that share its GPU
 GPUS_ASSIGNED = ("hami.io/vgpu-devices-allocated", "volcano.sh/vgpu-ids-new", "run.ai/reserve_for_gpu_index")
 
 HELD_BY = "quarterdeck.io/held-by"  # annotation: "plan-<id>"
 HELD_SINCE = "quarterdeck.io/held-since"  # annotation, beside it
-CORDONED_BY = "quarterdeck.io/cordoned-by"  # annotation: "plan-<id>", which keeps pods off until its test has passed
-OPTED_OUT_BY = "quarterdeck.io/opted-out-by"  # annotation: "plan-<id>", whose opt-outs these are
-PUT_BACK = "quarterdeck.io/put-back"  # annotation, beside it: the merge patch that makes all as it was
-# Of our Jobs, which pull an image beforehand or test a changed node, and of their pods.
+CORDONED_BY = "quarterdeck.io/cordoned-by"  # annotation: "plan-<id>"; keeps pods away until the test has passed
+OPTED_OUT_BY = "quarterdeck.io/opted-out-by"  # annotation: "plan-<id>", the owner of the exclusions
+PUT_BACK = "quarterdeck.io/put-back"  # annotation: the merge patch that restores the previous values
+# Labels of our Jobs, which pull an image or test a changed node, and of their pods.
 MANAGED_BY, OURS = "app.kubernetes.io/managed-by", "quarterdeck"  # label and value
 PULLS_FOR = "quarterdeck.io/pulls-for"  # label: "plan-<id>"
 IMAGE_PULL = "quarterdeck.io/image-pull"  # label: the number of the pull
 PROVES_FOR = "quarterdeck.io/proves-for"  # label of test Jobs and their pods: "plan-<id>"
 PROOF = "quarterdeck.io/proof"  # label: the number of the test Job
-ASKED_AT = "quarterdeck.io/asked-at"  # annotation: tells it from one of an older database with the same numbers
+ASKED_AT = "quarterdeck.io/asked-at"  # annotation: distinguishes Jobs of another database with the same numbers
 KURED_NEEDED = "weave.works/kured-most-recent-reboot-needed"  # kubereboot/kured, --annotate-nodes
 KURED_REBOOTS = "weave.works/kured-reboot-in-progress"
 KEPT_ANNOTATIONS = (
@@ -135,7 +137,7 @@ MOST_DIGITS = 9
 GPU = "nvidia.com/gpu"
 
 
-def count_in(said: str | None) -> int | None:
-    """A number of things, as a label says it. None: nothing is said, or no number of up to nine digits."""
-    said = said or ""
-    return int(said) if said.isascii() and said.isdigit() and len(said) <= MOST_DIGITS else None
+def count_in(text: str | None) -> int | None:
+    """Returns the number in a label. None: missing, or not a number of up to nine digits."""
+    text = text or ""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS else None

@@ -1,20 +1,20 @@
-"""The DaemonSets of the GPU stack, by the labels that their pods carry. Pure.
+"""The DaemonSets of the GPU stack, recognized by the labels of their pods. Pure.
 
-Names from NVIDIA's gpu-operator, assets/*; the driver's pods are told by their component label, which both the
-ClusterPolicy and the NVIDIADriver way of running it set. Without the operator: k8s-device-plugin, deployments/*;
-node-feature-discovery, deployment/helm/*/templates/worker.yaml; openshift/cluster-nfd-operator, assets/worker;
-dcgm-exporter, deployment; device plugin, driver installer and exporter of Google's clusters
-(GoogleCloudPlatform/container-engine-accelerators). kubernetes-sigs/dra-driver-nvidia-gpu, deployments/helm: its chart
-called the label nvidia-dra-driver-gpu-component before 0.4; the pods of a ComputeDomain carry its label
-(templates/compute-domain-daemon.tmpl.yaml). ROCm/k8s-gpu-dra-driver, helm-charts-k8s. Of other vendors:
+Names from NVIDIA's gpu-operator, assets/*; driver pods have a component label, set for ClusterPolicy and
+NVIDIADriver alike. Without the operator: k8s-device-plugin, deployments/*; node-feature-discovery,
+deployment/helm/*/templates/worker.yaml; openshift/cluster-nfd-operator, assets/worker; dcgm-exporter, deployment;
+device plugin, driver installer and exporter of Google's clusters
+(GoogleCloudPlatform/container-engine-accelerators). kubernetes-sigs/dra-driver-nvidia-gpu, deployments/helm: its
+chart used the label nvidia-dra-driver-gpu-component before 0.4; pods of a ComputeDomain carry its label
+(templates/compute-domain-daemon.tmpl.yaml). ROCm/k8s-gpu-dra-driver, helm-charts-k8s. Other vendors:
 ROCm/k8s-device-plugin, helm/amd-gpu and k8s-ds-amdgpu-*.yaml; ROCm/gpu-operator,
-internal/{plugin,nodelabeller,metricsexporter} (all of a DeviceConfig's DaemonSets have the label daemonset-name);
+internal/{plugin,nodelabeller,metricsexporter} (all DaemonSets of a DeviceConfig have the label daemonset-name);
 intel-device-plugins-for-kubernetes, deployments/gpu_plugin; Habana's habanalabs-device-plugin.yaml. Exporters of
 others: AMD's own chart calls its DaemonSet RELEASE-amdgpu-metrics-exporter and gives its pods the label app of that
-value (ROCm/device-metrics-exporter, its tests and docs of the ServiceMonitor), its operator NAME-metrics-exporter; both
-listen at 5000 unless told otherwise (values.yaml, servicePort). Gaudi's is metric-exporter-ds, with a prefix by some
-charts and by Intel's operator, and listens at 41611 (docs.habana.ai, Orchestration, Prometheus Metric Exporter). DCGM's
-listens at 9400: DCGM_EXPORTER_LISTEN.
+value (ROCm/device-metrics-exporter, its tests and docs of the ServiceMonitor), its operator NAME-metrics-exporter;
+both listen at 5000 unless told otherwise (values.yaml, servicePort). Gaudi's is metric-exporter-ds, with a prefix by
+some charts and by Intel's operator, and listens at 41611 (docs.habana.ai, Orchestration, Prometheus Metric
+Exporter). DCGM's listens at 9400: DCGM_EXPORTER_LISTEN.
 
 Drivers of others: kernel-module-management makes a pod for each node that loads a module, and one that builds its
 image (internal/pod/workerpodmanager.go, internal/buildsign/resource/common.go); AMD's operator installs amdgpu by it.
@@ -32,7 +32,7 @@ DEVICE_PLUGIN = "device-plugin"
 GFD = "gpu-feature-discovery"
 NFD = "node-feature-discovery"
 MIG_MANAGER = "mig-manager"
-MIG_DEFAULT_CONFIG = "default-mig-parted-config"  # the ConfigMap that the operator makes for it where none is named
+MIG_DEFAULT_CONFIG = "default-mig-parted-config"  # the ConfigMap that the operator creates if none is named
 DRA_DRIVER = "dra-driver"
 COMPUTE_DOMAIN = "compute-domain-daemon"
 DRIVER_INSTALLER = "driver-installer"
@@ -53,9 +53,9 @@ OF_OTHERS = frozenset(
         GAUDI_PLUGIN, GAUDI_EXPORTER,
     }
 )  # fmt: skip
-TESTS = frozenset({"cuda-test", "plugin-test"})  # the validator's own pods: each runs once and is done
+TESTS = frozenset({"cuda-test", "plugin-test"})  # pods of the validator; each runs once
 DCGM_EXPORTERS = ("dcgm-exporter", "dcgm-exporter-dra")
-# Who tells of GPUs, and at which port unless somebody changed it.
+# GPU exporters with their default ports.
 EXPORTER_PORTS: Mapping[str, int] = MappingProxyType(
     {**dict.fromkeys(DCGM_EXPORTERS, 9400), AMD_EXPORTER: 5000, GAUDI_EXPORTER: 41611}
 )
@@ -132,7 +132,7 @@ BY_APP: Mapping[str, str] = MappingProxyType(
 )
 
 
-# Outside the operator: what else tells an operand. A key and its value.
+# Labels of operands outside the operator: key and value.
 BY_LABEL: Mapping[tuple[str, str], str] = MappingProxyType(
     {
         ("app.kubernetes.io/component", "nvidia-driver"): DRIVER,
@@ -144,7 +144,7 @@ BY_LABEL: Mapping[tuple[str, str], str] = MappingProxyType(
         ("app.kubernetes.io/name", "gpu-feature-discovery"): GFD,
         ("app.kubernetes.io/name", "gke-managed-dcgm-exporter"): "dcgm-exporter",
         ("app.kubernetes.io/name", "dcgm-exporter"): "dcgm-exporter",  # its own chart and manifest
-        ("nvidia-dra-driver-gpu-component", "kubelet-plugin"): DRA_DRIVER,  # its own chart, without the operator
+        ("nvidia-dra-driver-gpu-component", "kubelet-plugin"): DRA_DRIVER,  # from its own chart, without the operator
         ("dra-driver-nvidia-gpu-component", "kubelet-plugin"): DRA_DRIVER,
         ("app.kubernetes.io/name", "k8s-gpu-dra-driver"): AMD_DRA,  # its own chart
         ("nvidia.com/ofed-driver", ""): NETWORK_DRIVER,
@@ -156,9 +156,9 @@ BY_LABEL: Mapping[tuple[str, str], str] = MappingProxyType(
     },
 )
 
-# The device plugin's own chart gives all its DaemonSets the same labels: only their names differ.
+# The device plugin's own chart gives all its DaemonSets the same labels; only their names differ.
 BY_NAME = (("gpu-feature-discovery", GFD), ("mps-control-daemon", "mps-control-daemon"))
-# AMD's operator, too, and some are told by nothing else: a label that must be there, how the name goes on.
+# A required label and a part of the name, for AMD's operator and for operands without telling labels.
 BY_LABEL_AND_NAME = (
     ("daemonset-name", "-device-plugin", AMD_PLUGIN),
     ("daemonset-name", "-node-labeller", AMD_LABELLER),
@@ -180,7 +180,7 @@ BY_PART: Mapping[str, tuple[str, Mapping[str, str]]] = MappingProxyType(
     }
 )
 
-# What an operand's own init containers wait for, the first one first: driver-validation, toolkit-validation, …
+# The operands that an operand's init containers wait for, in order: driver-validation, toolkit-validation, …
 WAITS_FOR: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         TOOLKIT: (DRIVER,),
@@ -200,9 +200,9 @@ WAITS_FOR: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 
 def operand_of(labels: Mapping[str, str], name: str = "") -> str:
-    """Which operand a pod with these labels belongs to. Blank: none.
+    """Returns the operand of a pod with these labels. Blank: none.
 
-    `name`: the pod's or its DaemonSet's; the chart of the device plugin gives both of its DaemonSets the same labels.
+    `name` is the name of the pod or its DaemonSet; the device plugin's chart gives both DaemonSets the same labels.
     """
     if parts := BY_PART.get(labels.get("app.kubernetes.io/name", "")):
         label, operands = parts

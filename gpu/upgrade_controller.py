@@ -1,8 +1,8 @@
-"""What the GPU operator's upgrade controller does by itself.
+"""The GPU operator's upgrade controller: its states and limits.
 
-It wakes on changes of the labels of state and hold and of its own objects, else after `plannedRequeueInterval`
-(gpu-operator, controllers/upgrade_controller.go). A driver pod that becomes Ready does not wake it: on v26.7.0 a node
-was seen to stand in pod-restart-required for up to that long after its new driver was loaded.
+It reacts to changes of state and hold labels and of its own objects, else every `plannedRequeueInterval`
+(gpu-operator, controllers/upgrade_controller.go). A driver pod that becomes Ready does not wake it: with v26.7.0 a
+node stayed in pod-restart-required for up to that long after its new driver was loaded.
 """
 
 import math
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, TypeGuard
 
-# States of a node, as its label says them (NVIDIA/k8s-operator-libs, pkg/upgrade/consts.go).
+# Node states in its label (NVIDIA/k8s-operator-libs, pkg/upgrade/consts.go).
 UPGRADE_REQUIRED = "upgrade-required"
 UPGRADE_DONE = "upgrade-done"
 UPGRADE_FAILED = "upgrade-failed"
@@ -18,7 +18,7 @@ CORDON_REQUIRED = "cordon-required"
 WAIT_FOR_JOBS = "wait-for-jobs-required"
 POD_DELETION_REQUIRED = "pod-deletion-required"
 DRAIN_REQUIRED = "drain-required"
-# From here on the new driver's pod, and with it the driver manager, may have run on the node.
+# From here on the pod of the new driver, and with it the driver manager, may have run on the node.
 DRIVER_RESTARTED = frozenset({"pod-restart-required", "validation-required", "uncordon-required"})
 
 LOOKS_EVERY = timedelta(minutes=2)
@@ -26,15 +26,15 @@ LOOKS_AGAIN = "the operator looks again within two minutes"
 
 
 def parallel_of(policy: Mapping[str, Any]) -> int:
-    """How many nodes it takes on at once; 0: as many as there are. What cannot be read is what is not said: one."""
+    """Returns how many nodes it upgrades at once; 0: all. A missing or invalid value means one."""
     amount = policy.get("maxParallelUpgrades")
     return amount if _is_whole(amount) and amount >= 0 else 1
 
 
 def unavailable_of(policy: Mapping[str, Any], nodes: int) -> int | None:
-    """How many of its nodes may be unavailable; None: all. Percentages are rounded up, as it does (upgrade_spec.go).
+    """Returns how many nodes may be unavailable; None: all. Percentages round up, as in upgrade_spec.go.
 
-    What cannot be read is none: it changes nothing then.
+    An invalid value means zero: the operator then changes no node.
     """
     amount = policy.get("maxUnavailable", "25%")
     if amount is None:
@@ -42,10 +42,10 @@ def unavailable_of(policy: Mapping[str, Any], nodes: int) -> int | None:
     if _is_whole(amount):
         return max(0, amount)
     try:
-        said = math.ceil(nodes * int(amount[:-1]) / 100) if amount.endswith("%") else int(amount)
+        limit = math.ceil(nodes * int(amount[:-1]) / 100) if amount.endswith("%") else int(amount)
     except (AttributeError, OverflowError, ValueError):
         return 0
-    return max(0, said)
+    return max(0, limit)
 
 
 def _is_whole(amount: object) -> TypeGuard[int]:

@@ -1,8 +1,8 @@
-"""NVIDIA's catalogue of Xids and of recovery actions, as data: what each asks for. For Ampere and newer.
+"""NVIDIA's catalogue of Xids and recovery actions as data, for Ampere and newer.
 
-Source: Xid-Catalog.xlsx of 2025-09-30 (docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html), the column of the
-immediate action. Where it names a workflow, `WORKFLOWS` has what can be seen of that from outside. Numbers that are not
-here are in none.
+Source: Xid-Catalog.xlsx of 2025-09-30 (docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html), the column of
+the immediate action. Where it names a workflow, `WORKFLOWS` has the part that is observable from outside. Numbers
+that are missing here are missing there.
 """
 
 import re
@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 class XidAction(StrEnum):
     IGNORE = "ignore"
-    RESTART_APP = "restart-app"  # an application's error: the hardware is not blamed for one
+    RESTART_APP = "restart-app"  # an application's error; the hardware is not suspected
     RESET_GPU = "reset-gpu"
     DRAIN_AND_RESET = "drain-and-reset"
     RUN_DIAGNOSTICS = "run-diagnostics"  # RUN_DCGMEUD, then RUN_FIELDDIAGS
@@ -25,8 +25,8 @@ class XidAction(StrEnum):
     CHECK_MECHANICALS = "check-mechanicals"
     UPDATE_SOFTWARE = "update-software"
     CHECK_UVM = "check-uvm"
-    FOLLOW_TEXT = "follow-text"  # 154: what it says is the verdict
-    NVLINK = "nvlink"  # its workflow
+    FOLLOW_TEXT = "follow-text"  # 154: its text has the action
+    NVLINK = "nvlink"  # NVIDIA's NVLink workflow
     DRAIN_P2P = "drain-p2p"
     RECOVER_IMEX = "recover-imex"
 
@@ -36,10 +36,10 @@ class Xid:
     number: int
     action: XidAction
     title: str = ""
-    note: str = ""  # blank: its action says it
-    points_at_driver: bool = False  # after a change of the driver it is the first suspect
-    reason: str = ""  # the probable cause, in a sentence. Blank: its action says whose it is
-    outlasts_app: bool = False  # of an application's: it asks for a reset as well, and stays until there was one
+    note: str = ""  # blank: the action is enough
+    points_at_driver: bool = False  # after a driver change, the driver is the first suspect
+    reason: str = ""  # the probable cause as a sentence; blank: see its action
+    outlasts_app: bool = False  # an application's error that also needs a GPU reset, and stays until then
 
 
 # docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt, Response to Uncorrectable Contained ECC Errors.
@@ -97,31 +97,35 @@ XIDS: Mapping[int, Xid] = _catalogue()
 
 
 class XidPattern(StrEnum):
-    BESIDE = "beside"  # with another on the same GPU, so soon before or after it that the two are one trouble
-    AGAIN = "again"  # so often in a time, and on no other GPU of its cluster nearly so
-    SPREAD = "spread"  # on another GPU nearly as often: within one, as those of one job are not found in one moment
+    BESIDE = "beside"  # with another on the same GPU, within a time that makes both one incident
+    AGAIN = "again"  # repeated within a time, and on no other GPU of its cluster nearly as often
+    # On another GPU nearly as often: within one, since Xids of one job are not recorded at the same moment
+    SPREAD = "spread"
 
 
 class XidWorkflow(NamedTuple):
-    """What an Xid asks for by what else there was. Pure data; the first that fits is followed."""
+    """The action for an Xid in the context of others. Pure data; the first match counts."""
 
     number: int
     pattern: XidPattern
     action: XidAction
-    says: str  # the probable cause, with {other}, the one beside it, or {times}
+    says: str  # the probable cause, with {other} (the accompanying Xid) or {times}
     source: str
     others: frozenset[int] = frozenset()
     times: int = 1
     within: timedelta = timedelta(0)
-    asks: str = ""  # beside what its action does
+    asks: str = ""  # in addition to its action
     is_of_node: bool = False  # counted on all GPUs of its node; else on the GPU
 
     def came_with(self, beside: Mapping[int, timedelta]) -> list[int]:
-        """Of those beside it, by how long before or after it each came, the ones that are one trouble with it."""
-        return sorted(number for number, apart in beside.items() if number in self.others and apart <= self.within)
+        """Returns the accompanying Xids of one incident. `beside` has the time between each and this one."""
+        return sorted(
+            number for number, distance in beside.items() if number in self.others and distance <= self.within
+        )
 
     def fits(self, beside: Mapping[int, timedelta], again: int, elsewhere: int) -> bool:
-        """`again`: how often it was here, this time counted; `elsewhere`: the most that another GPU had it."""
+        """Tells whether it applies. `again` counts this GPU's occurrences; `elsewhere` is the highest count on
+        another GPU."""
         match self.pattern:
             case XidPattern.BESIDE:
                 return bool(self.came_with(beside))
@@ -132,14 +136,14 @@ class XidWorkflow(NamedTuple):
 
 
 CATALOGUE = "https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html"
-NVSENTINEL = "NVIDIA/NVSentinel:docs/designs/014-workflow-XID-13-and-31.md"  # how often, and in which time
+NVSENTINEL = "NVIDIA/NVSentinel:docs/designs/014-workflow-XID-13-and-31.md"  # thresholds and time windows
 OURS = "Quarterdeck"
 DAY, MONTH = timedelta(days=1), timedelta(days=30)
-# Ours: the driver logs both at once, and a gauge that shows one at a time tells of them a few samples apart.
+# Our value: the driver logs both at once, but a gauge with one Xid at a time shows them some samples apart.
 TOGETHER = timedelta(minutes=10)
-# Of 13 only the kernel log says what its workflow goes by: the place on the chip. Of 45 nobody says whether a process
-# that was killed left it behind (Z22): it is told neither alone, where the catalogue asks for the Fabric Manager to be
-# restarted, nor with others, where those are to be followed.
+# The workflow of 13 needs the position on the chip, which only the kernel log has. For 45 it is unknown whether a
+# killed process caused it (Z22): it is reported neither alone, where the catalogue asks for a restart of the Fabric
+# Manager, nor with others, where those count.
 WORKFLOWS: tuple[XidWorkflow, ...] = (
     XidWorkflow(
         48, XidPattern.BESIDE, XidAction.DRAIN_AND_RESET,
@@ -177,7 +181,7 @@ COUNTED_WITHIN: Mapping[int, timedelta] = {
 
 
 def workflow_of(number: int, beside: Mapping[int, timedelta], again: int, elsewhere: int) -> XidWorkflow | None:
-    """None: none fits, and what its row says holds."""
+    """Returns the first matching workflow. None: the row's own action counts."""
     rows = (row for row in WORKFLOWS if row.number == number)
     return next((row for row in rows if row.fits(beside, again, elsewhere)), None)
 
@@ -187,7 +191,7 @@ class RecoveryAction(NamedTuple):
     action: XidAction
 
 
-# NVML's nvmlDeviceGpuRecoveryAction_t by its number, as DCGM's field 1523 exports it. docs.nvidia.com/deploy/nvml-api,
+# NVML's nvmlDeviceGpuRecoveryAction_t by number, as exported in DCGM's field 1523. docs.nvidia.com/deploy/nvml-api,
 # nvml.h of CUDA 13.4: 5 to 7 are new there.
 RECOVERY_ACTIONS: Mapping[int, RecoveryAction] = {
     0: RecoveryAction("None", XidAction.IGNORE),
@@ -199,10 +203,10 @@ RECOVERY_ACTIONS: Mapping[int, RecoveryAction] = {
     6: RecoveryAction("Bus Reset", XidAction.RESET_GPU),
     7: RecoveryAction("System Reboot", XidAction.RESTART_NODE),
 }
-# What 154 says, from R565 on, without "Required" at its end. Drivers of R610 write OS Reboot and PF FLR, which is a
+# The texts of 154 since R565, without "Required" at the end. Drivers of R610 write OS Reboot and PF FLR, which is a
 # reset of the GPU's physical function (NVIDIA/open-gpu-kernel-modules #1271, #1284).
 VERDICTS: Mapping[str, XidAction] = {
-    **{each.title.lower(): each.action for each in RECOVERY_ACTIONS.values()},
+    **{recovery.title.lower(): recovery.action for recovery in RECOVERY_ACTIONS.values()},
     "drain p2p and reset": XidAction.DRAIN_AND_RESET,
     "reset": XidAction.RESET_GPU,
     "pf flr": XidAction.RESET_GPU,
@@ -215,16 +219,16 @@ _CHANGED_TO = re.compile(r"\bto\b\s*(0x[0-9a-f]+)?\s*(?:\(([^()]*)\)?)?\s*\.?\s*
 
 
 class RecoveryVerdict(NamedTuple):
-    """The recovery action that a 154 changes to."""
+    """The recovery action in an Xid 154."""
 
-    title: str  # as its text calls it; blank: it names none
-    action: XidAction | None  # None: none that is known
+    title: str  # as in its text; blank: none
+    action: XidAction | None  # None: unknown
 
 
-def verdict_of(words: str) -> RecoveryVerdict:
-    """Read what follows the last "to": its text is believed, and its number where it has no text."""
-    said = _CHANGED_TO.search(words)
-    number, title = (said[1], said[2] or "") if said else (None, words)
+def verdict_of(text: str) -> RecoveryVerdict:
+    """Parses the text after the last "to"; the number counts only without a text."""
+    match = _CHANGED_TO.search(text)
+    number, title = (match[1], match[2] or "") if match else (None, text)
     title = title.strip()
     if title:
         return RecoveryVerdict(title, VERDICTS.get(title.lower().removesuffix("required").strip()))
@@ -232,6 +236,6 @@ def verdict_of(words: str) -> RecoveryVerdict:
     return RecoveryVerdict(known.title if known else number or "", known.action if known else None)
 
 
-def verdict_in(words: str) -> XidAction | None:
-    """The action of a 154. None: its text names none that is known."""
-    return verdict_of(words).action
+def verdict_in(text: str) -> XidAction | None:
+    """Returns the action of a 154. None: unknown."""
+    return verdict_of(text).action

@@ -1,1 +1,1 @@
-"""Kubernetes: its client, what we keep of its objects, and how it and its programs write things."""
+"""Kubernetes: its client, our structs of its objects, and its notations."""

@@ -1,8 +1,8 @@
-"""Which line of a log says why a program ended: its last one is a stack frame or good advice as often. Pure.
+"""The line of a log that explains why a program ended. The last line is often a stack frame or general advice. Pure.
 
-Levels are written as logrus and slog do (`level=fatal`, `level=ERROR`, `"level":"error"`), as klog does (`F1204 …`,
-`E1204 …`: k8s.io/klog), and as programs do that name themselves first (`modprobe: ERROR: …`; apt: `E: …`). A crash of
-Go's begins with `panic: ` or `fatal error: `, and what follows are its goroutines (runtime/panic.go, traceback.go).
+Recognized levels are those of logrus and slog (`level=fatal`, `level=ERROR`, `"level":"error"`), klog (`F1204 …`,
+`E1204 …`: k8s.io/klog), and of programs that print their name first (`modprobe: ERROR: …`; apt: `E: …`). A Go crash
+begins with `panic: ` or `fatal error: `, followed by its goroutines (runtime/panic.go, traceback.go).
 """
 
 import re
@@ -10,18 +10,18 @@ from collections.abc import Sequence
 from enum import IntEnum
 from itertools import groupby
 
-LOOKED_AT = 400  # characters of a line: what it is about, it says there
+SCANNED = 400  # characters of a line; its meaning is at the beginning
 
 
 class LineWeight(IntEnum):
-    """How much a line says of why a program ended."""
+    """The weight of a line as an explanation."""
 
     NOTHING = 0  # a stack frame, a ruler, advice
-    ASIDE = 1  # it goes on with what the line before it said
+    ASIDE = 1  # continues the line before it
     PLAIN = 2
-    NOTED = 3  # it is only for information, and has the words of something that went wrong
+    NOTED = 3  # an informational line with words of a failure
     WARNING = 4
-    WORDED = 5  # it says no level, and has such words
+    WORDED = 5  # no level, but words of a failure
     ERROR = 6
     FATAL = 7
 
@@ -57,9 +57,9 @@ ADVICE = any_of(
     r"\bis required to address\b",
     r"^\s*https?://\S+$",
 )
-ECHOED = re.compile(r"\++ ")  # a shell's own trace of what it runs (set -x)
-TRACED = any_of(r"[,\s]+\"?stack_?trace\"?[=:]")  # from here on a line only has its stack
-GENERAL = any_of(r"encountered a failure\b", r"observed a panic\b")  # of what, says the line after it
+ECHOED = re.compile(r"\++ ")  # a shell's trace of its commands (set -x)
+TRACED = any_of(r"[,\s]+\"?stack_?trace\"?[=:]")  # the rest of the line is a stack trace
+GENERAL = any_of(r"encountered a failure\b", r"observed a panic\b")  # the next line has the details
 FATAL = any_of(
     r"(?:^|\s)panic: ",
     r"^fatal(?: error)?: ",
@@ -105,26 +105,26 @@ WORDS = any_of(
 )
 
 
-def telling(lines: Sequence[str]) -> str:
-    """The line that says why. Blank: none says anything."""
-    at = told_at(lines)
-    return "" if at is None else _untraced(lines[at]).strip()
+def decisive_line(lines: Sequence[str]) -> str:
+    """Returns the line that explains the end. Blank: there is none."""
+    index = decisive_index(lines)
+    return "" if index is None else _untraced(lines[index]).strip()
 
 
-def told_at(lines: Sequence[str]) -> int | None:
-    """Where it is: of the last lines in a row that weigh most the first, as a cause comes before what it led to.
+def decisive_index(lines: Sequence[str]) -> int | None:
+    """Returns its index: the first of the last run of heaviest lines, since a cause precedes its consequences.
 
-    Of lines that name no trouble the last.
+    Without any line about a failure: the last line.
     """
-    weighed = [(each, at) for at, line in enumerate(lines) if (each := weight(line))]
-    most = max((each for each, _ in weighed), default=None)
-    runs = [(each, [at for _, at in run]) for each, run in groupby(weighed, lambda pair: pair[0])]
-    found = next((ats for each, ats in reversed(runs) if each is most), [None])
-    return found[0] if most and most > LineWeight.PLAIN else found[-1]
+    weighed = [(line_weight, index) for index, line in enumerate(lines) if (line_weight := weight(line))]
+    most = max((line_weight for line_weight, _ in weighed), default=None)
+    runs = [(line_weight, [index for _, index in run]) for line_weight, run in groupby(weighed, lambda pair: pair[0])]
+    indexes = next((ats for run_weight, ats in reversed(runs) if run_weight is most), [None])
+    return indexes[0] if most and most > LineWeight.PLAIN else indexes[-1]
 
 
 def weight(line: str) -> LineWeight:
-    line, whole = _untraced(line)[:LOOKED_AT], line
+    line, whole = _untraced(line)[:SCANNED], line
     if is_frame(line) or ADVICE.search(line):
         return LineWeight.NOTHING
     if ECHOED.match(line) or (TRACED.search(whole) and GENERAL.search(line)):
@@ -140,10 +140,10 @@ def weight(line: str) -> LineWeight:
 
 
 def _untraced(line: str) -> str:
-    found = TRACED.search(line)
-    return line[: found.start()] if found else line
+    match = TRACED.search(line)
+    return line[: match.start()] if match else line
 
 
 def is_frame(line: str) -> bool:
-    """Of a stack, or of a table: it says nothing of what happened."""
-    return bool(RULER.match(line) or FRAME.match(line[:LOOKED_AT]))
+    """Tells whether a line is part of a stack or a table, and so explains nothing."""
+    return bool(RULER.match(line) or FRAME.match(line[:SCANNED]))

@@ -1,35 +1,35 @@
-"""What looks like a secret in a line that a program wrote, taken out before anybody keeps or shows it. Pure.
+"""Redaction of likely secrets in program output, before it is stored or shown. Pure.
 
-Too much is taken rather than too little: a log is read for its words, not for its long strings of letters and digits.
-GPU UUIDs and image digests stay: they are names. Each pattern looks at a word once, however long that is.
+Redacts rather too much: long strings of letters and digits carry little meaning in a log. GPU UUIDs and image
+digests stay, since they are names. Each pattern scans a word once, whatever its length.
 """
 
 import re
 
-GONE = "[redacted]"
+REDACTED = "[redacted]"
 NAMES = (
     r"pass(?:word|wd|phrase)?|pwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credentials?|authorization"
 )
 
 PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"-----BEGIN [A-Z ]*-----.*"), GONE),
-    (re.compile(r"(\b[a-z][a-z0-9+.-]{0,30}://)[^/\s@]+@", re.IGNORECASE), rf"\1{GONE}@"),
-    (re.compile(r"\b(bearer|basic|negotiate)\s+(?=\S*[\d=])[A-Za-z0-9+/=._~-]{6,}", re.IGNORECASE), rf"\1 {GONE}"),
+    (re.compile(r"-----BEGIN [A-Z ]*-----.*"), REDACTED),
+    (re.compile(r"(\b[a-z][a-z0-9+.-]{0,30}://)[^/\s@]+@", re.IGNORECASE), rf"\1{REDACTED}@"),
+    (re.compile(r"\b(bearer|basic|negotiate)\s+(?=\S*[\d=])[A-Za-z0-9+/=._~-]{6,}", re.IGNORECASE), rf"\1 {REDACTED}"),
     # password=…, "clientSecret": "…", --token …, MY_API_KEY=…
     (
         re.compile(
             rf"((?<![\w.-])(?=[\w.-]*(?:{NAMES}))[\w.-]++[\"']?\s*[=:]\s*)(\"[^\"]*\"|'[^']*'|[^\s,;&]+)",
             re.IGNORECASE,
         ),
-        rf"\1{GONE}",
+        rf"\1{REDACTED}",
     ),
     (
         re.compile(rf"((?<![\w-])(?=(?>[\w-]*?--)[\w-]*(?:{NAMES}))[\w-]++\s++)[^\s-]\S*", re.IGNORECASE),
-        rf"\1{GONE}",
+        rf"\1{REDACTED}",
     ),
-    (re.compile(r"\beyJ[\w-]{8,}+\.[\w-]*\.?[\w-]*"), GONE),  # a JSON web token
-    (re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{12,}"), GONE),
-    (re.compile(r"\b(?:nvapi-|gh[pousr]_|github_pat_|glpat-|xox[a-z]-)[\w-]{8,}"), GONE),
+    (re.compile(r"\beyJ[\w-]{8,}+\.[\w-]*\.?[\w-]*"), REDACTED),  # a JSON web token
+    (re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{12,}"), REDACTED),
+    (re.compile(r"\b(?:nvapi-|gh[pousr]_|github_pat_|glpat-|xox[a-z]-)[\w-]{8,}"), REDACTED),
 )
 LONG = re.compile(r"(?<![\w:+/-])[A-Za-z0-9+/_]{32,}={0,2}(?![\w-])")
 
@@ -40,8 +40,8 @@ def redacted(line: str) -> str:
     return LONG.sub(_unless_a_path, line)
 
 
-def _unless_a_path(found: re.Match[str]) -> str:
-    """Words between slashes are a path; letters and digits in one piece are what nobody reads."""
-    text = found.group()
-    is_words = all(piece.isalpha() or len(piece) < 16 for piece in re.split(r"[/_+]", text))
-    return text if is_words and "=" not in text else GONE
+def _unless_a_path(match: re.Match[str]) -> str:
+    """Keeps paths made of words; redacts long mixed strings."""
+    text = match.group()
+    is_words = all(part.isalpha() or len(part) < 16 for part in re.split(r"[/_+]", text))
+    return text if is_words and "=" not in text else REDACTED

@@ -1,4 +1,4 @@
-"""The kinds we read: what each is called, where it is served, what we keep of it. One more is a line and a struct."""
+"""The kinds we read: name, API path and struct. A new kind is one line and one struct."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,12 +29,12 @@ S = TypeVar("S", bound=Seen)
 class Resource(Generic[S]):
     group_version: str  # v1, apps/v1
     plural: str
-    title: str  # how people call several of them, with which a sentence begins
+    title: str  # plural name for people; starts a sentence
     struct: type[S]
-    older_versions: tuple[str, ...] = ()  # that we read as well, newest first; discovery says which is served
+    older_versions: tuple[str, ...] = ()  # also supported, newest first; discovery tells which one is served
     namespace: str = ""  # blank: all of them
-    only_name: str = ""  # blank: every object; else the one of this name, which a Role can be narrowed to
-    called: str = ""  # blank: as kubectl does; else apart from others of the same kind
+    only_name: str = ""  # blank: every object; else one object by name, to which a Role can be restricted
+    alias: str = ""  # blank: kubectl's name; else a name that tells it apart from others of the same kind
 
     @property
     def group(self) -> str:
@@ -46,13 +46,13 @@ class Resource(Generic[S]):
 
     @property
     def query(self) -> dict[str, str | int]:
-        """What a list and a watch of it ask with."""
+        """Returns the query parameters of its list and watch."""
         return {"fieldSelector": f"metadata.name={self.only_name}"} if self.only_name else {}
 
-    @cached_property  # asked several times an object
+    @cached_property  # read several times per object
     def name(self) -> str:
-        """As kubectl and RBAC call it: nodes, daemonsets.apps."""
-        return self.called or self.kind_name
+        """Returns the name as in kubectl and RBAC: nodes, daemonsets.apps."""
+        return self.alias or self.kind_name
 
     @property
     def kind_name(self) -> str:
@@ -63,7 +63,7 @@ class Resource(Generic[S]):
         return f"/apis/{self.group_version}" if "/" in self.group_version else f"/api/{self.group_version}"
 
     def path(self, name: str = "", *, namespace: str = "") -> str:
-        """Of one object, or of all of them; in one namespace, or in all."""
+        """Returns the path of one object or of all, in one namespace or in all."""
         namespace = namespace or self.namespace
         where = f"/namespaces/{namespace}" if namespace else ""
         return f"{self.base}{where}/{self.plural}" + (f"/{name}" if name else "")
@@ -74,9 +74,9 @@ PODS = Resource("v1", "pods", "Pods", PodSeen)
 NAMESPACES = Resource("v1", "namespaces", "Namespaces", NamespaceSeen)
 CONFIG_MAPS = Resource("v1", "configmaps", "ConfigMaps", ConfigMapSeen)
 SHARING_CONFIGS = Resource(
-    "v1", "configmaps", "ConfigMaps of the device plugin", ConfigMapSeen, called="configmaps:sharing"
+    "v1", "configmaps", "ConfigMaps of the device plugin", ConfigMapSeen, alias="configmaps:sharing"
 )
-MIG_CONFIGS = Resource("v1", "configmaps", "ConfigMaps of the MIG manager", ConfigMapSeen, called="configmaps:mig")
+MIG_CONFIGS = Resource("v1", "configmaps", "ConfigMaps of the MIG manager", ConfigMapSeen, alias="configmaps:mig")
 DAEMON_SETS = Resource("apps/v1", "daemonsets", "DaemonSets", DaemonSetSeen)
 REVISIONS = Resource("apps/v1", "controllerrevisions", "ControllerRevisions", RevisionSeen)
 LEASES = Resource("coordination.k8s.io/v1", "leases", "Leases", LeaseSeen)
@@ -98,7 +98,7 @@ RESOURCE_SLICES = Resource("resource.k8s.io/v1", "resourceslices", "ResourceSlic
 RESOURCE_CLAIMS = Resource("resource.k8s.io/v1", "resourceclaims", "ResourceClaims", ClaimSeen, OLDER_DRA)
 DEVICE_CLASSES = Resource("resource.k8s.io/v1", "deviceclasses", "DeviceClasses", ClassSeen, OLDER_DRA)
 
-EVERY = tuple(stands_above for stands_above in globals().values() if isinstance(stands_above, Resource))
+EVERY = tuple(value for value in globals().values() if isinstance(value, Resource))
 
 DRIVER_OBJECTS: dict[str, Resource[NvidiaDriverSeen] | Resource[ClusterPolicySeen]] = {
     "NVIDIADriver": NVIDIA_DRIVERS,

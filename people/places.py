@@ -1,4 +1,5 @@
-"""Where roles can be given: the fleet, and what the apps above register here; we import none of them."""
+"""The places where roles can be given: the fleet, and those that apps above register. This module imports none of
+them."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -10,12 +11,12 @@ from people.models.user import ScopeKind
 class Place:
     scope: str
     key: int  # of the cluster or pool; 0 for the fleet
-    name: str  # as a command and a page spell it: fleet, eu-1, eu-1/h200
-    cluster_id: int | None = None  # the cluster that it is, or is in
+    name: str  # as in commands and pages: fleet, eu-1, eu-1/h200
+    cluster_id: int | None = None  # the cluster itself, or the pool's cluster
 
     @property
     def words(self) -> str:
-        """As a sentence calls it."""
+        """Returns the place's name in a sentence."""
         return "the fleet" if self.scope == ScopeKind.FLEET else f"{self.scope} {self.name}"
 
 
@@ -28,7 +29,7 @@ def register(source: Callable[[], Iterable[Place]]) -> None:
 
 
 def every_place() -> list[Place]:
-    """As many queries as the registered sources cost."""
+    """Returns all places. Costs the queries of the registered sources."""
     return [FLEET, *(place for source in _sources for place in source())]
 
 

@@ -1,4 +1,4 @@
-"""Who may do what, and where. The one place that turns roles into yes and no."""
+"""Permissions of people by place: the one module that turns roles into yes or no."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -32,12 +32,12 @@ ROLES_FOR: dict[Permission, frozenset[Role]] = {
 
 
 class NotAllowed(Exception):
-    """The caller may see this, but not do that to it."""
+    """The refusal of a caller who may see the object but not act on it."""
 
 
 @dataclass(frozen=True)
 class Scope:
-    """Where somebody has one permission."""
+    """The places where a person has one permission."""
 
     everywhere: bool = False
     cluster_ids: frozenset[int] = frozenset()
@@ -52,13 +52,13 @@ class Scope:
 
 
 def scope_of(user: User | AnonymousUser, permission: Permission) -> Scope:
-    """Costs one query. Nobody, and a token without the permission, have none."""
+    """Returns the user's scope of one permission. Empty for anonymous users and for tokens without it. One query."""
     if not isinstance(user, User) or not user.is_active:
         return Scope()
     if user.token is not None and permission not in user.token.permissions:
         return Scope()
-    giving = [binding for binding in user.bindings.all() if binding.role in ROLES_FOR[permission]]
-    places = {(binding.scope, binding.scope_id) for binding in giving}
+    granting = [binding for binding in user.bindings.all() if binding.role in ROLES_FOR[permission]]
+    places = {(binding.scope, binding.scope_id) for binding in granting}
     return Scope(
         everywhere=any(scope == ScopeKind.FLEET for scope, _ in places),
         cluster_ids=frozenset(key for scope, key in places if scope == ScopeKind.CLUSTER),
@@ -67,14 +67,14 @@ def scope_of(user: User | AnonymousUser, permission: Permission) -> Scope:
 
 
 def who_may(permission: Permission, *, cluster_id: int) -> set[str]:
-    """Names of the people who may do this in a cluster, if they sign in. One query."""
-    there = Q(bindings__scope=ScopeKind.FLEET) | Q(bindings__scope=ScopeKind.CLUSTER, bindings__scope_id=cluster_id)
+    """Returns the names of active people who have this permission in a cluster. One query."""
+    place = Q(bindings__scope=ScopeKind.FLEET) | Q(bindings__scope=ScopeKind.CLUSTER, bindings__scope_id=cluster_id)
     roles = [role.value for role in ROLES_FOR[permission]]
-    people = User.objects.filter(there, is_active=True, bindings__role__in=roles)
+    people = User.objects.filter(place, is_active=True, bindings__role__in=roles)
     return set(people.values_list("username", flat=True))
 
 
-OF: dict[Permission, str] = {
+ACTS: dict[Permission, str] = {
     Permission.SEE: "see this",
     Permission.DRAFT: "draft or change a plan",
     Permission.STOP: "halt or pause a plan, freeze or stop",
@@ -94,26 +94,26 @@ def why_not(
     where: str = "the fleet",
     what: str = "",
 ) -> str:
-    """Why the user may not do this there, in a sentence that names what is missing. Blank: they may.
+    """Returns why the user lacks a permission, as a sentence. Blank: the user has it.
 
-    `cluster_id` None asks about the whole fleet; `pool_id` None about all of the cluster. `or_in` are pools of which
-    one is enough: they are looked at only where the cluster is not. `where` is what the
-    sentence calls the place: "cluster demo"; `what` is what it calls the act, where the permission's own words do not.
+    `cluster_id` None means the whole fleet; `pool_id` None means the whole cluster. `or_in` lists pools; the
+    permission on one of them is enough. `where` names the place in the sentence, as in "cluster demo"; `what` names
+    the act.
     """
-    there = scope_of(user, permission)
-    if there.everywhere or (cluster_id is not None and cluster_id in there.cluster_ids):
+    scope = scope_of(user, permission)
+    if scope.everywhere or (cluster_id is not None and cluster_id in scope.cluster_ids):
         return ""
-    if pool_id is not None and pool_id in there.pool_ids:
+    if pool_id is not None and pool_id in scope.pool_ids:
         return ""
-    if there.pool_ids and not there.pool_ids.isdisjoint(or_in):
+    if scope.pool_ids and not scope.pool_ids.isdisjoint(or_in):
         return ""
     if isinstance(user, User) and user.token is not None and permission not in user.token.permissions:
-        return f"This token may not {what or OF[permission]}: it was issued without “{permission}”."
-    return f"To {what or OF[permission]} you need the role {_listed(ROLES_FOR[permission])} on {where}."
+        return f"This token may not {what or ACTS[permission]}: it was issued without “{permission}”."
+    return f"To {what or ACTS[permission]} you need the role {_listed(ROLES_FOR[permission])} on {where}."
 
 
 def known_to(user: User | AnonymousUser) -> Scope:
-    """Where somebody may know what there is: where they see or, by a token that only administers, administer."""
+    """Returns the places a person may know: those they see, or administer with a token that only administers."""
     sees, administers = scope_of(user, Permission.SEE), scope_of(user, Permission.ADMINISTER)
     return Scope(
         everywhere=sees.everywhere or administers.everywhere,
@@ -123,23 +123,23 @@ def known_to(user: User | AnonymousUser) -> Scope:
 
 
 def places_known_to(user: User | AnonymousUser) -> list[Place]:
-    """Where roles can be given, as far as somebody knows of it: with the cluster of each pool, and always the fleet."""
-    there, places = known_to(user), every_place()
+    """Returns the places a person may know: always the fleet, and for each known pool also its cluster."""
+    scope, places = known_to(user), every_place()
     pools = {
-        each.key: each.cluster_id
-        for each in places
-        if each.scope == ScopeKind.POOL and (each.key in there.pool_ids or each.cluster_id in there.cluster_ids)
+        place.key: place.cluster_id
+        for place in places
+        if place.scope == ScopeKind.POOL and (place.key in scope.pool_ids or place.cluster_id in scope.cluster_ids)
     }
-    known = {ScopeKind.FLEET: {0}, ScopeKind.CLUSTER: there.cluster_ids | set(pools.values()), ScopeKind.POOL: pools}
-    return [each for each in places if there.everywhere or each.key in known[ScopeKind(each.scope)]]
+    known = {ScopeKind.FLEET: {0}, ScopeKind.CLUSTER: scope.cluster_ids | set(pools.values()), ScopeKind.POOL: pools}
+    return [place for place in places if scope.everywhere or place.key in known[ScopeKind(place.scope)]]
 
 
 def may_administer(user: User | AnonymousUser, place: Place) -> bool:
-    """Whether the user may give and take roles there: never beyond where they are admin themselves."""
-    there = scope_of(user, Permission.ADMINISTER)
-    if place.scope == ScopeKind.POOL and place.key in there.pool_ids:
+    """Tells whether the user may give and take roles on a place: only where they are admin themselves."""
+    scope = scope_of(user, Permission.ADMINISTER)
+    if place.scope == ScopeKind.POOL and place.key in scope.pool_ids:
         return True
-    return there.everywhere or (place.cluster_id is not None and there.covers_cluster(place.cluster_id))
+    return scope.everywhere or (place.cluster_id is not None and scope.covers_cluster(place.cluster_id))
 
 
 def require(
@@ -150,19 +150,28 @@ def require(
     pool_id: int | None = None,
     where: str = "the fleet",
 ) -> None:
-    """:raises NotAllowed: with the sentence of `why_not`"""
+    """Refuses a user who lacks the permission.
+
+    :raises NotAllowed: with the sentence of `why_not`
+    """
     if refusal := why_not(user, permission, cluster_id=cluster_id, pool_id=pool_id, where=where):
         raise NotAllowed(refusal)
 
 
 def require_somewhere(user: User | AnonymousUser, permission: Permission) -> None:
-    """:raises NotAllowed: unless there is a place where the user may do this"""
+    """Refuses a user who has the permission nowhere.
+
+    :raises NotAllowed: when no place is left
+    """
     if scope_of(user, permission).nowhere:
         raise NotAllowed(why_not(user, permission, where="the fleet, a cluster or a pool"))
 
 
 def require_admin_of(user: User | AnonymousUser, place: Place) -> None:
-    """:raises NotAllowed: unless the user may give and take roles there"""
+    """Refuses a user who may not give roles on a place.
+
+    :raises NotAllowed: when the user is not its admin
+    """
     if not may_administer(user, place):
         raise NotAllowed(why_not(user, Permission.ADMINISTER, where=place.words))
 

@@ -13,7 +13,7 @@ from celery import current_app
 from django.db import connection
 from django.test import Client
 
-from config.garbage import collect_rarely
+from config.garbage import freeze_collector
 from fleet.messages import wake
 from health.gpus import roster_cache
 from health.sources import history, snapshots
@@ -130,7 +130,7 @@ def pytest_collection_finish() -> None:
     It is kept as it is: to look through it even once takes half a second or more in each process.
     """
     gc.freeze()
-    collect_rarely()
+    freeze_collector()
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -1,1 +1,1 @@
-"""How sentences say numbers, lists and durations: one way everywhere. Pure, and below everything."""
+"""Spelling of numbers, lists and durations in sentences. Pure; every app may import it."""

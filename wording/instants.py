@@ -1,25 +1,28 @@
-"""When something is."""
+"""Instants as text."""
 
 from datetime import UTC, datetime, tzinfo
 
 
 def to_the_second(at: datetime | None) -> str:
-    """ "2026-11-30 08:00:00 UTC", on whichever day it is read. None: "the beginning"."""
+    """Returns "2026-11-30 08:00:00 UTC". None becomes "the beginning"."""
     return f"{at:%Y-%m-%d %H:%M:%S} UTC" if at else "the beginning"
 
 
 def to_the_minute(at: datetime) -> str:
-    """ "2026-11-30 08:00 UTC": where seconds say nothing."""
+    """Returns "2026-11-30 08:00 UTC"."""
     return f"{at:%Y-%m-%d %H:%M} UTC"
 
 
 def clock(at: datetime, *, now: datetime) -> str:
-    """ "08:00:00" today, else "2026-11-30 08:00:00". In UTC."""
+    """Returns "08:00:00" for today, else "2026-11-30 08:00:00", in UTC."""
     return f"{at:%H:%M:%S}" if at.date() == now.date() else f"{at:%Y-%m-%d %H:%M:%S}"
 
 
 def moment(at: datetime, *, now: datetime, zone: tzinfo = UTC, called: str = "UTC") -> str:
-    """ "08:00 UTC" today, "Monday 08:00 UTC" within a week, else "30 November 2026 08:00 UTC". `called`: the zone."""
+    """Returns "08:00 UTC" today, "Monday 08:00 UTC" within a week, else "30 November 2026 08:00 UTC".
+
+    `called` is the name of the zone.
+    """
     local, today = at.astimezone(zone), now.astimezone(zone).date()
     days = (local.date() - today).days
     time = f"{local:%H:%M:%S}" if local.second else f"{local:%H:%M}"

@@ -1,9 +1,9 @@
-"""Names in a sentence."""
+"""Lists of names as text."""
 
 from collections.abc import Sequence
 
 
-def names(those: Sequence[str], *, most: int = 3) -> str:
-    """ "a, b, c and 4 more": what fits in one sentence."""
-    shown = ", ".join(those[:most])
-    return shown if len(those) <= most else f"{shown} and {len(those) - most} more"
+def names(listed: Sequence[str], *, most: int = 3) -> str:
+    """Returns "a, b, c and 4 more"."""
+    shown = ", ".join(listed[:most])
+    return shown if len(listed) <= most else f"{shown} and {len(listed) - most} more"

@@ -1,19 +1,19 @@
-"""One node, two nodes."""
+"""Counted nouns: one node, two nodes."""
 
 
 def count(number: int, noun: str, plural: str = "") -> str:
-    """ "1 node", "3 nodes"."""
+    """Returns "1 node" or "3 nodes"."""
     return f"{number} {either(number, noun, plural or noun + 's')}"
 
 
 def every(number: int, noun: str) -> str:
-    """ "the one node", "all 3 nodes"."""
+    """Returns "the one node" or "all 3 nodes"."""
     return either(number, f"the one {noun}", f"all {number} {noun}s")
 
 
-def either(number: int, one: str, many: str) -> str:
-    """The word for one of it, or for another number."""
-    return one if number == 1 else many
+def either(number: int, singular: str, plural: str) -> str:
+    """Returns the singular or the plural form."""
+    return singular if number == 1 else plural
 
 
 def are(number: int) -> str:

@@ -45,6 +45,7 @@ def checks() -> dict[str, list[str]]:
         "compatibility": [python, "bin/checks/compatibility.py"],
         "leaks": [python, "bin/checks/leaks.py"],
         "tables": [python, "bin/checks/tables.py"],
+        "names": [python, "bin/checks/names.py"],
     }
 
 

@@ -1,4 +1,4 @@
-"""Every setting, with one meaning each. The environment is read here and nowhere else."""
+"""All settings. The environment is read only here."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from config.settings.variables import Variables
 from config.version import VERSION
 
 env = Variables()
-SETTING_VARIABLES = env.names  # what settings have read of the environment, also those that build on this module
+SETTING_VARIABLES = env.names  # variables that settings read, including those of modules that build on this one
 BASE_DIR = Path(__file__).resolve().parents[2]
 DATA_DIR = Path(env("QUARTERDECK_DATA_DIR", default=str(BASE_DIR / ".data")))
 
@@ -43,7 +43,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
-    "config.error_pages.SayNotAllowed",
+    "config.error_pages.MethodNotAllowedPage",
     "config.nul.RefuseNul",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -58,7 +58,7 @@ MIDDLEWARE = [
 ROOT_URLCONF = "config.urls"
 ASGI_APPLICATION = "config.asgi.application"
 AUTH_USER_MODEL = "people.User"
-PASSWORD_RESET_TIMEOUT = 24 * 3600  # of a link by which somebody sets a password
+PASSWORD_RESET_TIMEOUT = 24 * 3600  # of a link to set a password
 LOGIN_URL = "sign-in"
 LOGIN_REDIRECT_URL = "fleet"
 LOGOUT_REDIRECT_URL = "sign-in"
@@ -91,8 +91,8 @@ TEMPLATES = [
     },
 ]
 
-# Twice as many stages as a plan may have are shown again with what is wrong, so that nothing written is lost: 100 of 14
-# fields, 12 gates and 14 advisory ones each, and 7 fields of the draft itself, are 4,007. Django's own limit is 1,000.
+# A form with twice the allowed number of stages is still shown with its errors: 100 stages of 14 fields, 12 gates and
+# 14 advisory gates each, and 7 fields of the draft, are 4,007. Django's default is 1,000.
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 4_100
 
 HAS_GALLERY = False  # the component gallery at /gallery
@@ -106,9 +106,8 @@ STATIC_URL = "/static/"
 STATIC_ROOT = env("QUARTERDECK_STATIC_ROOT", default=str(BASE_DIR / "staticfiles"))
 STATICFILES_DIRS = [BASE_DIR / "static"]
 
-# What PostgreSQL grants a process: how long a statement waits for a lock, how long it takes, and how long a transaction
-# may do nothing. A request that waited for a transaction that hangs would keep its connection from every page. Whoever
-# migrates takes their time.
+# PostgreSQL limits per process: wait for a lock, time of a statement, and idle time in a transaction. A request that
+# waits for a hanging transaction would otherwise keep its connection. Migrations have no limits.
 PROCESS = env("QUARTERDECK_PROCESS", default="command")
 LIMITS = {
     "web": (("lock_timeout", "1s"), ("statement_timeout", "15s"), ("idle_in_transaction_session_timeout", "5s")),
@@ -116,7 +115,7 @@ LIMITS = {
     "command": (),
 }
 
-# Nobody needs a longer transaction than this product makes: a person's halt waits behind every one of them.
+# Transactions must be short: a person's halt waits behind every one of them.
 DATABASES = {"default": env.db("DATABASE_URL", default=f"sqlite:///{DATA_DIR / 'quarterdeck.sqlite3'}")}
 DATABASES["default"]["CONN_MAX_AGE"] = 0
 SQLITE_MMAP_MIB = env.int("QUARTERDECK_SQLITE_MMAP_MIB", default=0)
@@ -126,7 +125,7 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
         "transaction_mode": "IMMEDIATE",
         "timeout": 20,
         # The first list of 5,000 nodes writes 80 MB: pages (4 KiB) between two checkpoints, and KiB of cache. A request
-        # opens a connection with an empty cache: where the file is mapped, its pages need not be copied into it.
+        # opens a connection with an empty cache; with the file mapped, pages need not be copied into it.
         "init_command": (
             "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; "
             "PRAGMA wal_autocheckpoint=4000; PRAGMA cache_size=-16000; "
@@ -137,39 +136,40 @@ else:
     given = DATABASES["default"].get("OPTIONS", {})
     DATABASES["default"]["OPTIONS"] = {
         **given,
-        # What the address says comes last: PostgreSQL takes the last of two.
+        # Options of the URL come last, since PostgreSQL takes the last of two.
         "options": " ".join(
             [*(f"-c {name}={value}" for name, value in LIMITS[PROCESS]), given.get("options", "")]
         ).strip(),
         "pool": {"min_size": 1, "max_size": 24 if PROCESS == "web" else 12, "timeout": 10},
     }
 
-# Workers read secrets and CAs of sources from files here; secrets also from variables that begin with
-# QUARTERDECK_SOURCE_. No setting has this prefix: whoever administers a cluster names such a variable (Z39).
+# Workers read secrets and CAs of sources from files here, and secrets also from variables with the prefix
+# QUARTERDECK_SOURCE_. No setting has this prefix, since admins of a cluster name such variables (Z39).
 SECRETS_DIR = env("QUARTERDECK_SECRETS_DIR", default="/etc/quarterdeck/secrets")
-# Whether a source may be on this machine itself, and may be sent a password over http: for demos.
+# Allows a source on this machine, and passwords over http; for demos.
 TELEMETRY_LOOPBACK = env.bool("QUARTERDECK_TELEMETRY_LOOPBACK", default=False)
 REDIS_URL = env("REDIS_URL", default="redis://127.0.0.1:6379/0")
 CHANNEL_LAYERS = {
     "default": {
         "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
         "CONFIG": {
-            # redis-py 8 gives sockets five seconds by default: an idle subscriber would die of it.
+            # redis-py 8 has a socket timeout of five seconds by default, which would kill an idle subscriber.
             "hosts": [{"address": REDIS_URL, "socket_timeout": None, "health_check_interval": 15}],
             "prefix": "quarterdeck",
         },
     },
 }
 
-# kombu spells a unix socket in its own way.
+# kombu has its own spelling of unix sockets.
 CELERY_BROKER_URL = REDIS_URL.replace("unix://", "redis+socket://", 1)
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_connect_timeout": 1,
     "socket_timeout": 5,
     "socket_keepalive": True,
-    # A nudge is sent once: a broker that is away would hold up those behind it for four seconds each.
+    # A nudge is sent once. Retries to an unreachable broker would delay later ones by four seconds each.
     "max_retries": 0,
-    # A nudge may be lost, since rows say what is due; a worker that had to give one back to a Redis that is away dies.
+    # A lost nudge is harmless, since rows say what is due. A worker that returns one to an unreachable Redis would
+    # crash.
     "ack_emulation": False,
 }
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
@@ -192,12 +192,12 @@ REST_FRAMEWORK = {
     "DEFAULT_PAGINATION_CLASS": "edges.pagination.Pages",
     "DEFAULT_SCHEMA_CLASS": "config.openapi.Schema",
     "EXCEPTION_HANDLER": "config.errors.translate",
-    "NUM_PROXIES": 0,  # addresses are told by `people.sign_in.addresses`
+    "NUM_PROXIES": 0,  # `people.sign_in.addresses` determines addresses
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Quarterdeck",
     "VERSION": VERSION,
-    "DESCRIPTION": "A live picture of a GPU fleet on Kubernetes, and driver changes that move through it in stages.",
+    "DESCRIPTION": "A live view of a GPU fleet on Kubernetes, and driver changes that move through it in stages.",
     "SERVE_INCLUDE_SCHEMA": False,
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "COMPONENT_SPLIT_REQUEST": True,
@@ -241,13 +241,15 @@ CONTENT_SECURITY_POLICY = {
     },
 }
 
-# Whoever may write X-Forwarded-For may be everybody: it is read only where proxies of ours write it.
+# Anyone can write X-Forwarded-For. It is trusted only from our own proxies.
 QUARTERDECK_PROXIES = env("QUARTERDECK_PROXIES", default="0")
-KEEP_GPU_HOURS_DAYS = env.int("QUARTERDECK_KEEP_GPU_HOURS_DAYS", default=90)  # a row an hour for each GPU that is heard
-KEEP_HISTORY_DAYS = env.int("QUARTERDECK_KEEP_HISTORY_DAYS", default=400)  # of nodes and findings, not of decisions
+# One row per hour for each GPU with telemetry
+KEEP_GPU_HOURS_DAYS = env.int("QUARTERDECK_KEEP_GPU_HOURS_DAYS", default=90)
+# History of nodes and findings, not of decisions
+KEEP_HISTORY_DAYS = env.int("QUARTERDECK_KEEP_HISTORY_DAYS", default=400)
 
-# What a test Job runs on a changed node where its stage names no other image: vectorAdd, which ends by itself, as
-# NVIDIA documents it (docs.nvidia.com/datacenter/cloud-native/confidential-containers/latest/run-sample-workload.html).
+# The default image of test Jobs on changed nodes: vectorAdd, which ends by itself, as documented by NVIDIA
+# (docs.nvidia.com/datacenter/cloud-native/confidential-containers/latest/run-sample-workload.html).
 PROOF_IMAGE = env("QUARTERDECK_PROOF_IMAGE", default="nvcr.io/nvidia/k8s/cuda-sample:vectoradd-cuda12.5.0-ubuntu22.04")
 
 logs.set_up()
@@ -265,11 +267,11 @@ LOGGING = {
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": LOG_LEVEL},
     "loggers": {
-        # Its poll logs a traceback a second while Redis is away; our own heartbeat says so once.
+        # It logs a traceback per second while Redis is unreachable; our own heartbeat logs it once.
         "channels_redis": {"level": "ERROR"},
         "httpx": {"level": "WARNING"},
-        "httpcore": {"level": "WARNING"},  # at DEBUG it logs the headers of answers, which may repeat a secret
-        # Two lines for each tick of a sweep that mostly finds nothing due; what fails is an error.
+        "httpcore": {"level": "WARNING"},  # at DEBUG it logs response headers, which may contain a secret
+        # Two lines per tick of a sweep that mostly finds nothing due; failures are errors.
         "celery.worker.strategy": {"level": "WARNING"},
         "celery.app.trace": {"level": "WARNING"},
     },

@@ -1,4 +1,4 @@
-"""One machine on loopback: the demo, development. Plain HTTP, no collected static files."""
+"""Settings for one machine on loopback (demo, development): plain HTTP, no collected static files."""
 
 from config.settings.base import *  # noqa: F403
 

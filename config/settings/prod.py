@@ -1,4 +1,4 @@
-"""Behind TLS, with collected static files. Everything that must be given is given by the environment."""
+"""Production settings: behind TLS, with collected static files. The environment provides all required values."""
 
 from config.settings.base import *  # noqa: F403
 
@@ -7,8 +7,9 @@ CSRF_COOKIE_SECURE = True
 SECURE_HSTS_SECONDS = 31_536_000
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 SECURE_SSL_REDIRECT = True
-SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz(/|$)", r"^metrics$"]  # asked by machines beside us, without a proxy
-# One name is ours: what its subdomains serve, and what browsers are shipped with, is for whoever has the domain to say.
+# Called by machines on our network, without a proxy
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz(/|$)", r"^metrics$"]
+# HSTS for subdomains and browser preload lists are up to the domain's owner.
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W021"]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},

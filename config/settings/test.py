@@ -1,4 +1,4 @@
-"""The unit tests: no Redis, no network. Flows run on `dev`, as real processes."""
+"""Settings of unit tests: no Redis, no network. Flows use `dev` with real processes."""
 
 import tempfile
 
@@ -6,7 +6,7 @@ from config.settings.base import *  # noqa: F403
 
 SECRET_KEY = "tests"  # noqa: S105
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-# A layer that forgets everything: what a unit test wants to know of a message it asks `announce`.
+# A channel layer that delivers nothing; tests check messages at `announce`.
 CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
 CELERY_BROKER_URL = "redis://127.0.0.1:1/0"
 STORAGES = {
@@ -14,6 +14,6 @@ STORAGES = {
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):  # noqa: F405
-    # In memory, SQLite's threads share a cache and lock each other out at once; in a file they wait, as in life.
-    OF_THIS_RUN = tempfile.TemporaryDirectory(prefix="quarterdeck-test-")  # goes with the process
+    # In memory, SQLite's threads share a cache and lock each other out at once. In a file they wait, as in production.
+    OF_THIS_RUN = tempfile.TemporaryDirectory(prefix="quarterdeck-test-")  # removed with the process
     DATABASES["default"]["TEST"] = {"NAME": f"{OF_THIS_RUN.name}/test.sqlite3"}  # noqa: F405

@@ -1,4 +1,4 @@
-"""The environment as settings read it, with a list of the variables that they have read."""
+"""A reader of the environment that records the variables read."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import environ
 
 
 class Variables(environ.Env):
-    """Records each variable that a setting reads: none of them can be named as a source's secret (Z39)."""
+    """Records every variable that a setting reads. None of them may be named as a source's secret (Z39)."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What every page draws alike: icons, state glyphs, instants, and the difference between zero and no data."""
+"""Tags and filters of every page: icons, state glyphs, instants, and “no data” as opposed to zero."""
 
 from datetime import datetime
 from decimal import Decimal
@@ -17,22 +17,22 @@ from wording.durations import spell
 from wording.numbers import count, either
 
 register = template.Library()
-KEPT = 500  # drawings, of which the same few stand in every row. By type: text that is safe equals one that is not
-NOT_KNOWN = mark_safe('<span class="nodata" title="Not known: nothing reports it.">–</span>')
-PODS_NEVER_READ = mark_safe('<span class="nodata" title="Its pods were never read.">no data</span>')
+KEPT = 500  # drawings. Typed: a safe string equals an unsafe one
+NOT_KNOWN = mark_safe('<span class="nodata" title="Unknown: no source reports it.">–</span>')
+PODS_NEVER_READ = mark_safe('<span class="nodata" title="The pods were never read.">no data</span>')
 
 
 @register.simple_tag
 @lru_cache(maxsize=KEPT, typed=True)
 def icon(name: str, label: str = "") -> SafeString:
-    """One icon of the vendored sprite; decoration where no label is given."""
+    """Renders one icon of the vendored sprite; decorative without a label."""
     return _svg("icon", f"{static('vendor/tabler-icons/sprite.svg')}#{name}", label)
 
 
 @register.simple_tag
 @lru_cache(maxsize=KEPT, typed=True)
 def glyph(name: str, label: str = "") -> SafeString:
-    """The shape of a state: shape and colour together, so that neither is needed alone."""
+    """Renders the glyph of a state; shape and colour both tell the state."""
     return _svg(f"glyph is-{name}", f"{static('img/glyphs.svg')}#{name}", label)
 
 
@@ -44,7 +44,7 @@ def _svg(classes: str, href: str, label: str) -> SafeString:
 
 @register.filter
 def known(value: Any, unit: str = "") -> SafeString:
-    """A value, or the mark of one that nobody knows. Zero is a value."""
+    """Renders a value, or the mark for an unknown value. Zero is a known value."""
     if value is None or value == "":
         return NOT_KNOWN
     return format_html("{} {}", value, unit) if unit else conditional_escape(value)
@@ -58,7 +58,7 @@ def price(amount: Decimal | None) -> str:
 
 @register.filter
 def by_pods(value: Any) -> SafeString:
-    """What pods hold or leave free, or that nobody knows it."""
+    """Renders a number that comes from pods, or “no data” when pods were never read."""
     if value is None:
         return PODS_NEVER_READ
     return conditional_escape(value)
@@ -66,7 +66,7 @@ def by_pods(value: Any) -> SafeString:
 
 @register.filter
 def ago(at: datetime | None) -> SafeString:
-    """An instant as its distance from now; the page keeps it current, the title has it in UTC."""
+    """Renders the time since an instant. The page keeps the text current; the title has the instant in UTC."""
     if at is None:
         return format_html('<span class="nodata" title="{}">never</span>', "This has not happened yet.")
     return _time(at, f"{spell(timezone.now() - at)} ago", "ago")
@@ -74,25 +74,25 @@ def ago(at: datetime | None) -> SafeString:
 
 @register.filter
 def since(at: datetime | None) -> SafeString:
-    """How long something has been so, without “ago”."""
+    """Renders the time since an instant without “ago”."""
     return known(None) if at is None else _time(at, spell(timezone.now() - at), "for")
 
 
 @register.filter
 def until(at: datetime | None) -> SafeString:
-    """How long it is to an instant that is still to come."""
+    """Renders the time until a future instant."""
     return known(None) if at is None else _time(at, spell(at - timezone.now()), "until")
 
 
 @register.filter
 def clock(at: datetime | None) -> SafeString:
-    """The time of day in UTC, with its day where that is not today."""
+    """Renders the time of day in UTC, with the date unless it is today."""
     return known(None) if at is None else _time(at, instants.clock(at, now=timezone.now()), "")
 
 
 @register.filter
 def time_of_day(at: datetime) -> SafeString:
-    """The same below a heading that names the day."""
+    """Renders the time of day alone, for lists under a date."""
     return _time(at, f"{at:%H:%M:%S}", "")
 
 
@@ -101,15 +101,15 @@ register.simple_tag(count, name="plural")
 register.simple_tag(either)
 
 
-def _time(at: datetime, words: str, kind: str) -> SafeString:
-    """Of numbers and words of ours, in which there is nothing to escape: one stands in every row."""
+def _time(at: datetime, text: str, kind: str) -> SafeString:
+    """Marked safe without escaping, for speed: all its parts are our own numbers and words."""
     title = at.isoformat(" ", "seconds")[:19]
-    return mark_safe(f'<time datetime="{at.isoformat()}" title="{title} UTC" data-when="{kind}">{words}</time>')  # noqa: S308
+    return mark_safe(f'<time datetime="{at.isoformat()}" title="{title} UTC" data-when="{kind}">{text}</time>')  # noqa: S308
 
 
 @register.simple_tag(takes_context=True)
 def with_query(context: template.Context, **changed: object) -> str:
-    """The query of this page with some of it changed; empty values leave it."""
+    """Returns this page's query with some parameters changed; empty values remove a parameter."""
     query = context["request"].GET.copy()
     for name, value in changed.items():
         query[name] = "" if value is None else str(value)
@@ -120,17 +120,17 @@ def with_query(context: template.Context, **changed: object) -> str:
 
 @register.simple_tag(takes_context=True)
 def part_at(context: template.Context, name: str, *args: object) -> SafeString:
-    """A part of another app's, by the name of its address."""
+    """Renders a part of another app by its URL name."""
     return taken(context["request"], name, *args)
 
 
 @register.simple_tag
 def share(part: float | None, whole: float | None, width: int = 100) -> str:
-    """A part of a whole as a length of a drawing."""
+    """Returns a share as a length in a drawing."""
     return f"{width * (part or 0) / whole:.2f}" if whole else "0"
 
 
 @register.simple_tag
 def share_rest(part: float | None, whole: float | None, width: int = 100) -> str:
-    """What of the whole is left beside a part, as a length of a drawing."""
+    """Returns the remaining share as a length in a drawing."""
     return f"{max(0.0, width - width * (part or 0) / whole):.2f}" if whole else "0"

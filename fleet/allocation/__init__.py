@@ -1,1 +1,1 @@
-"""What there is of GPUs and who has it: counted, offered by DRA, allocated to pods."""
+"""GPUs and their users: counts, devices of DRA, and allocations to pods."""

@@ -1,4 +1,4 @@
-"""The words of who has which GPU of a node, and of what nothing tells."""
+"""Data structures of GPU allocations of a node."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -11,61 +11,61 @@ from fleet.models import ExporterReading, Gpu, Pod
 
 
 class ToldBy(StrEnum):
-    KUBELET = "kubelet"  # in the status of the pod
+    KUBELET = "kubelet"  # the pod's status
     CLAIM = "claim"  # DRA's
-    SCHEDULER = "scheduler"  # an annotation of the pod: HAMi's, Volcano's
+    SCHEDULER = "scheduler"  # a pod annotation: HAMi's, Volcano's
     METRICS = "metrics"  # the labels of the node's DCGM exporter
-    COUNT = "count"  # it has as many as its node has
+    COUNT = "count"  # the pod has as many as its node has
 
 
 @dataclass(frozen=True)
 class GpuAllocation:
-    """A pod on one board. `profile` blank: it has the whole board, or takes turns on it."""
+    """A pod on one GPU. `profile` blank: it has the whole GPU, or time-slices it."""
 
     pod: Pod
     resource: str
     told: ToldBy
     profile: str = ""
-    device: str = ""  # the UUID of its slice, or the name of the DRA device; by metrics, the slice's number
+    device: str = ""  # the UUID of its slice, or the name of the DRA device; from metrics, the slice's number
     claim: str = ""
-    only_looks: bool = False  # access for administration: it takes the device from nobody
-    seen_at: datetime | None = None  # None: as its pod and its claim are seen
-    is_current: bool = True  # False: it was last seen there at `seen_at`
+    only_looks: bool = False  # administrative access: takes the device from nobody
+    seen_at: datetime | None = None  # None: as current as its pod and claim
+    is_current: bool = True  # False: last seen there at `seen_at`
 
 
 @dataclass(frozen=True)
 class Board:
-    """A GPU. `index` None: a UUID that somebody has, and whose number nothing tells."""
+    """A GPU. `index` None: a UUID with a user, but without a known number."""
 
     index: int | None
     uuid: str
     product: str
     memory_mib: int | None
     allocations: tuple[GpuAllocation, ...] = ()
-    taints: tuple[str, ...] = ()  # why its DRA driver lets nothing new on it
+    taints: tuple[str, ...] = ()  # reasons why its DRA driver accepts no new pod
 
 
 @dataclass(frozen=True)
 class Unplaced:
-    """What a pod has of a resource, and nothing says which."""
+    """The amount of a resource that a pod has on unknown GPUs."""
 
     pod: Pod
     resource: str
-    number: int | None  # None: of a claim that is not allocated, or not seen
+    number: int | None  # None: from a claim that is unallocated or unseen
     claim: str = ""
 
 
 @dataclass(frozen=True)
 class NodeAllocations:
-    """Of one node."""
+    """The allocations of one node."""
 
     boards: tuple[Board, ...] = ()
     unplaced: tuple[Unplaced, ...] = ()
-    disagreements: tuple[str, ...] = ()  # of its exporter, with what is believed instead
-    exporter: ExporterReading | None = None  # what its exporter last said, or why it did not; None: never asked
-    is_current: bool = False  # what its exporter said
-    vendor: str = ""  # of its GPUs
-    shares_unplaced: bool = False  # some of its GPUs have users that nothing places
+    disagreements: tuple[str, ...] = ()  # between its exporter and more reliable sources
+    exporter: ExporterReading | None = None  # its exporter's last answer or error; None: never queried
+    is_current: bool = False  # whether the exporter's answer is current
+    vendor: str = ""  # vendor of its GPUs
+    shares_unplaced: bool = False  # some of its GPUs have users without a known GPU
 
     def of(self, gpu: Gpu) -> "AllocatedGpu":
         board = next((one for one in self.boards if one.index == gpu.index), None)
@@ -77,29 +77,27 @@ class NodeAllocations:
 
 @dataclass(frozen=True)
 class AllocatedGpu:
-    """A GPU's row with who has it. `allocations` None: of its node some are allocated, and nothing says which."""
+    """A GPU's row with its users. `allocations` None: some GPUs of its node are allocated, but unknown which."""
 
     gpu: Gpu
     allocations: tuple[GpuAllocation, ...] | None
     taints: tuple[str, ...]
     uuid: str = ""
-    may_have_more: bool = False  # it is shared, and not all who share GPUs here are placed
+    may_have_more: bool = False  # shared, and some users of shared GPUs here have no known GPU
 
 
 @dataclass
 class Placement:
-    """What of one node is known by its names, while pods are placed."""
+    """The working data of one node while its pods are assigned to GPUs."""
 
     by_key: Mapping[DraDeviceKey, OfferedDevice]
     profiles: Mapping[str, OfferedDevice]  # slices by their own UUID
-    allocations: dict[str, list[GpuAllocation]] = field(
-        default_factory=lambda: defaultdict(list)
-    )  # by the board's UUID
+    allocations: dict[str, list[GpuAllocation]] = field(default_factory=lambda: defaultdict(list))  # by the GPU's UUID
     unplaced: list[Unplaced] = field(default_factory=list)
     disagreements: list[str] = field(default_factory=list)
 
     def boards_of(self, pod: Pod) -> dict[str, GpuAllocation]:
-        """By UUID, with how it is known."""
+        """Returns a pod's allocations by GPU UUID."""
         return {
             uuid: one for uuid, allocations in self.allocations.items() for one in allocations if one.pod.pk == pod.pk
         }

@@ -1,8 +1,7 @@
-"""Whole GPUs, slices and shares of some part of the fleet, counted in the database: the one place that adds them up.
+"""Totals of whole GPUs, slices and shares, added up in the database; the only place that does.
 
-Of each: expected = allocated + free + unusable + unread + missing + away. What a pod has and the node lost is
-missing, not allocated; what is away while the MIG manager is at work is neither; unread is what nobody knows to be
-allocated or free, as the pods of its cluster were never read.
+For each: expected = allocated + free + unusable + unread + missing + away. Units that a pod has but the node lost
+are missing, not allocated. Units are away while the MIG manager reconfigures, and unread while pods are unknown.
 """
 
 from dataclasses import dataclass, replace
@@ -14,21 +13,21 @@ from fleet.models import Bookmark, Node
 from fleet.models.state_column import IS_RECONFIGURING
 from kube.resources import PODS
 
-AMOUNT_COLUMNS = {"gpus": "gpu", "slices": "slices", "shares": "shares"}  # by the word for many: how columns begin
+AMOUNT_COLUMNS = {"gpus": "gpu", "slices": "slices", "shares": "shares"}  # plural and column prefix
 TAKES_PODS = Q(is_ready=True, is_unschedulable=False)
 PODS_READ = Bookmark.objects.known(PODS.name)
 
 
 @dataclass(frozen=True)
 class GpuAmount:
-    """`free` can be had now: on a ready node that takes pods. None of it and of `allocated`: nobody knows of any."""
+    """Amounts of one unit. `free` is on ready nodes that accept pods. `free` and `allocated` None: pods unknown."""
 
-    expected: int | None = 0  # None, and of `allocatable` and `away`: no node ever named any
+    expected: int | None = 0  # None, also for `allocatable` and `away`: no node reported any
     allocatable: int | None = 0
     allocated: int | None = 0
     free: int | None = 0
-    unread: int = 0  # allocatable, and no pods were ever read where they are
-    away: int | None = 0  # the MIG manager cuts them anew
+    unread: int = 0  # allocatable, on nodes whose pods were never read
+    away: int | None = 0  # the MIG manager reconfigures them
 
     @property
     def missing(self) -> int | None:
@@ -36,7 +35,7 @@ class GpuAmount:
 
     @property
     def unusable(self) -> int:
-        """Allocatable, not allocated, and yet not to be had: cordoned or not ready."""
+        """Returns allocatable units that nobody has and nobody can get: on cordoned or unready nodes."""
         return (self.allocatable or 0) - self.unread - (self.allocated or 0) - (self.free or 0)
 
     def without_pods(self) -> "GpuAmount":
@@ -52,12 +51,12 @@ def _usable(column: str) -> Least:
 
 
 def allocated_of(column: str) -> Least:
-    """Without what is lost, whoever has it: that is missing."""
+    """Returns the allocated units without lost ones, which count as missing."""
     return Least(F(f"{column}_allocated"), _usable(column))
 
 
 def _sums(kind: str, column: str) -> dict[str, Coalesce]:
-    """As if the pods of all of them had been read: whether they were is asked where these are read."""
+    """Returns the aggregates as if all pods were known; the reader checks whether they are."""
     usable = _usable(column)
     sums = {
         "expected": Sum(f"{column}_expected"),
@@ -74,13 +73,13 @@ AMOUNT_SUMS = {name: each for kind, column in AMOUNT_COLUMNS.items() for name, e
 
 @dataclass(frozen=True)
 class Offer:
-    """Of one node, as `GpuAmount` is of many."""
+    """The amount of one unit on one node, as `GpuAmount` is for many nodes."""
 
     unit: str  # slices, shares; blank: GPUs
     expected: int
     allocatable: int
-    requested: int | None  # None: its pods were never read
-    is_away: bool = False  # what is not allocatable: the MIG manager cuts it anew
+    requested: int | None  # None: pods were never read
+    is_away: bool = False  # the missing part is being reconfigured by the MIG manager
 
     @property
     def allocated(self) -> int | None:
@@ -98,7 +97,7 @@ class Offer:
 
 
 def offers_of(node: Node, *, knows_pods: bool) -> list[Offer]:
-    """Of whole GPUs, slices and shares, those that it has, or should have."""
+    """Returns the amounts of whole GPUs, slices and shares that a node has or should have."""
     found, is_away = [], bool(node.reconfiguring)
     for kind, column in AMOUNT_COLUMNS.items():
         expected, allocatable = (getattr(node, f"{column}_{what}") or 0 for what in ("expected", "allocatable"))

@@ -1,8 +1,7 @@
-"""The sums of nodes, kept by whoever writes nodes: in the same transaction, and by the statement that counts anew.
+"""Counters over nodes, updated in the transaction of every node write.
 
-Every write of a node, or of the pools it is in, stands inside `kept(cluster_id, nodes)`. It counts those nodes before
-and after, and adds the difference to the tables of sums; then the map's pieces of them are drawn. `recount` does so for
-the whole cluster.
+Every write of a node, or of its pools, runs inside `kept(cluster_id, nodes)`. It counts those nodes before and
+after, adds the difference to the counters, and redraws their map chunks. `recount` does this for a whole cluster.
 """
 
 from collections import Counter
@@ -18,7 +17,7 @@ from fleet.models import Observer
 
 
 class Kept:
-    """What is written of one cluster's nodes in one transaction."""
+    """The nodes of one cluster that one transaction writes."""
 
     def __init__(self, cluster_id: int) -> None:
         self.cluster_id = cluster_id
@@ -26,7 +25,7 @@ class Kept:
         self._before: CountedSums = {}
 
     def touch(self, nodes: Iterable[int]) -> None:
-        """Before these are written."""
+        """Counts these nodes before they are written."""
         if new := set(nodes) - self._nodes:
             self.lock()
             for table, rows in counted(self.cluster_id, new).items():
@@ -36,11 +35,11 @@ class Kept:
             self._nodes |= new
 
     def born(self, nodes: Iterable[int]) -> None:
-        """These were not there before."""
+        """Adds nodes that are new."""
         self._nodes.update(nodes)
 
     def lock(self) -> None:
-        """Whoever keeps the sums of a cluster does so alone."""
+        """Locks the counters of the cluster."""
         if not self._nodes:
             Observer.lock(self.cluster_id)
 
@@ -55,7 +54,7 @@ _open: ContextVar[Kept | None] = ContextVar("kept", default=None)
 
 @contextmanager
 def kept(cluster_id: int, nodes: Iterable[int] = ()) -> Iterator[Kept]:
-    """Write these nodes inside, or put them into pools. One inside another adds up once, at the end of the outer."""
+    """Runs a block that writes these nodes or their pools. A nested block counts once, at the end of the outer one."""
     outer = _open.get()
     if outer is not None and outer.cluster_id == cluster_id:
         outer.touch(nodes)
@@ -73,7 +72,7 @@ def kept(cluster_id: int, nodes: Iterable[int] = ()) -> Iterator[Kept]:
 
 
 def recount(cluster_id: int) -> int:
-    """From the nodes themselves. How many rows were not as they should be: 0, unless somebody wrote past `kept`."""
+    """Recounts from the nodes. Returns how many rows were wrong: 0, unless a write bypassed `kept`."""
     with kept(cluster_id) as keeping:
         keeping.lock()
         before, after = written(cluster_id), counted(cluster_id)

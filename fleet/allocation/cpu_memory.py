@@ -1,4 +1,4 @@
-"""How much of nodes' CPU and memory is requested: by GPU pods, by operands, and by all other pods."""
+"""CPU and memory requests on nodes: by GPU pods, by operands and by all other pods."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ ALLOCATABLE = ("cpu_allocatable_m", "memory_allocatable_bytes")
 
 @dataclass(frozen=True)
 class Amount:
-    """Of CPU in millicores, or of memory in bytes. None: nobody knows."""
+    """CPU in millicores, or memory in bytes. None: unknown."""
 
     allocatable: int | None = None
     tenants: int | None = None  # requested by pods that have or want GPUs
@@ -26,7 +26,7 @@ class Amount:
 
     @property
     def free(self) -> int | None:
-        """Less than 0: the node became smaller, or pods were bound to it past the scheduler."""
+        """Returns the rest. Negative: the node shrank, or pods were bound without the scheduler."""
         if self.allocatable is None or self.requested is None:
             return None
         return self.allocatable - self.requested
@@ -37,11 +37,11 @@ class CpuMemory:
     cpu: Amount
     memory: Amount
     nodes: int | None = 1
-    silent: int | None = 0  # nodes that do not say what they have: none of theirs is in the allocatable
+    silent: int | None = 0  # nodes that report no amount; they are not included in allocatable
 
     @classmethod
     def of(cls, row: Mapping[str, Any], *, knows_pods: bool = True, nodes: int = 1, silent: int = 0) -> "CpuMemory":
-        """From the columns of a node, or from sums that are named as they are."""
+        """Builds the value from columns of a node, or from sums with the same names."""
         cpu, memory = (_amount(row, what, unit) for what, unit in UNITS)
         found = cls(cpu, memory, nodes, silent)
         return found if knows_pods else found.without_pods()
@@ -57,7 +57,7 @@ class OfCluster:
     other_nodes: CpuMemory
 
     def as_known(self, *, nodes: bool, pods: bool) -> "OfCluster":
-        """Without the numbers that rest on what was never seen."""
+        """Returns the value without numbers that depend on unknown nodes or pods."""
         if not nodes:
             return UNKNOWN
         return self if pods else OfCluster(self.gpu_nodes.without_pods(), self.other_nodes.without_pods())

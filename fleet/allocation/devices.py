@@ -1,10 +1,10 @@
-"""The GPUs that DRA drivers offer, read out of the rows of ResourceSlices.
+"""GPUs offered by DRA drivers, from rows of ResourceSlices.
 
-gpu.nvidia.com (cmd/gpu-kubelet-plugin/deviceinfo.go and mig.go of k8s-dra-driver-gpu): a board is of the type `gpu`, a
-slice `mig`, a board for virtual machines `vfio`. Its drivers may also offer every slice that could be cut, beside the
-board or (Ampere in MIG mode) in its place; those have no UUID until they are, and stand for their board. gpu.amd.com
-(docs/driver-attributes.md of ROCm/k8s-gpu-dra-driver): `amdgpu` and `amdgpu-partition`; told apart by their PCI
-addresses, and what could be cut has no profile.
+gpu.nvidia.com (cmd/gpu-kubelet-plugin/deviceinfo.go and mig.go of k8s-dra-driver-gpu): a board has the type `gpu`, a
+slice `mig`, a board for virtual machines `vfio`. Its drivers may also offer every possible slice, beside the board
+or (Ampere in MIG mode) instead of it; possible slices have no UUID and represent their board. gpu.amd.com
+(docs/driver-attributes.md of ROCm/k8s-gpu-dra-driver): `amdgpu` and `amdgpu-partition`, identified by PCI address;
+possible partitions have no profile.
 """
 
 import re
@@ -21,14 +21,14 @@ from gpu.versions import driver_as_written
 
 MIB = 2**20
 WHOLE = frozenset({"gpu", "amdgpu", ""})
-BOARD_FOR_MACHINES = "vfio"  # its type, NVIDIA's and AMD's alike
-FOR_MACHINES_ONLY = frozenset({BOARD_FOR_MACHINES, "vfio-vf"})  # the second: a virtual function, a part of a board
+BOARD_FOR_MACHINES = "vfio"  # device type of NVIDIA and AMD
+FOR_MACHINES_ONLY = frozenset({BOARD_FOR_MACHINES, "vfio-vf"})  # the second: a virtual function, part of a board
 CUT = frozenset({"mig", "amdgpu-partition"})
 UNUSABLE = frozenset({"NoSchedule", "NoExecute"})  # effects of a device's taints
-NO_SICKNESS = frozenset({"gpu.amd.com/memory-partition-conflict"})  # of a mode that its board is not in just now
+NO_SICKNESS = frozenset({"gpu.amd.com/memory-partition-conflict"})  # for a mode that its board is not in; no fault
 NUMBERED = re.compile(r"^gpu-(\d{1,4})(?:-|$)")
 DraDeviceKey = tuple[str, str, str]  # driver, pool, device: unique in a cluster
-ResourceUnit = tuple[str, str]  # the resource, and which of it
+ResourceUnit = tuple[str, str]  # the resource, and which unit
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,9 @@ class OfferedDevice:
     profile: str
     driver_version: str
     memory_mib: int | None
-    address: str  # on the PCI bus; blank: not said
-    taints: tuple[str, ...]  # those that keep anything new off it: gpu.nvidia.com/xid=79
-    is_healthy: bool = True  # False: its driver calls it unhealthy
+    address: str  # PCI address; blank: not reported
+    taints: tuple[str, ...]  # taints that keep new pods away: gpu.nvidia.com/xid=79
+    is_healthy: bool = True  # False: its driver reports it unhealthy
 
     @property
     def key(self) -> DraDeviceKey:
@@ -57,7 +57,7 @@ class OfferedDevice:
 
     @property
     def board(self) -> str:
-        """The UUID of the GPU that it is, or is cut from; where a GPU has none, its name. Blank: not said."""
+        """Returns the UUID of the device's GPU, or the name of a GPU without UUID. Blank: unknown."""
         return self.parent_uuid if self.is_cut else self.uuid or self.name
 
     @property
@@ -71,29 +71,29 @@ class OfferedDevice:
 
     @property
     def unit(self) -> "ResourceUnit | None":
-        """What of a node is gone while it is allocated. None: not known."""
+        """Returns the unit of the node that it occupies while allocated. None: unknown."""
         if self.is_cut and self.resource:
             return self.resource, f"{self.pool}/{self.name}"
         return (self.driver, self.board) if self.board else None
 
     @property
     def is_for_machines(self) -> bool:
-        """Whether it is a board's offer to virtual machines. A board that is bound to vfio-pci has no other."""
+        """Tells whether it is a board offered to virtual machines. A board bound to vfio-pci has no other offer."""
         return self.type in FOR_MACHINES_ONLY
 
     @property
     def is_board(self) -> bool:
-        """Whether a GPU is told by it: by a slice as well, but by none of the functions that a board is shared by."""
+        """Tells whether it identifies a GPU. A slice does; a virtual function of a shared board does not."""
         return bool(self.board and (self.resource or self.is_cut or self.type == BOARD_FOR_MACHINES))
 
     @property
     def unit_alone(self) -> "ResourceUnit | None":
-        """As `unit`, where nothing else offers its board (dra-driver-nvidia-gpu #668: the GPU is then taken away)."""
+        """Returns its unit if nothing else offers its board (dra-driver-nvidia-gpu #668: the GPU is then removed)."""
         return (self.driver + FOR_MACHINES, self.board) if self.is_for_machines and self.board else None
 
     @property
     def resource(self) -> str:
-        """The name under which it is counted beside the resources of device plugins. Blank: it is not counted."""
+        """Returns the resource name under which it counts. Blank: it does not count."""
         if self.type == "mig":
             return f"{self.driver}/mig-{self.profile}" if self.uuid and self.profile else ""
         if self.is_cut:
@@ -103,13 +103,13 @@ class OfferedDevice:
 
 @dataclass(frozen=True)
 class Offered:
-    """What DRA drivers offer on one node."""
+    """The devices that DRA drivers offer on one node."""
 
     devices: tuple[OfferedDevice, ...]
 
     @cached_property
     def units(self) -> dict[ResourceUnit, OfferedDevice]:
-        """What is counted, each with the device that stands for it: slices, and boards that are whole or can be cut."""
+        """Returns the counted units with their device: slices, and boards that are whole or may be cut."""
         found = {device.unit: device for device in sorted(self.devices, key=_rank) if device.unit and _rank(device)}
         others = {device.board for device in self.devices if not device.is_for_machines}
         alone = [device for device in self.devices if device.is_for_machines and device.board not in others]
@@ -125,14 +125,15 @@ class Offered:
         return dict.fromkeys(self.capacity, 0) | usable
 
     def taken(self, keys: Collection[DraDeviceKey]) -> dict[str, int]:
-        """By resource, what of its units these devices are, or are cut from. Two of one board are one unit."""
+        """Returns the units by resource that these devices occupy. Two devices of one board are one unit."""
         claimed = [device for device in self.devices if device.key in keys]
         held = {device.unit if device.unit in self.units else device.unit_alone for device in claimed}
         return counted(unit for unit in held if unit in self.units)
 
     @property
     def uses(self) -> Uses:
-        """Each board by what is made of it. One that may be cut, or handed to a virtual machine, is whole till then."""
+        """Returns the boards by use. A board that may be cut or handed to a virtual machine counts as whole until
+        then."""
         cut = {device.board: device for device in self.devices if device.is_cut and device.resource and device.board}
         whole = {device.board for unit, device in self.units.items() if unit == (device.driver, device.board)} - {*cut}
         virtual = {device.board for device in self.devices if device.type == BOARD_FOR_MACHINES} - whole - {*cut}
@@ -145,18 +146,18 @@ class Offered:
         return [device for device in self.devices if device.type in WHOLE]
 
     def first(self, name: str) -> Any:
-        """What the first of the devices that says it says."""
+        """Returns an attribute's value from the first device that has one."""
         return next((value for device in self.devices if (value := getattr(device, name))), None)
 
 
 def offered_on(cluster_id: int, nodes: Collection[str]) -> dict[str, Offered]:
-    """By node, of those on which a driver offers GPUs. One query."""
+    """Returns the offers by node, for nodes with GPUs of DRA drivers. One query."""
     slices = ResourceSlice.objects.filter(cluster_id=cluster_id, node_name__in=nodes)
     return read_slices(slices.values("driver", "pool", "pool_generation", "node_name", "devices"))
 
 
 def read_slices(rows: Iterable[Mapping[str, Any]]) -> dict[str, Offered]:
-    """Only the newest generation of a pool counts: the others are what a driver replaces."""
+    """Groups slices by node. Only the newest generation of a pool counts; the driver is replacing the others."""
     rows = [row for row in rows if row["node_name"] and is_gpu_resource(row["driver"])]
     newest: dict[tuple[str, str], int] = {}
     for row in rows:
@@ -171,10 +172,10 @@ def read_slices(rows: Iterable[Mapping[str, Any]]) -> dict[str, Offered]:
 
 
 def _paired(devices: Iterable[OfferedDevice]) -> Iterator[OfferedDevice]:
-    """With the UUID of their board for those that are offered to virtual machines.
+    """Adds the UUID of the board to devices for virtual machines.
 
-    NVIDIA's driver makes them one of their own from their address (cmd/gpu-kubelet-plugin/nvlib.go, getVfioDeviceInfo),
-    and that is what they have in common with their board. Where none is said, each board is thought to be among them.
+    NVIDIA's driver derives a UUID for them from their address (cmd/gpu-kubelet-plugin/nvlib.go, getVfioDeviceInfo),
+    so only the address identifies the board. Without addresses, every board counts as possible.
     """
     devices = list(devices)
     boards = [device for device in devices if device.is_board and not device.is_for_machines]
@@ -217,9 +218,9 @@ def _taint(said: Mapping[str, str]) -> str:
 
 
 def _rank(device: OfferedDevice) -> int:
-    """The last one stands for its unit: the board itself rather than a slice that could be cut. 0: none stands for it.
+    """Returns the device's rank for representing its unit: a board ranks above a possible slice. 0: represents none.
 
-    A board's second offer, for virtual machines, is no more of it.
+    A board's second offer, for virtual machines, does not count again.
     """
     return 2 if device.resource else int(device.is_cut)
 

@@ -1,8 +1,8 @@
-"""Pods that a DCGM exporter names, on the boards it names them on.
+"""Pods that a DCGM exporter reports on GPUs.
 
-What DRA's claims and the kubelet say is believed before it: those are the allocation, this is what was seen of it up to
-half a minute ago. A pod is known by its UID, so that one which went, or came again under its name, has nothing. A
-device plugin's choice lasts as long as the pod: an old reading is still right about a pod that is still there.
+DRA's claims and the kubelet are more reliable: they are the allocation, while this is a reading up to half a minute
+old. Pods are matched by UID, so a recreated pod of the same name has nothing. A device plugin's choice lasts as long
+as the pod, so an old reading is still right for a pod that still exists.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,10 +19,10 @@ BELIEVED = {ToldBy.CLAIM: "its claim", ToldBy.KUBELET: "its kubelet", ToldBy.SCH
 
 @dataclass(frozen=True)
 class NamedDevice:
-    """A board, or a slice of one, with a pod on it."""
+    """A GPU, or a slice of one, with a pod on it."""
 
     uuid: str
-    gi_id: str  # blank: the whole board
+    gi_id: str  # blank: the whole GPU
     profile: str
 
     def __str__(self) -> str:
@@ -30,7 +30,7 @@ class NamedDevice:
 
 
 def uuids_by_index(reading: ExporterReading | None) -> dict[int, str]:
-    """Of the boards, as their exporter numbers them."""
+    """Returns the UUIDs by the exporter's index."""
     devices = reading.devices if reading else []
     by_uuid = {device["uuid"]: device["index"] for device in devices if device["index"] is not None}
     return {index: uuid for uuid, index in by_uuid.items()}
@@ -57,7 +57,7 @@ def _by_pod(reading: ExporterReading) -> Mapping[str, list[NamedDevice]]:
 
 @dataclass(frozen=True)
 class _Placing:
-    """Of one pod."""
+    """The placement of one pod."""
 
     placement: Placement
     pod: Pod
@@ -81,7 +81,7 @@ class _Placing:
             self._differ_from_known(device, known)
 
     def _fill(self, lacking: Unplaced, devices: Sequence[NamedDevice]) -> list[NamedDevice]:
-        """Those that are left."""
+        """Assigns devices to an unplaced amount. Returns the remaining devices."""
         way = self.layout.way(lacking.resource) if lacking.resource else None
         fitting = [device for device in devices if way is None or _fits(device, lacking.resource, way)]
         if not fitting:
@@ -110,14 +110,14 @@ class _Placing:
         )
 
     def _shrink(self, lacking: Unplaced, placed: int, *, is_shared: bool) -> None:
-        """Two shares may be of one board, and then it is named once."""
+        """Reduces the unplaced amount. Two shares of one GPU are reported once."""
         place = self.placement.unplaced.index(lacking)
         left = 0 if lacking.number is None or is_shared else lacking.number - placed
         rest = [Unplaced(self.pod, lacking.resource, left)] if left else []
         self.placement.unplaced[place : place + 1] = rest
 
     def _taken_by(self, device: NamedDevice) -> GpuAllocation | None:
-        """Who has the whole board by an allocation, or has some of it while this one would have it whole."""
+        """Returns another pod's allocation that conflicts with this device."""
         for allocation in self.placement.allocations.get(device.uuid, ()):
             if allocation.told is ToldBy.METRICS or allocation.only_looks or allocation.pod.pk == self.pod.pk:
                 continue
@@ -138,10 +138,11 @@ class _Placing:
 
 
 def _fits(device: NamedDevice, resource: str, way: Way) -> bool:
-    """AMD's device plugin may count partitions as it counts whole GPUs, and then no label need say how they are cut."""
+    """Tells whether a device can be of this resource. AMD's plugin may count partitions as whole GPUs, without any
+    label."""
     return is_of_profile(device.profile, way.profile) or (resource == AMD_GPU and not way.profile)
 
 
 def is_of_profile(profile: str, wanted: str) -> bool:
-    """1g.10gb+me is 1g.10gb.me in the name of a resource; of AMD's an exporter may say cpx alone of cpx_nps4."""
+    """Compares profiles: 1g.10gb+me is 1g.10gb.me in a resource name; AMD's exporter may report cpx for cpx_nps4."""
     return profile.replace("+", ".") == wanted.replace("+", ".") or bool(profile and wanted.startswith(f"{profile}_"))

@@ -1,4 +1,4 @@
-"""What there is to say of a node's exporter of GPUs, where it matters who has which GPU."""
+"""Messages about a node's GPU exporter, as far as they concern GPU allocations."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -21,7 +21,7 @@ CALLED: Mapping[str, str] = {Vendor.AMD: "metrics exporter of AMD's", Vendor.HAB
 
 
 def said_of_exporter(node: Node, allocated: NodeAllocations, asked: ExporterRound | None) -> str:
-    """Blank: there is nothing that a person could do, or needs to know."""
+    """Returns a message about the exporter. Blank: nothing to do or to know."""
     if asked is None or not (allocated.unplaced or _rests_on_it(allocated)):
         return ""
     if allocated.exporter is None:
@@ -32,7 +32,8 @@ def said_of_exporter(node: Node, allocated: NodeAllocations, asked: ExporterRoun
 
 
 def jobs_in_words(allocated: NodeAllocations) -> list[str]:
-    """GPUs on which a batch system's jobs run: Kubernetes counts them as free. Only what is said now."""
+    """Returns sentences about GPUs with jobs of a batch system, which Kubernetes counts as free. Current readings
+    only."""
     if allocated.exporter is None or not allocated.is_current:
         return []
     said = (
@@ -73,7 +74,7 @@ def _age(allocated: NodeAllocations, reading: ExporterReading) -> str:
 
 
 def _short_of(node: Node, allocated: NodeAllocations, reading: ExporterReading) -> str:
-    """Why it does not name every pod that has something."""
+    """Returns why the exporter does not name all pods with GPUs."""
     if not allocated.is_current or not allocated.unplaced:
         return ""
     if allocated.vendor in CALLED:

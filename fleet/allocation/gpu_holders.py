@@ -1,8 +1,8 @@
-"""Which pod has which GPU, where something says so; else how many it has of what.
+"""GPU allocations of pods: the exact GPUs where a source reports them, else the amounts.
 
-Three objects of the API say it: the kubelet, per container and device (KEP-4680), DRA, whose claims name the very
-devices, and annotations of schedulers that place pods on shares. The device plugin's own choice is otherwise in none;
-a DCGM exporter's labels tell it. Who has as many as there are has each of them.
+Three API objects report them: the kubelet, per container and device (KEP-4680); DRA, whose claims name devices; and
+annotations of schedulers for shared GPUs. The device plugin's choice is only in a DCGM exporter's labels. A pod that
+requests all GPUs of its node has each of them.
 """
 
 import re
@@ -37,7 +37,7 @@ CLAIMS_AT_ONCE = 200
 
 
 def allocations_on(nodes: Sequence[Node], *, now: datetime) -> dict[int, NodeAllocations]:
-    """By node. Four queries, and one for every 200 claims."""
+    """Returns the allocations by node. Four queries, and one for every 200 claims."""
     ids = [node.pk for node in nodes]
     gpus: dict[int, list[Gpu]] = defaultdict(list)
     for gpu in Gpu.objects.filter(node__in=ids).order_by("index"):
@@ -64,14 +64,14 @@ def allocations_on(nodes: Sequence[Node], *, now: datetime) -> dict[int, NodeAll
 
 
 class GpusOfPod(NamedTuple):
-    """What something tells that a pod has of a node."""
+    """The GPUs of a pod on its node."""
 
-    indices: list[int]  # of the GPUs that it has, or has a part of
-    slices: list[tuple[int, str]]  # those of its MIG slices whose number its exporter tells: index of the GPU, number
+    indices: list[int]  # indices of GPUs that it has, completely or partly
+    slices: list[tuple[int, str]]  # MIG slices with a number from the exporter: index of the GPU, number
 
 
 def gpus_of_pods(nodes: Sequence[Node], *, now: datetime) -> dict[str, GpusOfPod]:
-    """By the pod's UID. What `allocations_on` costs."""
+    """Returns the GPUs by pod UID. Costs as much as `allocations_on`."""
     found: dict[str, set[tuple[int, str]]] = defaultdict(set)
     for its in allocations_on(nodes, now=now).values():
         for board in its.boards:
@@ -86,12 +86,12 @@ def gpus_of_pods(nodes: Sequence[Node], *, now: datetime) -> dict[str, GpusOfPod
 
 
 def allocated_indices(nodes: Sequence[Node], *, now: datetime) -> dict[str, list[int]]:
-    """By the pod's UID the numbers of the GPUs that something tells it has. What `allocations_on` costs."""
+    """Returns the indices of GPUs by pod UID. Costs as much as `allocations_on`."""
     return {uid: its.indices for uid, its in gpus_of_pods(nodes, now=now).items()}
 
 
 def _numbers_of_slices(allocation: GpuAllocation, board: Board, exporter: ExporterReading | None) -> Collection[str]:
-    """Kubelets and claims know a slice by a name that no series has; an exporter that names its pod has the number."""
+    """Returns the exporter's slice numbers. Kubelet and claims name slices differently from metric series."""
     if not allocation.profile or exporter is None:
         return ()
     return {
@@ -105,7 +105,7 @@ def _numbers_of_slices(allocation: GpuAllocation, board: Board, exporter: Export
 
 
 def allocated_gpus(gpus: Sequence[Gpu], *, now: datetime) -> list[AllocatedGpu]:
-    """Load them with their nodes. What `allocations_on` costs."""
+    """Returns the GPUs with allocations. Load them with their nodes. Costs as much as `allocations_on`."""
     found = allocations_on(list({gpu.node_id: gpu.node for gpu in gpus}.values()), now=now)
     return [found[gpu.node_id].of(gpu) for gpu in gpus]
 
@@ -169,17 +169,17 @@ def _place_devices(placement: Placement, pod: Pod, layout: Layout) -> None:
                     GpuAllocation(pod, resource, _teller(pod, layout.way(resource)), profile, device)
                 )
                 placed += 1
-        if placed < number and not (placed and layout.way(resource).sharing):  # two shares may be of one board
+        if placed < number and not (placed and layout.way(resource).sharing):  # two shares may be on one GPU
             placement.unplaced.append(Unplaced(pod, resource, number - placed))
 
 
 def _teller(pod: Pod, way: Way) -> ToldBy:
-    """What HAMi and KAI share is placed by their schedulers; the kubelet only sees which share it was."""
+    """Returns the source. Schedulers of HAMi and KAI place shares; the kubelet sees only which share."""
     return ToldBy.SCHEDULER if way.sharing == HAMI or gpu_groups(pod.labels) else ToldBy.KUBELET
 
 
 def _board_of(device: str, placement: Placement, way: Way) -> tuple[str, str]:
-    """The UUID of the board that a device is or is cut from, and the slice's profile. Blank: not known."""
+    """Returns the UUID of a device's GPU, and its slice profile. Blank: unknown."""
     if cut := placement.profiles.get(device):
         return cut.parent_uuid, cut.profile
     if old := OLD_MIG.match(device):
@@ -190,9 +190,9 @@ def _board_of(device: str, placement: Placement, way: Way) -> tuple[str, str]:
 def _boards(
     gpus: Iterable[Gpu], allocations: Mapping[str, list[GpuAllocation]], uuids: Mapping[int, str]
 ) -> Iterable[Board]:
-    """Those that have a row, in the order of their numbers. A UUID that no row has takes the place of one without.
+    """Returns the GPUs with rows by number. A UUID without a row goes to a row without UUID.
 
-    `uuids`: what an exporter says of those that nothing else has named.
+    `uuids` are the exporter's, for GPUs that no other source names.
     """
     rows = list(gpus)
     known = {gpu.uuid for gpu in rows}

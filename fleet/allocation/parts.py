@@ -1,7 +1,7 @@
-"""Pods that have parts of a GPU which another pod has for them.
+"""Pods with parts of a GPU that another pod reserves for them.
 
-KAI (Run:ai) gives fractions so: its scheduler makes a pod that requests the GPU, and puts the same group on that one
-and on the pods that share it, which request nothing (KAI-Scheduler, pkg/binder/binding/resourcereservation).
+KAI (Run:ai) implements fractions like this. Its scheduler creates a pod that requests the GPU, and labels it and the
+sharing pods, which request none, with the same group (KAI-Scheduler, pkg/binder/binding/resourcereservation).
 """
 
 from collections import defaultdict
@@ -13,7 +13,7 @@ from gpu.resources import gpu_groups
 
 
 def place_parts(placement: Placement, pods: Sequence[Pod]) -> None:
-    """After those that have boards: where such a one is not placed, nothing tells where its parts are."""
+    """Places sharing pods. Call it after the reserving pods are placed, since only they identify the GPU."""
     boards = _boards(placement)
     for pod in pods:
         if not pod.resources and not pod.claims:
@@ -23,7 +23,7 @@ def place_parts(placement: Placement, pods: Sequence[Pod]) -> None:
 
 
 def _boards(placement: Placement) -> dict[str, list[tuple[str, str]]]:
-    """By group: UUIDs of boards, each with the resource by which it is allocated."""
+    """Returns the GPUs by group: UUIDs, each with the allocated resource."""
     found: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for uuid, allocations in placement.allocations.items():
         for allocation in allocations:

@@ -1,4 +1,4 @@
-"""Physical GPUs of some part of the fleet, and what is made of them."""
+"""Physical GPUs of a part of the fleet by use."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -10,14 +10,14 @@ from gpu.resources.physical import COLUMNS, TITLES
 
 @dataclass
 class Physical:
-    """Every GPU once, by its use. What GPU nodes have of which nobody knows how many is in none of the numbers."""
+    """The number of physical GPUs by use. Nodes with an unknown number of GPUs are only in `uncounted`."""
 
     uses: dict[Use, int] = field(default_factory=dict)
-    uncounted: int = 0  # such nodes
+    uncounted: int = 0  # nodes with an unknown number of GPUs
 
     @classmethod
     def of(cls, row: Mapping[str, int]) -> "Physical":
-        """Sums that are named as their columns."""
+        """Builds the value from sums named like their columns."""
         return cls({use: row[column] for use, column in COLUMNS.items() if row[column]}, row["uncounted"])
 
     def add(self, other: "Physical") -> None:
@@ -31,22 +31,22 @@ class Physical:
 
     @property
     def known(self) -> int | None:
-        """None: of no node it is known how many it has."""
+        """Returns the total. None: unknown for every node."""
         return known_gpus(self.total, uncounted=self.uncounted)
 
     @property
     def parts(self) -> list[tuple[str, int]]:
-        """What is made of them, by its title: nothing that is 0."""
+        """Returns the uses that are not zero, with their titles."""
         return [(TITLES[use], self.uses[use]) for use in Use if self.uses.get(use)]
 
     @property
     def words(self) -> str:
-        """`2560 whole, 512 MIG, 504 time-slicing`; blank where all are whole."""
+        """Returns `2560 whole, 512 MIG, 504 time-slicing`; blank if all are whole."""
         return "" if set(self.uses) <= {Use.WHOLE} else ", ".join(f"{number} {title}" for title, number in self.parts)
 
 
 def physical_of(nodes: Iterable[Node]) -> Physical:
-    """Of rows that are read already."""
+    """Adds up loaded rows."""
     found = Physical()
     for node in nodes:
         found.add(Physical(dict(node.uses), int(node.is_gpu_node and node.physical_gpus is None)))
@@ -54,5 +54,5 @@ def physical_of(nodes: Iterable[Node]) -> Physical:
 
 
 def by_use(uses: Uses) -> dict[str, int]:
-    """Each use, also those of which there is none: what REST and metrics name."""
+    """Returns all uses, including zeros, for REST and metrics."""
     return {use.value: uses.get(use, 0) for use in Use}

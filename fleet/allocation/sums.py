@@ -1,6 +1,6 @@
-"""What is counted of nodes that are alike, by one statement for a few and for a whole cluster, and how it is written.
+"""The aggregation of nodes into counter rows: one statement for a few nodes or a whole cluster, and its writes.
 
-`fleet.allocation.counters` says when.
+`fleet.allocation.counters` decides when it runs.
 """
 
 import json
@@ -21,7 +21,7 @@ from fleet.models import Node, NodeSums, SegmentSums
 from fleet.models.sums import Sums
 from gpu.resources.physical import COLUMNS as USE_COLUMNS
 
-MARK = "sum_of_"  # an aggregate may not be named as a column
+MARK = "sum_of_"  # an aggregate may not have a column's name
 OF_NODES: dict[str, Any] = {
     "nodes": Count("pk"),
     "ready": Count("pk", filter=Q(is_ready=True)),
@@ -41,16 +41,16 @@ OF_NODES: dict[str, Any] = {
 }
 NAMES = tuple(OF_NODES)
 TABLES: tuple[type[Sums], ...] = (NodeSums, SegmentSums)
-# What nodes have in common that are in one row of each table.
+# Columns that are equal for all nodes of one row, per table.
 ALIKE = tuple(dict.fromkeys(column for table in TABLES for column in table.alike))
-CLUSTER, NODES = -1, "the keys of nodes"  # stand in the statement for what is asked
+CLUSTER, NODES = -1, "the keys of nodes"  # placeholders in the statement
 
 SumsKey = tuple[Any, ...]
-CountedSums = dict[type[Sums], dict[SumsKey, Counter[str]]]  # by table, and by its row
+CountedSums = dict[type[Sums], dict[SumsKey, Counter[str]]]  # by table and row
 
 
 class PoolKeys(Func):
-    """The keys of a node's pools, in their order: 3,17. Blank: it is in none."""
+    """The keys of a node's pools in order: 3,17. Blank: no pool."""
 
     output_field = TextField()
     ordered = "SELECT pool_id FROM fleet_node_pools WHERE node_id = %(expressions)s ORDER BY pool_id"
@@ -65,7 +65,7 @@ class PoolKeys(Func):
 
 
 def counted(cluster_id: int, nodes: Iterable[int] | None = None) -> CountedSums:
-    """As the nodes are; None: all of the cluster. One query."""
+    """Counts nodes as they are; None: all of the cluster. One query."""
     statement, params = _counting(is_whole=nodes is None)
     given: dict[Any, Any] = {CLUSTER: cluster_id, NODES: json.dumps(sorted(nodes or ()))}
     with connection.cursor() as cursor:
@@ -86,14 +86,14 @@ def _rows_of(table: type[Sums], rows: Iterable[dict[str, Any]]) -> dict[SumsKey,
 
 
 def _read(row: tuple[Any, ...]) -> dict[str, Any]:
-    """SQLite's driver has no booleans, and PostgreSQL's sums of large numbers are decimals."""
+    """Converts a row: SQLite's driver has no booleans, and PostgreSQL's large sums are decimals."""
     found = dict(zip((*ALIKE, *(MARK + name for name in NAMES)), row, strict=True))
     said = {name: bool(found[name]) for name in ALIKE if name.startswith("is_")}
     return found | said | {name: int(number) for name, number in found.items() if name.startswith(MARK)}
 
 
 def written(cluster_id: int) -> CountedSums:
-    """As the sums say. A query a table."""
+    """Returns the stored counters. One query per table."""
     return {table: _written(table, cluster_id) for table in TABLES}
 
 
@@ -105,7 +105,7 @@ def _written(table: type[Sums], cluster_id: int) -> dict[SumsKey, Counter[str]]:
 
 @cache
 def _counting(*, is_whole: bool) -> tuple[str, tuple[Any, ...]]:
-    """Django takes longer to write it than a database to answer."""
+    """Builds the statement once, since Django takes longer to compile it than a database to run it."""
     nodes = Node.objects.filter(cluster_id=CLUSTER).order_by()
     if not is_whole:
         nodes = nodes.filter(pk__in=RawSQL(_keys_in_json(), [NODES]))  # noqa: S611 - ours
@@ -122,7 +122,7 @@ def _keys_in_json() -> str:
 
 
 def add(cluster_id: int, before: CountedSums, after: CountedSums) -> None:
-    """A query a table in which something differs, and one more where a row is over."""
+    """Applies the difference. One query per changed table, and one more where rows become empty."""
     for table in TABLES:
         _add(table, cluster_id, before.get(table, {}), after.get(table, {}))
 

@@ -1,4 +1,4 @@
-"""Counts over nodes, for pages and REST alike. None where nobody knows: what was never listed does not have 0 nodes."""
+"""Counts over nodes for pages and REST. None means unknown: a cluster that was never listed does not have 0 nodes."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,21 +26,21 @@ AMOUNTS = ("expected", "allocatable", "allocated", "free", "away")
 
 @dataclass(frozen=True)
 class Alike:
-    """Nodes that are alike, of one cluster."""
+    """Nodes of one cluster that share one counter row."""
 
     cluster: int
-    pools: frozenset[int]  # all that they are in
+    pools: frozenset[int]  # keys of all their pools
     is_gpu_node: bool
     state: NodeState
     driver_version: str
     is_driver_said: bool
     gpu_product: str
     numbers: tuple[int, ...]  # in the order of `NAMES`
-    knows_pods: bool  # whether the pods of their cluster were ever read
+    knows_pods: bool  # whether the cluster's pods were ever read
 
     @property
     def said_driver(self) -> str:
-        """Blank: nothing names it now."""
+        """Returns the driver version. Blank: no source reports it now."""
         return self.driver_version if self.is_driver_said else ""
 
     @property
@@ -53,7 +53,7 @@ class Alike:
 
 
 def read_alike(user: Any = None, *, clusters: Iterable[int] | None = None) -> list[Alike]:
-    """All nodes that the user may see, of these clusters or of all. None: a user who sees everything. One query."""
+    """Returns all nodes that the user may see, of these clusters or all. User None: all nodes. One query."""
     rows = NodeSums.objects.order_by("pk")
     if user is not None:
         rows = rows.visible_to(user)
@@ -72,20 +72,20 @@ def _alike(row: tuple[Any, ...]) -> Alike:
 
 @dataclass(frozen=True)
 class VersionCount:
-    version: str  # blank: no node has said
+    version: str  # blank: unknown
     nodes: int
 
 
 @dataclass(frozen=True)
 class Tally:
-    """Of GPU nodes, but for `nodes` and `cpu_memory`, which count all. Nodes that nobody counted are in none of it.
+    """Counts of GPU nodes; `nodes` and `cpu_memory` count all nodes. Nodes that were never counted are in no number.
 
-    `physical` are boards. `gpus` are those with one user: no slice or share is among them.
+    `physical` counts boards; `gpus` counts GPUs with one user, without slices and shares.
     """
 
     nodes: int | None = 0
     gpu_nodes: int | None = 0
-    ready: int | None = 0  # their kubelet says so, whatever else is wrong with them
+    ready: int | None = 0  # as reported by the kubelet, regardless of other faults
     not_ready: int | None = 0
     readiness_unknown: int | None = 0  # the kubelet stopped reporting
     unschedulable: int | None = 0
@@ -94,14 +94,14 @@ class Tally:
     physical: Physical | None = field(default_factory=Physical)
     gpus: GpuAmount = NO_GPUS
     slices: GpuAmount = NO_GPUS  # MIG slices and partitions
-    shares: GpuAmount = NO_GPUS  # by any way of sharing
-    driver_versions: tuple[VersionCount, ...] = ()  # as nodes say now; the most common first
+    shares: GpuAmount = NO_GPUS  # of any kind of sharing
+    driver_versions: tuple[VersionCount, ...] = ()  # as reported now; the most common first
     products: frozenset[str] = frozenset()
     clusters: frozenset[int] = frozenset()
     cpu_memory: OfCluster = NO_CPU_MEMORY
 
     def as_known(self, *, nodes: bool, pods: bool) -> "Tally":
-        """Without the numbers that rest on what was never seen."""
+        """Returns the tally without numbers that depend on unknown nodes or pods."""
         if not nodes:
             return UNKNOWN
         if pods:
@@ -111,7 +111,7 @@ class Tally:
 
     @property
     def physical_gpus(self) -> int | None:
-        """None: of no node it is known how many it has."""
+        """Returns the physical GPUs. None: unknown for every node."""
         return None if self.physical is None else self.physical.known
 
     @property
@@ -120,23 +120,23 @@ class Tally:
 
     @property
     def uncounted_nodes(self) -> int | None:
-        """GPU nodes of which nobody says how many GPUs they have."""
+        """Returns the GPU nodes with an unknown number of GPUs."""
         return None if self.physical is None else self.physical.uncounted
 
     @property
     def amounts(self) -> list[tuple[str, GpuAmount]]:
-        """Of what there is: the word for one, and how many."""
+        """Returns the amounts that are not zero, with the singular noun."""
         found = (("whole GPU" if self.has_parts else "GPU", self.gpus), ("slice", self.slices), ("share", self.shares))
         return [(word, amount) for word, amount in found if amount.expected]
 
     @property
     def has_parts(self) -> bool:
-        """Whether some of the GPUs are cut or shared, so that the whole ones are not all."""
+        """Tells whether some GPUs are partitioned or shared."""
         return bool(self.slices.expected or self.shares.expected)
 
     @property
     def well(self) -> int:
-        """Ready, and nothing is wrong or changing."""
+        """Returns the nodes that are ready, without a fault or a change."""
         return self._in(NodeState.READY, NodeState.HELD)
 
     @property
@@ -157,7 +157,7 @@ class Tally:
 
     @property
     def disagrees(self) -> bool:
-        """Whether its nodes run different drivers."""
+        """Tells whether its nodes run different drivers."""
         return len([each for each in self.driver_versions if each.version]) > 1
 
     def _in(self, *states: NodeState) -> int:
@@ -173,7 +173,7 @@ UNKNOWN = Tally(
 
 
 def tally(alike: Sequence[Alike]) -> Tally:
-    """Nodes that are alike, added up. Asks no database."""
+    """Adds up nodes. Makes no query."""
     gpu_nodes = [each for each in alike if each.is_gpu_node]
     others = [each for each in alike if not each.is_gpu_node]
     sums = _sums(gpu_nodes)
@@ -203,13 +203,13 @@ def _sums(alike: Iterable[Alike]) -> dict[str, int]:
 
 
 def _amount(kind: str, sums: Mapping[str, int], read: Mapping[str, int]) -> GpuAmount:
-    """`read`: of the nodes alone whose pods were ever read."""
+    """Returns one amount. `read` covers only nodes whose pods were read."""
     numbers: dict[str, int | None] = {name: sums[f"{kind}_{name}"] for name in AMOUNTS}
     unread = sums[f"{kind}_allocatable"] - read[f"{kind}_allocatable"]
     numbers |= {name: read[f"{kind}_{name}"] for name in ("allocated", "free")}
     if (unread and unread == sums[f"{kind}_allocatable"]) or (sums["nodes"] and not read["nodes"]):
         numbers |= {"allocated": None, "free": None}
-    if kind == "gpus" and sums["nodes"]:  # unknown, not zero, where no node ever named any
+    if kind == "gpus" and sums["nodes"]:  # unknown, not zero, if no node reported any
         numbers |= {} if sums["gpus_named"] else {"expected": None, "away": None}
         numbers |= {} if sums["gpus_named_now"] else {"allocatable": None}
     return GpuAmount(**numbers, unread=unread)

@@ -1,9 +1,9 @@
-"""A pod that has every GPU of its node: which ones nothing needs to name.
+"""Pods that have every GPU of their node, so that no source needs to name them.
 
-A device plugin gives a container as many of a resource as it asks for, and a GPU that is not shared to one pod at a
-time (k8s-device-plugin; Kubernetes' documentation of device plugins: extended resources are integers and not
-overcommitted). A kubelet only starts a pod if all these devices are healthy then. So a pod that runs keeps a GPU that
-fell off the bus later.
+A device plugin gives a container as many units as requested, and an unshared GPU to one pod at a time
+(k8s-device-plugin; Kubernetes' documentation of device plugins: extended resources are integers and not
+overcommitted). A kubelet starts a pod only if all these devices are healthy. So a running pod keeps a GPU that fell
+off the bus later.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from gpu.resources import Layout, ResourceKind, Use, gpu_groups
 
 
 def place_all(placement: Placement, boards: Sequence[Board], node: Node, pods: Sequence[Pod]) -> Sequence[Board]:
-    """With that pod on each of the boards, where there is one and nothing contradicts it."""
+    """Places such a pod on each GPU, unless another source contradicts it."""
     pod, name = _holder_of_all(node, pods)
     if pod is None or any(one.pod.pk != pod.pk for one in placement.unplaced) or not _are_its(boards, pod, node):
         return boards
@@ -25,7 +25,7 @@ def place_all(placement: Placement, boards: Sequence[Board], node: Node, pods: S
 
 
 def _holder_of_all(node: Node, pods: Sequence[Pod]) -> tuple[Pod | None, str]:
-    """The one that asks for all that there are, and the resource: of a node whose GPUs are whole and offered as one."""
+    """Returns the pod that requests all GPUs of a node with whole GPUs of one resource, and the resource."""
     number = node.physical_gpus
     offers = (node.expected, node.capacity)
     names = {name for offer in offers for name, amount in offer.items() if amount}
@@ -45,7 +45,7 @@ def _holder_of_all(node: Node, pods: Sequence[Pod]) -> tuple[Pod | None, str]:
 
 
 def _are_its(boards: Sequence[Board], pod: Pod, node: Node) -> bool:
-    """Whether these are all there are, each with a number, and nobody else is on one."""
+    """Tells whether the list is complete, numbered, and free of other pods."""
     return {board.index for board in boards} == set(range(node.physical_gpus or 0)) and all(
         one.pod.pk == pod.pk for board in boards for one in board.allocations
     )

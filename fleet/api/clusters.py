@@ -25,7 +25,7 @@ ADMINS = "How the workers reach it. Null: only admins see it."
 
 
 class SightSerializer(serializers.Serializer):
-    """How well the cluster is seen: the word, the sentence and the advice of its page."""
+    """The observation state of a cluster: state, sentence and action, as on its page."""
 
     state = serializers.ChoiceField(choices=[(state.value, state.value) for state in Sight])
     since = serializers.DateTimeField(allow_null=True, help_text="Null: it is live.")
@@ -65,7 +65,7 @@ class ClusterSerializer(RowSerializer):
 
 
 class OperatorSerializer(serializers.Serializer):
-    """Which GPU Operator runs, and where that was read."""
+    """The running GPU Operator, and the source of its version."""
 
     version = serializers.CharField(help_text="Blank: nothing says it.")
     read_from = serializers.CharField()
@@ -73,7 +73,7 @@ class OperatorSerializer(serializers.Serializer):
 
 
 class DriverModeSerializer(serializers.Serializer):
-    """What says which driver runs in this cluster."""
+    """The controller of driver versions in this cluster."""
 
     mode = serializers.ChoiceField(choices=MODES)
     title = serializers.CharField()
@@ -82,7 +82,7 @@ class DriverModeSerializer(serializers.Serializer):
 
 
 class UnreadSerializer(serializers.Serializer):
-    """An object that Quarterdeck cannot read."""
+    """An object that Quarterdeck cannot decode."""
 
     kind = serializers.CharField()
     name = serializers.CharField()
@@ -91,14 +91,14 @@ class UnreadSerializer(serializers.Serializer):
 
 @dataclass(frozen=True)
 class ClusterInDetail(ClusterRow):
-    """Everything about one cluster."""
+    """One cluster with all details."""
 
     drivers: Drivers
-    unread: Sequence[Mapping[str, str]]  # kind, name and why
+    unread: Sequence[Mapping[str, str]]  # kind, name and reason
 
 
 class ObserverSerializer(RowSerializer):
-    """Who holds the lease of watching the cluster, and how well that goes."""
+    """The observer of the cluster: its lease and its lag."""
 
     class Meta:
         model = Observer
@@ -107,7 +107,7 @@ class ObserverSerializer(RowSerializer):
 
 
 class ExportersSerializer(RowSerializer):
-    """How it goes with asking DCGM exporters who holds which GPU."""
+    """The state of queries to DCGM exporters."""
 
     class Meta:
         model = ExporterRound
@@ -174,7 +174,7 @@ class ClusterDetail(Edge):
             cluster.observer.behind_since = seen.freshness.sight.behind_since
         sees_all = scope_of(self.user, Permission.SEE).covers_cluster(cluster.pk)
         if not sees_all and hasattr(cluster, "exporter_round"):
-            cluster.exporter_round.message = ""  # names nodes of all of it
+            cluster.exporter_round.message = ""  # it names nodes of the whole cluster
         unread = unread_of(cluster) if sees_all else []
         detail = ClusterInDetail(**vars(seen), drivers=read_drivers(cluster), unread=unread)
         return ClusterDetailSerializer(detail, context={"request": self.request}).data
@@ -188,7 +188,7 @@ class AcceptanceRequest(Asked):
 class AcceptanceList(Edge):
     @extend_schema(request=AcceptanceRequest, responses={204: OpenApiResponse(description="Accepted.")})
     def post(self, request, cluster_id: int) -> Response:
-        """Accept that what answers in the place of this cluster is the same one, built anew. Its rows begin again."""
+        """Accepts that the cluster that answers at this address is the same one, rebuilt. Its rows start afresh."""
         cluster = self.load(Cluster.objects.visible_to(self.user), cluster_id)
         require(self.user, Permission.ADMINISTER, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
         asked = self.read(AcceptanceRequest)
@@ -199,7 +199,7 @@ class AcceptanceList(Edge):
 class AttemptList(Edge):
     @extend_schema(request=None, responses={204: OpenApiResponse(description="A worker asks it.")})
     def post(self, request, cluster_id: int) -> Response:
-        """Ask a cluster at once that was left alone because it did not answer."""
+        """Retries a cluster at once, without waiting for the next scheduled attempt."""
         cluster = self.load(Cluster.objects.visible_to(self.user), cluster_id)
         require(self.user, Permission.STOP, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
         try_now(cluster)

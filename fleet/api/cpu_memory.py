@@ -1,10 +1,10 @@
-"""CPU and memory: what nodes have for pods, and who requests how much of it."""
+"""Serializers of CPU and memory of nodes, and of their requests."""
 
 from rest_framework import serializers
 
 
 class AmountSerializer(serializers.Serializer):
-    """Null where nobody knows, which is not zero."""
+    """An amount. Null means unknown, not zero."""
 
     allocatable = serializers.IntegerField(allow_null=True, help_text="Null: the node reports none.")
     requested = serializers.IntegerField(allow_null=True, help_text="By all pods. Null: pods were never seen.")
@@ -15,7 +15,7 @@ class AmountSerializer(serializers.Serializer):
 
 
 class CpuMemorySerializer(serializers.Serializer):
-    """Requested as the scheduler counts it, by pods that are bound and not done."""
+    """Requests of bound pods that are not finished, as the scheduler counts them."""
 
     cpu = AmountSerializer(help_text="In millicores.")
     memory = AmountSerializer(help_text="In bytes.")

@@ -28,7 +28,7 @@ class DriverObjectSerializer(RowSerializer):
 
 
 class DriverObjectList(Listing):
-    """What a plan can be drafted for."""
+    """Lists the driver objects that a plan can target."""
 
     serializer_class = DriverObjectSerializer
     queryset = DriverObject.objects.none()

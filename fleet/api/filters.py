@@ -1,4 +1,4 @@
-"""What each list can be narrowed down by. One file, so that the same word means the same everywhere."""
+"""The filters of all lists in one file, so that names mean the same everywhere."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ class Text(filters.CharFilter):
 
 @extend_schema_field(OpenApiTypes.BOOL)
 class YesNo(filters.TypedChoiceFilter):
-    """true or false; anything else is refused, where django-filter's own would ignore it."""
+    """A filter that accepts true or false and refuses other values, which django-filter's own ignores."""
 
     def __init__(self, *args, **kwargs) -> None:
         super().__init__(
@@ -37,7 +37,7 @@ class YesNo(filters.TypedChoiceFilter):
 
 
 class Ordering(filters.OrderingFilter):
-    """Ends with the key: pages of rows that compare equal would otherwise overlap."""
+    """An ordering that ends with the key, so that pages of equal rows do not overlap."""
 
     def filter(self, qs: QuerySet, value: list[str] | None) -> QuerySet:
         ordered = super().filter(qs, value)
@@ -45,7 +45,7 @@ class Ordering(filters.OrderingFilter):
 
 
 class Words(forms.Field):
-    """One word or several: the parameter may come more than once."""
+    """One or more texts: the parameter may be repeated."""
 
     widget = forms.SelectMultiple
 
@@ -58,7 +58,7 @@ class Words(forms.Field):
 
 @extend_schema_field({"type": "array", "items": {"type": "string"}})
 class OfFacet(filters.Filter):
-    """The nodes that have one of these values of a facet; `unknown` for those of which nothing says it."""
+    """Nodes with one of these values of a facet; `unknown` selects nodes without a value."""
 
     field_class = Words
 
@@ -71,7 +71,7 @@ class OfFacet(filters.Filter):
 
 
 def ordering(*names: str, **columns: str) -> Ordering:
-    """`columns`: of names that are ordered by another column than the one of that name."""
+    """Builds an ordering. `columns` maps names to other columns."""
     return Ordering(fields=[(columns.get(name, name), name) for name in names])
 
 

@@ -4,7 +4,7 @@ from fleet.api.serializers import RefSerializer
 
 
 class GoneNodeSerializer(serializers.Serializer):
-    """A node that left its cluster. Its timeline is still at `nodes/{node_id}/events`."""
+    """A node that left its cluster. Its timeline remains at `nodes/{node_id}/events`."""
 
     id = serializers.IntegerField(source="row.node_id", help_text="As it had in its cluster.")
     cluster = RefSerializer(source="row.cluster")

@@ -1,4 +1,4 @@
-"""What happened to one GPU, and which pods had it: the same as its page."""
+"""The history of one GPU: its timeline and its pods, as on its page."""
 
 from datetime import timedelta
 
@@ -23,7 +23,7 @@ class PlacementsAsked(Asked):
 
 
 class GpuPlacementSerializer(serializers.Serializer):
-    """A pod's time with GPUs of a node: with this one, as far as anything tells."""
+    """A pod's time with GPUs of a node, and whether this GPU was one of them."""
 
     pod = serializers.CharField(source="row", help_text="namespace/name")
     pod_uid = serializers.CharField(source="row.pod_uid")
@@ -51,7 +51,7 @@ class GpuPlacementSerializer(serializers.Serializer):
 class GpuTimeline(OfAGpu):
     @extend_schema(parameters=[TimelineAsked], responses=TimelineLineSerializer(many=True))
     def get(self, request, node_id: int, index: int) -> Response:
-        """What happened to it, and to its node as a whole, in one line of time. The newest first."""
+        """Lists events of the GPU and of its whole node, newest first."""
         gpu = self.gpu(node_id, index)
         lines = lines_of(gpu.node, self.user, span_of(asked_in(request, TimelineAsked), gpu=gpu))
         return Response(TimelineLineSerializer(lines, many=True).data)
@@ -60,7 +60,7 @@ class GpuTimeline(OfAGpu):
 class GpuPlacements(OfAGpu):
     @extend_schema(parameters=[PlacementsAsked], responses=GpuPlacementSerializer(many=True))
     def get(self, request, node_id: int, index: int) -> Response:
-        """Which pods had it, from when to when; those of its node of which nothing tells, too. The newest first."""
+        """Lists pods that had the GPU with their times, and pods of unknown GPUs of its node. Newest first."""
         gpu, now = self.gpu(node_id, index), timezone.now()
         asked = asked_in(request, PlacementsAsked)
         found = on_gpu(gpu, since=asked.get("since", now - LATELY), now=now, most=asked["most"])

@@ -13,7 +13,7 @@ from fleet.queries import see_gpus
 
 
 class GpuSerializer(RowSerializer):
-    """A board. How it is partitioned and shared is its node's to say."""
+    """A GPU. Its partitioning and sharing are attributes of its node."""
 
     row = "gpu"
     cluster = RefSerializer(source="node.cluster")
@@ -55,7 +55,7 @@ class GpuList(Listing):
 
     def get_queryset(self):
         visible = Gpu.objects.visible_to(self.user).select_related("node__cluster")
-        # By keys, as the index has them: by the cluster's name, 40,000 rows are sorted for a hundred.
+        # Ordered by keys, as the index is: ordering by the cluster's name would sort 40,000 rows for a hundred.
         return visible.defer("node__labels", "node__annotations", "node__taints").order_by("node_id", "index")
 
     def see(self, rows) -> Iterable[AllocatedGpu]:

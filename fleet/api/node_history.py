@@ -1,4 +1,4 @@
-"""What happened to a node, and how it was at a moment: the same as its page of history."""
+"""The history of a node, and its state at a moment, as on its history page."""
 
 from typing import Any
 
@@ -98,7 +98,7 @@ class NoteSerializer(serializers.Serializer):
 
 
 class OfAKeptNode(Edge):
-    """Also of a node that left its cluster, for as long as timelines are kept."""
+    """A view of a node that may have left its cluster, as long as its timeline is stored."""
 
     def kept(self, node_id: int) -> NodeKept:
         node = kept_node(node_id, user=self.user)
@@ -111,7 +111,7 @@ class OfAKeptNode(Edge):
 
 
 def asked_in(request: Request, of: type[Asked]) -> dict[str, Any]:
-    """What the query says, checked."""
+    """Returns the validated query."""
     given = request.query_params
     asked = of(data={name: given.getlist(name) if name == "kind" else given[name] for name in given})
     asked.is_valid(raise_exception=True)
@@ -119,7 +119,7 @@ def asked_in(request: Request, of: type[Asked]) -> dict[str, Any]:
 
 
 def span_of(asked: dict[str, Any], *, gpu: Gpu | None = None) -> Span:
-    """Of `TimelineAsked`."""
+    """Returns the time span of a validated `TimelineAsked`."""
     kinds = frozenset(asked.get("kind", ()))
     return Span(
         kinds,
@@ -134,7 +134,7 @@ def span_of(asked: dict[str, Any], *, gpu: Gpu | None = None) -> Span:
 class NodeTimeline(OfAKeptNode):
     @extend_schema(parameters=[TimelineAsked], responses=TimelineLineSerializer(many=True))
     def get(self, request, node_id: int) -> Response:
-        """What was seen to change, findings, plans and notes in one line of time. The newest first."""
+        """Lists changes, findings, plans and notes on one timeline, newest first."""
         node, asked = self.kept(node_id), self.asked(TimelineAsked)
         lines = lines_of(node, self.user, span_of(asked))
         return Response(TimelineLineSerializer(lines, many=True).data)
@@ -143,7 +143,7 @@ class NodeTimeline(OfAKeptNode):
 class NodeMoments(OfAKeptNode):
     @extend_schema(parameters=[MomentAsked], responses=NodeMomentSerializer)
     def get(self, request, node_id: int) -> Response:
-        """How the node was at a moment, as far as it was seen."""
+        """Returns the state of the node at a moment, as far as it was observed."""
         node, now = self.kept(node_id), timezone.now()
         at = self.asked(MomentAsked).get("at", now)
         return Response(NodeMomentSerializer(moment_of(node, self.user, at, now=now)).data)
@@ -152,7 +152,7 @@ class NodeMoments(OfAKeptNode):
 class NodeNotes(OfAKeptNode):
     @extend_schema(request=NodeNoteRequest, responses={201: NoteSerializer}, parameters=[KEY])
     def post(self, request, node_id: int) -> Response:
-        """Write a note on its timeline."""
+        """Adds a note to the timeline."""
         node = self.kept(node_id)
         notes.require_note(self.user, node)
         text = self.read(NodeNoteRequest)["text"]

@@ -160,7 +160,7 @@ class NodeList(Listing):
     queryset = Node.objects.none()
 
     def get_queryset(self):
-        prefetch_related_objects([self.user], "bindings")  # asked of nodes and of their pools
+        prefetch_related_objects([self.user], "bindings")  # read for nodes and for their pools
         return for_rows(Node.objects.visible_to(self.user), user=self.user)
 
     def see(self, rows) -> list[NodeRow]:
@@ -168,12 +168,15 @@ class NodeList(Listing):
 
 
 class OfANode(Edge):
-    """Of a node that left its cluster 410, for as long as timelines are kept: `gone` says when and what it was."""
+    """A view of a node. Answers 410 after it left its cluster; `gone` has the time and its last state."""
 
     may_be_gone = True
 
     def node(self, node_id: int) -> Node:
-        """:raises NodeLeft: it was here"""
+        """Returns the node.
+
+        :raises NodeLeft: when it left its cluster
+        """
         try:
             return self.load(nodes_for(self.user), node_id)
         except Http404:
@@ -183,17 +186,20 @@ class OfANode(Edge):
 
 
 class OfAGpu(OfANode):
-    """Found as its page is, by its node and its index there. 410 where its node left its cluster."""
+    """A view of a GPU by node and index. Answers 410 after its node left the cluster."""
 
     def gpu(self, node_id: int, index: int) -> Gpu:
-        """:raises NodeLeft: its node was here"""
+        """Returns the GPU.
+
+        :raises NodeLeft: when its node left the cluster
+        """
         found = self.named_gpu(node_id, index)
         if not found.is_listed:
             raise Http404
         return found
 
     def named_gpu(self, node_id: int, index: int) -> Gpu:
-        """The same, or one that its node does not list: a finding or an exporter may name it all the same."""
+        """Returns the GPU, even if its node does not list it; a finding or an exporter may still name it."""
         found = gpu_at(node_id, index, user=self.user)
         if found is None:
             self.node(node_id)
@@ -209,9 +215,9 @@ class NodeDetail(OfANode):
 
 
 class NodeEventList(Listing):
-    """What was seen to change on the node, and what we did to it. The newest first.
+    """Lists observed changes of the node and our actions, newest first.
 
-    A node that left its cluster has them still.
+    Also for a node that left its cluster.
     """
 
     serializer_class = EventSerializer

@@ -73,7 +73,7 @@ SHOWN = tuple(field.name for field in Pod._meta.concrete_fields)  # noqa: SLF001
 
 
 class PodList(Listing):
-    """Pods that have or want GPUs, and those of the GPU stack."""
+    """Lists pods with or waiting for GPUs, and pods of the GPU stack."""
 
     serializer_class = PodRowSerializer
     filterset_class = PodFilters
@@ -81,8 +81,7 @@ class PodList(Listing):
 
     def get_queryset(self):
         visible = Pod.objects.visible_to(self.user).select_related("cluster", "node")
-        # Of the node only its name is shown, and whether it reports.
-        # In the order of the index: by the cluster's name, all would be sorted.
+        # Only the node's name and reporting state are shown.
         return visible.only(*SHOWN, "cluster__name", "node__name", "node__is_ready").order_by(
             "cluster_id", "namespace", "name"
         )

@@ -1,4 +1,4 @@
-"""A cluster's pools as a file, for scripts. The first answer to a file is what it would do."""
+"""A cluster's pools as a file, for scripts. The first answer to a file is a preview."""
 
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
@@ -53,7 +53,7 @@ class PoolFileText(serializers.Serializer):
 
 
 class PoolFiles(Edge):
-    """Take the pools of a cluster over from a file: all of it, or nothing."""
+    """Imports the pools of a cluster from a file, completely or not at all."""
 
     @extend_schema(request=PoolFileRequest, responses=PoolFileSerializer)
     def post(self, request) -> Response:
@@ -73,7 +73,7 @@ class PoolFiles(Edge):
 
 
 class ClusterPoolFile(Edge):
-    """The pools of a cluster as the file that, taken over, changes nothing."""
+    """Exports the pools of a cluster as a file."""
 
     @extend_schema(responses=PoolFileText)
     def get(self, request, cluster_id: int) -> Response:

@@ -61,7 +61,7 @@ class PoolRequest(PoolChange):
     cluster = serializers.IntegerField(min_value=1, max_value=2**63 - 1, help_text="The cluster's id.")
 
     class Meta(PoolChange.Meta):
-        validators: list = []  # a name that is taken is a conflict, and the domain's to say
+        validators: list = []  # a taken name is a conflict, which the domain reports
         fields = ("cluster", *PoolChange.Meta.fields)
 
 
@@ -84,7 +84,7 @@ class OverlapSerializer(serializers.Serializer):
 
 
 class PoolPreviewSerializer(serializers.Serializer):
-    """The nodes that a pool with this selector would have now, and what that changes."""
+    """The nodes of a pool with this selector, and the resulting changes."""
 
     count = serializers.IntegerField(source="nodes")
     gpus = serializers.IntegerField(allow_null=True, help_text=NULL)
@@ -141,7 +141,7 @@ class PoolDetail(Edge):
 
 
 class PoolPreviews(Edge):
-    """Look before making or changing a pool. Changes nothing."""
+    """Previews a pool before it is created or changed. Changes nothing."""
 
     @extend_schema(request=PreviewRequest, responses=PoolPreviewSerializer)
     def post(self, request) -> Response:
@@ -169,7 +169,7 @@ class SuggestionSerializer(serializers.Serializer):
 
 
 class PoolSuggestions(Edge):
-    """Pools that what is really in a cluster suggests, the biggest first."""
+    """Suggests pools from the nodes of a cluster, the biggest first."""
 
     @extend_schema(responses=SuggestionSerializer(many=True))
     def get(self, request, cluster_id: int) -> Response:

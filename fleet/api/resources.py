@@ -1,4 +1,4 @@
-"""What a node offers of GPUs, and who has it, as REST writes it."""
+"""Serializers of a node's GPU resources and their users."""
 
 from rest_framework import serializers
 
@@ -9,13 +9,13 @@ from gpu.resources import ResourceKind, Vendor
 
 
 class AmountsField(serializers.DictField):
-    """By resource: {"nvidia.com/gpu": 8}."""
+    """Amounts by resource: {"nvidia.com/gpu": 8}."""
 
     child = serializers.IntegerField()
 
 
 class ResourceSerializer(serializers.Serializer):
-    """One resource of a node. AmountsField of different kinds are never to be added up."""
+    """One resource of a node. Never add amounts of different kinds."""
 
     name = serializers.CharField()
     vendor = serializers.ChoiceField(choices=[(vendor.value, vendor.value) for vendor in Vendor], allow_null=True)
@@ -77,7 +77,7 @@ class AllocationSerializer(serializers.Serializer):
 
 
 class UnplacedSerializer(serializers.Serializer):
-    """What a pod has, and nothing says on which GPU."""
+    """The amount that a pod has on unknown GPUs."""
 
     pod = PodNameSerializer()
     resource = serializers.CharField(help_text="Blank: of a claim that is not seen.")
@@ -86,7 +86,7 @@ class UnplacedSerializer(serializers.Serializer):
 
 
 class ExporterSerializer(RowSerializer):
-    """What the node's DCGM exporter was last asked and said. Its devices are among `gpus`."""
+    """The last query of the node's DCGM exporter. Its devices are among `gpus`."""
 
     class Meta:
         model = ExporterReading

@@ -53,7 +53,7 @@ class CrossSerializer(serializers.Serializer):
 
 
 class SegmentsSerializer(serializers.Serializer):
-    """GPU nodes by facet. The counts of a facet heed what is chosen of all others."""
+    """GPU nodes by facet. A facet's counts respect the choices of all other facets."""
 
     nodes = serializers.IntegerField(help_text="That have everything that is chosen.")
     gpus = serializers.IntegerField(allow_null=True, help_text=NULL)
@@ -65,7 +65,7 @@ class SegmentsSerializer(serializers.Serializer):
 
 
 class SegmentList(Edge):
-    """What the fleet is made of, and how many nodes and GPUs have each value."""
+    """Counts the nodes and GPUs of each value of each facet."""
 
     @extend_schema(
         responses=SegmentsSerializer,
@@ -91,7 +91,10 @@ class SegmentList(Edge):
 
 
 def read(query: QueryDict) -> tuple[Choice, tuple[Facet, ...]]:
-    """:raises ValidationError: for what is no facet: one misspelt and ignored would count the whole fleet"""
+    """Parses the query.
+
+    :raises ValidationError: for an unknown facet; an ignored typo would count the whole fleet
+    """
     wrong = dict.fromkeys(sorted(set(query) - {*KEYS, *AXES}), f"There is no such facet. There are: {', '.join(KEYS)}.")
     named = {axis: str(query[axis]) for axis in AXES if query.get(axis)}
     wrong |= {axis: f"“{key[:40]}” is no facet." for axis, key in named.items() if key not in BY_KEY}

@@ -1,4 +1,4 @@
-"""Serializers that several endpoints share."""
+"""Serializers shared by several endpoints."""
 
 from rest_framework import serializers
 
@@ -13,7 +13,7 @@ class RefSerializer(serializers.Serializer):
 
 
 class FreshnessSerializer(serializers.Serializer):
-    """How old the rows of one kind are, and whether they are the cluster's at all."""
+    """The age of the rows of one kind, and whether they are known at all."""
 
     kind = serializers.CharField()
     state = serializers.ChoiceField(choices=[(state.value, state.value) for state in Freshness])
@@ -28,7 +28,7 @@ class VersionCountSerializer(serializers.Serializer):
 
 
 class UsesSerializer(serializers.Serializer):
-    """Physical GPUs by what is made of them. Each is in exactly one, so that they add up."""
+    """Physical GPUs by use. Each GPU has exactly one use, so the numbers add up."""
 
     whole = serializers.IntegerField(help_text="One user has all of it.")
     mig = serializers.IntegerField(help_text="Partitioned by NVIDIA's MIG; its slices may be shared.")
@@ -47,10 +47,10 @@ AWAY = "While the MIG manager changes their layout. Expected are the allocatable
 
 
 class TallySerializer(serializers.Serializer):
-    """Counts of GPU nodes (`nodes` counts all). Null where nobody knows, which is not zero.
+    """Counts of GPU nodes (`nodes` counts all). Null means unknown, not zero.
 
-    `physical_gpus` counts boards, `gpus_…` those of them that are whole. What GPUs are partitioned into (slices) and
-    what several pods share (shares) is counted apart: never add the three up.
+    `physical_gpus` counts boards, `gpus_…` those that are whole. Slices (parts of a GPU) and shares (of several pods
+    on one GPU) count separately: never add the three.
     """
 
     nodes = serializers.IntegerField(allow_null=True)

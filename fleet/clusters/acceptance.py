@@ -1,6 +1,6 @@
-"""A person's decision that the cluster which answers in the place of one we know is that one, built anew.
+"""A person's decision that the cluster at a known address is the same one, rebuilt.
 
-It takes the new UID; the rows of the old one go under the next lease (`observe.writing.forget`), its timeline stays.
+It takes the new UID. The next lease removes the old rows; the timeline stays.
 """
 
 from collections.abc import Callable
@@ -15,27 +15,28 @@ from fleet.models import Bookmark, Cluster, Observer
 from people.models import AuditEntry
 
 Objection = Callable[[Cluster], str]
-OBJECTIONS: list[Objection] = []  # what the apps above this one have against it; a blank sentence is none
+OBJECTIONS: list[Objection] = []  # of apps above this one; a blank sentence is no objection
 
 
 class CannotAccept(Exception):
-    """Nobody else answers there, it is not the one that was meant, or something still rests on the old cluster."""
+    """The refusal of an acceptance: no other cluster answers, another UID is meant, or something depends on the old
+    one."""
 
 
 def accept(cluster: Cluster, *, uid: str, actor: str, reason: str, now: datetime) -> None:
-    """`uid`: of the cluster that the person means, so that nobody accepts another one than they saw.
+    """Accepts the rebuilt cluster. `uid` is the cluster that the person saw, so that nobody accepts another one.
 
-    :raises CannotAccept: in a sentence, and nothing has changed
+    :raises CannotAccept: with a sentence; nothing was changed
     """
     _check(cluster, uid)
     with transaction.atomic():
-        # Its row before its observer's, as everybody does, and without its key: whoever writes its rows names it.
+        # Locks its row before its observer's, as everywhere, and without its key, since row writers reference it.
         known = Cluster.objects.filter(pk=cluster.pk, uid=cluster.uid, foreign_uid=uid)
         if known.select_for_update(no_key=True).first() is None:
             raise CannotAccept(f"What answers in the place of {cluster.name} has changed. Look at it again.")
         if objection := next(filter(None, (object_to(cluster) for object_to in OBJECTIONS)), ""):
             raise CannotAccept(objection)
-        # Whoever watches it now loses its lease: what he heard is of the old cluster, or was refused.
+        # The current observer loses its lease, since its data is of the old cluster or was refused.
         freed = {"epoch": F("epoch") + 1, "batch": F("batch") + 1, "lease_until": now - timedelta(seconds=1)}
         freed |= {"failures": 0, "failing_since": None, "next_look_at": None}
         Observer.objects.filter(cluster=cluster).update(**freed)

@@ -1,1 +1,1 @@
-"""What says which driver runs in a cluster, which operator acts on it, and which nodes are whose."""
+"""Drivers in a cluster: their controller, the operator, and the owner of each node's driver."""

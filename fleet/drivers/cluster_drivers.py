@@ -1,4 +1,4 @@
-"""Which operator acts in a cluster, and what says there which driver runs, from its rows."""
+"""The operator of a cluster and the controller of its driver versions, from rows."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -22,14 +22,14 @@ class Drivers:
 def drivers_of(
     cluster: Cluster, objects: Sequence[DriverObject], operands: Sequence[Operand], *, unseen: Collection[str] = ()
 ) -> Drivers:
-    """One query. `unseen`: as `unseen_in` says."""
+    """Returns the drivers of a cluster. `unseen` as from `unseen_in`. One query."""
     operator = operator_of(objects, operands, Workload.objects.operators().filter(cluster=cluster))
     mode = mode_of(objects, operator=operator.version, unseen=unseen)
     return Drivers(cluster, objects, operands, operator, mode)
 
 
 def read_drivers(cluster: Cluster) -> Drivers:
-    """Four queries."""
+    """Loads the drivers of a cluster. Four queries."""
     objects = list(DriverObject.objects.filter(cluster=cluster))
     operands = list(Operand.objects.filter(cluster=cluster))
     bookmarks = list(Bookmark.objects.filter(cluster=cluster, kind__in=KIND_OF_OBJECT.values()))
@@ -37,7 +37,7 @@ def read_drivers(cluster: Cluster) -> Drivers:
 
 
 def unseen_in(bookmarks: Iterable[Bookmark]) -> set[str]:
-    """The kinds of driver objects of which nobody knows whether there is one where none is held."""
+    """Returns the kinds of driver objects whose absence is not certain."""
     told = {bookmark.kind for bookmark in bookmarks if bookmark.is_told}
     return {kind for kind, name in KIND_OF_OBJECT.items() if name not in told}
 
@@ -47,7 +47,7 @@ ITS_PODS = Q(pod_labels__app="gpu-operator") | Q(**{"pod_labels__app.kubernetes.
 
 
 def operator_trouble(cluster: Cluster) -> str:
-    """One query, and one more where something is wrong. Blank: it runs, or is not seen."""
+    """Returns a sentence if the operator does not run. Blank: it runs, or is unknown. One or two queries."""
     deployments = list(Workload.objects.filter(ITS_PODS, cluster=cluster, kind="Deployment"))
     if not deployments or any(each.ready for each in deployments):  # one pod leads and does all of it
         return ""

@@ -1,7 +1,7 @@
-"""What says which driver runs in a cluster, and which operator acts on it.
+"""The controller of driver versions in a cluster, and the operator that acts on it.
 
-The ways and their limits: gpu-operator, docs (gpu-driver-configuration.rst, dra-intro-install.rst), release notes of
-26.3.0 and 26.7.0, controllers/active_config.go; validated against each other there.
+Modes and their limits: gpu-operator, docs (gpu-driver-configuration.rst, dra-intro-install.rst), release notes of
+26.3.0 and 26.7.0, controllers/active_config.go, where they are validated.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -21,37 +21,37 @@ DRIVER_OFF = (
     "The ClusterPolicy installs no driver (driver.enabled: false): the nodes bring theirs. It is observed, never "
     "managed, and changes with the nodes' image; the ClusterPolicy runs all other operands."
 )
-OF_A_CLUSTER = {"ClusterPolicy": "ClusterPolicies", "GPUCluster": "GPUClusters"}  # these exclude each other
+OF_A_CLUSTER = {"ClusterPolicy": "ClusterPolicies", "GPUCluster": "GPUClusters"}  # mutually exclusive
 DRIVER, UNREAD_DRIVERS = "NVIDIADriver", "those cannot be read here"
-OWN_POLICIES_FROM = "26.7.0"  # from here on an NVIDIADriver has an upgrade policy of its own
+OWN_POLICIES_FROM = "26.7.0"  # since then each NVIDIADriver has its own upgrade policy
 
 
 class DriverSetBy(StrEnum):
     CLUSTER_POLICY = "ClusterPolicy"
     NVIDIA_DRIVER = "NVIDIADriver"
     GPU_CLUSTER = "GPUCluster"
-    SEVERAL = "several"  # objects that exclude each other
+    SEVERAL = "several"  # mutually exclusive objects
     NONE = "none"
-    UNKNOWN = "unknown"  # what would say so cannot be read
+    UNKNOWN = "unknown"  # unreadable
 
 
 @dataclass(frozen=True)
 class DriverMode:
     mode: DriverSetBy
     title: str
-    sentences: tuple[str, ...]  # what that means
-    problem: str = ""  # what is wrong with it; blank: nothing
+    sentences: tuple[str, ...]  # explanation
+    problem: str = ""  # blank: none
 
 
 @dataclass(frozen=True)
 class RunningOperator:
-    version: str  # blank: nothing says it
-    read_from: str  # "labels of ClusterPolicy cluster-policy"; blank: nothing says it
-    disagreement: str = ""  # another place that says another version
+    version: str  # blank: unknown
+    read_from: str  # "labels of ClusterPolicy cluster-policy"; blank: unknown
+    disagreement: str = ""  # another place with another version
 
 
 def mode_of(objects: Sequence[DriverObject], *, operator: str, unseen: Collection[str] = ()) -> DriverMode:
-    """`unseen`: the kinds of which nobody knows whether there is one where none is held."""
+    """Returns the mode. `unseen` are the kinds whose absence is not certain."""
     policies = [each for each in objects if each.kind == "ClusterPolicy"]
     drivers = [each for each in objects if each.kind == DRIVER]
     gpu_clusters = [each for each in objects if each.kind == "GPUCluster"]
@@ -71,7 +71,7 @@ def mode_of(objects: Sequence[DriverObject], *, operator: str, unseen: Collectio
 
 
 def _and_maybe(mode: DriverMode, unread: str) -> DriverMode:
-    """`unread`: of the objects that exclude each other, those that may be there as well; blank: none."""
+    """Adds a note about unreadable kinds that exclude the found objects."""
     if not unread:
         return mode
     sentence = f"{unread} cannot be read here: where there is one as well, the operator reconciles neither."
@@ -131,7 +131,7 @@ def _nobody(drivers: Sequence[DriverObject]) -> str:
 
 
 def has_own_policies(operator: str) -> bool | None:
-    """Whether each NVIDIADriver has an upgrade policy, and one of them may be the others' default. None: not known."""
+    """Tells whether each NVIDIADriver has its own upgrade policy. None: unknown."""
     return not is_older(operator, OWN_POLICIES_FROM) if numbers(operator) else None
 
 
@@ -165,7 +165,8 @@ def _count(drivers: Sequence[DriverObject]) -> str:
 def operator_of(
     objects: Sequence[DriverObject], operands: Sequence[Operand], deployments: Iterable[Workload] = ()
 ) -> RunningOperator:
-    """The first place that says it: the chart's labels, the operator itself, the validator, which is built with it."""
+    """Returns the operator's version from the first source: chart labels, the operator, or the validator built with
+    it."""
     places = _places(objects, operands, deployments)
     said = [(version.removeprefix("v"), place) for version, place in places if numbers(version)]
     if not said:

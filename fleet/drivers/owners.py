@@ -1,7 +1,7 @@
-"""Whose driver a node runs: the owner of its DaemonSet decides.
+"""The owner of a node's driver, from the owner of its DaemonSet.
 
-The operator's label for it (nvidia.com/gpu-operator.driver.owner, 26.7) stays on some nodes when their NVIDIADriver is
-deleted and the ClusterPolicy takes drivers over again, so that it is believed only while that object acts.
+The operator's label (nvidia.com/gpu-operator.driver.owner, 26.7) stays on some nodes after their NVIDIADriver is
+deleted and the ClusterPolicy takes over. So the label counts only while that object is active.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -11,7 +11,7 @@ from django.db.models import Sum
 from fleet.models import DriverObject, Operand, SegmentSums
 from gpu.operands import DRIVER
 
-OFF = frozenset({"ignored", "disabled"})  # states of an object that does not count
+OFF = frozenset({"ignored", "disabled"})  # states of an object that is inactive
 OWNED = ("uid", "cluster", "owner_kind", "owner_name")
 DriverObjectKey = tuple[int, str, str]  # cluster, kind, name
 
@@ -25,7 +25,7 @@ def active_policy(objects: Iterable[DriverObject]) -> DriverObject | None:
 
 
 def labelled_owner(label: str, objects: Sequence[DriverObject]) -> DriverObject | None:
-    """The NVIDIADriver that a node's label names. None: it names none that acts."""
+    """Returns the NVIDIADriver in a node's label. None: it names no active one."""
     policy = active_policy(objects)
     if not label or (policy is not None and not policy.uses_driver_crd):
         return None
@@ -34,7 +34,7 @@ def labelled_owner(label: str, objects: Sequence[DriverObject]) -> DriverObject 
 
 
 def nodes_by_owner(clusters: Collection[int]) -> dict[DriverObjectKey, int]:
-    """How many GPU nodes each driver object moves. Three queries, of sums: each node is in one of them."""
+    """Returns how many GPU nodes each driver object controls. Three queries on counters."""
     objects: dict[int, list[DriverObject]] = {cluster: [] for cluster in clusters}
     for each in DriverObject.objects.filter(cluster__in=clusters):
         objects[each.cluster_id].append(each)
@@ -54,7 +54,7 @@ def _owners_of_daemon_sets(clusters: Collection[int]) -> dict[str, DriverObjectK
 
 
 def _by_label(label: str, objects: Sequence[DriverObject]) -> DriverObjectKey | None:
-    """Whose a node is that has no driver pod of an owned DaemonSet. None: nobody's."""
+    """Returns the owner of a node without a driver pod of an owned DaemonSet. None: none."""
     owner = labelled_owner(label, objects) or _policy_that_installs(objects)
     return None if owner is None else key_of(owner)
 

@@ -1,4 +1,4 @@
-"""What is heard of one cluster, of each kind and of the whole: how old what is shown of it is."""
+"""The freshness of a cluster's data, per kind and in total."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from fleet.models import Bookmark, Cluster, Observer
 
 @dataclass(frozen=True)
 class ClusterFreshness:
-    """What is heard of one cluster."""
+    """The freshness of one cluster."""
 
-    kinds: tuple[KindFreshness, ...]  # those that were ever asked for
+    kinds: tuple[KindFreshness, ...]  # kinds that were requested at least once
     sight: ClusterSight
 
     @property
@@ -27,7 +27,7 @@ class ClusterFreshness:
 
     @property
     def is_loading(self) -> bool:
-        """Whether its nodes are being listed for the first time."""
+        """Tells whether its nodes are being listed for the first time."""
         return self.sight.state is Sight.CONNECTING and bool(self.sight.loading)
 
     @property
@@ -36,29 +36,29 @@ class ClusterFreshness:
 
     @cached_property
     def by_kind(self) -> Mapping[str, KindFreshness]:
-        """As pages and answers say it of rows: none is live while the cluster does not answer."""
+        """Returns the freshness by kind. No kind is live while the cluster does not answer."""
         does_not_answer = self.sight.state in {Sight.FAILING, Sight.STALE}
         return named(map(unheard, self.kinds) if does_not_answer else self.kinds)
 
     @property
     def knows_pods(self) -> bool:
-        """Whether its pods were ever read: else nobody knows what they have, which is not nothing."""
+        """Tells whether its pods were ever read; otherwise their GPUs are unknown, not zero."""
         return self.by_kind[PODS].is_known
 
     @property
     def pods_as_of(self) -> datetime | None:
-        """When its pods were last seen: nodes may be heard, and pods no more. None: they are now, or never were."""
+        """Returns the last update of its pods. None: they are live, or were never read."""
         pods = self.by_kind[PODS]
         return None if pods.state is Freshness.LIVE else pods.heard_at
 
     @property
     def sentence(self) -> str:
-        """Why it is not live; blank where it is."""
+        """Returns why it is not live; blank if it is."""
         return self.sight.sentence
 
     @property
     def troubles(self) -> list[KindFreshness]:
-        """Kinds that somebody should look at. Not those that are as stale as the whole cluster: it says so once."""
+        """Returns the kinds with problems, without those that are stale only because the whole cluster is."""
         return [kind for kind in self.kinds if kind.is_trouble and (self.is_fresh or not kind.is_known)]
 
 
@@ -70,19 +70,19 @@ def cluster_freshness(
 
 
 def heard_of(row: Cluster, *, now: datetime) -> ClusterFreshness:
-    """One query where the cluster was loaded without its bookmarks, and one more where without its observer."""
+    """Returns the freshness of a cluster. One query if bookmarks are not loaded, one more for the observer."""
     observer = getattr(row, "observer", None)
     return cluster_freshness(list(row.bookmarks.all()), now=now, observer=observer, added_at=row.added_at)
 
 
 def last_heard(cluster_id: int, kind: str, *, now: datetime) -> datetime | None:
-    """When anybody last heard of it there. None: just now, or never. One query."""
+    """Returns the last update of a kind. None: live, or never. One query."""
     found = _kind_of(cluster_id, kind, now=now)
     return None if found.state is Freshness.LIVE else found.heard_at
 
 
 def why_unseen(cluster_id: int, kind: str, *, now: datetime) -> str:
-    """Why the rows of a kind do not say how it is. Blank: they do, or the cluster has none. One query."""
+    """Returns why the rows of a kind are not current. Blank: current, or the cluster has none. One query."""
     found = _kind_of(cluster_id, kind, now=now)
     return "" if found.state in {Freshness.LIVE, Freshness.ABSENT} else found.sentence
 

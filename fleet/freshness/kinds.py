@@ -1,4 +1,4 @@
-"""How old a picture is, and whether it is the cluster's at all: what pages and answers say of a bookmark."""
+"""The freshness of one kind's rows, from its bookmark."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -16,16 +16,16 @@ PLACES: Mapping[str, int] = {kind: place for place, kind in enumerate(MIRRORED)}
 
 
 class Freshness(StrEnum):
-    LIVE = "live"  # a whole list was written, and something was heard lately
-    FAILING = "failing"  # it was heard a moment ago; its watch, or its whole cluster, does not answer now
-    LOADING = "loading"  # the first list is not complete
-    STALE = "stale"  # the rows were the cluster's when it was last heard; they may not be now
-    FORBIDDEN = "forbidden"  # our rights do not reach this kind
+    LIVE = "live"  # a complete list was written, with a recent update
+    FAILING = "failing"  # recently updated, but the watch or the cluster does not answer now
+    LOADING = "loading"  # the first list is incomplete
+    STALE = "stale"  # the rows were right at the last update; they may be outdated
+    FORBIDDEN = "forbidden"  # we lack the permission for this kind
     ABSENT = "absent"  # the cluster does not serve this kind
-    NEVER = "never"  # nothing was ever heard
+    NEVER = "never"  # no update yet
 
 
-# A shape and a word for each, as pages have them.
+# Glyph and word of each state, as on pages.
 WORDS: Mapping[Freshness, tuple[str, str]] = {
     Freshness.LIVE: ("ok", "fresh"),
     Freshness.FAILING: ("warn", "failing"),
@@ -45,8 +45,8 @@ class KindFreshness:
     heard_at: datetime | None  # None: never
     age_s: float | None
     sentence: str
-    rule: str = ""  # YAML of the RBAC rule that would allow it; blank: it is allowed
-    message: str = ""  # what the API server, or the way there, had to say
+    rule: str = ""  # YAML of the missing RBAC rule; blank: allowed
+    message: str = ""  # message of the API server or the transport
     is_failing: bool = False  # its watch does not answer now
 
     @property
@@ -55,12 +55,12 @@ class KindFreshness:
 
     @property
     def is_known(self) -> bool:
-        """Whether the rows ever were the cluster's: else there is nothing to count, which is not zero."""
+        """Tells whether the rows were ever complete; otherwise counts are unknown, not zero."""
         return self.state in {Freshness.LIVE, Freshness.FAILING, Freshness.STALE}
 
     @property
     def is_trouble(self) -> bool:
-        """Whether somebody should look: it is not read, though this cluster has it."""
+        """Tells whether a person should act: the kind exists here but is not read."""
         return self.glyph != "ok" and self.state is not Freshness.ABSENT
 
     @property
@@ -94,7 +94,7 @@ def freshness_of(bookmark: Bookmark, *, now: datetime) -> KindFreshness:
 
 
 def unheard(seen: KindFreshness) -> KindFreshness:
-    """The same of one whose own watch may be well, in a cluster that does not answer: one that hangs tells it last."""
+    """Returns the freshness in a cluster that does not answer, even if the kind's own watch seems fine."""
     if seen.state is not Freshness.LIVE:
         return seen
     sentence = (
@@ -109,17 +109,17 @@ def never_heard(kind: str) -> KindFreshness:
 
 
 def freshnesses(bookmarks: Iterable[Bookmark], *, now: datetime) -> list[KindFreshness]:
-    """Of every kind that was ever asked for, in the order of the table."""
+    """Returns the freshness of every kind that was ever requested, in the order of the table."""
     return [freshness_of(bookmark, now=now) for bookmark in sorted(bookmarks, key=lambda each: place_of(each.kind))]
 
 
 def named(kinds: Iterable[KindFreshness]) -> dict[str, KindFreshness]:
-    """Nodes and pods are always in it: a page must be able to say that they have never been seen."""
+    """Returns the freshness by kind; nodes and pods are always included."""
     return {NODES: never_heard(NODES), PODS: never_heard(PODS)} | {each.kind: each for each in kinds}
 
 
 def place_of(kind: str) -> tuple[int, str]:
-    """Where it stands among the others: those that an older worker wrote of, and nobody knows any more, last."""
+    """Returns the sort key of a kind; kinds of older workers come last."""
     return (PLACES.get(kind, len(PLACES)), kind)
 
 
@@ -128,16 +128,17 @@ def name_of(kind: str) -> str:
 
 
 def rule_for(kind: str) -> str:
-    """What to put under `rules` of a ClusterRole of ours so that a kind can be read, as deploy/rbac has it.
+    """Returns the rule that a ClusterRole needs to read a kind, as in deploy/rbac.
 
-    The ConfigMaps and exporters of the operator are a Role's, in its namespace: a ClusterRole would open all there are.
+    The operator's ConfigMaps and exporters belong in a Role of its namespace, since a ClusterRole would open all
+    others.
     """
     name, _, purpose = kind.partition(":")
     plural, _, group = name.partition(".")
     where = "# of a Role in the namespace of the GPU operator\n" if purpose else ""
     verbs = "list, watch" if purpose else "get, list, watch"
     if plural == "pods/proxy":
-        verbs = "get"  # a question, not a kind: there is nothing to watch
+        verbs = "get"  # a request, not a kind: it cannot be watched
     return f'{where}- apiGroups: ["{group}"]\n  resources: [{plural}]\n  verbs: [{verbs}]\n'
 
 
@@ -180,7 +181,7 @@ def _listing(bookmark: Bookmark) -> str:
 
 
 def _unread(bookmark: Bookmark) -> str:
-    """What of a kind is not as live as the rest of it. Names are for who sees the whole cluster: this is for all."""
+    """Returns a sentence about unreadable objects, without names, which only viewers of the whole cluster see."""
     number = len(bookmark.unread)
     if not number:
         return ""

@@ -1,7 +1,7 @@
-"""When Quarterdeck is behind a cluster, and how it says so. Pure.
+"""The lag of observation behind a cluster, with its messages. Pure.
 
-The lag is how long the oldest change of a flush had waited, from the moment its bytes were read to the moment its row
-was written. A burst may be late once; behind is who stays late.
+The lag is the wait of a flush's oldest change, from receiving its bytes to writing its row. A burst may cause one
+late flush; a cluster is behind only after staying late.
 """
 
 from dataclasses import dataclass
@@ -24,16 +24,16 @@ class Lag:
         return self.behind_since is not None
 
     def after(self, ms: int, *, now: datetime) -> "Lag":
-        """With the lag of one more flush."""
+        """Returns the state after one more flush."""
         if ms <= LATE_MS:
             return Lag(ms)
-        # What is 12 s late now was due 12 s ago.
+        # A change that is 12 s late was due 12 s ago.
         late_since = self.behind_since or self.late_since or now - timedelta(milliseconds=ms - LATE_MS)
         return Lag(ms, late_since, late_since if now - late_since >= LATE_FOR else None)
 
 
 def sentence(name: str, *, behind_since: datetime | None, lag_ms: int | None = None) -> str:
-    """Blank: the cluster called `name` is kept up with. `lag_ms` None: how late is not said, as it only counts on."""
+    """Returns the message. Blank: not behind. `lag_ms` None leaves out the current lag."""
     if behind_since is None:
         return ""
     late = "late" if lag_ms is None else f"{lag_ms / 1000:.1f} s late"

@@ -1,6 +1,6 @@
-"""How well a cluster is seen, in one word and one sentence: the same on every page, in REST and for the rules.
+"""The observation state of a cluster as one word and one sentence, for pages, REST and rules.
 
-Its nodes' bookmark stands for the whole: without nodes nothing can be judged. The first that is true of it wins.
+The bookmark of its nodes represents the cluster. The first matching state counts.
 """
 
 from collections import defaultdict
@@ -19,11 +19,11 @@ from wording.lists import names
 
 
 class Sight(StrEnum):
-    FORBIDDEN = "forbidden"  # it answers, and its nodes may not be read
-    NEVER = "never-reached"  # it is tried, and has never answered
-    CONNECTING = "connecting"  # no first list of its nodes is complete yet
-    STALE = "stale"  # nothing was heard for 90 s
-    FAILING = "failing"  # it was heard a moment ago, and does not answer now
+    FORBIDDEN = "forbidden"  # it answers, but its nodes may not be read
+    NEVER = "never-reached"  # it has never answered
+    CONNECTING = "connecting"  # the first list of its nodes is incomplete
+    STALE = "stale"  # no update for 90 s
+    FAILING = "failing"  # recently updated, but it does not answer now
     LIVE = "live"
 
 
@@ -52,16 +52,16 @@ NO_WORKER = (
 class ClusterSight:
     state: Sight
     word: str  # `live`, `stale since 12:03:10`, `never reached`, `loading: nodes, pods (12 s)`
-    loading: str  # kinds that are listed for the first time, and for how long; blank: none is
+    loading: str  # kinds listed for the first time, with the duration; blank: none
     since: datetime | None  # None: live
     heard_at: datetime | None  # None: never
-    is_known: bool  # whether its rows ever were the cluster's: else there is no data, which is not zero
-    reason: str  # in a sentence, without when it is tried again; blank: live
-    again: str  # when that is, in a sentence; blank: it does not wait for its time
-    watching: str  # that nobody takes its lease, in a sentence; blank: somebody does
-    action: str  # what helps; blank: nothing need be done
-    unwatched_since: datetime | None  # nobody takes its lease, though it is due; None: somebody has it
-    behind_since: datetime | None  # who watches it stays late; None: they keep up, or nobody watches it
+    is_known: bool  # whether its rows were ever complete; otherwise there is no data, not zero
+    reason: str  # a sentence without the next attempt; blank: live
+    again: str  # a sentence about the next attempt; blank: none scheduled
+    watching: str  # a sentence about an unclaimed lease; blank: claimed
+    action: str  # recommended action; blank: none
+    unwatched_since: datetime | None  # start of an unclaimed lease that is due; None: claimed
+    behind_since: datetime | None  # start of the observer's lag; None: not behind, or unwatched
 
     @property
     def is_live(self) -> bool:
@@ -69,7 +69,7 @@ class ClusterSight:
 
     @property
     def sentence(self) -> str:
-        """All that there is to say. Blank: it is live."""
+        """Returns the complete message. Blank: live."""
         return " ".join(filter(None, (self.reason, self.again, self.watching)))
 
     @property
@@ -80,7 +80,7 @@ class ClusterSight:
 def sight_of(
     bookmarks: Sequence[Bookmark], observer: Observer | None, *, added_at: datetime | None = None, now: datetime
 ) -> ClusterSight:
-    """`bookmarks`: all of one cluster."""
+    """Returns the state. `bookmarks` are all of the cluster."""
     nodes = next((each for each in bookmarks if each.kind == NODES), None)
     state = _state(nodes, bookmarks, observer, now=now)
     unwatched_since = unwatched_since_of(observer, added_at=added_at, now=now)
@@ -104,7 +104,7 @@ def sight_of(
 
 
 def sights_of_all(*, now: datetime) -> dict[int, ClusterSight]:
-    """By the cluster's key. Two queries."""
+    """Returns the states by cluster key. Two queries."""
     marks: dict[int, list[Bookmark]] = defaultdict(list)
     for mark in Bookmark.objects.all():
         marks[mark.cluster_id].append(mark)
@@ -128,7 +128,7 @@ def _state(nodes: Bookmark | None, bookmarks: Sequence[Bookmark], observer: Obse
 
 
 def _is_failing(nodes: Bookmark, bookmarks: Sequence[Bookmark]) -> bool:
-    """Its nodes' watch, or most of its kinds': one that hangs is the last to tell."""
+    """Tells whether the watch of its nodes or of most kinds fails; a hanging watch notices last."""
     there = [each for each in bookmarks if each.state not in VOID]
     failing = sum(each.state == BookmarkState.FAILING for each in there)
     return nodes.state == BookmarkState.FAILING or 2 * failing > len(there)
@@ -148,7 +148,7 @@ def _since(
 
 
 def unwatched_since_of(observer: Observer | None, *, added_at: datetime | None, now: datetime) -> datetime | None:
-    """Since when nobody takes its lease, though it is due. None: somebody has it, or it waits for its time."""
+    """Returns since when its lease is due but unclaimed. None: claimed, or waiting for its time."""
     if observer is None:
         return added_at if added_at is not None and now - added_at > GRACE else None
     due_at = max(observer.lease_until, observer.next_look_at or observer.lease_until)
@@ -156,12 +156,12 @@ def unwatched_since_of(observer: Observer | None, *, added_at: datetime | None, 
 
 
 def behind_since_of(observer: Observer | None, *, now: datetime) -> datetime | None:
-    """Since when who watches it stays late. None: they keep up, or nobody watches it: who is dead is not late."""
+    """Returns since when its observer is behind. None: not behind, or unwatched."""
     return observer.behind_since if observer is not None and now - observer.lease_until <= GRACE else None
 
 
 def _loading(bookmarks: Sequence[Bookmark], *, now: datetime) -> str:
-    """Kinds of which the first list is not complete, and for how long. Blank: there is none."""
+    """Returns the kinds whose first list is incomplete, with the duration. Blank: none."""
     listing = [mark for mark in bookmarks if mark.state == BookmarkState.LISTING and mark.listed_at is None]
     if not listing:
         return ""
@@ -171,7 +171,7 @@ def _loading(bookmarks: Sequence[Bookmark], *, now: datetime) -> str:
 
 
 def _word(state: Sight, since: datetime | None, *, now: datetime) -> str:
-    """Nobody knows when it began to fail."""
+    """Returns the word. For failing, only the time of detection is known."""
     if state is Sight.STALE and since:
         return f"stale since {clock(since, now=now)}"
     if state is Sight.FAILING and since:
@@ -194,7 +194,7 @@ def _sentence(state: Sight, nodes: Bookmark | None, *, since: datetime | None, n
             limit = int(STALE_AFTER.total_seconds())
             return f"Not seen since {_clock(since, now)}: nothing heard for more than {limit} s.{reason}"
         case _ if nodes is not None and nodes.state == BookmarkState.FAILING:
-            # It stopped at some time between these two.
+            # It stopped between these two times.
             heard, noticed = _clock(nodes.heard_at, now), _clock(since, now)
             return f"It does not answer: not heard since {heard}, noticed at {noticed}.{reason}"
         case _:

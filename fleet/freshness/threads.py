@@ -1,4 +1,4 @@
-"""How many clusters can be watched at once, how many are, and what helps when some are not."""
+"""The capacity of observing workers: threads, use, and advice."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,12 +15,12 @@ WORKERS = "the workers of the queue “observe”"
 class Threads:
     workers: int
     total: int
-    in_use: int  # leases that are held
-    clusters: int  # also those that back off: they want a thread as soon as they answer
+    in_use: int  # held leases
+    clusters: int  # includes clusters that back off: they need a thread once they answer
 
     @property
     def action(self) -> str:
-        """What helps a cluster that nobody watches."""
+        """Returns advice for an unwatched cluster."""
         if not self.workers:
             return "No worker of the queue “observe” reports: start one, with a thread for each cluster."
         ratio = f"{count(self.total, 'thread')} for {count(self.clusters, 'cluster')}"
@@ -30,7 +30,7 @@ class Threads:
 
 
 def threads(*, now: datetime) -> Threads:
-    """Two queries."""
+    """Returns the capacity. Two queries."""
     reporting = ObservingWorker.objects.filter(lease_until__gte=now)
     said = reporting.aggregate(workers=Count("pk"), total=Sum("threads", default=0))
     in_use = Count("pk", filter=Q(observer__lease_until__gte=now))

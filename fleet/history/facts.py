@@ -1,6 +1,6 @@
-"""What a node was at a moment, from what it is now and what was seen to change since. Pure.
+"""The columns of a node at a moment, from its current row and later changes. Pure.
 
-A column was, at a moment, what the first change after it says it was before; where none came after it, what it is now.
+A column had the old value of the first later change; without a later change, its current value.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ TITLES: Mapping[str, str] = {
     "mig_config_state": "MIG manager",
 }
 WHOLE, PARTS = ("gpu_capacity", "gpu_allocatable"), ("slices_allocatable", "shares_allocatable")
-IS_DRIVER_NAMED = "is_driver_named"  # a change that is of no column: its label went, or came again
+IS_DRIVER_NAMED = "is_driver_named"  # a change without a column: its label disappeared or returned
 NO_WORDS: Mapping[str, Mapping[Any, str]] = {
     "is_ready": {True: "yes", False: "no", None: "its kubelet did not report"},
     "is_unschedulable": {True: "yes", False: "no"},
@@ -48,8 +48,8 @@ class Fact:
     column: str
     is_known: bool
     value: Any = None
-    since: datetime | None = None  # when it was seen to become so; None: before anything was written down
-    last: Any = None  # what nothing said any more
+    since: datetime | None = None  # start of the value; None: before the first record
+    last: Any = None  # the last known value after its source disappeared
 
     @property
     def title(self) -> str:
@@ -66,9 +66,9 @@ class Fact:
 
 
 def facts_at(at: datetime, changes: Sequence[NodeChange], now: Mapping[str, Any] | None) -> list[Fact]:
-    """`changes`: all that there are, the oldest first. `now`: the columns of its row; None: it is gone.
+    """Returns the facts. `changes` are all, oldest first. `now` is the row; None: the node left.
 
-    A driver whose label was gone was not known then, however well it is remembered.
+    A driver without a label counts as unknown, with its last value.
     """
     by_column = {column: [one for one in changes if one.column == column] for column in TITLES}
     facts = [_fact(column, at, its, now) for column, its in by_column.items()]
@@ -79,7 +79,7 @@ def facts_at(at: datetime, changes: Sequence[NodeChange], now: Mapping[str, Any]
 
 
 def _nameless(at: datetime, changes: Sequence[NodeChange], now: Mapping[str, Any]) -> Fact | None:
-    """Its driver, where no label named it at that moment. None: one did, or nobody wrote down that none did."""
+    """Returns the unknown driver at that moment. None: it was known, or nothing was recorded."""
     told = [one for one in changes if one.column in ("driver_version", IS_DRIVER_NAMED)]
     gone_since = now.get("driver_unknown_since")
     if gone_since is not None:
@@ -94,7 +94,7 @@ def _nameless(at: datetime, changes: Sequence[NodeChange], now: Mapping[str, Any
 
 
 def _unsaid(facts: Iterable[Fact], *, ever_cut: set[str]) -> set[str]:
-    """Slices and shares, if it never had any; whole GPUs of which nothing is known, if it has others."""
+    """Returns columns to omit: parts that the node never had, and unknown whole GPUs of a node with parts."""
     amounts = {fact.column: fact.value for fact in facts}
     parts = {column for column in PARTS if amounts[column]}
     return {*PARTS} - parts - ever_cut | {column for column in WHOLE if parts and amounts[column] is None}
@@ -108,17 +108,17 @@ def _fact(column: str, at: datetime, changes: Sequence[NodeChange], now: Mapping
         return Fact(column, is_known=bool(before), value=before[-1].now if before else None, since=since)
     value = after.was if after is not None else (now or {}).get(column)
     if before and before[-1].now != value:
-        return Fact(column, is_known=False)  # it changed once more, and nobody wrote down when
+        return Fact(column, is_known=False)  # it changed again at an unrecorded time
     return Fact(column, is_known=True, value=value, since=since)
 
 
 def changes_in(rows: Iterable[tuple[datetime, Mapping[str, Any]]]) -> list[NodeChange]:
-    """Those entries of a timeline that say which column changed, from what to what, or that its driver has no name."""
+    """Returns the changes of columns in timeline entries, and changes of the driver's label."""
     return [change for at, detail in rows for change in _changes_of(at, detail)]
 
 
 def _changes_of(at: datetime, detail: Mapping[str, Any]) -> Iterator[NodeChange]:
-    if detail.keys() in ({"was"}, {"is"}):  # the version, before its label went or after it came again
+    if detail.keys() in ({"was"}, {"is"}):  # the version before its label disappeared, or after it returned
         yield NodeChange(at, IS_DRIVER_NAMED, was="was" in detail, now="is" in detail)
     for each in (detail, *detail.get("also", ())):
         if each.get("column") in TITLES and "was" in each and "is" in each:

@@ -1,6 +1,5 @@
-"""One timeline of a node, also of one that is gone: what was seen to change on it, what people wrote, and what the apps
-above have to say. Pages and REST read this one.
-"""
+"""The timeline of a node, also after it left: observed changes, notes, and entries of apps above. For pages and
+REST."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -27,10 +26,10 @@ from people.models import User
 MOST = 100
 ID_CHARS = 19
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
-RESET = "reset"  # of one GPU, which its `detail` has as `gpu`
-BOARD = "board"  # boards that came in the place of others: its `detail` has the UUIDs of both
+RESET = "reset"  # of one GPU; its `detail` has the index as `gpu`
+BOARD = "board"  # replaced boards; its `detail` has both UUIDs
 NOTE, FINDING, PLAN, POD, GPUS = "note", "finding", "plan", "pod", "gpus"
-# What a line is about: its title, and those kinds of `NodeEvent` that it stands for; none: an app above has its lines.
+# The kinds of lines: title, and the kinds of `NodeEvent` they cover; none for lines of apps above.
 LINE_KINDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "ready": ("Ready and conditions", ("ready", "condition")),
     "driver": ("Driver and system", ("version", "boot", "upgrade")),
@@ -41,7 +40,7 @@ LINE_KINDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     PLAN: ("Plans", ()),
     NOTE: ("Notes", ()),
 }
-WITHOUT_PODS = frozenset(LINE_KINDS) - {POD}  # where who is there is named besides: theirs would bury the rest
+WITHOUT_PODS = frozenset(LINE_KINDS) - {POD}  # for places that show pods separately
 KIND_OF = {event: kind for kind, (_, events) in LINE_KINDS.items() for event in events}
 GLYPHS = {
     "version": "changing", "boot": "changing", "upgrade": "changing", "cordon": "cordoned", "condition": "warn",
@@ -55,20 +54,20 @@ class TimelineLine:
     at: datetime
     kind: str  # of `LINE_KINDS`
     sentence: str
-    who: str = ""  # blank: it was seen, and nothing says whose act it was
-    href: str = ""  # the page of what did it
+    who: str = ""  # blank: observed, by nobody in particular
+    href: str = ""  # the page of its cause
     glyph: str = "part"
     detail: Mapping[str, Any] = field(default_factory=dict)
     position: "LinePosition" = (0, 0)
 
     @property
     def id(self) -> str:
-        """Among the lines of its instant."""
+        """Returns the line's id among the lines of its instant."""
         return "-".join(map(str, self.position))
 
 
-LinePosition = tuple[int, int]  # of a line among those of its instant: which of `TOLD_BY`, and the key of its row there
-# Who has lines, in the order in which those of one instant stand, the last one first.
+LinePosition = tuple[int, int]  # among the lines of one instant: index in `TOLD_BY`, and key of the row
+# The sources of lines, in order within one instant, last first.
 TOLD_BY = ("xids", "plans", "acts", "findings", "notes", "ended", "begun", "seen")
 
 
@@ -77,7 +76,7 @@ def position_in(teller: str, key: int) -> LinePosition:
 
 
 def position_of(id_: str) -> LinePosition | None:
-    """As `TimelineLine.id` has it. None: it is no such id."""
+    """Parses `TimelineLine.id`. None: invalid."""
     teller, _, key = id_.partition("-")
     is_one = len(id_) <= ID_CHARS and all(part.isascii() and part.isdigit() for part in (teller, key))
     return (int(teller), int(key)) if is_one else None
@@ -85,20 +84,20 @@ def position_of(id_: str) -> LinePosition | None:
 
 @dataclass(frozen=True)
 class Span:
-    """Which lines are asked for: those of a kind, from one instant on and before another, the newest of them."""
+    """The requested lines: kinds, time range, and the maximum."""
 
-    kinds: frozenset[str] = frozenset()  # of `LINE_KINDS`; none: all
+    kinds: frozenset[str] = frozenset()  # of `LINE_KINDS`; empty: all
     since: datetime = LONG_AGO
-    before: datetime | None = None  # None: up to now
-    below: LinePosition | None = None  # of those at `before` itself, the ones below this position; None: none
+    before: datetime | None = None  # None: until now
+    below: LinePosition | None = None  # among lines at `before`, those below this position; None: none
     most: int = MOST
-    gpu: Gpu | None = None  # without what is of other GPUs of its node only; None: of all of them
+    gpu: Gpu | None = None  # leaves out lines about other GPUs only; None: all
 
     def has(self, kind: str) -> bool:
         return not self.kinds or kind in self.kinds
 
     def of(self, column: str, teller: str) -> Q:
-        """As a filter of the rows of one that has lines, by this column."""
+        """Returns the filter of a source's rows by this column."""
         since = Q(**{f"{column}__gte": self.since})
         if self.before is None:
             return since
@@ -111,21 +110,22 @@ class Span:
         return since & until
 
 
-# Of the apps above: each says what it has of a node that this person may see, the newest first and no more than asked.
+# Of apps above: each returns its lines for a person, newest first, within the maximum.
 MORE: list[Callable[[NodeKept, User, Span], Iterable[TimelineLine]]] = []
 
 
 def lines_of(node: NodeKept, user: User, span: Span) -> list[TimelineLine]:
-    """The newest first. Four queries, what `allocations_on` costs where pods have GPUs, and what apps above need."""
+    """Returns the lines, newest first. Four queries, those of `allocations_on` for pods with GPUs, and those of apps
+    above."""
     lines, _ = page_of(node, user, span)
     return lines
 
 
 def page_of(node: NodeKept, user: User, span: Span) -> tuple[list[TimelineLine], bool]:
-    """Those lines, and whether there may be older ones.
+    """Returns the lines, and whether older ones exist.
 
-    Those of one instant stay together, so that who asks for what was before the last one misses none: there may be a
-    few less than the most. Where more than that are of one instant, the rest are below the position of the last one.
+    Lines of one instant stay together, so that the next page misses none; a page may be slightly shorter. If one
+    instant has more lines than a page, the rest follow below the last position.
     """
     wider = replace(span, most=span.most + 1)
     found = [*_seen(node, wider), *_notes(node, wider), *_placements(node, wider)]
@@ -138,12 +138,12 @@ def page_of(node: NodeKept, user: User, span: Span) -> tuple[list[TimelineLine],
 
 
 def told_above(node: NodeKept, user: User, span: Span) -> list[TimelineLine]:
-    """What the apps above have of it, in no order."""
+    """Returns the lines of apps above, unordered."""
     return [line for more in MORE for line in more(node, user, span)]
 
 
 def kinds_in(names: Collection[str]) -> frozenset[str]:
-    """Those of them that there are."""
+    """Returns the names that are valid kinds."""
     return frozenset(names) & frozenset(LINE_KINDS)
 
 

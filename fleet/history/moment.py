@@ -1,4 +1,4 @@
-"""How a node was at a moment: "the node at 02:40"."""
+"""The state of a node at a moment: "the node at 02:40"."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -20,56 +20,56 @@ from wording.numbers import count
 AROUND = timedelta(minutes=30)
 MOST_AROUND = 100
 COLUMNS = (*TITLES, "driver_unknown_since")
-MOST_PODS = 1000  # a kubelet takes 110 unless it is told otherwise
+MOST_PODS = 1000  # a kubelet runs 110 by default
 
 
 class NoSuchMoment(ValueError):
-    """Nothing can be said of it: it is still to come."""
+    """The refusal of a moment in the future."""
 
 
 @dataclass(frozen=True)
 class TrueThen:
-    """What an app above knows to have been so at that moment."""
+    """A fact of an app above that was true at that moment."""
 
     kind: str  # of `lines.LINE_KINDS`
     sentence: str
     since: datetime
-    until: datetime | None  # None: it is so still
+    until: datetime | None  # None: still true
     href: str = ""
     glyph: str = "part"
-    seen_until: datetime | None = None  # when it was last known to be so; None: it is, or was seen to end
-    is_of_our_sight: bool = False  # that nobody saw the cluster while it was so
+    seen_until: datetime | None = None  # last confirmation; None: still true, or its end was observed
+    is_of_our_sight: bool = False  # about a time without observation of the cluster
 
 
 @dataclass(frozen=True)
 class NodeMoment:
     at: datetime
-    unseen: str  # why nothing is known; blank: what follows is
+    unseen: str  # reason why nothing is known; blank: known
     facts: Sequence[Fact] = ()
-    true_then: Sequence[TrueThen] = ()  # pods; by the apps above findings that were open, plans that were at it
-    around: Sequence[TimelineLine] = ()  # within half an hour, the newest first
-    around_is_cut: bool = False  # whether more happened then than these say
-    had_its_name: int | None = None  # where nothing is known of it: whose page has that of another machine of its name
+    true_then: Sequence[TrueThen] = ()  # pods; from apps above, open findings and active plans
+    around: Sequence[TimelineLine] = ()  # within half an hour, newest first
+    around_is_cut: bool = False  # whether lines were left out
+    had_its_name: int | None = None  # if unknown: the page of another machine that had this name
 
     @property
     def not_seen(self) -> str:
-        """That what follows was seen before, and nobody looked at that moment. Blank: nothing says so."""
+        """Returns a sentence if the cluster was not observed at that moment. Blank: it was."""
         since = min((one.since for one in self.true_then if one.is_of_our_sight), default=None)
         if since is None:
             return ""
         return f"Nobody saw its cluster then, since {to_the_second(since)}: this is how it was when last seen."
 
 
-# Of the apps above: what was so of this node at that moment, as far as this person may see it.
+# Of apps above: facts of the node at that moment that this person may see.
 TRUE_THEN: list[Callable[[NodeKept, User, datetime], Iterable[TrueThen]]] = []
 
 
 def moment_of(node: NodeKept, user: User, at: datetime, *, now: datetime) -> NodeMoment:
-    """Nine queries, what `allocations_on` costs where pods have GPUs, and what the apps above need.
+    """Returns the state. Nine queries, those of `allocations_on` for pods with GPUs, and those of apps above.
 
-    Where nothing is known of it then, and another machine had its name, that is said: whoever asks knows the name.
+    If another machine had the node's name then, the answer names its page.
 
-    :raises NoSuchMoment: a sentence
+    :raises NoSuchMoment: with a sentence
     """
     if at > now:
         raise NoSuchMoment("That moment is still to come.")
@@ -89,9 +89,10 @@ def moment_of(node: NodeKept, user: User, at: datetime, *, now: datetime) -> Nod
 
 
 def _around(node: NodeKept, user: User, at: datetime) -> tuple[list[TimelineLine], bool]:
-    """Where there are too many the newest, and the newest of what was before: what led to it is not left out first.
+    """Returns nearby lines, and whether some were left out. Half of them precede the moment, since causes come
+    first.
 
-    What `lines_of` costs, twice where there are too many. And whether any is left out.
+    Costs as much as `lines_of`, twice if lines are left out.
     """
     span = Span(WITHOUT_PODS, since=at - AROUND, before=at + AROUND, most=MOST_AROUND)
     lines, is_cut = page_of(node, user, span)
@@ -134,13 +135,13 @@ def _unseen(node: NodeKept, at: datetime, *, now: datetime) -> str:
 
 
 def _seen_first(node: NodeKept) -> datetime | None:
-    """None: nothing of its timeline is kept, or not its beginning."""
+    """Returns the first observation. None: its record was deleted, or never existed."""
     first = timeline(node).order_by("at", "pk").first()
     return first.at if first is not None and "ready" in first.detail else None
 
 
 def _had_its_name(node: NodeKept, user: User, at: datetime) -> int | None:
-    """As `NodeMoment` has it. None: no other machine did, or none that the person sees. Three queries at most."""
+    """Returns the page of another machine with this name. None: none that the person may see. At most three queries."""
     same = {"cluster": node.cluster_id, "name": node.name}
     left = GoneNode.objects.visible_to(user).filter(**same, gone_at__gt=at).exclude(uid=node.uid)
     other = (

@@ -1,4 +1,4 @@
-"""What people write on a node's timeline."""
+"""Notes of people on a node's timeline."""
 
 from datetime import datetime
 
@@ -17,26 +17,29 @@ WHAT = "write notes on nodes"
 
 
 class BadNote(ValueError):
-    """It has no text, or too much."""
+    """The refusal of an empty or too long note."""
 
 
 def why_not_note(user: User, node: NodeKept) -> str:
-    """Whoever may act on findings there. Blank: they may. Two queries at most."""
+    """Returns why the user may not write notes. Blank: they may. At most two queries."""
     cluster, pools = node.cluster, node.pools.values_list("pk", flat=True)
     where = f"cluster {cluster.name}"
     return why_not(user, Permission.STOP, cluster_id=cluster.pk, or_in=pools, where=where, what=WHAT)
 
 
 def require_note(user: User, node: NodeKept) -> None:
-    """:raises NotAllowed: with the sentence of `why_not_note`"""
+    """Refuses a user who may not write notes.
+
+    :raises NotAllowed: with the sentence of `why_not_note`
+    """
     if refusal := why_not_note(user, node):
         raise NotAllowed(refusal)
 
 
 def add_note(node: NodeKept, user: User, text: str, *, key: str = "", now: datetime) -> NodeNote:
-    """Load the node with its cluster. The same key and text again give the same note.
+    """Adds a note. Load the node with its cluster. A repeat with the same key and text returns the same note.
 
-    :raises NotAllowed, BadNote: a sentence each
+    :raises NotAllowed, BadNote: with a sentence
     """
     require_note(user, node)
     text = text.strip()
@@ -50,7 +53,7 @@ def add_note(node: NodeKept, user: User, text: str, *, key: str = "", now: datet
         return before
     try:
         with transaction.atomic():
-            # Two writers of one chain, one after the other.
+            # Two writers of one chain run one after the other.
             list(type(node).objects.select_for_update(no_key=True).filter(pk=node.pk).values_list("pk"))
             asked.save(force_insert=True)
             AuditEntry.record(
@@ -58,16 +61,16 @@ def add_note(node: NodeKept, user: User, text: str, *, key: str = "", now: datet
             )
             transaction.on_commit(lambda: _announce(node, at=now), robust=True)
     except IntegrityError:
-        if first := _given(asked):  # the same, sent twice at once
+        if first := _given(asked):  # sent twice at once
             return first
         raise
     return asked
 
 
 def _given(asked: NodeNote) -> NodeNote | None:
-    """The note that this person's key has written already. None: no key, or none yet. A note stays.
+    """Returns the note written with this key. None: no key, or no note yet.
 
-    :raises BadNote: when another was written under this key: else this one would be lost unseen
+    :raises BadNote: when the key was used for another text, which would be lost
     """
     mine = NodeNote.objects.filter(cluster=asked.cluster_id, node_uid=asked.node_uid, by=asked.by, key=asked.key)
     before = mine.first() if asked.key else None
@@ -82,7 +85,7 @@ def _idempotency_key(note: NodeNote) -> IdempotencyKey:
 
 
 def _announce(node: NodeKept, *, at: datetime) -> None:
-    """To who looks at its timeline."""
+    """Notifies viewers of its timeline."""
     newest = Observer.batch_of(node.cluster_id)
     its = told(Node.objects.filter(pk=_key_of(node)))
     announce.cluster_changed(node.cluster_id, seq=newest, nodes=its, kinds=("notes",), at=at)

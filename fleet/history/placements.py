@@ -1,4 +1,4 @@
-"""Which pods had GPUs of a node, in words; and of those that have some still, which."""
+"""Times of pods with GPUs of a node."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -21,17 +21,17 @@ from gpu.resources.names import GPU
 from wording.durations import spell
 from wording.instants import to_the_minute
 
-BoardsOfPods = Mapping[str, Collection[int]]  # by the pod's UID
+BoardsOfPods = Mapping[str, Collection[int]]  # by pod UID
 
 
 @dataclass(frozen=True)
 class GpuPlacement:
-    """A pod's time with GPUs of a node, as far as it is one GPU's."""
+    """A pod's time with GPUs of a node, in view of one GPU."""
 
     row: PodPlacement
-    gpus: tuple[int, ...]  # the indices of those of its GPUs that something tells
-    is_known: bool  # whether this GPU is one of them: else that is one of its node's that may have been it, too
-    seen_until: datetime | None = None  # when it was last known there; None: it is there, or was seen to end
+    gpus: tuple[int, ...]  # indices of its known GPUs
+    is_known: bool  # False: it may have had this GPU or another one of the node
+    seen_until: datetime | None = None  # last confirmation; None: still there, or its end was observed
 
 
 def placements_of(node: Node | GoneNode) -> QuerySet[PodPlacement]:
@@ -39,12 +39,12 @@ def placements_of(node: Node | GoneNode) -> QuerySet[PodPlacement]:
 
 
 def placed_at(node: Node | GoneNode, at: datetime) -> QuerySet[PodPlacement]:
-    """The oldest first."""
+    """Returns the placements at a moment, oldest first."""
     return placements_of(node).filter(Q(until=None) | Q(until__gt=at), since__lte=at).order_by("since", "pk")
 
 
 def boards_now(node: Node | GoneNode, rows: Collection[PodPlacement], *, now: datetime) -> BoardsOfPods:
-    """Of those that are still there what `allocations_on` says, and costs; of the others what is kept."""
+    """Returns the GPUs by pod: from `allocations_on` for present pods (with its cost), from rows for others."""
     kept: dict[str, Collection[int]] = {row.pod_uid: row.boards for row in rows if row.until is not None}
     if isinstance(node, GoneNode) or len(kept) == len(rows):
         return kept
@@ -52,9 +52,9 @@ def boards_now(node: Node | GoneNode, rows: Collection[PodPlacement], *, now: da
 
 
 def on_gpu(gpu: Gpu, *, since: datetime, now: datetime, most: int) -> list[GpuPlacement]:
-    """Who had it after `since`, the newest first, and of whom nothing tells whether they did.
+    """Returns the users of a GPU after `since`, newest first, and pods whose GPUs are unknown.
 
-    Load it with its node. Three queries, and what `allocations_on` costs where pods have GPUs now.
+    Load the GPU with its node. Three queries, and those of `allocations_on` for pods with GPUs.
     """
     rows, heard_at = placements_of(gpu.node), last_heard(gpu.node.cluster_id, PODS, now=now)
     there = list(rows.filter(until=None))
@@ -70,9 +70,10 @@ def on_gpu(gpu: Gpu, *, since: datetime, now: datetime, most: int) -> list[GpuPl
 def of_gpu(
     rows: QuerySet[PodPlacement], gpu: Gpu, there: Collection[PodPlacement], boards: BoardsOfPods
 ) -> QuerySet[PodPlacement]:
-    """Without those of which something tells that they had other GPUs, as many as they asked for.
+    """Leaves out pods that are known to have all their GPUs elsewhere.
 
-    `there`, `boards`: those that are still there, and their GPUs. A node's days may have thousands: the database picks.
+    `there` and `boards` are present pods and their GPUs. The database filters, since a node may have thousands of
+    rows.
     """
     whole = _whole(gpu.node)
     elsewhere = [row.pk for row in there if _is_elsewhere(row, gpu, boards.get(row.pod_uid, ()), whole)]
@@ -86,7 +87,7 @@ def of_gpu(
 
 
 def _whole(node: Node) -> list[str]:
-    """The resources that are whole GPUs there."""
+    """Returns the resources of whole GPUs."""
     layout = Layout.read(node.layout)
     names = {GPU, *node.expected, *node.capacity}
     return sorted(name for name in names if layout.way(name).kind is ResourceKind.WHOLE)
@@ -98,7 +99,7 @@ def _is_elsewhere(row: PodPlacement, gpu: Gpu, its: Collection[int], whole: Coll
 
 
 class JsonLength(Func):
-    """Of a column that has lists."""
+    """The length of a JSON list column."""
 
     function = "JSON_ARRAY_LENGTH"
     output_field = IntegerField()
@@ -108,12 +109,12 @@ class JsonLength(Func):
 
 
 def which(row: PodPlacement, boards: BoardsOfPods) -> Collection[int]:
-    """The indices of its GPUs. Empty: nothing tells."""
+    """Returns the indices of its GPUs. Empty: unknown."""
     return boards.get(row.pod_uid, ()) if row.until is None else row.boards
 
 
 def what(row: PodPlacement, boards: BoardsOfPods) -> str:
-    """ "GPU 0, 1", where something tells; else "2 nvidia.com/gpu"."""
+    """Returns "GPU 0, 1" if known, else "2 nvidia.com/gpu"."""
     its = which(row, boards)
     asked = (
         ", ".join(f"{number} {name}" for name, number in sorted(row.resources.items()))
@@ -132,7 +133,7 @@ def how_it_ended(row: PodPlacement, boards: BoardsOfPods) -> str:
 
 
 def how_it_was(row: PodPlacement, at: datetime, boards: BoardsOfPods, heard_at: datetime | None) -> str:
-    """`heard_at`: when pods were last heard of there, where that is not now."""
+    """Returns a sentence. `heard_at` is the last update of pods, if they are not live."""
     had, seen_until = f"{row} had {what(row, boards)}", seen_until_of(row, heard_at)
     if seen_until is None or at <= seen_until:
         return f"{had}."
@@ -141,7 +142,7 @@ def how_it_was(row: PodPlacement, at: datetime, boards: BoardsOfPods, heard_at: 
 
 
 def seen_until_of(row: PodPlacement, heard_at: datetime | None) -> datetime | None:
-    """When it was last known there. None: it is there, or was seen to end."""
+    """Returns the last confirmation. None: still there, or its end was observed."""
     return row.seen_until if row.until is not None else heard_at and max(heard_at, row.since)
 
 

@@ -1,4 +1,4 @@
-"""The one WebSocket of a page: authorise what it asks for, say where the numbers stand, then relay."""
+"""The WebSocket of a page: authorizes topics, sends current sequence numbers, then relays messages."""
 
 import asyncio
 import time
@@ -19,12 +19,12 @@ from fleet.live.topics import OpenedTopic, Topic, pulse_of
 from people.models import User
 from people.sign_in.access import Access
 
-# The observer announces a cluster every 150 ms at most: this is for pages that follow many. Waiting here for as long
-# again would make the two waits one.
+# The observer announces a cluster every 150 ms at most; pages that follow many clusters need a limit. A longer wait
+# here would double the delay.
 FRAMES_EVERY_S = 0.1
 ENCODER = msgspec.json.Encoder()
-SEND_S = 20.0  # a browser that takes nothing for so long is gone
-CLOSE_S = 2.0  # a server says the end only once the browser takes what was sent before it
+SEND_S = 20.0  # a browser that accepts nothing for so long is disconnected
+CLOSE_S = 2.0  # a server closes only after the browser accepted earlier data
 MOST_TOPICS = 20
 SIGNED_OUT, NOT_YOURS, TRY_AGAIN = 4401, 4404, 1012
 
@@ -32,9 +32,9 @@ log = structlog.get_logger(__name__)
 
 
 class LiveConsumer(AsyncJsonWebsocketConsumer):
-    """`/live/?topics=fleet,cluster-1,plan-7`"""
+    """The WebSocket at `/live/?topics=fleet,cluster-1,plan-7`."""
 
-    topics: Sequence[Topic] = ()  # given by `config.routing`: this app does not know the others'
+    topics: Sequence[Topic] = ()  # set by `config.routing`; this app does not know the others' topics
 
     def __init__(self, *, topics: Sequence[Topic] = ()) -> None:
         super().__init__()
@@ -52,7 +52,7 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):
         if not isinstance(user, User) or not user.is_active:
             await self.close(SIGNED_OUT)
             return
-        # First by what they are let in: what is taken from them from here on is noticed.
+        # Access is recorded first, so that later revocations are noticed.
         self.access = await database_sync_to_async(Access.of)(user, self.scope.get("session"))
         self.opened = await database_sync_to_async(self._open)(user)
         if not self.opened:
@@ -60,7 +60,7 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):
             return
         try:
             await self._begin()
-        except BaseException:  # then `disconnect` never comes
+        except BaseException:  # `disconnect` is not called then
             await self.disconnect(TRY_AGAIN)
             raise
 
@@ -68,7 +68,7 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):
         if not await self._join():
             await self.close(TRY_AGAIN)
             return
-        # After joining: what changes from here on is either in these numbers or in a message.
+        # After joining: later changes are in these numbers or in a message.
         pulse = await database_sync_to_async(pulse_of)(self.topics)
         await self.send_json({"type": "hello", **self._mine(pulse)})
         self.heard_at = time.monotonic()
@@ -76,7 +76,7 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):
         guard.guard().admit(self)
 
     async def turn_out(self, reason: str) -> None:
-        """From `guard`: nothing more is sent, and the page says why."""
+        """Ends the connection for `guard`, with the reason for the page."""
         if self.sender is not None:
             self.sender.cancel()
         await self._end(SIGNED_OUT, reason)
@@ -87,7 +87,7 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):
         await self._leave()
 
     async def _end(self, code: int, reason: str | None = None) -> None:
-        """It is over for us first: a browser that takes nothing is told nothing, and holds nothing up."""
+        """Ends our side first, so that an unresponsive browser blocks nothing."""
         await self._leave()
         with suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_S):
@@ -102,15 +102,15 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):
         for group in groups:
             try:
                 await asyncio.wait_for(self.channel_layer.group_discard(group, self.channel_name), heart.SEND_S)
-            except Exception as error:  # noqa: BLE001 - the layer is away, and what it held of us with it
+            except Exception as error:  # noqa: BLE001 - the layer is unreachable
                 log.info("a group could not be left", group=group, reason=f"{type(error).__name__}: {error}")
                 return
 
     async def joined(self, message: dict[str, Any]) -> None:
-        """From itself, by which Redis was tried: there is nothing to tell."""
+        """Receives its own test message, which proves that Redis works."""
 
     async def cluster_changed(self, message: dict[str, Any]) -> None:
-        """From `fleet.messages.announce`."""
+        """Relays a message of `fleet.messages.announce`."""
         key = f"cluster-{message['cluster']}"
         if not any(key in opened.keys for opened in self.opened):
             return
@@ -120,7 +120,7 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):
         self._post(key, told)
 
     async def topic_changed(self, message: dict[str, Any]) -> None:
-        """From an app above, for who has one of its keys. Its numbers have gaps of their own: pages fetch on each."""
+        """Relays a message of an app above. Its numbers may have gaps, so pages fetch on each."""
         if any(key in opened.keys for key in message["keys"] for opened in self.opened):
             self._post(message["topic"], message)
 
@@ -134,11 +134,11 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):
         self.has_news.set()
 
     async def _send(self) -> None:
-        """At most ten frames a second and key; closes when nothing comes through the layer any more."""
+        """Sends at most ten frames per second and key; closes when the layer delivers nothing any more."""
         while True:
             try:
                 patience = self.heard_at + heart.MISSED * heart.EVERY_S + 1 - time.monotonic()
-                async with asyncio.timeout(max(0.01, patience)):  # `wait_for` would make a task of each wait
+                async with asyncio.timeout(max(0.01, patience)):  # `wait_for` would create a task per wait
                     await self.has_news.wait()
                 self.has_news.clear()
                 async with asyncio.timeout(SEND_S):
@@ -154,7 +154,7 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):
         return ENCODER.encode(content).decode()
 
     def _open(self, user: User) -> list[OpenedTopic]:
-        """All of what was asked for, or nothing: a page knows what it may ask."""
+        """Opens all requested topics, or none."""
         names = QueryDict(self.scope["query_string"]).get("topics", "").split(",")
         if not 0 < len(names) <= MOST_TOPICS:
             return []
@@ -165,9 +165,9 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):
         try:
             for group in self._groups():
                 await asyncio.wait_for(self.channel_layer.group_add(group, self.channel_name), heart.SEND_S)
-            # Whoever joins waits for no answer, and would be told of a link that is live while Redis hangs.
+            # Joining does not wait for an answer, and so would succeed while Redis hangs.
             await asyncio.wait_for(self.channel_layer.send(self.channel_name, {"type": "joined"}), heart.SEND_S)
-        except Exception as error:  # noqa: BLE001 - without the layer there is nothing to relay: the page tries again
+        except Exception as error:  # noqa: BLE001 - without the layer nothing can be relayed; the page tries again
             log.warning("a browser cannot be served", reason=f"{type(error).__name__}: {error}")
             return False
         heart.heart().listen(partial(pulse_of, self.topics))
@@ -180,12 +180,12 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):
         return [*dict.fromkeys(group for opened in self.opened for group in opened.groups), heart.heart().group]
 
     def _sees_nodes(self, cluster_id: int, key: str) -> bool:
-        """Whether they may see every node of a cluster: of a pool's own nodes, the page fetches what changed."""
+        """Tells whether the user sees all nodes of a cluster; with a pool only, the page fetches changes."""
         there = (opened.nodes_of for opened in self.opened if key in opened.keys)
         return any(nodes_of is None or cluster_id in nodes_of for nodes_of in there)
 
     def _mine(self, pulse: dict[str, Any]) -> dict[str, Any]:
-        """Of a pulse, what this socket may know."""
+        """Returns the part of a pulse that this socket may know."""
         keys = frozenset[str]().union(*(opened.keys for opened in self.opened))
         mine = {name: {key: value for key, value in pulse[name].items() if key in keys} for name in ("seq", "heard")}
         return {**pulse, **mine}

@@ -1,7 +1,7 @@
-"""Turns out whoever may no longer listen: signed out, switched off, password changed, a role taken.
+"""Disconnects users who lost access: signed out, switched off, password changed, role removed.
 
-A socket asks for its rights when it opens and would outlive them. One look for all sockets of a process, every two
-seconds: it costs three queries however many there are, and none of them asks the database for itself.
+A socket is authorized once and would outlive its rights. One check every two seconds covers all sockets of a process
+with three queries.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from people.sign_in.access import Access, lapsed
 
-EVERY_S = 2.0  # so that five seconds after the change nobody listens any more
+EVERY_S = 2.0  # so that a change takes effect within five seconds
 
 log = structlog.get_logger(__name__)
 
@@ -26,7 +26,7 @@ class Socket(Protocol):
 
 
 class Guard:
-    """One an event loop; looks while there is somebody to look after."""
+    """The guard of one event loop; active while sockets exist."""
 
     def __init__(self) -> None:
         self._sockets: set[Socket] = set()
@@ -57,7 +57,7 @@ class Guard:
         gone = await database_sync_to_async(lapsed)(accesses, now=timezone.now())
         for socket in [socket for socket in self._sockets if socket.access in gone]:
             self._sockets.discard(socket)
-            # Nobody waits for it: one browser that takes nothing must not keep the others listening.
+            # Not awaited: one unresponsive browser must not keep others connected.
             task = asyncio.get_running_loop().create_task(_turn_out(socket, gone[socket.access]))
             self._leaving.add(task)
             task.add_done_callback(self._leaving.discard)
@@ -66,7 +66,7 @@ class Guard:
 async def _turn_out(socket: Socket, reason: str) -> None:
     try:
         await socket.turn_out(reason)
-    except Exception as error:  # noqa: BLE001 - it was gone before us
+    except Exception as error:  # noqa: BLE001 - it was closed already
         log.info("a socket could not be told why it ends", reason=f"{type(error).__name__}: {error}")
 
 

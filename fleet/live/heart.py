@@ -1,7 +1,8 @@
-"""The heartbeat of this process's sockets. It goes through the channel layer: a beat that arrives proves the whole way.
+"""The heartbeat of this process's sockets. It passes through the channel layer, so an arriving beat proves the whole
+path.
 
-The layer's own hooks say nothing when its server goes away (channels_redis 4.3), so that a socket would stay open and
-silent for ever. The beat also carries the newest numbers: a page whose last message was lost finds out within 5 s.
+The layer's own hooks do not report a lost server (channels_redis 4.3), so a socket would stay open and silent
+forever. The beat also carries the newest numbers, so a page notices a lost message within 5 s.
 """
 
 import asyncio
@@ -23,7 +24,7 @@ Pulse = dict[str, Any]
 
 
 class Heart:
-    """Beats while anybody listens. One an event loop."""
+    """The heartbeat of one event loop; active while sockets listen."""
 
     def __init__(self) -> None:
         self.group = f"heart-{uuid4().hex[:12]}"
@@ -53,7 +54,7 @@ class Heart:
         try:
             pulse = await database_sync_to_async(look)()
             await asyncio.wait_for(layer.group_send(self.group, {"type": "heartbeat", **pulse}), SEND_S)
-        except Exception as error:  # noqa: BLE001 - a database or a layer that is away is what the missing beat tells
+        except Exception as error:  # noqa: BLE001 - the missing beat reports a lost database or layer
             log.warning("a heartbeat is lost", reason=f"{type(error).__name__}: {error}")
 
 

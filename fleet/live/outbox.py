@@ -1,10 +1,10 @@
-"""What a browser has not been sent yet. A slow one gets the newest state, not the backlog. Pure."""
+"""Unsent messages of a browser. A slow browser gets the newest state, not the backlog. Pure."""
 
 from fleet.messages.announce import TOO_MANY_NODES, Message
 
 
 class Outbox:
-    """One waiting message a key: a second one is folded into the first."""
+    """One waiting message per key; a second one is merged into it."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, Message] = {}
@@ -17,7 +17,7 @@ class Outbox:
         self._waiting[key] = fold(earlier, message) if earlier else message
 
     def replace(self, key: str, message: Message) -> None:
-        """For what says the whole each time."""
+        """Replaces the message of a key; for messages that contain the whole state."""
         self._waiting[key] = message
 
     def take(self) -> list[Message]:
@@ -26,9 +26,9 @@ class Outbox:
 
 
 def fold(earlier: Message, later: Message) -> Message:
-    """Both changes as one: the later's number, the earlier's predecessor, the nodes of both with their later state.
+    """Merges two changes: the later number, the earlier predecessor, and the nodes of both with their later state.
 
-    Where one between them was lost, folding would hide it: the page is told the later's predecessor, and fetches.
+    If a message between them was lost, the merge keeps the later predecessor, so that the page notices the gap.
     """
     folded = {**later}
     has_gap = "prev" in earlier and later.get("prev", 0) > earlier["seq"]

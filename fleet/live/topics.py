@@ -1,4 +1,4 @@
-"""What a browser may ask to hear of, and who may hear it."""
+"""Topics that a browser may subscribe to, and their authorization."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,28 +16,28 @@ from people.rights import Permission, scope_of
 
 @dataclass(frozen=True)
 class OpenedTopic:
-    """What one topic comes to for one person."""
+    """A topic as opened for one person."""
 
     groups: tuple[str, ...]
-    keys: frozenset[str]  # the sequences it counts by: cluster-1, plan-7
-    nodes_of: frozenset[int] | None = frozenset()  # clusters of which they may see every node; None: all of them
+    keys: frozenset[str]  # keys of its sequences: cluster-1, plan-7
+    nodes_of: frozenset[int] | None = frozenset()  # clusters of which they see all nodes; None: all clusters
 
 
 class Topic(Protocol):
-    """Everything here may ask the database: it is called when a browser connects, and once a heartbeat."""
+    """A kind of topic. Its methods may query the database: they run on connect and once per heartbeat."""
 
     def open(self, user: User, name: str) -> OpenedTopic | None:
-        """What `name` means to this user. None: it is no such topic, or not theirs to see."""
+        """Opens a name for a user. None: unknown, or not allowed."""
 
     def sequences(self) -> dict[str, int]:
-        """The newest number of every key."""
+        """Returns the newest number of every key."""
 
     def heard(self) -> dict[str, str]:
-        """When the source of each key was last heard of; no entry where a key has none."""
+        """Returns the last update of each key's source; keys without a source are missing."""
 
 
 def pulse_of(topics: Sequence[Topic]) -> dict[str, Any]:
-    """The newest numbers of all there is: what a process tells all its sockets, and each passes on its share of."""
+    """Returns the newest numbers of all topics; each socket passes on its part."""
     pulse: dict[str, Any] = {"server_time": timezone.now().isoformat(), "seq": {}, "heard": {}}
     for topic in topics:
         pulse["seq"] |= topic.sequences()
@@ -47,7 +47,7 @@ def pulse_of(topics: Sequence[Topic]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class ClusterTopics:
-    """`fleet`: every cluster one may see. `cluster-7`: one of them."""
+    """The topics `fleet` (all visible clusters) and `cluster-7` (one of them)."""
 
     def open(self, user: User, name: str) -> OpenedTopic | None:
         visible = Cluster.objects.visible_to(user).values_list("pk", flat=True)
@@ -66,6 +66,6 @@ class ClusterTopics:
         return {announce.cluster_group(cluster_id): batch for cluster_id, batch in rows}
 
     def heard(self) -> dict[str, str]:
-        """A page ages by its nodes' bookmark, also while nothing changes."""
+        """Returns the last updates. A page ages by its nodes' bookmark even without changes."""
         rows = Bookmark.objects.filter(kind=NODES, heard_at__isnull=False).values_list("cluster_id", "heard_at")
         return {announce.cluster_group(cluster_id): at.isoformat() for cluster_id, at in rows if at}

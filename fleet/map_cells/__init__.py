@@ -1,1 +1,1 @@
-"""What the map draws of each node, a byte a GPU: made of its counts, kept by whoever writes nodes."""
+"""The map's cells: one byte per GPU, updated with every node write."""

@@ -1,31 +1,32 @@
-"""The bytes that a node is drawn from: one for itself, one for each of its GPUs. Pure.
+"""The map's bytes of a node: one for the node, one per GPU. Pure.
 
-`static/js/map-raster.js` reads them. Cells are counts, not slots: a device plugin does not say which GPU is taken.
+`static/js/map-raster.js` reads them. Cells are counts, not slots: a device plugin does not report which GPU is
+taken.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 
-HELD = 0x10  # beside the state of a node, which is in the lower four bits
-HAS_PARTS = 0x20  # what it is cut into or shared as is counted beside its cells
-CRITICAL = 0x40  # what is wrong with it includes a critical finding
-TAKEN_AT = 4  # in which bit what is taken of a GPU begins; the upper two are 0
-MOST_GPUS = 255  # more than any node has: a number of them is one byte
+HELD = 0x10  # beside the node's state in the lower four bits
+HAS_PARTS = 0x20  # slices or shares are counted beside its cells
+CRITICAL = 0x40  # it has a critical finding
+TAKEN_AT = 4  # position of the taken bits; the upper two are 0
+MOST_GPUS = 255  # no node has more; the number is one byte
 
-CellCounts = tuple[int, int, int]  # of GPUs, or of slices and shares: allocated, allocatable, expected
+CellCounts = tuple[int, int, int]  # allocated, allocatable, expected
 
 
 class GpuState(IntEnum):
-    """What a GPU is to those who want one."""
+    """The state of a GPU for scheduling."""
 
     WHOLE = 0
-    MISSING = 1  # it was there, and cannot be allocated now
-    AWAY = 2  # the MIG manager is at work on it
-    PARTS = 3  # cut or shared
-    PARTS_MISSING = 4  # cut or shared, and some of its slices or shares cannot be allocated now
+    MISSING = 1  # expected, but not allocatable
+    AWAY = 2  # being reconfigured by the MIG manager
+    PARTS = 3  # partitioned or shared
+    PARTS_MISSING = 4  # partitioned or shared, with some parts not allocatable
     PARTS_AWAY = 5
-    NOT_OFFERED = 6  # no slice or share of it is offered, or it is for virtual machines
+    NOT_OFFERED = 6  # without offered parts, or for virtual machines
 
 
 class GpuTaken(IntEnum):
@@ -42,7 +43,7 @@ class NodeCells:
 
     @property
     def alone(self) -> bytes:
-        """As a message carries it: its own byte, how many GPUs, a byte of each, its parts."""
+        """Returns the bytes for a message: node, number of GPUs, GPUs, parts."""
         return bytes((self.state, len(self.gpus))) + self.gpus + written(self.parts)
 
 
@@ -56,9 +57,10 @@ def cells_of(
     parts: CellCounts,
     physical: int | None,
 ) -> NodeCells:
-    """`whole` counts GPUs, `parts` slices and shares. What a pod holds and the node lost is missing, not allocated."""
+    """Builds the cells. `whole` counts GPUs, `parts` slices and shares. Lost units of pods are missing, not
+    allocated."""
     others = max(0, (physical or 0) - possible(whole)[2])
-    # Bounded before anything is made of them: a node may say that it has two billion.
+    # Bounded first: a node may report two billion.
     taken, usable, expected = (min(number, MOST_GPUS) for number in possible(whole))
     cut = possible(parts)
     gone = GpuState.AWAY if is_away else GpuState.MISSING
@@ -77,14 +79,14 @@ def possible(counted: CellCounts) -> CellCounts:
 
 
 def _cut(parts: CellCounts, number: int, *, is_away: bool) -> Iterator[int]:
-    """So many GPUs, filled from the left as far as their slices and shares are taken."""
+    """Yields the bytes of partitioned GPUs, filled from the left by allocated parts."""
     taken, usable, expected = parts
     gone = GpuState.PARTS_AWAY if is_away else GpuState.PARTS_MISSING
     for index in range(number):
         if not expected:
             yield byte(GpuState.NOT_OFFERED)
             continue
-        # In parts times GPUs, so that nothing is rounded.
+        # Multiplied by GPUs, so that nothing is rounded.
         begin, end = index * expected, (index + 1) * expected
         state = gone if usable * number < end else GpuState.PARTS
         filled = taken * number
@@ -96,7 +98,8 @@ def byte(state: GpuState, taken: GpuTaken = GpuTaken.NONE) -> int:
 
 
 def written(parts: CellCounts | None) -> bytes:
-    """Each number in groups of seven bits, the lowest first, with the eighth set on all but the last (LEB128)."""
+    """Encodes each number in groups of seven bits, lowest first, with the eighth bit set on all but the last
+    (LEB128)."""
     found = bytearray()
     for number in parts or ():
         while number > 0x7F:
@@ -108,7 +111,7 @@ def written(parts: CellCounts | None) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class CellColumns:
-    """Many nodes: the byte of each, how many GPUs each has, those GPUs, the parts of those nodes that have any."""
+    """The cells of many nodes as columns: states, sizes, GPUs, and parts where present."""
 
     states: bytes = b""
     sizes: bytes = b""

@@ -1,6 +1,6 @@
-"""The cells of nodes as rows: a piece of the map each, drawn anew where a node of it was written.
+"""The map's chunks: cells of nodes as rows, redrawn after node writes.
 
-Whoever asks for the map reads these and no node. `fleet.allocation.counters` says when a node was written.
+The map reads only these rows. `fleet.allocation.counters` calls this after a write.
 """
 
 import struct
@@ -16,15 +16,15 @@ from fleet.map_cells.cell import CellColumns, NodeCells, cells_of
 from fleet.models import MapPiece, Node
 from fleet.states.node import NodeState
 
-NODES = 256  # of a piece, where no key is missing
-TOO_MANY = 1000  # past that, the whole cluster is read
+NODES = 256  # per chunk, without gaps in the keys
+TOO_MANY = 1000  # above it, the whole cluster is read
 MARK_BYTES = 8
 COUNTED = (
     "pk", "state_code", "is_held", "critical", "gpu_allocated", "gpu_allocatable", "gpu_expected",
     "slices_allocated", "slices_allocatable", "slices_expected",
     "shares_allocated", "shares_allocatable", "shares_expected", "physical_gpus",
 )  # fmt: skip
-# What the map knows of a node beside its cells, and its pools: the column of each.
+# Attributes of a node on the map beside its cells and pools, with their columns.
 LAID_OUT = {
     "name": "name",
     "zone": "zone",
@@ -33,12 +33,12 @@ LAID_OUT = {
     "driver_version": "said_driver",
 }
 
-Drawn = tuple[bytes, NodeCells]  # of a node: its mark, its cells
+Drawn = tuple[bytes, NodeCells]  # of a node: mark and cells
 NodeMessage = tuple[int, int] | tuple[int, int, str]
 
 
 def draw(cluster_id: int, nodes: Collection[int]) -> None:
-    """These nodes as they are now. Inside the transaction that wrote them. Three queries, and one where they differ."""
+    """Redraws these nodes in the transaction that wrote them. Three queries, and one if they differ."""
     if len(nodes) > TOO_MANY:
         draw_all(cluster_id)
         return
@@ -47,7 +47,7 @@ def draw(cluster_id: int, nodes: Collection[int]) -> None:
 
 
 def draw_all(cluster_id: int) -> int:
-    """From the nodes themselves. How many pieces were not as they should be."""
+    """Redraws all nodes. Returns how many chunks were wrong."""
     pieces = list(MapPiece.objects.filter(cluster_id=cluster_id))
     drawn = _drawn(cluster_id, None)
     known = {key for piece in pieces for key in keys_of(piece)}
@@ -55,7 +55,7 @@ def draw_all(cluster_id: int) -> int:
 
 
 def told(nodes: QuerySet[Node]) -> list[NodeMessage]:
-    """As a message carries these nodes: their state codes, and of those with GPUs the cells. One query."""
+    """Returns the nodes' state codes and cells for a message. One query."""
     rows = nodes.order_by().values_list("is_gpu_node", *COUNTED)
     return [(pk, code, _text(code, *rest)) if is_gpu else (pk, code) for is_gpu, pk, code, *rest in rows]
 
@@ -120,7 +120,7 @@ def _row(cluster_id: int, number: int, found: dict[int, Drawn]) -> MapPiece:
 
 
 def _drawn(cluster_id: int, nodes: Collection[int] | None) -> dict[int, Drawn]:
-    """None: all of the cluster."""
+    """Returns the cells by node. None: all of the cluster."""
     found = Node.objects.filter(cluster_id=cluster_id).with_gpus().order_by()
     members = Node.pools.through.objects.filter(node__cluster_id=cluster_id).order_by("pool_id")
     if nodes is not None:

@@ -1,6 +1,6 @@
-"""Tell browsers that something changed. With `live`, the only module that touches the channel layer.
+"""Announcements of changes to browsers. Besides `live`, the only module that uses the channel layer.
 
-Messages carry sequence numbers: a page that misses one fetches again, so that what cannot be sent may be dropped.
+Messages have sequence numbers: a page that misses one fetches again, so messages may be dropped.
 """
 
 import asyncio
@@ -16,11 +16,11 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from edges.background import Background
 
 SEND_S = 5.0
-# Behind a channel layer that hangs, each message takes SEND_S for a group: without an end to it, up to TOO_MANY_WAITING
-# old ones would go out before the first new one. A page without its link asks again every ten seconds (`live.js`).
+# With a hanging channel layer, each message takes SEND_S per group. Without a limit, TOO_MANY_WAITING old messages
+# would precede the first new one. A page without connection asks every ten seconds (`live.js`).
 OLD_S = 10.0
 TOO_MANY_WAITING = 500
-TOO_MANY_NODES = 2000  # past that, a page is better off fetching
+TOO_MANY_NODES = 2000  # above it, fetching is cheaper for a page
 
 Message = dict[str, Any]
 
@@ -43,10 +43,10 @@ def cluster_changed(
     prev: int | None = None,
     is_laid_out_anew: bool = False,
 ) -> None:
-    """What changed of a cluster: which nodes, each with its state code and cells, and which kinds.
+    """Announces changed nodes of a cluster, with state codes and cells, and changed kinds.
 
-    `prev`: the number that was told before a flush's own, `seq`. None: it is of no flush, and `seq` is the newest.
-    `is_laid_out_anew`: nodes came, went, or are another's on the map.
+    `prev` is the number before this flush's `seq`. None: not from a flush, and `seq` is the newest.
+    `is_laid_out_anew` means that nodes were added, removed or moved on the map.
     """
     message: Message = {
         "type": "cluster.changed",
@@ -64,7 +64,7 @@ def cluster_changed(
 
 
 def send(groups: Iterable[str], message: Message) -> None:
-    """Hand a message over, at once; it never fails and never waits for the channel layer."""
+    """Queues a message; never fails and never waits for the channel layer."""
     told, since = tuple(groups), time.monotonic()
     _announcements.send(lambda: _loop().run_until_complete(_send(told, message, since)), groups=told)
 
@@ -83,14 +83,14 @@ async def _send_one(group: str, message: Message) -> None:
     try:
         await asyncio.wait_for(layer.group_send(group, message), SEND_S)
     except TimeoutError:
-        raise  # an OSError, too; but a layer that hangs hangs the second time as well
+        raise  # also an OSError; a hanging layer would hang again
     except (OSError, RedisConnectionError):
-        # The first send after Redis came back meets the old connection; the second does not.
+        # The first send after Redis returned uses the old connection; the second does not.
         await asyncio.wait_for(layer.group_send(group, message), SEND_S)
 
 
 def _loop() -> asyncio.AbstractEventLoop:
-    """The sending thread's own: `async_to_sync` would make a loop and a connection a call."""
+    """Returns the sending thread's own loop: `async_to_sync` would create a loop and a connection per call."""
     if not hasattr(_thread, "loop"):
         _thread.loop = asyncio.new_event_loop()
     return _thread.loop

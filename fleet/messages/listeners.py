@@ -1,11 +1,11 @@
-"""What the apps above this one want to hear of a cluster while it is watched: each adds itself in `AppConfig.ready`."""
+"""Listeners of apps above for changes of watched clusters; each registers itself in `AppConfig.ready`."""
 
 from collections.abc import Callable, Iterable
 
-Listener = Callable[[int], None]  # given the key of the cluster
+Listener = Callable[[int], None]  # called with the cluster's key
 
-JUDGED: list[Listener] = []  # a node or a pod changed, or how the cluster is heard
-CHANGED: list[Listener] = []  # anything did that is more than an Event
+JUDGED: list[Listener] = []  # a node, a pool or the observation state changed
+CHANGED: list[Listener] = []  # anything changed except Events
 CRASHED: list[Listener] = []  # a container of an operand is newly stuck
 
 

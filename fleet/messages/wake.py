@@ -1,7 +1,7 @@
-"""Queue work. The only module that does.
+"""The queue of Celery tasks; the only module that queues.
 
-A message is a nudge: the rows say what is due, and beat finds it if the nudge is lost. So a broker that is dead or
-frozen never fails, delays or undoes what was committed: one thread a process sends, and drops what it cannot send.
+A message is a nudge: rows say what is due, and beat finds it if the nudge is lost. So a dead or frozen broker never
+fails, delays or undoes a commit. One thread per process sends, and drops what it cannot send.
 """
 
 import threading
@@ -16,12 +16,12 @@ from edges.background import Background
 
 NEXT_LEASE_EXPIRES_S = 30.0
 TIMED_AT_MOST = timedelta(seconds=10)
-EXPIRES_S = 10.0  # what is not done before the next sweep is not worth doing
+EXPIRES_S = 10.0  # later tasks are left to the next sweep
 WAITING_AT_MOST = 1000
 
 
 def wake_observer(cluster_id: int, epoch: int) -> None:
-    """Offer the lease after `epoch` to whichever worker is free."""
+    """Offers the lease after `epoch` to a free worker."""
     queue(
         "fleet.tasks.observe",
         queue="observe",
@@ -31,18 +31,18 @@ def wake_observer(cluster_id: int, epoch: int) -> None:
 
 
 def wake_observer_after(wait: timedelta, cluster_id: int, epoch: int) -> None:
-    """A short wait is kept by a timer; of a longer one the row tells beat's sweep."""
+    """Offers the lease after a short wait by a timer; longer waits are left to beat's sweep."""
     if wait > TIMED_AT_MOST:
         return
     nudge = _Nudge("fleet.tasks.observe", "observe", {"cluster_id": cluster_id, "epoch": epoch}, NEXT_LEASE_EXPIRES_S)
-    # Sent without a look at the database: the thread of a timer would take a connection and never give it back.
+    # Sent without a query: the timer's thread would open a connection and never return it.
     later = threading.Timer(wait.total_seconds(), nudge.hand_over)
     later.daemon = True
     later.start()
 
 
 def queue(task_name: str, *, queue: str, kwargs: dict[str, Any], expires: float) -> None:
-    """Queue a task by name once the transaction is committed; at once where there is none."""
+    """Queues a task by name after the commit; at once outside of a transaction."""
     transaction.on_commit(lambda: _Nudge(task_name, queue, kwargs, expires).hand_over(), robust=True)
 
 
@@ -59,7 +59,7 @@ class _Nudge:
     def _send(self) -> None:
         left_s = self.expires_at - time.monotonic()
         if left_s <= 0:
-            return  # the rows have been looked at since
+            return  # the rows were processed meanwhile
         current_app.send_task(
             self.task_name,
             kwargs=self.kwargs,
@@ -71,7 +71,7 @@ class _Nudge:
 
 
 class Coalesced:
-    """A nudge that is asked for after every flush: a few are sent, one of them after the last change of a burst.
+    """A nudge after every flush, coalesced: a few are sent, one of them after the last change of a burst.
 
     Its task takes the key of a cluster.
     """
@@ -98,7 +98,7 @@ class Coalesced:
             transaction.on_commit(lambda: self.send(cluster_id), robust=True)
 
     def send(self, cluster_id: int) -> None:
-        """Without a look at the database: the thread of a timer would take a connection and never give it back."""
+        """Sends without a query: the timer's thread would open a connection and never return it."""
         with _lock:
             self.owed.discard(cluster_id)
             self.sent[cluster_id] = time.monotonic()

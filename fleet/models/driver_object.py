@@ -5,11 +5,11 @@ from fleet.models.visible import Visible
 
 
 class DriverObjectQuerySet(Visible["DriverObject"]):
-    """As a plan: it touches nodes of any pool, so it is seen by those who see the cluster."""
+    """Driver objects affect nodes of any pool, so only viewers of the cluster see them."""
 
 
 class DriverObject(Mirrored):
-    """What says which driver nodes should run: an NVIDIADriver, or the ClusterPolicy, as its cluster last showed it."""
+    """A controller of driver versions: an NVIDIADriver, ClusterPolicy or GPUCluster, as last observed."""
 
     cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="driver_objects")
     kind = models.CharField(max_length=63)  # NVIDIADriver, ClusterPolicy, GPUCluster
@@ -27,8 +27,8 @@ class DriverObject(Mirrored):
     upgrade_policy = models.JSONField(default=dict)  # {} on an NVIDIADriver: the ClusterPolicy's counts
     manager_label = models.CharField(max_length=317, blank=True)  # by which the driver manager stops one more DaemonSet
     state = models.CharField(max_length=32, blank=True)  # ready, notReady, ignored, disabled
-    message = models.CharField(max_length=1000, blank=True)  # of the condition that says why not
-    operand_versions = models.JSONField(default=dict)  # desired, by operand (`gpu.operands`); only those it names
+    message = models.CharField(max_length=1000, blank=True)  # of the condition with the reason
+    operand_versions = models.JSONField(default=dict)  # desired, by operand (`gpu.operands`); only specified ones
     mig_strategy = models.CharField(max_length=16, blank=True)  # ClusterPolicy only: none, single, mixed
     sharing_config = models.CharField(max_length=253, blank=True)  # the ConfigMap that device plugins read
     mig_config = models.CharField(max_length=253, blank=True)  # the ConfigMap that MIG managers read

@@ -1,4 +1,4 @@
-"""Dynamic Resource Allocation: what drivers offer, what pods claim, and the classes between them."""
+"""Dynamic Resource Allocation: drivers' slices, pods' claims, and device classes."""
 
 from django.db import models
 
@@ -6,7 +6,7 @@ from fleet.models.mirrored import Mirrored, Namespaced, one_per_uid
 
 
 class ResourceSlice(Mirrored):
-    """The devices that a driver offers, most often those of one node."""
+    """The devices that a driver offers, usually of one node."""
 
     cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="resource_slices")
     name = models.CharField(max_length=253)
@@ -14,8 +14,8 @@ class ResourceSlice(Mirrored):
     pool = models.CharField(max_length=253)
     pool_generation = models.PositiveBigIntegerField(default=0)  # only the newest of a pool counts
     node_name = models.CharField(max_length=253, blank=True)  # blank: not of one node
-    # Of each: name, type (gpu, mig, vfio; blank: the driver does not say), uuid, parent_uuid, product, profile,
-    # driver_version, memory_bytes, taints.
+    # Of each: name, type (gpu, mig, vfio; blank: unknown), uuid, parent_uuid, product, profile, driver_version,
+    # memory_bytes, taints.
     devices = models.JSONField(default=list)
 
     class Meta:
@@ -25,7 +25,7 @@ class ResourceSlice(Mirrored):
 
 
 class ResourceClaim(Namespaced):
-    """What a pod asks of drivers, and the very devices it was given."""
+    """A pod's request to drivers, and the allocated devices."""
 
     cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="resource_claims")
     created_at = models.DateTimeField()
@@ -39,7 +39,7 @@ class ResourceClaim(Namespaced):
 
 
 class DeviceClass(Mirrored):
-    """A kind of device that claims name, as CEL over what slices say."""
+    """A class of devices for claims, as CEL over the attributes in slices."""
 
     cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="device_classes")
     name = models.CharField(max_length=253)

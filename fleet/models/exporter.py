@@ -1,4 +1,5 @@
-"""DCGM exporters, asked one by one through the API server: how that goes in a cluster, and what each last said."""
+"""DCGM exporters, queried one by one through the API server: the rounds of a cluster, and each exporter's last
+answer."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -8,22 +9,22 @@ from django.db import models
 from fleet.models.observer import LostLease
 
 ASKED_EVERY = timedelta(seconds=30)
-ASKED_AT_MOST = 200  # exporters of a cluster: with more, the API server would be asked for ten a second
+ASKED_AT_MOST = 200  # exporters per cluster; more would mean over ten requests per second
 ROUND_LEASE = timedelta(seconds=60)
-CURRENT_FOR = timedelta(minutes=2)  # what was read longer ago is where a pod was last seen, not where it is
+CURRENT_FOR = timedelta(minutes=2)  # an older reading is a last-seen position
 
 
 class ExportersState(models.TextChoices):
-    WAITING = "waiting"  # nobody has looked yet
-    NONE = "none"  # no exporter's pod is seen in the cluster
-    ASKED = "asked"  # each was asked in its turn; `answered` says how many answered
+    WAITING = "waiting"  # no round yet
+    NONE = "none"  # the cluster has no exporter pod
+    ASKED = "asked"  # all were queried; see `answered`
     FORBIDDEN = "forbidden"  # 403: the rule for pods/proxy is missing
-    TOO_MANY = "too-many"  # none is asked
-    UNSEEN = "unseen"  # the API server did not answer, or another cluster's did
+    TOO_MANY = "too-many"  # none is queried
+    UNSEEN = "unseen"  # no answer from the API server, or another cluster answered
 
 
 class ExporterRound(models.Model):
-    """Who asks a cluster's exporters, when the next round is due, and how the last one went."""
+    """The query rounds of a cluster's exporters: lease, next round, and result."""
 
     cluster = models.OneToOneField("fleet.Cluster", models.CASCADE, related_name="exporter_round")
     epoch = models.PositiveBigIntegerField(default=0)
@@ -32,18 +33,18 @@ class ExporterRound(models.Model):
     state = models.CharField(max_length=16, choices=ExportersState.choices, default=ExportersState.WAITING)
     state_since = models.DateTimeField()
     message = models.CharField(max_length=500, blank=True)
-    exporters = models.PositiveIntegerField(default=0)  # pods of theirs, running or not
+    exporters = models.PositiveIntegerField(default=0)  # exporter pods, running or not
     answered = models.PositiveIntegerField(default=0)  # in the last round
-    read_at = models.DateTimeField(null=True)  # when one last answered; null: none ever did
+    read_at = models.DateTimeField(null=True)  # last answer of any exporter; null: never
 
     @property
     def unanswered(self) -> int:
-        """How many did not answer in the last round."""
+        """Returns how many did not answer in the last round."""
         return max(0, self.exporters - self.answered)
 
     @classmethod
     def take(cls, cluster_id: int, *, now: datetime) -> int | None:
-        """The epoch that is ours from now on. None: it is not due, or somebody is at it."""
+        """Takes the next round. Returns its epoch; None: not due, or taken."""
         fresh = {"lease_until": now, "next_look_at": now, "state_since": now}
         row, _ = cls.objects.get_or_create(cluster_id=cluster_id, defaults=fresh)
         free = cls.objects.filter(pk=row.pk, epoch=row.epoch, lease_until__lte=now, next_look_at__lte=now)
@@ -52,25 +53,25 @@ class ExporterRound(models.Model):
 
     @classmethod
     def keep(cls, cluster_id: int, *, epoch: int, **columns: Any) -> None:
-        """Write what a round found. Call it inside the transaction of whatever else is written.
+        """Writes the results of a round, inside the transaction of its other writes.
 
-        :raises LostLease: when the round is somebody else's by now
+        :raises LostLease: when another worker took the round
         """
         if not cls.objects.filter(cluster_id=cluster_id, epoch=epoch).update(epoch=epoch, **columns):
             raise LostLease(f"epoch {epoch} at the exporters of cluster {cluster_id} is over")
 
 
 class ExporterReading(models.Model):
-    """What the exporter of one node last said of who has its GPUs. A try that fails leaves what was said."""
+    """The last answer of a node's exporter about GPU users. A failed query keeps the answer."""
 
     cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="exporter_readings")
     node_name = models.CharField(max_length=253)
-    # Of each GPU or slice: uuid (of the board), index, gi_id, profile, and its pods: uid, namespace, name, container.
-    # A pod's uid is blank where no pod of that name was seen on the node. `jobs`: of a batch system, where it has any.
+    # Of each GPU or slice: uuid (of the board), index, gi_id, profile, and its pods: uid, namespace, name, container. A
+    # pod's uid is blank if no such pod was seen on the node. `jobs`: of a batch system, if any.
     devices = models.JSONField(default=list)
-    read_at = models.DateTimeField(null=True)  # null: it never answered
+    read_at = models.DateTimeField(null=True)  # null: never answered
     tried_at = models.DateTimeField()
-    refused = models.CharField(max_length=500, blank=True)  # why the last try failed; blank: it did not
+    refused = models.CharField(max_length=500, blank=True)  # error of the last query; blank: none
     refused_since = models.DateTimeField(null=True)
 
     class Meta:

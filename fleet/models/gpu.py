@@ -14,18 +14,18 @@ class GpuQuerySet(Visible["Gpu"]):
         return Q(node__in=members_of(pool_ids))
 
     def at(self, node_id: int, index: int) -> "GpuQuerySet":
-        """The one of its address, with its node and cluster."""
+        """Filters to one GPU, with its node and cluster."""
         return self.filter(node__pk=node_id, index=index).select_related("node__cluster__observer")
 
 
 class Gpu(models.Model):
-    """A GPU of a node, by its index. Which one is sick or taken is known only where something names it."""
+    """A GPU of a node, by index. Its health and users are known only where a source identifies it."""
 
     node = models.ForeignKey("fleet.Node", models.CASCADE, related_name="gpus", db_index=False)
     index = models.PositiveSmallIntegerField()
     product = models.CharField(max_length=128, blank=True)
     memory_mib = models.PositiveIntegerField(null=True)
-    uuid = models.CharField(max_length=64, blank=True)  # blank: nothing has named it yet
+    uuid = models.CharField(max_length=64, blank=True)  # blank: not reported yet
 
     objects = GpuQuerySet.as_manager()
 
@@ -34,10 +34,10 @@ class Gpu(models.Model):
         ordering = ["node_id", "index"]
 
     def __str__(self) -> str:
-        """Load it with its node."""
+        """Needs the loaded node."""
         return f"GPU {self.index} of {self.node.name}"
 
     @property
     def is_listed(self) -> bool:
-        """Whether it has a row: its node counted so many."""
+        """Tells whether it has a row, that is, whether its node counted it."""
         return not self._state.adding

@@ -1,6 +1,6 @@
-"""The kinds that have rows here, and which rows are whose, in the order in which pages name them.
+"""The kinds with rows, and their models, in the order of pages.
 
-What each is called and where it is served, `kube.resources` says; how its rows are made, `fleet.observer.mirror.kinds`.
+`kube.resources` has their names and paths, and `fleet.observer.mirror.kinds` builds their rows.
 """
 
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ from kube.resources import Resource
 class MirroredKind:
     resource: Resource[Any]
     model: type[models.Model]  # with `cluster` and `uid`
-    shares: tuple[tuple[str, str], ...] = ()  # the rows of the model that are this kind's, where several share one
+    shares: tuple[tuple[str, str], ...] = ()  # filter for this kind's rows in a shared model
 
 
 MIRRORED: dict[str, MirroredKind] = {

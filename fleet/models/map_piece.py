@@ -2,9 +2,9 @@ from django.db import models
 
 
 class MapPiece(models.Model):
-    """What the map draws of up to `fleet.map_cells.chunks.NODES` GPU nodes of one cluster, in the order of their keys.
+    """The map's cells of up to `fleet.map_cells.chunks.NODES` GPU nodes of one cluster, ordered by key.
 
-    `fleet.map_cells.cell` says what the bytes are. Written with the nodes, in the same transaction.
+    `fleet.map_cells.cell` defines the bytes. Written in the transaction that writes the nodes.
     """
 
     cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="map_pieces")

@@ -1,20 +1,20 @@
-"""What every row has that mirrors an object of a cluster."""
+"""Base classes of rows that mirror an object of a cluster."""
 
 from django.db import models
 
 
 class Mirrored(models.Model):
-    """An object as its cluster last showed it. Each names its cluster, and the way back from there."""
+    """An object as last observed. Each model has a foreign key to its cluster."""
 
-    uid = models.CharField(max_length=64)  # what no other object of the cluster has, or ever had
-    changed_at = models.DateTimeField()  # when we last saw something change that we keep
+    uid = models.CharField(max_length=64)  # unique in the cluster, also over time
+    changed_at = models.DateTimeField()  # last observed change of stored fields
 
     class Meta:
         abstract = True
 
 
 class Namespaced(Mirrored):
-    """One that has its name in a namespace."""
+    """A mirrored object in a namespace."""
 
     namespace = models.CharField(max_length=63)
     name = models.CharField(max_length=253)

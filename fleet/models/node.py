@@ -15,7 +15,7 @@ from gpu.resources.terms import PAIRS
 
 
 def members_of(pool_ids: Iterable[int] | models.QuerySet) -> models.QuerySet:
-    """The keys of the nodes of these pools, for a subquery: a join would show a node of two pools twice."""
+    """Returns the keys of the pools' nodes for a subquery: a join would repeat a node of two pools."""
     return Node.pools.through.objects.filter(pool_id__in=pool_ids).values("node_id")
 
 
@@ -24,33 +24,33 @@ class NodeQuerySet(Visible["Node"]):
         return Q(pk__in=members_of(pool_ids))
 
     def with_gpus(self) -> "NodeQuerySet":
-        """As a comparison: Django writes a plain True as the bare column, for which SQLite takes no index."""
+        """Filters with an explicit comparison, since SQLite uses no index for a bare boolean column."""
         return self.filter(is_gpu_node=Value(True))  # noqa: FBT003 - Django's own signature
 
 
 class Node(Mirrored):
-    """A node as its cluster last showed it. How old that is, is its cluster's bookmark's to say."""
+    """A node as last observed. The bookmark of its cluster has the time."""
 
     cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="nodes")
-    pools = models.ManyToManyField("fleet.Pool", related_name="nodes")  # by selector: none and several both happen
+    pools = models.ManyToManyField("fleet.Pool", related_name="nodes")  # by selector; a node may be in none or several
     name = models.CharField(max_length=253)
     resource_version = models.CharField(max_length=64)
     created_at = models.DateTimeField()
 
-    is_ready = models.BooleanField(null=True)  # null: the kubelet stopped reporting, nobody knows
+    is_ready = models.BooleanField(null=True)  # null: unknown, since the kubelet stopped reporting
     ready_since = models.DateTimeField(null=True)  # when the Ready condition last turned, either way
     not_ready_reason = models.CharField(max_length=500, blank=True)
-    # What detectors and the kubelet report (`gpu.conditions`), faults first; `told_conditions` has all fields of each.
+    # Reports of detectors and the kubelet (`gpu.conditions`), faults first; `told_conditions` adds all fields.
     conditions = models.JSONField(default=list)
     is_unschedulable = models.BooleanField(default=False)
-    cordoned_by = models.CharField(max_length=128, blank=True)  # the field manager that did; blank: none, or not said
+    cordoned_by = models.CharField(max_length=128, blank=True)  # the field manager; blank: none, or not reported
 
     kernel = models.CharField(max_length=128, blank=True)
     os_image = models.CharField(max_length=128, blank=True)
     container_runtime = models.CharField(max_length=128, blank=True)
     kubelet_version = models.CharField(max_length=64, blank=True)
-    boot_id = models.CharField(max_length=64, blank=True)  # another one with each boot; blank: its kubelet says none
-    booted_at = models.DateTimeField(null=True)  # when that was seen to be another one; null: it never was
+    boot_id = models.CharField(max_length=64, blank=True)  # changes with each boot; blank: not reported
+    booted_at = models.DateTimeField(null=True)  # when a new boot was observed; null: never
     region = models.CharField(max_length=64, blank=True)
     zone = models.CharField(max_length=64, blank=True)
     instance_type = models.CharField(max_length=64, blank=True)
@@ -69,16 +69,16 @@ class Node(Mirrored):
     mig_config_state = models.CharField(max_length=16, blank=True)  # pending, rebooting, success, failed
     mig_changing_since = models.DateTimeField(
         null=True
-    )  # when it was first seen at work on this order; null: it is not
-    mig_is_overdue = models.BooleanField(default=False)  # it is at work for longer than it ever should be
+    )  # when it was first seen reconfiguring for this order; null: it is not
+    mig_is_overdue = models.BooleanField(default=False)  # it has been reconfiguring for too long
     layout = models.CharField(max_length=200, blank=True)  # how the GPUs are cut and shared: `expected` is of this one
     capacity = models.JSONField(default=dict)  # {"nvidia.com/gpu": 8, "nvidia.com/mig-1g.10gb": 14}
     allocatable = models.JSONField(default=dict)
-    expected = models.JSONField(default=dict)  # the most of each that was ever seen under this layout
+    expected = models.JSONField(default=dict)  # the highest amount under this layout
     requested = models.JSONField(default=dict)  # by the pods bound to it
-    unhealthy_gpus = models.JSONField(default=list)  # that labels and slices call so: [{"gpu", "index", "reason"}]
-    devices_unhealthy = models.JSONField(default=dict)  # that its kubelet calls so, by UUID: the pod that has it
-    # Physical GPUs, as many as were ever seen, and what is made of each: `gpu.resources.physical` names the uses.
+    unhealthy_gpus = models.JSONField(default=list)  # reported by labels and slices: [{"gpu", "index", "reason"}]
+    devices_unhealthy = models.JSONField(default=dict)  # reported by its kubelet: pod by UUID
+    # The highest number of physical GPUs seen, by use (`gpu.resources.physical`).
     physical_gpus = models.PositiveIntegerField(null=True)  # the sum of the others; null: nobody says how many
     physical_whole = models.PositiveIntegerField(default=0)
     physical_mig = models.PositiveIntegerField(default=0)
@@ -91,16 +91,16 @@ class Node(Mirrored):
     # The next four count whole GPUs: neither shares nor slices.
     gpu_capacity = models.PositiveIntegerField(null=True)  # null: the node does not name the resource
     gpu_allocatable = models.PositiveIntegerField(null=True)
-    gpu_expected = models.PositiveIntegerField(null=True)  # the most that was ever seen; remembered over restarts
+    gpu_expected = models.PositiveIntegerField(null=True)  # the highest number seen; kept over restarts
     gpu_allocated = models.PositiveIntegerField(default=0)  # whole GPUs requested by the pods bound to it
-    # What a GPU is cut into (MIG slices, partitions) and what several users share: counted apart, never added to GPUs.
+    # Slices (MIG, partitions) and shares: counted separately, never added to GPUs.
     slices_expected = models.PositiveIntegerField(default=0)
     slices_allocatable = models.PositiveIntegerField(default=0)
     slices_allocated = models.PositiveIntegerField(default=0)
     shares_expected = models.PositiveIntegerField(default=0)
     shares_allocatable = models.PositiveIntegerField(default=0)
     shares_allocated = models.PositiveIntegerField(default=0)
-    # CPU in millicores and memory in bytes: what pods may have, and what those bound to it request of that.
+    # CPU in millicores and memory in bytes: allocatable, and requested by bound pods.
     cpu_allocatable_m = models.PositiveBigIntegerField(null=True)  # null: the node does not say
     memory_allocatable_bytes = models.PositiveBigIntegerField(null=True)
     cpu_tenants_m = models.PositiveBigIntegerField(default=0)  # by pods that hold or want GPUs
@@ -110,24 +110,25 @@ class Node(Mirrored):
     memory_operands_bytes = models.PositiveBigIntegerField(default=0)
     memory_others_bytes = models.PositiveBigIntegerField(default=0)
 
-    driver_version = models.CharField(max_length=64, blank=True)  # running, as the node says; kept while it is silent
-    driver_unknown_since = models.DateTimeField(null=True)  # the label is gone, as it is during an upgrade
-    is_paused = models.BooleanField(default=False)  # the driver manager has stopped operands here
+    # Running, as reported; kept while the node reports none
+    driver_version = models.CharField(max_length=64, blank=True)
+    driver_unknown_since = models.DateTimeField(null=True)  # the label is missing, as during an upgrade
+    is_paused = models.BooleanField(default=False)  # the driver manager stopped operands here
     upgrade_state = models.CharField(max_length=64, blank=True)  # of the operator's upgrade controller
     is_held = models.BooleanField(default=False)  # carries the label that keeps the upgrade controller off
     held_by = models.CharField(max_length=64, blank=True)  # our annotation's plan; blank with is_held: not ours
     driver_owner = models.CharField(max_length=253, blank=True)  # the NVIDIADriver, where the operator names it
     driver_daemon_set = models.CharField(max_length=64, blank=True)  # the UID of the one whose driver pod it has
 
-    unresolved = models.PositiveIntegerField(default=0)  # findings about it, confirmed or not, but no mere notes
+    unresolved = models.PositiveIntegerField(default=0)  # findings about it, confirmed or not, without notes
     critical = models.PositiveIntegerField(default=0)  # of these
-    # The database's own: never written, and not read again after `save()`.
+    # Computed by the database: never written, and not read again after `save()`.
     state_code = models.GeneratedField(expression=STATE_CODE, output_field=models.IntegerField(), db_persist=True)
     gpus_free = models.GeneratedField(expression=GPUS_FREE, output_field=models.IntegerField(), db_persist=True)
     said_driver = models.GeneratedField(  # blank: nothing says it now
         expression=SAID_DRIVER, output_field=models.CharField(max_length=64), db_persist=True
     )
-    # The large ones last: what comes after them in a row costs SQLite a walk through all their pages.
+    # Large columns last: columns after them would cost SQLite a walk through all their pages.
     labels = models.JSONField(default=dict)
     annotations = models.JSONField(default=dict)  # only those of the GPU stack and ours
     taints = models.JSONField(default=list)  # [{"key", "value", "effect"}]
@@ -138,10 +139,10 @@ class Node(Mirrored):
         constraints = [one_per_uid("node")]
         indexes = [
             models.Index(fields=["cluster", "name"]),
-            # Counts and choices that read no row.
+            # Indexes for counts and filters without reading rows.
             models.Index(fields=["is_gpu_node", "gpu_product"]),
             models.Index(fields=["is_gpu_node", "said_driver", "cluster", "name"]),
-            # Pages of a list, in its order, without a look at the others.
+            # Indexes for pages of a sorted list.
             models.Index(fields=["is_gpu_node", "state_code", "-critical", "cluster", "name"]),
             models.Index(fields=["is_gpu_node", "cluster", "name"]),
             models.Index(fields=["is_gpu_node", "-gpus_free", "cluster", "name"]),
@@ -166,27 +167,27 @@ class Node(Mirrored):
 
     @property
     def told_conditions(self) -> list[dict[str, Any]]:
-        """What detectors and the kubelet report of it, faults first, each with all its fields."""
+        """Returns the reports of detectors and the kubelet, faults first, with all fields."""
         return [whole_condition(each) for each in self.conditions]
 
     @property
     def reconfiguring(self) -> str:
-        """The MIG manager's word while it is at work in its time. Blank: it is not."""
+        """Returns the MIG manager's state while it reconfigures in time. Blank: it does not."""
         at_work = self.mig_config_state in RECONFIGURING and not self.mig_is_overdue
         return self.mig_config_state if at_work else ""
 
     @property
     def uses(self) -> Uses:
-        """Its physical GPUs by what is made of them. Empty: nobody says how many there are."""
+        """Returns its physical GPUs by use. Empty: the number is unknown."""
         return uses_in({column: getattr(self, column) for column in USE_COLUMNS.values()})
 
     @property
     def unhealthy(self) -> list[str]:
-        """Who calls which GPU unhealthy: a sentence each."""
+        """Returns a sentence per unhealthy GPU with its reporter."""
         return unhealthy_in_words(self.unhealthy_gpus, self.devices_unhealthy)
 
     def unhealthy_of(self, index: int, uuid: str) -> list[str]:
-        """The same of one GPU. Who names a UUID means that one, whatever its number."""
+        """Returns the sentences about one GPU. A report with a UUID is matched by UUID, not by number."""
         named = [
             one
             for one in self.unhealthy_gpus
@@ -197,9 +198,9 @@ class Node(Mirrored):
 
     @property
     def gpus_missing(self) -> int:
-        """What was there once and cannot be allocated now: GPUs, or the slices or shares that the node offers.
+        """Returns how many units that existed are not allocatable: GPUs, slices or shares.
 
-        While the MIG manager is at work nothing is missing.
+        While the MIG manager reconfigures, nothing counts as missing.
         """
         return (
             0 if self.reconfiguring else units_missing({name: getattr(self, name) for pair in PAIRS for name in pair})
@@ -207,7 +208,7 @@ class Node(Mirrored):
 
     @property
     def missing_in_words(self) -> str:
-        """`1 GPU (4 of its time-slices)`. Blank: nothing is missing."""
+        """Returns `1 GPU (4 of its time-slices)`. Blank: nothing is missing."""
         if self.reconfiguring:
             return ""
         named = missing_in_words(self.expected, self.allocatable, Layout.read(self.layout))

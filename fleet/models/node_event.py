@@ -8,12 +8,12 @@ from fleet.models.visible import Visible
 
 class NodeEventQuerySet(models.QuerySet["NodeEvent"]):
     def driver_changes(self) -> "NodeEventQuerySet":
-        """Where another version runs than before: neither a kernel's, nor a driver that is only not named."""
+        """Filters to changes of the running driver version, not to kernels or missing labels."""
         return self.filter(kind="version", detail__column="driver_version")
 
 
 class NodeEvent(models.Model):
-    """One line of a node's timeline: what was seen to change, or what we did. May be pruned, unlike decisions."""
+    """One line of a node's timeline: an observed change or our action. Unlike decisions, it may be pruned."""
 
     cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="node_events", db_index=False)
     node_uid = models.CharField(max_length=64)  # not a key to the row: the timeline outlives the node
@@ -32,7 +32,7 @@ class NodeEvent(models.Model):
 
 
 class NodeNote(models.Model):
-    """What a person wrote on a node's timeline. Never edited; kept as long as the timeline."""
+    """A person's note on a node's timeline. Never edited; stored as long as the timeline."""
 
     cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="node_notes")
     node_uid = models.CharField(max_length=64)  # not a key to the row: as the timeline, it outlives the node
@@ -53,14 +53,14 @@ class NodeNote(models.Model):
 
 
 class GoneNodeQuerySet(Visible["GoneNode"]):
-    """As nodes are seen: by the cluster, and by the pools it was in when it left, as long as those are there."""
+    """Gone nodes are visible like nodes: by cluster, and by their last pools while those exist."""
 
     def in_pools(self, pool_ids: Collection[int]) -> models.Q:
         return models.Q(pk__in=GoneNode.pools.through.objects.filter(pool_id__in=pool_ids).values("gonenode_id"))
 
 
 class GoneNode(models.Model):
-    """A node that left its cluster: what its page goes on to say, for as long as its timeline is kept."""
+    """A node that left its cluster: the content of its page, stored as long as its timeline."""
 
     node_id = models.PositiveBigIntegerField(unique=True)  # the key that its row had, and its page's address still has
     cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="gone_nodes")

@@ -11,7 +11,7 @@ from fleet.states.pod import ENDED, PodState, pod_state
 
 
 class PodQuerySet(Visible["Pod"]):
-    """A pod is seen with its node; one that has none yet, with its cluster."""
+    """A pod is visible with its node; an unscheduled one with its cluster."""
 
     def in_pools(self, pool_ids: Collection[int]) -> Q:
         return Q(node__in=members_of(pool_ids))
@@ -20,19 +20,19 @@ class PodQuerySet(Visible["Pod"]):
         return self.exclude(phase__in=ENDED)
 
     def tenants(self) -> "PodQuerySet":
-        """Pods that have or want GPUs, whole, cut or shared, and belong to no operand."""
+        """Filters to pods that have or want GPUs of any kind and belong to no operand."""
         return self.filter(is_tenant=True)
 
 
 class Pod(Namespaced):
-    """A pod that has or wants GPUs, or belongs to the GPU stack, as its cluster last showed it."""
+    """A pod that has or wants GPUs, or belongs to the GPU stack, as last observed."""
 
     cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="pods", db_index=False)
     node = models.ForeignKey("fleet.Node", models.SET_NULL, null=True, related_name="pods")
     node_name = models.CharField(max_length=253, blank=True)  # blank: not scheduled
     created_at = models.DateTimeField()
-    started_at = models.DateTimeField(null=True)  # when its node took it; null: none has
-    deleted_at = models.DateTimeField(null=True)  # when it was told to go; null: it was not
+    started_at = models.DateTimeField(null=True)  # when its node accepted it; null: not yet
+    deleted_at = models.DateTimeField(null=True)  # when its deletion started; null: not deleted
 
     phase = models.CharField(max_length=16, blank=True)  # Pending, Running, Succeeded, Failed, Unknown
     is_ready = models.BooleanField(default=False)
@@ -44,7 +44,7 @@ class Pod(Namespaced):
     restarts = models.PositiveIntegerField(default=0)
     waiting_reason = models.CharField(max_length=500, blank=True)  # CrashLoopBackOff: …, or why it is not scheduled
     stuck_container = models.CharField(max_length=253, blank=True)  # which of its containers waits or crashed
-    last_words = models.CharField(max_length=500, blank=True)  # the last line of that one's termination message
+    last_words = models.CharField(max_length=500, blank=True)  # the last line of its termination message
     cpu_m = models.PositiveBigIntegerField(default=0)  # requested, in millicores; 0 once it is done
     memory_bytes = models.PositiveBigIntegerField(default=0)  # requested; 0 once it is done
 
@@ -54,12 +54,12 @@ class Pod(Namespaced):
     owner_name = models.CharField(max_length=253, blank=True)
     owner_uid = models.CharField(max_length=64, blank=True)
     claims = models.JSONField(default=list)  # names of its ResourceClaims
-    devices = models.JSONField(default=dict)  # what its kubelet says it has: {"nvidia.com/gpu": ["GPU-…"]}
+    devices = models.JSONField(default=dict)  # reported by its kubelet: {"nvidia.com/gpu": ["GPU-…"]}
     unhealthy_devices = models.JSONField(default=list)  # those of them that its kubelet calls unhealthy
     runtime_class = models.CharField(max_length=253, blank=True)
     priority_class = models.CharField(max_length=253, blank=True)
     labels = models.JSONField(default=dict)  # of tenants that have or want GPUs: what budgets select by
-    has_empty_dir = models.BooleanField(default=False)  # draining it loses what is in there
+    has_empty_dir = models.BooleanField(default=False)  # a drain loses its content
 
     is_tenant = models.BooleanField(default=False)  # has or wants GPUs of any kind, and is no operand's
     operand = models.CharField(
@@ -67,7 +67,7 @@ class Pod(Namespaced):
     )  # driver, device-plugin, … (`gpu.operands`); blank: a tenant's
     revision_hash = models.CharField(max_length=63, blank=True)  # of the DaemonSet template it was made from
     image = models.CharField(max_length=500, blank=True)  # of its first container
-    # What its own spec says, and not its image: blank where it says nothing.
+    # From the pod's spec, not from its image; blank if unspecified.
     visible_devices = models.CharField(max_length=253, blank=True, default="")  # GPUs that it uses without a request
     required_cuda = models.CharField(max_length=253, blank=True, default="")  # cuda>=12.8, by NVIDIA_REQUIRE_CUDA
 
@@ -85,7 +85,7 @@ class Pod(Namespaced):
         return f"{self.namespace}/{self.name}"
 
     def state(self, *, now: datetime) -> PodState:
-        """Load it with its node: a kubelet that does not report says nothing of its pods."""
+        """Returns the state. Needs the loaded node: a silent kubelet reports nothing about its pods."""
         return pod_state(
             phase=self.phase,
             is_ready=self.is_ready,
@@ -99,9 +99,9 @@ class Pod(Namespaced):
 
 
 class OtherPod(Mirrored):
-    """A pod that has nothing to do with GPUs: kept is only what it takes of its node's CPU and memory.
+    """A pod unrelated to GPUs, reduced to its CPU and memory requests.
 
-    There is none for a pod that takes nothing: it asks for neither, has no node yet, or is done.
+    Pods without requests, without a node, or finished have no row.
     """
 
     cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="other_pods", db_index=False)
@@ -118,7 +118,7 @@ class OtherPod(Mirrored):
 
 
 class PodPlacement(models.Model):
-    """Which pod had GPUs of a node, from when to when. As the timeline it outlives both, and may be pruned."""
+    """The time of a pod with GPUs of a node. Outlives both, as the timeline does, and may be pruned."""
 
     cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="pod_placements", db_index=False)
     node_uid = models.CharField(max_length=64)

@@ -28,7 +28,7 @@ class WorkloadClass(models.TextChoices):
 
 
 def is_production(environment: str) -> bool:
-    """Whether a word of it says production, however it is written. So does "pre-production": rather asked than not."""
+    """Tells whether any word of the name means production. "pre-production" counts, to be safe."""
     words = re.split(r"[\W_]+", unicodedata.normalize("NFKC", environment).casefold())
     return not PRODUCTION.isdisjoint(words)
 
@@ -46,15 +46,15 @@ class PoolQuerySet(Visible["Pool"]):
 
 
 class Pool(models.Model):
-    """A label selector over one cluster's nodes, with what is agreed about them."""
+    """A label selector over one cluster's nodes, with its settings."""
 
     cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="pools")
     name = models.SlugField(max_length=63)
     selector = models.CharField(max_length=1000, validators=[validate_selector])  # as kubectl's --selector
     environment = models.CharField(max_length=63, blank=True)
     workload_class = models.CharField(max_length=16, choices=WorkloadClass.choices, default=WorkloadClass.MIXED)
-    max_unavailable = models.PositiveIntegerField(default=1)  # nodes, those already broken included
-    price_per_gpu_hour = models.DecimalField(max_digits=10, decimal_places=4, null=True, blank=True)  # null: not known
+    max_unavailable = models.PositiveIntegerField(default=1)  # nodes, including broken ones
+    price_per_gpu_hour = models.DecimalField(max_digits=10, decimal_places=4, null=True, blank=True)  # null: unknown
 
     approval = models.CharField(max_length=16, choices=PoolApproval.choices, default=PoolApproval.AS_CLUSTER)
 

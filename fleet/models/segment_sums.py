@@ -10,11 +10,11 @@ ALIKE = (
 
 
 class SegmentSumsQuerySet(SumsQuerySet["SegmentSums"]):
-    """Rows are seen with their cluster, or with a pool of theirs."""
+    """Rows are visible with their cluster, or with one of their pools."""
 
 
 class SegmentSums(Sums):
-    """By everything that GPU nodes are told apart by, but for their state: what each is, runs, and is asked for."""
+    """Counters by all attributes of GPU nodes except state: hardware, software and configuration."""
 
     alike = ALIKE
     is_of_gpu_nodes = True
@@ -40,8 +40,8 @@ class SegmentSums(Sums):
     plugin_config = models.CharField(max_length=128, blank=True)
     mig_config = models.CharField(max_length=128, blank=True)
 
-    uncounted = models.IntegerField()  # nodes of which nobody says how many physical GPUs they have
-    # As in `NodeSums`: a node may say that it has two billion.
+    uncounted = models.IntegerField()  # nodes with an unknown number of physical GPUs
+    # As in `NodeSums`: a node may report two billion.
     physical_whole = models.BigIntegerField()
     physical_mig = models.BigIntegerField()
     physical_partitioned = models.BigIntegerField()

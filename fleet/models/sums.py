@@ -1,4 +1,4 @@
-"""What every table of sums has: rows of nodes that are alike, added up. `fleet.allocation.counters` keeps them."""
+"""The base of counter tables: rows of equal nodes, added up. `fleet.allocation.counters` updates them."""
 
 from collections.abc import Collection
 from functools import cache
@@ -10,7 +10,7 @@ from django.db.models import Case, F, Q, Value, When
 from fleet.models.visible import Visible
 
 S = TypeVar("S", bound=models.Model)
-# As `said_driver` of a node.
+# Like `said_driver` of a node.
 SAID_DRIVER_OF_SUMS = Case(When(is_driver_said=True, then=F("driver_version")), default=Value(""))
 
 
@@ -24,15 +24,15 @@ class SumsQuerySet(Visible[S]):
 
 
 class Sums(models.Model):
-    """Nodes of a cluster that are alike."""
+    """Equal nodes of one cluster."""
 
-    alike: ClassVar[tuple[str, ...]]  # what nodes must have in common to be one row; the other columns are added up
-    is_of_gpu_nodes: ClassVar[bool] = False  # of no others
+    alike: ClassVar[tuple[str, ...]]  # columns that are equal within a row; the others are added up
+    is_of_gpu_nodes: ClassVar[bool] = False  # GPU nodes only
 
     cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="+")
     nodes = models.IntegerField()
 
-    objects: Any  # each has its own
+    objects: Any  # each model has its own
 
     class Meta:
         abstract = True
@@ -52,11 +52,11 @@ ALIKE = ("cluster", "pools", "is_gpu_node", "state_code", "driver_version", "is_
 
 
 class NodeSumsQuerySet(SumsQuerySet["NodeSums"]):
-    """Rows are seen with their cluster, or with a pool of theirs."""
+    """Rows are visible with their cluster, or with one of their pools."""
 
 
 class NodeSums(Sums):
-    """What pages and REST count nodes and GPUs by."""
+    """Counters of nodes and GPUs for pages and REST."""
 
     alike = ALIKE
 

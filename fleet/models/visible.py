@@ -1,4 +1,4 @@
-"""Which rows a user may see: those of the clusters that are seen whole, and what is seen with a pool."""
+"""Visibility of rows: by cluster, and by pool where a model allows it."""
 
 from collections.abc import Collection
 from typing import Self, TypeVar
@@ -12,9 +12,9 @@ M = TypeVar("M", bound=models.Model)
 
 
 class Visible(models.QuerySet[M]):
-    """A row is seen with its cluster; one that says so, with its pools as well."""
+    """Rows visible with their cluster; models may add pools."""
 
-    by_cluster = "cluster"  # the way from a row to its cluster
+    by_cluster = "cluster"  # path from a row to its cluster
 
     def visible_to(self, user) -> Self:
         return self.seen_within(scope_of(user, Permission.SEE))
@@ -25,5 +25,5 @@ class Visible(models.QuerySet[M]):
         return self.filter(Q(**{f"{self.by_cluster}__in": seen.cluster_ids}) | self.in_pools(seen.pool_ids))
 
     def in_pools(self, _pool_ids: Collection[int]) -> Q:
-        """What else is seen by who sees these pools."""
+        """Returns the filter for viewers of these pools."""
         return Q()

@@ -5,15 +5,15 @@ from fleet.models.visible import Visible
 
 
 class WorkloadQuerySet(Visible["Workload"]):
-    """As a pod that has no node: seen with its cluster."""
+    """Workloads are visible with their cluster, like a pod without a node."""
 
     def operators(self) -> "WorkloadQuerySet":
-        """The GPU operators' own Deployments, where they say their version."""
+        """Filters to the Deployments of GPU operators with a version."""
         return self.exclude(operator_version="")
 
 
 class Workload(Namespaced):
-    """What owns pods that want GPUs: a Job, ReplicaSet, Deployment or StatefulSet, as its cluster last showed it."""
+    """An owner of pods that want GPUs: a Job, ReplicaSet, Deployment or StatefulSet, as last observed."""
 
     cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="workloads")
     kind = models.CharField(max_length=63)
@@ -24,11 +24,11 @@ class Workload(Namespaced):
     desired = models.PositiveIntegerField(null=True)  # pods; null: it does not say
     ready = models.PositiveIntegerField(default=0)
     failed = models.PositiveIntegerField(default=0)  # a Job's pods
-    resources = models.JSONField(default=dict)  # extended resources that one pod of it requests
-    claims = models.JSONField(default=list)  # names of the ResourceClaims and templates that one pod of it refers to
+    resources = models.JSONField(default=dict)  # extended resources requested per pod
+    claims = models.JSONField(default=list)  # ResourceClaims and templates used per pod
     image = models.CharField(max_length=500, blank=True)  # of its first container
     operator_version = models.CharField(max_length=64, blank=True)  # of the GPU operator; blank: not its Deployment
-    pod_labels = models.JSONField(default=dict)  # of its template: what budgets and services select by
+    pod_labels = models.JSONField(default=dict)  # of its template: labels for budgets and services
 
     objects = WorkloadQuerySet.as_manager()
 
@@ -41,7 +41,7 @@ class Workload(Namespaced):
 
 
 class Operand(Namespaced):
-    """A DaemonSet of the GPU stack: the driver, the toolkit, the device plugin, … as its cluster last showed it."""
+    """A DaemonSet of the GPU stack (driver, toolkit, device plugin, …) as last observed."""
 
     cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="operands")
     operand = models.CharField(max_length=63)  # driver, device-plugin, … (`gpu.operands`)
@@ -64,7 +64,7 @@ class Operand(Namespaced):
 
 
 class OperandRevision(Namespaced):
-    """A ControllerRevision: one template a DaemonSet has had. The one with the highest number is the newest."""
+    """A ControllerRevision: one template of a DaemonSet. The highest number is the newest."""
 
     cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="operand_revisions")
     owner_uid = models.CharField(max_length=64)  # of the DaemonSet
@@ -77,7 +77,7 @@ class OperandRevision(Namespaced):
 
 
 class DisruptionBudget(Namespaced):
-    """A PodDisruptionBudget: how many of its pods may be evicted now, as its cluster last counted."""
+    """A PodDisruptionBudget with the evictions it allows, as last counted by its cluster."""
 
     cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="disruption_budgets")
     selector = models.JSONField(default=dict)  # as sent: matchLabels, matchExpressions; {} selects all, null nothing
@@ -123,7 +123,7 @@ class PriorityClass(Mirrored):
 
 
 class OperatorConfig(Namespaced):
-    """A ConfigMap of the GPU operator that says how GPUs are shared or cut: what a node's label picks one entry of."""
+    """A ConfigMap of the GPU operator with layouts or sharing settings; a node's label selects an entry."""
 
     cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="operator_configs")
     purpose = models.CharField(max_length=16)  # sharing: the device plugin's; mig: the MIG manager's
@@ -134,7 +134,7 @@ class OperatorConfig(Namespaced):
 
 
 class ClusterEvent(Mirrored):
-    """An Event on a GPU node, a kept pod or an owner. Clusters forget theirs after about an hour; so do we."""
+    """An Event on a GPU node, a stored pod or an owner. Clusters delete Events after about an hour; so do we."""
 
     cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="cluster_events")
     namespace = models.CharField(max_length=63, blank=True)

@@ -1,1 +1,1 @@
-"""The mirror: a cluster's objects, as they are seen to change, become rows."""
+"""The observer: observed changes of a cluster's objects become rows."""

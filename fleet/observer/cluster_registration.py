@@ -1,4 +1,4 @@
-"""Take up a cluster: ask it who it is and whether we may see what we need, and only then write it down."""
+"""Registration of a cluster: checks its identity and our permissions before writing it."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -26,25 +26,28 @@ from kube.resources import (
 from people.places import FLEET
 
 NEEDED: tuple[Resource[Any], ...] = (NODES, PODS, DAEMON_SETS, REVISIONS)
-WELCOME: tuple[Resource[Any], ...] = (NVIDIA_DRIVERS, CLUSTER_POLICIES)  # there where the GPU Operator is
+WELCOME: tuple[Resource[Any], ...] = (NVIDIA_DRIVERS, CLUSTER_POLICIES)  # present where the GPU Operator is installed
 
 
 class CannotAdd(Exception):
-    """The cluster cannot be added, with a sentence for the person who tried."""
+    """The refusal of a cluster, with a sentence for the person."""
 
 
 @dataclass(frozen=True)
 class Introduction:
-    """What a cluster said of itself."""
+    """The identity of a cluster as reported by itself."""
 
     uid: str
     server: str
     server_version: str
-    notes: tuple[str, ...]  # what a person should know, though it hinders nothing
+    notes: tuple[str, ...]  # advice that does not prevent registration
 
 
 def ask(kubeconfig: str, context: str) -> Introduction:
-    """:raises CannotAdd: with what is wrong and what to do about it"""
+    """Checks a cluster.
+
+    :raises CannotAdd: with the reason and the fix
+    """
     try:
         with closing(client.connect(kubeconfig, context)) as connection:
             return _ask(connection)
@@ -73,7 +76,7 @@ def _ask(connection: Connection) -> Introduction:
 
 
 def _forbidden(connection: Connection) -> Iterator[str]:
-    """Each rule that is missing, as RBAC spells it. Listing one object is the proof; nothing else tells."""
+    """Yields each missing rule in RBAC notation. Only a list request proves a permission."""
     for resource in NEEDED:
         try:
             connection.get(resource.path(), {"limit": 1})
@@ -103,7 +106,7 @@ def _notes(connection: Connection) -> Iterator[str]:
 
 
 def _is_forbidden(connection: Connection, resource: Resource[Any]) -> bool:
-    """A kind that is not served, or that fails just now, is told of when it is watched."""
+    """Tells whether the kind is forbidden. Other failures are reported when it is watched."""
     try:
         connection.get(served(connection, resource).path(), {"limit": 1})
     except client.Forbidden:
@@ -122,11 +125,11 @@ def add(
     introduction: Introduction,
     now: datetime,
 ) -> tuple[Cluster, bool]:
-    """Write the cluster down, or bring it up to date where it is known by this name and UID. True: it is new.
+    """Writes the cluster, or updates the one with this name and UID. True: it is new.
 
-    No mode: the one it has, or observe-only.
+    No mode: the current one, or observe-only.
 
-    :raises CannotAdd: when the name or the cluster is taken, or is what all of them are called
+    :raises CannotAdd: when the name or the cluster is taken, or the name is reserved
     """
     known = Cluster.objects.filter(uid=introduction.uid).exclude(name=name).first()
     if known:

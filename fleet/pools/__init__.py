@@ -1,1 +1,1 @@
-"""Pools: made and changed by people or from a file, suggested by what is there, and which nodes each one has."""
+"""Pools: changes by people or files, suggestions, and membership."""

@@ -1,4 +1,4 @@
-"""Where a plan may change nodes unasked: where cluster or pool say `approval: none`, and never in production."""
+"""Rules for changes without approval: cluster and pool allow it with `approval: none`, and never in production."""
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
@@ -11,15 +11,13 @@ from fleet.models.pool import PoolApproval
 from people.models import AuditEntry
 
 Lock = Callable[[Cluster], None]
-LOCKS: list[Lock] = []  # of the apps above: rows that their own transactions lock before a cluster's
+LOCKS: list[Lock] = []  # of apps above: rows that their transactions lock before a cluster's
 ApprovalListener = Callable[[Cluster, str, datetime], None]
-LISTENERS: list[
-    ApprovalListener
-] = []  # of the apps above: told, with the actor, when somebody may have to be asked from now on
+LISTENERS: list[ApprovalListener] = []  # of apps above: notified, with the actor, when approvals may become necessary
 
 
 class ProductionAsks(Exception):
-    """`approval: none` does not go together with production."""
+    """The refusal of `approval: none` for production."""
 
 
 def rule_of(cluster: Cluster, pool: Pool) -> str:
@@ -27,7 +25,7 @@ def rule_of(cluster: Cluster, pool: Pool) -> str:
 
 
 def why_asked(cluster: Cluster, pools: Sequence[Pool]) -> str:
-    """Why a node that is in these pools is not changed without an approval. Blank: it may be."""
+    """Returns why a node in these pools needs approval. Blank: it does not."""
     if production := [pool.name for pool in pools if pool.is_production]:
         return f"pool {production[0]} is production"
     if asking := [pool.name for pool in pools if rule_of(cluster, pool) != ApprovalRule.NONE]:
@@ -38,7 +36,7 @@ def why_asked(cluster: Cluster, pools: Sequence[Pool]) -> str:
 
 
 def contradiction(cluster: Cluster, pool: Pool) -> str:
-    """Why a pool cannot be as it is to be written. Blank: it can."""
+    """Returns why a pool's settings contradict. Blank: they do not."""
     if not pool.is_production or rule_of(cluster, pool) != ApprovalRule.NONE:
         return ""
     if pool.approval == PoolApproval.NONE:
@@ -47,7 +45,10 @@ def contradiction(cluster: Cluster, pool: Pool) -> str:
 
 
 def set_approval(cluster: Cluster, approval: str, *, actor: str, reason: str, now: datetime) -> None:
-    """:raises ProductionAsks: naming the pools that forbid it"""
+    """Sets the rule of a cluster.
+
+    :raises ProductionAsks: with the pools that forbid it
+    """
     with transaction.atomic():
         lock_first(cluster)
         locked = Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)
@@ -63,12 +64,15 @@ def set_approval(cluster: Cluster, approval: str, *, actor: str, reason: str, no
 
 
 def refuse_contradiction(cluster: Cluster, pool: Pool) -> None:
-    """Inside a transaction. :raises ProductionAsks: where the pool contradicts itself, or its cluster"""
+    """Refuses a contradiction. Call it inside a transaction.
+
+    :raises ProductionAsks: when the pool contradicts itself or its cluster
+    """
     _refuse([contradiction(Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk), pool)])
 
 
 def lock_first(cluster: Cluster) -> None:
-    """Inside a transaction that locks the cluster and tells the apps above: else each has what the other waits for."""
+    """Locks rows of apps above before the cluster, inside a transaction, to avoid deadlocks."""
     for lock in LOCKS:
         lock(cluster)
 
@@ -80,7 +84,7 @@ def tell(cluster: Cluster, *, actor: str, now: datetime) -> None:
 
 
 def tell_pages(cluster_id: int, *, now: datetime) -> None:
-    """That its pools are others, or what it asks. Once it is committed."""
+    """Announces changed pools or rules after the commit."""
 
     def announce_pools() -> None:
         newest = Observer.batch_of(cluster_id)

@@ -1,4 +1,4 @@
-"""Making, changing and deleting pools. Each is a decision, and is kept as one."""
+"""Creation, change and deletion of pools. Each is recorded as a decision."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -29,29 +29,33 @@ WRITTEN = (
 
 @dataclass(frozen=True)
 class GoesWithPool:
-    """What an app above keeps of a pool, and cannot keep without it."""
+    """Data of an app above that is deleted with a pool."""
 
     said: Callable[[Pool, datetime], Iterable[str]]  # a sentence each
-    end: Callable[[Pool, str, datetime], None]  # given the actor: each with an entry of its own
+    end: Callable[[Pool, str, datetime], None]  # called with the actor; each writes its own audit entry
 
 
-GOES_WITH: list[GoesWithPool] = []  # each app adds its own in `AppConfig.ready`
+GOES_WITH: list[GoesWithPool] = []  # each app registers its own in `AppConfig.ready`
 
 
 class PoolTaken(Exception):
-    """The cluster has a pool of that name."""
+    """The cluster has a pool of this name."""
 
 
 class PoolGone(Exception):
-    """Somebody was faster, and deleted it."""
+    """Somebody deleted the pool meanwhile."""
 
 
 class PoolInUse(Exception):
-    """A plan or a freeze names the pool, and must stay readable."""
+    """A plan or a freeze references the pool, and must stay readable."""
 
 
 def create_pool(*, cluster: Cluster, actor: str, now: datetime, **fields: Any) -> Pool:
-    """:raises PoolTaken: when its name is another pool's; asking.ProductionAsks"""
+    """Creates a pool.
+
+    :raises PoolTaken: when another pool has the name
+    :raises ProductionAsks: when the approval rules contradict
+    """
     with transaction.atomic():
         approval_rules.lock_first(cluster)
         pool = _write(Pool(cluster=cluster), fields)
@@ -61,9 +65,10 @@ def create_pool(*, cluster: Cluster, actor: str, now: datetime, **fields: Any) -
 
 
 def change_pool(pool: Pool, *, actor: str, now: datetime, was: str = "", **fields: Any) -> Pool:
-    """`was`: its `mark_of` when all of it was seen. Blank: what is not named here is not to change.
+    """Changes a pool. `was` is the `mark_of` a complete form; blank: unnamed fields stay.
 
-    :raises PoolTaken: when its new name is another pool's; PoolGone; LostRace; asking.ProductionAsks
+    :raises PoolTaken: when another pool has the new name
+    :raises PoolGone, LostRace, ProductionAsks: as their names say
     """
     with transaction.atomic():
         pool = locked(pool)
@@ -77,14 +82,15 @@ def change_pool(pool: Pool, *, actor: str, now: datetime, was: str = "", **field
 
 
 def mark_of(pool: Pool) -> str:
-    """Of all that a person writes of a pool."""
+    """Returns the mark of a pool's editable fields."""
     return concurrent_edits.mark_of(pool, WRITTEN)
 
 
 def delete_pool(pool: Pool, *, actor: str, now: datetime) -> None:
-    """Also ends the roles that were given on it, and what the apps above keep of it.
+    """Deletes a pool with its roles and the data of apps above.
 
-    :raises PoolInUse: when a plan names it; PoolGone
+    :raises PoolInUse: when a plan references it
+    :raises PoolGone: when it is deleted already
     """
     with transaction.atomic():
         pool = locked(pool)
@@ -94,7 +100,7 @@ def delete_pool(pool: Pool, *, actor: str, now: datetime) -> None:
             take(binding, place_of(pool), actor=actor, now=now)
         for each in GOES_WITH:
             each.end(pool, actor, now)
-        Observer.lock(pool.cluster_id)  # a flush may be putting a node into it, unseen
+        Observer.lock(pool.cluster_id)  # a concurrent flush may be adding a node
         try:
             with kept(pool.cluster_id, pool.nodes.values_list("pk", flat=True)):
                 pool.delete()
@@ -104,12 +110,12 @@ def delete_pool(pool: Pool, *, actor: str, now: datetime) -> None:
 
 
 def going_with(pool: Pool, *, now: datetime) -> Sequence[str]:
-    """What else ends with it, besides roles: in sentences."""
+    """Returns what else is deleted with it, besides roles, as sentences."""
     return [sentence for each in GOES_WITH for sentence in each.said(pool, now)]
 
 
 def in_use(pool: Pool) -> str:
-    """Why the pool cannot be deleted; blank: it can."""
+    """Returns why the pool cannot be deleted; blank: it can."""
     try:
         Collector(using=router.db_for_write(Pool)).collect([pool])
     except ProtectedError as error:
@@ -118,9 +124,9 @@ def in_use(pool: Pool) -> str:
 
 
 def locked(pool: Pool) -> Pool:
-    """As it is now, and stays until the transaction ends. Before plans and their cluster, as everybody locks them.
+    """Locks the pool until the end of the transaction; before plans and the cluster, as everywhere.
 
-    :raises PoolGone
+    :raises PoolGone: when it is deleted
     """
     found = Pool.objects.select_for_update(no_key=True).filter(pk=pool.pk).first()
     if found is None:
@@ -129,14 +135,14 @@ def locked(pool: Pool) -> Pool:
 
 
 def _used(pool: Pool, error: ProtectedError) -> str:
-    """By whatever names it: each model's own word for itself."""
+    """Returns a sentence with the kinds of objects that reference it."""
     kinds = sorted({str(each._meta.verbose_name) for each in error.protected_objects})  # noqa: SLF001 - Django's own
     named_by = f"A {' and a '.join(kinds)} {either(len(kinds), 'names', 'name')}"
     return f"{named_by} pool {pool.name}. A pool with a history stays."
 
 
 def _write(pool: Pool, fields: dict[str, Any]) -> Pool:
-    """With its nodes at once: the observer keeps them, but a page must not wait for it."""
+    """Saves the pool with its nodes at once, so that a page need not wait for the observer."""
     for name, value in fields.items():
         setattr(pool, name, value)
     approval_rules.refuse_contradiction(pool.cluster, pool)
@@ -153,7 +159,7 @@ def _write(pool: Pool, fields: dict[str, Any]) -> Pool:
 def _settle(pool: Pool) -> None:
     through = Pool.nodes.through
     members = through.objects.filter(pool=pool)
-    Observer.lock(pool.cluster_id)  # what it claims is there until it is written
+    Observer.lock(pool.cluster_id)  # its membership is stable until written
     before = set(members.values_list("node_id", flat=True))
     after = claimed(pool.cluster, pool.selector, pool=pool)
     left = sorted(before - after)

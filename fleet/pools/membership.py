@@ -1,4 +1,4 @@
-"""Which nodes a pool has: by its selector, and those whose GPU labels are away with the driver stay where they were."""
+"""The nodes of a pool: by selector, and nodes whose GPU labels are missing during a driver change."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from kube import selectors
 from kube.selectors import Selector
 
 GPU_LABELS = "nvidia.com/"
-NOBODY = -1  # the key of no pool
-NAMED = 24  # nodes that a preview names; the others it counts
+NOBODY = -1  # no pool's key
+NAMED = 24  # nodes listed by name in a preview; others are counted
 
 
 def belongs(selector: Selector, row: Mapping[str, Any], *, is_member: bool) -> bool:
@@ -26,15 +26,15 @@ def belongs(selector: Selector, row: Mapping[str, Any], *, is_member: bool) -> b
         return True
     if not is_member or row["driver_unknown_since"] is None:
         return False
-    # The driver is being replaced and the labels that name the GPUs are away with it: the node has not moved.
+    # The driver is being replaced, so its labels are missing; the node stays in its pool.
     failed = [requirement for requirement in selector.requirements if not requirement.matches(labels)]
     return all(requirement.key.startswith(GPU_LABELS) and requirement.key not in labels for requirement in failed)
 
 
 def claimed(cluster: Cluster, text: str, *, pool: Pool | None = None) -> set[int]:
-    """The keys of the nodes that a pool would have with this selector; `pool` names those that may stay. Two queries.
+    """Returns the nodes that a pool with this selector would have; `pool` names nodes that may stay. Two queries.
 
-    :raises BadSelector: naming the part that cannot be read
+    :raises BadSelector: with the part that cannot be parsed
     """
     selector = selectors.parse(text)
     nodes = Node.objects.filter(cluster=cluster).order_by()
@@ -59,18 +59,18 @@ class Overlap:
 
 @dataclass(frozen=True)
 class MembershipPreview:
-    """What a pool would have, and what that changes."""
+    """The nodes of a future pool, and the changes."""
 
     nodes: int
-    gpus: int | None  # None: nobody says how many any of them has
-    uncounted: int  # GPU nodes of which nobody says it
+    gpus: int | None  # None: unknown for all
+    uncounted: int  # GPU nodes with an unknown number
     entering: int
     leaving: int
-    enters: Sequence[NodeName]  # the first of them by name
+    enters: Sequence[NodeName]  # the first ones by name
     leaves: Sequence[NodeName]
-    overlaps: Sequence[Overlap]  # other pools that have some of these nodes
-    unpooled: int  # of those that leave, the nodes that no other pool has
-    fingerprint: str  # the same while the same nodes enter and leave
+    overlaps: Sequence[Overlap]  # other pools that share some nodes
+    unpooled: int  # leaving nodes without another pool
+    fingerprint: str  # equal for equal changes
 
     @property
     def is_quiet(self) -> bool:
@@ -79,10 +79,10 @@ class MembershipPreview:
 
 @dataclass(frozen=True)
 class PoolsAndNodes:
-    """A cluster's nodes and pools as they are: read once for any number of previews. Three queries."""
+    """The nodes and pools of a cluster, loaded once for many previews. Three queries."""
 
     pools: Mapping[int, Pool]
-    known: Mapping[int, tuple[str, int | None]]  # node → its name and physical GPUs; None: nobody says how many
+    known: Mapping[int, tuple[str, int | None]]  # node → name and physical GPUs; None: unknown
     members: Mapping[int, set[int]]  # pool → nodes
     places: Mapping[int, set[int]]  # node → pools
 
@@ -99,7 +99,7 @@ class PoolsAndNodes:
 
 
 class Labels:
-    """The labels of a cluster's nodes, read once for many selectors: what each picks takes no query. One query."""
+    """The labels of a cluster's nodes, loaded once for many selectors. One query."""
 
     def __init__(self, cluster: Cluster) -> None:
         nodes = Node.objects.filter(cluster=cluster).order_by().values("pk", "labels", "driver_unknown_since")
@@ -107,7 +107,7 @@ class Labels:
         self._by_key: dict[str, dict[str, set[int]]] = {}
 
     def claimed(self, selector: Selector, *, before: Collection[int] = ()) -> set[int]:
-        """As `claimed` asks the database; `before`: the nodes that may stay while their labels are away."""
+        """Returns the nodes of a selector without a query; `before` are nodes that may stay without labels."""
         found = set(self._rows)
         for requirement in selector.requirements:
             said = self._said(requirement.key)
@@ -134,11 +134,10 @@ def preview(
     standing: PoolsAndNodes | None = None,
     labels: Labels | None = None,
 ) -> MembershipPreview:
-    """Of a pool with this selector; None: of no pool at all. Five queries, of keys and names only.
+    """Previews a pool with this selector; None: without a pool. Five queries of keys and names; none with `standing`
+    and `labels`.
 
-    Who makes many at once reads `standing` and `labels` before: then none.
-
-    :raises BadSelector: naming the part that cannot be read
+    :raises BadSelector: with the part that cannot be parsed
     """
     standing = standing or PoolsAndNodes.of(cluster)
     own = pool.pk if pool and pool.pk else NOBODY

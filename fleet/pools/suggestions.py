@@ -1,4 +1,4 @@
-"""Pools that what is really there suggests: one for each product, and apart where its nodes are not alike."""
+"""Suggested pools: one per product, split where its nodes differ."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,9 +15,9 @@ from wording.numbers import count
 
 APART = ("zone", "instance_type", "capacity_type")
 KEYS = ("product", *APART)
-PARTS_AT_MOST = 8  # a product that is spread over more values is not cut by them
+PARTS_AT_MOST = 8  # a product with more values is not split
 
-GroupValues = tuple[str, ...]  # of KEYS
+GroupValues = tuple[str, ...]  # values of KEYS
 
 
 @dataclass(frozen=True)
@@ -25,10 +25,10 @@ class Suggestion:
     name: str
     selector: str
     nodes: int
-    gpus: int | None  # None: nobody says how many any of them has
-    uncounted: int  # of its nodes, those of which nobody says it
-    unpooled: int  # of its nodes, those in no pool yet
-    pools: Sequence[Pool]  # that have some of its nodes
+    gpus: int | None  # None: unknown for all
+    uncounted: int  # nodes with an unknown number of GPUs
+    unpooled: int  # nodes without a pool
+    pools: Sequence[Pool]  # pools with some of its nodes
     reason: str
 
     @property
@@ -53,9 +53,9 @@ class _Group:
 
 
 def suggest(cluster: Cluster, seen: QuerySet[Node] | None = None) -> list[Suggestion]:
-    """The biggest first. Queries by the number of labels that may name a product, not by what is there.
+    """Returns suggestions, the biggest first. The number of queries depends on the labels that may name a product.
 
-    `seen`: the nodes that count; None: all.
+    `seen` limits the nodes; None: all.
     """
     nodes = (Node.objects.all() if seen is None else seen).filter(cluster=cluster, is_gpu_node=True)
     by_product: dict[str, dict[GroupValues, _Group]] = defaultdict(dict)
@@ -83,12 +83,12 @@ def suggest(cluster: Cluster, seen: QuerySet[Node] | None = None) -> list[Sugges
 
 
 def unnamed(cluster: Cluster) -> int:
-    """GPU nodes that no suggestion can name, because nothing says which product they have."""
+    """Returns the number of GPU nodes without a known product, which no suggestion covers."""
     return Node.objects.filter(cluster=cluster, gpu_product="").with_gpus().count()
 
 
 def _groups(nodes: QuerySet[Node]) -> dict[GroupValues, _Group]:
-    """Two queries."""
+    """Groups the nodes. Two queries."""
     columns = [BY_KEY[key].column for key in KEYS]
     rows = nodes.order_by().values_list(*columns)
     counted = rows.annotate(
@@ -109,7 +109,7 @@ def _values(row: Iterable[str]) -> GroupValues:
 
 
 def _cut(spelling: Spelling, groups: Iterable[GroupValues]) -> tuple[int, ...]:
-    """Where in KEYS the nodes of one product are not alike, and labels tell the parts from each other."""
+    """Returns the positions in KEYS at which nodes of one product differ and labels can separate them."""
     seen = [set(values) for values in zip(*groups, strict=True)]
     differing = [at for at, key in enumerate(KEYS) if key in APART and 1 < len(seen[at]) <= PARTS_AT_MOST]
     return tuple(at for at in differing if all(_spelled(spelling, KEYS[at], value) for value in seen[at]))
@@ -118,7 +118,7 @@ def _cut(spelling: Spelling, groups: Iterable[GroupValues]) -> tuple[int, ...]:
 def _of_product(
     spelling: Spelling, groups: Mapping[GroupValues, _Group]
 ) -> Iterator[tuple[GroupValues, _Group, list[str], tuple[str, ...]]]:
-    """One for each part the product is cut into: what it has, its nodes, its requirements, and the facets that cut."""
+    """Yields the parts of a product: values, nodes, requirements and separating facets."""
     cut = _cut(spelling, groups)
     keys = ("product", *(KEYS[at] for at in cut))
     parts: dict[GroupValues, _Group] = defaultdict(_Group)
@@ -131,7 +131,7 @@ def _of_product(
 
 
 def _spelled(spelling: Spelling, key: str, value: str) -> str:
-    """Blank: no label says it."""
+    """Returns the requirement. Blank: no label expresses it."""
     try:
         return spelling.requirement(BY_KEY[key], [value])
     except Unspeakable:

@@ -1,1 +1,1 @@
-"""The fleet cut by what its nodes can be told apart by, and such a choice as a label selector."""
+"""Segments of the fleet by attributes of nodes, and their label selectors."""

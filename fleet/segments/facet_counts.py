@@ -1,6 +1,6 @@
-"""The fleet cut by its facets: how many nodes and GPUs have each value, under a choice of others.
+"""Counts of nodes and GPUs by facet value, under a choice of values of other facets.
 
-What is counted here are groups of nodes that are alike in everything, as whoever writes nodes keeps them.
+The counted groups are the counter rows of equal nodes.
 """
 
 from collections import Counter
@@ -57,38 +57,38 @@ NUMBERS = ("nodes", "uncounted", *USE_COLUMNS.values())
 
 @dataclass(frozen=True)
 class NodeGroup:
-    """Nodes that have the same value of every facet."""
+    """Nodes with equal values of all facets."""
 
     values: Mapping[str, str]
     nodes: int
-    uncounted: int  # those of which nobody says how many GPUs they have
+    uncounted: int  # nodes with an unknown number of GPUs
     gpus: int
-    uses: tuple[int, ...]  # the same GPUs by what is made of them
+    uses: tuple[int, ...]  # the same GPUs by use
 
 
 @dataclass(frozen=True)
 class ValueCount:
     value: str
     nodes: int
-    uncounted_nodes: int  # those of which nobody says how many GPUs they have: theirs are in no number
-    gpus: int | None  # None: of none of them anybody says it
+    uncounted_nodes: int  # nodes with an unknown number of GPUs, which are not counted
+    gpus: int | None  # None: unknown for all
     is_chosen: bool = False
 
 
 @dataclass(frozen=True)
 class FacetCounts:
     facet: Facet
-    values: tuple[ValueCount, ...]  # the most nodes first; what is chosen is there even where it counts nothing
+    values: tuple[ValueCount, ...]  # the most nodes first; chosen values are included even with 0
 
     @property
     def is_silent(self) -> bool:
-        """Whether no node says anything, so that there is nothing to choose."""
+        """Tells whether no node has a value, so that there is nothing to choose."""
         said = [each for each in self.values if each.value != UNKNOWN or each.is_chosen]
         return bool(self.values) and not said
 
 
 class CountsByValue(Generic[V]):
-    """Nodes and GPUs by value, or by the values of several facets."""
+    """Nodes and GPUs by value, or by values of several facets."""
 
     def __init__(self) -> None:
         self.nodes: Counter[V] = Counter()
@@ -131,7 +131,7 @@ class Segments:
 
     @property
     def physical(self) -> Mapping[str, int]:
-        """Of what matches: GPUs by the columns of their uses, and the nodes that are in none of them."""
+        """Returns the matching GPUs by use, and the uncounted nodes."""
         uses = [sum(column) for column in zip(*(group.uses for group in self.matching), strict=True)]
         found = dict.fromkeys(USE_COLUMNS.values(), 0) | dict(zip(USE_COLUMNS.values(), uses, strict=False))
         return found | {"uncounted": self.uncounted_nodes}
@@ -142,10 +142,10 @@ class Segments:
 
 
 def segments_of(user: Any, choice: Choice, *, axes: Sequence[Facet] = ()) -> Segments:
-    """Of the GPU nodes that the user may see, in clusters whose nodes anybody knows. Five queries.
+    """Returns the counts over visible GPU nodes of known clusters. Five queries.
 
-    The counts of a facet heed the choice of all others, and not its own: what else one could choose. Those that are
-    dear are counted only where they are chosen or are one of `axes`: nobody keeps sums by them, so that nodes are read.
+    A facet's counts respect the choices of all other facets. Expensive facets are counted only if chosen or among
+    `axes`, since they have no counters and nodes must be read.
     """
     facets = [each for each in FACETS if not each.is_dear or choice.get(each.key) or each in axes]
     is_dear = any(each.is_dear for each in facets)
@@ -170,12 +170,12 @@ def segments_of(user: Any, choice: Choice, *, axes: Sequence[Facet] = ()) -> Seg
 
 
 def unseen_by(user: Any) -> QuerySet[Cluster]:
-    """Clusters whose nodes nobody knows: they are in no number."""
+    """Returns the clusters whose nodes are unknown, and so not counted."""
     return Cluster.objects.visible_to(user).exclude(pk__in=KNOWN).order_by("name")
 
 
 def groups_of(sums: QuerySet[SegmentSums], facets: Sequence[Facet]) -> list[NodeGroup]:
-    """Five queries: the sums of segments, and what of each is its cluster's and its pool's to say."""
+    """Returns groups from counter rows, with values of their clusters and pools. Five queries."""
     columns = _columns(facets)
     annotated = sums.filter(IN_KNOWN).annotate(**{name: OF_SUMS[name] for name in columns if name in OF_SUMS})
     rows = annotated.values_list(*columns).annotate(**{f"sum_of_{column}": Sum(column) for column in NUMBERS})
@@ -183,7 +183,7 @@ def groups_of(sums: QuerySet[SegmentSums], facets: Sequence[Facet]) -> list[Node
 
 
 def _of_nodes(nodes: QuerySet[Node], facets: Sequence[Facet]) -> QuerySet:
-    """The same rows, counted now."""
+    """Returns equivalent rows counted from the nodes."""
     columns = _columns(facets)
     annotated = nodes.order_by().annotate(**{name: OF_NODES[name] for name in columns if name in OF_NODES})
     uses = {f"sum_of_{column}": Sum(column) for column in USE_COLUMNS.values()}
@@ -212,7 +212,7 @@ def _groups(rows: Iterable[tuple[Any, ...]], facets: Sequence[Facet]) -> list[No
 
 
 def _said_by() -> dict[str, dict[int | None, str]]:
-    """What a cluster's key and a pool's key stand for, by facet."""
+    """Returns the facet values of cluster and pool keys."""
     pools = list(Pool.objects.values_list("pk", "environment", "workload_class"))
     nowhere: dict[int | None, str] = {None: NO_POOL, IN_SEVERAL: SEVERAL}
     return {
@@ -231,17 +231,17 @@ class CrossLine:
 
 @dataclass(frozen=True)
 class Cross:
-    """Two facets against each other: which kernels run which driver."""
+    """A table of two facets, such as kernels by driver."""
 
     rows: Facet
     columns: Facet
     heads: tuple[str, ...]
     lines: tuple[CrossLine, ...]
-    unshown: int  # nodes whose value of either has no place in the table
+    unshown: int  # nodes whose value is not in the table
 
 
 def cross(groups: Sequence[NodeGroup], rows: Facet, columns: Facet, *, tall: int = 40, wide: int = 10) -> Cross:
-    """The most common values of each, at most so many."""
+    """Builds the table from the most common values of each facet."""
     counted = CountsByValue[tuple[str, str]]()
     for group in groups:
         counted.add((group.values[rows.key], group.values[columns.key]), group)

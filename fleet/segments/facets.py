@@ -1,4 +1,4 @@
-"""What a fleet can be cut by: one table, read by the page of segments, the list of nodes and REST alike."""
+"""The facets of the fleet in one table, for the segments page, the node list and REST."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from gpu import labels
 from gpu.resources.layout import HOW
 from kube.selectors import Requirement, Selector
 
-UNKNOWN = "unknown"  # nothing says it: a value like any other, so that no node is dropped
+UNKNOWN = "unknown"  # no value: counts like any other, so that no node is dropped
 NO_POOL, SEVERAL = "no-pool", "several"
-# NFD, docs/usage/features.md: “Multiple memory nodes i.e. NUMA architecture detected”. It only ever says true.
+# NFD, docs/usage/features.md: “Multiple memory nodes i.e. NUMA architecture detected”. Its only value is true.
 NUMA = "feature.node.kubernetes.io/memory-numa"
 LAYOUTS = {
     (mig, sharing): "+".join(part for part in (mig and f"mig-{mig}", sharing) if part) or "none"
@@ -27,20 +27,20 @@ SHARING_MODE = Case(
     output_field=CharField(),
 )
 
-Choice = Mapping[str, tuple[str, ...]]  # facet → values; a node has to have one of each
+Choice = Mapping[str, tuple[str, ...]]  # facet → values; a node needs one of each
 
 
 @dataclass(frozen=True)
 class Facet:
-    key: str  # in the URL and in REST
-    title: str  # inside a sentence
-    column: str  # of the rows that `counting` reads; several facets may read one
+    key: str  # in URLs and REST
+    title: str  # within a sentence
+    column: str  # of the counter rows; facets may share a column
     picks: Callable[[tuple[str, ...]], Q]
-    silence: str = ""  # what would say it, where nothing does
-    labels: tuple[str, ...] = ()  # labels of nodes of which one may say the same, so that a pool can pick by it
-    why_no_label: str = ""  # why a pool cannot
-    is_verbatim: bool = False  # the column is what the one label says, so that no label needs to be read
-    is_dear: bool = False  # read from all labels of all nodes: counted only where it is asked for
+    silence: str = ""  # the missing source when there is no value
+    labels: tuple[str, ...] = ()  # labels with equivalent values, for selectors
+    why_no_label: str = ""  # why a selector cannot express it
+    is_verbatim: bool = False  # the column equals the label
+    is_dear: bool = False  # read from all labels of all nodes: counted only on request
 
 
 def _column(name: str) -> Callable[[tuple[str, ...]], Q]:
@@ -78,14 +78,14 @@ def _of_pool(name: str) -> Callable[[tuple[str, ...]], Q]:
 
 
 def in_pools(said: str, named: QuerySet[Pool]) -> Q:
-    """The nodes in no pool (`none`), in more than one (`several`), else in those that are named."""
+    """Filters nodes in no pool (`none`), in several pools (`several`), or in the named ones."""
     if said == "none":
         return ~Q(pk__in=Node.pools.through.objects.values("node_id"))
     return Q(pk__in=in_several_pools() if said == "several" else members_of(named.values("pk")))
 
 
 def in_several_pools() -> QuerySet:
-    """The keys of the nodes that more than one pool claims, for a subquery."""
+    """Returns the keys of nodes in several pools, for a subquery."""
     members = Node.pools.through.objects.order_by().values("node_id")
     return members.annotate(number=Count("pk")).filter(number__gt=1).values("node_id")  # type: ignore[misc]
 
@@ -161,12 +161,12 @@ BY_KEY = {facet.key: facet for facet in FACETS}
 
 
 def narrow(nodes: QuerySet, choice: Choice) -> QuerySet:
-    """Those that have, of every facet chosen, one of its chosen values. No join: no node comes twice."""
+    """Filters nodes by one chosen value per chosen facet. Makes no join, so no node is repeated."""
     return nodes.filter(*(BY_KEY[key].picks(values) for key, values in choice.items() if values))
 
 
 def words_of(key: str, value: str) -> str:
-    """A value as a person reads it."""
+    """Returns a value as text for people."""
     if value == UNKNOWN:
         return _unknown(BY_KEY[key])
     if key == "numa" and value == "true":

@@ -1,7 +1,7 @@
-"""Label selectors as conditions of the database, so that nobody reads all labels to find a few nodes.
+"""Label selectors as database conditions, so that labels need not be loaded.
 
-They mean exactly what `selectors.Selector.matches` means. Django's own key lookups do not: they read a key that is a
-number as an index (django/db/models/fields/json.py, `KeyTransform.as_postgresql` and `compile_json_path`).
+They match exactly like `selectors.Selector.matches`. Django's own key lookups do not: they treat a numeric key as an
+index (django/db/models/fields/json.py, `KeyTransform.as_postgresql` and `compile_json_path`).
 """
 
 from itertools import chain
@@ -15,7 +15,7 @@ from kube.selectors import Requirement, Selector
 
 
 class LabelValue(Func):
-    """What a node's label says; NULL where it has none of that key."""
+    """The value of a node's label; NULL without it."""
 
     output_field = TextField()
 
@@ -25,7 +25,7 @@ class LabelValue(Func):
     def as_sqlite(self, compiler: Any, connection: Any, **extra: Any) -> tuple[str, Any]:
         labels, key = self.get_source_expressions()
         path = self.copy()
-        # In quotes: no key that a selector can name has a quote in it.
+        # Quoted; no valid key contains a quote.
         path.set_source_expressions([labels, Value(f'$."{key.value}"', output_field=TextField())])
         return path.as_sql(compiler, connection, function="JSON_EXTRACT", **extra)
 
@@ -34,7 +34,7 @@ class LabelValue(Func):
 
 
 def labelled(selector: Selector) -> Q:
-    """The nodes that a selector picks. One without requirements picks all."""
+    """Returns the condition of a selector. A selector without requirements matches all."""
     return Q(*(_holds(requirement) for requirement in selector.requirements))
 
 
@@ -51,7 +51,8 @@ CLUSTER_WIDE = ("ClusterPolicy", "GPUCluster")
 
 
 def operator_versions() -> dict[int, str]:
-    """By cluster: as its ClusterPolicy or GPUCluster is labelled, else as its own Deployment says. Two queries."""
+    """Returns the versions by cluster: from labels of ClusterPolicy or GPUCluster, else of the Deployment. Two
+    queries."""
     deployed = Workload.objects.operators().order_by("-name")
     labelled = DriverObject.objects.filter(kind__in=CLUSTER_WIDE).exclude(operator_version="").order_by("-kind")
     said = (rows.values_list("cluster", "operator_version") for rows in (deployed, labelled))

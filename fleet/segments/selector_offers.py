@@ -1,4 +1,4 @@
-"""A choice of facets as the label selector that picks the same nodes, or why there is none."""
+"""Conversion of a choice of facets to an equivalent label selector, or the reason why there is none."""
 
 import re
 from collections import defaultdict
@@ -14,33 +14,33 @@ from fleet.segments.label_conditions import LabelValue, labelled
 from gpu.labels import GPU_PRESENT
 from kube import selectors
 
-OF_THE_CLUSTER = {"cluster", "operator_version"}  # true of every node of a pool, which is of one cluster
+OF_THE_CLUSTER = {"cluster", "operator_version"}  # equal for all nodes of a pool, which belongs to one cluster
 NAME_AT_MOST = 63
 
 
 class Unspeakable(Exception):
-    """No label says it of these nodes and of no others."""
+    """No label expresses this for exactly these nodes."""
 
 
 @dataclass(frozen=True)
 class PoolOffer:
-    """What a new pool could begin with. Its preview says what it would really have."""
+    """A draft of a new pool. Its preview shows the real nodes."""
 
     cluster: Cluster | None = None
     selector: str = ""
     name: str = ""
-    why_not: tuple[str, ...] = ()  # what of the choice is not in the selector, and why
+    why_not: tuple[str, ...] = ()  # parts of the choice that the selector lacks, with reasons
 
 
 class Spelling:
-    """The labels by which one cluster's GPU nodes can be told apart. Those of one facet are read at once."""
+    """The labels that separate one cluster's GPU nodes, loaded per facet."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.nodes = Node.objects.filter(cluster=cluster).with_gpus().order_by()
         self._said: dict[str, dict[str, dict[str | None, set[str]]]] = {}
 
     def requirement(self, facet: Facet, values: Iterable[str]) -> str:
-        """One requirement of a selector.
+        """Returns one requirement of a selector.
 
         :raises Unspeakable: with the reason
         """
@@ -58,7 +58,7 @@ class Spelling:
         raise Unspeakable(f"{facet.title}: no label says it of all these nodes and of no others.")
 
     def _labels(self, facet: Facet) -> dict[str, dict[str | None, set[str]]]:
-        """By key, what each value of the label stands for; None: nodes without it. One query for all keys."""
+        """Returns the values by label key and label value; None: nodes without it. One query for all keys."""
         if facet.key not in self._said:
             columns = {f"said_{at}": LabelValue(key) for at, key in enumerate(facet.labels)}
             rows = self.nodes.annotate(**columns)
@@ -72,7 +72,7 @@ class Spelling:
 
 
 def _spell(key: str, said: dict[str | None, set[str]], wanted: set[str]) -> str:
-    """Blank: this label does not tell the wanted values from the others."""
+    """Returns the requirement of one label. Blank: it does not separate the wanted values."""
     mine = {label for label, values in said.items() if values & wanted}
     if not mine or any(said[label] - wanted for label in mine):
         return ""
@@ -85,7 +85,7 @@ def _spell(key: str, said: dict[str | None, set[str]], wanted: set[str]) -> str:
 
 
 def offer(nodes: QuerySet[Node], choice: Choice) -> PoolOffer:
-    """What a pool of the nodes chosen could begin with. `nodes`: those that may be seen."""
+    """Drafts a pool of the chosen nodes. `nodes` are the visible ones."""
     chosen = narrow(nodes, choice)
     clusters = list(Cluster.objects.filter(pk__in=chosen.order_by().values("cluster"))[:2])
     if not clusters:
@@ -109,13 +109,13 @@ def offer(nodes: QuerySet[Node], choice: Choice) -> PoolOffer:
             f"All of it together is longer than the {selectors.LONGEST} characters that a selector may have."
         )
         spelled = []
-    # Where nothing can be said, an empty field is better than one that picks every GPU node.
+    # An empty selector is better than one that matches every GPU node.
     selector = "" if why_not and not spelled else with_gpus_only(clusters[0], spelled)
     return PoolOffer(clusters[0], selector, pool_name(words), tuple(why_not))
 
 
 def with_gpus_only(cluster: Cluster, requirements: list[str]) -> str:
-    """The selector, with the label that GPU nodes have where it would pick others too."""
+    """Returns the selector, with the GPU label added if it would match other nodes."""
     selector = ",".join(requirements)
     picked = Node.objects.filter(labelled(selectors.parse(selector)), cluster=cluster)
     without = picked.exclude(is_gpu_node=True)
@@ -125,6 +125,6 @@ def with_gpus_only(cluster: Cluster, requirements: list[str]) -> str:
 
 
 def pool_name(values: Iterable[str]) -> str:
-    """h200-eu-a, from what it is made of."""
+    """Returns a pool name such as h200-eu-a."""
     words = (value.removeprefix("NVIDIA-") for value in values if value != UNKNOWN)
     return slugify("-".join(words).replace(".", "-").replace("_", "-"))[:NAME_AT_MOST].strip("-")

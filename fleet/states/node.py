@@ -1,7 +1,7 @@
-"""What a node looks like at a glance: one code, the same on the map, in the table and in live messages. Pure.
+"""The state of a node as one code, for map, table and live messages. Pure.
 
-The worst thing that is true of it wins. `fleet/models/state_column.py` says the same to the database. A
-cluster that cannot be seen is not told here: that is its bookmarks' to say.
+The worst true condition counts. `fleet/models/state_column.py` is the SQL equivalent. Bookmarks tell whether the
+cluster is observed.
 """
 
 from datetime import timedelta
@@ -9,17 +9,17 @@ from enum import IntEnum
 
 
 class NodeState(IntEnum):
-    """In the order in which lists show them: the worst first. `static/js/map-*.js` know the numbers."""
+    """Node states, the worst first, as lists sort them. `static/js/map-*.js` use the numbers."""
 
     UPGRADE_FAILED = 0
     NOT_READY = 1
     UNKNOWN = 2  # its kubelet stopped reporting
-    GPUS_MISSING = 3  # fewer can be allocated than were ever there
-    HAS_FINDINGS = 4  # nothing of the node itself says so, and yet something is wrong on it: its pods fail, …
-    UPGRADING = 5  # the upgrade controller is at work on it
-    RECONFIGURING = 6  # the MIG manager is at work on it: its GPUs are away for a reason
+    GPUS_MISSING = 3  # fewer are allocatable than existed
+    HAS_FINDINGS = 4  # healthy itself, but with findings, such as failing pods
+    UPGRADING = 5  # the upgrade controller works on it
+    RECONFIGURING = 6  # the MIG manager works on it, so its GPUs are away
     CORDONED = 7
-    HELD = 8  # ready, and kept from the upgrade controller
+    HELD = 8  # ready, and held back from the upgrade controller
     READY = 9
 
 
@@ -41,17 +41,17 @@ TITLES: dict[NodeState, str] = {
 
 
 def state_key(state: NodeState) -> str:
-    """How an address names a state: not-ready, gpus-missing."""
+    """Returns the state's name in URLs: not-ready, gpus-missing."""
     return state.name.lower().replace("_", "-")
 
 
 STATE_KEYS = {state_key(state): int(state) for state in TITLES}
 
-# Neither at work on the node nor about to be: `upgrade-required` waits for a slot, or for a held node's release.
+# States in which the upgrade controller does nothing: `upgrade-required` waits for a slot, or for a release.
 AT_REST = frozenset({"", "upgrade-done", "upgrade-required", "upgrade-failed"})
 # While nvidia.com/mig.config.state is one of these (mig-parted, pkg/mig/reconfigure/reconfigure.go), the MIG manager
-# has stopped the device plugin. It does so for minutes; one that gave up leaves `pending` there for ever
-# (gpu-operator #2833), so that what is away for longer is missing after all.
+# has stopped the device plugin, normally for minutes. A manager that gave up leaves `pending` (gpu-operator #2833), so
+# units that are away too long count as missing.
 REBOOTING = "rebooting"
 RECONFIGURING = frozenset({"pending", REBOOTING})
 RECONFIGURED_WITHIN = timedelta(minutes=20)
@@ -67,9 +67,8 @@ def node_state(
     reconfiguring: str = "",
     unresolved: int = 0,
 ) -> NodeState:
-    """`reconfiguring`: the MIG manager's word while it is at work in its time; blank: it is not.
-    `unresolved`: findings about it, confirmed or not.
-    """
+    """Returns the state. `reconfiguring` is the MIG manager's state while it works in time; blank: it does not.
+    `unresolved` counts findings, confirmed or not."""
     if upgrade_state == "upgrade-failed":
         return NodeState.UPGRADE_FAILED
     if reconfiguring == REBOOTING:

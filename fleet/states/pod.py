@@ -1,28 +1,28 @@
-"""What a pod looks like at a glance: one state, the same on pages, in answers and for rules. Pure.
+"""The state of a pod, for pages, REST and rules. Pure.
 
-`status` says it as kubectl does; this says what that means. The first that is true of it wins.
+`status` is kubectl's word; this is its meaning. The first true condition counts.
 """
 
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-# A container that has run so long without a crash starts its back-off anew (kubernetes.io/docs/concepts/workloads/
-# pods/pod-lifecycle, “Container restart policy”). One that crashes runs, and may be ready, between two back-offs.
+# After this time without a crash the back-off starts anew (kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle,
+# “Container restart policy”). A crashing container runs, and may be ready, between two back-offs.
 CALM_AFTER = timedelta(minutes=10)
-OFTEN = 3  # restarts: fewer are an accident
+OFTEN = 3  # restarts; fewer may be accidental
 
-ENDED = frozenset({"Succeeded", "Failed"})  # phases of a pod that has ended: it holds no resource any more
+ENDED = frozenset({"Succeeded", "Failed"})  # phases of a finished pod, which holds no resource
 
 
 class PodState(StrEnum):
-    UNKNOWN = "unknown"  # its node's kubelet does not report: what is shown is the last that it said
+    UNKNOWN = "unknown"  # its node's kubelet is silent; the last report is shown
     TERMINATING = "terminating"
     DONE = "done"
-    FAILED = "failed"  # it ended otherwise than well, and is not started again
-    FAILING = "failing"  # a container of it crashes, or cannot be started
+    FAILED = "failed"  # failed and not restarted
+    FAILING = "failing"  # a container crashes or cannot start
     READY = "ready"
-    NOT_READY = "not-ready"  # it runs, and says it cannot be used
-    STARTING = "starting"  # it waits for a node, an image, its init containers
+    NOT_READY = "not-ready"  # running but not usable
+    STARTING = "starting"  # waits for a node, an image or init containers
 
 
 def pod_state(
@@ -36,7 +36,7 @@ def pod_state(
     is_node_silent: bool,
     now: datetime,
 ) -> PodState:
-    """`is_stuck`: a container of it waits for more than its turn, or crashed."""
+    """Returns the state. `is_stuck`: a container waits abnormally or crashed."""
     if phase == "Succeeded":
         return PodState.DONE
     if phase == "Failed":

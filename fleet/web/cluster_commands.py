@@ -1,4 +1,4 @@
-"""What a person tells a cluster on its page: the same calls that REST makes, and then the page again."""
+"""Commands of the cluster page: the calls of REST, then the page again."""
 
 from collections.abc import Callable
 
@@ -38,24 +38,24 @@ class ApprovalForm(forms.Form):
 
 @require_POST
 def accept(request: PersonRequest, cluster_id: int) -> HttpResponse:
-    """Say that what answers in its place is the same cluster, built anew."""
+    """Accepts the cluster at this address as the same one, rebuilt."""
     return _told(request, cluster_id, Permission.ADMINISTER, _accept, verb="accept")
 
 
 @require_POST
 def approval(request: PersonRequest, cluster_id: int) -> HttpResponse:
-    """Say whether plans may change nodes of the cluster unasked."""
+    """Sets whether plans may change the cluster's nodes without approval."""
     return _told(request, cluster_id, Permission.ADMINISTER, _set_approval, verb="approval")
 
 
 @require_POST
 def try_now(request: PersonRequest, cluster_id: int) -> HttpResponse:
-    """Ask a cluster that does not answer once more, without waiting for its time."""
+    """Retries a silent cluster at once."""
     return _told(request, cluster_id, Permission.STOP, _try_now)
 
 
 def about(cluster_id: int) -> str:
-    """What is written of a cluster and was refused is kept under this."""
+    """Returns the key under which refused input is stored."""
     return f"cluster-{cluster_id}"
 
 
@@ -67,7 +67,7 @@ def _told(
     *,
     verb: str = "",
 ) -> HttpResponse:
-    """`act` answers with the sentence of what holds from now on; `verb`: whose form has once more what was refused."""
+    """Runs a command. `act` returns the success sentence; `verb` is the form that gets refused input back."""
     row = get_object_or_404(Cluster.objects.visible_to(request.user).select_related("observer"), pk=cluster_id)
     kept = kept_if_refused(request, about(row.pk), *WRITTEN, refusals=REFUSALS, verb=verb)
     with answered(request, REFUSALS), kept:

@@ -1,4 +1,4 @@
-"""How it goes with a cluster's exporters of GPUs, as a line beside the kinds that are read."""
+"""The state of a cluster's GPU exporters as a line beside its kinds."""
 
 from datetime import datetime
 
@@ -20,7 +20,7 @@ SILENT_NAMED = 3
 
 
 def exporter_line(cluster: Cluster, *, now: datetime) -> KindLine:
-    """Two queries."""
+    """Returns the line. Two queries."""
     asked = ExporterRound.objects.filter(cluster=cluster).first()
     if asked is None:
         return _line(None, *WORDS[ExportersState.WAITING])

@@ -1,4 +1,4 @@
-"""Each kind of a cluster: is it read, how old is that, how many rows has it, and which rule would allow it."""
+"""The kinds of a cluster: state, age, number of rows, and the missing rule."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,27 +23,27 @@ class KindLine:
     message: str
     heard_at: datetime | None
     since: datetime | None
-    rows: int | None  # None: nothing was ever listed, so that nobody knows
-    rule: str  # YAML that would allow it; blank: it is allowed
-    unread: int  # objects that could not be read
+    rows: int | None  # None: never listed
+    rule: str  # YAML of the missing rule; blank: allowed
+    unread: int  # unreadable objects
     unread_names: str
     has_more_unread: bool = False
     message_has_names: bool = False  # of nodes
 
     @property
     def is_quiet(self) -> bool:
-        """Nobody needs to look at it: it is read, or this cluster does not have it."""
+        """Tells whether no action is needed: it is read, or not installed."""
         return self.glyph == "ok" or self.word == "not installed"
 
     def without_names(self) -> "KindLine":
-        """For who sees only pools of the cluster: nodes, and what is on them, are not theirs to read of here."""
+        """Returns the line without node names, for viewers of pools only."""
         return replace(self, unread_names="", message="" if self.message_has_names else self.message)
 
 
 def kind_lines(
     cluster: Cluster, bookmarks: list[Bookmark], *, beside: Sequence[KindLine] = (), now: datetime
 ) -> list[KindLine]:
-    """One query. Those that need somebody first. `beside`: what is asked for otherwise than by a watch."""
+    """Returns the lines, problems first. `beside` are lines of data without a watch. One query."""
     counts = rows_held(cluster.pk)
     nodes = next((bookmark.message for bookmark in bookmarks if bookmark.kind == NODES), "")
     lines = [_line(bookmark, counts, known=nodes, now=now) for bookmark in bookmarks]
@@ -54,7 +54,8 @@ def kind_lines(
 
 
 def rows_held(cluster_id: int) -> dict[str, int]:
-    """One query for all kinds. In SQL: twenty subqueries take Django longer to write than the database to answer."""
+    """Counts the rows of all kinds in one SQL query, which Django would take longer to build than the database to
+    run."""
     counts = ", ".join(_count(kind) for kind in MIRRORED.values())
     values = [str(value) for kind in MIRRORED.values() for value in (cluster_id, *dict(kind.shares).values())]
     with connection.cursor() as cursor:
@@ -70,7 +71,7 @@ def _count(kind: MirroredKind) -> str:
 
 
 def _line(bookmark: Bookmark, counts: Mapping[str, int], *, known: str, now: datetime) -> KindLine:
-    """`known`: why nodes are not heard, which stands above all kinds already."""
+    """Builds a line. `known` is the reason shown above all kinds already."""
     seen = freshness_of(bookmark, now=now)
     return KindLine(
         kind=bookmark.kind,
@@ -97,8 +98,8 @@ def _never(seen: KindFreshness) -> KindLine:
 
 
 def rules_of(lines: Sequence[KindLine]) -> str:
-    """One rule for each API group that would allow all that is forbidden. Blank: no more than one kind is."""
-    kinds = [line.kind for line in lines if line.rule and ":" not in line.kind]  # else it is a Role's
+    """Returns one rule per API group for all forbidden kinds. Blank: at most one kind is forbidden."""
+    kinds = [line.kind for line in lines if line.rule and ":" not in line.kind]  # other rules belong to a Role
     if len(kinds) < 2:
         return ""
     groups: dict[str, list[str]] = {}

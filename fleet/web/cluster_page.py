@@ -1,4 +1,4 @@
-"""One cluster: how it is reached and heard, what is read of it, its GPU stack, and what fits together in it."""
+"""The page of one cluster: connection, freshness, kinds, GPU stack and compatibility."""
 
 import json
 from collections.abc import Collection, Mapping
@@ -44,8 +44,8 @@ from people.rights import Permission, scope_of
 from wording.instants import to_the_second
 from wording.numbers import either
 
-SKEW = timedelta(seconds=5)  # a clock further off than this is said
-CARDS: Mapping[str, tuple[Resource[Any], ...]] = {  # the kinds whose rows each is made of
+SKEW = timedelta(seconds=5)  # larger clock skews are shown
+CARDS: Mapping[str, tuple[Resource[Any], ...]] = {  # the kinds behind each card
     "operator": (DEPLOYMENTS,),
     "configs": (SHARING_CONFIGS, MIG_CONFIGS),
     "dra": (RESOURCE_CLAIMS, RESOURCE_SLICES, DEVICE_CLASSES),
@@ -69,7 +69,7 @@ def cluster_part(request: PersonRequest, cluster_id: int) -> HttpResponse:
 
 @part
 def cluster_kinds_part(request: PersonRequest, cluster_id: int) -> HttpResponse:
-    """By itself: when each kind was heard is news every few seconds, and the rest of the page is not."""
+    """Renders the kinds alone: their ages change every few seconds."""
     now = timezone.now()
     line = line_for(request, cluster_id, now=now)
     sees_all = scope_of(request.user, Permission.SEE).covers_cluster(cluster_id)
@@ -78,7 +78,7 @@ def cluster_kinds_part(request: PersonRequest, cluster_id: int) -> HttpResponse:
 
 
 def observer_of(row: Cluster) -> Observer | None:
-    """None: no worker has ever watched it."""
+    """Returns the observer. None: never observed."""
     return row.observer if hasattr(row, "observer") else None
 
 
@@ -116,7 +116,7 @@ def _kinds(line: ClusterRow, *, sees_all: bool, now: datetime) -> dict[str, Any]
 def _operands(
     operands: list[Operand], bookmarks: list[Bookmark], heard: ClusterFreshness, *, now: datetime
 ) -> dict[str, Any]:
-    """What was seen a while ago is never green: it is said when that was."""
+    """Returns operands. Outdated ones are never green; their time is shown."""
     mark = next((each for each in bookmarks if each.kind == DAEMON_SETS.name), None)
     as_of = _as_of(bookmarks, (DAEMON_SETS.name,), heard, now=now)
     return {
@@ -129,7 +129,7 @@ def _operands(
 def _as_of(
     bookmarks: list[Bookmark], kinds: Collection[str], heard: ClusterFreshness, *, now: datetime
 ) -> datetime | None:
-    """When rows of these kinds were last seen. None: they are now, or never were."""
+    """Returns the last update of these kinds. None: live, or never."""
     marks = [each for each in bookmarks if each.kind in kinds and (each.state not in VOID or each.listed_at)]
     if heard.is_fresh and all(each.is_fresh(now=now) and each.state == BookmarkState.WATCHING for each in marks):
         return None
@@ -137,7 +137,7 @@ def _as_of(
 
 
 def _of_all(line: ClusterRow, objects: list[DriverObject], *, now: datetime) -> dict[str, Any]:
-    """What is of no pool: only for those who see the whole cluster."""
+    """Returns cluster-wide data, for viewers of the whole cluster."""
     row, told = line.cluster, {each.kind for each in line.bookmarks if each.is_told}
     as_of = {
         f"{card}_as_of": _as_of(line.bookmarks, [kind.name for kind in kinds], line.freshness, now=now)
@@ -157,14 +157,14 @@ def _of_all(line: ClusterRow, objects: list[DriverObject], *, now: datetime) -> 
 
 @dataclass(frozen=True)
 class WatchedBy:
-    """Who holds the lease of watching a cluster, and how well that goes."""
+    """The observer of a cluster and its lag."""
 
     observer: Observer | None
     has_lease: bool
     glyph: str
     word: str
-    problem: str  # blank: it is watched and kept up with
-    skew: str  # how far the API server's clock is from ours; blank: not far, or not measured
+    problem: str  # blank: observed without lag
+    skew: str  # of the API server; blank: small, or not measured
 
 
 def watch_of(row: Cluster, heard: ClusterFreshness, *, now: datetime) -> WatchedBy:

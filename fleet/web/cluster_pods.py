@@ -1,4 +1,4 @@
-"""Tenants' pods of a cluster that do not run: which, what they ask for, and why not."""
+"""Tenant pods of a cluster that do not run, with requests and reasons."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,32 +13,32 @@ from fleet.web.states import PodWord, word_of
 from gpu.resources import Layout
 from people.models import User
 
-READ = 200  # pods that are looked at
+READ = 200  # maximum number of pods read
 SHOWN = 25
-FAILED_WITHIN = timedelta(hours=1)  # one that failed for good is news for a while
-BY_NAME = Layout()  # a pod without a node: how GPUs will be shared there, nobody knows
+FAILED_WITHIN = timedelta(hours=1)  # period for failed pods
+BY_NAME = Layout()  # sharing on its future node is unknown
 
 
 @dataclass(frozen=True)
 class TroubledPod:
     pod: Pod
     seen: PodWord
-    asks: str  # in words
+    asks: str  # as text
     reason: PodReason
 
 
 @dataclass(frozen=True)
 class TroubledPods:
-    lines: Sequence[TroubledPod]  # those where something is wrong first, then the longest waiting
-    left: int  # further ones that have no line
-    is_cut: bool  # True: more than were looked at, so that `left` is a minimum
+    lines: Sequence[TroubledPod]  # problems first, then the longest waiting
+    left: int  # pods without a line
+    is_cut: bool  # True: more than the maximum, so `left` is a lower bound
 
     def __bool__(self) -> bool:
         return bool(self.lines)
 
 
 def troubled_pods(user: User, cluster_id: int, *, as_of: datetime | None, now: datetime) -> TroubledPods:
-    """One query where all run. `as_of`: when pods were last seen, where that is not now."""
+    """Returns the pods; one query if all run. `as_of` is the last update of pods unless live."""
     waits = Q(phase="Pending") | Q(phase="Running", is_ready=False)
     failed = Q(phase="Failed", created_at__gt=now - FAILED_WITHIN)
     pods = Pod.objects.visible_to(user).tenants().filter(waits | failed, cluster=cluster_id, deleted_at=None)

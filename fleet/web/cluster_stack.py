@@ -1,4 +1,4 @@
-"""What a cluster's GPU stack is made of: operands as they roll out, configurations and who picks them, DRA, quotas."""
+"""The GPU stack of a cluster: operands, configurations and their nodes, DRA, quotas."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -44,7 +44,7 @@ class OperandLine:
 
 
 def operand_lines(operands: Sequence[Operand], *, as_of: datetime | None = None, now: datetime) -> list[OperandLine]:
-    """`as_of`: when they were last seen, where that is not now."""
+    """Returns the operands. `as_of` is their last update unless live."""
     ordered = sorted(operands, key=lambda row: (ORDER.get(row.operand, len(ORDER)), row.name))
     return [_operand_line(row, as_of, now=now) for row in ordered]
 
@@ -74,17 +74,17 @@ class EntryLine:
     name: str
     text: str  # as written
     nodes: int
-    is_missing: bool  # nodes pick it, and no ConfigMap in force has it
+    is_missing: bool  # selected by nodes, but in no active ConfigMap
 
 
 @dataclass(frozen=True)
 class ConfigCard:
     title: str
-    config: OperatorConfig | None  # None: what nodes pick is in no ConfigMap that was read
+    config: OperatorConfig | None  # None: the selected entries are in no known ConfigMap
     named: str  # by the ClusterPolicy
-    label: str  # that a node picks with
+    label: str  # node label that selects
     lines: Sequence[EntryLine]
-    unpicked: int  # nodes that pick none
+    unpicked: int  # nodes that select none
 
     @property
     def is_used(self) -> bool:
@@ -93,7 +93,7 @@ class ConfigCard:
 
 
 def config_cards(cluster_id: int, objects: Sequence[DriverObject]) -> list[ConfigCard]:
-    """Two queries. No card for a cluster that neither shares nor cuts: the operator makes layouts for everybody."""
+    """Returns the cards, none for a cluster without sharing and MIG. Two queries."""
     configs = list(OperatorConfig.objects.filter(cluster=cluster_id))
     policy = next((each for each in objects if each.kind == "ClusterPolicy" and each.state != "ignored"), None)
     sharing, mig = (policy.sharing_config, policy.mig_config) if policy else ("", "")
@@ -106,7 +106,7 @@ def config_cards(cluster_id: int, objects: Sequence[DriverObject]) -> list[Confi
 
 
 def _picks(cluster_id: int) -> tuple[Counter[str], Counter[str]]:
-    """How many GPU nodes pick which entry, to share and to cut."""
+    """Returns how many GPU nodes select each entry, for sharing and for MIG."""
     sharing: Counter[str] = Counter()
     mig: Counter[str] = Counter()
     picked = SegmentSums.objects.filter(cluster=cluster_id).values_list("plugin_config", "mig_config")
@@ -145,7 +145,7 @@ class DraCard:
 
 
 def dra_card(cluster_id: int) -> DraCard:
-    """Three queries."""
+    """Returns DRA's numbers. Three queries."""
     slices = ResourceSlice.objects.filter(cluster=cluster_id).order_by().values("driver")
     claims = ResourceClaim.objects.filter(cluster=cluster_id).order_by()
     counted = claims.aggregate(claims=Count("pk"), pending=Count("pk", filter=Q(allocated=[])))
@@ -169,16 +169,16 @@ class QuotaLine:
 
 @dataclass(frozen=True)
 class QuotaCard:
-    quotas: Sequence[QuotaLine]  # the full ones first
+    quotas: Sequence[QuotaLine]  # full ones first
     limits: Sequence[tuple[LimitRange, str]]
-    left: int  # quotas and limits that have no line
+    left: int  # quotas and limits without a line
 
     def __bool__(self) -> bool:
         return bool(self.quotas or self.limits)
 
 
 def quota_card(cluster_id: int) -> QuotaCard:
-    """Two queries. Only what bounds GPUs."""
+    """Returns quotas and limits on GPUs. Two queries."""
     quotas = [line for row in _naming_gpus(ResourceQuota, "hard", cluster_id) for line in _quota_lines(row)]
     limits = [(row, text) for row in _naming_gpus(LimitRange, "limits", cluster_id) if (text := _limits(row))]
     ordered = sorted(quotas, key=lambda line: (not line.is_full, line.namespace, line.resource))
@@ -187,7 +187,7 @@ def quota_card(cluster_id: int) -> QuotaCard:
 
 
 def _naming_gpus(model: Any, column: str, cluster_id: int) -> Any:
-    """Those whose text has a GPU vendor in it: most namespaces of a big cluster have quotas, and few are about GPUs."""
+    """Filters rows whose text names a GPU vendor, since few quotas concern GPUs."""
     text = Q()
     for vendor in VENDORS:
         text |= Q(text__contains=vendor)

@@ -1,4 +1,4 @@
-"""The list of all clusters, and how to add one."""
+"""The list of clusters, with instructions to add one."""
 
 from django.http import HttpResponse
 from django.shortcuts import render

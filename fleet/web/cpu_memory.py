@@ -1,4 +1,4 @@
-"""CPU and memory as pages show them: in cores and GiB, with what nobody knows left unknown."""
+"""CPU and memory in cores and GiB; unknown values stay unknown."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ NEVER_READ = "What pods request is not known: they were never read here. The clu
 @dataclass(frozen=True)
 class AmountLine:
     title: str
-    allocatable: str  # blank: nobody knows
+    allocatable: str  # blank: unknown
     requested: str
-    share: str  # of the allocatable that is requested; blank: not known
+    share: str  # requested share of the allocatable; blank: unknown
     tenants: str
     operands: str
     others: str
@@ -26,7 +26,7 @@ class AmountLine:
 @dataclass(frozen=True)
 class Panel:
     lines: list[AmountLine]
-    sentences: list[str]  # what is missing in the numbers, and why
+    sentences: list[str]  # gaps in the numbers, with reasons
 
 
 def of_node(amounts: CpuMemory) -> Panel:
@@ -79,7 +79,7 @@ def _line(title: str, amount: Amount, unit: int, unit_name: str) -> AmountLine:
 
 
 def spelled(number: float) -> str:
-    """`0`, `0.1`, `3.5`, `1,920`: what is asked for is never shown as nothing, and of much no tenths are."""
+    """Returns `0`, `0.1`, `3.5` or `1,920`. A small request is never shown as 0."""
     if 0 < abs(number) < 0.1:
         return "under 0.1"
     return f"{number:,.0f}" if abs(number) >= 10_000 else f"{number:,.1f}".removesuffix(".0")

@@ -1,4 +1,4 @@
-"""The filter of the nodes table: read from the URL, kept in the URL, never changed by itself."""
+"""The filter of the node table, stored in the URL."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -21,9 +21,9 @@ PARTS: dict[str, str] = {
     "held": "“held”",
     "faults": "“faults only”",
 }
-SELECTS = ("cluster", "product", "driver_version")  # the facets that the form has a select of
-OLD_NAMES = {"driver_version": "driver"}  # in the URLs that people keep
-# Each is an index of GPU nodes, so that a page of a list reads no other rows; clusters come as they were added.
+SELECTS = ("cluster", "product", "driver_version")  # facets with a select in the form
+OLD_NAMES = {"driver_version": "driver"}  # in old URLs
+# Each is an index of GPU nodes, so that a page reads only its rows.
 ORDERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "worst": ("worst first", ("state_code", "-critical", "cluster_id", "name")),
     "name": ("by name", ("cluster_id", "name")),
@@ -36,7 +36,7 @@ ORDERS: dict[str, tuple[str, tuple[str, ...]]] = {
 @dataclass(frozen=True)
 class NodeFilter:
     q: str = ""  # a part of the name, or a label selector
-    pool: str = ""  # cluster/pool, or "none", or "several"
+    pool: str = ""  # cluster/pool, "none" or "several"
     state: str = ""
     held: str = ""
     faults: str = ""
@@ -59,20 +59,20 @@ class NodeFilter:
         return replace(self, choice={key: values for key, values in self.choice.items() if key != name})
 
     def query(self) -> str:
-        """As the URL has it; blank for none."""
+        """Returns the URL's query; blank without a filter."""
         given = {**{name: getattr(self, name) for name in PARTS if getattr(self, name)}, **self.choice}
         if self.sort != "worst":
             given["sort"] = self.sort
         return urlencode(given, doseq=True)
 
     def chosen(self, key: str) -> str:
-        """The value of a facet, where it is one: what a select of the form shows."""
+        """Returns a facet's single value for a select of the form."""
         values = self.choice.get(key, ())
         return values[0] if len(values) == 1 else ""
 
     @property
     def beside(self) -> list[tuple[str, str, tuple[str, ...], str]]:
-        """What is chosen and no select of the form shows: key, title, values, and the query without it."""
+        """Returns choices without a select: key, title, values, and the query without them."""
         return [
             (key, BY_KEY[key].title, values, self.without(key).query())
             for key, values in self.choice.items()
@@ -80,12 +80,12 @@ class NodeFilter:
         ]
 
     def narrow(self, nodes: QuerySet, *, pools: QuerySet[Pool]) -> QuerySet:
-        """`pools`: those that the person sees. A filter must not tell of others."""
+        """Filters nodes. `pools` are the visible ones, so that a filter reveals no others."""
         found = narrow(nodes.filter(*self._conditions(pools)), self.choice)
         return found.order_by(*ORDERS[self.sort][1])
 
     def count_in(self, alike: Iterable[Alike], clusters: Mapping[str, int], *, pools: QuerySet[Pool]) -> int | None:
-        """How many GPU nodes it picks, by their sums; None: only the nodes themselves say it. `clusters`: by name."""
+        """Counts matching GPU nodes from counters; None: only the nodes can tell. `clusters` are by name."""
         if self.q or set(self.choice) - set(SELECTS):
             return None
         picked = [each for each in alike if each.is_gpu_node and self._picks(each, clusters) and self._has_state(each)]
@@ -143,12 +143,12 @@ class NodeFilter:
 
 
 def words_of(part: str) -> str:
-    """How a sentence names a part of the filter."""
+    """Returns the name of a filter part within a sentence."""
     return PARTS.get(part) or f"the {BY_KEY[part].title}"
 
 
 def read_choice(query: QueryDict) -> Choice:
-    """What of each facet is chosen. A facet that does not exist is ignored, as a page ignores what it does not know."""
+    """Parses the chosen facet values. Unknown facets are ignored."""
     given = {key: query.getlist(key) or query.getlist(OLD_NAMES.get(key, key)) for key in BY_KEY}
     read = {
         key: tuple(dict.fromkeys(v.strip()[:253] for v in values if v.strip()))[:50] for key, values in given.items()

@@ -1,4 +1,4 @@
-"""The home page: the whole fleet at a glance, and each of its parts for when it changes."""
+"""The home page: the whole fleet, and each of its parts for updates."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ def fleet(request: PersonRequest) -> HttpResponse:
 
 @part
 def overview_part(request: PersonRequest) -> HttpResponse:
-    """The summary and the pools in one answer: what is counted in both is counted once."""
+    """Renders summary and pools in one answer, since they share counts."""
     clusters = lines_for(request, now=timezone.now())
     return render(request, "fleet/home/_overview.html", _overview(request, clusters))
 
@@ -85,14 +85,14 @@ def _overview(request: PersonRequest, clusters: list[ClusterRow]) -> dict[str, A
 
 
 def _bar(gpus: GpuAmount) -> list[tuple[str, float, float]]:
-    """What fills the bar, as (kind, start, width) of 100: what is taken from the left, what is missing at the right."""
+    """Returns bar parts as (kind, start, width) of 100: allocated from the left, missing at the right."""
     whole = gpus.expected or 1
     allocated, free, missing = (100 * (part or 0) / whole for part in (gpus.allocated, gpus.free, gpus.missing))
     return [("allocated", 0, allocated), ("free", allocated, free), ("missing", 100 - missing, missing)]
 
 
 def _clusters(clusters: list[ClusterRow]) -> dict[str, Any]:
-    """The first of them in a row each, the bad ones before the others; the rest is folded."""
+    """Returns the first clusters, problems first; others are folded."""
     worst_first = sorted(clusters, key=lambda line: not line.is_bad)
     return {
         "clusters": clusters,
@@ -103,7 +103,7 @@ def _clusters(clusters: list[ClusterRow]) -> dict[str, Any]:
 
 
 class CountedPaginator(Paginator):
-    """Pages of what was counted before. `number` None: it was not."""
+    """A paginator with a known count. `number` None: unknown."""
 
     def __init__(self, *given: Any, number: int | None) -> None:
         super().__init__(*given)
@@ -115,18 +115,18 @@ class CountedPaginator(Paginator):
 class NodeLine:
     node: Node
     cluster: str
-    pools: Sequence[str]  # those that the person sees
+    pools: Sequence[str]  # visible pools
     seen: states.NodeStateOnPage
     is_stale: bool
     heard_at: datetime | None
-    uses: Sequence[tuple[str, int]]  # of its GPUs, where not all are whole
+    uses: Sequence[tuple[str, int]]  # of its GPUs, unless all are whole
     offers: Sequence[Offer]
 
 
 def _nodes(request: PersonRequest, clusters: list[ClusterRow]) -> dict[str, Any]:
     wanted = NodeFilter.read(request.GET)
     every, pools = Node.objects.visible_to(request.user).with_gpus(), Pool.objects.visible_to(request.user)
-    # Sorted by their keys alone, and only those of this page are read whole.
+    # Sorts keys only; loads complete rows for this page.
     alike = counted_by(clusters)
     number = wanted.count_in(alike, {line.cluster.name: line.cluster.pk for line in clusters}, pools=pools)
     pages = CountedPaginator(wanted.narrow(every, pools=pools).values_list("pk", flat=True), PER_PAGE, number=number)
@@ -171,7 +171,7 @@ def _line(node: Node, of: ClusterRow, pools: Sequence[str]) -> NodeLine:
 
 
 def _hints(every, pools, wanted: NodeFilter, page: Page) -> list[tuple[str, str, int]]:
-    """For a filter that finds nothing: what leaving each part of it out would find."""
+    """Suggests filter parts to drop when a filter finds nothing, with the resulting counts."""
     if page.paginator.count or not wanted.active:
         return []
     less = [(name, wanted.without(name)) for name in wanted.active]
@@ -182,7 +182,7 @@ def _hints(every, pools, wanted: NodeFilter, page: Page) -> list[tuple[str, str,
 
 
 def _choices(clusters: list[ClusterRow], read: FleetRead) -> dict[str, Any]:
-    """What each select of the filter offers: what there really is."""
+    """Returns the existing values for each select."""
     return {
         "cluster_choices": [line.cluster.name for line in clusters],
         "pool_choices": [f"{line.pool.cluster.name}/{line.pool.name}" for line in read.pools],

@@ -1,6 +1,4 @@
-"""One GPU: which it is, how it is given out, who has it and who had it. What it says and what is wrong with it the
-apps above say.
-"""
+"""The page of one GPU: identity, sharing, and present and past users. Apps above add telemetry and findings."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -27,14 +25,14 @@ from people.models import User
 
 SPAN = timedelta(hours=72)
 MOST = 200  # placements
-WIDE = 864  # as the strip of hours is drawn: 12 an hour
+WIDE = 864  # width of the strip of hours: 12 per hour
 TALL, APART = 10, 3
 MOST_LANES = 16
 
 
 @dataclass(frozen=True)
 class PlacementBar:
-    """`x` and `width` of what is known, `tail` of the time in which nobody looked: until it was gone, or until now."""
+    """A placement in the drawing: `x` and `width` of the confirmed time, `tail` of the unconfirmed time."""
 
     placement: GpuPlacement
     x: float
@@ -101,9 +99,9 @@ def timeline_part(request: PersonRequest, node_id: int, index: int) -> HttpRespo
 
 
 def bars_of(placements: list[GpuPlacement], *, begin: datetime, end: datetime) -> list[PlacementBar]:
-    """Each in the first lane that is free: those that nothing tells the GPUs of below the others. Pure."""
+    """Assigns each placement to the first free lane; those with unknown GPUs are below. Pure."""
     bars: list[PlacementBar] = []
-    free: list[tuple[datetime, bool]] = []  # by lane: from when on, and for which kind
+    free: list[tuple[datetime, bool]] = []  # by lane: end, and kind
     for each in sorted(placements, key=lambda one: (not one.is_known, one.row.since, one.row.pk)):
         since, until = max(each.row.since, begin), min(each.row.until or end, end)
         seen = min(until, max(each.seen_until or until, since))
@@ -125,7 +123,7 @@ def _visible(request: PersonRequest, node_id: int, index: int) -> Gpu:
 
 
 def _unlisted(row: Gpu) -> dict[str, Any]:
-    """Something named it, a finding or an exporter, and its node never counted so many."""
+    """Renders a GPU that a finding or exporter names but its node does not list."""
     return {"gpu": row, "node": row.node, "number": Gpu.objects.filter(node=row.node).count()}
 
 

@@ -1,4 +1,4 @@
-"""The GPUs of one node as its page shows them: how they are cut and shared, how many of what, and who is on which."""
+"""The GPUs of one node for its page: layout, amounts and users."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ from gpu.resources import (
 
 @dataclass
 class WayOnNode:
-    """One way in which GPUs of the node are given out, and who has them so."""
+    """One kind of unit on the node, with its users."""
 
     kind: ResourceKind
     sharing: str
@@ -38,7 +38,7 @@ class WayOnNode:
 
     @property
     def expected(self) -> int:
-        """Those that are missing included: a pod may still have one of them. None that is only named."""
+        """Returns the expected units including missing ones, without duplicates."""
         return sum(part.to_be_had + part.missing for part in self.parts if not part.is_second)
 
     @property
@@ -56,7 +56,7 @@ class WayOnNode:
 
 @dataclass(frozen=True)
 class Sickness:
-    """What is wrong with one GPU. `rank`: 0 is the worst."""
+    """A fault of one GPU. `rank` 0 is the worst."""
 
     rank: int
     glyph: str
@@ -64,9 +64,9 @@ class Sickness:
     href: str = ""
 
 
-# Of the apps above: what each knows to be wrong with GPUs of a node, by their numbers. Given: number → UUID.
+# Of apps above: known faults of a node's GPUs by index. Called with UUIDs by index.
 SICKNESSES: list[Callable[[Node, Mapping[int, str]], Iterable[tuple[int, Sickness]]]] = []
-TAINTED = 1  # its rank, and that of a GPU that a kubelet or a label calls unhealthy
+TAINTED = 1  # rank of tainted or unhealthy GPUs
 
 
 @dataclass(frozen=True)
@@ -76,16 +76,16 @@ class BoardOnPage:
 
     @property
     def rank(self) -> int:
-        """The worst first; one without a sickness last."""
+        """Returns the worst rank; healthy GPUs come last."""
         return min((one.rank for one in self.sicknesses), default=99)
 
 
 @dataclass(frozen=True)
 class PodLine:
     pod: Pod
-    allocated: str  # in words; blank: no GPU, or none any more
+    allocated: str  # as text; blank: no GPU, or finished
     seen: PodWord
-    reason: PodReason | None  # why it does not run; None: it does, or nothing is known
+    reason: PodReason | None  # why it does not run; None: it runs, or unknown
 
 
 def of_node(seen: NodeInDetail, *, now: datetime) -> dict[str, Any]:
@@ -101,7 +101,7 @@ def of_node(seen: NodeInDetail, *, now: datetime) -> dict[str, Any]:
         "boards": boards_on_page(node, [board for board in seen.boards if _is_named(board)]),
         "nameless": sum(not _is_named(board) for board in seen.boards),
         "unplaced": [(one, unplaced_in_words(one, layout)) for one in seen.unplaced],
-        # Whether GPUs are allocated, and of none it is told by whom.
+        # True: GPUs are allocated, but for none the pod is known.
         "nobody_knows": bool(seen.unplaced) and not any(board.allocations for board in seen.boards),
         "disagreements": seen.disagreements,
         "exporter_note": seen.exporter_note,
@@ -115,7 +115,7 @@ def of_node(seen: NodeInDetail, *, now: datetime) -> dict[str, Any]:
 
 
 def boards_on_page(node: Node, boards: Sequence[Board]) -> list[BoardOnPage]:
-    """The sick ones first, the worst before the others. A query where an app above has findings."""
+    """Returns the GPUs, the worst first. One query if an app above has findings."""
     uuids = {board.index: board.uuid for board in boards if board.index is not None}
     found: dict[int | None, list[Sickness]] = defaultdict(list)
     for more in SICKNESSES:
@@ -126,14 +126,14 @@ def boards_on_page(node: Node, boards: Sequence[Board]) -> list[BoardOnPage]:
 
 
 def _said_of(node: Node, board: Board) -> Iterator[Sickness]:
-    """By kubelets, labels and DRA drivers."""
+    """Yields faults reported by kubelets, labels and DRA drivers."""
     unhealthy = [] if board.index is None else node.unhealthy_of(board.index, board.uuid)
     for sentence in (*unhealthy, *(f"Tainted {taint}: takes nothing new." for taint in board.taints)):
         yield Sickness(TAINTED, "warn", sentence)
 
 
 def none_reason(node: Node) -> str:
-    """Why a GPU node offers nothing, and never did. NVIDIA: mig-strategy.go of k8s-device-plugin, `INVALID`."""
+    """Explains why a GPU node never offered anything. NVIDIA: mig-strategy.go of k8s-device-plugin, `INVALID`."""
     if node.labels.get(keys.GPU_PRODUCT, "").endswith("-MIG-INVALID"):
         return (
             "The MIG strategy is single, and this node's GPUs do not all have the same MIG slices: the device plugin "
@@ -150,7 +150,7 @@ def none_reason(node: Node) -> str:
 
 
 def allocated_to(pod: Pod, layout: Layout) -> str:
-    """`2 GPUs`, `1 time-slice`, `by claim train-gpu`. Blank: none, or none any more."""
+    """Returns `2 GPUs`, `1 time-slice` or `by claim train-gpu`. Blank: none, or finished."""
     if pod.phase in ENDED:
         return ""
     parts = [in_words(number, layout.way(name)) for name, number in pod.resources.items()]
@@ -168,7 +168,7 @@ def unplaced_in_words(one: Unplaced, layout: Layout) -> str:
 
 
 def _ways(lines: Sequence[ResourceLine], pods: Sequence[Pod]) -> list[WayOnNode]:
-    """The one that most of the node is in comes first. What the kubelet only still names is in none."""
+    """Groups the resources by kind of unit, the most common first."""
     found: dict[Explanation, WayOnNode] = {}
     by_resource: dict[str, WayOnNode] = {}
     for line in lines:

@@ -1,4 +1,4 @@
-"""What happened to a node, also to one that is gone: its timeline, its page of history, and how it was at a moment."""
+"""The history page of a node, even after it left: timeline, and state at a moment."""
 
 from datetime import UTC, datetime
 from itertools import groupby
@@ -42,7 +42,7 @@ REFUSALS = (notes.BadNote, NotAllowed)
 
 
 class InstantField(forms.CharField):
-    """A date and time in ISO 8601; without a zone it is UTC."""
+    """A date and time in ISO 8601; UTC without an offset."""
 
     def __init__(self, **given: Any) -> None:
         super().__init__(max_length=INSTANT_AT_MOST, required=False, **given)
@@ -54,7 +54,7 @@ class InstantField(forms.CharField):
         try:
             at = parse_datetime(with_offset(text))
             in_utc = at and (at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC))
-        except (ValueError, OverflowError):  # of the year 1 or 9999, where UTC has another year than there is
+        except (ValueError, OverflowError):  # near the years 1 and 9999 a conversion to UTC overflows
             in_utc = None
         if in_utc is None or not text.isascii():
             raise forms.ValidationError("This is no date and time: 2026-11-30 02:40.")
@@ -64,7 +64,7 @@ class InstantField(forms.CharField):
 class HistoryForm(forms.Form):
     at = InstantField(widget=written_as(INSTANT_EXAMPLE, INSTANT_PATTERN))
     before = InstantField()
-    below = forms.CharField(max_length=ID_CHARS, required=False)  # the id of the last line that was shown
+    below = forms.CharField(max_length=ID_CHARS, required=False)  # id of the last line shown
 
     def clean_below(self) -> LinePosition | None:
         text = self.cleaned_data["below"]
@@ -81,7 +81,7 @@ def timeline_part(request: PersonRequest, node_id: int) -> HttpResponse:
 
 
 def history(request: PersonRequest, node_id: int) -> HttpResponse:
-    """All of it, a page at a time; with `at`, how the node was then."""
+    """Renders the history by pages; with `at`, the state at that moment."""
     node, now = _kept(request, node_id), timezone.now()
     form = HistoryForm(request.GET)
     form.is_valid()
@@ -115,7 +115,7 @@ def history(request: PersonRequest, node_id: int) -> HttpResponse:
 def note(request: PersonRequest, node_id: int) -> HttpResponse:
     node = _kept(request, node_id)
     text = text_of(request, "text")
-    key = f"{request.POST.get('key', '')[:32]} {digest(text)}"  # gone back to and changed, it is another note
+    key = f"{request.POST.get('key', '')[:32]} {digest(text)}"  # edited text after going back is another note
     kept = kept_if_refused(request, _about(node_id), "text", refusals=REFUSALS)
     with answered(request, REFUSALS, done="Your note is on the timeline."), kept:
         notes.add_note(node, request.user, text, key=key, now=timezone.now())
@@ -153,5 +153,5 @@ def _moment(moment: NodeMoment) -> dict[str, Any]:
 
 
 def _toggled(kinds: frozenset[str], key: str) -> str:
-    """The query that has this kind as well, or no longer."""
+    """Returns the query with this kind added or removed."""
     return urlencode([("kind", kind) for kind in sorted(kinds ^ {key})])

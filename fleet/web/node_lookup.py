@@ -1,4 +1,4 @@
-"""One node, read once a request: its page, and the parts that it takes from the apps above, are of one moment."""
+"""The node of a request, loaded once, so that page and parts show the same moment."""
 
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
@@ -7,9 +7,9 @@ from fleet.models import Node
 
 
 def node_for(request: HttpRequest, node_id: int) -> Node:
-    """With its cluster and who observes that. One query the first time.
+    """Returns the node with cluster and observer. One query the first time.
 
-    :raises Http404: they do not see it
+    :raises Http404: when it is invisible
     """
     row: Node | None = getattr(request, "node_row", None)
     if row is None or row.pk != node_id:

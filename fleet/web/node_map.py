@@ -1,7 +1,7 @@
-"""The map as numbers: a raster, which changes with every batch, and an index, what stands where, which rarely does.
+"""The map's data: a raster, which changes with every batch, and an index of nodes, which rarely does.
 
-Both are made of the pieces that writers keep (`fleet.map_cells.chunks`). No node is read for a raster, and for an index
-only where no process has made this one before.
+Both use the stored chunks (`fleet.map_cells.chunks`). A raster reads no node; an index reads nodes only once per
+version.
 """
 
 import hashlib
@@ -54,16 +54,16 @@ class SeenCluster:
 
 @dataclass(frozen=True)
 class SeenMap:
-    """What one person may see of the map: by cluster, in the order of its keys."""
+    """The part of the map that one person may see, by cluster in the order of keys."""
 
     clusters: list[SeenCluster]
     pools: dict[int, str]  # titles
 
     @classmethod
     def by(cls, user: Any) -> "SeenMap":
-        """Four queries, and one more for who does not see all of a cluster."""
+        """Loads the map. Four queries, and one more for viewers of pools only."""
         scope = scope_of(user, Permission.SEE)
-        # Their batches first: what is in the pieces is then as new as that, or newer.
+        # Batch numbers first: the chunks are then at least as new.
         clusters = list(Cluster.objects.visible_to(user).select_related("observer").order_by("pk"))
         pools = Pool.objects.visible_to(user).select_related("cluster").order_by("cluster__name", "name")
         titles = {pool.pk: f"{pool.cluster.name} / {pool.name}" if len(clusters) > 1 else pool.name for pool in pools}
@@ -75,7 +75,7 @@ class SeenMap:
 
     @property
     def version(self) -> str:
-        """Of the index: another name, place or node is another version, and so is another who sees other nodes."""
+        """Returns the index version, which changes with names, positions, nodes and visibility."""
         digest = hashlib.sha256()
         for one in self.clusters:
             digest.update(f"{one.cluster.pk}:{one.cluster.name}:{len(one.keys)}\n".encode())
@@ -85,7 +85,7 @@ class SeenMap:
 
 
 def _mine(scope: Scope, clusters: Iterable[Cluster]) -> frozenset[int]:
-    """The nodes of the pools that they see, where they see no more of a cluster."""
+    """Returns the visible nodes of pools, for viewers without the whole cluster."""
     if all(scope.covers_cluster(cluster.pk) for cluster in clusters):
         return frozenset()
     return frozenset(members_of(scope.pool_ids).values_list("node_id", flat=True))
@@ -110,7 +110,8 @@ def _seen(cluster: Cluster, pieces: Collection[MapPiece], scope: Scope, mine: fr
 
 
 def raster_for(user: Any, *, now: datetime) -> bytes:
-    """`QDM1`, the length of what follows in four bytes, a head in JSON, `CellColumns` of all nodes of the index."""
+    """Returns `QDM1`, the length of the head in four bytes, the JSON head, and `CellColumns` of all nodes of the
+    index."""
     seen, sights = SeenMap.by(user), sights_of_all(now=now)
     with_pods = set(PODS_READ.values_list("cluster", flat=True))
     clusters = []
@@ -122,7 +123,7 @@ def raster_for(user: Any, *, now: datetime) -> bytes:
                 "seq": one.batch,
                 "nodes": len(one.keys),
                 "is_seen": sight.is_live,
-                # Of one that is live, the link says it.
+                # A live cluster's time comes from the connection.
                 "heard_at": None if sight.is_live or sight.heard_at is None else sight.heard_at.isoformat(),
                 "knows_pods": one.cluster.pk in with_pods,
             }
@@ -132,7 +133,7 @@ def raster_for(user: Any, *, now: datetime) -> bytes:
 
 
 class Indexes:
-    """The last few that this process made, by their version: who sees the same has the same."""
+    """The latest indexes of this process by version, shared by viewers of the same nodes."""
 
     def __init__(self) -> None:
         self._made: OrderedDict[str, bytes] = OrderedDict()
@@ -156,15 +157,16 @@ _indexes = Indexes()
 
 
 def _index(seen: SeenMap, version: str) -> dict[str, Any]:
-    """Each column in the order of the raster. `by`: what nodes can be grouped by, as values and which is each node's.
+    """Builds the columns in the order of the raster. `by` has grouping values, and each node's choice.
 
-    Keys are written as the difference to the one before. A node that went while this was read keeps its place.
+    Keys are stored as differences. A node removed meanwhile keeps its position.
     """
     clusters = [one.cluster for one in seen.clusters]
     nodes = Node.objects.filter(cluster__in=clusters).order_by()
     found = {row[0]: row[1:] for row in nodes.values_list("pk", *LAID_OUT.values())}
     members = Node.pools.through.objects.filter(pool_id__in=seen.pools).order_by("-pool_id")
-    pool_of = dict(members.values_list("node_id", "pool_id"))  # of two pools, the first: each GPU is drawn once
+    # Of several pools the first, so that each GPU is drawn once
+    pool_of = dict(members.values_list("node_id", "pool_id"))
     keys = [key for one in seen.clusters for key in one.keys]
     gone = ("",) * len(LAID_OUT)
     rows = [found.get(key, gone) for key in keys]

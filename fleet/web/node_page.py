@@ -1,4 +1,4 @@
-"""One node: what it is, what its stack says, which driver it should, could and does run, and what happened to it."""
+"""The page of one node: identity, stack, drivers (desired, possible, running) and events."""
 
 from datetime import datetime
 from typing import Any
@@ -22,7 +22,10 @@ from people.rights import Permission, scope_of
 
 
 def gone(request: PersonRequest, node_id: int, *, template: str) -> HttpResponse:
-    """:raises Http404: where there never was one, or nobody remembers, or the person may not see it"""
+    """Renders the page.
+
+    :raises Http404: when the node is unknown or invisible
+    """
     found = node_gone(node_id, user=request.user)
     if found is None:
         raise Http404
@@ -56,7 +59,7 @@ def node_part(request: PersonRequest, node_id: int) -> HttpResponse:
 
 
 def _read(request: PersonRequest, node_id: int) -> Node:
-    """With the pools that they see, and what is heard of its cluster: its parts ask that, too."""
+    """Loads the node with visible pools and its cluster's bookmarks."""
     row = node_for(request, node_id)
     prefetch_related_objects([row], pools_for(request.user), "cluster__bookmarks")
     return row

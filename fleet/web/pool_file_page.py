@@ -1,4 +1,4 @@
-"""The pools of a cluster as a file: shown, pasted or uploaded, compared, and only then taken over."""
+"""The pool file page: show, paste or upload, compare, then import."""
 
 from typing import Any
 
@@ -58,7 +58,7 @@ def _compared(request: PersonRequest, context: dict[str, Any], cluster: Cluster,
 
 
 def _text(request: PersonRequest) -> str:
-    """The file that was sent, else what is in the field."""
+    """Returns the uploaded file, else the field's text."""
     sent = request.FILES.get("file")
     if sent is None:
         return request.POST.get("text", "").replace("\r\n", "\n")
@@ -69,7 +69,7 @@ def _text(request: PersonRequest) -> str:
 
 
 def _cluster(file: PoolFile, chosen: Cluster | None, clusters: list[Cluster]) -> Cluster | None:
-    """The file's own word counts: one that is for another cluster than the one chosen is not taken over here."""
+    """Returns the file's cluster. None if another cluster was chosen."""
     if not file.cluster:
         return chosen
     return next((each for each in clusters if each.name == file.cluster and chosen in {None, each}), None)

@@ -1,4 +1,4 @@
-"""Making, changing and deleting a pool from a page. What it would do to which nodes is shown before it is done."""
+"""The pool form: create, change or delete, each after a preview of the nodes."""
 
 from copy import copy
 from typing import Any
@@ -60,7 +60,7 @@ class PoolForm(forms.ModelForm):
         return self.cleaned_data["approval"] or PoolApproval.AS_CLUSTER
 
     def clean_selector(self) -> str:
-        """On one line, however it was pasted. One of blanks or of commas is none."""
+        """Joins the selector into one line. Blanks or commas alone count as empty."""
         if not (text := " ".join(self.cleaned_data["selector"].split()).strip(" ,")):
             raise ValidationError("Without a selector a pool would have every node of its cluster.")
         return text
@@ -101,7 +101,7 @@ def edit(request: PersonRequest, pool_id: int) -> HttpResponse:
 
 
 def delete(request: PersonRequest, pool_id: int) -> HttpResponse:
-    """What goes with it, and then it goes."""
+    """Shows what is deleted with the pool, then deletes it."""
     pool = _pool(request, pool_id)
     shown, refusal = preview(pool.cluster, None, pool=pool), _refusal(request, pool)
     roles = RoleBinding.objects.filter(scope=ScopeKind.POOL, scope_id=pool.pk).select_related("user")
@@ -129,7 +129,7 @@ def delete(request: PersonRequest, pool_id: int) -> HttpResponse:
 
 
 def _save(request: PersonRequest, form: PoolForm, pool: Pool, context: dict[str, Any]) -> HttpResponse:
-    """Shown first; done once what would be done is what was shown."""
+    """Shows a preview; saves when the preview was shown unchanged."""
     if not form.is_valid():
         return _form(request, form, status=400, **context)
     fields = form.cleaned_data
@@ -166,7 +166,7 @@ def _save(request: PersonRequest, form: PoolForm, pool: Pool, context: dict[str,
 
 
 def _as_another(request: PersonRequest, refusal: str) -> HttpResponse:
-    """What was written for a pool that is gone, as a new one's. Its form names no cluster."""
+    """Offers the input of a removed pool as a new pool. The form has no cluster."""
     clusters = may_change(request, Cluster.objects.visible_to(request.user))
     if not clusters:
         raise Http404
@@ -189,7 +189,7 @@ def _form(
 
 
 def _begin(request: PersonRequest) -> PoolOffer:
-    """From what was chosen among the segments."""
+    """Starts from the choice on the segments page."""
     choice = read_choice(request.GET)
     return offer(Node.objects.visible_to(request.user).with_gpus(), choice) if choice else PoolOffer()
 

@@ -1,4 +1,4 @@
-"""One pool: its nodes by state, its GPUs, the versions side by side, what is agreed, and who changed it."""
+"""The page of one pool: node states, GPUs, versions, settings and history."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -66,14 +66,14 @@ def _context(request: PersonRequest, pool: Pool) -> dict[str, Any]:
 
 
 def _price_per_hour(pool: Pool, sums: Tally) -> Decimal | None:
-    """None: it has no price, or nobody knows its GPUs."""
+    """Returns the price. None: no price, or unknown GPUs."""
     if pool.price_per_gpu_hour is None or sums.physical_gpus is None:
         return None
     return pool.price_per_gpu_hour * sums.physical_gpus
 
 
 def _by_state(sums: Tally) -> list[tuple[str, str, str, int]]:
-    """The worst first: shape, word, key of the filter, nodes."""
+    """Returns glyph, word, filter key and nodes by state, the worst first."""
     return [
         (states.GLYPHS[state], TITLES[state].lower(), state_key(state), sums.by_state[state])
         for state in NodeState
@@ -82,7 +82,7 @@ def _by_state(sums: Tally) -> list[tuple[str, str, str, int]]:
 
 
 def _versions(pool: Pool) -> list[tuple[str, str, list[tuple[str, str, int]]]]:
-    """What its nodes run and are, where somebody says: key, title, and the values with words and nodes."""
+    """Returns known versions of its nodes: key, title, and values with text and nodes."""
     facets = [BY_KEY[key] for key in SIDE_BY_SIDE]
     groups = groups_of(SegmentSums.objects.in_pool(pool.pk), facets)
     found = []
@@ -103,7 +103,7 @@ def _versions(pool: Pool) -> list[tuple[str, str, list[tuple[str, str, int]]]]:
 
 
 def _overlaps(request: PersonRequest, pool: Pool, members: Sequence[Alike]) -> list[tuple[Pool, int]]:
-    """Other pools with nodes of this one, and with how many."""
+    """Returns other pools that share nodes, with the number of nodes."""
     shared: Counter[int] = Counter()
     for each in members:
         shared.update(dict.fromkeys(each.pools - {pool.pk}, each.nodes))

@@ -1,4 +1,4 @@
-"""All pools: what each comes to, what is in none or in several, and which pools are missing."""
+"""The page of all pools: totals, unpooled nodes, nodes in several pools, and suggestions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,10 +20,10 @@ from people.rights import Permission, scope_of
 
 @dataclass(frozen=True)
 class Suggested:
-    """What one cluster's nodes suggest."""
+    """The suggestions for one cluster."""
 
     cluster: Cluster
-    suggestions: Sequence[tuple[Suggestion, str]]  # with where the form is
+    suggestions: Sequence[tuple[Suggestion, str]]  # with the form's URL
     covered: int  # suggestions whose nodes all have a pool
     unnamed: int
 
@@ -46,13 +46,13 @@ def pools_part(request: PersonRequest) -> HttpResponse:
 
 @part
 def suggestions_part(request: PersonRequest) -> HttpResponse:
-    """Apart from the page: what it reads of the labels is only worth it for those who may act on it."""
+    """Renders suggestions separately, since reading labels is slow and only useful for admins."""
     clusters = may_change(request, Cluster.objects.visible_to(request.user))
     return render(request, "fleet/pools/_suggestions.html", {"suggested": [_suggested(each) for each in clusters]})
 
 
 def may_change(request: PersonRequest, clusters) -> list[Cluster]:
-    """Of these clusters, those whose pools the person may make and change."""
+    """Returns the clusters in which the person may change pools."""
     there = scope_of(request.user, Permission.ADMINISTER)
     return [cluster for cluster in clusters if there.covers_cluster(cluster.pk)]
 

@@ -1,4 +1,4 @@
-"""The fleet by its facets: choose values, see what is left, cross two facets, make a pool of it."""
+"""The segments page: choose values, see counts, cross two facets, create a pool."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from fleet.web.summary import counted_by, heard_by, lines_for, not_counted, read
 from people.rights import Permission, scope_of
 from wording.numbers import count
 
-SHOWN = 8  # values of a facet that are seen without unfolding it
+SHOWN = 8  # values of a facet shown without unfolding
 AT_MOST = 30
 DEFAULT_AXES = ("product", "driver_version")
 
@@ -32,7 +32,7 @@ class ValueLine:
     gpus: str
     gpus_in_full: str
     is_chosen: bool
-    href: str  # chooses the value, or leaves it out where it is chosen
+    href: str  # toggles the value
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Card:
     facet: Facet
     first: Sequence[ValueLine]
     more: Sequence[ValueLine]
-    left: int  # values that have no line
+    left: int  # values without a line
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def _segments(request: PersonRequest) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _Where:
-    """Where a link of this page leads: the choice is in the URL, and nowhere else."""
+    """The builder of links; the choice is stored in the URL only."""
 
     choice: Choice
     axes: tuple[Facet, Facet]
@@ -144,7 +144,7 @@ def _card(counts: FacetCounts, where: _Where) -> Card:
 
 
 def _gpus(counted: ValueCount) -> str:
-    """As short as a column is wide; `8+`: 8, and those that nothing counts."""
+    """Returns a short number; `8+`: 8, and nodes with an unknown number."""
     return "–" if counted.gpus is None else f"{counted.gpus}{'+' if counted.uncounted_nodes else ''}"
 
 

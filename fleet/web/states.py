@@ -1,4 +1,4 @@
-"""The shape, word and sentence that a page gives a node's state, and a pod's. Pure: it reads a row and asks nothing."""
+"""The glyph, word and sentence for states of nodes and pods. Pure: reads rows, makes no query."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -22,7 +22,7 @@ GLYPHS: dict[NodeState, str] = {
     NodeState.RECONFIGURING: "changing",
     NodeState.HAS_FINDINGS: "warn",
 }
-# A critical finding makes these as bad as what is down.
+# A critical finding ranks these as high as down.
 NAMED_BY_THE_WORST = frozenset({NodeState.GPUS_MISSING, NodeState.HAS_FINDINGS})
 POD_GLYPHS: dict[PodState, str] = {
     PodState.UNKNOWN: "unknown",
@@ -34,7 +34,7 @@ POD_GLYPHS: dict[PodState, str] = {
     PodState.NOT_READY: "warn",
     PodState.STARTING: "waiting",
 }
-# The upgrade controller names the step a node is in by what it still requires (k8s-operator-libs, upgrade/consts.go).
+# The upgrade controller names a step by what it still requires (k8s-operator-libs, upgrade/consts.go).
 STEPS: dict[str, str] = {
     "upgrade-done": "done",
     "upgrade-failed": "failed",
@@ -61,7 +61,7 @@ class NodeStateOnPage:
 
 
 def state_of(node: Node, *, is_live: bool = True) -> NodeStateOnPage:
-    """`is_live`: whether its cluster is seen now; else it is how the node was."""
+    """Returns the state. `is_live` False: the node's last known state."""
     seen = _state_of(node)
     return seen if is_live else NodeStateOnPage(seen.code, "unseen", f"was {seen.word}", seen.reason)
 
@@ -126,7 +126,7 @@ def _reason(node: Node, code: NodeState) -> str:
 
 
 def _reconfiguring(node: Node) -> str:
-    """What the MIG manager does, to which layout, seen since when."""
+    """Describes the MIG manager's work: action, layout, start."""
     doing = "reboots the node to change" if node.mig_config_state == REBOOTING else "is changing"
     since = f", seen since {to_the_minute(node.mig_changing_since)}" if node.mig_changing_since else ""
     layout = node.mig_config or "one that its label does not name"
@@ -134,7 +134,7 @@ def _reconfiguring(node: Node) -> str:
 
 
 def step_of(upgrade_state: str) -> str:
-    """The operator's step as a person would say it; its own word where we know none."""
+    """Returns the operator's step as text for people, or its own word."""
     return STEPS.get(upgrade_state, upgrade_state)
 
 
@@ -145,7 +145,7 @@ class PodWord:
 
 
 def word_of(pod: Pod, *, now: datetime, as_of: datetime | None = None) -> PodWord:
-    """kubectl's word for it, and what that does not say. `as_of`: when it was last seen, where that is not now."""
+    """Returns kubectl's word with our meaning. `as_of` is the last update unless live."""
     state = pod.state(now=now)
     word = _pod_word(pod.status or pod.phase or "not said", state, is_ready=pod.is_ready)
     return (

@@ -1,4 +1,4 @@
-"""The one line above the fleet, and what each of its pools and clusters comes to. A fixed number of queries each."""
+"""The summary of the fleet, its pools and its clusters, each with a fixed number of queries."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,32 +18,32 @@ from wording.lists import names
 
 @dataclass(frozen=True)
 class Strays:
-    """GPU nodes that no one pool has, of any cluster."""
+    """GPU nodes in no pool, or in several, of any cluster."""
 
     tally: Tally
-    as_of: datetime | None  # when that of their clusters was heard which was heard longest ago; None: all are live
+    as_of: datetime | None  # the oldest last update of their clusters; None: all live
 
 
 @dataclass(frozen=True)
 class FleetRead:
-    """The nodes of the fleet, or of a cluster, at one moment: pools, less their overlap, and the rest are it."""
+    """The nodes of the fleet or a cluster at one moment. Pools minus their overlap plus the rest make the total."""
 
     whole: Tally
     pools: list[PoolRow]
     unpooled: Strays  # GPU nodes in no pool
-    overlap: Strays  # GPU nodes in several: what the pools count more than once
+    overlap: Strays  # GPU nodes in several pools, counted more than once in pools
 
     @property
     def strays(self) -> dict[str, int]:
-        """How many are in no pool, and in more than one: both are mistakes somebody should see."""
+        """Returns the GPU nodes in no pool and in several; both are mistakes."""
         return {"none": self.unpooled.tally.gpu_nodes or 0, "several": self.overlap.tally.gpu_nodes or 0}
 
 
 def read_fleet(user, counted: Iterable[Alike], heard: Mapping[int, ClusterFreshness]) -> FleetRead:
-    """Of what was counted at one moment: a node that flaps is the same in the whole and in its pool. One query.
+    """Builds totals from counts of one moment, so that a node has one state everywhere. One query.
 
-    `heard`: of every cluster that the user sees, by its key. What is counted of one that is not live says of when. One
-    that was added since is not read yet, and one whose nodes nobody knows is in no sum.
+    `heard` has every visible cluster by key. Counts of a stale cluster are dated; a newly added cluster, or one with
+    unknown nodes, is not counted.
     """
     alike = [each for each in counted if each.cluster in heard and heard[each.cluster].has_begun]
     pools = Pool.objects.visible_to(user).filter(cluster__in=list(heard)).select_related("cluster")
@@ -64,7 +64,7 @@ def _strays(alike: Sequence[Alike], heard: Mapping[int, ClusterFreshness]) -> St
 
 
 def not_counted(lines: Iterable[ClusterRow]) -> str:
-    """The clusters that are in no sum, by name. Blank: all are."""
+    """Returns the names of uncounted clusters. Blank: none."""
     return names([line.cluster.name for line in lines if not line.freshness.has_begun])
 
 
@@ -77,16 +77,16 @@ def counted_by(lines: Iterable[ClusterRow]) -> list[Alike]:
 
 
 def lines_for(request: HttpRequest, *, now: datetime) -> list[ClusterRow]:
-    """Once a request: a page, and the parts that it takes from the apps above, say the same of one moment."""
+    """Returns the clusters, loaded once per request, so that page and parts show the same moment."""
     if not hasattr(request, "cluster_lines"):
         request.cluster_lines = cluster_lines(request.user, now=now)  # type: ignore[attr-defined]
     return request.cluster_lines  # type: ignore[attr-defined]
 
 
 def line_for(request: HttpRequest, cluster_id: int, *, now: datetime) -> ClusterRow:
-    """The same of one cluster. Two queries, and one more where somebody asks what is counted.
+    """Returns one cluster. Two queries, and one more when counts are used.
 
-    :raises Http404: they do not see it
+    :raises Http404: when it is invisible
     """
     line: ClusterRow | None = getattr(request, "cluster_line", None)
     if line is None or line.cluster.pk != cluster_id:
@@ -99,9 +99,9 @@ def line_for(request: HttpRequest, cluster_id: int, *, now: datetime) -> Cluster
 
 
 def cluster_for(request: HttpRequest, cluster_id: int) -> Cluster:
-    """The cluster alone, for a part that counts nothing of it. One query, where nothing of the page has read it.
+    """Returns the cluster alone. One query unless loaded.
 
-    :raises Http404: they do not see it
+    :raises Http404: when it is invisible
     """
     line: ClusterRow | None = getattr(request, "cluster_line", None)
     if line is not None and line.cluster.pk == cluster_id:
@@ -110,6 +110,6 @@ def cluster_for(request: HttpRequest, cluster_id: int) -> Cluster:
 
 
 def cluster_lines(user, *, now: datetime) -> list[ClusterRow]:
-    """Those that the user sees, by name. Four queries."""
+    """Returns the visible clusters by name. Four queries."""
     clusters = Cluster.objects.visible_to(user).select_related("observer").order_by("name")
     return see_clusters(list(clusters), user=user, now=now)

@@ -1,4 +1,4 @@
-"""The banner over every page: clusters that no worker watches. It comes and goes by itself."""
+"""The banner of unwatched clusters on every page, updated live."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,13 +19,13 @@ NAMED = 3
 
 @dataclass(frozen=True)
 class Unwatched:
-    first: list[tuple[Cluster, datetime | None]]  # each with since when
+    first: list[tuple[Cluster, datetime | None]]  # with the start time
     more: int
     action: str
 
 
 def unwatched(request: HttpRequest) -> dict[str, object]:
-    """For templates. One query, where a page asks for it; four more while there is one."""
+    """Adds the banner to templates. One query when used; four more while shown."""
     return {"unwatched": SimpleLazyObject(lambda: _unwatched(request.user, now=timezone.now()))}
 
 

@@ -1,7 +1,7 @@
-"""What fits together and what is known not to: operator, Kubernetes, runtime, system, driver, GPU. Pure.
+"""Supported and known bad combinations of operator, Kubernetes, runtime, system, driver and GPU. Pure.
 
-The facts are data with a source and a date (`data/`); a question is one small file (`judges/`). What the matrix
-does not say is unknown, and unknown is never supported.
+The facts are data with source and date (`data/`); each question is one small file (`judges/`). A combination outside
+the matrix is unknown, and unknown never counts as supported.
 """
 
 from datetime import date
@@ -16,7 +16,7 @@ __all__ = ["Facts", "Matrix", "Support", "Verdict", "judge", "the_matrix"]
 
 
 def judge(facts: Facts, *, today: date, matrix: Matrix | None = None) -> list[Verdict]:
-    """Every answer about one combination, the worst first."""
+    """Returns the verdicts about one combination, the worst first."""
     case = Case(facts, matrix or the_matrix(), today)
-    found = [verdict for ask in JUDGES.values() for verdict in ask(case)]
-    return sorted(found, key=lambda verdict: verdict.place)
+    verdicts = [verdict for ask in JUDGES.values() for verdict in ask(case)]
+    return sorted(verdicts, key=lambda verdict: verdict.place)

@@ -1,4 +1,4 @@
-"""One combination before the judges. Pure."""
+"""One combination for the judges. Pure."""
 
 from dataclasses import dataclass
 from datetime import date
@@ -10,11 +10,11 @@ from gpu.compatibility.systems import openshift_of
 
 
 @dataclass(frozen=True)
-class ToldVersion:
-    """A version, and what told it where the cluster itself did not."""
+class DerivedVersion:
+    """A version, and its source if the cluster itself did not report it."""
 
-    version: str = ""  # blank: nothing tells it
-    reason: str = ""  # a sentence; blank: the node says it
+    version: str = ""  # blank: unknown
+    reason: str = ""  # a sentence; blank: the node reports it
 
 
 @dataclass(frozen=True)
@@ -28,15 +28,16 @@ class Case:
         return self.facts.system.name == "rhcos"
 
     @property
-    def openshift(self) -> ToldVersion:
-        """Its osImage says it before 4.19, Node Feature Discovery labels it, and else its Kubernetes tells it."""
+    def openshift(self) -> DerivedVersion:
+        """Returns the OpenShift version. Sources: osImage before 4.19, the label of Node Feature Discovery, else
+        Kubernetes."""
         if not self.is_openshift:
-            return ToldVersion()
-        if said := openshift_of(self.facts.os) or self.facts.openshift:
-            return ToldVersion(said)
+            return DerivedVersion()
+        if version := openshift_of(self.facts.os) or self.facts.openshift:
+            return DerivedVersion(version)
         kubernetes = minor(self.facts.kubernetes)
         for entry in self.matrix.openshift:
             if minor(entry.kubernetes) == kubernetes:
-                reason = f"It is told from Kubernetes {entry.kubernetes}, which OpenShift {entry.version} is built on."
-                return ToldVersion(entry.version, reason)
-        return ToldVersion()
+                reason = f"Derived from Kubernetes {entry.kubernetes}, which OpenShift {entry.version} is built on."
+                return DerivedVersion(entry.version, reason)
+        return DerivedVersion()

@@ -1,4 +1,4 @@
-"""Whether all that stands under `when` is true of some facts. Pure."""
+"""Evaluation of `when` conditions against facts. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,12 +10,12 @@ from gpu.compatibility.systems import System
 
 VERSIONS = ("operator", "kubernetes", "driver", "toolkit", "mig_manager", "cuda")
 SWITCHES = ("cdi", "nri", "rdma", "gds", "gdrcopy", "is_preinstalled", "is_precompiled")
-WORDS = ("mig", "distribution", "mode", "modules")
-KEYS = frozenset({*VERSIONS, *SWITCHES, *WORDS, "runtime", "os", "products", "is_grace"})
+TEXTS = ("mig", "distribution", "mode", "modules")
+KEYS = frozenset({*VERSIONS, *SWITCHES, *TEXTS, "runtime", "os", "products", "is_grace"})
 
 
 def holds(when: Mapping[str, Any], facts: Facts, matrix: Matrix) -> bool | None:
-    """None: all the rest is true, but a switch cannot be read."""
+    """Tells whether all conditions hold. None: all others hold, but a switch is unknown."""
     answers = [_holds(key, wanted, facts, matrix) for key, wanted in when.items()]
     if not all(answer is None or answer for answer in answers):
         return False
@@ -23,7 +23,7 @@ def holds(when: Mapping[str, Any], facts: Facts, matrix: Matrix) -> bool | None:
 
 
 def is_system(system: System, listed: Sequence[str]) -> bool:
-    """Whether "ubuntu 24.04", "rhel 9" or "rhcos" stands in a list."""
+    """Tells whether a list contains the system, as "ubuntu 24.04", "rhel 9" or "rhcos"."""
     for text in listed:
         name, _, version = text.partition(" ")
         if system.name == name and (not version or is_of(system.version, version)):
@@ -35,9 +35,9 @@ def _holds(key: str, wanted: Any, facts: Facts, matrix: Matrix) -> bool | None:
     if key in VERSIONS:
         return _is_version(getattr(facts, key), wanted)
     if key in SWITCHES:
-        seen = getattr(facts, key)
-        return None if seen is None else seen is wanted
-    if key in WORDS:
+        actual = getattr(facts, key)
+        return None if actual is None else actual is wanted
+    if key in TEXTS:
         return getattr(facts, key) in ([wanted] if isinstance(wanted, str) else wanted)
     if key == "runtime":
         return facts.runtime_name == wanted["name"] and _is_runtime_version(facts.runtime_version, wanted)
@@ -51,7 +51,7 @@ def _holds(key: str, wanted: Any, facts: Facts, matrix: Matrix) -> bool | None:
 
 
 def _is_version(version: str, wanted: Any) -> bool:
-    """One of some builds, or within bounds. A version that is not known is neither."""
+    """Tells whether the version is a listed build or within bounds. An unknown version is neither."""
     if isinstance(wanted, list):
         return bool(version) and order(version) in [order(build) for build in wanted]
     return version in a_range(wanted)

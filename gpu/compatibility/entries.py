@@ -1,4 +1,4 @@
-"""The entries of the matrix: one shape per data file, each with where it is from and when that said so. Pure."""
+"""The entries of the matrix: one class per data file, each entry with source and date. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,22 +8,22 @@ from typing import Any
 from gpu.compatibility.ranges import Range
 from gpu.compatibility.verdicts import Support, Verdict
 
-SOON = timedelta(days=90)  # an end that is nearer than this is said
+SOON = timedelta(days=90)  # an end of life within this time is announced
 
 
 @dataclass(frozen=True, kw_only=True)
 class MatrixEntry:
-    source: str  # an https address, or repository:path@ref
+    source: str  # the day of publication or reading
     date: date  # the day it was published or read
 
     def says(self, rule: str, subject: str, answer: Support, sentence: str, action: str = "") -> Verdict:
-        """A verdict that rests on this entry."""
+        """Returns a verdict based on this entry."""
         return Verdict(rule, subject, answer, sentence, action, self.source, self.date)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Release(MatrixEntry):
-    """A release of the operator, and what its chart ships."""
+    """A release of the operator with the operands of its chart."""
 
     version: str
     driver: str
@@ -43,15 +43,15 @@ class Series(MatrixEntry):
 class Platform(MatrixEntry):
     operator: Range
     os: str
-    versions: Sequence[str] = ()  # of the operating system; empty: it is told by OpenShift's
+    versions: Sequence[str] = ()  # of the operating system; empty: OpenShift's version counts
     kubernetes: Sequence[str] = ()  # first and last
     openshift: Sequence[str] = ()  # first and last
-    distributions: Sequence[str] = ("",)  # whose Kubernetes it is; blank: as its project releases it
+    distributions: Sequence[str] = ("",)  # the Kubernetes distribution; blank: upstream
 
 
 @dataclass(frozen=True, kw_only=True)
 class Elsewhere(MatrixEntry):
-    """A system that NVIDIA does not list, and what is said of it."""
+    """A system that NVIDIA does not list, with its verdict."""
 
     os: str
     versions: Sequence[str] = ()  # empty: all of them
@@ -62,7 +62,7 @@ class Elsewhere(MatrixEntry):
 
 @dataclass(frozen=True, kw_only=True)
 class OpenShift(MatrixEntry):
-    """Which Kubernetes an OpenShift is built on."""
+    """The Kubernetes version of an OpenShift version."""
 
     version: str
     kubernetes: str
@@ -70,7 +70,7 @@ class OpenShift(MatrixEntry):
 
 @dataclass(frozen=True, kw_only=True)
 class Skew(MatrixEntry):
-    """By how many minors a kubelet may be older than the API server."""
+    """The number of minor versions that a kubelet may be behind the API server."""
 
     kubelet: Range
     older: int
@@ -78,33 +78,33 @@ class Skew(MatrixEntry):
 
 @dataclass(frozen=True, kw_only=True)
 class Life(MatrixEntry):
-    """Until when those who make it fix a minor release."""
+    """The end of maintenance of a minor release."""
 
     of: str  # kubernetes, openshift, containerd
     version: str
-    ends: date | None = None  # None: no day was found
-    extended: date | None = None  # with a subscription for it
+    ends: date | None = None  # None: no date was found
+    extended: date | None = None  # with a subscription
 
 
 @dataclass(frozen=True, kw_only=True)
 class Runtime(MatrixEntry):
     operator: Range
     runtime: str
-    versions: Sequence[str] = ()  # first and last; empty: no range is given
-    os: Sequence[str] = ()  # "ubuntu 24.04"; empty: none is ruled out
+    versions: Sequence[str] = ()  # first and last; empty: no range given
+    os: Sequence[str] = ()  # "ubuntu 24.04"; empty: all
 
 
 @dataclass(frozen=True, kw_only=True)
 class Branch(MatrixEntry):
     branch: int
-    kind: str = ""  # blank: not read
+    kind: str = ""  # blank: unknown
     ends: date | None = None
     ended: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class ListedEntry(MatrixEntry):
-    """The drivers that are listed for an operator."""
+    """The drivers listed for an operator."""
 
     operator: Range
     drivers: Sequence[str]
@@ -127,16 +127,16 @@ class Precompiled(MatrixEntry):
 
 @dataclass(frozen=True, kw_only=True)
 class Kernels(MatrixEntry):
-    """Those that a driver is compiled for on the node."""
+    """The kernels that NVIDIA's driver container supports for compilation on the node."""
 
     operator: Range
     os: str  # "ubuntu 22.04"
-    kernels: Sequence[str]  # 6.8: every release of it
+    kernels: Sequence[str]  # 6.8 means every release of 6.8
 
 
 @dataclass(frozen=True, kw_only=True)
 class Floor(MatrixEntry):
-    """The oldest driver and Kubernetes on which something works at all."""
+    """The minimum driver and Kubernetes of a feature."""
 
     name: str
     when: Mapping[str, Any]
@@ -158,5 +158,5 @@ class KnownBad(MatrixEntry):
     when: Mapping[str, Any] = field(default_factory=dict)
     sentence: str
     action: str
-    unseen: str = ""  # what is said when all of `when` holds but a switch that cannot be read
+    unseen: str = ""  # the sentence when only an unknown switch keeps `when` from holding
     answer: str = "known-bad"

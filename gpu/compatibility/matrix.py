@@ -1,4 +1,4 @@
-"""The matrix as a whole, read from its data files once."""
+"""The complete matrix, loaded once from its data files."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -58,12 +58,12 @@ class Matrix:
 
     @property
     def newest(self) -> Release:
-        """The newest release of the operator that it knows."""
+        """Returns the newest known release of the operator."""
         return max(self.releases, key=lambda release: order(release.version))
 
     @property
     def read_on(self) -> date:
-        """When its life cycle table was read."""
+        """Returns the date of the life cycle table."""
         return max(series.date for series in self.series)
 
     def branch_of(self, driver: str) -> Branch | None:
@@ -71,16 +71,16 @@ class Matrix:
         return next((branch for branch in self.branches if branch.branch == leading), None)
 
     def names_driver(self, driver: str) -> bool:
-        """Whether any operator lists or ships exactly this one: what nobody names may not exist."""
-        named = {order(each) for entry in self.listed for each in entry.drivers}
-        return order(driver) in named | {order(release.driver) for release in self.releases}
+        """Tells whether any operator lists or ships exactly this driver. Another version may not exist."""
+        listed = {order(driver_version) for entry in self.listed for driver_version in entry.drivers}
+        return order(driver) in listed | {order(release.driver) for release in self.releases}
 
     def is_grace(self, product: str) -> bool:
         return any(entry.is_grace and is_named(product, entry.names) for entry in self.products)
 
 
 def is_named(product: str, names: Sequence[str]) -> bool:
-    """Whether a GFD product ("NVIDIA-H100-80GB-HBM3") is one of these models ("H100")."""
+    """Tells whether a GFD product ("NVIDIA-H100-80GB-HBM3") is one of these models ("H100")."""
     model = product.removeprefix("NVIDIA-").removeprefix("Tesla-")
     return any(model == name or model.startswith(f"{name}-") for name in names)
 
@@ -108,18 +108,21 @@ def the_matrix() -> Matrix:
 
 
 def _read(file: str, table: str, kind: type[E]) -> tuple[E, ...]:
-    """:raises TypeError: naming a key that its entries do not have, or lack."""
+    """Reads the entries of one table.
+
+    :raises TypeError: with the unknown or missing key
+    """
     rows = tomllib.loads((DATA / f"{file}.toml").read_text(encoding="utf-8"))[table]
     return tuple(kind(**_with_ranges(row)) for row in rows)
 
 
 def _with_ranges(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The operator's bounds as a range, for the entries that are of a span of releases."""
-    made = dict(row)
+    """Replaces bounds by ranges."""
+    converted = dict(row)
     for name in ("operator", "cuda", "kubelet"):
-        if isinstance(made.get(name), dict):
-            made[name] = a_range(made[name])
-    return made
+        if isinstance(converted.get(name), dict):
+            converted[name] = a_range(converted[name])
+    return converted
 
 
 def a_range(bounds: Mapping[str, str]) -> Range:

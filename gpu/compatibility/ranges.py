@@ -1,4 +1,4 @@
-"""Versions against bounds, as numbers: 580.95.05 is 580.95.5, and 1.10 comes after 1.9. Pure."""
+"""Comparison of versions as numbers: 580.95.05 is 580.95.5, and 1.10 comes after 1.9. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,21 +8,21 @@ from gpu.versions import driver_of
 
 Numbers = tuple[int, ...]
 LONGEST = 6
-REMEMBERED = 4096  # texts: a matrix is held against the same few versions with every page
+REMEMBERED = 4096  # texts: the same few versions are compared for every page
 
 
 @lru_cache(REMEMBERED)
 def numbers(text: str) -> Numbers:
-    """The dotted number a version begins with: v1.33.4+rke2r1 → 1, 33, 4. Empty: it begins with none."""
+    """Returns the leading dotted number: v1.33.4+rke2r1 → 1, 33, 4. Empty: there is none."""
     leading = driver_of(text)
     return tuple(int(part) for part in leading.split(".")) if leading else ()
 
 
 @lru_cache(REMEMBERED)
 def order(text: str) -> Numbers:
-    """For comparing: 26.7 and 26.7.0 are the same."""
-    found = numbers(text)
-    return found + (0,) * (LONGEST - len(found))
+    """Returns the number padded for comparison: 26.7 equals 26.7.0."""
+    parts = numbers(text)
+    return parts + (0,) * (LONGEST - len(parts))
 
 
 def is_older(one: str, other: str) -> bool:
@@ -30,25 +30,25 @@ def is_older(one: str, other: str) -> bool:
 
 
 def minor(text: str) -> Numbers:
-    """1.33.4 → 1, 33: what matrices name."""
+    """Returns the minor version, as matrices list it: 1.33.4 → 1, 33."""
     return numbers(text)[:2]
 
 
 def within(text: str, first_and_last: Sequence[str]) -> bool:
-    """Whether a version lies in a range of minors, both ends included."""
+    """Tells whether a version lies in a range of minors, both ends included."""
     first, last = first_and_last
     return minor(first) <= minor(text) <= minor(last)
 
 
 def is_of(version: str, family: str) -> bool:
-    """Whether 9.4 is one of 9, or of 9.4."""
+    """Tells whether a version belongs to a family: 9.4 belongs to 9 and to 9.4."""
     wanted = numbers(family)
     return bool(wanted) and numbers(version)[: len(wanted)] == wanted
 
 
 @dataclass(frozen=True)
 class Range:
-    """From a version on, and before another. Blank: no bound."""
+    """Versions from `since` on and before `before`. Blank: no bound."""
 
     since: str = ""
     before: str = ""

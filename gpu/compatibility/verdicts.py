@@ -1,4 +1,4 @@
-"""What the matrix answers. Pure."""
+"""The verdicts of the matrix. Pure."""
 
 from dataclasses import dataclass
 from datetime import date
@@ -6,29 +6,29 @@ from enum import StrEnum
 
 
 class Support(StrEnum):
-    """The worst first."""
+    """The degree of support, the worst first."""
 
-    KNOWN_BAD = "known-bad"  # this very combination is known to fail
+    KNOWN_BAD = "known-bad"  # this exact combination is known to fail
     UNSUPPORTED = "unsupported"  # outside what NVIDIA validated or still maintains
-    UNKNOWN = "unknown"  # the matrix gives no range, or the cluster does not say; never to be read as supported
-    DEPRECATED = "deprecated"  # supported, but not for long
+    UNKNOWN = "unknown"  # no range in the matrix, or no report from the cluster; never supported
+    DEPRECATED = "deprecated"  # supported, but ends soon
     SUPPORTED = "supported"
 
 
-ORDER = {answer: place for place, answer in enumerate(Support)}
+ORDER = {answer: rank for rank, answer in enumerate(Support)}
 
 
 @dataclass(frozen=True)
 class Verdict:
-    rule: str  # which question it answers: operator, platform, runtime, driver, …
-    subject: str  # what was compared: "Operator 26.3.0, Kubernetes 1.36"
+    rule: str  # the judge: operator, platform, runtime, driver, …
+    subject: str  # the compared items: "Operator 26.3.0, Kubernetes 1.36"
     answer: Support
     sentence: str
-    action: str = ""  # blank: there is nothing to do
-    source: str = ""  # an address, or repository:path@ref; blank: nothing was compared
-    read_on: date | None = None  # when the source said so
+    action: str = ""  # blank: no action needed
+    source: str = ""  # an address, or repository:path@ref; blank: no comparison
+    read_on: date | None = None  # the source's date
 
     @property
     def place(self) -> tuple[int, str, str]:
-        """The worst first."""
+        """Returns the sort key, the worst first."""
         return ORDER[self.answer], self.rule, self.subject

@@ -1,6 +1,6 @@
-"""What a node offers to pods that want GPUs: whole ones, slices of them, shares of them. Pure.
+"""GPU resources of a node: whole GPUs, slices and shares. Pure.
 
-The three are never added up: two pods on one time-sliced GPU have one GPU, in turns, without a wall between them.
+The three are never added: two pods on one time-sliced GPU share one GPU without isolation.
 """
 
 from gpu.resources.clouds import product_in_labels, vendor_in_labels

@@ -1,4 +1,4 @@
-"""How much of each resource a node should have: the most that was ever seen while its GPUs were cut and shared so."""
+"""The expected amount of each resource of a node: the highest amount seen under the current layout."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -7,9 +7,9 @@ from gpu.resources.names import DRA_DRIVERS, FOR_MACHINES
 
 
 class Since(StrEnum):
-    FIRST = "first"  # the node was never seen with GPUs before
-    SAME = "same"  # its layout is the one that `before` is of
-    RECUT = "recut"  # its layout is another
+    FIRST = "first"  # first sight of the node's GPUs
+    SAME = "same"  # the layout is that of `before`
+    RECUT = "recut"  # the layout changed
 
 
 def expect(
@@ -20,33 +20,32 @@ def expect(
     *,
     since: Since,
 ) -> dict[str, int]:
-    """What is expected of each resource from now on.
+    """Returns the expected amounts.
 
-    The kubelet names the capacity of a stopped device plugin for another five minutes, so that just after GPUs were cut
-    anew it still shows what they were before; but it allocates none of it. Hence after that only a resource of which
-    something can be allocated begins to be expected. `most`: what labels count; a capacity above it is of a layout
-    that the labels tell no more, or not yet.
+    The kubelet reports the capacity of a stopped device plugin for another five minutes. So right after a layout
+    change a resource becomes expected only once some of it is allocatable. `most` has the counts of labels; a
+    capacity above it belongs to an outdated layout.
     """
     expected = {} if since is Since.RECUT else dict(before)
     for name, amount in capacity.items():
         if since is not Since.FIRST and name not in expected and not allocatable.get(name):
             continue
-        seen = min(amount, most.get(name, amount))
-        if seen > expected.get(name, 0):
-            expected[name] = seen
-    return expected if since is Since.RECUT else expected | _moved_to_machines(before, expected, capacity)
+        amount_now = min(amount, most.get(name, amount))
+        if amount_now > expected.get(name, 0):
+            expected[name] = amount_now
+    return expected if since is Since.RECUT else expected | _reassigned_to_machines(before, expected, capacity)
 
 
-def _moved_to_machines(
-    before: Mapping[str, int], expected: Mapping[str, int], there: Mapping[str, int]
+def _reassigned_to_machines(
+    before: Mapping[str, int], expected: Mapping[str, int], current: Mapping[str, int]
 ) -> dict[str, int]:
-    """A board that a virtual machine gets is offered under another name until it is back: it is not lost."""
-    moved: dict[str, int] = {}
+    """Returns amounts of boards that a DRA driver offers to virtual machines under another name; they are not lost."""
+    reassigned: dict[str, int] = {}
     for driver in DRA_DRIVERS:
         machines = driver + FOR_MACHINES
-        if not (before.get(machines) or there.get(machines)):
+        if not (before.get(machines) or current.get(machines)):
             continue
         boards = before.get(driver, 0) + before.get(machines, 0)
-        moved[machines] = there.get(machines, 0)
-        moved[driver] = max(there.get(driver, 0), boards - moved[machines])
-    return {name: amount for name, amount in moved.items() if amount or name in expected}
+        reassigned[machines] = current.get(machines, 0)
+        reassigned[driver] = max(current.get(driver, 0), boards - reassigned[machines])
+    return {name: amount for name, amount in reassigned.items() if amount or name in expected}

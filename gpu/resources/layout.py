@@ -1,10 +1,11 @@
-"""How a node's GPUs are cut and shared, as its labels say.
+"""The layout of a node's GPUs (partitioning and sharing), from its labels.
 
 GPU feature discovery (internal/lm/resource.go and mig-strategy.go of k8s-device-plugin): `<resource>.replicas` is 1
-where a resource has one user and 0 where sharing does not apply; `<resource>.sharing-strategy` came with MPS, before
-it there was only time-slicing; the product ends in -SHARED unless the resource is renamed to `<resource>.shared`.
-Under the strategy `single` the labels of nvidia.com/gpu are those of the slices, -MIG-INVALID where they differ; under
-`mixed` each profile has its own. The strategy's label alone cuts nothing: the operator sets it on every node.
+for a resource with one user and 0 where sharing does not apply; `<resource>.sharing-strategy` came with MPS, before
+which time-slicing was the only one; the product ends in -SHARED unless the resource is renamed to
+`<resource>.shared`. Under the strategy `single` the labels of nvidia.com/gpu describe slices, -MIG-INVALID if they
+differ; under `mixed` each profile has its own labels. The strategy's label alone cuts nothing: the operator sets it
+on every node.
 """
 
 import hashlib
@@ -34,17 +35,17 @@ SHARED_BY_NAME = {VOLCANO: HAMI, GPU_MEMORY: BY_MEMORY}
 NVIDIA_DOMAIN = "nvidia.com/"
 TEXT_AT_MOST = 200
 BOARDS = "boards:"
-AMD_PARTS = {"dpx": 2, "tpx": 3, "qpx": 4}  # of one board; cpx: as many as it has dies
-PROFILES_AT_MOST = 32  # a board knows a dozen
+AMD_PARTS = {"dpx": 2, "tpx": 3, "qpx": 4}  # parts of one board; cpx: as many as it has dies
+PROFILES_AT_MOST = 32  # a board supports about a dozen
 
 
 @dataclass(frozen=True)
 class Way:
-    """What one unit of a resource is."""
+    """One unit of a resource: its slice profile and sharing."""
 
-    profile: str = ""  # the slice that it is, or is a share of; blank: a GPU
-    sharing: str = ""  # of HOW; blank: it has one user
-    replicas: int | None = None  # users that a GPU or slice may have; None: not shared, or not said
+    profile: str = ""  # slice profile; blank: a whole GPU
+    sharing: str = ""  # one of HOW; blank: one user
+    replicas: int | None = None  # users per GPU or slice; None: not shared, or unknown
     is_virtual: bool = False
 
     @property
@@ -68,17 +69,17 @@ class Way:
 
 @dataclass(frozen=True)
 class Layout:
-    """Blank (`not layout`): the labels say nothing, and each resource is what its name says."""
+    """The units of each resource. Blank (`not layout`): no labels, so the resource's name decides."""
 
     ways: Mapping[str, Way] = field(default_factory=dict)  # by resource
-    config: str = ""  # of the MIG manager, where it cut something
-    boards: int | None = None  # where some of them are cut; None: not said
+    config: str = ""  # of the MIG manager, where slices exist
+    boards: int | None = None  # where some are cut; None: unknown
 
     def __bool__(self) -> bool:
         return bool(self.ways)
 
     def way(self, name: str) -> Way:
-        """What one unit of this resource is."""
+        """Returns the unit of a resource."""
         plain = name.removesuffix(SHARED)
         way = self.ways.get(name) or self.ways.get(plain) or self.ways.get(plain + SHARED)
         if way is None:
@@ -92,18 +93,18 @@ class Layout:
         return next((way.sharing for way in self.ways.values() if way.sharing), "")
 
     def sharing_of(self, names: Iterable[str]) -> str:
-        """How these resources are shared, where the labels say nothing and a name does."""
+        """Returns the sharing of these resources, from labels or else from a name."""
         return self.sharing or next((how for name in sorted(names) if (how := self.way(name).sharing)), "")
 
     @property
     def replicas(self) -> int | None:
-        """None also where resources of the node are shared differently."""
-        said = {way.replicas for way in self.ways.values() if way.sharing}
-        return said.pop() if len(said) == 1 else None
+        """Returns the users per unit. None: unknown, or different among resources."""
+        counts = {way.replicas for way in self.ways.values() if way.sharing}
+        return counts.pop() if len(counts) == 1 else None
 
     @property
     def parts(self) -> int | None:
-        """Into how many slices each board is cut. None: not said, or not each alike."""
+        """Returns the number of slices per board. None: unknown, or different among boards."""
         return AMD_PARTS.get(self.way(AMD_GPU).profile[:3]) if list(self.ways) == [AMD_GPU] else None
 
     @property
@@ -120,7 +121,8 @@ class Layout:
         return self.boards is not None and other.boards is not None and self.boards < other.boards
 
     def __str__(self) -> str:
-        """Equal for equal layouts, and short enough for its column; `read` gets back what is not cut off."""
+        """Returns a text that is equal for equal layouts and fits its column. `read` restores it unless it was
+        truncated."""
         parts = [f"{name.removeprefix(NVIDIA_DOMAIN)}={way}" for name, way in sorted(self.ways.items())]
         if self.boards is not None:
             parts.append(f"{BOARDS}{self.boards}")
@@ -152,9 +154,9 @@ def layout_of(
     capacity: Mapping[str, int],
     boards: Sequence[Registered] = (),
 ) -> Layout:
-    """Blank while nothing says it: no labeller runs here, or its labels are away as they are during an upgrade.
+    """Returns the layout. Blank without labels: no labeller runs, or an upgrade removed its labels.
 
-    `boards`: those that a device plugin registered.
+    `boards` are those that a device plugin registered.
     """
     ways = {
         **_nvidia(labels, capacity),
@@ -173,7 +175,7 @@ def layout_of(
 
 
 def product_of(label: str) -> str:
-    """Without what sharing and MIG append: the same board under another strategy is the same product."""
+    """Returns the product without the suffixes of sharing and MIG, which are no different product."""
     return label.removesuffix("-SHARED").split("-MIG-", maxsplit=1)[0][:128]
 
 
@@ -184,23 +186,23 @@ def _nvidia(labels: Mapping[str, str], capacity: Mapping[str, int]) -> dict[str,
     _, _, profile = product.removesuffix("-SHARED").partition("-MIG-")
     ways = dict([_way(labels, GPU, profile.lower())])
     if ways.get(GPU) == Way():
-        ways[GPU] = _of_cloud(labels) or _told_to_plugin(labels, capacity) or Way()
+        ways[GPU] = _of_cloud(labels) or _shared_by_plugin(labels, capacity) or Way()
     for key in labels:
-        found = MIXED_PROFILE.match(key) if key.startswith(keys.MIG_RESOURCES) else None
-        if found and len(ways) <= PROFILES_AT_MOST:
-            ways |= dict([_way(labels, found[1], found[2])])
+        match = MIXED_PROFILE.match(key) if key.startswith(keys.MIG_RESOURCES) else None
+        if match and len(ways) <= PROFILES_AT_MOST:
+            ways |= dict([_way(labels, match[1], match[2])])
     return ways
 
 
 def _way(labels: Mapping[str, str], name: str, profile: str) -> tuple[str, Way]:
-    """Under the name that the resource then has."""
+    """Returns the unit under the resource's final name."""
     replicas = keys.count_in(labels.get(f"{name}.replicas")) or 0
-    said = labels.get(f"{name}.sharing-strategy", "")
+    strategy = labels.get(f"{name}.sharing-strategy", "")
     has_suffix = labels.get(f"{name}.product", "").endswith("-SHARED")
     profile = _plain(profile)
-    if said not in (TIME_SLICING, MPS) and replicas < 2 and not has_suffix:
+    if strategy not in (TIME_SLICING, MPS) and replicas < 2 and not has_suffix:
         return name, Way(profile)
-    sharing = said if said == MPS else TIME_SLICING
+    sharing = strategy if strategy == MPS else TIME_SLICING
     return name if has_suffix else name + SHARED, Way(profile, sharing, replicas if replicas > 1 else None)
 
 
@@ -209,48 +211,49 @@ def _of_cloud(labels: Mapping[str, str]) -> Way | None:
     return Way(_plain(profile.lower()), sharing, users) if profile or sharing else None
 
 
-def _told_to_plugin(labels: Mapping[str, str], capacity: Mapping[str, int]) -> Way | None:
-    """Shared by a device plugin whose labeller was not told (gpu-feature-discovery #76): each GPU equally often.
+def _shared_by_plugin(labels: Mapping[str, str], capacity: Mapping[str, int]) -> Way | None:
+    """Returns the sharing of a device plugin whose labeller was not configured (gpu-feature-discovery #76).
 
-    Where one more is offered than counted, it may as well be a GPU that was lost a moment ago.
+    One extra unit may also be a GPU that was lost a moment ago.
     """
     way = _oversold(keys.count_in(labels.get(keys.GPU_COUNT)), capacity.get(GPU, 0))
     return way if way and way.replicas else None
 
 
 def _hami(capacity: Mapping[str, int], boards: Sequence[Registered]) -> dict[str, Way]:
-    """Where more is offered than there are boards. The registration outlives the plugin that made it."""
+    """Detects sharing by HAMi: more units than boards. The registration outlives the plugin."""
     shared = [name for name in (GPU, VOLCANO) if boards and capacity.get(name, 0) > len(boards)]
     return dict.fromkeys(shared, Way("", HAMI, users_of(boards)))
 
 
 def _oversold(boards: int | None, amount: int) -> Way | None:
-    """More of them than there are boards."""
+    """Returns a shared unit when there are more units than boards."""
     if not boards or amount <= boards:
         return None
     return Way("", HOW_NOT_SAID, amount // boards if amount % boards == 0 else None)
 
 
 def _plain(profile: str) -> str:
-    """Without what our own text of a layout is divided by."""
+    """Replaces the separators of a layout's text."""
     return re.sub(r"[\s/=*@#]", "_", profile)[:40]
 
 
 def _amd(labels: Mapping[str, str], capacity: Mapping[str, int]) -> dict[str, Way]:
-    """Under the naming strategy `single` partitions are counted as amd.com/gpu too; only a label tells."""
+    """Returns AMD's partitioning. Under the naming strategy `single` partitions count as amd.com/gpu; only a label
+    tells."""
     if AMD_GPU not in capacity:
         return {}
     return {AMD_GPU: Way(_plain(amd_partition(labels)))}
 
 
 def amd_partition(labels: Mapping[str, str]) -> str:
-    """cpx_nps4. Blank: not cut, or not said."""
-    said = next((labels[key] for key in keys.AMD_PARTITION if labels.get(key)), "").lower()
-    return "" if said.startswith(WHOLE_PARTITION) else said
+    """Returns the partition, such as cpx_nps4. Blank: whole, or unknown."""
+    partition = next((labels[key] for key in keys.AMD_PARTITION if labels.get(key)), "").lower()
+    return "" if partition.startswith(WHOLE_PARTITION) else partition
 
 
 def _intel(labels: Mapping[str, str], capacity: Mapping[str, int]) -> dict[str, Way]:
-    """Its plugin offers each GPU `-shared-dev-num` times and does not say so; the count of devices does."""
+    """Detects Intel's sharing: the plugin offers each GPU `-shared-dev-num` times, and only device counts reveal it."""
     offered = {name: amount for name in INTEL_GPUS if (amount := capacity.get(name))}
     if len(offered) != 1:
         return {}
@@ -262,6 +265,6 @@ def _intel(labels: Mapping[str, str], capacity: Mapping[str, int]) -> dict[str, 
 
 
 def _intel_devices(labels: Mapping[str, str]) -> int:
-    """GPUs that are none of the data center's are only counted by their PCI class and ID."""
+    """Counts GPUs outside the data center series, which are labelled only by PCI class and ID."""
     start, end = keys.INTEL_COUNT_OF_DEVICE
     return sum(keys.count_in(labels[key]) or 0 for key in labels if key.startswith(start) and key.endswith(end))

@@ -1,4 +1,4 @@
-"""Each resource of a node: what there should be, is, can be had and is requested, and what the differences mean."""
+"""The table of a node's resources: expected, capacity, allocatable and requested, with the meaning of differences."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ class ResourceLine:
     vendor: Vendor | None
     way: Way
     expected: int | None  # None: never seen under this layout
-    capacity: int | None  # None: the node does not name it
+    capacity: int | None  # None: not reported by the node
     allocatable: int | None
-    requested: int | None  # None: its pods were never read
-    only_named: int = 0  # whole GPUs that are cut: its device plugin still names them
-    is_reconfiguring: bool = False  # by the MIG manager: what is away is not lost
-    twin: str = ""  # the resource under which another offers the same GPUs
+    requested: int | None  # None: pods were never read
+    only_named: int = 0  # whole GPUs that are cut but still reported by the device plugin
+    is_reconfiguring: bool = False  # by the MIG manager: missing units are not lost
+    twin: str = ""  # the resource under which another driver offers the same GPUs
 
     @property
     def kind(self) -> ResourceKind:
@@ -39,24 +39,24 @@ class ResourceLine:
 
     @property
     def free(self) -> int | None:
-        """None: its pods were never read."""
+        """Returns the free units. None: pods were never read."""
         return None if self.requested is None else max(0, self.to_be_had - self.requested)
 
     @property
     def is_second(self) -> bool:
-        """Whether it offers again what a device plugin does: in a sum it is left out."""
+        """Tells whether it duplicates a device plugin's resource, so that sums omit it."""
         return bool(self.twin) and is_dra(self.name)
 
     @property
     def differences(self) -> list[str]:
-        """What is not as it should be, with what that means. Empty: nothing is."""
-        found = (
+        """Returns sentences about deviations. Empty: none."""
+        sentences = (
             *((self._away(),) if self.is_reconfiguring else (self._gone(), self._sick(), self._left_over())),
             self._overdrawn(),
             self._cut_away(),
             self._offered_twice(),
         )
-        return [sentence for sentence in found if sentence]
+        return [sentence for sentence in sentences if sentence]
 
     def _away(self) -> str:
         number = (self.expected or 0) - (self.allocatable or 0)
@@ -120,12 +120,12 @@ def resource_lines(
     *,
     is_reconfiguring: bool = False,
 ) -> list[ResourceLine]:
-    """Of each resource that is expected, there, or requested. The ones that have GPUs now come first.
+    """Returns a line per resource that is expected, present or requested; expected ones first.
 
-    `requested` None: nobody knows what the pods have.
+    `requested` None: the pods are unknown.
     """
     amounts = (expected, capacity, allocatable, requested or {})
-    names = {name for one in amounts for name, amount in one.items() if amount}
+    names = {name for column in amounts for name, amount in column.items() if amount}
     twins = _twins(capacity, layout)
     lines = [
         ResourceLine(
@@ -146,7 +146,7 @@ def resource_lines(
 
 
 def _twins(capacity: Amounts, layout: Layout) -> dict[str, str]:
-    """Whole GPUs of one vendor that a device plugin and a DRA driver both offer, each by the other's name."""
+    """Returns pairs of resources by which a device plugin and a DRA driver both offer one vendor's whole GPUs."""
     whole = [name for name, amount in capacity.items() if amount and layout.way(name).kind is ResourceKind.WHOLE]
     pairs = ((one, other) for one in whole for other in whole if is_dra(one) != is_dra(other))
     return {one: other for one, other in pairs if vendor_of(one) is vendor_of(other)}

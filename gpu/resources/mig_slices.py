@@ -1,14 +1,15 @@
-"""How many slices of a profile one board gives. Pure.
+"""The number of slices of a profile per board. Pure.
 
-docs.nvidia.com/datacenter/tesla/mig-user-guide, supported-gpus and supported-mig-profiles: memory, the most instances,
-and of each profile its fractions of both. A board of 7 instances has 8 parts of memory, others as many as instances.
+docs.nvidia.com/datacenter/tesla/mig-user-guide, supported-gpus and supported-mig-profiles: memory, the most
+instances, and each profile's fractions of both. A board of 7 instances has 8 parts of memory, others as many as
+instances.
 """
 
 import re
 
 PROFILE = re.compile(r"^(\d)g\.(\d+)gb")
 MEMORY_IN_NAME = re.compile(r"(\d+)GB")
-# By the end of a product's name: GB of a board whose name does not tell, and the most instances where they are not 7.
+# By the end of a product's name: GB of memory, and the most instances.
 BOARDS: tuple[tuple[re.Pattern[str], int, int], ...] = tuple(
     (re.compile(pattern), memory, most)
     for pattern, memory, most in (
@@ -27,21 +28,21 @@ MOST = 7
 
 
 def slices_of_a_board(profile: str, product: str) -> int:
-    """At most. 0: it is no MIG profile of a known spelling."""
-    found = PROFILE.match(profile)
-    if found is None or not int(found[1]):
+    """Returns the most slices per board. 0: unknown profile."""
+    match = PROFILE.match(profile)
+    if match is None or not int(match[1]):
         return 0
     memory, most = _board(product)
-    by_compute = most // int(found[1])
+    by_compute = most // int(match[1])
     if not memory:
         return by_compute
     parts = 8 if most == MOST else most
-    taken = max(1, round(int(found[2]) * parts / memory))
+    taken = max(1, round(int(match[2]) * parts / memory))
     return min(by_compute, parts // taken)
 
 
 def _board(product: str) -> tuple[int, int]:
-    """GB of memory, 0 where nothing tells, and the most instances."""
+    """Returns the memory in GB (0: unknown) and the most instances."""
     for pattern, memory, most in BOARDS:
         if pattern.search(product):
             return memory, most

@@ -1,16 +1,15 @@
-"""The resources of GPUs, by the names that their device plugins and DRA drivers give them.
+"""The resource names of device plugins and DRA drivers for GPUs.
 
-NVIDIA: README of k8s-device-plugin (`nvidia.com/gpu`, `.shared` with renameByDefault, `nvidia.com/mig-<profile>`), and
-the sandbox device plugin's names for virtual machines, which are the board's (`nvidia.com/GA102GL_A10`).
-Plugins that are built to name resources by model (k8s-device-plugin issues/424 and 1121, volcano-sh/devices pull/68)
-call them nvidia.com/t4 or nvidia.com/A100. KubeVirt's permitted devices are named by people, most often
-`nvidia.com/gpu_…` (user-guide, compute/host-devices). The sound and the switches beside a board are no GPUs.
-HAMi for Volcano offers vGPUs as `volcano.sh/vgpu-number`; gpushare gives GPUs out by `aliyun.com/gpu-mem`, in units of
-their memory. What else is called nvidia.com/gpu… counts no GPUs: gpumem and gpucores of HAMi, gpu.memory of others.
-AMD: docs/user-guide/configuration.md of ROCm/k8s-device-plugin (`amd.com/gpu`, under `mixed` `amd.com/cpx_nps4`; for
-virtual machines, pull/146, `amd.com/gpu_vf` and `amd.com/gpu_pf`).
-Habana: docs.habana.ai, Intel Gaudi Device Plugin. Intel: cmd/gpu_plugin/README.md (its `*_monitoring`, millicores,
-memory.max and tiles are no GPUs).
+NVIDIA: README of k8s-device-plugin (`nvidia.com/gpu`, `.shared` with renameByDefault, `nvidia.com/mig-<profile>`),
+and the sandbox device plugin's names for virtual machines, after the board (`nvidia.com/GA102GL_A10`). Plugins built
+to name resources by model (k8s-device-plugin issues/424 and 1121, volcano-sh/devices pull/68) use nvidia.com/t4 or
+nvidia.com/A100. People name KubeVirt's permitted devices, most often `nvidia.com/gpu_…` (user-guide,
+compute/host-devices). A board's sound device and switches are no GPUs. HAMi for Volcano offers vGPUs as
+`volcano.sh/vgpu-number`; gpushare uses `aliyun.com/gpu-mem`, in units of memory. Other names nvidia.com/gpu… count
+no GPUs: gpumem and gpucores of HAMi, gpu.memory of others. AMD: docs/user-guide/configuration.md of
+ROCm/k8s-device-plugin (`amd.com/gpu`, under `mixed` `amd.com/cpx_nps4`; for virtual machines, pull/146,
+`amd.com/gpu_vf` and `amd.com/gpu_pf`). Habana: docs.habana.ai, Intel Gaudi Device Plugin. Intel:
+cmd/gpu_plugin/README.md (its `*_monitoring`, millicores, memory.max and tiles are no GPUs).
 """
 
 import re
@@ -29,12 +28,12 @@ LONGEST = 317  # characters of a qualified name: 253 of the domain, a slash, 63
 AMD_PARTITION = re.compile(r"^(?:gpu\.)?amd\.com/([a-z]px_nps\d+)$")
 WHOLE_PARTITION = "spx"  # one partition: the whole GPU
 VIRTUAL = re.compile(r"^(?:nvidia\.com/(?:pgpu|vgpu|gpu_.+|[A-Z][A-Z0-9]+[A-Z0-9_.-].*)|amd\.com/gpu_[pv]f)$")
-NO_GPU = re.compile(r"AUDIO|USB|UCSI|NVSWITCH|BRIDGE")  # of a board, or beside it
+NO_GPU = re.compile(r"AUDIO|USB|UCSI|NVSWITCH|BRIDGE")  # parts of a board, or devices beside it
 SERIES = (
     r"(?:(?:tesla|geforce|quadro|[rg]tx)[-_]?)+\d{3,4}[a-z]{0,2}|(?:tesla[-_]?)?(?:gb|gh|[abhklmptv])\d{1,4}[a-z]{0,2}"
 )
 MODEL = re.compile(rf"^nvidia\.com/(?:{SERIES})(?:[-_.]\d{{1,3}}gb?)?$", re.IGNORECASE)
-FOR_MACHINES = "/vfio"  # after a DRA driver: boards that it offers to virtual machines only
+FOR_MACHINES = "/vfio"  # suffix of a DRA driver: boards offered only to virtual machines
 ODD = re.compile(r"[^A-Za-z0-9-_. ]")
 DRA_DRIVERS = ("gpu.nvidia.com", "gpu.amd.com", "gpu.intel.com", "gaudi.intel.com")
 
@@ -46,15 +45,15 @@ class Vendor(StrEnum):
     INTEL = "intel"
 
 
-# What lists the GPUs of a node there, and says how they are.
+# The command that lists a node's GPUs and their health.
 TOOLS = {Vendor.NVIDIA: "nvidia-smi", Vendor.AMD: "amd-smi", Vendor.HABANA: "hl-smi", Vendor.INTEL: "xpu-smi"}
 
 
 class ResourceKind(StrEnum):
     WHOLE = "whole"  # one GPU for one user
-    SLICE = "slice"  # cut by hardware: memory and compute of its own
-    SHARE = "share"  # one of the users of a GPU or of a slice
-    VIRTUAL = "virtual"  # handed to a virtual machine: whole or a part, its name does not say
+    SLICE = "slice"  # cut by hardware: own memory and compute
+    SHARE = "share"  # one user's part of a GPU or slice
+    VIRTUAL = "virtual"  # for a virtual machine: a whole GPU or a part; the name does not tell
 
 
 _EXACT = {
@@ -65,7 +64,7 @@ _EXACT = {
     AMD_GPU: Vendor.AMD,
     "habana.ai/gaudi": Vendor.HABANA,
     **dict.fromkeys(INTEL_GPUS, Vendor.INTEL),
-    "gpu.nvidia.com": Vendor.NVIDIA,  # these four: devices that a DRA driver offers, by its name
+    "gpu.nvidia.com": Vendor.NVIDIA,  # these four: devices of a DRA driver, by its name
     "gpu.amd.com": Vendor.AMD,
     "gpu.intel.com": Vendor.INTEL,
     "gaudi.intel.com": Vendor.HABANA,
@@ -76,7 +75,7 @@ _PREFIXES = {MIG: Vendor.NVIDIA, "gpu.nvidia.com/mig-": Vendor.NVIDIA}
 
 @lru_cache(maxsize=4096)
 def vendor_of(name: str) -> Vendor | None:
-    """Whose GPUs a resource counts. None: it is no GPU's."""
+    """Returns the vendor of a GPU resource. None: not a GPU resource."""
     if len(name) > LONGEST:
         return None
     if vendor := _EXACT.get(name):
@@ -89,7 +88,7 @@ def vendor_of(name: str) -> Vendor | None:
 
 
 def tool_of(vendor: str) -> str:
-    """Blank, where nobody says whose GPUs they are, is taken for NVIDIA's."""
+    """Returns the command for a vendor's GPUs. Blank means NVIDIA."""
     return TOOLS[Vendor(vendor or Vendor.NVIDIA)]
 
 
@@ -98,7 +97,7 @@ def is_gpu_resource(name: str) -> bool:
 
 
 def profile_in(name: str) -> str:
-    """The slice that a resource counts, where its name says so: 1g.10gb, cpx_nps4. Blank: no slice."""
+    """Returns the slice profile in a resource's name: 1g.10gb, cpx_nps4. Blank: none."""
     for prefix in (MIG, "gpu.nvidia.com/mig-"):
         if name.startswith(prefix):
             return name.removeprefix(prefix).removesuffix(SHARED)
@@ -109,17 +108,18 @@ def profile_in(name: str) -> str:
 
 
 def product_in(name: str) -> str:
-    """As gpu-feature-discovery would label it: NVIDIA-H100-80GB-HBM3 (its `sanitise`, internal/lm/resource.go)."""
+    """Returns the name as gpu-feature-discovery labels it: NVIDIA-H100-80GB-HBM3 (`sanitise`,
+    internal/lm/resource.go)."""
     return "-".join(ODD.sub("", name).split())[:128]
 
 
 def is_dra(name: str) -> bool:
-    """Whether it is offered through ResourceSlices, and not by a device plugin."""
+    """Tells whether ResourceSlices offer it, rather than a device plugin."""
     return name.partition("/")[0] in DRA_DRIVERS and name not in INTEL_GPUS
 
 
 def is_virtual(name: str) -> bool:
-    """Whether it counts what is handed to virtual machines."""
+    """Tells whether it counts devices for virtual machines."""
     if VIRTUAL.match(name):
         return not (MODEL.match(name) or NO_GPU.search(name))
     return name.endswith(FOR_MACHINES) and is_dra(name)

@@ -1,7 +1,7 @@
-"""How much a node offers, by kind.
+"""The number of GPUs, slices and shares that a node offers.
 
-A board has at most seven compute slices (NVIDIA's MIG user guide), so that the slices tell how many boards are cut at
-least. A device plugin that was not restarted after that goes on naming those as whole (gpu-operator #637).
+A board has at most seven compute slices (NVIDIA's MIG user guide), so slices give a minimum of cut boards. A device
+plugin that was not restarted still reports those as whole (gpu-operator #637).
 """
 
 import re
@@ -18,17 +18,17 @@ MIG_PROFILE = re.compile(r"^(\d)[gc]\.")
 
 @dataclass(frozen=True)
 class Counts:
-    whole: int | None  # None: no resource of whole GPUs is named
+    whole: int | None  # None: no resource of whole GPUs
     slices: int = 0
     shares: int = 0
 
 
 def count(amounts: Mapping[str, int], layout: Layout) -> Counts:
-    """`amounts`: by resource. A GPU that a device plugin and a DRA driver both offer is one GPU."""
+    """Counts amounts by resource. A GPU offered by device plugin and DRA driver counts once."""
     totals: dict[tuple[ResourceKind, bool], int] = {}
     for name, amount in amounts.items():
-        of = layout.way(name).kind, is_dra(name)
-        totals[of] = totals.get(of, 0) + amount
+        key = layout.way(name).kind, is_dra(name)
+        totals[key] = totals.get(key, 0) + amount
     if (ResourceKind.WHOLE, False) in totals:
         totals[ResourceKind.WHOLE, False] -= only_named(amounts, layout)
     return Counts(
@@ -42,7 +42,7 @@ def count(amounts: Mapping[str, int], layout: Layout) -> Counts:
 
 
 def only_named(amounts: Mapping[str, int], layout: Layout) -> int:
-    """How many of the GPUs that are named as whole are cut."""
+    """Returns how many GPUs reported as whole are cut."""
     if layout.boards is None or layout.way(GPU).kind is not ResourceKind.WHOLE:
         return 0
     slices = sum(amount * compute_slices(layout.way(name).profile) for name, amount in amounts.items())
@@ -51,28 +51,28 @@ def only_named(amounts: Mapping[str, int], layout: Layout) -> int:
 
 
 def compute_slices(profile: str) -> int:
-    """Of which it is one: 3 of 3g.40gb, 1 of 1c.3g.40gb. 0: no MIG profile."""
-    found = MIG_PROFILE.match(profile)
-    return int(found[1]) if found else 0
+    """Returns the compute slices of a profile: 3 for 3g.40gb, 1 for 1c.3g.40gb. 0: no MIG profile."""
+    match = MIG_PROFILE.match(profile)
+    return int(match[1]) if match else 0
 
 
 def count_taken(amounts: Mapping[str, int], layout: Layout) -> Counts:
-    """What pods have: a GPU that a device plugin gave out and one that a DRA driver did are two."""
-    each = [count({name: amount}, layout) for name, amount in amounts.items()]
-    whole = [counts.whole for counts in each if counts.whole is not None]
-    shares, slices = sum(counts.shares for counts in each), sum(counts.slices for counts in each)
+    """Counts the units of pods. GPUs from a device plugin and from a DRA driver count separately."""
+    parts = [count({name: amount}, layout) for name, amount in amounts.items()]
+    whole = [counts.whole for counts in parts if counts.whole is not None]
+    shares, slices = sum(counts.shares for counts in parts), sum(counts.slices for counts in parts)
     return Counts(sum(whole) if whole else None, slices, shares)
 
 
 def whole_gpus(amounts: Mapping[str, int], layout: Layout) -> int:
-    """Of what pods have. Slices and shares are none, whatever name the device plugin offers them by."""
+    """Returns the whole GPUs of pods, without slices and shares."""
     return count_taken(amounts, layout).whole or 0
 
 
 def most_by_labels(labels: Mapping[str, str], layout: Layout) -> dict[str, int]:
-    """How much of a resource can be there at most, as the labels count its GPUs or slices and their users.
+    """Returns the maximum of each resource, from labels with counts and users.
 
-    A resource is not in it where its labels count nothing.
+    Omits resources without such labels.
     """
     most: dict[str, int] = {}
     for name, way in layout.ways.items():

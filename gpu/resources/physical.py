@@ -1,7 +1,7 @@
-"""How many physical GPUs a node has, and what is made of each. Pure.
+"""The number of physical GPUs of a node by use. Pure.
 
-A GPU is in exactly one use, so that the uses add up to the whole. Slices and shares are no GPUs: they tell how many
-they are of where it is said how many one gives, and a label tells the rest.
+A GPU has exactly one use, so uses add up to the total. Slices and shares count as GPUs where the number per GPU is
+known; labels give the rest.
 """
 
 import math
@@ -20,14 +20,14 @@ from gpu.resources.offer import COMPUTE_SLICES, compute_slices, count
 
 
 class Use(StrEnum):
-    WHOLE = "whole"  # one user has all of it
+    WHOLE = "whole"  # one user
     MIG = "mig"  # cut by NVIDIA's MIG; its slices may be shared
     PARTITIONED = "partitioned"  # cut by AMD's driver
     TIME_SLICING = "time_slicing"
     MPS = "mps"
-    SHARED = "shared"  # in another way, or in one that is not known
-    VIRTUAL = "virtual"  # handed to virtual machines
-    NOT_OFFERED = "not_offered"  # counted by a label, and offered to no pod
+    SHARED = "shared"  # shared in another or unknown way
+    VIRTUAL = "virtual"  # for virtual machines
+    NOT_OFFERED = "not_offered"  # counted by a label, but offered to no pod
 
 
 TITLES: dict[Use, str] = {
@@ -42,7 +42,7 @@ TITLES: dict[Use, str] = {
 }
 TOTAL = "physical_gpus"
 COLUMNS: dict[Use, str] = {use: f"physical_{use}" for use in Use}
-COUNTED_AT_MOST = 128  # by a label, of a node; more is a label that lies
+COUNTED_AT_MOST = 128  # per node; larger label values are wrong
 VGPU_TYPE = r"\d+(?:_\d+)?[ABCQ](?:ME)?$"
 Uses = Mapping[Use, int]
 
@@ -50,35 +50,36 @@ Uses = Mapping[Use, int]
 def uses_of(
     labels: Mapping[str, str], amounts: Mapping[str, int], layout: Layout, *, product: str, registered: int = 0
 ) -> Uses:
-    """Empty: nobody says how many there are. `registered`: boards that a device plugin named."""
-    found = Counter({Use.WHOLE: count(amounts, layout).whole or 0})
+    """Returns the GPUs by use. Empty: the number is unknown. `registered` counts boards registered by a device
+    plugin."""
+    uses = Counter({Use.WHOLE: count(amounts, layout).whole or 0})
     for name, amount in amounts.items():
         way = layout.way(name)
         if way.kind is ResourceKind.SHARE and not way.profile:
-            found[_sharing(way)] += -(-amount // way.replicas) if way.replicas else 0
+            uses[_sharing(way)] += -(-amount // way.replicas) if way.replicas else 0
         elif way.kind is ResourceKind.VIRTUAL:
-            found[Use.VIRTUAL] += 0 if _is_vgpu(name) else amount
+            uses[Use.VIRTUAL] += 0 if _is_vgpu(name) else amount
         elif way.profile and vendor_of(name) is Vendor.AMD and layout.parts:
-            found[Use.PARTITIONED] += -(-amount // layout.parts)
-    found[Use.MIG] += _cut(amounts, layout, product, others=found.total())
-    left = _counted(labels, layout, registered) - found.total()
-    if left > 0:
-        found[_use_of_the_rest(amounts, layout)] += left
-    return {use: number for use, number in found.items() if number > 0}
+            uses[Use.PARTITIONED] += -(-amount // layout.parts)
+    uses[Use.MIG] += _cut(amounts, layout, product, others=uses.total())
+    rest = _counted(labels, layout, registered) - uses.total()
+    if rest > 0:
+        uses[_use_of_the_rest(amounts, layout)] += rest
+    return {use: number for use, number in uses.items() if number > 0}
 
 
 def boards_of(amounts: Mapping[str, int], layout: Layout, *, product: str) -> int:
-    """How many GPUs these are, or are of, at least. 0: nothing says."""
+    """Returns the minimum number of physical GPUs behind these amounts. 0: unknown."""
     return sum(uses_of({}, amounts, replace(layout, boards=None), product=product).values())
 
 
 def columns_of(uses: Uses) -> dict[str, int | None]:
-    """Of a node's row."""
+    """Returns the columns of a node's row."""
     return {TOTAL: sum(uses.values()) or None, **{column: uses.get(use, 0) for use, column in COLUMNS.items()}}
 
 
 def known_gpus(number: int, *, uncounted: int) -> int | None:
-    """Of several nodes. None: there are nodes with GPUs, and of none of them anybody says how many."""
+    """Returns a sum over nodes. None: there are GPU nodes, but none with a known number."""
     return None if uncounted and not number else number
 
 
@@ -91,14 +92,14 @@ def _sharing(way: Way) -> Use:
 
 
 def _is_vgpu(name: str) -> bool:
-    """A type of which a board gives several, as NVIDIA_A10-12Q or AMD's virtual functions; a whole board has its chip's
-    name."""
+    """Tells whether a type splits a board, as NVIDIA_A10-12Q or AMD's virtual functions; a whole board has its
+    chip's name."""
     kind = name.partition("/")[2]
     return kind in ("vgpu", "gpu_vf") or bool(re.search(rf"[-_]{VGPU_TYPE}", kind))
 
 
 def _cut(amounts: Mapping[str, int], layout: Layout, product: str, *, others: int) -> int:
-    """Boards under MIG: what the labels leave of all, else as few as the slices can be of."""
+    """Returns the boards under MIG: the label's rest, else the fewest that can hold the slices."""
     slices = {name: amount for name, amount in amounts.items() if amount and _is_mig(name, layout.way(name))}
     if not slices:
         return 0
@@ -121,14 +122,14 @@ def _is_mig(name: str, way: Way) -> bool:
 
 
 def _counted(labels: Mapping[str, str], layout: Layout, registered: int) -> int:
-    """Under the MIG strategy `single` NVIDIA's label counts slices."""
-    said = keys.count_in(labels.get(keys.GPU_COUNT)) if layout.mig_strategy != "single" else None
-    said = said or boards_in_labels(labels) or keys.count_in(labels.get(keys.INTEL_COUNT)) or registered
-    return min(said, COUNTED_AT_MOST)
+    """Returns the number from labels or registration. Under the MIG strategy `single` NVIDIA's label counts slices."""
+    number = keys.count_in(labels.get(keys.GPU_COUNT)) if layout.mig_strategy != "single" else None
+    number = number or boards_in_labels(labels) or keys.count_in(labels.get(keys.INTEL_COUNT)) or registered
+    return min(number, COUNTED_AT_MOST)
 
 
 def _use_of_the_rest(amounts: Mapping[str, int], layout: Layout) -> Use:
-    """Of the boards that a label counts, and whose slices or shares do not tell how many they are of."""
+    """Returns the use of labelled boards that no slice or share accounts for."""
     ways = {name: layout.way(name) for name in {*layout.ways, *amounts}}
     if any(_is_mig(name, way) for name, way in ways.items()):
         return Use.MIG

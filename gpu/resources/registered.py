@@ -1,8 +1,8 @@
-"""The GPUs of a node as HAMi's device plugin registers them in an annotation, for its scheduler and Volcano's.
+"""The GPUs that HAMi's device plugin registers in a node annotation, for its scheduler and Volcano's.
 
 Project-HAMi/website, docs/developers/protocol.md: a JSON array; before that id,count,devmem,devcore,type,numa,health
-and later index,mode, each ended by a colon (HAMi issues/314, issues/1422); Volcano's is shorter:
-id,count,devmem,type,health. The memory may be scaled (issues/1422), so that it is not the board's.
+and later index,mode, each terminated by a colon (HAMi issues/314, issues/1422); Volcano's is shorter:
+id,count,devmem,type,health. The memory may be scaled (issues/1422), so it may differ from the board's.
 """
 
 import json
@@ -28,35 +28,35 @@ class Registered:
 
 
 def registered_in(annotations: Mapping[str, str]) -> tuple[Registered, ...]:
-    """Empty: nothing is registered, or not in a way that is known."""
+    """Returns the registered GPUs. Empty: none, or an unknown format."""
     text = next((annotations[key] for key in keys.GPUS_REGISTERED if annotations.get(key)), "")
-    found = _json(text) if text.startswith("[") else _commas(text)
-    return tuple(found)[:BOARDS_AT_MOST]
+    boards_found = _json(text) if text.startswith("[") else _commas(text)
+    return tuple(boards_found)[:BOARDS_AT_MOST]
 
 
 def assigned_in(annotations: Mapping[str, str]) -> list[str]:
-    """The UUIDs of the GPUs that a scheduler put a pod on: GPU-…,NVIDIA,3000,30:; or only GPU-…."""
+    """Returns the UUIDs of the GPUs that a scheduler chose for a pod: GPU-…,NVIDIA,3000,30:; or only GPU-…."""
     text = next((annotations[key] for key in keys.GPUS_ASSIGNED if annotations.get(key)), "")
     return sorted(set(UUID.findall(text[:16_384])))
 
 
 def gpu_groups(labels: Mapping[str, str]) -> list[str]:
-    """Under KAI (Run:ai), of a pod that has a GPU for others, and of those that have parts of it. Empty: neither."""
+    """Returns the KAI (Run:ai) groups of a pod that holds or shares a GPU. Empty: neither."""
     parts = keys.GPU_GROUP, f"{keys.GPU_GROUP}/"
     return sorted({value for key, value in labels.items() if key == parts[0] or key.startswith(parts[1])})
 
 
 def users_of(boards: Sequence[Registered]) -> int | None:
-    """None: not each alike."""
-    said = {board.users for board in boards}
-    return said.pop() if len(said) == 1 else None
+    """Returns the users per board. None: different among boards."""
+    counts = {board.users for board in boards}
+    return counts.pop() if len(counts) == 1 else None
 
 
 def _json(text: str) -> Iterator[Registered]:
     try:
         boards: Any = json.loads(text)
-    except Exception:  # noqa: BLE001 - of whatever class
-        return  # the node is then read as if nothing were registered, as its page shows
+    except Exception:  # noqa: BLE001 - of any class
+        return  # the node then counts as without registration, which its page shows
     for board in boards if isinstance(boards, list) else ():
         if isinstance(board, dict):
             yield from _board(

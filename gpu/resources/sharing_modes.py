@@ -1,8 +1,9 @@
-"""MIG, time-slicing, MPS and others in words: different things, by what each walls off.
+"""Descriptions of MIG, time-slicing, MPS and others, by their isolation.
 
 NVIDIA's MIG user guide (memory, cache and fault isolation); README of k8s-device-plugin, "Shared Access to GPUs";
-the MPS documentation, "Volta MPS" and error containment. HAMi: libvgpu.so of Project-HAMi/HAMi-core, which its plugin
-mounts into each container. gpushare: AliyunContainerService/gpushare-scheduler-extender, issues/219 (limits nothing).
+the MPS documentation, "Volta MPS" and error containment. HAMi: libvgpu.so of Project-HAMi/HAMi-core, which its
+plugin mounts into each container. gpushare: AliyunContainerService/gpushare-scheduler-extender, issues/219 (no
+limits).
 """
 
 from dataclasses import dataclass
@@ -75,7 +76,9 @@ def _cut(way: Way) -> Explanation:
 
 
 def _partitioned(way: Way) -> Explanation:
-    """AMD's: dpx_nps1 has two for computing, and one memory for both (ROCm/gpu-operator #555, ROCm/rccl #1555)."""
+    """Describes AMD's partitions: dpx_nps1 has two for compute and one memory for both (ROCm/gpu-operator #555,
+    ROCm/rccl #1555).
+    """
     domains = way.profile.rpartition("nps")[2]
     shared = (
         "all of a GPU's partitions share its whole memory"

@@ -1,4 +1,4 @@
-"""Resources as a person would say them."""
+"""Resources as text for people."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -16,12 +16,12 @@ PAIRS = (
 
 
 def units_missing(row: Mapping[str, Any]) -> int:
-    """Of a node's columns: how many GPUs, slices and shares it once had and cannot allocate now."""
+    """Returns how many expected GPUs, slices and shares of a node row are not allocatable."""
     return sum(max(0, (row[expected] or 0) - (row[allocatable] or 0)) for expected, allocatable in PAIRS)
 
 
 def in_words(number: int, way: Way) -> str:
-    """`2 GPUs`, `3 slices 1g.10gb`, `4 time-slices`."""
+    """Returns `2 GPUs`, `3 slices 1g.10gb` or `4 time-slices`."""
     if way.is_virtual:
         return count(number, "device") + " for virtual machines"
     if way.sharing:
@@ -31,16 +31,16 @@ def in_words(number: int, way: Way) -> str:
 
 
 def missing_in_words(expected: Mapping[str, int], allocatable: Mapping[str, int], layout: Layout) -> str:
-    """What was there and cannot be allocated: `1 GPU (4 of its time-slices)`. Blank: nothing is missing."""
-    gone = {name: amount - allocatable.get(name, 0) for name, amount in sorted(expected.items())}
-    parts = [_missing(number, layout.way(name)) for name, number in gone.items() if number > 0]
+    """Returns the missing units: `1 GPU (4 of its time-slices)`. Blank: none."""
+    lost = {name: amount - allocatable.get(name, 0) for name, amount in sorted(expected.items())}
+    parts = [_missing(number, layout.way(name)) for name, number in lost.items() if number > 0]
     return " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
 
 
 def layout_in_words(text: str, offered: Iterable[str] = ()) -> str:
-    """Of a node's layout: `time-slices of whole GPUs, 4 each`, `slices 1g.10gb and slices 3g.40gb`.
+    """Returns a node's layout: `time-slices of whole GPUs, 4 each`, `slices 1g.10gb and slices 3g.40gb`.
 
-    `offered`: the names of its resources, which say it where the layout is blank: `whole GPUs by DRA`.
+    `offered` names its resources, for a blank layout: `whole GPUs by DRA`.
     """
     layout = Layout.read(text)
     named = {} if layout else {name: layout.way(name) for name in offered}
@@ -61,7 +61,7 @@ def _way_in_words(way: Way) -> str:
 
 
 def _missing(number: int, way: Way) -> str:
-    """Shares come and go with their GPU: where a whole number of those is missing, that is what to look for."""
+    """Returns missing carriers if all shares of some GPUs are missing, since then the GPU is the fault."""
     if not way.sharing or not way.replicas or number % way.replicas:
         return in_words(number, way)
     carriers = number // way.replicas

@@ -1,6 +1,6 @@
-"""The GPUs of a node that something names and calls unhealthy, where its labels and annotations say so.
+"""Unhealthy GPUs of a node that its labels or annotations identify.
 
-AMD's exporter labels only the sick ones, `metricsexporter.amd.com.gpu.<GPU_ID>.state` (docs of
+AMD's exporter labels only unhealthy ones, `metricsexporter.amd.com.gpu.<GPU_ID>.state` (docs of
 ROCm/device-metrics-exporter; its pkg/exporter/utils has 16 at most). HAMi's device plugin registers each board
 with its health.
 """
@@ -15,36 +15,39 @@ from gpu.resources.registered import Registered
 AMD_STATE = re.compile(r"^metricsexporter\.amd\.com\.gpu\.(\d{1,3})\.state$")
 AMD_PREFIX = "metricsexporter.amd.com.gpu."
 AT_MOST = 128
-DeviceRows = Sequence[Mapping[str, object]]  # as the node's column has them
+DeviceRows = Sequence[Mapping[str, object]]  # rows of the node's column
 NOBODY: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
 class Unhealthy:
-    gpu: str  # as a person would point at it: GPU 3, GPU-5a…
-    reason: str  # who says it, and what
+    gpu: str  # for people: GPU 3, GPU-5a…
+    reason: str  # reporter and report
     index: int | None = None
     uuid: str = ""
 
 
 def unhealthy_in(labels: Mapping[str, str], boards: Sequence[Registered]) -> list[dict[str, object]]:
-    """As the node's column has them."""
+    """Returns rows for the node's column."""
     return written([*_by_labels(labels), *_by_plugin(boards)])
 
 
-def written(found: Iterable[Unhealthy]) -> list[dict[str, object]]:
-    return [asdict(one) for one in list(found)[:AT_MOST]]
+def written(gpus: Iterable[Unhealthy]) -> list[dict[str, object]]:
+    return [asdict(gpu) for gpu in list(gpus)[:AT_MOST]]
 
 
 def unhealthy_in_words(named: DeviceRows, by_kubelet: Mapping[str, str] = NOBODY) -> list[str]:
-    """`GPU 3: AMD's metrics exporter calls it unhealthy.` `by_kubelet`: the pod that has it, by UUID (KEP-4680)."""
-    said = [f"{one['gpu']}: {one['reason']}." for one in named]
-    return said + [f"{uuid}: its kubelet calls it unhealthy; {pod} has it." for uuid, pod in sorted(by_kubelet.items())]
+    """Returns sentences such as `GPU 3: AMD's metrics exporter calls it unhealthy.` `by_kubelet`: pods by UUID
+    (KEP-4680)."""
+    sentences = [f"{row['gpu']}: {row['reason']}." for row in named]
+    return sentences + [
+        f"{uuid}: its kubelet calls it unhealthy; {pod} has it." for uuid, pod in sorted(by_kubelet.items())
+    ]
 
 
 def _by_labels(labels: Mapping[str, str]) -> Iterator[Unhealthy]:
     sick = (AMD_STATE.match(key) for key in labels if key.startswith(AMD_PREFIX) and labels[key].lower() == "unhealthy")
-    for index in sorted(int(found[1]) for found in sick if found):
+    for index in sorted(int(match[1]) for match in sick if match):
         yield Unhealthy(f"GPU {index}", "AMD's metrics exporter calls it unhealthy", index)
 
 

@@ -76,7 +76,7 @@ def put_source(cluster: Cluster, *, actor: str, now: datetime, was: str = "", **
     with transaction.atomic():
         Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)  # two that add one at once
         source = TelemetrySource.objects.select_for_update().filter(cluster=cluster).first()  # a worker may take it up
-        concurrent_edits.refuse_unseen(source, GIVEN, was=was, to=fields, words=WORDS)
+        concurrent_edits.refuse_unseen(source, GIVEN, was=was, to=fields, labels=WORDS)
         before = {name: getattr(source, name) for name in GIVEN} if source else None
         source = source or TelemetrySource(cluster=cluster, added_by=actor, added_at=now)
         for name, value in fields.items():

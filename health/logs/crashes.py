@@ -33,7 +33,7 @@ from health.stack.causes.base import CC_STATE, VGPU_STATE
 from health.stack.causes.images import PULLING
 from kube import client
 from kube.client.single_requests import last_lines
-from kube.log_lines import LineWeight, is_frame, told_at, weight
+from kube.log_lines import LineWeight, decisive_index, is_frame, weight
 from kube.redaction import redacted
 
 AT_MOST = 20  # logs a run
@@ -219,7 +219,7 @@ def _last_and_wrong(lines: Sequence[str]) -> list[str]:
     weights = [weight(line) for line in lines]
     wrong = [at for at, each in enumerate(weights) if each >= LineWeight.WORDED]
     heaviest = sorted(wrong, key=lambda at: (weights[at], at))[-KEPT_LINES // 2 :]
-    told = told_at(lines)
+    told = decisive_index(lines)
     chosen = {*heaviest, *(() if told is None else (told,))}
     for at in reversed(range(len(lines))):
         if len(chosen) >= KEPT_LINES:

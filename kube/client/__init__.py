@@ -1,4 +1,4 @@
-"""The only part that speaks to Kubernetes, and the only importer of its client."""
+"""The only package that talks to Kubernetes, and the only importer of its client."""
 
 from kube.client.connection import Connection, connect
 from kube.client.errors import (

@@ -1,7 +1,6 @@
-"""The connection to one cluster: the official client's configuration and authentication, raw bytes in and out.
+"""The connection to one cluster: configuration and authentication by the official client, raw bytes in and out.
 
-The client's typed models take fifty times as long to decode a list as the structs of `kube.structs` do, so they
-are never built.
+The client's typed models are never built: they take fifty times as long to decode a list as `kube.structs`.
 """
 
 import base64
@@ -40,20 +39,20 @@ from kube.client.errors import (
     Untrusted,
     error_for,
 )
-from kube.client.kubeconfig import worded
+from kube.client.kubeconfig import error_text
 from kube.client.server_clock import ServerClock
 from wording.sent_secrets import SentSecrets
 
 CONNECT_S = 5.0
 READ_S = 10.0
-WHOLE_ANSWER_S = 300.0  # one that trickles in never runs into the time that each of its pieces has
+WHOLE_ANSWER_S = 300.0  # limits an answer that trickles in: each chunk restarts the read timeout
 WHOLE_ANSWER_BYTES = 512 * 2**20
-A_PIECE = 2**20
-# A peer that vanished without a word is given up after 20 + 3 x 10 s, before a watch may be silent for 90.
+CHUNK_BYTES = 2**20
+# A vanished peer is given up after 20 + 3 x 10 s, before the 90 s that a watch may be silent.
 KEEP_ALIVE = {"idle": 20, "interval": 10, "count": 3}
 FIELD_MANAGER = "quarterdeck"
-ENOUGH_OF_A_REFUSAL = 64 * 1024
-TOKENS_KNOWN = 4  # an answer may repeat the one before the last renewal
+REFUSAL_BYTES = 64 * 1024
+TOKENS_KNOWN = 4  # an answer may quote a token from before the last renewal
 
 ENCODER = msgspec.json.Encoder()
 Query = Mapping[str, str | int]
@@ -69,22 +68,22 @@ def user_agent() -> str:
 
 
 def connect(kubeconfig_path: str, context: str) -> "Connection":
-    """Make ready to talk to a cluster; nothing is sent yet. No path: in-cluster.
+    """Prepares the connection to a cluster without sending anything. No path: in-cluster.
 
-    :raises BadKubeconfig: when there is no such file or context
+    :raises BadKubeconfig: when the file or the context does not exist
     """
     settings = kubeconfig.load(kubeconfig_path, context)
-    settings.connection_pool_maxsize = 64  # a watch of each kind, and what is asked beside them
+    settings.connection_pool_maxsize = 64  # a watch per kind, and requests beside them
     settings.socket_options = tcp_keepalive_socket_options(**KEEP_ALIVE)
     try:
         return Connection(ApiClient(settings))
-    except Exception as error:  # a proxy's scheme, a CA file: of whatever class
-        in_full = f"What {kubeconfig_path or 'our pod'} says cannot be used: {worded(error)}"
-        raise BadKubeconfig("The kubeconfig cannot be used; `bin/manage doctor` says why.", in_full=in_full) from error
+    except Exception as error:  # any class: a proxy's scheme, a CA file
+        in_full = f"{kubeconfig_path or 'The service account of our pod'} cannot be used: {error_text(error)}"
+        raise BadKubeconfig("The kubeconfig cannot be used. `bin/manage doctor` says why.", in_full=in_full) from error
 
 
 class Connection:
-    """One API server. Safe to share between threads: urllib3's pools are, and renewing a token is locked."""
+    """A connection to one API server. Thread-safe: urllib3's pools are, and token renewal is locked."""
 
     def __init__(self, client: ApiClient) -> None:
         self._client = client
@@ -102,7 +101,10 @@ class Connection:
         whole_s: float = WHOLE_ANSWER_S,
         most_bytes: int = WHOLE_ANSWER_BYTES,
     ) -> bytes:
-        """:raises ClusterError: of the class that the answer means"""
+        """Sends a GET request.
+
+        :raises ClusterError: of the class that the answer means
+        """
         return self._read(self.open("GET", path, query, read_s=read_s), whole_s, most_bytes)
 
     def request(
@@ -115,14 +117,14 @@ class Connection:
         content_type: str = "application/json",
         read_s: float = READ_S,
     ) -> bytes:
-        """Send once, never again: whether an act may be repeated is its caller's to know."""
+        """Sends one request without retries; only the caller knows whether it may be repeated."""
         response = self.open(method, path, query, body=body, content_type=content_type, read_s=read_s)
         return self._read(response, WHOLE_ANSWER_S, WHOLE_ANSWER_BYTES)
 
     def _read(self, response: urllib3.BaseHTTPResponse, whole_s: float, most_bytes: int) -> bytes:
         try:
             with translated(self.server):
-                answer = b"".join(self._pieces(response, whole_s, most_bytes))
+                answer = b"".join(self._chunks(response, whole_s, most_bytes))
         except ClusterError:
             response.close()
             raise
@@ -139,8 +141,8 @@ class Connection:
         content_type: str = "application/json",
         read_s: float = READ_S,
     ) -> urllib3.BaseHTTPResponse:
-        """An answer whose body is still on the wire. Its reader releases or closes it."""
-        asked_at = time.time()
+        """Returns an answer whose body is still on the wire. The caller releases or closes it."""
+        sent_at = time.time()
         with translated(self.server):
             response = self._client.rest_client.pool_manager.request(
                 method,
@@ -152,19 +154,19 @@ class Connection:
                 retries=False,
                 redirect=False,
             )
-            self.clock.note(response.headers.get("Date"), asked_at=asked_at, answered_at=time.time())
+            self.clock.note(response.headers.get("Date"), sent_at=sent_at, answered_at=time.time())
             if response.status < 300:
                 return response
             refusal = error_for(
                 response.status,
-                self.without_secrets(response.read(ENOUGH_OF_A_REFUSAL)),
+                self.without_secrets(response.read(REFUSAL_BYTES)),
                 retry_after=response.headers.get("Retry-After"),
             )
         response.close()
         raise refusal
 
     def without_secrets(self, answer: bytes) -> bytes:
-        """Return what the API server, or a pod behind it, wrote in words of its own, without our credentials (Z39)."""
+        """Removes our credentials from a text that the API server or a pod wrote (Z39)."""
         for _, sent in tuple(self._sent):
             answer = sent.cut(answer)
         return answer
@@ -172,25 +174,25 @@ class Connection:
     def close(self) -> None:
         self._client.rest_client.close()
 
-    def _pieces(self, response: urllib3.BaseHTTPResponse, whole_s: float, most_bytes: int) -> Iterator[bytes]:
+    def _chunks(self, response: urllib3.BaseHTTPResponse, whole_s: float, most_bytes: int) -> Iterator[bytes]:
         until, size = time.monotonic() + whole_s, 0
-        while piece := response.read1(A_PIECE):
-            yield piece
-            size += len(piece)
+        while chunk := response.read1(CHUNK_BYTES):
+            yield chunk
+            size += len(chunk)
             if time.monotonic() > until:
-                raise said_of(self.server, Unreachable, f"took longer than {whole_s:.0f} s for one answer.")
+                raise server_error(self.server, Unreachable, f"took longer than {whole_s:.0f} s for one answer.")
             if size > most_bytes:
-                raise said_of(self.server, Unreadable, f"sent more than {most_bytes // 2**20} MiB as one answer.")
+                raise server_error(self.server, Unreadable, f"sent more than {most_bytes // 2**20} MiB as one answer.")
 
     def _headers(self) -> dict[str, str]:
         headers = {"Accept": "application/json", "User-Agent": user_agent()}
         with self._renewing:
             try:
                 self._client.update_params_for_auth(headers, [], ["BearerToken"], "", "", None)
-            except Exception as error:  # a plugin that the kubeconfig names has said something else than credentials
-                in_full = f"No credentials for {self.server}: {worded(error)}"
+            except Exception as error:  # the plugin named in the kubeconfig printed something else than credentials
+                in_full = f"No credentials for {self.server}: {error_text(error)}"
                 raise BadCredentials(
-                    "The worker has no credentials for it; `bin/manage doctor` says why.", in_full=in_full
+                    "The worker has no credentials. `bin/manage doctor` says why.", in_full=in_full
                 ) from error
             authorization = headers.get("authorization", "")
             if authorization not in {known for known, _ in self._sent}:
@@ -199,7 +201,7 @@ class Connection:
 
 
 def _secrets_in(authorization: str) -> list[str]:
-    """The token of a request's header, or its user and password."""
+    """Returns the token of a request's header, or its user and password."""
     scheme, _, credentials = authorization.partition(" ")
     if scheme.lower() != "basic":
         return [credentials]
@@ -212,35 +214,39 @@ def _secrets_in(authorization: str) -> list[str]:
 
 @contextmanager
 def translated(server: str) -> Iterator[None]:
-    """Turn what the transport raises into our words, of whatever class: a token with a line break is a ValueError."""
+    """Turns any exception of the transport into ours. A token with a line break, for example, raises ValueError."""
     try:
         yield
     except ClusterError:
         raise
     except Exception as error:
-        raise _in_our_words(server, error) from error
+        raise _cluster_error_for(server, error) from error
 
 
-def said_of(server: str, kind: type[E], what: str, *, in_full: str = "") -> E:
-    """`{server} did not answer in time.`, where whoever sees a pool of its cluster reads no address."""
+def server_error(server: str, kind: type[E], what: str, *, in_full: str = "") -> E:
+    """Builds an error such as "The API server did not answer in time." The address stays out of the sentence, since
+    people with access to only one pool read it.
+    """
     return kind(f"The API server {what}", in_full=in_full or f"{server} {what}")
 
 
-def _in_our_words(server: str, error: Exception) -> ClusterError:
+def _cluster_error_for(server: str, error: Exception) -> ClusterError:
     if isinstance(error, SSLError):
         if "WRONG_VERSION_NUMBER" in str(error):
-            return said_of(server, NotAnApiServer, "does not speak TLS. Should the address begin with http:// ?")
+            return server_error(
+                server, NotAnApiServer, "does not speak TLS. Check whether the address must begin with http://."
+            )
         in_full = f"The certificate of {server} is not trusted: {error}"
-        return said_of(server, Untrusted, "has a certificate that is not trusted.", in_full=in_full)
+        return server_error(server, Untrusted, "has a certificate that is not trusted.", in_full=in_full)
     if isinstance(error, LocationValueError):
-        return said_of(server, Unreachable, "has no address that can be asked.")
+        return server_error(server, Unreachable, "has an invalid address.")
     if isinstance(error, NameResolutionError):
-        return said_of(server, Unreachable, "has a name that cannot be resolved.")
+        return server_error(server, Unreachable, "has a name that cannot be resolved.")
     if "refused" in str(error).lower():
-        return said_of(server, Unreachable, "refused the connection: nothing listens there.")
+        return server_error(server, Unreachable, "refused the connection: nothing listens there.")
     if isinstance(error, ReadTimeoutError | ConnectTimeoutError) and "timed out" in str(error).lower():
-        return said_of(server, Unreachable, "did not answer in time.")
+        return server_error(server, Unreachable, "did not answer in time.")
     if isinstance(error, ProtocolError):
-        return said_of(server, Unreachable, "broke off the connection.")
+        return server_error(server, Unreachable, "closed the connection.")
     in_full = f"{server} did not answer: {str(error)[:300]}"
-    return said_of(server, Unreachable, f"did not answer ({type(error).__name__}).", in_full=in_full)
+    return server_error(server, Unreachable, f"did not answer ({type(error).__name__}).", in_full=in_full)

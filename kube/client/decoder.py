@@ -1,7 +1,7 @@
-"""From bytes to structs. What cannot be read costs one object, never the list it came in.
+"""Decoding of bytes into structs. An unreadable object costs only itself, never its list.
 
-All decoders are built here, while this module is imported. One that was built in a reader's thread ended the process:
-msgspec 0.22 reads the annotations of a struct in Python, and another thread can decode with what it has read by then.
+All decoders are built while this module is imported. A decoder built in a reader's thread crashed the process:
+msgspec 0.22 reads a struct's annotations in Python, and another thread may decode with a half-read set.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from kube.structs.meta import Identifier
 
 T = TypeVar("T")
 S = TypeVar("S", bound=Seen)
-BAD_JSON = Exception  # of whatever class: what somebody sent must not end who reads it
+BAD_JSON = Exception  # of any class: bad input must not end its reader
 
 
 class ListMeta(msgspec.Struct, frozen=True, rename="camel"):
@@ -32,7 +32,7 @@ class ListOf(msgspec.Struct, frozen=True):
 
 
 class IdentityMeta(msgspec.Struct, frozen=True):
-    """Of whatever type a broken object gives them."""
+    """Metadata of a broken object; the values may have any type."""
 
     name: Any = ""
     namespace: Any = ""
@@ -45,17 +45,17 @@ class Identity(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Unread:
-    """An object that cannot be read: it is there, and that is all that is known of it."""
+    """An object that exists but cannot be decoded."""
 
-    uid: str  # blank: not even that
+    uid: str  # blank: unknown
     name: str
     reason: str
 
     @classmethod
     def of(cls, uid: str, name: str, reason: str) -> "Unread":
-        """Of what may be anything: as long as it is kept, and without the NUL that PostgreSQL keeps in no text."""
-        said = (uid[:64], name[:317] or "one without a name", reason[:300])
-        return cls(*(text.replace("\0", "") for text in said))
+        """Builds the record from unchecked values: truncates them and removes NUL, which PostgreSQL cannot store."""
+        fields = (uid[:64], name[:317] or "(no name)", reason[:300])
+        return cls(*(text.replace("\0", "") for text in fields))
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def _list_of(kind: type[Seen]) -> type[msgspec.Struct]:
 
 
 def decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
-    """Call it where a module is imported, and nowhere else."""
+    """Builds a decoder. Call it only while a module is imported."""
     return msgspec.json.Decoder(kind, strict=False)
 
 
@@ -83,26 +83,35 @@ IDENTITY = decoder(Identity)
 
 
 def decode(body: bytes, kind: type[S]) -> S:
-    """:raises Unreadable: with what is wrong and where"""
+    """Decodes one object.
+
+    :raises Unreadable: with the error and its position
+    """
     return decode_by(OF_ONE[kind], body)
 
 
 def decode_by(decoder: msgspec.json.Decoder[T], body: bytes) -> T:
-    """:raises Unreadable: with what is wrong and where"""
+    """Decodes a body.
+
+    :raises Unreadable: with the error and its position
+    """
     try:
         return decoder.decode(body)
     except BAD_JSON as error:
-        raise Unreadable(f"The answer is not what we expect: {error}") from error
+        raise Unreadable(f"The answer has an unexpected format: {error}") from error
 
 
 def decode_list(body: bytes, kind: type[S]) -> Listed[S]:
-    """:raises Unreadable: when it is no list at all"""
+    """Decodes a list; unreadable items are returned separately.
+
+    :raises Unreadable: when the body is not a list
+    """
     decoder = OF_A_LIST[kind]
     try:
-        whole = decoder.decode(body)
+        decoded = decoder.decode(body)
     except BAD_JSON:
         return _decode_one_by_one(body, kind)
-    return Listed(tuple(whole.items or ()), (), whole.metadata)
+    return Listed(tuple(decoded.items or ()), (), decoded.metadata)
 
 
 def decode_one(raw: bytes | msgspec.Raw, kind: type[S]) -> S | Unread:
@@ -115,9 +124,9 @@ def decode_one(raw: bytes | msgspec.Raw, kind: type[S]) -> S | Unread:
 
 def _decode_one_by_one(body: bytes, kind: type[S]) -> Listed[S]:
     items, meta = _items_of(body)
-    found = [decode_one(item, kind) for item in items]
-    seen = tuple(one for one in found if not isinstance(one, Unread))
-    return Listed(seen, tuple(one for one in found if isinstance(one, Unread)), meta)
+    decoded = [decode_one(item, kind) for item in items]
+    readable = tuple(item for item in decoded if not isinstance(item, Unread))
+    return Listed(readable, tuple(item for item in decoded if isinstance(item, Unread)), meta)
 
 
 def _items_of(body: bytes) -> tuple[list[Any], ListMeta]:
@@ -125,7 +134,7 @@ def _items_of(body: bytes) -> tuple[list[Any], ListMeta]:
         page = ANY_LIST.decode(body)
     except BAD_JSON as error:
         if (split := split_list(body)) is None:
-            raise Unreadable(f"The answer is not what we expect: {error}") from error
+            raise Unreadable(f"The answer has an unexpected format: {error}") from error
         return list(split.items), decode_by(ANY_LIST, split.rest).metadata
     return list(page.items or ()), page.metadata
 

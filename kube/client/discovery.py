@@ -1,4 +1,4 @@
-"""Which version of a kind a cluster serves, and whether it serves it at all.
+"""API discovery: the version of a kind that a cluster serves, if any.
 
 As in kubernetes.io/docs/concepts/overview/kubernetes-api, "Discovery API": /apis names the groups, /apis/GROUP the
 versions of one, /apis/GROUP/VERSION its kinds.
@@ -14,7 +14,7 @@ from kube.structs.meta import Struct
 
 
 class NotServed(Absent):
-    """There is no such kind here, for sure: so there is no object of it either."""
+    """The server definitely does not serve this kind, so no object of it exists."""
 
 
 class ServedVersion(Struct, frozen=True):
@@ -41,18 +41,20 @@ ONE_GROUP, GROUPS, RESOURCES = decoder(ApiGroup), decoder(ApiGroups), decoder(Ap
 
 
 def served(connection: Connection, resource: Resource[S]) -> Resource[S]:
-    """The resource at the first version that we read and the server serves. Asks only where we read several.
+    """Returns the resource at the first version that we support and the server serves. Makes no request for one
+    version.
 
-    :raises NotServed: when it serves none of them, in a sentence
+    :raises NotServed: when the server serves none of them
     """
     if not resource.older_versions:
         return resource
-    found = _versions(connection, resource)
+    served_versions = _versions(connection, resource)
     for version in (resource.version, *resource.older_versions):
-        if version in found:
+        if version in served_versions:
             return replace(resource, group_version=f"{resource.group}/{version}")
     ours = " or ".join((resource.version, *resource.older_versions))
-    raise NotServed(f"This API server serves {resource.group} only as {', '.join(found) or 'nothing'}, not as {ours}.")
+    theirs = ", ".join(served_versions) or "no version"
+    raise NotServed(f"The API server serves {resource.group} as {theirs}, not as {ours}.")
 
 
 def _versions(connection: Connection, resource: Resource[S]) -> list[str]:
@@ -61,35 +63,35 @@ def _versions(connection: Connection, resource: Resource[S]) -> list[str]:
     except Absent as error:
         raise NotServed(f"The API group {resource.group} is not installed.") from error
     except Forbidden:
-        # Discovery is open to whoever is authenticated, unless somebody closed it: the list itself will tell.
+        # Every authenticated user may read discovery unless it was restricted. The list request itself will tell.
         return [resource.version]
-    return [one.version for one in decode_by(ONE_GROUP, body).versions or ()]
+    return [served_version.version for served_version in decode_by(ONE_GROUP, body).versions or ()]
 
 
 def meaning_of_404(connection: Connection, resource: Resource[S]) -> ClusterError:
-    """Whether a kind is not there, or something on the way only says so: a proxy's 404 must not delete a cluster.
+    """Returns the error that a 404 means: a kind that is not served, or a 404 of a proxy, which must delete no rows.
 
-    NotServed: discovery agrees. Costs one or two requests.
+    Returns NotServed only if discovery agrees. Costs one or two requests.
     """
     try:
         if _is_named(connection, resource):
             return NotAnApiServer(
-                f"What answers says 404 for {resource.name}, although its discovery names it: it may be a proxy's.",
+                f"{resource.name} returned 404, although discovery lists it. The 404 may come from a proxy.",
             )
     except Forbidden:
-        pass  # Discovery is closed here; the 404 itself is all there is to go by, but for what no cluster lacks.
+        pass  # Discovery is restricted. The 404 counts, except for kinds that every cluster serves.
     except ClusterError as error:
         return error
     if not resource.group:
-        return NotAnApiServer(f"What answers has no {resource.name}. Every Kubernetes API server has.")
-    return NotServed(f"This API server serves no {resource.name}.")
+        return NotAnApiServer(f"The server has no {resource.name}. Every Kubernetes API server has them.")
+    return NotServed(f"The API server does not serve {resource.name}.")
 
 
 def _is_named(connection: Connection, resource: Resource[S]) -> bool:
     try:
-        found = decode_by(RESOURCES, connection.get(resource.base)).resources
+        resources = decode_by(RESOURCES, connection.get(resource.base)).resources
     except Absent:
         if resource.group and not decode_by(GROUPS, connection.get("/apis")).groups:
-            raise NotAnApiServer("What answers names no API group at all.") from None
-        return False  # the group, or this version of it, is not there
-    return any(one.name == resource.plural for one in found or ())
+            raise NotAnApiServer("The server lists no API groups.") from None
+        return False  # the group, or this version of it, is not served
+    return any(served_name.name == resource.plural for served_name in resources or ())

@@ -1,7 +1,7 @@
-"""What can go wrong when talking to a cluster, in our words.
+"""Errors of requests to a cluster.
 
-Nothing outside `kube.client` may catch, import or mention the client's exceptions: every call here raises one of these,
-with the original chained as the cause.
+Nothing outside `kube.client` may catch, import or mention the client's exceptions. Every call raises one of these,
+with the original exception as its cause.
 """
 
 import re
@@ -10,74 +10,76 @@ import msgspec
 
 
 class ClusterError(Exception):
-    """A cluster did not do what it was asked. `retry_after_s` is None when asking again is useless.
+    """A failed request to a cluster. `retry_after_s` None: a retry is useless.
 
-    Its sentence is for whoever sees a pool of the cluster: no address, no path, no context and no word of a plugin is
-    in it. `in_full` is for who has a shell, and for the log.
+    The sentence is shown to people with access to one pool, so it has no address, path, context or plugin output.
+    `in_full` is for the log and for administrators with a shell.
     """
 
     retry_after_s: float | None = None
 
     def __init__(self, sentence: str, *, retry_after_s: float | None = None, in_full: str = "") -> None:
-        super().__init__(sentence.replace("\0", ""))  # PostgreSQL keeps none, and what a server says is kept
+        super().__init__(sentence.replace("\0", ""))  # PostgreSQL text cannot hold NUL, and server messages are stored
         self.in_full = in_full or sentence
         if retry_after_s is not None:
             self.retry_after_s = retry_after_s
 
 
 class BadKubeconfig(ClusterError):
-    """There is no file, or it does not say how to reach a cluster."""
+    """The kubeconfig is missing or does not describe a cluster."""
 
 
 class Unreachable(ClusterError):
-    """The API server did not answer. Says nothing about the nodes behind it."""
+    """The API server did not answer. The nodes behind it may be fine."""
 
     retry_after_s = 5.0
 
 
 class Silent(Unreachable):
-    """The connection stands and nothing comes through it, as behind a firewall that forgot it."""
+    """The connection is open but delivers nothing, as behind a firewall that dropped it."""
 
 
 class Untrusted(ClusterError):
-    """The server's certificate is not one that the kubeconfig trusts."""
+    """The kubeconfig does not trust the server's certificate."""
 
 
 class NotAnApiServer(ClusterError):
-    """Something answered, but nothing that speaks Kubernetes."""
+    """The answer did not come from a Kubernetes API server."""
 
     retry_after_s = 15.0
 
 
 class BadCredentials(ClusterError):
-    """401: the server does not know us. Tokens are renewed, so it is worth asking again."""
+    """401: the server rejects our credentials. Tokens are renewed, so a retry can help."""
 
     retry_after_s = 15.0
 
 
 class Forbidden(ClusterError):
-    """403: our credentials are valid but may not do this. The sentence names the missing rule."""
+    """403: our credentials are valid but lack a permission. The sentence names the missing rule."""
 
 
 class Absent(ClusterError):
-    """404: no such object, or its kind is not installed."""
+    """404: the object does not exist, or its kind is not installed."""
 
 
 class Gone(ClusterError):
-    """410: what we want to go on from is forgotten. List again."""
+    """410: the server no longer has this resource version. List again."""
 
     retry_after_s = 0.0
 
 
 class Backwards(ClusterError):
-    """504 with the cause ResourceVersionTooLarge: the server has not come as far as we were. A replica that lags, or
-    data restored from a backup."""
+    """504 with the cause ResourceVersionTooLarge: the server is behind the version we have seen. Possible causes are
+    a lagging replica and data restored from a backup.
+    """
 
     retry_after_s = 1.0
 
 
 class Conflict(ClusterError):
-    """409, or a JSON patch whose test did not hold: the object is no longer what we read. Read again, decide again."""
+    """409, or a JSON patch with a failed test: the object changed since it was read. Read it again, then decide
+    again."""
 
     retry_after_s = 0.0
 
@@ -89,35 +91,36 @@ class TooManyRequests(ClusterError):
 
 
 class ServerFailing(ClusterError):
-    """5xx: the server tried and failed, or is too busy."""
+    """5xx: the server failed or is too busy."""
 
     retry_after_s = 5.0
 
 
 class InternalError(ServerFailing):
-    """500: it stumbled over this request. So it answers a write whose webhook does not answer and may not be left out
-    (apiserver's admission/plugin/webhook/mutating/dispatcher.go): the server is well, and others need not stumble."""
+    """500: the server failed on this request. It also answers 500 when a mandatory webhook does not answer
+    (apiserver's admission/plugin/webhook/mutating/dispatcher.go); other requests may still succeed.
+    """
 
 
 class Refused(ClusterError):
-    """The server understood and said no: an invalid object, a method it does not serve."""
+    """The server rejected the request: an invalid object, or an unsupported method."""
 
 
 class Unreadable(ClusterError):
-    """The answer is no JSON of the shape that its kind has."""
+    """The answer is not JSON of the expected shape."""
 
     retry_after_s = 15.0
 
 
-# What an API server says when a JSON patch cannot be applied, as when a `test` in it fails (apiserver's patch.go,
-# applyJSPatch, answers with NewGenericServerResponse(422)). An invalid object says "… is invalid" instead.
+# The API server's message for a JSON patch that cannot be applied, such as one with a failed `test` (apiserver's
+# patch.go, applyJSPatch, answers with NewGenericServerResponse(422)). An invalid object says "… is invalid" instead.
 PATCH_DOES_NOT_APPLY = "the server rejected our request due to an error in our request"
 
-# What a watch cache answers that waited three seconds for a version in vain (NewTimeoutError with this cause:
+# The answer of a watch cache that waited three seconds for a version in vain (NewTimeoutError with this cause:
 # kubernetes/kubernetes pull 92537; the body is quoted in kubernetes-client/java issue 2190).
 VERSION_TOO_LARGE = "ResourceVersionTooLarge"
 
-SECONDS = re.compile(r"[0-9]{1,9}")  # RFC 9110 10.2.3; a date in its place is left
+SECONDS = re.compile(r"[0-9]{1,9}")  # RFC 9110 10.2.3; a date is ignored
 LONGEST_WAIT_S = 300.0
 
 BY_STATUS: dict[int, type[ClusterError]] = {
@@ -150,11 +153,11 @@ class Status(msgspec.Struct, frozen=True, rename="camel"):
     details: StatusDetails | None = None
 
 
-STATUS = msgspec.json.Decoder(Status)  # here, not where it is used: see decoding.py
+STATUS = msgspec.json.Decoder(Status)  # here, not where it is used: see decoder.py
 
 
 def error_for(code: int, body: bytes, *, retry_after: str | None = None) -> ClusterError:
-    """The error that an answer with this status means. The one place that knows."""
+    """Returns the error that an answer means. The only function that maps HTTP status codes."""
     status = read_status(body)
     if status is None:
         return _without_status(code, retry_after)
@@ -168,17 +171,17 @@ def error_from(status: Status, *, code: int | None = None, retry_after: str | No
     if wait_s is None and status.details is not None:
         wait_s = _bounded(status.details.retry_after_seconds)
     if code == 422 and status.message == PATCH_DOES_NOT_APPLY:
-        return Conflict("The object is not what the patch was made for.")
-    if status.details is not None and any(one.reason == VERSION_TOO_LARGE for one in status.details.causes or ()):
+        return Conflict("The object changed since the patch was made.")
+    if status.details is not None and any(cause.reason == VERSION_TOO_LARGE for cause in status.details.causes or ()):
         return Backwards(message, retry_after_s=wait_s)
     return _class_for(code)(message, retry_after_s=wait_s)
 
 
 def read_status(body: bytes) -> Status | None:
-    """None: the body is not a Status."""
+    """Decodes a Status. None: the body is none."""
     try:
         status = STATUS.decode(body)
-    except Exception:  # noqa: BLE001 - of whatever class: its caller says that there was none
+    except Exception:  # noqa: BLE001 - of any class: the caller handles the missing Status
         return None
     return status if status.kind == "Status" else None
 
@@ -188,7 +191,7 @@ def _class_for(code: int) -> type[ClusterError]:
 
 
 def _without_status(code: int, retry_after: str | None) -> ClusterError:
-    """A proxy on the way, no API server at all, or an API group that is not installed: those send no Status."""
+    """Returns the error for an answer without a Status: from a proxy, another server, or a missing API group."""
     sentence = f"The answer was HTTP {code} without a Kubernetes Status."
     if code in (401, 403, 404, 429) or code >= 500:
         return _class_for(code)(sentence, retry_after_s=_seconds(retry_after))
@@ -200,5 +203,5 @@ def _seconds(text: str | None) -> float | None:
 
 
 def _bounded(seconds: float | None) -> float | None:
-    """No longer than a person would wait to see it again; nobody can sleep for 1e300 s."""
+    """Limits a server's wait to what a person would wait."""
     return None if seconds is None else max(0.0, min(seconds, LONGEST_WAIT_S))

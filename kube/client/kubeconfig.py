@@ -1,4 +1,4 @@
-"""From a kubeconfig and a context to a client configuration, with a plain sentence for everything that can be wrong."""
+"""Conversion of a kubeconfig and a context to a client configuration, with a plain sentence for every error."""
 
 from pathlib import Path
 from typing import Any
@@ -10,13 +10,13 @@ from kubernetes.client import Configuration
 from kube.client import plugins
 from kube.client.errors import BadKubeconfig
 
-plugins.keep_secrets_from_them()
+plugins.hide_secrets_from_plugins()
 
 
 def load(kubeconfig: str, context: str) -> Configuration:
-    """The configuration of one context. No kubeconfig: the service account of the pod we run in.
+    """Loads the configuration of one context. No kubeconfig: the service account of our pod.
 
-    :raises BadKubeconfig: with what is wrong
+    :raises BadKubeconfig: with the reason
     """
     return _from_file(Path(kubeconfig).expanduser(), context) if kubeconfig else _from_pod()
 
@@ -33,7 +33,7 @@ def _from_pod() -> Configuration:
         config.load_incluster_config(client_configuration=settings)
     except config.ConfigException as error:
         raise BadKubeconfig(
-            f"We do not run in a pod with a service account ({error}). Name a kubeconfig and a context.",
+            f"Not running in a pod with a service account ({error}). Give a kubeconfig and a context.",
         ) from error
     return settings
 
@@ -44,17 +44,17 @@ def _from_file(path: Path, context: str) -> Configuration:
         in_full = (
             f"{path} has no context “{context}”. It has: {', '.join(known)}."
             if known
-            else f"{path} has no contexts at all: it is no kubeconfig, or an empty one."
+            else f"{path} has no contexts. It is empty or not a kubeconfig."
         )
-        raise BadKubeconfig("The kubeconfig does not have the context of this cluster.", in_full=in_full)
+        raise BadKubeconfig("The kubeconfig lacks this cluster's context.", in_full=in_full)
     settings = Configuration()
     try:
-        # Nothing is written back: the file is the administrator's, and other tools read it too.
+        # Nothing is written back: the file belongs to the administrator, and other tools read it too.
         config.load_kube_config(str(path), context, client_configuration=settings, persist_config=False)
-    except Exception as error:  # the client walks through it unasked: any class, and often without words
+    except Exception as error:  # the client does not validate the file: any class, often without a message
         raise BadKubeconfig(
-            "The context of this cluster cannot be used; `bin/manage doctor` says why.",
-            in_full=f"Context “{context}” of {path} cannot be used: {worded(error)}",
+            "This cluster's context cannot be used. `bin/manage doctor` says why.",
+            in_full=f"Context “{context}” of {path} cannot be used: {error_text(error)}",
         ) from error
     return settings
 
@@ -63,19 +63,19 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise BadKubeconfig("The worker has no such kubeconfig.", in_full=f"There is no file {path}.") from error
+        raise BadKubeconfig("The worker does not have this kubeconfig.", in_full=f"There is no file {path}.") from error
     except OSError as error:
-        said = f"cannot be read: {error.strerror}."
-        raise BadKubeconfig(f"The kubeconfig {said}", in_full=f"{path} {said}") from error
-    except Exception as error:  # a date that does not exist is a ValueError, a deep nest a RecursionError
-        said = "is not YAML, so it is no kubeconfig."
-        raise BadKubeconfig(f"The kubeconfig {said}", in_full=f"{path} {said}") from error
+        problem = f"cannot be read: {error.strerror}."
+        raise BadKubeconfig(f"The kubeconfig {problem}", in_full=f"{path} {problem}") from error
+    except Exception as error:  # an invalid date raises ValueError, deep nesting RecursionError
+        problem = "is not valid YAML."
+        raise BadKubeconfig(f"The kubeconfig {problem}", in_full=f"{path} {problem}") from error
     if not isinstance(document, dict):
-        said = "is none: its content is not a mapping."
-        raise BadKubeconfig(f"The kubeconfig {said}", in_full=f"{path} {said}")
+        problem = "is not a YAML mapping."
+        raise BadKubeconfig(f"The kubeconfig {problem}", in_full=f"{path} {problem}")
     return document
 
 
-def worded(error: Exception) -> str:
-    """What others raise may say nothing but its class."""
+def error_text(error: Exception) -> str:
+    """Returns the class and the message of an exception; the message may be empty."""
     return f"{type(error).__name__} {error}".strip()[:300]

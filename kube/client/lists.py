@@ -1,4 +1,4 @@
-"""Lists in pages, as one consistent picture."""
+"""Paginated lists of one consistent snapshot."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,16 +10,16 @@ from kube.resources import Resource
 from kube.structs import Seen
 
 PAGE = 500
-LIST_S = 60.0  # a big cluster behind a slow server takes its time for a page
+LIST_S = 60.0  # a page of a big cluster behind a slow server
 S = TypeVar("S", bound=Seen)
 
 
 @dataclass(frozen=True)
 class Page(Generic[S]):
     items: tuple[S, ...]
-    resource_version: str  # of the whole list: where a watch goes on from
+    resource_version: str  # of the whole list; a watch continues from here
     is_last: bool
-    unread: tuple[Unread, ...] = ()  # what is in the list, too, and cannot be read
+    unread: tuple[Unread, ...] = ()  # items of the list that cannot be decoded
 
 
 def list_pages(
@@ -31,10 +31,10 @@ def list_pages(
     field_selector: str = "",
     limit: int = PAGE,
 ) -> Iterator[Page[S]]:
-    """The pages of one list, as of one moment.
+    """Yields the pages of one list, all from one snapshot.
 
-    :raises Gone: in the middle, when the server forgot that moment: the caller starts again with a new list
-    :raises ClusterError: anything else that the server says
+    :raises Gone: between pages, when the server dropped the snapshot; the caller starts a new list
+    :raises ClusterError: for any other error of the server
     """
     query: dict[str, str | int] = {"limit": limit, **resource.query}
     if label_selector:
@@ -43,9 +43,9 @@ def list_pages(
         query["fieldSelector"] = field_selector
     while True:
         body = connection.get(resource.path(namespace=namespace), query, read_s=LIST_S)
-        found = decode_list(body, resource.struct)
-        version, more = found.meta.resource_version, found.meta.continue_
-        yield Page(found.items, version, is_last=not more, unread=found.unread)
+        listed = decode_list(body, resource.struct)
+        version, more = listed.meta.resource_version, listed.meta.continue_
+        yield Page(listed.items, version, is_last=not more, unread=listed.unread)
         if not more:
             return
         query["continue"] = more

@@ -1,4 +1,4 @@
-"""JSON patches that test what was seen, so that a foreign change makes them fail. Pure."""
+"""JSON patches with tests of the observed values, so that a change by others makes them fail. Pure."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,22 +10,22 @@ Patch = list[Operation]
 
 
 def pointer(*parts: str) -> str:
-    """A JSON pointer. Label keys have a slash in them, which is written ~1 (RFC 6901)."""
+    """Returns a JSON pointer. The slash in a label key is escaped as ~1 (RFC 6901)."""
     return "".join(f"/{part.replace('~', '~0').replace('/', '~1')}" for part in parts)
 
 
 def metadata_patch(
-    seen: Seen,
+    observed: Seen,
     *,
     labels: Mapping[str, str | None] | None = None,
     annotations: Mapping[str, str | None] | None = None,
 ) -> Patch:
-    """What makes labels and annotations as wanted; None as a value takes the key away. Empty: they are so already."""
+    """Returns the patch that sets labels and annotations; the value None removes a key. Empty: no change is needed."""
     changes = [
-        *_entries(seen, "labels", seen.metadata.labels, labels or {}),
-        *_entries(seen, "annotations", seen.metadata.annotations, annotations or {}),
+        *_entries(observed, "labels", observed.metadata.labels, labels or {}),
+        *_entries(observed, "annotations", observed.metadata.annotations, annotations or {}),
     ]
-    return [*same_object(seen), *changes] if changes else []
+    return [*same_object(observed), *changes] if changes else []
 
 
 def node_patch(
@@ -35,46 +35,47 @@ def node_patch(
     annotations: Mapping[str, str | None] | None = None,
     is_unschedulable: bool | None = None,
 ) -> Patch:
-    """And whether it takes pods: what is so is only written over what nobody has written since. None: left as it is."""
+    """Returns a patch that may also cordon or uncordon the node. `is_unschedulable` None: unchanged."""
     changes = metadata_patch(node, labels=labels, annotations=annotations)
     if is_unschedulable is None or is_unschedulable == node.is_unschedulable:
         return changes
-    place = pointer("spec", "unschedulable")
-    set_it, take_it = {"op": "add", "path": place, "value": True}, {"op": "remove", "path": place}
-    return [*(changes or same_object(node)), *unchanged_since(node), set_it if is_unschedulable else take_it]
+    path = pointer("spec", "unschedulable")
+    cordon, uncordon = {"op": "add", "path": path, "value": True}, {"op": "remove", "path": path}
+    return [*(changes or same_object(node)), *unchanged_since(node), cordon if is_unschedulable else uncordon]
 
 
-def field_patch(seen: Seen, path: tuple[str, ...], *, old: Any, new: Any) -> Patch:
-    """Change one field of a spec. `old` None: it is not there yet."""
-    place = pointer(*path)
+def field_patch(observed: Seen, path: tuple[str, ...], *, old: Any, new: Any) -> Patch:
+    """Returns the patch that changes one field of a spec. `old` None: the field does not exist yet."""
+    location = pointer(*path)
     if old == new:
         return []
     if old is None:
-        return [*same_object(seen), *unchanged_since(seen), {"op": "add", "path": place, "value": new}]
-    act = {"op": "remove", "path": place} if new is None else {"op": "replace", "path": place, "value": new}
-    return [*same_object(seen), {"op": "test", "path": place, "value": old}, act]
+        return [*same_object(observed), *unchanged_since(observed), {"op": "add", "path": location, "value": new}]
+    operation = {"op": "remove", "path": location} if new is None else {"op": "replace", "path": location, "value": new}
+    return [*same_object(observed), {"op": "test", "path": location, "value": old}, operation]
 
 
-def same_object(seen: Seen) -> Patch:
-    """A name may be another object by now: a node that left and came back is not the one we judged."""
-    return [{"op": "test", "path": pointer("metadata", "uid"), "value": seen.uid}]
+def same_object(observed: Seen) -> Patch:
+    """Returns the test of the UID: a node that was deleted and recreated has the same name."""
+    return [{"op": "test", "path": pointer("metadata", "uid"), "value": observed.uid}]
 
 
-def unchanged_since(seen: Seen) -> Patch:
-    """The only test for something that is not there: RFC 6902 has none for an absent member."""
-    return [{"op": "test", "path": pointer("metadata", "resourceVersion"), "value": seen.resource_version}]
+def unchanged_since(observed: Seen) -> Patch:
+    """Returns the test of the resource version, the only test for a missing member (RFC 6902 has none)."""
+    return [{"op": "test", "path": pointer("metadata", "resourceVersion"), "value": observed.resource_version}]
 
 
-def _entries(seen: Seen, field: str, has: Mapping[str, str] | None, wanted: Mapping[str, str | None]) -> Patch:
+def _entries(observed: Seen, field: str, has: Mapping[str, str] | None, wanted: Mapping[str, str | None]) -> Patch:
     changes = {key: value for key, value in wanted.items() if (has or {}).get(key) != value}
     added = {key: value for key, value in changes.items() if key not in (has or {})}
     if added and not has:
-        # No member to add a key to: the whole map is new. (An empty one is left out by the server, too.)
-        return [*unchanged_since(seen), {"op": "add", "path": pointer("metadata", field), "value": added}]
-    patch = unchanged_since(seen) if added else []
+        # Without an existing map there is nothing to add a key to. The server drops an empty map, too.
+        return [*unchanged_since(observed), {"op": "add", "path": pointer("metadata", field), "value": added}]
+    patch = unchanged_since(observed) if added else []
     for key, value in sorted(changes.items()):
-        place = pointer("metadata", field, key)
+        location = pointer("metadata", field, key)
         if key not in added:
-            patch.append({"op": "test", "path": place, "value": (has or {})[key]})
-        patch.append({"op": "remove", "path": place} if value is None else {"op": "add", "path": place, "value": value})
+            patch.append({"op": "test", "path": location, "value": (has or {})[key]})
+        removal, addition = {"op": "remove", "path": location}, {"op": "add", "path": location, "value": value}
+        patch.append(removal if value is None else addition)
     return patch

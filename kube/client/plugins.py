@@ -1,8 +1,8 @@
-"""The programs that a kubeconfig names to get credentials (exec plugins): run without our secrets, and not for ever.
+"""Exec plugins: the credential programs named in a kubeconfig. They run without our secrets and with a timeout.
 
-The client hands them all of our environment (kubernetes/config/exec_provider.py, `os.environ.copy()`; kube_config.py,
-`CommandTokenSource`): the key that signs sessions, and the passwords of the database and of Redis. Both modules start
-them by `subprocess.Popen`; what they find there in its place is this.
+The client passes them our whole environment (kubernetes/config/exec_provider.py, `os.environ.copy()`;
+kube_config.py, `CommandTokenSource`): the session key and the passwords of the database and Redis. Both modules
+start plugins by `subprocess.Popen`; this module replaces that name in them.
 """
 
 import os
@@ -15,10 +15,10 @@ from kubernetes.config import exec_provider, kube_config
 from kubernetes.config.config_exception import ConfigException
 
 OURS = ("QUARTERDECK_", "DJANGO_", "CELERY_", "DATABASE_URL", "REDIS_URL", "POSTGRES_", "PGPASS")
-PATIENCE_S = 30.0  # one that waits for a person at a browser would hold its cluster for ever
+TIMEOUT_S = 30.0  # a plugin that waits for a person at a browser would block its cluster forever
 
 
-def keep_secrets_from_them() -> None:
+def hide_secrets_from_plugins() -> None:
     stand_in: Any = SimpleNamespace(PIPE=subprocess.PIPE, Popen=Plugin)
     exec_provider.subprocess = stand_in
     kube_config.subprocess = stand_in
@@ -26,17 +26,17 @@ def keep_secrets_from_them() -> None:
 
 class Plugin(subprocess.Popen):
     def __init__(self, args: Any, *, env: Mapping[str, str] | None = None, **more: Any) -> None:
-        super().__init__(args, env=without_ours(os.environ if env is None else env), **more)
+        super().__init__(args, env=without_our_variables(os.environ if env is None else env), **more)
 
     def communicate(self, input: Any = None, timeout: float | None = None) -> Any:  # noqa: A002 - as Popen names it
         try:
-            return super().communicate(input, timeout or PATIENCE_S)
+            return super().communicate(input, timeout or TIMEOUT_S)
         except subprocess.TimeoutExpired as error:
             self.kill()
             super().communicate()
-            raise ConfigException(f"exec: the plugin did not end within {PATIENCE_S:.0f} s") from error
+            raise ConfigException(f"exec: the plugin did not end within {TIMEOUT_S:.0f} s") from error
 
 
-def without_ours(env: Mapping[str, str]) -> dict[str, str]:
-    """What the kubeconfig itself sets stays, whatever its name."""
+def without_our_variables(env: Mapping[str, str]) -> dict[str, str]:
+    """Removes our variables; keeps those that the kubeconfig itself sets."""
     return {name: value for name, value in env.items() if not name.startswith(OURS) or value != os.environ.get(name)}

@@ -1,4 +1,4 @@
-"""What a pod answers itself, asked through the API server. It needs the right to get `pods/proxy`."""
+"""HTTP answers of a pod through the API server. Needs the permission to get `pods/proxy`."""
 
 from urllib.parse import quote
 
@@ -6,11 +6,12 @@ from kube.client.connection import Connection
 
 READ_S = 3.0
 WHOLE_S = 8.0
-AT_MOST_BYTES = 8 * 2**20  # 16 boards of 7 slices, with 60 series of 500 bytes each, are 3.4 MB
+AT_MOST_BYTES = 8 * 2**20  # 16 boards of 7 slices, with 60 series of 500 bytes each, take 3.4 MB
 
 
 def metrics_of(connection: Connection, namespace: str, pod: str, port: int) -> str:
-    """The text at /metrics. Named with its scheme, as kubectl does: without one the API server asks the same way.
+    """Returns the text at /metrics. The scheme is part of the name, as in kubectl; without it the API server also
+    uses http.
 
     :raises ServerFailing: when nothing listens there: the API server then answers 503
     """

@@ -1,4 +1,4 @@
-"""Live questions to the API server: what is true now, not what was seen last."""
+"""Live reads from the API server, as opposed to stored rows."""
 
 from typing import Any, TypeVar
 
@@ -48,42 +48,48 @@ log = structlog.get_logger(__name__)
 
 
 def kube_system_uid(connection: Connection) -> str:
-    """What tells one cluster from another."""
+    """Returns the UID of kube-system, which identifies a cluster."""
     return get(connection, NAMESPACES, "kube-system").uid
 
 
 def get_namespace(connection: Connection, name: str) -> NamespaceSeen | None:
-    """None: there is none."""
-    return _if_there(connection, NAMESPACES, name, namespace="")
+    """Returns the namespace. None: it does not exist."""
+    return _get_or_none(connection, NAMESPACES, name, namespace="")
 
 
 def server_version(connection: Connection) -> str:
-    """:raises NotAnApiServer: when what answers has no Kubernetes version"""
+    """Returns the Kubernetes version.
+
+    :raises NotAnApiServer: when the server reports no Kubernetes version
+    """
     try:
-        found = decode_by(VERSION, connection.get("/version")).git_version
+        git_version = decode_by(VERSION, connection.get("/version")).git_version
     except (Absent, Unreadable) as error:
-        in_full = f"What answers at {connection.server} is no Kubernetes API server."
-        raise NotAnApiServer("What answers is no Kubernetes API server.", in_full=in_full) from error
-    if not found:
-        in_full = f"What answers at {connection.server} names no Kubernetes version."
-        raise NotAnApiServer("What answers names no Kubernetes version.", in_full=in_full)
-    return found
+        in_full = f"{connection.server} is not a Kubernetes API server."
+        raise NotAnApiServer("The server is not a Kubernetes API server.", in_full=in_full) from error
+    if not git_version:
+        in_full = f"{connection.server} reports no Kubernetes version."
+        raise NotAnApiServer("The server reports no Kubernetes version.", in_full=in_full)
+    return git_version
 
 
 def get_node(connection: Connection, name: str) -> NodeSeen:
-    """:raises Absent: when there is no such node"""
+    """Returns the node.
+
+    :raises Absent: when the node does not exist
+    """
     return get(connection, NODES, name)
 
 
 def get_driver_object(connection: Connection, kind: str, name: str) -> NvidiaDriverSeen | ClusterPolicySeen:
-    """`kind` is NVIDIADriver or ClusterPolicy."""
+    """Returns the object; `kind` is NVIDIADriver or ClusterPolicy."""
     return get_driver_object_whole(connection, kind, name)[0]
 
 
 def get_driver_object_whole(
     connection: Connection, kind: str, name: str
 ) -> tuple[NvidiaDriverSeen | ClusterPolicySeen, dict[str, Any]]:
-    """With its spec, of the same answer, also what we have no word for: to tell whether anything was changed."""
+    """Returns the object and its complete spec from one answer, to detect changes in fields that our structs omit."""
     answer = connection.get(DRIVER_OBJECTS[kind].path(name))
     return decode(answer, DRIVER_OBJECTS[kind].struct), decode_by(WHOLE_SPEC, answer).spec or {}
 
@@ -101,7 +107,7 @@ def list_nodes(connection: Connection) -> list[NodeSeen]:
 
 
 def list_nodes_and_unread(connection: Connection) -> tuple[list[NodeSeen], list[Unread]]:
-    """For who may not take a node that cannot be read for one that is gone."""
+    """Returns nodes and unreadable nodes, for callers that must not treat an unreadable node as removed."""
     return list_and_unread(connection, NODES)
 
 
@@ -114,7 +120,7 @@ def list_pods_on(connection: Connection, node: str, *, namespace: str = "") -> l
 
 
 def list_slices(connection: Connection) -> list[SliceSeen]:
-    """In whichever version they are served. None: the API server serves none, or nobody offers anything."""
+    """Returns the ResourceSlices in any served version. Empty also when the server serves none."""
     try:
         resource = served(connection, RESOURCE_SLICES)
     except NotServed:
@@ -127,39 +133,39 @@ def list_jobs(connection: Connection, *, label_selector: str = "") -> list[JobSe
 
 
 def get_job(connection: Connection, namespace: str, name: str) -> JobSeen | None:
-    """None: there is none."""
-    return _if_there(connection, JOBS, name, namespace=namespace)
+    """Returns the Job. None: it does not exist."""
+    return _get_or_none(connection, JOBS, name, namespace=namespace)
 
 
 def get_daemonset(connection: Connection, namespace: str, name: str) -> DaemonSetSeen | None:
-    """None: there is none."""
-    return _if_there(connection, DAEMON_SETS, name, namespace=namespace)
+    """Returns the DaemonSet. None: it does not exist."""
+    return _get_or_none(connection, DAEMON_SETS, name, namespace=namespace)
 
 
 def get_pod_spec(connection: Connection, namespace: str, name: str) -> dict[str, Any]:
-    """All of it, also what we keep of no pod.
+    """Returns the complete spec of a pod, including fields that our structs omit.
 
-    :raises Absent: when there is no such pod
+    :raises Absent: when the pod does not exist
     """
     return decode_by(WHOLE_SPEC, connection.get(PODS.path(name, namespace=namespace))).spec or {}
 
 
 def list_warnings(connection: Connection, namespace: str) -> list[EventSeen]:
-    """What was reported as wrong there lately: Events are kept for an hour or so."""
+    """Returns recent warning Events of a namespace; the API server keeps Events for about an hour."""
     return list_all(connection, EVENTS, namespace=namespace, field_selector="type=Warning")
 
 
 def get_config_map(connection: Connection, namespace: str, name: str) -> ConfigMapSeen | None:
-    """None: there is none."""
-    return _if_there(connection, CONFIG_MAPS, name, namespace=namespace)
+    """Returns the ConfigMap. None: it does not exist."""
+    return _get_or_none(connection, CONFIG_MAPS, name, namespace=namespace)
 
 
 def get_lease(connection: Connection, namespace: str, name: str) -> LeaseSeen | None:
-    """None: there is none."""
-    return _if_there(connection, LEASES, name, namespace=namespace)
+    """Returns the Lease. None: it does not exist."""
+    return _get_or_none(connection, LEASES, name, namespace=namespace)
 
 
-def _if_there(connection: Connection, resource: Resource[S], name: str, *, namespace: str) -> S | None:
+def _get_or_none(connection: Connection, resource: Resource[S], name: str, *, namespace: str) -> S | None:
     try:
         return get(connection, resource, name, namespace=namespace)
     except Absent:
@@ -167,7 +173,10 @@ def _if_there(connection: Connection, resource: Resource[S], name: str, *, names
 
 
 def get(connection: Connection, resource: Resource[S], name: str, *, namespace: str = "") -> S:
-    """:raises Absent: when there is no such object"""
+    """Returns the object.
+
+    :raises Absent: when it does not exist
+    """
     return decode(connection.get(resource.path(name, namespace=namespace)), resource.struct)
 
 
@@ -197,7 +206,7 @@ def list_and_unread(
         connection, resource, namespace=namespace, label_selector=label_selector, field_selector=field_selector
     )
     pages = list(found)
-    unread = [one for page in pages for one in page.unread]
-    for one in unread:
-        log.warning("an object cannot be read", kind=resource.name, object=one.name, reason=one.reason)
+    unread = [item for page in pages for item in page.unread]
+    for item in unread:
+        log.warning("an object cannot be read", kind=resource.name, object=item.name, reason=item.reason)
     return [item for page in pages for item in page.items], unread

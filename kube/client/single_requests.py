@@ -1,4 +1,4 @@
-"""Ask a cluster something once, outside of a window."""
+"""Single requests to a cluster outside of a round."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,15 +15,15 @@ from kube.structs.cluster_objects import AccessReview, AccessStatus
 
 @contextmanager
 def reach(kubeconfig_path: str, context: str, *, uid: str) -> Iterator[Connection]:
-    """A connection to the very cluster of this UID.
+    """Connects to the cluster of this UID.
 
-    :raises Refused: when another cluster answers at its address
-    :raises ClusterError: when nobody does
+    :raises Refused: when another cluster answers at the address
+    :raises ClusterError: when no server answers
     """
     connection = connect(kubeconfig_path, context)
     try:
         if kube_system_uid(connection) != uid:
-            raise Refused("Another cluster answers at its address.")
+            raise Refused("Another cluster answers at this address.")
         yield connection
     finally:
         connection.close()
@@ -36,9 +36,9 @@ READ_S = 5.0
 
 
 def last_lines(connection: Connection, namespace: str, pod: str, container: str, *, crashed: bool) -> list[str]:
-    """Those of the container that crashed, where the node still has them; else those of the one that runs.
+    """Returns the log of the crashed container if the node still has it, else of the running one.
 
-    `container`: blank: the only one of its pod.
+    `container` blank: the only one of the pod.
 
     :raises Refused: when neither has a log
     """
@@ -75,7 +75,10 @@ class AccessAsked(NamedTuple):
 
 
 def may(connection: Connection, access: AccessAsked) -> AccessStatus:
-    """:raises ClusterError: when there is no answer, or one without a status"""
+    """Returns whether the API server allows an access.
+
+    :raises ClusterError: when there is no answer, or one without a status
+    """
     wanted = {
         "verb": access.verb,
         "group": access.resource.group,

@@ -11,16 +11,16 @@ import structlog
 import urllib3
 from urllib3.exceptions import ReadTimeoutError
 
-from kube.client.connection import Connection, said_of, translated
+from kube.client.connection import Connection, server_error, translated
 from kube.client.decoder import BAD_JSON, Unread, decode_one, decoder
 from kube.client.errors import Silent, Status, Unreachable, Unreadable, error_from, read_status
 from kube.resources import Resource
 from kube.structs import Seen
 from kube.structs.meta import Identifier
 
-OPEN_S = 20.0  # a watch is answered at once, but may wait its turn for 15 s at a busy server
+OPEN_S = 20.0  # a watch answers at once, but may queue for 15 s at a busy server
 SILENT_S = 90.0  # API servers send a bookmark about once a minute
-A_PIECE = 64 * 1024
+CHUNK_BYTES = 64 * 1024
 LONGEST_LINE = 32 * 2**20  # etcd takes objects of 1.5 MiB
 log = structlog.get_logger(__name__)
 S = TypeVar("S", bound=Seen)
@@ -36,8 +36,8 @@ class EventType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ObjectChange(Generic[S]):
-    object: S | None  # None: a bookmark, or an object that cannot be read
-    is_gone: bool
+    object: S | None  # None: a bookmark, or an object that cannot be decoded
+    is_removed: bool
     resource_version: str
     unread: Unread | None = None
 
@@ -59,11 +59,15 @@ EVENT, BOOKMARK = decoder(WatchEvent), decoder(BookmarkObject)
 
 
 class Watch(Generic[S]):
-    """An open watch. Iterate it in one thread; `close()` it from any."""
+    """An open watch. Iterate it in one thread; call `close()` from any."""
 
     def __init__(self, connection: Connection, resource: Resource[S], resource_version: str, *, seconds: float) -> None:
-        """:raises Gone: when the server forgot that version; anything else it says as its own error"""
-        self.received_at = time.monotonic()  # when the bytes came that are being read
+        """Opens the watch.
+
+        :raises Gone: when the server no longer has that version
+        :raises ClusterError: for any other error of the server
+        """
+        self.received_at = time.monotonic()  # arrival time of the bytes being read
         self._server = connection.server
         self._without_secrets = connection.without_secrets
         self._resource = resource
@@ -80,53 +84,53 @@ class Watch(Generic[S]):
             },
             read_s=OPEN_S,
         )
-        _be_patient(self._response, SILENT_S)
+        _set_read_timeout(self._response, SILENT_S)
 
     def __iter__(self) -> Iterator[ObjectChange[S]]:
-        """Ends when the server or `close()` ends it.
+        """Yields changes until the server or `close()` ends the watch.
 
-        :raises Gone: an ERROR event that says so: list again
-        :raises Silent: when the server says nothing whole for `SILENT_S`
-        :raises Unreadable: what was sent is no event. What it would have told is lost: list again
+        :raises Gone: for an ERROR event with 410: list again
+        :raises Silent: when no complete event arrives for `SILENT_S`
+        :raises Unreadable: when the data is not an event; its change is lost: list again
         """
         for line in self._lines():
             yield read_event(line, self._resource, without_secrets=self._without_secrets)
 
     def close(self) -> None:
-        """Wake up whoever reads. Safe to call twice, and after the end."""
+        """Wakes up the reader. Safe to call twice and after the end."""
         self._is_closed = True
         try:
             self._response.shutdown()
         except (OSError, ValueError, RuntimeError) as error:
-            # It ended by itself a moment ago, which is what we wanted.
+            # The watch ended by itself a moment ago.
             log.debug("the watch had ended", reason=str(error))
 
     def _lines(self) -> Iterator[bytes]:
-        """An event may come in thousands of pieces: each is looked at once."""
-        begun, whole_at = bytearray(), time.monotonic()
-        for piece in self._pieces():
+        """Yields complete lines. An event may arrive in thousands of chunks; each chunk is scanned once."""
+        partial, complete_at = bytearray(), time.monotonic()
+        for chunk in self._chunks():
             self.received_at = time.monotonic()
-            *ends, rest = piece.split(b"\n")
+            *ends, rest = chunk.split(b"\n")
             if ends:
-                ends[0] = bytes(begun) + ends[0]
-                begun, whole_at = bytearray(), self.received_at
-            elif self.received_at - whole_at > SILENT_S:
-                raise self._silence("sent no whole event")
-            begun += rest
-            if len(begun) > LONGEST_LINE:
+                ends[0] = bytes(partial) + ends[0]
+                partial, complete_at = bytearray(), self.received_at
+            elif self.received_at - complete_at > SILENT_S:
+                raise self._silence("sent no complete event")
+            partial += rest
+            if len(partial) > LONGEST_LINE:
                 name, most = self._resource.name, LONGEST_LINE // 2**20
                 raise Unreadable(f"A watch of {name} sent an event of more than {most} MiB.")
             yield from filter(None, ends)
 
-    def _pieces(self) -> Iterator[bytes]:
+    def _chunks(self) -> Iterator[bytes]:
         try:
             with translated(self._server):
-                yield from self._response.stream(A_PIECE)
+                yield from self._response.stream(CHUNK_BYTES)
         except Unreachable as error:
             if self._is_closed:
                 return
             if isinstance(error.__cause__, ReadTimeoutError):
-                raise self._silence("said nothing") from error
+                raise self._silence("sent nothing") from error
             raise
         except Exception:
             if not self._is_closed:
@@ -135,39 +139,42 @@ class Watch(Generic[S]):
             self._response.close()
 
     def _silence(self, what: str) -> Silent:
-        said = f"{what} about {self._resource.name} for {SILENT_S:.0f} s, not even a bookmark."
-        return said_of(self._server, Silent, said)
+        sentence = f"{what} about {self._resource.name} for {SILENT_S:.0f} s, not even a bookmark."
+        return server_error(self._server, Silent, sentence)
 
 
 def read_event(
     line: bytes, resource: Resource[S], *, without_secrets: Callable[[bytes], bytes] = bytes
 ) -> ObjectChange[S]:
-    """:raises ClusterError: an ERROR event's, or Unreadable: it is none"""
+    """Decodes one event.
+
+    :raises ClusterError: for an ERROR event, or Unreadable when the line is not an event
+    """
     try:
         event = EVENT.decode(line)
     except BAD_JSON as error:
-        raise Unreadable(f"A watch of {resource.name} sent something that is no event: {error}") from error
+        raise Unreadable(f"A watch of {resource.name} sent data that is not an event: {error}") from error
     if event.type is EventType.ERROR:
         raise error_from(read_status(without_secrets(bytes(event.object))) or Status())
     if event.type is EventType.BOOKMARK:
-        return ObjectChange(None, is_gone=False, resource_version=_version_of(event.object))
-    seen = decode_one(event.object, resource.struct)
-    is_gone = event.type is EventType.DELETED
-    if isinstance(seen, Unread):
-        return ObjectChange(None, is_gone, _version_of(event.object), unread=seen)
-    return ObjectChange(seen, is_gone, seen.resource_version)
+        return ObjectChange(None, is_removed=False, resource_version=_version_of(event.object))
+    decoded = decode_one(event.object, resource.struct)
+    is_removed = event.type is EventType.DELETED
+    if isinstance(decoded, Unread):
+        return ObjectChange(None, is_removed, _version_of(event.object), unread=decoded)
+    return ObjectChange(decoded, is_removed, decoded.resource_version)
 
 
-def _be_patient(response: urllib3.BaseHTTPResponse, seconds: float) -> None:
-    """Give what follows the headers its own time; until here a server that accepts and is silent was given up soon."""
-    # Of a connection that is closed after this answer, urllib3 keeps the socket in no other place.
+def _set_read_timeout(response: urllib3.BaseHTTPResponse, seconds: float) -> None:
+    """Sets the read timeout after the headers. Before them, a silent server is given up sooner."""
+    # If the connection closes after this answer, urllib3 keeps the socket only here.
     sock = getattr(getattr(response, "_sock_shutdown", None), "__self__", None)
     if sock is not None:
         sock.settimeout(seconds)
 
 
 def _version_of(raw: msgspec.Raw) -> str:
-    """Blank: not even that can be read; the next event has one."""
+    """Returns the resource version. Blank: unreadable; the next event has one."""
     try:
         return BOOKMARK.decode(raw).metadata.resource_version
     except BAD_JSON:

@@ -1,4 +1,4 @@
-"""Everything we ever write to a cluster. Each write is sent once, names us, and says what it expected to find."""
+"""All writes to clusters. Each is sent once, names our field manager, and states the object it expects."""
 
 from datetime import datetime
 from typing import Any
@@ -13,19 +13,19 @@ from kube.structs.workload import JobSeen
 
 JSON_PATCH = "application/json-patch+json"
 AS_US = {"fieldManager": FIELD_MANAGER}
-# Every stage of a request but the last: authorised, admitted and validated as it is without, and not stored
+# Runs every stage of a request except storage: authorization, admission and validation
 # (kubernetes.io/docs/reference/using-api/api-concepts, "Dry-run").
 DRY_RUN = {"dryRun": "All"}
-# Of a request to be stored nowhere, whose webhook has not said that it does without side effects: 400, and it was not
-# asked (kubernetes/kubernetes pull 66936).
+# The message of a 400 for a dry run whose webhook does not declare itself free of side effects; the webhook was not
+# called (kubernetes/kubernetes pull 66936).
 NO_DRY_RUN = "does not support dry run"
 
 
 def patch_node(connection: Connection, name: str, patch: Patch, *, is_dry_run: bool = False) -> NodeSeen:
-    """The node as it is after the patch, or would be.
+    """Patches a node and returns it as it is after the patch, or would be after a dry run.
 
-    :raises Conflict: when a test in the patch does not hold, and nothing was changed
-    :raises Absent: when the node is gone
+    :raises Conflict: when a test in the patch fails; nothing was changed
+    :raises Absent: when the node does not exist
     """
     return decode(_patch(connection, NODES.path(name), patch, is_dry_run=is_dry_run), NodeSeen)
 
@@ -38,63 +38,75 @@ def patch_driver_object(
     *,
     is_dry_run: bool = False,
 ) -> dict[str, Any]:
-    """Its whole spec afterwards. `kind` is NVIDIADriver or ClusterPolicy. Raises as `patch_node` does."""
+    """Patches a driver object and returns its complete spec. `kind` is NVIDIADriver or ClusterPolicy. Raises as
+    `patch_node` does.
+    """
     answer = _patch(connection, DRIVER_OBJECTS[kind].path(name), patch, is_dry_run=is_dry_run)
     return decode_by(WHOLE_SPEC, answer).spec or {}
 
 
 def create_lease(connection: Connection, namespace: str, name: str, spec: dict[str, Any]) -> LeaseSeen:
-    """:raises Conflict: when somebody else was first"""
+    """Creates a Lease.
+
+    :raises Conflict: when another holder was first
+    """
     lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": name}, "spec": spec}
     body = connection.request("POST", LEASES.path(namespace=namespace), AS_US, body=lease)
     return decode(body, LeaseSeen)
 
 
-def replace_lease(connection: Connection, seen: LeaseSeen, spec: dict[str, Any]) -> LeaseSeen:
-    """:raises Conflict: when somebody else wrote it since we saw it"""
+def replace_lease(connection: Connection, observed: LeaseSeen, spec: dict[str, Any]) -> LeaseSeen:
+    """Replaces the spec of a Lease.
+
+    :raises Conflict: when the Lease changed since it was read
+    """
     metadata = {
-        "name": seen.name,
-        "namespace": seen.metadata.namespace,
-        "resourceVersion": seen.resource_version,
-        "uid": seen.uid,
+        "name": observed.name,
+        "namespace": observed.metadata.namespace,
+        "resourceVersion": observed.resource_version,
+        "uid": observed.uid,
     }
     lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
-    path = LEASES.path(seen.name, namespace=seen.metadata.namespace)
+    path = LEASES.path(observed.name, namespace=observed.metadata.namespace)
     return decode(connection.request("PUT", path, AS_US, body=lease), LeaseSeen)
 
 
-def delete_lease(connection: Connection, seen: LeaseSeen) -> None:
+def delete_lease(connection: Connection, observed: LeaseSeen) -> None:
+    """Deletes a Lease.
+
+    :raises Absent: when it does not exist
+    :raises Conflict: when the Lease changed since it was read
     """
-    :raises Absent: when it is gone
-    :raises Conflict: when somebody wrote it since we saw it
-    """
-    preconditions = {"uid": seen.uid, "resourceVersion": seen.resource_version}
+    preconditions = {"uid": observed.uid, "resourceVersion": observed.resource_version}
     options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions}
-    connection.request("DELETE", LEASES.path(seen.name, namespace=seen.metadata.namespace), body=options)
+    connection.request("DELETE", LEASES.path(observed.name, namespace=observed.metadata.namespace), body=options)
 
 
 def create_job(connection: Connection, namespace: str, job: dict[str, Any]) -> JobSeen:
-    """:raises Conflict: when there is one of this name already"""
+    """Creates a Job.
+
+    :raises Conflict: when the name is taken
+    """
     return decode(connection.request("POST", JOBS.path(namespace=namespace), AS_US, body=job), JobSeen)
 
 
-def delete_job(connection: Connection, seen: JobSeen) -> None:
-    """With its pods, which the API server keeps where a Job's deletion does not say otherwise.
+def delete_job(connection: Connection, observed: JobSeen) -> None:
+    """Deletes a Job with its pods, which the API server keeps by default.
 
-    :raises Absent: when it is gone
-    :raises Conflict: when it is another Job of the same name by now
+    :raises Absent: when it does not exist
+    :raises Conflict: when another Job has the name now
     """
     options = {
         "apiVersion": "v1",
         "kind": "DeleteOptions",
         "propagationPolicy": "Background",
-        "preconditions": {"uid": seen.uid},
+        "preconditions": {"uid": observed.uid},
     }
-    connection.request("DELETE", JOBS.path(seen.name, namespace=seen.metadata.namespace), body=options)
+    connection.request("DELETE", JOBS.path(observed.name, namespace=observed.metadata.namespace), body=options)
 
 
 def lease_spec(*, holder: str, seconds: int, acquired_at: datetime, now: datetime, transitions: int) -> dict[str, Any]:
-    """A Lease's spec. Its times are MicroTime: six digits, always."""
+    """Builds a Lease's spec. Its times are MicroTime, always with six digits."""
     return {
         "holderIdentity": holder,
         "leaseDurationSeconds": seconds,

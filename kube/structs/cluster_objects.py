@@ -1,4 +1,4 @@
-"""Namespace, Lease, ConfigMap, the server's version: what we ask for one at a time."""
+"""Objects that are read one at a time: Namespace, Lease, ConfigMap, and the server's version."""
 
 from datetime import datetime
 from typing import Any
@@ -7,7 +7,7 @@ from kube.structs.meta import ResourceList, Seen, Struct
 
 
 class NamespaceSeen(Seen, frozen=True):
-    """Its UID, where it is kube-system, is the cluster's."""
+    """A Namespace. The UID of kube-system identifies the cluster."""
 
 
 class ConfigMapSeen(Seen, frozen=True):
@@ -34,7 +34,8 @@ class ServerVersion(Struct, frozen=True):
 
 
 class AccessStatus(Struct, frozen=True):
-    """Of a SubjectAccessReview. Neither allowed nor denied: no authorizer has a word for it, which is a no as well."""
+    """The status of a SubjectAccessReview. Neither allowed nor denied means that no authorizer decided, so access is
+    denied."""
 
     allowed: bool = False
     reason: str | None = ""
@@ -74,7 +75,7 @@ class LimitRangeSeen(Seen, frozen=True):
 
 
 class PriorityClassSeen(Seen, frozen=True):
-    """It has no spec: its fields stand beside its metadata."""
+    """A PriorityClass. It has no spec; its fields are at the top level."""
 
     value: int = 0
     global_default: bool | None = False
@@ -102,7 +103,7 @@ class BudgetSeen(Seen, frozen=True):
 
     @property
     def is_counted(self) -> bool:
-        """Whether its numbers are of the budget it has now; until they are, the API server allows no eviction.
+        """Tells whether its numbers refer to the current spec. Until then the API server allows no eviction.
 
         As in kubernetes, pkg/registry/core/pod/storage/eviction.go (checkAndDecrement).
         """

@@ -39,7 +39,7 @@ class TemplateMeta(Struct, frozen=True):
 
 
 class PodResourceClaim(Struct, frozen=True):
-    """How a pod names a claim of its own: an existing one, or one that is made for it from a template."""
+    """A pod's claim: an existing one, or one created from a template."""
 
     name: str = ""
     resource_claim_name: str | None = ""
@@ -56,9 +56,9 @@ class TemplateSpec(Struct, frozen=True):
 
     @property
     def terms(self) -> list[NodeSelectorTerm]:
-        """Of the required node affinity. Empty: it requires nothing."""
-        found = self.affinity.node_affinity if self.affinity else None
-        return (found.required.node_selector_terms if found and found.required else None) or []
+        """Returns the terms of the required node affinity. Empty: no requirement."""
+        node_affinity = self.affinity.node_affinity if self.affinity else None
+        return (node_affinity.required.node_selector_terms if node_affinity and node_affinity.required else None) or []
 
 
 class PodTemplate(Struct, frozen=True):
@@ -108,17 +108,17 @@ class DaemonSetSeen(Seen, frozen=True):
 
     @property
     def pod_selector(self) -> dict[str, str]:
-        """The labels by which it knows its pods, of whatever template they were made."""
+        """Returns the labels by which the DaemonSet selects its pods, also those of earlier templates."""
         return (self.spec.selector.match_labels if self.spec and self.spec.selector else None) or {}
 
     @property
     def is_current(self) -> bool:
-        """Whether its numbers are about the template it has now."""
+        """Tells whether its numbers refer to the current template."""
         return self.status.observed_generation >= self.metadata.generation
 
 
 class RevisionSeen(Seen, frozen=True):
-    """A ControllerRevision: one template that a DaemonSet has had."""
+    """A ControllerRevision: one template that the DaemonSet has or had."""
 
     revision: int = 0
 
@@ -133,5 +133,5 @@ class RevisionSeen(Seen, frozen=True):
 
     @property
     def revision_hash(self) -> str:
-        """What pods made from this template carry as `controller-revision-hash`."""
+        """Returns the label value `controller-revision-hash` of pods made from this template."""
         return self.labels.get("controller-revision-hash", "") or self.name.rsplit("-", maxsplit=1)[-1]

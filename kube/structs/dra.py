@@ -1,7 +1,7 @@
-"""Dynamic Resource Allocation, of resource.k8s.io/v1, v1beta2 and v1beta1: the shapes differ, what they say does not.
+"""Dynamic Resource Allocation in resource.k8s.io/v1, v1beta2 and v1beta1, which differ only in shape.
 
-From kubernetes/api, resource/{v1,v1beta2,v1beta1}/types.go. v1beta1 puts a device's properties under `basic` and a
-request's beside its name; the others have them flat, and under `exactly`.
+From kubernetes/api, resource/{v1,v1beta2,v1beta1}/types.go. v1beta1 has a device's properties under `basic` and a
+request's fields beside its name; the others have them flat, and under `exactly`.
 """
 
 import msgspec
@@ -10,7 +10,7 @@ from kube.structs.meta import Seen, Struct
 
 
 class Attribute(Struct, frozen=True):
-    """One of these is set, or the int, which nobody reads."""
+    """One attribute; exactly one field is set. The integer variant is not read."""
 
     string: str | None = None
     version: str | None = None
@@ -72,7 +72,7 @@ class DeviceSelector(Struct, frozen=True):
 
 
 class Wish(Struct, frozen=True):
-    """What is asked for: of a class, so many, for which all selectors hold."""
+    """A request for a number of devices of a class that match all selectors."""
 
     device_class_name: str | None = ""
     selectors: list[DeviceSelector] | None = None
@@ -87,7 +87,7 @@ class Alternative(Wish, frozen=True):
 
 class Request(Wish, frozen=True):
     name: str = ""
-    exactly: Wish | None = None  # v1beta1 has it beside the name
+    exactly: Wish | None = None  # v1beta1 has these fields beside the name
     first_available: list[Alternative] | None = None
 
 

@@ -1,4 +1,4 @@
-"""NVIDIADriver, ClusterPolicy and GPUCluster: each says what the GPU stack of some nodes should be.
+"""NVIDIADriver, ClusterPolicy and GPUCluster: the desired GPU stack of some nodes.
 
 Fields from gpu-operator: api/nvidia/v1/clusterpolicy_types.go and v1alpha1/{nvidiadriver,gpucluster}_types.go.
 """
@@ -17,7 +17,7 @@ class Switch(Struct, frozen=True):
 
 
 class CdiSpec(Switch, frozen=True):
-    nri_plugin_enabled: bool | None = None  # from 26.3.0 on
+    nri_plugin_enabled: bool | None = None  # since 26.3.0
 
 
 class DriverManager(Struct, frozen=True):
@@ -25,32 +25,32 @@ class DriverManager(Struct, frozen=True):
 
 
 class DriverSpec(Struct, frozen=True):
-    """The spec of an NVIDIADriver, and the part `driver` of a ClusterPolicy's."""
+    """The spec of an NVIDIADriver, or the `driver` part of a ClusterPolicy."""
 
     version: str | None = ""
     repository: str | None = ""
     image: str | None = ""
     use_precompiled: bool | None = False
     node_selector: dict[str, str] | None = None  # NVIDIADriver only; none: every GPU node
-    default: bool | None = False  # NVIDIADriver only: for the nodes that no other selects
+    default: bool | None = False  # NVIDIADriver only: for nodes that no other object selects
     upgrade_policy: dict[str, Any] | None = None
     manager: DriverManager | None = None
     enabled: bool | None = True  # ClusterPolicy only
     rdma: Switch | None = None
-    gds: Switch | None = None  # NVIDIADriver only, as the next: a ClusterPolicy says it beside its driver
+    gds: Switch | None = None  # NVIDIADriver only, like the next; a ClusterPolicy has it beside its driver
     gdrcopy: Switch | None = None
-    kernel_module_type: str | None = ""  # auto, open, proprietary; from 25.3.0 on
+    kernel_module_type: str | None = ""  # auto, open, proprietary; since 25.3.0
     use_nvidia_driver_crd: bool | None = msgspec.field(default=False, name="useNvidiaDriverCRD")  # ClusterPolicy only
 
 
 class ConfigName(Struct, frozen=True):
-    """Which ConfigMap an operand reads, in the operator's namespace."""
+    """The name of an operand's ConfigMap in the operator's namespace."""
 
     name: str | None = ""
 
 
 class OperandSpec(Struct, frozen=True):
-    enabled: bool | None = None  # not said: the operator's default for that operand
+    enabled: bool | None = None  # None: the operator's default for the operand
     version: str | None = ""
     config: ConfigName | None = None  # device plugin and MIG manager
 
@@ -83,7 +83,7 @@ class PolicySpec(Struct, frozen=True):
 
 
 class ClusterSpec(Struct, frozen=True):
-    """Of a GPUCluster. Its driver is an NVIDIADriver's or the host's to say."""
+    """The spec of a GPUCluster. Its driver comes from an NVIDIADriver or from the host."""
 
     dra_driver: OperandSpec | None = None
     dcgm: OperandSpec | None = None
@@ -91,19 +91,19 @@ class ClusterSpec(Struct, frozen=True):
 
 
 class WholeSpec(Struct, frozen=True):
-    """The spec as it was sent."""
+    """The complete spec as sent."""
 
     spec: dict[str, Any] | None = None
 
 
 class DriverStatus(Struct, frozen=True):
     state: str | None = ""
-    namespace: str | None = ""  # of the operator and its operands; ClusterPolicy and GPUCluster only
+    namespace: str | None = ""  # of operator and operands; ClusterPolicy and GPUCluster only
     conditions: list[Condition] | None = None
 
 
 class DriverObjectSeen(Seen, frozen=True):
-    """What the kinds have in common: all that the rest of the product needs to know."""
+    """The common interface of the three kinds."""
 
     status: DriverStatus | None = None
 
@@ -121,7 +121,7 @@ class DriverObjectSeen(Seen, frozen=True):
 
     @property
     def is_driver_off(self) -> bool:
-        """Whether it leaves drivers to the nodes' images."""
+        """Tells whether drivers come with the nodes' images."""
         return False
 
     @property
@@ -130,7 +130,7 @@ class DriverObjectSeen(Seen, frozen=True):
 
     @property
     def operands(self) -> Mapping[str, OperandSpec | None]:
-        """What it says of each operand, by the field that says it."""
+        """Returns the specs of its operands by field name."""
         return MappingProxyType({})
 
     @property
@@ -139,32 +139,32 @@ class DriverObjectSeen(Seen, frozen=True):
 
     @property
     def uses_cdi(self) -> bool | None:
-        """None: it does not say."""
+        """Tells whether CDI is on. None: not specified."""
         return None
 
     @property
     def uses_nri(self) -> bool | None:
-        """None: it does not say."""
+        """Tells whether the NRI plugin is on. None: not specified."""
         return None
 
     @property
     def uses_rdma(self) -> bool | None:
-        """None: it does not say."""
+        """Tells whether RDMA is on. None: not specified."""
         return self.driver.rdma.enabled if self.driver.rdma else None
 
     @property
     def uses_gds(self) -> bool | None:
-        """GPUDirect Storage. None: it does not say."""
+        """Tells whether GPUDirect Storage is on. None: not specified."""
         return self.driver.gds.enabled if self.driver.gds else None
 
     @property
     def uses_gdrcopy(self) -> bool | None:
-        """None: it does not say."""
+        """Tells whether GDRCopy is on. None: not specified."""
         return self.driver.gdrcopy.enabled if self.driver.gdrcopy else None
 
     @property
     def namespace(self) -> str:
-        """Where the operator runs. Blank: it has not said yet."""
+        """Returns the operator's namespace. Blank: not reported yet."""
         return (self.status.namespace if self.status else "") or ""
 
 
@@ -209,8 +209,8 @@ class ClusterPolicySeen(DriverObjectSeen, frozen=True):
 
     @property
     def operands(self) -> Mapping[str, OperandSpec | None]:
-        said = {name: getattr(self.policy, name) for name in self.policy.__struct_fields__}
-        return {name: spec for name, spec in said.items() if isinstance(spec, OperandSpec)}
+        fields = {name: getattr(self.policy, name) for name in self.policy.__struct_fields__}
+        return {name: spec for name, spec in fields.items() if isinstance(spec, OperandSpec)}
 
     @property
     def mig_strategy(self) -> str:
@@ -234,7 +234,7 @@ class ClusterPolicySeen(DriverObjectSeen, frozen=True):
 
 
 class GpuClusterSeen(DriverObjectSeen, frozen=True):
-    """The DRA-based stack, instead of a ClusterPolicy: no device plugin, no GPU feature discovery, no driver."""
+    """The DRA-based stack in place of a ClusterPolicy: no device plugin, no GPU feature discovery, no driver."""
 
     spec: ClusterSpec | None = None
 

@@ -1,7 +1,7 @@
 """Events of core/v1. From kubernetes/api, core/v1/types.go.
 
-Whoever reports through events.k8s.io/v1 sets eventTime, reportingController and series, and leaves count and the
-two timestamps empty; both are the same objects, and core/v1 shows both.
+Reporters through events.k8s.io/v1 set eventTime, reportingController and series, and leave count and the two
+timestamps empty. Both are the same objects, and core/v1 shows both.
 """
 
 from datetime import datetime
@@ -13,7 +13,7 @@ class Involved(Struct, frozen=True):
     kind: str | None = ""
     namespace: str | None = ""
     name: str | None = ""
-    uid: str | None = ""  # of a node, what kubelets report: its name
+    uid: str | None = ""  # for Events of kubelets: the node's name
 
 
 class EventSource(Struct, frozen=True):

@@ -1,20 +1,20 @@
-"""What every object has: metadata, owners, conditions. Only what we keep is named; the rest is skipped unread."""
+"""Common parts of objects: metadata, owners, conditions. Fields that we do not store are skipped by the decoder."""
 
 from datetime import datetime
 from typing import Annotated
 
 import msgspec
 
-# What an object, or how far a list has come, is known by. It is looked up and gone on from, so that it is kept whole or
-# not at all: no API server's is longer, nor has a NUL, which PostgreSQL keeps in no text.
+# An object's UID or a resource version. It is used as a key, so it is never truncated. API servers send no longer value
+# and no NUL, which PostgreSQL text cannot hold.
 Identifier = Annotated[str, msgspec.Meta(max_length=64, pattern=r"^[^\x00]*$")]
 ResourceList = dict[str, str | int | float]  # quantities by resource; corev1.ResourceList
 
 
 class Struct(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
-    """A part of an object as the API server sends it. Made by decoding, never by us.
+    """A part of an object as the API server sends it; only decoders create it.
 
-    Nothing decoded refers back to what holds it, so the garbage collector need not look: a quarter of decoding pods.
+    Decoded structs have no reference cycles, so `gc=False` is safe. It saves a quarter of the time to decode pods.
     """
 
 
@@ -39,7 +39,7 @@ class Meta(Struct, frozen=True):
 
     @property
     def owner(self) -> OwnerReference | None:
-        """The one that controls it. None: nobody does."""
+        """Returns the controlling owner, if any."""
         return next((owner for owner in self.owner_references or () if owner.controller), None)
 
 
@@ -52,7 +52,7 @@ class Condition(Struct, frozen=True):
 
 
 class Variable(Struct, frozen=True):
-    """Of a container's environment, where its value is written down; most are not read on from here."""
+    """An environment variable with a literal value; values from references are not resolved."""
 
     name: str = ""
     value: str | None = ""

@@ -12,7 +12,7 @@ class Taint(Struct, frozen=True):
 
 
 class SpecFields(Struct, frozen=True):
-    unschedulable: dict[str, Any] | None = field(name="f:unschedulable", default=None)  # `{}`: it is its manager's
+    unschedulable: dict[str, Any] | None = field(name="f:unschedulable", default=None)  # `{}`: the manager owns it
 
 
 class OwnedFields(Struct, frozen=True):
@@ -20,12 +20,13 @@ class OwnedFields(Struct, frozen=True):
 
 
 class ManagedFields(Struct, frozen=True):
-    """Which fields a client wrote last, as the API server keeps it. Not when: that moves with each heartbeat.
+    """The fields that a client owns, as the API server records them. The time is omitted: it changes with each
+    heartbeat.
 
     kubernetes.io/docs/reference/using-api/server-side-apply, Field management.
     """
 
-    manager: str | None = ""  # as the client named itself, else the first word of its User-Agent
+    manager: str | None = ""  # the client's own name, else the first word of its User-Agent
     fields_v1: OwnedFields | None = field(name="fieldsV1", default=None)
 
     @property
@@ -34,7 +35,7 @@ class ManagedFields(Struct, frozen=True):
 
 
 class NodeMeta(Meta, frozen=True):
-    managed_fields: list[ManagedFields] | None = None  # in the order of their times
+    managed_fields: list[ManagedFields] | None = None  # ordered by time
 
 
 class NodeSpec(Struct, frozen=True):
@@ -47,7 +48,7 @@ class NodeSystem(Struct, frozen=True):
     os_image: str = ""
     container_runtime_version: str = ""
     kubelet_version: str = ""
-    boot_id: str = field(name="bootID", default="")  # another one with each boot of its kernel
+    boot_id: str = field(name="bootID", default="")  # changes with each boot
 
 
 class NodeStatus(Struct, frozen=True):
@@ -64,7 +65,7 @@ class NodeSeen(Seen, frozen=True):
 
     @property
     def ready(self) -> Condition | None:
-        """None: the node never said."""
+        """Returns the condition Ready. None: never reported."""
         return find(self.status.conditions, "Ready")
 
     @property
@@ -73,6 +74,6 @@ class NodeSeen(Seen, frozen=True):
 
     @property
     def cordoned_by(self) -> str:
-        """The field manager that set `spec.unschedulable`. Blank: it is not set, or the API server does not say."""
-        owners = [each.manager for each in self.metadata.managed_fields or () if each.has_cordon]
+        """Returns the field manager that set `spec.unschedulable`. Blank: not set, or not recorded."""
+        owners = [fields.manager for fields in self.metadata.managed_fields or () if fields.has_cordon]
         return (owners[-1] or "") if owners and self.is_unschedulable else ""

@@ -25,7 +25,8 @@ class Volume(Struct, frozen=True):
 
 
 class ClaimReference(Struct, frozen=True):
-    """Of a ResourceClaim: by its name, or (then a status tells the name) by its template's."""
+    """A reference to a ResourceClaim, by name or by its template. With a template the pod's status has the claim's
+    name."""
 
     name: str = ""
     resource_claim_name: str | None = ""
@@ -38,7 +39,7 @@ class ByClaim(Struct, frozen=True):
 
 
 class ExtendedResourceClaim(Struct, frozen=True):
-    """The claim that the scheduler made of them."""
+    """The claim that the scheduler created for extended resources."""
 
     request_mappings: list[ByClaim] | None = None
     resource_claim_name: str | None = ""
@@ -52,8 +53,8 @@ class PodSpec(Struct, frozen=True):
     containers: list[Container] | None = None
     init_containers: list[Container] | None = None
     volumes: list[Volume] | None = None
-    resources: Resources | None = None  # of the pod as a whole
-    overhead: ResourceList | None = None  # what its runtime class costs beside its containers
+    resources: Resources | None = None  # of the whole pod
+    overhead: ResourceList | None = None  # cost of its runtime class beside its containers
 
 
 class ContainerStateWaiting(Struct, frozen=True):
@@ -71,7 +72,7 @@ class ContainerStateTerminated(Struct, frozen=True):
 
 
 class ContainerStateRunning(Struct, frozen=True):
-    """That a container runs is all that is read of it."""
+    """The running state; its fields are not read."""
 
 
 class ContainerState(Struct, frozen=True):
@@ -86,7 +87,7 @@ class DeviceHealth(Struct, frozen=True):
 
 
 class AllocatedResource(Struct, frozen=True):
-    """Which devices a container has of a resource, where the kubelet says so (KEP-4680)."""
+    """The devices of a container, if the kubelet reports them (KEP-4680)."""
 
     name: str = ""  # nvidia.com/gpu, or claim:<name of the claim in the pod>/<request>
     resources: list[DeviceHealth] | None = None

@@ -1,4 +1,4 @@
-"""Job, ReplicaSet, Deployment, StatefulSet: what owns pods. From kubernetes/api, batch/v1 and apps/v1 types.go."""
+"""Owners of pods: Job, ReplicaSet, Deployment, StatefulSet. From kubernetes/api, batch/v1 and apps/v1 types.go."""
 
 from datetime import datetime
 
@@ -9,8 +9,8 @@ from kube.structs.meta import Condition, Seen, Struct, find
 class WorkloadSpec(Struct, frozen=True):
     template: PodTemplate | None = None
     replicas: int | None = None
-    parallelism: int | None = None  # Jobs only, as are the next two
-    completions: int | None = None  # None: it is done with the first that succeeds
+    parallelism: int | None = None  # Jobs only, like the next two
+    completions: int | None = None  # None: the first success completes the Job
     suspend: bool | None = False
 
 
@@ -39,7 +39,7 @@ class WorkloadSeen(Seen, frozen=True):
 
     @property
     def desired(self) -> int | None:
-        """How many pods it wants now. None: it does not say."""
+        """Returns the desired number of pods. None: not specified."""
         return self.spec.replicas if self.spec else None
 
     @property
@@ -58,7 +58,7 @@ class ReplicaSetSeen(WorkloadSeen, frozen=True):
 
     @property
     def is_history(self) -> bool:
-        """What a Deployment keeps to roll back to: it has no pods and wants none."""
+        """Tells whether this is an old revision of a Deployment: no pods and none desired."""
         return self.desired == 0 and not (self.status and self.status.replicas)
 
 
@@ -81,13 +81,14 @@ class JobSeen(WorkloadSeen, frozen=True):
 
     @property
     def desired(self) -> int | None:
-        """As its controller reckons: of the last ones no more than are still to succeed, and none beside one that did.
+        """Returns the desired number of pods as the Job controller computes it. It starts no more pods than
+        completions are missing, and no new pod after a success if completions are not set.
 
         kubernetes, pkg/controller/job/job_controller.go, `manageJob`.
         """
         if self.spec is None or self.spec.parallelism is None:
             return None
-        if self.spec.suspend or self.is_over:
+        if self.spec.suspend or self.is_finished:
             return 0
         status = self.status or WorkloadStatus()
         succeeded, active = status.succeeded or 0, status.active or 0
@@ -104,7 +105,7 @@ class JobSeen(WorkloadSeen, frozen=True):
         return (self.status.failed if self.status else 0) or 0
 
     @property
-    def is_over(self) -> bool:
+    def is_finished(self) -> bool:
         if self.status is None:
             return False
         failed = find(self.status.conditions, "Failed")

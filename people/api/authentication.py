@@ -1,4 +1,4 @@
-"""How a REST caller proves who it is."""
+"""Authentication of REST callers."""
 
 from django.utils import timezone
 from rest_framework import authentication, exceptions
@@ -6,11 +6,11 @@ from rest_framework import authentication, exceptions
 from people.models import ApiToken, User
 from people.sign_in.throttle import count_wrong_token
 
-CSRF = "Send the value of the csrftoken cookie as the header X-CSRFToken, from the page that you signed in at."
+CSRF = "Send the csrftoken cookie's value in the header X-CSRFToken."
 
 
 class TokenAuthentication(authentication.BaseAuthentication):
-    """`Authorization: Bearer qd_…`"""
+    """Authentication by `Authorization: Bearer qd_…`."""
 
     def authenticate(self, request) -> tuple[User, ApiToken] | None:
         scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
@@ -31,7 +31,7 @@ class TokenAuthentication(authentication.BaseAuthentication):
 
 
 class SessionAuthentication(authentication.SessionAuthentication):
-    """The browser's session, with the CSRF check. A caller without one is told to sign in (401, not 403)."""
+    """Authentication by the browser's session, with the CSRF check. A caller without a session gets 401, not 403."""
 
     def enforce_csrf(self, request) -> None:
         try:

@@ -1,4 +1,4 @@
-"""Groups of people, for whoever gives roles somewhere to read, and for admins of the fleet to change."""
+"""Groups of people: readable for anyone who gives roles, writable for admins of the fleet."""
 
 from django.contrib.auth.models import Group
 from django.core.exceptions import ValidationError
@@ -22,7 +22,7 @@ class MemberSerializer(RowSerializer):
 
 
 class GroupSerializer(RowSerializer):
-    """A group gives no right: a plan may ask that some of those who approve are of one."""
+    """A group of people. It gives no permission; a plan may require approvals from its members."""
 
     members = MemberSerializer(source="user_set", many=True)
 
@@ -32,7 +32,7 @@ class GroupSerializer(RowSerializer):
 
 
 class NewGroup(Asked):
-    name = serializers.CharField(max_length=groups.LONGEST_NAME, help_text="One word, as plans write it.")
+    name = serializers.CharField(max_length=groups.LONGEST_NAME, help_text="One word, as in plans.")
 
 
 class Membership(Asked):
@@ -55,7 +55,7 @@ class GroupList(GroupEdge, Listing):
 
     @extend_schema(request=NewGroup, responses={201: GroupSerializer})
     def post(self, request) -> Response:
-        """Add a group with nobody in it."""
+        """Adds an empty group."""
         require(self.user, Permission.ADMINISTER)
         try:
             group = groups.add(self.read(NewGroup)["name"], **self.acting())
@@ -71,7 +71,7 @@ class GroupDetail(GroupEdge):
 
     @extend_schema(responses={204: None})
     def delete(self, request, group_id: int) -> Response:
-        """Remove it. A plan that asks for its members waits until there is such a group again."""
+        """Removes the group. A plan that requires its members waits until a group of that name exists again."""
         group = self.group(group_id)
         require(self.user, Permission.ADMINISTER)
         groups.remove(group, **self.acting())
@@ -81,15 +81,15 @@ class GroupDetail(GroupEdge):
 class GroupMembers(GroupEdge):
     @extend_schema(
         request=Membership,
-        responses={201: GroupSerializer, 200: OpenApiResponse(GroupSerializer, "They were in it before.")},
+        responses={201: GroupSerializer, 200: OpenApiResponse(GroupSerializer, "They were a member already.")},
     )
     def post(self, request, group_id: int) -> Response:
-        """Put somebody into it."""
+        """Adds a person to the group."""
         group = self.group(group_id)
         require(self.user, Permission.ADMINISTER)
         person = User.objects.filter(username=self.read(Membership)["username"]).first()
         if person is None:
-            raise serializers.ValidationError({"username": "There is nobody of this name."})
+            raise serializers.ValidationError({"username": "No person has this name."})
         status = 201
         try:
             groups.join(group, person, **self.acting())
@@ -101,7 +101,7 @@ class GroupMembers(GroupEdge):
 class GroupMember(GroupEdge):
     @extend_schema(responses={204: None})
     def delete(self, request, group_id: int, person_id: int) -> Response:
-        """Take somebody out. Approvals that they gave as one of the group are void within seconds."""
+        """Removes a person from the group. Approvals that they gave as a member become void within seconds."""
         group = self.group(group_id)
         person = self.load(group.user_set.all(), person_id)
         require(self.user, Permission.ADMINISTER)

@@ -12,7 +12,7 @@ from people.rights import Permission, scope_of
 
 
 class BindingSerializer(RowSerializer):
-    scope_id = serializers.IntegerField(help_text="Of the cluster or pool; 0 for the fleet.")
+    scope_id = serializers.IntegerField(help_text="Key of the cluster or pool; 0 for the fleet.")
 
     class Meta:
         model = RoleBinding
@@ -20,7 +20,7 @@ class BindingSerializer(RowSerializer):
 
 
 class ScopeSerializer(serializers.Serializer):
-    """Where somebody may do one thing."""
+    """The places where a person has one permission."""
 
     everywhere = serializers.BooleanField()
     cluster_ids = serializers.ListField(child=serializers.IntegerField())
@@ -28,11 +28,13 @@ class ScopeSerializer(serializers.Serializer):
 
 
 class MeSerializer(serializers.Serializer):
-    """Who the caller is, and what they may do where; by a token never more than it was issued for."""
+    """The caller and their permissions by place. A token never allows more than it was issued for."""
 
     username = serializers.CharField()
     roles = BindingSerializer(many=True)
-    permissions = serializers.DictField(child=ScopeSerializer(), help_text=f"By permission: {', '.join(Permission)}.")
+    permissions = serializers.DictField(
+        child=ScopeSerializer(), help_text=f"Scope by permission: {', '.join(Permission)}."
+    )
 
 
 class Me(Edge):

@@ -1,4 +1,4 @@
-"""People, their roles and tokens, for whoever gives roles somewhere: the page of people, spoken by REST."""
+"""People, their roles and their tokens, for anyone who gives roles."""
 
 from typing import Any
 
@@ -28,15 +28,20 @@ class GivenRoleSerializer(serializers.Serializer):
     id = serializers.IntegerField(source="binding.pk")
     role = serializers.ChoiceField(choices=Role.choices, source="binding.role")
     scope = serializers.ChoiceField(choices=ScopeKind.choices, source="binding.scope")
-    scope_id = serializers.IntegerField(source="binding.scope_id", help_text="Of the cluster or pool; 0 for the fleet.")
+    scope_id = serializers.IntegerField(
+        source="binding.scope_id", help_text="Key of the cluster or pool; 0 for the fleet."
+    )
     on = serializers.CharField(
-        source="place.name", default=None, allow_null=True, help_text="`fleet`, `eu-1`, `eu-1/h200`. Null: it is gone."
+        source="place.name",
+        default=None,
+        allow_null=True,
+        help_text="`fleet`, `eu-1`, `eu-1/h200`. Null: the place was removed.",
     )
 
 
 class PersonSerializer(RowSerializer):
     row = "person"
-    has_password = serializers.SerializerMethodField(help_text="Whether one was ever set by a link.")
+    has_password = serializers.SerializerMethodField(help_text="True once the person has set a password.")
     last_sign_in_at = serializers.DateTimeField(source="last_login", allow_null=True)
     roles = GivenRoleSerializer(many=True)
 
@@ -49,7 +54,7 @@ class PersonSerializer(RowSerializer):
 
 
 class PersonTokenSerializer(TokenSerializer):
-    """Without what it begins with: that is for its owner."""
+    """A token without its hint, which only its owner sees."""
 
     class Meta(TokenSerializer.Meta):
         fields = tuple(name for name in TokenSerializer.Meta.fields if name != "hint")
@@ -60,23 +65,23 @@ class NewPerson(Asked):
 
 
 class PersonChange(Asked):
-    is_active = serializers.BooleanField(help_text="False: nothing of theirs gets in any more, at once.")
+    is_active = serializers.BooleanField(help_text="False blocks sign-in, tokens and open pages at once.")
 
 
 class RoleRequest(Asked):
     role = serializers.ChoiceField(choices=Role.choices)
     scope = serializers.ChoiceField(choices=ScopeKind.choices)
     scope_id = serializers.IntegerField(
-        min_value=0, max_value=LARGEST_ID, required=False, default=0, help_text="Of the cluster or pool."
+        min_value=0, max_value=LARGEST_ID, required=False, default=0, help_text="Key of the cluster or pool."
     )
 
 
 class LinkSerializer(serializers.Serializer):
-    link = serializers.CharField(help_text="Shown now and never again. Whoever opens it first has the account.")
+    link = serializers.CharField(help_text="Shown only once. The first person to open it gets the account.")
 
 
 class PeopleEdge(Edge):
-    """Who has no role anywhere finds nobody here either."""
+    """A view of people. A caller without any role gets 404."""
 
     def initial(self, request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
@@ -91,14 +96,14 @@ class PeopleEdge(Edge):
         return {"actor": self.user.username, "now": timezone.now()}
 
     def shown(self, person_id: int) -> dict[str, Any]:
-        (seen,) = see_people([self.person(person_id)], RolesKnownTo(self.user))
-        return PersonSerializer(seen).data
+        (row,) = see_people([self.person(person_id)], RolesKnownTo(self.user))
+        return PersonSerializer(row).data
 
 
 class PersonList(PeopleEdge, Listing):
-    """Everybody there is, those who are switched off last. For whoever is admin of the fleet, a cluster or a pool.
+    """Lists all people, inactive ones last. For admins of the fleet, a cluster or a pool.
 
-    Of their roles those on what the caller sees.
+    Shows roles only on places that the caller sees.
     """
 
     serializer_class = PersonSerializer
@@ -112,11 +117,11 @@ class PersonList(PeopleEdge, Listing):
 
     @extend_schema(request=NewPerson, responses={201: PersonSerializer}, parameters=[KEY])
     def post(self, request) -> Response:
-        """Add somebody, without a role and without a password yet."""
+        """Adds a person without a role or a password."""
         require(self.user, Permission.ADMINISTER)
-        asked = self.read(NewPerson)
+        body = self.read(NewPerson)
         try:
-            person = accounts.add(asked["username"], key=self.key(), **self.acting())
+            person = accounts.add(body["username"], key=self.key(), **self.acting())
         except ValidationError as error:
             raise serializers.ValidationError({"username": error.messages}) from error
         return Response(self.shown(person.pk), status=201)
@@ -129,7 +134,7 @@ class PersonDetail(PeopleEdge):
 
     @extend_schema(request=PersonChange, responses=PersonSerializer)
     def patch(self, request, person_id: int) -> Response:
-        """Switch somebody off or on. What they did stays readable, and their roles and tokens are as they were."""
+        """Switches a person off or on. Their history stays readable; roles and tokens stay unchanged."""
         person = self.person(person_id)
         require(self.user, Permission.ADMINISTER)
         act = accounts.switch_on if self.read(PersonChange)["is_active"] else accounts.switch_off
@@ -140,21 +145,24 @@ class PersonDetail(PeopleEdge):
 class PersonRoles(PeopleEdge):
     @extend_schema(
         request=RoleRequest,
-        responses={201: GivenRoleSerializer, 200: OpenApiResponse(GivenRoleSerializer, "It was given before.")},
+        responses={
+            201: GivenRoleSerializer,
+            200: OpenApiResponse(GivenRoleSerializer, "The person had this role already."),
+        },
     )
     def post(self, request, person_id: int) -> Response:
-        """Give a role, where the caller is admin."""
+        """Gives a role. The caller must be admin of the place."""
         person = self.person(person_id)
-        asked = self.read(RoleRequest)
-        place = RolesKnownTo(self.user).places.get((asked["scope"], asked["scope_id"]))
+        body = self.read(RoleRequest)
+        place = RolesKnownTo(self.user).places.get((body["scope"], body["scope_id"]))
         if place is None:
-            raise serializers.ValidationError({"scope_id": f"There is no {asked['scope']} with this id."})
+            raise serializers.ValidationError({"scope_id": f"There is no {body['scope']} with this id."})
         require_admin_of(self.user, place)
         try:
-            given, status = accounts.grant(person, asked["role"], place, **self.acting()), 201
+            given, status = accounts.grant(person, body["role"], place, **self.acting()), 201
         except HasItAlready:
-            before = person.bindings.filter(role=asked["role"], scope=place.scope, scope_id=place.key).first()
-            if before is None:  # somebody took it since
+            before = person.bindings.filter(role=body["role"], scope=place.scope, scope_id=place.key).first()
+            if before is None:  # another request took the role meanwhile
                 raise
             given, status = before, 200
         return Response(GivenRoleSerializer(GivenRole(given, place)).data, status=status)
@@ -163,7 +171,7 @@ class PersonRoles(PeopleEdge):
 class PersonRole(PeopleEdge):
     @extend_schema(responses={204: None})
     def delete(self, request, person_id: int, binding_id: int) -> Response:
-        """Take a role, where the caller is admin. Open pages end within five seconds."""
+        """Takes a role. The caller must be admin of the place. Open pages end within five seconds."""
         binding = self.load(RoleBinding.objects.select_related("user").filter(user__pk=person_id), binding_id)
         given = RolesKnownTo(self.user).of(binding)
         if given is None:
@@ -176,8 +184,9 @@ class PersonRole(PeopleEdge):
 class PersonPasswordLinks(PeopleEdge):
     @extend_schema(request=None, responses={201: LinkSerializer})
     def post(self, request, person_id: int) -> Response:
-        """A link by which they set a password: once, within a day. Only a signed-in person may: a token must not make
-        its owner's way in."""
+        """Creates a link to set a password: valid once, for a day. A token may not call this, since the link gives
+        access to its owner's account.
+        """
         person = self.person(person_id)
         require(self.user, Permission.ADMINISTER)
         by_hand(self.user)
@@ -187,7 +196,7 @@ class PersonPasswordLinks(PeopleEdge):
 
 
 class PersonTokenList(PeopleEdge, Listing):
-    """Somebody's tokens that are not revoked, the newest first. For themselves and admins of the fleet."""
+    """Lists a person's active tokens, newest first. For that person and for admins of the fleet."""
 
     serializer_class = PersonTokenSerializer
     queryset = ApiToken.objects.none()
@@ -202,7 +211,7 @@ class PersonTokenList(PeopleEdge, Listing):
 class PersonToken(PeopleEdge):
     @extend_schema(responses={204: None})
     def delete(self, request, person_id: int, token_id: int) -> Response:
-        """Revoke it, at once and for good."""
+        """Revokes the token at once and for good."""
         token = self.load(ApiToken.objects.filter(user__pk=person_id), token_id)
         require(self.user, Permission.ADMINISTER)
         by_hand(self.user)

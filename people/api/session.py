@@ -13,12 +13,12 @@ from rest_framework.response import Response
 
 from edges.rest import Asked, Edge
 from people.api.me import MeSerializer, introduced
-from people.sign_in.throttle import count_password, forgive, looked_up
+from people.sign_in.throttle import count_password, forgive, normalized_name
 
 
 class WrongPassword(APIException):
     status_code = 401
-    default_detail = "There is no such user with this password."
+    default_detail = "Wrong username or password."
 
 
 class SessionRequest(Asked):
@@ -28,7 +28,8 @@ class SessionRequest(Asked):
 
 class Session(Edge):
     def get_authenticators(self) -> list[BaseAuthentication]:
-        """Whoever signs in is nobody yet. No CSRF check: a foreign form cannot send JSON, and nothing else is read."""
+        """Skips authentication on sign-in. No CSRF check is needed: a foreign form cannot send JSON, the only body
+        type read."""
         return [] if self._is_signing_in else super().get_authenticators()
 
     def get_permissions(self) -> Sequence[Any]:
@@ -36,12 +37,12 @@ class Session(Edge):
 
     @extend_schema(request=SessionRequest, responses={200: MeSerializer})
     def post(self, request) -> Response:
-        """Sign in. Sets the session cookie, and the csrftoken cookie whose value writes must send as X-CSRFToken."""
-        asked = self.read(SessionRequest)
-        name = looked_up(asked["username"])
+        """Signs in. Sets the session cookie and the csrftoken cookie, whose value writes must send as X-CSRFToken."""
+        body = self.read(SessionRequest)
+        name = normalized_name(body["username"])
         if wait := count_password(request, name, now=timezone.now()):
             raise Throttled(wait.total_seconds())
-        user = authenticate(request._request, username=name, password=asked["password"])  # noqa: SLF001 (Django's own)
+        user = authenticate(request._request, username=name, password=body["password"])  # noqa: SLF001 (Django's own)
         if user is None:
             raise WrongPassword
         forgive(request, name)
@@ -51,7 +52,7 @@ class Session(Edge):
 
     @extend_schema(request=None, responses={204: None})
     def delete(self, request) -> Response:
-        """Sign out."""
+        """Signs out."""
         logout(request._request)  # noqa: SLF001
         return Response(status=204)
 

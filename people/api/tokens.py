@@ -25,31 +25,31 @@ class TokenSerializer(RowSerializer):
 
 
 class NewTokenSerializer(TokenSerializer):
-    secret = serializers.CharField(help_text="Shown now and never again.")
+    secret = serializers.CharField(help_text="Shown only once.")
 
     class Meta(TokenSerializer.Meta):
         fields = (*TokenSerializer.Meta.fields, "secret")
 
 
 class TokenRequest(Asked):
-    name = serializers.CharField(max_length=100, help_text="What it is for.")
+    name = serializers.CharField(max_length=100, help_text="Purpose of the token.")
     permissions = serializers.MultipleChoiceField(
         choices=[(permission.value, permission.value) for permission in Permission],
         allow_empty=False,
-        help_text="What it may do; never more than its owner may.",
+        help_text="Permissions of the token; never more than its owner has.",
     )
     expires_at = serializers.DateTimeField(
-        allow_null=True, required=False, help_text="Null: until it is revoked. Left out: in 90 days."
+        allow_null=True, required=False, help_text="Null: valid until revoked. Default: in 90 days."
     )
 
     def validate_expires_at(self, at: datetime | None) -> datetime | None:
         if at is not None and at <= timezone.now():
-            raise serializers.ValidationError("This has passed already.")
+            raise serializers.ValidationError("This time is in the past.")
         return at
 
 
 class TokenList(Listing):
-    """The caller's own tokens, revoked ones included."""
+    """Lists the caller's own tokens, including revoked ones."""
 
     serializer_class = TokenSerializer
     queryset = ApiToken.objects.none()
@@ -59,16 +59,16 @@ class TokenList(Listing):
 
     @extend_schema(request=TokenRequest, responses={201: NewTokenSerializer})
     def post(self, request) -> Response:
-        """Issue one. Only a signed-in person may: a token must not make its successor."""
+        """Issues a token. A token may not call this: a token must not create its successor."""
         by_hand(self.user)
-        asked = self.read(TokenRequest)
+        body = self.read(TokenRequest)
         now = timezone.now()
         token, secret = accounts.issue(
             owner=self.user,
             actor=self.user.username,
-            name=asked["name"],
-            permissions=sorted(asked["permissions"]),
-            expires_at=asked.get("expires_at", now + USUAL_LIFE),
+            name=body["name"],
+            permissions=sorted(body["permissions"]),
+            expires_at=body.get("expires_at", now + USUAL_LIFE),
             now=now,
         )
         token.secret = secret  # type: ignore[attr-defined]
@@ -82,7 +82,7 @@ class TokenDetail(Edge):
 
     @extend_schema(responses={204: None})
     def delete(self, request, token_id: int) -> Response:
-        """Revoke it, at once and for good. A token may revoke itself."""
+        """Revokes the token at once and for good. A token may revoke itself."""
         token = self.load(own(self.user), token_id)
         if self.user.token != token:
             by_hand(self.user)
@@ -95,6 +95,9 @@ def own(user: User) -> QuerySet[ApiToken]:
 
 
 def by_hand(user: User) -> None:
-    """:raises NotAllowed: when the caller is a token"""
+    """Refuses a caller that is a token.
+
+    :raises NotAllowed: when the caller is a token
+    """
     if user.token is not None:
         raise NotAllowed("A token cannot issue or revoke others. Sign in with a password for that.")

@@ -1,4 +1,4 @@
-"""What the commands about people share: finding who and where is meant, and telling a link."""
+"""Helpers of the commands about people: find a person or place by name, and build a password link."""
 
 from django.conf import settings
 from django.core.management.base import CommandError
@@ -9,21 +9,21 @@ from people.sign_in.access import path_for
 
 
 def somebody(name: str) -> User:
-    found = User.objects.filter(username=User.normalize_username(name.strip())).first()
-    if found is None:
-        raise CommandError(f"There is no {name}. bin/manage add_person {name} makes them.")
-    return found
+    match = User.objects.filter(username=User.normalize_username(name.strip())).first()
+    if match is None:
+        raise CommandError(f"There is no {name}. Add them with: bin/manage add_person {name}")
+    return match
 
 
 def somewhere(name: str) -> Place:
     places = every_place()
-    found = next((place for place in places if place.name == name), None)
-    if found is None:
+    match = next((place for place in places if place.name == name), None)
+    if match is None:
         raise CommandError(f"There is no {name}. Roles can be given on: {', '.join(place.name for place in places)}.")
-    return found
+    return match
 
 
 def link_for(person: User) -> str:
-    """Where nobody said by which name we are reached, only the path of it."""
+    """Returns an absolute link, or only the path when no origin is configured."""
     origin = next(iter(settings.CSRF_TRUSTED_ORIGINS), "")
     return f"{origin}{path_for(person)}"

@@ -11,11 +11,11 @@ from django.db.models import Q
 from edges.locks import lock_unheld
 
 PREFIX = "qd_"
-LAST_USED_EVERY = timedelta(minutes=1)  # a busy script must not write a row with each request
+LAST_USED_EVERY = timedelta(minutes=1)  # limits writes of a busy script
 
 
 def digest_of(secret: str) -> str:
-    """SHA-256 is enough here: the secret is 256 random bits, so there is nothing to guess."""
+    """Returns the SHA-256. A plain hash is enough, since the secret is 256 random bits."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
@@ -25,15 +25,15 @@ class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
 
 
 class ApiToken(models.Model):
-    """What automation signs in with. The secret is shown once; only its digest is kept."""
+    """A bearer token of automation. The secret is shown once; only its digest is stored."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="tokens")
     name = models.CharField(max_length=100)
     digest = models.CharField(max_length=64, unique=True)
-    hint = models.CharField(max_length=12)  # the first letters, so that a person knows which one it is
-    permissions = models.JSONField(default=list)  # see `people.rights.Permission`; never more than its owner may do
+    hint = models.CharField(max_length=12)  # the first characters, so that a person recognizes the token
+    permissions = models.JSONField(default=list)  # see `people.rights.Permission`; never more than its owner has
     created_at = models.DateTimeField()
-    expires_at = models.DateTimeField(null=True)  # null: until it is revoked
+    expires_at = models.DateTimeField(null=True)  # null: valid until revoked
     revoked_at = models.DateTimeField(null=True)
     last_used_at = models.DateTimeField(null=True)
 
@@ -43,7 +43,7 @@ class ApiToken(models.Model):
     def issue(
         cls, *, user, name: str, permissions: list[str], now: datetime, expires_at: datetime | None = None
     ) -> tuple[ApiToken, str]:
-        """Make a token. The second value is its secret, which nobody can show again."""
+        """Creates a token. Returns the row and its secret, which cannot be shown again."""
         secret = PREFIX + secrets.token_urlsafe(32)
         row = cls.objects.create(
             user=user,
@@ -62,7 +62,7 @@ class ApiToken(models.Model):
 
     def mark_used(self, *, now: datetime) -> None:
         if self.last_used_at is None or now - self.last_used_at > LAST_USED_EVERY:
-            mine = ApiToken.objects.filter(pk=self.pk)
+            row = ApiToken.objects.filter(pk=self.pk)
             with transaction.atomic():
-                if lock_unheld(mine):  # whoever revokes it and hangs must not keep its owner from a halt
-                    mine.update(last_used_at=now)
+                if lock_unheld(row):  # a hanging revocation must not delay its owner's halt
+                    row.update(last_used_at=now)

@@ -15,10 +15,10 @@ NOTHING = "0" * 64
 
 
 class AuditEntry(models.Model):
-    """One decision: who, what, why, and on which evidence. Chained by hash with the one before; never edited or pruned.
+    """One decision: actor, verb, reason and evidence. Hash-chained to the entry before; never edited or pruned.
 
-    Write it in the transaction of the decision, after the guarded update of the subject or under its lock: that is what
-    keeps two writers of one chain apart, and the unique pair below is the fuse.
+    Write it in the transaction of the decision, after the guarded update of the subject or under its lock. That
+    separates two writers of one chain; the unique pair below is the safety net.
     """
 
     subject = models.CharField(max_length=64)  # "plan:7"
@@ -47,7 +47,7 @@ class AuditEntry(models.Model):
             actor=actor,
             verb=verb,
             reason=reason,
-            evidence=json.loads(json.dumps(evidence or {}, cls=DjangoJSONEncoder), parse_float=_as_kept),
+            evidence=json.loads(json.dumps(evidence or {}, cls=DjangoJSONEncoder), parse_float=_as_stored),
             previous_hash=last.hash if last else NOTHING,
         )
         entry.hash = entry.computed_hash()
@@ -68,21 +68,21 @@ class AuditEntry(models.Model):
         return digest(content)
 
 
-def _as_kept(spelt: str) -> float | int:
-    """As PostgreSQL gives it back: 1e+16 as a whole number with all its digits, and no zero below zero."""
-    return int(Decimal(spelt)) if "e+" in spelt else float(spelt) or 0.0
+def _as_stored(literal: str) -> float | int:
+    """Returns a number as PostgreSQL returns it: 1e+16 as an integer with all digits, and no negative zero."""
+    return int(Decimal(literal)) if "e+" in literal else float(literal) or 0.0
 
 
 def broken_links(entries: models.QuerySet[AuditEntry]) -> Iterator[tuple[AuditEntry, str]]:
-    """Every entry whose content, place or predecessor is not as it was written, with the reason."""
+    """Yields each altered entry with the reason: content, number or predecessor differs from what was written."""
     before: AuditEntry | None = None
     for entry in entries.order_by("subject", "number").iterator():
         if before is not None and before.subject != entry.subject:
             before = None
         if entry.number != (before.number + 1 if before else 1):
-            yield entry, "an entry before it is missing"
+            yield entry, "the entry before it is missing"
         elif entry.previous_hash != (before.hash if before else NOTHING):
             yield entry, "it does not follow from the entry before it"
         elif entry.hash != entry.computed_hash():
-            yield entry, "its content is not what was written"
+            yield entry, "its content was changed"
         before = entry

@@ -13,7 +13,7 @@ from django.db import models
 class User(AbstractUser):
     """A person, or the automation that acts for one."""
 
-    # Set for one request by whoever let the caller in: what the token may not do, its owner may not do through it.
+    # Set for one request by the authentication. It limits what its owner may do in this request.
     token: ApiToken | None = None
 
 
@@ -31,7 +31,7 @@ class ScopeKind(models.TextChoices):
 
 
 class RoleBinding(models.Model):
-    """One role of one person, on the fleet, on one cluster or on one pool."""
+    """One role of one person on the fleet, a cluster or a pool."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="bindings")
     role = models.CharField(max_length=16, choices=Role.choices)
@@ -43,7 +43,7 @@ class RoleBinding(models.Model):
 
 
 class SignInTries(models.Model):
-    """How often something was tried in a window of time. In the database: no other tries push it out."""
+    """The number of tries in a window of time. In the database, so that other tries cannot evict it."""
 
     key = models.CharField(max_length=64, unique=True)  # a digest of what is counted: names and addresses are not kept
     number = models.PositiveIntegerField()

@@ -1,1 +1,1 @@
-"""Who there is, in which groups, with which roles and tokens; each change is kept as a decision."""
+"""People, groups, roles and tokens. Each change is recorded as a decision."""

@@ -1,4 +1,4 @@
-"""Making people and giving them roles: what the page and the commands do. Each act is kept as a decision."""
+"""Creation of people and grants of roles, for page, REST and commands. Each act is recorded as a decision."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,27 +14,27 @@ from people.models import ApiToken, AuditEntry, Role, RoleBinding, User
 from people.models.user import ScopeKind
 from people.places import Place
 
-CONSOLE = "whoever has a shell here"  # the actor of a command
+CONSOLE = "shell on the server"  # the actor of a command
 LONGEST_NAME = 150  # characters
-NO_PASSWORD = "!"  # noqa: S105 - what Django begins a password with that nobody can have
+NO_PASSWORD = "!"  # noqa: S105 - Django's prefix of an unusable password
 
 
 class NameTaken(Exception):
-    """Somebody has that name, or one that reads the same."""
+    """The name belongs to another person, or reads the same."""
 
 
 class LastAdmin(Exception):
-    """Nobody would be left who can give roles."""
+    """The refusal to remove the last person who can give roles."""
 
 
 class HasItAlready(Exception):
     """The role was given before."""
 
 
-def spelt_name(name: str) -> str:
-    """As the database has it. A longer one than may be is not worth spelling out.
+def normalized_name(name: str) -> str:
+    """Returns the name as the database stores it. A name over the limit is not normalized.
 
-    :raises ValidationError: when it is no name
+    :raises ValidationError: when the name is invalid
     """
     name = name.strip()
     if len(name) <= LONGEST_NAME:
@@ -44,12 +44,12 @@ def spelt_name(name: str) -> str:
 
 
 def add(name: str, *, actor: str, now: datetime, key: str = "") -> User:
-    """Somebody who has no role and no password yet. `key`: the same again is the same command, carried out once.
+    """Adds a person without role or password. A repeated `key` returns the person that the first call added.
 
-    :raises ValidationError: when it is no name
-    :raises NameTaken: when it is somebody's
+    :raises ValidationError: when the name is invalid
+    :raises NameTaken: when another person has the name
     """
-    name = spelt_name(name)
+    name = normalized_name(name)
     if User.objects.filter(username__iexact=name).exists():
         return _added_before(name, actor=actor, key=key)
     try:
@@ -64,19 +64,19 @@ def add(name: str, *, actor: str, now: datetime, key: str = "") -> User:
 
 
 def _added_before(name: str, *, actor: str, key: str) -> User:
-    """Who was added by this very command.
+    """Returns the person that this same command added before.
 
-    :raises NameTaken: when it was another
+    :raises NameTaken: when another command added them
     """
     if key and (person := User.objects.filter(username=name).first()):
         first = AuditEntry.objects.filter(subject=f"person:{person.pk}", number=1).first()
         if first and (first.verb, first.actor, first.evidence.get("key")) == ("person.add", actor, key):
             return person
-    raise NameTaken(f"There is a {name} already.")
+    raise NameTaken(f"The name {name} is taken.")
 
 
 def switch_off(person: User, *, actor: str, now: datetime) -> None:
-    """At once: pages, tokens and open pages end. Quiet when it is so already.
+    """Blocks a person at once: sign-in, tokens and open pages. Does nothing when they are blocked already.
 
     :raises LastAdmin: when nobody would be left who can give roles
     """
@@ -92,9 +92,12 @@ def switch_on(person: User, *, actor: str, now: datetime) -> None:
 
 
 def grant(person: User, role: str, place: Place, *, actor: str, now: datetime) -> RoleBinding:
-    """:raises HasItAlready: when it was given before"""
+    """Gives a role on a place.
+
+    :raises HasItAlready: when the person has it already
+    """
     if role not in Role:
-        raise ValidationError(f"There is no role {role}. There are: {', '.join(Role)}.")
+        raise ValidationError(f"Unknown role {role}. Roles: {', '.join(Role)}.")
     try:
         with transaction.atomic():
             binding = RoleBinding.objects.create(user=person, role=role, scope=place.scope, scope_id=place.key)
@@ -105,28 +108,28 @@ def grant(person: User, role: str, place: Place, *, actor: str, now: datetime) -
 
 
 def take(binding: RoleBinding, place: Place | None, *, actor: str, now: datetime) -> None:
-    """End a role. Quiet when somebody was faster. `place` None: what it was given on is gone.
+    """Ends a role. Does nothing when it has ended already. `place` None: the place was removed.
 
     :raises LastAdmin: when nobody would be left who can give roles
     """
     with _keeping_an_admin():
-        gone, _ = RoleBinding.objects.filter(pk=binding.pk).delete()
-        if gone:
+        removed, _ = RoleBinding.objects.filter(pk=binding.pk).delete()
+        if removed:
             on = place.name if place else f"{binding.scope} {binding.scope_id}"
             _record(binding.user, "role.take", actor=actor, now=now, role=binding.role, on=on)
 
 
 def set_password(person: User, password: str, *, now: datetime) -> None:
-    """By themselves, as they are seen here: where they have another by now, or are switched off, they stay so.
+    """Sets a person's own password, guarded by the password and the active flag that were read.
 
-    :raises LostRace: where it is so
+    :raises LostRace: when either changed meanwhile
     """
     was = person.password
-    person.set_password(password)  # first: it takes a while on purpose, and nobody has to wait for it
+    person.set_password(password)  # hashing is slow on purpose, so no lock is held
     with transaction.atomic():
         same = User.objects.filter(pk=person.pk, password=was, is_active=True)
         if not same.update(password=person.password):
-            raise LostRace(f"{person.username} has another password by now, or is switched off.")
+            raise LostRace(f"{person.username} has a new password already, or is switched off.")
         _record(person, "person.password", actor=person.username, now=now)
 
 
@@ -136,24 +139,24 @@ def note_password(person: User, verb: str, *, actor: str, now: datetime) -> None
 
 
 def _admins() -> QuerySet[RoleBinding]:
-    """Those who can sign in and give any role."""
+    """Returns the bindings of active fleet admins who have a password."""
     bindings = RoleBinding.objects.filter(role=Role.ADMIN, scope=ScopeKind.FLEET, user__is_active=True)
     return bindings.exclude(user__password__startswith=NO_PASSWORD)
 
 
 @contextmanager
 def _keeping_an_admin() -> Iterator[None]:
-    """All of it or nothing. The rows are locked first: two who take each other's role do so one after the other."""
+    """Undoes the act if it leaves no admin. Locks the bindings, so that two mutual removals run one after the other."""
     with transaction.atomic():
         list(RoleBinding.objects.select_for_update().filter(role=Role.ADMIN, scope=ScopeKind.FLEET).order_by("pk"))
-        had_one = _admins().exists()
+        had_admin = _admins().exists()
         yield
-        if had_one and not _admins().exists():
-            raise LastAdmin("Nobody would be left who can give roles. Make somebody else an admin of the fleet first.")
+        if had_admin and not _admins().exists():
+            raise LastAdmin("This is the last admin of the fleet. Make somebody else an admin first.")
 
 
 def _record(person: User, verb: str, *, actor: str, now: datetime, **evidence: Any) -> None:
-    User.objects.select_for_update().get(pk=person.pk)  # two writers of one chain, one after the other
+    User.objects.select_for_update().get(pk=person.pk)  # two writers of one chain run one after the other
     AuditEntry.record(
         f"person:{person.pk}", verb=verb, actor=actor, evidence={"person": person.username, **evidence}, now=now
     )
@@ -162,7 +165,8 @@ def _record(person: User, verb: str, *, actor: str, now: datetime, **evidence: A
 def issue(
     *, owner: User, actor: str, name: str, permissions: Sequence[str], expires_at: datetime | None, now: datetime
 ) -> tuple[ApiToken, str]:
-    """The second value is the secret, which nobody can show again. `expires_at` None: until it is revoked."""
+    """Issues a token. Returns the row and its secret, which cannot be shown again. `expires_at` None: valid until
+    revoked."""
     with transaction.atomic():
         token, secret = ApiToken.issue(
             user=owner, name=name, permissions=list(permissions), now=now, expires_at=expires_at
@@ -173,7 +177,7 @@ def issue(
 
 
 def revoke(token: ApiToken, *, actor: str, now: datetime) -> None:
-    """Quiet when it is revoked already: that is what was wanted."""
+    """Revokes a token. Does nothing when it is revoked already."""
     with transaction.atomic():
         if ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=now):
             AuditEntry.record(f"token:{token.pk}", verb="token.revoke", actor=actor, now=now)

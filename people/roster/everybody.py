@@ -1,4 +1,4 @@
-"""Everybody there is and what they may do where, for pages and REST alike."""
+"""People and their roles, for pages and REST."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from people.rights import Permission, known_to, places_known_to, scope_of
 @dataclass(frozen=True)
 class GivenRole:
     binding: RoleBinding
-    place: Place | None  # None: what it was given on is gone
+    place: Place | None  # None: the place was removed
 
 
 @dataclass(frozen=True)
@@ -29,38 +29,39 @@ def everybody() -> QuerySet[User]:
 
 
 class RolesKnownTo:
-    """Those that somebody may know of: on what they know is there. Whoever knows the fleet knows also what is gone."""
+    """The roles a person may know of: those on places known to them. A person who knows the fleet also sees removed
+    places."""
 
     def __init__(self, by: User) -> None:
-        """Four queries, of somebody without their bindings."""
+        """Loads the places. Four queries for a user whose bindings are not loaded."""
         self.places = {(place.scope, place.key): place for place in places_known_to(by)}
         self.are_all = known_to(by).everywhere
 
     def of(self, binding: RoleBinding) -> GivenRole | None:
-        """None: they know of no such role."""
+        """Returns the role with its place. None: unknown to this person."""
         return next(iter(self.among([binding])), None)
 
     def among(self, bindings: Iterable[RoleBinding]) -> list[GivenRole]:
-        found = [GivenRole(each, self.places.get((each.scope, each.scope_id))) for each in bindings]
-        return [each for each in found if each.place is not None or self.are_all]
+        given = [GivenRole(item, self.places.get((item.scope, item.scope_id))) for item in bindings]
+        return [item for item in given if item.place is not None or self.are_all]
 
 
 def roles_of(person: User) -> list[GivenRole]:
-    """All of them, for themselves. Two queries, of somebody with their bindings."""
-    there = {(place.scope, place.key): place for place in every_place()}
-    return [GivenRole(each, there.get((each.scope, each.scope_id))) for each in person.bindings.all()]
+    """Returns all roles of a person, for themselves. Two queries when the bindings are loaded."""
+    places = {(place.scope, place.key): place for place in every_place()}
+    return [GivenRole(item, places.get((item.scope, item.scope_id))) for item in person.bindings.all()]
 
 
 def see_people(people: Iterable[User], roles: RolesKnownTo) -> list[PersonRow]:
-    """Of people with their bindings. Asks no database."""
-    return [PersonRow(each, roles.among(each.bindings.all())) for each in people]
+    """Returns a row per person. Needs loaded bindings; makes no query."""
+    return [PersonRow(item, roles.among(item.bindings.all())) for item in people]
 
 
 def may_see_tokens(person: User, by: User) -> bool:
-    """Their own, and whoever may revoke them."""
+    """Tells whether a person may see the tokens: their own, or any as admin of the fleet."""
     return person.pk == by.pk or scope_of(by, Permission.ADMINISTER).everywhere
 
 
 def tokens_of(person: User) -> QuerySet[ApiToken]:
-    """Those that are not revoked, the newest first."""
+    """Returns the active tokens, newest first."""
     return ApiToken.objects.filter(user=person, revoked_at__isnull=True).order_by("-created_at", "-pk")

@@ -1,6 +1,6 @@
-"""Groups of people: Django's own. A group gives no right: a plan may ask that some of those who approve are of one.
+"""Groups of people, as Django's `Group`. A group gives no permission; a plan may require approvals from its members.
 
-What the page, REST and the commands do; each act is kept as a decision.
+Page, REST and commands use these functions. Each act is recorded as a decision.
 """
 
 import re
@@ -18,7 +18,7 @@ from people.models import AuditEntry, User
 from people.roster.accounts import NameTaken
 
 LONGEST_NAME = 63
-NAME = re.compile(r"[\w.+-]{1,63}")  # as a plan writes it down: a word, without spaces, commas and colons
+NAME = re.compile(r"[\w.+-]{1,63}")  # as plans write it: one word without spaces, commas and colons
 
 
 class AlreadyIn(Exception):
@@ -30,33 +30,38 @@ def every_group() -> QuerySet[Group]:
 
 
 def members(names: Iterable[str]) -> dict[str, frozenset[str]]:
-    """Group → who is in it and switched on. Only groups that there are. Two queries."""
+    """Returns the active members of each existing group. Two queries."""
     people = Prefetch("user_set", User.objects.filter(is_active=True))
     rows = Group.objects.filter(name__in=list(names)).prefetch_related(people)
-    return {row.name: frozenset(each.username for each in row.user_set.all()) for row in rows}
+    return {row.name: frozenset(member.username for member in row.user_set.all()) for row in rows}
 
 
 def groups_of(names: Iterable[str], *, among: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """Person → in which of these groups they are now, for each of the people named. Two queries, none for no group."""
+    """Returns for each named person their groups among `names`. Two queries; none without groups."""
     among, names = list(among), list(names)
     inside = members(among) if among and names else {}
     return {name: tuple(sorted(group for group, people in inside.items() if name in people)) for name in names}
 
 
-def spelt_name(name: str) -> str:
-    """:raises ValidationError: when it is no name"""
+def normalized_name(name: str) -> str:
+    """Returns the stripped name.
+
+    :raises ValidationError: when the name is invalid
+    """
     name = name.strip()
     if not NAME.fullmatch(name):
-        raise ValidationError(f"A group is called by one word of at most {LONGEST_NAME} letters, digits and . + - _")
+        raise ValidationError(f"A group name is one word of at most {LONGEST_NAME} letters, digits and . + - _")
     return name
 
 
 def add(name: str, *, actor: str, now: datetime) -> Group:
-    """:raises ValidationError: when it is no name
-    :raises NameTaken: when there is such a group, or one that reads the same
+    """Adds a group.
+
+    :raises ValidationError: when the name is invalid
+    :raises NameTaken: when a group has the name, or one that reads the same
     """
-    name = spelt_name(name)
-    taken = NameTaken(f"There is a group {name} already.")
+    name = normalized_name(name)
+    taken = NameTaken(f"The group name {name} is taken.")
     if Group.objects.filter(name__iexact=name).exists():
         raise taken
     try:
@@ -69,7 +74,7 @@ def add(name: str, *, actor: str, now: datetime) -> Group:
 
 
 def remove(group: Group, *, actor: str, now: datetime) -> None:
-    """A plan that asks for its members waits until it is made again. Quiet when somebody was faster."""
+    """Removes a group. A plan that requires its members waits. Does nothing when the group is removed already."""
     with transaction.atomic():
         if _is_there(group):
             _record(group, "group.remove", actor=actor, now=now, members=sorted(_names(group)))
@@ -77,20 +82,24 @@ def remove(group: Group, *, actor: str, now: datetime) -> None:
 
 
 def join(group: Group, person: User, *, actor: str, now: datetime) -> None:
-    """:raises AlreadyIn: when the person is in it
-    :raises LostRace: when the group was removed since
+    """Adds a person to a group.
+
+    :raises AlreadyIn: when the person is a member
+    :raises LostRace: when the group was removed
     """
     with transaction.atomic():
         if not _is_there(group):
-            raise LostRace(f"Somebody has removed the group {group.name}.")
+            raise LostRace(f"Somebody removed the group {group.name}.")
         if person.username in _names(group):
-            raise AlreadyIn(f"{person.username} is in {group.name} already.")
+            raise AlreadyIn(f"{person.username} is a member of {group.name} already.")
         group.user_set.add(person)
         _record(group, "group.join", actor=actor, now=now, person=person.username)
 
 
 def leave(group: Group, person: User, *, actor: str, now: datetime) -> None:
-    """Their approvals as one of the group are void at the next round of each plan. Quiet when they are not in it."""
+    """Removes a person from a group; does nothing if they are no member. Each plan voids their approvals as a member
+    in its next round.
+    """
     with transaction.atomic():
         if _is_there(group) and person.username in _names(group):
             group.user_set.remove(person)
@@ -98,7 +107,7 @@ def leave(group: Group, person: User, *, actor: str, now: datetime) -> None:
 
 
 def _is_there(group: Group) -> bool:
-    """Locks it: two who change a group do so one after the other."""
+    """Locks the group, so that two changes run one after the other."""
     return Group.objects.select_for_update().filter(pk=group.pk).first() is not None
 
 
@@ -107,5 +116,5 @@ def _names(group: Group) -> set[str]:
 
 
 def _record(group: Group, verb: str, *, actor: str, now: datetime, **evidence: Any) -> None:
-    said: Mapping[str, Any] = {"group": group.name, **evidence}
-    AuditEntry.record(f"group:{group.pk}", verb=verb, actor=actor, evidence=said, now=now)
+    content: Mapping[str, Any] = {"group": group.name, **evidence}
+    AuditEntry.record(f"group:{group.pk}", verb=verb, actor=actor, evidence=content, now=now)

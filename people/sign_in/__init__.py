@@ -1,1 +1,1 @@
-"""How a person is let in, and for how long that holds."""
+"""Sign-in of people, and the lifetime of their access."""

@@ -1,4 +1,4 @@
-"""Whether what somebody was let in by still holds: for whoever stays open longer than a request."""
+"""Access of long-lived connections: checks that the session and the roles behind it are still valid."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -21,38 +21,38 @@ Rights = frozenset[tuple[str, str, int]]
 
 @dataclass(frozen=True)
 class Access:
-    """By what somebody was let in."""
+    """The session and roles with which a person was let in."""
 
     user_id: int
     rights: Rights
-    session_key: str = ""  # blank: by no session
-    session_hash: str = ""  # of the password, as the session keeps it
+    session_key: str = ""  # blank: no session
+    session_hash: str = ""  # hash of the password in the session
 
     @classmethod
     def of(cls, user: User, session: Any = None) -> "Access":
-        """Two queries."""
+        """Builds the access of a user. Two queries."""
         key = (session.session_key or "") if session is not None else ""
         return cls(user.pk, _rights(user), key, session.get(HASH_SESSION_KEY, "") if session is not None else "")
 
 
 def lapsed(accesses: Iterable[Access], *, now: datetime) -> Mapping[Access, str]:
-    """Those that hold no more, and why. Three queries, however many there are.
+    """Returns the accesses that are no longer valid, with the reason. Three queries in total.
 
-    A role that was given lapses nothing: whoever has it sees more with the next page.
+    A newly given role ends no access; the person sees more on the next page.
     """
     accesses = set(accesses)
     people = User.objects.filter(pk__in={access.user_id for access in accesses}, is_active=True)
     known = {user.pk: user for user in people.prefetch_related("bindings")}
     keys = {access.session_key for access in accesses}
     open_ = set(Session.objects.filter(session_key__in=keys, expire_date__gt=now).values_list("session_key", flat=True))
-    found = {}
+    reasons = {}
     for access in accesses:
         user = known.get(access.user_id)
         if user is None or (access.session_key and access.session_key not in open_) or _is_old_password(access, user):
-            found[access] = SIGNED_OUT
+            reasons[access] = SIGNED_OUT
         elif not access.rights <= _rights(user):
-            found[access] = ROLE_TAKEN
-    return found
+            reasons[access] = ROLE_TAKEN
+    return reasons
 
 
 def _rights(user: User) -> Rights:
@@ -61,11 +61,11 @@ def _rights(user: User) -> Rights:
 
 def _is_old_password(access: Access, user: User) -> bool:
     hashes = (user.get_session_auth_hash(), *user.get_session_auth_fallback_hash())
-    return bool(access.session_hash) and not any(constant_time_compare(access.session_hash, each) for each in hashes)
+    return bool(access.session_hash) and not any(constant_time_compare(access.session_hash, valid) for valid in hashes)
 
 
 class PasswordLink(PasswordResetTokenGenerator):
-    """Django's, which ends with the first password that is set; and also when its person is switched off."""
+    """Django's reset token; it ends with the first password that is set, or when the person is switched off."""
 
     key_salt = "people.sign_in.access.PasswordLink"
 

@@ -1,4 +1,4 @@
-"""Who I am here, and the tokens my automation signs in with."""
+"""The page of a person's own account and API tokens."""
 
 from datetime import timedelta
 
@@ -20,13 +20,13 @@ DAYS = ((7, "7 days"), (30, "30 days"), (90, "90 days"), (365, "a year"))
 
 
 class TokenForm(forms.Form):
-    name = forms.CharField(max_length=100, label="What it is for")
+    name = forms.CharField(max_length=100, label="Purpose")
     days = forms.TypedChoiceField(choices=DAYS, coerce=int, initial=30, label="Valid for")
     permissions = forms.MultipleChoiceField(
         choices=[(permission.value, permission.value) for permission in Permission],
         initial=[Permission.SEE.value],
         widget=forms.CheckboxSelectMultiple,
-        label="What it may do",
+        label="Permissions",
     )
 
 
@@ -41,15 +41,15 @@ def issue_token(request: PersonRequest) -> HttpResponse:
     form = TokenForm(request.POST)
     if not form.is_valid():
         return _page(request, form, status=400)
-    asked = form.cleaned_data
+    cleaned = form.cleaned_data
     now = timezone.now()
     _, secret = issue(
         owner=request.user,
         actor=request.user.get_username(),
-        name=asked["name"],
-        permissions=asked["permissions"],
+        name=cleaned["name"],
+        permissions=cleaned["permissions"],
         now=now,
-        expires_at=now + timedelta(days=asked["days"]),
+        expires_at=now + timedelta(days=cleaned["days"]),
     )
     return _page(request, TokenForm(), secret=secret)
 
@@ -64,13 +64,13 @@ def revoke_token(request: PersonRequest, token_id: int) -> HttpResponse:
 
 def _page(request: PersonRequest, form: TokenForm, *, secret: str = "", status: int = 200) -> HttpResponse:
     roles = roles_of(request.user)
-    giving = {each.binding.role for each in roles if each.place}
+    granted_roles = {item.binding.role for item in roles if item.place}
     context = {
         "form": form,
         "secret": secret,
         "roles": roles,
-        "may_anything": bool(giving),
-        "permissions": [(each, not giving.isdisjoint(ROLES_FOR[each])) for each in Permission],
+        "may_anything": bool(granted_roles),
+        "permissions": [(item, not granted_roles.isdisjoint(ROLES_FOR[item])) for item in Permission],
         "tokens": ApiToken.objects.filter(user=request.user.pk, revoked_at__isnull=True).order_by("-created_at"),
         "now": timezone.now(),
     }

@@ -1,4 +1,4 @@
-"""Groups of people, for whoever gives every role."""
+"""The page of groups of people, for those who give roles."""
 
 from collections.abc import Callable
 from typing import Any
@@ -42,15 +42,15 @@ def add(request: PersonRequest) -> HttpResponse:
     except NameTaken as refusal:
         form.add_error("name", str(refusal))
         return _list(request, adding=form, status=409)
-    messages.success(request, f"There is a group {group.name} now. Nobody is in it yet.")
+    messages.success(request, f"The group {group.name} was added. It has no members yet.")
     return redirect("groups")
 
 
 @require_POST
 def remove(request: PersonRequest, group_id: int) -> HttpResponse:
     group = get_object_or_404(Group, pk=group_id)
-    said = f"The group {group.name} is gone. A plan that asks for its members waits."
-    return _done(request, lambda: groups.remove(group, **_acting(request)), said)
+    message = f"The group {group.name} was removed. Plans that require its members wait."
+    return _done(request, lambda: groups.remove(group, **_acting(request)), message)
 
 
 @require_POST
@@ -60,19 +60,19 @@ def join(request: PersonRequest, group_id: int) -> HttpResponse:
     if not form.is_valid():
         return _list(request, joining=(group.pk, request.POST), status=400)
     person = form.cleaned_data["person"]
-    said = f"{person.username} is in {group.name} now."
-    return _done(request, lambda: groups.join(group, person, **_acting(request)), said)
+    message = f"{person.username} is in {group.name} now."
+    return _done(request, lambda: groups.join(group, person, **_acting(request)), message)
 
 
 @require_POST
 def leave(request: PersonRequest, group_id: int, person_id: int) -> HttpResponse:
     group, person = get_object_or_404(Group, pk=group_id), get_object_or_404(User, pk=person_id)
-    said = f"{person.username} is in {group.name} no more."
-    return _done(request, lambda: groups.leave(group, person, **_acting(request)), said)
+    message = f"{person.username} left {group.name}."
+    return _done(request, lambda: groups.leave(group, person, **_acting(request)), message)
 
 
-def _done(request: PersonRequest, act: Callable[[], None], said: str) -> HttpResponse:
-    with answered(request, REFUSALS, done=said):
+def _done(request: PersonRequest, act: Callable[[], None], message: str) -> HttpResponse:
+    with answered(request, REFUSALS, done=message):
         require(request.user, Permission.ADMINISTER)
         act()
     return redirect("groups")
@@ -89,19 +89,19 @@ def _list(
     joining: tuple[int, QueryDict] | None = None,
     status: int = 200,
 ) -> HttpResponse:
-    """`joining`: into which group, and what was sent."""
+    """Renders the list. `joining` is the group and the refused form."""
     try:
         require_somewhere(request.user, Permission.ADMINISTER)
     except NotAllowed as refusal:
         raise PermissionDenied(str(refusal)) from refusal
-    everybody = list(User.objects.filter(is_active=True).order_by("username"))
+    people = list(User.objects.filter(is_active=True).order_by("username"))
     rows = [(group, list(group.user_set.all())) for group in every_group()]
     refused, sent = joining or (None, None)
     context = {
         "rows": [
             (group, inside, others, MemberForm(sent if group.pk == refused else None, group_id=group.pk, among=others))
             for group, inside in rows
-            for others in [[each for each in everybody if each not in inside]]
+            for others in [[person for person in people if person not in inside]]
         ],
         "form": adding or GroupForm(),
         "why_not": why_not(request.user, Permission.ADMINISTER),

@@ -1,6 +1,6 @@
-"""Says to whoever has no role that they have none: every list is empty to them, and reads as “nothing is wrong”.
+"""A page for people without any role. Without it every list would be empty and read as “nothing is wrong”.
 
-In one place for every page there is, also those that are still to be written.
+A middleware, so that it covers every page.
 """
 
 from collections.abc import Callable
@@ -28,22 +28,22 @@ class NoRole:
         return render(request, template)
 
     def process_view(self, request: HttpRequest, *_: Any) -> None:
-        """Once a request: whatever asks for rights on its way asks these rows."""
+        """Loads the roles once per request, for all permission checks of the request."""
         if not request.path.startswith("/api/") and request.user.is_authenticated:
             prefetch_related_objects([request.user], "bindings")
 
 
 def _is_of_the_fleet(request: HttpRequest, response: HttpResponse) -> bool:
-    """A page that shows something of the fleet; not one's own account, nor what failed."""
-    found = request.resolver_match
+    """Tells whether the response is a page about the fleet, not the person's own account or an error."""
+    match = request.resolver_match
     is_page = response.status_code == 200 and response.get("Content-Type", "").startswith("text/html")
-    if found is None or not is_page or request.path.startswith("/api/"):
+    if match is None or not is_page or request.path.startswith("/api/"):
         return False
-    return not found._func_path.startswith("people.")  # noqa: SLF001 - Django's own technical pages name a view by it
+    return not match._func_path.startswith("people.")  # noqa: SLF001 - Django's own technical pages name a view by it
 
 
 def _has_role(request: HttpRequest) -> bool:
-    """One of what is gone gives nothing. Two queries, of who has none on the fleet."""
-    if not request.user.is_authenticated or any(each.scope == ScopeKind.FLEET for each in request.user.bindings.all()):
+    """Tells whether a person has a role on an existing place. Two queries for a person without a fleet role."""
+    if not request.user.is_authenticated or any(item.scope == ScopeKind.FLEET for item in request.user.bindings.all()):
         return True
-    return any(each.place for each in roles_of(request.user))
+    return any(item.place for item in roles_of(request.user))

@@ -1,4 +1,4 @@
-"""Everybody there is and what they may do where; for whoever gives roles somewhere."""
+"""The page of people and their roles, for those who give roles."""
 
 from collections.abc import Callable
 from typing import Any
@@ -32,7 +32,7 @@ def people(request: PersonRequest) -> HttpResponse:
 @never_cache
 @require_POST
 def add(request: PersonRequest) -> HttpResponse:
-    """Somebody new, and the link by which they set their password. It is shown on this one page."""
+    """Adds a person and shows once the link to set the password."""
     _only_admins(request)
     form = PersonForm(request.POST)
     if why_not(request.user, Permission.ADMINISTER):
@@ -57,36 +57,36 @@ def person(request: PersonRequest, person_id: int) -> HttpResponse:
 @never_cache
 @require_POST
 def offer_password(request: PersonRequest, person_id: int) -> HttpResponse:
-    """For whoever may give every role: who sets a password may be that person from then on."""
+    """Shows a link to set a password. Only for admins of the fleet, since the link gives access to the account."""
     _only_admins(request)
-    found = get_object_or_404(User, pk=person_id)
+    person = get_object_or_404(User, pk=person_id)
     try:
         require(request.user, Permission.ADMINISTER)
     except NotAllowed as refusal:
         raise PermissionDenied(str(refusal)) from refusal
-    return _with_link(request, found)
+    return _with_link(request, person)
 
 
 @require_POST
 def switch(request: PersonRequest, person_id: int, to: str) -> HttpResponse:
     _only_admins(request)
-    found = get_object_or_404(User, pk=person_id)
+    person = get_object_or_404(User, pk=person_id)
     act = accounts.switch_on if to == "on" else accounts.switch_off
     return _done(
-        request, found, lambda: act(found, **_acting(request)), f"{found.username} is switched {to}.", on=FLEET
+        request, person, lambda: act(person, **_acting(request)), f"{person.username} is switched {to}.", on=FLEET
     )
 
 
 @require_POST
 def grant(request: PersonRequest, person_id: int) -> HttpResponse:
     _only_admins(request)
-    found = get_object_or_404(User, pk=person_id)
+    person = get_object_or_404(User, pk=person_id)
     form = RoleForm(request.POST, places=RolesKnownTo(request.user).places.values())
     if not form.is_valid():
-        return _person(request, found, sent=request.POST, status=400)
+        return _person(request, person, sent=request.POST, status=400)
     role, place = form.cleaned_data["role"], form.cleaned_data["place"]
-    said = f"{found.username} is {role} of {place.words} now."
-    return _done(request, found, lambda: accounts.grant(found, role, place, **_acting(request)), said, on=place)
+    message = f"{person.username} is {role} of {place.words} now."
+    return _done(request, person, lambda: accounts.grant(person, role, place, **_acting(request)), message, on=place)
 
 
 @require_POST
@@ -97,32 +97,32 @@ def take(request: PersonRequest, person_id: int, binding_id: int) -> HttpRespons
     if given is None:
         raise Http404
     place = given.place
-    words = place.words if place else f"a {binding.scope} that is gone"
-    said = f"{binding.user.username} is no {binding.role} of {words} any more."
+    where = place.words if place else f"a removed {binding.scope}"
+    message = f"{binding.user.username} is no longer {binding.role} of {where}."
     on = place or FLEET
-    return _done(request, binding.user, lambda: accounts.take(binding, place, **_acting(request)), said, on=on)
+    return _done(request, binding.user, lambda: accounts.take(binding, place, **_acting(request)), message, on=on)
 
 
 @require_POST
 def revoke_token(request: PersonRequest, person_id: int, token_id: int) -> HttpResponse:
     _only_admins(request)
     token = get_object_or_404(ApiToken.objects.select_related("user"), pk=token_id, user__pk=person_id)
-    said = f"The token “{token.name}” of {token.user.username} is revoked."
-    return _done(request, token.user, lambda: revoke(token, **_acting(request)), said, on=FLEET)
+    message = f"The token “{token.name}” of {token.user.username} is revoked."
+    return _done(request, token.user, lambda: revoke(token, **_acting(request)), message, on=FLEET)
 
 
-def _done(request: PersonRequest, found: User, act: Callable[[], object], said: str, *, on: Place) -> HttpResponse:
-    """One act, if the actor may do it there; then the page of the person again."""
-    with answered(request, REFUSALS, done=said):
+def _done(request: PersonRequest, person: User, act: Callable[[], object], message: str, *, on: Place) -> HttpResponse:
+    """Runs one act if the actor may do it on the place, and shows the person's page again."""
+    with answered(request, REFUSALS, done=message):
         require_admin_of(request.user, on)
         act()
-    return redirect("person", person_id=found.pk)
+    return redirect("person", person_id=person.pk)
 
 
-def _with_link(request: PersonRequest, found: User) -> HttpResponse:
-    accounts.note_password(found, "person.password-link", **_acting(request))
-    found.refresh_from_db()
-    return _person(request, found, link=request.build_absolute_uri(path_for(found)))
+def _with_link(request: PersonRequest, person: User) -> HttpResponse:
+    accounts.note_password(person, "person.password-link", **_acting(request))
+    person.refresh_from_db()
+    return _person(request, person, link=request.build_absolute_uri(path_for(person)))
 
 
 def _acting(request: PersonRequest) -> dict[str, Any]:
@@ -149,20 +149,20 @@ def _list(request: PersonRequest, *, form: PersonForm | None = None, status: int
 
 
 def _person(
-    request: PersonRequest, found: User, *, link: str = "", sent: QueryDict | None = None, status: int = 200
+    request: PersonRequest, person: User, *, link: str = "", sent: QueryDict | None = None, status: int = 200
 ) -> HttpResponse:
-    """`sent`: the form of a role that was refused."""
+    """Renders the page. `sent` is the refused role form."""
     roles = RolesKnownTo(request.user)
-    (seen,) = see_people([found], roles)
-    mine = [place for place in roles.places.values() if may_administer(request.user, place)]
+    (row,) = see_people([person], roles)
+    offered = [place for place in roles.places.values() if may_administer(request.user, place)]
     context = {
-        "person": found,
+        "person": person,
         "link": link,
-        "bindings": [(each.binding, each.place, each.place in mine) for each in seen.roles],
+        "bindings": [(given.binding, given.place, given.place in offered) for given in row.roles],
         "knows_all": roles.are_all,
-        "form": RoleForm(sent, places=roles.places.values(), offered=mine),
-        "may_see_tokens": may_see_tokens(found, request.user),
-        "tokens": tokens_of(found),
+        "form": RoleForm(sent, places=roles.places.values(), offered=offered),
+        "may_see_tokens": may_see_tokens(person, request.user),
+        "tokens": tokens_of(person),
         "now": timezone.now(),
         "why_not": why_not(request.user, Permission.ADMINISTER),
     }

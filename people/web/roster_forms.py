@@ -1,4 +1,4 @@
-"""Somebody new, a new group, a role for a person and a member for a group, as their pages spell them."""
+"""Forms for people, groups, roles and group members."""
 
 from collections.abc import Iterable
 
@@ -9,17 +9,17 @@ from people.models import Role, User
 from people.places import Place
 from people.roster import accounts, groups
 
-CHOOSE = "Choose a role, and the place that it is for."
-NOBODY = "Choose somebody who is there."
+CHOOSE = "Choose a role and a place."
+NOBODY = "Choose a person."
 ONE_WORD = {"autocomplete": "off", "autocapitalize": "none", "required": True}
 
 
 class PersonForm(forms.Form):
     name = forms.CharField(
-        required=False,  # that there is none, the rule of names says
+        required=False,  # the rule of names reports a missing name
         strip=False,
         label="Name",
-        help_text="Letters, digits and @ . + - _ only. They set their own password by a link that is shown next.",
+        help_text="Letters, digits and @ . + - _ only. The next page shows a link to set their password.",
         widget=forms.TextInput(ONE_WORD | {"maxlength": accounts.LONGEST_NAME}),
     )
 
@@ -27,16 +27,14 @@ class PersonForm(forms.Form):
         super().__init__(data, auto_id="%s")
 
     def clean_name(self) -> str:
-        return accounts.spelt_name(self.cleaned_data["name"])
+        return accounts.normalized_name(self.cleaned_data["name"])
 
 
 class GroupForm(forms.Form):
     name = forms.CharField(
         required=False,
         label="Name",
-        help_text=(
-            "One word, as plans write it: sre. Who is in it approves only where they have the role approver or admin."
-        ),
+        help_text=("One word, as in plans: sre. Members need the role approver or admin to approve."),
         widget=forms.TextInput(ONE_WORD | {"maxlength": groups.LONGEST_NAME}),
     )
 
@@ -44,11 +42,11 @@ class GroupForm(forms.Form):
         super().__init__(data, auto_id="%s")
 
     def clean_name(self) -> str:
-        return groups.spelt_name(self.cleaned_data["name"])
+        return groups.normalized_name(self.cleaned_data["name"])
 
 
 class RoleForm(forms.Form):
-    """`places`: all that who asks knows of; `offered`: those on which they give roles."""
+    """Form of a role. `places` are all places the user knows; `offered` are those where the user may give roles."""
 
     role = forms.ChoiceField(choices=[(role, role) for role in Role.values], label="Role")
     place = forms.CharField(widget=forms.Select, label="Place")
@@ -70,13 +68,13 @@ class RoleForm(forms.Form):
 
 
 class MemberForm(forms.Form):
-    """`among`: those who are offered; anybody who is there may be named. One a group stands on a page."""
+    """Form of a member. `among` are the people offered; any person may be named. One form per group."""
 
     person = forms.CharField(widget=forms.Select, label="Person", error_messages={"required": NOBODY})
 
     def __init__(self, data: QueryDict | None = None, *, group_id: int, among: Iterable[User] = ()) -> None:
         super().__init__(data, auto_id=f"%s-{group_id}")
-        self.fields["person"].widget.choices = [(each.username, each.username) for each in among]
+        self.fields["person"].widget.choices = [(user.username, user.username) for user in among]
 
     def clean_person(self) -> User:
         person = User.objects.filter(username=self.cleaned_data["person"]).first()

@@ -42,12 +42,12 @@ class SignIn(LoginView):
         return super().form_valid(form)
 
     def get_redirect_url(self, *args, **kwargs) -> str:
-        """Not back to here: Django takes that for a mistake of ours."""
-        there = super().get_redirect_url(*args, **kwargs)
-        return "" if there == self.request.path else there
+        """Returns no redirect to this page itself, which Django treats as an error."""
+        url = super().get_redirect_url(*args, **kwargs)
+        return "" if url == self.request.path else url
 
     def _wait(self, wait: timedelta) -> HttpResponse:
-        """The form is shown unread: its own check is what the guesser waits for."""
+        """Shows the form without checking the password, since the check is what the guesser wants."""
         seconds = ceil(wait.total_seconds())
         name = self.request.POST.get("username", "")[:LONGEST_NAME]
         form = AuthenticationForm(self.request, initial={"username": name})
@@ -63,13 +63,14 @@ class SignOut(LogoutView):
 
 @method_decorator([login_not_required, never_cache], name="dispatch")
 class SetPassword(PasswordResetConfirmView):
-    """Where a one-time link leads. The link itself is left at once: no page after it, and no log of one, has it."""
+    """The page of a one-time link. It redirects at once, so that no later page or log contains the link."""
 
     template_name = "people/sign_in/set_password.html"
     token_generator = links
 
     def form_valid(self, form: SetPasswordForm) -> HttpResponse:
-        """Not by the form's own `save`: that writes all of a row which was read before the password was hashed."""
+        """Saves the password by a guarded update. The form's own `save` would overwrite columns with outdated
+        values."""
         try:
             set_password(form.user, form.cleaned_data["new_password1"], now=timezone.now())
         except LostRace:
@@ -81,16 +82,17 @@ class SetPassword(PasswordResetConfirmView):
 
 class SignInFirst(LoginRequiredMiddleware):
     def handle_no_permission(self, request: HttpRequest, view_func) -> HttpResponseRedirect:
-        """What takes forms alone cannot be shown: back to the page that the form was on."""
+        """Redirects. After a sent form the visitor returns to the page of the form, since the form's URL shows
+        nothing."""
         if request.method in {"GET", "HEAD"}:
             return super().handle_no_permission(request, view_func)
-        messages.error(request, "You were signed out before this was sent. Nothing was done.")
+        messages.error(request, "You were signed out. The form was not processed.")
         field = self.get_redirect_field_name(view_func)
         return redirect_to_login(_page_of_the_form(request), self.get_login_url(view_func), field)
 
 
 def _page_of_the_form(request: HttpRequest) -> str:
-    """As the browser says it; the fleet, where it says none of ours."""
+    """Returns the Referer, or the fleet page when the Referer is not ours."""
     said = request.headers.get("Referer", "")
     if not url_has_allowed_host_and_scheme(said, {request.get_host()}, require_https=request.is_secure()):
         return reverse("fleet")

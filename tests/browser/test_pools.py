@@ -43,7 +43,7 @@ def test_a_file_is_compared_before_it_is_taken_over(window):
     page.fill("#text", f"{text}- name: from-a-file\n  selector: zone in a\n")
     with page.expect_response("**/pools/file"):
         page.get_by_role("button", name="Preview").click()
-    expect(page.locator(".form-error")).to_contain_text("is no label selector")
+    expect(page.locator(".form-error")).to_contain_text("is not a label selector")
     watched.complaints.clear()  # the browser logs the 400
     page.fill("#text", f"{text}- name: from-a-file\n  selector: no.such/label=x\n")
     page.get_by_role("button", name="Preview").click()

@@ -25,7 +25,7 @@ def shown(reply, status: int) -> Page:
 def test_what_is_not_there_is_a_page(path):
     found = shown(visiting(a_user(role="viewer")).get(path), 404)
 
-    assert "There is nothing here" in found.text
+    assert "Page not found" in found.text
     assert "base.css" in str(visiting(a_user()).get(path).content)
 
 
@@ -35,8 +35,8 @@ def test_what_was_written_for_what_is_gone_is_said_once_more():
     root = visiting(a_user(role="admin"))
     written = {"reason": "24/7 <now>."}
 
-    assert "Not kept. You wrote: 24/7 <now>." in shown(root.post("/windows/7/removals", written), 404).text
-    assert "Not kept." not in shown(root.get("/nothing", written), 404).text
+    assert "Your text was not saved: 24/7 <now>." in shown(root.post("/windows/7/removals", written), 404).text
+    assert "not saved." not in shown(root.get("/nothing", written), 404).text
 
 
 @pytest.mark.django_db
@@ -46,14 +46,14 @@ def test_a_form_that_was_sent_nowhere_is_not_read():
 
 @pytest.mark.django_db
 def test_nobody_gets_the_same_page():
-    assert "There is nothing here" in shown(Client().get("/nothing"), 404).text
+    assert "Page not found" in shown(Client().get("/nothing"), 404).text
 
 
 @pytest.mark.django_db
 def test_a_form_that_is_too_large_is_told_so():
     found = shown(visiting(a_user(role="admin")).post("/pools/file", {"text": LARGE}), 413)
 
-    assert "This is too large" in found.text
+    assert "Request too large" in found.text
     assert "Host" not in found.text
 
 
@@ -77,18 +77,18 @@ def test_what_django_itself_finds_too_large_is_413_to_rest_as_well():
 def test_more_fields_than_any_form_has_are_told(settings):
     query = "&".join(f"a{number}=1" for number in range(settings.DATA_UPLOAD_MAX_NUMBER_FIELDS + 1))
 
-    assert "more fields" in shown(Client().get(f"/sign-in?{query}"), 400).text
+    assert "too many fields" in shown(Client().get(f"/sign-in?{query}"), 400).text
 
 
 def test_a_wrong_host_is_told_so():
-    assert "Wrong name" in shown(Client().get("/sign-in", headers={"host": "elsewhere.example"}), 400).text
+    assert "Unknown host name" in shown(Client().get("/sign-in", headers={"host": "elsewhere.example"}), 400).text
 
 
 @pytest.mark.django_db
 def test_a_form_of_an_old_page_says_what_to_do():
     client = Client(enforce_csrf_checks=True)
 
-    assert "Open the page again" in shown(client.post("/sign-in", {"username": "a", "password": "b"}), 403).text
+    assert "Reload the page" in shown(client.post("/sign-in", {"username": "a", "password": "b"}), 403).text
 
 
 def test_who_may_not_is_told_why():
@@ -110,5 +110,5 @@ def test_a_bug_asks_nobody(django_assert_num_queries, db):
 def test_an_address_that_takes_forms_alone_is_a_page_to_who_opens_it():
     reply = visiting(a_user(role="admin")).get("/people/add")
 
-    assert "Nothing is shown here" in shown(reply, 405).text
+    assert "No page here" in shown(reply, 405).text
     assert reply["Allow"] == "POST"

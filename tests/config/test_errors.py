@@ -40,7 +40,7 @@ def test_who_is_not_signed_in_is_told_how(nobody):
 def test_a_path_that_does_not_exist_is_a_problem_too(bob, path):
     said = problem(bob.get(path), 404)
 
-    assert said["detail"] == "There is nothing here, or nothing that you may see."
+    assert said["detail"] == "Not found, or you may not see it."
     assert said["instance"] == path
 
 

@@ -92,7 +92,7 @@ def test_the_ledger_without_a_cluster_leads_to_the_one_that_is_seen(db):
 
 
 def test_the_status_says_which_check_fails(db, monkeypatch):
-    monkeypatch.setattr("config.status_page.TOLD", {"observing": lambda: "1 cluster is unwatched."})
+    monkeypatch.setattr("config.status_page.REPORTED", {"observing": lambda: "1 cluster is unwatched."})
     monkeypatch.setattr("config.status_page.NEEDED", {"database": lambda: ""})
     seen = page(visiting(make.a_user("ada", role="viewer")), reverse("status"))
 

@@ -90,8 +90,8 @@ def test_a_statement_of_ours_that_is_wrong_is_a_bug(error):
 
 
 def test_only_what_stops_every_worker_is_said_to_stop_releases():
-    assert "Nothing more is released" in outage_of(of_driver(psycopg.errors.lookup("53100")("x"))).detail
-    assert "Nothing more is released" not in outage_of(of_driver(psycopg.errors.lookup("55P03")("x"))).detail
+    assert "No node is released" in outage_of(of_driver(psycopg.errors.lookup("53100")("x"))).detail
+    assert "No node is released" not in outage_of(of_driver(psycopg.errors.lookup("55P03")("x"))).detail
 
 
 async def end_of_socket(error: Exception, *, accepts: bool) -> list[dict]:
@@ -180,6 +180,6 @@ def test_a_postgresql_that_only_reads_is_503_and_not_ready(monkeypatch):
             cursor.execute("SET default_transaction_read_only = off")
 
     assert (said.status_code, said["Retry-After"]) == (503, "10")
-    assert "Nothing more is released until it is back." in said.json()["detail"]
+    assert "No node is released until it is back." in said.json()["detail"]
     assert ready.status_code == 503
-    assert ready.json()["database"].startswith("The database takes no writes")
+    assert ready.json()["database"].startswith("The database accepts no writes")

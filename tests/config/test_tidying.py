@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from django.core.signals import request_finished
 
-from config.process_cleanup import ANSWERS, collect_after_answers, tidy_up
+from config.process_cleanup import ANSWERS, collect_after_answers, release_memory
 
 pytestmark = pytest.mark.django_db  # whoever hears that a request is over looks at its database connection
 WEB = "import threading, config.asgi; print(sorted(each.name for each in threading.enumerate() if each.daemon))"
@@ -63,7 +63,7 @@ def test_tidying_up_takes_what_is_in_a_cycle(collecting: None):
     known = weakref.ref(held)
     del held
 
-    tidy_up()
+    release_memory()
 
     assert known() is None
 

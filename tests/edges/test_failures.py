@@ -16,4 +16,4 @@ def test_a_database_that_is_out_is_no_bug(outage: Exception):
 
 @pytest.mark.parametrize("bug", [KeyError("x"), IntegrityError("UNIQUE constraint failed")])
 def test_a_bug_is_named_by_its_kind(bug: Exception):
-    assert failure_sentence(bug) == f"Quarterdeck itself failed: {type(bug).__name__}."
+    assert failure_sentence(bug) == f"Quarterdeck failed with a bug: {type(bug).__name__}."

@@ -119,7 +119,7 @@ def test_what_is_advised_fits_what_the_condition_says(found, node, cause, does):
 def test_a_cordon_that_nvsentinel_has_left_behind_is_found_with_its_command(found):
     (left,) = Finding.objects.filter(rule="cordon-stale")
 
-    assert left.sentence.startswith("nvs-left-cordoned is cordoned by NVSentinel, and no condition of it reports")
+    assert left.sentence.startswith("nvs-left-cordoned is cordoned by NVSentinel, and none of its conditions reports")
     assert "kubectl uncordon nvs-left-cordoned" in left.action
     assert "k8saas.nvidia.com/cordon-by-" in left.action
 

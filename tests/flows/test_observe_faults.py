@@ -285,7 +285,7 @@ def test_a_connection_that_stands_and_is_silent_is_stale_in_time_and_recovers(no
         server.silent.clear()
         eventually(lambda: north.bookmark("nodes").state == "watching")
 
-    assert ("said nothing about nodes" in message or "did not answer" in message, others) == (True, "watching")
+    assert ("sent nothing about nodes" in message or "did not answer" in message, others) == (True, "watching")
 
 
 def test_a_watch_that_trickles_and_never_ends_a_line_is_given_up(north, server, monkeypatch):
@@ -294,7 +294,7 @@ def test_a_watch_that_trickles_and_never_ends_a_line_is_given_up(north, server, 
     with north.lease():
         eventually(lambda: north.is_listed("pods") and server.watches(NODES))
         server.trickling.add(NODES)
-        eventually(lambda: "no whole event" in north.bookmark("nodes").message)
+        eventually(lambda: "no complete event" in north.bookmark("nodes").message)
 
     assert north.bookmark("pods").state == "watching"
 

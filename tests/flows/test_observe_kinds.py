@@ -176,7 +176,7 @@ def test_every_kind_becomes_rows_and_what_is_not_installed_says_so(cluster, api)
     assert {one["path"] for one in asked} == {f"/api/v1/namespaces/{OPERATOR}/configmaps"}
     assert all("metadata.name" in str(one["query"]) for one in asked)
     marks = {mark.kind: mark for mark in Bookmark.objects.all()}
-    assert marks["gpuclusters.nvidia.com"].message == "This API server serves no gpuclusters.nvidia.com."
+    assert marks["gpuclusters.nvidia.com"].message == "The API server does not serve gpuclusters.nvidia.com."
     states = {kind: mark.state for kind, mark in marks.items()}
     absent = {kind for kind, state in states.items() if state == "absent"}
     assert absent == {"gpuclusters.nvidia.com", "nvidiadrivers.nvidia.com"}

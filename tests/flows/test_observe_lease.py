@@ -182,7 +182,7 @@ def test_an_outage_marks_the_bookmarks_and_not_the_nodes(cluster, api):
     nodes = set(Node.objects.values_list("is_ready", flat=True))
 
     assert (during.state, during.heard_at, nodes) == ("failing", heard_at, {True})
-    assert any(words in during.message for words in ("did not answer", "refused", "broke off"))
+    assert any(words in during.message for words in ("did not answer", "refused", "closed"))
 
 
 def test_a_lease_outlasts_an_outage(cluster, api):

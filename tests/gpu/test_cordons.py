@@ -38,17 +38,17 @@ def cordoned(manager="", labels=(), annotations=(), taints=(), **given) -> Cordo
 @pytest.mark.parametrize(
     ("node", "by", "reason"),
     [
-        (cordoned(labels=SENTINELS), "NVSentinel", "no condition of it reports a fault any more"),
-        (cordoned(labels={"example.com/cordon-by": "NVSentinel"}), "NVSentinel", "no condition of it reports a fault"),
+        (cordoned(labels=SENTINELS), "NVSentinel", "none of its conditions reports a fault"),
+        (cordoned(labels={"example.com/cordon-by": "NVSentinel"}), "NVSentinel", "none of its conditions"),
         (cordoned(labels=SENTINELS, annotations={"quarantineHealthEvent": '[{"checkName":"GpuMemWatch"}]'}),
          "NVSentinel", "still has an event"),
         (cordoned(labels={**SENTINELS, "dgxc.nvidia.com/nvsentinel-state": "remediation-succeeded"}),
-         "NVSentinel", "no condition"),
-        (cordoned(labels=SENTINELS, reporters=("kubelet",)), "NVSentinel", "no condition"),
+         "NVSentinel", "none of its conditions"),
+        (cordoned(labels=SENTINELS, reporters=("kubelet",)), "NVSentinel", "none of its conditions"),
         (cordoned("gpu-operator", upgrade_state="upgrade-done"), "the GPU operator", "upgrade state is upgrade-done"),
         (cordoned("k8s-driver-manager"), "the GPU operator", "no upgrade state"),
-        (cordoned("cluster-autoscaler"), "the Cluster Autoscaler", "ToBeDeletedByClusterAutoscaler is gone"),
-        (cordoned("kured", annotations=KURED_DONE), "kured", "is gone and the node is ready"),
+        (cordoned("cluster-autoscaler"), "the Cluster Autoscaler", "ToBeDeletedByClusterAutoscaler was removed"),
+        (cordoned("kured", annotations=KURED_DONE), "kured", "was removed and the node is ready"),
     ],
 )  # fmt: skip
 def test_a_cordon_whose_reason_is_gone_is_told_with_the_command_that_takes_it_off(node, by, reason):

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from health.logs.crashes import kept
-from kube.log_lines import LineWeight, is_frame, telling, weight
+from kube.log_lines import LineWeight, decisive_line, is_frame, weight
 from kube.redaction import redacted
 from tests.health.logs import logged
 
@@ -31,22 +31,22 @@ from tests.health.logs import logged
     ],
 )
 def test_the_line_that_says_why(name, begins):
-    assert telling(logged(name)).startswith(begins)
-    assert telling(kept(logged(name)).splitlines()).startswith(begins)
+    assert decisive_line(logged(name)).startswith(begins)
+    assert decisive_line(kept(logged(name)).splitlines()).startswith(begins)
 
 
 def test_the_stack_in_a_line_is_not_quoted():
-    said = telling(logged("amd-labeller-error"))
+    said = decisive_line(logged("amd-labeller-error"))
 
     assert said.endswith('"error":"open /sys/class/drm/card0/device/product_name: no such file or directory"')
 
 
 def test_without_trouble_it_is_the_last_one():
-    assert telling(["one", "two", ""]) == "two"
+    assert decisive_line(["one", "two", ""]) == "two"
 
 
 def test_what_only_has_a_stack_says_nothing():
-    assert telling(logged("plugin-nil")[3:]) == ""
+    assert decisive_line(logged("plugin-nil")[3:]) == ""
 
 
 def test_a_level_weighs_more_than_words():
@@ -77,7 +77,7 @@ LINES = st.lists(st.one_of(st.text(), WORDS, FRAMES), max_size=60)
 
 @given(LINES)
 def test_the_answer_is_a_line_that_is_there_and_never_a_frame(lines):
-    said = telling(lines)
+    said = decisive_line(lines)
 
     assert said == "" or any(said in line for line in lines)
     assert not said or not is_frame(said)
@@ -85,18 +85,18 @@ def test_the_answer_is_a_line_that_is_there_and_never_a_frame(lines):
 
 @given(LINES, LINES)
 def test_nothing_that_weighs_more_is_passed_over(before, after):
-    said = telling([*before, "panic: the cause", *after])
+    said = decisive_line([*before, "panic: the cause", *after])
 
     assert weight(said) is LineWeight.FATAL
 
 
 @given(st.lists(WORDS, max_size=30), st.lists(FRAMES, min_size=1, max_size=30))
 def test_a_stack_after_it_changes_nothing(lines, frames):
-    assert telling([*lines, *frames]) == telling(lines)
+    assert decisive_line([*lines, *frames]) == decisive_line(lines)
 
 
 @given(st.lists(WORDS, max_size=100))
 def test_what_is_kept_of_a_log_has_the_line_that_says_why(lines):
-    said = telling(lines)
+    said = decisive_line(lines)
 
     assert not said or redacted(said)[:300] in kept(lines)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kube.redaction import GONE, redacted
+from kube.redaction import REDACTED, redacted
 
 SECRETS = st.text(string.ascii_letters + string.digits, min_size=40, max_size=64).filter(
     lambda text: any(letter.isdigit() for letter in text)
@@ -14,15 +14,15 @@ SECRETS = st.text(string.ascii_letters + string.digits, min_size=40, max_size=64
 @pytest.mark.parametrize(
     ("line", "kept"),
     [
-        ("proxy http://me:s3cret@proxy.local:3128 set", f"proxy http://{GONE}@proxy.local:3128 set"),
-        ("password=hunter2 user=me", f"password={GONE} user=me"),
-        ('{"clientSecret": "abc def", "name": "x"}', f'{{"clientSecret": {GONE}, "name": "x"}}'),
-        ("MY_API_KEY: k-1234", f"MY_API_KEY: {GONE}"),
-        ("run --auth-token abc123 --verbose", f"run --auth-token {GONE} --verbose"),
-        ("got eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln back", f"got {GONE} back"),
-        ("curl -H Bearer abc123def", f"curl -H Bearer {GONE}"),
-        ("login nvapi-0123456789abcdef", f"login {GONE}"),
-        ("-----BEGIN RSA PRIVATE KEY-----", GONE),
+        ("proxy http://me:s3cret@proxy.local:3128 set", f"proxy http://{REDACTED}@proxy.local:3128 set"),
+        ("password=hunter2 user=me", f"password={REDACTED} user=me"),
+        ('{"clientSecret": "abc def", "name": "x"}', f'{{"clientSecret": {REDACTED}, "name": "x"}}'),
+        ("MY_API_KEY: k-1234", f"MY_API_KEY: {REDACTED}"),
+        ("run --auth-token abc123 --verbose", f"run --auth-token {REDACTED} --verbose"),
+        ("got eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln back", f"got {REDACTED} back"),
+        ("curl -H Bearer abc123def", f"curl -H Bearer {REDACTED}"),
+        ("login nvapi-0123456789abcdef", f"login {REDACTED}"),
+        ("-----BEGIN RSA PRIVATE KEY-----", REDACTED),
     ],
 )
 def test_what_looks_like_a_secret_is_taken_out(line, kept):
@@ -55,4 +55,4 @@ def test_no_long_secret_survives_wherever_it_stands(secret, place):
 def test_any_line_can_be_read_again_without_losing_more(line):
     once = redacted(line)
 
-    assert len(redacted(once)) <= len(once) + len(GONE)
+    assert len(redacted(once)) <= len(once) + len(REDACTED)

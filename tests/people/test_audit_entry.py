@@ -101,7 +101,7 @@ def test_verify_audit_names_what_was_changed():
     AuditEntry.objects.filter(number=2).update(actor="eve")
     said = StringIO()
 
-    with pytest.raises(CommandError, match="1 audit entries are not what was written"):
+    with pytest.raises(CommandError, match="Altered audit entries: 1"):
         call_command("verify_audit", stderr=said)
 
-    assert said.getvalue() == "plan:1 #2: its content is not what was written\n"
+    assert said.getvalue() == "plan:1 #2: its content was changed\n"

@@ -45,7 +45,7 @@ def test_a_login_that_is_there_keeps_its_password_and_its_roles(made):
 def test_refuses_where_others_can_reach_it(settings):
     settings.ALLOWED_HOSTS = ["quarterdeck.example"]
 
-    with pytest.raises(CommandError, match="only for a server on loopback"):
+    with pytest.raises(CommandError, match="only on a loopback server"):
         call_command("create_demo_people", "--password", PASSWORD)
 
     assert not User.objects.exists()

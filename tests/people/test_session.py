@@ -32,7 +32,7 @@ def test_a_wrong_name_and_a_wrong_password_look_the_same(bob_at_the_door, userna
     reply = sign_in(bob_at_the_door, username, password)
 
     assert reply.status_code == 401
-    assert reply.json()["detail"] == "There is no such user with this password."
+    assert reply.json()["detail"] == "Wrong username or password."
 
 
 def test_guessing_is_slowed_down_for_that_name_only(bob_at_the_door):

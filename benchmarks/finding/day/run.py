@@ -18,7 +18,7 @@ from benchmarks.finding.day.schedule import PlannedOutage, Plant, Schedule, sche
 from benchmarks.finding.day.scraping import Prometheus
 from benchmarks.finding.day.stage import POOLS, Stage, class_of
 from benchmarks.finding.day.verdict import Verdict
-from config.garbage import collect_rarely
+from config.garbage import freeze_collector
 from fleet.messages import announce, listeners, wake
 from fleet.models import Cluster, Pool
 from health.evaluation.evaluation_round import look
@@ -203,7 +203,7 @@ def live(asked: DayAsked) -> Playing:
     """In a process that has Django, an empty database and a Redis."""
     with in_this_process():
         playing = Playing(asked)
-        collect_rarely()  # as a worker does, which does not hold what the simulator holds either
+        freeze_collector()  # as a worker does, which does not hold what the simulator holds either
         with (
             mock.patch.object(Client, "ask", lambda _client, _path, form: playing.answer(form["query"])),
             mock.patch.object(Client, "__init__", _without_a_socket),

@@ -8,7 +8,7 @@ from config.models import ProcessEnd
 
 
 class Command(BaseCommand):
-    help = "Count that a process ended unasked, for /metrics. Called by what had started it (deploy/supervise.py)."
+    help = "Count an unexpected process exit for /metrics. deploy/supervise.py calls it."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("process", help="web, observe, rollouts, default, beat")

@@ -81,7 +81,7 @@ class Command(BaseCommand):
 
 
 def kubeconfig_for(context: str, *, named: str | None) -> Path:
-    """The file that kubectl would use: the named one, else the first of $KUBECONFIG that has the context.
+    """Returns the kubeconfig that kubectl would use: the given one, else the first in $KUBECONFIG with the context.
 
     Precedence as in kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig.
     """
@@ -101,4 +101,4 @@ def _has(path: Path, context: str) -> bool:
     try:
         return path.is_file() and context in contexts_in(path)
     except (BadKubeconfig, OSError):
-        return False  # which one is wrong, and how, is said of the one that is taken
+        return False  # the error names the file that is used

@@ -8,7 +8,7 @@ from django.utils import timezone
 from fleet.models import Bookmark, BookmarkState, Cluster
 from fleet.observer.cluster_registration import CannotAdd, ask
 
-UNREAD = frozenset({BookmarkState.FORBIDDEN, BookmarkState.FAILING})  # by now, however lately it was heard
+UNREAD = frozenset({BookmarkState.FORBIDDEN, BookmarkState.FAILING})  # failing now, however recent the last update
 
 
 class Command(BaseCommand):
@@ -32,7 +32,7 @@ class Command(BaseCommand):
             sys.exit(1)
 
     def _look_at(self, cluster: Cluster) -> int:
-        """How many things are wrong with it."""
+        """Returns the number of problems."""
         self.stdout.write(f"{cluster.name} ({cluster.mode})")
         complaints = [*self._asked(cluster), *self._heard(cluster)]
         for complaint in complaints:

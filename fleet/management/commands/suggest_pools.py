@@ -45,7 +45,7 @@ class Command(BaseCommand):
             self.stdout.write(f"No node of {cluster.name} names a GPU product ({GPU_PRODUCT}).")
 
     def _ask(self, cluster: Cluster) -> list[Suggestion]:
-        """From the cluster itself, by product only. Nodes that were heard of already may be in pools."""
+        """Queries the cluster itself, by product only. Known nodes may be in pools."""
         try:
             nodes = client.list_nodes(client.connect(cluster.kubeconfig, cluster.context))
         except client.ClusterError as error:
@@ -74,7 +74,7 @@ class Command(BaseCommand):
 
 
 def _of_labels(product: str, labels: Mapping[str, str], pools: Mapping[str, set[Pool]]) -> Suggestion:
-    """By the nodes' names: what they are labelled, and the pools they are in."""
+    """Builds a suggestion from the nodes' labels and pools."""
     mine = {name: label for name, label in labels.items() if product_of(label) == product}
     words, unpooled = sorted(set(mine.values())), [name for name in mine if not pools.get(name)]
     have = {pool for name in mine for pool in pools.get(name, ())}

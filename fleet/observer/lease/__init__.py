@@ -1,1 +1,1 @@
-"""Who watches a cluster, and how long: the lease, the list-watch held under it, the worker it runs in."""
+"""The watch lease of a cluster: the lease, the list-watch under it, and its worker."""

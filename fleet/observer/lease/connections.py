@@ -1,9 +1,9 @@
-"""Who only listens holds no database connection: a process has fewer of them than it may watch clusters."""
+"""Return of idle database connections: a process has fewer of them than watched clusters."""
 
 from django.db import connection
 
 
 def give_back() -> None:
-    """To PostgreSQL's pool; the next query takes one. SQLite's is a file that nobody else waits for."""
+    """Returns the connection to PostgreSQL's pool; the next query takes one. SQLite needs no pool."""
     if connection.vendor == "postgresql" and not connection.in_atomic_block:
         connection.close()

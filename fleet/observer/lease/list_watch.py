@@ -1,4 +1,4 @@
-"""The list-watch of one cluster for one lease: a reflector a kind fills one queue, this thread is the only writer."""
+"""The list-watch of one cluster for one lease: one reflector per kind fills a queue; this thread is the only writer."""
 
 import time
 from collections.abc import Callable
@@ -14,17 +14,17 @@ from fleet.observer.watches.deltas import Changed, Delta
 from fleet.observer.watches.reflector import Reflector
 from kube.client.connection import Connection
 
-FLUSH_EVERY_S = 0.15  # the first change goes at once; of 50 a second, eight share a transaction and a frame
-TICK_S = 10.0  # the lease is 30 s, and what was heard is noted this often
-LOOK_UP_S = 0.5  # how soon a stop is noticed
-QUEUED = 32  # a page of a list is one: what a slow writer lets pile up must stay small
-FULL = 4000  # rows that are written without waiting for more: so many at once leave others a gap to write in
-DEAF_S = 10.0  # after which a list-watch of which no kind is heard any more is closed: others wait for its thread
-LIST_S = 900.0  # how much longer than its lease it stays open for a list: what is thrown away never ends
+FLUSH_EVERY_S = 0.15  # the first change is written at once; of 50 per second, eight share a transaction and a message
+TICK_S = 10.0  # the lease is 30 s; last updates are written this often
+LOOK_UP_S = 0.5  # delay until a stop is noticed
+QUEUED = 32  # one entry may be a page of a list; limits the backlog of a slow writer
+FULL = 4000  # rows per flush; leaves other writers a gap
+DEAF_S = 10.0  # a list-watch without updates of any kind is closed after this time, since others wait for its thread
+LIST_S = 900.0  # extra time beyond the lease for a list; an aborted list would never complete
 
 
 class ListWatch:
-    """Holds the watches of a cluster open until `until` (monotonic) or a stop."""
+    """The watches of a cluster, open until `until` (monotonic) or a stop."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class ListWatch:
         stop: Event,
         until: float,
     ) -> None:
-        """`make_sure` raises ForeignCluster when another cluster answers by now."""
+        """Prepares the watch. `make_sure` raises ForeignCluster when another cluster answers."""
         self._make_sure = make_sure
         self._deltas = deltas
         self._flusher = flusher
@@ -46,14 +46,16 @@ class ListWatch:
         self._until = until
         self._incoming: Queue[Delta] = Queue(maxsize=QUEUED)
         self._flush_from = 0.0
-        self._waiting_since: float | None = None  # when the oldest change was received that is not written
+        self._waiting_since: float | None = None  # receive time of the oldest unwritten change
         self._tick_at = time.monotonic() + TICK_S
         self._deaf_since: float | None = None
         self._reflectors = [self._reflector(name, connection) for name in deltas.cursors]
 
     def hold(self) -> None:
-        """:raises LostLease: when somebody else has the cluster by now
-        :raises ForeignCluster: when another cluster has come in its place
+        """Runs until the end.
+
+        :raises LostLease: when another worker took the lease
+        :raises ForeignCluster: when another cluster answers at the address
         """
         try:
             for reflector in self._reflectors:
@@ -89,7 +91,7 @@ class ListWatch:
         )
 
     def _listen(self) -> None:
-        """Wait for the next thing to do: something heard, or a flush that is due."""
+        """Waits for a change or a due flush."""
         moments = [self._tick_at, time.monotonic() + LOOK_UP_S]
         if self._until > time.monotonic():
             moments.append(self._until)
@@ -110,7 +112,7 @@ class ListWatch:
             self._waiting_since = min(delta.at, self._waiting_since or delta.at)
 
     def _drain(self) -> None:
-        """Take what is already there, so that a burst becomes one flush."""
+        """Takes queued changes, so that a burst becomes one flush."""
         while self._deltas.size < FULL:
             try:
                 delta = self._incoming.get_nowait()

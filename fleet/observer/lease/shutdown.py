@@ -1,4 +1,4 @@
-"""When a worker is told to end, so are its list-watches: a thread pool waits for its tasks, whatever they wait for."""
+"""The stop of list-watches at the worker's shutdown: a thread pool waits for its tasks."""
 
 from threading import Event
 from typing import Any

@@ -1,6 +1,6 @@
-"""Find every cluster that nobody watches and whose time it is, and offer its lease: first of those that answer.
+"""The sweep that offers due leases of unwatched clusters, those with answers first.
 
-What beat does, and a new cluster waits for.
+Run by beat, and after a cluster is added.
 """
 
 from datetime import datetime, timedelta
@@ -10,7 +10,7 @@ from fleet.models import Cluster, Observer
 
 
 def sweep(*, now: datetime) -> int:
-    """How many leases were offered. One that is offered twice is taken once."""
+    """Returns how many leases were offered. A lease that is offered twice is taken once."""
     for cluster_id in Cluster.objects.filter(observer__isnull=True).values_list("pk", flat=True):
         Observer.objects.get_or_create(cluster_id=cluster_id, defaults={"lease_until": now - timedelta(seconds=1)})
     due = list(Observer.objects.due(now=now).order_by("failures", "lease_until").values_list("cluster_id", "epoch"))

@@ -1,4 +1,4 @@
-"""Wait for a cluster's answer, and no longer than until a worker is told to stop: a blocked socket cannot be asked."""
+"""A wait for a cluster's answer that ends when the worker stops: a blocked socket cannot be interrupted."""
 
 import threading
 from collections.abc import Callable
@@ -11,13 +11,13 @@ T = TypeVar("T")
 
 
 def patiently(ask: Callable[[], T], stop: Event) -> T | None:
-    """What `ask` returns or raises, asked in a thread of its own. None: the stop came first; nobody waits for it."""
+    """Runs `ask` in its own thread and returns or raises its result. None: the stop came first."""
     answers: SimpleQueue[tuple[T | None, BaseException | None]] = SimpleQueue()
 
     def put() -> None:
         try:
             answers.put((ask(), None))
-        except BaseException as error:  # noqa: BLE001 - raised in the thread that waits for it
+        except BaseException as error:  # noqa: BLE001 - raised again in the waiting thread
             answers.put((None, error))
 
     threading.Thread(target=put, name="first question", daemon=True).start()

@@ -1,4 +1,4 @@
-"""A worker's lease of watching a cluster: take it, make sure it is that cluster, list and watch it, hand it on."""
+"""A worker's lease of a cluster: take it, verify the cluster's identity, list and watch, then offer the next lease."""
 
 import random
 import time
@@ -31,10 +31,10 @@ from fleet.observer.watches.deltas import ForeignCluster, make_sure
 from fleet.observer.watches.watch_cursor import WatchCursor
 from kube import client
 
-HELD_S = 60.0  # then whoever is free takes the next; `lease_until` is moved with each flush
+HELD_S = 60.0  # then any free worker takes the next; `lease_until` moves with each flush
 ASK_AGAIN_S = 5.0
-PATIENCE_S = 15.0  # with a cluster that was heard a moment ago: an API server restarts in less
-CLOCK_STEP_S = 0.5  # a clock that is said to be off by so much more or less is worth a write
+PATIENCE_S = 15.0  # for a cluster with a recent answer: an API server restarts in less
+CLOCK_STEP_S = 0.5  # smaller changes of the clock skew are not written
 
 log = structlog.get_logger(__name__)
 
@@ -53,9 +53,9 @@ class WatchLease:
 
 
 def take_lease(cluster_id: int, epoch: int, *, seconds: float = HELD_S, stop: Event = shutdown.asked) -> None:
-    """Watch a cluster for a while, if its lease is free and due; then offer the next.
+    """Watches a cluster for one lease, if the lease is free and due; then offers the next.
 
-    One that does not answer gives its thread back at once, and waits longer each time.
+    A cluster without an answer releases its thread at once, with growing waits.
     """
     if Observer.gives_way(cluster_id, now=timezone.now()):
         log.debug("others may answer and have no thread", cluster=cluster_id, epoch=epoch)
@@ -82,7 +82,7 @@ def _hand_on(lease: WatchLease) -> None:
 
 
 def _watch(lease: WatchLease) -> bool:
-    """List and watch it. False: the cluster does not answer, or another one does in its place."""
+    """Lists and watches the cluster. False: it does not answer, or another one does."""
     if not Bookmark.objects.filter(cluster=lease.cluster).exists() and not forget(
         lease.cluster.pk, epoch=lease.epoch, stop=lease.stop, clock=lease.clock
     ):
@@ -108,11 +108,11 @@ def _watch(lease: WatchLease) -> bool:
 
 
 def _list_and_watch(lease: WatchLease, connection: client.Connection) -> bool:
-    """Whether the cluster still answered at its end."""
+    """Lists and watches. Returns whether the cluster still answered at the end."""
     cluster_id = lease.cluster.pk
     remembered = memory.recall(cluster_id, epoch=lease.epoch)
     if not remembered.fingerprints:
-        # Who wrote the rows of a whole list may have died before they were counted.
+        # The writer of a whole list may have crashed before counting its rows.
         count_all(cluster_id)
         recount(cluster_id)
         placements.reconcile(cluster_id, epoch=lease.epoch, clock=lease.clock)
@@ -146,9 +146,9 @@ def _list_and_watch(lease: WatchLease, connection: client.Connection) -> bool:
 
 
 def _reach(lease: WatchLease) -> client.Connection | None:
-    """A connection to this very cluster. None: told to stop before there was one.
+    """Connects to this exact cluster. None: stopped before.
 
-    :raises ClusterError: when it does not answer; one that did lately is asked for some seconds more
+    :raises ClusterError: when it does not answer; after a recent answer, it is retried for some seconds
     """
     until = time.monotonic() + (PATIENCE_S if _was_heard_lately(lease) else 0.0)
     while not lease.stop.is_set():
@@ -199,7 +199,7 @@ def _note_failure(lease: WatchLease, error: client.ClusterError) -> None:
 
 
 def _note_own_cluster(lease: WatchLease) -> None:
-    """The cluster we know answers again: there is nothing left for a person to decide."""
+    """Clears the foreign UID: the known cluster answers again, so no decision is needed."""
     if Cluster.objects.filter(pk=lease.cluster.pk).exclude(foreign_uid="").update(foreign_uid=""):
         log.warning("the cluster that is known answers again", cluster=lease.cluster.name)
 

@@ -1,4 +1,4 @@
-"""A worker that takes leases says how many clusters it can watch at once, as long as it lives."""
+"""Reports of an observing worker: how many clusters it can watch at once."""
 
 import os
 import socket
@@ -15,7 +15,7 @@ from fleet.models import ObservingWorker
 from fleet.observer.lease import shutdown
 
 QUEUE = "observe"
-EVERY_S = 10.0  # two reports may be lost before its threads no longer count
+EVERY_S = 10.0  # two reports may be lost before its threads stop counting
 
 log = structlog.get_logger(__name__)
 
@@ -31,7 +31,7 @@ def begin(sender: Any, **_: Any) -> None:
 
 
 def start(threads: Callable[[], int]) -> None:
-    """In a thread of its own: the others have clusters to watch."""
+    """Starts the reports in their own thread, since others watch clusters."""
     told = {"name": own_name(), "threads": threads}
     threading.Thread(target=report_until, args=[shutdown.asked], kwargs=told, name="threads", daemon=True).start()
 
@@ -45,7 +45,7 @@ def report_until(stop: threading.Event, *, name: str, threads: Callable[[], int]
 
 
 def _try(write: Callable[[], None]) -> None:
-    """What is lost is told again, and is no longer counted where it is not. No connection is kept between two."""
+    """Writes one report. A lost one is repeated by the next. Keeps no connection between two reports."""
     try:
         write()
     except DatabaseError as error:

@@ -1,4 +1,4 @@
-"""What is new about an object: against what was seen of it last, and against its row. Pure."""
+"""Comparison of an object with its last observation and its row. Pure."""
 
 from datetime import datetime
 
@@ -15,23 +15,23 @@ from gpu.resources.names import is_dra
 from kube.structs import Seen
 
 ENCODER = msgspec.json.Encoder()
-# Labels that vanish while the driver is replaced: gpu-feature-discovery takes its own away when it is stopped.
+# Labels that disappear during a driver change: gpu-feature-discovery removes its own when it stops.
 KEPT_WHILE_SILENT = ("driver_version", "gpu_product", "gpu_memory_mib", "gpu_vendor")
 
 
 def fingerprint(row: Columns) -> int:
-    """Equal for equal rows. A heartbeat that changes nothing we keep does not change it."""
+    """Returns a hash of the row, which heartbeats do not change."""
     return hash(ENCODER.encode(row))
 
 
 def likeness(seen: Seen) -> int:
-    """Equal for objects of which all that is read is equal, whatever their resource versions."""
+    """Returns a hash of the decoded object without its resource version."""
     unversioned = msgspec.structs.replace(seen.metadata, resource_version="")
     return hash(ENCODER.encode(msgspec.structs.replace(seen, metadata=unversioned)))
 
 
 def remember(old: Columns | None, new: Columns, *, now: datetime) -> Columns:
-    """The node's row with what earlier looks told: its GPUs and driver are the same while nobody names them."""
+    """Merges a node's row with remembered values: GPUs and driver stay while nothing reports them."""
     before = old or {}
     row = dict(new)
     row["is_gpu_node"] = row["is_gpu_node"] or bool(before.get("expected"))
@@ -45,14 +45,14 @@ def remember(old: Columns | None, new: Columns, *, now: datetime) -> Columns:
 
 
 def _boot(before: Columns, row: Columns, *, now: datetime) -> Columns:
-    """A kubelet that says none, for once, has not booted."""
+    """Returns boot id and time. A kubelet that reports no boot id has not rebooted."""
     was, boot_id = before.get("boot_id", ""), row["boot_id"]
     is_another = bool(was and boot_id and was != boot_id)
     return {"boot_id": boot_id or was, "booted_at": now if is_another else before.get("booted_at")}
 
 
 def _reconfiguring(before: Columns, row: Columns, *, now: datetime) -> Columns:
-    """Since when the MIG manager is at work on this order: no label says when it began."""
+    """Returns since when the MIG manager has been working on this order; no label has the start."""
     if row["mig_config_state"] not in RECONFIGURING:
         return {"mig_changing_since": None, "mig_is_overdue": False}
     goes_on = before.get("mig_config_state") in RECONFIGURING and before["mig_config"] == row["mig_config"]
@@ -61,18 +61,18 @@ def _reconfiguring(before: Columns, row: Columns, *, now: datetime) -> Columns:
 
 
 def _domain(before: Columns, row: Columns) -> Columns:
-    """The NVLink domain is a label of gpu-feature-discovery too; while that speaks, an absent one means none."""
+    """Returns the NVLink domain. It is remembered while gpu-feature-discovery is silent."""
     is_silent = not row["labels"].get(keys.GPU_PRODUCT)
     return {"nvlink_domain": before["nvlink_domain"]} if is_silent and before.get("nvlink_domain") else {}
 
 
 def _names_its_driver(row: Columns) -> bool:
-    """NVIDIA's do, through gpu-feature-discovery. Of other vendors only some, so that silence means nothing."""
+    """Tells whether a missing label means an unknown driver: NVIDIA nodes have one, other vendors only some."""
     return row["gpu_vendor"] in ("", "nvidia") or bool(row["driver_version"])
 
 
 def _resources(old: Columns | None, row: Columns) -> Columns:
-    """How the GPUs are cut and shared, and how many of each resource are expected under that."""
+    """Returns layout and expected amounts."""
     text, since = _layout(old, row)
     layout = Layout.read(text)
     most = most_by_labels(row["labels"], layout)
@@ -88,14 +88,14 @@ def _resources(old: Columns | None, row: Columns) -> Columns:
 
 
 def _physical(old: Columns | None, row: Columns, expected: dict[str, int], layout: Layout, since: Since) -> Columns:
-    """The GPUs as boards. A label may be away, and a board lost, while nobody cut or shared them anew."""
+    """Returns the physical GPUs. A missing label or a lost board does not lower them under the same layout."""
     uses = uses_in(row) if _is_counted_by_dra(row) else _uses(row, expected, layout)
     before = uses_in(old) if old and since is Since.SAME else {}
     return physical_columns(before if sum(before.values()) > sum(uses.values()) else uses)
 
 
 def _is_counted_by_dra(row: Columns) -> bool:
-    """Its slices name each board, also those that only virtual machines may have."""
+    """Tells whether DRA slices name each board, including those for virtual machines."""
     return any(map(is_dra, row["capacity"]))
 
 
@@ -105,7 +105,7 @@ def _uses(row: Columns, expected: dict[str, int], layout: Layout) -> Uses:
 
 
 def _layout(old: Columns | None, row: Columns) -> tuple[str, Since]:
-    """The layout that holds now, and whether what was expected still is."""
+    """Returns the current layout, and how it relates to the previous one."""
     said = row["layout"]
     if old is None:
         return said, Since.FIRST
@@ -114,11 +114,11 @@ def _layout(old: Columns | None, row: Columns) -> tuple[str, Since]:
         return known, Since.SAME
     was, now = Layout.read(known), Layout.read(said)
     if now.sharing == HOW_NOT_SAID and not _has_more(old, row, now):
-        return known, Since.SAME  # as many as ever, and fewer boards are counted: one is lost, nobody shares
+        return known, Since.SAME  # same amount, fewer boards counted: a board is lost, not shared
     if not known and now.is_plain:
-        return said, Since.SAME  # the labels say of each resource what its name did
+        return said, Since.SAME  # the labels now confirm the resource names
     if now.ways.items() <= was.ways.items() and now.lacks_boards_of(was):
-        return known, Since.SAME  # slices that went with their board are lost: nobody cut them anew
+        return known, Since.SAME  # slices disappeared with their board; no new layout
     if was.ways != now.ways:
         return said, Since.RECUT
     if was.config == now.config:
@@ -131,7 +131,7 @@ def _has_more(old: Columns, row: Columns, layout: Layout) -> bool:
 
 
 def _is_carried_out(old: Columns, row: Columns, layout: Layout) -> bool:
-    """Whether GPUs were cut by the order that the node has. Its label is there before the MIG manager begins."""
+    """Tells whether the current order was carried out. Its label precedes the MIG manager's work."""
     if row["mig_config_state"] == "failed":
         return False
     return old["mig_config"] == row["mig_config"] or _counts_differ(old["expected"], row["labels"], layout)

@@ -1,4 +1,4 @@
-"""What DRA drivers say of a node, in its row: they count, name and version its GPUs, beside labels or alone. Pure."""
+"""DRA offers in a node's row: they count, name and version its GPUs, with or without labels. Pure."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from gpu.resources.names import is_dra
 
 
 def fold(row: Columns, offered: Offered | None) -> Columns:
-    """A node's row as seen, with what is offered on it by ResourceSlices. None: nothing is."""
+    """Merges the node's row with the offers of ResourceSlices. None: no offers."""
     if offered is None:
         return row
     capacity, allocatable = row["capacity"] | offered.capacity, row["allocatable"] | offered.allocatable
@@ -30,7 +30,7 @@ def fold(row: Columns, offered: Offered | None) -> Columns:
 
 
 def _unhealthy(offered: Offered) -> Iterator[Unhealthy]:
-    """Devices that their driver taints or calls unhealthy."""
+    """Yields devices that their driver taints or reports unhealthy."""
     for device in offered.devices:
         if device.taints or not device.is_healthy:
             says = f"taints it {', '.join(device.taints)}" if device.taints else "calls it unhealthy (healthy=false)"
@@ -40,7 +40,7 @@ def _unhealthy(offered: Offered) -> Iterator[Unhealthy]:
 
 
 def unfolded(old: Columns) -> Columns:
-    """A node's row as its own object alone would make it again: from the labels and amounts that were kept of it."""
+    """Returns the node's row without DRA offers, rebuilt from stored labels and amounts."""
     labels = old["labels"]
     capacity, allocatable = (_of_plugins(old[name]) for name in ("capacity", "allocatable"))
     return {

@@ -1,4 +1,4 @@
-"""The kinds that are listed and watched: how the row of each is made, and what must be known before."""
+"""The watched kinds: the builder of each kind's rows, and its prerequisites."""
 
 from __future__ import annotations
 
@@ -55,15 +55,15 @@ from kube.resources import (
 class Kind:
     resource: Resource[Any]
     model: Any  # a model class with `cluster` and `uid`
-    row: Callable[[Any, WatchScope], Columns | None]  # None: an object we do not keep
-    after: tuple[str, ...] = ()  # kinds whose list must be complete first: they say what is kept of this one
-    is_listed_again: bool = True  # when those say of more objects that they are kept than they did
-    moves_plans: bool = True  # whether a plan may want to look when one of them changes
-    shares: tuple[tuple[str, str], ...] = ()  # the rows of the model that are this kind's, where two share one
-    where: Callable[[Resource[Any], WatchScope], Resource[Any]] | None = None  # None: wherever there are any
-    weight: int = 1  # what one costs in a transaction, where others cost 1
-    rest: Kind | None = None  # of objects that have no row here: what is kept of them all the same
-    called: str = ""  # blank: as its resource
+    row: Callable[[Any, WatchScope], Columns | None]  # returns None for an object that is not stored
+    after: tuple[str, ...] = ()  # kinds whose list must be complete first, since they decide which objects are stored
+    is_listed_again: bool = True  # list again when those select more objects
+    moves_plans: bool = True  # its changes may concern plans
+    shares: tuple[tuple[str, str], ...] = ()  # filter for this kind's rows in a shared model
+    where: Callable[[Resource[Any], WatchScope], Resource[Any]] | None = None  # None: all namespaces
+    weight: int = 1  # relative cost in a transaction
+    rest: Kind | None = None  # reduced rows for objects that are otherwise not stored
+    called: str = ""  # blank: the resource's name
 
     @cached_property
     def name(self) -> str:
@@ -71,11 +71,14 @@ class Kind:
 
     @cached_property
     def parts(self) -> tuple[Kind, ...]:
-        """What one watch tells of. An object has a row in one of them at most."""
+        """Returns the kinds fed by one watch. An object has a row in at most one."""
         return (self.rest, self) if self.rest else (self,)
 
     def located(self, scope: WatchScope) -> Resource[Any]:
-        """:raises NotServed: when nothing says that there is one"""
+        """Returns the resource with its location.
+
+        :raises NotServed: when no object is configured
+        """
         return self.where(self.resource, scope) if self.where else self.resource
 
     def rows_of(self, cluster_id: int) -> models.QuerySet[Any]:
@@ -83,7 +86,7 @@ class Kind:
 
 
 def _named(purpose: str) -> Callable[[Resource[Any], WatchScope], Resource[Any]]:
-    """The one ConfigMap that the ClusterPolicy names: no other is ever asked for."""
+    """Returns the locator of the ConfigMap named by the ClusterPolicy; no other is ever read."""
 
     def where(resource: Resource[Any], scope: WatchScope) -> Resource[Any]:
         name = scope.configs.get(purpose)
@@ -107,15 +110,15 @@ WORKLOADS: dict[Resource[Any], tuple[str, ...]] = {
     JOBS: (),
     REPLICA_SETS: (),
     STATEFUL_SETS: (),
-    DEPLOYMENTS: (DAEMON_SETS.name,),  # those say where the operator is
+    DEPLOYMENTS: (DAEMON_SETS.name,),  # they reveal the operator's namespace
 }
 CONFIGS: dict[str, Resource[Any]] = {SHARING: SHARING_CONFIGS, MIG: MIG_CONFIGS}
-# Whose rows make an event worth keeping.
+# Kinds whose rows make an event worth storing.
 EVENTS_ABOUT = (PODS.name, *(resource.name for resource in WORKLOADS))
 
 
 def _read(resource: Resource[Any], row: Callable[[Any, WatchScope], Columns | None], **how: Any) -> Kind:
-    """`fleet.models.kinds` says which rows are its."""
+    """Builds an entry; `fleet.models.kinds` defines its rows."""
     kept = MIRRORED[resource.name]
     return Kind(resource, kept.model, row, shares=kept.shares, **how)
 
@@ -152,7 +155,7 @@ KINDS: dict[str, Kind] = {
             event_row,
             after=(NODES.name, DAEMON_SETS.name, *EVENTS_ABOUT),
             is_listed_again=False,
-            moves_plans=False,  # a cluster in trouble sends dozens a second, and each round asks its API server
+            moves_plans=False,  # a troubled cluster sends dozens per second, and each would wake plans
         ),
     )
 }

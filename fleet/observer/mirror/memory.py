@@ -1,6 +1,6 @@
-"""What this process knows of the rows it wrote, from one lease to the next, so that heartbeats cost no query.
+"""The process's memory of written rows between leases, so that heartbeats cost no query.
 
-It is true only while nobody else has written: a lease that another worker held in between makes it worthless.
+It is valid only while no other worker writes, so a lease of another worker discards it.
 """
 
 import threading
@@ -8,15 +8,15 @@ from dataclasses import dataclass, field
 
 from kube.resources import NODES
 
-UNREADABLE = -1  # in the place of a fingerprint: whatever can be read of it next is new (no hash is -1)
+UNREADABLE = -1  # in place of a fingerprint: any readable version is new (no hash is -1)
 
 
 @dataclass
 class Memory:
     epoch: int
-    fingerprints: dict[str, dict[str, int]] = field(default_factory=dict)  # by kind, by uid
+    fingerprints: dict[str, dict[str, int]] = field(default_factory=dict)  # by kind and uid
     likenesses: dict[str, tuple[int, int]] = field(default_factory=dict)  # of nodes, with the fingerprint of their rows
-    pools: int = 0  # of the selectors that the nodes were sorted by
+    pools: int = 0  # hash of the selectors that sorted the nodes
 
     def of(self, kind: str) -> dict[str, int]:
         return self.fingerprints.setdefault(kind, {})
@@ -27,7 +27,7 @@ _memories: dict[int, Memory] = {}
 
 
 def recall(cluster_id: int, *, epoch: int) -> Memory:
-    """What the lease before this one left here, if it was ours. An empty memory otherwise."""
+    """Returns the memory of the previous lease if it was ours; else an empty one."""
     with _lock:
         found = _memories.pop(cluster_id, None)
     if found is None or found.epoch != epoch - 1:

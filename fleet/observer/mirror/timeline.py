@@ -1,4 +1,4 @@
-"""What a change of a node's row means, told to a person: the entries of its timeline. Pure."""
+"""Timeline entries for changes of a node's row. Pure."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ class Entry:
 
 
 def entries(old: Columns | None, new: Columns) -> list[Entry]:
-    """What one change is worth, in the order of `ASPECTS`. A node seen for the first time has one."""
+    """Returns the entries of one change, in the order of `ASPECTS`; one for a new node."""
     if old is None:
         return [Entry("ready", "Seen for the first time.", {"ready": new["is_ready"]})]
     return [entry for aspect in ASPECTS for entry in aspect(old, new)]
@@ -43,7 +43,7 @@ def _ready(old: Columns, new: Columns) -> Iterator[Entry]:
 
 
 def _cordon(old: Columns, new: Columns) -> Iterator[Entry]:
-    """Of who takes one off the API server keeps nothing."""
+    """Yields a cordon or uncordon. The API server does not record who uncordons."""
     if old["is_unschedulable"] == new["is_unschedulable"]:
         return
     change = _change("is_unschedulable", old, new)
@@ -55,7 +55,7 @@ def _cordon(old: Columns, new: Columns) -> Iterator[Entry]:
 
 
 def _conditions(old: Columns, new: Columns) -> Iterator[Entry]:
-    """Those that report a fault, as they begin and end. What one reports more of the same is none."""
+    """Yields faults that begin or end, not changes within a fault."""
     was, now = (_faults(row) for row in (old, new))
     for name in sorted(now.keys() - was.keys()):
         begun = now[name]
@@ -103,14 +103,14 @@ def _layout(old: Columns, new: Columns) -> Iterator[Entry]:
         return
     words, before = layout_in_words(now), layout_in_words(was)
     sentence = f"GPUs are given out as {words}, before as {before}."
-    if words == before:  # another order to cut them, or another name of the resource
+    if words == before:  # a reordered layout, or another resource name
         sentence = f"GPUs are partitioned or shared anew; they are given out as {words}, as before."
     also = [_change(column, old, new) for column, _ in AMOUNTS if old[column] != new[column] and not new[column]]
     yield Entry("capacity", sentence, {**_change("layout", old, new), "also": also})
 
 
 def _capacity(old: Columns, new: Columns) -> Iterator[Entry]:
-    """A count of what is no longer given out so is told by the layout already."""
+    """Yields changed amounts, unless the layout explains them."""
     for column, words in AMOUNTS:
         was, now = old[column], new[column]
         if was != now and (now or old["layout"] == new["layout"]):
@@ -179,7 +179,7 @@ def _system(old: Columns, new: Columns) -> Iterator[Entry]:
 
 
 def _change(column: str, old: Columns, new: Columns) -> dict[str, Any]:
-    """What `fleet.history.facts` reads."""
+    """Returns the detail that `fleet.history.facts` reads."""
     return {"column": column, "was": old[column], "is": new[column]}
 
 

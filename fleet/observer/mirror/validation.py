@@ -1,7 +1,7 @@
-"""What no row may have, whatever an object says: found before the database is asked, and the same on every database.
+"""Validation of rows before the write, equal for every database.
 
-PostgreSQL takes no NUL, no text longer than its column and no integer out of range; SQLite takes all of them, and
-stumbles later. An API server lets none of it through: what comes with it is broken, or means harm.
+PostgreSQL refuses NUL, overlong text and integers out of range; SQLite stores them and fails later. An API server
+sends none of these, so such data is broken or malicious.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from django.db import models
 from fleet.observer.mirror.rows import Columns
 
 FIRST_YEAR, LAST_YEAR = 1, 9999
-MOST_JSON_CHARS = 512 * 1024  # an object of the API has 1.5 MiB at most, and we keep a part of it
+MOST_JSON_CHARS = 512 * 1024  # an API object has 1.5 MiB at most, and a part of it is stored
 MOST = {
     models.PositiveIntegerField: 2**31 - 1,
     models.IntegerField: 2**31 - 1,
@@ -25,9 +25,9 @@ ColumnCheck = Callable[[Any], str]
 
 
 def why_invalid(model: type[models.Model], row: Columns) -> str:
-    """Blank: it is valid."""
+    """Returns why a row is invalid. Blank: valid."""
     for name, check in _checks_of(model):
-        # What is empty or 0 is valid in any column, and most are.
+        # Empty values are valid in any column, and most are empty.
         if (value := row.get(name)) and (reason := check(value)):
             return f"{name.replace('_', ' ')} {reason}"
     return ""
@@ -56,7 +56,7 @@ def _check_for(field: Any) -> ColumnCheck | None:
 
 
 def _moment(value: datetime) -> str:
-    """PostgreSQL stores the year 10000, and Python cannot read it again."""
+    """Checks the year: PostgreSQL stores the year 10000, but Python cannot read it."""
     return "" if FIRST_YEAR < value.year < LAST_YEAR else f"is in the year {value.year}."
 
 
@@ -67,7 +67,7 @@ def _text(value: str, longest: int) -> str:
 
 
 def _text_of(value: dict[Any, Any]) -> str | None:
-    """All of a mapping of text to text, as labels are. None: it is no such thing."""
+    """Returns all text of a mapping of text to text. None: not such a mapping."""
     try:
         return "".join(value) + "".join(value.values())
     except TypeError:

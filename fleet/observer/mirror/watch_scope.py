@@ -1,11 +1,11 @@
-"""What the kinds tell each other: which nodes, namespaces and objects make another object worth keeping."""
+"""Shared knowledge of kinds: nodes, namespaces and objects that make other objects worth storing."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-SHARING, MIG = "sharing", "mig"  # what a ConfigMap of the operator is for
-USUAL_NAMESPACE = "gpu-operator"  # of the operator, as its documentation installs it
+SHARING, MIG = "sharing", "mig"  # purposes of the operator's ConfigMaps
+USUAL_NAMESPACE = "gpu-operator"  # from the operator's documentation
 
 
 def _nothing(_: str) -> bool:
@@ -16,13 +16,13 @@ def _nothing(_: str) -> bool:
 class WatchScope:
     gpu_nodes: set[str] = field(default_factory=set)
     operator_namespaces: set[str] = field(default_factory=set)
-    policy_namespace: str = ""  # where the operator itself runs; blank: nothing said so yet
-    configs: dict[str, str] = field(default_factory=dict)  # names of ConfigMaps there, by what they are for
-    is_mirrored: Callable[[str], bool] = _nothing  # whether there is a row of this uid, of a pod or of an owner
+    policy_namespace: str = ""  # of the operator; blank: unknown
+    configs: dict[str, str] = field(default_factory=dict)  # names of its ConfigMaps by purpose
+    is_mirrored: Callable[[str], bool] = _nothing  # tells whether a pod or owner of this uid has a row
 
     def follow_policy(self, row: Mapping[str, Any]) -> set[str]:
-        """Take from a ClusterPolicy's row which ConfigMaps it names; of what another one is named, or none, now."""
-        if row["state"] == "ignored":  # a second ClusterPolicy: the operator does not look at it
+        """Updates the ConfigMap names from a ClusterPolicy's row. Returns the purposes that changed."""
+        if row["state"] == "ignored":  # a second ClusterPolicy, which the operator ignores
             return set()
         named = {SHARING: row["sharing_config"], MIG: row["mig_config"]}
         changed = {purpose for purpose, name in named.items() if self.configs.get(purpose, "") != name}

@@ -1,1 +1,1 @@
-"""What was read becomes rows of the database, and whatever else changes with them."""
+"""Writes of observed changes to the database, with dependent changes."""

@@ -1,4 +1,4 @@
-"""What its pods say of a node: how much of it is taken, by those that still have theirs, and whose driver it has."""
+"""Pod data in a node's row: requested GPUs, unhealthy devices, and the driver's DaemonSet."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping
@@ -20,7 +20,7 @@ COLUMNS = ("gpu_allocated", "slices_allocated", "shares_allocated")
 
 @dataclass(frozen=True)
 class Taken:
-    """Of one node, by resource and in sum. Hashable: nodes of which the same is said are written together."""
+    """The pod data of one node. Hashable, so that nodes with equal values are written together."""
 
     requested: tuple[tuple[str, int], ...] = ()
     counts: tuple[int, int, int] = (0, 0, 0)  # whole GPUs, slices, shares
@@ -30,37 +30,37 @@ class Taken:
     @classmethod
     def of(cls, requested: Mapping[str, int], layout: Layout, sick: Mapping[str, str], daemon_set: str) -> "Taken":
         counts = count_taken(requested, layout)
-        # Whoever makes a pod may name a node in it, whatever is there: the sum fits its column all the same.
+        # A pod may name any node, so the sum is limited to its column.
         whole, slices, shares = (min(each, INTEGER_MOST) for each in (counts.whole or 0, counts.slices, counts.shares))
         taken = whole, slices, shares
         return cls(tuple(sorted(requested.items())), taken, tuple(sorted(sick.items())), daemon_set)
 
 
-DifferingTaken = Mapping[Taken, Collection[int]]  # the keys of nodes
+DifferingTaken = Mapping[Taken, Collection[int]]  # values by node keys
 
 
 def touched_by(written: Written) -> set[str]:
-    """The nodes of which something else may be said now."""
+    """Returns the nodes whose values may have changed."""
     rows = [*written.alive, *written.gone, *(old for old, _ in written.changed)]
     speaking = [row for row in rows if row["resources"] or row["claims"] or row["operand"] == DRIVER]
     return {row["node_name"] for row in speaking if row["node_name"]}
 
 
 def recut(written: Written) -> set[str]:
-    """The nodes on which what a resource counts is another thing than before."""
+    """Returns the nodes whose resources changed their meaning."""
     return {new["name"] for old, new in written.changed if old["layout"] != new["layout"]}
 
 
 def count(cluster_id: int, names: Collection[str]) -> None:
-    """Count again for these nodes. Inside the transaction that wrote the pods."""
+    """Recounts these nodes in the transaction that wrote the pods."""
     if names:
         write(cluster_id, differing(cluster_id, names))
 
 
 def adopt(cluster_id: int, nodes: Mapping[str, int]) -> set[str]:
-    """Give new nodes the pods that were heard of before them, or that outlived a row of the same name.
+    """Assigns new nodes to pods that arrived earlier, or that outlived a node of the same name.
 
-    Returns the names of those that got some.
+    Returns the names of nodes that got pods.
     """
     orphans: dict[str, list[int]] = defaultdict(list)
     found = Pod.objects.filter(cluster_id=cluster_id, node__isnull=True, node_name__in=list(nodes))
@@ -73,9 +73,9 @@ def adopt(cluster_id: int, nodes: Mapping[str, int]) -> set[str]:
 
 
 def differing(cluster_id: int, names: Collection[str] | None) -> DifferingTaken:
-    """The nodes of which something else is written, by what it should be. Four queries, and two where DRA is used.
+    """Returns the nodes with outdated values, by the right value. Four queries, two more with DRA.
 
-    `names`: of these nodes; None: of all.
+    `names` limits the nodes; None: all.
     """
     pods = Pod.objects.filter(cluster_id=cluster_id).not_done().exclude(node_name="").order_by()
     nodes = Node.objects.filter(cluster_id=cluster_id).order_by()
@@ -93,7 +93,7 @@ def differing(cluster_id: int, names: Collection[str] | None) -> DifferingTaken:
 
 
 def _requested(cluster_id: int, pods: QuerySet[Pod]) -> dict[str, dict[str, int]]:
-    """By node and resource. Pods that ask for the same are counted by the database."""
+    """Returns requested amounts by node and resource. The database counts equal pods."""
     sums: dict[str, dict[str, int]] = defaultdict(dict)
     asking = pods.exclude(resources={}).values("node_name", "resources").annotate(number=Count("id"))
     for node, resources, number in asking.values_list("node_name", "resources", "number"):
@@ -107,7 +107,7 @@ def _requested(cluster_id: int, pods: QuerySet[Pod]) -> dict[str, dict[str, int]
 
 
 def _sick_and_daemon_sets(pods: QuerySet[Pod]) -> tuple[dict[str, dict[str, str]], dict[str, str]]:
-    """By node: by device, the pod that has it; the DaemonSet of its driver pod, of several that of the newest."""
+    """Returns by node the pods of unhealthy devices, and the DaemonSet of its newest driver pod."""
     sick: dict[str, dict[str, str]] = defaultdict(dict)
     daemon_sets: dict[str, str] = {}
     driving = Q(operand=DRIVER, deleted_at=None) & ~Q(owner_uid="")

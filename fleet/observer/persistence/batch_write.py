@@ -1,4 +1,4 @@
-"""Rows from what was heard: one transaction a batch, with its bookmarks and the lease it was written under."""
+"""Writes of batches: one transaction per batch, with bookmarks and lease."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -17,23 +17,23 @@ from fleet.observer.persistence.upsert import Written, compare, save
 from fleet.observer.watches.deltas import Pending
 from fleet.observer.watches.watch_cursor import WatchCursor
 
-CHUNK = 200  # rows a transaction: 20 ms of it on a free core, so that 100 ms hold on a busy one
+CHUNK = 200  # rows per transaction: 20 ms on a free core, so 100 ms on a busy one
 
 
 @dataclass
 class Batch:
-    """What one transaction writes. A bookmark moves with the last of its kind's rows."""
+    """The content of one transaction. A bookmark moves with the last rows of its kind."""
 
     rows: list[tuple[Kind, dict[str, Pending]]] = field(default_factory=list)
     cursors: list[WatchCursor] = field(default_factory=list)
-    listing: set[str] = field(default_factory=set)  # kinds of which this is a part of a whole list
+    listing: set[str] = field(default_factory=set)  # kinds of which this is part of a complete list
 
     @property
     def size(self) -> int:
         return sum(len(rows) for _, rows in self.rows)
 
     def halves(self) -> tuple["Batch", "Batch"]:
-        """The bookmarks move with the second half, as they would have with the whole."""
+        """Returns two halves. The bookmarks move with the second."""
         room = self.size // 2
         first, second = Batch(listing=self.listing), Batch(cursors=self.cursors, listing=self.listing)
         for kind, rows in self.rows:
@@ -46,19 +46,19 @@ class Batch:
 
     @property
     def is_worth_a_number(self) -> bool:
-        """Whether browsers are to hear of it; that a cluster is still there, they ask by themselves."""
+        """Tells whether browsers should be notified; they poll whether a cluster is still observed."""
         return bool(self.rows) or any(cursor.is_urgent for cursor in self.cursors)
 
 
 class Invalid(Exception):
-    """A row that no database should have, known before one is asked."""
+    """An invalid row, detected before the write."""
 
 
 def write(cluster_id: int, batch: Batch, *, epoch: int, now: datetime, lag: Lag) -> list[Written]:
-    """What of the batch really changed a row.
+    """Writes a batch. Returns the rows that really changed.
 
-    :raises LostLease: and nothing is written
-    :raises Invalid: and nothing is written
+    :raises LostLease: nothing was written
+    :raises Invalid: nothing was written
     """
     for kind, rows in batch.rows:
         for uid, pending in rows.items():
@@ -83,7 +83,7 @@ def write(cluster_id: int, batch: Batch, *, epoch: int, now: datetime, lag: Lag)
 
 
 def _new_alike(cursors: Iterable[WatchCursor]) -> list[tuple[list[str], dict[str, Any]]]:
-    """Kinds of whose bookmarks the same is new: of a quiet cluster's twenty, the moment at which they were heard."""
+    """Groups bookmarks with equal changes: on a quiet cluster, all have only a new time."""
     found: list[tuple[list[str], dict[str, Any]]] = []
     for cursor in cursors:
         new = cursor.new_columns()
@@ -103,7 +103,7 @@ def _write_kind(
     *,
     now: datetime,
 ) -> list[Written]:
-    """What of this kind changed, and what of others did because of it."""
+    """Returns the changes of this kind and the dependent changes of other kinds."""
     written = compare(cluster_id, kind, {uid: pending.row for uid, pending in rows.items()}, now=now)
     if not written:
         return []

@@ -1,7 +1,7 @@
-"""A cluster that was accepted under a new UID: the rows of the old one go, in short transactions; its timeline stays.
+"""Removal of the old rows of a rebuilt cluster, in short transactions; its timeline stays.
 
-A cluster without any bookmark is one whose rows are not its own. They are made when all of them are gone, so that a
-worker which dies in between is followed by one that goes on.
+A cluster without bookmarks has foreign rows. Bookmarks are created after all are deleted, so that another worker can
+continue after a crash.
 """
 
 from collections.abc import Callable
@@ -16,19 +16,19 @@ from fleet.models import ClusterEvent, ExporterReading, Node, Observer
 from fleet.observer.mirror.kinds import KINDS
 from fleet.observer.persistence import placements
 
-AT_ONCE = 50  # a node takes its GPUs and pools with it: 100 ms hold on a busy core
+AT_ONCE = 50  # a node is deleted with its GPUs and pools: within 100 ms on a busy core
 BREATH_S = 0.01  # SQLite gives no writer a turn
 
 
 def forget(cluster_id: int, *, epoch: int, stop: Event, clock: Callable[[], datetime]) -> bool:
-    """False: told to stop before the end.
+    """Deletes the old rows. False: stopped before the end.
 
-    :raises LostLease: when the cluster is somebody else's by now
+    :raises LostLease: when another worker took the lease
     """
     models = dict.fromkeys(
         [ClusterEvent, ExporterReading, *(part.model for kind in KINDS.values() for part in kind.parts)]
     )
-    for model in sorted(models, key=lambda model: model is Node):  # what points at nodes first
+    for model in sorted(models, key=lambda model: model is Node):  # rows that reference nodes first
         while _delete_some(model, cluster_id, epoch=epoch, now=clock()):
             if stop.wait(BREATH_S):
                 return False

@@ -1,4 +1,4 @@
-"""How much CPU and memory is requested of each node: the sums over the pods bound to it, kept and not."""
+"""Requested CPU and memory per node: sums over bound pods, with full or reduced rows."""
 
 from collections import defaultdict
 from collections.abc import Collection
@@ -18,12 +18,12 @@ BY = Case(
     When(is_tenant=True, then=Value("tenants")),
     default=Value("others"),
 )
-RequestsByNode = dict[str, dict[str, int]]  # by the node's name and the column
-DifferingRequests = dict[int, tuple[int, ...]]  # by the node's key: the amounts, in the order of the columns
+RequestsByNode = dict[str, dict[str, int]]  # by node name and column
+DifferingRequests = dict[int, tuple[int, ...]]  # by node key: the amounts in the order of the columns
 
 
 def touched_by(written: Written) -> set[str]:
-    """The nodes whose sums may have changed: by a pod that only became ready, none has."""
+    """Returns the nodes whose sums may have changed."""
     rows: list[Columns] = [*written.new, *written.gone]
     for old, new in written.changed:
         if any(old[column] != new[column] for column in COUNTED if column in new):
@@ -32,13 +32,13 @@ def touched_by(written: Written) -> set[str]:
 
 
 def bound_to(cluster_id: int, names: Collection[str]) -> set[str]:
-    """Those of the nodes that pods are bound to which are not kept."""
+    """Returns the nodes with reduced pod rows."""
     others = OtherPod.objects.filter(cluster_id=cluster_id, node_name__in=names)
     return set(others.order_by().values_list("node_name", flat=True))
 
 
 def count(cluster_id: int, names: Collection[str]) -> None:
-    """Count again for these nodes. Inside the transaction that wrote the pods."""
+    """Recounts these nodes in the transaction that wrote the pods."""
     if names:
         write(cluster_id, differing(cluster_id, names))
 
@@ -49,7 +49,7 @@ def write(cluster_id: int, wrong: DifferingRequests) -> None:
 
 
 def differing(cluster_id: int, names: Collection[str] | None) -> DifferingRequests:
-    """What should be written of the nodes where something else is. Three queries. `names`: of these; None: of all."""
+    """Returns the right sums of nodes with outdated ones. Three queries. `names` limits the nodes; None: all."""
     nodes: QuerySet = Node.objects.filter(cluster_id=cluster_id)
     kept: QuerySet = Pod.objects.filter(cluster_id=cluster_id).exclude(node_name="").annotate(by=BY)
     others: QuerySet = OtherPod.objects.filter(cluster_id=cluster_id).annotate(by=Value("others"))

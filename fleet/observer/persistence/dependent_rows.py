@@ -1,4 +1,4 @@
-"""What else changes when a row does: in the same transaction, so that no page ever sees the one without the other."""
+"""Dependent changes, in the same transaction, so that no page shows only one of them."""
 
 from datetime import datetime
 from itertools import chain
@@ -16,20 +16,20 @@ TROUBLE = ("stuck_container", "restarts", "waiting_reason")
 
 
 def precede(cluster_id: int, written: Written, *, now: datetime) -> None:
-    """What has to be kept of it before its rows are written and deleted."""
+    """Saves history before rows are written or deleted."""
     if written.kind.model is Node and written.gone:
         placements.end_on(cluster_id, (row["uid"] for row in written.gone), now=now)
         _bury(cluster_id, written, now=now)
-        # It is kept by name, and the next machine of that name has other GPUs.
+        # Stored by name, and the next machine of that name has other GPUs.
         ExporterReading.objects.filter(cluster=cluster_id, node_name__in=[row["name"] for row in written.gone]).delete()
     if written.kind.model is Pod:
         placements.keep(cluster_id, written, now=now)
 
 
 def follow(cluster_id: int, written: Written, *, is_listing: bool, now: datetime) -> list[Written]:
-    """What changed with it, beside itself.
+    """Applies dependent changes and returns them.
 
-    `is_listing`: part of a list, after which everything is counted once; a list that breaks off begins again.
+    `is_listing` is part of a list; everything is counted once afterwards, since an aborted list starts again.
     """
     model = written.kind.model
     if model is Pod and _has_crashed(written):
@@ -49,7 +49,7 @@ def follow(cluster_id: int, written: Written, *, is_listing: bool, now: datetime
 
 
 def _has_crashed(written: Written) -> bool:
-    """Whether a container of an operand is newly stuck: its log may tell why."""
+    """Tells whether a container of an operand is newly stuck, so that its log should be read."""
     pairs: list[tuple[Columns, Columns]] = [*(({}, row) for row in written.new), *written.changed]
     return any(
         row["operand"]
@@ -78,16 +78,16 @@ def _follow_nodes(cluster_id: int, written: Written, *, now: datetime) -> None:
 
 
 def _heirs(cluster_id: int, written: Written) -> dict[str, int]:
-    """Nodes that pods without one may be on, by name: those that are new, and those that have the name of one gone.
+    """Returns nodes by name that orphaned pods may belong to: new ones, and ones with the name of a removed node.
 
-    A list that finds a node made anew writes the new one first, and learns with its last page that the old one is gone.
+    A list writes a recreated node first, and detects the removal of the old one with its last page.
     """
     left = keys_of(Node, cluster_id, "name", {row["name"] for row in written.gone})
     return left | {row["name"]: row["id"] for row in written.new}
 
 
 def _bury(cluster_id: int, written: Written, *, now: datetime) -> None:
-    """Its page goes on to say what it was, to those who see a pool that it was in."""
+    """Stores what the page of the removed nodes shows."""
     titles = {"Product": "gpu_product", "Driver": "driver_version", "Kernel": "kernel", "OS": "os_image"}
     GoneNode.objects.bulk_create(
         (
@@ -136,7 +136,7 @@ AT_ONCE = 500
 
 
 def count_all(cluster_id: int) -> None:
-    """In short transactions of its own, each of which adds up the sums of its nodes once."""
+    """Recounts in short transactions, each updating the counters of its nodes once."""
     taken, requested = allocation.differing(cluster_id, None), cpu_memory.differing(cluster_id, None)
     nodes = list(dict.fromkeys(chain(*taken.values(), requested)))  # those of which the same is said come together
     for start in range(0, len(nodes), AT_ONCE):

@@ -1,4 +1,4 @@
-"""What follows for nodes when ResourceSlices or ResourceClaims change."""
+"""Changes of nodes after changes of ResourceSlices or ResourceClaims."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable
@@ -20,7 +20,7 @@ AT_ONCE = 200
 
 
 def reread_nodes(cluster_id: int, slices: Written, *, now: datetime) -> Written:
-    """Write the nodes on which slices changed, as their labels and the slices now tell of them."""
+    """Rewrites the nodes with changed slices, from labels and slices."""
     names = nodes_of_slices(slices)
     written = Written(KINDS[NODES.name])
     if not names:
@@ -38,23 +38,22 @@ def reread_nodes(cluster_id: int, slices: Written, *, now: datetime) -> Written:
 
 
 def nodes_of_slices(slices: Written) -> set[str]:
-    """The nodes on which the slices that changed offer GPUs, or offered them."""
+    """Returns the nodes whose GPU slices changed."""
     return {row["node_name"] for row in _every(slices) if row["node_name"] and is_gpu_resource(row["driver"])}
 
 
 def nodes_of_claims(cluster_id: int, claims: Written) -> set[str]:
-    """The nodes on which the claims that changed have devices, or had them."""
+    """Returns the nodes with devices of changed claims."""
     pods = {uid for row in _every(claims) for uid in row["reserved_for"]}
     found = Pod.objects.filter(cluster_id=cluster_id, uid__in=pods).exclude(node_name="")
     return set(found.values_list("node_name", flat=True)) if pods else set()
 
 
 def taken_on(cluster_id: int, pods: Iterable[tuple[str, str, list[str]]]) -> dict[str, dict[str, int]]:
-    """By node and resource: the devices that the claims of these pods (node, namespace, claims) have.
+    """Returns the amounts by node and resource that the claims of these pods (node, namespace, claims) hold.
 
-    A device that several claims or pods share is one; access for administration takes nothing from anybody. A slice
-    that is cut when it is claimed takes its board, which nobody gets whole any more. Two
-    queries for every 200 claims or nodes.
+    A shared device counts once; administrative access does not count. A slice that is created on claim occupies its
+    board. Two queries for every 200 claims or nodes.
     """
     nodes: dict[tuple[str, str], str] = {}
     for node, namespace, names in pods:

@@ -1,4 +1,4 @@
-"""From the delta queue to rows: in short transactions, then told to browsers and plans."""
+"""Flushes of the delta queue: rows in short transactions, then announcements to browsers and plans."""
 
 import time
 from collections.abc import Callable, Collection, Iterator
@@ -23,8 +23,8 @@ from fleet.observer.watches.watch_cursor import WatchCursor
 from kube.client.decoder import Unread
 from kube.resources import PODS
 
-# SQLite gives no writer a turn: one that waits looks again every 100 ms at the latest. While a list is written, a
-# person's halt must find a gap in less than a second.
+# SQLite has no queue of writers; a waiting writer retries at least every 100 ms. During a list, a person's halt must
+# find a gap within a second.
 BREATH_S = 0.11
 BREATHE_EVERY_S = 0.6
 NOT_A_ROWS_FAULT = (LostLease, OperationalError, InterfaceError)
@@ -33,7 +33,7 @@ log = structlog.get_logger(__name__)
 
 
 class Flusher:
-    """Writes for one cluster under one lease, and counts its batches: the numbers that browsers see."""
+    """The writer of one cluster under one lease; numbers its batches for browsers."""
 
     def __init__(
         self,
@@ -46,23 +46,23 @@ class Flusher:
     ) -> None:
         self.cluster_id = cluster_id
         self.epoch = epoch
-        self.batch = self._told = batch  # not every batch is told: of some no row is new
+        self.batch = self._told = batch  # batches without new rows are not announced
         self._clock = clock
         self._breathed_at = self._wrote_at = time.monotonic()
         self._lag = Lag(behind_since=behind_since)
-        self._last_waited_ms = 0  # by the oldest change of the last flush, until it was written
+        self._last_waited_ms = 0  # wait of the oldest change of the last flush
         self._waiting_since: float | None = None
 
     def flush(self, deltas: DeltaQueue, *, is_last: bool = False, waiting_since: float | None = None) -> None:
-        """Write everything that waits; with the last flush of a lease also when each kind was last heard.
+        """Writes everything that waits; the last flush of a lease also writes the last updates.
 
-        `waiting_since`: when the oldest change of it was received, by the monotonic clock; None: nothing waits.
+        `waiting_since` is the monotonic receive time of the oldest change; None: nothing waits.
 
-        :raises LostLease: when the cluster is somebody else's by now
+        :raises LostLease: when another worker took the lease
         """
         self._waiting_since = waiting_since
         if time.monotonic() - self._wrote_at >= BREATH_S:
-            self._breathed_at = time.monotonic()  # while more was heard nobody wrote
+            self._breathed_at = time.monotonic()  # no writes while waiting for changes
         listed = {name for name, cursor in deltas.cursors.items() if cursor.is_listing}
         was_behind = self._lag.is_behind
         self._add_missing(deltas)
@@ -80,7 +80,7 @@ class Flusher:
         self._tell(written, listed, has_news=bool(news or whole) or self._lag.is_behind != was_behind)
 
     def _add_missing(self, deltas: DeltaQueue) -> None:
-        """What a whole list does not have is gone."""
+        """Deletes rows that a complete list does not contain."""
         for cursor in deltas.cursors.values():
             if not cursor.is_list_whole:
                 continue
@@ -92,7 +92,7 @@ class Flusher:
                     deltas.pending[part.name][uid] = Pending(None, "", 0)
 
     def _batches(self, deltas: DeltaQueue, *, is_last: bool) -> Iterator[Batch]:
-        """The kinds one after the other, in pieces; small ones share a transaction."""
+        """Yields batches kind by kind; small kinds share a transaction."""
         batch, room = Batch(), CHUNK
         for name, cursor in deltas.cursors.items():
             is_touched = False
@@ -121,7 +121,7 @@ class Flusher:
             batch.cursors.append(cursor)
 
     def _write(self, deltas: DeltaQueue, batch: Batch) -> list[Written]:
-        """Of a batch that cannot be written, everything but the rows that cannot."""
+        """Writes a batch without its unwritable rows."""
         now = self._clock()
         is_numbered = batch.is_worth_a_number  # before its bookmarks count as written
         self._lag = self._lag.after(max(self._waited_ms(), self._last_waited_ms), now=now)
@@ -189,10 +189,10 @@ class Flusher:
 
 
 def _is_laid_out_anew(one: Written) -> bool:
-    """Whether nodes came or went, or changed what they are found by on the map."""
+    """Tells whether nodes were added, removed or moved on the map."""
     if one.kind.model is not Node:
         return False
-    columns = ("is_gpu_node", "driver_unknown_since", *LAID_OUT)  # a row has no column that the database keeps
+    columns = ("is_gpu_node", "driver_unknown_since", *LAID_OUT)  # a row has no generated columns
     moved = (any(old[name] != row[name] for name in columns) for old, row in one.changed)
     return bool(one.new or one.gone) or any(moved)
 

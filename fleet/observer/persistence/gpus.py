@@ -1,6 +1,6 @@
-"""The GPU rows of a node: as many as it was ever seen to have, so that one that is lost is missed.
+"""GPU rows of a node: the highest number ever seen, so that a lost GPU is noticed.
 
-They are boards: `gpu.resources.physical` says how many, and where nobody tells that, there are none.
+Rows are boards; `gpu.resources.physical` has their number. Without a number there are no rows.
 """
 
 from collections import defaultdict
@@ -14,11 +14,11 @@ from fleet.observer.persistence.upsert_statement import upsert
 from gpu.resources import Registered, registered_in
 from gpu.resources.names import is_dra
 
-BOARDS_AT_MOST = 128  # of a node; more is a label that lies
+BOARDS_AT_MOST = 128  # per node; larger label values are wrong
 
 
 def follow(cluster_id: int, written: Written) -> None:
-    """Costs a query more where a DRA driver offers GPUs, and where GPUs were taken for whole that turn out shared."""
+    """Updates GPU rows. One more query with a DRA driver, and one when GPUs turn out to be shares."""
     _drop_shares(written)
     nodes = [*written.new, *(row for old, row in written.changed if _board(old) != _board(row))]
     by_slices = [row["name"] for row in nodes if any(map(is_dra, row["capacity"]))]
@@ -26,7 +26,7 @@ def follow(cluster_id: int, written: Written) -> None:
 
 
 def _drop_shares(written: Written) -> None:
-    """Delete the rows that were made of shares, before anything told that they are."""
+    """Deletes rows that were created for shares before the sharing was known."""
     numbers: dict[int, list[int]] = defaultdict(list)
     for old, row in written.changed:
         if row["sharing"] and not old["sharing"]:
@@ -37,7 +37,7 @@ def _drop_shares(written: Written) -> None:
 
 
 def fit(nodes: Iterable[Columns], offered: Mapping[str, Offered]) -> None:
-    """Make rows for GPUs that have none, and give all of a node what is said of them."""
+    """Creates missing rows and updates all."""
     counted: list[Columns] = []
     named: list[Columns] = []
     for row in nodes:
@@ -52,13 +52,13 @@ def fit(nodes: Iterable[Columns], offered: Mapping[str, Offered]) -> None:
 
 
 def _board(row: Columns) -> tuple[object, ...]:
-    """What the rows are made from. A count that a driver offers stands for the UUIDs behind it."""
+    """Returns the values that determine the rows. A DRA count represents the UUIDs behind it."""
     by_slices = sorted((name, amount) for name, amount in row["capacity"].items() if is_dra(name))
     return row["gpu_product"], row["gpu_memory_mib"], _number(row), by_slices, registered_in(row["annotations"])
 
 
 def _number(row: Columns) -> int:
-    """Boards, as many as the node's row counts; at most so many get a row of their own."""
+    """Returns the number of rows: the node's boards, limited."""
     return min(row["physical_gpus"] or 0, BOARDS_AT_MOST)
 
 
@@ -69,7 +69,7 @@ def _by_labels(nodes: Iterable[Columns]) -> Iterator[Columns]:
 
 
 def _by_plugin(row: Columns, boards: Iterable[Registered]) -> Iterator[Columns]:
-    """In the order of their registration, which is that of their numbers."""
+    """Yields rows in the order of registration, which is the order of indices."""
     for index, board in enumerate(boards):
         said = {"product": board.product or row["gpu_product"], "memory_mib": row["gpu_memory_mib"]}
         yield {"node": row["id"], "index": index, **said, "uuid": board.uuid}
@@ -84,7 +84,7 @@ def _by_slices(row: Columns, offered: Offered) -> Iterator[Columns]:
 
 
 def numbered(offered: Offered) -> dict[int, OfferedDevice]:
-    """The boards by number: that in the device's name, else the next that is free. A cut board is told by a slice."""
+    """Returns the boards by index: from the device's name, else the next free one. A cut board is known by a slice."""
     boards: dict[str, OfferedDevice] = {}
     for device in sorted(offered.devices, key=lambda device: (device.is_cut, device.is_for_machines, device.name)):
         if device.is_board:

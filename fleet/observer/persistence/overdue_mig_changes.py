@@ -1,4 +1,4 @@
-"""MIG changes that do not end: what they keep away counts as missing again. Nothing of the node tells it but time."""
+"""MIG changes that never end: their units count as missing again. Only the elapsed time shows it."""
 
 from datetime import datetime
 
@@ -12,9 +12,9 @@ from fleet.states.node import RECONFIGURED_WITHIN, RECONFIGURING
 
 
 def note_overdue(cluster_id: int, *, epoch: int, now: datetime) -> int:
-    """How many became so.
+    """Marks overdue changes and returns their number.
 
-    :raises LostLease: when the cluster is somebody else's by now
+    :raises LostLease: when another worker took the lease
     """
     late = Node.objects.filter(
         cluster_id=cluster_id,

@@ -1,7 +1,7 @@
-"""Which pods have GPUs of which node, kept for its history: a row when one begins, the same row when it ends.
+"""The history of pods with GPUs of nodes: a row per placement, completed at its end.
 
-Pods that only become ready or crash cost nothing. Whoever begins to watch a cluster holds the rows against its pods
-once: who wrote them may have known nothing of placements, or have died in between.
+Pods that become ready or crash cost nothing. A new observer compares rows and pods once, since the previous one may
+have crashed in between.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -21,8 +21,7 @@ from fleet.observer.persistence.upsert_statement import upsert
 from fleet.states.pod import ENDED
 from kube.resources import PODS
 
-# Of so many nodes at once it is asked which GPUs were whose: more of them end when a list finds many gone, and then
-# what exporters say is of later.
+# The number of nodes per query of GPU allocations. With more, the exporters' answers would be too recent.
 LOOKED_AT_MOST = 4
 AT_ONCE = 500
 NONE_TOLD = GpusOfPod([], [])
@@ -32,9 +31,9 @@ KEPT = ("uid", "namespace", "name", "owner_kind", "owner_name", "resources", "no
 
 
 def keep(cluster_id: int, written: Written, *, now: datetime) -> None:
-    """What begins and ends with these, before their rows are written: of what ends they still say who had which GPUs.
+    """Records begins and ends before the pod rows are written, while they still show the GPUs.
 
-    A query and a statement where any begins; where any ends four queries, and what `allocations_on` costs.
+    A query and a statement for begins; four queries and those of `allocations_on` for ends.
     """
     begun = [row for row in written.new if _holds(row)]
     begun += [row for old, row in written.changed if _holds(row) and not _holds(old)]
@@ -49,21 +48,21 @@ def keep(cluster_id: int, written: Written, *, now: datetime) -> None:
 
 
 def begin_on(cluster_id: int, names: Collection[str], *, now: datetime) -> None:
-    """What was heard of before these nodes were, or has outlived one of the same name."""
+    """Begins placements of pods that arrived before these nodes, or outlived a node of the same name."""
     if names:
         _begin_those(cluster_id, _holding(cluster_id).filter(node_name__in=names), now=now)
 
 
 def end_on(cluster_id: int, nodes: Iterable[str], *, now: datetime) -> None:
-    """These nodes, by their UIDs, are gone: whose pods live on have GPUs of another one."""
+    """Ends placements on removed nodes (by UID). Surviving pods use another node."""
     for uids in _parts(nodes):
         _end(cluster_id, _open(cluster_id).filter(node_uid__in=uids), {}, now=now)
 
 
 def end_all(cluster_id: int, *, epoch: int, clock: Callable[[], datetime]) -> None:
-    """Nobody sees this cluster's pods any more. In short transactions.
+    """Ends all placements of an unobserved cluster in short transactions.
 
-    :raises LostLease: when the cluster is somebody else's by now
+    :raises LostLease: when another worker took the lease
     """
     while some := list(_open(cluster_id).order_by("pk").values_list("pk", flat=True)[:AT_ONCE]):
         with transaction.atomic():
@@ -72,9 +71,9 @@ def end_all(cluster_id: int, *, epoch: int, clock: Callable[[], datetime]) -> No
 
 
 def reconcile(cluster_id: int, *, epoch: int, clock: Callable[[], datetime]) -> None:
-    """End what no pod has any more, and begin what is not written down. In short transactions.
+    """Ends placements without pods and begins missing ones, in short transactions.
 
-    :raises LostLease: when the cluster is somebody else's by now
+    :raises LostLease: when another worker took the lease
     """
     holding = set(_holding(cluster_id).values_list("uid", "node__uid"))
     written = {(pod, node): key for key, pod, node in _open(cluster_id).values_list("pk", "pod_uid", "node_uid")}
@@ -93,7 +92,7 @@ def _holds(row: Columns) -> bool:
 
 
 def _holding(cluster_id: int) -> QuerySet[Pod]:
-    """As `_holds`, of nodes that are there."""
+    """Filters pods like `_holds`, on existing nodes."""
     return Pod.objects.filter(cluster_id=cluster_id, node__isnull=False).tenants().not_done().order_by()
 
 
@@ -109,7 +108,7 @@ def _begin(cluster_id: int, rows: Sequence[Columns], *, now: datetime) -> None:
 
 
 def _begin_those(cluster_id: int, pods: QuerySet[Pod], *, now: datetime) -> None:
-    """They may have outlived a node: with the one that has its name they begin now."""
+    """Begins placements; for pods that outlived a node, from now on."""
     rows = list(pods.values(*KEPT))
     before = PodPlacement.objects.filter(cluster=cluster_id, pod_uid__in=[row["uid"] for row in rows]).order_by()
     outlived = set(before.values_list("pod_uid", flat=True))
@@ -124,7 +123,7 @@ def _placement(cluster_id: int, row: Columns, node_uid: str, now: datetime) -> d
 
 
 def _end(cluster_id: int, those: QuerySet[PodPlacement], how: Mapping[str, str], *, now: datetime) -> None:
-    """`how` each ended, by the pod's UID; not in it: it is gone."""
+    """Ends placements. `how` has the result by pod UID; missing: the pod was removed."""
     rows = list(those.values(*COLUMNS))
     if not rows:
         return
@@ -146,7 +145,7 @@ def _end(cluster_id: int, those: QuerySet[PodPlacement], how: Mapping[str, str],
 
 
 def _last_heard(cluster_id: int, *, now: datetime) -> datetime | None:
-    """When anybody last heard of its pods. None: just now."""
+    """Returns the last update of pods. None: live."""
     heard = Bookmark.objects.filter(cluster=cluster_id, kind=PODS.name).values_list("heard_at", flat=True).first()
     return heard if heard is not None and now - heard > STALE_AFTER else None
 

@@ -1,4 +1,4 @@
-"""Which pools a node is in: by selector, and it stays where it was while the labels that say so are away."""
+"""Pool membership of nodes, by selector. A node stays in its pools while labels are missing."""
 
 from collections.abc import Iterable
 
@@ -14,9 +14,9 @@ AT_ONCE = 500
 
 
 def sort_nodes(cluster_id: int, nodes: Iterable[Columns]) -> None:
-    """Put these nodes into the pools they belong to, and out of those they do not. Costs two queries, and changes.
+    """Updates the pools of these nodes. Two queries, and changes.
 
-    Under the observer's lock: who deletes a pool has it, too.
+    Call it under the observer's lock, which deleting a pool also takes.
     """
     rows = {row["id"]: row for row in nodes}
     pools = {pool.pk: parse(pool.selector) for pool in Pool.objects.filter(cluster_id=cluster_id)}
@@ -40,7 +40,7 @@ def sort_nodes(cluster_id: int, nodes: Iterable[Columns]) -> None:
 
 
 def sort_cluster(cluster_id: int) -> None:
-    """All nodes of a cluster, as after its pools were changed."""
+    """Updates all nodes of a cluster, after its pools changed."""
     columns = ("id", "labels", "driver_unknown_since")
     keys = list(Node.objects.filter(cluster_id=cluster_id).order_by("pk").values_list("pk", flat=True))
     for start in range(0, len(keys), AT_ONCE):
@@ -50,5 +50,5 @@ def sort_cluster(cluster_id: int) -> None:
 
 
 def agreed(cluster_id: int) -> int:
-    """A number that changes when the pools do."""
+    """Returns a number that changes with the selectors."""
     return hash(tuple(Pool.objects.filter(cluster_id=cluster_id).order_by("pk").values_list("pk", "selector")))

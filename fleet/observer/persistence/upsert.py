@@ -1,4 +1,4 @@
-"""The rows of one kind: compared with what is there, and written by uid where they differ."""
+"""Comparison of one kind's rows with the database, and the write of differences by uid."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -26,8 +26,8 @@ ALLOCATION: Columns = {
     "devices_unhealthy": {},
     "driver_daemon_set": "",
     **dict.fromkeys(REQUESTED, 0),
-}  # its pods' to say
-JUDGED: Columns = {"unresolved": 0, "critical": 0}  # its findings' to say
+}  # set by its pods
+JUDGED: Columns = {"unresolved": 0, "critical": 0}  # set by its findings
 NOT_COMPARED = frozenset({"id", "cluster", "uid", "changed_at", "resource_version", "node", *ALLOCATION, *JUDGED})
 COMMON = ("cluster", "uid", "changed_at")
 BORN_WITH: dict[type[models.Model], Columns] = {Node: ALLOCATION | JUDGED}
@@ -35,7 +35,7 @@ BORN_WITH: dict[type[models.Model], Columns] = {Node: ALLOCATION | JUDGED}
 
 @dataclass
 class Written:
-    """What of one kind differs from its rows. Every row has its `uid`; those that were there, their `id`."""
+    """The differences of one kind's rows. Every row has a `uid`; existing ones have an `id`."""
 
     kind: Kind
     new: list[Columns] = field(default_factory=list)
@@ -57,7 +57,7 @@ def columns_of(model: type[models.Model]) -> tuple[str, ...]:
 
 
 def compare(cluster_id: int, kind: Kind, rows: Mapping[str, Columns | None], *, now: datetime) -> Written:
-    """Which rows are new, different, gone. Costs one query, one more where rows are there, and for nodes one more."""
+    """Returns new, changed and removed rows. One query, one more for existing rows, and one more for nodes."""
     rows = _with_devices(cluster_id, rows) if kind.model is Node else rows
     before = _before(cluster_id, kind, rows)
     written = Written(kind)
@@ -78,7 +78,7 @@ def compare(cluster_id: int, kind: Kind, rows: Mapping[str, Columns | None], *, 
 
 
 def _before(cluster_id: int, kind: Kind, uids: Iterable[str]) -> dict[str, Columns]:
-    """What is written of these. While a first list is, that is nothing: only the keys are asked for."""
+    """Returns the existing rows. During a first list only keys are read."""
     ids = keys_of(kind.model, cluster_id, "uid", uids).values()
     if not ids:
         return {}
@@ -92,15 +92,15 @@ def _with_devices(cluster_id: int, rows: Mapping[str, Columns | None]) -> dict[s
 
 
 def _as_seen(kind: Kind, old: Columns | None, row: Columns, *, now: datetime) -> Columns:
-    """A row of its own: what is queued stays as it is, for another try."""
+    """Returns a copy, since the queued row is kept for a retry."""
     seen = remember(old, row, now=now) if kind.model is Node else dict(row)
     if "created_at" in seen and seen["created_at"] is None:
-        del seen["created_at"]  # an object that does not say when it was made keeps what we noted
+        del seen["created_at"]  # without a creation time, the stored one stays
     return seen
 
 
 def save(cluster_id: int, written: Written, versions: Mapping[str, str], *, now: datetime) -> None:
-    """Write what `compare` found; new nodes get their ids."""
+    """Writes the result of `compare`; new nodes get their ids."""
     if written.kind.model is not Node:
         _save(cluster_id, written, versions, now=now)
         return
@@ -129,7 +129,7 @@ def _save(cluster_id: int, written: Written, versions: Mapping[str, str], *, now
 def _own_columns(
     cluster_id: int, written: Written, versions: Mapping[str, str]
 ) -> dict[str, Callable[[Columns], str | int | None]]:
-    """What a row of one model alone is written with, and is not compared by."""
+    """Returns columns that are written but not compared."""
     if written.kind.model is Node:
         return {"resource_version": lambda row: versions[row["uid"]]}
     if written.kind.model is Pod:

@@ -1,6 +1,6 @@
-"""One upsert for many rows: the ORM's own takes most of a first list's time building statements.
+"""One upsert statement for many rows: building the ORM's statements takes most of a first list's time.
 
-50,000 pods took 28 s of CPU through `bulk_create`; SQLite and PostgreSQL speak the same INSERT … ON CONFLICT.
+50,000 pods took 28 s of CPU through `bulk_create`. SQLite and PostgreSQL share INSERT … ON CONFLICT.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -23,9 +23,9 @@ def upsert(
     unique: tuple[str, ...] = ("cluster", "uid"),
     only_new: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
-    """Write rows that all have the same columns; `only_new` is what a row is born with and keeps.
+    """Writes rows with equal columns; `only_new` are columns set only on insert.
 
-    Without `unique` every row is a new one.
+    Without `unique` every row is inserted.
     """
     listed = list(rows)
     if listed:
@@ -41,7 +41,7 @@ def upsert_lists(
     unique: tuple[str, ...] = ("cluster", "uid"),
     only_new: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
-    """The same for rows that are lists of values, in the order of the names. The lists are ours from then on."""
+    """Writes rows that are lists of values in the order of the names. Modifies the lists."""
     adapters = _adapters(model, names)
     born_with = [_adapter(model, name)(value) for name, value in only_new.items()]
     values = list(lists)
@@ -55,7 +55,7 @@ def upsert_lists(
 
 
 def keys_of(model: type[models.Model], cluster_id: int, column: str, values: Iterable[str]) -> dict[str, int]:
-    """The primary keys of the rows with these values, by value. The ORM takes longer to write `IN` than to ask it."""
+    """Returns primary keys by value. The ORM takes longer to build `IN` than the query takes."""
     wanted = list(values)
     if not wanted:
         return {}
@@ -70,7 +70,7 @@ def keys_of(model: type[models.Model], cluster_id: int, column: str, values: Ite
 
 
 def update(model: type[models.Model], columns: tuple[str, ...], values: Iterable[tuple[Any, ...]]) -> None:
-    """Write these columns of many rows, each its own values: those, and last its primary key."""
+    """Updates columns of many rows, each with its own values followed by the primary key."""
     quote = connection.ops.quote_name
     changes = ", ".join(f"{quote(_field(model, name).column)} = %s" for name in columns)
     table = quote(model._meta.db_table)  # noqa: SLF001 - documented, in spite of its name
@@ -96,7 +96,7 @@ def _statement(
 
 
 def _adapters(model: type[models.Model], names: tuple[str, ...]) -> list[tuple[int, Adapter]]:
-    """Most values go to the database as they are: these do not."""
+    """Returns the adapters of columns whose values need conversion."""
     found = ((index, _adapter(model, name)) for index, name in enumerate(names))
     return [(index, adapt) for index, adapt in found if adapt is not _as_it_is]
 
@@ -106,12 +106,12 @@ def _adapter(model: type[models.Model], name: str) -> Adapter:
     if isinstance(field, models.JSONField):
         return _json_adapter()
     if isinstance(field, models.DateTimeField):
-        return lru_cache(connection.ops.adapt_datetimefield_value)  # many pods were made in the same second
+        return lru_cache(connection.ops.adapt_datetimefield_value)  # many pods have the same second
     return _as_it_is
 
 
 def _json_adapter() -> Adapter:
-    """SQLite has JSON as text: Django's way to it is a good part of a first list, and the text means the same."""
+    """Returns a JSON adapter: on SQLite, plain text, since Django's adapter is slow."""
     adapt = connection.ops.adapt_json_value
     no_object, no_array = adapt({}, None), adapt([], None)
     written: Adapter = _json_text if connection.vendor == "sqlite" else partial(adapt, encoder=None)

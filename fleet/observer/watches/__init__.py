@@ -1,1 +1,1 @@
-"""What the API server says of a cluster, until it is written: lists and watches, one queue, what waits."""
+"""Lists and watches of a cluster, and their queue of unwritten changes."""

@@ -1,4 +1,4 @@
-"""The queue of deltas: what was heard and is not written yet. In memory only; one thread."""
+"""The queue of unwritten changes, in memory, for one thread."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -22,7 +22,7 @@ log = structlog.get_logger(__name__)
 
 
 class DeltaQueue:
-    """Coalesces by object: of ten changes of one node, the last is written."""
+    """A queue that merges changes by object: only the last of ten changes of a node is written."""
 
     def __init__(self, cursors: dict[str, WatchCursor], scope: WatchScope, memory: Memory) -> None:
         self.cursors = cursors
@@ -42,7 +42,7 @@ class DeltaQueue:
 
     @property
     def is_deaf(self) -> bool:
-        """Whether nothing is heard or listed any more, and not because it may not be."""
+        """Tells whether no kind is updated or listed any more, for other reasons than permissions."""
         cursors = self.cursors.values()
         is_heard = any(one.state is BookmarkState.WATCHING or one.is_worth_waiting_for for one in cursors)
         return not is_heard and any(one.state is BookmarkState.FAILING for one in cursors)
@@ -55,7 +55,7 @@ class DeltaQueue:
             case ListPage():
                 self._take_page(delta, cursor)
             case ListBegun():
-                self._drop_pending(delta.kind)  # the list says it all again, and newer
+                self._drop_pending(delta.kind)  # the list contains newer data
                 cursor.begin_list(now=now)
             case Opened():
                 cursor.hear(now=now)
@@ -66,7 +66,7 @@ class DeltaQueue:
                 raise delta.error
 
     def _hear(self, delta: Changed, cursor: WatchCursor, *, now: datetime) -> None:
-        there = ""  # the UID of what has a row, or keeps it
+        there = ""  # UID of the object with a row
         if isinstance(delta.object, NodeSeen) and not delta.is_gone:
             self._hear_node(delta.object)
             there = delta.object.uid
@@ -77,12 +77,12 @@ class DeltaQueue:
             self._note_unread(delta, delta.unread, cursor)
             there = "" if delta.is_gone else delta.unread.uid
         if there and cursor.is_list_whole:
-            cursor.listed_uids.add(there)  # it came back after the list: that this lacks it says nothing any more
+            cursor.listed_uids.add(there)  # it returned after the list, so its absence from the list means nothing
         cursor.resource_version = delta.resource_version
         cursor.hear(now=now)
 
     def _hear_node(self, seen: NodeSeen) -> None:
-        """Nearly all that is heard of a quiet cluster: a node that lives, and nothing else. No row is made of it."""
+        """Handles a node change; most are heartbeats, for which no row is built."""
         kind, looks_like = KINDS[NODES.name], likeness(seen)
         written, waiting = self.memory.of(kind.name), self.pending[kind.name]
         is_same = self.memory.likenesses.get(seen.uid) == (looks_like, written.get(seen.uid))
@@ -113,12 +113,12 @@ class DeltaQueue:
                 self.pending[part.name][unread.uid] = Pending(None, delta.resource_version, 0)
 
     def _note(self, kind: Kind, seen: Seen, *, is_gone: bool) -> bool:
-        """Whether there is, or will be, a row of it."""
+        """Returns whether the object has, or will have, a row."""
         try:
             row = kind.row(seen, self.scope)
             has_rest = row is None and not is_gone and self._note_rest(kind, seen)
         except Exception as error:
-            # Whatever it makes our rules stumble over, the others must not wait for it.
+            # Any failure on one object must not block the others.
             reason = f"Quarterdeck stumbles over it ({type(error).__name__}: {error})"
             if self._cannot_read(kind, Unread.of(seen.uid, seen.name, reason)):
                 log.exception("an object has no row", kind=kind.name, object=seen.name)
@@ -141,7 +141,7 @@ class DeltaQueue:
         return row is not None or has_rest
 
     def _note_rest(self, kind: Kind, seen: Seen) -> bool:
-        """Of what has no row of this kind: whether something is kept of it all the same."""
+        """Stores a reduced row for an object without a row of this kind. Returns whether there is one."""
         row = kind.rest.row(seen, self.scope) if kind.rest else None
         if kind.rest is not None and row is not None:
             self._note_row(kind.rest, seen, row)
@@ -159,11 +159,11 @@ class DeltaQueue:
             self.pending[part.name].clear()
 
     def _cannot_read(self, kind: Kind, unread: Unread) -> bool:
-        """Whether that is new."""
+        """Records an unreadable object. Returns whether that is new."""
         if unread.uid:
             self.memory.of(kind.name)[unread.uid] = UNREADABLE
             waiting = self.pending[kind.name]
-            if unread.uid in waiting:  # what was read of it before is written, and is not what it is now
+            if unread.uid in waiting:  # its earlier version is written, but is outdated
                 waiting[unread.uid] = replace(waiting[unread.uid], fingerprint=UNREADABLE)
         return self.cursors[kind.name].cannot_read(unread)
 
@@ -175,7 +175,7 @@ class DeltaQueue:
             self.cursors[kind.resource.name].can_read(seen.uid)
 
     def _update_scope(self, kind: Kind, seen: Seen, row: Columns | None, *, is_gone: bool) -> None:
-        """Nodes and operands say which pods are kept, and a ClusterPolicy which ConfigMaps there are to read."""
+        """Updates the scope: nodes and operands select pods, a ClusterPolicy selects ConfigMaps."""
         if row is None:
             return
         if kind is KINDS[NODES.name]:
@@ -198,13 +198,13 @@ class DeltaQueue:
             names.discard(name)
         elif name not in names:
             names.add(name)
-            # Pods that were there before it, and were not ours to keep then.
+            # Pods that existed before and were not stored then.
             for other in KINDS.values():
                 if self._came_too_late(kind, other) and not self.cursors[other.name].is_outgrown:
                     self.cursors[other.name].outgrow()
 
     def _came_too_late(self, kind: Kind, other: Kind) -> bool:
-        """Whether the other was listed, or is being, without what this one says now."""
+        """Tells whether the other kind was listed without this knowledge."""
         cursor = self.cursors[other.name]
         has_begun = cursor.listed_at is not None or cursor.is_listing
         return kind.name in other.after and other.is_listed_again and has_begun

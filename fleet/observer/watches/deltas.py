@@ -1,4 +1,4 @@
-"""What a reflector puts into the queue: what became of an object, of a list, of the watch itself."""
+"""Messages of a reflector to the queue: about objects, lists and the watch."""
 
 import time
 from collections import OrderedDict
@@ -28,7 +28,7 @@ class ListPage:
 
 @dataclass(frozen=True)
 class Opened:
-    """The server took up the watch from where we stood: what our rows say holds."""
+    """The server accepted the watch at our resource version, so the rows are right."""
 
     kind: str
 
@@ -36,11 +36,11 @@ class Opened:
 @dataclass(frozen=True)
 class Changed:
     kind: str
-    object: Seen | None  # None: a bookmark, or one that cannot be read
+    object: Seen | None  # None: a bookmark, or an unreadable object
     is_gone: bool
     resource_version: str
     unread: Unread | None = None
-    at: float = field(default_factory=time.monotonic)  # when its bytes came, or could have
+    at: float = field(default_factory=time.monotonic)  # arrival time of its bytes
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Failed:
 
 @dataclass(frozen=True)
 class Broke:
-    """The list-watch ends with it instead of going on without a kind: another cluster, or a bug of ours."""
+    """The end of the list-watch: another cluster, or a bug."""
 
     kind: str
     error: Exception
@@ -80,12 +80,12 @@ class Early:
             self._waiting.popitem(last=False)
 
     def claim(self, uid: str) -> list[EventSeen]:
-        """Those about this object, once."""
+        """Returns and removes the events of this object."""
         return self._waiting.pop(uid, [])
 
 
 class ForeignCluster(client.ClusterError):
-    """Another cluster answers at the address of the one we know. Its objects must not become our rows."""
+    """Another cluster answers at the known address. Its objects must not become rows."""
 
     def __init__(self, sentence: str, *, foreign_uid: str, in_full: str = "") -> None:
         super().__init__(sentence, in_full=in_full)
@@ -93,7 +93,10 @@ class ForeignCluster(client.ClusterError):
 
 
 def make_sure(connection: client.Connection, *, name: str, uid: str) -> None:
-    """:raises ForeignCluster: when what answers is not the cluster of this UID"""
+    """Checks the identity.
+
+    :raises ForeignCluster: when another cluster answers
+    """
     found = client.kube_system_uid(connection)
     if found != uid:
         said = (
@@ -106,7 +109,7 @@ def make_sure(connection: client.Connection, *, name: str, uid: str) -> None:
 
 @dataclass(frozen=True)
 class Pending:
-    """`row` None: the object is gone."""
+    """The unwritten row of one object. `row` None: the object was removed."""
 
     row: Columns | None
     resource_version: str

@@ -1,4 +1,4 @@
-"""The reflector of one kind, as client-go calls it: a thread that lists, then watches, and hands on what it hears."""
+"""The reflector of one kind, as in client-go: a thread that lists, then watches, and queues changes."""
 
 import random
 import threading
@@ -27,14 +27,14 @@ from kube.client.watches import Watch
 from kube.resources import Resource
 
 LONGEST_WAIT_S = 5.0
-SHORTEST_WATCH_S = 1.0  # a server that ends every watch at once is not asked again at once
+SHORTEST_WATCH_S = 1.0  # minimum interval for a server that ends every watch at once
 SHORTEST_ASKED_S = 30.0
-PATIENCE_S = 5.0  # after which a kind that waits for others says so
-LONGEST_PATIENCE_S = 30.0  # after which it goes on without them: a kind that fails must not cost another
+PATIENCE_S = 5.0  # delay until a waiting kind reports it
+LONGEST_PATIENCE_S = 30.0  # maximum wait for other kinds: a failing kind must not block another
 
 
 class Reflector(threading.Thread):
-    """Lists and watches one kind until it is told to stop, or the kind turns out not to be there for us."""
+    """Lists and watches one kind until it is stopped, or the kind is unavailable."""
 
     def __init__(
         self,
@@ -53,17 +53,17 @@ class Reflector(threading.Thread):
         self._connection = connection
         self._deltas = deltas
         self._version = resource_version
-        self._locate = locate  # what others say of where its objects are
+        self._locate = locate  # from other kinds' data
         self._may_begin = may_begin
-        self._make_sure = make_sure  # that it is still the same cluster that answers
-        self._until = until  # monotonic: the server need not keep the watch for longer
+        self._make_sure = make_sure  # that the same cluster still answers
+        self._until = until  # monotonic: maximum duration of the watch
         self._stop_asked = threading.Event()
         self._resource: Resource[Any] | None = None  # None: not located yet
         self._watch: Watch[Any] | None = None
         self._has_looked = False
         self._failures = 0
         self._expired_lists = 0
-        self._blocked_s = 0.0  # how long the writer let us wait last
+        self._blocked_s = 0.0  # how long the writer blocked the last put
 
     def stop(self) -> None:
         self._stop_asked.set()
@@ -74,11 +74,11 @@ class Reflector(threading.Thread):
         try:
             while not self._stop_asked.is_set() and self._look():
                 pass
-        except Exception as error:  # noqa: BLE001 - handed to the writer's thread, which raises it
+        except Exception as error:  # noqa: BLE001 - passed to the writer's thread, which raises it
             self._put(Broke(self.kind.name, error))
 
     def _look(self) -> bool:
-        """One list or watch. False: there is nothing to look at for us before the next lease."""
+        """Runs one list or watch. False: nothing to read until the next lease."""
         if not self._version and not self._wait_for_others():
             return False
         try:
@@ -107,20 +107,20 @@ class Reflector(threading.Thread):
         return self._wait_after(meaning)
 
     def _end(self, state: BookmarkState, reason: ClusterError) -> bool:
-        """Nothing can be read of it before the next lease, which asks again."""
+        """Reports that the kind cannot be read until the next lease."""
         self._put(Failed(self.kind.name, state, str(reason)))
         return False
 
     def _located(self) -> Resource[Any]:
-        """At the version that this cluster serves: asked once a lease."""
+        """Returns the resource at the served version; requested once per lease."""
         if self._resource is None:
             self._resource = served(self._connection, self._locate())
         return self._resource
 
     def _wait_for_others(self) -> bool:
-        """For the kinds that say what is kept of this one, but not for ever: what they say later is listed again for.
+        """Waits for kinds that this one depends on, up to a limit; their later changes cause a new list.
 
-        False: we were told to stop first.
+        False: stopped.
         """
         begun, has_told = time.monotonic(), False
         while not self._may_begin():
@@ -135,7 +135,7 @@ class Reflector(threading.Thread):
         return True
 
     def _list(self, resource: Resource[Any]) -> None:
-        """A list that expired before it was read is asked for in bigger pages."""
+        """Lists the kind; a list that expired is repeated with bigger pages."""
         self._put(ListBegun(self.kind.name))
         version = ""
         limit = PAGE * 4 ** min(self._expired_lists, 2)
@@ -166,7 +166,7 @@ class Reflector(threading.Thread):
             self._version = change.resource_version or self._version
             heard_at = watch.received_at - self._blocked_s
             self._put(
-                Changed(self.kind.name, change.object, change.is_gone, self._version, change.unread, heard_at),
+                Changed(self.kind.name, change.object, change.is_removed, self._version, change.unread, heard_at),
             )
         if time.monotonic() - begun < SHORTEST_WATCH_S:
             self._stop_asked.wait(SHORTEST_WATCH_S)
@@ -174,11 +174,11 @@ class Reflector(threading.Thread):
             self._failures = 0
 
     def _wait_after(self, error: ClusterError) -> bool:
-        """Once is an ordinary thing: a server restarts, a proxy closes, a past is forgotten."""
+        """Waits after an error. A first error is normal: a restarting server, a closing proxy, an expired version."""
         self._failures += 1
         is_first = self._failures == 1
         if isinstance(error, Gone | Unreadable) or (isinstance(error, Backwards) and not is_first):
-            self._version = ""  # what we missed is in no watch any more
+            self._version = ""  # a watch no longer has the missed changes
         if not is_first or isinstance(error, Silent):
             self._put(Failed(self.kind.name, BookmarkState.FAILING, str(error)))
         if is_first and isinstance(error, Gone):
@@ -189,7 +189,8 @@ class Reflector(threading.Thread):
         return not self._stop_asked.wait(wait_s)
 
     def _put(self, delta: Delta) -> None:
-        """Wait while the writer is busy; drop it when the list-watch is over, since nothing was noted of it."""
+        """Queues a change, waiting for the writer; drops it after the end of the list-watch, as nothing was
+        recorded."""
         begun = time.monotonic()
         while not self._stop_asked.is_set():
             try:

@@ -1,4 +1,4 @@
-"""Where the watch of each kind stands, in memory, and what of that is written when."""
+"""The watch state of each kind in memory, and its write to the bookmark."""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -11,14 +11,14 @@ from fleet.models.bookmark import UNREAD_MOST, VOID
 from kube.client.decoder import Unread
 
 HEARD_EVERY = timedelta(seconds=10)
-UNREAD_KEPT = 1000  # in memory, so that none of them is logged twice
+UNREAD_KEPT = 1000  # in memory, so that none is logged twice
 
 log = structlog.get_logger(__name__)
 
 
 @dataclass
 class WatchCursor:
-    """One kind's bookmark, ahead of its row by what was not written yet."""
+    """The bookmark of one kind, ahead of its row by unwritten changes."""
 
     kind: str
     state: BookmarkState
@@ -29,14 +29,14 @@ class WatchCursor:
     listed_at: datetime | None
     list_begun_at: datetime | None = None
     listed_uids: set[str] = field(default_factory=set)
-    is_list_whole: bool = False  # every page is here, but what the list lacks is not deleted yet
+    is_list_whole: bool = False  # every page arrived, but missing objects are not deleted yet
     written_heard_at: datetime | None = None
     written_version: str = ""
-    written: dict[str, Any] = field(default_factory=dict)  # what the row has; empty: nothing was written by us yet
-    is_outgrown: bool = False  # what is kept of it is decided differently by now: its row says so to the next lease
-    is_urgent: bool = False  # a page should not wait for the next tick to see this
-    unread: dict[str, dict[str, str]] = field(default_factory=dict)  # by uid; by “?” and its name where it has none
-    unread_before: dict[str, dict[str, str]] = field(default_factory=dict)  # by the list before the one being read
+    written: dict[str, Any] = field(default_factory=dict)  # columns of the row; empty: not written by us yet
+    is_outgrown: bool = False  # its selection changed, which the row tells the next lease
+    is_urgent: bool = False  # pages should show it before the next tick
+    unread: dict[str, dict[str, str]] = field(default_factory=dict)  # by uid; without one, by “?” and name
+    unread_before: dict[str, dict[str, str]] = field(default_factory=dict)  # in the list before the current one
 
     @classmethod
     def of(cls, bookmark: Bookmark) -> "WatchCursor":
@@ -59,17 +59,17 @@ class WatchCursor:
 
     @property
     def is_worth_waiting_for(self) -> bool:
-        """Whether a list is on its way that a lease should not end before."""
+        """Tells whether a list is in progress that the lease should wait for."""
         return self.is_listing and self.state is BookmarkState.LISTING
 
     @property
     def may_be_built_on(self) -> bool:
-        """Whether kinds that depend on this one can begin: it is all here, or never will be."""
+        """Tells whether dependent kinds may start: it is complete, or unavailable."""
         return (self.listed_at is not None and not self.is_listing) or self.state in VOID
 
     @property
     def lists_all(self) -> bool:
-        """Whether what a whole list lacks is gone. With an object in it that has no UID, nobody can tell."""
+        """Tells whether objects missing from a complete list are removed. Unknown if an object without UID is in it."""
         return not any(key.startswith("?") for key in self.unread)
 
     def move(self, state: BookmarkState, message: str, *, now: datetime) -> None:
@@ -79,9 +79,9 @@ class WatchCursor:
             self.is_urgent = True
 
     def fail(self, state: BookmarkState, message: str, *, now: datetime) -> bool:
-        """Whether nothing is left of it: a kind that is not served has no objects, so its rows go.
+        """Records a failure. Returns whether its rows must be deleted: an unserved kind has no objects.
 
-        One that we may no longer see keeps them, and one that fails what was heard before it failed.
+        A forbidden or failing kind keeps its rows.
         """
         is_void = state is BookmarkState.ABSENT or (state is BookmarkState.FORBIDDEN and self.listed_at is None)
         is_new = self.state is not state or self.listed_at is not None
@@ -92,7 +92,7 @@ class WatchCursor:
         return is_void
 
     def cannot_read(self, unread: Unread) -> bool:
-        """It costs itself and one line in the log; its row stays as it was. False: that was known."""
+        """Records an unreadable object; its row stays. False: already known."""
         key, said = unread.uid or f"?{unread.name}", {"name": unread.name, "reason": unread.reason}
         if self.unread.get(key) == said or (key not in self.unread and len(self.unread) >= UNREAD_KEPT):
             return False
@@ -114,12 +114,12 @@ class WatchCursor:
         self.resource_version = ""
 
     def complete_list(self, resource_version: str) -> None:
-        """Its last page is here. What will be written is the cluster as of when the list was asked for."""
+        """Records the last page. The written state is that of the list's request."""
         self.is_list_whole, self.resource_version = True, resource_version
         self.heard_at = self.list_begun_at
 
     def end_list(self, *, now: datetime) -> None:
-        """All of it is written, and what it lacks is deleted."""
+        """Ends the list after its rows are written and missing ones deleted."""
         if self.state in VOID:
             self.list_begun_at, self.is_list_whole = None, False
             return
@@ -134,11 +134,11 @@ class WatchCursor:
         self.move(BookmarkState.WATCHING, "", now=now)
 
     def outgrow(self) -> None:
-        """It is listed again under the next lease, however this one ends."""
+        """Requests a new list under the next lease."""
         self.is_outgrown = self.is_urgent = True
 
     def is_due(self, *, now: datetime, is_last: bool) -> bool:
-        """Whether the row should be written although nothing else is. The last flush of a lease leaves nothing."""
+        """Tells whether the row should be written by itself. The last flush of a lease writes everything."""
         if self.is_urgent:
             return True
         is_written = (self.heard_at, self.resource_version) == (self.written_heard_at, self.written_version)
@@ -158,7 +158,7 @@ class WatchCursor:
         }
 
     def new_columns(self) -> dict[str, Any]:
-        """What the row does not have yet."""
+        """Returns the columns that differ from the row."""
         unknown = object()
         return {name: value for name, value in self.columns().items() if self.written.get(name, unknown) != value}
 

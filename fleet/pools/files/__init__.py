@@ -1,4 +1,4 @@
-"""The pools of a cluster as a file that people keep with their other files: read, compared, taken over, written."""
+"""A cluster's pools as a file: parsed, compared, imported, exported."""
 
 from fleet.pools.files.comparison import FileChange, FileComparison, compare
 from fleet.pools.files.parser import FileEntry, PoolFile, read

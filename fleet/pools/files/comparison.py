@@ -1,4 +1,4 @@
-"""What taking a file over would do: to which pools, and to which nodes."""
+"""The effect of importing a file, on pools and nodes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,18 +19,18 @@ class FileChangeKind(StrEnum):
     CHANGED = "changed"
     UNCHANGED = "unchanged"
     REMOVED = "removed"
-    KEPT = "kept"  # not in the file, and nobody asked to remove what is not
+    KEPT = "kept"  # not in the file, and pruning was not requested
 
 
 @dataclass(frozen=True)
 class FileChange:
     what: FileChangeKind
     name: str
-    pool: Pool | None  # None: it is to be created
-    fields: Mapping[str, Any]  # what is written; of a pool that is changed, only what differs
+    pool: Pool | None  # None: to be created
+    fields: Mapping[str, Any]  # written values; for a changed pool, only differences
     before: Mapping[str, Any]
     preview: MembershipPreview | None  # None: no node enters or leaves
-    obstacle: str = ""  # why it cannot be done; then nothing of the file is
+    obstacle: str = ""  # why it is impossible; nothing is imported then
 
     @property
     def moves(self) -> list[tuple[str, Any, Any]]:
@@ -56,7 +56,7 @@ class FileComparison:
 
     @property
     def fingerprint(self) -> str:
-        """The same while the same would be done to the same pools and nodes."""
+        """Returns a value that is equal for equal changes of the same pools and nodes."""
         lines = [
             (each.what.value, each.name, str(each.moves), each.preview.fingerprint if each.preview else "")
             for each in self.changes
@@ -65,7 +65,7 @@ class FileComparison:
 
 
 def compare(cluster: Cluster, entries: Sequence[FileEntry], *, prune: bool = False) -> FileComparison:
-    """Four queries, however many pools are named; more for each that is to go."""
+    """Compares a file with the pools. Four queries, and more for each pool to delete."""
     standing, labels = PoolsAndNodes.of(cluster), Labels(cluster)
     there = {pool.name: pool for pool in standing.pools.values()}
     show = partial(preview, cluster, standing=standing, labels=labels)

@@ -1,5 +1,5 @@
-"""A pool file, strictly: what it does not know, and what comes twice, is refused with the line it is on. Pure but for
-the rules that the pool's own columns have."""
+"""A strict parser of pool files: unknown and repeated keys are refused with their line. Pure except for the rules of
+the pool's columns."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ KEYS = (*NEEDED, *DEFAULTS)
 @dataclass(frozen=True)
 class FileEntry:
     line: int
-    fields: Mapping[str, Any]  # all of KEYS
+    fields: Mapping[str, Any]  # all KEYS
 
     @property
     def name(self) -> str:
@@ -35,12 +35,15 @@ class FileEntry:
 
 @dataclass
 class PoolFile:
-    cluster: str = ""  # its name; blank: the file does not say
+    cluster: str = ""  # cluster name; blank: not given
     entries: list[FileEntry] = field(default_factory=list)
 
 
 def read(text: str) -> PoolFile:
-    """:raises BadPoolFile: with every problem there is"""
+    """Parses a file.
+
+    :raises BadPoolFile: with all problems
+    """
     try:
         root = compose(text, begins="pools")
     except BadDocument as refusal:
@@ -85,7 +88,7 @@ def _entry(node: yaml.Node, problems: list[FileProblem]) -> FileEntry | None:
 
 
 def _broken_rules(node: yaml.Node, fields: Mapping[str, Any]) -> Iterator[FileProblem]:
-    """What the columns themselves refuse: a selector that cannot be read, a class that does not exist."""
+    """Yields violations of the columns' rules, such as an invalid selector."""
     lines = {key.value: _line(value) for key, value in node.value}
     try:
         Pool(**fields).clean_fields(exclude=["cluster"])
@@ -122,7 +125,7 @@ def _word(node: yaml.Node, key: str, problems: list[FileProblem]) -> str:
 
 def _whole(node: yaml.Node, key: str, problems: list[FileProblem]) -> int:
     is_whole = isinstance(node, yaml.ScalarNode) and node.tag == INTEGER
-    # The tag already means ASCII digits: YAML's own grammar of whole numbers.
+    # The tag already restricts to ASCII digits in YAML's grammar.
     if is_whole and node.value.isdecimal() and len(node.value) < 7 and (number := int(node.value)):
         return number
     problems.append(FileProblem(_line(node), f"{key} has to be a whole number from 1 to 999999."))
@@ -133,13 +136,13 @@ def _price(node: yaml.Node, key: str, problems: list[FileProblem]) -> Decimal | 
     if isinstance(node, yaml.ScalarNode) and node.tag == NULL:
         return None
     try:
-        # `Decimal` also reads the digits of other scripts.
+        # `Decimal` accepts digits of other scripts, too.
         if isinstance(node, yaml.ScalarNode) and node.tag in {INTEGER, FLOAT, STRING} and node.value.isascii():
             price = Decimal(node.value)
             if price.is_finite() and price >= 0:
                 return price
     except InvalidOperation:
-        pass  # said below, as for everything that is no price
+        pass  # reported below, like any invalid price
     problems.append(FileProblem(_line(node), f"{key} has to be a number that is not negative, or null."))
     return None
 

@@ -4,4 +4,4 @@ __all__ = ["BadPoolFile", "FileProblem"]
 
 
 class BadPoolFile(BadDocument):
-    """Nothing of it is taken over."""
+    """The refusal of a pool file. Nothing is imported."""

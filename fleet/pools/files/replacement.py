@@ -1,4 +1,4 @@
-"""Taking a file over: all of it, or nothing."""
+"""The import of a pool file, completely or not at all."""
 
 from datetime import datetime
 
@@ -10,23 +10,24 @@ from fleet.pools.files.comparison import FileChangeKind, FileComparison
 
 
 class OutOfStep(Exception):
-    """Since it was shown, the file would do something else."""
+    """The effect of the file changed since it was shown."""
 
 
 def take_over(comparison: FileComparison, *, actor: str, now: datetime, expected: str = "") -> None:
-    """`expected` is the fingerprint of what the actor saw; blank: they asked for no look before.
+    """Imports a file. `expected` is the fingerprint shown to the actor; blank: none was shown.
 
-    :raises OutOfStep: when it would do something else by now
-    :raises PoolInUse: when a pool that is to go has a history
-    :raises PoolTaken: when somebody else made one of the pools in between; PoolGone: deleted one
-    :raises ProductionAsks: when the cluster says “approval: none” by now, and a pool is production
+    :raises OutOfStep: when the effect changed
+    :raises PoolInUse: when a pool to delete has a history
+    :raises PoolTaken: when somebody created one of the pools meanwhile
+    :raises PoolGone: when somebody deleted one of the pools meanwhile
+    :raises ProductionAsks: when the approval rules contradict
     """
     if expected and expected != comparison.fingerprint:
         raise OutOfStep("Since you looked, other pools or nodes would change. Look again: nothing was taken over.")
     if comparison.obstacles:
         raise PoolInUse(" ".join(comparison.obstacles))
     with transaction.atomic():
-        # All of them before anything else is locked: who changes one of them has it, and wants the rest.
+        # Locks all pools before anything else, to avoid deadlocks with changes of single pools.
         list(Pool.objects.select_for_update(no_key=True).filter(cluster=comparison.cluster).order_by("pk"))
         for change in comparison.changes:
             if change.what is FileChangeKind.CREATED:

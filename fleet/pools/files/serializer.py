@@ -9,9 +9,9 @@ from fleet.pools.files.parser import DEFAULTS, KEYS
 
 
 def write(cluster: Cluster, pools: QuerySet[Pool] | None = None) -> str:
-    """The cluster's pools as a file that, taken over, changes nothing. What is as by default is left out.
+    """Returns the cluster's pools as a file without default values.
 
-    `pools`: those that may be seen; None: all.
+    `pools` limits them to visible ones; None: all.
     """
     seen = Pool.objects.all() if pools is None else pools
     entries = [_entry(pool) for pool in seen.filter(cluster=cluster).order_by("name")]
@@ -30,7 +30,7 @@ def _entry(pool: Pool) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A price as text: a float would round it."""
+    """Returns prices as text, since a float would round them."""
     if isinstance(value, Decimal):
         return f"{value.normalize():f}"
     return str(value) if isinstance(value, str) else value

@@ -1,4 +1,4 @@
-"""The questions that are asked of every combination: one small file each, in this table."""
+"""The judges of a combination: one small file per question, in this table."""
 
 from collections.abc import Callable, Iterable
 

@@ -1,4 +1,4 @@
-"""The driver against the CUDA that a workload was built with. Newer drivers run older CUDA."""
+"""Judge of the driver against a workload's CUDA version. Newer drivers run older CUDA."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""The driver: its branch's end of life, and the operator's list."""
+"""Judge of the driver: end of life of its branch, and the operator's list."""
 
 from collections.abc import Iterator
 from datetime import date

@@ -1,6 +1,6 @@
-"""A driver that compiles on the node, and the kernel that it compiles for.
+"""Judge of a driver that compiles on the node against the node's kernel.
 
-NVIDIA names kernels of some systems only: of the others nothing is said, and nothing is judged.
+NVIDIA lists kernels of some systems only. Other systems get no verdict.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from gpu.compatibility.ranges import is_of
 from gpu.compatibility.verdicts import Support, Verdict
 
 RULE = "kernel"
-MAY = "It may compile all the same; where it does not, NVIDIA will not look at it. Boot one of those."
+MAY = "It may still compile, but NVIDIA does not support it. Boot a listed kernel."
 
 
 def judge(case: Case) -> Iterator[Verdict]:
@@ -27,5 +27,5 @@ def judge(case: Case) -> Iterator[Verdict]:
             sentence = f"NVIDIA's driver containers support kernels {known}."
             yield entry.says(RULE, subject, Support.SUPPORTED, sentence)
         else:
-            sentence = f"NVIDIA's driver containers support kernels {known}; {facts.kernel} is none of them."
+            sentence = f"NVIDIA's driver containers support kernels {known}; {facts.kernel} is not listed."
             yield entry.says(RULE, subject, Support.UNSUPPORTED, sentence, MAY)

@@ -1,4 +1,4 @@
-"""Combinations that are known to fail."""
+"""Judge of known bad combinations."""
 
 from collections.abc import Iterator
 
@@ -14,16 +14,16 @@ WORDS = frozenset(
 
 
 def judge(case: Case) -> Iterator[Verdict]:
-    words = _words(case.facts)
+    values = _fields_of(case.facts)
     for entry in case.matrix.known_bad:
-        held = holds(entry.when, case.facts, case.matrix)
-        if held:
-            yield entry.says(RULE, entry.title, Support(entry.answer), entry.sentence.format(**words), entry.action)
-        elif held is None and entry.unseen:
+        result = holds(entry.when, case.facts, case.matrix)
+        if result:
+            yield entry.says(RULE, entry.title, Support(entry.answer), entry.sentence.format(**values), entry.action)
+        elif result is None and entry.unseen:
             action = f"Look whether it is on. If it is: {entry.action}"
-            yield entry.says(RULE, entry.title, Support.UNKNOWN, entry.unseen.format(**words), action)
+            yield entry.says(RULE, entry.title, Support.UNKNOWN, entry.unseen.format(**values), action)
 
 
-def _words(facts: Facts) -> dict[str, str]:
+def _fields_of(facts: Facts) -> dict[str, str]:
     runtime = f"{facts.runtime_name} {facts.runtime_version}".strip()
     return {word: runtime if word == "runtime" else getattr(facts, word) for word in WORDS}

@@ -1,4 +1,4 @@
-"""The oldest driver and Kubernetes on which a GPU, or a way of installing, works at all."""
+"""Judge of the minimum driver and Kubernetes of a GPU or an installation method."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Image tags overridden one by one: NVIDIA tests the operands of a release together."""
+"""Judge of overridden image tags: NVIDIA tests the operands of a release as a set."""
 
 from collections.abc import Iterator, Mapping
 
@@ -13,8 +13,8 @@ SHOWN = 4
 
 
 def judge(case: Case) -> Iterator[Verdict]:
-    operator, asked = case.facts.operator, case.facts.asked
-    if not operator or not asked:
+    operator, requested = case.facts.operator, case.facts.asked
+    if not operator or not requested:
         return
     release = next((each for each in case.matrix.releases if order(each.version) == order(operator)), None)
     if release is None:
@@ -22,37 +22,39 @@ def judge(case: Case) -> Iterator[Verdict]:
         action = "Compare them with the chart's values.yaml."
         yield Verdict(RULE, f"Operands of {operator}", Support.UNKNOWN, sentence, action)
         return
-    yield from _compared(release, {operand: asked[operand] for operand in sorted(asked) if operand in release.operands})
+    yield from _compared(
+        release, {operand: requested[operand] for operand in sorted(requested) if operand in release.operands}
+    )
 
 
-def _compared(release: Release, asked: Mapping[str, str]) -> Iterator[Verdict]:
+def _compared(release: Release, requested: Mapping[str, str]) -> Iterator[Verdict]:
     subject = f"Operands of {release.version}"
-    hidden = [operand for operand, version in asked.items() if is_digest(version)]
+    hidden = [operand for operand, version in requested.items() if is_digest(version)]
     others = [
         operand
-        for operand, version in asked.items()
+        for operand, version in requested.items()
         if operand not in hidden and not ships(release.operands[operand], version)
     ]
     if others:
         sentence = (
-            f"Image tags are overridden one by one: {_pairs(others, asked, release)}. NVIDIA tests them as a set."
+            f"Image tags are overridden one by one: {_pairs(others, requested, release)}. NVIDIA tests them as a set."
         )
         action = "Take the versions out of the values, so that the chart's own are used."
         yield release.says(RULE, subject, Support.UNSUPPORTED, sentence, action)
     if hidden:
         sentence = f"Named by digest, so that no version can be read: {', '.join(hidden)}."
         yield release.says(RULE, subject, Support.UNKNOWN, sentence, "Compare the digests with the release's.")
-    if asked and not others and not hidden:
-        sentence = f"Image tags that are set ({len(asked)}) are those that {release.version} ships."
+    if requested and not others and not hidden:
+        sentence = f"Image tags that are set ({len(requested)}) are those that {release.version} ships."
         yield release.says(RULE, subject, Support.SUPPORTED, sentence)
 
 
-def ships(default: str, asked: str) -> bool:
-    """4.5.2-1-ubuntu22.04 is what 4.5.2 ships: DCGM's images carry a build number besides."""
-    return bool(agree(default, asked)) or bool("-" not in default and agree(default, asked.partition("-")[0]))
+def ships(default: str, requested: str) -> bool:
+    """Tells whether a tag is the release's version. DCGM's images add a build number: 4.5.2-1-ubuntu22.04 is 4.5.2."""
+    return bool(agree(default, requested)) or bool("-" not in default and agree(default, requested.partition("-")[0]))
 
 
-def _pairs(operands: list[str], asked: Mapping[str, str], release: Release) -> str:
-    pairs = [f"{each} {asked[each]} (ships {release.operands[each]})" for each in operands[:SHOWN]]
+def _pairs(operands: list[str], requested: Mapping[str, str], release: Release) -> str:
+    pairs = [f"{each} {requested[each]} (ships {release.operands[each]})" for each in operands[:SHOWN]]
     more = f", and {len(operands) - SHOWN} more" if len(operands) > SHOWN else ""
     return f"{', '.join(pairs)}{more}"

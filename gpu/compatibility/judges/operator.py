@@ -1,4 +1,4 @@
-"""The life cycle of the operator: newest YY.MM supported, the one before deprecated, all older ended."""
+"""Judge of the operator's life cycle: the newest YY.MM is supported, the one before deprecated, older ones ended."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -10,7 +10,7 @@ from gpu.compatibility.ranges import is_older, minor, order
 from gpu.compatibility.verdicts import Support, Verdict
 
 RULE = "operator"
-OLD = timedelta(days=180)  # by then a newer series has come, as by NVIDIA's cadence one does
+OLD = timedelta(days=180)  # after this time a newer series exists, by NVIDIA's release cadence
 ONE_BY_ONE = "Go to a supported series, one series at a time: NVIDIA supports upgrades only to the next one."
 
 
@@ -52,7 +52,7 @@ def _as_it_was(subject: str, series: Series, case: Case) -> Verdict:
 
 
 def _newest_of(series: Series, version: str, matrix: Matrix) -> str:
-    """The newest patch of its series, where that is not what runs. Blank: it is, or no newer one is known."""
+    """Returns a hint to the newest patch of the series. Blank: it runs already, or none is known."""
     patches = [release.version for release in matrix.releases if minor(release.version) == minor(series.series)]
     newest = max(patches, key=order, default=version)
     return f" Its newest release is {newest}." if is_older(version, newest) else ""

@@ -1,4 +1,4 @@
-"""The operator on this operating system and this Kubernetes, or OpenShift."""
+"""Judge of the operator on this operating system and this Kubernetes or OpenShift."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -11,7 +11,7 @@ from gpu.compatibility.systems import NAMED, NAMES, System
 from gpu.compatibility.verdicts import Support, Verdict
 
 RULE = "platform"
-MAY = "It may work all the same; NVIDIA will not look at it where it does not."
+MAY = "It may still work, but NVIDIA does not support it."
 TITLES = {name: title for name, _, title in NAMES}
 LOOK_UP = "Look it up in NVIDIA's platform support page."
 
@@ -51,10 +51,10 @@ def _of_system(subject: str, fitting: Sequence[Platform], case: Case) -> Verdict
 
 
 def _of_another(subject: str, fitting: Sequence[Platform], facts: Facts) -> Verdict:
-    """NVIDIA keeps a column for each distribution: that of Kubernetes itself says nothing of the others."""
+    """Returns the verdict for another distribution. NVIDIA lists each separately, so upstream's range says nothing."""
     name = NAMED.get(facts.distribution, "the project itself")
-    read = next((entry for entry in fitting if "" in entry.distributions and entry.kubernetes), None)
-    known = f" For Kubernetes itself it says {read.kubernetes[0]} to {read.kubernetes[1]}." if read else ""
+    upstream = next((entry for entry in fitting if "" in entry.distributions and entry.kubernetes), None)
+    known = f" For Kubernetes itself it says {upstream.kubernetes[0]} to {upstream.kubernetes[1]}." if upstream else ""
     sentence = (
         f"Which Kubernetes of {name} NVIDIA validated with operator {facts.operator}, the matrix does not say.{known}"
     )

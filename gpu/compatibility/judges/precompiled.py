@@ -1,4 +1,4 @@
-"""A precompiled driver exists only for some kernels and branches."""
+"""Judge of a precompiled driver, which exists only for some kernels and branches."""
 
 from collections.abc import Iterator, Sequence
 

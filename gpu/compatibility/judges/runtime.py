@@ -1,4 +1,4 @@
-"""The operator with this container runtime."""
+"""Judge of the operator with this container runtime."""
 
 from collections.abc import Iterator
 
@@ -47,7 +47,7 @@ def _listed(subject: str, entry: Runtime, case: Case) -> Verdict:
         sentence = f"NVIDIA lists {name} on Red Hat CoreOS; which one that is comes with OpenShift."
         return entry.says(RULE, subject, Support.SUPPORTED, sentence)
     if not entry.versions:
-        sentence = f"{name} is listed without a range of versions: whether {version} works, nobody says."
+        sentence = f"{name} is listed without a version range. Support for {version} is unknown."
         return entry.says(
             RULE, subject, Support.UNKNOWN, sentence, f"Keep {name} at Kubernetes' minor, as it is tested."
         )
@@ -55,7 +55,7 @@ def _listed(subject: str, entry: Runtime, case: Case) -> Verdict:
 
 
 def _systems(case: Case) -> list[str]:
-    """The systems that are listed for the operator at all, where its table of runtimes was not read."""
+    """Returns all systems listed for the operator, in place of a runtime table without systems."""
     platforms = [entry for entry in case.matrix.platforms if case.facts.operator in entry.operator]
     return [f"{entry.os} {version}".strip() for entry in platforms for version in entry.versions or ("",)]
 

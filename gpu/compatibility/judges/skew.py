@@ -1,4 +1,4 @@
-"""A node's kubelet against its cluster's API server."""
+"""Judge of a node's kubelet against its cluster's API server."""
 
 from collections.abc import Iterator
 
@@ -13,11 +13,11 @@ def judge(case: Case) -> Iterator[Verdict]:
     kubelet, server = minor(case.facts.kubelet), minor(case.facts.kubernetes)
     entry = next((each for each in case.matrix.skew if case.facts.kubelet in each.kubelet), None)
     if len(kubelet) < 2 or len(server) < 2 or kubelet[0] != server[0] or entry is None:
-        return  # which Kubernetes this is, is asked elsewhere
+        return  # other judges report an unknown Kubernetes version
     older = server[1] - kubelet[1]
     names = f"Kubelet {kubelet[0]}.{kubelet[1]}, API server {server[0]}.{server[1]}"
     if older < 0:
-        sentence = "A kubelet must not be newer than the API server; what fails then, nobody tests."
+        sentence = "A kubelet must not be newer than the API server. This combination is untested."
         action = "Finish the control plane's update, or put the node back to its minor."
         yield entry.says(RULE, names, Support.UNSUPPORTED, sentence, action)
     elif older > entry.older:

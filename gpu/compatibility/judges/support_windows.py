@@ -1,7 +1,7 @@
-"""Whether those who make it still fix it: Kubernetes or OpenShift, and the container runtime.
+"""Judge of maintenance: Kubernetes or OpenShift, and the container runtime.
 
-CRI-O has the numbers of Kubernetes and ends with it (its README, Compatibility matrix). A distribution may fix what
-its project no longer does, so that the project's end is no answer there.
+CRI-O has Kubernetes' version numbers and ends with it (its README, Compatibility matrix). A distribution may
+maintain a version longer than its project, so the project's end gives no verdict there.
 """
 
 from collections.abc import Iterator
@@ -26,15 +26,15 @@ LOOK_UP = {
 def judge(case: Case) -> Iterator[Verdict]:
     facts = case.facts
     if case.is_openshift:
-        yield from _asked(case, "openshift", case.openshift.version)
+        yield from _of_product(case, "openshift", case.openshift.version)
         return  # Red Hat fixes its Kubernetes and its CRI-O as long as OpenShift
-    yield from _asked(case, "kubernetes", facts.kubernetes)
+    yield from _of_product(case, "kubernetes", facts.kubernetes)
     if facts.runtime_name in {"containerd", "cri-o"}:
-        yield from _asked(case, facts.runtime_name, facts.runtime_version)
+        yield from _of_product(case, facts.runtime_name, facts.runtime_version)
 
 
-def _asked(case: Case, what: str, version: str) -> Iterator[Verdict]:
-    """Nothing where no version is known: that is said by those who compare it with NVIDIA's ranges."""
+def _of_product(case: Case, what: str, version: str) -> Iterator[Verdict]:
+    """Yields no verdict for an unknown version; the judges of NVIDIA's ranges report it."""
     if not numbers(version):
         return
     table = "kubernetes" if what == "cri-o" else what
@@ -77,7 +77,7 @@ def _ended(case: Case, life: Life, name: str, subject: str, update: str) -> Verd
         return life.says(
             RULE, subject, Support.UNKNOWN, sentence, f"Look it up in {vendor}'s own calendar of releases."
         )
-    sentence = f"{ended}: its project fixes nothing in it any more, nor any CVE."
+    sentence = f"{ended}. It no longer gets fixes, not even for CVEs."
     return life.says(RULE, subject, Support.UNSUPPORTED, sentence, update)
 
 

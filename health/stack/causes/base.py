@@ -8,7 +8,7 @@ from typing import Any
 
 from gpu.labels import DEPLOY_DRIVER, PRE_INSTALLED
 from gpu.operands import AMD_DRA, DRA_DRIVER, INTEL_DRA
-from kube.log_lines import telling
+from kube.log_lines import decisive_line
 from wording.numbers import count
 
 PUBLISHES = {DRA_DRIVER: "gpu.nvidia.com", AMD_DRA: "gpu.amd.com", INTEL_DRA: "gpu.intel.com"}
@@ -75,7 +75,7 @@ class PodSigns:
     @cached_property
     def telling(self) -> str:
         """The line of its log that says why; without one, of how its container ended. Blank: none was read."""
-        return telling(self.log) or self.last_words
+        return decisive_line(self.log) or self.last_words
 
     @property
     def told_by_event(self) -> str:

@@ -16,7 +16,7 @@ from gpu.entry_files import convert, make_entries, read_file
 from gpu.versions import read, tag_of
 from health.stack.causes.base import CC_MODE, VGPU_CONFIG, Cause, Signs, Weight
 from health.stack.causes.predicates import PREDICATES, Predicate, PredicateAnswer
-from kube.log_lines import LineWeight, telling, weight
+from kube.log_lines import LineWeight, decisive_line, weight
 
 DATA = Path(__file__).parent / "data"
 LONGEST = 4096  # characters of a line that are matched: the length of a termination message
@@ -103,7 +103,7 @@ QUOTES: Mapping[str, Callable[[Signs], str]] = {
     "message": lambda signs: signs.pod.message if signs.pod else "",
     "last_words": lambda signs: signs.pod.last_words if signs.pod else "",
     "telling": lambda signs: signs.pod.telling if signs.pod else "",
-    "log": lambda signs: telling(signs.pod.log) if signs.pod else "",
+    "log": lambda signs: decisive_line(signs.pod.log) if signs.pod else "",
     "last_line": lambda signs: "".join(signs.pod.log[-1:]) if signs.pod else "",
     "event": lambda signs: signs.pod.told_by_event if signs.pod else "",
     "unhealthy": lambda signs: signs.pod.unhealthy if signs.pod else "",

@@ -29,7 +29,7 @@ from health.rules.pods_failing import BY_KUBELET
 from health.stack.causes.base import CC_STATE, CRASHES, PUBLISHES, VGPU_STATE, Cause, ClaimSigns, PodSigns, Signs
 from health.stack.causes.placement import differing, is_selected
 from health.stack.causes.tolerations import keeping_away, spell
-from kube.log_lines import LineWeight, telling, weight
+from kube.log_lines import LineWeight, decisive_line, weight
 from wording.numbers import either
 
 PLUGINS = frozenset({DEVICE_PLUGIN, AMD_PLUGIN, INTEL_PLUGIN, GAUDI_PLUGIN})
@@ -227,7 +227,7 @@ def mig_failed(signs: Signs) -> PredicateAnswer | None:
         return None
     pod = signs.pod
     lines = [line for line in pod.log if "selected configuration not currently" not in line.lower()] if pod else []
-    return PredicateAnswer(said=telling(lines) or (pod.last_words if pod else ""))
+    return PredicateAnswer(said=decisive_line(lines) or (pod.last_words if pod else ""))
 
 
 @predicate()
@@ -300,7 +300,7 @@ def no_host_engine(signs: Signs) -> PredicateAnswer | None:
     answered = max((at for at, line in enumerate(pod.log) if ENGINE_ANSWERED.search(line)), default=-1)
     refusals = [line for line in pod.log[answered + 1 :] if ENGINE_REFUSED.search(line)]
     ended = next((line for line in (pod.last_words, pod.message) if ENGINE_REFUSED.search(line)), "")
-    said = telling(refusals) or ended
+    said = decisive_line(refusals) or ended
     asked = next((found for line in reversed(pod.log) if (found := ENGINE.search(line))), None)
     if not said and not (asked and answered < 0 and pod.reason in CRASHES):
         return None

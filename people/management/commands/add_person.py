@@ -12,7 +12,7 @@ from people.roster.accounts import CONSOLE, NameTaken
 
 
 class Command(BaseCommand):
-    help = "Add a person and print the link by which they set their password: once, within a day."
+    help = "Add a person and print a link to set the password. The link works once, for a day."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name")
@@ -30,5 +30,5 @@ class Command(BaseCommand):
         except (NameTaken, ValidationError) as refusal:
             raise CommandError(" ".join(getattr(refusal, "messages", [str(refusal)]))) from refusal
         role = f"{given['role']} of {place.words}" if given["role"] else "without a role yet"
-        self.stderr.write(f"{person.username} is added, {role}. They set their password at:")
+        self.stderr.write(f"{person.username} was added, {role}. Link to set the password:")
         self.stdout.write(link_for(person))

@@ -12,7 +12,7 @@ LOOPBACK = {"127.0.0.1", "localhost", "[::1]"}
 
 
 class Command(BaseCommand):
-    help = "Make one login per role for a demo on this machine, and print each as a JSON line. Who is there stays."
+    help = "Create one login per role for a local demo and print each as a JSON line. Existing logins stay unchanged."
 
     def add_arguments(self, parser) -> None:
         parser.add_argument("--password", required=True, help="the password of all of them")
@@ -20,7 +20,7 @@ class Command(BaseCommand):
 
     def handle(self, *, password: str, tokens: bool, **_) -> None:
         if not set(settings.ALLOWED_HOSTS) <= LOOPBACK:
-            raise CommandError("These logins have a password that everybody knows: only for a server on loopback.")
+            raise CommandError("These logins have a public password. They are allowed only on a loopback server.")
         for role in Role:
             user, is_new = self.person(role, password)
             line: dict[str, str] = {"role": role.value, "username": user.username}
@@ -32,7 +32,8 @@ class Command(BaseCommand):
 
     @transaction.atomic
     def person(self, role: Role, password: str) -> tuple[User, bool]:
-        """The login named like its role, and whether it is new: of another the password and the roles are its own."""
+        """Returns the login named after its role, and True if it is new. An existing login keeps its password and
+        roles."""
         user, is_new = User.objects.get_or_create(username=role.value)
         if is_new:
             user.set_password(password)

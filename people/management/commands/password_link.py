@@ -8,7 +8,7 @@ from people.roster.accounts import CONSOLE, note_password
 
 
 class Command(BaseCommand):
-    help = "Print a link by which a person sets a new password: once, within a day. The old one holds until then."
+    help = "Print a link to set a new password. It works once, for a day. The old password stays valid until then."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name")

@@ -191,7 +191,7 @@ def test_a_filter_that_does_not_exist_is_refused_not_ignored(bob):
 
     assert reply.status_code == 400
     assert reply["Content-Type"] == "application/problem+json"
-    assert "There is no such filter." in reply.json()["errors"][0]["sentence"]
+    assert "Unknown filter." in reply.json()["errors"][0]["sentence"]
 
 
 @pytest.mark.parametrize(

@@ -110,4 +110,4 @@ def test_a_selector_that_cannot_be_read_is_refused(bob):
     reply = bob.get("/api/v1/nodes?selector=zone%20in%20a")
 
     assert reply.status_code == 400
-    assert "is no label selector" in reply.json()["detail"]
+    assert "is not a label selector" in reply.json()["detail"]

@@ -67,7 +67,7 @@ def test_says_why_it_cannot_be_reached(tmp_path, server, sentence):
 
 
 def test_says_that_it_is_no_kubernetes(tmp_path, web_page):
-    with pytest.raises(CannotAdd, match="is no Kubernetes API server"):
+    with pytest.raises(CannotAdd, match="is not a Kubernetes API server"):
         ask(a_kubeconfig(tmp_path, web_page), "c")
 
 
@@ -119,7 +119,7 @@ def test_one_cluster_has_one_name_and_one_name_one_cluster(api):
     [
         (["north"], "Name the --context"),
         (["north", "--in-cluster", "--context", "c"], "has no context"),
-        (["north", "--in-cluster"], "We do not run in a pod"),
+        (["north", "--in-cluster"], "Not running in a pod"),
         (["no name", "--context", "c"], "is no name"),
         (["north", "--context", "c", "--kubeconfig", "/no/such/file"], "There is no file /no/such/file"),
     ],

@@ -55,14 +55,14 @@ def test_a_file_is_read():
     ("text", "line", "words"),
     [
         ("", 1, "The file is empty"),
-        ("pools:\n- name: [", 2, "This is no YAML"),
+        ("pools:\n- name: [", 2, "This is not YAML"),
         ("pools: 3", 1, "has to be a list"),
         ("- name: a", 1, "has to be “key: value”"),
         ("cluster: east", 1, "There is no “pools:”"),
         ("pools: []\npool: []", 2, "There is no “pool” here"),
         ("pools:\n- name: a", 2, "The pool has no selector"),
         ("pools:\n- name: a\n  selector: zone=b\n  colour: red", 4, "There is no “colour” here"),
-        ("pools:\n- name: a\n  selector: zone in b", 3, "is no label selector"),
+        ("pools:\n- name: a\n  selector: zone in b", 3, "is not a label selector"),
         ("pools:\n- name: a\n  name: b\n  selector: c", 3, "“name” is said twice"),
         ("pools:\n- name: 7\n  selector: c", 2, "write “7” in quotes"),
         ("pools:\n- name: two words\n  selector: c", 2, "name:"),
@@ -74,10 +74,10 @@ def test_a_file_is_read():
         ("pools:\n- name: a\n  selector: c\n  workload_class: mining", 4, "mining"),
         ("pools:\n- name: a\n  selector: c\n- name: a\n  selector: d", 4, "Pool a is already on line 2"),
         ("pools:\n- &a [*a]", 2, "Aliases"),
-        (f"pools: {'[' * 50}", 1, "deep nests"),
-        ("pools: []\n--- \npools: []", 2, "This is no YAML"),
+        (f"pools: {'[' * 50}", 1, "deeply nested"),
+        ("pools: []\n--- \npools: []", 2, "This is not YAML"),
         ("a: !!python/object/apply:os.system [id]", 1, "There is no “a” here"),
-        ("pools: \0", 1, "This is no YAML"),
+        ("pools: \0", 1, "This is not YAML"),
         ("x" * 300_000, 1, "larger than 64 KiB"),
     ],
 )
@@ -176,7 +176,7 @@ class TestTakingOver:
         assert "removed   gone" in said
         assert sorted(Pool.objects.values_list("name", flat=True)) == ["h200", "spare"]
         assert compare(cluster, read(write(cluster)).entries).is_quiet
-        assert AuditEntry.objects.filter(actor="whoever has a shell here").count() == 3
+        assert AuditEntry.objects.filter(actor="shell on the server").count() == 3
 
     def test_a_command_says_in_a_sentence_what_its_cluster_forbids_meanwhile(self, tmp_path):
         self.a_cluster()

@@ -212,8 +212,8 @@ def test_what_was_written_to_accept_one_that_somebody_else_accepted_is_said_once
     admin.post(f"/clusters/{cluster.pk}/accept", {"uid": "uid-of-somebody", "reason": "Reinstalled <all>."})
     refused, again = (page(admin, f"/clusters/{cluster.pk}").text for _ in range(2))
 
-    assert "Not kept. You wrote: Reinstalled <all>." in refused
-    assert "Not kept." not in again
+    assert "Your text was not saved: Reinstalled <all>." in refused
+    assert "not saved." not in again
 
 
 def test_what_is_wrong_with_a_rule_of_approval_stands_beside_it():

@@ -187,7 +187,7 @@ def test_a_note_of_who_may_write_none_any_more_is_said_beside_the_refusal(node):
 
     viewer.post(f"/nodes/{node.pk}/notes", {"text": "Reseated <3>."})
 
-    assert "Not kept. You wrote: Reseated <3>." in page(viewer, f"/nodes/{node.pk}/history").text
+    assert "Your text was not saved: Reseated <3>." in page(viewer, f"/nodes/{node.pk}/history").text
 
 
 def test_who_may_only_look_writes_nothing_and_has_no_form(node):

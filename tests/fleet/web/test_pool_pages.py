@@ -104,7 +104,7 @@ def test_an_edit_says_who_leaves_and_with_whom_it_shares(admin):
 @pytest.mark.parametrize(
     ("field", "value", "words"),
     [
-        ("selector", "zone in a,b", "is no label selector"),
+        ("selector", "zone in a,b", "is not a label selector"),
         ("selector", " , ", "every node of its cluster"),
         ("name", "two words", "Letters, digits"),
         ("max_unavailable", "0", "greater than or equal to 1"),
@@ -149,7 +149,7 @@ def test_what_somebody_else_changed_meanwhile_is_not_undone_unseen(admin):
     pool.refresh_from_db()
     assert (late.status_code, pool.max_unavailable, pool.environment) == (409, 5, "")
     assert was_in(shown) == asked["was"]
-    assert "Somebody changed it since you opened this form." in late.content.decode()
+    assert "Somebody changed it after you opened this form." in late.content.decode()
     assert "max unavailable 5" in late.content.decode()
     assert "my &lt;environment&gt;" in late.content.decode()
     admin.post(path, {**asked, "seen": seen, "was": was_in(late)})

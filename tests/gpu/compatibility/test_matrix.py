@@ -136,7 +136,7 @@ def test_what_is_known_of_a_system_that_is_not_listed_is_told_with_its_source():
 
 
 def test_a_runtime_without_a_range_says_that_nobody_says():
-    assert "without a range" in verdict("runtime", runtime="cri-o://1.34.0").sentence
+    assert "without a version range" in verdict("runtime", runtime="cri-o://1.34.0").sentence
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_a_kernel_that_is_not_named_is_said_with_those_that_are():
     said = verdict("kernel", os=JAMMY, kernel="6.11.0-1011-aws")
 
     assert said.sentence == (
-        "NVIDIA's driver containers support kernels 5.15, 6.5, 6.8 on Ubuntu 22.04; 6.11.0-1011-aws is none of them."
+        "NVIDIA's driver containers support kernels 5.15, 6.5, 6.8 on Ubuntu 22.04; 6.11.0-1011-aws is not listed."
     )
 
 

@@ -25,8 +25,8 @@ def test_the_node_says_it_or_its_kubernetes_tells_it(facts, openshift):
 def test_what_kubernetes_tells_is_said_to_be_told_by_it():
     said = verdict("platform", os=NEW, kubernetes="v1.32.9").sentence
 
-    assert "It is told from Kubernetes 1.32, which OpenShift 4.19 is built on." in said
-    assert "told from" not in verdict("platform", os=NEW, openshift="4.19").sentence
+    assert "Derived from Kubernetes 1.32, which OpenShift 4.19 is built on." in said
+    assert "Derived from" not in verdict("platform", os=NEW, openshift="4.19").sentence
 
 
 def test_a_kubernetes_that_no_openshift_is_known_for_leaves_it_open():

@@ -62,7 +62,7 @@ def test_an_act_that_was_undone_is_not_answered_done(finding, ada, amy):
     again = post(ada, f"{path}/acknowledgements", **key)
 
     assert again.status_code == 409
-    assert "and is no longer in effect. It is open, and nobody’s." in again.json()["detail"]
+    assert "is no longer in effect. It is open, and nobody’s." in again.json()["detail"]
 
 
 def test_acts_are_told_by_who_may_and_done_once(finding, ada, amy):

@@ -413,7 +413,7 @@ def test_without_exporters_nobody_is_asked(cluster):
 
 @pytest.mark.parametrize(
     ("column", "value", "said"),
-    [("uid", "another", "Another cluster answers"), ("kubeconfig", "/nowhere", "no such kubeconfig")],
+    [("uid", "another", "Another cluster answers"), ("kubeconfig", "/nowhere", "does not have this kubeconfig")],
 )
 def test_a_cluster_that_is_not_itself_or_not_there_is_unseen(cluster, column, value, said):
     setattr(cluster, column, value)

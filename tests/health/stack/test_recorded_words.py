@@ -8,7 +8,7 @@ import yaml
 from health.stack import causes
 from health.stack.causes import why, why_waits
 from health.stack.causes.entries import CauseMatcher
-from kube.log_lines import is_frame, telling
+from kube.log_lines import decisive_line, is_frame
 from tests.health.logs import logged
 from tests.health.stack.signs import a_pod, an_event, crashing, signs
 
@@ -98,7 +98,7 @@ def test_the_host_engine_is_named_with_its_address():
 def test_a_hook_that_fails_in_two_lines_is_told_by_the_second():
     bpf = next(each["pod"]["last_words"] for each in SAID if each["key"] == "cgroup_devices")
 
-    assert telling([HOOK, bpf]) == bpf
+    assert decisive_line([HOOK, bpf]) == bpf
 
 
 @pytest.mark.parametrize(("state", "key"), [("failed", "cc_failed"), ("on", None), ("off", None)])

@@ -359,7 +359,7 @@ def test_the_form_of_an_act_that_was_undone_says_what_is_so_now(cluster, ada):
     answer = ada.post(f"/findings/{finding.pk}/acknowledge", {"key": "k"}, follow=True)
 
     seen = Page(answer.content.decode()).text
-    assert "and is no longer in effect. It is open, and nobody’s." in seen
+    assert "is no longer in effect. It is open, and nobody’s." in seen
     assert "Acknowledged." not in seen
 
 
@@ -417,7 +417,7 @@ def test_what_was_written_for_a_refused_act_comes_back_once(cluster, ada):
     elsewhere = page(ada, f"/findings?finding={other.pk}").text
     refused, again = (page(ada, f"/findings?finding={judged.pk}").text for _ in range(2))
 
-    assert f"Not kept. You wrote: {wrote}" in refused
+    assert f"Your text was not saved: {wrote}" in refused
     assert wrote not in elsewhere
     assert wrote not in again
     ada.post(f"/findings/{other.pk}/mute", {"reason": wrote, "scope": "finding", "hours": "9999"})
@@ -446,7 +446,7 @@ def test_whom_it_was_to_be_given_is_said_where_it_cannot_be_any_more(cluster, ad
 
     ada.post(f"/findings/{finding.pk}/assign", {"to": "amy", "reason": "Theirs."})
 
-    assert "Not kept. You wrote: amy Theirs." in page(ada, f"/findings?finding={finding.pk}").text
+    assert "Your text was not saved: amy Theirs." in page(ada, f"/findings?finding={finding.pk}").text
 
 
 def test_what_was_written_to_lift_a_mute_that_is_over_comes_back_once(cluster, ada):
@@ -457,7 +457,7 @@ def test_what_was_written_to_lift_a_mute_that_is_over_comes_back_once(cluster, a
     refused, again = (page(ada, answer.url).text for _ in range(2))
 
     assert "amy has lifted it already" in refused
-    assert f"Not kept. You wrote: {wrote}" in refused
+    assert f"Your text was not saved: {wrote}" in refused
     assert wrote not in again
 
 
@@ -466,7 +466,7 @@ def test_what_was_written_to_lift_a_mute_comes_back_where_no_finding_is_left(clu
 
     answer = ada.post(f"/mutes/{mute.pk}/lift", {"reason": "It is new."})
 
-    assert "Not kept. You wrote: It is new." in page(ada, answer.url).text
+    assert "Your text was not saved: It is new." in page(ada, answer.url).text
 
 
 @pytest.mark.parametrize("back", ["https://evil.example/findings?x", "//evil.example", "/people"])

@@ -127,10 +127,10 @@ def test_what_was_written_of_a_trial_is_said_beside_the_refusal(root):
     row = shadow_mode.begin("gpu-hot", actor="amy", reason="New.", now=NOON)
 
     late = root.post(f"{HOT}/shadow", {"reason": "It is hot here."}, follow=True)
-    assert "Not kept. You wrote: It is hot here." in Page(late.content.decode()).text
+    assert "Your text was not saved: It is hot here." in Page(late.content.decode()).text
     shadow_mode.end(row, actor="amy", reason="Fine.", now=NOON)
     late = root.post(reverse("end-rule-shadow", args=[row.pk]), {"reason": "It is right."}, follow=True)
-    assert "Not kept. You wrote: It is right." in Page(late.content.decode()).text
+    assert "Your text was not saved: It is right." in Page(late.content.decode()).text
 
 
 def test_what_is_never_on_trial_says_why(root):

@@ -142,8 +142,8 @@ def test_what_somebody_else_changed_meanwhile_is_not_undone_unseen(admin, cluste
     source.refresh_from_db()
     assert (late.status_code, source.url, source.matchers, source.is_on) == (409, "https://192.0.2.2", "", False)
     said = late.content.decode()
-    assert "Somebody changed it since you opened this form." in said
-    assert "it says by now: address https://192.0.2.2, label matchers nothing, asked no." in said
+    assert "Somebody changed it after you opened this form." in said
+    assert "Current values: address https://192.0.2.2, label matchers empty, asked no." in said
     assert "cluster=&quot;mine&quot;" in said
     admin.post(place, {**asked, "was": was_in(late)})
     source.refresh_from_db()
@@ -159,8 +159,8 @@ def test_a_source_that_somebody_else_added_or_removed_meanwhile_is_not_replaced_
     removed = admin.post(place, {**asked, "was": was_in(added)})
 
     assert (added.status_code, removed.status_code) == (409, 409)
-    assert "Somebody added it since you opened this form." in added.content.decode()
-    assert "Somebody removed it since you opened this form." in removed.content.decode()
+    assert "Somebody added it after you opened this form." in added.content.decode()
+    assert "Somebody removed it after you opened this form." in removed.content.decode()
     assert not TelemetrySource.objects.exists()
     assert admin.post(place, {**asked, "was": was_in(removed)}).status_code == 302
 

@@ -37,7 +37,7 @@ def test_the_newest_version_that_both_know_is_read(versions, chosen):
 
 
 def test_versions_that_we_do_not_read_are_named():
-    with pytest.raises(Absent, match=r"serves resource.k8s.io only as v1alpha3, not as v1 or v1beta2 or v1beta1"):
+    with pytest.raises(Absent, match=r"serves resource.k8s.io as v1alpha3, not as v1 or v1beta2 or v1beta1"):
         look(Answering("v1alpha3"))
 
 

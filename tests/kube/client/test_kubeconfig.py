@@ -16,9 +16,9 @@ contexts: [{name: one, context: {cluster: a, user: a}}, {name: two, context: {cl
     ("content", "context", "sentence"),
     [
         (None, "one", "There is no file"),
-        ("a: [", "one", "is not YAML"),
-        ("just words", "one", "its content is not a mapping"),
-        ("kind: Config", "one", "has no contexts at all"),
+        ("a: [", "one", "is not valid YAML"),
+        ("just words", "one", "is not a YAML mapping"),
+        ("kind: Config", "one", "has no contexts"),
         (GOOD, "three", "has no context “three”. It has: one, two."),
         (GOOD, "two", "cannot be used"),
     ],
@@ -46,5 +46,5 @@ def test_a_context_gives_its_server_and_credentials(tmp_path):
 
 
 def test_without_a_path_we_must_run_in_a_pod():
-    with pytest.raises(BadKubeconfig, match="We do not run in a pod"):
+    with pytest.raises(BadKubeconfig, match="Not running in a pod"):
         kubeconfig.load("", "")

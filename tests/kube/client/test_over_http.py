@@ -134,7 +134,7 @@ def test_a_watch_tells_what_changes_until_it_is_closed(api, connection, node):
     change = next(iter(watch))
     watch.close()
 
-    assert (change.object.name, change.object.labels["seen"], change.is_gone) == (node, "yes", False)
+    assert (change.object.name, change.object.labels["seen"], change.is_removed) == (node, "yes", False)
     assert change.resource_version == change.object.resource_version
 
 
@@ -186,7 +186,7 @@ def test_one_connection_serves_many_threads(connection, node):
     [
         ("http://127.0.0.1:1", "refused the connection"),
         ("http://no-such-host.invalid:6443", "cannot be resolved"),
-        ("kube://somewhere", "no address that can be asked"),
+        ("kube://somewhere", "has an invalid address"),
     ],
 )
 def test_says_why_nobody_answers(tmp_path, server, sentence):

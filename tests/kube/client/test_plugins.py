@@ -67,7 +67,7 @@ def test_what_the_kubeconfig_itself_sets_stays(tmp_path):
 
 def test_a_plugin_that_never_ends_is_ended(tmp_path, monkeypatch):
     """The client then goes on without credentials, and the API server's 401 is what is told."""
-    monkeypatch.setattr(plugins, "PATIENCE_S", 0.2)
+    monkeypatch.setattr(plugins, "TIMEOUT_S", 0.2)
     began = time.monotonic()
 
     kubeconfig.load(a_kubeconfig(tmp_path, "#!/bin/sh\nexec sleep 600\n"), "one")

@@ -18,7 +18,7 @@ def test_tells_how_far_a_clock_is_off_to_a_second(ahead_s):
 
     for tenth in range(10):
         at = NOON + tenth * 1.1
-        clock.note(dated(at + 0.02 + ahead_s), asked_at=at, answered_at=at + 0.04)
+        clock.note(dated(at + 0.02 + ahead_s), sent_at=at, answered_at=at + 0.04)
 
     assert abs(clock.skew_s - ahead_s) < 0.6
 
@@ -26,16 +26,16 @@ def test_tells_how_far_a_clock_is_off_to_a_second(ahead_s):
 def test_clocks_that_may_agree_are_said_to():
     clock = ServerClock()
 
-    clock.note(dated(NOON + 0.9), asked_at=NOON + 0.8, answered_at=NOON + 1.1)
+    clock.note(dated(NOON + 0.9), sent_at=NOON + 0.8, answered_at=NOON + 1.1)
 
     assert clock.skew_s == 0.0
 
 
 def test_a_clock_that_is_set_is_followed():
     clock = ServerClock()
-    clock.note(dated(NOON + 300), asked_at=NOON, answered_at=NOON + 0.1)
+    clock.note(dated(NOON + 300), sent_at=NOON, answered_at=NOON + 0.1)
 
-    clock.note(dated(NOON + 10), asked_at=NOON + 10, answered_at=NOON + 10.1)
+    clock.note(dated(NOON + 10), sent_at=NOON + 10, answered_at=NOON + 10.1)
 
     assert clock.skew_s == 0.0
 
@@ -44,7 +44,7 @@ def test_a_clock_that_is_set_is_followed():
 def test_what_is_no_date_says_nothing(date):
     clock = ServerClock()
 
-    clock.note(date, asked_at=NOON, answered_at=NOON + 0.1)
+    clock.note(date, sent_at=NOON, answered_at=NOON + 0.1)
 
     assert clock.skew_s is None
 
@@ -52,6 +52,6 @@ def test_what_is_no_date_says_nothing(date):
 def test_an_answer_that_took_long_says_nothing():
     clock = ServerClock()
 
-    clock.note(dated(NOON), asked_at=NOON - 60, answered_at=NOON)
+    clock.note(dated(NOON), sent_at=NOON - 60, answered_at=NOON)
 
     assert clock.skew_s is None

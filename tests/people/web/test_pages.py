@@ -107,7 +107,7 @@ def test_a_form_that_is_sent_by_who_is_signed_out_leads_back_to_the_page_it_was_
     reply = client.post("/plans/7/commands/halt", {"reason": "Stop."}, headers={"referer": was_on} if was_on else {})
 
     assert reply["Location"] == f"/sign-in?next={leads_to}"
-    assert "You were signed out before this was sent. Nothing was done" in page(client, reply["Location"]).text
+    assert "You were signed out. The form was not processed" in page(client, reply["Location"]).text
 
 
 def test_who_is_signed_in_is_not_sent_round_in_circles():

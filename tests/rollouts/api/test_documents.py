@@ -138,4 +138,4 @@ def test_who_asks_for_what_it_is_not_served_as_is_told_as_what_it_is(bob):
     reply = bob.get(f"/api/v1/plans/{a_plan().pk}/document", headers={"Accept": "text/html"})
 
     assert reply.status_code == 406
-    assert "served as application/json or application/yaml only" in reply.json()["detail"]
+    assert "available only as application/json or application/yaml" in reply.json()["detail"]

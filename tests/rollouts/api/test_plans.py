@@ -125,7 +125,7 @@ def test_a_misspelt_field_is_refused_and_named_whatever_else_is_wrong(ada):
     sentences = {error["field"]: error["sentence"] for error in reply.json()["errors"]}
     assert reply.status_code == 400
     assert set(sentences) == {"title", "owner", "stages.0.gates"}
-    assert sentences["stages.0.gates"].startswith("There is no such field. There are: name, kind, pool, ")
+    assert sentences["stages.0.gates"].startswith("Unknown field. Known fields: name, kind, pool, ")
     assert "gate_options" in sentences["stages.0.gates"]
     assert not Plan.objects.exists()
 

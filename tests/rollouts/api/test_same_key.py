@@ -43,7 +43,7 @@ def test_a_key_names_one_body_only(ada, plan):
     reply = tell(ada, plan, "halts", key="k1", reason="Another reason.")
 
     assert reply.status_code == 409
-    assert "named another command already" in reply.json()["detail"]
+    assert "was already used for" in reply.json()["detail"]
 
 
 def test_a_repeat_is_done_while_its_effect_holds_whatever_state_was_expected(ada, plan):

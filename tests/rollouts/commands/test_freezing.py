@@ -110,7 +110,7 @@ def test_the_same_key_is_the_same_freeze():
 
     assert a_freeze(key="k1") == first
     assert a_freeze(key="k1", actor="ben") != first
-    with pytest.raises(Refusal, match="named another command already: freeze at"):
+    with pytest.raises(Refusal, match="was already used for freeze at"):
         fleet_freezes.stop(actor="ada", reason="x", key="k1", now=NOON)
 
 

@@ -122,7 +122,7 @@ def test_a_key_that_pulled_something_else_is_refused(told, owner):
     plan = a_draft(told, owner)
     asked(plan, owner, key="a1")
 
-    with pytest.raises(Refusal, match="named another command already"):
+    with pytest.raises(Refusal, match="was already used for"):
         asked(plan, owner, key="a1", nodes_each=2)
 
 

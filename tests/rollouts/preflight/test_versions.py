@@ -91,7 +91,7 @@ def test_a_kernel_that_nvidias_driver_containers_are_not_said_to_support_bars_th
 
     said = barred(plan)["unsupported"]
 
-    assert "6.11.0-1011-aws is none of them" in said
+    assert "6.11.0-1011-aws is not listed" in said
     assert said.endswith("That is about 1 node of 3.")
 
 

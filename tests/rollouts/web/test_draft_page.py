@@ -201,7 +201,7 @@ def test_groups_are_written_as_people_say_them(ada, fleet):
         ({"to_version": "newest"}, "is no full driver version"),
         ({"stage-0-count": "many"}, "“many” is no whole number."),
         ({"stage-0-count": "", "stage-0-selector": ""}, "Say how many canary nodes"),
-        ({"stage-0-selector": "a b c"}, "is no label selector"),
+        ({"stage-0-selector": "a b c"}, "is not a label selector"),
         ({"stage-1-max_unavailable": "0"}, "nothing could ever change"),
         ({"stage-1-timeout_min": "0"}, "between a minute and a week"),
         ({"stage-0-kind": "pool"}, "The first stage must be a canary."),
@@ -231,7 +231,7 @@ def test_says_all_that_is_wrong_at_once_and_each_thing_once(ada, fleet):
         "A stage takes at least one node.",
         "failure_budget: tolerate must be a number that is not negative.",
         "nothing could ever change",
-        "is no label selector",
+        "is not a label selector",
         "soak: duration_s must be a number that is not negative.",
     ):
         assert sentence in seen

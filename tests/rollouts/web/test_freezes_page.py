@@ -106,7 +106,7 @@ def test_sent_again_with_something_else_it_is_not_the_same(ada, other):
     status, text = send(ada, "/freezes/new", **sent)
 
     assert status == 409
-    assert "named another command already: freeze at 2026-11-21 12:00:00 UTC. To do it now, press its button" in text
+    assert "already used for freeze at 2026-11-21 12:00:00 UTC. To repeat it, press the button" in text
     assert Freeze.objects.count() == 1
 
 
@@ -115,7 +115,7 @@ def test_sent_again_with_something_else_it_is_not_the_same(ada, other):
     [
         ({"reason": " "}, "Say why"),
         ({"reason": "x" * 1001}, "at most 1000 characters"),
-        ({"until": "soon"}, "no date and time"),
+        ({"until": "soon"}, "Enter a date and time"),
         ({"until": "２０２６-11-30T08:00"}, "0 to 9"),
         ({"until": "2020-01-01T08:00"}, "over already"),
         ({"until": "2050-01-01T08:00"}, "At most 366 days"),
@@ -206,8 +206,8 @@ def test_what_was_written_is_said_beside_a_refusal_once(ada, act):
 
     _, refused = send(ada, act.format(row.pk), reason="The <quarter> is over.")
 
-    assert "Not kept. You wrote: The <quarter> is over." in refused
-    assert "Not kept." not in page(ada, "/freezes").text
+    assert "Your text was not saved: The <quarter> is over." in refused
+    assert "not saved." not in page(ada, "/freezes").text
 
 
 def test_a_list_of_what_is_over_says_that_it_is_not_all(ada, monkeypatch):

@@ -96,7 +96,7 @@ def test_what_was_written_to_cancel_one_that_is_over_is_said_beside_the_refusal(
 
     refused = ada.post(f"/image-pulls/{pull.pk}/cancellations", {"reason": "Not today."}, follow=True)
 
-    assert "Not kept. You wrote: Not today." in Page(refused.content.decode()).text
+    assert "Your text was not saved: Not today." in Page(refused.content.decode()).text
 
 
 def test_words_of_a_registry_are_text(ada, plan):

@@ -82,7 +82,7 @@ def test_what_was_written_for_a_refused_start_comes_back_once():
 
     html = ada.get(f"/plans/{plan.pk}").content.decode()
     assert "The <b>long</b> typed reason." in said
-    assert "Not kept." not in said
+    assert "not saved." not in said
     assert "typed reason" not in html
 
 
@@ -159,7 +159,7 @@ def test_a_halt_that_somebody_undid_is_offered_again_when_its_form_comes_back():
     response, said = tell(ada, plan, "halt", key="one-click", reason="Fans are loud.")
 
     assert "Halted: from now on" not in said
-    assert "and is no longer in effect. The plan is promoting: ben resumed it at" in said
+    assert "is no longer in effect. The plan is promoting: ben resumed it at" in said
     form = response.content.decode().partition(f'action="/plans/{plan.pk}/commands/halt"')[2]
     key = re.search(r'name="key" value="([^"]+)"', form)[1]
     assert "Fans are loud." in form.partition("</form>")[0]
@@ -277,8 +277,8 @@ def test_what_was_written_for_what_somebody_else_has_done_is_said_once():
 
     _, refused = tell(ada, plan, "halt", reason="The <tenants> call.")
 
-    assert "Not kept. You wrote: The <tenants> call." in refused
-    assert "Not kept." not in page(ada, f"/plans/{plan.pk}").text
+    assert "Your text was not saved: The <tenants> call." in refused
+    assert "not saved." not in page(ada, f"/plans/{plan.pk}").text
 
 
 @pytest.mark.parametrize("act", ["exclusions", "retries"])
@@ -290,7 +290,7 @@ def test_what_was_written_for_a_node_comes_back_where_it_is_refused(act):
 
     response = ada.post(f"/targets/{target.pk}/{act}", {"reason": "Its board is dead."}, follow=True)
 
-    assert "Not kept. You wrote: Its board is dead." in Page(response.content.decode()).text
+    assert "Your text was not saved: Its board is dead." in Page(response.content.decode()).text
 
 
 def test_handing_over_says_what_the_nodes_go_to_and_sends_it(cluster, owner):

@@ -96,13 +96,13 @@ def test_that_of_a_pool_is_not_shown_open_while_its_cluster_is_shut(root):
         ({"rule": "FREQ=DAILY;UNTIL=20200101"}, "never opens"),
         ({"rule": "x" * 300}, "At most 200 characters"),
         ({"zone": "Europe/Atlantis"}, "There is no time zone Europe/Atlantis"),
-        ({"opens_at": "soon"}, "no time of day"),
-        ({"first_day": "soon"}, "no day"),
+        ({"opens_at": "soon"}, "Enter a time such as"),
+        ({"first_day": "soon"}, "Enter a date such as"),
         ({"hours": "many"}, "whole numbers"),
         ({"hours": "４"}, "0 to 9"),
         ({"hours": "-1"}, "whole numbers from 0 on"),
         ({"hours": "1001"}, "at most 7 days"),
-        ({"opens_at": ""}, "Give a time of day"),
+        ({"opens_at": ""}, "Enter a time such as"),
         ({"zone": "x" * 65}, "at most 64 characters"),
         ({"hours": "0", "minutes": "1"}, "at least 5 minutes"),
         ({"hours": "200"}, "at most 7 days"),
@@ -149,7 +149,7 @@ def test_what_was_written_to_remove_one_is_said_beside_the_refusal():
 
     _, refused = send(client, f"/windows/{window.pk}/removals", reason="24/7 now.")
 
-    assert "Not kept. You wrote: 24/7 now." in refused
+    assert "Your text was not saved: 24/7 now." in refused
 
 
 def test_the_pages_of_a_cluster_and_a_pool_say_what_binds_them(root):

@@ -1,5 +1,5 @@
-"""What a row says of an object: one pure file a kind, struct in, columns out."""
+"""Builders of rows: one pure file per kind, from struct to columns."""
 
 from typing import Any
 
-Columns = dict[str, Any]  # what a row says, by column
+Columns = dict[str, Any]  # values by column

@@ -1,4 +1,4 @@
-"""What decides whether a pod may be made, and which goes first. Quantities stay as they are written."""
+"""Rows of quotas, limits and priorities. Quantities stay as written."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ MOST = 256  # names of one quota, limits of one range
 
 
 def quota_row(seen: QuotaSeen) -> dict[str, Any]:
-    """`hard` is what is enforced, which is the status's; a quota that is not counted yet has only asked for it."""
+    """Returns the row. `hard` is the enforced value from the status, else the requested one."""
     spec, status = seen.spec or QuotaPart(), seen.status or QuotaPart()
     return {
         "namespace": fitted(seen.metadata.namespace, 63),
@@ -30,7 +30,7 @@ def limit_range_row(seen: LimitRangeSeen) -> dict[str, Any]:
 
 
 def _limit(limit: Limit) -> dict[str, Any]:
-    """Only what it says: an empty part limits nothing."""
+    """Returns only specified parts; an empty part limits nothing."""
     said = {
         "max": _amounts(limit.max),
         "min": _amounts(limit.min),

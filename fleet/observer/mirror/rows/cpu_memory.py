@@ -1,4 +1,4 @@
-"""The CPU and memory that a pod requests of its node, and that a node has for pods."""
+"""CPU and memory: requests of a pod, and allocatable amounts of a node."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,22 +12,22 @@ from kube.structs.meta import ResourceList
 from kube.structs.pod import Container, Resources
 
 SCALES = {"cpu": 1000, "memory": 1}
-# No machine has more; and the sum over a hundred thousand pods that say so still fits into a database's integer.
+# No machine has more, and sums over a hundred thousand such pods fit into a database integer.
 MOST = {"cpu": 10**9, "memory": 2**46}
 NOTHING: Requests = {}
 
 
 def requested(seen: PodSeen) -> dict[str, int]:
-    """In millicores and bytes; nothing of either once it is done.
+    """Returns millicores and bytes; zero once the pod is finished.
 
-    While a resize is under way that is what is asked for: what the kubelet has granted so far is not read.
+    During a resize, the requested amount counts, not the granted one.
     """
     amounts = NOTHING if seen.status.phase in ENDED else _requests(seen)
     return {"cpu_m": _capped(amounts, "cpu"), "memory_bytes": _capped(amounts, "memory")}
 
 
 def other_pod_row(seen: PodSeen) -> dict[str, Any] | None:
-    """Of a pod that is not kept otherwise. None: it takes nothing of any node."""
+    """Returns the reduced row of a pod. None: no requests on any node."""
     amounts = requested(seen) if seen.spec.node_name else NOTHING
     if not any(amounts.values()):
         return None
@@ -35,7 +35,7 @@ def other_pod_row(seen: PodSeen) -> dict[str, Any] | None:
 
 
 def for_pods(seen: NodeSeen) -> dict[str, int | None]:
-    """What a node has allocatable. None: it does not say."""
+    """Returns a node's allocatable amounts. None: not reported."""
     said = _amounts(seen.status.allocatable or {})
     return {
         "cpu_allocatable_m": _capped(said, "cpu") if "cpu" in said else None,
@@ -44,7 +44,7 @@ def for_pods(seen: NodeSeen) -> dict[str, int | None]:
 
 
 def _requests(seen: PodSeen) -> Requests:
-    """What is requested for the pod as a whole counts instead of its containers' sum; its overhead comes on top.
+    """Returns the requests. Requests of the whole pod replace the containers' sum; overhead is added.
 
     PodRequests of k8s.io/component-helpers/resource/helpers.go; kubernetes.io/docs/concepts/scheduling-eviction/
     pod-overhead.
@@ -59,7 +59,7 @@ def _requests(seen: PodSeen) -> Requests:
 
 
 def _of_container(container: Container) -> Requests:
-    """Where only a limit is given, the API server makes it the request."""
+    """Returns a container's requests. The API server turns a lone limit into a request."""
     resources: Resources | None = container.resources
     if resources is None:
         return NOTHING
@@ -68,7 +68,7 @@ def _of_container(container: Container) -> Requests:
 
 
 def _amounts(quantities: ResourceList) -> Requests:
-    """What cannot be read is left out."""
+    """Returns readable amounts."""
     found: Requests = {}
     for name, scale in SCALES.items():
         if name in quantities and (amount := rounded_up(quantities[name], scale)) is not None:

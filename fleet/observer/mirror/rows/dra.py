@@ -1,8 +1,8 @@
-"""What DRA drivers offer, what pods claim and were given, and the classes between them.
+"""Rows of DRA: slices, claims and classes.
 
 Attribute names of gpu.nvidia.com: dra-driver-nvidia-gpu, cmd/gpu-kubelet-plugin/{deviceinfo,mig}.go; of gpu.amd.com:
-docs/driver-attributes.md of ROCm/k8s-gpu-dra-driver; of gpu.intel.com and gaudi.intel.com: doc/{gpu,gaudi}/USAGE.md of
-intel-resource-drivers-for-kubernetes. Other drivers are kept with what they name alike.
+docs/driver-attributes.md of ROCm/k8s-gpu-dra-driver; of gpu.intel.com and gaudi.intel.com: doc/{gpu,gaudi}/USAGE.md
+of intel-resource-drivers-for-kubernetes. Other drivers are stored with their common attributes.
 """
 
 from collections.abc import Iterable, Iterator
@@ -46,7 +46,7 @@ def slice_row(seen: SliceSeen) -> dict[str, Any]:
 
 
 def _only_node(devices: Iterable[Device]) -> str:
-    """Where each device names its node itself (perDeviceNodeSelection), and all name the same."""
+    """Returns the node if every device names the same one (perDeviceNodeSelection)."""
     named = {device.node_name or "" for device in devices}
     return named.pop() if len(named) == 1 else ""
 
@@ -75,7 +75,7 @@ def _device(device: Device, driver: str) -> dict[str, Any]:
 
 
 def _is_called_unhealthy(said: dict[str, Attribute]) -> bool:
-    """As Intel's drivers say it by `healthy`, and others by a word."""
+    """Tells whether a driver reports a device unhealthy: Intel's by `healthy`, others by a text."""
     words = _text(said, "health", "healthStatus").lower()
     return ("healthy" in said and said["healthy"].bool_ is False) or words == "unhealthy"
 
@@ -86,18 +86,18 @@ def _type(said: dict[str, Attribute]) -> str:
 
 
 def _model(said: dict[str, Attribute]) -> str:
-    """Arc A770, Gaudi2."""
+    """Returns the model: Arc A770, Gaudi2."""
     words = (_text(said, "family"), _text(said, "model"))
     return " ".join(word for word in words if word not in ("", UNKNOWN))
 
 
 def _unqualified(name: str, driver: str) -> str:
-    """A name without a domain is in its driver's own; both may be written."""
+    """Removes the driver's own domain from a name; both spellings are valid."""
     return name.removeprefix(f"{driver}/")
 
 
 def _text(said: dict[str, Attribute], *names: str) -> str:
-    """The first of them that says something."""
+    """Returns the first non-empty attribute."""
     found = (said[name].text for name in names if name in said)
     return next((fitted(text, 253) for text in found if text), "")
 
@@ -115,7 +115,7 @@ def claim_row(seen: ClaimSeen) -> dict[str, Any]:
 
 
 def _wishes(request: Request) -> Iterator[dict[str, Any]]:
-    """One, or the alternatives of which one is enough: those are named REQUEST/ALTERNATIVE, as in allocations."""
+    """Yields one request, or its alternatives as REQUEST/ALTERNATIVE, as in allocations."""
     if not request.first_available:
         yield _wish(request.name, request.exactly or request)
     for alternative in request.first_available or ():
@@ -135,7 +135,7 @@ def _wish(name: str, wish: Wish) -> dict[str, Any]:
 
 
 def _allocated(seen: ClaimSeen) -> list[dict[str, Any]]:
-    """`admin`: access beside whoever really holds the device, as monitoring has it."""
+    """Returns the allocated devices. `admin` is access beside the real user, as for monitoring."""
     allocation = seen.status.allocation if seen.status else None
     results = allocation.devices.results if allocation and allocation.devices else None
     return [
@@ -151,7 +151,7 @@ def _allocated(seen: ClaimSeen) -> list[dict[str, Any]]:
 
 
 def _pods(seen: ClaimSeen) -> list[str]:
-    """A claim may be reserved for up to 256 consumers, and for others than pods."""
+    """Returns the pods of a claim, which may be reserved for up to 256 consumers of any kind."""
     consumers = (seen.status.reserved_for if seen.status else None) or []
     return [fitted(one.uid, 64) for one in consumers[:MOST] if one.resource == "pods" and not one.api_group]
 

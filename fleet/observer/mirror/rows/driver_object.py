@@ -1,4 +1,4 @@
-"""What driver objects say. Where GitOps and Helm leave their marks: their own documentation.
+"""Rows of driver objects. GitOps and Helm marks are from their documentation.
 
 kubernetes.io/docs/reference/labels-annotations-taints; argo-cd.readthedocs.io, "Resource tracking"; fluxcd.io.
 """
@@ -20,7 +20,7 @@ ARGO_LABEL = "argocd.argoproj.io/instance"
 FLUX_PREFIXES = ("kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.io")
 HELM_NAME, HELM_NAMESPACE = "meta.helm.sh/release-name", "meta.helm.sh/release-namespace"
 
-# By the field of the spec that says which version: the names of `gpu.operands`.
+# Fields of the spec with a version: names of `gpu.operands`.
 OPERANDS: Mapping[str, str] = MappingProxyType(
     {
         "toolkit": "container-toolkit",
@@ -79,16 +79,16 @@ def driver_object_row(seen: DriverObjectSeen) -> dict[str, Any]:
 
 
 def manager_label(driver: DriverSpec) -> str:
-    """The node label by which the driver manager stops a DaemonSet that it does not know. Blank: none is named.
+    """Returns the node label by which the driver manager stops an additional DaemonSet. Blank: none.
 
-    k8s-driver-manager, cmd/driver-manager/main.go; NVIDIA's guide to the DRA driver with the operator asks for it.
+    k8s-driver-manager, cmd/driver-manager/main.go; required by NVIDIA's guide to the DRA driver with the operator.
     """
     said = (driver.manager.env if driver.manager else None) or ()
     return next((fitted(one.value, 317) for one in said if one.name == MANAGER_LABEL), "")
 
 
 def operand_versions(seen: DriverObjectSeen) -> dict[str, str]:
-    """Only of those that it names a version for, and does not switch off."""
+    """Returns the versions of enabled operands with a version."""
     return {
         OPERANDS[field]: fitted(spec.version, 64)
         for field, spec in seen.operands.items()
@@ -97,17 +97,16 @@ def operand_versions(seen: DriverObjectSeen) -> dict[str, str]:
 
 
 def config_of(seen: DriverObjectSeen, field: str) -> str:
-    """The ConfigMap that an operand reads. Blank: none is named, the operand has its own way."""
+    """Returns the ConfigMap of an operand. Blank: none named, so the operand uses its default."""
     spec = seen.operands.get(field)
     return fitted(spec.config.name, 253) if spec is not None and spec.config else ""
 
 
 def mig_config_of(seen: DriverObjectSeen) -> str:
-    """The ConfigMap that MIG managers read. Blank: there are none.
+    """Returns the ConfigMap of MIG managers. Blank: there are none.
 
-    Where no name is given, as by the chart's default, the operator makes one of its own and mounts that (gpu-operator,
-    controllers/object_controls.go: MigPartedDefaultConfigMapName). Of its other operands that take a ConfigMap, the
-    device plugin goes without where none is named.
+    Without a name, as in the chart's default, the operator creates and mounts its own (gpu-operator,
+    controllers/object_controls.go: MigPartedDefaultConfigMapName). The device plugin uses none without a name.
     """
     spec = seen.operands.get("mig_manager")
     if seen.kind != "ClusterPolicy" or (spec is not None and spec.enabled is False):
@@ -116,7 +115,7 @@ def mig_config_of(seen: DriverObjectSeen) -> str:
 
 
 def _message(seen: DriverObjectSeen) -> str:
-    """What the operator says is wrong: the Error condition where it is set, else why it is not ready."""
+    """Returns the operator's error: the Error condition if set, else why it is not ready."""
     conditions = seen.status.conditions if seen.status else None
     error, ready = find(conditions, "Error"), find(conditions, "Ready")
     telling = error if error is not None and error.status == "True" else ready
@@ -126,14 +125,14 @@ def _message(seen: DriverObjectSeen) -> str:
 
 
 def operator_version(labels: dict[str, str]) -> str:
-    """From the chart's labels: `app.kubernetes.io/version: v26.7.0`, else `helm.sh/chart: gpu-operator-v26.7.0`."""
+    """Returns the version from `app.kubernetes.io/version: v26.7.0`, else `helm.sh/chart: gpu-operator-v26.7.0`."""
     if version := labels.get("app.kubernetes.io/version"):
         return version
     return labels.get("helm.sh/chart", "").removeprefix("gpu-operator-")
 
 
 def owners(seen: DriverObjectSeen) -> list[str]:
-    """Who else writes this object, as its marks say: a change of ours would be undone by the next sync."""
+    """Returns other writers of this object by their marks; their next sync would undo our change."""
     marks = seen.annotations
     found = []
     if marks.get(HELM_NAME):

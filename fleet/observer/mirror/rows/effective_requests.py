@@ -1,8 +1,8 @@
-"""What a pod requests as a whole, of any resource, from what its containers do.
+"""The effective request of a pod for any resource, from its containers.
 
-kubernetes.io/docs/concepts/resource-management/effective-pod-requests-limits: the containers and the sidecars run
-together; before that, each init container runs beside the sidecars that are listed before it. The higher of the two
-counts, as in AggregateContainerRequests of k8s.io/component-helpers/resource/helpers.go.
+kubernetes.io/docs/concepts/resource-management/effective-pod-requests-limits: containers and sidecars run together;
+before that, each init container runs beside earlier sidecars. The higher amount counts, as in
+AggregateContainerRequests of k8s.io/component-helpers/resource/helpers.go.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ def effective(
     requests: Callable[[Container], Requests],
 ) -> Requests:
     if len(containers) == 1 and not inits:
-        return dict(requests(containers[0]))  # most pods there are
+        return dict(requests(containers[0]))  # most pods
     running: Requests = {}
     for container in containers:
         _add(running, requests(container))

@@ -1,7 +1,7 @@
-"""What a pod's containers are told of GPUs by their environment, where the pod itself says it and not their image.
+"""GPU settings in the environment of a pod's containers, from the pod's spec, not from its image.
 
-docs.nvidia.com/datacenter/cloud-native/container-toolkit, docker-specialized: NVIDIA_VISIBLE_DEVICES lets a container
-use GPUs that it did not request; NVIDIA_REQUIRE_CUDA says which CUDA a driver must have.
+docs.nvidia.com/datacenter/cloud-native/container-toolkit, docker-specialized: NVIDIA_VISIBLE_DEVICES gives a
+container GPUs without a request; NVIDIA_REQUIRE_CUDA states the required CUDA.
 """
 
 from fleet.observer.mirror.rows.text import fitted
@@ -13,12 +13,12 @@ LET_NONE_BE_SEEN = frozenset({"", "void", "none"})
 
 
 def visible_devices(seen: PodSeen) -> str:
-    """Of the first container that is to see any. Blank: the pod says so of none."""
+    """Returns the value of the first container that gets GPUs. Blank: none."""
     return next((value for value in _said(seen, VISIBLE_DEVICES) if value not in LET_NONE_BE_SEEN), "")
 
 
 def required_cuda(seen: PodSeen) -> str:
-    """Of the first container that says it: cuda>=12.8 brand=tesla,driver>=470,driver<471. Blank: none does."""
+    """Returns the first requirement: cuda>=12.8 brand=tesla,driver>=470,driver<471. Blank: none."""
     return next(filter(None, _said(seen, REQUIRE_CUDA)), "")
 
 

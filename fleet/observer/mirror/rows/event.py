@@ -1,6 +1,6 @@
-"""Events on GPU nodes, on pods we keep and on their owners, and that a pod of any other owner was rejected.
+"""Rows of Events on GPU nodes, stored pods and their owners, and of rejected pods of other owners.
 
-A cluster sends many others: those cost a look.
+A cluster sends many others, which cost only a check.
 """
 
 import re
@@ -16,7 +16,7 @@ POD = re.compile(r"\bpods?\b", re.IGNORECASE)
 
 
 def event_row(seen: EventSeen, scope: WatchScope) -> dict[str, Any] | None:
-    """None: it is about nothing that we keep."""
+    """Returns the row. None: the event concerns nothing stored."""
     about = seen.about
     if not (is_kept(about, scope) or says_rejected(seen)):
         return None
@@ -45,7 +45,7 @@ def is_kept(about: Involved, scope: WatchScope) -> bool:
 
 
 def says_rejected(seen: EventSeen) -> bool:
-    """Whether a pod was, of an owner of a kind that is not watched."""
+    """Tells whether a pod of an owner of an unwatched kind was rejected."""
     if seen.type != "Warning" or seen.about.kind in WATCHED:
         return False
     return seen.reason in POD_REJECTED or (seen.reason == FAILED_CREATE and POD.search(seen.message or "") is not None)

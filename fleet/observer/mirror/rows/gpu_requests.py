@@ -1,4 +1,4 @@
-"""What a pod asks for of GPUs, and which very devices it got."""
+"""A pod's GPU requests and devices."""
 
 from collections.abc import Iterator
 
@@ -12,18 +12,19 @@ from kube.structs.daemonset import PodTemplate
 from kube.structs.pod import Container
 
 DEVICES_AT_MOST = 256
-ASSIGNABLE = (GPU, VOLCANO)  # what schedulers of their own place, beside slices
+ASSIGNABLE = (GPU, VOLCANO)  # resources that schedulers place themselves, beside slices
 CLAIMS_AT_MOST = 64
 
 
 def extended_resources(seen: PodSeen | PodTemplate) -> dict[str, int]:
-    """The GPU resources a pod occupies, as the scheduler counts them."""
+    """Returns the GPU resources that a pod occupies, as the scheduler counts them."""
     wanted = effective(seen.spec.containers or (), seen.spec.init_containers or (), _wants)
     return {name: min(amount, INTEGER_MOST) for name, amount in sorted(wanted.items())}
 
 
 def _wants(container: Container) -> dict[str, int]:
-    """Extended resources cannot be overcommitted: where only a limit is given, it is the request."""
+    """Returns a container's GPU requests. A lone limit is the request, since extended resources cannot be
+    overcommitted."""
     resources = container.resources
     if resources is None:
         return {}
@@ -33,13 +34,13 @@ def _wants(container: Container) -> dict[str, int]:
 
 
 def satisfied_by_claim(seen: PodSeen) -> set[str]:
-    """The extended resources that no device plugin gives it: the scheduler made a claim of them, and that counts."""
+    """Returns the extended resources that a claim of the scheduler satisfies, rather than a device plugin."""
     claim = seen.status.extended_resource_claim_status
     return {one.resource_name for one in claim.request_mappings or ()} if claim else set()
 
 
 def claims_of(seen: PodSeen) -> list[str]:
-    """The names of its ResourceClaims: as it names them, or as they were made for it."""
+    """Returns the names of its ResourceClaims, named or generated."""
     by_itself, by_templates = seen.spec.resource_claims or (), seen.status.resource_claim_statuses or ()
     by_scheduler = filter(None, [seen.status.extended_resource_claim_status])
     names = {one.resource_claim_name for one in (*by_itself, *by_templates, *by_scheduler)}
@@ -47,10 +48,11 @@ def claims_of(seen: PodSeen) -> list[str]:
 
 
 def devices_of(seen: PodSeen) -> dict[str, list[str]]:
-    """The devices that it has, by resource: as its scheduler wrote down, whom the plugin follows, or its kubelet.
+    """Returns the devices by resource: from its scheduler's annotation, which the plugin follows, or from its
+    kubelet.
 
-    Of a shared GPU: the GPU, without the share's number.
-    A replica's ID is the device's and `::` and a number (internal/rm/devices.go of k8s-device-plugin).
+    A share is reported as its GPU: a replica's ID is the device's ID, `::` and a number (internal/rm/devices.go of
+    k8s-device-plugin).
     """
     found: dict[str, set[str]] = {}
     for name, device, _ in _told_by_kubelet(seen):
@@ -61,13 +63,13 @@ def devices_of(seen: PodSeen) -> dict[str, list[str]]:
 
 
 def unhealthy_devices_of(seen: PodSeen) -> list[str]:
-    """Those of its devices that its kubelet calls unhealthy; one of which it does not know is none."""
+    """Returns the devices that the kubelet reports unhealthy, not those with unknown health."""
     sick = {device for _, device, health in _told_by_kubelet(seen) if health == "Unhealthy"}
     return sorted(sick)[:DEVICES_AT_MOST]
 
 
 def _told_by_kubelet(seen: PodSeen) -> Iterator[tuple[str, str, str]]:
-    """Resource, device and its health."""
+    """Yields resource, device and health from the kubelet."""
     for status in (*(seen.status.init_container_statuses or ()), *(seen.status.container_statuses or ())):
         for allocated in status.allocated_resources_status or ():
             for each in (allocated.resources or ()) if is_gpu_resource(allocated.name) else ():

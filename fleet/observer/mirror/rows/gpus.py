@@ -1,4 +1,4 @@
-"""The columns of a node that are about its GPUs: what there is, how it is cut and shared, how much of it."""
+"""GPU columns of a node: layout and amounts."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -27,8 +27,8 @@ from gpu.resources.physical import columns_of
 from kube.quantity import whole
 
 # Node Feature Discovery labels PCI devices as pci-<class>_<vendor> or pci-<vendor>: 10de is NVIDIA, 1da3 Habana, 1002
-# AMD. Of NVIDIA's, those of class 03 are GPUs; others are bridges and sound. AMD's of class 0300 are most often in a
-# CPU. Before 0.4 its labels had a longer name.
+# AMD. NVIDIA's class 03 are GPUs; others are bridges and sound. AMD's class 0300 are mostly in a CPU. Before 0.4 its
+# labels had a longer name.
 PCI = re.compile(
     r"^(?:feature\.node\.kubernetes\.io/|node\.alpha\.kubernetes-incubator\.io/nfd-)"
     r"pci-(?:(?:03[0-9a-f]{2}_)?(?P<nvidia>10de)|(?:12[0-9a-f]{2}_)?(?P<habana>1da3)"
@@ -66,7 +66,7 @@ def gpu_columns(
 
 
 def layout_columns(layout: Layout, offered: Mapping[str, int]) -> dict[str, Any]:
-    """Only under `mixed` slices have resources of their own, also where no label says how anything is cut."""
+    """Returns the layout columns. Only `mixed` has resources per slice, even without labels."""
     has_slices = any(amount and name.startswith(keys.MIG_RESOURCES) for name, amount in offered.items())
     return {
         "layout": str(layout),
@@ -104,7 +104,7 @@ def _parts(what: str, counts: Counts) -> dict[str, int]:
 
 
 def _amounts(quantities: Mapping[str, str | int | float]) -> dict[str, int]:
-    """Of GPU resources only. A quantity that cannot be read is not there."""
+    """Returns readable amounts of GPU resources."""
     names = [name for name in quantities if is_gpu_resource(name)][:RESOURCES_AT_MOST]
     read = {name.replace("\x00", ""): whole(quantities[name]) for name in names}
     return {name: min(amount, INTEGER_MOST) for name, amount in sorted(read.items()) if amount is not None}
@@ -113,9 +113,9 @@ def _amounts(quantities: Mapping[str, str | int | float]) -> dict[str, int]:
 def _vendor(
     labels: Mapping[str, str], capacity: Mapping[str, int], taints: Sequence[Mapping[str, str]]
 ) -> Vendor | None:
-    """None: nothing says that there are GPUs. A name that is offered 0 times says it: its plugin was here.
+    """Returns the vendor. None: no sign of GPUs. A resource with the amount 0 counts: its plugin ran here.
 
-    A taint that is called as a GPU's resource keeps a node for who asks for GPUs: before it has labels, it says so.
+    A taint named like a GPU resource reserves a node for GPU users, so it counts before labels exist.
     """
     if capacity:
         most = max(capacity, key=lambda name: (capacity[name], vendor_of(name) is Vendor.NVIDIA))
@@ -140,7 +140,7 @@ def _product(labels: Mapping[str, str]) -> str:
 
 
 def _memory_mib(labels: Mapping[str, str]) -> int | None:
-    """Of a whole board. Under the MIG strategy `single` the label is a slice's, so that nobody says the board's.
+    """Returns the memory of a whole board. Under the MIG strategy `single` the label is a slice's, so it is unknown.
 
     AMD's labeller divides it by the partitions (ROCm/gpu-operator #555).
     """
@@ -153,7 +153,7 @@ def _memory_mib(labels: Mapping[str, str]) -> int | None:
 
 
 def _mib(said: str) -> int | None:
-    """MiB; the feature discovery that came with OpenShift 4.10 wrote bytes. No board has a tebibyte."""
+    """Returns MiB. Feature discovery of OpenShift 4.10 wrote bytes; no board has a tebibyte."""
     said = said.removesuffix("MiB")
     amount = int(said) if said.isdecimal() and len(said) < 16 else 0
     mib = amount // MIB if amount >= MIB else amount

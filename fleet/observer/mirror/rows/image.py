@@ -1,4 +1,4 @@
-"""Which of a pod's images says what it is: the first container's, unless that only keeps the pod alive."""
+"""The image that identifies a pod: the first container's, unless that only pauses."""
 
 import re
 
@@ -6,7 +6,7 @@ from fleet.observer.mirror.rows.text import fitted
 from kube.structs.daemonset import TemplateSpec
 from kube.structs.pod import PodSpec
 
-# Google's driver installer does its work in an init container, beside a container that pauses
+# Google's driver installer works in an init container, beside a container that pauses
 # (GoogleCloudPlatform/container-engine-accelerators, nvidia-driver-installer).
 PAUSE = re.compile(r"(?:^|/)pause(?:-[a-z0-9]+)?(?:[:@]|$)")
 

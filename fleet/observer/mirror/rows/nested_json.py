@@ -1,4 +1,4 @@
-"""A part of an object that is kept as it was sent: cut in width, depth and length, and without NUL."""
+"""JSON parts of an object stored as sent: limited in width, depth and length, without NUL."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ BIGGEST = 2**63 - 1
 
 
 def fitted_json(value: Any, *, depth: int = DEEP) -> Any:
-    """What is deeper than `depth` becomes empty."""
+    """Returns the value with parts below `depth` emptied."""
     if isinstance(value, str):
         return fitted(value, LONG)
     if isinstance(value, dict):

@@ -14,7 +14,7 @@ from gpu import labels as keys
 from gpu.conditions import PRESSURES, ConditionVerdict, is_a_fault_report, read_condition
 from kube.structs import Condition, NodeSeen
 
-READINESS = {"True": True, "False": False}  # Unknown: the kubelet stopped reporting, nobody knows
+READINESS = {"True": True, "False": False}  # Unknown: the kubelet stopped reporting
 TAINTS_AT_MOST = 100
 CONDITIONS_AT_MOST = 40
 MESSAGE_AT_MOST = 4_096  # NVSentinel writes at most 1,024
@@ -23,7 +23,7 @@ ON_DEMAND = frozenset({"on-demand", "on_demand", "standard", "regular"})
 
 
 def node_row(seen: NodeSeen) -> dict[str, Any]:
-    """The columns that one look at a node gives. What is remembered from earlier looks is `diff.remember`'s."""
+    """Returns the columns of one observation; `diff.remember` adds remembered values."""
     labels, annotations, taints = fitted_labels(seen.labels), _annotations(seen), _taints(seen)
     return {
         "name": fitted(seen.name, 253),
@@ -61,7 +61,7 @@ def _taints(seen: NodeSeen) -> list[dict[str, str]]:
 
 
 def capacity_type(labels: dict[str, str]) -> str:
-    """How its cloud sells it: spot, on-demand, or another word of the cloud's own. Blank: it does not say.
+    """Returns the capacity type: spot, on-demand, or the cloud's own word. Blank: not reported.
 
     karpenter.sh/docs/concepts/scheduling; EKS managed node groups; GKE Spot VMs; AKS spot node pools.
     """
@@ -85,7 +85,8 @@ def _readiness(seen: NodeSeen) -> dict[str, Any]:
 
 
 def _conditions(seen: NodeSeen) -> list[dict[str, str | None]]:
-    """What detectors report, faults first. Of what is fine neither message nor time: most nodes then have the same."""
+    """Returns the reports of detectors, faults first. Harmless ones omit message and time, so most nodes have equal
+    values."""
     found = [_condition(each) for each in seen.status.conditions or () if is_a_fault_report(each.type)]
     kept = [each for each in found if each["verdict"] == ConditionVerdict.WRONG or each["type"] not in PRESSURES]
     order = list(ConditionVerdict)
@@ -133,7 +134,8 @@ def _driver(labels: dict[str, str], annotations: dict[str, str]) -> dict[str, An
 
 
 def driver_version_in(labels: dict[str, str]) -> str:
-    """The loaded version, as gpu-feature-discovery labels it; older ones only label its parts. Blank: not said."""
+    """Returns the loaded version from gpu-feature-discovery's label, or from its parts in older releases. Blank:
+    missing."""
     said = (keys.DRIVER_VERSION, *keys.AMD_DRIVER_VERSION)
     if version := next((labels[key] for key in said if labels.get(key)), ""):
         return version[:64]
@@ -142,7 +144,7 @@ def driver_version_in(labels: dict[str, str]) -> str:
 
 
 def paused_operands(labels: dict[str, str]) -> list[str]:
-    """The operands that the driver manager has stopped on this node: `gpu.deploy.<operand>=paused-…`."""
+    """Returns the operands that the driver manager stopped here: `gpu.deploy.<operand>=paused-…`."""
     return sorted(
         key.removeprefix(keys.DEPLOY_PREFIX)
         for key, value in labels.items()

@@ -1,4 +1,4 @@
-"""DaemonSets of the GPU stack, and the templates they have had."""
+"""Rows of the GPU stack's DaemonSets and of their templates."""
 
 from typing import Any
 
@@ -10,11 +10,11 @@ from kube.structs.daemonset import NodeSelectorRequirement, NodeSelectorTerm, To
 
 TOLERATIONS_AT_MOST = 64
 TERMS_AT_MOST = 32
-VALUES_AT_MOST = 5000  # a term may name nodes one by one
+VALUES_AT_MOST = 5000  # a term may list nodes individually
 
 
 def operand_row(seen: DaemonSetSeen) -> dict[str, Any] | None:
-    """None: a DaemonSet that is no operand is not kept."""
+    """Returns the row. None: the DaemonSet is no operand."""
     operand = operand_of(seen.pod_labels, seen.name) or operand_of(seen.labels, seen.name)
     if not operand:
         return None
@@ -58,7 +58,7 @@ def _toleration(toleration: Toleration) -> dict[str, str]:
 
 
 def revision_row(seen: RevisionSeen) -> dict[str, Any] | None:
-    """None: not of an operand. A ControllerRevision carries the labels of the template it remembers."""
+    """Returns the row. None: not of an operand. A ControllerRevision has the labels of its template."""
     if not operand_of(seen.labels, seen.name) or not seen.daemonset_uid:
         return None
     return {

@@ -1,7 +1,7 @@
-"""How GPUs are shared or cut, by the name that a node's label picks: ConfigMaps that a ClusterPolicy names, no other.
+"""Rows of the ConfigMaps named by a ClusterPolicy: GPU layouts and sharing by entry name.
 
-The device plugin's has an entry a file (NVIDIA docs, "Time-Slicing GPUs in Kubernetes"); mig-parted's has one file,
-config.yaml, with its entries under `mig-configs` (gpu-operator, assets/state-mig-manager/0400_configmap.yaml).
+The device plugin's has one entry per file (NVIDIA docs, "Time-Slicing GPUs in Kubernetes"); mig-parted's has one
+file, config.yaml, with its entries under `mig-configs` (gpu-operator, assets/state-mig-manager/0400_configmap.yaml).
 """
 
 import re
@@ -19,7 +19,7 @@ NAME = re.compile(r"""^( +)["']?([^\s"'#][^"'\n]*?)["']?:[ \t]*(?:#.*)?$""")
 
 
 def config_row(seen: ConfigMapSeen, scope: WatchScope, purpose: str) -> dict[str, Any] | None:
-    """None: it is another ConfigMap, whatever it holds."""
+    """Returns the row. None: another ConfigMap."""
     if not scope.configs.get(purpose) or seen.name != scope.configs[purpose]:
         return None
     entries = dict(_under_mig_configs(seen.values)) if purpose == MIG else seen.values
@@ -35,7 +35,7 @@ def config_row(seen: ConfigMapSeen, scope: WatchScope, purpose: str) -> dict[str
 
 
 def _under_mig_configs(files: dict[str, str]) -> Iterator[tuple[str, str]]:
-    """Cut by indentation, so that each stays as it was written."""
+    """Yields the entries, split by indentation so that their text stays as written."""
     for text in files.values():
         head = ENTRIES.search(text)
         if head is not None:

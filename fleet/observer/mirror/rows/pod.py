@@ -20,11 +20,11 @@ from gpu.resources import Layout, count, gpu_groups
 from kube.structs import PodSeen
 from kube.structs.pod import ContainerStatus
 
-BY_NAME = Layout()  # where a pod will run, and how GPUs are shared there, it does not say
+BY_NAME = Layout()  # without a node, only the resource's name decides
 
 
 def is_kept(seen: PodSeen, scope: WatchScope) -> bool:
-    """Whether a pod concerns GPUs: it asks for some, runs beside some, or belongs to what runs them."""
+    """Tells whether a pod concerns GPUs: it requests some, runs on a GPU node, or belongs to the stack."""
     return (
         seen.spec.node_name in scope.gpu_nodes
         or seen.namespace in scope.operator_namespaces
@@ -72,12 +72,12 @@ def pod_row(seen: PodSeen) -> dict[str, Any]:
 
 
 def _are_ready(statuses: list[ContainerStatus] | None) -> bool:
-    """Of nearly every pod there is: found out without asking why not."""
+    """Tells whether all are ready, which is the usual case."""
     return bool(statuses) and all(status.ready for status in statuses or ())
 
 
 def _wants(seen: PodSeen) -> dict[str, Any]:
-    """What of GPUs it asks for and has. `gpus` goes by the resource's name: on a shared node it is a share of one."""
+    """Returns its GPU requests and devices. `gpus` counts by the resource's name; on a shared node it counts shares."""
     claims, operand, claimed = claims_of(seen), operand_of(seen.labels, seen.name), satisfied_by_claim(seen)
     resources = {name: amount for name, amount in extended_resources(seen).items() if name not in claimed}
     is_ours = seen.labels.get(MANAGED_BY) == OURS and PROVES_FOR in seen.labels  # a test Job's: nobody's work

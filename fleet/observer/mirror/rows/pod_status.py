@@ -1,7 +1,7 @@
-"""What `kubectl get pods` says of a pod in its columns STATUS and RESTARTS, and when a container of it last crashed.
+"""STATUS and RESTARTS of a pod as in `kubectl get pods`, and its last crash.
 
-kubernetes/kubernetes: pkg/printers/internalversion/printers.go, printPod. A pod's phase is Running while it crashes
-again and again, and Pending while its image cannot be pulled: what it is, only its containers say.
+kubernetes/kubernetes: pkg/printers/internalversion/printers.go, printPod. The phase is Running during crash loops
+and Pending during failed image pulls; only the containers show the cause.
 """
 
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ def status_of(seen: PodSeen) -> str:
 
 
 def restarts_of(seen: PodSeen) -> int:
-    """Of its init containers while they are at work; later of the sidecars among them and of all others."""
+    """Counts restarts of init containers while they work; later of sidecars and main containers."""
     sidecars, begun = _sidecars(seen), []
     for status in seen.status.init_container_statuses or ():
         begun.append(status)
@@ -41,7 +41,7 @@ def restarts_of(seen: PodSeen) -> int:
 
 
 def crashed_at(seen: PodSeen) -> datetime | None:
-    """When a container of it last ended otherwise than well. None: none did, or it does not say."""
+    """Returns when a container last failed. None: never, or not reported."""
     ends = [fitted_instant(ended.finished_at) for ended in _endings(seen) if ended.exit_code != 0]
     return max((end for end in ends if end is not None), default=None)
 
@@ -67,7 +67,7 @@ def _is_initialized(seen: PodSeen) -> bool:
 
 
 def _initializing(seen: PodSeen) -> str:
-    """`Init:1/3`, `Init:CrashLoopBackOff`. Blank: every init container has done its part."""
+    """Returns `Init:1/3` or `Init:CrashLoopBackOff`. Blank: all init containers are done."""
     sidecars = _sidecars(seen)
     for index, status in enumerate(seen.status.init_container_statuses or ()):
         if _has_passed(status, sidecars):
@@ -93,7 +93,7 @@ def _has_passed(status: ContainerStatus, sidecars: set[str]) -> bool:
 
 
 def _running(seen: PodSeen, reason: str) -> str:
-    """The first container that waits or has ended says it."""
+    """Returns the status of the first container that waits or ended."""
     has_running = False
     for status in reversed(seen.status.container_statuses or ()):
         state = status.state or NOTHING

@@ -22,5 +22,5 @@ def budget_row(seen: BudgetSeen) -> dict[str, Any]:
 
 
 def _written(amount: int | str | None) -> str:
-    """0 is a number that somebody wrote; blank is none."""
+    """Returns the amount as text; 0 is an amount, blank is none."""
     return "" if amount is None else fitted(str(amount), 16)

@@ -1,17 +1,17 @@
-"""Why a pod does not run, which of its containers that is, and what it said last: in the cluster's own words."""
+"""The reason why a pod does not run, with the container and its last message, in the cluster's words."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from fleet.observer.mirror.rows.text import both_ends, fitted, fitted_words
-from kube.log_lines import telling
+from kube.log_lines import decisive_line
 from kube.redaction import redacted
 from kube.structs import PodSeen
 from kube.structs.pod import ContainerStateTerminated, ContainerStateWaiting, ContainerStatus
 
 ORDINARY = frozenset({"PodInitializing", "ContainerCreating"})
 AT_MOST = 500
-MOST_OF_REASON = 63  # characters: one word of the cluster's
+MOST_OF_REASON = 63  # characters: one word
 READ_AT_MOST = 20_000  # characters of a termination message: the kubelet caps it at 12 KiB
 
 
@@ -23,7 +23,7 @@ class StuckContainer:
 
 
 def waiting_reason(seen: PodSeen, trouble: StuckContainer | None) -> str:
-    """`trouble`: what `stuck` found. Blank: it runs, or is done."""
+    """Returns the reason. `trouble` is the result of `stuck`. Blank: running or finished."""
     if seen.status.phase == "Succeeded":
         return ""
     if seen.status.phase == "Failed":
@@ -37,9 +37,9 @@ def waiting_reason(seen: PodSeen, trouble: StuckContainer | None) -> str:
 
 
 def stuck(seen: PodSeen) -> StuckContainer | None:
-    """The first of its containers that waits for more than its turn, or crashes; of a failed pod, the one that did.
+    """Returns the first container that waits abnormally or crashes; of a failed pod, the one that failed.
 
-    Else the init container that is at work, with nothing to say: a validation that never ends looks just like that.
+    Otherwise the running init container without a message, since a validation that never ends looks the same.
     """
     if seen.status.phase == "Succeeded":
         return None
@@ -65,14 +65,14 @@ def _reason(status: ContainerStatus) -> str:
     died = next((ended for ended in _endings(status) if ended.exit_code != 0), None)
     if waiting is not None and waiting.reason and waiting.reason not in ORDINARY:
         return _waits(waiting, died)
-    # A container that crashes runs again for a moment between two back-offs: how it ended last is still the reason.
+    # A crashing container runs briefly between two back-offs; its last end is still the reason.
     if status.ready or died is None:
         return ""
     return fitted_words(AT_MOST, died.reason, f"exit code {died.exit_code}, {status.restart_count} restarts")
 
 
 def _waits(waiting: ContainerStateWaiting, died: ContainerStateTerminated | None) -> str:
-    """A back-off only says that it waits: that the kernel killed it for its memory is in how it ended last."""
+    """Returns the reason of a wait with the last end: a back-off hides that the kernel killed it for memory."""
     reason, ended = fitted(waiting.reason, MOST_OF_REASON), ""
     if died is not None and died.reason not in ("", "Error", None):
         ended = f" (it ended with {fitted(died.reason, MOST_OF_REASON)}, exit code {died.exit_code})"
@@ -87,6 +87,6 @@ def _endings(status: ContainerStatus) -> Iterator[ContainerStateTerminated]:
 
 
 def _last_words(status: ContainerStatus) -> str:
-    """The line of its termination message that says why: a program's own words, and so without secrets."""
+    """Returns the decisive line of its termination message, redacted."""
     endings = (fitted(ended.message, READ_AT_MOST).splitlines() for ended in _endings(status))
-    return next((both_ends(redacted(said), AT_MOST) for lines in endings if (said := telling(lines))), "")
+    return next((both_ends(redacted(said), AT_MOST) for lines in endings if (said := decisive_line(lines))), "")

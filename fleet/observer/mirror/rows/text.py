@@ -1,22 +1,22 @@
-"""Text, numbers and instants as columns can hold them: a cluster may say anything, and must break no flush with it."""
+"""Conversion of text, numbers and instants to the limits of columns: no input may break a flush."""
 
 from collections.abc import Mapping
 from datetime import datetime
 
-VALUE_AT_MOST = 253  # Kubernetes allows 63 in a label's value; a longer one is no label of its
+VALUE_AT_MOST = 253  # Kubernetes allows 63 in a label's value
 KEY_AT_MOST = 317
-ANNOTATION_AT_MOST = 16_384  # eight GPUs and how near each is to each other are 6 KB, as HAMi registers them
+ANNOTATION_AT_MOST = 16_384  # HAMi registers eight GPUs with their distances in 6 KB
 INTEGER_MOST = 2**31 - 1  # of PostgreSQL's integer
 YEARS = (1970, 9000)
 
 
 def fitted(text: str | None, most: int) -> str:
-    """Cut to its column, and without NUL, which PostgreSQL refuses."""
+    """Truncates to the column, and removes NUL, which PostgreSQL refuses."""
     return text[:most].replace("\x00", "") if text else ""
 
 
 def both_ends(text: str | None, most: int) -> str:
-    """Cut in its middle: a runtime says first what it wanted to do, and last what came in its way."""
+    """Truncates in the middle: runtimes report the action first and the error last."""
     if not text or len(text) <= most:
         return fitted(text, most)
     half = (most - 3) // 2
@@ -28,7 +28,7 @@ def fitted_words(most: int, *parts: str | None) -> str:
 
 
 def fitted_labels(labels: Mapping[str, str], *, most: int = VALUE_AT_MOST) -> dict[str, str]:
-    """What is too long to be a label is left out whole: a part of it might be picked by a selector."""
+    """Returns valid labels. An overlong value is dropped, since a selector might match a part of it."""
     if _are_fit(labels, most):
         return dict(labels)
     return {
@@ -39,12 +39,12 @@ def fitted_labels(labels: Mapping[str, str], *, most: int = VALUE_AT_MOST) -> di
 
 
 def fitted_instant(at: datetime | None) -> datetime | None:
-    """None also for the zero of Go's time, the first day of the year 1, and for what no calendar reaches yet."""
+    """Returns the instant. None also for Go's zero time and for years out of range."""
     return at if at is not None and YEARS[0] <= at.year < YEARS[1] else None
 
 
 def _are_fit(labels: Mapping[str, str], most: int) -> bool:
-    """As nearly all are: found out without going through them one by one."""
+    """Tells whether all labels fit, without a loop over them."""
     if not labels:
         return True
     is_short = max(map(len, labels)) <= KEY_AT_MOST and max(map(len, labels.values())) <= most

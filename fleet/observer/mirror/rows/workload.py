@@ -1,4 +1,4 @@
-"""Owners of pods that want GPUs, and the Deployments of the GPU operator, which say its version."""
+"""Rows of owners of pods that want GPUs, and of the GPU operator's Deployments with its version."""
 
 import re
 from typing import Any
@@ -18,7 +18,7 @@ VERSION = re.compile(r"v?\d+(\.\d+)+")
 
 
 def workload_row(seen: WorkloadSeen, scope: WatchScope) -> dict[str, Any] | None:
-    """None: its pods want no GPU, or it is only history."""
+    """Returns the row. None: its pods want no GPU, or it is an old revision."""
     template = seen.template
     resources, claims = extended_resources(template), claims_of(template)
     if not resources and not claims and not _is_of_the_operator(seen, scope):
@@ -47,7 +47,7 @@ def workload_row(seen: WorkloadSeen, scope: WatchScope) -> dict[str, Any] | None
 
 
 def claims_of(template: PodTemplate) -> list[str]:
-    """The names of the ResourceClaims, and of the templates that a claim is made from for each pod."""
+    """Returns the names of ResourceClaims and claim templates."""
     named = (one.resource_claim_name or one.resource_claim_template_name for one in template.spec.resource_claims or ())
     return sorted({fitted(name, 253) for name in named if name})[:CLAIMS_AT_MOST]
 
@@ -63,7 +63,7 @@ def _is_the_operator(seen: WorkloadSeen) -> bool:
 
 
 def _operator_version(seen: WorkloadSeen, image: str) -> str:
-    """By the chart's labels, the ClusterServiceVersion it was installed from, or its image. Blank: none says it."""
+    """Returns the version from chart labels, ClusterServiceVersion or image. Blank: unknown."""
     if not _is_the_operator(seen):
         return ""
     installed_from = seen.labels.get(INSTALLED_FROM, "").partition(".")[2]

@@ -60,7 +60,9 @@ class Answers:
                 change = read_event(line, self.resource)
             except ClusterError:
                 continue
-            self.mirror.hear(Changed(self.kind, change.object, change.is_gone, change.resource_version, change.unread))
+            self.mirror.hear(
+                Changed(self.kind, change.object, change.is_removed, change.resource_version, change.unread)
+            )
         self.mirror.flush()
 
     def has(self, uid: str) -> bool:

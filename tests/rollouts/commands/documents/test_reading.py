@@ -70,9 +70,9 @@ def test_json_says_the_same():
 
 
 WRONG = {
-    "nothing": ("", "line 1", "The file is empty. It begins with “cluster:”."),
+    "nothing": ("", "line 1", "The file is empty. It must begin with “cluster:”."),
     "a list": ("- a", "", "Here has to be “key: value”"),
-    "no yaml": ("cluster: [", "line 1", "This is no YAML"),
+    "no yaml": ("cluster: [", "line 1", "This is not YAML"),
     "unknown field": (DOCUMENT + "colour: red", "colour", "There is no such field here. There are: plan,"),
     "no cluster": (DOCUMENT.replace("cluster: east\n", ""), "cluster", "A plan needs this."),
     "no object": (DOCUMENT.replace("object: {name: h200}\n", ""), "object", "A plan needs this."),
@@ -117,8 +117,8 @@ WRONG = {
     "twice within": (DOCUMENT.replace("count: 2", "count: 2\n  count: 3"), "line 10", "“count” is said twice."),
     "alias": (DOCUMENT.replace("{name: h200}", "&a {name: h200}") + "from: *a", "line 22", "Aliases (*)"),
     "bomb": ("a: &a [x,x]\nb: &b [*a,*a]\nc: [*b,*b]", "line 2", "Aliases (*)"),
-    "deep": ("cluster: " + "[" * 500, "line 1", "Aliases (*) and deep nests"),
-    "deep json": ('{"cluster": ' + "[" * 30_000, "line 1", "Aliases (*) and deep nests"),
+    "deep": ("cluster: " + "[" * 500, "line 1", "Aliases (*) and deeply nested values"),
+    "deep json": ('{"cluster": ' + "[" * 30_000, "line 1", "Aliases (*) and deeply nested values"),
     "large": ("a" * 50_000_000, "line 1", "The file is larger than 64 KiB."),
     "large json": ("{" + " " * 50_000_000, "line 1", "The file is larger than 64 KiB."),
     "a date": (DOCUMENT.replace("October", "2026-10-01"), "line 5", "write it in quotes"),
