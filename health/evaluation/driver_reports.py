@@ -1,4 +1,4 @@
-"""Who says which driver runs on each node, of all nodes of a cluster at once."""
+"""The driver version that each source reports for each node of a cluster."""
 
 from collections import defaultdict
 from datetime import datetime
@@ -21,10 +21,10 @@ LABEL, IMAGE, SLICE = f"the label {DRIVER_VERSION}", "the image of its driver po
 
 
 def drivers_said(cluster: Cluster) -> dict[str, dict[str, str]]:
-    """By the node's name and who says it, beside its label: NVIDIA's drivers. Two queries.
+    """Returns NVIDIA driver versions by node name and source, beside the node's label, with two queries.
 
-    A driver pod that is not ready has not loaded its driver. Of a vGPU the tag may be its software's. Of a slice its
-    first device tells for all.
+    A driver pod that is not ready has not loaded its driver. A vGPU image's tag may be the version of its software. The
+    first device of a ResourceSlice stands for all.
     """
     found: dict[str, dict[str, str]] = defaultdict(dict)
     pods = Pod.objects.filter(cluster=cluster, operand=DRIVER, is_ready=True, deleted_at=None).not_done()
@@ -41,13 +41,13 @@ def drivers_said(cluster: Cluster) -> dict[str, dict[str, str]]:
 
 
 def _driver_in(image: str) -> str:
-    """The tag of its image. Blank: it says nothing of a driver."""
+    """Returns the driver version of the image's tag; empty if it has none."""
     tag = tag_of(image)
     return tag if read(tag).numbers >= OLDEST and not is_vgpu(image) else ""
 
 
 def bad_combinations(cluster: Cluster, *, now: datetime) -> tuple[BadCombination, ...]:
-    """The worst first. Seven queries. Nothing of a cluster that has no GPU nodes of NVIDIA."""
+    """Returns bad combinations, the worst first, with seven queries; none for a cluster without NVIDIA GPU nodes."""
     compared = compare(cluster, surroundings(read_drivers(cluster)), user=None, today=now.date())
     if not compared.nodes:
         return ()

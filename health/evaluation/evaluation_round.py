@@ -1,6 +1,6 @@
-"""From rules to findings: opened when a rule has been right for long enough, resolved when it no longer is.
+"""Turns rule results into findings: a finding opens once its fault has persisted, and is resolved when it ends.
 
-What cannot be seen is not judged: while a cluster is not seen, its findings stay as they are.
+Unobserved parts are not evaluated: while a cluster is not observed, its findings stay as they are.
 """
 
 from collections.abc import Callable, Collection, Iterator
@@ -57,7 +57,10 @@ WRITTEN_AGAIN = (
 
 
 def look(cluster: Cluster, *, now: datetime) -> int:
-    """Judge a cluster as its rows show it. How many findings opened or were resolved. 51 queries, and changes."""
+    """Evaluates a cluster by its rows, and returns how many findings opened or were resolved.
+
+    51 queries, and those of the changes.
+    """
     observer = Observer.objects.get(cluster=cluster)
     marks = list(Bookmark.objects.filter(cluster=cluster))
     live = {row.kind for row in marks if row.is_fresh(now=now)}
@@ -97,7 +100,7 @@ def look(cluster: Cluster, *, now: datetime) -> int:
 
 
 def _of_owners(cluster: Cluster, rules: Collection[Rule[RejectedOwner]], *, now: datetime) -> Iterator[Signal]:
-    """Of those whose pods are rejected."""
+    """Yields signals about owners whose pods are rejected."""
     for owner in rejected_owners(cluster, now=now) if rules else ():
         for rule in rules:
             if wrong := rule.judge(owner):
@@ -105,7 +108,7 @@ def _of_owners(cluster: Cluster, rules: Collection[Rule[RejectedOwner]], *, now:
 
 
 def _of_sources(cluster: Cluster, *, now: datetime) -> Iterator[Signal]:
-    """What the apps above this one have to say."""
+    """Yields signals from the apps above."""
     for source in SOURCES.values():
         for subject, wrong in source.say(cluster, now=now):
             yield Signal(Subject(subject), source, wrong)
@@ -155,7 +158,7 @@ def _of_cluster(
 def _write(
     cluster: Cluster, signals: Collection[Signal], judged: Q, can_tell: Callable[[Finding], bool], *, now: datetime
 ) -> int:
-    """In slices: a worker that dies between two leaves the rest to the next look."""
+    """Writes findings in batches. If a worker crashes between two, the next evaluation does the rest."""
     unresolved = Finding.objects.unresolved().filter(judged, cluster=cluster)
     silent = set(unresolved.order_by().values_list("pk", flat=True))  # of these no signal was met yet
     told = 0
@@ -206,7 +209,7 @@ def _resolve_some(
 def _waiting(
     rows: FindingQuerySet, shadows: frozenset[str], openings: Openings
 ) -> tuple[dict[tuple[str, str], Finding], int]:
-    """By rule and identity; and how many opened while a person put their rule on trial, or ended that."""
+    """Returns unresolved findings by rule and identity, and how many entered or left shadow mode."""
     waiting = {(finding.rule, finding.identity): finding for finding in rows.select_related("node")}
     out = [key for key, finding in waiting.items() if finding.is_shadow != (finding.rule in shadows)]
     waiting |= zip(out, turn([waiting[key] for key in out], openings) if out else (), strict=True)
@@ -214,13 +217,13 @@ def _waiting(
 
 
 def _about(signals: Collection[Signal]) -> Q:
-    """The findings that these may be of, and others of the same subjects."""
+    """Returns a filter for the findings of these signals, and other findings of the same subjects."""
     boards = {signal.subject.gpu_uuid for signal in signals} - {""}
     return Q(subject__in={signal.subject.name for signal in signals}) | Q(gpu_uuid__in=boards)
 
 
 def _gone(signals: Collection[Signal], known_nodes: Collection[int | None]) -> set[int]:
-    """The nodes that have gone since they were judged. One query where any is about a node without findings."""
+    """Returns the nodes that have gone since they were evaluated. One query if any signal's node has no finding."""
     about = {signal.subject.node_id for signal in signals}
     unknown = {node_id for node_id in about.difference(known_nodes) if node_id is not None}
     return unknown.difference(Node.objects.filter(pk__in=unknown).values_list("pk", flat=True)) if unknown else unknown
@@ -240,7 +243,7 @@ def _new(cluster: Cluster, signal: Signal, shadows: frozenset[str], *, now: date
 
 
 def _update(finding: Finding, signal: Signal, openings: Openings, *, now: datetime) -> int:
-    """1: it opened now. What only counts on is not written."""
+    """Returns 1 if the finding opened now, else 0. Values that only grow are not written."""
     wrong = signal.wrong
     known = wrong.severity.value, wrong.cause[:CAUSE_CHARS], signal.subject.gpu_uuid, signal.subject.name
     is_too_soon = _is_worse_too_soon(finding, wrong, now=now)
@@ -273,12 +276,12 @@ def _update(finding: Finding, signal: Signal, openings: Openings, *, now: dateti
 
 
 def _known(finding: Finding) -> tuple[str, str, str, str]:
-    """What it is written again for when it changes."""
+    """Returns the fields that are written when they change."""
     return finding.severity, finding.cause, finding.gpu_uuid, finding.subject
 
 
 def _remember_since_when(finding: Finding, severity: Severity, *, now: datetime) -> None:
-    """It is as bad as it is now. What is less bad than it was, is so since it began."""
+    """Records when the severity rose. A finding that became less severe counts from its beginning."""
     was = Severity(finding.severity)
     if was.is_less_than(severity):
         finding.as_bad_since = finding.worse_since or now
@@ -287,9 +290,9 @@ def _remember_since_when(finding: Finding, severity: Severity, *, now: datetime)
 
 
 def _confirm(finding: Finding, signal: Signal, *, is_too_soon: bool) -> None:
-    """It opens when it was wrong at all for as long as its rule takes; sooner, where it is so bad that this takes less.
+    """Opens the finding once the fault has persisted for the rule's time; a severe fault may take less time.
 
-    By the limits in force now: they may have changed since it began.
+    The limits in force now apply, since they may have changed meanwhile.
     """
     at = finding.since + signal.rule.after
     if not is_too_soon:
@@ -300,7 +303,7 @@ def _confirm(finding: Finding, signal: Signal, *, is_too_soon: bool) -> None:
 
 
 def _is_worse_too_soon(finding: Finding, wrong: Wrong, *, now: datetime) -> bool:
-    """Whether it is worse than it is said to be, and not for as long as that takes."""
+    """Returns whether the fault is worse than the finding states, but has not been for long enough."""
     if finding.pk is None or not wrong.worsens_after:
         return False
     if not Severity(finding.severity).is_less_than(wrong.severity):

@@ -1,4 +1,4 @@
-"""Of which nodes the newest frame has samples, and how busy their boards are."""
+"""Nodes with samples in the newest telemetry snapshot, and the load of their boards."""
 
 import math
 from collections.abc import Collection, Mapping
@@ -16,7 +16,7 @@ from health.telemetry.snapshot import Frame
 
 @dataclass(frozen=True)
 class Hearing:
-    """Of which nodes samples come in now, and of which any ever did."""
+    """Nodes with fresh samples, and nodes that ever had samples."""
 
     now: frozenset[str]
     ever: frozenset[str]
@@ -25,7 +25,10 @@ class Hearing:
 
     @cached_property
     def uuids(self) -> Mapping[tuple[str, int | None], str]:
-        """Of boards, by their node's name and their index: where two have one, of the one that spoke last."""
+        """Returns the UUIDs of boards by node name and index.
+
+        If two boards share an index, the latest sample counts.
+        """
         if self.frame is None:
             return {}
         pairs = zip(self.frame.newest, self.frame.devices, strict=True)
@@ -33,12 +36,12 @@ class Hearing:
         return {(device.node_name, device.index): device.uuid for _, device in spoke}
 
     def busy(self, uuids: Collection[str], *, least: float) -> set[str]:
-        """Those of these boards that are so busy now, or of which nothing says it."""
+        """Returns those boards whose load is at least `least`, or unknown."""
         return {uuid for uuid in uuids if not self._busiest.get(uuid, math.inf) < least}
 
     @cached_property
     def _busiest(self) -> Mapping[str, float]:
-        """By board, what the busiest of its slices says. Infinite: one says nothing."""
+        """Returns by board the load of its busiest slice; infinite if any slice does not report it."""
         if self.frame is None:
             return {}
         found: dict[str, float] = {}
@@ -49,11 +52,11 @@ class Hearing:
 
 
 def called_silent(cluster: Cluster) -> frozenset[str]:
-    """Nodes that were silent when somebody last listened."""
+    """Returns the nodes that were silent at the last evaluation."""
     return frozenset(of_silent_nodes().filter(cluster=cluster).values_list("node__name", flat=True))
 
 
 def of_silent_nodes() -> FindingQuerySet:
-    """What says of nodes that are there that nothing is heard of their GPUs."""
+    """Returns findings about existing nodes without GPU telemetry."""
     told = Finding.objects.unresolved().filter(rule=ExporterSilent.key, cause=ExporterSilent.SILENT)
     return told.filter(node__isnull=False).order_by()

@@ -1,4 +1,4 @@
-"""The pods of a cluster that crash, cannot start, or failed for good where somebody should know, by their node."""
+"""Pods of a cluster that crash, cannot start, or failed for good and deserve a finding, by node."""
 
 from collections import defaultdict
 from dataclasses import replace
@@ -23,7 +23,10 @@ RUNNING, BETWEEN = "Running", "it crashed, and runs again"
 
 
 def failing_pods(cluster: Cluster, *, now: datetime) -> dict[str, list[FailingPod]]:
-    """One query, that finds a few more than there are; a few more for why tenants' fail."""
+    """Returns failing pods by node with one query, and a few more for the causes of tenants' failures.
+
+    The query may find a few pods that the rule then leaves out.
+    """
     may_fail = (~Q(stuck_container="") & ~Q(waiting_reason="")) | Q(crashed_at__gt=now - CALM_AFTER)
     maybe = (~Q(phase="Failed") & may_fail) | (Q(phase="Failed") & _may_be_told(now))
     concern = Q(is_tenant=True) | ~Q(operand="")
@@ -51,13 +54,16 @@ def _said(pod: Pod, *, now: datetime) -> FailingPod | None:
 
 
 def _may_be_told(now: datetime) -> Q:
-    """As `is_told` says it of one: those of Jobs may be thousands, and only a few have a word of the kubelet's."""
+    """Returns the filter that matches `is_told`.
+
+    A cluster may have thousands of failed Job pods, and few are reported.
+    """
     since = now - BARE_FOR
     is_new = Q(crashed_at__gt=since) | Q(ready_since__gt=since) | Q(started_at__gt=since) | Q(created_at__gt=since)
     return is_new & (Q(owner_kind="") | ~Q(waiting_reason=""))
 
 
 def _ago(pod: Pod, now: datetime) -> timedelta:
-    """Since it ended: its Ready condition turns then, and one that was refused began then."""
+    """Returns the time since the pod ended, from its Ready condition. A refused pod ended when it began."""
     ends = (pod.crashed_at, pod.ready_since, pod.started_at, pod.created_at)
     return now - max(end for end in ends if end is not None)

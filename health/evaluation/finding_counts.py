@@ -1,4 +1,4 @@
-"""How many findings each node has, kept on it, and what is told to browsers when that or a finding changed."""
+"""The number of findings of each node, stored with the node, and the messages to browsers about changes."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -20,10 +20,10 @@ CountsByNode = dict[int, tuple[int, int]]
 
 
 def count_on_nodes(cluster: Cluster, nodes: Collection[int | None] | None = None) -> list[int]:
-    """Keep on each node how many findings it has, confirmed or not, and how many of them are critical. Which changed.
+    """Stores on each node the number of its findings, open or pending, and of critical ones. Returns the changed nodes.
 
-    In slices. Two queries, and in each slice the same again and one for each pair of numbers. `nodes`: the keys of
-    those that may have changed; None: all.
+    It works in batches: two queries, and in each batch two again and one for each pair of numbers. `nodes` holds the
+    keys of those that may have changed; None means all.
     """
     asked = _differing(cluster, Q()) if nodes is None else [pk for pk in nodes if pk is not None]
     changed: list[int] = []
@@ -44,7 +44,7 @@ def _count(cluster: Cluster, nodes: Collection[int]) -> list[int]:
 
 
 def _differing(cluster: Cluster, nodes: Q, found: CountsByNode | None = None) -> list[int]:
-    """The nodes whose rows say other numbers than their findings."""
+    """Returns the nodes whose stored numbers differ from their findings."""
     found = _findings_by_node(cluster, Q()) if found is None else found
     having_any = Node.objects.filter(nodes, cluster=cluster, unresolved__gt=0).order_by()
     was = {pk: (number, critical) for pk, number, critical in having_any.values_list("pk", "unresolved", "critical")}
@@ -60,7 +60,7 @@ def _findings_by_node(cluster: Cluster, which: Q) -> CountsByNode:
 
 
 def announce_findings(cluster_id: int, *, nodes: Collection[int], at: datetime) -> None:
-    """Once it is committed."""
+    """Notifies browsers after the commit."""
     newest = Observer.batch_of(cluster_id)  # before the nodes: what is told of them is as new, or newer
     changed = told(Node.objects.filter(pk__in=nodes))
     announce.cluster_changed(cluster_id, seq=newest, nodes=changed, kinds=("findings",), at=at)

@@ -1,6 +1,6 @@
-"""What becomes of a finding when its rule has been right for long enough: it opens, is muted, or opens again.
+"""Confirmed findings: they open, open muted, or reopen.
 
-And of those that are open: which of them another explains, and which a mute covers no more.
+Open findings are also listed under their cause here, and unmuted when their mute ends.
 """
 
 from collections import defaultdict
@@ -45,9 +45,9 @@ UNJUDGED = {"feedback": "", "feedback_by": "", "feedback_reason": ""}
 
 @contextmanager
 def lock_findings(cluster: Cluster) -> Iterator[None]:
-    """One transaction that writes findings of this cluster. Two at once would open one twice.
+    """Opens the one transaction that may write findings of this cluster. Two at once would open a finding twice.
 
-    What is there stays there until it is written.
+    Existing rows stay locked until the transaction ends.
     """
     with transaction.atomic():
         Cluster.objects.select_for_update(no_key=True).get(pk=cluster.pk)
@@ -57,8 +57,10 @@ def lock_findings(cluster: Cluster) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Openings:
-    """Of one slice of a look at a cluster. One query, and one more each where a mute is of a pool and where something
-    opens. `about`: what the findings of the slice are about.
+    """The state that opening a batch of findings needs.
+
+    One query, and one more each if a mute is of a pool and if anything opens. `about` filters the subjects of the
+    batch.
     """
 
     cluster: Cluster
@@ -71,9 +73,9 @@ class Openings:
         return cls(cluster, now, tuple(Mute.objects.in_force(now=now).filter(cluster=cluster)), about or Q())
 
     def open(self, finding: Finding, node_name: str) -> Finding:
-        """From confirming to open, or muted. The row that is so now: one that was resolved a moment ago, opened again.
+        """Opens a pending finding, muted if a mute covers it, and returns its row. A recently resolved row is reopened.
 
-        :raises LostRace: somebody else moved it first
+        :raises LostRace: when somebody else moved it first
         """
         to = FindingState.MUTED if self.is_muted(finding, node_name) else FindingState.OPEN
         before = self._same_before(finding)
@@ -88,9 +90,9 @@ class Openings:
         return before
 
     def open_all(self, findings: Sequence[Finding], names: Mapping[int, str]) -> list[Finding]:
-        """As `open`, of rows that are not written yet, in a few statements for all. `names`: of nodes, by their key.
+        """Opens unsaved findings as `open` does, in a few statements for all. `names` holds node names by key.
 
-        :raises LostRace: somebody else moved one of them first
+        :raises LostRace: when somebody else moved one of them first
         """
         fresh: list[Finding] = []
         again: list[Finding] = []
@@ -116,7 +118,7 @@ class Openings:
         return now_so
 
     def _same_before(self, finding: Finding) -> Finding | None:
-        """What was resolved a moment ago, and is the same trouble. None: nothing was."""
+        """Returns the recently resolved finding of the same fault; None if there is none."""
         before = self._lately.get((finding.rule, finding.identity, finding.is_shadow))
         if before is None or before.resolved_at is None or finding.since - before.resolved_at > SAME_WITHIN:
             return None
@@ -126,13 +128,13 @@ class Openings:
         return any(mute.covers(finding, node_name, self._pools.get(finding.node_id or 0, ())) for mute in self.mutes)
 
     def unmute(self, among: Collection[int] | None = None) -> int:
-        """What is still wrong is told again when its mute has ended. How many; one query, and one for all of them."""
+        """Opens findings whose mute has ended, and returns how many. One query, and one for all of them."""
         ended = self.unmuted(among)
         Finding.move_all(ended, FindingState.OPEN, now=self.now)
         return len(ended)
 
     def unmuted(self, among: Collection[int] | None = None) -> list[Finding]:
-        """What no mute covers any more. `among`: keys of those that are asked for; None: all."""
+        """Returns muted findings that no mute covers any more. `among` holds the keys to check; None means all."""
         muted = Finding.objects.filter(cluster=self.cluster, state=FindingState.MUTED).select_related("node")
         rows = muted if among is None else muted.filter(pk__in=among)
         return [row for row in rows.order_by("pk") if not self.is_muted(row, row.node.name if row.node else "")]
@@ -143,9 +145,9 @@ class Openings:
 
     @cached_property
     def _lately(self) -> Mapping[tuple[str, str, bool], Finding]:
-        """What was resolved so lately that a rule that waits before it speaks may mean it again.
+        """Returns findings resolved so lately that the same fault may be back.
 
-        Not what changed sides: what people were told of was over for them then.
+        Findings that entered or left shadow mode are left out, since they were closed on purpose.
         """
         lately = {"resolved_at__gte": self.now - LATELY, "resolved_reason": ""}
         rows = Finding.objects.filter(self.about, cluster=self.cluster, **lately)
@@ -153,12 +155,12 @@ class Openings:
 
 
 def is_told_again(finding: Finding, severity: str) -> bool:
-    """Whether somebody who looks after it must hear of what has changed: it is critical, and it was not, or not so."""
+    """Returns whether the assignee must be notified of a change: the finding became critical."""
     return finding.state == FindingState.ACKNOWLEDGED and severity == Severity.CRITICAL
 
 
 def unmute(cluster: Cluster, *, now: datetime) -> int:
-    """Open what no mute covers any more, in slices. How many; two queries where there is none."""
+    """Opens findings whose mute has ended, in batches. Returns how many; two queries if there are none."""
     ended = [row.pk for row in Openings.of(cluster, now=now).unmuted()]
     opened = 0
     for some in slices(ended):
@@ -168,7 +170,7 @@ def unmute(cluster: Cluster, *, now: datetime) -> int:
 
 
 def correlate(cluster: Cluster) -> int:
-    """List what another explains under that, in slices. How many changed; one query, and one for each cause."""
+    """Lists findings under their cause, in batches. Returns how many changed; one query, and one for each cause."""
     told = Finding.objects.told().filter(cluster=cluster, state__in=TOLD).select_related("node")
     rows = list(told.order_by("pk").only(*COMPARED))
     found = [_found(row) for row in rows]
@@ -181,7 +183,7 @@ def correlate(cluster: Cluster) -> int:
 
 
 def _list(moved: Collection[tuple[int, int | None]]) -> None:
-    """Each under its cause, where that has not been resolved since; None: on its own."""
+    """Sets the parent of each finding, unless the parent was resolved meanwhile; None removes the parent."""
     by_cause: dict[int | None, list[int]] = defaultdict(list)
     for key, cause in moved:
         by_cause[cause].append(key)
@@ -206,7 +208,7 @@ def _found(row: Finding) -> Found:
 
 
 def _gpus(row: Finding) -> int:
-    """Of how many of its node's GPUs something must be told before that explains it; 0: no GPU does."""
+    """Returns how many of the node's GPUs need findings before those explain this one; 0 if GPU findings cannot."""
     if row.rule == NodeConditions.key:
         return int(all(map(is_of_a_gpu, row.evidence)))
     if row.rule != AllocatableBelowExpected.key or row.node is None:
@@ -216,9 +218,10 @@ def _gpus(row: Finding) -> int:
 
 
 def resolve(findings: Sequence[Finding], *, reason: str = "", now: datetime) -> int:
-    """Of how many somebody had been told. What never opened leaves no trace. A number of statements that does not grow.
+    """Resolves findings, and returns how many of them users had been notified of. Pending ones are deleted.
 
-    What was listed under one of them stands on its own from now on. `reason` blank: it is no longer so.
+    The number of statements is constant. Findings listed under one of them become independent. An empty `reason` means
+    that the fault ended.
     """
     opened = [one for one in findings if one.opened_at is not None]
     unopened = [one.pk for one in findings if one.opened_at is None]
@@ -237,13 +240,13 @@ def resolve(findings: Sequence[Finding], *, reason: str = "", now: datetime) -> 
 
 
 def note(finding: Finding, uid: str, name: str, sentence: str, *, now: datetime) -> None:
-    """On the timeline of its node. `uid` blank: it is about none."""
+    """Adds an entry to the timeline of the finding's node. An empty `uid` means that it has no node."""
     if uid:
         noted(finding, uid, name, sentence, now=now).save()
 
 
 def noted(finding: Finding, uid: str, name: str, sentence: str, *, now: datetime) -> NodeEvent:
-    """The entry, not written yet."""
+    """Returns the unsaved entry."""
     return NodeEvent(
         cluster_id=finding.cluster_id,
         node_uid=uid,

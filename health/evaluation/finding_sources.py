@@ -1,4 +1,4 @@
-"""What apps above this one say is wrong in a cluster: each registers its source when it is ready."""
+"""Findings from the apps above: each app registers its source at start."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from health.subjects import PAGES
 
 @dataclass(frozen=True)
 class FindingSource:
-    """What a rule is to this app, for what an app above knows."""
+    """The interface of a source. It is to an app above what a rule is to this app."""
 
     key: str  # that no rule of this app has
     title: str
@@ -26,7 +26,7 @@ SOURCES: dict[str, FindingSource] = {}
 
 
 def register(source: FindingSource) -> None:
-    """Call it in `AppConfig.ready`; again for the same key does no harm."""
+    """Registers a source; call it in `AppConfig.ready`. Registering the same key twice is safe."""
     SOURCES[source.key] = source
     if source.page is not None:
         PAGES[source.key] = source.page

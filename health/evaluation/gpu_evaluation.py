@@ -1,7 +1,7 @@
-"""GPUs as their newest frame shows them, handed to the rules about them.
+"""Evaluates the GPU rules on the newest telemetry snapshot.
 
-Nothing is judged on what is old: of a GPU whose samples are, of a node whose driver is being replaced (Z21), and while
-no frame is new, findings stay as they are.
+Stale samples and nodes whose driver is being replaced (Z21) are not evaluated. While there is no new snapshot, findings
+stay as they are.
 """
 
 import math
@@ -56,7 +56,10 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True)
 class GpuJudgement:
-    """`judged`: the rules that could see. `can_tell`: whether a finding may be resolved because its rule is silent."""
+    """The result.
+
+    `judged` holds the rules with data; `can_tell` tells whether the absence of a signal resolves a finding.
+    """
 
     signals: tuple[Signal, ...] = ()
     judged: frozenset[str] = frozenset()
@@ -65,7 +68,10 @@ class GpuJudgement:
 
 
 def judge_gpus(cluster: Cluster, *, now: datetime) -> GpuJudgement:
-    """Where nothing is read, one question to Redis; else a query, and four more where something is suspect."""
+    """Evaluates the GPU rules.
+
+    Without telemetry it takes one Redis request; else a query, and four more for suspects.
+    """
     kept = _newest(cluster, now=now)
     if kept is None:
         return GpuJudgement()
@@ -86,7 +92,7 @@ def judge_gpus(cluster: Cluster, *, now: datetime) -> GpuJudgement:
 
 
 def _hearing(cluster: Cluster, judging: "Judging") -> Hearing:
-    """A node of which nothing is heard any more was heard for as long as that is said of it. One query."""
+    """Returns the reporting nodes. A node called silent counts as one that ever reported. One query."""
     frame = judging.kept.frame
     ever = {device.node_name for device, at in zip(frame.devices, judging.newest, strict=True) if math.isfinite(at)}
     ever_heard = frozenset(ever | called_silent(cluster))
@@ -94,7 +100,7 @@ def _hearing(cluster: Cluster, judging: "Judging") -> Hearing:
 
 
 def _newest(cluster: Cluster, *, now: datetime) -> KeptFrame | None:
-    """None: nobody took a frame lately."""
+    """Returns the newest snapshot; None if nobody took one lately."""
     try:
         kept = snapshots.newest(cluster.pk)
     except snapshots.FramesAway as error:
@@ -105,7 +111,7 @@ def _newest(cluster: Cluster, *, now: datetime) -> KeptFrame | None:
 
 @dataclass
 class Judging:
-    """One look at one frame."""
+    """One evaluation of one snapshot."""
 
     kept: KeptFrame
     limits: LimitsInForce
@@ -113,9 +119,9 @@ class Judging:
     now: datetime
 
     def signals(self, suspects: Mapping[int, Collection[GpuRule]]) -> tuple[Signal, ...]:
-        """By the place of each device the rules that suspect it. One of a subject and rule: the worst.
+        """Returns the worst signal of each subject and rule. `suspects` holds the rules by position of the device.
 
-        What exporters say of a board with each of its slices is said of the board.
+        A value that exporters repeat on each slice belongs to the board.
         """
         worst: dict[tuple[str, str], Signal] = {}
         for place, rules in suspects.items():
@@ -154,10 +160,11 @@ class Judging:
         evidence: Mapping[str, Any],
         nodes: Mapping[str, Mapping[str, Any]],
     ) -> bool:
-        """Whether what it rests on is heard now; not while its node is being changed. What is in no answer any more,
-        nobody knows: but that its node is gone, that another board has its place, or that it was cut anew.
+        """Returns whether the finding's device reports now, so that a rule's silence resolves the finding.
 
-        `nodes`: by name, of all findings that may be resolved.
+        It does not while the node is being changed. A device without samples resolves it only if its node is gone,
+        another board took its place, or it was partitioned again. `nodes` holds by name the nodes of all findings that
+        may be resolved.
         """
         node = nodes.get(subject.partition(SLICE)[0].rpartition(" of ")[2])
         if node is None:
@@ -179,7 +186,7 @@ class Judging:
         return counts_anew(before, self._fresh(place))
 
     def _places_of(self, subject: str, gpu_uuid: str) -> Sequence[int]:
-        """Of the slice that it is about, or of all of its board."""
+        """Returns the positions of the finding's slice, or of all slices of its board."""
         if not gpu_uuid:
             return [place for place, device in enumerate(self.kept.frame.devices) if name_of(device) == subject]
         places = self._by_board.get(gpu_uuid, ())
@@ -205,11 +212,11 @@ class Judging:
         return column is not None and math.isfinite(column.times[place])
 
     def _is_replaced(self, device: GpuDevice, node: Mapping[str, Any]) -> bool:
-        """It is silent, and its node has as many others as it ever had."""
+        """Returns whether the device is silent while its node has as many others as it ever had."""
         return not self._is_heard(device) and self._has_all(node)
 
     def _has_all(self, node: Mapping[str, Any]) -> bool:
-        """Whether all boards that it ever had are heard. Of a node that is cut the rows do not say how many it had."""
+        """Returns whether as many boards report as the node ever had. For a partitioned node that number is unknown."""
         expected = node["gpu_expected"]
         return bool(expected) and node["name"] not in self._cut and len(self.heard.get(node["name"], ())) >= expected
 
@@ -221,12 +228,12 @@ class Judging:
 
     @cached_property
     def oldest(self) -> float:
-        """What is fresh is no older."""
+        """Returns the time of the oldest sample that counts as fresh."""
         return self.kept.frame.taken_at - STALE_AFTER_S
 
     @cached_property
     def _remembered_s(self) -> float:
-        """For how long what counters had come to is known: little, where Redis was emptied."""
+        """Returns for how many seconds counter values are known; few after Redis was emptied."""
         checkpoints = self.kept.frame.checkpoints
         return self.kept.frame.taken_at - checkpoints[0].taken_at if checkpoints else 0.0
 
@@ -243,7 +250,7 @@ class Judging:
 
     @cached_property
     def heard(self) -> Mapping[str, set[str]]:
-        """By node the UUIDs of boards that are heard now."""
+        """Returns the UUIDs of reporting boards by node."""
         found: dict[str, set[str]] = defaultdict(set)
         for device, at in zip(self.kept.frame.devices, self.newest, strict=True):
             if at >= self.oldest:
@@ -256,7 +263,7 @@ class Judging:
 
     @cached_property
     def _renumbered(self) -> Collection[str]:
-        """UUIDs of silent boards whose number another one of their node has."""
+        """Returns the UUIDs of silent boards whose index another board of the node has now."""
         first: dict[tuple[str, int | None], str] = {}
         devices = self.kept.frame.devices
         twice = {
@@ -280,7 +287,7 @@ class Judging:
         return name_of(device, by_uuid=device.uuid in self._renumbered)
 
     def _facts(self, place: int, node: Mapping[str, Any], read: Collection[str]) -> GpuFacts:
-        """`read`: the metrics that its rules read."""
+        """Returns the facts of a device. `read` holds the metrics that its rules read."""
         frame, device, fresh = self.kept.frame, self._device(place), self._fresh(place)
         counters = [key for key in COUNTERS if key in read and key in fresh]
         grown = {key: each for key in counters if (each := growth(frame, key, place)) is not None}
@@ -313,7 +320,7 @@ class Judging:
         )
 
     def _xid(self, place: int) -> XidSeen | None:
-        """Also of a GPU that went silent: its last one may say why."""
+        """Returns the last Xid, also of a silent GPU, since the Xid may explain the silence."""
         column, latched = self.kept.frame.columns.get("xid"), self.kept.frame.latched.get("xid")
         if column is None or not column.values[place] >= 1:
             return None
@@ -337,7 +344,10 @@ class Judging:
 
 
 def is_judged_by_slice(rule: GpuRule) -> bool:
-    """Of what each slice has its own of (`BY_SLICE`); all else is its board's."""
+    """Returns whether the rule evaluates slices: its metrics are the slice's own (`BY_SLICE`).
+
+    Others are the board's.
+    """
     return bool(rule.metrics) and BY_SLICE.issuperset(rule.metrics)
 
 

@@ -1,4 +1,4 @@
-"""Pods whose GPUs did nothing: by the roll-ups of whole hours, by what GPUs say now, and by who has them."""
+"""Pods with idle GPUs, from the roll-ups of whole hours, the current load and the allocations."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -33,7 +33,7 @@ IDLE, BUSY = HEARD & Q(utilisation__lt=BELOW), HEARD & Q(utilisation__gte=BELOW)
 
 @dataclass(frozen=True)
 class _Hours:
-    """Of boards, by their UUID."""
+    """Idle hours of boards by UUID."""
 
     idle: Mapping[str, int]  # for how many of the hours that are asked for it did nothing, up to now
     longest: Mapping[str, int]  # of these by node, at most
@@ -41,8 +41,9 @@ class _Hours:
     busy_now: Collection[str]  # or nothing says that they are not
 
     def of(self, uuid: str, told: int) -> int:
-        """`told`: for how long it was, as a finding says. It is so until it was heard to work for an hour: neither
-        silence nor a busy moment ends it.
+        """Returns the idle hours of a board. `told` is the number that an open finding reported.
+
+        A reported board stays idle until one of its hours shows load. Neither silence nor a short load ends it.
         """
         if not told and uuid in self.busy_now:
             return 0
@@ -51,7 +52,7 @@ class _Hours:
 
 @dataclass(frozen=True)
 class _Looking:
-    """At one node."""
+    """The evaluation of one node."""
 
     allocated: NodeAllocations
     layout: Layout
@@ -72,7 +73,7 @@ class _Looking:
                     yield IdleAllocation(pod, lasting, uuid, _way(allocation, board, self.layout))
 
     def _unplaced(self) -> Iterator[IdleAllocation]:
-        """Where nothing says which GPU a pod has, only those of a node that is idle as a whole."""
+        """Yields pods whose GPU is unknown, if all GPUs of the node are idle."""
         for one in self.allocated.unplaced:
             pod = str(one.pod)
             hours = min((self.hours.of(uuid, self.told.get((pod, ""), 0)) for uuid in self.uuids), default=0)
@@ -83,8 +84,10 @@ class _Looking:
 def idle_allocations(
     cluster: Cluster, hearing: Hearing | None, classes: Mapping[int, Collection[str]], *, now: datetime
 ) -> dict[str, tuple[IdleAllocation, ...]]:
-    """By the node's name. Two queries; two more for every 200 nodes where GPUs did nothing, and four where that was for
-    as long as the rule waits. None where nobody listens. `classes`: by the node's key those of its pools.
+    """Returns idle allocations by node name; none without telemetry.
+
+    Two queries; two more for every 200 nodes with idle GPUs, and four if any was idle for the rule's time. `classes`
+    holds the workload classes of a node's pools by the node's key.
     """
     if hearing is None:
         return {}
@@ -111,8 +114,9 @@ def idle_allocations(
 
 
 def is_due(cluster: Cluster, *, now: datetime) -> bool:
-    """Whether this look judges them: their hours are over once an hour, and who has which GPU is dear to find out
-    where many are free (docs/figures.md).
+    """Returns whether this evaluation covers idle GPUs.
+
+    Their hours end once an hour, and finding the allocations is expensive if many GPUs are idle (docs/figures.md).
     """
     try:
         return take_turn(cluster.pk, IdleGpus.key, every=EVERY, now=now)
@@ -122,13 +126,13 @@ def is_due(cluster: Cluster, *, now: datetime) -> bool:
 
 
 def _told(cluster: Cluster) -> dict[str, IdleHoursTold]:
-    """By the node's name."""
+    """Returns the reported idle hours by node name."""
     findings = Finding.objects.unresolved().filter(cluster=cluster, rule=IdleGpus.key, node__isnull=False)
     return {name: told_in(evidence) for name, evidence in findings.values_list("node__name", "evidence")}
 
 
 def _candidates(cluster: Cluster, end: datetime) -> set[str]:
-    """Nodes that tenants had GPUs of while one did nothing, for the fewest hours of which anybody is told."""
+    """Returns nodes with tenants' pods and a GPU that was idle for the shortest time that is reported."""
     fewest = min(patiences())
     holding = Pod.objects.filter(cluster=cluster, is_tenant=True, started_at__lte=end - fewest * HOUR).not_done()
     rows = GpuHour.objects.filter(IDLE, cluster=cluster, hour__gte=end - fewest * HOUR, hour__lt=end)
@@ -138,7 +142,7 @@ def _candidates(cluster: Cluster, end: datetime) -> set[str]:
 
 
 def _hours(cluster: Cluster, hearing: Hearing, names: Collection[str], end: datetime) -> _Hours:
-    """A board is idle while all its slices are, and works while one of them does."""
+    """Returns the idle hours. A board is idle while all its slices are, and works while one of them does."""
     counts = {f"of_{hours}": Count("hour", filter=IDLE & Q(hour__gte=end - hours * HOUR)) for hours in patiences()}
     lasts = {"was_idle": Max("hour", filter=IDLE), "was_busy": Max("hour", filter=BUSY)}
     since = end - max(patiences()) * HOUR
@@ -158,7 +162,7 @@ def _hours(cluster: Cluster, hearing: Hearing, names: Collection[str], end: date
 
 
 def _way(allocation: GpuAllocation, board: Board, layout: Layout) -> Way:
-    """What a pod has of a board: one that it has together with another pod is shared, whatever its resource says."""
+    """Returns how a pod uses a board. A board used by several pods is shared, whatever the resource's name says."""
     way = layout.way(allocation.resource)
     if allocation.profile and not way.profile:
         way = replace(way, profile=allocation.profile)
@@ -167,7 +171,7 @@ def _way(allocation: GpuAllocation, board: Board, layout: Layout) -> Way:
 
 
 def _allocated_for(pod: Pod, end: datetime) -> int:
-    """The longest of the patiences for which it was there."""
+    """Returns the longest reporting time for which the pod has existed."""
     if not pod.is_tenant or pod.started_at is None:
         return 0
     started = pod.started_at

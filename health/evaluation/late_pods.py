@@ -1,4 +1,4 @@
-"""Tenants' pods that do not start or do not become ready on their node, and those whose claims nobody serves."""
+"""Tenants' pods that do not start or become ready on their node, and pods whose claims no driver serves."""
 
 from collections import defaultdict
 from datetime import datetime, timedelta
@@ -17,7 +17,10 @@ UNSERVED = ("claim_unpublished", "device_class_missing")
 
 
 def starting_pods(cluster: Cluster, *, now: datetime) -> dict[str, list[FailingPod]]:
-    """By node, those in ContainerCreating, or running and not ready, for long. One query, a few where there are any."""
+    """Returns by node pods that stay in ContainerCreating, or run without being ready.
+
+    One query, a few if there are any.
+    """
     created = Q(phase="Pending", started_at__lt=now - STARTS_WITHIN)
     unready = Q(phase="Running", is_ready=False, ready_since__lt=now - READY_WITHIN, started_at__lt=now - READY_WITHIN)
     late = Pod.objects.tenants().filter(created | unready, cluster=cluster, deleted_at=None, waiting_reason="")
@@ -33,7 +36,7 @@ def starting_pods(cluster: Cluster, *, now: datetime) -> dict[str, list[FailingP
 
 
 def claims_waiting(cluster: Cluster, *, now: datetime) -> tuple[FailingPod, ...]:
-    """One query, and a few where pods wait."""
+    """Returns pods that wait for claims. One query, and a few if there are any."""
     without = Pod.objects.tenants().filter(cluster=cluster, node_name="", phase="Pending", deleted_at=None)
     pods = list(without.exclude(claims=[]).order_by("created_at", "pk")[:READ_AT_MOST])
     reasons = reasons_of(pods, now=now)

@@ -1,4 +1,4 @@
-"""Whose limits hold for which node: of a rule that compares, its own, or those of a pool that the node is in."""
+"""The limits in force for each node: the rule's own, or those of a pool that contains the node."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -18,13 +18,13 @@ R = TypeVar("R", bound=Judged)
 
 @dataclass(frozen=True)
 class LimitsInForce:
-    """Of one cluster."""
+    """The limits in force in one cluster."""
 
     by_rule: Mapping[str, Variants] = field(default_factory=dict)
 
     @classmethod
     def of(cls, cluster: Cluster, rules: Iterable[Judged]) -> "LimitsInForce":
-        """One query; one more where a pool of the cluster has any."""
+        """Loads the limits with one query; one more if a pool of the cluster has any."""
         rows = list(PoolLimits.objects.filter(pool__cluster=cluster).order_by("pk"))
         comparing = {rule.key: rule for rule in rules if isinstance(rule, Comparing)}
         rows = [row for row in rows if row.rule in comparing]
@@ -46,11 +46,11 @@ class LimitsInForce:
         return cast("R", next(its, rule))
 
     def rules_for(self, rules: Collection[R], node: str) -> Collection[R]:
-        """As `rule_for`, of each."""
+        """Returns `rule_for` of each rule."""
         return [self.rule_for(rule, node) for rule in rules] if self.by_rule else rules
 
     def suspects(self, rule: GpuRule, frame: Frame) -> set[int]:
-        """The places of the devices that may be wrong by the limits of whoever they are."""
+        """Returns the positions of devices that may be faulty by the limits of their node."""
         found = set(rule.suspects(frame))
         for variant, nodes in self.by_rule.get(rule.key, ()):
             places = cast("GpuRule", variant).suspects(frame)
@@ -64,7 +64,7 @@ def _with(rule: Judged, rows: Iterable[PoolLimits]) -> Judged:
 
 
 def _members(pools: set[int]) -> dict[frozenset[int], frozenset[str]]:
-    """Names of nodes, by which of these pools they are in."""
+    """Returns node names by the set of pools that contain them."""
     if not pools:
         return {}
     found: dict[str, set[int]] = {}

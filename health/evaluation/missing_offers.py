@@ -1,4 +1,4 @@
-"""Nodes whose GPUs nobody ever offered, and daemons of ComputeDomains that are not ready: with the cause of each."""
+"""Nodes whose GPUs were never offered, and daemons of ComputeDomains that are not ready, with causes."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -30,7 +30,7 @@ SWITCHES = (f"{DEPLOY_PREFIX}operands", f"{DEPLOY_PREFIX}device-plugin")  # "fal
 
 
 def never_offered(cluster: Cluster, *, now: datetime) -> Mapping[str, NoOffer]:
-    """By node. One query, and eight for each of the first few."""
+    """Returns the missing offers by node. One query, and eight for each of the first few."""
     nodes = Node.objects.filter(cluster=cluster, capacity={}, expected={}, is_ready=True).with_gpus().order_by("name")
     found: dict[str, NoOffer] = {}
     for node in nodes.iterator(chunk_size=500):
@@ -43,7 +43,7 @@ def never_offered(cluster: Cluster, *, now: datetime) -> Mapping[str, NoOffer]:
 
 
 def _offer(node: Node, *, now: datetime) -> NoOffer | None:
-    """None: it is wanted so, or its driver is still on its way."""
+    """Returns the component to blame; None if the state is wanted, or its driver is still being installed."""
     rows = read_stack(node, now=now).operands
     offerers = [row for row in rows if row.operand in OFFERERS]
     if offerers and all(row.cause and row.cause.weight is Weight.CHOSEN for row in offerers):
@@ -60,18 +60,18 @@ def _offer(node: Node, *, now: datetime) -> NoOffer | None:
 
 
 def _labelling(node: Node, rows: Sequence[OperandOnNode]) -> Iterator[OperandOnNode]:
-    """Yields node feature discovery, where it has labelled nothing: all others go by its labels."""
+    """Yields node feature discovery if it has labelled nothing, since the other operands depend on its labels."""
     if not any(key.startswith(LABELLED) for key in node.labels):
         yield from (row for row in rows if row.operand == NFD)
 
 
 def _before(rows: Sequence[OperandOnNode]) -> Iterator[OperandOnNode]:
-    """What the plugins wait for."""
+    """Returns the operands that the plugins wait for."""
     return (row for row in rows if row.operand == DRIVER)
 
 
 def domain_daemons(cluster: Cluster, *, now: datetime) -> Mapping[str, FailingPod]:
-    """By node, a daemon that is not ready. One query, and nine for each of the first few."""
+    """Returns by node a daemon that is not ready. One query, and nine for each of the first few."""
     late = Pod.objects.filter(
         cluster=cluster, operand=COMPUTE_DOMAIN, is_ready=False, deleted_at=None, started_at__lt=now - STARTS_WITHIN
     )

@@ -1,4 +1,4 @@
-"""Operands that do not run on nodes that miss what they do: who offers GPUs, and who tells of them."""
+"""Operands that do not run on nodes that need them: those that offer GPUs, and those that export telemetry."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -38,11 +38,11 @@ OF_VENDOR: Mapping[str, tuple[str, ...]] = {
 
 
 def operands_away(cluster: Cluster, hearing: Hearing | None) -> Mapping[str, tuple[str, ...]]:
-    """By node, those of which no pod is ready there. One query, and another where nobody listens; two more and three
-    for 500 nodes where any misses some.
+    """Returns by node the operands without a ready pod there.
 
-    Only of operands that the cluster runs as DaemonSets: of a device plugin that is a service of the host nobody knows.
-    What NVIDIA's wait for is named before them: a driver of which a pod is on the node and none is ready.
+    One query, and another without telemetry; two more, and three for every 500 nodes, if any node misses operands. Only
+    operands that run as DaemonSets count: a device plugin run by the host is unknown. An operand that others wait for
+    is listed first: a driver whose pod on the node is not ready.
     """
     short = Node.objects.filter(cluster=cluster, state_code=NodeState.GPUS_MISSING).with_gpus()
     missing = {name: _offerers(*amounts) for name, *amounts in short.values_list("name", "expected", "allocatable")}
@@ -69,14 +69,14 @@ def operands_away(cluster: Cluster, hearing: Hearing | None) -> Mapping[str, tup
 
 
 def _offerers(expected: Mapping[str, int], allocatable: Mapping[str, int]) -> set[str]:
-    """The operands that offer what is missing. What virtual machines get, others offer."""
+    """Returns the operands that offer the missing resources. Resources of virtual machines have others."""
     gone = (name for name, amount in expected.items() if amount > allocatable.get(name, 0) and not is_virtual(name))
     by_vendor = ((DRA_DRIVERS if is_dra(name) else PLUGINS, vendor_of(name)) for name in gone)
     return {operands[vendor] for operands, vendor in by_vendor if vendor in operands}
 
 
 def _vendors(cluster: Cluster, names: list[str]) -> Iterator[tuple[str, str]]:
-    """By name, as far as these are nodes."""
+    """Yields the vendor by name for names that are nodes."""
     rows = Node.objects.filter(cluster=cluster).order_by()
     for start in range(0, len(names), AT_ONCE):
         yield from rows.filter(name__in=names[start : start + AT_ONCE]).values_list("name", "gpu_vendor")
@@ -91,7 +91,7 @@ def _ready(cluster: Cluster, operands: Iterable[str], nodes: Collection[str]) ->
 
 
 def _without_driver(cluster: Cluster, nodes: Collection[str]) -> set[str]:
-    """Those that have a pod of it, and none that is ready."""
+    """Returns nodes that have a driver pod, but no ready one."""
     ready: dict[str, bool] = {}
     for node, _, is_ready in _pods(cluster, [DRIVER], nodes):
         ready[node] = ready.get(node, False) or is_ready

@@ -1,4 +1,4 @@
-"""What is known of the nodes of a frame beside it."""
+"""Facts about the nodes of a telemetry snapshot from other sources."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -27,7 +27,10 @@ class GpuReset(NamedTuple):
 
 
 def resets_of(cluster: Cluster, node_uids: Collection[str], *, since: datetime, until: datetime) -> list[GpuReset]:
-    """Without those of several GPUs of a node at one moment: they say more of the node, or of its driver. One query."""
+    """Returns GPU resets, with one query. Resets of several GPUs of a node at once are left out.
+
+    They are caused by the node or its driver.
+    """
     events = NodeEvent.objects.filter(cluster=cluster, node_uid__in=node_uids, at__gt=since, at__lte=until, kind=RESET)
     told = [
         GpuReset(uid, detail["gpu"], at)
@@ -50,7 +53,7 @@ class XidFound(NamedTuple):
 
 
 class XidsFound:
-    """Those of a cluster, each within the time that its workflow goes by, and once however many findings say it."""
+    """The Xids of a cluster, each within its workflow's time, and once however many findings report it."""
 
     def __init__(self, found: Iterable[XidFound] = (), *, now: datetime | None = None) -> None:
         self.now = now  # None: nothing is known of before
@@ -68,23 +71,23 @@ class XidsFound:
             self._times[number][uuid] = len(instants)
 
     def again(self, node: int, gpu_uuid: str) -> Mapping[int, int]:
-        """By number how often it was written: this time, too, once a finding of it is."""
+        """Returns how often each Xid number was recorded, including this time once it has a finding."""
         return {number: self._again(number, node, gpu_uuid) for number in COUNTED_WITHIN} if self.now else {}
 
     def _again(self, number: int, node: int, gpu_uuid: str) -> int:
         return occasions(self._of_nodes[number, node]) if number in OF_NODES else self._times[number][gpu_uuid]
 
     def had(self, gpu_uuid: str) -> Mapping[int, Collection[datetime]]:
-        """By number when."""
+        """Returns the times of each Xid number."""
         those = ((number, sorted(self._of_gpus[number, gpu_uuid])) for number in COUNTED_WITHIN)
         return {number: instants for number, instants in those if instants}
 
     def new(self, gpu_uuid: str) -> frozenset[int]:
-        """The numbers of which one that is there now is not written yet."""
+        """Returns the current Xid numbers that are not recorded yet."""
         return frozenset(number for number in COUNTED_WITHIN if self.now and (number, gpu_uuid) not in self._open)
 
     def once_more(self, node: int, gpu_uuid: str) -> frozenset[int]:
-        """Of those the ones that did not begin with another GPU of its node."""
+        """Returns those of the new numbers that did not begin with another GPU of the node."""
         return frozenset(number for number in self.new(gpu_uuid) if not self._has_begun(number, node))
 
     def _has_begun(self, number: int, node: int) -> bool:
@@ -92,7 +95,7 @@ class XidsFound:
         return number in OF_NODES and self.now is not None and occasions({*found, self.now}) == occasions(found)
 
     def elsewhere(self, gpu_uuid: str) -> Mapping[int, int]:
-        """By number the most often that any other GPU had it."""
+        """Returns, per Xid number, the highest count on any other GPU."""
         first_two = {number: self._times[number].most_common(2) for number in COUNTED_WITHIN}
         return {
             number: next((times for uuid, times in most if uuid != gpu_uuid), 0) for number, most in first_two.items()
@@ -100,7 +103,7 @@ class XidsFound:
 
 
 def occasions(found: Collection[datetime]) -> int:
-    """Of several GPUs of a node: what began together is one trouble."""
+    """Returns the number of incidents. Xids of several GPUs of a node that began together are one incident."""
     number, began = 0, None
     for at in sorted(found):
         if began is None or at - began > TOGETHER:
@@ -109,7 +112,7 @@ def occasions(found: Collection[datetime]) -> int:
 
 
 def xids_found(cluster: Cluster, *, now: datetime) -> XidsFound:
-    """One query."""
+    """Loads the Xids with one query."""
     lately = Q(resolved_at=None) | Q(resolved_at__gte=now - max(COUNTED_WITHIN.values()))
     is_counted = Q(evidence__xid__in=list(COUNTED_WITHIN)) | Q(evidence__had__isnull=False)
     rows = Finding.objects.filter(lately, is_counted, cluster=cluster, rule=LastXid.key).order_by()
@@ -123,7 +126,7 @@ def xids_found(cluster: Cluster, *, now: datetime) -> XidsFound:
 
 
 def _read(had: Mapping[str, Iterable[str]] | None, xid: int, since: datetime) -> Iterable[tuple[int, datetime]]:
-    """One that does not say when had what it is of, when it began."""
+    """Yields Xid numbers and times from evidence. Evidence without times stands for its own Xid, when it began."""
     if not had:
         return [(xid, since)]
     each = ((int(number), datetime.fromisoformat(at)) for number, instants in had.items() for at in instants)
@@ -136,36 +139,36 @@ OF_NODE = ("id", "uid", "name", "upgrade_state", "mig_config_state", "gpu_expect
 
 
 class Around(Protocol):
-    """What is known of the nodes of a frame beside it: from rows now, or from what is stored of the past."""
+    """Facts about the nodes of a snapshot, from current rows or from stored history."""
 
     @property
     def nodes(self) -> Mapping[str, Mapping[str, Any]]:
-        """By its name what `_rows` has of each node that is asked for."""
+        """Returns the row of each requested node by name."""
 
     @property
     def of_one_job(self) -> Collection[str]:
-        """The names of nodes of which one pod has every board that the frame has."""
+        """Returns the names of nodes where one pod has every board of the snapshot."""
 
     @property
     def xids_found(self) -> XidsFound:
-        """How often which Xids were found before."""
+        """Returns earlier Xids and how often they occurred."""
 
     @property
     def resets(self) -> Counter[tuple[str, int]]:
-        """By the node's UID and the GPU's index how often that was reset within a day."""
+        """Returns the number of resets within a day by node UID and GPU index."""
 
     @property
     def driver_changed(self) -> Mapping[str, datetime]:
-        """By the node's UID when its driver last changed within a day."""
+        """Returns by node UID the last driver change within a day."""
 
     @property
     def classes(self) -> Mapping[int, frozenset[str]]:
-        """By the node's key the workload classes of its pools."""
+        """Returns the workload classes of a node's pools by the node's key."""
 
 
 @dataclass
 class RowsAround:
-    """As the rows have it now, of the suspects' nodes."""
+    """Facts from the current rows of the suspects' nodes."""
 
     cluster: Cluster
     devices: Sequence[GpuDevice]
@@ -212,7 +215,6 @@ class RowsAround:
 
 
 def classes_of(cluster: Cluster, nodes: Collection[int]) -> dict[int, frozenset[str]]:
-    """The workload classes of each node's pools."""
     found: dict[int, frozenset[str]] = {}
     members = Pool.objects.filter(cluster=cluster, nodes__in=nodes).values_list("nodes", "workload_class")
     for node, workload_class in members:

@@ -1,4 +1,4 @@
-"""Nodes as rows show them, handed to the rules about them."""
+"""Evaluates the node rules on the current rows."""
 
 import json
 from collections.abc import Collection, Iterator, Mapping
@@ -58,7 +58,7 @@ NVIDIA = ("", "nvidia")
 
 @dataclass(frozen=True)
 class _Around:
-    """What other rows say of nodes."""
+    """Facts about nodes from other rows."""
 
     classes: dict[int, frozenset[str]]
     failing: dict[str, list[FailingPod]]
@@ -77,8 +77,10 @@ class _Around:
 
     @classmethod
     def read(cls, cluster: Cluster, hearing: Hearing | None, asked: Collection[str], *, now: datetime) -> Self:
-        """Fifteen queries, two more where idle GPUs are judged, and six for every 200 nodes where some are idle;
-        eleven for each of a few nodes whose upgrade does not end, and nine where pods fail.
+        """Loads the facts with 15 queries, two more if idle GPUs are evaluated, and six for every 200 nodes with idle
+        GPUs.
+
+        Eleven more for each of a few nodes with a stuck upgrade, and nine if pods fail.
         """
         classes = _classes(cluster)
         return cls(
@@ -102,9 +104,7 @@ class _Around:
 def judge_nodes(
     cluster: Cluster, rules: Collection[Rule[NodeFacts]], hearing: Hearing | None, *, now: datetime
 ) -> Iterator[Signal]:
-    """Seventeen queries, one more where a pool has limits of its own, and what `_Around` takes where something is
-    wrong.
-    """
+    """Yields signals with 17 queries, one more if a pool has its own limits, and those of `_Around` for faults."""
     limits = LimitsInForce.of(cluster, rules)
     around = _Around.read(cluster, hearing, {rule.key for rule in rules}, now=now)
     for row in _rows(cluster):
@@ -115,7 +115,7 @@ def judge_nodes(
 
 
 def _rows(cluster: Cluster) -> Iterator[dict[str, Any]]:
-    """What several nodes say in the same words, as most do, is decoded once."""
+    """Yields the rows. Identical JSON of several nodes is decoded once."""
     written = {f"{name}_written": Cast(name, TextField()) for name in AS_JSON}
     rows = Node.objects.filter(cluster=cluster).with_gpus().values(*COLUMNS, **written)
     decoded: dict[str, Any] = {}
@@ -129,7 +129,6 @@ def _rows(cluster: Cluster) -> Iterator[dict[str, Any]]:
 
 
 def _classes(cluster: Cluster) -> dict[int, frozenset[str]]:
-    """The workload classes of each node's pools."""
     members = Pool.objects.filter(cluster=cluster, nodes__isnull=False).values_list("nodes", "workload_class")
     found: dict[int, frozenset[str]] = {}
     for node_id, workload_class in members:
@@ -138,11 +137,10 @@ def _classes(cluster: Cluster) -> dict[int, frozenset[str]]:
 
 
 def _uncordoned(cluster: Cluster, *, now: datetime) -> dict[int, datetime]:
-    """By the node's key, since when it is seen without the cordon that its upgrade found. Two queries.
+    """Returns by node key since when the node has lost the cordon that its upgrade found. Two queries.
 
-    The note of that cordon is written while the upgrade is queued, and until its pod restarts nobody but people takes a
-    cordon off. It goes with the upgrade: from then on our own finding remembers it. The cordon
-    of a plan is that plan's to put back.
+    The note of that cordon is written while the upgrade is queued, and until its pod restarts only people remove a
+    cordon. The note is removed with the upgrade; then our own finding keeps the fact. A plan restores its own cordon.
     """
     nodes = Node.objects.filter(cluster=cluster, is_unschedulable=False).with_gpus()
     restarted = nodes.filter(upgrade_state__in=DRIVER_RESTARTED).values_list("pk", "annotations")
@@ -155,7 +153,7 @@ def _uncordoned(cluster: Cluster, *, now: datetime) -> dict[int, datetime]:
 
 
 def _stale(cluster: Cluster) -> dict[int, StaleCordon]:
-    """By the node's key, of those that are cordoned. One query."""
+    """Returns stale cordons by node key, with one query."""
     columns = (
         "id",
         "name",

@@ -1,4 +1,4 @@
-"""How often nodes stopped being ready lately: as their timelines have it."""
+"""The number of times that nodes recently stopped being ready, from their timelines."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ AT_ONCE = 500  # names in one query
 
 
 def falls(cluster: Cluster, *, now: datetime) -> Mapping[str, int]:
-    """By the node's UID. One query, and one for 500 nodes whose readiness changed lately."""
+    """Returns the number by node UID. One query, and one for every 500 nodes whose readiness changed lately."""
     since = now - WITHIN
     changed = Node.objects.filter(cluster=cluster, ready_since__gte=since).with_gpus()
     uids = list(changed.order_by("pk").values_list("uid", flat=True))

@@ -1,4 +1,4 @@
-"""Which clusters are to be judged though no nudge says so: time passed, or a nudge was lost."""
+"""Clusters to evaluate without a notification: time has passed, or a notification was lost."""
 
 from datetime import datetime, timedelta
 
@@ -13,7 +13,7 @@ LOOK = "look"
 
 
 def due(*, now: datetime) -> list[int]:
-    """The keys of clusters of which a finding is right for long enough by now, or that nobody judged for a while."""
+    """Returns the keys of clusters with a finding to confirm now, or without a recent evaluation."""
     confirming = Finding.objects.filter(state=FindingState.CONFIRMING, confirmed_at__lte=now)
     ripe = set(confirming.values_list("cluster", flat=True))
     clusters = Cluster.objects.values_list("pk", flat=True)
@@ -21,7 +21,10 @@ def due(*, now: datetime) -> list[int]:
 
 
 def judged(cluster_id: int, *, now: datetime) -> None:
-    """:raises FramesAway"""
+    """Records the evaluation of a cluster.
+
+    :raises FramesAway: when Redis does not answer
+    """
     intervals.done(cluster_id, LOOK, every=EVERY, now=now)
 
 

@@ -1,7 +1,7 @@
-"""Owners of GPU pods whose new ones are rejected at creation, as their Events say (hazard Z31).
+"""Owners of GPU pods whose new pods are rejected at creation, from their Events (hazard Z31).
 
-Of those that are watched it is known what they want. Of what an operator makes pods for itself nothing but the Event is
-read: it needs no right to kinds that nobody can list beforehand.
+For watched kinds the wanted number of pods is known. For owners of other kinds only the Event is read, so that no right
+to unknown kinds is needed.
 """
 
 import re
@@ -27,10 +27,10 @@ OWNERS_AT_MOST = 50
 
 
 def rejected_owners(cluster: Cluster, *, now: datetime) -> Iterator[RejectedOwner]:
-    """Those that lack pods, of whom it was said lately; by what stands above them. One query; two more where any that
-    is watched was, one more where any other.
+    """Yields owners that lack pods and had a recent rejection, by their topmost owner.
 
-    What made all pods that it wants is not told, whatever was said before; nor of the others what made one since.
+    One query; two more if any has a watched kind, one more if any has another kind. A watched owner that has all its
+    pods is left out, and so is another owner that has created a pod since.
     """
     told = ClusterEvent.objects.filter(
         cluster=cluster, reason__in=(FAILED_CREATE, *POD_REJECTED), is_warning=True, last_at__gte=now - SAID_WITHIN
@@ -46,7 +46,7 @@ def rejected_owners(cluster: Cluster, *, now: datetime) -> Iterator[RejectedOwne
 
 
 def _watched(cluster: Cluster, last: Mapping[str, str]) -> Iterator[RejectedOwner]:
-    """By the UID of what made their pods what was said of it last."""
+    """Yields owners of watched kinds. `last` holds the last Event by the UID of the pods' direct owner."""
     if not last:
         return
     workloads = Workload.objects.filter(cluster=cluster, uid__in=list(last), desired__gt=0, operator_version="")
@@ -62,7 +62,7 @@ def _watched(cluster: Cluster, last: Mapping[str, str]) -> Iterator[RejectedOwne
 
 
 def _others(cluster: Cluster, last: Collection[ClusterEvent]) -> Iterator[RejectedOwner]:
-    """By what was said last of each. Whether it is of GPUs is known by that, or by the GPU pods that it has made."""
+    """Yields owners of other kinds from their last Event. The Event or earlier GPU pods show that they use GPUs."""
     if not last:
         return
     pods = Pod.objects.filter(cluster=cluster, owner_uid__in=[row.about_uid for row in last if row.about_uid])

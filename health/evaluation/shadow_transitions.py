@@ -1,6 +1,6 @@
-"""What was wrong when its rule went on trial: told until then, and tried from then on. When that ends, the other way.
+"""Moves current findings when the shadow mode of their rule starts or ends.
 
-Each side has a row of its own, so that what people were told stays in every history, and what they were not never is.
+Each side has a row of its own. So reported findings stay in every history, and shadow findings never enter it.
 """
 
 from collections.abc import Sequence
@@ -21,10 +21,11 @@ CARRIED = (
 
 
 def turn(findings: Sequence[Finding], openings: Openings) -> list[Finding]:
-    """To the other side, each. The rows that are so from now on, in their order: of what nobody was told, the same.
+    """Moves findings to the other side, and returns the current rows in the same order. Pending findings keep their
+    row.
 
-    In the cluster's lock. A number of statements that does not grow, up to hundreds of findings. Load them with their
-    nodes.
+    It runs in the cluster's lock. The number of statements is constant up to hundreds of findings. The findings need
+    their nodes loaded.
     """
     now = openings.now
     for is_shadow in (False, True):
@@ -52,7 +53,7 @@ def turn(findings: Sequence[Finding], openings: Openings) -> list[Finding]:
 
 
 def _noted(was: Finding, other: Finding, openings: Openings) -> NodeEvent | None:
-    """What the timeline of its node says of it. None: it is about none."""
+    """Returns the timeline entry of its node; None if it has no node."""
     node = was.node
     if node is None:
         return None

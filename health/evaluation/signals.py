@@ -1,4 +1,4 @@
-"""What a rule says of a subject, on its way to a finding."""
+"""The result of a rule for a subject, before it becomes a finding."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -9,7 +9,7 @@ from health.subjects import identity_of
 
 
 class Judged(Protocol):
-    """What any rule has, of a node, a GPU or a cluster, here or in an app above."""
+    """The common interface of all rules: about a node, a GPU or a cluster, here or in an app above."""
 
     @property
     def key(self) -> str: ...
@@ -23,7 +23,7 @@ class Judged(Protocol):
 
 @dataclass(frozen=True)
 class Subject:
-    """What a finding is about. `node_id` None: the cluster, or our sight of it."""
+    """The subject of a finding. If `node_id` is None, it is the cluster or its observation."""
 
     name: str
     node_id: int | None = None
@@ -44,7 +44,7 @@ class Signal:
 
     @property
     def after(self) -> timedelta:
-        """How long it must be so before anybody is told."""
+        """Returns how long the fault must persist before anybody is notified."""
         return self.rule.after if self.wrong.opens_after is None else self.wrong.opens_after
 
     @property

@@ -1,8 +1,8 @@
-"""Objects of the operator that say notReady while all their pods are ready, and NVIDIADrivers that conflict.
+"""The operator's objects that are notReady while all their pods are ready, and NVIDIADrivers that conflict.
 
-gpu-operator, controllers/object_controls.go (isDaemonSetReady): of an operand whose pods nobody replaces but a person
-(OnDelete), every pod must have the newest template. internal/conditions/nvidiadriver.go: ConflictingNodeSelector;
-before pull 2289 the object went on saying ready, so that its condition counts.
+gpu-operator, controllers/object_controls.go (isDaemonSetReady): if an operand's pods are replaced only by a person
+(OnDelete), every pod must have the newest template. internal/conditions/nvidiadriver.go: ConflictingNodeSelector.
+Before pull 2289 the object stayed ready, so the condition counts.
 """
 
 from collections import defaultdict
@@ -20,7 +20,7 @@ CONFLICT = "ConflictingNodeSelector"
 
 
 def stuck_drivers(cluster: Cluster) -> tuple[StuckDriver, ...]:
-    """One query where all are ready; another where nodes are being upgraded or held; six at most."""
+    """Returns stuck drivers. One query if all are ready; another if nodes are being upgraded or held; six at most."""
     objects = list(DriverObject.objects.filter(cluster=cluster))
     waiting = {each.pk for each in objects if each.kind == KIND and each.state == "notReady"}
     if not waiting or _is_upgrading(cluster):
@@ -41,7 +41,10 @@ def stuck_drivers(cluster: Cluster) -> tuple[StuckDriver, ...]:
 
 
 def stuck_policy(cluster: Cluster) -> StuckPolicy | None:
-    """One query where it is ready; five at most. None: its operands say what is wrong, or something is upgraded."""
+    """Returns the stuck policy. One query if it is ready; five at most.
+
+    None if its operands explain the state, or an upgrade is in progress.
+    """
     policy = DriverObject.objects.filter(cluster=cluster, kind=POLICY, state="notReady").first()
     if policy is None or policy.message.startswith(CONFLICT) or _is_upgrading(cluster):
         return None
@@ -61,7 +64,7 @@ def stuck_policy(cluster: Cluster) -> StuckPolicy | None:
 
 
 def driver_conflict(cluster: Cluster) -> DriverConflict | None:
-    """One query."""
+    """Returns the conflict, with one query."""
     objects = DriverObject.objects.filter(cluster=cluster, kind=KIND, message__startswith=CONFLICT).order_by("name")
     rows = list(objects)
     return DriverConflict(tuple(row.name for row in rows), rows[0].message) if rows else None
@@ -73,7 +76,7 @@ def _is_upgrading(cluster: Cluster) -> bool:
 
 
 def _newest(cluster: Cluster, owners: Iterable[str]) -> dict[str, str]:
-    """The hash of the newest template of each DaemonSet, by its UID."""
+    """Returns the hash of the newest template of each DaemonSet by its UID."""
     revisions = OperandRevision.objects.filter(cluster=cluster, owner_uid__in=list(owners)).order_by("revision")
     return dict(revisions.values_list("owner_uid", "revision_hash"))
 

@@ -1,4 +1,4 @@
-"""Why the operator's upgrade of a node's driver failed, or does not come to its end: as far as rows say it."""
+"""Causes of driver upgrades that failed or do not finish, as far as rows show them."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ EVICTING = frozenset({POD_DELETION_REQUIRED, DRAIN_REQUIRED, UPGRADE_FAILED})
 
 @dataclass(frozen=True)
 class PodThere:
-    """One that uses GPUs of the node. `budget`: the PodDisruptionBudget that lets none of its pods go; blank: none."""
+    """A pod that uses GPUs of the node. `budget` is the PodDisruptionBudget that blocks its eviction; empty if none."""
 
     name: str
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -40,10 +40,10 @@ class PodThere:
 
 
 def why_upgrades_stay(cluster: Cluster, *, now: datetime) -> dict[int, KeptBy]:
-    """By the node's key: of those that failed, or take too long.
+    """Returns causes by node key, for upgrades that failed or take too long.
 
-    The driver's own pod comes first, then the validator's, then the pods that were to go. A look asks a few nodes:
-    those that nobody was told of yet, and some of the others. Of the rest it is what an earlier look has found.
+    The driver's own pod comes first, then the validator's, then the pods to evict. Each evaluation examines a few
+    nodes: first those without a known cause, then a sample of the others. The rest keep their earlier cause.
     """
     told = Finding.objects.unresolved().filter(cluster=cluster, rule__in=OF_UPGRADES, node__isnull=False)
     overdue = told.filter(rule=UpgradeStuck.key, confirmed_at__lte=now).values("node")
@@ -58,14 +58,14 @@ def why_upgrades_stay(cluster: Cluster, *, now: datetime) -> dict[int, KeptBy]:
 
 
 def _found_before(told: QuerySet[Finding], states: Mapping[int, str]) -> dict[int, KeptBy]:
-    """By the node's key, of those that are in the same state still. Blank: it was asked, and nothing was found."""
+    """Returns earlier causes by node key, for nodes in the same state; empty if an earlier check found none."""
     known = told.exclude(state=FindingState.CONFIRMING).values_list("node", "cause")
     causes = ((key, *cause.partition(" ")) for key, cause in known)
     return {key: KeptBy.read(said) for key, state, _, said in causes if state == states.get(key)}
 
 
 def why_upgrade_stays(node: Node, *, now: datetime) -> KeptBy:
-    """Of one node, as its rows are now. Ten queries."""
+    """Returns the cause for one node from its current rows, with ten queries."""
     causes: dict[str, Cause | None] = {row.operand: row.cause for row in read_stack(node, now=now).operands}
     of_validator = causes.get(VALIDATOR)
     if of_validator is not None and of_validator.weight is Weight.WAITING:
@@ -78,7 +78,7 @@ def why_upgrade_stays(node: Node, *, now: datetime) -> KeptBy:
 
 
 def kept_by_pods(state: str, policy: EvictionPolicy, pods: Sequence[PodThere]) -> KeptBy:
-    """Blank: nothing says that pods keep it."""
+    """Returns the cause if pods delay the upgrade; empty if unknown."""
     if state == WAIT_FOR_JOBS:
         return _awaited(policy, pods)
     if state not in EVICTING:
@@ -132,7 +132,7 @@ def _awaited(policy: EvictionPolicy, pods: Iterable[PodThere]) -> KeptBy:
 
 
 def _policy(node: Node) -> EvictionPolicy:
-    """The throttle that counts: of the node's own NVIDIADriver from operator 26.7 on, of the ClusterPolicy before."""
+    """Returns the node's upgrade policy: of its NVIDIADriver from operator 26.7 on, of the ClusterPolicy before."""
     rows = list(DriverObject.objects.filter(cluster=node.cluster_id))
     own = next((row for row in rows if row.kind == "NVIDIADriver" and row.name == node.driver_owner), None)
     lead = next((row for row in rows if row.kind == "ClusterPolicy" and row.state != "ignored"), None)
@@ -141,7 +141,7 @@ def _policy(node: Node) -> EvictionPolicy:
 
 
 def _pods(node: Node) -> list[PodThere]:
-    """Two queries."""
+    """Returns the pods, with two queries."""
     there = Pod.objects.filter(cluster=node.cluster_id, node_name=node.name, deleted_at=None).not_done().tenants()
     using = [pod for pod in there.order_by("namespace", "name") if is_evicted(pod.resources)]
     none_left = DisruptionBudget.objects.filter(

@@ -1,4 +1,4 @@
-"""Whether the operator's queue of driver upgrades moves, and what keeps it."""
+"""Whether the operator's queue of driver upgrades moves, and what blocks it."""
 
 from datetime import datetime
 
@@ -22,20 +22,20 @@ FREE_THEM = "Bring them back, or let more go at once: maxParallelUpgrades and ma
 
 
 def queued_for_upgrade(cluster: Cluster) -> int:
-    """How many nodes wait in it that nobody holds. One query."""
+    """Returns how many nodes wait in the queue without a hold, with one query."""
     return _queued(cluster).count()
 
 
 def upgrades_are_still(cluster: Cluster, *, now: datetime) -> bool:
-    """One query."""
+    """Returns whether no upgrade in the queue moves, with one query."""
     return not NodeEvent.objects.filter(cluster=cluster, kind="upgrade", at__gt=now - STILL_FOR).exists()
 
 
 def what_keeps_the_queue(cluster: Cluster) -> tuple[str, KeptBy]:
-    """Its cause, and in sentences with what helps. Blank: rows do not show it. Two queries.
+    """Returns the cause, and its sentences with the recommended action; empty if unknown. Two queries.
 
-    Slots are counted among the nodes of one NVIDIADriver, or of the ClusterPolicy: k8s-operator-libs,
-    GetUpgradesAvailable. A failed node counts as under way, and who is cordoned or not ready counts, whoever did it.
+    Slots are counted among the nodes of one NVIDIADriver, or of the ClusterPolicy (k8s-operator-libs,
+    GetUpgradesAvailable). Failed nodes take a slot, and so do nodes that are cordoned or not ready for any reason.
     """
     homeless = Pod.objects.filter(cluster=cluster, operand=DRIVER, node_name="", deleted_at=None).not_done()
     if (pod := homeless.order_by("pk").first()) is not None:

@@ -1,6 +1,6 @@
-"""Pods of one template that fail on some nodes and run on others: which of them follow a node, or one of its GPUs.
+"""Pods of one template that fail on some nodes and run on others: failures that follow a node or one of its GPUs.
 
-A Job that tries again makes another pod: tries of one piece of work on one node are one failure.
+A Job's retries are new pods; retries of the same work on one node count as one failure.
 """
 
 import json
@@ -39,7 +39,7 @@ COLUMNS = (
 
 
 class TemplatePod(NamedTuple):
-    """One of such a template that fails or runs."""
+    """A pod of such a template that fails or runs."""
 
     pk: int
     node_name: str
@@ -51,9 +51,9 @@ class TemplatePod(NamedTuple):
 
 
 def workloads_by_node(cluster: Cluster, *, now: datetime) -> dict[str, tuple[WorkloadHere, ...]]:
-    """By the node's name, the templates of which pods fail there. One query; two more where any fails, and seven.
+    """Returns by node name the templates whose pods fail there. One query; two more if any fails, and seven.
 
-    A pod whose node is being evicted, or that its kubelet refused, did not fail by itself and counts nowhere.
+    Pods of a node that is being drained, and pods refused by the kubelet, do not count.
     """
     where: dict[TemplateKey, dict[str, list[TemplatePod]]] = defaultdict(lambda: defaultdict(list))
     for pod in _pods(cluster, _failing_templates(cluster, now=now), now=now):
@@ -72,7 +72,7 @@ def workloads_by_node(cluster: Cluster, *, now: datetime) -> dict[str, tuple[Wor
 
 
 def _failing_templates(cluster: Cluster, *, now: datetime) -> Collection[str]:
-    """The UIDs of what made pods that may fail now."""
+    """Returns the UIDs of owners whose pods may fail now."""
     crashed = Q(crashed_at__gt=now - CALM_AFTER)
     at_it = ~Q(phase="Failed") & (crashed | (~Q(stuck_container="") & ~Q(waiting_reason="")))
     over = Q(phase="Failed", waiting_reason="", crashed_at__gt=now - FAILED_WITHIN)
@@ -82,7 +82,7 @@ def _failing_templates(cluster: Cluster, *, now: datetime) -> Collection[str]:
 
 
 def _pods(cluster: Cluster, owners: Collection[str], *, now: datetime) -> Iterator[TemplatePod]:
-    """Those of them that tell something. Labels that several have in the same words, as most do, are decoded once."""
+    """Yields their relevant pods. Identical labels, which are common, are decoded once."""
     if not owners:
         return
     rows = Pod.objects.filter(cluster=cluster, owner_uid__in=owners, is_tenant=True).exclude(node_name="")
@@ -97,7 +97,7 @@ def _pods(cluster: Cluster, owners: Collection[str], *, now: datetime) -> Iterat
 
 
 def _state(row: Mapping[str, Any], *, now: datetime) -> PodState:
-    """As `Pod.state`: most of thousands run, and no model is made of them."""
+    """Returns the same as `Pod.state`. Thousands of running pods need no model instance here."""
     return pod_state(
         phase=row["phase"],
         is_ready=row["is_ready"],
@@ -111,7 +111,7 @@ def _state(row: Mapping[str, Any], *, now: datetime) -> PodState:
 
 
 def _is_news(row: Mapping[str, Any], *, now: datetime) -> bool:
-    """Of one that failed for good, and by itself."""
+    """Returns whether the pod recently failed for good by itself."""
     crashed_at: datetime | None = row["crashed_at"]
     return not row["waiting_reason"] and crashed_at is not None and now - crashed_at <= FAILED_WITHIN
 
@@ -151,7 +151,7 @@ def _here(
 
 
 def _failures(failing: Sequence[TemplatePod]) -> int:
-    """Of pods of one template on one node: each is one, but of a Job each index, or without indices all of them."""
+    """Returns the failures of one template's pods on one node. A Job has one per index, or one without indices."""
     if not failing or failing[0].owner_kind != JOB:
         return len(failing)
     return len({pod.completion for pod in failing})
@@ -160,7 +160,7 @@ def _failures(failing: Sequence[TemplatePod]) -> int:
 def _gpu(
     failing: Iterable[TemplatePod], running: Iterable[TemplatePod], boards: Mapping[int, frozenset[int]]
 ) -> int | None:
-    """The one GPU that all had that fail, and none that runs."""
+    """Returns the one GPU that all failing pods and no running pod had."""
     had = Counter(index for pod in failing for index in boards.get(pod.pk, (-1,)))
     if len(had) != 1 or -1 in had:
         return None
@@ -169,8 +169,9 @@ def _gpu(
 
 
 def _boards(cluster: Cluster, names: Collection[str], *, now: datetime) -> dict[int, frozenset[int]]:
-    """By the pod's key the indices of the GPUs it has, where something names them: who has all of a node's does not
-    tell its GPUs from the node. A pod that is done has none.
+    """Returns the GPU indices of each pod by key, where they are known. Finished pods have none.
+
+    A pod with all GPUs of its node is left out, since it cannot distinguish a GPU from the node.
     """
     if not names:
         return {}
