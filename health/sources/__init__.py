@@ -1,1 +1,1 @@
-"""Sources of telemetry: who asks them and when, what they need to be asked, and where the newest frame is kept."""
+"""Telemetry sources: their schedule, their addresses and secrets, and the storage of the newest snapshot."""

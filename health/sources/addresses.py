@@ -1,4 +1,4 @@
-"""Where a source is asked, with its secret: for one question only, and in no row."""
+"""The address of a source with its secret, for one request only and never in a row."""
 
 from dataclasses import replace
 
@@ -13,14 +13,21 @@ CA_AT_MOST = 1 << 20  # bytes: all the authorities that a browser trusts are 0.2
 
 
 def address_of(source: TelemetrySource) -> Address:
-    """:raises NoSecret: its cluster has no password or token there; Unusable: its CA cannot be read"""
+    """Returns the address of a source.
+
+    :raises NoSecret: when its cluster has no password or token there
+    :raises Unusable: when its CA cannot be read
+    """
     secret = secret_at(source.secret_from, cluster=source.cluster.name)
     address = Address(source.url, ca=_ca_at(source.ca_file), may_be_loopback=settings.TELEMETRY_LOOPBACK)
     return replace(address, user=source.user, password=secret) if source.user else replace(address, token=secret)
 
 
 def check_ca(name: str) -> None:
-    """:raises Unusable: nothing would be read there"""
+    """Checks that a CA of that name can be read.
+
+    :raises Unusable: when it cannot
+    """
     try:
         path_in_folder(name)
     except NotReadable as error:
@@ -28,9 +35,9 @@ def check_ca(name: str) -> None:
 
 
 def _ca_at(name: str) -> str:
-    """Return the certificates. Blank for no name.
+    """Returns the certificates; empty without a name.
 
-    :raises Unusable: in one sentence for all reasons, so that nobody learns which files there are
+    :raises Unusable: with one sentence for all reasons, so that nobody learns which files exist
     """
     if not name:
         return ""

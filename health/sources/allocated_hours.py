@@ -1,4 +1,4 @@
-"""To whom the GPUs of a cluster were allocated in an hour, by the placements of pods: how long, to whom the longest."""
+"""The allocation of a cluster's GPUs in an hour, from the placements of pods: the duration, and the longest holder."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -41,7 +41,8 @@ class AllocatedHour:
 
     @classmethod
     def of(cls, cluster_id: int, hour: datetime, *, now: datetime) -> "AllocatedHour":
-        """Two queries; for every 200 nodes with allocated GPUs three more, and what `allocations_on` costs."""
+        """Loads the hour with two queries; three more for every 200 nodes with allocated GPUs, and those of
+        `allocations_on`."""
         if why_unseen(cluster_id, PODS, now=now):
             return cls(is_seen=False)
         end = hour + HOUR
@@ -73,7 +74,7 @@ class AllocatedHour:
         return cls(is_seen=True, spans=spans, unplaced=unplaced, unsliced=unsliced, uuids=uuids)
 
     def by(self, device: GpuDevice) -> AllocatedFor:
-        """Of a board, to whoever had it or a part of it; of a slice, to whoever had that."""
+        """Returns the allocation of a board or any part of it, or of one slice."""
         index = self._index_of(device)
         if not self.is_seen or index is None:
             return AllocatedFor()
@@ -95,7 +96,10 @@ class AllocatedHour:
         return AllocatedFor(seconds, namespace, workload)
 
     def _index_of(self, device: GpuDevice) -> int | None:
-        """By its UUID; by what its exporter numbers it only where one of the two has none. None: nothing tells."""
+        """Returns the index of the board; None if unknown.
+
+        It goes by UUID, and by the exporter's index only if one of the two has no UUID.
+        """
         uuids = self.uuids.get(device.node_name, {})
         named = next((index for index, uuid in uuids.items() if uuid == device.uuid), None)
         if named is not None:
@@ -108,7 +112,7 @@ def _longest(lasted: Mapping[str, float]) -> str:
 
 
 def _length(spans: Iterable[FromUntil]) -> float:
-    """Of all of them together, in seconds: what two cover counts once."""
+    """Returns the total length in seconds; overlaps count once."""
     total, reached = timedelta(), None
     for since, until in sorted(spans):
         begun = since if reached is None else max(since, reached)
@@ -118,7 +122,7 @@ def _length(spans: Iterable[FromUntil]) -> float:
 
 
 def _slices_of(resources: Mapping[str, int], layout: Layout) -> int:
-    """How many slices it has at least. What has no resources has what a claim gave it, and that may be one."""
+    """Returns the minimum number of slices. A pod without GPU resources has at least one from a claim."""
     ways = [(layout.way(name), number) for name, number in resources.items()]
     return sum(1 if way.sharing else number for way, number in ways if way.profile) if ways else 1
 
@@ -145,7 +149,7 @@ def _in_parts(names: Collection[str]) -> Iterator[Sequence[str]]:
 
 
 def _gpus_now(cluster_id: int, names: Collection[str], *, now: datetime) -> Mapping[str, GpusOfPod]:
-    """By the pod's UID."""
+    """Returns the GPUs of each pod by its UID."""
     found: dict[str, GpusOfPod] = {}
     for some in _in_parts(names):
         nodes = Node.objects.filter(cluster=cluster_id, name__in=some)

@@ -1,8 +1,7 @@
-"""GPU boards that came to a node in the place of others, as lines of its timeline: the count of its GPUs stays, and no
-object of the API tells of it.
+"""Replaced GPU boards, as entries of a node's timeline. The number of GPUs stays, and no API object reports the change.
 
-A board is known by its UUID, which no boot, reset or MIG layout changes: NVIDIA's is "globally unique immutable"
-(NVML, nvmlDeviceGetUUID). What was on a node before is in the rows of its hours, as a repair takes longer than a frame
+A board is known by its UUID, which no boot, reset or MIG layout changes: NVIDIA's is "globally unique immutable" (NVML,
+nvmlDeviceGetUUID). Earlier boards of a node are in its hourly rows, since a repair takes longer than a snapshot
 remembers.
 """
 
@@ -29,7 +28,7 @@ _OF_NVIDIA = re.compile(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 @dataclass(frozen=True)
 class BoardsOfNode:
-    """By UUID."""
+    """The boards of a node by UUID."""
 
     heard: Collection[str]  # now
     came: Collection[str]  # of these since the frame before
@@ -37,10 +36,10 @@ class BoardsOfNode:
     told: Mapping[str, bool]  # of each that its timeline told of whether it came last; else it went
 
     def swapped(self, *, since: datetime) -> tuple[list[str], list[str]]:
-        """Those that went and those that came, as many. `since`: what was heard before is another machine's.
+        """Returns removed and added boards, equally many. `since` excludes samples of an earlier machine of that name.
 
-        One that was here before is not new, unless it was told to have gone. Where no board stays and they have no
-        UUIDs of NVIDIA's, exporters may have begun to name the same ones otherwise.
+        A board seen here before is new only if it was recorded as removed. If no board stays and the UUIDs are not
+        NVIDIA's, exporters may have renamed the same boards.
         """
         new = {uuid for uuid in self.came if not self.told.get(uuid, uuid in self.hours)}
         gone = {
@@ -54,7 +53,7 @@ class BoardsOfNode:
 
 
 def write(cluster_id: int, taken: TelemetryReading, *, now: float) -> int:
-    """How many lines: one for each node. Four statements at most, and none while no board comes."""
+    """Writes one entry per node and returns how many. Four statements at most, and none without a new board."""
     came = _by_node(taken.came)
     if not came or len(came) > NODES_AT_MOST:
         return 0
@@ -83,7 +82,7 @@ def write(cluster_id: int, taken: TelemetryReading, *, now: float) -> int:
 
 
 def _by_node(devices: Iterable[GpuDevice]) -> dict[str, dict[str, int | None]]:
-    """Of each board its index."""
+    """Returns the index of each board."""
     found: dict[str, dict[str, int | None]] = defaultdict(dict)
     for device in devices:
         found[device.node_name][device.uuid] = device.index
@@ -91,7 +90,7 @@ def _by_node(devices: Iterable[GpuDevice]) -> dict[str, dict[str, int | None]]:
 
 
 def _hours(cluster_id: int, node_names: Collection[str]) -> dict[str, dict[str, datetime]]:
-    """By node and UUID the last in which it was heard there."""
+    """Returns by node and UUID the last hour with samples there."""
     rows = GpuHour.objects.filter(cluster=cluster_id, node_name__in=node_names).order_by()
     found: dict[str, dict[str, datetime]] = defaultdict(dict)
     for name, uuid, hour in rows.values_list("node_name", "uuid").annotate(Max("hour")):

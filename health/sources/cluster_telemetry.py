@@ -1,7 +1,7 @@
-"""The boards of whole clusters as their newest frames have them: columns, and a reading only of who is shown.
+"""The boards of whole clusters from their newest snapshots, in columns. Only displayed boards become readings.
 
-A page of a table and the map need a metric or two of 40,000 boards, so nothing here makes an object for each of them
-but the list of boards itself, which is remembered for as long as the devices of a cluster stand in the same order.
+Table pages and the map need one or two metrics of 40,000 boards. So the only objects here are the list of boards, which
+is cached while the order of a cluster's devices stays the same.
 """
 
 import math
@@ -26,7 +26,7 @@ from health.telemetry.snapshot import NEVER, GpuDevice, unsaid
 
 @dataclass(frozen=True)
 class BoardTold:
-    """A board that a frame has, by itself or by its slices."""
+    """A board in a snapshot, with its own series or those of its slices."""
 
     uuid: str
     index: int | None
@@ -40,13 +40,13 @@ class BoardTold:
         return bool(self.slices)
 
     def says(self, key: str) -> bool:
-        """Whether a value at its place would be the board's."""
+        """Returns whether the value at its position is the board's."""
         return not (self.is_mig and (key in NOT_UNDER_MIG or (key in BY_SLICE and not self.is_own)))
 
 
 @dataclass(frozen=True)
 class Boards:
-    """All of a frame, and where those of each node begin."""
+    """All boards of a snapshot, and the position of each node's first board."""
 
     every: Sequence[BoardTold] = ()
     by_node: Mapping[str, Sequence[int]] = field(default_factory=dict)  # places in `every`, in the frame's order
@@ -55,11 +55,11 @@ class Boards:
     has_slices: bool = False
 
     def has_slices_on(self, node: str) -> bool:
-        """Whether any board of this node is told by slices: then one that is not is whole."""
+        """Returns whether any board of this node has slices. Then a board without slices is whole."""
         return any(self.every[at].is_mig for at in self.by_node.get(node, ()))
 
     def find(self, node: str, uuid: str, index: int) -> int | None:
-        """A GPU's by its UUID, where anything has named it, else by its index."""
+        """Returns the position of a GPU by its UUID if known, else by its index."""
         return self.by_uuid.get((node, uuid)) if uuid else self.by_index.get((node, index))
 
 
@@ -73,7 +73,10 @@ class ClusterTelemetry:
     _nodes_with: dict[str, frozenset[str]] = field(default_factory=dict, compare=False)  # by metric, once asked
 
     def read(self, key: str, board: int | None, *, node: str, vendor: str, now: float) -> MetricReading:
-        """Of a board of `boards.every`; None: of one that the frame does not have. `node`, `vendor`: whose it is."""
+        """Returns the reading of a board of `boards.every`; None stands for a board outside the snapshot.
+
+        `node` and `vendor` are those of the board.
+        """
         standing = self.standing.of_exporter({key} if self.is_exported(key, node, vendor) else ())
         if board is None or self.kept is None:
             return read_metric(key, math.nan, math.nan, standing, now=now)
@@ -84,7 +87,10 @@ class ClusterTelemetry:
         return read_metric(key, value, at, standing, now=now, is_mig=told.is_mig)
 
     def is_exported(self, key: str, node: str, vendor: str) -> bool:
-        """By the exporter of this node. By one that was never heard, whose GPUs are this vendor's: that it may be."""
+        """Returns whether the node's exporter has the metric.
+
+        An exporter without samples may have its vendor's metrics.
+        """
         if self.kept is None or node not in self.boards.by_node:
             return key in self.standing.exported and key in exportable(vendor)
         if key not in self._nodes_with:
@@ -92,11 +98,11 @@ class ClusterTelemetry:
         return node in self._nodes_with[key]
 
     def values(self, key: str) -> "array[float]":
-        """Of each board. NaN: nothing was ever said."""
+        """Returns the value of each board; NaN if it never had one."""
         return self._of_boards(key, 0)
 
     def times(self, key: str) -> "array[float]":
-        """When each board last said it, in seconds since the epoch. NaN: it never did."""
+        """Returns the sample time of each board in seconds since the epoch; NaN if it never had one."""
         return self._of_boards(key, 1)
 
     def _of_boards(self, key: str, which: int) -> "array[float]":
@@ -109,14 +115,14 @@ class ClusterTelemetry:
         return array("d", (said[board.place] if board.says(key) else NEVER for board in self.boards.every))
 
     def newest(self) -> "array[float]":
-        """When each board last said anything of what was read. NaN: it never did."""
+        """Returns the time of each board's newest sample of the loaded metrics; NaN if it never had one."""
         newest = unsaid(len(self.boards.every))
         for key in self.kept.frame.columns if self.kept else ():
             newest = array("d", map(_later, newest, self.times(key)))
         return newest
 
     def xid_words(self, board: int, xid: float) -> str:
-        """The exporter's own for this Xid. Blank: it has none."""
+        """Returns the exporter's text for this Xid; empty if it has none."""
         told = self.kept.xids.get(self._key(board)) if self.kept else None
         return told.words if isinstance(told, XidTold) and told.xid == xid else ""
 
@@ -125,19 +131,19 @@ class ClusterTelemetry:
 
 
 def _later(one: float, other: float) -> float:
-    """NaN is no instant."""
+    """Returns the later time. NaN is no time."""
     return one if other != other or one >= other else other
 
 
 def telemetry_of_clusters(
     cluster_ids: Collection[int], metrics: Collection[str], *, now: datetime
 ) -> dict[int, ClusterTelemetry]:
-    """By cluster, with these metrics. Two queries; where there is a source, two questions to Redis a cluster."""
+    """Returns these metrics by cluster. Two queries, and two Redis requests for each cluster with a source."""
     return {key: _of_cluster(key, standing, metrics) for key, standing in standings_of(cluster_ids, now=now).items()}
 
 
 def standings_of(cluster_ids: Collection[int], *, now: datetime) -> dict[int, Standing]:
-    """By cluster. Two queries."""
+    """Returns the source's state by cluster, with two queries."""
     sources = {row.cluster_id: row for row in TelemetrySource.objects.filter(cluster__in=cluster_ids)}
     rounds = {row.cluster_id: row for row in ExporterRound.objects.filter(cluster__in=cluster_ids)}
     return {key: standing_of(sources.get(key), rounds.get(key), now=now) for key in cluster_ids}
@@ -160,7 +166,7 @@ def _of_cluster(cluster_id: int, standing: Standing, metrics: Collection[str]) -
 
 
 class _Remembered:
-    """The boards of the last few orders of devices."""
+    """A cache of the boards for the last few device orders."""
 
     def __init__(self) -> None:
         self._made: OrderedDict[str, Boards] = OrderedDict()
@@ -183,7 +189,10 @@ _boards = _Remembered()
 
 
 def boards_in(devices: Iterable[GpuDevice]) -> Boards:
-    """A board before its slices, as devices stand; one without series of its own is told by its first slice."""
+    """Returns the boards, each before its slices.
+
+    A board without series of its own is represented by its first slice.
+    """
     every: list[BoardTold] = []
     by_node: dict[str, list[int]] = {}
     places: dict[tuple[str, str], int] = {}
@@ -212,9 +221,10 @@ COLUMNS = ("pk", "telemetry_source__is_on", "telemetry_source__answered_at", "ex
 
 
 def numbers(clusters: Collection[int] | None = None) -> dict[str, int]:
-    """By topic: of its Prometheus, and where none is asked, of its exporters. None: of every cluster. One query.
+    """Returns the number of clusters by topic, from Prometheus or else from the exporters. None means all clusters. One
+    query.
 
-    While a Prometheus is on no exporter is asked, also before it has answered for the first time.
+    While a Prometheus is configured, no exporter is read, even before its first answer.
     """
     seen = Cluster.objects.all() if clusters is None else Cluster.objects.filter(pk__in=clusters)
     answered = {

@@ -1,8 +1,7 @@
-"""What GPUs of a node said over the last hours: lines to be drawn, and marks on them. One read for pages and REST.
+"""The telemetry of a node's GPUs over the last hours, as lines and marks, for pages and REST.
 
-From the cluster's Prometheus, or without one from the minutes that are kept of its exporters (`minutes.py`). A
-Prometheus is asked while a person waits, so that it is bounded: in time, in size, in how many are asked at once, and an
-answer serves everybody who asks for the same within a quarter of a minute.
+It comes from the cluster's Prometheus, or without one from the stored minutes of its exporters (`minutes.py`). A user
+waits for the Prometheus, so time, size and parallel queries are bounded. An answer is shared for a quarter of a minute.
 """
 
 import math
@@ -81,7 +80,7 @@ class PlotLine:
 
 @dataclass(frozen=True)
 class PlotLimit:
-    """From where on a rule calls it wrong, in the plot's unit."""
+    """The value from which a rule reports a fault, in the plot's unit."""
 
     severity: str
     value: float
@@ -128,11 +127,11 @@ class TelemetryHistory:
 
     @property
     def trouble(self) -> str:
-        """Blank: there are lines, or nothing is exported."""
+        """Returns why there are no lines; empty if there are some, or nothing is exported."""
         return f"{self.why_none} {self.source_says}".rstrip()
 
     def without_words(self) -> "TelemetryHistory":
-        """For who does not see its source."""
+        """Returns a copy for users who may not see the source's messages."""
         return replace(self, source_says="Who sees the whole cluster sees why.") if self.source_says else self
 
 
@@ -155,8 +154,10 @@ _turns = threading.BoundedSemaphore(AT_ONCE)
 
 
 def history_of(node: Node, window: str, *, gpu: Gpu | None = None, since: float = 0, now: datetime) -> TelemetryHistory:
-    """`window`: a key of WINDOWS. `gpu`: of this one of its GPUs only. `since`: of its instants only those from then
-    on, in seconds since the epoch. Four queries and at most one question to the Prometheus; or five queries.
+    """Returns the history. `window` is a key of WINDOWS; `gpu` restricts it to one GPU of the node.
+
+    `since` leaves out earlier instants, in seconds since the epoch. Four queries and at most one Prometheus query, or
+    five queries.
     """
     return drawn_of(node, window, PlotSpan(WINDOWS[window], now.timestamp(), since), gpu=gpu, now=now)
 
@@ -171,7 +172,7 @@ def drawn_of(
     is_subject: Callable[[DeviceTelemetry], bool] = lambda _device: False,
     now: datetime,
 ) -> TelemetryHistory:
-    """A plot for each of these metrics. What it is about comes first, and is never left out."""
+    """Returns a plot for each of these metrics. The subject comes first, and is never left out."""
     known = telemetry_of(node, now=now)
     source = PlotSource.PROMETHEUS if known.has_prometheus else PlotSource.EXPORTERS
     asked = span.steps() if source is PlotSource.PROMETHEUS else span.minutes()
@@ -218,7 +219,7 @@ def _answer(
     why_none: str,
     now: datetime,
 ) -> _Answer:
-    """A refusal is kept as long as an answer, so that nobody asks a sick one all the time."""
+    """Returns the answer. Refusals are cached like answers, so that a failing source is not queried all the time."""
     source = known.source
     if source is None or not known.has_prometheus:
         return _of_minutes(node, known, devices, asked, metrics, whose=whose, why_none=why_none, now=now)
@@ -258,7 +259,7 @@ def _of_minutes(
     why_none: str,
     now: datetime,
 ) -> _Answer:
-    """From what is kept of its exporters. One query."""
+    """Returns the answer from stored minutes of exporters, with one query."""
     if refused := why_not_kept(known):
         forbidden = known.exporters if known.exporters and known.exporters.state == ExportersState.FORBIDDEN else None
         return _Answer(why_none=refused, source_says=forbidden.message if forbidden else "")
@@ -278,7 +279,10 @@ def _of_minutes(
 
 
 def _keep(key: tuple[object, ...], answer: _Answer) -> None:
-    """What is over goes first: the instants are in the key, so that nobody asks for an old answer ever again."""
+    """Caches an answer.
+
+    Expired ones are removed first: their keys contain instants, so they are never requested again.
+    """
     now = time.monotonic()
     with _lock:
         for old in [old for old, kept in _kept.items() if kept.until <= now]:
@@ -291,9 +295,10 @@ def _keep(key: tuple[object, ...], answer: _Answer) -> None:
 def _asked(
     source: TelemetrySource, devices: Sequence[DeviceTelemetry], asked: Steps, metrics: Collection[str]
 ) -> PlotLines:
-    """By our clock; it is asked for the same instants by its own.
+    """Returns lines by our clock. The source is queried for the same instants by its own clock.
 
-    :raises Unusable, NoSecret
+    :raises Unusable: when the source gives no answer
+    :raises NoSecret: when its password or token is missing
     """
     its = Steps(asked.first - source.clock_offset_s, asked.step_s, asked.number)
     wanted = {*metrics, *(INSTEAD[key] for key in metrics if key in INSTEAD), XID}
@@ -313,7 +318,10 @@ def _asked(
 
 
 def _plot(key: str, lines: PlotLines, devices: Sequence[DeviceTelemetry], subjects: Collection[LabelledDevice]) -> Plot:
-    """What is the board's is one line, of its first slice that says it: a subject's, whichever of them that is."""
+    """Returns a plot.
+
+    A board's value is one line, of a subject's slice if possible, else of the first slice that has it.
+    """
     found: list[PlotLine] = []
     boards: set[str] = set()
     of_subjects = {uuid for uuid, _ in subjects}
@@ -336,13 +344,13 @@ def _plot(key: str, lines: PlotLines, devices: Sequence[DeviceTelemetry], subjec
 
 
 def _grew(values: Sequence[float | None]) -> list[float | None]:
-    """1: it is more than at the step before, 0: it is not. None where either is not known, or it began anew."""
+    """Returns 1 where the value is more than a step before and 0 where it is not; None if unknown or restarted."""
     pairs = pairwise([None, *values])
     return [None if was is None or now is None or now < was else float(now > was) for was, now in pairs]
 
 
 def _line(key: str, lines: PlotLines, device: DeviceTelemetry) -> tuple[str, Sequence[float] | None]:
-    """Under MIG the usual utilisation is none, whatever is exported."""
+    """Returns the line of a device. Under MIG there is no usual utilisation, whatever is exported."""
     place = device.uuid, device.gi_id
     usual = None if key in INSTEAD and device.is_mig else lines.get((key, place))
     if usual is None and key in INSTEAD:
@@ -351,12 +359,15 @@ def _line(key: str, lines: PlotLines, device: DeviceTelemetry) -> tuple[str, Seq
 
 
 def _some(line: Sequence[float] | None) -> Sequence[float] | None:
-    """None: it has no value at all."""
+    """Returns the line, or None if it has no value."""
     return line if line is not None and any(value == value for value in line) else None
 
 
 def _xid_marks(lines: PlotLines, devices: Sequence[DeviceTelemetry], asked: Steps) -> list[PlotMark]:
-    """Where the last Xid of a device became another: it is latched, so that a second of the same is not seen."""
+    """Returns marks where a device's last Xid changed.
+
+    The gauge is latched, so a second Xid of the same number is hidden.
+    """
     found = []
     for device in devices:
         before = math.nan

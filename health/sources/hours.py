@@ -1,6 +1,6 @@
-"""The hour that each cluster's GPUs are in, kept in Redis while it lasts, and rows once it is over.
+"""Hourly sums of each cluster's GPUs: in Redis during the hour, in rows afterwards.
 
-What Redis loses is an hour of which less was seen: its rows say how much was.
+Data lost by Redis shortens the observed time, which the rows state.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -35,7 +35,7 @@ ALLOCATED = ("allocated_s", "namespace", "workload")
 
 
 class KeptHour(msgspec.Struct):
-    """A tally as it is written down: columns as bytes of doubles."""
+    """An hourly tally in serialised form: columns as bytes of doubles."""
 
     hour: float
     counted_at: float
@@ -47,9 +47,9 @@ KEPT = msgspec.msgpack.Decoder(KeptHour)
 
 
 def count(cluster_id: int, frame: Frame, *, now: float) -> None:
-    """Add the time since the last look, once a minute, and write the hour that is over.
+    """Adds the time since the last call, once a minute, and writes a completed hour.
 
-    :raises FramesAway
+    :raises FramesAway: when Redis does not answer
     """
     tally = _kept(cluster_id)
     if tally is None:
@@ -69,9 +69,9 @@ def count(cluster_id: int, frame: Frame, *, now: float) -> None:
 
 
 def write_over(cluster_id: int, *, now: datetime) -> None:
-    """Write the hour that is over though no look comes after it: its source fell silent, or was taken away.
+    """Writes a completed hour if no further call follows, since its source fell silent or was removed.
 
-    :raises FramesAway
+    :raises FramesAway: when Redis does not answer
     """
     if not take_turn(cluster_id, "hour", every=OVER_EVERY, now=now):
         return
@@ -90,7 +90,10 @@ def _next(tally: HourTally, frame: Frame, *, now: float, since: float) -> HourTa
 
 
 def _write_or_say(cluster_id: int, tally: HourTally, *, now: float) -> None:
-    """What goes wrong costs the hour, and not what is heard of GPUs now: a role that makes no tables, a lock."""
+    """Writes the hour, or logs the error: a role that may not create tables, or a lock.
+
+    Current telemetry is not affected.
+    """
     at = datetime.fromtimestamp(now, UTC)
     try:
         number = write(cluster_id, tally, now=at)
@@ -102,7 +105,7 @@ def _write_or_say(cluster_id: int, tally: HourTally, *, now: float) -> None:
 
 
 def write(cluster_id: int, tally: HourTally, *, now: datetime) -> int:
-    """How many rows. The same hour again is written over."""
+    """Writes rows and returns how many. Writing the same hour again replaces it."""
     hour = datetime.fromtimestamp(tally.hour, UTC)
     allocated = AllocatedHour.of(cluster_id, hour, now=now)
     found = (_row(cluster_id, hour, sums, allocated.by(sums.device)) for sums in tally.rows())
@@ -124,7 +127,7 @@ def partition_of(day: datetime) -> str:
 
 
 def provide_partition(at: datetime) -> None:
-    """The partition of a day, where there are any and it is not there yet."""
+    """Creates the partition of a day, if the table is partitioned and it is missing."""
     if connection.vendor != "postgresql":
         return
     day = at.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
@@ -140,7 +143,7 @@ def provide_partition(at: datetime) -> None:
 
 
 def forget_before(before: datetime) -> int:
-    """How many rows went, or partitions with all that is in them: a whole one goes when its day is over."""
+    """Deletes old rows, and returns how many rows or partitions. A whole partition is dropped after its day."""
     if connection.vendor == "postgresql":
         return _drop_partitions(before)
     some = f"SELECT rowid FROM {TABLE} WHERE hour < %s LIMIT {GONE_AT_ONCE}"  # noqa: S608 - two constants
@@ -179,7 +182,7 @@ def _place(cluster_id: int) -> str:
 
 
 def _kept(cluster_id: int) -> HourTally | None:
-    """None: nothing is kept, or nothing that this version reads."""
+    """Returns the stored tally; None if there is none that this version can read."""
     try:
         said: Any = redis_client().get(_place(cluster_id))
     except RedisError as error:

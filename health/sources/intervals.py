@@ -1,4 +1,4 @@
-"""What a look need not do each time: when it was last done for a cluster, by whichever process, in Redis."""
+"""Work that is not due in every round: the last time for each cluster, shared by all processes in Redis."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -9,9 +9,9 @@ from health.sources.snapshots import FramesAway, redis_client
 
 
 def take_turn(cluster_id: int, what: str, *, every: timedelta, now: datetime) -> bool:
-    """Whether it is due; then it counts as done. Two that ask at the same moment may both do it.
+    """Returns whether the work is due, and marks it as done. Two simultaneous callers may both do it.
 
-    :raises FramesAway
+    :raises FramesAway: when Redis does not answer
     """
     if not is_due(cluster_id, what, every=every, now=now):
         return False
@@ -20,9 +20,9 @@ def take_turn(cluster_id: int, what: str, *, every: timedelta, now: datetime) ->
 
 
 def is_due(cluster_id: int, what: str, *, every: timedelta, now: datetime) -> bool:
-    """Whether nobody did it for as long as this.
+    """Returns whether nobody did it within `every`.
 
-    :raises FramesAway
+    :raises FramesAway: when Redis does not answer
     """
     try:
         said: Any = redis_client().get(_place(cluster_id, what))
@@ -32,9 +32,9 @@ def is_due(cluster_id: int, what: str, *, every: timedelta, now: datetime) -> bo
 
 
 def done(cluster_id: int, what: str, *, every: timedelta, now: datetime) -> None:
-    """It is not due again before as long as this is over.
+    """Marks it as done, so that it is not due again within `every`.
 
-    :raises FramesAway
+    :raises FramesAway: when Redis does not answer
     """
     try:
         redis_client().set(_place(cluster_id, what), now.timestamp(), ex=every)

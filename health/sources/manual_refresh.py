@@ -1,4 +1,4 @@
-"""A person who does not wait until it is time to ask a source again."""
+"""A user's request to query a source before it is due."""
 
 from datetime import datetime
 
@@ -7,11 +7,14 @@ from health.models import TelemetrySource
 
 
 class SourceOff(Exception):
-    """It is switched off: nobody asks it."""
+    """The source is switched off, so nobody queries it."""
 
 
 def ask_now(source: TelemetrySource, *, now: datetime) -> None:
-    """:raises SourceOff"""
+    """Makes the source due now.
+
+    :raises SourceOff: when the source is switched off
+    """
     if not TelemetrySource.ask_soon(source.pk, now=now):
         raise SourceOff("This source is switched off. Switch it on, and workers ask it.")
     wake.wake_telemetry_of(source.cluster_id)

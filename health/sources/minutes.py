@@ -1,4 +1,4 @@
-"""The last 24 h of GPUs at one minute, as rows, where exporters are asked one by one (docs/design/0011)."""
+"""The last 24 h of GPU telemetry at one-minute steps, as rows, if exporters are read directly (docs/design/0011)."""
 
 import math
 from array import array
@@ -39,9 +39,9 @@ PACKED = msgspec.msgpack.Decoder(PackedBlock)
 
 
 def keep(cluster_id: int, frame: Frame, *, assert_lease: Callable[[], None], now: float) -> None:
-    """Write the minute of `now` into the current blocks, once: later rounds of the same minute write nothing.
+    """Writes the minute of `now` into the current blocks, once. Later rounds of the same minute write nothing.
 
-    :raises LostLease: the round is another worker's by now
+    :raises LostLease: when another worker has taken the round over
     """
     at, begin = _instant(now), _instant(block_begin(now))
     blocks = GpuMinuteBlock.objects.filter(cluster=cluster_id, begins_at=begin)
@@ -71,7 +71,10 @@ def keep(cluster_id: int, frame: Frame, *, assert_lease: Callable[[], None], now
 def minutes_of(
     cluster_id: int, node_name: str, devices: Collection[GpuDeviceKey], metrics: Collection[str], asked: Steps
 ) -> "Mapping[tuple[str, GpuDeviceKey], array[float]]":
-    """By metric and device a value an instant of `asked`, which are whole minutes. NaN: no sample. One query."""
+    """Returns by metric and device a value for each instant of `asked`, which are whole minutes. One query.
+
+    NaN means no sample.
+    """
     first, last = _instant(asked.first), _instant(asked.last)
     rows = GpuMinuteBlock.objects.filter(
         cluster=cluster_id, node_name=node_name, begins_at__gt=first - BLOCK, begins_at__lte=last
@@ -93,12 +96,15 @@ def minutes_of(
 
 
 def too_old(*, now: datetime) -> QuerySet[GpuMinuteBlock]:
-    """The blocks that no window of 24 h reaches any more."""
+    """Returns the blocks older than any window of 24 h."""
     return GpuMinuteBlock.objects.filter(begins_at__lte=now - timedelta(seconds=KEPT_S) - BLOCK)
 
 
 def _by_node(frame: Frame, samples: MinuteSamples) -> Iterator[tuple[str, tuple[list[GpuDeviceKey], MinuteSamples]]]:
-    """The devices of each node, which stand together in a frame, and their samples. None of a node without one."""
+    """Yields the devices of each node, which are adjacent in a snapshot, and their samples.
+
+    Nodes without samples are left out.
+    """
     start = 0
     for name, group in groupby(frame.devices, key=lambda device: device.node_name):
         devices = [device.key for device in group]
@@ -119,7 +125,7 @@ def _row(cluster_id: int, node_name: str, block: MinuteBlock, *, kept_at: dateti
 
 
 def _unpacked(packed: bytes | memoryview, *, begins_at: float) -> MinuteBlock:
-    """An empty one, where there is none or another version wrote it."""
+    """Returns the block; an empty one if there is none or another version wrote it."""
     empty = MinuteBlock(begins_at)
     try:
         kept = PACKED.decode(packed)
@@ -138,7 +144,7 @@ SOON = "The first points come within two minutes"
 
 
 def why_not_kept(known: NodeTelemetry) -> str:
-    """Why nobody keeps minutes of its cluster. Blank: they are kept."""
+    """Returns why the cluster's minutes are not stored; empty if they are."""
     state = ExportersState(known.exporters.state) if known.exporters is not None else ExportersState.WAITING
     lacking = "Its cluster has no Prometheus" if known.source is None else "Its cluster's Prometheus is switched off"
     if known.exporters is not None and state == ExportersState.TOO_MANY:
@@ -157,7 +163,7 @@ def why_not_kept(known: NodeTelemetry) -> str:
 
 
 def why_no_line(devices: Sequence[DeviceTelemetry], asked: Steps, *, whose: str, now: datetime) -> str:
-    """Why no minute of these devices is in this time, in a cluster whose minutes are kept."""
+    """Returns why these devices have no minute in this time, for a cluster whose minutes are stored."""
     if asked.last < now.timestamp() - KEPT_S:
         return "Without a Prometheus minutes are kept for 24 h, and this was before."
     if not devices:

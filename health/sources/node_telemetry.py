@@ -1,4 +1,4 @@
-"""What is known of the GPUs of one node by telemetry: its rows, the frame, and how it stands with the source."""
+"""The GPU telemetry of one node: its rows, its part of the snapshot, and the state of its source."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -59,19 +59,19 @@ class NodeTelemetry:
 
     @property
     def has_prometheus(self) -> bool:
-        """Whether one is switched on. Without one, exporters are asked one by one."""
+        """Returns whether a Prometheus is configured. Without one, exporters are read directly."""
         return self.source is not None and self.source.state != SourceState.OFF
 
     def why_none_of(self, gpu: Gpu) -> str:
-        """Why none of its devices is this one, whose UUID nothing has. Blank: its source has numbers for all."""
+        """Returns why no device matches this GPU without a UUID; empty if its source numbers all devices."""
         is_one = not gpu.uuid and any(device.is_told and device.index is None for device in self.devices)
         return NUMBERLESS if is_one else ""
 
 
 def standing_of(source: TelemetrySource | None, asked: ExporterRound | None, *, now: datetime) -> Standing:
-    """One that nobody has asked for long is silent, too: whatever it says, nobody hears it.
+    """Returns the state of the Prometheus, or without one of the exporters that are read directly.
 
-    Without a Prometheus it is the exporters themselves, where they are asked one by one.
+    A source that was not queried for long counts as silent, whatever its row says.
     """
     if source is None or source.state == SourceState.OFF:
         return _standing_of_exporters(asked, now=now)
@@ -93,8 +93,9 @@ def _standing_of_exporters(asked: ExporterRound | None, *, now: datetime) -> Sta
 
 
 def telemetry_of(node: Node, *, now: datetime) -> NodeTelemetry:
-    """Three queries, and where there is a source two questions to Redis; where exporters are asked one by one and that
-    of the node was not heard, two more.
+    """Returns the node's telemetry with three queries, and two Redis requests if there is a source.
+
+    Two more queries if exporters are read directly and the node's did not answer.
     """
     source = TelemetrySource.objects.filter(cluster=node.cluster_id).select_related("cluster").first()
     asked = ExporterRound.objects.filter(cluster=node.cluster_id).first()
@@ -114,23 +115,23 @@ def telemetry_of(node: Node, *, now: datetime) -> NodeTelemetry:
 
 
 def _with_exported(standing: Standing, kept: KeptFrame | None, cluster_id: int) -> Standing:
-    """What any exporter of the cluster has: one that is dead takes nothing off that.
+    """Adds the metrics of all exporters of the cluster. A dead exporter's metrics still count.
 
-    :raises FramesAway
+    :raises FramesAway: when Redis does not answer
     """
     told = kept or snapshots.newest(cluster_id, ())
     return replace(standing, exported=told.exported) if told else standing
 
 
 def _exported_on(node: Node, kept: KeptFrame | None, standing: Standing) -> Collection[str]:
-    """What its exporter has. Of one that was never heard nobody knows it, but what those of its vendor never have."""
+    """Returns the metrics of the node's exporter. Without samples it may have all metrics of its vendor."""
     if kept is None:
         return standing.exported & exportable(node.gpu_vendor)
     return [key for key in kept.frame.columns if node.name in kept.frame.nodes_with(key)]
 
 
 def _devices(kept: KeptFrame | None, boards: Iterable[Gpu], standing: Standing, *, now: float) -> list[DeviceTelemetry]:
-    """A board of which no series says its number takes the place of a row that nothing has named."""
+    """Returns the devices. A board without an index replaces a row without a UUID."""
     boards, found = list(boards), _told(kept, standing, now=now) if kept else []
     uuids, indexes = {device.uuid for device in found}, {device.index for device in found}
     strangers = {device.uuid for device in found if device.index is None} - {board.uuid for board in boards}
@@ -173,7 +174,7 @@ def _listed(device: DeviceTelemetry, boards: Iterable[Gpu]) -> int | None:
 
 
 def of_gpu(devices: Iterable[DeviceTelemetry], gpu: Gpu) -> list[DeviceTelemetry]:
-    """A board and its slices: by its UUID, where anything has named it, else by its index."""
+    """Returns a board and its slices, by UUID if known, else by index."""
     return [each for each in devices if (each.uuid == gpu.uuid if gpu.uuid else each.index == gpu.index)]
 
 
@@ -182,5 +183,5 @@ def _number(gi_id: str) -> tuple[int, str]:
 
 
 def instant(at: float | None) -> datetime | None:
-    """Seconds since the epoch as an instant."""
+    """Returns seconds since the epoch as a datetime."""
     return None if at is None else datetime.fromtimestamp(at, UTC)

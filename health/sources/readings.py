@@ -1,6 +1,6 @@
-"""What is known of one metric of one device, and how well: the one place that decides. Pure.
+"""One metric of one device with its state: the only place that decides it, for pages and REST. Pure.
 
-A page and REST say it alike. Zero is a value; no value is never one, and says why there is none.
+Zero is a value. A missing value is never zero, and has a reason.
 """
 
 import math
@@ -31,7 +31,7 @@ class ReadingState(StrEnum):
 
 @dataclass(frozen=True)
 class Standing:
-    """How it stands with a cluster's source, as far as its values go."""
+    """The state of a cluster's source, as far as it affects values."""
 
     has_source: bool
     is_silent: bool = False
@@ -43,7 +43,7 @@ class Standing:
         return self.has_source and not self.is_silent
 
     def of_exporter(self, has: Collection[str]) -> "Standing":
-        """Of one node's, which has these: two of one source may export what they like, and of two vendors never do."""
+        """Returns the state for one node whose exporter has these metrics. Exporters of one source may differ."""
         return replace(self, exported=frozenset(has))
 
 
@@ -62,7 +62,10 @@ class MetricReading:
 def read_metric(
     key: str, value: float, sampled_at: float, standing: Standing, *, now: float, is_mig: bool = False
 ) -> MetricReading:
-    """`value` and `sampled_at` are NaN where no sample ever was. `is_mig`: a slice, or a board with some."""
+    """Returns the reading. `value` and `sampled_at` are NaN if there never was a sample.
+
+    `is_mig` means a slice, or a board with slices.
+    """
     if not standing.has_source:
         return MetricReading(ReadingState.NO_SOURCE)
     if is_mig and key in NOT_UNDER_MIG:
@@ -85,7 +88,7 @@ def _without_value(key: str, standing: Standing) -> MetricReading:
 def read_device(
     frame: Frame, place: int, standing: Standing, *, now: float, is_mig: bool
 ) -> Mapping[str, MetricReading]:
-    """Every metric that there is, of the device at this place of the frame."""
+    """Returns every metric of the device at this position of the snapshot."""
     found = {}
     for key in METRICS:
         column = frame.columns.get(key)
@@ -95,15 +98,15 @@ def read_device(
 
 
 def nothing_read(standing: Standing, *, now: float) -> Mapping[str, MetricReading]:
-    """Of a device that no frame has."""
+    """Returns the readings of a device that is in no snapshot."""
     return {key: read_metric(key, math.nan, math.nan, standing, now=now) for key in METRICS}
 
 
 def utilisation(readings: Mapping[str, MetricReading]) -> tuple[str, MetricReading]:
-    """How busy a device is, and which metric says so: under MIG, or where the usual one is not exported, the engine's.
-    So it is where the usual one is exported no more: what it said last is not what is so while another says that.
+    """Returns the utilisation of a device and its metric. Under MIG, or without the usual metric, it is the engine's.
 
-    Of a GPU that several pods share it is the whole GPU's: which of them it is, nothing says.
+    The same holds if the usual metric is no longer exported: its last value is outdated. For a GPU shared by several
+    pods it is the whole GPU's, and cannot be split by pod.
     """
     usual, other = (readings[key] for key in UTILISATION)
     is_better = (other.is_fresh, other.value is not None) > (usual.is_fresh, usual.value is not None)

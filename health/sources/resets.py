@@ -1,4 +1,4 @@
-"""GPUs that count from nothing again, as lines of their nodes' timelines. No exporter tells of a reset otherwise."""
+"""GPU resets, as entries of a node's timeline, from counters that restart. Exporters report resets in no other way."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator
@@ -14,8 +14,9 @@ OF_NODE = ("name", "uid", "mig_config_state", "mig_is_overdue")
 
 
 def write(cluster_id: int, taken: TelemetryReading, *, now: float) -> int:
-    """How many lines: one for each GPU, and one for a node all of whose GPUs do that are heard. Two statements, if any
-    does. A node whose MIG layout is changed has its GPUs reset for that.
+    """Writes entries and returns how many: one per GPU, or one per node if all its reporting GPUs were reset.
+
+    Two statements if there is any reset. A change of the MIG layout resets the node's GPUs.
     """
     anew: dict[str, set[int]] = defaultdict(set)
     for device in taken.anew:

@@ -1,7 +1,7 @@
-"""Secrets of sources. A row names the place of one, and a process reads the secret when it asks the source.
+"""Secrets of sources. A row names the place of a secret, and a process reads the secret when it queries the source.
 
-Whoever administers a cluster names the place and the server that hears the secret. So only variables that begin with
-PREFIX and files of one folder are read, and only for the clusters that stand beside the secret (Z39):
+A cluster's admin chooses the place and the server that receives the secret. So only variables that begin with PREFIX
+and files of one folder are read, and only for the clusters listed beside the secret (Z39):
 QUARTERDECK_SOURCE_X_CLUSTERS beside QUARTERDECK_SOURCE_X, and x.clusters beside the file x.
 """
 
@@ -16,13 +16,13 @@ from wording.sent_secrets import SHORTEST
 
 
 class NotReadable(Exception):
-    """The folder has no such file, the file is no regular one, or it is too large."""
+    """The folder has no such file, or it is no regular file, or it is too large."""
 
 
 def path_in_folder(name: str) -> Path:
-    """Return the path of a file of the folder, by its name. It touches no file.
+    """Returns the path of a file in the folder by its name, without touching the file.
 
-    :raises NotReadable: the name leads out of the folder
+    :raises NotReadable: when the name leads out of the folder
     """
     folder = Path(os.path.normpath(Path(settings.SECRETS_DIR).absolute()))
     path = Path(os.path.normpath(folder / name))
@@ -32,9 +32,9 @@ def path_in_folder(name: str) -> Path:
 
 
 def read_in_folder(name: str, *, at_most: int) -> bytes:
-    """Return a file's content. `at_most`: bytes.
+    """Returns a file's content, of at most `at_most` bytes.
 
-    :raises NotReadable: for whatever reason; only who has a shell may read which
+    :raises NotReadable: for any reason, which only people with a shell may see
     """
     try:
         real = path_in_folder(name).resolve(strict=True)
@@ -65,15 +65,18 @@ _NAME = re.compile(rf"{PREFIX}[A-Z0-9_]{{1,80}}")
 
 
 class NoSecret(Exception):
-    """The place has no secret for this cluster, or is no place for one.
+    """The place has no secret for this cluster, or is not a valid place.
 
-    Its sentence names no place: whoever sees the cluster reads it, and only admins see the place. Nor does it tell a
-    secret that is missing from one that this cluster may not use.
+    The sentence does not name the place: all users of the cluster can read it, and only admins may see the place. It
+    does not distinguish a missing secret from one that this cluster may not use.
     """
 
 
 def check_place(place: str) -> None:
-    """:raises NoSecret: when nothing would be read there"""
+    """Checks that a secret of this place would be read.
+
+    :raises NoSecret: when it would not
+    """
     kind, _, name = place.partition(":")
     if kind == "env":
         _check_variable(name)
@@ -84,11 +87,11 @@ def check_place(place: str) -> None:
 
 
 def secret_at(place: str, *, cluster: str) -> str:
-    """Return the secret, for the cluster of this name. Blank for no place.
+    """Returns the secret for the cluster of this name; empty without a place.
 
-    Nobody renames a cluster: `add_cluster` gives it a name once, from a shell.
+    Clusters are never renamed: `add_cluster` names them once, from a shell.
 
-    :raises NoSecret: the cluster has none there, or it cannot be a password or token
+    :raises NoSecret: when the cluster has none there, or it cannot be a password or token
     """
     if not place:
         return ""
@@ -123,7 +126,7 @@ def _check_file(name: str) -> None:
 
 
 def _read(kind: str, name: str) -> str:
-    """Return what is there. Blank: nothing, or nothing that is text."""
+    """Returns the text at the place; empty if there is none."""
     if kind == "env":
         return os.environ.get(name, "")
     try:

@@ -1,4 +1,4 @@
-"""Why nothing is heard of a cluster's GPUs that was heard before, or that a person asked to be read."""
+"""Why a cluster's GPU telemetry, which arrived before or was requested, does not arrive."""
 
 from datetime import datetime
 
@@ -10,8 +10,9 @@ from wording.numbers import count
 
 
 def why_silent(source: TelemetrySource | None, asked: ExporterRound | None, *, now: datetime) -> str:
-    """In a sentence that stays the same while the cause does. Blank: its GPUs are heard, or nobody is to hear them: no
-    exporter ever answered, or all were removed.
+    """Returns the cause in a sentence that stays the same while the cause does.
+
+    Empty if telemetry arrives, or none is expected: no exporter ever answered, or all were removed.
     """
     if not standing_of(source, asked, now=now).is_silent:
         return ""
@@ -21,7 +22,7 @@ def why_silent(source: TelemetrySource | None, asked: ExporterRound | None, *, n
 
 
 def is_told(source: TelemetrySource | None, asked: ExporterRound | None) -> bool:
-    """Whether that can be said: not of exporters whose cluster is not seen."""
+    """Returns whether silence can be known. For exporters of an unobserved cluster it cannot."""
     by_prometheus = source is not None and source.state != SourceState.OFF
     return by_prometheus or asked is None or asked.state != ExportersState.UNSEEN
 

@@ -1,7 +1,7 @@
-"""The newest frame of each cluster, in Redis: a column is two arrays of doubles in the order of the frame's devices.
+"""The newest telemetry snapshot of each cluster in Redis: each column is two arrays of doubles in device order.
 
-What Redis loses comes with the next round. The devices, and the order in which they stand, have a name of their own, so
-that a column is never read with another order than it was written in.
+The next round restores data that Redis loses. The device order has a key of its own, so that a column is never read
+with another order than it was written in.
 """
 
 import json
@@ -42,7 +42,7 @@ _exporters: OrderedDict[str, bytes] = OrderedDict()  # by which devices have whi
 
 @dataclass(frozen=True)
 class KeptFrame:
-    """A frame, or the part of it that was asked for; and what its source said beside it."""
+    """A snapshot, or the requested part of it, with messages of its source."""
 
     frame: Frame
     exported: frozenset[str]
@@ -58,7 +58,7 @@ class KeptExporters(NamedTuple):
 
 
 class FramesAway(Exception):
-    """Redis does not answer: nobody knows what GPUs say now."""
+    """Redis does not answer, so current GPU telemetry is unknown."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,10 @@ class FrameKeys:
 
 
 def keep(cluster_id: int, taken: TelemetryReading) -> None:
-    """:raises FramesAway"""
+    """Stores the snapshot.
+
+    :raises FramesAway: when Redis does not answer
+    """
     frame = taken.frame
     devices = msgspec.json.encode(frame.devices)
     order = sha256(devices).hexdigest()[:16]
@@ -146,7 +149,7 @@ def keep(cluster_id: int, taken: TelemetryReading) -> None:
 
 
 def _keep_devices(pipe: Any, keys: FrameKeys, written: bytes, devices: Iterable[GpuDevice]) -> None:
-    """Of an order that is new, or that Redis lost."""
+    """Stores a device order that is new, or that Redis lost."""
     pipe.set(keys.devices, written, ex=KEPT_S)
     if ranges := _ranges(devices):
         pipe.hset(keys.nodes, mapping=ranges)
@@ -154,9 +157,9 @@ def _keep_devices(pipe: Any, keys: FrameKeys, written: bytes, devices: Iterable[
 
 
 def newest(cluster_id: int, metrics: Collection[str] | None = None) -> KeptFrame | None:
-    """The whole frame with all that it remembers, or only some of its columns. None: there is none, or none any more.
+    """Returns the whole snapshot with its memory, or only some columns; None if there is none.
 
-    :raises FramesAway
+    :raises FramesAway: when Redis does not answer
     """
     wanted = list(METRICS if metrics is None else metrics)
     try:
@@ -185,7 +188,7 @@ def newest(cluster_id: int, metrics: Collection[str] | None = None) -> KeptFrame
 
 
 def _devices_of(order: str, keys: FrameKeys) -> tuple[GpuDevice, ...] | None:
-    """As they stand in this order, whichever cluster it is of. None: they are gone."""
+    """Returns the devices of this order, of any cluster; None if they are lost."""
     with _orders_lock:
         if order in _orders:
             _orders.move_to_end(order)
@@ -221,9 +224,9 @@ def _remembered(frame: Frame, keys: FrameKeys) -> "Iterable[tuple[str, array[flo
 
 
 def of_node(cluster_id: int, node_name: str) -> KeptFrame | None:
-    """The devices of one node, with all their columns. None: the frame does not have it.
+    """Returns the devices of one node with all columns; None if the snapshot does not contain it.
 
-    :raises FramesAway
+    :raises FramesAway: when Redis does not answer
     """
     try:
         head = _head_of(cluster_id)
@@ -250,9 +253,9 @@ def of_node(cluster_id: int, node_name: str) -> KeptFrame | None:
 
 
 def exporters(cluster_id: int) -> KeptExporters | None:
-    """Two questions to Redis, and no column. None: there is no frame, or none any more.
+    """Returns the exporters with two Redis requests, without columns; None if there is no snapshot.
 
-    :raises FramesAway
+    :raises FramesAway: when Redis does not answer
     """
     try:
         head = _head_of(cluster_id)
@@ -266,9 +269,9 @@ def exporters(cluster_id: int) -> KeptExporters | None:
 
 
 def _exporters_of(frame: Frame, order: str) -> bytes:
-    """Which nodes have the same metrics, packed: looked through anew only where a device has a series more or less.
+    """Returns packed groups of nodes with the same metrics, recomputed only if a device's series changed.
 
-    Whether a time is NaN, minus infinity or an instant its top byte tells.
+    The top byte of a time distinguishes NaN, minus infinity and an instant.
     """
     seen = sha256(order.encode())
     for key, column in frame.columns.items():
@@ -291,7 +294,10 @@ def _exporters_of(frame: Frame, order: str) -> bytes:
 
 
 def forget(cluster_id: int) -> None:
-    """:raises FramesAway"""
+    """Deletes the snapshot.
+
+    :raises FramesAway: when Redis does not answer
+    """
     try:
         head = _head_of(cluster_id)
         if head is not None:
@@ -332,7 +338,7 @@ def _past_xids(head: Mapping[str, Any]) -> Mapping[tuple[str, str], Mapping[int,
 
 
 def _ranges(devices: Iterable[GpuDevice]) -> dict[Any, Any]:
-    """Of each node where its devices begin, which they are, and how long the columns are. Devices stand by node."""
+    """Returns the first position and the devices of each node, and the column length. Devices are sorted by node."""
     of_nodes: dict[str, tuple[int, list[GpuDevice]]] = {}
     length = 0
     for place, device in enumerate(devices):
@@ -348,7 +354,7 @@ def unpacked(packed: bytes) -> "array[float]":
 
 
 def redis_client() -> Redis:
-    """One client a process and address: it keeps its connections, and is safe to share among threads."""
+    """Returns one client per process and address. It keeps its connections, and threads may share it."""
     url = settings.REDIS_URL
     if url not in _clients:
         _clients.setdefault(url, Redis.from_url(url, socket_timeout=TIMEOUT_S, socket_connect_timeout=TIMEOUT_S))

@@ -1,4 +1,4 @@
-"""One round at a cluster's source of telemetry: is it due, what did it say, and how did that go."""
+"""One round at a cluster's telemetry source: whether it is due, its answer, and the result."""
 
 import time
 from collections import OrderedDict
@@ -37,7 +37,7 @@ _known_lock = Lock()
 
 @dataclass(frozen=True)
 class Round:
-    """What is asked, of whom."""
+    """The queries of a round, and their address."""
 
     address: Address
     matchers: Matchers
@@ -45,7 +45,7 @@ class Round:
 
 
 def ask(cluster_id: int, *, clock: Callable[[], datetime]) -> TelemetrySource | None:
-    """None: there is no source, it was not due, or somebody else is at it."""
+    """Queries the source; None if there is no source, it is not due, or another worker queries it."""
     took = TelemetrySource.take(cluster_id, now=clock())
     if took is None:
         return None
@@ -67,9 +67,9 @@ def ask(cluster_id: int, *, clock: Callable[[], datetime]) -> TelemetrySource | 
 
 
 def _asked(source: TelemetrySource, epoch: int, *, clock: Callable[[], datetime]) -> dict[str, Any]:
-    """What is to be written of it.
+    """Returns the columns to write.
 
-    :raises LostLease: when the round is somebody else's by now, or the source was changed meanwhile
+    :raises LostLease: when another worker has taken the round over, or the source was changed meanwhile
     """
     begun = time.monotonic()
     try:
@@ -105,9 +105,11 @@ def _silent(source: TelemetrySource, reason: str, *, now: datetime) -> dict[str,
 
 
 def taken_from(source: TelemetrySource, *, clock: Callable[[], datetime]) -> TelemetryReading:
-    """What it says now, on top of the frame that is kept.
+    """Returns the source's current answer on top of the stored snapshot.
 
-    :raises Unusable, NoSecret, frames.FramesAway: a sentence each
+    :raises Unusable: when the source gives no answer
+    :raises NoSecret: when its password or token is missing
+    :raises frames.FramesAway: when Redis does not answer
     """
     asked = round_of(source)
     kept, key = snapshots.newest(source.cluster_id), (source.pk, source.changed_at)
@@ -123,7 +125,7 @@ def taken_from(source: TelemetrySource, *, clock: Callable[[], datetime]) -> Tel
 
 
 def _keep_known(key: tuple[int, datetime], known: Known) -> None:
-    """Whose round is the longest ago goes first."""
+    """Caches what the round found. The entry with the oldest round is removed first."""
     with _known_lock:
         _known[key] = known
         _known.move_to_end(key)
@@ -132,7 +134,10 @@ def _keep_known(key: tuple[int, datetime], known: Known) -> None:
 
 
 def round_of(source: TelemetrySource) -> Round:
-    """:raises NoSecret: its password or token is not there"""
+    """Returns the round of a source.
+
+    :raises NoSecret: when its password or token is missing
+    """
     return Round(address_of(source), Matchers(source.matchers), _whereabouts(source.cluster))
 
 

@@ -1,4 +1,4 @@
-"""What the GPUs of a cluster said, written under the lease in which they were asked."""
+"""Storage of a cluster's GPU telemetry under the lease of its round."""
 
 from collections.abc import Callable
 
@@ -9,10 +9,10 @@ from health.telemetry.base import TelemetryReading
 
 
 def keep(cluster_id: int, taken: TelemetryReading, *, assert_lease: Callable[[], None], now: float) -> None:
-    """Who takes the round over, or its source away, waits: theirs is the newer frame, and none comes back.
+    """Stores the snapshot. Whoever takes over the round or removes the source waits until it is written.
 
     :raises LostLease: when they did so before
-    :raises frames.FramesAway: Redis does not take it
+    :raises frames.FramesAway: when Redis does not accept it
     """
     with transaction.atomic():
         assert_lease()

@@ -1,8 +1,8 @@
-"""The Xids of boards of which no frame is kept, as findings about them still have it.
+"""Restores Xids of boards without a stored snapshot from the findings about them.
 
-Redis keeps what GPUs have had, and may lose it: the gauge then shows the last Xid alone, and what it hides would be
-over. A finding that is open is not over by that: only by what ends it with a frame, too, and by a boot of its node.
-That its board began anew in the gap is told by what it had counted when the finding was written.
+Redis keeps the Xids of GPUs, and may lose them. The gauge then shows only the last Xid, and hides open faults. An open
+finding survives the loss: the same events as before end it, and a boot of its node. The counters stored with the
+finding show whether its board restarted meanwhile.
 """
 
 import math
@@ -19,7 +19,7 @@ from health.telemetry.snapshot_memory import PAST_XIDS_AT_MOST, KnownXids, begun
 
 
 def recall_xids(cluster_id: int, before: Frame | None, frame: Frame) -> None:
-    """Into a frame, of the boards that the one before had not. One query where there are any."""
+    """Adds Xids to a snapshot, for boards that the previous snapshot lacked. One query if there are any."""
     if before is not None and before.devices == frame.devices:
         return
     new = {device.uuid for device in frame.devices} - {device.uuid for device in (before.devices if before else ())}
@@ -37,10 +37,10 @@ def recall_xids(cluster_id: int, before: Frame | None, frame: Frame) -> None:
 
 
 def keep_counted(taken: TelemetryReading) -> None:
-    """Into its frame, the Xids that exporters counted within their windows and that outlast these: the gauge shows the
-    last one of several that came together, and what the count said is over in minutes.
+    """Adds the counted Xids that outlast their exporter's window to the snapshot.
 
-    Of a GPU that began anew lately nobody knows which of them were before that.
+    The gauge shows only the last of several simultaneous Xids, and the counts expire in minutes. For a GPU that
+    restarted lately, it is unknown which Xids came before the restart.
     """
     past, at = dict(taken.frame.past_xids), taken.frame.taken_at
     counted = {key: set(filter(outlasts_its_window, counted_in(parts))) for key, parts in taken.parts.items()}
@@ -56,15 +56,15 @@ def keep_counted(taken: TelemetryReading) -> None:
 
 
 def _is_over(xid: PastXid, found_at: datetime, booted_at: datetime | None) -> bool:
-    """Its node has booted since. One that was there when Quarterdeck first looked came before it was found."""
+    """Returns whether the node has booted since. An Xid present at the first observation is older than its finding."""
     came_at = found_at.timestamp() if math.isnan(xid.since) else xid.since
     return booted_at is not None and came_at < booted_at.timestamp()
 
 
 def _xids(evidence: Mapping[str, Any], cause: str) -> Iterator[tuple[int, PastXid]]:
-    """What stands there is our own word or the exporter's: only the exporter's is in the cause.
+    """Yields Xids of a finding. The evidence may hold our text or the exporter's; the cause holds only the exporter's.
 
-    A finding of before says of the others only the numbers; none is of before the worst one's driver.
+    Older findings have only the numbers of the other Xids; none of those is from before the worst one's driver.
     """
     since, words = _instant(evidence.get("since")), evidence.get("words", "")
     others = evidence.get("others", {})
@@ -77,5 +77,5 @@ def _xids(evidence: Mapping[str, Any], cause: str) -> Iterator[tuple[int, PastXi
 
 
 def _instant(said: str | None) -> float:
-    """NaN: nobody saw when."""
+    """Returns the time; NaN if unknown."""
     return datetime.fromisoformat(said).timestamp() if said else math.nan
