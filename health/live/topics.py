@@ -1,4 +1,7 @@
-"""`telemetry`: every cluster one may see. `telemetry-7`: one of them. Each has news when a round was answered."""
+"""Topics of telemetry: `telemetry` for all visible clusters, `telemetry-7` for one.
+
+A message follows each answered round.
+"""
 
 from dataclasses import dataclass
 

@@ -1,6 +1,6 @@
-"""Why an operand crashes, in its own words: the last lines of its log, without secrets, kept beside its pod.
+"""The last log lines of crashing operands, without secrets, stored beside the pod.
 
-Read by a worker, a few at a time, and each crash once: the API server and the node's kubelet are asked for every one.
+A worker reads a few at a time, and each crash once, since every read loads the API server and the node's kubelet.
 """
 
 import re
@@ -81,7 +81,7 @@ class Due:
 
 
 def read(cluster: Cluster, *, clock: Callable[[], datetime]) -> int:
-    """How many were read. Costs six queries where none is due."""
+    """Reads logs and returns how many. Six queries if none is due."""
     due = [
         *_due(cluster, now=clock()),
         *_failed_by_label(cluster, now=clock()),
@@ -110,7 +110,7 @@ def _operands(cluster: Cluster):
 
 
 def _due(cluster: Cluster, *, now: datetime) -> Iterator[Due]:
-    """The pods whose containers crashed since we last looked, the latest trouble first."""
+    """Yields pods whose containers crashed since the last read, the latest crash first."""
     crashed = ~Q(stuck_container="") & ~Q(waiting_reason="")
     slow = Q(operand__in=SPEAK_WHILE_SLOW, started_at__lt=now - SLOW)
     stuck = _operands(cluster).filter(crashed | slow, is_ready=False, deleted_at=None)
@@ -129,7 +129,7 @@ def _due(cluster: Cluster, *, now: datetime) -> Iterator[Due]:
 
 
 def _failed_by_label(cluster: Cluster, *, now: datetime) -> Iterator[Due]:
-    """The managers that say by a label of their node that they failed, and are ready all the same."""
+    """Yields managers that report a failure by a label of their node and are ready nonetheless."""
     for operand, (label, container) in FAILS_BY_LABEL.items():
         nodes = Node.objects.filter(**{f"labels__{label}": "failed"}, cluster=cluster).values("name")
         pods = _operands(cluster).filter(operand=operand, is_ready=True, deleted_at=None, node_name__in=nodes)
@@ -140,7 +140,7 @@ def _failed_by_label(cluster: Cluster, *, now: datetime) -> Iterator[Due]:
 
 
 def _offering_nothing(cluster: Cluster, *, now: datetime) -> Iterator[Due]:
-    """The plugins and DRA drivers that are ready on nodes which offer no GPU. One query, and one for each found."""
+    """Yields ready plugins and DRA drivers on nodes that offer no GPU. One query, and one for each result."""
     nodes = Node.objects.filter(cluster=cluster, capacity={}).with_gpus().values("name")
     pods = _operands(cluster).filter(operand__in=OFFERS, is_ready=True, deleted_at=None, node_name__in=nodes)
     for pod in pods.filter(started_at__lt=now - SLOW).order_by("pk")[:AT_MOST]:
@@ -150,7 +150,7 @@ def _offering_nothing(cluster: Cluster, *, now: datetime) -> Iterator[Due]:
 
 
 def _urgency(due: Due) -> tuple[bool, bool]:
-    """What crashed before what is slow, and drivers first: the others wait for them."""
+    """Returns the sort key: crashes before slow starts, and drivers first, since the others wait for them."""
     return not due.has_crashed, due.pod.operand != DRIVER
 
 
@@ -167,7 +167,10 @@ def _is_new(known: CrashLog | None, pod: Pod, *, now: datetime) -> bool:
 def _read_all(
     cluster: Cluster, connection: client.Connection, due: Sequence[Due], *, clock: Callable[[], datetime]
 ) -> int:
-    """:raises ClusterError: when nobody answers any more"""
+    """Reads the logs and returns how many.
+
+    :raises ClusterError: when the cluster stops answering
+    """
     until, number, forbidden = time.monotonic() + SECONDS, 0, dict[str, str]()
     for one in due:
         if time.monotonic() > until:
@@ -179,9 +182,9 @@ def _read_all(
 
 
 def _read_one(connection: client.Connection, one: Due, forbidden: dict[str, str]) -> tuple[str, str]:
-    """The lines, or why there are none. What is forbidden in a namespace is asked for once a run.
+    """Returns the lines, or why there are none. A forbidden namespace is tried once per run.
 
-    :raises ClusterError: when asking for another log is useless, too
+    :raises ClusterError: when reading another log cannot succeed either
     """
     pod = one.pod
     if pod.namespace in forbidden:
@@ -198,7 +201,7 @@ def _read_one(connection: client.Connection, one: Due, forbidden: dict[str, str]
 
 
 def kept(lines: Iterable[str]) -> str:
-    """What of a log is worth keeping: its last lines, and before them what went wrong, without secrets."""
+    """Returns the lines of a log to store: the last ones, and errors before them, without secrets."""
     said = (_begin(ESCAPES.sub("", line.rpartition("\r")[2] or line).rstrip()) for line in lines)
     worth = [redacted(line)[:LINE_CHARS] for line in said if not PROGRESS.match(line)]
     worth = _last_and_wrong([line for line in worth if not is_frame(line)] or worth)
@@ -208,14 +211,17 @@ def kept(lines: Iterable[str]) -> str:
 
 
 def _begin(line: str) -> str:
-    """Of a line that is too long, without the word that is cut: a part of a secret does not look like one."""
+    """Returns the start of a long line without the cut word, since a partial secret cannot be recognised."""
     if len(line) <= LOOKED_AT_CHARS:
         return line
     return line[:LOOKED_AT_CHARS].rpartition(" ")[0] or line[:LOOKED_AT_CHARS]
 
 
 def _last_and_wrong(lines: Sequence[str]) -> list[str]:
-    """As many as are kept. Half of them may be earlier ones: a crash is told before its stack, and cleaned up after."""
+    """Returns as many lines as are stored.
+
+    Half may be earlier ones: the error precedes the stack trace and the cleanup.
+    """
     weights = [weight(line) for line in lines]
     wrong = [at for at, each in enumerate(weights) if each >= LineWeight.WORDED]
     heaviest = sorted(wrong, key=lambda at: (weights[at], at))[-KEPT_LINES // 2 :]
