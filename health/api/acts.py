@@ -1,4 +1,4 @@
-"""What is told to a finding. An act is a resource: POST makes one, and 204 says that it is written down."""
+"""Acts on a finding. An act is a resource: POST creates one, and 204 means that it is recorded."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ class FeedbackRequest(Asked):
 
 class ActEdge(Edge):
     def finding(self, finding_id: int) -> Finding:
-        """As far as the caller may act on it."""
+        """Returns the finding if the caller may act on it."""
         rows = Finding.objects.visible_to(self.user).select_related("cluster", "node")
         finding = self.load(rows, finding_id)
         require_act(self.user, finding)
@@ -46,7 +46,7 @@ class ActEdge(Edge):
 class FindingAcknowledgements(ActEdge):
     @extend_schema(request=NoteRequest, responses={204: None}, parameters=[KEY])
     def post(self, request, finding_id: int) -> Response:
-        """Look after it. Where it is nobody's, it is the caller's."""
+        """Acknowledges the finding. An unassigned finding is assigned to the caller."""
         finding = self.finding(finding_id)
         acts.acknowledge(finding, **self.told, **self.read(NoteRequest))
         return Response(status=204)
@@ -55,7 +55,7 @@ class FindingAcknowledgements(ActEdge):
 class Assignments(ActEdge):
     @extend_schema(request=AssignmentRequest, responses={204: None}, parameters=[KEY])
     def post(self, request, finding_id: int) -> Response:
-        """Say whose it is."""
+        """Assigns the finding to a user."""
         finding = self.finding(finding_id)
         acts.assign(finding, **self.told, **self.read(AssignmentRequest))
         return Response(status=204)
@@ -64,7 +64,7 @@ class Assignments(ActEdge):
 class Unassignments(ActEdge):
     @extend_schema(request=NoteRequest, responses={204: None}, parameters=[KEY])
     def post(self, request, finding_id: int) -> Response:
-        """Nobody looks after it any more: it is open again, and nobody's."""
+        """Removes the assignee. The finding is open again."""
         finding = self.finding(finding_id)
         acts.unassign(finding, **self.told, **self.read(NoteRequest))
         return Response(status=204)
@@ -73,7 +73,7 @@ class Unassignments(ActEdge):
 class Feedback(ActEdge):
     @extend_schema(request=FeedbackRequest, responses={204: None}, parameters=[KEY])
     def post(self, request, finding_id: int) -> Response:
-        """Accept or dismiss the action that it recommends. Nothing is carried out by this."""
+        """Accepts or dismisses the recommended action. The action is not carried out."""
         finding = self.finding(finding_id)
         asked = self.read(FeedbackRequest)
         tell = acts.accept if asked.pop("feedback") == acts.ACCEPTED else acts.dismiss

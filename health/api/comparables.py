@@ -26,7 +26,7 @@ class TwinSerializer(serializers.Serializer):
 class NodeTwin(OfANode):
     @extend_schema(responses=TwinSerializer)
     def get(self, request, node_id: int) -> Response:
-        """A healthy node of the same product, driver, layout and pool, and how this one differs from it."""
+        """Returns a healthy node of the same product, driver, layout and pool, and the differences from this one."""
         twin = twin_of(self.node(node_id), self.user, now=timezone.now())
         return Response(TwinSerializer(twin).data)
 
@@ -44,6 +44,9 @@ class GpuTwinSerializer(TwinSerializer):
 class GpuTwinDetail(OfAGpu):
     @extend_schema(responses=GpuTwinSerializer)
     def get(self, request, node_id: int, index: int) -> Response:
-        """Another GPU of its node without a finding, else one of its node's twin, and how this one differs from it."""
+        """Returns a comparable GPU without a finding, and the differences from this one.
+
+        It is another GPU of the node, or else a GPU of a comparable healthy node.
+        """
         twin = gpu_twin_of(self.gpu(node_id, index), self.user, now=timezone.now())
         return Response(GpuTwinSerializer(twin).data)

@@ -1,4 +1,4 @@
-"""On which nodes of a cluster each metric is exported."""
+"""The nodes of a cluster that export each metric."""
 
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
@@ -17,7 +17,7 @@ METRIC_KEYS = [(key, key) for key in METRICS]
 
 
 class NodesCountedSerializer(serializers.Serializer):
-    """All nodes with GPUs: each is in one of these numbers."""
+    """Counts of all nodes with GPUs; each node is in exactly one."""
 
     exported = serializers.IntegerField(min_value=0, help_text="On which it is.")
     not_exported = serializers.IntegerField(
@@ -29,7 +29,7 @@ class NodesCountedSerializer(serializers.Serializer):
 
 
 class ExportedMetricsSerializer(serializers.Serializer):
-    """As a cluster's Prometheus has it, or its exporters where these are asked one by one."""
+    """The exported metrics, from the cluster's Prometheus or from exporters that are read directly."""
 
     cluster = RefSerializer()
     is_heard = serializers.BooleanField(help_text="False: nothing tells of its GPUs now; the rest is as it last was.")
@@ -50,7 +50,7 @@ class ExportedMetricsSerializer(serializers.Serializer):
 class ExportedMetrics(Edge):
     @extend_schema(responses=ExportedMetricsSerializer)
     def get(self, request, cluster_id: int) -> Response:
-        """Of a cluster that the caller sees whole."""
+        """Returns the exported metrics of a cluster. The caller must see the whole cluster."""
         cluster = self.load(Cluster.objects.visible_to(self.user), cluster_id)
         require(self.user, Permission.SEE, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
         standing = standings_of([cluster.pk], now=timezone.now())[cluster.pk]

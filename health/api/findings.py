@@ -66,7 +66,7 @@ class FindingFilters(filters.FilterSet):
 
 
 class ImpactSerializer(serializers.Serializer):
-    """Whom it hits: pods that have GPUs there. As the page says it."""
+    """The impact: pods with GPUs there, as on the page."""
 
     is_known = serializers.BooleanField(help_text="False: nobody read the pods there.")
     is_one_of = serializers.BooleanField(help_text="It is about one GPU, and nothing says which of the pods has it.")
@@ -146,7 +146,7 @@ class FindingActSerializer(RowSerializer):
 
 
 class PrecisionSerializer(serializers.Serializer):
-    """What people said of the actions of its rule."""
+    """How often people accepted or dismissed the rule's recommended actions."""
 
     accepted = serializers.IntegerField()
     dismissed = serializers.IntegerField()
@@ -188,7 +188,7 @@ class FindingDetailSerializer(serializers.Serializer):
 
 
 class FindingList(Listing):
-    """What is or was wrong with a node, a cluster or our sight of it, the newest first."""
+    """Lists current and past findings about nodes, clusters and their observation, newest first."""
 
     serializer_class = FindingSerializer
     filterset_class = FindingFilters
@@ -208,7 +208,7 @@ class FindingList(Listing):
 
 
 class FindingGroupSerializer(serializers.Serializer):
-    """What stands as one row of the inbox."""
+    """A row of the inbox."""
 
     rule = serializers.CharField()
     title = serializers.CharField(help_text="Of its rule.")
@@ -224,8 +224,9 @@ class FindingGroupSerializer(serializers.Serializer):
 class FindingGroups(Edge):
     @extend_schema(responses=FindingGroupSerializer(many=True))
     def get(self, request) -> Response:
-        """Findings that say the same of several nodes of a cluster, and began together; the worst first. Each is a
-        finding of its own in `/findings`, too.
+        """Lists groups of similar findings on several nodes of a cluster that began together, worst first.
+
+        Each finding is also in `/findings`.
         """
         return Response(FindingGroupSerializer(told_together(self.user), many=True).data)
 
@@ -233,7 +234,7 @@ class FindingGroups(Edge):
 class FindingDetail(Edge):
     @extend_schema(responses=FindingDetailSerializer)
     def get(self, request, finding_id: int) -> Response:
-        """One finding with whom it hits, what happened around it and who did what."""
+        """Returns one finding with its impact, the events around its start, and all acts on it."""
         visible = Finding.objects.visible_to(self.user).select_related("cluster", "node")
         finding, now = self.load(visible, finding_id), timezone.now()
         as_seen_by(self.user, [finding])
@@ -254,8 +255,10 @@ class FindingDetail(Edge):
 class FindingTelemetry(Edge):
     @extend_schema(parameters=[SinceAsked], responses=TelemetryHistorySerializer)
     def get(self, request, finding_id: int) -> Response:
-        """What the GPUs of its node said from half an hour before it began to half an hour after, by the cluster's
-        Prometheus or its exporters, with the limits of its rule. 404 also for one that is about no GPU's telemetry.
+        """Returns the GPU telemetry of the finding's node, from half an hour before it began to half an hour after.
+
+        The data comes from the cluster's Prometheus or its exporters, with the limits of the rule. A finding that is
+        not about GPU telemetry returns 404.
         """
         visible = Finding.objects.visible_to(self.user).select_related("cluster", "node")
         finding = self.load(visible, finding_id)

@@ -1,4 +1,4 @@
-"""One GPU: which it is, who has it, what is wrong with it and what its exporter says. The same as its page."""
+"""One GPU with its allocation, findings and telemetry, as on its page."""
 
 from dataclasses import replace
 
@@ -55,7 +55,10 @@ class GpuDetailSerializer(serializers.Serializer):
 class GpuDetail(OfAGpu):
     @extend_schema(responses=GpuDetailSerializer)
     def get(self, request, node_id: int, index: int) -> Response:
-        """Its history is under its address: `placements`, `timeline`, `hours`, `twin`, `telemetry/history`."""
+        """Returns one GPU.
+
+        Its history is under its address: `placements`, `timeline`, `hours`, `twin`, `telemetry/history`.
+        """
         gpu, now = self.gpu(node_id, index), timezone.now()
         seen = see_gpu(gpu, user=self.user, now=now)
         known, found = telemetry_of(gpu.node, now=now), Finding.objects.all().around(gpu)

@@ -1,4 +1,4 @@
-"""The caller's own views of the table of GPUs: those that the page saves and opens."""
+"""The caller's saved views of the GPU table, as on the page."""
 
 from django.db.models import QuerySet
 from django.urls import reverse
@@ -34,7 +34,7 @@ class GpuViewRequest(Asked):
 
 
 class GpuViewList(Listing):
-    """The caller's own views of the table of GPUs, by name."""
+    """Lists the caller's saved views of the GPU table by name."""
 
     serializer_class = GpuViewSerializer
     queryset = GpuView.objects.none()
@@ -44,7 +44,7 @@ class GpuViewList(Listing):
 
     @extend_schema(request=GpuViewRequest, responses={201: GpuViewSerializer})
     def post(self, request) -> Response:
-        """Save a view, in the place of the caller's of that name where there is one."""
+        """Saves a view. It replaces the caller's view of that name."""
         asked = self.read(GpuViewRequest)
         try:
             view = save_view(self.user, **asked, now=timezone.now())
@@ -56,6 +56,6 @@ class GpuViewList(Listing):
 class GpuViewDetail(Edge):
     @extend_schema(responses={204: None})
     def delete(self, request, view_id: int) -> Response:
-        """Forget it."""
+        """Deletes the view."""
         self.load(views_of(self.user), view_id).delete()
         return Response(status=204)

@@ -1,4 +1,4 @@
-"""The table of GPUs: the same read as its page."""
+"""The GPU table, with the same data as its page."""
 
 from typing import Any, ClassVar
 
@@ -101,7 +101,7 @@ class GpuFindingSerializer(serializers.Serializer):
 
 
 class GpuHealthSerializer(serializers.Serializer):
-    """A GPU with what is wrong with it, who has it and what its exporter says."""
+    """A GPU with its findings, allocation and telemetry."""
 
     id = serializers.IntegerField()
     cluster = RefSerializer()
@@ -143,7 +143,7 @@ class GpuHealthPageSerializer(serializers.Serializer):
 
 
 class CsvRenderer(BaseRenderer):
-    """Of refusals alone: a file is sent as it is read, and is rendered by nobody."""
+    """Renders refusals only. The file itself is streamed."""
 
     media_type = "text/csv"
     format = "csv"
@@ -174,7 +174,7 @@ class GpuTableEdge(Edge):
 
 
 class GpuHealthList(GpuTableEdge):
-    """Every GPU that the caller sees, the worst first: what is wrong with it, who has it, what its exporter says."""
+    """Lists every GPU that the caller sees with its findings, allocation and telemetry, worst first."""
 
     @extend_schema(parameters=[GpuHealthAsked], responses=GpuHealthPageSerializer)
     def get(self, request) -> Response:
@@ -194,9 +194,9 @@ class GpuHealthFile(GpuTableEdge):
 
     @extend_schema(parameters=[GpusAsked], responses={(200, "text/csv"): OpenApiTypes.STR})
     def get(self, request) -> StreamingHttpResponse:
-        """All that match as one file of CSV, as their page has it: beside each value what it is worth.
+        """Returns all matching GPUs as a CSV file. Beside each value is its state, as on the page.
 
-        More than 50,000 are refused. A cell that a spreadsheet would take for a formula begins with an apostrophe.
+        More than 50,000 GPUs are refused. A cell that a spreadsheet would treat as a formula begins with an apostrophe.
         """
         require_somewhere(self.user, Permission.SEE)  # an empty file would read as if there were no GPU
         try:

@@ -50,7 +50,7 @@ class NodeHourSerializer(serializers.Serializer):
 class NodeHours(OfANode):
     @extend_schema(parameters=[HoursAsked], responses=NodeHourSerializer(many=True))
     def get(self, request, node_id: int) -> Response:
-        """What its GPUs did in each hour that is over, and which findings were open. The oldest first."""
+        """Returns the GPU activity and the open findings in each completed hour, oldest first."""
         node = self.node(node_id)
         hours = hours_of(node, hours=_asked(request), now=timezone.now())
         return Response(NodeHourSerializer(hours, many=True).data)
@@ -59,7 +59,7 @@ class NodeHours(OfANode):
 class GpuHours(OfAGpu):
     @extend_schema(parameters=[HoursAsked], responses=NodeHourSerializer(many=True))
     def get(self, request, node_id: int, index: int) -> Response:
-        """What it did in each hour that is over, and which findings of it were open. The oldest first."""
+        """Returns the activity and the open findings of the GPU in each completed hour, oldest first."""
         gpu = self.gpu(node_id, index)
         hours = hours_of(gpu.node, gpu=gpu, hours=_asked(request), now=timezone.now())
         return Response(NodeHourSerializer(hours, many=True).data)

@@ -1,4 +1,4 @@
-"""Mutes of rules: of one finding, a node, a pool or a cluster. To lift one is a resource of its own."""
+"""Mutes of rules: of one finding, a node, a pool or a cluster. Lifting one is a resource of its own."""
 
 from typing import Any
 
@@ -81,7 +81,7 @@ class MuteEdge(Edge):
         return self.load(Mute.objects.visible_to(self.user).select_related("cluster", "pool", "node"), mute_id)
 
     def scoped(self, asked: dict[str, Any]) -> Mute:
-        """What is named, as far as the caller may see it, not written yet."""
+        """Returns an unsaved mute of the requested scope, if the caller may see it."""
         if "finding" in asked:
             rows = Finding.objects.visible_to(self.user).select_related("cluster", "node")
             return rule_mutes.scoped(self.load(rows, asked["finding"]), "finding")
@@ -96,7 +96,7 @@ class MuteEdge(Edge):
 
 
 class MuteList(MuteEdge, Listing):
-    """Mutes, the newest first, those that have ended included."""
+    """Lists mutes, newest first, including ended ones."""
 
     serializer_class = MuteSerializer
     filterset_class = MuteFilters
@@ -107,7 +107,7 @@ class MuteList(MuteEdge, Listing):
 
     @extend_schema(request=MuteRequest, responses={201: MuteSerializer}, parameters=[KEY])
     def post(self, request) -> Response:
-        """Tell nobody of what a rule finds there, until it ends."""
+        """Mutes a rule in a scope. Until the mute ends, nobody is notified of its findings there."""
         require_somewhere(self.user, MAY)
         asked = self.read(MuteRequest)
         row = self.scoped(asked)
@@ -128,7 +128,7 @@ class MuteDetail(MuteEdge):
 class MuteLifts(MuteEdge):
     @extend_schema(request=MuteLiftRequest, responses={204: None})
     def post(self, request, mute_id: int) -> Response:
-        """End a mute early. What is still wrong in its scope is open again."""
+        """Ends a mute early. Findings that persist in its scope are open again."""
         row = self.mute(mute_id)
         require_mute(self.user, row)
         rule_mutes.lift(row, actor=self.user.get_username(), now=timezone.now(), **self.read(MuteLiftRequest))

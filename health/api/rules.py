@@ -1,4 +1,4 @@
-"""Every rule there is; putting one on trial, and ending that; the limits that a pool has of its own."""
+"""Rules, their shadow mode, and the limits of pools."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ class RuleShadowSerializer(RowSerializer):
 
 
 class LimitsSerializer(serializers.Serializer):
-    """The higher the worse, in the unit of its rule."""
+    """Limits in the unit of the rule; higher values are worse."""
 
     warn = serializers.FloatField()
     critical = serializers.FloatField(allow_null=True, help_text="Null: nothing of it is critical.")
@@ -111,14 +111,14 @@ class PoolLimitsRemovalRequest(Asked):
 class RuleList(Edge):
     @extend_schema(responses=RuleSerializer(many=True))
     def get(self, request) -> Response:
-        """Every rule that findings are found by, by title."""
+        """Lists every rule by title."""
         return Response(RuleSerializer(on_page(self.user, now=timezone.now()), many=True).data)
 
 
 class RuleShadowList(Edge):
     @extend_schema(request=RuleShadowRequest, responses={201: RuleShadowSerializer})
     def post(self, request) -> Response:
-        """Put a rule on trial: it is judged, and nobody is told of what it finds. For admins of the fleet."""
+        """Starts shadow mode: the rule runs but notifies nobody. Only admins of the fleet may do this."""
         require(self.user, Permission.ADMINISTER)
         row = shadow_mode.begin(actor=self.user.get_username(), now=timezone.now(), **self.read(RuleShadowRequest))
         return Response(RuleShadowSerializer(row).data, status=201)
@@ -127,7 +127,7 @@ class RuleShadowList(Edge):
 class RuleShadowEnds(Edge):
     @extend_schema(request=RuleShadowEndRequest, responses={204: None})
     def post(self, request, shadow_id: int) -> Response:
-        """End the trial of a rule. What it has found and is still wrong is open."""
+        """Ends shadow mode. Findings that persist are open."""
         sees = not scope_of(self.user, Permission.SEE).nowhere
         row = self.load(RuleShadow.objects.all() if sees else RuleShadow.objects.none(), shadow_id)
         require(self.user, Permission.ADMINISTER)
@@ -138,7 +138,7 @@ class RuleShadowEnds(Edge):
 class PoolLimitsList(Edge):
     @extend_schema(responses=PoolLimitsSerializer(many=True))
     def get(self, request, pool_id: int) -> Response:
-        """The limits that a pool has of its own."""
+        """Lists the pool's own limits."""
         pool = self.pool(pool_id)
         return Response(
             PoolLimitsSerializer(PoolLimits.objects.filter(pool=pool).select_related("pool"), many=True).data
@@ -146,7 +146,7 @@ class PoolLimitsList(Edge):
 
     @extend_schema(request=PoolLimitsRequest, responses={201: PoolLimitsSerializer})
     def post(self, request, pool_id: int) -> Response:
-        """Give a pool its own limits for a rule, or change them. In force from the next look, within ten seconds."""
+        """Sets a pool's own limits for a rule. They apply from the next evaluation, within ten seconds."""
         pool = self.pool(pool_id)
         require_limit(self.user, pool)
         asked: dict[str, Any] = self.read(PoolLimitsRequest)
@@ -164,7 +164,7 @@ class PoolLimitsList(Edge):
 class PoolLimitsRemovals(Edge):
     @extend_schema(request=PoolLimitsRemovalRequest, responses={204: None})
     def post(self, request, limits_id: int) -> Response:
-        """Take a pool's limits away: the rule's own hold there again."""
+        """Removes a pool's limits. The rule's own limits apply again."""
         row = self.load(PoolLimits.objects.visible_to(self.user).select_related("pool__cluster"), limits_id)
         require_limit(self.user, row.pool)
         remove_limits(row, actor=self.user.get_username(), now=timezone.now(), **self.read(PoolLimitsRemovalRequest))

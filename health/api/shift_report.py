@@ -1,4 +1,4 @@
-"""The shift report: the same read as its page."""
+"""The shift report, with the same data as its page."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ class ShiftReportAsked(Asked):
 
 
 class FindingCountsSerializer(serializers.Serializer):
-    """Of findings on their own that are not over: what is listed under another is not counted."""
+    """Counts of unresolved findings. Findings listed under another finding are not counted."""
 
     unresolved = serializers.IntegerField(help_text="The sum of the others.")
     open = serializers.IntegerField()
@@ -44,7 +44,7 @@ class ReportSectionSerializer(serializers.Serializer):
 
 
 class AgeSerializer(serializers.Serializer):
-    """How old what a cluster, or the source of telemetry of one, says is."""
+    """The age of the data of a cluster or of its telemetry source."""
 
     name = serializers.CharField()
     at = serializers.DateTimeField(allow_null=True, help_text="When it said anything last. Null: never.")
@@ -66,7 +66,7 @@ class ShiftReportSerializer(serializers.Serializer):
 class ShiftReport(Edge):
     @extend_schema(parameters=[ShiftReportAsked], responses=ShiftReportSerializer)
     def get(self, request) -> Response:
-        """What who goes off duty tells who comes: what is wrong now, what was over lately, how old sources are."""
+        """Returns the shift report: current findings, recently resolved ones, and the age of each source."""
         asked, now = ShiftReportAsked(data=request.query_params.dict()), timezone.now()
         asked.is_valid(raise_exception=True)
         rows = Cluster.objects.visible_to(self.user).select_related("observer").order_by("name")
@@ -87,7 +87,7 @@ def _section(section: ReportSection) -> dict[str, Any]:
 
 
 def _reported(line: ReportedFinding) -> dict[str, Any]:
-    """A finding as its list has it: with whom it hits, and when anybody saw it last."""
+    """Returns a finding as its list shows it, with its impact and the time it was last confirmed."""
     finding = line.finding
     finding.impact, finding.last_seen = line.impact, line.last_seen  # type: ignore[attr-defined]
     return {"title": line.title, "finding": finding}

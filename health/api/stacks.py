@@ -1,4 +1,4 @@
-"""What of the GPU stack runs on a node and why not, and what fits together in a cluster."""
+"""The GPU stack of a node with the causes of its faults, and the compatibility of a cluster's versions."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ ANSWERS = [(answer.value, answer.value) for answer in Support]
 
 
 class CauseSerializer(serializers.Serializer):
-    """Why an operand is not as it should be."""
+    """The cause of an operand's fault."""
 
     key = serializers.CharField(help_text="Stable: kernel_headers, image_no_such_tag, tainted, waits, …")
     weight = serializers.ChoiceField(choices=[(weight.value, weight.value) for weight in Weight])
@@ -71,7 +71,7 @@ class SaidSerializer(serializers.Serializer):
 
 
 class DriverSerializer(serializers.Serializer):
-    """What each source says of the driver's version."""
+    """The driver version that each source reports."""
 
     sources = SaidSerializer(many=True)
     is_pre_installed = serializers.BooleanField(help_text="Installed on the host: observed, never managed.")
@@ -93,7 +93,7 @@ class NodeStackSerializer(serializers.Serializer):
 
 
 class NodeStackDetail(OfANode):
-    """Every operand of a node: wanted, ready, which version, and why not; and what each place says of its driver."""
+    """Returns every operand of a node: wanted, ready, version and cause, and the driver version of each source."""
 
     @extend_schema(responses=NodeStackSerializer)
     def get(self, request, node_id: int) -> Response:
@@ -104,7 +104,7 @@ class NodeStackDetail(OfANode):
 
 
 class VerdictSerializer(serializers.Serializer):
-    """One answer of the matrix. `unknown` is never to be read as supported."""
+    """One result of the matrix. `unknown` never means supported."""
 
     rule = serializers.CharField(source="verdict.rule")
     subject = serializers.CharField(source="verdict.subject", help_text="What was compared.")
@@ -119,7 +119,7 @@ class VerdictSerializer(serializers.Serializer):
 
 
 class CompatibilitySerializer(serializers.Serializer):
-    """What runs together here, compared with what NVIDIA validated. The worst first."""
+    """The versions in this cluster, compared with those validated by NVIDIA, worst first."""
 
     worst = serializers.ChoiceField(choices=ANSWERS, allow_null=True)
     matrix_read_on = serializers.DateField(help_text="Newer releases are not in the matrix.")

@@ -1,4 +1,4 @@
-"""Where the telemetry of a cluster's GPUs is read and how that goes; and what is known of each GPU of a node."""
+"""The telemetry sources of clusters, and the telemetry of a node's GPUs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -33,7 +33,7 @@ READINGS = [(state.value, state.value) for state in ReadingState]
 
 
 class TelemetrySourceSerializer(RowSerializer):
-    """A Prometheus that has the series of a cluster's GPU exporters, and how it goes with asking it."""
+    """A Prometheus with the series of a cluster's GPU exporters, and the state of its queries."""
 
     cluster = RefSerializer()
     matchers = serializers.CharField(help_text="Blank: all that it has is this cluster's.")
@@ -101,7 +101,7 @@ class TelemetrySourceSerializer(RowSerializer):
 
 
 def _lacks(source: TelemetrySource) -> tuple[list[str], list[str]]:
-    """Of one that never answered nobody knows."""
+    """Returns missing metrics. For a source that never answered they are unknown."""
     if source.answered_at is None:
         return [], []
     usual, others = lacking(source.exported)
@@ -134,7 +134,7 @@ class TelemetrySourcePut(Asked):
 
 
 class TelemetrySourceList(Listing):
-    """Sources of telemetry, of clusters that the caller sees whole."""
+    """Lists the telemetry sources of clusters that the caller sees whole."""
 
     serializer_class = TelemetrySourceSerializer
     shown: Sequence[TelemetrySource] = ()
@@ -155,7 +155,10 @@ def context_of(edge: Edge) -> dict[str, Any]:
 
 
 def _exporting(sources: Iterable[TelemetrySource]) -> dict[str, Any]:
-    """Of who answered; who sees a source sees its cluster whole. A query."""
+    """Returns the exported metrics of sources that answered, with one query.
+
+    Seeing a source implies seeing its cluster whole.
+    """
     answered = {
         source.cluster_id: Standing(has_source=True, exported=frozenset(source.exported))
         for source in sources
@@ -166,7 +169,7 @@ def _exporting(sources: Iterable[TelemetrySource]) -> dict[str, Any]:
 
 class OfASource(Edge):
     def cluster(self, cluster_id: int, permission: Permission) -> Cluster:
-        """The cluster, of somebody who may do this there."""
+        """Returns the cluster if the caller has this permission there."""
         row = self.load(Cluster.objects.visible_to(self.user), cluster_id)
         require(self.user, permission, cluster_id=row.pk, where=f"cluster {row.name}")
         return row
@@ -186,7 +189,7 @@ class TelemetrySourceDetail(OfASource):
 
     @extend_schema(request=TelemetrySourcePut, responses=TelemetrySourceSerializer)
     def put(self, request, cluster_id: int) -> Response:
-        """Add the source, or change the one there is. A worker asks it at once. It is kept as a decision."""
+        """Adds or changes the source. A worker queries it at once. The change is recorded as a decision."""
         cluster = self.cluster(cluster_id, Permission.ADMINISTER)
         asked = self.read(TelemetrySourcePut)
         source = put_source(cluster, actor=self.user.get_username(), now=timezone.now(), **asked)
@@ -203,14 +206,14 @@ class TelemetrySourceDetail(OfASource):
 class TelemetryAttemptList(OfASource):
     @extend_schema(request=None, responses={204: OpenApiResponse(description="A worker asks it.")})
     def post(self, request, cluster_id: int) -> Response:
-        """Ask a source at once, without waiting for its time."""
+        """Queries a source at once, before it is due."""
         self.cluster(cluster_id, Permission.STOP)
         ask_now(self.source(cluster_id), now=timezone.now())
         return Response(status=204)
 
 
 class MetricReadingSerializer(serializers.Serializer):
-    """What is known of one metric of one device. Zero is a value; null says that there is none."""
+    """One metric of one device. Zero is a value; null means no value."""
 
     state = serializers.ChoiceField(choices=READINGS)
     value = serializers.FloatField(allow_null=True, help_text="In its unit. Null: there is none; `state` says why.")
@@ -269,7 +272,7 @@ class NodeTelemetrySerializer(serializers.Serializer):
 
 
 class NodeTelemetryDetail(OfANode):
-    """The newest that is known of each GPU and slice of a node: values with times, or why there is none."""
+    """Returns the newest values of each GPU and slice of a node with their times, or why there is none."""
 
     @extend_schema(responses=NodeTelemetrySerializer)
     def get(self, request, node_id: int) -> Response:

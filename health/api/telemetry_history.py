@@ -1,4 +1,4 @@
-"""What each GPU said over the last hours, as plots, and what happened meanwhile: the same read as the pages'."""
+"""The telemetry of GPUs over the last hours as plots with events, with the same data as the pages."""
 
 from typing import Any
 
@@ -102,9 +102,9 @@ class HistoryAsked(SinceAsked):
 
 
 class NodeTelemetryHistory(OfANode):
-    """What each GPU and slice of a node said over the last hours, and what happened.
+    """Returns the telemetry of each GPU and slice of a node over the last hours, with events.
 
-    By its cluster's Prometheus; without one by its exporters, at one minute.
+    It comes from the cluster's Prometheus, or without one from its exporters at one-minute steps.
     """
 
     @extend_schema(parameters=[HistoryAsked], responses=TelemetryHistorySerializer)
@@ -115,7 +115,7 @@ class NodeTelemetryHistory(OfANode):
 
 
 class GpuTelemetryHistory(OfAGpu):
-    """What one GPU and its slices said over the last hours, what happened, and the limits that hold for it now."""
+    """Returns the telemetry of one GPU and its slices over the last hours, with events and the limits in force."""
 
     @extend_schema(parameters=[HistoryAsked], responses=TelemetryHistorySerializer)
     def get(self, request, node_id: int, index: int) -> Response:
@@ -125,7 +125,7 @@ class GpuTelemetryHistory(OfAGpu):
 
 
 def told_to(user: User, node: Node, told: TelemetryHistory) -> dict[str, Any]:
-    """As far as they see the source of its cluster, with what the plans that they see did to it."""
+    """Returns as much as the user may see of the source, with the actions of visible plans on the node."""
     sees_source = scope_of(user, Permission.SEE).covers_cluster(node.cluster_id)
     marked = with_plans(told if sees_source else told.without_words(), node, user)
     page = f"{reverse('cluster', args=[node.cluster_id])}#cluster-telemetry"
@@ -138,7 +138,7 @@ def told_to(user: User, node: Node, told: TelemetryHistory) -> dict[str, Any]:
 
 
 def asked_in(request, form: type[Asked]) -> dict[str, Any]:
-    """What the address asks for, by the fields of the form."""
+    """Returns the requested options by form field."""
     asked = form(data=request.query_params.dict())
     asked.is_valid(raise_exception=True)
     return dict(asked.validated_data)

@@ -1,4 +1,4 @@
-"""Trying a source of telemetry before it is saved, as its form does: asked for, and then read until it is over."""
+"""Trials of a telemetry source before it is saved: requested first, then polled."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ KEYS = serializers.ListField(child=serializers.ChoiceField(choices=METRIC_KEYS),
 
 
 class TelemetryTrialSerializer(RowSerializer):
-    """A source that a worker asks once, and that nobody has saved by it."""
+    """A source that a worker queries once, without saving it."""
 
     cluster = RefSerializer()
     user = serializers.CharField(allow_null=True, help_text="Null: only admins see it.")
@@ -98,8 +98,10 @@ class OfTrials(OfASource):
 class TelemetryTrialList(OfTrials):
     @extend_schema(request=TelemetrySourcePut, responses={201: TelemetryTrialSerializer})
     def post(self, request, cluster_id: int) -> Response:
-        """Have a worker ask a source once, and change nothing: the document is PUT's, whose `is_on` and `was` say
-        nothing here. One of a cluster at a time. It is kept as a decision.
+        """Requests a trial: a worker queries the source once and changes nothing.
+
+        The document is that of PUT; `is_on` and `was` are ignored. A cluster has one trial at a time. It is recorded as
+        a decision.
         """
         cluster = self.cluster(cluster_id, Permission.ADMINISTER)
         asked = self.read(TelemetrySourcePut)
@@ -111,6 +113,6 @@ class TelemetryTrialList(OfTrials):
 class TelemetryTrialDetail(OfTrials):
     @extend_schema(responses=TelemetryTrialSerializer)
     def get(self, request, cluster_id: int, trial_id: int) -> Response:
-        """How far it is, and what came of it. It is kept for a day."""
+        """Returns the progress and the result of a trial. It is kept for a day."""
         trials = TelemetryTrial.objects.visible_to(self.user).select_related("cluster")
         return self.told(get_object_or_404(trials, pk=trial_id, cluster__pk=cluster_id))

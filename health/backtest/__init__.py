@@ -1,1 +1,1 @@
-"""A rule run over what is stored of the past: what it would have found, before it may tell anybody."""
+"""Backtests: a rule runs over stored history before it may notify anybody."""

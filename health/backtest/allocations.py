@@ -1,4 +1,4 @@
-"""Which pods had many GPUs of a node, and when: as far as it was written down."""
+"""Pods that had many GPUs of a node, and when, as far as recorded."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,13 +27,13 @@ class PastAllocations:
     known_from: datetime | None = None  # None: nothing was written down
 
     def most(self, uid: str, at: datetime) -> int:
-        """How many GPUs of this node one pod had, where they were many."""
+        """Returns the most GPUs of this node that one pod had, if they were many."""
         there = (each for each in self.by_node.get(uid, ()) if each.since <= at)
         return max((each.gpus for each in there if each.until is None or at < each.until), default=0)
 
 
 def past_allocations(cluster: Cluster, *, since: datetime) -> PastAllocations:
-    """Two queries. GPUs are compared with their peers where a node has some: who had fewer than those is left out."""
+    """Loads allocations with two queries. Pods with fewer GPUs than a peer comparison needs are left out."""
     rows = PodPlacement.objects.filter(cluster=cluster).order_by()
     lasting = rows.filter(Q(until=None) | Q(until__gt=since)).values_list("node_uid", "since", "until", "resources")
     by_node: dict[str, list[PastAllocation]] = {}

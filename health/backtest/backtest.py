@@ -1,4 +1,4 @@
-"""A rule over the last days of each cluster, and what is to be said where that cannot be known."""
+"""Runs a rule over the last days of each cluster, and reports periods without data."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
@@ -39,12 +39,12 @@ UNSEEING = ("cluster-not-seen", "cluster-unwatched")
 
 
 class NoReplay(Exception):
-    """The past cannot answer for this rule; the sentence says why."""
+    """The history cannot answer for this rule; the sentence gives the reason."""
 
 
 @dataclass(frozen=True)
 class Gap:
-    """A time of which nothing is known."""
+    """A period without data."""
 
     begin: datetime
     end: datetime
@@ -53,7 +53,7 @@ class Gap:
 
 @dataclass(frozen=True)
 class Replayed:
-    """One cluster. `reason` says why nothing is known of it; blank: what follows is."""
+    """The result for one cluster. `reason` is why it has no data; empty if it has."""
 
     cluster: str
     reason: str = ""
@@ -67,7 +67,7 @@ class Replayed:
 
 
 def why_not(rule: str) -> str:
-    """Why the past says nothing of this rule. Blank: it does."""
+    """Returns why this rule cannot be replayed; empty if it can."""
     if rule in ON_TIMELINES or rule in BY_METRICS:
         return ""
     known = {entry.key: entry for entry in every_rule()}
@@ -88,9 +88,9 @@ def replay(
     tell: Callable[[Cluster, float], None] = lambda _cluster, _share: None,
     clock: Callable[[], datetime],
 ) -> list[Replayed]:
-    """Cluster by cluster. `limits`: instead of the rule's own and of those of pools.
+    """Replays the rule cluster by cluster. `limits` replace the rule's own and those of pools.
 
-    :raises NoReplay: the past does not answer for this rule, or these are no limits of it
+    :raises NoReplay: when the rule cannot be replayed, or the limits do not fit it
     """
     if said := why_not(rule):
         raise NoReplay(said)
@@ -110,7 +110,7 @@ def _why_not_limits(rule: str, limits: Limits) -> str:
 
 
 def _with(rule: R, limits: Limits | None) -> R:
-    """None: with its own."""
+    """Returns the rule with these limits; None keeps its own."""
     return rule if limits is None else cast("R", replace(cast("Any", rule), limits=limits))
 
 
@@ -195,7 +195,7 @@ def _from_timelines(
 
 
 def _unseen(cluster: Cluster, begin: datetime, end: datetime) -> list[Gap]:
-    """When nothing of it was seen, by the findings that said so."""
+    """Returns the periods in which the cluster was not observed, from the findings about it."""
     over = Q(resolved_at=None) | Q(resolved_at__gt=begin)
     rows = Finding.objects.filter(over, cluster=cluster, rule__in=UNSEEING, opened_at__isnull=False, since__lt=end)
     return [Gap(max(row.since, begin), row.resolved_at or end, row.sentence) for row in rows.order_by("since", "pk")]

@@ -1,4 +1,4 @@
-"""A rule about GPUs, replayed from what a cluster's Prometheus still has: the same frames, the same judgement."""
+"""Replays a GPU rule from a cluster's Prometheus, with the same snapshots and the same evaluation."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -39,7 +39,7 @@ WARM_UP = timedelta(hours=1)  # what counters grew is told of up to an hour: hea
 
 @dataclass
 class HeardSoFar:
-    """How much of the time anybody heard the GPUs: of silence no rule says anything, and that is no all-clear."""
+    """The share of time with GPU telemetry. Rules do not report silence, so no finding is no proof of health."""
 
     first_at: datetime | None = None
     heard: int = 0  # GPUs, added up over the looks since then
@@ -48,7 +48,7 @@ class HeardSoFar:
     gaps: list[tuple[datetime, datetime, str]] = field(default_factory=list)  # from, to, why
 
     def count(self, at: datetime, heard: int, known: int, step: timedelta, reason: str) -> None:
-        """`reason`: where none is heard."""
+        """Counts one step. `reason` is why no GPU had telemetry."""
         if heard:
             self.first_at = self.first_at or at
         else:
@@ -57,12 +57,12 @@ class HeardSoFar:
             self.heard, self.known, self.now = self.heard + heard, self.known + known, known
 
     def miss(self, begin: datetime, end: datetime, looks: int, reason: str) -> None:
-        """Looks at which nothing was told."""
+        """Counts steps without data."""
         self.gap(begin, end, reason)
         self.known += self.now * looks
 
     def gap(self, begin: datetime, end: datetime, reason: str) -> None:
-        """One with the one before, where it begins as that ends."""
+        """Adds a gap. It extends the previous one if that ends where it begins."""
         if self.gaps and self.gaps[-1][1] >= begin:
             begin, _, before = self.gaps.pop()
             reason = before if reason in before else f"{before} {reason}"
@@ -70,7 +70,7 @@ class HeardSoFar:
 
     @property
     def ratio(self) -> float | None:
-        """None: no GPU was ever known."""
+        """Returns the share; None if no GPU was ever known."""
         return self.heard / self.known if self.known else None
 
 
@@ -99,7 +99,7 @@ class _Then(Mapping[str, Mapping[str, Any]]):
 
 @dataclass(frozen=True)
 class _AroundThen:
-    """As far as it is kept. Which pools a node is in is what it is now."""
+    """Stored facts about nodes. The pools of a node are the current ones."""
 
     nodes: _Then
     classes: Mapping[int, frozenset[str]]
@@ -132,7 +132,7 @@ class _AroundThen:
 
 @dataclass
 class GpuReplay:
-    """Of one cluster and rule. After `run`: what it would have found, how much was heard, what was odd."""
+    """The replay of one rule in one cluster. After `run` it holds findings, telemetry coverage and oddities."""
 
     cluster: Cluster
     source: TelemetrySource
@@ -147,9 +147,10 @@ class GpuReplay:
     _unfinished: dict[str, datetime] = field(default_factory=dict)  # since when, by the name of a node
 
     def run(self, begin: datetime, end: datetime, step: timedelta, *, tell: Callable[[float], None]) -> None:
-        """`tell`: how far it is, 0 to 1.
+        """Runs the replay. `tell` receives the progress from 0 to 1.
 
-        :raises Unusable, NoSecret: it cannot be asked at all
+        :raises Unusable: when the Prometheus cannot be queried at all
+        :raises NoSecret: when its password or token is missing
         """
         asked = round_of(self.source)
         pasts_by_name = self._pasts(begin)
@@ -182,7 +183,7 @@ class GpuReplay:
         step: timedelta,
         offset_s: float,
     ) -> datetime:
-        """Up to when is known by now."""
+        """Evaluates one step, and returns until when the history is known."""
         if isinstance(told, NotTold):
             first, last = (datetime.fromtimestamp(each + offset_s, UTC) for each in (told.asked.first, told.asked.last))
             if last >= begin:
@@ -244,7 +245,7 @@ def _why_unheard(frame: Frame, unsure: Collection[str]) -> str:
 
 
 def _heard(frame: Frame, exported: Collection[str], unsure: Collection[str]) -> int:
-    """How many devices have a fresh sample of any metric that is read, and are judged by it."""
+    """Returns the number of devices with a fresh sample of any metric that the rule reads."""
     oldest = frame.taken_at - STALE_AFTER_S
     fresh = [map(oldest.__le__, frame.columns[key].times) for key in exported if key in frame.columns]
     heard = map(any, zip(*fresh, strict=True)) if fresh else iter(())
@@ -254,7 +255,7 @@ def _heard(frame: Frame, exported: Collection[str], unsure: Collection[str]) -> 
 
 
 def _steps(begin: datetime, end: datetime, step: timedelta, offset_s: float) -> Steps:
-    """By the server's clock, on whole seconds, the last one no later than `end`."""
+    """Returns steps by the server's clock, on whole seconds, the last one no later than `end`."""
     step_s = int(step.total_seconds())
     number = int((end - begin).total_seconds()) // step_s + 1
     last = int(end.timestamp() - offset_s)

@@ -1,4 +1,4 @@
-"""A rule about nodes, replayed from their timelines: change by change, and when what it waits for is over."""
+"""Replays a node rule from timelines: at each change, and when a waiting time ends."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -18,7 +18,7 @@ READ = ("is_ready", "upgrade_state")
 
 
 def replay_node(node: NodePast, rule: Rule[NodeFacts], *, begin: datetime, end: datetime) -> list[WouldBe]:
-    """The oldest first."""
+    """Returns the findings, oldest first."""
     replay = Replay(is_exact=True)
     subject = Subject(f"node {node.name}", node.node_id, node.uid, node.name)
     known_until = node.known_until(READ)

@@ -1,6 +1,6 @@
-"""Replays what a rule would have found, as `health.evaluation.evaluation_round` writes findings, without rows.
+"""Replays findings as `health.evaluation.evaluation_round` writes them, without rows.
 
-A test has both look at the same and compares.
+A test compares both on the same input.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -16,7 +16,7 @@ from health.subjects import identity_of
 
 @dataclass
 class WouldBe:
-    """A finding that the rule would have made."""
+    """A finding that the rule would have opened."""
 
     subject: str
     gpu_uuid: str
@@ -39,7 +39,7 @@ class WouldBe:
         return identity_of(self.subject, self.gpu_uuid)
 
     def tell(self) -> None:
-        """People hear how bad it is now."""
+        """Notifies people of the current severity."""
         if self.worst is None or not self.severity.is_less_than(self.worst):
             self.worst, self.said = self.severity, self.sentence
 
@@ -50,7 +50,10 @@ class WouldBe:
 
 @dataclass
 class Replay:
-    """Of one rule. `is_exact`: what is wrong at a look is wrong until the next, as where every change is told."""
+    """The replay of one rule.
+
+    `is_exact` means that a fault lasts until the next step, as when every change is recorded.
+    """
 
     is_exact: bool = False
     now: dict[str, WouldBe] = field(default_factory=dict)  # wrong now, by what it is about
@@ -90,7 +93,7 @@ class Replay:
             found.tell()
 
     def _open(self, found: WouldBe, at: datetime) -> WouldBe:
-        """The one that is so now: one that was over a moment ago goes on."""
+        """Returns the current finding. A recently ended one continues."""
         before = self.lately.pop(found.identity, None)
         ended = before.resolved_at if before else None
         if before and ended and found.since - ended <= SAME_WITHIN and at - ended <= LATELY:

@@ -1,4 +1,4 @@
-"""What a replay found, for a person at a shell, and as JSON."""
+"""The result of a replay, as text for a shell and as JSON."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -54,7 +54,7 @@ def _of_cluster(one: Replayed, most: int) -> Iterator[str]:
 
 
 def per_day(found: Sequence[WouldBe]) -> list[tuple[str, int, int]]:
-    """By the day on which each opened: how many, and how many of them would have paged."""
+    """Returns for each day how many findings opened, and how many of them would have paged."""
     opened, paged = Counter[str](), Counter[str]()
     for each in found:
         day = f"{each.opened_at or each.since:%Y-%m-%d}"

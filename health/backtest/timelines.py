@@ -1,4 +1,4 @@
-"""What nodes of a cluster were, from what is kept of their timelines."""
+"""The past states of a cluster's nodes, from stored timelines."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -53,27 +53,27 @@ class NodePast:
 
     @property
     def unfinished_since(self) -> datetime | None:
-        """When what was being replaced on it began, of which nothing says when it was over. None: nothing."""
+        """Returns when an unfinished replacement began; None if there is none."""
         return self.known_until(
             column for column, is_at_work in AT_WORK.items() if is_at_work(self.turns[column][-1][1])
         )
 
     def known_until(self, columns: Iterable[str]) -> datetime | None:
-        """None: until now."""
+        """Returns until when these columns are known; None means until now."""
         return min((self.unknown_since[column] for column in columns if column in self.unknown_since), default=None)
 
     def falls(self, since: datetime, until: datetime) -> int:
-        """How often it stopped being ready."""
+        """Returns how often the node stopped being ready."""
         return bisect_right(self._fell_at, until) - bisect_left(self._fell_at, since)
 
     @cached_property
     def _fell_at(self) -> Sequence[datetime]:
-        """It is asked at each of its turns: one that flapped for a week has thousands."""
+        """Returns the times, computed once. A node that flapped for a week has thousands."""
         return [after[0] for before, after in pairwise(self.turns["is_ready"]) if before[1] is True]
 
 
 def pasts(cluster: Cluster, *, since: datetime) -> Iterator[NodePast]:
-    """Of each GPU node that is, and each node that was. Three queries; of one node at a time the events are held."""
+    """Yields each current and past GPU node. Three queries; only one node's events are in memory at a time."""
     columns = ("pk", "uid", "name", "not_ready_reason", "gpu_vendor", *COLUMNS)
     there = Node.objects.filter(cluster=cluster).with_gpus().order_by().values(*columns)
     gone_since = GoneNode.objects.filter(cluster=cluster, gone_at__gte=since).exclude(was__Product="").order_by()
@@ -94,7 +94,7 @@ def pasts(cluster: Cluster, *, since: datetime) -> Iterator[NodePast]:
 
 @dataclass(frozen=True)
 class _NodeNow:
-    """`row`: what it is now; None: it is gone."""
+    """The current node. `row` is None if it is gone."""
 
     node_id: int
     uid: str

@@ -1,1 +1,1 @@
-"""Which pod holds which GPU where there is no Prometheus: exporters' metrics, by the API server's pod proxy."""
+"""GPU telemetry and allocations without a Prometheus: exporters read through the API server's pod proxy."""

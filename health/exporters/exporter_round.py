@@ -1,7 +1,6 @@
-"""One round at a cluster's exporters: is it due, is it worth it, and how did it go.
+"""One round at a cluster's exporters: whether it is due and possible, and its result.
 
-A cluster with more exporters than can be asked in half a minute is asked for none: half a picture would look like a
-whole one.
+If a cluster has more exporters than half a minute allows, none is read: partial data would look complete.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -65,7 +64,7 @@ class Outcome:
 
 
 def ask(cluster: Cluster, *, clock: Callable[[], datetime], stop: Event = NEVER) -> Outcome | None:
-    """None: it was not due, somebody else is at it, or it was told to stop."""
+    """Reads the exporters; None if it was not due, another worker reads them, or it was stopped."""
     epoch = ExporterRound.take(cluster.pk, now=clock())
     if epoch is None:
         return None
@@ -99,7 +98,7 @@ def _round(cluster: Cluster, epoch: int, *, clock: Callable[[], datetime], stop:
 
 
 def _not_asked(marks: Iterable[Bookmark]) -> Outcome:
-    """Of a cluster whose nodes or pods are not live."""
+    """Returns the result for a cluster whose nodes or pods are not live."""
     if not marks or any(mark.state == BookmarkState.LISTING and mark.listed_at is None for mark in marks):
         message = "Its nodes and pods are being listed for the first time: then its exporters are asked."
         return Outcome(State.WAITING, message, again=NOT_ASKED_AGAIN)
@@ -108,7 +107,7 @@ def _not_asked(marks: Iterable[Bookmark]) -> Outcome:
 
 
 def _number(cluster: Cluster) -> int:
-    """As their DaemonSets say, which costs no look at 40,000 pods."""
+    """Returns the number of exporters from their DaemonSets, without reading 40,000 pods."""
     sets = Operand.objects.filter(cluster=cluster, operand__in=EXPORTERS)
     return sets.aggregate(number=Sum("desired"))["number"] or 0
 
@@ -122,7 +121,7 @@ def _too_many(number: int) -> str:
 
 
 def _pods(cluster: Cluster) -> list[Pod]:
-    """One of each node. Whose turn is the longest ago comes first."""
+    """Returns one exporter pod per node, the longest unread first."""
     rows = Pod.objects.filter(cluster=cluster, operand__in=EXPORTERS, deleted_at=None).exclude(node_name="")
     rows = rows.not_done().only("namespace", "name", "node_name", "phase", "operand")
     pods = {pod.node_name: pod for pod in rows.order_by("is_ready", "created_at")[: 2 * ASKED_AT_MOST + 2]}
@@ -134,7 +133,10 @@ def _pods(cluster: Cluster) -> list[Pod]:
 def _ask_all(
     cluster: Cluster, epoch: int, pods: Sequence[Pod], *, clock: Callable[[], datetime], stop: Event
 ) -> Outcome:
-    """:raises ClusterError: when it is not this cluster that answers, or nobody does"""
+    """Reads all exporters.
+
+    :raises ClusterError: when another cluster answers, or none
+    """
     with client.reach(cluster.kubeconfig, cluster.context, uid=cluster.uid) as connection:
         keeper, batch, forbidden = Keeper.of(cluster, epoch), list[ExporterAnswer](), ""
         said: dict[str, NodeSaid] = {}
@@ -158,13 +160,13 @@ def _ask_all(
 
 
 def _untrue(said: Mapping[str, NodeSaid], nodes: Collection[str]) -> tuple[str, ...]:
-    """What exporters say of where they are, and of whose GPUs, that cannot be, as a Prometheus is told of it."""
+    """Returns notes on impossible claims of exporters about their node or GPUs, as for a Prometheus."""
     named = sorted((node, name) for node, each in said.items() for name in each.called if name in nodes)
     return notes_on_claims([untrue_name(*pair) for pair in named if pair[0] != pair[1]], contested_in(said))
 
 
 def _unread(said: Mapping[str, NodeSaid]) -> str:
-    """Blank: of each that has series of GPUs some are read."""
+    """Returns a note on exporters with GPU series none of which is read; empty if there are none."""
     where = sorted(node for node, each in said.items() if each.unread)
     if not where:
         return ""
@@ -172,14 +174,14 @@ def _unread(said: Mapping[str, NodeSaid]) -> str:
 
 
 def _nameless(said: Mapping[str, NodeSaid]) -> str:
-    """Blank: each series names its GPU."""
+    """Returns a note on series without a GPU; empty if there are none."""
     where = sorted(node for node, each in said.items() if each.nameless)
     number = sum(each.nameless for each in said.values())
     return f"{nameless(number)}: on {names(where)}." if where else ""
 
 
 def _odd(said: Mapping[str, NodeSaid]) -> str:
-    """What no GPU can have, as a Prometheus is told of it. Blank: there is none."""
+    """Returns a note on impossible values, as for a Prometheus; empty if there are none."""
     where = [(series, node, number) for node, each in said.items() for series, number in each.impossible.items()]
     named = sorted(one for one in where if one[2])
     rest = len(named) - ODD_NAMED
@@ -191,7 +193,10 @@ def _odd(said: Mapping[str, NodeSaid]) -> str:
 def _keep_frame(
     cluster: Cluster, epoch: int, said: Mapping[str, NodeSaid], *, nodes: Collection[str], now: datetime
 ) -> None:
-    """:raises LostLease: when the round is somebody else's by now"""
+    """Stores the snapshot.
+
+    :raises LostLease: when another worker has taken the round over
+    """
     try:
         taken = reading_of(cluster, said, nodes=nodes, now=now.timestamp())
         if taken is not None:
@@ -204,9 +209,9 @@ def _keep_frame(
 
 
 def _keep_minute(cluster: Cluster, frame: Frame, *, assert_lease: Callable[[], None], now: datetime) -> None:
-    """A write that fails costs this minute of the plots, and not the rest of the round.
+    """Stores the minute. A failed write loses this minute of the plots, and nothing else of the round.
 
-    :raises LostLease: when the round is somebody else's by now
+    :raises LostLease: when another worker has taken the round over
     """
     try:
         minutes.keep(cluster.pk, frame, assert_lease=assert_lease, now=now.timestamp())
@@ -215,7 +220,7 @@ def _keep_minute(cluster: Cluster, frame: Frame, *, assert_lease: Callable[[], N
 
 
 def _end(cluster: Cluster, epoch: int, outcome: Outcome, *, now: datetime) -> None:
-    """Write how it went, free the lease, and forget what is of no node any more."""
+    """Writes the result, releases the lease, and deletes rows of departed nodes."""
     before = ExporterRound.objects.get(cluster=cluster)
     columns: dict[str, Any] = {"state": outcome.state, "message": outcome.message[:500], "lease_until": now}
     columns |= {"exporters": outcome.exporters, "answered": outcome.answered}

@@ -1,4 +1,4 @@
-"""Ask exporters, a few at a time, for a limited time. One that does not answer costs nothing but itself."""
+"""Requests to exporters, a few at a time and limited in time. An exporter without an answer affects only itself."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ SECONDS = 20.0  # a round; whom it does not come to is asked first by the next o
 
 @dataclass(frozen=True)
 class ExporterAnswer:
-    """Of the exporter of one node. `refused` blank: `devices` is what it said."""
+    """The answer of one node's exporter. If `refused` is empty, `devices` holds it."""
 
     node_name: str
     devices: tuple[DeviceTold, ...] = ()
@@ -30,9 +30,9 @@ class ExporterAnswer:
 
 
 def answers(connection: client.Connection, pods: Sequence[Pod], *, stop: Event) -> Iterator[ExporterAnswer]:
-    """As they come in, until told to stop.
+    """Yields answers as they arrive, until stopped.
 
-    What is forbidden in a namespace is asked for a few times a round, not for each pod of it.
+    A forbidden namespace is tried a few times a round, not once per pod.
     """
     until, forbidden = time.monotonic() + SECONDS, dict[str, str]()
 

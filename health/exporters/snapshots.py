@@ -1,6 +1,6 @@
-"""What exporters say of their GPUs as a cluster's frame, where no Prometheus is its source.
+"""Builds a cluster's telemetry snapshot from exporters if it has no Prometheus.
 
-Half a picture is told as such: of a node that did not answer its devices stay, with the times of what they said last.
+Partial data is marked as such: devices of a node that did not answer keep their last values and times.
 """
 
 import math
@@ -20,16 +20,16 @@ from health.telemetry.snapshot_memory import put_in_words, remember
 
 
 def has_prometheus(cluster: Cluster) -> bool:
-    """Whether one is asked: what exporters say is then no frame."""
+    """Returns whether a Prometheus is configured. Then exporters make no snapshot."""
     return TelemetrySource.objects.filter(cluster=cluster, is_on=True).exists()
 
 
 def reading_of(
     cluster: Cluster, said: Mapping[str, NodeSaid], *, nodes: Collection[str], now: float
 ) -> TelemetryReading | None:
-    """By node. None: a Prometheus is the source, or no node said anything.
+    """Returns the reading from answers by node; None if a Prometheus is the source, or no node answered.
 
-    :raises frames.FramesAway: Redis does not say what was before
+    :raises frames.FramesAway: when Redis does not return the previous snapshot
     """
     if not said or has_prometheus(cluster):
         return None
@@ -44,9 +44,9 @@ def reading_of(
 
 
 def frame_of(before: Frame, said: Mapping[str, NodeSaid], *, nodes: Collection[str], now: float) -> TelemetryReading:
-    """The frame before, taken further by what these nodes said now. Pure.
+    """Returns the previous snapshot updated with these answers. Pure.
 
-    A device that two nodes claim is neither's: one of them lies, and nobody can tell which.
+    A device claimed by two nodes is left out, since it is unknown which claim is true.
     """
     contested = contested_in(said)
     told = [device for each in said.values() for key, device in each.devices.items() if key not in contested]
@@ -78,7 +78,7 @@ def frame_of(before: Frame, said: Mapping[str, NodeSaid], *, nodes: Collection[s
 
 
 def contested_in(said: Mapping[str, NodeSaid]) -> Mapping[GpuDeviceKey, Collection[str]]:
-    """By the device that several nodes claim, which those are."""
+    """Returns devices claimed by several nodes, with those nodes."""
     claimed: dict[GpuDeviceKey, set[str]] = {}
     for node, each in said.items():
         for key in each.devices:
@@ -95,7 +95,7 @@ def _kept(
     *,
     since: float,
 ) -> list[GpuDevice]:
-    """Devices that nobody named now: of nodes that did not answer, and boards that are silent on those that did."""
+    """Returns devices missing now: of nodes that did not answer, and silent boards of nodes that did."""
     there = {device.key for device in told}
     where = Whereabouts(frozenset(nodes))
     silent = {device.key for device in silenced(before, told, where, since=since, contested=contested)}

@@ -1,4 +1,4 @@
-"""Readings of exporters as rows. What a node's exporter said is replaced as a whole; a failed try leaves it."""
+"""Exporter readings as rows. An answer replaces all rows of its node; a failed read leaves them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ Uids = Mapping[tuple[str, str, str], list[str]]  # by node, namespace and name o
 
 @dataclass
 class Keeper:
-    """Of one round."""
+    """Stores the answers of one round."""
 
     cluster: Cluster
     epoch: int
@@ -33,7 +33,10 @@ class Keeper:
         return cls(cluster, epoch, {row.node_name: row for row in rows})
 
     def keep(self, answers: Sequence[ExporterAnswer], *, now: datetime) -> None:
-        """:raises LostLease: when the round is somebody else's by now"""
+        """Stores answers.
+
+        :raises LostLease: when another worker has taken the round over
+        """
         uids = _uids(self.cluster, answers)
         said = [self._said(answer, uids, now=now) for answer in answers if not answer.refused]
         refused = [self._refused(answer, now=now) for answer in answers if answer.refused]
@@ -82,7 +85,7 @@ def _written(device: DeviceTold, node_name: str, uids: Uids) -> dict[str, Any]:
 
 
 def _uid(pod: PodTold, node_name: str, uids: Uids) -> str:
-    """Of the pod that has this name now: one of the same name that went holds nothing any more."""
+    """Returns the UID of the current pod of that name. A departed pod of the same name holds no GPU."""
     seen = uids.get((node_name, pod.namespace, pod.name), [])
     return (pod.uid if pod.uid in seen else "") if pod.uid else next(iter(seen), "")
 

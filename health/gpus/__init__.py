@@ -1,1 +1,1 @@
-"""The table of GPUs: every one that a person sees, filtered, sorted and read for page, REST and files alike."""
+"""The GPU table: every GPU that a user sees, filtered and sorted, for its page, REST and files."""

@@ -1,4 +1,4 @@
-"""The columns of the table of GPUs, and what each is sorted by. Pure."""
+"""The columns of the GPU table and their sort keys. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ class GpuColumn:
 
 
 def _of(metric: Metric) -> GpuColumn:
-    """Of one that is in no other column."""
+    """Returns the column of a metric that is in no other column."""
     note = "Whether its counter is above 0: in which unit it counts, nothing says" if metric.key in UNITLESS else ""
     return GpuColumn(
         metric.key, metric.title, can_order=metric.key != "clock_reasons", is_number=True, is_usual=False, note=note,

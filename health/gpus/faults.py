@@ -1,4 +1,4 @@
-"""What is open of GPUs and of their nodes, as the table of GPUs asks for it."""
+"""Open findings about GPUs and their nodes for the GPU table."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -29,7 +29,7 @@ class FindingSeen:
 
 @dataclass
 class Findings:
-    """The worst that is open of each GPU, and of each node as a whole."""
+    """The worst open finding of each GPU, and of each node as a whole."""
 
     of_gpu: dict[tuple[int, str], FindingSeen] = field(default_factory=dict)  # by node, and UUID, else number or name
     of_number: dict[tuple[int, str], FindingSeen] = field(default_factory=dict)  # those whose UUID no GPU has, too
@@ -37,11 +37,14 @@ class Findings:
 
     @cached_property
     def nodes(self) -> frozenset[int]:
-        """Those on which there is any: most have none, and their GPUs need no look."""
+        """Returns the nodes with findings. GPUs of other nodes need no lookup."""
         return frozenset(self.of_node) | {node for node, _ in self.of_gpu}
 
     def add(self, node: int, subject: str, uuid: str, seen: FindingSeen, *, is_named: bool) -> None:
-        """`uuid`: of its board; blank: nothing has it. `is_named`: a GPU of its node has that, whatever its number."""
+        """Adds a finding.
+
+        `uuid` is its board's, empty if unknown. `is_named` means that a GPU of the node has this UUID.
+        """
         if seen.is_of_node:
             self.of_node[node] = _worse(self.of_node.get(node), seen)
             return
@@ -51,7 +54,7 @@ class Findings:
             self.of_number[node, called] = _worse(self.of_number.get((node, called)), seen)
 
     def of(self, node: int, index: int, uuid: str) -> FindingSeen | None:
-        """Its own before its node's, where both are as bad."""
+        """Returns the worst finding. The GPU's own precedes an equally severe one of its node."""
         by_number = (self.of_gpu if uuid else self.of_number).get((node, str(index)))
         found = None
         for one in (by_number, self.of_gpu.get((node, uuid)), self.of_node.get(node)):

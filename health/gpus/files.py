@@ -1,4 +1,4 @@
-"""All GPUs that match as one file, in their order, written as they are read: for the page and REST alike."""
+"""All matching GPUs in one streamed file, in their order, for the page and REST."""
 
 import json
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -15,19 +15,25 @@ Write = Callable[[Iterable[GpuSeen]], str]
 
 
 class TooLong(Exception):
-    """More match than a file may have; its sentence says what helps."""
+    """More GPUs match than a file may have; its sentence gives the recommended action."""
 
     def __init__(self, rows: int) -> None:
         super().__init__(f"{rows} GPUs match, and a file has {MOST_ROWS} at most: choose a cluster or a pool, too.")
 
 
 def csv_of(table: GpuTable) -> StreamingHttpResponse:
-    """:raises TooLong"""
+    """Streams the table as CSV.
+
+    :raises TooLong: when too many GPUs match
+    """
     return _file(table, "csv", "text/csv; charset=utf-8", _as_csv(table))
 
 
 def json_of(table: GpuTable) -> StreamingHttpResponse:
-    """:raises TooLong"""
+    """Streams the table as JSON.
+
+    :raises TooLong: when too many GPUs match
+    """
     return _file(table, "json", "application/json", _as_json(table))
 
 
@@ -57,7 +63,7 @@ async def _as_json(table: GpuTable) -> AsyncIterator[str]:
 
 
 async def _pieces(table: GpuTable, write: Write) -> AsyncIterator[str]:
-    """Rows are read in the thread of the request, which the database's connection is of."""
+    """Yields text. Rows are read in the request's thread, which owns the database connection."""
     for start in range(0, len(table), AT_ONCE):
         yield await sync_to_async(partial(_piece, table, write, start))()
 

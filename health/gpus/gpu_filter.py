@@ -1,4 +1,4 @@
-"""What somebody wants of the table of GPUs, as an address or a question to REST has it. Pure but for the query."""
+"""The filter, order and columns of the GPU table, from an address or a REST query. Pure but for the query."""
 
 import re
 from collections.abc import Mapping
@@ -59,7 +59,7 @@ class GpuFilter:
 
     @classmethod
     def read(cls, query: QueryDict) -> "GpuFilter":
-        """As a page reads it: what there is not finds nothing, and an order that there is not is the usual one."""
+        """Returns the filter as a page reads it. Unknown values match nothing, and an unknown order is the default."""
         given = {name: query.get(name, "").strip()[:LONGEST] for name in PARTS}
         if given["metric"]:
             given |= {name: query.get(name, "").strip()[:LONGEST] for name in OF_A_METRIC}
@@ -75,7 +75,7 @@ class GpuFilter:
 
     @property
     def shown(self) -> list[GpuColumn]:
-        """Those that were chosen, and that of the metric that is asked about."""
+        """Returns the chosen columns, and that of the filtered metric."""
         return [
             column
             for key, column in COLUMNS.items()
@@ -86,17 +86,20 @@ class GpuFilter:
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """That are read and written of each GPU: the usual ones, and those that are shown, sorted or asked by."""
+        """Returns the metrics to read: the usual ones, and those shown, sorted or filtered by."""
         asked = {self.order_key, self.metric, *(key for column in self.shown for key in column.metrics)}
         return (*READ, *(key for key in METRICS if key in asked and key not in READ))
 
     @property
     def compares(self) -> bool:
-        """Whether it is asked for a value, and not for how it stands with there being one."""
+        """Returns whether the filter compares a value, and not the state of a reading."""
         return self.reading in {"", ZERO}
 
     def wants(self, reading: MetricReading) -> bool:
-        """Of the metric that is asked about. What it was before counts as well as what it is: the table says which."""
+        """Returns whether a reading of the filtered metric matches.
+
+        Outdated values match too, and are marked in the table.
+        """
         if not self.compares and (reading.state.value != self.reading or not self.at_least):
             return reading.state.value == self.reading
         value = reading.value
@@ -124,13 +127,13 @@ class GpuFilter:
         return replace(self, **dict.fromkeys(names, ""))  # type: ignore[arg-type]
 
     def ordered_by(self, column: GpuColumn) -> "GpuFilter":
-        """As a click on its head sorts: the other way round where it is sorted by that already."""
+        """Returns the filter after a click on a column's head. A second click reverses the order."""
         if self.order_key != column.key:
             return replace(self, ordering=column.first_order)
         return replace(self, ordering=column.key if self.is_descending else f"-{column.key}")
 
     def query(self) -> str:
-        """As the address has it; blank for all there is, as it usually is."""
+        """Returns the query string; empty for all GPUs in the default order."""
         names = [*self.active, *(name for name in OF_A_METRIC if self.metric and getattr(self, name))]
         given: dict[str, str | tuple[str, ...]] = {name: getattr(self, name) for name in names}
         if self.ordering != WORST_FIRST:
@@ -141,5 +144,5 @@ class GpuFilter:
 
 
 def number(text: str) -> float | None:
-    """As people write one, in ASCII digits. None: it is none."""
+    """Returns the number written in ASCII digits; None if it is none."""
     return float(text) if NUMBER.fullmatch(text) else None

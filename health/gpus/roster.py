@@ -1,6 +1,6 @@
-"""Every GPU that a person sees, without an object for any of them.
+"""Every GPU that a user sees, in columns instead of objects.
 
-What exporters say are columns of frames. Only who is shown is read whole (`reading.py`).
+Telemetry consists of snapshot columns. Only displayed GPUs are read whole (`reading.py`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +14,7 @@ from health.telemetry.snapshot import NEVER
 
 @dataclass
 class Roster:
-    """GPUs in columns, by cluster, node and index; `order`: the places of those that are wanted, in their order."""
+    """GPUs in columns, by cluster, node and index. `order` holds the positions of matching GPUs, in their order."""
 
     total: int  # that the person sees, wanted or not
     parts: Sequence[tuple[int, ClusterGpus]]  # by cluster; their columns follow one another
@@ -31,7 +31,7 @@ class Roster:
     order: Sequence[int] = ()
 
     def board(self, at: int) -> int | None:
-        """Its place among the boards of its cluster's frame. None: the frame does not have it."""
+        """Returns the position among the boards of its cluster's snapshot; None if it is not there."""
         node = self.nodes[self.node_of[at]]
         return self.telemetry[node.cluster_id].boards.find(node.name, self.uuid[at], self.index[at])
 
@@ -40,7 +40,7 @@ class Roster:
         return self.findings.of(node, self.index[at], self.uuid_of(at)) if node in self.findings.nodes else None
 
     def uuid_of(self, at: int) -> str:
-        """What its row has, else what its exporter says. Blank: nothing has named it."""
+        """Returns the UUID of its row, or else of its exporter; empty if unknown."""
         if self.uuid[at]:
             return self.uuid[at]
         board = self.board(at)
@@ -50,7 +50,7 @@ class Roster:
         return self.telemetry[self.nodes[self.node_of[at]].cluster_id]
 
     def of_boards(self, column: Callable[[ClusterTelemetry], Sequence[float]]) -> list[float]:
-        """Of each GPU what its board has in this column. NaN: no frame has it."""
+        """Returns the value of each GPU's board in this column; NaN if it is in no snapshot."""
         found: list[float] = []
         for cluster, gpus in self.parts:
             telemetry = self.telemetry[cluster]

@@ -1,7 +1,7 @@
-"""Which GPUs there are, as a process remembers them for a moment: 40,000 rows take longer to read than to put in order.
+"""A short-lived cache of all GPUs per process: reading 40,000 rows takes longer than sorting them.
 
-Whose GPU is whose to see, and all that is shown of one, is read anew each time. What is remembered goes as soon as a
-node or a GPU came, went or changed, and after `KEPT_S` whatever happened.
+Visibility and displayed details are read each time. The cache is dropped when a node or a GPU is added, removed or
+changed, and after `KEPT_S` in any case.
 """
 
 import time
@@ -31,7 +31,7 @@ class SeenNode(NamedTuple):
 
 @dataclass
 class ClusterGpus:
-    """Of one cluster, in columns, by the name of their node and by index."""
+    """The GPUs of one cluster in columns, by node name and index."""
 
     nodes: dict[int, SeenNode] = field(default_factory=dict)
     keys: list[int] = field(default_factory=list)
@@ -42,7 +42,7 @@ class ClusterGpus:
     _placed: tuple[str, list[int]] = ("", [])  # the order of a frame's devices, and where each GPU stands in it
 
     def places(self, telemetry: ClusterTelemetry) -> Sequence[int]:
-        """Of each GPU, among the boards of the frame. -1: it does not have it."""
+        """Returns the position of each GPU among the boards of the snapshot; -1 if it is not there."""
         order, placed = self._placed
         if telemetry.kept is None:
             return [-1] * len(self.keys)
@@ -60,7 +60,7 @@ _kept: dict[int, tuple[Any, float, ClusterGpus]] = {}
 
 
 def gpus_of(clusters: Collection[int]) -> dict[int, ClusterGpus]:
-    """In the order of the keys that are given. Three queries, and two more where they changed."""
+    """Returns the GPUs in the order of the keys. Three queries, and two more if they changed."""
     mark, now = _mark(), time.monotonic()
     with _lock:
         kept = {key: _kept[key] for key in clusters if key in _kept}
@@ -77,13 +77,13 @@ def gpus_of(clusters: Collection[int]) -> dict[int, ClusterGpus]:
 
 
 def forget() -> None:
-    """Of all clusters."""
+    """Drops the cache of all clusters."""
     with _lock:
         _kept.clear()
 
 
 def _mark() -> tuple[Any, ...]:
-    """What is another as soon as any row came, went or, of nodes, changed."""
+    """Returns a value that differs once any row is added or removed, or any node changes."""
     nodes = Node.objects.with_gpus().order_by().aggregate(Count("pk"), Max("pk"), Max("changed_at"))
     # One at a time, SQLite finds both without a look at 40,000 rows.
     newest = Gpu.objects.order_by("-pk").values_list("pk", flat=True).first()

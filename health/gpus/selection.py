@@ -1,4 +1,4 @@
-"""Which of all GPUs a person sees, and of those which are wanted."""
+"""Selects the GPUs that a user sees and that match the filter."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -25,12 +25,13 @@ FAULTS = frozenset({Severity.CRITICAL.value, Severity.WARNING.value})
 
 
 class TooWide(Exception):
-    """More would have to be read for this filter than one question is worth."""
+    """This filter would read more than one request may."""
 
 
 def read_roster(user: User, wanted: GpuFilter, *, now: datetime, stop: int | None = None) -> Roster:
-    """Ten queries at most, and what `allocations_on` costs where a namespace is wanted. `stop`: only the first so many
-    are put in order.
+    """Selects GPUs with ten queries at most, and those of `allocations_on` for a namespace filter.
+
+    `stop` limits how many are sorted.
 
     :raises TooWide: with the sentence
     """
@@ -64,12 +65,12 @@ def read_roster(user: User, wanted: GpuFilter, *, now: datetime, stop: int | Non
 
 
 def _joined(columns: Sequence[list[Any]]) -> Sequence[Any]:
-    """One is what is remembered, and not copied: nobody writes it."""
+    """Concatenates columns. A single cached column is returned without a copy, since nobody writes to it."""
     return columns[0] if len(columns) == 1 else list(chain.from_iterable(columns))
 
 
 def _nodes(user: User, wanted: GpuFilter) -> set[int] | None:
-    """None: whatever their node is."""
+    """Returns the nodes to restrict to; None means any."""
     found = Node.objects.with_gpus().order_by()
     if wanted.cluster:
         found = found.filter(cluster__name=wanted.cluster)
@@ -102,7 +103,10 @@ def _picked(roster: Roster, those: Collection[int], wanted: GpuFilter, *, now: d
 def _by_reading(
     roster: Roster, those: Collection[int], wanted: GpuFilter, *, now: float
 ) -> tuple[Collection[int], int]:
-    """None of a metric that there is not. And of how many nothing says what would be compared."""
+    """Returns the GPUs that match by their reading, and how many have no value to compare.
+
+    An unknown metric matches none.
+    """
     if wanted.metric not in METRICS:
         return [], 0
     is_wanted: list[bool | None] = []
@@ -123,7 +127,7 @@ def _has_finding(finding: FindingSeen | None, wanted: GpuFilter) -> bool:
 
 
 def _allocated_to(roster: Roster, namespace: str, nodes: set[int], *, now: datetime) -> set[int]:
-    """The keys of GPUs that a pod of this namespace is known to have."""
+    """Returns the keys of GPUs known to be allocated to a pod of this namespace."""
     pods = Pod.objects.filter(namespace=namespace).tenants().not_done()
     there = sorted(nodes & set(pods.order_by().values_list("node", flat=True).distinct()))
     if len(there) > MOST_NODES:

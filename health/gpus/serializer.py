@@ -1,4 +1,4 @@
-"""A GPU of the table as REST and files write it: one shape for all, so that no two of them disagree."""
+"""A GPU of the table as REST and files write it, in one shape."""
 
 import csv
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ FORMULA = frozenset("=+-@\t\r\n")  # what a spreadsheet takes for the beginning 
 
 
 def written(seen: GpuSeen) -> dict[str, Any]:
-    """As JSON has it. Zero is a value; null says that there is none, and `state` why."""
+    """Returns the GPU for JSON. Zero is a value; null means none, and `state` gives the reason."""
     gpu, node, finding = seen.gpu, seen.node, seen.finding
     return {
         "id": gpu.pk,
@@ -67,7 +67,7 @@ def written_reading(key: str, reading: MetricReading) -> dict[str, Any]:
 
 
 def spelt(at: datetime | None) -> str | None:
-    """As ISO 8601 has it, in UTC."""
+    """Returns the time in ISO 8601 in UTC."""
     return None if at is None else at.isoformat().replace("+00:00", "Z")
 
 
@@ -79,12 +79,12 @@ _BEGIN = (
 
 
 def head(metrics: Iterable[str]) -> Sequence[str]:
-    """Of a table of which these are read."""
+    """Returns the header of a table with these metrics."""
     return (*_BEGIN, *(f"{key}{part}" for key in metrics for part in ("", "_state", "_sampled_at", "_since")))
 
 
 def line(seen: GpuSeen) -> list[Any]:
-    """As a row of CSV has it, by `head`: beside each value what it is worth; an empty one is none."""
+    """Returns a CSV row for `head`: each value is followed by its state; a missing value is empty."""
     said: Mapping[str, Any] = written(seen)
     finding, allocations = said["finding"] or {}, said["allocations"]
     begin = (
@@ -106,7 +106,7 @@ def _yes(said: bool | None) -> str:  # noqa: FBT001 - a value of a cell
 
 
 def as_csv(rows: Iterable[Iterable[Any]]) -> str:
-    """No cell is a formula: what would begin one is text behind an apostrophe."""
+    """Returns CSV text. A cell that would begin a formula is prefixed with an apostrophe."""
     out = StringIO()
     csv.writer(out).writerows([_cell(value) for value in row] for row in rows)
     return out.getvalue()

@@ -1,4 +1,4 @@
-"""The GPUs of a roster in the order that is asked for."""
+"""Sorts the GPUs of a roster."""
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -27,7 +27,7 @@ FEW = 8  # a part of a list that is as small is put in order without the rest
 def ordered(
     roster: Roster, picked: Collection[int], wanted: GpuFilter, *, now: float, stop: int | None
 ) -> Sequence[int]:
-    """Ties stand in the order of the roster. Whom nothing is known of comes last, whichever way it is sorted."""
+    """Returns the sorted positions. Ties keep the roster's order, and unknown values come last in both directions."""
     key, is_descending = wanted.order_key, wanted.is_descending
     if key == "health":
         return _by_health(roster, picked, worst_first=is_descending, stop=stop)
@@ -40,14 +40,14 @@ def ordered(
 
 
 def _first(stop: int | None, those: Collection[int], key: Callable[[int], Any], *, is_descending: bool) -> list[int]:
-    """In order as far as that, or all of them. Not the others: whoever asks for a page goes no further."""
+    """Sorts only the first `stop`, or all. A page needs no more."""
     if stop is None or stop * FEW > len(those):
         return sorted(those, key=key, reverse=is_descending)
     return (nlargest if is_descending else nsmallest)(stop, those, key=key)
 
 
 def _by_health(roster: Roster, picked: Collection[int], *, worst_first: bool, stop: int | None) -> list[int]:
-    """The few of which anything is open; of the others no more than is shown."""
+    """Sorts the few GPUs with findings, and adds as many others as are displayed."""
     nodes, node_of = roster.findings.nodes, roster.node_of
     on_them = ((at, roster.finding(at)) for at in picked if node_of[at] in nodes)
     ranks = {at: found.rank for at, found in on_them if found is not None}
@@ -60,7 +60,7 @@ def _by_health(roster: Roster, picked: Collection[int], *, worst_first: bool, st
 def _by_metric(
     roster: Roster, picked: Collection[int], key: str, *, now: float, is_descending: bool, stop: int | None
 ) -> list[int]:
-    """What is of now stands before what was said before, and that before what nobody said."""
+    """Sorts current values before outdated ones, and missing values last."""
     columns = {cluster: column_of(telemetry, key, now=now) for cluster, telemetry in roster.telemetry.items()}
     values = roster.of_boards(lambda telemetry: columns[telemetry.cluster][0])
     is_fresh = roster.of_boards(lambda telemetry: columns[telemetry.cluster][1])
@@ -77,7 +77,7 @@ def _by_metric(
 
 
 def column_of(telemetry: ClusterTelemetry, key: str, *, now: float) -> tuple[Sequence[float], Sequence[bool]]:
-    """Of each board what it is sorted by, NaN where there is nothing; and whether it is of now: see `read_metric`."""
+    """Returns each board's sort value, NaN if missing, and whether it is current (see `read_metric`)."""
     oldest, newest = now - FORGET_AFTER_S, now + AHEAD_S
     least = math.inf if telemetry.standing.is_silent else now - STALE_AFTER_S
     if key == "sampled":
@@ -104,6 +104,6 @@ def column_of(telemetry: ClusterTelemetry, key: str, *, now: float) -> tuple[Seq
 
 
 def _is_whole(values: Sequence[float], times: Sequence[float], oldest: float, newest: float) -> bool:
-    """Whether every board has a value that may be believed: said of all at once, since it mostly is so."""
+    """Returns whether every board has a valid value, in one check, since that is the usual case."""
     total = sum(values) + sum(times)
     return total - total == 0 and bool(times) and oldest <= min(times) and max(times) <= newest

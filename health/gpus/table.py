@@ -1,4 +1,4 @@
-"""The one read of the table of GPUs: what its page, REST and its files show of each that is shown."""
+"""The only query layer of the GPU table, for its page, REST and files."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ AT_ONCE = 2000  # GPUs whose rows are read together
 
 @dataclass(frozen=True)
 class GpuSeen:
-    """A GPU with who has it, what is wrong with it and what its exporter says."""
+    """A GPU with its allocation, findings and telemetry."""
 
     gpu: Gpu
     uuid: str  # blank: nothing has named it yet
@@ -60,7 +60,7 @@ class GpuSeen:
 
     @property
     def is_seen(self) -> bool:
-        """Whether its cluster is live: else all this is how it was last."""
+        """Returns whether its cluster is live. If not, all data is from the last observation."""
         return self.sight is not None and self.sight.is_live
 
     @property
@@ -69,18 +69,18 @@ class GpuSeen:
 
     @property
     def memory_total_mib(self) -> float | None:
-        """As its exporter has it. None: it does not say what is free."""
+        """Returns the memory in MiB from its exporter; None if the exporter does not report free memory."""
         used, free = self.metrics["memory_used_mib"].value, self.metrics["memory_free_mib"].value
         return None if used is None or free is None else used + free
 
     @property
     def sampled_at(self) -> float | None:
-        """The newest of what was read, in seconds since the epoch. None: nothing was."""
+        """Returns the time of the newest sample in seconds since the epoch; None if there is none."""
         return max((read.sampled_at for read in self.metrics.values() if read.sampled_at is not None), default=None)
 
     @property
     def use(self) -> str:
-        """`3 MIG slices`, `8 partitions`, `time-slicing ×4`; blank: it is whole."""
+        """Returns `3 MIG slices`, `8 partitions` or `time-slicing ×4`; empty for a whole GPU."""
         if self.slices:
             return count(self.slices, "partition" if self.node.gpu_vendor == Vendor.AMD else "MIG slice")
         if self.node.mig_strategy and not self.is_told_whole:
@@ -91,7 +91,7 @@ class GpuSeen:
 
 @dataclass(frozen=True)
 class GpuTable:
-    """What is wanted of the GPUs that a person sees. Rows are read when they are asked for."""
+    """The matching GPUs that the user sees. Rows are loaded on demand."""
 
     roster: Roster
     sights: Mapping[int, ClusterSight]
@@ -102,19 +102,19 @@ class GpuTable:
 
     @property
     def total(self) -> int:
-        """Of all that the person sees."""
+        """Returns the number of all GPUs that the user sees."""
         return self.roster.total
 
     @property
     def unsaid(self) -> int:
-        """Of how many, that match otherwise, the metric that is asked about has no value to compare."""
+        """Returns how many otherwise matching GPUs have no value of the filtered metric."""
         return self.roster.unsaid
 
     def __len__(self) -> int:
         return self.roster.matching
 
     def rows(self, start: int, stop: int) -> list[GpuSeen]:
-        """Three queries, and what `allocations_on` costs."""
+        """Loads rows with three queries, and those of `allocations_on`."""
         places = self.roster.order[start:stop]
         keys = [self.roster.keys[at] for at in places]
         gpus = {gpu.pk: gpu for gpu in _whole(Gpu.objects.filter(pk__in=keys))}
@@ -150,23 +150,23 @@ class GpuTable:
         return found
 
     def every(self) -> Iterator[GpuSeen]:
-        """All that are wanted, so many at once."""
+        """Yields all matching GPUs in batches."""
         for start in range(0, len(self), AT_ONCE):
             yield from self.rows(start, start + AT_ONCE)
 
     def sources(self, clusters: Mapping[int, str]) -> list[tuple[str, ClusterTelemetry]]:
-        """The clusters of which GPUs are wanted, and how it stands with what is read there."""
+        """Returns the clusters of matching GPUs, with the state of their telemetry."""
         return [(clusters[key], each) for key, each in self.roster.telemetry.items() if key in clusters]
 
 
 def _whole(gpus: QuerySet[Gpu]) -> QuerySet[Gpu]:
-    """With what of their nodes is shown, and what `allocations_on` reads of them."""
+    """Loads GPUs with the displayed columns of their nodes, and those that `allocations_on` needs."""
     nodes = Node.objects.select_related("cluster").only(*OF_NODE, *FOR_HOLDERS, "cluster__name")
     return gpus.only(*OF_GPU).prefetch_related(Prefetch("node", nodes))  # a node once, and not with each of its GPUs
 
 
 def table_of(user: User, wanted: GpuFilter, *, now: datetime, stop: int | None = None) -> GpuTable:
-    """`stop`: as far as somebody reads, where that is not all of it.
+    """Returns the table. `stop` is the number of rows needed, if not all.
 
     :raises TooWide: with the sentence
     """

@@ -1,4 +1,4 @@
-"""Views of the table of GPUs that people save for themselves. Another opens one by its address: it is the filter."""
+"""Saved views of the GPU table. A view is its address, which other users can open: it contains the filter."""
 
 from datetime import datetime
 
@@ -17,23 +17,23 @@ LONGEST_SENT = 32_000  # no filter is: eight values of 253 characters, of twelve
 
 
 class BadView(Exception):
-    """It cannot be saved, and why."""
+    """The view cannot be saved, with the reason."""
 
 
 def views_of(user: User) -> QuerySet[GpuView]:
-    """Their own: nobody else's are theirs to see."""
+    """Returns the user's own views. Views of others are not visible."""
     return GpuView.objects.filter(user=user)
 
 
 def filter_sent(query: str) -> GpuFilter:
-    """What the table knows of a query as an address has it, with its ? or without."""
+    """Returns the known parts of a query string, with or without its question mark."""
     return GpuFilter.read(QueryDict(query[:LONGEST_SENT].removeprefix("?")))
 
 
 def spelt_view(*, name: str, query: str) -> tuple[str, str]:
-    """The name, and of the filter what the table knows, as it spells it.
+    """Returns the name, and the known parts of the filter in canonical form.
 
-    :raises BadView
+    :raises BadView: when they are invalid
     """
     named = " ".join(name.split()) if len(name) <= LONGEST_SENT else ""  # never cut: it might be that of another
     if not named or len(named) > LONGEST_NAME or not named.isprintable():
@@ -44,9 +44,9 @@ def spelt_view(*, name: str, query: str) -> tuple[str, str]:
 
 
 def save_view(user: User, *, name: str, query: str, now: datetime) -> GpuView:
-    """In the place of their view of that name, where there is one.
+    """Saves a view, and replaces the user's view of that name.
 
-    :raises BadView
+    :raises BadView: when it is invalid
     """
     named, spelt = spelt_view(name=name, query=query)
     with transaction.atomic():

@@ -1,4 +1,4 @@
-"""What is wrong, what people did about it, what crashed operands said last, and where telemetry of GPUs is read."""
+"""Findings, acts on them, crash logs of operands, and telemetry sources."""
 
 from health.models.crash_log import CrashLog
 from health.models.finding import Finding, FindingAct

@@ -2,7 +2,7 @@ from django.db import models
 
 
 class CrashLog(models.Model):
-    """The last lines of an operand's container that crashed: where the cluster's own words do not say why."""
+    """The last log lines of a crashed operand container, for crashes that Kubernetes itself does not explain."""
 
     cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="crash_logs")
     pod_uid = models.CharField(max_length=64)

@@ -48,7 +48,7 @@ STATES = [(state.value, state.value) for state in FindingState]
 
 @dataclass(frozen=True)
 class FindingsOfGpu:
-    """Of one GPU: a query each, once it is gone over."""
+    """The findings of one GPU; each list takes a query when it is read."""
 
     open: "FindingQuerySet"
     confirming: "FindingQuerySet"
@@ -57,25 +57,26 @@ class FindingsOfGpu:
 
 
 class FindingQuerySet(Visible["Finding"]):
-    """A finding is seen with its node; one about a cluster or about Quarterdeck itself, with its cluster."""
+    """Findings. A finding is visible with its node, or with its cluster if it has no node."""
 
     def in_pools(self, pool_ids: Collection[int]) -> Q:
         return Q(node__in=members_of(pool_ids))
 
     def told(self) -> "FindingQuerySet":
-        """Without those of rules on trial: nobody is told of those, and nobody counts them."""
+        """Excludes findings of rules in shadow mode, which are neither notified nor counted."""
         return self.filter(is_shadow=False)
 
     def open(self) -> "FindingQuerySet":
         return self.told().filter(state__in=(FindingState.OPEN, FindingState.ACKNOWLEDGED))
 
     def on_their_own(self) -> "FindingQuerySet":
-        """Without those that are listed under their cause: nobody is told of those, and nobody counts them."""
+        """Excludes findings listed under their cause, which are neither notified nor counted."""
         return self.filter(parent__isnull=True)
 
     def on_their_own_to(self, user: User) -> "FindingQuerySet":
-        """Those that a person sees, without what is listed under a cause that they see, too: it is of the same node, or
-        of the cluster, which who sees a pool does not see.
+        """Returns the findings that a user sees, without those whose cause the user sees too.
+
+        The cause is about the same node, or about the cluster, which users of a pool do not see.
         """
         seen = scope_of(user, Permission.SEE)
         if seen.everywhere:
@@ -84,25 +85,29 @@ class FindingQuerySet(Visible["Finding"]):
         return self.seen_within(seen).filter(Q(parent__isnull=True) | is_beyond)
 
     def worst_first(self) -> "FindingQuerySet":
-        """Of one severity the newest first, and what is listed under its cause after those that stand on their own: no
-        cause is milder, and so none comes after what it explains.
+        """Orders by severity, newest first. Findings listed under a cause follow those of the same severity.
+
+        A cause is never milder than its findings, so it always precedes them.
         """
         return self.order_by(WORST_FIRST, CAUSES_FIRST, "-opened_at", "-pk")
 
     def unacknowledged_first(self) -> "FindingQuerySet":
-        """What nobody looks after before what somebody does, notes last; the worst first of each."""
+        """Orders unacknowledged findings first and notes last, the worst first in each."""
         return self.order_by(UNACKNOWLEDGED_FIRST, WORST_FIRST, CAUSES_FIRST, "-opened_at", "-pk")
 
     def of_nodes_own(self) -> "FindingQuerySet":
-        """Those of nodes, without what is listed under another of a node: it is the same trouble. What is listed under
-        one of the cluster is still its node's.
+        """Returns findings about nodes, without those listed under another finding of a node.
+
+        Findings listed under one of the cluster are kept.
         """
         is_own = Q(parent__isnull=True) | Q(parent__node__isnull=True)
         return self.filter(is_own, node__isnull=False)
 
     def of_gpu(self, gpu: Gpu) -> "FindingQuerySet":
-        """About it or a slice of it: by its UUID, by the number or the name that its exporter has for it only where one
-        of the two has no UUID, and no other GPU of its node has the one there is. Load it with its node.
+        """Returns findings about the GPU or its slices. The GPU needs its node loaded.
+
+        They match by UUID. The exporter's number or name is used only if one side has no UUID, and no other GPU of the
+        node has the finding's.
         """
         about = Q(pk__in=())
         for name in filter(None, (str(gpu.index), gpu.uuid)):
@@ -114,29 +119,29 @@ class FindingQuerySet(Visible["Finding"]):
         return self.filter(own | about, node=gpu.node)
 
     def around(self, gpu: Gpu) -> "FindingsOfGpu":
-        """As its page and REST say them, the worst first. Load it with its node."""
+        """Returns the findings of a GPU's page and of REST, worst first. The GPU needs its node loaded."""
         every = self.filter(node=gpu.node).worst_first()
         own, of_node = every.of_gpu(gpu), every.of_no_gpu()
         return FindingsOfGpu(own.open(), own.confirming(), (own | of_node).muted(), of_node.open())
 
     def of_no_gpu(self) -> "FindingQuerySet":
-        """About a node as a whole, or about no node."""
+        """Returns findings about a node as a whole, or about no node."""
         return self.exclude(node__isnull=False, subject__startswith=correlation.OF_A_GPU)
 
     def unresolved(self) -> "FindingQuerySet":
         return self.filter(resolved_at__isnull=True)
 
     def confirming(self) -> "FindingQuerySet":
-        """What a rule suspects, and has not been right about for long enough yet."""
+        """Returns pending findings: the fault has not persisted long enough yet."""
         return self.told().filter(state=FindingState.CONFIRMING)
 
     def muted(self) -> "FindingQuerySet":
-        """What is wrong, and nobody is told of for a while."""
+        """Returns muted findings: the fault persists, and nobody is notified for a while."""
         return self.told().filter(state=FindingState.MUTED)
 
 
 class Finding(models.Model):
-    """Something wrong with a node, a cluster or our sight of it: opened, updated and resolved with evidence."""
+    """A fault of a node, a cluster or its observation: opened, updated and resolved with evidence."""
 
     cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="findings")
     node = models.ForeignKey("fleet.Node", models.SET_NULL, null=True, related_name="findings")
@@ -193,9 +198,10 @@ class Finding(models.Model):
         return self.sentence
 
     def move(self, to: FindingState, *, now: datetime, **given: Any) -> None:
-        """With columns that are written in the same breath.
+        """Changes the state, with further columns in the same statement.
 
-        :raises IllegalMove: the table does not allow it; LostRace: somebody else moved it first
+        :raises IllegalMove: when the state table does not allow it
+        :raises LostRace: when somebody else moved it first
         """
         was = FindingState(self.state)
         columns = {"updated_at": now, **dict.fromkeys(STAMPS.get(to, ()), now), **given}
@@ -210,9 +216,10 @@ class Finding(models.Model):
 
     @staticmethod
     def move_all(rows: "Sequence[Finding]", to: FindingState, *, now: datetime, **given: Any) -> None:
-        """As `move`, in a few statements for a thousand of them. In a transaction, which a lost race undoes.
+        """Changes states as `move` does, in a few statements for a thousand. A lost race must undo the transaction.
 
-        :raises IllegalMove, LostRace: of any of them
+        :raises IllegalMove: when the state table does not allow any of them
+        :raises LostRace: when somebody else moved any of them first
         """
         begin = [row for row in rows if row.state in NOT_TOLD]
         others = [row for row in rows if row.state not in NOT_TOLD]
@@ -231,32 +238,33 @@ class Finding(models.Model):
 
     @property
     def recurrence(self) -> str:
-        """How often it came back. Blank: it did not."""
+        """Returns how often the fault came back; empty if it did not."""
         first = self.first_opened_at or self.opened_at
         return f"opened {self.times} times since {to_the_minute(first)}" if self.times > 1 and first else ""
 
     @property
     def is_of_gpu(self) -> bool:
-        """About a single one of a node that is there."""
+        """Returns whether it is about a single GPU of an existing node."""
         return self.node_id is not None and self.subject.startswith(correlation.OF_A_GPU)
 
     @property
     def identity(self) -> str:
-        """What it is about, whatever that is called by now."""
+        """Returns the identity of the subject, which survives renaming."""
         return identity_of(self.subject, self.gpu_uuid)
 
     @property
     def gpu(self) -> int | None:
-        """The number that its exporter has for the GPU that it is about. None: it is about no single one, or about one
-        without a number. Whether it is Kubernetes' number, `gpu_among` says.
+        """Returns the exporter's number of the GPU; None without a single GPU, or without a number.
+
+        `gpu_among` tells whether it is Kubernetes' number.
         """
         found = OF_A_GPU.match(self.subject) if self.node_id else None
         return int(found[1]) if found else None
 
     def gpu_among(self, uuids: Mapping[int, str]) -> int | None:
-        """The number of the GPU that it is about among those of its node, whose UUIDs these are (blank: nothing has
-        named it): by its UUID, by the number or the name that its exporter has for it only where one of the two has no
-        UUID. In SQL: `of_gpu`.
+        """Returns the number of the finding's GPU among those of its node; an empty UUID in `uuids` means unknown.
+
+        They match by UUID, or by the exporter's number or name if one side has no UUID. `of_gpu` is the same in SQL.
         """
         called = OF_A_NAME.match(self.subject) if self.node_id else None
         board = self.gpu_uuid or (called[1] if called else "")
@@ -268,20 +276,23 @@ class Finding(models.Model):
 
     @property
     def page(self) -> str:
-        """The address of what it is about, where an app above knows that. Blank: it is about what is seen here."""
+        """Returns the address of the subject if an app above knows it; empty if it is the finding's node or cluster."""
         address = PAGES.get(self.rule)
         return address(self.evidence) if address else ""
 
 
 class FindingActQuerySet(models.QuerySet["FindingAct"]):
     def visible_to(self, user) -> "FindingActQuerySet":
-        """Those on findings that a person sees; where the finding is gone, for who sees everything."""
+        """Returns acts on findings that the user sees.
+
+        If the finding is gone, only users who see everything see them.
+        """
         seen = scope_of(user, Permission.SEE)
         return self if seen.everywhere else self.filter(finding__in=Finding.objects.seen_within(seen))
 
 
 class FindingAct(models.Model):
-    """What a person did to a finding, when and why. Of its rule it is kept although the finding goes."""
+    """An act of a person on a finding, with its time and reason. It outlives the finding."""
 
     finding = models.ForeignKey(Finding, models.SET_NULL, null=True, related_name="acts")
     rule = models.CharField(max_length=63)

@@ -2,9 +2,9 @@ from django.db import models
 
 
 class GpuHour(models.Model):
-    """What a GPU, or a slice of one, did in an hour. Written once, when the hour is over.
+    """The activity of a GPU or a slice in an hour. Written once, after the hour.
 
-    On PostgreSQL a table of a partition a day, which goes as a whole when it is too old.
+    On PostgreSQL the table has one partition a day, which is dropped as a whole when it is too old.
     """
 
     pk = models.CompositePrimaryKey("cluster_id", "uuid", "gi_id", "hour")
@@ -35,9 +35,9 @@ class GpuHour(models.Model):
 
 
 class GpuMinuteBlock(models.Model):
-    """What the GPUs of a node said in a quarter of an hour, at one minute, where exporters are asked one by one.
+    """A quarter of an hour of a node's GPU telemetry at one-minute steps, if exporters are read directly.
 
-    Kept for 24 h (docs/design/0011). `health.sources.minutes` writes and reads it.
+    It is kept for 24 h (docs/design/0011). `health.sources.minutes` writes and reads it.
     """
 
     pk = models.CompositePrimaryKey("cluster_id", "node_name", "begins_at")

@@ -2,7 +2,7 @@ from django.db import models
 
 
 class GpuView(models.Model):
-    """A filter, an order and columns of the table of GPUs that somebody named, to come back to."""
+    """A saved filter, order and columns of the GPU table."""
 
     user = models.ForeignKey("people.User", models.CASCADE, related_name="gpu_views")
     name = models.CharField(max_length=60)

@@ -12,7 +12,7 @@ from health.subjects import identity_of
 
 
 class MuteQuerySet(Visible["Mute"]):
-    """A mute is seen with its cluster, one of a pool or of a node of it with that pool."""
+    """Mutes. A mute is visible with its cluster; one of a pool, or of a node in a pool, with that pool."""
 
     def in_pools(self, pool_ids: Collection[int]) -> Q:
         return Q(pool__in=pool_ids) | Q(node__in=members_of(pool_ids))
@@ -22,7 +22,7 @@ class MuteQuerySet(Visible["Mute"]):
 
 
 class Mute(models.Model):
-    """Nobody is told of what a rule finds in its scope, until it ends: who said so, when, why, and until when."""
+    """Suppresses notifications of a rule's findings in its scope until it ends, with its author, time and reason."""
 
     cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="mutes")
     rule = models.CharField(max_length=63)
@@ -60,7 +60,7 @@ class Mute(models.Model):
 
     @property
     def place(self) -> str:
-        """What it is of, as a sentence calls it."""
+        """Returns the name of its scope for a sentence."""
         if self.subject:
             return f"{self.subject} in {self.cluster.name}"
         if self.node_name:
@@ -69,15 +69,15 @@ class Mute(models.Model):
 
     @property
     def mark(self) -> str:
-        """What the audit chain calls it."""
+        """Returns its name in the audit chain."""
         return f"mute:{self.pk}"
 
     def is_in_force(self, *, now: datetime) -> bool:
-        """As `in_force` asks of rows."""
+        """Returns the same as `in_force` for rows."""
         return self.ended_at is None and now < self.until
 
     def covers(self, finding: Finding, node_name: str, pools: Collection[int]) -> bool:
-        """`node_name`, `pools`: of its node; blank and none where it is about no node."""
+        """Returns whether it covers a finding. `node_name` and `pools` are its node's; empty if it has no node."""
         if (finding.cluster_id, finding.rule) != (self.cluster_id, self.rule):
             return False
         if self.subject and self.gpu_uuid and finding.gpu_uuid:
@@ -90,7 +90,7 @@ class Mute(models.Model):
 
 
 def pools_of(mutes: Collection[Mute]) -> Mapping[int, frozenset[int]]:
-    """By node the pools that matter to these mutes. One query where any is of a pool, else none."""
+    """Returns the relevant pools of each node. One query if any mute is of a pool, else none."""
     wanted = {mute.pool_id for mute in mutes if mute.pool_id is not None}
     if not wanted:
         return {}

@@ -10,7 +10,7 @@ from health.rules.limits import A_POOL, Limits
 
 
 class PoolLimitsQuerySet(Visible["PoolLimits"]):
-    """Seen with the pool."""
+    """Limits of pools, visible with the pool."""
 
     by_cluster = "pool__cluster"
 
@@ -19,7 +19,7 @@ class PoolLimitsQuerySet(Visible["PoolLimits"]):
 
 
 class PoolLimits(models.Model):
-    """From when on a rule warns of the nodes of a pool, and from when on it is critical there: instead of its own."""
+    """A pool's own limits of a rule, for warnings and critical findings."""
 
     pool = models.ForeignKey(Pool, models.CASCADE, related_name="+")
     rule = models.CharField(max_length=63)

@@ -7,12 +7,12 @@ class RuleShadowQuerySet(models.QuerySet["RuleShadow"]):
         return self.filter(ended_at=None)
 
     def rules(self) -> frozenset[str]:
-        """The keys of the rules that are on trial now. One query."""
+        """Returns the keys of the rules in shadow mode, with one query."""
         return frozenset(self.in_force().values_list("rule", flat=True))
 
 
 class RuleShadow(models.Model):
-    """A rule is on trial: it is judged everywhere and listed with the rules, and nobody is told of what it finds."""
+    """A rule in shadow mode: it runs everywhere and is listed, but notifies nobody."""
 
     rule = models.CharField(max_length=63)
     by = models.CharField(max_length=150)

@@ -1,4 +1,4 @@
-"""Where the telemetry of a cluster's GPUs is read: one row a cluster, and how that goes. No secret is in it."""
+"""Telemetry sources: one row per cluster, with the state of its queries. It contains no secret."""
 
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -22,8 +22,9 @@ LATE, LATE_AFTER = "late", 3  # periods, of one that answered last time and was 
 
 
 def period_after(took: timedelta) -> timedelta:
-    """From the beginning of a round that took so long to the next: more where that is much, for its Prometheus' sake
-    and for ours.
+    """Returns the time between the starts of two rounds.
+
+    A long round lengthens it, to spare Prometheus and the worker.
     """
     return min(max(PERIOD, SHARE * took), PERIOD_AT_MOST)
 
@@ -36,16 +37,16 @@ class SourceState(models.TextChoices):
 
 
 class TelemetrySourceQuerySet(Visible["TelemetrySource"]):
-    """Seen by who sees the whole cluster."""
+    """Sources, visible to users who see the whole cluster."""
 
     def due(self, *, now: datetime) -> "models.QuerySet[TelemetrySource, int]":
-        """The keys of the clusters whose source is to be asked."""
+        """Returns the keys of the clusters whose source is due."""
         free = self.filter(is_on=True, next_look_at__lte=now, lease_until__lte=now)
         return free.order_by("next_look_at").values_list("cluster_id", flat=True)
 
 
 class TelemetrySource(models.Model):
-    """A Prometheus that has the series of a cluster's GPU exporters; of a shared one those with its label matchers."""
+    """A Prometheus with the series of a cluster's GPU exporters. Label matchers select them in a shared one."""
 
     cluster = models.OneToOneField("fleet.Cluster", models.CASCADE, related_name="telemetry_source")
     url = models.CharField(max_length=300)
@@ -88,14 +89,17 @@ class TelemetrySource(models.Model):
         return period_after(timedelta(milliseconds=self.took_ms or 0))
 
     def state_at(self, now: datetime) -> str:
-        """As pages and REST say it: nobody calls answering what nobody asked for a while."""
+        """Returns the state for pages and REST.
+
+        A source that was not queried for a while does not count as answering.
+        """
         late_after = min(LATE_AFTER * self.period, STALE_AFTER)
         was_asked = self.answered_at is not None and now - self.answered_at <= late_after
         return LATE if self.state == SourceState.ANSWERING and not was_asked else self.state
 
     @classmethod
     def take(cls, cluster_id: int, *, now: datetime) -> "tuple[TelemetrySource, int] | None":
-        """The row, and the epoch that is ours from now on. None: there is none, it is not due, or somebody is at it."""
+        """Returns the row and our epoch; None if there is none, it is not due, or another worker has it."""
         row = cls.objects.select_related("cluster").filter(cluster=cluster_id, is_on=True).first()
         if row is None:
             return None
@@ -106,18 +110,21 @@ class TelemetrySource(models.Model):
 
     @classmethod
     def ask_soon(cls, pk: int, *, now: datetime) -> bool:
-        """Make it due, whenever its time is. False: it is switched off, or gone."""
+        """Makes the source due now. Returns false if it is switched off or gone."""
         return bool(cls.objects.filter(pk=pk, is_on=True).update(next_look_at=Least(F("next_look_at"), Value(now))))
 
     @classmethod
     def keep(cls, pk: int, *, epoch: int, **columns: Any) -> None:
-        """:raises LostLease: when the round is somebody else's by now, or the source was changed meanwhile"""
+        """Writes the result of a round.
+
+        :raises LostLease: when another worker has taken the round over, or the source was changed meanwhile
+        """
         if not cls.objects.filter(pk=pk, epoch=epoch).update(epoch=epoch, **columns):
             raise LostLease(f"epoch {epoch} at the telemetry source {pk} is over")
 
 
 class TrialState(StrEnum):
-    """How far it is to try a source. What each says stands in `TelemetryTrial.state_at`."""
+    """The progress of a trial. `TelemetryTrial.state_at` describes each state."""
 
     WAITING = "waiting"  # no worker has begun
     ASKING = "asking"
@@ -127,20 +134,20 @@ class TrialState(StrEnum):
 
 
 class TelemetryTrialQuerySet(Visible["TelemetryTrial"]):
-    """Seen by who sees the whole cluster."""
+    """Trials, visible to users who see the whole cluster."""
 
     def open_at(self, now: datetime) -> Self:
-        """Those that something may come of still."""
+        """Returns trials in progress."""
         since = now - ROUND_LEASE
         return self.filter(Q(begun_at=None, asked_at__gt=since) | Q(begun_at__gt=since), ended_at=None)
 
     def waiting(self, *, now: datetime) -> "models.QuerySet[TelemetryTrial, int]":
-        """The keys of those that no worker has taken up."""
+        """Returns the keys of trials that no worker has taken."""
         return self.open_at(now).filter(begun_at=None).values_list("pk", flat=True)
 
 
 class TelemetryTrial(models.Model):
-    """A source that a worker asks once, before anybody saves it, and what came of that. No secret is in it."""
+    """A trial of an unsaved source: a worker queries it once. It contains no secret."""
 
     cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="telemetry_trials")
     asked_by = models.CharField(max_length=150)
@@ -180,13 +187,16 @@ class TelemetryTrial(models.Model):
 
     @classmethod
     def take(cls, pk: int, *, now: datetime) -> "TelemetryTrial | None":
-        """None: it is gone, it is too late for it, or somebody has begun it."""
+        """Takes a trial; None if it is gone, expired, or taken by another worker."""
         if not cls.objects.open_at(now).filter(pk=pk, begun_at=None).update(begun_at=now):
             return None
         return cls.objects.select_related("cluster").get(pk=pk)
 
     def end(self, *, now: datetime, trouble: str = "", **found: object) -> None:
-        """:raises LostLease: when nobody waits for it any more"""
+        """Writes the result.
+
+        :raises LostLease: when the trial has expired
+        """
         own = TelemetryTrial.objects.open_at(now).filter(pk=self.pk, begun_at=self.begun_at)
         if not own.update(ended_at=now, trouble=trouble[:600], **found):
             raise LostLease(f"nobody waits any more for what the trial {self.pk} says")

@@ -1,4 +1,4 @@
-"""What somebody writes in the dialogs of a finding."""
+"""The forms in the dialogs of a finding."""
 
 from datetime import timedelta
 
@@ -20,7 +20,7 @@ HOW_LONG = f"Say for how long: 1 to {LONGEST_H} hours."
 
 
 class ActForm(forms.Form):
-    """Whether a reason is needed, and to whom it can be, each act says itself."""
+    """The form of an act. Each act decides whether it needs a reason and an assignee."""
 
     to = forms.CharField(required=False)
     reason = Reason(required=False)
@@ -33,7 +33,7 @@ class ActForm(forms.Form):
 
 
 class MuteForm(forms.Form):
-    """`scope` is a mute that is not written yet."""
+    """The form of a mute. `scope` is an unsaved mute."""
 
     scope = forms.CharField(required=False, max_length=40)
     hours = WholeNumber(

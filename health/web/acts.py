@@ -1,4 +1,4 @@
-"""The buttons of a finding: each is one call, the same that REST makes. A refusal comes back as a sentence."""
+"""The buttons of a finding. Each makes the same call as REST; a refusal is shown as a sentence."""
 
 from collections.abc import Callable, Mapping
 from datetime import timedelta
@@ -69,7 +69,7 @@ def _mute(request: PersonRequest, finding: Finding) -> None:
 
 
 def _back(request: PersonRequest, finding_id: int | None) -> HttpResponse:
-    """To where they were in the inbox, or to the finding."""
+    """Returns a redirect to the previous place in the inbox, or to the finding."""
     there = request.POST.get("back", "")[:500]
     here = reverse("findings")
     if there.startswith(f"{here}?") and url_has_allowed_host_and_scheme(there, allowed_hosts=None):

@@ -1,4 +1,4 @@
-"""What fits together in a cluster or on a node, as their pages take it: the worst first, each with its source."""
+"""The compatibility of versions in a cluster or on a node for their pages: the worst first, each with its source."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -82,7 +82,7 @@ def of_cluster(found: Comparison) -> AnswerCard:
 
 @dataclass(frozen=True)
 class NodeCard:
-    """What is true of one node, and not of most GPU nodes of its cluster: that stands on the cluster's page."""
+    """Results for one node that do not apply to most GPU nodes of its cluster. The others are on the cluster's page."""
 
     own: Sequence[AnswerLine]  # the worst first
     shared: int  # answers that are not `supported`, and true of most of them
@@ -90,7 +90,7 @@ class NodeCard:
 
 
 def of_node(node: Node, *, user: Any, today: date) -> dict[str, Any]:
-    """Six queries, for the part of a node's page. Nothing for a node without GPUs of NVIDIA."""
+    """Returns the context of the node page's part, with six queries; empty for a node without NVIDIA GPUs."""
     around, compared = look(node.cluster, user=user, today=today)
     verdicts = [each for each in compare_node(node, around, today=today) if each.answer is not Support.SUPPORTED]
     common = {line.verdict for line in compared.lines if 2 * line.nodes > compared.nodes}
@@ -120,7 +120,7 @@ def _line(line: Line, *, is_of_one: bool = False) -> AnswerLine:
 
 
 def source_of(text: str) -> tuple[str, str]:
-    """Where a source can be read, and its short name."""
+    """Returns the URL of a source and its short name."""
     if found := REPOSITORY.fullmatch(text):
         href = f"https://github.com/{found['repository']}/blob/{found['ref']}/{found['path']}"
         return href, found["path"].rpartition("/")[2]

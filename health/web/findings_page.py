@@ -1,4 +1,4 @@
-"""What is wrong now, the worst first, and what was lately; and the parts of it that other pages take by address."""
+"""Current findings, worst first, and recent ones, with the parts that other pages load."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -33,13 +33,13 @@ SAID_ABOVE: Mapping[int, datetime | None] = {}  # the head of the page says when
 
 @part
 def findings_strip_part(request: PersonRequest) -> HttpResponse:
-    """The first few, for the page of the fleet."""
+    """Renders the first few findings for the fleet page."""
     return render(request, "health/fleet/_findings_strip.html", _strip(request))
 
 
 @part
 def criticals_part(request: PersonRequest) -> HttpResponse:
-    """The number of open critical findings, for the menu. One query."""
+    """Renders the number of open critical findings for the menu, with one query."""
     number = open_findings(request).filter(severity=Severity.CRITICAL, state=FindingState.OPEN).count()
     return render(request, "health/layout/_criticals_count.html", {"number": number})
 
@@ -67,7 +67,7 @@ def cluster_findings_part(request: PersonRequest, cluster_id: int) -> HttpRespon
 
 @part
 def cluster_trouble_part(request: PersonRequest, cluster_id: int) -> HttpResponse:
-    """How many findings and faulty nodes there are, for the head of a cluster's page."""
+    """Renders the numbers of findings and faulty nodes for the head of a cluster's page."""
     now = timezone.now()
     line = line_for(request, cluster_id, now=now)
     trouble = trouble_of(request.user, counts_of(request.user, cluster=line.cluster), [line], now=now)
@@ -84,7 +84,7 @@ def node_findings_part(request: PersonRequest, node_id: int) -> HttpResponse:
 
 @part
 def gpu_findings_part(request: PersonRequest, node_id: int, index: int) -> HttpResponse:
-    """Its own, and those of its node as a whole, which it may suffer from."""
+    """Renders the GPU's findings, and those of its node as a whole, which may affect it."""
     row = gpu_at(node_id, index, user=request.user)
     if row is None:
         raise Http404
@@ -94,7 +94,7 @@ def gpu_findings_part(request: PersonRequest, node_id: int, index: int) -> HttpR
 
 
 def _by_state(found: Iterable[Finding]) -> dict[str, list[Finding]]:
-    """In their order."""
+    """Groups findings by state and keeps their order."""
     shown: dict[str, list[Finding]] = {"findings": [], "confirming": [], "muted": []}
     kept = {FindingState.CONFIRMING.value: "confirming", FindingState.MUTED.value: "muted"}
     for one in found:
@@ -103,7 +103,7 @@ def _by_state(found: Iterable[Finding]) -> dict[str, list[Finding]]:
 
 
 def gpu_of_finding(request: PersonRequest, finding_id: int) -> HttpResponse:
-    """To the page of the GPU that it is about; to its node's where nothing tells which that is."""
+    """Redirects to the page of the finding's GPU, or to its node's if the GPU is unknown."""
     found = get_object_or_404(Finding.objects.visible_to(request.user).filter(node__isnull=False), pk=finding_id)
     index = found.gpu_among(dict(Gpu.objects.filter(node=found.node_id).values_list("index", "uuid")))
     return redirect("node", found.node_id) if index is None else redirect("gpu", found.node_id, index)
@@ -139,8 +139,10 @@ class StripLine(NamedTuple):
 
 
 def _strip(request: PersonRequest) -> dict[str, Any]:
-    """What nobody looks after comes first. What is being confirmed has half of the room that open criticals leave, and
-    at least one line: many that are open never hide what has just begun. A group is one.
+    """Returns the context of the strip. Unacknowledged findings come first, and a group counts as one.
+
+    Pending findings get half of the room left by open critical ones, and at least one line. So many open findings never
+    hide a new one.
     """
     now, counts = timezone.now(), counts_of(request.user)
     trouble = trouble_of(request.user, counts, lines_for(request, now=now), now=now)

@@ -1,4 +1,4 @@
-"""What a GPU's exporter says beside what is in its line: each metric's newest value, also without a Prometheus."""
+"""Further readings of a GPU beside those in its line: each metric's newest value, also without a Prometheus."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,8 +34,9 @@ class OtherReadings:
 
 
 def other_readings(devices: Sequence[DeviceTelemetry]) -> OtherReadings | None:
-    """Of a board, by its first device that is told: each slice says the same of it, but for what is the slice's own.
-    None: nothing was ever said.
+    """Returns the readings of a board, from its first device with telemetry; None if there never was any.
+
+    Each slice repeats the board's values, except for the slice's own metrics.
     """
     device = next((each for each in devices if each.is_told), None)
     if device is None:

@@ -1,4 +1,4 @@
-"""The table of GPUs: every one that a person sees, what is wrong with it, who has it and what its exporter says."""
+"""The GPU table: every GPU that a user sees, with its findings, allocation and telemetry."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -78,7 +78,7 @@ class GpuLine:
 
 @dataclass(frozen=True)
 class Pager:
-    """Of what is counted already."""
+    """A pager over a known total."""
 
     number: int
     pages: int
@@ -155,7 +155,7 @@ def _head(column: GpuColumn, wanted: GpuFilter) -> TableHead:
 
 
 def line_of(seen: GpuSeen, told: Sequence[GpuColumn], *, now: datetime) -> GpuLine:
-    """`told`: the columns that are shown of what exporters say."""
+    """Returns a line. `told` holds the visible telemetry columns."""
     metrics = seen.metrics
     limit, total, xid = metrics["power_limit_watts"].value, seen.memory_total_mib, metrics["xid"]
     by = "" if seen.busy_key == "gpu_utilisation_ratio" else "Graphics engine active"
@@ -196,7 +196,7 @@ def _other(key: str, reading: MetricReading, *, now: datetime) -> ReadingCell:
 
 
 def _since(reading: MetricReading, *, now: datetime) -> str:
-    """Why a value is not of now. Blank: it is, or there is none."""
+    """Returns why a value is not current; empty if it is, or there is none."""
     at = instant(reading.since)
     when = f" since {clock(at, now=now)} UTC" if at else ""
     words = {ReadingState.STALE: "Stale", ReadingState.SOURCE_SILENT: "Its source is silent"}
@@ -204,14 +204,14 @@ def _since(reading: MetricReading, *, now: datetime) -> str:
 
 
 def _unsaid(wanted: GpuFilter, table: GpuTable) -> Iterator[str]:
-    """So that none is taken for well because nothing says that it is not."""
+    """Yields notes about GPUs without data, so that none is taken for healthy."""
     if table.unsaid:
         title, belong = METRICS[wanted.metric].title, "it belongs" if table.unsaid == 1 else "they belong"
         yield f"Nothing says “{title}” of {count(table.unsaid, 'GPU')}: whether {belong} here is not known."
 
 
 def _notes(table: GpuTable, clusters: Mapping[int, str], *, now: datetime) -> list[str]:
-    """Of each cluster whose GPUs are not heard, why; so that no empty column is taken for a quiet one."""
+    """Returns why a cluster's GPUs have no telemetry, so that an empty column is not taken for idle GPUs."""
     return [words for name, telemetry in table.sources(clusters) if (words := _note(name, telemetry, now=now))]
 
 
@@ -229,7 +229,7 @@ def _note(name: str, telemetry: ClusterTelemetry, *, now: datetime) -> str:
 
 
 def _hints(user: User, wanted: GpuFilter, table: GpuTable, *, now: datetime) -> list[tuple[str, str, int]]:
-    """For a filter that finds nothing: what leaving each part of it out would find."""
+    """Returns for an empty result how many GPUs would match without each part of the filter."""
     if len(table) or not wanted.active:
         return []
     found = []
@@ -242,13 +242,13 @@ def _hints(user: User, wanted: GpuFilter, table: GpuTable, *, now: datetime) -> 
 
 
 def _orders(wanted: GpuFilter) -> list[tuple[str, str]]:
-    """Those of the usual columns, of what is shown, and the one it is in."""
+    """Returns the sort orders: the usual columns, the visible ones and the current one."""
     keys = {*USUAL, "node", wanted.order_key, *(column.key for column in wanted.shown)}
     return [(ordering, title) for ordering, title in ORDER_TITLES.items() if ordering.removeprefix("-") in keys]
 
 
 def _choices(user: User) -> dict[str, Any]:
-    """What each select of the filter offers: what there really is."""
+    """Returns the options of each select of the filter, from existing values."""
     nodes = Node.objects.visible_to(user).with_gpus().order_by("gpu_product")
     return {
         "cluster_choices": list(clusters_seen(user).values()),

@@ -1,5 +1,7 @@
-"""The strip of 72 hours of a node's or a GPU's page: a bar an hour, as high as it was busy. Grey: nobody heard it, or
-nothing says how busy it was."""
+"""The 72-hour strip of a node's or GPU's page: one bar per hour, as high as its utilisation.
+
+Grey means no telemetry, or unknown utilisation.
+"""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""The inbox: what is wrong as incidents that somebody handles. A list, and beside it the chosen one."""
+"""The inbox: a list of findings, and the selected finding beside it."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -77,7 +77,7 @@ HOURS = ((1, "1 hour"), (8, "8 hours"), (24, "1 day"), (72, "3 days"), (168, "7 
 
 @dataclass(frozen=True)
 class Filter:
-    """As the address has it: what there is not finds nothing."""
+    """The filter in the address. Unknown values match nothing."""
 
     cluster: str = ""
     pool: str = ""  # cluster/name
@@ -99,7 +99,7 @@ class Filter:
         return bool(self.cluster or self.pool or self.severity or self.rule or self.together)
 
     def of(self, rows: QuerySet[Finding], user: User) -> QuerySet[Finding]:
-        """Of a pool what is about its nodes."""
+        """Returns the matching findings. A pool matches findings about its nodes."""
         named = {"cluster__name": self.cluster, "severity": self.severity, "rule": self.rule}
         rows = rows.filter(**{name: value for name, value in named.items() if value})
         if not self.pool:
@@ -129,7 +129,7 @@ class Row:
 
 @dataclass(frozen=True)
 class ActButton:
-    """`why_not`: shown where it is locked; blank: it may be pressed."""
+    """A button; `why_not` is shown if it is disabled, and empty if it is enabled."""
 
     verb: str
     label: str
@@ -233,7 +233,7 @@ def _rows(user: User, tab: str) -> QuerySet[Finding]:
 def _listed(
     rows: QuerySet[Finding], tab: str, wanted: Filter, user: User
 ) -> Sequence[FindingGroup | int] | QuerySet[Finding, int]:
-    """Groups, or keys: what is over stands one by one, and so does a group that was opened."""
+    """Returns groups, or keys of single findings: resolved ones, and those of an expanded group."""
     if wanted.together is not None:
         rows = rows.filter(pk__in=together_with(wanted.together, _own(user)))
     return rows.values_list("pk", flat=True) if tab == "resolved" or wanted.together is not None else groups_of(rows)
@@ -245,7 +245,7 @@ def _number(user: User, tab: str, counts: FindingCounts) -> int:
 
 
 def _chosen(user: User, key: int | None, shown: list[Finding], *, or_first: bool = False) -> Finding | None:
-    """The one in the address, else the first of the list. None: there is none, or it is not theirs to see."""
+    """Returns the finding in the address, or else the first of the list; None if none is visible to the user."""
     here = next((one for one in shown if one.pk == key), None)
     rows = Finding.objects.visible_to(user).select_related("cluster", "node", "parent")
     found = here or (rows.filter(pk=key).first() if key else None) or (shown[0] if shown and or_first else None)
@@ -308,7 +308,7 @@ def _button(verb: str, finding: Finding, may_not: str) -> ActButton:
 
 
 def _in_words(value: object) -> str:
-    """A value of the evidence, whatever a rule put there."""
+    """Returns a value of the evidence as text, whatever type a rule stored."""
     if isinstance(value, dict):
         return _in_one([f"{name} {_in_words(inner)}" for name, inner in value.items()])
     if isinstance(value, list | tuple):
@@ -322,14 +322,14 @@ def _in_words(value: object) -> str:
 
 
 def _in_one(parts: Sequence[str]) -> str:
-    """With commas; what is a whole sentence ends before the next part."""
+    """Joins parts with commas. A complete sentence ends before the next part."""
     if not any(part.endswith(".") for part in parts[:-1]):
         return ", ".join(parts)
     return "; ".join([*(part.removesuffix(".") for part in parts[:-1]), *parts[-1:]])
 
 
 def _scopes(finding: Finding, detail: Detail, user: User) -> list[tuple[str, str]]:
-    """As the form of a mute names them, and as a person reads them."""
+    """Returns the scopes of a mute: the form's name and the text for users."""
     title = detail.title
     found = [("finding", "this finding, also when it comes back")]
     if finding.node is not None:

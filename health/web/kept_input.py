@@ -1,4 +1,4 @@
-"""What somebody wrote for an act on a finding that was refused: it comes back once, as it does of plans."""
+"""The input of a refused act on a finding. The next page shows it once, as plans do."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,14 +16,14 @@ REFUSALS = (kept_input.BadForm, FindingRefusal, IllegalMove, LostRace, NotAllowe
 
 @contextmanager
 def kept_if_refused(request: PersonRequest, finding_id: int, verb: str, *, done: str) -> Iterator[None]:
-    """The next page says that it is done, or the sentence of its refusal, and has what was written once more."""
+    """Shows success or the sentence of the refusal on the next page, with the input once more."""
     kept = kept_input.kept_if_refused(request, _about(finding_id), *WRITTEN, refusals=REFUSALS, verb=verb)
     with answered(request, REFUSALS, done=done), kept:
         yield
 
 
 def take(request: PersonRequest, finding_id: int) -> dict[str, Any]:
-    """Empty: nothing was refused of this finding."""
+    """Returns the kept input; empty if no act on this finding was refused."""
     return kept_input.take(request, _about(finding_id))
 
 

@@ -1,6 +1,6 @@
-"""What colours the map by a metric: a byte for each cell of its raster, in its order.
+"""The map's colours by a metric: one byte for each cell of its raster, in raster order.
 
-`static/js/map-colours.js` reads them. The cells of a node are counts; under a metric they are its boards by index.
+`static/js/map-colours.js` reads them. A node's cells are counts, or, under a metric, its boards by index.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -32,7 +32,7 @@ class MapMetric:
 
 
 def _ratio(value: float) -> int:
-    """Percent. What is more than nothing never reads as nothing."""
+    """Returns a percentage. A value above zero is never shown as zero."""
     return 1 if 0 < value < 0.01 else int(min(MOST, max(0, 100 * value)) + 0.5)
 
 
@@ -45,9 +45,8 @@ MAP_METRICS: Mapping[str, MapMetric] = {
 @packed
 @part
 def map_metric(request: PersonRequest, name: str) -> HttpResponse:
-    """Of one cluster alone where it is named. 409: the map has another index by now than the one that is asked about,
-    so that bytes would be another's.
-    """
+    """Returns the bytes of all clusters or of one. 409 if the map's index has changed, since bytes would belong to
+    other cells."""
     metric, seen = MAP_METRICS.get(name), SeenMap.by(request.user)
     if metric is None:
         raise Http404
@@ -62,7 +61,7 @@ def map_metric(request: PersonRequest, name: str) -> HttpResponse:
 
 
 def bytes_for(metric: MapMetric, seen: SeenMap, *, now: datetime) -> bytes:
-    """Three queries beside those of the map, and two questions to Redis a cluster that has a source."""
+    """Returns the bytes with three queries beside the map's, and two Redis requests for each cluster with a source."""
     ids = [one.cluster.pk for one in seen.clusters]
     rows = Node.objects.filter(cluster__in=ids, is_gpu_node=True).order_by()
     named = {pk: (name, vendor) for pk, name, vendor in rows.values_list("pk", "name", "gpu_vendor")}
@@ -82,7 +81,7 @@ def bytes_for(metric: MapMetric, seen: SeenMap, *, now: datetime) -> bytes:
 def cells_of(
     of_boards: bytes, boards: Sequence[BoardTold], places: Collection[int], size: int, *, without: int = NO_DATA
 ) -> bytes:
-    """Each board at its index; one whose index nothing says, or is another's, at the first cell that is free."""
+    """Places each board at its index. A board without an index, or with a taken one, gets the first free cell."""
     cells = bytearray([without]) * size
     taken: set[int] = set()
     rest: list[int] = []
@@ -116,7 +115,7 @@ def _bytes_of_boards(metric: MapMetric, telemetry: ClusterTelemetry, *, now: flo
 def _without(
     metric: MapMetric, telemetry: ClusterTelemetry, node: str, vendor: str = "", *, is_cut: bool = False
 ) -> int:
-    """What stands for a GPU of this node that has no value."""
+    """Returns the byte for a GPU of this node without a value."""
     standing = telemetry.standing
     is_known = standing.has_source and not standing.is_silent and telemetry.kept is not None
     keys = set(metric.keys) - NOT_UNDER_MIG if is_cut else metric.keys
@@ -125,7 +124,7 @@ def _without(
 
 
 def _bytes_of(metric: MapMetric, telemetry: ClusterTelemetry, key: str, *, now: float) -> Iterable[int]:
-    """As `reading.read_metric` judges one value."""
+    """Yields bytes by the same rules as `reading.read_metric`."""
     oldest, newest = now - FORGET_AFTER_S, now + AHEAD_S
     fresh = float("inf") if telemetry.standing.is_silent else now - STALE_AFTER_S
     for value, at in zip(telemetry.values(key), telemetry.times(key), strict=True):

@@ -1,4 +1,4 @@
-"""The GPU stack of one node as its page takes it: a shape and a word for the state of every operand, and the driver."""
+"""The GPU stack of one node for its page: an icon and a word for each operand's state, and the driver."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -37,7 +37,7 @@ def node_stack_part(request: PersonRequest, node_id: int) -> HttpResponse:
 
 
 def lines_of(stack: NodeStack, *, as_of: datetime | None = None, now: datetime) -> list[NodeOperandLine]:
-    """`as_of`: when they were last seen, where that is not now."""
+    """Returns the lines. `as_of` is the time of the last observation if it is not current."""
     lines, told = [], set()
     for row in stack.operands:
         cause = row.cause

@@ -1,4 +1,4 @@
-"""A reading as pages write it: its value, how old it is, or the word for why there is none."""
+"""Readings for pages: the value and its age, or the reason for a missing value."""
 
 from dataclasses import dataclass
 
@@ -20,7 +20,7 @@ READING_CLASSES = {"fresh": "", "kept": "kept", "not-exported": "na", "not-appli
 
 @dataclass(frozen=True)
 class ReadingCell:
-    """One value of a device's line, or the word for why there is none."""
+    """A value in a device's line, or the reason for a missing value."""
 
     state: str
     words: str
@@ -29,7 +29,7 @@ class ReadingCell:
 
     @property
     def html(self) -> SafeString:
-        """As a template writes it: a table has hundreds."""
+        """Returns the HTML. A table has hundreds of cells, so no template is used."""
         looks = READING_CLASSES.get(self.state, "nodata")
         said = f"Not of now. {self.title}".strip() if self.state == "kept" else self.title
         title = format_html(' title="{}"', said) if said else ""
@@ -44,7 +44,7 @@ def cell_of(reading: MetricReading, form: str, *, read=None, beside: str = "", t
 
 
 def look_of(reading: MetricReading) -> str:
-    """`kept`: a value that is not of now."""
+    """Returns the cell's style; `kept` is a value that is not current."""
     return "fresh" if reading.is_fresh else "kept"
 
 

@@ -1,4 +1,4 @@
-"""One rule: its trial with what it would have told, and the limits of pools. The same calls that REST makes."""
+"""One rule: its shadow mode with its shadow findings, and the limits of pools. It makes the same calls as REST."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ class LimitsForm(forms.Form):
 
 
 class UnlimitForm(WhyForm):
-    """`version`: of the limits as they were shown; without one nothing is taken away."""
+    """`version` is that of the displayed limits. Without it nothing is removed."""
 
     version = WholeNumber(required=False, error_messages={"invalid": CHANGED})
 
@@ -122,7 +122,7 @@ def unlimit(request: PersonRequest, limits_id: int) -> HttpResponse:
 def _page(
     request: PersonRequest, rule: str, *, form: LimitsForm, removed_reason: str = "", status: int = 200
 ) -> HttpResponse:
-    """`removed_because`: written to take the form's limits away, and refused."""
+    """Renders the page. `removed_reason` is the reason entered for a refused removal of the form's limits."""
     row = next((each for each in on_page(request.user, now=timezone.now()) if each.entry.key == rule), None)
     if row is None:
         raise Http404
@@ -148,13 +148,13 @@ def _page(
 
 
 def _tried(request: PersonRequest, rule: str) -> list[Finding]:
-    """What it would have told, the newest first, also what is over by now."""
+    """Returns shadow findings, newest first, including resolved ones."""
     rows = Finding.objects.visible_to(request.user).filter(rule=rule, is_shadow=True, opened_at__isnull=False)
     return list(rows.select_related("cluster").order_by("-opened_at", "-pk")[:SHOWN])
 
 
 def _choices(pools: list[Pool], form: LimitsForm, *, limited: set[int]) -> list[Pool]:
-    """The form shows the limits of one pool, to be changed, or sets those of one that has none."""
+    """Returns the pools that the form offers: the one being changed, or those without limits."""
     if form["version"].value():
         return [pool for pool in pools if str(pool.pk) == str(form["pool"].value())]
     return [pool for pool in pools if pool.pk not in limited]

@@ -1,4 +1,4 @@
-"""The shift report: on the page, to paste as Markdown, and as a file that is read without Quarterdeck."""
+"""The shift report as a page, as Markdown, and as a file that can be read offline."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,7 +19,7 @@ CHOICES = [(hours, count(hours, "hour") if hours < 24 else count(hours // 24, "d
 
 
 class ReportForm(forms.Form):
-    """`hours`: how far back what is over by now is told of."""
+    """`hours` is how far back resolved findings are included."""
 
     hours = forms.ChoiceField(choices=CHOICES, required=False)
 
@@ -31,7 +31,7 @@ def shift_report(request: PersonRequest) -> HttpResponse:
 
 
 def shift_report_file(request: PersonRequest) -> HttpResponse:
-    """One file of HTML that asks for nothing else: no style, no script, no image."""
+    """Returns one self-contained HTML file: no external style, script or image."""
     form = ReportForm(request.GET)
     if not form.is_valid():
         sentence = " ".join(map(str, form.errors["hours"]))

@@ -1,4 +1,4 @@
-"""The telemetry of a cluster's source and of a node's GPUs, as their pages take it."""
+"""The telemetry of a cluster's source and of a node's GPUs for their pages."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -37,7 +37,7 @@ class MetricOnPage:
 
 @dataclass(frozen=True)
 class SourceCard:
-    """A cluster's source as its page shows it."""
+    """A cluster's source for its page."""
 
     source: TelemetrySource | None
     state: str  # none, off, waiting, answering, late, silent
@@ -48,7 +48,7 @@ class SourceCard:
 
     @property
     def partly(self) -> int:
-        """How many metrics only some exporters have."""
+        """Returns how many metrics only some exporters have."""
         return sum(one.is_partly for one in self.exported)
 
 
@@ -59,7 +59,10 @@ def source_card(
     exporting: Exporting | None = None,
     now: datetime,
 ) -> SourceCard:
-    """`told`: what one has that is tried, and is not the cluster's. None, and no `exporting`: nobody knows."""
+    """Returns the card. `told` is the data of an unsaved source that is being tried.
+
+    If `told` and `exporting` are None, the exported metrics are unknown.
+    """
     exported = source.exported if source else exporting.exported if exporting else told or ()
     has = [
         MetricOnPage(metric, exporting.of_metric(key) if exporting else None)
@@ -78,7 +81,7 @@ def source_card(
 
 @part
 def cluster_telemetry_part(request: PersonRequest, cluster_id: int) -> HttpResponse:
-    """Nothing for who sees only pools of it: a source is the whole cluster's."""
+    """Renders the source; empty for users who see only pools, since a source covers the whole cluster."""
     row = cluster_for(request, cluster_id)
     if not scope_of(request.user, Permission.SEE).covers_cluster(row.pk):
         return HttpResponse()
@@ -98,7 +101,7 @@ def cluster_telemetry_part(request: PersonRequest, cluster_id: int) -> HttpRespo
 
 @dataclass(frozen=True)
 class DeviceLine:
-    """A board, or a slice of one. None: it is the board's, and stands there."""
+    """A board, or a slice of one. None stands for a value of the board, shown in the board's line."""
 
     device: DeviceTelemetry
     name: str
@@ -115,7 +118,7 @@ class DeviceLine:
 
 @part
 def node_telemetry_part(request: PersonRequest, node_id: int) -> HttpResponse:
-    """Nothing for a node without GPUs."""
+    """Renders the node's telemetry; empty for a node without GPUs."""
     row = node_for(request, node_id)
     if not row.is_gpu_node:
         return HttpResponse()
@@ -125,7 +128,7 @@ def node_telemetry_part(request: PersonRequest, node_id: int) -> HttpResponse:
 
 @part
 def gpu_telemetry_part(request: PersonRequest, node_id: int, index: int) -> HttpResponse:
-    """Of one GPU and its slices."""
+    """Renders the telemetry of one GPU and its slices."""
     gpu = gpu_at(node_id, index, user=request.user)
     if gpu is None:
         raise Http404
@@ -144,9 +147,7 @@ def gpu_telemetry_part(request: PersonRequest, node_id: int, index: int) -> Http
 
 
 def _uuid_told(gpu: Gpu, devices: Sequence[DeviceTelemetry]) -> str:
-    """Of the one board that has its number, where nothing but telemetry names it. Blank: several have, or it is
-    another's.
-    """
+    """Returns the UUID of the only board with the GPU's number, if no row has a UUID; empty if ambiguous or taken."""
     told = {device.uuid for device in devices if device.is_told}
     if gpu.uuid or len(told) != 1 or Gpu.objects.filter(node=gpu.node, uuid__in=told).exists():
         return ""
@@ -179,7 +180,7 @@ def _state(known: NodeTelemetry) -> str:
 
 
 def lines_of(devices: Sequence[DeviceTelemetry]) -> list[DeviceLine]:
-    """A board before its slices, whether or not its exporter has it by itself."""
+    """Returns lines, each board before its slices, even if the exporter has no series of the board."""
     lines, boards = [], {device.uuid for device in devices if not device.gi_id}
     for device in devices:
         if device.gi_id and device.uuid not in boards:
@@ -207,7 +208,7 @@ def _board(device: DeviceTelemetry) -> DeviceLine:
 
 
 def _board_of(device: DeviceTelemetry) -> DeviceLine:
-    """What its slices say of it: each says the same."""
+    """Returns the board's line from its slices, which all repeat its values."""
     own = ReadingCell(ReadingState.NOT_APPLICABLE.value, "by slice")
     return replace(_board(device), busy=own, memory=own)
 

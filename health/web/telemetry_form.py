@@ -1,4 +1,4 @@
-"""Adding, changing and removing a cluster's source of telemetry from a page: the same calls that REST makes."""
+"""Adds, changes and removes a cluster's telemetry source from a page, with the same calls as REST."""
 
 from typing import Any
 
@@ -62,7 +62,7 @@ def edit(request: PersonRequest, cluster_id: int) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def remove(request: PersonRequest, cluster_id: int) -> HttpResponse:
-    """What goes with it, and then it goes."""
+    """Shows the consequences, and removes the source when confirmed."""
     cluster = _cluster(request, cluster_id)
     source = get_object_or_404(TelemetrySource.objects.visible_to(request.user), cluster=cluster)
     refusal = _refusal(request, cluster, Permission.ADMINISTER)
@@ -76,7 +76,7 @@ def remove(request: PersonRequest, cluster_id: int) -> HttpResponse:
 
 @require_POST
 def ask(request: PersonRequest, cluster_id: int) -> HttpResponse:
-    """Ask it at once, without waiting for its time."""
+    """Queries the source at once, before it is due."""
     cluster = _cluster(request, cluster_id)
     source = get_object_or_404(TelemetrySource.objects.visible_to(request.user), cluster=cluster)
     try:

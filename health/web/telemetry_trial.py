@@ -1,4 +1,4 @@
-"""Trying a source of telemetry from its form, before it is saved: asked for, followed, told. It saves nothing."""
+"""Tries a telemetry source from its form before it is saved: requested, followed and shown."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -23,7 +23,7 @@ LOOKS = {TrialState.ANSWERED: "is-ok", TrialState.TROUBLED: "is-bad", TrialState
 
 @require_POST
 def try_source(request: PersonRequest, cluster_id: int) -> HttpResponse:
-    """What is wrong with the form, or the trial. While another of the cluster is on its way that one is shown."""
+    """Starts a trial, or shows the form's errors. If the cluster has another trial in progress, that one is shown."""
     cluster = get_object_or_404(Cluster.objects.visible_to(request.user), pk=cluster_id)
     if refusal := why_not(request.user, Permission.ADMINISTER, cluster_id=cluster.pk, where=f"cluster {cluster.name}"):
         return _shown(request, None, [refusal], status=403)

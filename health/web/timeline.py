@@ -1,4 +1,4 @@
-"""What findings add to the timeline of a node, and which were open at a moment."""
+"""Entries about findings on a node's timeline, and the findings open at a moment."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -25,9 +25,10 @@ OF_OUR_SIGHT = ("cluster-not-seen", "cluster-unwatched")  # what makes that nobo
 
 
 def lines_of_findings(node: NodeKept, user: User, span: Span) -> Iterator[TimelineLine]:
-    """When each was opened and resolved, as it was written then, and what people did to it. Two queries.
+    """Yields when each finding opened and was resolved, with its text of then, and the acts. Two queries.
 
-    Of one GPU three: its own, and those of its node as a whole. Of a node that left three: those its timeline names.
+    Three for one GPU, with its own findings and those of its node as a whole. Three for a departed node, with the
+    findings that its timeline names.
     """
     if not span.has(FINDING):
         return
@@ -50,7 +51,7 @@ def lines_of_findings(node: NodeKept, user: User, span: Span) -> Iterator[Timeli
 
 
 def lines_of_xids(_node: NodeKept, _user: User, span: Span) -> Iterator[TimelineLine]:
-    """Of one GPU in which hours it had any: an exporter has only the last, and the time of none. One query."""
+    """Yields the hours in which a GPU had Xids, with one query. An exporter has only the last one, without a time."""
     if span.gpu is None or not span.has(GPUS):
         return
     rows = GpuHour.objects.filter(cluster=span.gpu.node.cluster_id, node_name=span.gpu.node.name, xids__gt=0)
@@ -68,9 +69,9 @@ def lines_of_xids(_node: NodeKept, _user: User, span: Span) -> Iterator[Timeline
 
 
 def findings_then(node: NodeKept, user: User, at: datetime) -> Iterator[TrueThen]:
-    """Those of the node, and those that say that nobody saw its cluster: whoever sees the node is told.
+    """Yields the node's findings, and those about its cluster not being observed.
 
-    Two queries; three for one that left, whose findings its timeline names.
+    Two queries; three for a departed node, whose findings its timeline names.
     """
     was_open = Q(resolved_at__isnull=True) | Q(resolved_at__gt=at)
     began = Coalesce("first_opened_at", "opened_at")
@@ -101,9 +102,9 @@ def _named_in_timeline(node: NodeKept) -> set[int]:
 
 
 def gpus_then(node: NodeKept, _user: User, at: datetime) -> Iterator[TrueThen]:
-    """What its GPUs did in the hour of that moment, once it is over. A query, and one more where they were heard.
+    """Yields the GPU activity in the completed hour of that moment. One query, and one more with telemetry.
 
-    Hours are kept by the name of a node: of one that another had in the same hour they are both's.
+    Hours are stored by node name. If another node had the name in the same hour, they belong to both.
     """
     each = hour_at(node, at)
     if not each.devices:

@@ -1,4 +1,4 @@
-"""Whether anything is wrong that a person may see: the one thing that any page asks before it says that nothing is."""
+"""Whether any fault is visible to a user: every page checks this before it shows "no findings"."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class Trouble:
 
     @property
     def is_calm(self) -> bool:
-        """Whether a green word may be said."""
+        """Returns whether a page may show "no findings"."""
         unsure = (
             self.confirming or self.muted or self.loading or self.unseen or self.unheard or self.unread or self.unlisted
         )
@@ -43,8 +43,9 @@ class Trouble:
 
 
 def trouble_of(user: User, counts: FindingCounts, lines: Sequence[ClusterRow], *, now: datetime) -> Trouble:
-    """Of what is found and counted in these clusters, as far as the person sees them. Two queries; where nothing is
-    found one more, and two questions to Redis for each cluster that is heard.
+    """Returns the visible trouble of these clusters. Two queries; without findings one more.
+
+    Then it also takes two Redis requests for each cluster with telemetry.
     """
     unseen = [line for line in lines if not line.freshness.is_fresh]
     # One that is not seen is said to be that; one without GPUs has none to be heard.

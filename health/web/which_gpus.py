@@ -1,4 +1,4 @@
-"""Which GPUs of a node are missing or sick, as far as findings say it: for the page of the node."""
+"""Missing or faulty GPUs of a node for its page, as far as findings name them."""
 
 from collections.abc import Iterator, Mapping
 
@@ -29,7 +29,7 @@ def node_which_gpus_part(request: PersonRequest, node_id: int) -> HttpResponse:
 
 
 def which_gpus(node: Node) -> str:
-    """By the findings that may explain it, opened or not. One query."""
+    """Returns the text, from open and pending findings that may explain it, with one query."""
     rules = [rule for rule in EXPLAINED_BY[MISSING] if rule.startswith("gpu-")]
     found = Finding.objects.filter(node=node, rule__in=rules).told().unresolved().order_by("subject", "rule")
     named: dict[str, list[str]] = {}
@@ -41,7 +41,7 @@ def which_gpus(node: Node) -> str:
 
 
 def sicknesses_of(node: Node, uuids: Mapping[int, str]) -> Iterator[tuple[int, Sickness]]:
-    """Open findings of its GPUs, notes left out. One query."""
+    """Yields open findings of its GPUs without notes, with one query."""
     rows = Finding.objects.filter(node=node).open().exclude(severity=Severity.NOTE).worst_first()
     for row in rows:
         index = row.gpu_among(uuids)
