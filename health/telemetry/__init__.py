@@ -1,1 +1,1 @@
-"""What GPUs say of themselves, read out of metrics. Pure: who asks for them is not its business."""
+"""GPU telemetry decoded from metrics. Pure: fetching it is the task of other packages."""

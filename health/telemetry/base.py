@@ -1,4 +1,4 @@
-"""What every source of telemetry is: asked for a frame, it takes the one before further, or says why it cannot."""
+"""The interface of telemetry sources: each updates the previous snapshot, or gives the reason why it cannot."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ FORGET_AFTER_S = 24 * 3600.0  # of a device that is in no answer any more
 
 @dataclass(frozen=True)
 class XidTold:
-    """The last Xid of a device, with the words that the exporter has for it (`err_msg`)."""
+    """The last Xid of a device, with the exporter's text for it (`err_msg`)."""
 
     xid: int
     words: str = ""
@@ -31,7 +31,7 @@ PART_CHARS = 40  # of a label's value
 
 @dataclass(frozen=True)
 class Exploding:
-    """An exporter that has more series of a name than GPUs can have."""
+    """An exporter with more series of one name than GPUs can have."""
 
     name: str
     instance: str  # host and port, as its Prometheus calls it
@@ -40,7 +40,7 @@ class Exploding:
 
 @dataclass(frozen=True)
 class TelemetryReading:
-    """What a source said, at once. `exported`: the keys of metrics that it has any series of."""
+    """One answer of a source. `exported` holds the keys of metrics with any series."""
 
     frame: Frame
     exported: frozenset[str]
@@ -56,4 +56,7 @@ class TelemetryReading:
 
 class Source(Protocol):
     def take(self, before: Frame | None, *, now: float) -> TelemetryReading:
-        """:raises Unusable: naming why nothing can be had from it, and what helps"""
+        """Returns the source's answer.
+
+        :raises Unusable: with the reason and the recommended action
+        """

@@ -1,14 +1,14 @@
-"""Which pods hold which devices, by the labels of an exporter's series.
+"""The pods that hold each device, from the labels of an exporter's series.
 
-NVIDIA/dcgm-exporter, internal/pkg/rendermetrics/render_metrics.go: each series of a GPU has `gpu` and `UUID`, of a MIG
-slice also `GPU_I_PROFILE` and `GPU_I_ID`, with the board's UUID. internal/pkg/transformation/kubernetes.go: it asks the
-kubelet who holds the device and adds `pod`, `namespace`, `container` (`pod_name`, … with --use-old-namespace), and
-`pod_uid` where that is switched on. Of a shared device it names whichever pod comes last; with KUBERNETES_VIRTUAL_GPUS
-there is a series for each, told apart by `vgpu`. A Prometheus that keeps its own labels prefixes these: `exported_pod`;
-its `pod` is then the exporter's own, on every series (dcgm-exporter #363, #27), and a GPU that is idle has no other.
-internal/pkg/transformation/hpc.go: with DCGM_HPC_JOB_MAPPING_DIR it adds `hpc_job`, a series for each job on the GPU.
-ROCm/device-metrics-exporter names pods of GPUs and of their partitions by the same labels, and a job of Slurm by
-`job_id` (docs/integrations/slurm-integration.md), which is blank where none runs.
+NVIDIA/dcgm-exporter, internal/pkg/rendermetrics/render_metrics.go: each series of a GPU has `gpu` and `UUID`; those of
+a MIG slice also have `GPU_I_PROFILE` and `GPU_I_ID`, with the board's UUID. internal/pkg/transformation/kubernetes.go:
+it asks the kubelet who holds the device and adds `pod`, `namespace`, `container` (`pod_name`, … with
+--use-old-namespace), and `pod_uid` if that is enabled. For a shared device it names whichever pod comes last; with
+KUBERNETES_VIRTUAL_GPUS there is a series for each, distinguished by `vgpu`. A Prometheus that keeps its own labels
+prefixes these: `exported_pod`. Its `pod` is then the exporter's own, on every series (dcgm-exporter #363, #27), and an
+idle GPU has no other. internal/pkg/transformation/hpc.go: with DCGM_HPC_JOB_MAPPING_DIR it adds `hpc_job`, a series for
+each job on the GPU. ROCm/device-metrics-exporter names pods of GPUs and of their partitions by the same labels, and a
+Slurm job by `job_id` (docs/integrations/slurm-integration.md), which is empty if no job runs.
 """
 
 import re
@@ -34,7 +34,7 @@ class PodTold:
 
 @dataclass(frozen=True)
 class DeviceTold:
-    """A board, or a slice of one. `uuid` is the board's either way."""
+    """A board, or a slice of one. `uuid` is the board's in both cases."""
 
     uuid: str  # of an AMD GPU its serial number
     index: int | None  # of the board
@@ -45,9 +45,9 @@ class DeviceTold:
 
 
 def read_devices(text: str) -> tuple[DeviceTold, ...]:
-    """In the order in which they are first named.
+    """Returns the devices in the order of their first series.
 
-    :raises UnreadableMetrics: naming what is wrong with it
+    :raises UnreadableMetrics: with the reason
     """
     found: dict[tuple[str, str], DeviceTold] = {}
     pods: dict[tuple[str, str], dict[PodTold, None]] = {}
@@ -73,13 +73,13 @@ def read_devices(text: str) -> tuple[DeviceTold, ...]:
 
 
 def _label_sets(text: str) -> Iterable[Mapping[str, str]]:
-    """Each once: a device has the same in each of its 35 series. Whatever its value is, a line names its device."""
+    """Returns distinct label sets: a device has the same in each of its 35 series. Values do not matter."""
     for written in dict.fromkeys(line.labels for line in lines_in(text)):
         yield labels_in(written)
 
 
 def _device(labels: Mapping[str, str]) -> DeviceTold | None:
-    """None: the series is not of a GPU."""
+    """Returns the device; None if the series is not of a GPU."""
     found = device_of(labels, "")
     if found is None or (found.index is None and not (found.gi_id or labels.get("UUID") or labels.get("uuid"))):
         return None
@@ -87,7 +87,7 @@ def _device(labels: Mapping[str, str]) -> DeviceTold | None:
 
 
 def _pod(labels: Mapping[str, str]) -> PodTold | None:
-    """None: nobody holds the device, or the exporter does not say who."""
+    """Returns the pod; None if nobody holds the device, or the exporter does not report it."""
     name, namespace, container = (_exported(labels, what) for what in ("pod", "namespace", "container"))
     if not name:
         name, namespace, container = (labels.get(old, "") for old in ("pod_name", "pod_namespace", "container_name"))
@@ -97,13 +97,13 @@ def _pod(labels: Mapping[str, str]) -> PodTold | None:
 
 
 def _job(labels: Mapping[str, str]) -> str:
-    """Blank: no batch system runs one there."""
+    """Returns the batch job; empty if there is none."""
     is_amds = "serial_number" in labels or "gpu_uuid" in labels
     return (_exported(labels, "hpc_job") or (_exported(labels, "job_id") if is_amds else ""))[:64]
 
 
 def _is_of_the_target(labels: Mapping[str, str], pod: str, container: str) -> bool:
-    """Whether the pod is the one that was scraped. Prometheus writes `job` and `instance` on all that it scrapes."""
+    """Returns whether the pod is the scraped one. Prometheus adds `job` and `instance` to all scraped series."""
     if labels.get("exported_pod"):
         return False
     return ("job" in labels and "instance" in labels) or any(EXPORTER.search(name) for name in (pod, container))

@@ -1,6 +1,7 @@
-"""What one exporter says of the GPUs of its node: the lines of its metrics that are known, as values. Pure.
+"""Decodes one exporter's text: the values of the known metrics of its node's GPUs. Pure.
 
-Only series of `metrics.py` are read, and of a line only what is needed: of 300 lines a node, with nodes by the hundred.
+Only series of `metrics.py` are decoded, and only the needed parts of a line: a node has 300 lines, and there are
+hundreds of nodes.
 """
 
 import math
@@ -21,7 +22,7 @@ PARTS_AT_MOST = 64  # of one metric of one device: more are not worth naming
 
 @dataclass
 class NodeSaid:
-    """Values in the units of `metrics.py`, by device and metric. Of several series of a device the highest counts."""
+    """Values in the units of `metrics.py`, by device and metric. If a device has several series, the highest counts."""
 
     devices: dict[GpuDeviceKey, GpuDevice] = field(default_factory=dict)
     values: dict[GpuDeviceKey, dict[str, float]] = field(default_factory=dict)
@@ -36,7 +37,10 @@ class NodeSaid:
 
 
 def read_node(text: str, node_name: str) -> NodeSaid:
-    """:raises UnreadableMetrics: it is no text of metrics, or more than any node has"""
+    """Returns the values of a node.
+
+    :raises UnreadableMetrics: when it is no text of metrics, or longer than any node's
+    """
     said = NodeSaid()
     for line in lines_in(text):
         known = SERIES.get(line.name, ())
@@ -85,6 +89,6 @@ def _take_unplaced(said: NodeSaid, xid: int, labels: Mapping[str, str]) -> None:
 
 
 def _take_part(parts: dict[str, float], part: str, value: float) -> None:
-    """Two series of one value of the label differ by another, such as the code of an error: the higher counts."""
+    """Stores the higher value of two series that share this label value and differ in another, such as an error code."""
     if part in parts or len(parts) < PARTS_AT_MOST:
         parts[part] = max(value, parts.get(part, value))

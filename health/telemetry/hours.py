@@ -1,6 +1,6 @@
-"""What GPUs did in an hour, added up look by look as frames come: seen, under load, by which engines, how warm. Pure.
+"""Hourly sums of GPU activity, added snapshot by snapshot: observed, under load, by engine, and temperature. Pure.
 
-Exposure is time under load: what a rate of errors is held against. Time that nobody heard a device is in no sum.
+Exposure is time under load, the base of error rates. Time without telemetry is in no sum.
 """
 
 import math
@@ -32,7 +32,7 @@ PEAKS = ("temperature_max", "memory_max", "last_xid")  # NaN: nothing said it
 
 @dataclass(frozen=True)
 class GpuHourSums:
-    """Of one device. None: nothing said it."""
+    """The sums of one device. None means not reported."""
 
     device: GpuDevice
     seen_s: float
@@ -63,7 +63,7 @@ class HourTally:
         return cls(hour_of(now), now, tuple(frame.devices), columns)
 
     def carried(self, devices: Sequence[GpuDevice]) -> "HourTally":
-        """With these devices; what one that is no longer there did goes on to be kept, behind them."""
+        """Returns the tally for these devices. Sums of removed devices are kept behind them."""
         if tuple(devices) == tuple(self.devices):
             return self
         there = {device.key for device in devices}
@@ -77,9 +77,9 @@ class HourTally:
         return HourTally(self.hour, self.counted_at, every, columns)
 
     def add(self, frame: Frame, *, now: float) -> None:
-        """The time since the last look, by what the frame says now: none after the hour, which is the next one's.
+        """Adds the time since the last call with the values of the snapshot, up to the end of the hour.
 
-        Its devices are the first of ours, in its order.
+        The snapshot's devices are the first of ours, in the same order.
         """
         until = min(now, self.hour + HOUR_S)
         gap = min(max(0.0, until - self.counted_at), GAP_AT_MOST_S)
@@ -93,7 +93,7 @@ class HourTally:
         self._xids(frame)
 
     def rows(self) -> Iterator[GpuHourSums]:
-        """Those of which anything was heard."""
+        """Yields the sums of devices with any telemetry."""
         every = self.columns
         for place, device in enumerate(self.devices):
             if every["seen_s"][place]:
@@ -122,7 +122,7 @@ class HourTally:
                 self._weigh(name, fresh_values(frame, metric, fresh), gap)
 
     def _weigh(self, name: str, values: "array[float]", gap: float) -> None:
-        """What its mean is made of."""
+        """Adds the parts of a weighted mean."""
         seconds, total = self.columns[f"{name}_s"], self.columns[f"{name}_sum"]
         for place, value in enumerate(values):
             if value == value:
@@ -130,7 +130,7 @@ class HourTally:
                 total[place] += gap * value
 
     def _xids(self, frame: Frame) -> None:
-        """Another than before is one more. The first that is seen of a device was there before anybody looked."""
+        """Counts changes of the last Xid. The first one observed of a device is older than the observation."""
         column = frame.columns.get(XID)
         if column is None:
             return
@@ -159,12 +159,12 @@ class HourTally:
 
 
 def hour_of(at: float) -> float:
-    """When the hour of this instant began."""
+    """Returns the start of the hour."""
     return at - at % HOUR_S
 
 
 def fresh_values(frame: Frame, key: str, fresh: float) -> "array[float]":
-    """What is said now. NaN: it is not, or not any more."""
+    """Returns current values; NaN if missing or outdated."""
     column = frame.columns.get(key)
     if column is None:
         return unsaid(len(frame.devices))
@@ -175,7 +175,7 @@ def fresh_values(frame: Frame, key: str, fresh: float) -> "array[float]":
 
 
 def utilisation(frame: Frame, fresh: float) -> "array[float]":
-    """Of each device, 0 to 1. NaN: nothing says it now, which is not 0."""
+    """Returns the utilisation of each device from 0 to 1; NaN if unknown, which is not 0."""
     first, better = (fresh_values(frame, key, fresh) for key in UTILISATION)
     cut = {device.uuid for device in frame.devices if device.is_mig}  # DCGM says none of these, or 0
     if not cut and all(map(math.isfinite, better)):

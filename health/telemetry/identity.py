@@ -1,18 +1,20 @@
-"""Which device a series is of, and on which node: what its exporter says, held against what Kubernetes says. Pure.
+"""Maps each series to its device and node: the exporter's labels, checked against Kubernetes. Pure.
 
-NVIDIA/dcgm-exporter: `Hostname` (`hostname` since #655) is the node's name where NODE_NAME is set (#129), else the
-exporter's own pod's, or "localhost" where it asks an engine elsewhere (#572). A Prometheus that keeps its own labels
-has the exporter's pod in `pod`, and the tenant's in `exported_pod`; where it discovers its targets it may write the
-node's name as well, by whichever label somebody chose (`kubernetes_node` in NVIDIA's guides), or as their `instance`.
-ROCm/device-metrics-exporter, docs/configuration/configmap.md: `serial_number` is always there, and blank in a VM, where
-`gpu_uuid` can be switched on. In capitals, as in its configuration, it wrote its labels at first alone; since #16 at
-the latest each is in lower case (gpuagent_metrics.go, GetExportLabels). Both are read. On a host of VMs every GPU has
-the serial number N/A (#219), in a VM every one had a UUID of zeros (#233): what all have is nobody's name.
-`gpu_partition_id` is 0 or NA of a GPU that is not partitioned, too: whether it is says `gpu_compute_partition_type`
-(spx, or none). Its
-`gpu_id` counts partitions, each is a GPU to it, and no order of boards is documented. Gaudi's has the index in `id`,
-the serial number in `Serial`, and no node. DCGM's has the number where somebody wrote DCGM_FI_DEV_SERIAL into its
-counters with the type label: it is then on each series, as the driver's version is.
+NVIDIA/dcgm-exporter: `Hostname` (`hostname` since #655) is the node's name if NODE_NAME is set (#129), else that of the
+exporter's own pod, or "localhost" if it reads an engine elsewhere (#572). A Prometheus that keeps its own labels has
+the exporter's pod in `pod`, and the tenant's in `exported_pod`. If it discovers its targets it may add the node's name,
+under a configured label (`kubernetes_node` in NVIDIA's guides), or as their `instance`.
+
+ROCm/device-metrics-exporter, docs/configuration/configmap.md: `serial_number` is always there, and empty in a VM, where
+`gpu_uuid` can be enabled. First its labels were only in capitals, as in its configuration; since #16 at the latest each
+is in lower case (gpuagent_metrics.go, GetExportLabels). Both are accepted. On a host of VMs every GPU has the serial
+number N/A (#219), and in a VM every one had a UUID of zeros (#233): a value shared by all identifies none.
+`gpu_partition_id` is 0 or NA for an unpartitioned GPU, too; `gpu_compute_partition_type` (spx, or none) tells whether
+it is partitioned. `gpu_id` counts partitions, each of which is a GPU to the exporter, and no order of boards is
+documented.
+
+Gaudi's exporter has the index in `id`, the serial number in `Serial`, and no node. DCGM's has the number if
+DCGM_FI_DEV_SERIAL is in its counters with the type label: it is then on each series, like the driver's version.
 """
 
 import re
@@ -46,16 +48,16 @@ SERIALS = ("DCGM_FI_DEV_SERIAL", "serial_number", "Serial")
 
 @dataclass(frozen=True)
 class Whereabouts:
-    """What Kubernetes says: the names of its nodes, and on which each exporter's pod runs."""
+    """Kubernetes' view: the names of nodes, and the node of each exporter pod."""
 
     nodes: frozenset[str]
     exporters: Mapping[str, str] = field(default_factory=dict)  # node by name of the pod
 
     def called(self, name: str) -> str:
-        """The node of that name, or the only one whose host has it. Blank: there is none.
+        """Returns the node of that name, or the only one whose host has it; empty if there is none.
 
-        A host may say its name with its domain or without, and as it is spelt there: kubelets write it in lower case
-        (kubernetes/component-helpers, node/util/hostname.go), and with what a cloud or an admin calls it.
+        A host may report its name with or without its domain, and in its own case. Kubelets use lower case
+        (kubernetes/component-helpers, node/util/hostname.go), and the name given by a cloud or an admin.
         """
         if name in self.nodes:
             return name
@@ -68,13 +70,13 @@ class Whereabouts:
         return alike[0] if len(several) == len(alike) == 1 else ""
 
     def is_service(self, target: str) -> bool:
-        """Whether what Prometheus scrapes under this name is now one exporter's, now another's."""
+        """Returns whether this scrape target alternates between exporters."""
         name, _, rest = target.partition(".")
         return rest != "" and name in self._services
 
     @cached_property
     def _services(self) -> frozenset[str]:
-        """What a Service of exporters on several nodes is called: as their pods, without what is each one's own."""
+        """Returns the likely names of Services over several nodes: pod names without their unique parts."""
         nodes: dict[str, set[str]] = {}
         for pod, node in self.exporters.items():
             nodes.setdefault(pod.rpartition("-")[0], set()).add(node)
@@ -97,7 +99,7 @@ class Inventory:
 
 
 def take_inventory(labelled: Iterable[tuple[tuple[str, str], Mapping[str, str]]], where: Whereabouts) -> Inventory:
-    """Of each series the device's key and all labels. A device that two nodes claim is neither's."""
+    """Returns the device key and all labels of each series. A device claimed by two nodes belongs to neither."""
     found: dict[tuple[str, str], GpuDevice] = {}
     contested: dict[tuple[str, str], set[str]] = {}
     odd, named = _Odd(), set[tuple[str, str]]()
@@ -123,7 +125,7 @@ def take_inventory(labelled: Iterable[tuple[tuple[str, str], Mapping[str, str]]]
 
 @dataclass
 class _Odd:
-    """What is left out, or not believed."""
+    """Labels that are ignored or not trusted."""
 
     nameless: int = 0  # series that name no device
     placeless: int = 0  # series that name no node
@@ -133,7 +135,7 @@ class _Odd:
 
 
 def _node_of(labels: Mapping[str, str], where: Whereabouts, odd: _Odd) -> str:
-    """Where its exporter runs, before what it says of itself. Blank: nothing that is known says."""
+    """Returns the node where the exporter runs, or else the one in its labels; empty if unknown."""
     said = [name for label in SAID if (name := labels.get(label, ""))]
     runs_on = _runs_on(labels, where)
     claimed = next((node for name in said if (node := _claimed(name, where))), "")
@@ -165,7 +167,7 @@ def and_in_capitals(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def node_of(labels: Mapping[str, str], where: Whereabouts) -> str:
-    """The node that labels name, whichever device they are of. Blank: nothing that is known says."""
+    """Returns the node in the labels, for any device; empty if it is unknown."""
     return _node_of(labels, where, _Odd())
 
 
@@ -177,10 +179,9 @@ def silenced(
     since: float,
     contested: Collection[GpuDeviceKey] = (),
 ) -> list[GpuDevice]:
-    """Those of which no series is left: a GPU that fell off its bus is in no answer any more, and is not forgotten.
+    """Returns devices without any series now. A GPU that fell off its bus is kept although it is in no answer.
 
-    Not those of a node that is gone, nor of a board that is there in another shape: it was cut anew. Nor what several
-    nodes claim by now: what is said of it is nobody's, and it is not silent.
+    Devices of departed nodes, of boards that were partitioned again, and devices claimed by several nodes are left out.
     """
     there = {device.uuid for device in devices}
     return [
@@ -191,37 +192,37 @@ def silenced(
 
 
 def _claimed(name: str, where: Whereabouts) -> str:
-    """The node that an exporter names, by its own pod's name where it has no other."""
+    """Returns the node that an exporter names, if need be by its own pod's name."""
     return name if name in where.nodes else where.exporters.get(name, "") or where.called(name)
 
 
 def _runs_on(labels: Mapping[str, str], where: Whereabouts) -> str:
-    """By the pod it was scraped from, or by what Prometheus wrote on it. Blank: neither is known."""
+    """Returns the node from the scraped pod, or from Prometheus' labels; empty if neither is known."""
     by_pod = where.exporters.get(labels.get("pod", ""), "")
     return by_pod or next((labels[label] for label in WRITTEN if labels.get(label) in where.nodes), "")
 
 
 def device_of(labels: Mapping[str, str], node: str) -> GpuDevice | None:
-    """None: the series is of no device, or names it by more than any name has."""
+    """Returns the device; None if the series has none, or its name is too long."""
     key = device_key(labels)
     return _device(key, labels, node) if key[0] and max(map(len, key)) <= UUID_CHARS else None
 
 
 def device_key(labels: Mapping[str, str]) -> tuple[str, str]:
-    """As `GpuDevice.key`: a board by its UUID, or by its serial number where its exporter has no UUID."""
+    """Returns the same as `GpuDevice.key`: the UUID of a board, or its serial number if it has no UUID."""
     uuid = next((text for name in NAMES if (text := labels.get(name)) and not _NO_NAME.fullmatch(text)), "")
     return uuid, labels.get("GPU_I_ID") or _partition(labels)
 
 
 def _partition(labels: Mapping[str, str]) -> str:
-    """Of an AMD GPU. Blank: it is whole."""
+    """Returns the partition of an AMD GPU; empty if it is whole."""
     number = labels.get("gpu_partition_id", "")
     kind = labels.get("gpu_compute_partition_type")
     return "" if number.lower() in WHOLE or (kind is not None and kind.lower() in WHOLE) else number
 
 
 def _partitioning(labels: Mapping[str, str]) -> str:
-    """How an AMD GPU is cut, as the resource of its partitions names it: cpx_nps4. Blank: it is whole."""
+    """Returns an AMD GPU's partitioning as in its resource name, such as cpx_nps4; empty if it is whole."""
     if not _partition(labels):
         return ""
     said = (labels.get(f"gpu_{what}_partition_type", "").lower() for what in ("compute", "memory"))
@@ -229,7 +230,7 @@ def _partitioning(labels: Mapping[str, str]) -> str:
 
 
 def _index(labels: Mapping[str, str]) -> int | None:
-    """Of the board. None: nothing says it. What AMD's exporter says of a partition counts partitions."""
+    """Returns the index of the board; None if unknown. The index of an AMD partition counts partitions."""
     number = labels.get("gpu") or labels.get("gpu_id") or labels.get("id") or ""
     is_one = number.isascii() and number.isdigit() and len(number) < 5 and not _partition(labels)
     return int(number) if is_one else None
@@ -262,7 +263,7 @@ def _notes(odd: _Odd, contested: Mapping[tuple[str, str], set[str]]) -> tuple[st
 
 
 def notes_on_claims(untrue: Sequence[str], contested: Mapping[tuple[str, str], Collection[str]]) -> tuple[str, ...]:
-    """`untrue`: what exporters call themselves. `contested`: by the device's key the nodes that claim it."""
+    """Returns notes. `untrue` holds exporters' false names; `contested` the claiming nodes by device key."""
     notes = []
     if untrue:
         notes.append(f"Where it runs is believed, not what it says: {_some(untrue)}.")

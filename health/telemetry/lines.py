@@ -1,7 +1,7 @@
-"""The text of metrics as an exporter answers it, line by line: no more lines than any node has, and read in one pass.
+"""The lines of an exporter's text, in one pass and with a limit on their number.
 
-prometheus.io/docs/instrumenting/exposition_formats: a line is a name, labels in braces, a value, perhaps a time; a name
-may stand in quotes as the first of its labels (docs/guides/utf8). What is no such line costs only itself.
+prometheus.io/docs/instrumenting/exposition_formats: a line is a name, labels in braces, a value, and perhaps a time. A
+quoted name may be the first label (docs/guides/utf8). An invalid line is skipped.
 """
 
 import re
@@ -27,11 +27,11 @@ AMDS_NAMES_IN_CAPITALS = ("GPU_", "PCIE_", "AMD_GPU_")
 
 
 class UnreadableMetrics(Exception):
-    """What was answered is not the text of metrics."""
+    """The answer is not a text of metrics."""
 
 
 class MetricLine(NamedTuple):
-    """Of a series that has labels, as all of GPUs have."""
+    """A line with labels, as all GPU series have."""
 
     name: str
     labels: str  # as they are written
@@ -39,12 +39,15 @@ class MetricLine(NamedTuple):
 
     @property
     def value(self) -> float | None:
-        """None: it is no number."""
+        """Returns the value; None if it is no number."""
         return _number(self.rest)
 
 
 def lines_in(text: str) -> Iterator[MetricLine]:
-    """:raises UnreadableMetrics: it is no text of metrics, or more than any node has"""
+    """Yields the lines.
+
+    :raises UnreadableMetrics: when it is no text of metrics, or longer than any node's
+    """
     number, is_text = 0, False
     for line in text.replace("\0", "").split("\n"):  # PostgreSQL keeps no NUL
         if not line or line.startswith("#"):
@@ -68,8 +71,9 @@ def _known_name(name: str) -> str:
 
 
 def labels_in(written: str) -> dict[str, str]:
-    """Labels of a line, AMD's in lower case. From one to the next: to search for one costs the square of a text that
-    has none.
+    """Returns the labels of a line, AMD's in lower case, in one pass.
+
+    A search would take quadratic time on bad text.
     """
     found, at = dict[str, str](), 0
     while match := _LABEL.match(written, at):

@@ -1,9 +1,9 @@
-"""What is read of a GPU, by the name of each series that says it. A new one is a line here.
+"""The metrics of a GPU, with the names of their series. A new metric is a line here.
 
-NVIDIA/dcgm-exporter, etc/default-counters.csv and etc/dcp-metrics-included.csv: names, types and units; what stands
-there behind a # is exported only where somebody switched it on. ROCm/device-metrics-exporter,
-docs/configuration/metricslist.md: each name in lower case, after the prefix that its configuration gives (`amd_`, or
-none). docs.habana.ai, Orchestration, Prometheus Metric Exporter: habanalabs_*.
+NVIDIA/dcgm-exporter, etc/default-counters.csv and etc/dcp-metrics-included.csv: names, types and units; lines behind a
+# are exported only if enabled. ROCm/device-metrics-exporter, docs/configuration/metricslist.md: each name in lower
+case, after the configured prefix (`amd_`, or none). docs.habana.ai, Orchestration, Prometheus Metric Exporter:
+habanalabs_*.
 """
 
 from collections.abc import Collection, Mapping
@@ -36,7 +36,7 @@ class Metric:
 
 @dataclass(frozen=True)
 class MetricSeries:
-    """How one exporter calls a metric. One name may have several, by the values of a label."""
+    """One exporter's name of a metric. One name may have several metrics, by the values of a label."""
 
     name: str
     metric: str  # its key
@@ -49,7 +49,7 @@ class MetricSeries:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Between which a value as it is exported can be. NaN is not."""
+        """Returns the limits of valid exported values. NaN is never valid."""
         metric = METRICS[self.metric]
         least = max(metric.least, ABOVE_0) if self.is_blank_at_0 else metric.least
         return least / self.factor, metric.most / self.factor
@@ -124,7 +124,7 @@ METRICS: Mapping[str, Metric] = _table()
 
 
 def lacking(exported: Collection[str]) -> tuple[list[Metric], list[Metric]]:
-    """Of what is missed the usual ones, and those that an exporter has only where somebody switched them on."""
+    """Returns missing metrics: those exported by default, and those that must be enabled."""
     usual, others = list[Metric](), list[Metric]()
     for key, metric in METRICS.items():
         if key not in exported and metric.is_missed:
@@ -245,7 +245,7 @@ DCGM = (
 
 
 def _clock(kind: str) -> frozenset[str]:
-    """As ROCm/device-metrics-exporter calls it now (metricslist.md, GPU_CLOCK measurements), and as it did before."""
+    """Returns the names in ROCm/device-metrics-exporter now (metricslist.md, GPU_CLOCK measurements) and before."""
     return frozenset({kind, f"GPU_CLOCK_TYPE_{kind.upper()}"})
 
 
@@ -303,5 +303,5 @@ _EXPORTABLE = {vendor: frozenset(series.metric for series in every) for vendor, 
 
 
 def exportable(vendor: str) -> frozenset[str]:
-    """The metrics that exporters of this vendor's GPUs can have. Blank: nobody says whose they are."""
+    """Returns the metrics that exporters of this vendor can have; all if the vendor is empty."""
     return _EXPORTABLE.get(vendor, frozenset(METRICS))

@@ -1,4 +1,4 @@
-"""One sample a minute of a node's GPUs, as 16-bit fixed-point numbers: a block of a quarter of an hour. Pure."""
+"""One sample a minute of a node's GPUs as 16-bit fixed-point numbers, in blocks of a quarter of an hour. Pure."""
 
 import math
 from array import array
@@ -35,11 +35,11 @@ class MinuteBlock:
     columns: "dict[str, array[int]]" = field(default_factory=dict)  # by metric BLOCK_MINUTES numbers a device
 
     def is_whole(self) -> bool:
-        """Whether each column has a place for each minute of each device."""
+        """Returns whether each column has room for each minute of each device."""
         return all(len(column) == BLOCK_MINUTES * len(self.devices) for column in self.columns.values())
 
     def add(self, devices: Sequence[GpuDeviceKey], samples: MinuteSamples, *, at: float) -> None:
-        """Write the samples of these devices, in their order, into the minute of this instant."""
+        """Writes the samples of these devices, in their order, into the minute of this instant."""
         minute = int(at - self.begins_at) // MINUTE_S
         starts = [self._start_of(device) + minute for device in devices]
         for metric, values in samples.items():
@@ -52,7 +52,7 @@ class MinuteBlock:
                     column[start] = number
 
     def line(self, metric: str, device: GpuDeviceKey) -> "array[float] | None":
-        """A value a minute, in the metric's unit; NaN: no sample. None: it has no sample at all."""
+        """Returns a value per minute in the metric's unit, NaN without a sample; None without any sample."""
         column = self.columns.get(metric)
         if column is None or device not in self.devices:
             return None
@@ -61,7 +61,7 @@ class MinuteBlock:
         return array("d", [math.nan if number == NO_SAMPLE else number / per_unit for number in numbers])
 
     def _start_of(self, device: GpuDeviceKey) -> int:
-        """Where its minutes begin; a device that is new gets a place."""
+        """Returns the position of the device's first minute; a new device gets one."""
         if device not in self.devices:
             self.devices.append(device)
             for column in self.columns.values():
@@ -74,9 +74,9 @@ def block_begin(at: float) -> float:
 
 
 def samples_of(frame: Frame, *, now: float) -> "dict[str, array[float]]":
-    """The newest samples of the last minute, of those metrics that any device has one of.
+    """Returns the newest samples of the last minute, for metrics with any.
 
-    A board that is cut has no usual utilisation, whatever its exporter says (`hours.utilisation`).
+    A partitioned board has no usual utilisation, whatever its exporter reports (`hours.utilisation`).
     """
     samples = {metric: fresh_values(frame, metric, now - MINUTE_S) for metric in NUMBERS_PER_UNIT}
     usual, engine = samples["gpu_utilisation_ratio"], samples["engine_active_ratio"]

@@ -1,4 +1,4 @@
-"""GPUs of one node beside each other: what one does and the others do. Pure."""
+"""Comparison of the GPUs of one node. Pure."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -11,12 +11,12 @@ FEWEST = 4  # boards of a node that say something: of fewer nobody is far from t
 
 
 def medians(frame: Frame, metric: str) -> dict[str, float]:
-    """The median of a metric by node, where enough boards say it now."""
+    """Returns the median of a metric by node, if enough boards report it now."""
     return {node: middle for node, middle, _ in _nodes(frame, metric)}
 
 
 def far_below_peers(frame: Frame, metric: str, share: float) -> list[int]:
-    """The places of boards with less than this share of the median of their node, of those that say it now."""
+    """Returns the positions of boards below this share of their node's median, of those that report it now."""
     return [
         place
         for _, middle, said in _nodes(frame, metric)

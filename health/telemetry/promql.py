@@ -1,4 +1,4 @@
-"""What a Prometheus is asked, and the label matchers by which a shared one knows a cluster. Pure.
+"""PromQL queries, and the label matchers that select a cluster in a shared Prometheus. Pure.
 
 prometheus.io/docs/prometheus/latest/querying/basics: label matchers, strings; querying/functions: timestamp().
 prometheus.io/docs/concepts/data_model: names of labels.
@@ -33,18 +33,21 @@ _MATCHER = re.compile(r'\s*([a-zA-Z_][a-zA-Z0-9_]{0,62})\s*(=~|!~|!=|=)\s*"([^"\
 
 
 class BadMatchers(ValueError):
-    """What was given is not a list of label matchers."""
+    """The text is not a list of label matchers."""
 
 
 @dataclass(frozen=True)
 class Matchers:
-    """`cluster="eu-1"`: written into each query. Empty: the server has one cluster's series only."""
+    """Label matchers such as `cluster="eu-1"`, added to each query; empty if the server has only one cluster."""
 
     text: str = ""
 
     @classmethod
     def read(cls, text: str) -> "Matchers":
-        """:raises BadMatchers: naming what is wrong, and where"""
+        """Returns the matchers in the text.
+
+        :raises BadMatchers: with the error and its position
+        """
         if len(text) > MATCHERS_CHARS:
             raise BadMatchers(f"Label matchers have at most {MATCHERS_CHARS} characters; these have {len(text)}.")
         inside, found, place = text.strip().removeprefix("{").removesuffix("}"), list[str](), 0
@@ -69,7 +72,7 @@ class Matchers:
         return f"{name}{{{self.text}}}"
 
     def and_one_of(self, label: str, values: Iterable[str]) -> "Matchers":
-        """These, and one of our own: a label that has one of these values. Empty: any."""
+        """Returns these and a matcher for one of these values of a label; no matcher if there are none."""
         named = "|".join(sorted(values))
         return Matchers(f'{label}=~"{named}"' + (f",{self.text}" if self.text else "")) if named else self
 
@@ -79,7 +82,7 @@ class Matchers:
 
 
 def _check_pattern(pattern: str) -> None:
-    """RE2's syntax is nearly Python's: what is refused here a Prometheus refuses, too."""
+    """Checks a pattern. RE2's syntax is nearly Python's: a pattern refused here is refused by Prometheus, too."""
     try:
         re.compile(pattern)
     except (re.error, OverflowError) as error:
@@ -91,14 +94,15 @@ def values(name: str, matchers: Matchers) -> str:
 
 
 def times(name: str, matchers: Matchers) -> str:
-    """When the sample of each was taken: an instant query's own time is that of its evaluation."""
+    """Returns the query for sample times. The time in an instant query's answer is that of its evaluation."""
     return f"max by ({', '.join(KEYS)}) (timestamp({matchers.with_name(name)}))"
 
 
 def newest_values(name: str, matchers: Matchers) -> str:
-    """For devices that have several series of a name. The highest of those that are heard now: of two exporters each
-    collects when it likes, and one that was started after an Xid does not say it. One that is older is of an exporter's
-    pod that is gone.
+    """Returns the query for the highest fresh value of devices with several series.
+
+    Two exporters collect at different times, and one started after an Xid does not report it. An older value is from a
+    removed exporter pod.
     """
     series, keys = matchers.with_name(name), ", ".join(KEYS)
     heard = f"max by ({keys}) (timestamp({series})) - {APART_S:.0f}"
@@ -106,24 +110,24 @@ def newest_values(name: str, matchers: Matchers) -> str:
 
 
 def doubled(names: Iterable[str], matchers: Matchers) -> str:
-    """How often a device has several series of one of these names. Nothing: none has."""
+    """Returns the query for devices with several series of one of these names."""
     return f"count(count by ({', '.join(('__name__', *KEYS))}) ({matchers.with_names('|'.join(names))}) > 1)"
 
 
 def last_xids(name: str, matchers: Matchers) -> str:
-    """With its words where the exporter has them: of the few devices that have one."""
+    """Returns the query for the last Xid and its text, of the few devices that have one."""
     return f"max by ({', '.join((*KEYS, 'err_code', 'err_msg'))}) ({matchers.with_name(name)}) > 0"
 
 
 def unplaced_xids(name: str, matchers: Matchers) -> str:
-    """Those of series that name no GPU, with what may name their node."""
+    """Returns the query for Xids of series without a GPU, with labels that may name their node."""
     nameless = ",".join([*(f'{key}=""' for key in NAMES), *filter(None, (matchers.text,))])
     by = ", ".join(("err_code", "err_msg", *SAID, *WRITTEN, "pod", "instance"))
     return f"max by ({by}) ({name}{{{nameless}}}) > 0"
 
 
 def parts(name: str, label: str, matchers: Matchers) -> str:
-    """What a device has by the values of a label that its series are told apart by, where it is not 0."""
+    """Returns the query for a device's non-zero values by a label of its series."""
     return f"max by ({', '.join((*KEYS, label))}) ({matchers.with_name(name)}) > 0"
 
 
@@ -132,15 +136,15 @@ def exported_names(pattern: str, matchers: Matchers) -> str:
 
 
 def samples(names: Iterable[str], matchers: Matchers) -> str:
-    """How many each exporter of devices gave at its last scrape, as each Prometheus writes it down of its targets."""
+    """Returns the query for the number of samples in each exporter's last scrape, as Prometheus records it."""
     scraped, told = matchers.with_name("scrape_samples_post_metric_relabeling"), matchers.with_names("|".join(names))
     return f"max by (instance) ({scraped} and on (instance) {told})"
 
 
 def exploding(pattern: str, matchers: Matchers, *, most: int, instances: Iterable[str] = ()) -> str:
-    """Exporters that have more series of a name than that. What has lost its `instance` says of no one exporter.
+    """Returns the query for exporters with more series of a name than `most`. Series without `instance` are left out.
 
-    `instances`: of these alone, plain ones. Empty: of all, which is long in coming where millions of series are kept.
+    `instances` restricts it to these plain ones. Empty means all, which is slow with millions of series.
     """
     those = matchers.and_one_of("instance", (each.replace(".", "[.]") for each in instances))
     named = Matchers('instance!=""' + (f",{those.text}" if those.text else ""))
@@ -148,23 +152,23 @@ def exploding(pattern: str, matchers: Matchers, *, most: int, instances: Iterabl
 
 
 def devices(names: Iterable[str], matchers: Matchers) -> str:
-    """Each device with what tells which one it is, and of which node."""
+    """Returns the query for each device with the labels of its identity and node."""
     return f"group by ({', '.join((*KEYS, *DETAILS))}) ({matchers.with_names('|'.join(names))})"
 
 
 def names_within(pattern: str, matchers: Matchers, *, within_s: float) -> str:
-    """Names of series that had a sample in the time before."""
+    """Returns the query for names of series with a sample in the period before."""
     return f"count by (__name__) (last_over_time({matchers.with_names(pattern)}[{within_s:.0f}s]))"
 
 
 def devices_within(names: Iterable[str], matchers: Matchers, *, within_s: float) -> str:
-    """As `devices`, of each that had a sample in the time before. Not whose pods: in an hour one has many."""
+    """Returns the same as `devices`, for samples in the period before. Pods are left out: an hour has many."""
     ranged = f"last_over_time({matchers.with_names('|'.join(names))}[{within_s:.0f}s])"
     return f"group by ({', '.join((*KEYS, *TOLD))}) ({ranged})"
 
 
 def names_beside(names: Iterable[str], telling: Iterable[str], matchers: Matchers, *, within_s: float) -> str:
-    """Which of these names had, in the time before, a device that none of `telling` had."""
+    """Returns the query for those names that had a device which none of `telling` had, in the period before."""
     those, told = (
         f"last_over_time({matchers.with_names('|'.join(each))}[{within_s:.0f}s])" for each in (names, telling)
     )
@@ -172,9 +176,9 @@ def names_beside(names: Iterable[str], telling: Iterable[str], matchers: Matcher
 
 
 def exporters_within(names: Iterable[str], stems: Iterable[str], matchers: Matchers, *, within_s: float) -> str:
-    """Of each device that had a sample in the time before the pod it is from, where that is called as exporters are.
+    """Returns the query for the exporter pod of each device in the period before.
 
-    `stems`: the names of their pods without what is each one's own.
+    `stems` are the names of exporter pods without their unique parts.
     """
     called = matchers.and_one_of("pod", (f"{stem.replace('.', '[.]')}-[^-]+" for stem in stems))
     ranged = f"last_over_time({called.with_names('|'.join(names))}[{within_s:.0f}s])"
@@ -182,21 +186,19 @@ def exporters_within(names: Iterable[str], stems: Iterable[str], matchers: Match
 
 
 def present(names: Iterable[str], matchers: Matchers) -> str:
-    """Which devices there are, and nothing of them."""
+    """Returns the query for the identities of existing devices."""
     return f"group by ({', '.join(KEYS)}) ({matchers.with_names('|'.join(names))})"
 
 
 def is_plain(said: str) -> bool:
-    """A UUID, or the host and port of an exporter, that can be asked for by itself: nothing else of what is said is
-    written into a query.
-    """
+    """Returns whether the text is a UUID or a host and port. No other external text is written into a query."""
     return _PLAIN.fullmatch(said) is not None
 
 
 def history(rows: Iterable[MetricSeries], uuids: Iterable[str], matchers: Matchers, *, within_s: float) -> str:
-    """Of these devices, at each step the newest sample of the time before it. What is older is none: a gap is a gap.
+    """Returns the query for these devices: at each step the newest sample within `within_s`, so gaps stay gaps.
 
-    `uuids`: plain ones. Where only some values of a label count, each has a line.
+    `uuids` are plain ones. If only some values of a label count, each has a line.
     """
     named: dict[tuple[str, frozenset[str]], list[str]] = {}
     for row in rows:

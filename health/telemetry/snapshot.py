@@ -1,6 +1,6 @@
-"""The newest that is known of every GPU of a cluster: a column a metric, each value with the time of its sample.
+"""The telemetry snapshot: the newest value of every GPU of a cluster, one column per metric, with sample times.
 
-A value stays when its series goes, with its time: what was last seen, and when. NaN is what nobody ever said.
+A value stays with its time when its series ends. NaN means never reported.
 """
 
 import math
@@ -20,9 +20,9 @@ GpuDeviceKey = tuple[str, str]  # the UUID of its board, and the slice of it; bl
 
 
 class GpuDevice(NamedTuple):
-    """A board, or a slice of one. In the order of a frame: by node, index and slice.
+    """A board, or a slice of one. Sorted in a snapshot by node, index and slice.
 
-    A tuple: 40,000 of them are compared in each round, and read and written as they are.
+    It is a tuple, since 40,000 of them are compared and serialised in each round.
     """
 
     node_name: str
@@ -39,7 +39,7 @@ class GpuDevice(NamedTuple):
 
     @property
     def is_mig(self) -> bool:
-        """Whether it is a MIG slice: else a board, or a partition of AMD's, which has a utilisation of its own."""
+        """Returns whether it is a MIG slice. Boards and AMD partitions have a utilisation of their own."""
         return bool(self.gi_id) and not AMDS_PARTITION.match(self.profile)
 
     @property
@@ -49,9 +49,9 @@ class GpuDevice(NamedTuple):
 
 @dataclass
 class MetricColumn:
-    """`values[i]` of device i, in the metric's unit, as a sample said at `times[i]`, in seconds since the epoch.
+    """`values[i]` of device i in the metric's unit, sampled at `times[i]` in seconds since the epoch by our clock.
 
-    By our clock. NaN in both: none ever did; of a series without a value that can be, the time is `WITHOUT`.
+    NaN in both means never sampled. For a series without a valid value the time is `WITHOUT`.
     """
 
     values: "array[float]"
@@ -62,7 +62,7 @@ class MetricColumn:
         return cls(unsaid(length), unsaid(length))
 
     def newest(self) -> float:
-        """NaN: none has a series, `WITHOUT`: none has a value."""
+        """Returns the newest time; NaN if there is no series, `WITHOUT` if there is no value."""
         return max((at for at in self.times if at == at), default=NEVER)
 
     def copied(self) -> "MetricColumn":
@@ -71,7 +71,7 @@ class MetricColumn:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What counters had come to at one moment, by metric: what they grew since is the difference."""
+    """The values of counters at one moment by metric. Later growth is the difference."""
 
     taken_at: float
     values: "Mapping[str, array[float]]"
@@ -79,7 +79,7 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class PastXid:
-    """One that a GPU has had, whether or not its gauge still shows it."""
+    """An Xid that a GPU has had, whether or not its gauge still shows it."""
 
     since: float  # that it was last seen to come, in seconds since the epoch; NaN: it was there when we first looked
     words: str = ""  # the exporter's own
@@ -100,14 +100,14 @@ class Frame:
         return {device.key: place for place, device in enumerate(self.devices)}
 
     def nodes_with(self, key: str) -> frozenset[str]:
-        """Those whose exporter has, or had within a day, a series of this metric."""
+        """Returns the nodes whose exporter has this metric, or had it within a day."""
         column = self.columns.get(key)
         if column is None:
             return frozenset()
         return frozenset(device.node_name for device, at in zip(self.devices, column.times, strict=True) if at == at)
 
     def metrics_of_nodes(self) -> "dict[str, list[str]]":
-        """By node all that its exporter has, or had within a day."""
+        """Returns by node all metrics that its exporter has, or had within a day."""
         has: dict[str, list[str]] = {device.node_name: [] for device in self.devices}
         for key in self.columns:
             for node in self.nodes_with(key):
@@ -115,7 +115,7 @@ class Frame:
         return has
 
     def boards_beside(self, before: "Frame") -> tuple[GpuDevice, ...]:
-        """The devices of boards that it has not on their nodes. None of a first frame: nobody knows what was before."""
+        """Returns the devices of boards that are new on their node; none in a first snapshot."""
         if not before.devices or self.devices == before.devices:
             return ()
         there = {(device.node_name, device.uuid) for device in before.devices}
@@ -123,18 +123,18 @@ class Frame:
 
     @cached_property
     def newest(self) -> "array[float]":
-        """As `newest_by_device`, once for all that read a frame into which nothing is written any more."""
+        """Returns `newest_by_device`, computed once for a snapshot that no longer changes."""
         return self.newest_by_device()
 
     def newest_by_device(self) -> "array[float]":
-        """When each device last said anything. Minus infinity: it never did."""
+        """Returns the time of each device's newest sample; minus infinity if it never had one."""
         newest = array("d", [-math.inf]) * len(self.devices)
         for times in {column.times.tobytes(): column.times for column in self.columns.values()}.values():
             newest = array("d", map(max, newest, times))  # NaN is no more than anything
         return newest
 
     def carried(self, devices: Sequence[GpuDevice], *, forget_before: float) -> "Frame":
-        """A frame of these devices that begins with what this one knew of them."""
+        """Returns a snapshot of these devices with the known values of this one."""
         if devices == self.devices:  # as nearly always
             return self._carried_on(devices, forget_before=forget_before)
         places = self.index()
@@ -157,7 +157,7 @@ class Frame:
         return grown
 
     def _carried_on(self, devices: Sequence[GpuDevice], *, forget_before: float) -> "Frame":
-        """The same ones in the same order."""
+        """Returns the same for unchanged devices."""
         grown = self.copied()
         grown.devices = devices
         for column in grown.columns.values():
@@ -168,7 +168,7 @@ class Frame:
         return grown
 
     def copied(self) -> "Frame":
-        """With columns of its own."""
+        """Returns a copy with columns of its own."""
         columns = {key: column.copied() for key, column in self.columns.items()}
         return Frame(self.taken_at, self.devices, columns, self.checkpoints, dict(self.latched), self.past_xids)
 
@@ -182,5 +182,5 @@ def in_order(devices: Iterable[GpuDevice]) -> tuple[GpuDevice, ...]:
 
 
 def _moved(values: "array[float]", kept: Sequence[int]) -> "array[float]":
-    """NaN for a device that was not there before."""
+    """Returns the values in the new order; NaN for new devices."""
     return array("d", (values[before] if before >= 0 else NEVER for before in kept))

@@ -1,7 +1,7 @@
-"""What a frame remembers beside the newest. Pure.
+"""The memory of a snapshot beside the newest values. Pure.
 
-What counters had come to, since when a latched value is so and a counter has not moved, and which Xids there were. All
-are kept by who takes frames, so that any source has them: an exporter that is asked directly has no history.
+It holds past counter values, since when latched values and counters are unchanged, and past Xids. The taker of
+snapshots keeps it for every source, since exporters that are read directly have no history.
 """
 
 import math
@@ -44,9 +44,9 @@ class Growth:
 
 
 def remember(before: Frame, frame: Frame) -> list[int]:
-    """Write into `frame` what it keeps of `before`, which has the same devices and was carried to them.
+    """Writes into `frame` the memory of `before`, which has the same devices.
 
-    The places of devices that count from nothing again: they were reset, or their driver was loaded anew.
+    Returns the positions of devices whose counters restarted: they were reset, or their driver was reloaded.
     """
     anew = begun_anew(before, frame)
     frame.latched = {key: _since(before, frame, key) for key in LATCHED if key in frame.columns}
@@ -60,7 +60,7 @@ def remember(before: Frame, frame: Frame) -> list[int]:
 
 
 def put_in_words(frame: Frame, told: Mapping[tuple[str, str], XidTold]) -> None:
-    """Keep the exporter's words for an Xid with it, for when the gauge shows another one."""
+    """Stores the exporter's text of an Xid with it, for when the gauge shows another one."""
     past = dict(frame.past_xids)
     for key, each in told.items():
         known = past.get(key, {}).get(each.xid)
@@ -71,17 +71,17 @@ def put_in_words(frame: Frame, told: Mapping[tuple[str, str], XidTold]) -> None:
 
 @dataclass(frozen=True)
 class KnownXids:
-    """What is known from elsewhere of a board of which no frame was kept."""
+    """Known Xids of a board without a stored snapshot."""
 
     xids: Mapping[int, PastXid]  # by number
     counters: Mapping[str, float]  # what it had counted by the time of the last of these; empty: nobody wrote that down
 
 
 def recall(frame: Frame, told: Mapping[tuple[str, str], KnownXids]) -> None:
-    """Put back Xids that are known from elsewhere, by node and the UUID of a board.
+    """Restores Xids known from elsewhere, by node and UUID of the board.
 
-    They are over where they would be with a frame: the board began anew since, or counts nothing and its gauge shows
-    none. What its gauge shows is there.
+    Those are left out that a snapshot would have ended: the board restarted since, or has no counters and its gauge
+    shows none. The gauge's own Xid is there already.
     """
     column, past = frame.columns.get(XID), dict(frame.past_xids)
     counted = _counted(frame, told)
@@ -101,7 +101,7 @@ def recall(frame: Frame, told: Mapping[tuple[str, str], KnownXids]) -> None:
 
 
 def _counted(frame: Frame, boards: Collection[tuple[str, str]]) -> Mapping[tuple[str, str], Mapping[str, float]]:
-    """By board the most that any part of it says of each counter."""
+    """Returns by board the highest value of each counter among its parts."""
     found: dict[tuple[str, str], dict[str, float]] = {board: {} for board in boards}
     columns = {key: frame.columns[key].values for key in VOLATILE if key in frame.columns}
     for place, device in enumerate(frame.devices):
@@ -113,14 +113,14 @@ def _counted(frame: Frame, boards: Collection[tuple[str, str]]) -> Mapping[tuple
 
 
 def counts_anew(before: Mapping[str, float], now: Mapping[str, float]) -> bool:
-    """As `begun_anew` has it, by the counters that are known of both moments."""
+    """Returns whether counters restarted, as `begun_anew` does, from the counters known at both moments."""
     known = [(key, before[key], now[key]) for key in before if key in now]
     goes_on = any(was > 0 and not _fell(key, was, value) for key, was, value in known)
     return not goes_on and any(_fell(key, was, value) for key, was, value in known)
 
 
 def growth(frame: Frame, key: str, place: int) -> Growth | None:
-    """How much a counter of a device grew since the oldest checkpoint. None: nobody can tell."""
+    """Returns the growth of a device's counter since the oldest checkpoint; None if unknown."""
     column = frame.columns.get(key)
     if column is None or not frame.checkpoints:
         return None
@@ -137,26 +137,26 @@ def growth(frame: Frame, key: str, place: int) -> Growth | None:
 
 
 def _heard_at(checkpoint: Checkpoint, place: int) -> float:
-    """Of when what it has of a device is: of longer ago, where that was silent by then."""
+    """Returns the time of a device's values in a checkpoint; it is earlier if the device was silent then."""
     heard = checkpoint.values.get(HEARD)
     is_silent = heard is not None and math.isfinite(heard[place]) and checkpoint.taken_at - heard[place] > STALE_AFTER_S
     return heard[place] if heard is not None and is_silent else checkpoint.taken_at
 
 
 def still_grows(frame: Frame, key: str, place: int) -> bool:
-    """Whether a counter of how long moved with one of its last samples. That it once did is told for an hour."""
+    """Returns whether a time counter grew with one of its last samples. One growth is reported for an hour."""
     since = frame.latched.get(key)
     return since is not None and since[place] >= frame.taken_at - STALE_AFTER_S
 
 
 def heard(frame: Frame) -> list[int]:
-    """The places of devices of which something is fresh."""
+    """Returns the positions of devices with any fresh value."""
     oldest = frame.taken_at - STALE_AFTER_S
     return [place for place, at in enumerate(frame.newest_by_device()) if at >= oldest]
 
 
 def begun_anew(before: Frame, frame: Frame) -> list[int]:
-    """The places of devices that do. One counter that fell while another went on is an exporter's error."""
+    """Returns the positions of devices whose counters restarted. If only some of them fell, the exporter is wrong."""
     pairs = [
         (key, before.columns[key], frame.columns[key])
         for key in VOLATILE
@@ -173,7 +173,7 @@ def begun_anew(before: Frame, frame: Frame) -> list[int]:
 
 
 def begun_lately(frame: Frame) -> list[int]:
-    """The places of devices that did in the last half to whole hour, as their energy tells."""
+    """Returns the positions of devices that restarted in the last half to whole hour, by their energy counter."""
     column = frame.columns.get(ENERGY)
     then = frame.checkpoints[0].values.get(ENERGY) if frame.checkpoints else None
     if column is None or then is None:
@@ -182,8 +182,9 @@ def begun_lately(frame: Frame) -> list[int]:
 
 
 def _fell(key: str, was: float, now: float) -> bool:
-    """Two exporters of one GPU (an operator's beside a cloud's) are heard by turns, and one is behind the other: of
-    energy, which always grows, by what was drawn in between.
+    """Returns whether a counter fell. Two exporters of one GPU may alternate, and one lags behind the other.
+
+    Energy always grows, so it may fall by as much as the GPU consumed in between.
     """
     return now < was and not (key == ENERGY and was - now <= APART_J and now > was / 2)
 
@@ -198,7 +199,7 @@ def _goes_on(key: str, was: MetricColumn, now: MetricColumn, place: int) -> bool
 
 
 def grown_by(frame: Frame, key: str, amount: float) -> list[int]:
-    """The places of devices whose counter grew by as much, or more."""
+    """Returns the positions of devices whose counter grew by at least `amount`."""
     column = frame.columns.get(key)
     values = frame.checkpoints[0].values.get(key) if frame.checkpoints else None
     if column is None or values is None:
@@ -207,13 +208,13 @@ def grown_by(frame: Frame, key: str, amount: float) -> list[int]:
 
 
 def grown_an_hour(frame: Frame, key: str, amount: float) -> list[int]:
-    """The places of devices whose counter grew by as much in the last hour, or in each since it was heard before."""
+    """Returns the positions of devices whose counter grew by `amount` an hour, or more, since it was known."""
     places = grown_by(frame, key, amount)
     return [place for place in places if (grown := growth(frame, key, place)) and grown.an_hour >= amount]
 
 
 def _since(before: Frame, frame: Frame, key: str) -> "array[float]":
-    """What is another value than before is so since its sample; what was there from the first, since who knows when."""
+    """Returns since when each value is unchanged: the sample of its change, or unknown for a first value."""
     column, was, since = frame.columns[key], before.columns.get(key), before.latched.get(key)
     kept = since[:] if since is not None else unsaid(len(frame.devices))
     if was is None or column.values.tobytes() == was.values.tobytes():
@@ -225,7 +226,7 @@ def _since(before: Frame, frame: Frame, key: str) -> "array[float]":
 
 
 def _past_xids(before: Frame, frame: Frame, anew: Collection[int]) -> Mapping[tuple[str, str], Mapping[int, PastXid]]:
-    """Until it begins anew. Of a device that counts nothing nobody would know when: until its gauge shows none."""
+    """Returns past Xids until the device restarts. Without counters they last until its gauge shows none."""
     column, was = frame.columns.get(XID), before.columns.get(XID)
     kept = dict(before.past_xids)
     for place in anew:
@@ -252,7 +253,7 @@ def _counts(frame: Frame, place: int) -> bool:
 
 
 def _held(checkpoint: Checkpoint, before: Frame, frame: Frame, anew: Collection[int]) -> Checkpoint:
-    """A counter that began anew grew from nothing. One that is new begins as it is."""
+    """Returns the checkpoint. A restarted counter grew from zero, and a new one begins at its value."""
     values = {}
     for key in COUNTERS:
         column = frame.columns.get(key)
@@ -276,7 +277,10 @@ def _held(checkpoint: Checkpoint, before: Frame, frame: Frame, anew: Collection[
 
 
 def _stays_less(before: MetricColumn | None, now: MetricColumn, place: int, was: float) -> bool:
-    """In two samples: one alone that is less, while the device counts on, is an exporter's error."""
+    """Returns whether a counter is lower in two samples.
+
+    A single lower one, while others grow, is an exporter error.
+    """
     return before is not None and before.values[place] < was and now.times[place] > before.times[place]
 
 

@@ -1,1 +1,1 @@
-"""A Prometheus as a source: asked over HTTP, bounded in time and size, its answers decoded into columns."""
+"""Prometheus as a source: HTTP queries bounded in time and size, and answers decoded into columns."""

@@ -1,7 +1,7 @@
-"""What a Prometheus answered to an instant query. prometheus.io/docs/prometheus/latest/querying/api: format, vectors.
+"""Answers of Prometheus to instant queries (prometheus.io/docs/prometheus/latest/querying/api: format, vectors).
 
-The labels of a series are decoded only where they are new: 40,000 devices have the same labels in each of 40 answers,
-and in those of the next round.
+The labels of a series are decoded once: 40,000 devices have the same labels in each of 40 answers, and in the next
+round's.
 """
 
 import sys
@@ -20,7 +20,10 @@ T = TypeVar("T")
 
 
 class Unusable(Exception):
-    """Not an answer that can be relied on; the sentence says why, and what helps. PostgreSQL keeps no NUL of it."""
+    """An unusable answer; the sentence gives the reason and the action.
+
+    It contains no NUL, which PostgreSQL refuses.
+    """
 
     def __init__(self, sentence: str) -> None:
         super().__init__(sentence.replace("\0", ""))
@@ -42,7 +45,7 @@ class Vector(msgspec.Struct):
 
 
 class AnswerHead(msgspec.Struct):
-    """What an answer says of itself, whatever it answers."""
+    """The part that all answers have in common."""
 
     status: str = ""
     error: str = ""
@@ -69,7 +72,7 @@ UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)  # nothin
 
 
 def refusal_in(body: bytes) -> str:
-    """What an answer that is no success says of itself. Blank: it says nothing that can be read."""
+    """Returns the error text of an unsuccessful answer; empty if it has none."""
     try:
         said = _REFUSALS.decode(body)
     except UNREADABLE:
@@ -78,9 +81,9 @@ def refusal_in(body: bytes) -> str:
 
 
 def vector(body: bytes) -> list[LabelledSample]:
-    """The series of an instant query's answer, each once.
+    """Returns each series of an instant query's answer once.
 
-    :raises Unusable: it is an error, it says that it is only a part, or it is no such answer
+    :raises Unusable: when it is an error, or partial, or not such an answer
     """
     answer = _decoded(body)
     data = whole(answer, answer.data)
@@ -90,9 +93,9 @@ def vector(body: bytes) -> list[LabelledSample]:
 
 
 def whole(answer: AnswerHead, data: T | None) -> T:
-    """What it answers.
+    """Returns the data of the answer.
 
-    :raises Unusable: it is an error, or says that it is only a part
+    :raises Unusable: when it is an error, or partial
     """
     if answer.status != "success" or data is None:
         raise Unusable(f"It answers an error: {answer.error_type or 'error'}: {answer.error[:300]}")
@@ -107,12 +110,18 @@ def whole(answer: AnswerHead, data: T | None) -> T:
 
 
 def labels(series: LabelledSample) -> dict[str, str]:
-    """:raises Unusable: they are not text"""
+    """Returns the labels of a series.
+
+    :raises Unusable: when they are not text
+    """
     return labels_in(series.metric)
 
 
 def labels_in(metric: msgspec.Raw) -> dict[str, str]:
-    """:raises Unusable: they are not text"""
+    """Returns the labels.
+
+    :raises Unusable: when they are not text
+    """
     try:
         said = _LABELS.decode(metric)
     except UNREADABLE as error:
@@ -134,7 +143,7 @@ def _decoded(body: bytes) -> QueryAnswer:
 
 
 def without_infinity(body: bytes) -> bytes:
-    """As a decoder takes it."""
+    """Returns the body in a form that the decoder accepts."""
     return body.replace(b'"+Inf"', b'"inf"').replace(b'"-Inf"', b'"-inf"')
 
 
@@ -146,12 +155,12 @@ def no_json(body: bytes) -> str:
 
 
 class Placing:
-    """Which device each series of an answer is of. The order of one answer is mostly that of the one before."""
+    """The device of each series of an answer. The order is mostly that of the previous answer."""
 
     def __init__(
         self, index: Mapping[GpuDeviceKey, int], keys: MutableMapping[bytes, GpuDeviceKey] | None = None
     ) -> None:
-        """`keys`: of devices by their labels as they are written, from a round before; those that are new are added."""
+        """`keys` maps serialised labels of an earlier round to devices; new ones are added to it."""
         self._index = index
         self._keys = {} if keys is None else keys
         self._before: list[msgspec.Raw] = []
@@ -160,7 +169,7 @@ class Placing:
         self.unknown = 0  # of the answer that named most devices which the frame does not have
 
     def places(self, result: Sequence[LabelledSample]) -> array:
-        """For each series the device's place in the frame. -1: a device that the frame does not know."""
+        """Returns the position of each series' device in the snapshot; -1 if it is not there."""
         metrics = [series.metric for series in result]
         if metrics != self._before:
             self._places = array("l", (self._place(series) for series in result))
@@ -169,7 +178,7 @@ class Placing:
         return self._places
 
     def times(self, result: Sequence[LabelledSample]) -> tuple[array, list[float]]:
-        """As `places`, and what each says. Of the answer that was asked for last it is known."""
+        """Returns positions and values of each series. The last answer is cached."""
         if result is not self._timed[0]:
             self._timed = result, self.places(result), [series.value.value for series in result]
         return self._timed[1:]
@@ -188,7 +197,7 @@ ANY = (-sys.float_info.max, sys.float_info.max)
 
 
 class Filled(NamedTuple):
-    """Of how many devices a column has a newer value, how many numbers cannot be one, and how many are yet to come."""
+    """Counts of devices with newer values, of invalid numbers, and of samples from the future."""
 
     moved: int
     impossible: int
@@ -206,10 +215,10 @@ def fill(
     offset_s: float = 0.0,
     latest: float = ANY[1],
 ) -> Filled:
-    """Write what is newer into a column.
+    """Writes newer values into a column.
 
-    `offset_s` is what is added to the server's clock to have ours. A value that is no number, or beyond the bounds, or
-    whose time is not known or after the latest that can be, is no value: of who has no other, the series is known.
+    `offset_s` is added to the server's clock to get ours. A value is ignored if it is no number, out of bounds, or its
+    time is unknown or in the future. A device with only such values still counts as having the series.
     """
     places = placing.places(values)
     taken = _times_of(places, times, placing)
@@ -234,7 +243,7 @@ def fill(
 
 
 def _times_of(places: "array[int]", times: Sequence[LabelledSample], placing: Placing) -> Sequence[float]:
-    """For each of these places the time of its sample. NaN: it has none."""
+    """Returns the sample time at each of these positions; NaN if there is none."""
     of_times, said = placing.times(times)
     if of_times is places or of_times == places:  # the same devices in the same order
         return said

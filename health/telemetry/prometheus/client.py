@@ -1,7 +1,7 @@
-"""Ask a Prometheus: each answer bounded in time and size, each way it can go wrong one sentence.
+"""HTTP client for Prometheus: each answer is bounded in time and size, and each failure is one sentence.
 
-No redirect is followed and no proxy of the environment used, so that what is sent (a password, a token) goes where a
-person said, and nowhere else. What was sent is cut out of all that comes back (Z39).
+It follows no redirect and uses no proxy of the environment, so that passwords and tokens reach only the configured
+address. Sent secrets are removed from everything that comes back (Z39).
 """
 
 import socket
@@ -54,7 +54,7 @@ NO_TLS = ("wrong version number", "record layer failure")  # by OpenSSL before 3
 
 @dataclass(frozen=True)
 class Address:
-    """Where it is, and how we say who we are. Secrets are here for one round only, and in no row."""
+    """The address and credentials. Secrets exist here for one round only, and in no row."""
 
     url: str
     user: str = ""
@@ -66,7 +66,7 @@ class Address:
 
 @dataclass(frozen=True)
 class Bounds:
-    """What one answer may cost: a worker has more time than a person who waits."""
+    """The limits of one answer. A worker may wait longer than a user."""
 
     connect_s: float
     read_s: float  # between two pieces of it
@@ -75,10 +75,13 @@ class Bounds:
 
 
 class Client:
-    """Of one round. Close it, or use it as a context."""
+    """The client of one round. Close it, or use it as a context manager."""
 
     def __init__(self, address: Address, bounds: Bounds | None = None) -> None:
-        """:raises Unusable: its CA cannot be read, or its address is not one that may be asked"""
+        """Creates a client.
+
+        :raises Unusable: when its CA cannot be read, or its address is forbidden
+        """
         self._address = address
         self._bounds = bounds or Bounds(CONNECT_S, READ_S, ANSWER_S, ANSWER_BYTES)
         self._sent = SentSecrets(address.token, address.password, f"{address.user}:{address.password}")
@@ -111,11 +114,17 @@ class Client:
         self._http.close()
 
     def query(self, expression: str) -> list[LabelledSample]:
-        """:raises Unusable: naming why, and what helps"""
+        """Returns the series of an instant query.
+
+        :raises Unusable: with the reason and the action
+        """
         return vector(self.ask("/api/v1/query", {"query": expression}))
 
     def ask(self, path: str, form: Mapping[str, str]) -> bytes:
-        """:raises Unusable: naming why, and what helps"""
+        """Returns the body of an answer.
+
+        :raises Unusable: with the reason and the action
+        """
         try:
             with self._in_time():
                 response, body = self._answer(path, form)
@@ -139,9 +148,10 @@ class Client:
         return body
 
     def _answer(self, path: str, form: Mapping[str, str]) -> tuple[httpx.Response, bytes]:
-        """Ask at each of its addresses until one takes the connection; from then on this one comes first.
+        """Sends to each of its addresses until one accepts the connection; that one is then first.
 
-        :raises httpx.HTTPError: the last one's; Unusable: as `_answer_of`
+        :raises httpx.HTTPError: with the error of the last address
+        :raises Unusable: as `_answer_of`
         """
         for _ in self._roots[1:]:
             try:
@@ -153,7 +163,10 @@ class Client:
         return self._answer_of(self._roots[0], path, form)
 
     def _answer_of(self, root: str, path: str, form: Mapping[str, str]) -> tuple[httpx.Response, bytes]:
-        """:raises Unusable: it is too much, or comes too slowly, or is compressed"""
+        """Returns the response and its body.
+
+        :raises Unusable: when it is too large, too slow, or compressed
+        """
         with self._http.stream("POST", root + path, data=dict(form), extensions=self._extensions) as response:
             _check_encoding(self._sent.cut_text(response.headers.get("content-encoding", "identity")))
             return response, b"".join(_pieces(response, self._bounds))
@@ -164,9 +177,9 @@ class Client:
 
     @contextmanager
     def _in_time(self) -> Iterator[None]:
-        """Cut the connection when the time for an answer is over, wherever it is.
+        """Closes the connection when the time for an answer is over.
 
-        A timeout is one between two pieces: whoever sends a byte of its headers a second never runs into it.
+        HTTP timeouts apply between two pieces, so a server that sends one byte a second would never reach them.
         """
         self._is_cut = False
         timer = Timer(self._bounds.answer_s, self._cut)
@@ -185,7 +198,7 @@ class Client:
 
 
 def _place(location: str) -> str:
-    """Where a redirect leads, without what may be a secret in it: who signs in, the query and the fragment."""
+    """Returns the target of a redirect without the parts that may be secret: user, query and fragment."""
     try:
         to = urlsplit(location)
         return urlunsplit((to.scheme, to.netloc.rpartition("@")[2], to.path, "", ""))[:LONGEST_PLACE]
@@ -194,7 +207,10 @@ def _place(location: str) -> str:
 
 
 def _parsed(url: str) -> httpx.URL:
-    """:raises Unusable: naming what is wrong with it"""
+    """Returns the parsed URL.
+
+    :raises Unusable: when it is invalid
+    """
     try:
         return httpx.URL(url)
     except (UnicodeError, httpx.InvalidURL) as error:
@@ -202,7 +218,10 @@ def _parsed(url: str) -> httpx.URL:
 
 
 def _check_encoding(packed: str) -> None:
-    """:raises Unusable: the answer is compressed: a little of that can be too much"""
+    """Checks that the answer is not compressed, since a small one may expand beyond the limit.
+
+    :raises Unusable: when it is
+    """
     if packed != "identity":
         raise Unusable(
             f"It answers compressed ({packed[:40]}), which it was not asked to: does a proxy before it do so?"
@@ -210,7 +229,10 @@ def _check_encoding(packed: str) -> None:
 
 
 def _pieces(response: httpx.Response, bounds: Bounds) -> Iterator[bytes]:
-    """:raises Unusable: too much, or too slowly"""
+    """Yields the pieces of the body.
+
+    :raises Unusable: when it is too large, or too slow
+    """
     read, until = 0, time.monotonic() + bounds.answer_s
     for piece in response.iter_raw():
         read += len(piece)
@@ -252,12 +274,15 @@ def _why_not_trusted(words: str, *, has_ca: bool) -> str:
 
 @cache
 def _trusted_by_all() -> ssl.SSLContext:
-    """Reading all the world's authorities takes longer than a round's answers: once a process is enough."""
+    """Loads the public CAs once per process, since that takes longer than a round's answers."""
     return httpx.create_ssl_context(trust_env=False)
 
 
 def _trust(ca: str) -> ssl.SSLContext:
-    """:raises Unusable: these are no certificates"""
+    """Returns a context that trusts these certificates.
+
+    :raises Unusable: when they are not certificates
+    """
     if not ca:
         return _trusted_by_all()
     try:

@@ -1,7 +1,7 @@
-"""Which hosts may be asked. Metadata services of clouds and whatever listens on this machine are no Prometheus.
+"""Hosts that may be queried. Metadata services of clouds and loopback addresses are refused.
 
-A name is looked up once, every address that it has is judged before anything is sent, and the connection goes to an
-address that was judged: a name that leads elsewhere the second time leads nowhere.
+A name is resolved once, all its addresses are checked before anything is sent, and the connection uses a checked
+address. So a name that resolves differently later has no effect.
 """
 
 import socket
@@ -47,11 +47,9 @@ _NO_SERVERS = tuple(ip_network(text) for text in NO_SERVERS)
 
 
 def check_host(url: str, *, may_be_loopback: bool, within_s: float = LOOK_UP_S) -> list[str]:
-    """Return the addresses that may be asked, in the order of the name server.
+    """Returns the allowed addresses in the name server's order. `within_s` limits the lookup.
 
-    `within_s`: for which its name is looked up at most.
-
-    :raises Unusable: naming what is wrong with the URL, or with any of its addresses
+    :raises Unusable: when the URL or any of its addresses is not allowed
     """
     try:
         parts = urlsplit(url)
@@ -69,9 +67,9 @@ def check_host(url: str, *, may_be_loopback: bool, within_s: float = LOOK_UP_S) 
 
 
 def _looked_up(host: str, port: int, *, within_s: float) -> list[str]:
-    """The addresses of a name. A thread of its own: nothing else ends a question to a name server that is silent.
+    """Returns the addresses of a name. It uses a thread, since nothing else ends a lookup at a silent name server.
 
-    :raises Unusable: it has none, or nobody says in time
+    :raises Unusable: when there are none, or the lookup takes too long
     """
     said = SimpleQueue[list[str] | Exception]()
 
@@ -104,7 +102,7 @@ def _check_address(address: IPAddress, *, may_be_loopback: bool) -> None:
 
 
 def _embedded_in(address: IPAddress) -> Iterator[IPAddress]:
-    """The IPv4 addresses that packets to an IPv6 one end at: mapped, translated (NAT64), or through a tunnel."""
+    """Yields the IPv4 addresses that an IPv6 address leads to: mapped, translated (NAT64), or tunnelled."""
     if isinstance(address, IPv4Address):
         return
     if address.ipv4_mapped:

@@ -1,7 +1,7 @@
-"""What a Prometheus heard of a cluster's GPUs in the past, as the frames that rounds would have taken then.
+"""Past GPU telemetry of a cluster from Prometheus, as the snapshots of rounds in the past.
 
-Each metric's values and the times of their samples, as a round asks for them, at many instants at once: in pieces that
-are bounded, so that weeks of 40,000 devices fit into a little memory.
+Values and sample times of each metric are queried as in a round, at many instants at once, in bounded pieces: weeks of
+40,000 devices fit into little memory.
 """
 
 import math
@@ -29,7 +29,7 @@ RangeVector = Sequence[tuple[dict[str, str], "array[float]"]]
 
 @dataclass(frozen=True)
 class _Piece:
-    """What was said of some metrics at some steps."""
+    """The data of some metrics at some steps."""
 
     values: Mapping[MetricSeries, Mapping[GpuDeviceKey, "array[float]"]]
     times: Mapping[MetricSeries, Mapping[GpuDeviceKey, "array[float]"]]
@@ -43,7 +43,7 @@ class _Piece:
 
 @dataclass(frozen=True)
 class NotTold:
-    """Steps of which nothing is known, and why."""
+    """Steps without data, with the reason."""
 
     asked: Steps
     reason: str
@@ -51,7 +51,7 @@ class NotTold:
 
 @dataclass
 class Past:
-    """Of one cluster. `metrics`: those that are wanted; none: whatever tells devices."""
+    """The history of one cluster. `metrics` are the wanted ones; if empty, any that identify devices."""
 
     client: Client
     matchers: promql.Matchers
@@ -64,7 +64,7 @@ class Past:
     looked_at: float = -math.inf
 
     def readings(self, asked: Steps, *, offset_s: float = 0.0) -> Iterator[TelemetryReading | NotTold]:
-        """The oldest first. `offset_s`: what is to be added to its clock to have ours; `asked` is by its clock."""
+        """Yields readings, oldest first. `offset_s` is added to its clock to get ours; `asked` uses its clock."""
         for chunk in cut(asked, STEPS_AT_ONCE):
             try:
                 yield from self._chunk(chunk, offset_s)
@@ -72,9 +72,9 @@ class Past:
                 yield NotTold(chunk, str(error))
 
     def clock(self) -> float:
-        """What time it has.
+        """Returns the server's time.
 
-        :raises Unusable: it does not say, or does not answer
+        :raises Unusable: when it does not report it, or does not answer
         """
         answer = self.client.query("vector(time())")
         if len(answer) != 1 or not math.isfinite(answer[0].value.value):
@@ -113,14 +113,14 @@ class Past:
         return not self.metrics or row.metric in self.metrics
 
     def _beside(self, names: Collection[str], telling: Sequence[str], asked: Steps) -> list[str]:
-        """Which of these have devices that the usual ones have not, as a round finds it from one to the next."""
+        """Returns the names with devices that the usual ones lack, as rounds find them."""
         if not names:
             return []
         which = promql.names_beside(sorted(names), telling, self.matchers, within_s=asked.step_s * asked.number)
         return sorted(labels(row).get("__name__", "") for row in self._at(which, asked.last))
 
     def _devices(self, telling: Sequence[str], asked: Steps) -> Iterator[tuple[GpuDeviceKey, Mapping[str, str]]]:
-        """Whose pods had them is asked apart: which jobs did in that time is in no answer."""
+        """Yields devices and labels. Pods are left out, since the jobs of that time are queried separately."""
         within_s = asked.step_s * asked.number
         rows = self._at(promql.devices_within(telling, self.matchers, within_s=within_s), asked.last)
         pods: dict[GpuDeviceKey, list[str]] = {}
@@ -136,7 +136,7 @@ class Past:
                 yield key, said | {"pod": pod}
 
     def _look(self, known: Inventory, said: set[GpuDeviceKey], at: float) -> None:
-        """Who is in the frame from now on, as a round finds it: every few minutes, and at once where one is new."""
+        """Updates the devices of the snapshot as a round does: every few minutes, and at once for a new one."""
         there, strange = dict[str, bool](), said - self.in_frame
 
         def is_there(device: GpuDevice) -> bool:
@@ -206,13 +206,13 @@ class Past:
 
 
 def cut(asked: Steps, most: int) -> Iterator[Steps]:
-    """The same instants, at most so many in each."""
+    """Yields the same instants in pieces of at most `most`."""
     for start in range(0, asked.number, most):
         yield Steps(asked.first + start * asked.step_s, asked.step_s, min(most, asked.number - start))
 
 
 def _by_device(lines: RangeVector) -> Mapping[GpuDeviceKey, "array[float]"]:
-    """One line of each, also where its series was called otherwise from a moment on."""
+    """Returns one line per device, also if its series was renamed meanwhile."""
     found: dict[GpuDeviceKey, array[float]] = {}
     for said, line in lines:
         before = found.setdefault(device_key(said), line)

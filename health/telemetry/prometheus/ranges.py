@@ -1,4 +1,4 @@
-"""What a Prometheus answered to a range query: of each device and metric a value a step, null where no sample was.
+"""Answers of Prometheus to range queries: a value per step for each device and metric, null without a sample.
 
 prometheus.io/docs/prometheus/latest/querying/api: range queries, matrices.
 """
@@ -48,7 +48,7 @@ _ANSWERS = msgspec.json.Decoder(RangeAnswer, strict=False)  # a number is writte
 
 @dataclass(frozen=True)
 class Steps:
-    """The instants that are asked for, in seconds since the epoch: `first`, and `number` of them in all."""
+    """The requested instants in seconds since the epoch: `number` of them, beginning with `first`."""
 
     first: float
     step_s: float
@@ -63,12 +63,12 @@ class Steps:
         return [self.first + self.step_s * place for place in range(self.number)]
 
     def since(self, at: float) -> "Steps":
-        """Those of them from this time on; the last one where there are none."""
+        """Returns the steps from this time on, at least the last one."""
         left_out = min(max(0, math.ceil((at - self.first) / self.step_s)), self.number - 1)
         return Steps(self.first + self.step_s * left_out, self.step_s, self.number - left_out)
 
     def place(self, at: float) -> int:
-        """-1: it is none of them."""
+        """Returns the position of a step; -1 if it is none of them."""
         if not self.first - 1 <= at <= self.last + 1:  # NaN is no time, either
             return -1
         place = round((at - self.first) / self.step_s)
@@ -77,24 +77,24 @@ class Steps:
 
 @dataclass(frozen=True)
 class PlotSpan:
-    """The time of a plot: so many seconds up to `until`; of its instants only those from `since` on."""
+    """The time of a plot: its length in seconds, its end `until`, and `since`, before which steps are left out."""
 
     length_s: int
     until: float
     since: float = 0
 
     def steps(self) -> Steps:
-        """As a Prometheus is asked for them."""
+        """Returns the steps for a Prometheus query."""
         return steps(self.length_s, now=self.until).since(self.since)
 
     def minutes(self) -> Steps:
-        """Each whole minute."""
+        """Returns the whole minutes."""
         last, number = math.floor(self.until / MINUTE_S) * MINUTE_S, self.length_s // MINUTE_S + 1
         return Steps(last - MINUTE_S * (number - 1), MINUTE_S, number).since(self.since)
 
 
 def steps(window_s: int, *, now: float) -> Steps:
-    """As many as may be, on the same instants whenever it is asked: a page that is drawn again does not shiver."""
+    """Returns the maximum number of steps, aligned so that a redrawn plot does not move."""
     step_s = max(15, math.ceil(window_s / (POINTS_AT_MOST - 1) / 15) * 15)
     last = math.floor(now / step_s) * step_s
     number = window_s // step_s + 1
@@ -102,9 +102,9 @@ def steps(window_s: int, *, now: float) -> Steps:
 
 
 def lines_in(body: bytes, asked: Steps) -> Mapping[tuple[str, LabelledDevice], Sequence[float]]:
-    """By metric and device, a value for each step, in the metric's unit. NaN: no sample.
+    """Returns by metric and device a value for each step in the metric's unit; NaN without a sample.
 
-    :raises Unusable: it is an error, it says that it is only a part, it is no such answer, or there is too much of it
+    :raises Unusable: when it is an error, partial, not such an answer, or too large
     """
     found: dict[tuple[str, LabelledDevice], array[float]] = {}
     for labels, values in series_in(body, asked, at_most=SERIES_AT_MOST):
@@ -121,7 +121,7 @@ def lines_in(body: bytes, asked: Steps) -> Mapping[tuple[str, LabelledDevice], S
 
 
 def series_in(body: bytes, asked: Steps, *, at_most: int) -> "Iterator[tuple[dict[str, str], array[float]]]":
-    """The labels of each series and a value for each step, as it is written. NaN: no sample.
+    """Yields the labels of each series and its raw value for each step; NaN without a sample.
 
     :raises Unusable: as `lines_in`
     """

@@ -1,4 +1,4 @@
-"""One round at a Prometheus: which series there are, which devices they are of, and each metric's values and times."""
+"""One round at a Prometheus: the names of series, their devices, and the values and times of each metric."""
 
 import math
 import time
@@ -56,7 +56,7 @@ TELLING = (
 
 @dataclass(frozen=True)
 class Known:
-    """What the last look found, so that not every round looks."""
+    """Names and devices from the last search, which not every round repeats."""
 
     names: frozenset[str]  # of series that are exported
     devices: tuple[GpuDevice, ...]
@@ -71,9 +71,9 @@ class Known:
 
 @dataclass
 class Prometheus:
-    """A source for one cluster's devices. `known` is what it found last: keep it for the next round.
+    """A source for one cluster's devices. Keep `known` for the next round.
 
-    A round asks of one instant: series of which an exporter told in one scrape have the same times, byte for byte.
+    A round queries one instant, so series from one scrape have identical times.
     """
 
     client: Client
@@ -86,7 +86,10 @@ class Prometheus:
     _times: tuple[bytes, list[LabelledSample]] | None = None  # the last that were answered
 
     def take(self, before: Frame | None, *, now: float) -> TelemetryReading:
-        """:raises Unusable: naming why nothing can be had from it, and what helps"""
+        """Returns the source's answer.
+
+        :raises Unusable: with the reason and the action
+        """
         self._until, self._instant = time.monotonic() + ROUND_S, ""
         offset_s, notes = self._offset()
         known = self._look(now=now)
@@ -119,7 +122,10 @@ class Prometheus:
         return TelemetryReading(frame, exported, xids, notes, parts, known.exploding, anew, came, unplaced, skew_s)
 
     def _query(self, expression: str) -> list[LabelledSample]:
-        """:raises Unusable: also where the round has taken its time, so that it ends within its lease"""
+        """Returns the series of a query.
+
+        :raises Unusable: also when the round's time is used up, so that it ends within its lease
+        """
         return vector(self._ask(expression))
 
     def _ask(self, expression: str) -> bytes:
@@ -129,7 +135,7 @@ class Prometheus:
         return self.client.ask(PATH, {"query": expression, **at})
 
     def _offset(self) -> tuple[float, tuple[str, ...]]:
-        """What is to be added to its clock to have ours."""
+        """Returns the seconds to add to its clock to get ours, with notes."""
         asked_at = self.clock()
         answer = self._query("vector(time())")
         if len(answer) != 1 or not math.isfinite(answer[0].value.value):
@@ -163,7 +169,10 @@ class Prometheus:
         )  # fmt: skip
 
     def _names(self, pattern: str) -> frozenset[str]:
-        """:raises Unusable: it says how many, and of none what it is called"""
+        """Returns the names of series.
+
+        :raises Unusable: when it reports a number of series without names
+        """
         counted = self._query(promql.exported_names(pattern, self.matchers))
         names = frozenset(filter(None, (labels(row).get("__name__", "") for row in counted)))
         if counted and not names:
@@ -174,7 +183,7 @@ class Prometheus:
         return names
 
     def _why_none(self) -> str:
-        """Of what is exported nothing is read: which exporter it is, if it is one that somebody knows."""
+        """Returns why no exported series is known, with the exporter's name if it is recognised."""
         beside = f" with {self.matchers.text}" if self.matchers.text else ""
         if others := sorted(self._names(EXPORTERS_NAMES)) or sorted(self._names(UNREAD_NAMES)):
             return (
@@ -187,9 +196,9 @@ class Prometheus:
         )
 
     def _exploding(self, names: frozenset[str]) -> tuple[tuple[Exploding, ...], tuple[str, ...]]:
-        """And what is odd. One query, and another of exporters that gave so many samples at all.
+        """Returns exploding exporters and notes. One query, and another about exporters with very many samples.
 
-        A Prometheus whose series explode answers that last of all: its GPUs are seen all the while.
+        A Prometheus with exploding series answers this one last. GPUs are observed meanwhile.
         """
         try:
             given = self._query(promql.samples(_telling(names), self.matchers))
@@ -216,7 +225,7 @@ class Prometheus:
         return take_inventory(((device_key(each), each) for each in told), self.where)
 
     def _are_doubled(self, names: frozenset[str]) -> bool:
-        """By every name that tells of devices: of other exporters, a device has others of these."""
+        """Returns whether devices have duplicate series, over every name that identifies devices."""
         return bool(self._query(promql.doubled(_telling(names), self.matchers)))
 
     def _fill(self, frame: Frame, row: MetricSeries, placing: Placing, *, offset_s: float, are_doubled: bool) -> Filled:
@@ -232,7 +241,7 @@ class Prometheus:
         )  # fmt: skip
 
     def _times_of(self, name: str, matchers: promql.Matchers) -> list[LabelledSample]:
-        """Decoded once while they are the same from one name to the next, as nearly all are."""
+        """Returns the sample times, decoded once while they stay the same for the next name, as usual."""
         body = self._ask(promql.times(name, matchers))
         if self._times is None or body != self._times[0]:
             self._times = body, vector(body)
@@ -247,7 +256,7 @@ class Prometheus:
         return told
 
     def _unplaced_xids(self) -> UnplacedXids:
-        """Those of series that name no GPU, by the node that their other labels name; blank: they name none."""
+        """Returns Xids of series without a GPU by the node in their labels; empty if they name none."""
         found: dict[str, list[XidTold]] = {}
         for row in self._query(promql.unplaced_xids(XID, self.matchers)):
             said, (least, most) = labels(row), SERIES[XID][0].bounds
@@ -257,7 +266,7 @@ class Prometheus:
         return found
 
     def _parts(self, series: Iterable[MetricSeries]) -> Parts:
-        """Of the few devices that have any. A query for each."""
+        """Returns the parts of metrics for the few devices that have any, with a query for each metric."""
         found: dict[tuple[str, str], dict[str, dict[str, float]]] = {}
         for row in series:
             matchers = self.matchers.and_one_of(row.label, row.only)
@@ -270,7 +279,7 @@ class Prometheus:
 
 
 def _telling(names: frozenset[str]) -> list[str]:
-    """Where every GPU is in: all that there is, where only profiling is left of these, which not every GPU has."""
+    """Returns the names whose series cover every GPU; all names if only profiling ones are left."""
     usual = [name for name in TELLING if name in names]
     return usual if any(name != PROFILED for name in usual) else sorted(names)
 
