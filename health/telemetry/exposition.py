@@ -89,6 +89,6 @@ def _take_unplaced(said: NodeSaid, xid: int, labels: Mapping[str, str]) -> None:
 
 
 def _take_part(parts: dict[str, float], part: str, value: float) -> None:
-    """Stores the higher value of two series that share this label value and differ in another, such as an error code."""
+    """Stores the higher value of series that share this label value and differ in another, such as an error code."""
     if part in parts or len(parts) < PARTS_AT_MOST:
         parts[part] = max(value, parts.get(part, value))

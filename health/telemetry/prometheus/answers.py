@@ -197,7 +197,7 @@ ANY = (-sys.float_info.max, sys.float_info.max)
 
 
 class Filled(NamedTuple):
-    """Counts of devices with newer values, of invalid numbers, and of samples from the future."""
+    """Counts: devices with newer values, invalid numbers, and samples from the future."""
 
     moved: int
     impossible: int
