@@ -59,7 +59,7 @@ def test_where_redis_is_away_a_look_is_over_all_the_same_and_due_again(cluster, 
     assert overdue_clusters.due(now=NOON) == [cluster.pk]
 
 
-@pytest.mark.parametrize(("task", "asks"), [("ask_telemetry", "telemetry"), ("ask_exporters", "rounds")])
+@pytest.mark.parametrize(("task", "asks"), [("ask_telemetry", "telemetry"), ("ask_exporters", "exporter_round")])
 @pytest.mark.parametrize("was_due", [True, False], ids=["asked", "not due"])
 def test_what_gpus_said_is_judged_at_once(cluster, monkeypatch, task, asks, was_due):
     judged = []
