@@ -9,7 +9,7 @@ from rooms import rooms
 
 ROOT = Path(__file__).resolve().parents[2]
 # Packages whose docstrings are not yet in plain English. Remove a package here once it passes.
-NOT_YET = frozenset({"benchmarks", "bin", "demo", "deploy", "health", "rollouts", "simulator"})
+NOT_YET = frozenset({"benchmarks", "bin", "demo", "deploy", "health", "simulator"})
 OPENINGS = frozenset(
     {
         "also", "and", "as", "at", "beside", "between", "but", "by", "each", "everything", "for", "from",

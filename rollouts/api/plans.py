@@ -24,7 +24,7 @@ from rollouts.api.serializers import StageDraftSerializer
 from rollouts.commands.plan_drafts import draft, edit, stages_of, suggest_stages
 from rollouts.commands.preview import preview
 from rollouts.commands.refusals import ObjectGone
-from rollouts.commands.remaining import expected, holding, letting_go
+from rollouts.commands.remaining_time import expected, holding, letting_go
 from rollouts.commands.stage_drafts import StageDraft
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan, PlanEvent

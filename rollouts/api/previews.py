@@ -94,7 +94,7 @@ class WarmUpSerializer(serializers.Serializer):
 
 
 class ForecastSerializer(serializers.Serializer):
-    """What the plan disrupts now; values from pods are null where pods were never read."""
+    """The forecast of disruption now; values from pods are null where pods were never read."""
 
     nodes = serializers.IntegerField()
     gpus = serializers.IntegerField(allow_null=True, help_text="Null: nobody says how many any of the nodes has.")

@@ -77,7 +77,7 @@ class StageSerializer(StageRowSerializer):
 
 
 class BundleSerializer(serializers.Serializer):
-    """What an approval binds. Send `hash` with the decision to prove what was shown."""
+    """The content that an approval binds. Send `hash` with the decision to prove what was shown."""
 
     hash = serializers.CharField()
     content = serializers.DictField(help_text="What the hash is of: plan, stage, targets, answers.")

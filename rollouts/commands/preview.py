@@ -18,7 +18,7 @@ from rollouts.checks import Check
 from rollouts.commands.duration import Duration, duration_of
 from rollouts.commands.plan_drafts import is_large
 from rollouts.commands.refusals import ObjectGone
-from rollouts.commands.remaining import stage_time
+from rollouts.commands.remaining_time import stage_time
 from rollouts.components.driver import DriverFacts
 from rollouts.components.isolated_canary import IsolatedCanary, isolated_canary
 from rollouts.models import Plan, Stage
@@ -68,7 +68,7 @@ class StagePreview:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What the plan would disrupt now; values from pods are None where pods were never read."""
+    """The disruption by the plan now; values from pods are None where pods were never read."""
 
     nodes: int
     gpus: int | None  # None: nobody says how many any of the nodes has

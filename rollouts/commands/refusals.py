@@ -30,7 +30,7 @@ class OutOfDate(Refusal):
 
 
 class StaleBundle(OutOfDate):
-    """What the approver saw has changed."""
+    """The evidence has changed since the approver saw it."""
 
     def __init__(self, sentence: str, changed: Sequence[str] = ()) -> None:
         super().__init__(sentence)
@@ -42,7 +42,7 @@ class ObjectGone(Refusal):
 
 
 class AlreadyDecided(Refusal):
-    """This person has a valid decision on this stage."""
+    """The person has a valid decision on this stage."""
 
 
 class NotYours(Refusal):
@@ -50,7 +50,7 @@ class NotYours(Refusal):
 
 
 class ReasonNeeded(Refusal):
-    """This approval needs a reason."""
+    """The approval needs a reason."""
 
 
 class Blocked(Refusal):

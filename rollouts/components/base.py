@@ -55,7 +55,7 @@ class NodeLabel:
 
 @dataclass(frozen=True)
 class ReleaseAct:
-    """How a node is released; `LEVERS` has who carries it out."""
+    """The way in which a node is released; `LEVERS` has the code that does it."""
 
     pod_verbs: ClassVar[tuple[str, ...]] = ()  # what it takes of rights on pods in the operator's namespace
 

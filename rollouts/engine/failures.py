@@ -1,4 +1,4 @@
-"""Why the operator gave up on nodes of a plan; recorded with the move to failed, and shown by the gate that halts."""
+"""The causes of failed nodes of a plan: recorded with the move to failed, and shown by the gate that halts."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime

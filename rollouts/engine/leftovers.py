@@ -1,4 +1,4 @@
-"""What a plan leaves in its cluster when it ends, as the API server shows it, with commands to remove it.
+"""The leftovers of a plan in its cluster when it ends, as the API server shows it, with commands to remove it.
 
 It does not matter who made it: a cordon of the operator keeps pods away as well (Z42).
 """

@@ -1,4 +1,4 @@
-"""What rows show of an external rollout: its begin, the states of its nodes, its end. Pure."""
+"""The view that rows give of an external rollout: its begin, the states of its nodes, its end. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -29,7 +29,7 @@ class HoldQuerySet(models.QuerySet["Hold"]):
 
 
 class Hold(models.Model):
-    """What a plan wants of one node of its driver object: held, or released.
+    """The state that a plan wants for one node of its driver object: held, or released.
 
     The row is the intent. It is written before the label, and the label is written until it is read back, so that a
     crash loses nothing and repeats nothing.

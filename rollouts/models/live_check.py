@@ -53,7 +53,7 @@ class LiveCheck(Leased):
 
     @property
     def is_in_force(self) -> bool:
-        """As `in_force` asks of rows."""
+        """Returns the same as the query `in_force`."""
         return self.next_look_at is not None
 
     def its_row(self) -> LiveCheckQuerySet:

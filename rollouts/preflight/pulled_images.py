@@ -1,4 +1,4 @@
-"""Whether the version's image was pulled beforehand (Z36): proven, refused, unknown, or not tried."""
+"""Checks whether the version's image was pulled beforehand (Z36): proven, refused, unknown, or not tried."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Whether a plan can complete without its failed or held nodes, and which ones."""
+"""Tells whether a plan can complete without its failed or held nodes, and which ones."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

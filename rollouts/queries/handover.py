@@ -1,4 +1,4 @@
-"""Whether the nodes of an aborted plan may be handed over, and to which version."""
+"""Tells whether the nodes of an aborted plan may be handed over, and to which version."""
 
 from dataclasses import dataclass
 

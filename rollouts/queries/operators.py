@@ -1,4 +1,4 @@
-"""Whether the GPU Operator runs."""
+"""Tells whether the GPU Operator runs."""
 
 from datetime import datetime
 

@@ -75,7 +75,7 @@ class HaltingGate:
 
 @dataclass(frozen=True, kw_only=True)
 class PlanStanding:
-    """Why a plan does not move, for page, REST and lists."""
+    """The reasons why a plan does not move, for page, REST and lists."""
 
     plan: Plan
     pause: Command | None

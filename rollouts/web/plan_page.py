@@ -16,7 +16,7 @@ from people.rights import Permission, scope_of
 from rollouts.checks import Check
 from rollouts.commands.duration import at_once_now
 from rollouts.commands.preview import Preview
-from rollouts.commands.remaining import label_progress, remaining
+from rollouts.commands.remaining_time import label_progress, remaining
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan, Target
 from rollouts.preflight.rollback import rollback_checks

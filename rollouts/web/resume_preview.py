@@ -1,4 +1,4 @@
-"""What resuming would release: nodes, stage and wave, or why nothing."""
+"""The preview of a resume: nodes, stage and wave, or why nothing."""
 
 from collections.abc import Mapping
 

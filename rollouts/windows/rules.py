@@ -24,7 +24,7 @@ LATER = 7600
 
 
 class BadWindow(Exception):
-    """What was written down makes no window. `field` names where."""
+    """The input makes no window; `field` is the part that is wrong."""
 
     def __init__(self, field: str, sentence: str) -> None:
         super().__init__(sentence)
@@ -107,7 +107,7 @@ def _numbered(value: str, *, most: int) -> str:
 
 
 def _until(value: str) -> datetime | None:
-    """On the wall's clock, as the start is: to the end of a day without a time. None: without end."""
+    """Returns the local time of UNTIL, the end of the day for a date; None if the rule has no end."""
     if not value:
         return None
     if "T" in value:

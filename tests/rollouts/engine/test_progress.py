@@ -8,7 +8,7 @@ from itertools import count
 import pytest
 
 from rollouts.commands.plan_control import abort
-from rollouts.commands.remaining import label_progress
+from rollouts.commands.remaining_time import label_progress
 from rollouts.engine.act import holds
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan

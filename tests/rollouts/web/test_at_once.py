@@ -5,7 +5,7 @@ import pytest
 from fleet.models import DriverObject, Node
 from rollouts.commands.plan_start import start
 from rollouts.commands.preview import StagePreview, preview
-from rollouts.commands.remaining import expected
+from rollouts.commands.remaining_time import expected
 from rollouts.commands.stage_drafts import StageDraft
 from rollouts.models import DomainBudget, Plan, Stage, StageKind
 from rollouts.queries.plan_view import plan_on_page

@@ -7,7 +7,7 @@ import pytest
 from people.models import User
 from rollouts.commands import plan_control
 from rollouts.commands.plan_start import start
-from rollouts.commands.remaining import label_progress
+from rollouts.commands.remaining_time import label_progress
 from rollouts.models import Hold, Plan, Target, Wave
 from rollouts.queries.plan_view import plan_on_page
 from tests.callers import calling
