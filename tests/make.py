@@ -4,6 +4,8 @@ from datetime import UTC, datetime, time, timedelta
 from itertools import count
 from typing import Any
 
+from tests.saved_rows import build_once
+
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 _next = count(1)
 
@@ -18,9 +20,13 @@ def a_user(name: str = "", *, role: str | None = None, on: Any = None):
 
 def somebody_who_approves():
     """Without anybody who may approve it, a plan cannot start. The same person each time."""
+    return who_approves() or a_user("on-call", role="approver")
+
+
+def who_approves():
     from people.models import User
 
-    return User.objects.filter(username="on-call").first() or a_user("on-call", role="approver")
+    return User.objects.filter(username="on-call").first()
 
 
 def give(user, role: str, *, on: Any = None):
@@ -78,7 +84,27 @@ def a_pool(cluster, name: str = "", *, selector: str = "nvidia.com/gpu.product=N
 
 def a_node(cluster, name: str = "", *, pool: Any = None, gpus: int = 8, **given: Any):
     """A ready GPU node with all its GPUs. `pool` puts it there, whatever the selector says."""
+    (node,) = some_nodes([unsaved_node(cluster, name, gpus=gpus, **given)], pool=pool)
+    return node
+
+
+def some_nodes(nodes: list[Any], *, pool: Any = None) -> list[Any]:
+    """Saves nodes, with the GPUs that each should have, in three statements."""
     from fleet.models import Gpu, Node
+
+    Node.objects.bulk_create(nodes)
+    Gpu.objects.bulk_create(
+        Gpu(node=node, index=index, product="NVIDIA-H200", memory_mib=node.gpu_memory_mib)
+        for node in nodes
+        for index in range(node.gpus_to_make)
+    )
+    if pool:
+        pool.nodes.add(*nodes)
+    return nodes
+
+
+def unsaved_node(cluster, name: str = "", *, gpus: int = 8, **given: Any):
+    from fleet.models import Node
     from gpu.resources.physical import COLUMNS as USE_COLUMNS
 
     name = name or f"node-{next(_next)}"
@@ -109,12 +135,8 @@ def a_node(cluster, name: str = "", *, pool: Any = None, gpus: int = 8, **given:
     row.setdefault("physical_whole", row["gpu_expected"] or 0)
     physical = sum(row.get(column) or 0 for column in USE_COLUMNS.values())
     row.setdefault("physical_gpus", physical or None)
-    node = Node.objects.create(cluster=cluster, name=name, **row)
-    Gpu.objects.bulk_create(
-        Gpu(node=node, index=index, product=product, memory_mib=node.gpu_memory_mib) for index in range(gpus)
-    )
-    if pool:
-        node.pools.add(pool)
+    node = Node(cluster=cluster, name=name, **row)
+    node.gpus_to_make = gpus
     return node
 
 
@@ -238,9 +260,12 @@ def a_fleet(name: str = "", *, nodes: int = 3, **given: Any):
         changed_at=NOON,
     )  # fmt: skip
     pool = a_pool(cluster, "h200")
-    for number in range(nodes):
-        labels = {**selector, "nvidia.com/gpu.product": "NVIDIA-H200"}
-        a_node(cluster, f"gpu-{number}", pool=pool, labels=labels, driver_owner=driver_object.name)
+    labels = {**selector, "nvidia.com/gpu.product": "NVIDIA-H200"}
+    made = [
+        unsaved_node(cluster, f"gpu-{number}", labels=dict(labels), driver_owner=driver_object.name)
+        for number in range(nodes)
+    ]
+    some_nodes(made, pool=pool)
     return cluster
 
 
@@ -266,8 +291,15 @@ def a_draft(cluster=None, *, author=None, **given: Any):
 
 def a_plan(cluster=None, *, author=None, **given: Any):
     """A plan that has started: sealed, and its nodes about to be held."""
-    author = author or a_user(role="operator")
-    return begun(a_draft(cluster, author=author, **given), author)
+    from rollouts.models import Plan
+
+    def build() -> Plan:
+        by = author or a_user(role="operator")
+        return begun(a_draft(cluster, author=by, **given), by)
+
+    if cluster or author or given or who_approves():
+        return build()
+    return build_once("plan", Plan, build)
 
 
 def begun(plan, actor, *, reason: str = "", now: datetime = NOON):

@@ -28,7 +28,8 @@ from simulator.fleets.small import cluster_policy, small
 from simulator.kinds import CONFIG_MAP, DAEMON_SET, NAMESPACE, NODE, POD
 from simulator.run import Simulation
 from tests.make import NOON, a_bookmark, a_cluster, a_user
-from tests.rollouts.engine.kept import Kept, Rows, objects, put_rows, rows
+from tests.rollouts.engine.kept import Kept, objects
+from tests.saved_rows import Rows, put_rows, rows
 
 OLD, NEW = DRIVER_NOW, DRIVER_NEXT
 NODES = ("gpu-h100-001", "gpu-h100-002", "gpu-h100-003")

@@ -9,7 +9,8 @@ from simulator.run import Simulation
 from tests.make import a_cluster
 from tests.rollouts.engine import ground as grounds
 from tests.rollouts.engine.ground import CANARY, NODES, Ground, a_ground
-from tests.rollouts.engine.kept import objects, put_rows, rows
+from tests.rollouts.engine.kept import objects
+from tests.saved_rows import put_rows, rows
 from tests.simulator.wire.conftest import start  # noqa: F401 (fixture)
 
 
