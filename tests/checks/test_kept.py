@@ -27,7 +27,7 @@ REMEMBERS = {
     "rollouts/windows/schedule.py:zones": "no key",
 }
 CONTAINERS = {
-    "config/sqlite3/base.py:_seen": "databases of this process",
+    "config/sqlite3/base.py:_private_files": "databases of this process",
     "fleet/clusters/acceptance.py:OBJECTIONS": REGISTERED,
     "fleet/history/lines.py:MORE": REGISTERED,
     "fleet/history/moment.py:TRUE_THEN": REGISTERED,
