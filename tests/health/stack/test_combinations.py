@@ -147,7 +147,7 @@ def test_openshift_is_told_by_node_feature_discovery_or_by_kubernetes(cluster):
     assert nodes_of(found, "Operator 26.7.0, Red Hat CoreOS, OpenShift 4.21") == [1]
     assert nodes_of(found, "Operator 26.7.0, Red Hat CoreOS, OpenShift 4.20") == [1]
     around = surroundings(read_drivers(cluster))
-    assert "told from Kubernetes 1.33" in " ".join(
+    assert "Derived from Kubernetes 1.33" in " ".join(
         verdict.sentence for verdict in compare_node(silent, around, today=TODAY)
     )
 
