@@ -4,10 +4,10 @@ A file is a list of tables; the order of entries in a table is the order in whic
 of a file applies to every entry without its own. All files are read, validated and compiled at import.
 """
 
+import datetime as dt
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
 from pathlib import Path
 from string import Formatter
 from typing import Any, Self
@@ -52,17 +52,23 @@ class CauseEntry:
     is_placed: bool | None = None
     is_normal_at_first: bool = False  # healthy pods write the line too, while they start
     is_told_as_trouble: bool = False  # a line at the level info does not count
-    source: str  # an https address
-    date: date
-    example: str = ""  # a line that a program wrote; every entry with patterns has one
+    source: str  # the https address that has the message, or "recording: " and a file of this repository
+    unverified: bool = False  # no source was read; `source` is blank and there is no date
+    date: dt.date | None = None  # the day on which the source was read
+    example: str = ""  # a line of the source; every entry with patterns has one
+    example_of: str = ""  # "format string": the source has the format, the values are made up
 
     def __post_init__(self) -> None:
         steps = (*self.steps, *self.steps_alone, *self.steps_unquoted)
         for name, texts in (("title", [self.title]), ("summary", [self.summary]), ("steps", steps)):
             if any(not text or len(text) > LONGEST_TEXT[name] for text in texts):
                 raise ValueError(f"{name}: each has 1 to {LONGEST_TEXT[name]} characters")
-        if not self.source.startswith("https://"):
-            raise ValueError("source is no https address")
+        if self.unverified == bool(self.source) or self.unverified == bool(self.date):
+            raise ValueError("an entry has source and date, or is unverified")
+        if self.source and not self.source.startswith(("https://", "recording: tests/")):
+            raise ValueError("source is no https address and no recording")
+        if self.example_of not in ("", "format string"):
+            raise ValueError("example_of is no known kind")
 
 
 def _base_facts(signs: Signs) -> dict[str, str]:
