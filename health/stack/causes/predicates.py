@@ -142,10 +142,15 @@ def driver_of_host(signs: Signs) -> PredicateAnswer | None:
     return _if(has_none and signs.is_gpu_node and (signs.runs_version or signs.is_driver_off))
 
 
+@predicate("workload")
+def for_machines(signs: Signs) -> PredicateAnswer | None:
+    workload = signs.labels.get(WORKLOAD, "")
+    return PredicateAnswer({"workload": workload}) if workload.startswith("vm-") else None
+
+
 @predicate()
 def plugin_elsewhere(signs: Signs) -> PredicateAnswer | None:
-    is_for_machines = signs.labels.get(WORKLOAD, "").startswith("vm-")
-    is_unserved = signs.is_gpu_node and not signs.gpus_allocatable and not is_for_machines
+    is_unserved = signs.is_gpu_node and not signs.gpus_allocatable and not for_machines(signs)
     return _if(not signs.has_daemon_set and signs.others_have_one and is_unserved)
 
 

@@ -134,7 +134,9 @@ def test_a_node_without_gpus_misses_nothing():
     assert why(signs(labels={"nvidia.com/gpu.present": "false"}, is_gpu_node=False)) is None
 
 
-@pytest.mark.parametrize(("workload", "words"), [("vm-passthrough", "vfio-pci"), ("vm-vgpu", "vGPU manager")])
+@pytest.mark.parametrize(
+    ("workload", "words"), [("vm-passthrough", "vfio-pci"), ("vm-vgpu", "vGPU manager"), ("vm-other", "vfio-pci")]
+)
 def test_a_node_for_virtual_machines_wants_no_driver(workload, words):
     labels = PRESENT | {GATE: "true", "nvidia.com/gpu.workload.config": workload}
     cause = why(signs("driver", has_daemon_set=False, others_have_one=True, labels=labels))
