@@ -14,11 +14,12 @@ from tests.make import (
     a_bookmark,
     a_cluster,
     a_driver_object,
-    a_node,
     a_pod,
     an_operand,
     begun,
+    some_nodes,
     somebody_who_approves,
+    unsaved_node,
 )
 from tests.rollouts.make import NEW, OLD_HASH
 
@@ -44,8 +45,8 @@ def a_driver_cluster(*, nodes: int = 3, seen_at: datetime | None = NOON, **drive
         cluster=cluster, uid="uid-of-a-revision", owner_uid=daemonset.uid, revision=1, revision_hash=OLD_HASH,
         changed_at=NOON,
     )  # fmt: skip
-    for number in range(nodes):
-        node = a_node(cluster, f"node-{number}")
+    unsaved = [unsaved_node(cluster, f"node-{number}") for number in range(nodes)]
+    for number, node in enumerate(some_nodes(unsaved)):
         a_pod(node, f"driver-{number}", namespace="gpu-operator", gpus=0, operand="driver", owner_uid=daemonset.uid,
               revision_hash=OLD_HASH)  # fmt: skip
     return cluster
