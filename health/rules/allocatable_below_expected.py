@@ -26,7 +26,7 @@ class AllocatableBelowExpected:
         probable_cause, action = _why(node, missing)
         lost = missing_in_words(node.expected, node.allocatable, Layout.read(node.layout))
         called = f" {node.unhealthy}" if node.unhealthy else ""
-        sentence = f"{node.name} lacks {lost}: it had more than can be allocated now.{called}"
+        sentence = f"{node.name} lacks {lost}. It had more allocatable GPUs before.{called}"
         return Wrong(
             Severity.CRITICAL if node.has_lost_all else Severity.WARNING,
             sentence,
@@ -54,7 +54,7 @@ def _why(node: NodeFacts, missing: Mapping[str, int]) -> tuple[str, str]:
         if not node.is_nvidias:
             return cause, f"Read the {offerer}'s log, then the node's kernel log."
         return cause, (
-            f"Read the {offerer}'s log for the Xid, then the node's kernel log. Where the Xid is over, restart the pod "
+            f"Read the {offerer}'s log for the Xid, then the node's kernel log. If the Xid is over, restart the pod "
             f"of the {offerer}."
         )
     if not any(node.capacity.get(name) for name in missing):

@@ -13,7 +13,7 @@ NAMED = 2
 @dataclass(frozen=True)
 class ClaimsWaiting:
     key: ClassVar[str] = "claims-waiting"
-    title: ClassVar[str] = "Claims that nobody serves"
+    title: ClassVar[str] = "Unserved claims"
     subject: ClassVar[str] = "ResourceClaims"
     reads: ClassVar[tuple[str, ...]] = (PODS, SLICES, CLAIMS)
     after: ClassVar[timedelta] = timedelta(minutes=5)  # a driver that starts publishes within a minute

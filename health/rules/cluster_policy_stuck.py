@@ -22,16 +22,16 @@ class ClusterPolicyStuck:
         if stuck is None:
             return None
         if stuck.older:
-            cause = f"Pods of {names(stuck.older)} are of an older template, and nobody replaces them but a person."
+            cause = f"Pods of {names(stuck.older)} use an older template. Only a person can replace them."
             action = "Delete these pods, one node at a time. Drain a node before its driver pod is deleted."
         else:
-            cause = "What it waits for is no pod that is seen: its condition names the states."
+            cause = "It does not wait for any observed pod. Its condition names the states."
             action = "Read the operator's log for the states that the condition names, and restart the operator's pod."
         return Wrong(
             Severity.WARNING,
             f"ClusterPolicy {stuck.name} is notReady, while {every(stuck.pods, 'pod')} of its operands "
             f"{are(stuck.pods)} ready.",
-            f"{action} GPUs go on working; the operator carries out no further change.",
+            f"{action} GPUs keep working, but the operator makes no further change.",
             {"pods": stuck.pods, "of an older template": ", ".join(stuck.older), "said": stuck.said},
             why=f"{stuck.name} {stuck.older}",
             probable_cause=cause,

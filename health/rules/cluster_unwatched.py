@@ -21,8 +21,8 @@ class ClusterUnwatched:
             return None
         return Wrong(
             Severity.CRITICAL,
-            f"No worker watches {cluster.name} since {to_the_second(cluster.unwatched_since)}: what pages show of "
-            "it is from then.",
+            f"No worker watches {cluster.name} since {to_the_second(cluster.unwatched_since)}. Pages show its state at "
+            "that time.",
             cluster.unwatched_action,
             {"unwatched_since": cluster.unwatched_since.isoformat()},
         )

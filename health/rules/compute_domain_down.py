@@ -22,7 +22,7 @@ class ComputeDomainDown:
         return Wrong(
             Severity.WARNING,
             f"On {node.name} the daemon of a ComputeDomain ({daemon.name}) is not ready: pods that need IMEX wait.",
-            daemon.action or "The GPU stack on the node's page says why: the daemon's log names what IMEX lacks.",
+            daemon.action or "See the GPU stack on the node's page. The daemon's log names the missing part of IMEX.",
             {"pod": daemon.name, "said": daemon.said},
             probable_cause=daemon.reason,
         )

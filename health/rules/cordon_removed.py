@@ -28,10 +28,11 @@ class CordonRemoved:
         return Wrong(
             Severity.WARNING,
             f"{node.name} was cordoned before its driver upgrade, and has taken pods again since "
-            f"{to_the_minute(since)}: the upgrade was to leave it cordoned.",
-            "Look why it had been cordoned. Where that is not over, cordon it again (kubectl cordon) and look what has "
-            "come to it since. Where a person uncordoned it meanwhile, dismiss this.",
+            f"{to_the_minute(since)}. The upgrade should have left it cordoned.",
+            "Find out why the node was cordoned. If the reason persists, cordon it again (kubectl "
+            "cordon) and check the pods that started since. If a person uncordoned it, dismiss this "
+            "finding.",
             {"uncordoned_since": since.isoformat(), "upgrade_state": node.upgrade_state},
             why="removed",
-            probable_cause="The driver manager takes a cordon off, whoever set it.",
+            probable_cause="The driver manager removes every cordon, whoever set it.",
         )

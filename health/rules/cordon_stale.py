@@ -13,7 +13,7 @@ from health.rules.base import NODE, NODES, NodeFacts, Severity, Wrong
 @dataclass(frozen=True)
 class CordonStale:
     key: ClassVar[str] = "cordon-stale"
-    title: ClassVar[str] = "Cordon whose reason is gone"
+    title: ClassVar[str] = "Stale cordon"
     subject: ClassVar[str] = NODE
     reads: ClassVar[tuple[str, ...]] = (NODES,)
     after: ClassVar[timedelta] = timedelta(minutes=30)  # whoever cordoned it has its rounds
@@ -25,7 +25,7 @@ class CordonStale:
         return Wrong(
             Severity.WARNING,
             f"{node.name} is cordoned by {cordon.by}, and {cordon.reason}.",
-            f"Look whether anybody works on the node. Where nobody does: {cordon.command}",
+            f"Check whether anybody works on the node. If not: {cordon.command}",
             {"by": cordon.by, "command": cordon.command},
             why=f"{cordon.by} {cordon.reason}",
         )

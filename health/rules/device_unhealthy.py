@@ -14,7 +14,7 @@ from health.rules.base import NODE, NODES, NodeFacts, Severity, Wrong
 @dataclass(frozen=True)
 class DeviceUnhealthy:
     key: ClassVar[str] = "device-unhealthy"
-    title: ClassVar[str] = "GPU called unhealthy"
+    title: ClassVar[str] = "GPU reported unhealthy"
     subject: ClassVar[str] = NODE
     reads: ClassVar[tuple[str, ...]] = (NODES,)
     after: ClassVar[timedelta] = timedelta(minutes=1)
@@ -25,8 +25,8 @@ class DeviceUnhealthy:
         return Wrong(
             Severity.WARNING,
             f"{node.name}: {node.unhealthy}",
-            "Read the log of whoever says so on the node (device plugin, DRA driver, exporter), then the kernel log. "
-            "Drain the node and reset the GPU, or reboot, where it is right.",
+            "Read the log of the reporter on the node (device plugin, DRA driver, exporter), then "
+            "the kernel log. If the report is right, drain the node and reset the GPU, or reboot.",
             {"unhealthy": node.unhealthy},
             why=node.unhealthy,
         )

@@ -22,15 +22,15 @@ class DriverObjectStuck:
         if stuck is None:
             return None
         old = f"{stuck.older} of its driver pods {are(stuck.older)} of an older template" if stuck.older else (
-            "Its driver pods were made before it changed, most likely"
+            "Its driver pods were probably created before it changed"
         )  # fmt: skip
         them = either(stuck.pods, "the driver pod", "the driver pods, one node at a time")
         return Wrong(
             Severity.WARNING,
             f"NVIDIADriver {stuck.name} is notReady, while {every(stuck.pods, 'driver pod')} of it {are(stuck.pods)} "
             "ready.",
-            f"Drain the node and delete {them}: the DaemonSet makes it anew, of the newest template, and the driver is "
-            "loaded again. Until then the operator goes on waiting, and GPUs go on working.",
+            f"Drain the node and delete {them}: the DaemonSet creates it again from the newest template, and the "
+            "driver is reloaded. Until then the operator waits, and GPUs keep working.",
             {"pods": stuck.pods, "of an older template": stuck.older, "said": stuck.said},
             probable_cause=f"{old}: the operator waits for pods of the newest, and restarts none where only its "
             "nodeSelector or labels changed (gpu-operator #1661).",

@@ -26,9 +26,9 @@ class ExporterSilent:
         if not node.was_heard and node.unplaced_xids:
             return Wrong(
                 Severity.NOTE,
-                f"The exporter of {node.name} answers, and none of its series names a GPU.",
-                "Look which labels its series lost: gpu and UUID name the GPU (relabelling in Prometheus, or its "
-                "configuration).",
+                f"The exporter of {node.name} answers, but none of its series names a GPU.",
+                "Find the labels that its series lost: gpu and UUID name the GPU. Check relabelling in "
+                "Prometheus and the exporter's configuration.",
                 why="nameless",
             )
         if not node.was_heard:
@@ -37,13 +37,13 @@ class ExporterSilent:
                 beside, first = "and of no other node now", "Look first what the source of its cluster leaves out. "
             return Wrong(
                 Severity.NOTE,
-                f"Nothing was ever heard of the GPUs of {node.name}, {beside}.",
+                f"No telemetry ever arrived from the GPUs of {node.name}, {beside}.",
                 f"{first}{_playbook(node.vendor)}",
                 why=f"never {beside}",
             )
         return Wrong(
             Severity.WARNING,
-            f"Nothing is heard of the GPUs of {node.name} any more: whether they are well nobody knows.",
+            f"No telemetry arrives from the GPUs of {node.name} any more. Their health is unknown.",
             _playbook(node.vendor),
             why=self.SILENT,
         )

@@ -22,8 +22,8 @@ class GpusNeverOffered:
         though = f", though {offer.title} is Ready" if offer.is_ready else ""
         return Wrong(
             Severity.WARNING,
-            f"{node.name} has GPUs by its labels or taints and offers none{though}: no pod can have one here.",
-            offer.action or "The GPU stack on the node's page says which operand is missing, and why.",
+            f"{node.name} has GPUs by its labels or taints and offers none{though}, so no pod can use one here.",
+            offer.action or "See the GPU stack on the node's page for the missing operand and its cause.",
             {"operand": offer.title, "said": offer.said} if offer.title else {},
             probable_cause=offer.reason,
         )

@@ -26,7 +26,7 @@ UNKNOWN = "unknown"  # in the evidence, for the boards of which nothing says whi
 @dataclass(frozen=True)
 class IdleGpus:
     key: ClassVar[str] = "idle-gpus"
-    title: ClassVar[str] = "GPUs allocated and idle"
+    title: ClassVar[str] = "Allocated GPUs idle"
     subject: ClassVar[str] = NODE
     reads: ClassVar[tuple[str, ...]] = (NODES, PODS)
     after: ClassVar[timedelta] = timedelta(0)  # the hours took their time

@@ -24,7 +24,7 @@ class InferenceOnTimeSlices:
         return Wrong(
             Severity.WARNING,
             f"{node.name} is in a pool for inference, and its GPUs are time-sliced: {each} on each, and pods do.",
-            "Latency-sensitive inference wants a whole GPU or a MIG slice: move it, or give the pool another class.",
+            "Latency-sensitive inference needs a whole GPU or a MIG slice. Move it, or change the pool's class.",
             {"shares_taken": taken, "replicas": node.sharing_replicas},
         )
 

@@ -101,7 +101,7 @@ def _probable_cause(bad: Sequence[NodeCondition], node: NodeFacts) -> str:
         boot = f"it booted at {to_the_minute(node.booted_at)}, and" if node.booted_at else "after a boot"
         return f"The kubelet or its container runtime starts again and again: {boot} the two may race."
     if RUNS_OUT.issuperset(types):
-        return "The machine runs out of it."
+        return "The machine runs out of a resource."
     parts = []
     if any(IMEX_UNHEALTHY in each.message for each in bad):
         parts.append(
@@ -130,19 +130,19 @@ def _action(bad: Sequence[NodeCondition]) -> str:
     rest = types - AFTER_A_BOOT
     by_detector = {each.reporter for each in bad if each.type in rest}
     asked = {
-        "Look at both logs (journalctl -u kubelet -u containerd) and restart the runtime first.": rest != types,
+        "Read both logs (journalctl -u kubelet -u containerd) and restart the runtime first.": rest != types,
         **dict.fromkeys(_recommended(bad), True),
         **dict.fromkeys(_of_xids(faults), True),
-        "Follow what NVSentinel does about it: with its quarantine on it cordons the node by itself.": NVSENTINEL in by,
+        "Follow NVSentinel's actions: if its quarantine is enabled, it cordons the node itself.": NVSENTINEL in by,
         "Look at the pod dcgm-server on it. Where that runs, delete the agent's pod on it: the condition is written "
         "anew.": any(each.message.startswith(DCGM_LOST) for each in bad),
         "GKE's condition stays until the node's machine is started again.": any(each.reporter == GKE for each in bad),
         "With auto repair on EKS reboots or replaces the node by itself.": EKS in by,
         "Nebius cordons, drains and restarts the node by itself.": NEBIUS in by,
-        "Look at what uses up what the machine runs out of, before pods are evicted.": bool(rest & RUNS_OUT),
+        "Find the processes that use up the resource before pods are evicted.": bool(rest & RUNS_OUT),
         "Look at the pods of the cluster's network plugin on it.": NETWORK in rest,
         "Look at the node's kernel log and events.": _needs_the_log(by_detector),
-        "Nothing has to be done to the hardware.": not faults,
+        "The hardware needs no action.": not faults,
     }
     return " ".join(sentence for sentence, is_asked in asked.items() if is_asked)
 

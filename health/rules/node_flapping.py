@@ -14,7 +14,7 @@ ITS_OWN = Limits(3, None)  # ours: two may be a boot, and a kubelet that is star
 @dataclass(frozen=True)
 class NodeFlapping:
     key: ClassVar[str] = "node-flapping"
-    title: ClassVar[str] = "Node comes and goes"
+    title: ClassVar[str] = "Node flaps"
     subject: ClassVar[str] = NODE
     reads: ClassVar[tuple[str, ...]] = (NODES,)
     scale: ClassVar[Scale] = Scale("times within half an hour", 2, 100)
@@ -31,7 +31,7 @@ class NodeFlapping:
             self.limits,
             "falls",
             node.falls,
-            lambda limit: f"{node.name} stops being ready again and again, {limit:g} times or more within half an hour",
-            "Look at its kubelet's log, at its memory and disk, and at the network between it and the API server. Jobs "
-            "with a pod there may hang; cordon it until it stays.",
+            lambda limit: f"{node.name} is repeatedly not ready, {limit:g} times or more within half an hour",
+            "Check its kubelet's log, its memory and disk, and the network between it and the API "
+            "server. Jobs with a pod there may hang. Cordon it until it is stable.",
         )

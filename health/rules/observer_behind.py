@@ -22,6 +22,7 @@ class ObserverBehind:
         return Wrong(
             Severity.WARNING,
             lag.sentence(cluster.name, behind_since=cluster.behind_since),
-            "Look at the CPU of the worker that observes it and at the database; give the observe queue a worker more.",
+            "Check the CPU of the worker that observes the cluster, and the database. Add a worker to the observe "
+            "queue.",
             {"lag_ms": cluster.lag_ms},
         )

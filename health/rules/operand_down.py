@@ -26,8 +26,8 @@ class OperandDown:
         called = [CALLED.get(operand) or title_of(operand) for operand in away]
         is_deployed = any(operand not in OF_OTHERS and operand != DRA_DRIVER for operand in away)
         kept_by = "label nvidia.com/gpu.deploy.*" if is_deployed else "node selector"
-        so = [] if set(away) <= set(EXPORTERS) else ["its GPUs cannot be allocated"]
-        so += ["nothing is heard of its GPUs"] if set(away) & set(EXPORTERS) else []
+        so = [] if set(away) <= set(EXPORTERS) else ["its GPUs are not allocatable"]
+        so += ["its GPUs have no telemetry"] if set(away) & set(EXPORTERS) else []
         return Wrong(
             Severity.CRITICAL if node.has_lost_all else Severity.WARNING,
             f"On {node.name} {' and '.join(f'the {name}' for name in called)} {either(len(away), 'does', 'do')} not "

@@ -21,5 +21,5 @@ class OperatorDown:
         return Wrong(
             Severity.WARNING,
             cluster.operator_trouble,
-            "Describe the Deployment and read its pod's last log; where it was scaled to 0, scale it to 1 again.",
+            "Describe the Deployment and read its pod's last log. If it was scaled to 0, scale it to 1 again.",
         )

@@ -21,7 +21,7 @@ class PausedOperands:
             return None
         return Wrong(
             Severity.CRITICAL if node.has_lost_all else Severity.WARNING,
-            f"Operands of {node.name} are paused for a driver upgrade that is over, or never began.",
+            f"Operands of {node.name} are paused for a driver upgrade that has ended or never began.",
             f"Its labels {DEPLOY_PREFIX}* say {PAUSED}: set them to true once the driver runs, and their pods come "
             "back. Deleting the driver's pod makes the driver manager do it again by itself.",
             why="paused",

@@ -29,7 +29,7 @@ BY_KUBELET = {
 }
 OWNED_FOR = timedelta(hours=1)  # its owner has made another: what its node did to it is news for a while
 BARE_FOR = timedelta(days=1)  # nobody makes it again
-ITS_OWN = "Nobody makes it again: read its log (`kubectl logs`), then delete it."
+ITS_OWN = "Nothing creates it again. Read its log (`kubectl logs`), then delete it."
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def _action(pods: list[FailingPod]) -> str:
     if all(pod.is_over for pod in pods):
         return next((action for reason, action in BY_KUBELET.items() if pods[0].status.startswith(reason)), ITS_OWN)
     if any(pod.operand for pod in pods):
-        return "The GPU stack on the node's page says why, and what to do."
+        return "See the GPU stack on the node's page for the cause and the recommended action."
     if any("Image" in pod.status for pod in pods):
         return "Describe the pod: its events name the image and what the registry says."
     return (

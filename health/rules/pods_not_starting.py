@@ -29,7 +29,7 @@ class PodsNotStarting:
         return Wrong(
             Severity.WARNING,
             f"{node.name}: {count(len(pods), 'pod')} {does} not become ready, {named}{others}.",
-            pods[0].action or "kubectl describe of the pod shows the step that it waits for.",
+            pods[0].action or "Run kubectl describe on the pod to see the step that it waits for.",
             {pod.name: {"status": pod.status, "said": pod.said} for pod in pods[:20]},
             probable_cause=pods[0].reason,
         )

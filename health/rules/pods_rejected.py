@@ -44,25 +44,25 @@ REJECTIONS = (
     ),
     Rejection(
         re.compile(r"(?:minimum|maximum) \S+ usage per |max limit to request ratio per "),
-        "A LimitRange of its namespace allows no such pod.",
-        "Change what its template asks for, or the LimitRange.",
+        "A LimitRange of its namespace forbids such a pod.",
+        "Change the requests of its template, or the LimitRange.",
     ),
     Rejection(
         re.compile(r"Limit must be set for non overcommitable|must be an integer|must be equal to \S+ limit"),
-        "GPUs are asked for in whole numbers, and as a limit.",
+        "GPUs must be requested in whole numbers and as a limit.",
         "Write the GPUs into the limits of its template: a whole number. Part of a GPU is a MIG slice or a shared GPU, "
         "which are resources of their own, or are set up on the node.",
     ),
     Rejection(
         re.compile(r"violates PodSecurity|security context constraint", re.IGNORECASE),
-        "The pod security of its namespace allows no such pod.",
+        "The pod security of its namespace forbids such a pod.",
         "Change its securityContext as the words say, or the label pod-security.kubernetes.io/enforce of the namespace "
         "(on OpenShift: the SCC of its service account).",
     ),
     Rejection(
         re.compile(r"RuntimeClass|no PriorityClass with name|serviceaccount \"[^\"]*\" not found", re.IGNORECASE),
-        "Something that its template names is not there.",
-        "Make what the words name, or take it out of the template.",
+        "An object that its template names is missing.",
+        "Create the object that the message names, or remove it from the template.",
     ),
 )
 

@@ -30,7 +30,7 @@ class SeriesExplosion:
         return Wrong(
             Severity.WARNING,
             f"The exporter at {worst.instance} has more than {SERIES_AT_MOST:,} series of "
-            f"{worst.name}{rest}: no node has so many GPUs.",
+            f"{worst.name}{rest}. No node has so many GPUs.",
             "Look which label grows (topk by it in Prometheus), and drop the series where they are scraped "
             "(metricRelabelings of the ServiceMonitor) until the exporter no longer makes them.",
             {f"{each.instance} {each.name}"[:200]: each.series for each in cluster.exploding[:20]},

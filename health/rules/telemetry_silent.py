@@ -20,8 +20,7 @@ class TelemetrySilent:
             return None
         return Wrong(
             Severity.WARNING,
-            f"The source of telemetry of {cluster.name} is silent: {cluster.telemetry_silent_reason}",
-            "Until it answers nothing is known of temperatures, Xids and loads. What was last seen stays, with its "
-            "time.",
+            f"The telemetry source of {cluster.name} is silent: {cluster.telemetry_silent_reason}",
+            "Until it answers, temperatures, Xids and loads are unknown. The last values stay, with their times.",
             why=cluster.telemetry_silent_reason,
         )

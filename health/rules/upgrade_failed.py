@@ -22,7 +22,7 @@ class UpgradeFailed:
         first = node.upgrade_kept.helps or "Look at its driver pod and at its validators first."
         return Wrong(
             Severity.CRITICAL,
-            f"The driver upgrade of {node.name} failed: it stays cordoned, and takes one of the operator's slots.",
+            f"The driver upgrade of {node.name} failed. It stays cordoned and takes one of the operator's slots.",
             f"{first} Then label the node {UPGRADE_REQUIRED}: it leaves {UPGRADE_FAILED} no other way.",
             {"state": node.upgrade_state},
             why=f"{node.upgrade_state} {node.upgrade_kept}",

@@ -33,7 +33,7 @@ class UpgradeQueueStill:
         return Wrong(
             Severity.WARNING,
             f"{count(queued, 'node')} of {cluster.name} {either(queued, 'waits', 'wait')} for a driver upgrade, and no "
-            "node has moved for ten minutes and more.",
+            "upgrade has progressed for at least ten minutes.",
             cluster.upgrades_kept.helps or LOOK,
             {"queued": queued},
             why=cluster.upgrades_kept_why or "still",

@@ -32,5 +32,5 @@ class VersionsDisagree:
             "Look what nvidia-smi says in its driver pod. Where that is what the pod's image says, restart GPU feature "
             "discovery's pod; where it is the other, drain the node, then restart the driver's pod, or reboot.",
             said,
-            probable_cause="A label that is old, or the old module is still loaded.",
+            probable_cause="A label is outdated, or the old module is still loaded.",
         )

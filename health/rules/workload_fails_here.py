@@ -17,7 +17,7 @@ NAMED = 2
 @dataclass(frozen=True)
 class WorkloadFailsHere:
     key: ClassVar[str] = "workload-fails-here"
-    title: ClassVar[str] = "Workload fails here alone"
+    title: ClassVar[str] = "Workload fails only here"
     subject: ClassVar[str] = NODE
     reads: ClassVar[tuple[str, ...]] = (NODES, PODS)
     after: ClassVar[timedelta] = timedelta(minutes=5)  # the others have had as long to fail, too
@@ -44,7 +44,7 @@ class WorkloadFailsHere:
                          "failing_elsewhere": each.failing_elsewhere, "running_elsewhere": each.running_elsewhere,
                          "nodes_elsewhere": each.nodes_elsewhere} for each in here[:20]},
             why=f"{gpu} {'one' if is_one else ' '.join(sorted(each.name for each in here[:20]))}",
-            probable_cause="" if is_one else f"The {'node' if gpu is None else 'GPU'}, and not the workload.",
+            probable_cause="" if is_one else f"The {'node' if gpu is None else 'GPU'}, not the workload.",
         )  # fmt: skip
 
     def _is_the_nodes(self, each: WorkloadHere) -> bool:

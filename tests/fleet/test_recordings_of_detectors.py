@@ -105,7 +105,7 @@ def test_the_page_of_a_node_tells_each_condition_by_its_polarity(name, says):
 @pytest.mark.parametrize(
     ("node", "cause", "does"),
     [
-        ("gke-xid-application", "no GPU is blamed for Xid 31", "Nothing has to be done to the hardware"),
+        ("gke-xid-application", "no GPU is blamed for Xid 31", "The hardware needs no action"),
         ("gke-xid-hardware", "", "Xid 48:"),
         ("eks-dcgm-lost", "says nothing of a GPU", "delete the agent's pod"),
         ("nvs-xid-145-none", "", "NVSentinel recommends NONE (do nothing)."),

@@ -75,7 +75,7 @@ def test_the_new_texts_of_154_are_found_and_may_hide_an_earlier_xid(hear, record
     assert found.severity == "critical"
     assert f"Xid 154 (GPU recovery action: {action})" in found.sentence
     assert does in found.action
-    assert "An earlier Xid may be hidden behind it" in found.probable_cause
+    assert "It may hide an earlier Xid" in found.probable_cause
 
 
 def test_where_xids_are_counted_the_79_before_a_154_is_found(hear):
@@ -129,6 +129,6 @@ def test_an_xid_of_a_series_that_names_no_gpu_is_kept_for_its_node(hear):
     assert of_node["xid-of-unknown-gpu"].sentence.startswith("Xid 45 (Preemptive cleanup) of an unknown GPU of dgx-1")
     assert "45 is a consequence" in of_node["xid-of-unknown-gpu"].probable_cause
     assert "an Xid before this one" in of_node["xid-of-unknown-gpu"].action
-    assert "answers, and none of its series names a GPU" in of_node["exporter-silent"].sentence
+    assert "answers, but none of its series names a GPU" in of_node["exporter-silent"].sentence
     assert set(of_node) == {"xid-of-unknown-gpu", "exporter-silent"}
     assert found

@@ -297,7 +297,7 @@ def test_pods_of_an_older_template_are_why_a_cluster_policy_stays_not_ready():
         )  # fmt: skip
     found = policy_stuck()
 
-    assert found.probable_cause.startswith("Pods of Driver are of an older template")
+    assert found.probable_cause.startswith("Pods of Driver use an older template")
     assert found.action.startswith("Delete these pods, one node at a time.")
 
 

@@ -16,7 +16,7 @@ METRIC = "called_healthy"
 @dataclass(frozen=True)
 class CalledUnhealthy:
     key: ClassVar[str] = "gpu-called-unhealthy"
-    title: ClassVar[str] = "Its exporter calls it unhealthy"
+    title: ClassVar[str] = "Reported unhealthy by its exporter"
     after: ClassVar[timedelta] = timedelta(minutes=1)
     metrics: ClassVar[tuple[str, ...]] = (METRIC,)
 
@@ -29,10 +29,10 @@ class CalledUnhealthy:
             return None
         return Wrong(
             Severity.CRITICAL,
-            f"{gpu.name} is called unhealthy by its exporter.",
+            f"{gpu.name} is reported unhealthy by its exporter.",
             f"Read the log of the exporter's pod, which says why. Look at {tool_of(gpu.vendor)} and at the kernel log "
             "on the node, drain it, and reset the GPU.",
             {METRIC: gpu.now[METRIC]},
             why="unhealthy",
-            probable_cause="As a rule memory errors beyond the exporter's thresholds, or a fatal error.",
+            probable_cause="Usually memory errors beyond the exporter's thresholds, or a fatal error.",
         )

@@ -22,7 +22,7 @@ WHOLE = "ALL"  # its watch of the GPU as such: Xids such as 79 and 95
 @dataclass(frozen=True)
 class DcgmHealth:
     key: ClassVar[str] = "gpu-dcgm-health"
-    title: ClassVar[str] = "DCGM calls it unhealthy"
+    title: ClassVar[str] = "Reported unhealthy by DCGM"
     after: ClassVar[timedelta] = timedelta(minutes=1)
     metrics: ClassVar[tuple[str, ...]] = (METRIC,)
 
@@ -42,10 +42,10 @@ class DcgmHealth:
         return Wrong(
             Severity.CRITICAL if is_failure else Severity.WARNING,
             f"{gpu.name}: DCGM’s check{which} {'fails' if is_failure else 'warns'}.",
-            "dcgmi health -c on the node says why, in words. Drain the node before dcgmi diag, which takes the GPU for "
-            "minutes."
+            "Run dcgmi health -c on the node for the reason. Drain the node before dcgmi diag, which "
+            "takes the GPU for minutes."
             if is_failure
-            else "dcgmi health -c on the node says why, in words. Nothing has to be stopped for it.",
+            else "Run dcgmi health -c on the node for the reason. It interrupts no work.",
             parts or {METRIC: worst},
             why=f"{is_failure} {' '.join(failed if is_failure else warned)}",
         )

@@ -19,7 +19,7 @@ ITS_OWN = Limits(100, None, timedelta(minutes=5))
 @dataclass(frozen=True)
 class EccCorrected:
     key: ClassVar[str] = "gpu-ecc-corrected"
-    title: ClassVar[str] = "Many memory errors corrected"
+    title: ClassVar[str] = "Many corrected memory errors"
     metrics: ClassVar[tuple[str, ...]] = (METRIC,)
     scale: ClassVar[Scale] = Scale("errors an hour", 1, 100_000)
     limits: Limits = ITS_OWN
@@ -40,7 +40,7 @@ class EccCorrected:
             METRIC,
             grown.an_hour,
             lambda limit: f"{gpu.name} corrects {limit:g} memory errors an hour, or more",
-            "No result is wrong. Plan a reset for its next quiet hour, so that rows are remapped; if it goes on after "
-            "that, run its vendor's field diagnostics and ask support.",
-            "A cell of its memory wears out: radiation alone makes far fewer.",
+            "No result is wrong. Plan a reset for its next idle hour, so that rows are remapped. If "
+            "the errors continue, run its vendor's field diagnostics and ask support.",
+            "A memory cell wears out. Radiation alone causes far fewer errors.",
         )

@@ -22,7 +22,7 @@ SAID = "{} has had memory errors that ECC could not correct"
 @dataclass(frozen=True)
 class EccUncorrected:
     key: ClassVar[str] = "gpu-ecc-uncorrected"
-    title: ClassVar[str] = "Memory errors not corrected"
+    title: ClassVar[str] = "Uncorrectable memory errors"
     after: ClassVar[timedelta] = timedelta(0)
     metrics: ClassVar[tuple[str, ...]] = (ERRORS, ROWS)
     own: ClassVar[str] = ERRORS
@@ -51,8 +51,9 @@ def _wrong(severity: Severity, sentence: str, metric: str, number: float) -> Wro
     return Wrong(
         severity,
         sentence,
-        "What ran on it may have computed with wrong numbers: tell its owner. Drain the node and reset the GPU, so "
-        "that the row is remapped; where remapping fails, or it comes again, the board is to be replaced.",
+        "Jobs on it may have computed wrong results: tell their owner. Drain the node and reset "
+        "the GPU, so that the row is remapped. If remapping fails, or the errors return, replace "
+        "the board.",
         {metric: number},
         why="uncorrected",
     )

@@ -63,8 +63,9 @@ class Fabric:
 
 
 DO = (
-    "Read the log of nvidia-fabricmanager on the node (journalctl -u nvidia-fabricmanager) and nvidia-smi -q, Fabric. "
-    "Restart the service; where that does not help, drain and reboot the node."
+    "Read the log of nvidia-fabricmanager on the node (journalctl -u nvidia-fabricmanager) "
+    "and nvidia-smi -q, Fabric. Restart the service. If that does not help, drain and reboot "
+    "the node."
 )
 
 
@@ -82,5 +83,5 @@ def _wrong(sentence: str, evidence: Mapping[str, float], why: str) -> Wrong:
         evidence,
         why=why,
         opens_after=timedelta(0),
-        probable_cause="Work on several GPUs fails or is slow until the fabric is ready (CUDA error 802).",
+        probable_cause="Jobs on several GPUs fail or are slow until the fabric is ready (CUDA error 802).",
     )

@@ -48,7 +48,7 @@ class Hot:
             METRIC,
             celsius,
             lambda limit: f"{gpu.name} has {limit:g} °C or more",
-            "Look at its neighbours first: they tell which it is. It slows itself down before it is damaged.",
-            "The air, where its neighbours are hot, too (inlet, fans, a blocked rack); else its cooler or power limit.",
+            "Compare the other GPUs of the node first: they show the cause. The GPU slows down before it is damaged.",
+            "If the other GPUs are hot too: the air (inlet, fans, a blocked rack). Else: its cooler or power limit.",
         )
         return replace(wrong, sentence=f"{wrong.sentence} It had {celsius:.0f} °C when this was found.")

@@ -21,7 +21,7 @@ class MemoryNearlyFull(ShareRule):
     )
     usual_for: ClassVar[frozenset[str]] = frozenset({"inference", "training"})
     action: ClassVar[str] = (
-        "What runs here may end for lack of memory. For inference and training that is usual, and not said."
+        "Jobs here may run out of memory. This is normal for inference and training, and not reported for them."
     )
     limits: Limits = ITS_OWN
 

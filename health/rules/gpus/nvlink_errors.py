@@ -49,12 +49,13 @@ class NvlinkErrors:
             Severity.CRITICAL if is_critical else Severity.WARNING,
             f"{gpu.name} has errors on its NVLinks"
             + (
-                ", and a link had to be brought up anew."
+                ", and a link had to recover."
                 if has_recovered
                 else f", {limit:g} an hour or more{limits.said(is_critical=is_critical)}."
             ),
-            "Jobs over several GPUs of this node are slow or hang. Look at nvidia-smi nvlink -e and at the Fabric "
-            "Manager's log; drain the node and reset the GPU, and reseat or replace it where the errors come again.",
+            "Jobs on several GPUs of this node are slow or hang. Read nvidia-smi nvlink -e and the "
+            "Fabric Manager's log. Drain the node and reset the GPU. If the errors return, reseat or "
+            "replace it.",
             amounts | limits.evidence,
             why="recovered" if has_recovered else f"{limit:g} {limits.whose}",
             worsens_after=timedelta(0) if has_recovered else limits.critical_after,

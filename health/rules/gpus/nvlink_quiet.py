@@ -59,8 +59,8 @@ class NvlinkQuiet:
             lambda limit: (
                 f"{gpu.name} works, and sends {limit:g} % less over NVLink than its node’s other GPUs, or even less"
             ),
-            "Compare nvidia-smi nvlink -s and topo -m with a sound node. Where the job leaves this GPU out by design, "
-            "mute it here.",
-            "A link is down, which makes whole jobs slow, or the job leaves this GPU out.",
+            "Compare nvidia-smi nvlink -s and topo -m with a healthy node. If the job leaves this "
+            "GPU out by design, mute this finding.",
+            "A link is down and slows whole jobs, or the job does not use this GPU.",
         )
         return replace(wrong, evidence={METRIC: sent, PEERS: peers, **self.limits.evidence})

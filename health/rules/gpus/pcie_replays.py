@@ -19,7 +19,7 @@ ITS_OWN = Limits(100, None, timedelta(minutes=5))
 @dataclass(frozen=True)
 class PcieReplays:
     key: ClassVar[str] = "gpu-pcie-replays"
-    title: ClassVar[str] = "PCIe link repeats itself"
+    title: ClassVar[str] = "PCIe link retransmits"
     metrics: ClassVar[tuple[str, ...]] = (METRIC,)
     scale: ClassVar[Scale] = Scale("replays an hour", 1, 100_000)
     limits: Limits = ITS_OWN
@@ -40,7 +40,8 @@ class PcieReplays:
             METRIC,
             grown.an_hour,
             lambda limit: f"{gpu.name} repeats what it sends over PCIe {limit:g} times an hour, or more",
-            "Look at the link's width and speed (LnkSta in lspci -vv) and at the kernel log for AER. Reseat the board "
-            "or its riser in the next maintenance; transfers to it are slower until then.",
+            "Look at the link's width and speed (LnkSta in lspci -vv) and at the kernel log for AER. "
+            "Reseat the board or its riser in the next maintenance. Until then transfers to it are "
+            "slower.",
             "A riser, a cable, a slot, or the board.",
         )

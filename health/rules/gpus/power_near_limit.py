@@ -21,8 +21,9 @@ class PowerNearLimit(ShareRule):
     )
     usual_for: ClassVar[frozenset[str]] = frozenset({"training"})
     action: ClassVar[str] = (
-        "At its limit its clocks are held down, and what runs here is slower. Compare its limit with those of its "
-        "neighbours: somebody may have lowered it. For training that is usual, and not said."
+        "At the limit its clocks drop, and jobs are slower. Compare its limit with those of the "
+        "node's other GPUs: somebody may have lowered it. This is normal for training, and not "
+        "reported there."
     )
     limits: Limits = ITS_OWN
 

@@ -18,7 +18,7 @@ TIMES = 3  # ours: one is what an Xid asks for, and a second tries whether it he
 @dataclass(frozen=True)
 class Resets:
     key: ClassVar[str] = "gpu-resets"
-    title: ClassVar[str] = "GPU reset again and again"
+    title: ClassVar[str] = "GPU reset repeatedly"
     after: ClassVar[timedelta] = timedelta(0)  # its resets took their time
     metrics: ClassVar[tuple[str, ...]] = (METRIC,)
 
@@ -36,8 +36,9 @@ class Resets:
         return Wrong(
             Severity.WARNING,
             f"{gpu.name} was reset {TIMES} times or more within a day.",
-            "Look on its node's timeline what came before each reset, and who did it. Where an Xid or memory errors "
-            "came back each time, a reset mends it no longer: drain the node, run dcgmi diag, have the board replaced.",
+            "Check the node's timeline for the events before each reset, and who did it. If an Xid "
+            "or memory errors return each time, resets do not help: drain the node, run dcgmi diag, "
+            "and have the board replaced.",
             {"resets": gpu.resets},
             why="again",
         )

@@ -15,7 +15,7 @@ FAILED, PENDING = "row_remap_failed", "row_remap_pending"
 @dataclass(frozen=True)
 class RowRemap:
     key: ClassVar[str] = "gpu-row-remap"
-    title: ClassVar[str] = "Rows of memory to be remapped"
+    title: ClassVar[str] = "Memory rows to be remapped"
     after: ClassVar[timedelta] = timedelta(0)
     metrics: ClassVar[tuple[str, ...]] = (FAILED, PENDING)
 
@@ -37,8 +37,8 @@ class RowRemap:
             return Wrong(
                 Severity.WARNING,
                 f"{gpu.name} waits for a reset to remap a row of its memory.",
-                "Reset it in its next quiet hour: drain the node, then reset the GPU or reboot. Until then the bad row "
-                "is in use.",
+                "In its next idle hour, drain the node, then reset the GPU or reboot. Until then the bad "
+                "row is in use.",
                 evidence,
                 why="pending",
             )

@@ -36,9 +36,9 @@ class GpuSilent:
         xid = f" Its last Xid was {gpu.xid.number}." if gpu.xid and gpu.xid.number else ""
         return Wrong(
             Severity.CRITICAL,
-            f"{gpu.name} is in none of its exporter's series any more, while the node's other GPUs are.{xid}",
-            f"Look for it in lspci and {tool_of(gpu.vendor)} on the node. One that fell off the bus comes back with a "
-            "reboot, if at all: drain the node first.",
+            f"{gpu.name} has no series of its exporter any more, while the node's other GPUs have.{xid}",
+            f"Look for it in lspci and {tool_of(gpu.vendor)} on the node. A GPU that fell off the bus returns only "
+            "with a reboot, if at all. Drain the node first.",
             {"xid": gpu.xid.number if gpu.xid else None},
             why="silent" + xid,
             probable_cause="It fell off the bus, or its driver lost it.",

@@ -52,8 +52,9 @@ class Throttled:
         return Wrong(
             Severity.WARNING,
             f"{gpu.name} is slowed down: {reason}.",
-            "Whatever runs on it is slower, and a job over several GPUs as slow as this one. Look at the air and the "
-            "power supplies of its chassis; nvidia-smi -q -d PERFORMANCE names the reason as it is now.",
+            "Jobs on it are slower, and a job on several GPUs is as slow as this one. Check the air "
+            "and the power supplies of its chassis. nvidia-smi -q -d PERFORMANCE names the current "
+            "reason.",
             {**amounts, **{f"{CLOCK_EVENTS}:{key}": number for key, number in events.items()}, CLOCK_REASONS: now},
             why=reason,
         )

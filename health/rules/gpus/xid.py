@@ -29,11 +29,11 @@ DO: Mapping[XidAction, str] = {
     XidAction.RESTART_VM: "Restart the virtual machine.",
     XidAction.CONTACT_SUPPORT: "Ask the vendor's support, with nvidia-bug-report.sh.",
     XidAction.CHECK_MECHANICALS: "Look at the board: power cables, seating.",
-    XidAction.UPDATE_SOFTWARE: "Bring the guest's and the host's drivers to versions that go together.",
+    XidAction.UPDATE_SOFTWARE: "Install compatible driver versions on the guest and the host.",
     XidAction.CHECK_UVM: "Look at the kernel log for nvidia-uvm.",
     XidAction.NVLINK: "Look at nvidia-smi nvlink -e and the Fabric Manager's log; drain the node and reset the GPU "
     "where errors come again.",
-    XidAction.DRAIN_P2P: "End the work that uses NVLink or P2P between the GPUs of the node; no reset is asked for.",
+    XidAction.DRAIN_P2P: "End the jobs that use NVLink or P2P between the GPUs of the node. No reset is needed.",
     XidAction.RECOVER_IMEX: "Restart the IMEX domain (nvidia-imex, or the daemons of the ComputeDomain).",
 }
 SEVERITY: Mapping[XidAction, Severity] = {
@@ -259,11 +259,11 @@ def _probable_cause(gpu: GpuFacts, seen: XidSeen, flow: XidWorkflow | None, ever
         parts.append("Its driver was changed within the day before: suspect the new driver.")
     known = XIDS.get(seen.number)
     if known is not None and known.action is XidAction.FOLLOW_TEXT and COUNTED not in gpu.now and len(every) == 1:
-        parts.append("An earlier Xid may be hidden behind it: the gauge of its exporter shows the last one alone.")
+        parts.append("It may hide an earlier Xid: the exporter's gauge shows only the last one.")
     if known is not None and known.reason:
         parts.append(known.reason)
     elif _action(seen, flow) is XidAction.RESTART_APP and flow is None:
-        parts.append("An application failed here: the GPU is not blamed for one.")
+        parts.append("An application failed. This is not a GPU fault.")
     return " ".join(parts)
 
 
@@ -278,7 +278,7 @@ def _advice(gpu: GpuFacts, seen: XidSeen, flow: XidWorkflow | None) -> str:
     if flow is not None and flow.asks:
         parts.append(flow.asks)
     if _is_suspect(gpu, seen):
-        parts.append("Compare it with its peers that have the driver of before.")
+        parts.append("Compare it with GPUs that still have the previous driver.")
     if action is None:
         parts.append(
             "NVIDIA's catalogue names no action for it: read the kernel log (dmesg, NVRM: Xid), and ask support."

@@ -68,9 +68,9 @@ def test_a_plugin_that_crashes_is_the_same_finding(cluster):
 @pytest.mark.parametrize(
     ("ready", "said"),
     [
-        ((False,), "On gpu-001 the driver and the device plugin do not run: its GPUs cannot be allocated."),
-        ((False, True), "On gpu-001 the device plugin does not run: its GPUs cannot be allocated."),  # the old one ends
-        ((), "On gpu-001 the device plugin does not run: its GPUs cannot be allocated."),  # the host's own driver
+        ((False,), "On gpu-001 the driver and the device plugin do not run: its GPUs are not allocatable."),
+        ((False, True), "On gpu-001 the device plugin does not run: its GPUs are not allocatable."),  # the old one ends
+        ((), "On gpu-001 the device plugin does not run: its GPUs are not allocatable."),  # the host's own driver
     ],
 )
 def test_a_driver_that_does_not_come_up_is_named_before_what_waits_for_it(cluster, ready, said):
@@ -121,7 +121,7 @@ def test_gpus_that_somebody_else_offers_are_not_the_device_plugins(cluster, reso
     look(cluster, 0, 2)
 
     told = Finding.objects.open().get(rule="operand-down")
-    assert f"the {called} does not run: its GPUs cannot be allocated" in told.sentence
+    assert f"the {called} does not run: its GPUs are not allocatable" in told.sentence
     assert "nvidia.com" not in told.action
 
 

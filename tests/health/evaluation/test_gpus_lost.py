@@ -294,7 +294,7 @@ def test_where_every_series_is_left_out_no_node_is_held_against_others(say):
 
     never = Finding.objects.get(rule="exporter-silent")
     assert (never.severity, never.state) == ("note", "open")
-    assert never.sentence == "Nothing was ever heard of the GPUs of gpu-001, and of no other node now."
+    assert never.sentence == "No telemetry ever arrived from the GPUs of gpu-001, and of no other node now."
 
 
 def test_one_unit_of_a_limit_is_no_slowdown(say):

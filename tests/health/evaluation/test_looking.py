@@ -101,7 +101,7 @@ def test_a_queue_of_upgrades_is_one_finding_once_nothing_moves(cluster):
 
     assert while_it_moves == []
     assert [finding.sentence for finding in Finding.objects.open()] == [
-        f"3 nodes of {cluster.name} wait for a driver upgrade, and no node has moved for ten minutes and more."
+        f"3 nodes of {cluster.name} wait for a driver upgrade, and no upgrade has progressed for at least ten minutes."
     ]
 
 
@@ -429,7 +429,7 @@ def test_exporters_that_were_heard_and_are_not_any_more_are_one_finding(cluster,
 
     said = silent_reason(cluster, NOON + 10 * MINUTE)
 
-    assert said == [f"The source of telemetry of {cluster.name} is silent: {reason}"]
+    assert said == [f"The telemetry source of {cluster.name} is silent: {reason}"]
     ExporterRound.objects.update(state="unseen", message="The cluster is not seen.")
     assert silent_reason(cluster, NOON + 20 * MINUTE) == said
     ExporterRound.objects.update(state="asked", exporters=3, answered=3, read_at=NOON + 30 * MINUTE)
@@ -447,5 +447,5 @@ def test_a_source_that_nobody_asks_is_silent_too(cluster):
     a_source(cluster)
 
     assert silent_reason(cluster, NOON + 10 * MINUTE) == [
-        f"The source of telemetry of {cluster.name} is silent: Nobody has asked it since 2026-11-21 12:00 UTC."
+        f"The telemetry source of {cluster.name} is silent: Nobody has asked it since 2026-11-21 12:00 UTC."
     ]

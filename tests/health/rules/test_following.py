@@ -170,8 +170,8 @@ def test_an_exporter_whose_series_explode_is_named_and_counting_on_is_no_other_c
     alone = [SeriesExplosion().judge(ClusterFacts("eu-1", exploding=(each,))) for each in (one, more)]
 
     assert wrong.sentence == (
-        "The exporter at 10.0.0.7:9400 has more than 2,000 series of DCGM_EXP_X, and so has 1 other: no node has so "
-        "many GPUs."
+        "The exporter at 10.0.0.7:9400 has more than 2,000 series of DCGM_EXP_X, and so has 1 "
+        "other. No node has so many GPUs."
     )
     assert alone[0].cause == alone[1].cause
     assert SeriesExplosion().judge(ClusterFacts("eu-1")) is None

@@ -398,7 +398,7 @@ def test_a_154_without_its_text_says_where_the_text_is():
     assert "kernel log" in wrong.action
 
 
-HIDDEN = "An earlier Xid may be hidden behind it"
+HIDDEN = "It may hide an earlier Xid"
 
 
 def test_an_earlier_xid_may_be_hidden_behind_a_154_that_the_gauge_alone_shows():
@@ -479,7 +479,7 @@ def test_a_contained_memory_error_blames_the_memory_and_stays_until_a_reset():
 
 
 def test_an_applications_error_blames_no_gpu():
-    assert LastXid().judge(with_xid(31)).probable_cause == "An application failed here: the GPU is not blamed for one."
+    assert LastXid().judge(with_xid(31)).probable_cause == "An application failed. This is not a GPU fault."
 
 
 @pytest.mark.parametrize("number", sorted(XIDS))
@@ -574,7 +574,7 @@ def test_after_a_change_the_driver_is_the_first_suspect(number):
     after = LastXid().judge(with_xid(number, driver_changed_at=NOON - timedelta(hours=2)))
 
     assert "suspect the new driver" in after.probable_cause
-    assert after.action.startswith("Compare it with its peers that have the driver of before.")
+    assert after.action.startswith("Compare it with GPUs that still have the previous driver.")
     assert "suspect the new driver" not in LastXid().judge(with_xid(number)).probable_cause
 
 

@@ -85,7 +85,7 @@ def test_a_condition_that_recommends_no_action_is_a_note_with_its_message():
     assert wrong.severity == Severity.NOTE
     assert "IMEX daemon status is -3 (not READY) Recommended Action=NONE" in wrong.sentence
     assert wrong.probable_cause.startswith("IMEX does not run while no ComputeDomain is active")
-    assert wrong.action == "NVSentinel recommends NONE (do nothing). Nothing has to be done to the hardware."
+    assert wrong.action == "NVSentinel recommends NONE (do nothing). The hardware needs no action."
 
 
 def test_a_missing_device_of_subnet_managers_is_no_fault_of_the_network_card():
@@ -111,12 +111,12 @@ def test_an_imex_daemon_that_is_not_ready_is_not_critical_whatever_is_recommende
         (a_condition("XIDErrors", message="XID error-codes found: 48, 56. FaultCode: NHC2001"),
          Severity.CRITICAL, "codes found: 48, 56", "Xid 48: Drain the node and reset the GPU"),
         (a_condition("XIDErrors", message="XID error-codes found: 13, 31. FaultCode: NHC2001"),
-         Severity.NOTE, "codes found: 13, 31", "Nothing has to be done"),
+         Severity.NOTE, "codes found: 13, 31", "The hardware needs no action"),
         (a_condition("AcceleratedHardwareReady", "False", "NvidiaXID48Error", "detected XID-48 on the instance"),
          Severity.CRITICAL, "AcceleratedHardwareReady=False (NvidiaXID48Error: detected XID-48", "EKS reboots or"),
         (a_condition("AcceleratedHardwareReady", "Unknown"), Severity.CRITICAL, "Ready=Unknown", "auto repair"),
         (a_condition("AcceleratedHardwareReady", "False", "NvidiaXID13Error", "detected XID-13"),
-         Severity.NOTE, "NvidiaXID13Error", "Nothing has to be done"),
+         Severity.NOTE, "NvidiaXID13Error", "The hardware needs no action"),
         (a_condition("NetworkingReady", "False", "IPAMDNotReady"), Severity.WARNING, "NetworkingReady=False", "EKS"),
         (a_condition("NebiusGPUError", reason="GPUHealthCheckFailedMK8S", message='{"errors":[{"x":"49, not 56"}]}'),
          Severity.CRITICAL, "Nebius says of gpu-001: NebiusGPUError (GPUHealthCheckFailedMK8S", "Nebius cordons"),
@@ -172,22 +172,24 @@ def test_while_a_driver_is_replaced_gpus_are_missing_for_a_reason():
         (("GpuMemWatch",), ("NVSentinel",)),
         (("KernelDeadlock",), ("kernel log",)),
         (("GpuMemWatch", "KernelDeadlock"), ("NVSentinel", "kernel log")),
-        (("DiskPressure",), ("runs out of",)),
+        (("DiskPressure",), ("use up",)),
         (("NetworkUnavailable",), ("network plugin",)),
         (("FrequentKubeletRestart",), ("both logs",)),
-        (("FrequentKubeletRestart", "GpuMemWatch", "DiskPressure"), ("both logs", "NVSentinel", "runs out of")),
+        (("FrequentKubeletRestart", "GpuMemWatch", "DiskPressure"), ("both logs", "NVSentinel", "use up")),
     ],
 )
 def test_each_of_several_conditions_says_what_helps_against_it(types, asked):
     action = NodeConditions().judge(with_conditions(*types)).action
 
-    every = ("both logs", "NVSentinel", "runs out of", "network plugin", "kernel log")
+    every = ("both logs", "NVSentinel", "use up", "network plugin", "kernel log")
     assert tuple(word for word in every if word in action) == asked
 
 
 def test_a_network_that_is_away_is_nothing_that_a_machine_runs_out_of():
     assert NodeConditions().judge(with_conditions("NetworkUnavailable")).probable_cause == ""
-    assert NodeConditions().judge(with_conditions("DiskPressure")).probable_cause == "The machine runs out of it."
+    assert (
+        NodeConditions().judge(with_conditions("DiskPressure")).probable_cause == "The machine runs out of a resource."
+    )
 
 
 def test_while_a_driver_is_replaced_dcgm_is_away():
@@ -213,7 +215,7 @@ def test_silence_of_a_node_is_told_apart_from_never_having_spoken():
     never = ExporterSilent().judge(replace(WELL, is_heard=False, was_heard=False))
 
     assert "any more" in silent.sentence
-    assert "ever heard" in never.sentence
+    assert "ever arrived" in never.sentence
     assert never.sentence.endswith("while those of other nodes are.")
 
 
@@ -263,7 +265,7 @@ def test_what_is_said_of_an_upgrade_is_so_from_its_first_second():
 
     assert stuck.sentence == "The driver upgrade of gpu-001 has not ended: it is in drain-required."
     assert still.sentence == (
-        "2 nodes of eu-1 wait for a driver upgrade, and no node has moved for ten minutes and more."
+        "2 nodes of eu-1 wait for a driver upgrade, and no upgrade has progressed for at least ten minutes."
     )
 
 
@@ -278,7 +280,7 @@ def test_a_queue_of_upgrades_is_told_of_once_nothing_moves(queued, are_still, sa
     wrong = UpgradeQueueStill().judge(ClusterFacts("eu-1", upgrades_queued=queued, upgrades_are_still=are_still))
 
     assert bool(wrong) is said
-    assert wrong is None or wrong.sentence.startswith("1 node of eu-1 waits for a driver upgrade, and no node")
+    assert wrong is None or wrong.sentence.startswith("1 node of eu-1 waits for a driver upgrade, and no upgrade")
 
 
 def test_a_queue_that_is_still_names_who_keeps_it():
@@ -309,10 +311,10 @@ def test_an_operand_that_is_down_says_what_comes_of_it():
     one = OperandDown().judge(replace(WELL, operands_away=("device-plugin",)))
     both = OperandDown().judge(replace(WELL, operands_away=("device-plugin", "dcgm-exporter")))
 
-    assert one.sentence == "On gpu-001 the device plugin does not run: its GPUs cannot be allocated."
+    assert one.sentence == "On gpu-001 the device plugin does not run: its GPUs are not allocatable."
     assert both.sentence == (
-        "On gpu-001 the device plugin and the DCGM exporter do not run: its GPUs cannot be allocated and nothing is "
-        "heard of its GPUs."
+        "On gpu-001 the device plugin and the DCGM exporter do not run: its GPUs are not "
+        "allocatable and its GPUs have no telemetry."
     )
     assert OperandDown().judge(replace(WELL, operands_away=("device-plugin",), is_changing=True)) is None
 

@@ -28,7 +28,7 @@ def judged(said: str, *, pod: str = "chat-7d9f-x8z2k", lacking: int = 1):
         ),
         (
             "spec.containers[0].resources.limits: Required value: Limit must be set for non overcommitable resources",
-            *(Severity.WARNING, "in whole numbers, and as a limit", "into the limits of its template"),
+            *(Severity.WARNING, "in whole numbers and as a limit", "into the limits of its template"),
         ),
         ("nvidia.com/gpu: Invalid value: 500m: must be an integer", Severity.WARNING, "whole numbers", "MIG slice"),
         (
@@ -39,11 +39,21 @@ def judged(said: str, *, pod: str = "chat-7d9f-x8z2k", lacking: int = 1):
             'admission webhook "validate.kyverno.svc-fail" denied the request: no team label',
             *(Severity.WARNING, 'webhook "validate.kyverno.svc-fail" says no', "ask who runs it"),
         ),
-        ('pod rejected: RuntimeClass "nvidia" not found', Severity.WARNING, "is not there", "Make what the words name"),
-        ("no PriorityClass with name high was found", Severity.WARNING, "is not there", "Make what the words name"),
+        (
+            'pod rejected: RuntimeClass "nvidia" not found',
+            Severity.WARNING,
+            "is missing",
+            "Create the object that the message names",
+        ),
+        (
+            "no PriorityClass with name high was found",
+            Severity.WARNING,
+            "is missing",
+            "Create the object that the message names",
+        ),
         (
             'error looking up service account team-a/x: serviceaccount "x" not found',
-            *(Severity.WARNING, "is not there", "Make what the words name"),
+            *(Severity.WARNING, "is missing", "Create the object that the message names"),
         ),
         (
             'User "system:serviceaccount:kube-system:replicaset-controller" cannot create resource "pods"',

@@ -43,7 +43,7 @@ def test_a_sick_gpu_lowers_allocatable_while_capacity_stays():
     wrong = AllocatableBelowExpected().judge(replace(WELL, allocatable={GPU: 7}))
 
     assert wrong.severity == Severity.WARNING
-    assert wrong.sentence == "gpu-001 lacks 1 GPU: it had more than can be allocated now."
+    assert wrong.sentence == "gpu-001 lacks 1 GPU. It had more allocatable GPUs before."
     assert "unhealthy" in wrong.probable_cause
     assert wrong.evidence == {GPU: {"allocatable": 7, "capacity": 8, "expected": 8}}
 
@@ -167,7 +167,7 @@ def test_every_sentence_holds_for_one_and_for_several():
         lacks = AllocatableBelowExpected().judge(replace(WELL, allocatable={GPU: 8 - number}))
         fails = PodsFailing().judge(replace(WELL, failing_pods=pods))
 
-        assert f"lacks {number} GPU{'' if one else 's'}: it had more than can be allocated now." in lacks.sentence
+        assert f"lacks {number} GPU{'' if one else 's'}. It had more allocatable GPUs before." in lacks.sentence
         assert f"{number} pod{' fails' if one else 's fail'}, " in fails.sentence
 
 
@@ -238,7 +238,7 @@ def test_no_rule_says_one_of_many_or_many_of_one(rule):
         ("OutOfcpu", "had no room left"),
         ("Evicted", "`kubectl describe node`"),
         ("Terminated", "was shut down"),
-        ("Error", "Nobody makes it again"),
+        ("Error", "Nothing creates it again"),
     ],
 )
 def test_of_a_pod_that_failed_for_good_it_says_what_helps(status, action):
@@ -296,7 +296,7 @@ def test_a_node_that_never_offered_its_gpus_is_found_unless_its_driver_is_on_its
 
     assert "offers none, though AMD DRA driver is Ready" in wrong.sentence
     assert (wrong.probable_cause, wrong.action) == ("Its slice is rejected.", "Take 1.0.1.")
-    assert silent.sentence == "gpu-001 has GPUs by its labels or taints and offers none: no pod can have one here."
+    assert silent.sentence == "gpu-001 has GPUs by its labels or taints and offers none, so no pod can use one here."
     assert GpusNeverOffered().judge(replace(node, is_changing=True)) is None
     assert GpusNeverOffered().judge(replace(node, is_ready=False)) is None
 
@@ -323,7 +323,9 @@ def test_claims_that_nobody_serves_are_told_of_the_cluster():
     assert ClaimsWaiting().judge(ClusterFacts("prod")) is None
 
 
-@pytest.mark.parametrize(("older", "says"), [(0, "most likely"), (2, "2 of its driver pods are of an older template")])
+@pytest.mark.parametrize(
+    ("older", "says"), [(0, "probably created before"), (2, "2 of its driver pods are of an older template")]
+)
 def test_a_driver_object_that_stays_not_ready_beside_ready_pods_is_found(older, says):
     wrong = DriverObjectStuck().judge(ClusterFacts("prod", stuck_drivers=(StuckDriver("h100", 2, older),)))
 

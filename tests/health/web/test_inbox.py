@@ -621,9 +621,10 @@ def test_all_quiet_says_of_each_source_how_old_it_is_or_that_there_is_none(clust
 
 USUAL = frozenset(key for key, metric in METRICS.items() if metric.is_usual)
 BLIND = (
-    "Not exported is what 5 rules would read, so that they find nothing here: Many memory errors corrected, NVLink "
-    "errors, GPU slowed down, DCGM calls it unhealthy, GPU power near its limit. ECC errors not corrected are "
-    "not exported; the rule Memory errors not corrected sees only rows that were remapped within the last hour."
+    "Not exported is what 5 rules would read, so that they find nothing here: Many corrected "
+    "memory errors, NVLink errors, GPU slowed down, Reported unhealthy by DCGM, GPU power "
+    "near its limit. ECC errors not corrected are not exported; the rule Uncorrectable "
+    "memory errors sees only rows that were remapped within the last hour."
 )
 
 

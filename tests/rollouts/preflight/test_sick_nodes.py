@@ -13,7 +13,7 @@ from tests.rollouts.make import NEW
 from tests.rollouts.rows import CANARY, REST, a_draft, a_driver_cluster
 
 pytestmark = pytest.mark.django_db
-LACKS = "node-0 lacks 8 GPUs: it had more than can be allocated now."
+LACKS = "node-0 lacks 8 GPUs. It had more allocatable GPUs before."
 REASON = "Its driver is what is broken."
 
 

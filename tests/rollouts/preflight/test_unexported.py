@@ -39,7 +39,7 @@ def test_what_exporters_leave_out_by_default_is_named_with_what_would_read_it(cl
 
     assert (check.code, check.field, check.is_grave) == ("telemetry-not-exported", SOAK, False)
     assert check.sentence == (
-        f"The telemetry of {cluster.name} answers and does not export what tells of “Many memory errors corrected”, "
+        f"The telemetry of {cluster.name} answers and does not export what tells of “Many corrected memory errors”, "
         "“NVLink errors”, “GPU slowed down”: the rules that read it find nothing on all 3 nodes of this plan, whatever "
         "the new driver does."
     )
@@ -119,7 +119,7 @@ def test_another_vendors_exporter_does_not_speak_for_the_nodes_of_the_plan(clust
     found = told(cluster, owner)
 
     assert [check.code for check in found] == ["telemetry-not-exported"]
-    assert "“Many memory errors corrected”, “NVLink errors”, " in found[0].sentence
+    assert "“Many corrected memory errors”, “NVLink errors”, " in found[0].sentence
     assert "the rules that read it find nothing on all 3 nodes of this plan," in found[0].sentence
 
 
@@ -141,7 +141,7 @@ def test_what_only_some_of_its_nodes_lack_is_said_of_those_by_name(cluster, owne
 
     of_ecc, of_links = told(cluster, owner)
 
-    assert "tells of “Many memory errors corrected”" in of_ecc.sentence
+    assert "tells of “Many corrected memory errors”" in of_ecc.sentence
     assert "nothing on 2 of 3 nodes of this plan (node-1, node-2), whatever" in of_ecc.sentence
     assert of_ecc.about[-2:] == ("node-1", "node-2")
     assert "the rule that reads it finds nothing on 1 of 3 nodes of this plan (node-2)," in of_links.sentence
