@@ -54,7 +54,7 @@ def test_page_rest_and_files_tell_the_four_apart_alike(seer, told):
 
     assert "0 °C 25% not exported not exported 79" in said
     assert "61 °C never seen not exported not exported none" in said
-    assert "never seen Nothing was ever said of it." in said
+    assert "never seen No telemetry yet." in said
     assert [row["metrics"]["temperature_celsius"]["state"] for row in rest] == ["fresh", "stale", "never"]
     assert [row["metrics"]["temperature_celsius"]["value"] for row in rest] == [0.0, 61.0, None]
     assert rest[1]["metrics"]["temperature_celsius"]["since"] == "2026-11-21T11:55:00Z"
