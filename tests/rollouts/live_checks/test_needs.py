@@ -62,7 +62,7 @@ def test_a_start_asks_for_every_right_that_rounds_use_and_for_no_other(
     used: set[Act] = set()
     run_round = grounds.run_round
     monkeypatch.setattr(
-        grounds, "run_round", lambda **given: used.update(asked_in(ground, partial(run_round, **given)))
+        grounds, "run_round", lambda *plan, **given: used.update(asked_in(ground, partial(run_round, *plan, **given)))
     )
     ground.walk()
     ground.round()
