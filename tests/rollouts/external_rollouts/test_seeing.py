@@ -16,7 +16,6 @@ from rollouts.lifecycle import BEGUN, FOLLOWED_MOVES, FollowedState, TargetState
 from tests.make import NOON
 from tests.rollouts.gates.random_evidence import targets
 from tests.rollouts.make import NEW, OLD, a_baseline, a_target
-from tests.rooms import ROOT
 
 HELD, BEFORE, CHANGING, CHANGED, FAILED, GONE = (
     TargetState.HELD,
@@ -192,9 +191,3 @@ def test_it_ends_only_as_the_table_allows_and_passes_only_by_its_gates(states, a
         assert (step.to is FollowedState.CAME_THROUGH) <= (all_pass and asked_for == NEW)
     elif BEGUN.isdisjoint(states):
         assert still <= STILL
-
-
-def test_the_table_of_what_is_not_asked_is_that_of_the_docs():
-    page = (ROOT / "docs" / "gates.md").read_text()
-
-    assert all(f"| `{key}` | {why} |" in page for key, why in LEFT_OUT.items())
