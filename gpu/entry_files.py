@@ -32,7 +32,7 @@ def make_entries(
     return tuple(made)
 
 
-def convert(row: Mapping[str, Any], kind: type[E]) -> E:
+def entry_of(row: Mapping[str, Any], kind: type[E]) -> E:
     """A dataclass from a row of TOML; arrays become tuples or sets, and strings members of an enum.
 
     :raises TypeError: for a key that is unknown or lacking, or a value of another type.

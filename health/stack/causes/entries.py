@@ -12,7 +12,7 @@ from pathlib import Path
 from string import Formatter
 from typing import Any, Self
 
-from gpu.entry_files import convert, make_entries, read_file
+from gpu.entry_files import entry_of, make_entries, read_file
 from gpu.versions import read, tag_of
 from health.stack.causes.base import CC_MODE, VGPU_CONFIG, Cause, Signs, Weight
 from health.stack.causes.predicates import PREDICATES, Predicate, PredicateAnswer
@@ -240,7 +240,7 @@ def _read(path: Path) -> dict[str, tuple[CauseMatcher, ...]]:
     shared = {"operands": tables.pop("operands", [])}
 
     def make(row: Mapping[str, Any]) -> CauseMatcher:
-        return CauseMatcher.of(convert(shared | dict(row), CauseEntry))
+        return CauseMatcher.of(entry_of(shared | dict(row), CauseEntry))
 
     return {f"{path.stem}.{name}": make_entries(path, name, rows, make) for name, rows in tables.items()}
 

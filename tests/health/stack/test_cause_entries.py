@@ -8,7 +8,7 @@ import yaml
 from django.conf import settings
 from django.utils import timezone
 
-from gpu.entry_files import BadEntry, convert, make_entries
+from gpu.entry_files import BadEntry, entry_of, make_entries
 from health.stack.causes import Signs, why, why_waits
 from health.stack.causes.entries import DATA, LONGEST_TEXT, TABLES, CauseEntry, CauseMatcher
 from tests.health.stack.signs import a_pod, an_event, crashing, signs
@@ -211,7 +211,7 @@ def test_an_entry_that_does_not_fit_is_named_with_its_file(tmp_path, change, err
     row = {"key": "mine", "title": "T", "summary": "S.", "source": "https://x", "date": date(2026, 11, 28), **change}
 
     with pytest.raises(BadEntry, match=r"my\.toml: \[\[rule\]\] 1 mine: ") as refused:
-        make_entries(tmp_path / "my.toml", "rule", [row], lambda each: CauseMatcher.of(convert(each, CauseEntry)))
+        make_entries(tmp_path / "my.toml", "rule", [row], lambda each: CauseMatcher.of(entry_of(each, CauseEntry)))
 
     assert error in str(refused.value)
 
