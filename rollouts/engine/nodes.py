@@ -34,7 +34,7 @@ SAID_LIVE = (
 @dataclass(frozen=True)
 class PlanNodes:
     selected: tuple[Node, ...]  # a driver DaemonSet of the object runs on them, or should
-    strays: tuple[Node, ...]  # no longer, and they carry our label or are wanted to
+    unmanaged_nodes: tuple[Node, ...]  # no longer, and they carry our label or are wanted to
     gone: Mapping[str, str]  # uid of a target or hold that is not among the selected → what became of the node
     drivers: Mapping[str, DriverPod]  # node name → its driver pod
     holds: Mapping[str, Hold]  # of the plan, by the node's uid
@@ -101,10 +101,10 @@ def _sorted_out(
     uids = {node.uid for node in selected}
     left = {uid: node for uid, node in others.items() if uid not in uids}
     kept = {uid for uid, hold in holds.items() if not hold.is_foreign and hold.is_in_the_way}
-    strays = tuple(node for uid, node in left.items() if node.held_by == plan.mark or uid in kept)
+    unmanaged_nodes = tuple(node for uid, node in left.items() if node.held_by == plan.mark or uid in kept)
     there = {node.name for node in (*selected, *left.values())}
     gone = {uid: _what_became(plan, uid, name, left, there) for uid, name in missing.items()}
-    return PlanNodes(selected, strays, gone, drivers, holds, are_live)
+    return PlanNodes(selected, unmanaged_nodes, gone, drivers, holds, are_live)
 
 
 def _what_became(plan: Plan, uid: str, name: str, left: Mapping[str, Node], there: Iterable[str]) -> str:

@@ -127,7 +127,7 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
             )
             for row in rows
         ),
-        strays=_strays(plan, nodes, live, ahead),
+        unmanaged_nodes=_strays(plan, nodes, live, ahead),
         gone=nodes.gone,
         object_trouble=live.object_trouble,
         opted_out=off.in_force,
@@ -246,7 +246,7 @@ def _node(
 
 def _strays(plan: Plan, nodes: PlanNodes, live: Live, ahead: timedelta) -> tuple[NodeSnapshot, ...]:
     """Returns unmanaged nodes with the driver pods on them now. Two queries if there are any."""
-    if not nodes.strays:
+    if not nodes.unmanaged_nodes:
         return ()
     drivers = driver_pods(plan)
     newest = newest_hashes(plan.cluster_id, {one.owner_uid for one in drivers.values()} - live.hashes.keys())
@@ -260,7 +260,7 @@ def _strays(plan: Plan, nodes: PlanNodes, live: Live, ahead: timedelta) -> tuple
             _node(plan, row, None, nodes.holds.get(row.uid), live, ahead),
             is_of_another=plan.its_component.hold is not None and is_of_another(row.name),
         )
-        for row in nodes.strays
+        for row in nodes.unmanaged_nodes
     )
 
 

@@ -136,7 +136,7 @@ class Snapshot:
     nodes: tuple[NodeSnapshot, ...]
     stages: tuple[StageSnapshot, ...]
     pod_daemonsets: Mapping[str, str] = field(default_factory=dict)  # node uid → uid of its driver pod's DaemonSet
-    strays: tuple[NodeSnapshot, ...] = ()  # nodes of the object no more, that carry our label or are wanted to
+    unmanaged_nodes: tuple[NodeSnapshot, ...] = ()  # nodes of the object no more, that carry our label or are wanted to
     gone: Mapping[str, str] = field(default_factory=dict)  # uid of a target that is no node of the object → why
     object_trouble: str = ""  # the driver object is gone, or another; blank: it is there
     template_change: str = ""  # what somebody else made of the driver pods' template; blank: it is the plan's own

@@ -88,7 +88,9 @@ def _how_it_was_handed_over(snapshot: Snapshot) -> str:
 
 def _free_all(snapshot: Snapshot) -> Decision:
     """Releases all nodes. Nothing drives their upgrades now, so nothing waits for the operator."""
-    marked = [node for node in (*snapshot.nodes, *snapshot.strays) if not node.hold_is_foreign and may_be_held(node)]
+    marked = [
+        node for node in (*snapshot.nodes, *snapshot.unmanaged_nodes) if not node.hold_is_foreign and may_be_held(node)
+    ]
     if nodes := {node.uid: node.name for node in marked if not node.is_of_another}:
         sentence = f"Letting {count(len(nodes), 'node')} go: {snapshot.object_trouble}"
         return Decision(sentence, acts=(FreeStrays(nodes),), look_again_in=SOON)

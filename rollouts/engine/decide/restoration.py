@@ -132,7 +132,7 @@ def unmarked(snapshot: Snapshot) -> str:
     """Returns a clause about our labels without our annotation; nobody takes them for ours. Empty means none."""
     kept = tuple(
         node.name
-        for node in (*snapshot.nodes, *snapshot.strays)
+        for node in (*snapshot.nodes, *snapshot.unmanaged_nodes)
         if node.has_label and node.hold_wanted is not None and not (node.is_held or may_be_held(node))
     )
     held = either(len(kept), "keeps the label that held it", "keep the label that held them")

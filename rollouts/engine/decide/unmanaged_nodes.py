@@ -15,8 +15,8 @@ def free_strays(snapshot: Snapshot) -> Decision | None:
     node that moved to another driver object stays held if that object would change it at once: this plan may not
     release it to a foreign version (Z38).
     """
-    strays = {node.uid: node.name for node in snapshot.strays if not node.is_of_another}
-    if not strays:
+    unmanaged_nodes = {node.uid: node.name for node in snapshot.unmanaged_nodes if not node.is_of_another}
+    if not unmanaged_nodes:
         return None
-    sentence = f"Letting {count(len(strays), 'node')} go that the driver object no longer selects."
-    return Decision(sentence, acts=(FreeStrays(strays),), look_again_in=SOON)
+    sentence = f"Letting {count(len(unmanaged_nodes), 'node')} go that the driver object no longer selects."
+    return Decision(sentence, acts=(FreeStrays(unmanaged_nodes),), look_again_in=SOON)

@@ -27,7 +27,9 @@ OF_NODES = (PlaceHolds, LiftHolds, HandOver, FreeStrays, ClearUpgradeState, Requ
 
 def with_troubles(snapshot: Snapshot, decision: Decision) -> Decision:
     """Adds write failures to the decision: a lost right or a refusing webhook shows nowhere else."""
-    troubles = {node.uid: (node.name, node.trouble) for node in (*snapshot.nodes, *snapshot.strays) if node.trouble}
+    troubles = {
+        node.uid: (node.name, node.trouble) for node in (*snapshot.nodes, *snapshot.unmanaged_nodes) if node.trouble
+    }
     uids = [uid for act in decision.acts for uid in _written(snapshot, act)]
     stuck = sorted(troubles[uid] for uid in uids if uid in troubles)
     if not stuck:

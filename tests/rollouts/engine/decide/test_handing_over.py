@@ -270,7 +270,7 @@ def lets_go_under(snapshot: Snapshot) -> tuple[Any, ...]:
     [
         given_up(held(upgrade_state="upgrade-done"), object_version=OLD, newest_hashes={DAEMONSET: OLD_HASH}),
         put_back(a_snapshot(nodes=(held(upgrade_state="upgrade-done"),))),
-        replace(put_back(a_snapshot()), strays=(held("left"),)),
+        replace(put_back(a_snapshot()), unmanaged_nodes=(held("left"),)),
         given_up(held(), object_trouble="NVIDIADriver h100 was deleted."),
     ],
     ids=["given up early", "put back", "left the object", "object gone"],

@@ -52,7 +52,7 @@ def test_writes_the_version_once_every_node_is_held():
 
 def test_lets_go_of_nodes_that_left_the_object_before_it_writes():
     """A hold that is wanted of a node outside the object is in the way of the version, and nobody else takes it off."""
-    snapshot = replace(holding(settled("a")), strays=(unheld("left"),))
+    snapshot = replace(holding(settled("a")), unmanaged_nodes=(unheld("left"),))
 
     decision = decide(snapshot, now=NOON)
 

@@ -480,7 +480,7 @@ def test_a_node_that_left_the_object_is_let_go_in_the_end(state: PlanState):
     """Nobody drives its upgrades any more, and our label would stay for ever."""
     left = untouched("left")
 
-    decision = decided(replace(restored(state=state), strays=(left,)))
+    decision = decided(replace(restored(state=state), unmanaged_nodes=(left,)))
 
     assert decision.acts == (FreeStrays({"uid-of-left": "left"}),)
     assert decision.is_for_good
@@ -489,7 +489,7 @@ def test_a_node_that_left_the_object_is_let_go_in_the_end(state: PlanState):
 
 @BOTH
 def test_a_node_that_left_the_object_waits_until_the_version_is_back(state: PlanState):
-    snapshot = replace(still_written(untouched(), state=state), strays=(untouched("left"),))
+    snapshot = replace(still_written(untouched(), state=state), unmanaged_nodes=(untouched("left"),))
 
     assert decided(snapshot).acts == (WriteVersion(NEW, OLD),)
 

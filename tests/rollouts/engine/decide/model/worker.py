@@ -134,7 +134,7 @@ class Worker:
             newest_hashes={DAEMONSET: f"hash-{self.world.template}"},
             unsettled=() if self.world.is_settled else ("nvidia-driver",),
             policy=a_policy(max_parallel=self.world.max_parallel),
-            strays=tuple(self._node(name) for name, node in self.seen.items() if self._is_stray(node)),
+            unmanaged_nodes=tuple(self._node(name) for name, node in self.seen.items() if self._is_stray(node)),
             gone={f"uid-of-{name}": why for name in self._known() if (why := self._gone(name))},
             is_live=is_live,
             handed_to=self.handed_to,
