@@ -23,7 +23,7 @@ from rollouts.lifecycle import StageState
 from rollouts.models import GateAnswer, Stage, Target
 from rollouts.preflight.remaining_nodes import ahead_of
 from rollouts.queries.plan_view import cordons_of, opt_outs_of
-from rollouts.queries.remedies import ways_out
+from rollouts.queries.remedies import remedies
 
 HISTORY_AT_MOST = 200
 STORY = (
@@ -66,14 +66,14 @@ class StageSerializer(StageRowSerializer):
         help_text=f"What gates said before, the newest first, at most {HISTORY_AT_MOST}.",
     )
     approvals = ApprovalSerializer(many=True)
-    ways_out = serializers.SerializerMethodField(help_text="What ends the wait of a gate that has nothing to look at.")
+    remedies = serializers.SerializerMethodField(help_text="The actions that end the wait of a gate without evidence.")
 
     class Meta(StageRowSerializer.Meta):
-        fields = (*StageRowSerializer.Meta.fields, "targets", "waves", "answers", "history", "approvals", "ways_out")
+        fields = (*StageRowSerializer.Meta.fields, "targets", "waves", "answers", "history", "approvals", "remedies")
 
     @extend_schema_field(WayOutSerializer(many=True))
-    def get_ways_out(self, stage: Stage) -> list[dict[str, str]]:
-        return [asdict(way) for answer in stage.answers_now for way in ways_out(stage, answer)]  # type: ignore[attr-defined]
+    def get_remedies(self, stage: Stage) -> list[dict[str, str]]:
+        return [asdict(way) for answer in stage.answers_now for way in remedies(stage, answer)]  # type: ignore[attr-defined]
 
 
 class BundleSerializer(serializers.Serializer):

@@ -15,7 +15,7 @@ TEST_JOB, OTHER_NODES, TENANTS, OVERRIDE = "test-job", "other-nodes", "tenants",
 
 
 @dataclass(frozen=True)
-class WayOut:
+class Remedy:
     """One remedy. `resource` is where REST accepts it by POST; empty if nothing is sent."""
 
     key: str
@@ -25,27 +25,27 @@ class WayOut:
     why_not: str = ""  # why it cannot be chosen now; blank: it can be
 
 
-def ways_out(stage: Stage, answer: KeptAnswer) -> list[WayOut]:
+def remedies(stage: Stage, answer: KeptAnswer) -> list[Remedy]:
     """Returns the remedies, cheapest first; none if the gate has proof or nobody waits for it."""
     if not answer.waits_for_proof or stage.plan.is_final:
         return []
     place = f"/api/v1/stages/{stage.pk}"
     return [
-        WayOut(
+        Remedy(
             TEST_JOB,
             "Add a test Job",
             "A Job uses a GPU of each changed node of this stage, and ends.",
             f"{place}/test-jobs",
             why_no_test_jobs(stage),
         ),
-        WayOut(TENANTS, "Wait for tenants", "The gate passes once a tenant's GPU pod is Ready on these nodes."),
-        WayOut(
+        Remedy(TENANTS, "Wait for tenants", "The gate passes once a tenant's GPU pod is Ready on these nodes."),
+        Remedy(
             OTHER_NODES,
             "Pick other nodes",
             "Roll back, then draft a plan whose canary takes nodes with tenants.",
             f"/api/v1/plans/{stage.plan_id}/{VERBS[Verb.ROLLBACK].resource}",
         ),
-        WayOut(
+        Remedy(
             OVERRIDE,
             "Override the gate",
             "It needs a reason. The approver of the next stage sees it.",

@@ -16,7 +16,7 @@ from rollouts.models import BreakGlass, GateAnswer, Stage, StageKind, Target, Wa
 from rollouts.models.target import Shown
 from rollouts.node_order.node_selection import AtOnce
 from rollouts.queries.plan_view import StageOnPage, rank
-from rollouts.queries.remedies import WayOut, ways_out
+from rollouts.queries.remedies import Remedy, remedies
 from wording.durations import spell
 from wording.lists import names
 
@@ -39,7 +39,7 @@ class GateLine:
     remark: str = ""  # what its sentence leaves out
     may_be_passed_over: bool = False  # it holds its stage up; whether it really may be, the command says
     glass: Sequence[BreakGlass] = ()  # by whom it was passed over, the newest first: shown for good
-    ways_out: Sequence[WayOut] = ()  # where it has nothing to look at: what would end its wait
+    remedies: Sequence[Remedy] = ()  # actions that end the wait of a gate without evidence
     as_of: datetime | None = None  # its cluster is not seen: it rests on what was seen then, and its clock stands
 
     @property
@@ -225,7 +225,7 @@ def _gate_line(
         remark=_remark(gate, answer, blamed),
         may_be_passed_over=not is_over and not gate.advisory and _holds_up(gate, answer, on_page.stage),
         glass=glass,
-        ways_out=ways_out(on_page.stage, answer) if answer and not is_over and not gate.advisory else (),
+        remedies=remedies(on_page.stage, answer) if answer and not is_over and not gate.advisory else (),
         as_of=as_of,
     )
 

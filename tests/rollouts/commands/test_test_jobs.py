@@ -9,7 +9,7 @@ from rollouts.commands.refusals import BadPlan, Refusal
 from rollouts.commands.test_jobs import add_test_jobs
 from rollouts.gates.base import NO_PROOF
 from rollouts.models import GateAnswer, Plan, Stage
-from rollouts.queries.remedies import ways_out
+from rollouts.queries.remedies import remedies
 from tests.make import NOON
 from tests.rollouts.rows import a_started_plan, answered, in_state, opened
 
@@ -80,13 +80,13 @@ def test_a_stage_that_moves_in_the_same_moment_wins(stage, owner, monkeypatch):
 
 
 def test_a_gate_without_proof_names_what_would_prove_it(stage):
-    found = ways_out(stage, GateAnswer.objects.get(stage=stage, gate="workloads_ready"))
+    found = remedies(stage, GateAnswer.objects.get(stage=stage, gate="workloads_ready"))
 
     assert [way.key for way in found] == ["test-job", "tenants", "other-nodes", "override"]
     assert all(len(way.text) <= 90 for way in found)
 
 
-def test_a_gate_that_waits_for_something_else_has_no_ways_out(stage):
+def test_a_gate_that_waits_for_something_else_has_no_remedy(stage):
     answered(stage, "soak", "wait", reason="It soaks.", cause="soaks")
 
-    assert ways_out(stage, GateAnswer.objects.get(stage=stage, gate="soak")) == []
+    assert remedies(stage, GateAnswer.objects.get(stage=stage, gate="soak")) == []

@@ -25,7 +25,7 @@ def a_validator_on(*names: str) -> None:
         a_pod(node, f"validator-{node.name}", namespace="gpu-operator", gpus=0, operand="operator-validator")
 
 
-def test_a_node_without_a_validator_is_named_with_the_ways_out(cluster, owner):
+def test_a_node_without_a_validator_is_named_with_its_remedies(cluster, owner):
     a_validator_on("node-0", "node-1")
 
     (check,) = warned(cluster, owner, "unmeasured", validator_passed={})

@@ -38,11 +38,11 @@ def test_an_operator_adds_test_jobs_from_the_page(stage):
 
 def test_rest_lists_the_same_choices_and_takes_the_first(stage):
     ada = calling(make.a_user("ada", role="operator"))
-    ways = ada.get(f"/api/v1/stages/{stage.pk}").json()["ways_out"]
+    ways = ada.get(f"/api/v1/stages/{stage.pk}").json()["remedies"]
     assert [way["key"] for way in ways] == ["test-job", "tenants", "other-nodes", "override"]
     assert all(resolve(way["resource"]) for way in ways if way["resource"])
 
     assert ada.post(ways[0]["resource"], {"reason": "The canary is idle."}, format="json").status_code == 204
 
-    assert ada.get(f"/api/v1/stages/{stage.pk}").json()["ways_out"][0]["why_not"] == "Canary has test Jobs already."
+    assert ada.get(f"/api/v1/stages/{stage.pk}").json()["remedies"][0]["why_not"] == "Canary has test Jobs already."
     assert ada.post(ways[0]["resource"], {"reason": "Again."}, format="json").status_code == 409
