@@ -34,9 +34,9 @@ VERBS: Mapping[str, PlanVerb] = {
         "starts",
         Permission.RUN,
         frozenset({PlanState.DRAFT}),
-        "Asks the cluster itself what would bar it. Then it seals the plan, holds every node of the driver object, and "
+        "Checks the cluster for blockers. Then it seals the plan, holds every node of the driver object, and "
         "writes the new version. The first stage waits for its approval before any node is released.",
-        "Asked for: the cluster itself is asked first, then every node of the object is held.",
+        "Start requested: the cluster is checked first, then every node of the object is held.",
         "started it",
         frozenset({PlanState.HOLDING, PlanState.PROMOTING, PlanState.HALTED, PlanState.PROMOTED}),
         undone_by=frozenset({"rollback", "abort"}),
@@ -55,8 +55,8 @@ VERBS: Mapping[str, PlanVerb] = {
         is_dangerous=True,
         refusals={
             PlanState.HALTED: "It is halted already.",
-            PlanState.ROLLING_BACK: "It is being rolled back already. Pause it if it must stand still.",
-            PlanState.ABORTING: "It is being given up already: there is nothing to halt.",
+            PlanState.ROLLING_BACK: "It is being rolled back already. Pause it to stop further changes.",
+            PlanState.ABORTING: "It is being aborted already: there is nothing to halt.",
         },
     ),
     "pause": PlanVerb(
@@ -64,7 +64,7 @@ VERBS: Mapping[str, PlanVerb] = {
         "pauses",
         Permission.STOP,
         frozenset({PlanState.HOLDING, PlanState.PROMOTING, PlanState.ROLLING_BACK}),
-        "Nothing more is released until somebody resumes. Gates go on being asked.",
+        "Nothing more is released until somebody resumes. Gates are still evaluated.",
         "Paused: what has not begun is held again.",
         "paused it",
         PLAN_UNDER_WAY,
@@ -75,8 +75,8 @@ VERBS: Mapping[str, PlanVerb] = {
         "resumptions",
         Permission.RUN,
         frozenset({PlanState.HALTED}),  # and wherever it is paused
-        "Takes the plan up where it stands. Every gate is asked anew; what still fails halts it again.",
-        "Resumed: every gate is asked anew.",
+        "Continues the plan. Every gate is evaluated again; a gate that still fails halts the plan again.",
+        "Resumed: every gate is evaluated again.",
         "resumed it",
         frozenset(PlanState) - {PlanState.HALTED},
         undone_by=ENDS_A_MOVE,
@@ -95,7 +95,7 @@ VERBS: Mapping[str, PlanVerb] = {
         refusals={
             PlanState.HOLDING: "The new version is being written: halt it first, then roll back.",
             PlanState.ROLLING_BACK: "It is being rolled back already.",
-            PlanState.ABORTING: "It is being given up already: it goes back no more.",
+            PlanState.ABORTING: "It is being aborted already: it cannot be rolled back.",
         },
     ),
     "abort": PlanVerb(
@@ -103,14 +103,14 @@ VERBS: Mapping[str, PlanVerb] = {
         "aborts",
         Permission.RUN,
         frozenset({PlanState.HOLDING, PlanState.PROMOTING, PlanState.HALTED, PlanState.ROLLING_BACK}),
-        "Gives the plan up: the old version is put back and unchanged nodes are let go. Changed nodes keep the new "
+        "Ends the plan: the old version is put back and unchanged nodes are released. Changed nodes keep the new "
         "driver and stay held. Where somebody else has changed the object, every node stays held until a person hands "
         "it over.",
-        "Aborting: the old version is put back and unchanged nodes are let go.",
+        "Aborting: the old version is put back and unchanged nodes are released.",
         "aborted it",
         frozenset({PlanState.ABORTING, PlanState.ABORTED}),
         is_dangerous=True,
-        refusals={PlanState.ABORTING: "It is being given up already."},
+        refusals={PlanState.ABORTING: "It is being aborted already."},
     ),
     "handover": PlanVerb(
         "Hand over",
@@ -159,7 +159,7 @@ def why_not_now(verb: str, state: PlanState, *, is_written: bool, is_paused: boo
     its = VERBS[verb]
     word = its.label.lower()
     if state in PLAN_FINAL:
-        return f"The plan is {_words(state)} already: it is over, and there is nothing to {word}."
+        return f"The plan is {_words(state)} already: it has ended, and there is nothing to {word}."
     if PlanState.DRAFT in its.states:
         return "" if state is PlanState.DRAFT else "It was started already."
     if state is PlanState.DRAFT:

@@ -86,7 +86,7 @@ class BoundPlanSerializer(serializers.Serializer):
     title = serializers.CharField(source="plan.title")
     is_bound = serializers.BooleanField(help_text="False: it is rolling back, and goes on.")
     to_go = serializers.IntegerField(help_text="Nodes that would stay held.")
-    called_back = serializers.IntegerField(help_text="Nodes let go that have not begun: they are held again.")
+    called_back = serializers.IntegerField(help_text="Released nodes that have not begun; they are held again.")
     going_on = serializers.IntegerField(help_text="Nodes that have begun: no label stops those.")
     sentence = serializers.CharField()
 

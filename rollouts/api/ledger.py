@@ -24,7 +24,7 @@ class DisruptionSerializer(RowSerializer):
     taken_by = serializers.CharField(help_text="Who has it out that is no plan. Blank: a plan has.")
     domains = serializers.ListField(
         child=serializers.ListField(child=serializers.CharField()),
-        help_text="Kind and name of the failure domains it was in when it was let go; of a pool its id.",
+        help_text="Kind and name of the failure domains it was in at its release; of a pool its id.",
     )
 
     class Meta:

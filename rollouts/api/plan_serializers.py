@@ -61,7 +61,9 @@ class HoldsSerializer(serializers.Serializer):
 
     held = serializers.IntegerField(help_text="Carry the label, as last read back.")
     to_hold = serializers.IntegerField(help_text="Whose label is not as we want it yet.")
-    foreign = serializers.IntegerField(source="foreign_holds", help_text="Held before us, and never ours to let go.")
+    foreign = serializers.IntegerField(
+        source="foreign_holds", help_text="Held before this plan, which never releases them."
+    )
 
 
 class HoldProgressSerializer(serializers.Serializer):

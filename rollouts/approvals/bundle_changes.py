@@ -57,7 +57,7 @@ def _of_advisory(shown: Mapping[str, str], now: Mapping[str, str]) -> Iterator[s
 def _of_glass(shown: Mapping[str, Any], now: Mapping[str, Any], stages: Stages) -> Iterator[str]:
     for place, glass in sorted(now.items()):
         if shown.get(place) != glass:
-            yield f"{glass['by']} passed over {_gate_of(place, stages)}: {glass['reason']}"
+            yield f"{glass['by']} overrode {_gate_of(place, stages)}: {glass['reason']}"
 
 
 def _gate_of(place: str, stages: Stages) -> str:

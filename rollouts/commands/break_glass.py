@@ -52,7 +52,7 @@ def break_glass(
         AuditEntry.record(
             plan.mark, verb="break-glass", actor=who, reason=reason, evidence=evidence_of_glass(glass), now=now
         )
-        plan.say(f"{stage.name}: {who} passed over {GATES[gate].title}, and every gate is asked anew.")
+        plan.say(f"{stage.name}: {who} overrode {GATES[gate].title}; every gate is evaluated again.")
     plan.wake(now=now)
     return glass
 
@@ -71,7 +71,7 @@ def acknowledge(glass: BreakGlass, *, actor: User, now: datetime) -> None:
         if open_.update(acknowledged_by=who, acknowledged_at=now):
             evidence = evidence_of_glass(glass)
             AuditEntry.record(plan.mark, verb="acknowledge-glass", actor=who, evidence=evidence, now=now)
-            said = f"{GATES[glass.gate].title}, passed over by {glass.by}: seen."
+            said = f"{GATES[glass.gate].title}, overridden by {glass.by}: acknowledged."
             record_event(
                 plan=plan, stage=glass.stage, what="command", was="", to="seen-glass", now=now, actor=who, reason=said
             )
@@ -129,6 +129,6 @@ def _check(plan: Plan, reason: str, confirm: str, valid_for: timedelta) -> None:
     if confirm.strip() != plan.title.strip():
         problems.append(("confirm", f"Type the plan's title, “{plan.title}”, to say that you mean it."))
     if not LEAST <= valid_for <= MOST:
-        problems.append(("valid_for", f"A gate is passed over for between {spell(LEAST)} and {spell(MOST)}."))
+        problems.append(("valid_for", f"A gate is overridden for between {spell(LEAST)} and {spell(MOST)}."))
     if problems:
         raise BadPlan(*problems)

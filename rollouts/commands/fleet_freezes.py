@@ -99,12 +99,14 @@ class BoundPlan:
         if not self.is_bound:
             return "It is rolling back, and goes on: this binds no rollback."
         if self.plan.state == PlanState.ABORTING:
-            return "It is being given up: what never changed is let go, unless the operator would take it then."
+            return "It is being aborted: unchanged nodes are released, unless the operator would then change them."
         if not (self.to_go or self.called_back or self.going_on):
             return "No node waits to go now: those that do later stay held."
         parts = [
             f"{count(self.to_go, 'node')} {either(self.to_go, 'stays', 'stay')} held",
-            f"{self.called_back} let go {either(self.called_back, 'is', 'are')} held again" if self.called_back else "",
+            f"{self.called_back} released {either(self.called_back, 'is', 'are')} held again"
+            if self.called_back
+            else "",
             f"{self.going_on} already on the way {either(self.going_on, 'goes', 'go')} on" if self.going_on else "",
         ]
         return f"{', '.join(part for part in parts if part)}."

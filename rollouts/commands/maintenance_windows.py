@@ -99,7 +99,7 @@ def refuse_nonsense(window: MaintenanceWindow, *, now: datetime) -> None:
     except BadWindow as wrong:
         raise BadSchedule((FIELDS.get(wrong.field, wrong.field), str(wrong))) from wrong
     for place in _never_met(window, now=now):
-        never = f"It is never open while those of {place} are: nothing would ever be let go there."
+        never = f"It is never open while those of {place} are: no node there would ever be released."
         raise BadSchedule(("rule", never))
 
 

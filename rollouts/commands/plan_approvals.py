@@ -94,7 +94,7 @@ def _decide(stage: Stage, asked: AskedDecision, *, now: datetime) -> Approval:
             )
             _write_down(stage, approval, bundle, given_for, now=now)
             did = "rejected" if asked.is_rejection else "approved"
-            plan.say(f"{stage.name}: {who} {did} it, and every gate is asked anew.")
+            plan.say(f"{stage.name}: {who} {did} it; every gate is evaluated again.")
     except IntegrityError as clash:
         raise AlreadyDecided("You have decided on this stage already.") from clash
     plan.wake(now=now)

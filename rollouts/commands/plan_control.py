@@ -29,12 +29,12 @@ log = structlog.get_logger()
 
 TRIES = 5  # a round moves a row in milliseconds: losing to it five times running is a bug
 SAYS = {  # until the round that the command wakes has looked: what was waited for before is no longer true
-    Verb.HALT: "Halting: what was let go and has not begun is held again.",
+    Verb.HALT: "Halting: released nodes that have not begun are held again.",
     Verb.RESUME: "Taking it up again: the cluster is looked at first.",
     Verb.ROLLBACK: "Rolling back: every node is held before the old version is put back.",
     Verb.COMPLETE: "Going on without the nodes that were left out: the cluster is looked at first.",
     Verb.HANDOVER: "Handing over: the cluster is looked at first.",
-    Verb.ABORT: "Giving it up: what was let go and has not begun is held again.",
+    Verb.ABORT: "Aborting: released nodes that have not begun are held again.",
 }
 FOLLOWS = {  # where another transaction has locked the plan
     Verb.HALT: "Halted: nothing more is released. The plan shows it once a transaction that has it locked ends.",

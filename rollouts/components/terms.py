@@ -15,7 +15,7 @@ class HoldWords:
     holding: str = "Holding {nodes} that should not change now."
     holding_again: str = "Holding {nodes} again."
     holding_first: str = "Holding {nodes} first."
-    recalling: str = "Holding again what was let go and has not begun."
+    recalling: str = "Holding released nodes that have not begun."
     recalled: str = "Held again before it began."
     stays: str = "What is held stays held."  # after a halt
     begun: str = "The operator has begun: {state}."

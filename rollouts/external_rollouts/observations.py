@@ -43,7 +43,7 @@ def begins(*, was: str, version: str, at_work: Sequence[str]) -> str:
     if version != was:
         return f"It asks for {version} now, and asked for {was or 'no version'}."
     if at_work:
-        return f"The operator changes {names(at_work)}: no plan of ours is under way."
+        return f"The operator changes {names(at_work)}: no plan is in progress."
     return ""
 
 

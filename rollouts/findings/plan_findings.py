@@ -60,8 +60,8 @@ def unseen_glass(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Wron
             f"glass {glass.pk}",
             Wrong(
                 Severity.CRITICAL if is_approval else Severity.WARNING,
-                f"{glass.by} passed over the gate {GATES[glass.gate].title} in {where}: {glass.reason}",
-                f"Somebody other than {glass.by} looks at it, and says so on the page of the plan.",
+                f"{glass.by} overrode the gate {GATES[glass.gate].title} in {where}: {glass.reason}",
+                f"Somebody other than {glass.by} acknowledges it on the plan's page.",
                 {"plan": plan.pk, "stage": glass.stage.name, "gate": glass.gate, "it said": glass.said},
             ),
         )
@@ -174,8 +174,8 @@ HALTED = FindingSource(
     page_of_plan,
     (
         "Open the plan: its page says which gate or which person halted it, and where each of its nodes stands.",
-        "Look at the nodes that were let go: their findings and GPU stacks say whether the new version harms them.",
-        "Roll it back where it does, or abort it where nothing was let go yet; each with a reason.",
+        "Check the findings and GPU stacks of the released nodes for harm by the new version.",
+        "Roll it back if there is harm. Abort it if no node was released yet. Give a reason.",
         "Resume it where what halted it is over, and say so.",
     ),
 )
@@ -228,13 +228,13 @@ CORDON_TAKEN = FindingSource(
 )
 GLASS = FindingSource(
     "gate-passed-over",
-    "Gate passed over",
+    "Gate overridden",
     timedelta(0),
     unseen_glass,
-    "One person passed over a gate, and nobody else has looked at it yet.",
+    "One person overrode a gate. No second person has acknowledged it yet.",
     page_of_plan,
     (
-        "Open the plan, as somebody other than who passed over the gate: what the gate said then stands there.",
+        "Open the plan as another person. The page shows the gate's result at the override.",
         "Look whether it still says so, and halt the plan where it should not have gone on.",
         "Say on the page of the plan that you have seen it.",
     ),

@@ -50,7 +50,7 @@ def unlooked_plans(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Wr
         elif plan.looked_at and plan.looked_at - now > BLIND:
             sentence = (
                 f"No worker has begun another round of {called}, and the clock of who looked at it last is "
-                f"{spell(plan.looked_at - now)} ahead: nothing of it is let go, held again or judged."
+                f"{spell(plan.looked_at - now)} ahead: no node is released or held, and no gate is evaluated."
             )
         else:
             continue
@@ -162,7 +162,7 @@ def _letting_go(plan: Plan, waits: Collection[GateAnswer]) -> QuerySet[Target]:
 
 STILL = FindingSource(
     "plan-still",
-    "Plan stands still",
+    "Plan stalled",
     timedelta(0),
     still_plans,
     "Nothing of a plan has moved for a day; for as long as it lets a gate wait, where no person has to decide.",
@@ -178,7 +178,7 @@ UNLOOKED = FindingSource(
     "No worker looks at a plan",
     BLIND,
     unlooked_plans,
-    "A plan is due, and no worker looks at it: nothing of it is let go, held again or judged, and no halt is obeyed.",
+    "A plan is due, but no worker runs it. No node is released or held. No gate is evaluated. No halt takes effect.",
     page_of_plan,
     (
         "Look whether a worker of the queue “rollouts” runs, and what its log says; start one where none does.",

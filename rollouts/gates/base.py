@@ -274,12 +274,12 @@ GAVE_UP = "The operator gave up on it (upgrade-failed)."  # of a node that faile
 NO_PROOF = "no-proof"  # the cause of a gate that waits since nothing has tested the change: the page offers what would
 UNSEEN, NO_TARGET, REJECTED = "unseen", "no-target", "rejected"  # causes that no person's word passes over
 NEVER_PASSED_OVER = {
-    BOUND: "Nothing may go now, whatever it says: it is asked once something may.",
-    KEPT_EMPTY: "It waits for the test Job: pass over its gate, and pods may come.",
-    TO_COME: "It waits for nodes to come, and holds nothing up.",
-    UNSEEN: "What nobody sees is passed over by nobody.",
-    NO_TARGET: "A stage without a node is completed or rolled back, not passed over.",
-    REJECTED: "A no is not passed over: resume, and it is asked anew.",
+    BOUND: "No node can be released now. The gate is evaluated once one can.",
+    KEPT_EMPTY: "It waits for the test Job. Override the gate of the test Job to let pods in.",
+    TO_COME: "It waits for the remaining nodes and delays nothing.",
+    UNSEEN: "Missing evidence cannot be overridden.",
+    NO_TARGET: "A stage without nodes cannot be overridden. Complete it or roll it back.",
+    REJECTED: "A rejection cannot be overridden. Resume the plan to request approval again.",
 }
 
 

@@ -29,23 +29,21 @@ class NoForeignChange(Gate):
         measured = {"another": len(other), "cordoned or held": len(kept), "looked at": len(seen)}
         if other:
             nodes = tuple(target.name for target in other)
-            more = f" {names(nodes)} are not what was let go." if other[1:] else ""
+            more = f" {names(nodes)} differ from their state at release." if other[1:] else ""
             sentence = f"{other[0].name}: {', '.join(differences(other[0]))}.{more}"
             return fail(sentence, cause="another", nodes=nodes, measured=measured)
         if kept:
             nodes = tuple(target.name for target in kept)
             more = f" ({len(kept)} nodes in all)" if kept[1:] else ""
-            sentence = f"{kept[0].name} was {_kept_by_others(kept[0])} by somebody else since it was let go{more}."
+            sentence = f"{kept[0].name} was {_kept_by_others(kept[0])} by somebody else since its release{more}."
             return wait(sentence, cause="kept", nodes=nodes, measured=measured)
         if unknown := tuple(target.name for target in seen if target.baseline is None or not target.baseline.traits):
-            sentence = f"What {names(unknown)} was like when it was let go is not known."
+            sentence = f"The state of {names(unknown)} at release is unknown."
             return wait(sentence, cause="unknown-before", nodes=unknown, measured=measured, is_final=True)
         if evidence.not_changed or not seen:
             to_come = f"{share(len(evidence.not_changed), len(evidence.counted))} still to come."
             return wait(to_come, cause=TO_COME, measured=measured)
-        sentence = (
-            f"{every(len(seen), 'node')} {are(len(seen))} as let go, but for the driver: nobody else's change is seen."
-        )
+        sentence = f"{every(len(seen), 'node')} {are(len(seen))} unchanged since release, except for the driver."
         return passed(f"{sentence[0].upper()}{sentence[1:]}", measured=measured)
 
 

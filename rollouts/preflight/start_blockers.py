@@ -27,4 +27,4 @@ def stands_against(subject: PreflightSubject) -> Iterator[Check]:
         yield Check("drifted", sentence, "Draft it anew.")
     same_object = Plan.objects.under_way().filter(cluster=plan.cluster_id, object_uid=plan.object_uid)
     if other := same_object.exclude(pk=plan.pk).first():
-        yield Check("busy", f"{other} is under way on the same object.", "One change at a time: end it first.")
+        yield Check("busy", f"{other} is in progress on the same object.", "One change at a time: end it first.")

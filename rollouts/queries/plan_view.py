@@ -284,7 +284,7 @@ def is_unlooked(plan: Plan, *, now: datetime) -> bool:
 def says_unlooked(called: str, since: str) -> str:
     """Returns the sentence. `since` is empty if there never was a round."""
     when = f"since {since}" if since else "yet"
-    return f"No worker has looked at {called} {when}: nothing of it is let go, held again or judged."
+    return f"No worker has looked at {called} {when}: no node is released or held, and no gate is evaluated."
 
 
 def _passed_over(stages: Iterable[StageOnPage], *, now: datetime) -> list[str]:

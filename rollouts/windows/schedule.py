@@ -57,7 +57,7 @@ class Schedule:
         if not EARLIEST <= self.starts_at.year <= LATEST:
             raise BadWindow("starts_at", f"It first opens in a year from {EARLIEST} to {LATEST}.")
         if next(self.intervals(after=now), None) is None:
-            never = f"This never opens in the {HORIZON} years to come: nothing would ever be let go."
+            never = f"This never opens in the {HORIZON} years to come: no node would ever be released."
             raise BadWindow("rule", never)
 
 

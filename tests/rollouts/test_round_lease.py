@@ -100,7 +100,7 @@ def test_a_round_does_not_talk_over_what_a_person_said_in_the_meantime(plan: Pla
 
     plan.end_lease(now=NOON + 2 * SECOND, next_look_at=NOON + 9 * SECOND, waiting_for="Canary: letting node-1 go.")
 
-    assert again(plan).waiting_for == "Halting: what was let go and has not begun is held again."
+    assert again(plan).waiting_for == "Halting: released nodes that have not begun are held again."
     assert is_due(plan, NOON + 2 * SECOND)
 
 

@@ -44,7 +44,7 @@ def _why_kept(writer: Writer, uid: str, name: str) -> str:
     if seen.uid != uid:
         return "was made again under its name"
     if not lever_of(writer).may_go(writer, seen):
-        return "has begun already, or is no longer this plan's to let go"
+        return "has begun already, or this plan may no longer release it"
     bound = restraints_of(writer.plan, now=writer.clock()).of_labels(seen.labels)
     return f"stays held: {bound.sentence.rstrip('.')}" if bound else ""
 

@@ -142,7 +142,7 @@ def _why_kept(writer: Writer, target: Target, seen: NodeSeen) -> str:
     if seen.uid != target.node_uid:
         return "made again under its name"
     if not lever_of(writer).may_go(writer, seen):
-        return "begun already, or no longer this plan's to let go"
+        return "begun already, or this plan may no longer release it"
     if bound := restraints_of(writer.plan, now=writer.clock()).of_labels(seen.labels):
         return bound.sentence
     if target.stage.is_rollback:

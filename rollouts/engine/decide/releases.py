@@ -83,7 +83,7 @@ def _waits_for_proof(
 def _all_gone(stage: StageSnapshot) -> str:
     changed, failed = len(stage.in_state(TargetState.CHANGED)), len(stage.in_state(TargetState.FAILED))
     if failed:
-        return f"No target is left to let go: {changed} changed, {failed} failed."
+        return f"No target is left to release: {changed} changed, {failed} failed."
     return "Every target has changed." if changed else "Every target was taken out."
 
 

@@ -17,7 +17,7 @@ NO_WORKER = (
 
 
 class Command(BaseCommand):
-    help = "Stop the whole fleet: nothing is let go anywhere, forward or back, until somebody lifts it."
+    help = "Stop the whole fleet: no node is released, forward or back, until somebody lifts it."
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: CommandParser) -> None:

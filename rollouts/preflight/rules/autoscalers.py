@@ -28,7 +28,7 @@ def may_take_nodes(facts: PreflightFacts) -> Iterator[Check]:
     if free:
         sentence = f"Karpenter made {_names(free)}, and may replace {either(len(free), 'it', 'them')} during the plan."
         fix = (
-            f"Nothing to do: {KARPENTER.mark} is set on each as it is let go, and put back before its stage soaks. It "
+            f"Nothing to do: {KARPENTER.mark} is set on each at its release, and put back before its stage soaks. It "
             "stops consolidation and drift, but no expiry. What replaces a node gets the new driver."
         )
         yield Check("karpenter", sentence, fix, about=each(node.name for node in free))

@@ -21,7 +21,7 @@ def is_watching(facts: PreflightFacts) -> Iterator[Check]:
         those = names(sorted(node.name for node in watched))
         cordons = f"cordons the {either(len(watched), 'node', 'nodes')}"
         fix = (
-            f"Nothing to do: {NVSENTINEL.mark} is set on each as it is let go, and what was there is put back before "
+            f"Nothing to do: {NVSENTINEL.mark} is set on each at its release, and what was there is put back before "
             "its stage soaks, so that it looks on while gates judge."
         )
         about = each(node.name for node in watched)

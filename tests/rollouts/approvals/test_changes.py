@@ -22,7 +22,7 @@ STAGES = {0: "Canary", 1: "Rest"}
         ({"advisory": {"headroom": "Full fleet."}}, ["Headroom is only advisory now: Full fleet."]),
         (
             {"passed_over": {"0:soak": {"by": "bob", "reason": "Night."}}},
-            ["bob passed over Soak of Canary: Night."],
+            ["bob overrode Soak of Canary: Night."],
         ),
         ({"plan_hash": "b"}, ["The plan itself is another."]),
     ],

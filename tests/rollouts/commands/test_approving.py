@@ -38,7 +38,7 @@ def test_an_approval_keeps_what_was_seen(stage: Stage, approver):
     assert approval.bundle["content"]["answers"] == {"0:driver_version": "pass"}
     entry = AuditEntry.objects.filter(subject=stage.plan.mark).last()
     assert (entry.verb, entry.actor) == ("approve", "approver")
-    said = f"{stage.name}: approver approved it, and every gate is asked anew."
+    said = f"{stage.name}: approver approved it; every gate is evaluated again."
     assert Plan.objects.get(pk=stage.plan_id).waiting_for == said
     assert list(broken_links(AuditEntry.objects.filter(subject=stage.plan.mark))) == []
 

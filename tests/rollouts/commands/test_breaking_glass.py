@@ -47,7 +47,7 @@ def test_who_why_and_what_the_gate_said_is_kept(stage, owner):
     assert (entry.verb, entry.actor, entry.evidence["gate"]) == ("break-glass", owner.username, "driver_version")
     assert list(broken_links(AuditEntry.objects.filter(subject=stage.plan.mark))) == []
     assert stage.plan.events.filter(to="break-glass").exists()
-    said = f"{stage.name}: {owner.username} passed over {GATES['driver_version'].title}, and every gate is asked anew."
+    said = f"{stage.name}: {owner.username} overrode {GATES['driver_version'].title}; every gate is evaluated again."
     assert Plan.objects.get(pk=stage.plan_id).waiting_for == said
 
 
@@ -84,7 +84,7 @@ def test_an_operator_passes_over_no_approval_and_an_admin_does(stage, owner):
 
     ((_, wrong),) = GLASS.say(stage.plan.cluster, now=NOON)
     assert wrong.severity.value == "critical"
-    assert "root passed over the gate Approval in Canary" in wrong.sentence
+    assert "root overrode the gate Approval in Canary" in wrong.sentence
     assert GLASS.page(wrong.evidence) == f"/plans/{stage.plan_id}"
 
 
@@ -108,17 +108,17 @@ def test_who_only_approves_passes_nothing_over(stage, approver):
 
 def rejected(stage: Stage) -> str:
     GateAnswer.objects.filter(stage=stage).update(answer="fail", cause="rejected", reason="amy rejected it.")
-    return "A no is not passed over"
+    return "A rejection cannot be overridden"
 
 
 def unseen(stage: Stage) -> str:
     GateAnswer.objects.filter(stage=stage).update(cause="unseen", reason="node-1 cannot be seen.")
-    return "node-1 cannot be seen. What nobody sees is passed over by nobody"
+    return "node-1 cannot be seen. Missing evidence cannot be overridden"
 
 
 def to_come(stage: Stage) -> str:
     GateAnswer.objects.filter(stage=stage).update(cause="to-come", reason="2 nodes to come.")
-    return "2 nodes to come. It waits for nodes to come, and holds nothing up"
+    return "2 nodes to come. It waits for the remaining nodes and delays nothing"
 
 
 def passes(stage: Stage) -> str:

@@ -52,9 +52,9 @@ def test_every_command_in_every_state(plan: Plan, owner, verb: str, state: PlanS
 @pytest.mark.parametrize(
     ("verb", "state", "says"),
     [
-        ("abort", S.ABORTING, "It is being given up already."),
-        ("halt", S.ABORTING, "It is being given up already: there is nothing to halt."),
-        ("roll_back", S.ABORTING, "It is being given up already: it goes back no more."),
+        ("abort", S.ABORTING, "It is being aborted already."),
+        ("halt", S.ABORTING, "It is being aborted already: there is nothing to halt."),
+        ("roll_back", S.ABORTING, "It is being aborted already: it cannot be rolled back."),
         ("roll_back", S.ROLLING_BACK, "It is being rolled back already."),
         ("abort", S.DRAFT, "It was not started yet: there is nothing to abort."),
     ],
@@ -345,7 +345,7 @@ def test_no_node_is_taken_out_of_a_plan_as_it_ends(ends_first: Plan, owner):
     assert not ends_first.commands.exclude(verb=Verb.START).exists()
 
 
-@pytest.mark.parametrize(("verb", "says"), [("halt", "Halting"), ("abort", "Giving it up")])
+@pytest.mark.parametrize(("verb", "says"), [("halt", "Halting"), ("abort", "Aborting")])
 def test_what_was_waited_for_before_a_command_is_not_said_after_it(plan: Plan, owner, verb: str, says: str):
     Plan.objects.filter(pk=plan.pk).update(waiting_for="Canary: 20 min of 30 min to go.")
 

@@ -155,7 +155,7 @@ ORDER = ["stop", "pause", "until a person lifts it", "until Sunday", "until Satu
     [
         (
             "aborting",
-            "It is being given up: what never changed is let go, unless the operator would take it then.",
+            "It is being aborted: unchanged nodes are released, unless the operator would then change them.",
         ),
         ("rolling-back", "No node waits to go now: those that do later stay held."),
     ],

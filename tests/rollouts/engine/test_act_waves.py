@@ -155,9 +155,9 @@ def test_other_freezes_forbid_nothing(ground: Ground):
 
 IS_SAID = {
     "cordon": "cordoned by somebody else",
-    "begin": "begun already, or no longer this plan's to let go",
-    "foreign": "begun already, or no longer this plan's to let go",
-    "freed": "begun already, or no longer this plan's to let go",
+    "begin": "begun already, or this plan may no longer release it",
+    "foreign": "begun already, or this plan may no longer release it",
+    "freed": "begun already, or this plan may no longer release it",
     "delete": "gone",
 }
 

@@ -46,7 +46,7 @@ def test_a_rollout_begins_when_the_version_changes():
 
 def test_a_rollout_begins_when_the_operator_changes_a_node_that_no_plan_of_ours_let_go():
     reason = begins(was=OLD, version=OLD, at_work=["gpu-1", "gpu-2"])
-    assert reason == "The operator changes gpu-1, gpu-2: no plan of ours is under way."
+    assert reason == "The operator changes gpu-1, gpu-2: no plan is in progress."
 
 
 def test_nothing_begins_while_nothing_changes_or_no_version_is_said():

@@ -193,7 +193,7 @@ def test_a_plan_of_any_state_at_which_no_worker_looks_is_told_and_does_not_stand
     plan = looked_at(state, NOON, due=NOON + timedelta(seconds=5))
 
     assert unlooked(plan, NOON + MINUTE) == []
-    said_then = f"{NOT_SINCE.format(plan.pk)}: nothing of it is let go, held again or judged."
+    said_then = f"{NOT_SINCE.format(plan.pk)}: no node is released or held, and no gate is evaluated."
     assert unlooked(plan, NOON + 2 * MINUTE) == [(f"plan {plan.pk} round 7", said_then)]
     assert said(plan, NOON + 3 * OF_PEOPLE) == []
 
@@ -222,7 +222,7 @@ def test_that_no_round_begins_is_told_by_the_clock_of_whoever_judges(ahead):
     evaluation_round.look(plan.cluster, now=NOON + 3 * MINUTE)
 
     (told,) = open_findings(plan)
-    assert "nothing of it is let go, held again or judged." in told
+    assert "no node is released or held, and no gate is evaluated." in told
     Plan.objects.filter(pk=plan.pk).update(looked_at=NOON + 3 * MINUTE, next_look_at=NOON + 4 * MINUTE, epoch=8)
     evaluation_round.look(plan.cluster, now=NOON + 3 * MINUTE)
     assert open_findings(plan) == []

@@ -15,7 +15,7 @@ def test_passes_while_only_the_driver_is_another():
     judgement = judged(a_target("a"), a_target("b"))
 
     assert judgement.answer is Answer.PASS
-    assert judgement.reason == "All 2 nodes are as let go, but for the driver: nobody else's change is seen."
+    assert judgement.reason == "All 2 nodes are unchanged since release, except for the driver."
 
 
 def test_another_kernel_is_another_machine():
@@ -32,7 +32,7 @@ def test_what_can_be_taken_back_is_waited_for(given: dict[str, Any], says: str):
     judgement = judged(a_target("a", **given), a_target("b"))
 
     assert (judgement.answer, judgement.nodes) == (Answer.WAIT, ("a",))
-    assert judgement.reason == f"a was {says} by somebody else since it was let go."
+    assert judgement.reason == f"a was {says} by somebody else since its release."
 
 
 def test_a_cordon_from_before_is_not_blamed_on_anybody():

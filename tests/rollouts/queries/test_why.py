@@ -64,7 +64,7 @@ def test_a_plan_that_no_worker_looks_at_says_so_and_what_it_said_then():
     """What it waited for then is not what it waits for now."""
     on_page = looked_at()
 
-    assert on_page.why.startswith("No worker has looked at it since 12:00 UTC: nothing of it is let go")
+    assert on_page.why.startswith("No worker has looked at it since 12:00 UTC: no node is released")
     assert "queue “rollouts”" in on_page.why
     assert on_page.besides == ["It said then: Canary: letting gpu-0 go."]
     assert looked_at(looked_at=None).why.startswith("No worker has looked at it yet: ")

@@ -58,8 +58,8 @@ def test_one_that_counts_again_tomorrow_says_which_day(stage, root):
     [
         ({"confirm": ""}, "Type the plan's title"),
         ({"reason": " "}, "Say why"),
-        ({"hours": "99"}, "A gate is passed over for between"),
-        ({"hours": HOSTILE}, "A gate is passed over for between"),
+        ({"hours": "99"}, "A gate is overridden for between"),
+        ({"hours": HOSTILE}, "A gate is overridden for between"),
         ({"gate": "luck"}, "has no gate “luck”"),
     ],
 )
@@ -88,7 +88,7 @@ def test_what_is_wrong_stands_beside_its_field(stage, root):
     html = visiting(root).post(path, {"reason": " ", "confirm": "a title", "hours": "99"}, follow=True).content.decode()
 
     assert wrong_beside(html, "confirm-glass").startswith("Type the plan")
-    assert wrong_beside(html, "hours-glass").startswith("A gate is passed over for between")
+    assert wrong_beside(html, "hours-glass").startswith("A gate is overridden for between")
     assert wrong_beside(html, "reason-glass").startswith("Say why")
 
 

@@ -106,7 +106,7 @@ def test_a_node_that_the_operator_has_not_begun_with_is_waited_for_by_its_clock(
     ("states", "says"),
     [
         (("changed", "changed"), "Every target has changed."),
-        (("changed", "failed"), "No target is left to let go: 1 changed, 1 failed."),
+        (("changed", "failed"), "No target is left to release: 1 changed, 1 failed."),
         (("excluded", "excluded"), "Every target was taken out."),
     ],
 )

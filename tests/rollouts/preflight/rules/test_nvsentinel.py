@@ -32,7 +32,7 @@ def test_a_node_that_it_watches_is_named_with_what_is_set_and_put_back(label):
         "NVSentinel watches a: it takes a driver that is replaced for a fault, and cordons the node."
     )
     assert check.fix == (
-        "Nothing to do: k8saas.nvidia.com/ManagedByNVSentinel=false is set on each as it is let go, and what was there "
+        "Nothing to do: k8saas.nvidia.com/ManagedByNVSentinel=false is set on each at its release, and what was there "
         "is put back before its stage soaks, so that it looks on while gates judge."
     )
     assert not check.is_grave
