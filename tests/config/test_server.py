@@ -88,4 +88,4 @@ def test_each_start_of_the_web_process_has_the_options():
 
     assert [given[given.index(word) :][:2] for word in options[::2]] == [options[:2], options[2:]]
     assert all(f'{name}="{value}"' in (ROOT / "demo" / "web.py").read_text() for name, value in OPTIONS.items())
-    assert " ".join(options) in (ROOT / "docs" / "operations.md").read_text()
+    assert " ".join(options) in (ROOT / "docs" / "install.md").read_text()

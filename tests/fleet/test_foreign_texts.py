@@ -50,7 +50,7 @@ READS = {
     "a pool file": Reads(read_pools, YAML, (BadPoolFile,)),
     "a line of a log": Reads(redaction.redacted, LOGS),
     "a log": Reads(lambda text: kept(text.splitlines()), LOGS),
-    "a server's date": Reads(lambda text: ServerClock().note(text, asked_at=0, answered_at=0), DIGITS | LOGS),
+    "a server's date": Reads(lambda text: ServerClock().note(text, sent_at=0, answered_at=0), DIGITS | LOGS),
     "a refusal": Reads(lambda text: error_for(409, text.encode(errors="replace"), retry_after=text), JSON | DIGITS),
     "an object": Reads(lambda text: [decode(text.encode(), kind) for kind in STRUCTS], JSON, (Unreadable,)),
     "a list": Reads(lambda text: [decode_list(text.encode(), kind) for kind in STRUCTS], JSON, (Unreadable,)),
