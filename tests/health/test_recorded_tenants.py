@@ -149,7 +149,7 @@ def test_a_pod_that_waits_for_a_compute_domain_says_what_its_daemon_says():
     with_log(seen("q09"), "compute-domain-daemon", "imex-in-use")
     found = reason("nccl-test-worker-0")
 
-    assert "Another nvidia-imex uses the IMEX session" in found.sentence
+    assert "Another nvidia-imex uses the IMEX session. The GPU driver has one IMEX session." in found.sentence
     assert "systemctl disable --now nvidia-imex" in found.action
     assert "NV_ERR_IN_USE" in found.said
 

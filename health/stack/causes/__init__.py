@@ -28,10 +28,15 @@ __all__ = [
 ]
 
 
-def _if(condition: str, *tables: str) -> CauseRule:
-    """The first cause of some tables, where a predicate holds."""
+def _if(condition: str, *tables: str, begins: str = "") -> CauseRule:
+    """The first cause of some tables, where a predicate holds. Its summary begins with the given sentence."""
     find, rules = PREDICATES[condition][0], table(*tables)
-    return lambda signs: _first(rules, signs) if find(signs) is not None else None
+
+    def rule(signs: Signs) -> Cause | None:
+        cause = _first(rules, signs) if find(signs) is not None else None
+        return replace(cause, summary=f"{begins} {cause.summary}") if cause and begins else cause
+
+    return rule
 
 
 def _first(rules: Iterable[CauseRule], signs: Signs) -> Cause | None:
@@ -48,7 +53,7 @@ CC_STATE: tuple[CauseRule, ...] = (_if("cc_failed", "confidential.rule"), *table
 WITHOUT_POD: tuple[CauseRule, ...] = table("placement.without_pod", "missing.rule")
 WHEN_READY: tuple[CauseRule, ...] = (
     *table("device_plugin.lost"),
-    _if("never_offered", "device_plugin.rule", "vendors.rule"),
+    _if("never_offered", "device_plugin.rule", "vendors.rule", begins="The pod is ready, but the node offers no GPU."),
     *table("device_plugin.never", "device_plugin.unlabelled"),
     *MIG_STATE,
     *CC_STATE,

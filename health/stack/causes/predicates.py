@@ -528,7 +528,7 @@ def daemon_has_cause(signs: Signs) -> PredicateAnswer | None:
     behind = signs.behind
     if behind is None:
         return None
-    return PredicateAnswer({"behind": f"{behind.title}."}, behind.said, steps=_steps_of(behind, "its daemon"))
+    return PredicateAnswer({"behind": behind.sentence}, behind.said, steps=_steps_of(behind, "its daemon"))
 
 
 CLAIMS = re.compile(r"cannot allocate all claims|resource ?claim|device class|dynamicresources", re.IGNORECASE)
@@ -558,7 +558,7 @@ def claim_driver_has_cause(signs: Signs) -> PredicateAnswer | None:
     found, behind = claim_unpublished(signs), signs.behind
     if not found or not behind or not signs.pod:
         return None
-    facts = {**found.facts, "behind": f"{behind.title}."}
+    facts = {**found.facts, "behind": behind.sentence}
     return PredicateAnswer(facts, behind.said or signs.pod.message, steps=_steps_of(behind, "the DRA driver"))
 
 

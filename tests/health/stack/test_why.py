@@ -108,3 +108,11 @@ PODS = st.builds(
 @given(PODS, st.sampled_from(["driver", "device-plugin", "x"]))
 def test_a_pod_that_is_not_ready_always_has_a_cause(pod, operand):
     assert why(signs(operand, pod)).sentence
+
+
+def test_a_ready_plugin_with_a_known_cause_says_first_that_the_node_offers_no_gpu():
+    lost = "error starting plugins: error getting plugins: nvml: GPU is lost"
+    cause = why(signs(pod=a_pod(is_ready=True, is_overdue=True, log=[lost])))
+
+    assert cause.key == "gpu_lost"
+    assert cause.summary.startswith("The pod is ready, but the node offers no GPU. ")
