@@ -10,7 +10,7 @@ class PlanState(StrEnum):
     PROMOTING = "promoting"  # the new version is written: stages are released one after another
     HALTED = "halted"  # a gate failed, a node escaped or a person stopped it; what had not begun is held again
     ROLLING_BACK = "rolling-back"  # the old version is put back and what changed goes back in waves
-    ABORTING = "aborting"  # the old version is put back, unchanged nodes are let go; what changed stays as it is
+    ABORTING = "aborting"  # the old version is put back, unchanged nodes are released; what changed stays as it is
     PROMOTED = "promoted"  # every stage passed
     ROLLED_BACK = "rolled-back"  # every node runs the old version again
     ABORTED = "aborted"  # given up; nodes that had changed are listed, and still held

@@ -91,7 +91,7 @@ class BoundPlan:
     plan: Plan
     is_bound: bool  # False: it goes back, and this freeze does not say that it binds who does
     to_go: int  # nodes that would stay held
-    called_back: int  # nodes let go that have not begun
+    called_back: int  # nodes released that have not begun
     going_on: int  # nodes that have begun: no label stops those
 
     @property

@@ -266,7 +266,7 @@ def exclude(target: Target, *, actor: User, reason: str, now: datetime) -> None:
         target.move(TargetState.EXCLUDED, now=now, actor=actor.get_username(), reason=reason)
         if was_lost:
             Target.objects.filter(pk=target.pk).update(is_lost=True)
-        if was_held:  # one that was let go and failed would be taken for an escape
+        if was_held:  # one that was released and failed would be taken for an escape
             Hold.objects.filter(plan=plan, node_uid=target.node_uid).update(is_wanted=True, wanted_since=now)
         Command.objects.create(plan=plan, verb=Verb.EXCLUDE, actor=actor.get_username(), at=now, reason=reason)
         plan.say(f"{target.node_name} was taken out by {actor.get_username()}: the others are looked at.")

@@ -77,7 +77,7 @@ class CordonedByUs:
 
     name: str
     is_placed: bool = True  # read back
-    has_failed: bool = False  # the newest test Job since it was let go: only its rollback, or a person, lets pods in
+    has_failed: bool = False  # the newest test Job since it was released: only its rollback, or a person, lets pods in
     trouble: str = ""  # why the last try to write it did not work
 
 
@@ -104,7 +104,7 @@ class StageSnapshot:
     gates: tuple[Gate, ...]
     evidence: Evidence
     failures: Mapping[str, int] = field(default_factory=dict)  # UID of a node → since a person last said: go on
-    glass: frozenset[str] = frozenset()  # gates that a person has passed over, for now
+    glass: frozenset[str] = frozenset()  # gates that a person has overridden, for now
     waiting_since: Mapping[str, datetime] = field(default_factory=dict)  # gate → since when it waits; now: it did not
 
     @property

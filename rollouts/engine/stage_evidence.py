@@ -52,7 +52,7 @@ class AroundStages:
     seen_at: datetime
     clock_ahead: timedelta
     mark: str  # of the plan, as our labels name it
-    restrained: Mapping[str, str]  # uid of a node → what keeps it from being let go beside its plan
+    restrained: Mapping[str, str]  # uid of a node → what keeps it from being released beside its plan
     openings: Mapping[str, OpenHours]  # by uid of a node that has not begun, where a gate asks: none binds the others
     work: Mapping[str, SeenWork] = field(default_factory=dict)  # by uid of a node that has changed, where a gate asks
     why: Mapping[str, str] = field(default_factory=dict)  # by uid of a tenant's pod that does not run

@@ -116,7 +116,7 @@ class TargetEvidence:
     baseline: Baseline | None  # None: not released yet
     is_seen: bool  # False: the cluster no longer shows the node, or what it shows is older than our last act on it
     is_retried: bool = False  # it failed, and a person asked for another try since
-    is_lost: bool = False  # excluded, because its node went away after it was let go
+    is_lost: bool = False  # excluded, because its node went away after it was released
     failed_reason: str = ""  # why it failed, as a sentence; blank: it has not, or nothing says why
     driver_version: str = ""  # as the node says; blank: it does not say
     upgrade_state: str = ""
@@ -172,7 +172,7 @@ class WindowEvidence:
 
     nodes: tuple[str, ...]  # still to go
     sentence: str = ""  # whether they are open, and until when; blank: no window binds these nodes
-    # From when until when: the one that is under way, or the next, first. None: they open no more.
+    # From when until when: the one that is in progress, or the next, first. None: they open no more.
     openings: tuple[tuple[datetime, datetime], ...] = ()
 
     def is_open(self, at: datetime) -> bool:
@@ -214,7 +214,7 @@ class Evidence:
     compared: int = 0  # nodes that they are about
     despite: str = ""  # who started the plan although the matrix spoke against it, and why; blank: nobody
     others_passing_since: datetime | None = None  # since when every other gate has passed; None: one does not
-    others_uncounted: tuple[str, ...] = ()  # titles of gates that the soak does not wait for: advisory, passed over
+    others_uncounted: tuple[str, ...] = ()  # titles of gates that the soak does not wait for: advisory, overridden
     # Node → who is still kept off it: nobody but us would see a fault there.
     opted_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 

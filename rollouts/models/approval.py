@@ -53,7 +53,7 @@ class BreakGlass(models.Model):
 
     stage = models.ForeignKey("rollouts.Stage", models.CASCADE, related_name="glass")
     gate = models.CharField(max_length=63)
-    said = models.CharField(max_length=1000)  # what the gate said when it was passed over
+    said = models.CharField(max_length=1000)  # what the gate said when it was overridden
     by = models.CharField(max_length=150)
     at = models.DateTimeField()
     reason = models.CharField(max_length=1000)

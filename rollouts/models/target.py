@@ -75,7 +75,7 @@ class Target(Moving):
     retried_at = models.DateTimeField(null=True)  # when a person last asked for another try; null: nobody has
     has_escaped = models.BooleanField(default=False)  # it changed although it was held
     tenants_ready_at = models.DateTimeField(null=True)  # when a round first saw a tenant's pod Ready since it changed
-    is_lost = models.BooleanField(default=False)  # its node went away after it was let go: it counts as failed
+    is_lost = models.BooleanField(default=False)  # its node went away after it was released: it counts as failed
 
     objects = TargetQuerySet.as_manager()
 

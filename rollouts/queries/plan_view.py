@@ -49,7 +49,7 @@ class StageOnPage:
     targets: list[Target]
     answers: dict[str, GateAnswer]  # gate → what it answered last
     approvals: list[Approval]
-    glass: list[BreakGlass]  # gates that were passed over, the newest first
+    glass: list[BreakGlass]  # gates that were overridden, the newest first
     counts: Counter[str]  # targets by the state they are shown in
 
     @property
@@ -152,7 +152,7 @@ class PlanOnPage(PlanStanding):
     to_hold: int  # nodes whose label is not as we want it yet
     foreign_holds: int  # nodes that somebody else holds: in neither of those two numbers
     placed: list[datetime | None]  # of each node that we are to hold: when its label was read back
-    freed: list[datetime | None]  # of each that is let go outside of a wave: when its label was seen to be gone
+    freed: list[datetime | None]  # of each that is released outside of a wave: when its label was seen to be gone
     seq: int  # key of the newest event: what the page was made from
     halted_by: HaltingGate | None = None  # None: it is not halted, or something else than a gate has done it
     failures: Sequence[str] = ()  # of a halted plan: each node that failed with its cause, in sentences

@@ -98,7 +98,7 @@ class OpenHours(NamedTuple):
     """The times at which all windows that bind a node are open."""
 
     sentence: str  # whether they are now, and until when
-    # The one that is under way, or the next, first; of the others those that are longer than all to come before them.
+    # The one that is in progress, or the next, first; of the others those that are longer than all to come before them.
     intervals: tuple[Interval, ...]
 
 

@@ -38,7 +38,7 @@ class GateLine:
     is_over: bool = False  # nobody asks it any more: what it said last is told as it was, at its time
     remark: str = ""  # what its sentence leaves out
     may_be_passed_over: bool = False  # it holds its stage up; whether it really may be, the command says
-    glass: Sequence[BreakGlass] = ()  # by whom it was passed over, the newest first: shown for good
+    glass: Sequence[BreakGlass] = ()  # by whom it was overridden, the newest first: shown for good
     remedies: Sequence[Remedy] = ()  # actions that end the wait of a gate without evidence
     as_of: datetime | None = None  # its cluster is not seen: it rests on what was seen then, and its clock stands
 
@@ -73,7 +73,7 @@ def _option(value: Any) -> str:
 
 @dataclass(frozen=True)
 class WaveGroup:
-    wave: Wave | None  # None: not let go in one
+    wave: Wave | None  # None: not released in one
     targets: list[Target]
     more: dict[str, int]  # by state: those that are not listed; no Counter, which answers a template with 0
     said: str = ""  # of the wave, once a stage where it stays the same
@@ -130,8 +130,8 @@ class Column:
     segments: list[tuple[str, float, float]]
     changed: int  # those that went back since included
     failed: int
-    unfinished: int  # let go, neither changed nor failed
-    untouched: int  # never let go
+    unfinished: int  # released, neither changed nor failed
+    untouched: int  # never released
     back: int  # of all: also what failed or never finished
     total: int
     is_shown: bool

@@ -35,7 +35,7 @@ PAST = 20
 class FreezeRow:
     freeze: Freeze
     sentence: str
-    plans: int  # under way, that it binds
+    plans: int  # in progress, that it binds
     why_not_lift: str
 
 

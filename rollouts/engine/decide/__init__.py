@@ -35,7 +35,7 @@ def stay_halted(snapshot: Snapshot, *, now: datetime) -> Decision:
     moves = tuple(move for stage in snapshot.forward for move in follow(snapshot, stage))
     judgements = ask(snapshot, now=now)
     called_back = () if snapshot.object_trouble else recall(snapshot)
-    # First what was let go: neither a move of another target nor a late node whose label cannot be written must keep
+    # First what was released: neither a move of another target nor a late node whose label cannot be written must keep
     # it from being called back.
     if moves:
         return Decision(AS_BEFORE, acts=called_back, moves=moves, judgements=judgements, look_again_in=SOON)

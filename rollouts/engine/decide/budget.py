@@ -16,7 +16,7 @@ from rollouts.gates.operands_ready import lacking
 from rollouts.lifecycle import IN_FLIGHT, PlanState, TargetState
 from wording.numbers import count
 
-# Of the way forward: what was let go and not called back yet, or called back in the moment in which it began.
+# Of the way forward: what was released and not called back yet, or called back in the moment in which it began.
 MAY_BEGIN = frozenset({TargetState.RELEASING, TargetState.RELEASED, TargetState.HELD})
 
 
@@ -87,7 +87,7 @@ def given_back(snapshot: Snapshot) -> frozenset[str]:
     nodes = {node.uid: node for node in snapshot.nodes}
     there = {uid: nodes[uid] for uid in snapshot.disruptions if uid in nodes}
     back = {uid for uid, node in there.items() if _is_through(node, targets.get(uid), snapshot.seen_at)}
-    # Without a DaemonSet the object selects no node for a moment, and those that were let go go on afterwards.
+    # Without a DaemonSet the object selects no node for a moment, and those that were released go on afterwards.
     back -= {uid for uid, one in snapshot.cordons.items() if not one.has_failed}  # it takes no pods yet
     back -= {node.uid for node in snapshot.going_over}
     return frozenset(back) | (
@@ -108,7 +108,7 @@ def _is_through(node: NodeSnapshot, target: TargetEvidence | None, seen_at: date
         return True
     if target.state is TargetState.HELD:
         # Held again, the operator may have begun in that moment: told by what was seen since, and by nothing older.
-        is_over = node.has_label or node.hold_wanted is False  # let go again for good, as it never changed
+        is_over = node.has_label or node.hold_wanted is False  # released again for good, as it never changed
         return is_over and not node.is_unavailable and seen_at > target.state_since
     return target.state is TargetState.CHANGED and is_back(target)
 

@@ -86,7 +86,7 @@ class Command(BaseCommand):
             _say_how_they_ended(plans, connection, why)
         except client.ClusterError as error:
             return [error.in_full]
-        except CommandError as refusal:  # plans under way here are no reason to leave another cluster held
+        except CommandError as refusal:  # plans in progress here are no reason to leave another cluster held
             return [str(refusal)]
         if not left:
             self.stdout.write(f"{cluster.name}: nothing of ours is left there.")
