@@ -19,7 +19,7 @@ from wording.durations import spell
 from wording.instants import to_the_second
 
 ASKING = (
-    "Its start is asked for: the cluster itself is asked first, and nothing in it was touched. "
+    "The start is requested. The cluster is checked first, and nothing in it has changed. "
     f"A start that no worker takes within {spell(TAKEN_BY)} is not made."
 )
 

@@ -183,6 +183,6 @@ def test_a_postgresql_that_only_reads_is_503_and_not_ready(monkeypatch):
             cursor.execute("SET default_transaction_read_only = off")
 
     assert (said.status_code, said["Retry-After"]) == (503, "10")
-    assert "No node is released until it is back." in said.json()["detail"]
+    assert "No node is released until the database is back." in said.json()["detail"]
     assert ready.status_code == 503
     assert ready.json()["database"].startswith("The database accepts no writes")

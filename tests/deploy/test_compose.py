@@ -40,7 +40,9 @@ def test_every_variable_is_one_that_settings_read():
     read = set(re.findall(r'"([A-Z_]+)"', settings))
 
     services = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
-    ours = {name for each in services.values() if each["image"] == "quarterdeck" for name in each["environment"]}
+    ours = {
+        name for each in services.values() if each["image"].startswith("quarterdeck:") for name in each["environment"]
+    }
 
     assert ours
     assert ours - {"PGPASSWORD"} <= read  # which libpq reads

@@ -130,7 +130,7 @@ def test_a_wake_during_a_round_is_not_lost(plan: Plan, queued: list[dict]):
 
     assert was_woken
     assert is_due(plan, NOON + 2 * SECOND)
-    assert queued == [{"plan_id": plan.pk}]
+    assert queued == [{"model": "Plan", "key": plan.pk}]
 
 
 def test_a_storm_of_wakes_is_one_message(plan: Plan, queued: list[dict]):

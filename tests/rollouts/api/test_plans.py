@@ -186,7 +186,7 @@ def test_a_start_is_asked_for_and_its_cluster_is_asked_first(ada):
     assert reply.status_code == 204
     shown = ada.get(f"/api/v1/plans/{plan.pk}").json()
     assert (shown["state"], shown["sealed_at"]) == ("draft", None)
-    assert shown["why"].startswith("Its start is asked for: the cluster itself is asked first")
+    assert shown["why"].startswith("The start is requested. The cluster is checked first")
 
 
 def test_a_start_that_is_blocked_names_what_stands_in_the_way(ada):

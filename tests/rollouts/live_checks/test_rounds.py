@@ -297,7 +297,7 @@ def test_a_worker_that_slept_through_its_turn_starts_nothing(one: Checking, monk
 
     assert one.plan.state == "draft"
     assert one.row.answered_at is None
-    assert "Its start is asked for" in one.plan.waiting_for
+    assert "The start is requested" in one.plan.waiting_for
 
 
 def test_a_worker_knows_what_is_queued(one: Checking, monkeypatch: pytest.MonkeyPatch):

@@ -40,8 +40,8 @@ def test_the_start_of_a_draft_is_asked_for_from_what_was_seen():
     _, said = tell(ada, plan, "start", revision="1")
 
     assert "Look at it again before you start it" in refused
-    assert "Asked for: the cluster itself is asked first" in said
-    assert "Its start is asked for" in said
+    assert "Start requested: the cluster is checked first" in said
+    assert "The start is requested" in said
     assert plan.live_check.is_start
 
 
