@@ -15,12 +15,12 @@ def telemetry_group(cluster_id: int) -> str:
 
 
 def number_of(at: datetime) -> int:
-    """Of a round, by when it was answered: milliseconds since the epoch."""
+    """Returns the number of a round: its answer time in milliseconds since the epoch."""
     return int(at.timestamp() * 1000)
 
 
 def telemetry_changed(cluster_id: int, *, at: datetime) -> None:
-    """`at`: when the round was answered, as its row has it."""
+    """Notifies browsers. `at` is the answer time of the round, as in its row."""
     topic = telemetry_group(cluster_id)
     message = {"type": "topic.changed", "topic": topic, "keys": [topic], "seq": number_of(at)}
     announce.send((topic, TELEMETRY_GROUP), message)

@@ -105,15 +105,15 @@ class Found:
         return self.gpu.partition(",")[0]
 
     def explains(self, other: "Found") -> bool:
-        """Whether it may: nothing hides what is worse than itself, and what is muted nothing that began later."""
+        """Returns whether this finding may explain another: no worse one, and if muted no later one."""
         is_later = self.muted_at is not None and other.since > self.muted_at
         return self.key != other.key and self.rank <= other.rank and not is_later
 
 
 def causes(found: Collection[Found], explained_by: Mapping[str, tuple[str, ...]] = EXPLAINED_BY) -> dict[int, int]:
-    """By the key of each finding that another explains: the key of that one, which nothing explains.
+    """Returns, by key of each explained finding, the key of the finding that explains it.
 
-    One pass over the findings, and one over what is explained.
+    One pass over the findings, and one over the explained ones.
     """
     of_place: dict[tuple[str, int | None, str], list[Found]] = defaultdict(list)
     of_gpus: dict[tuple[str, int | None], list[Found]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""Whom a finding hits: the pods that have GPUs there. Pure: no Django, no I/O, the same for page and REST."""
+"""The impact of a finding: the pods with GPUs on its node. Pure: no Django, no I/O, the same for page and REST."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ class Impact:
 
     @property
     def short(self) -> str:
-        """For a row of a list."""
+        """Returns the impact as text for a list."""
         return self._short if self.seen_until is None else f"{self._short}, as of {to_the_minute(self.seen_until)}"
 
     @property
@@ -89,10 +89,7 @@ class Impact:
 
 
 def impact_of(pods: Collection[AllocatedPod], *, gpu: int | str | None = None, is_known: bool = True) -> Impact:
-    """Of a finding about a node, or about one of its GPUs: its number, or the UUID of one whose number nothing tells.
-
-    `pods`: those of the node.
-    """
+    """Returns the impact of a finding about a node or one of its GPUs. `pods` are those of the node."""
     is_gpu = gpu is not None
     if not is_known:
         return Impact(is_known=False, is_gpu=is_gpu)

@@ -13,7 +13,7 @@ KEEP_TRIALS = timedelta(days=1)  # what was decided is in the audit
 
 
 def tidy(*, before: datetime, now: datetime) -> int:
-    """How many rows went; partitions of hours count as one each."""
+    """Returns the number of deleted rows; partitions of hours count as one each."""
     gone = hours.forget_before(now - timedelta(days=settings.KEEP_GPU_HOURS_DAYS))
     tried = TelemetryTrial.objects.filter(asked_at__lt=now - KEEP_TRIALS)
     old = Finding.objects.filter(resolved_at__lt=before)

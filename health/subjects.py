@@ -1,4 +1,4 @@
-"""What a finding is about: what a GPU is called and is the same by, and whose page says more of it. Pure."""
+"""The subject of a finding: the name and identity of a GPU, and the page about it. Pure."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -12,7 +12,7 @@ SLICE = ", slice "  # what the name of a part of a board has between the board's
 
 
 def name_of(device: GpuDevice, *, by_uuid: bool = False) -> str:
-    """What a person calls it. `by_uuid`: another board of its node has its number by now."""
+    """Returns the display name. `by_uuid` means that another board has the GPU's number now."""
     board = f"GPU {device.uuid}" if device.index is None or by_uuid else f"GPU {device.index}"
     part = f"{SLICE}{device.gi_id}{f' ({device.profile})' if device.profile else ''}" if device.gi_id else ""
     return f"{board} of {device.node_name}{part}"

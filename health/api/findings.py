@@ -146,7 +146,7 @@ class FindingActSerializer(RowSerializer):
 
 
 class PrecisionSerializer(serializers.Serializer):
-    """How often people accepted or dismissed the rule's recommended actions."""
+    """The number of times that people accepted or dismissed the rule's recommended actions."""
 
     accepted = serializers.IntegerField()
     dismissed = serializers.IntegerField()

@@ -1,4 +1,4 @@
-"""Whether the operator's queue of driver upgrades moves, and what blocks it."""
+"""The progress of the operator's queue of driver upgrades, and what blocks it."""
 
 from datetime import datetime
 

@@ -25,7 +25,7 @@ FAULTS = frozenset({Severity.CRITICAL.value, Severity.WARNING.value})
 
 
 class TooWide(Exception):
-    """This filter would read more than one request may."""
+    """The filter would read more than one request may."""
 
 
 def read_roster(user: User, wanted: GpuFilter, *, now: datetime, stop: int | None = None) -> Roster:

@@ -1,1 +1,1 @@
-"""What people do about findings, and what pages and REST show of a finding."""
+"""The inbox: acts on findings, and the queries of its pages and REST views."""

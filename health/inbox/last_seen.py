@@ -28,7 +28,7 @@ OF_WHAT_IS_SEEN = TOLD_BY_GPUS.union(KINDS_READ)
 
 @dataclass(frozen=True)
 class LastSeen:
-    """Why a finding cannot be confirmed now, and when it last was. `at` is None if unknown."""
+    """The reason why a finding cannot be confirmed now, and its last confirmation. `at` is None if unknown."""
 
     at: datetime | None
 

@@ -1,4 +1,4 @@
-"""What pages and REST show beside a finding: its impact, events around its start, and acts."""
+"""The context of a finding for pages and REST: its impact, events around its start, and acts."""
 
 import re
 from collections import defaultdict
@@ -50,7 +50,7 @@ class FindingCounts:
 
 @dataclass(frozen=True)
 class Precision:
-    """How often people accepted or dismissed a rule's recommended actions."""
+    """The number of times that people accepted or dismissed a rule's recommended actions."""
 
     accepted: int
     dismissed: int

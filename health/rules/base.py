@@ -57,7 +57,7 @@ class Wrong:
 
 
 class KeptBy(NamedTuple):
-    """What delays an upgrade, and the recommended action, as sentences; empty if unknown."""
+    """The reason why an upgrade is delayed, and the recommended action; empty if unknown."""
 
     reason: str = ""
     helps: str = ""
@@ -246,7 +246,7 @@ class RejectedOwner:
 
 @dataclass(frozen=True)
 class BadCombination:
-    """What the compatibility matrix reports against versions that run together."""
+    """A result of the compatibility matrix against versions that run together."""
 
     is_known_bad: bool  # else: outside what NVIDIA supports
     sentence: str

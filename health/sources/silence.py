@@ -1,4 +1,4 @@
-"""Why a cluster's GPU telemetry, which arrived before or was requested, does not arrive."""
+"""The reasons why a cluster's GPU telemetry, which arrived before or was requested, does not arrive."""
 
 from datetime import datetime
 

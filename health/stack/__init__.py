@@ -1,4 +1,4 @@
-"""What of the GPU stack runs on a node, what does not and why, and which version each place names."""
+"""The GPU stack of a node: operands that run or do not, with causes, and the versions that each place names."""
 
 from health.stack.driver_versions import DriverVersionRole, DriverVersions, DriverVersionSource
 from health.stack.node_operands import OperandOnNode

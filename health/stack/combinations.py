@@ -1,4 +1,4 @@
-"""What really runs together in a cluster, compared with the matrix: one combination a group of equal nodes."""
+"""The version combinations that run in a cluster, compared with the matrix: one per group of equal nodes."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -49,7 +49,7 @@ ALIKE = (
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What all nodes of a cluster have in common."""
+    """The properties that all nodes of a cluster share."""
 
     operator: RunningOperator
     mode: DriverMode
@@ -119,7 +119,7 @@ def surroundings(drivers: Drivers) -> Surroundings:
 
 
 def _driver(each: DriverObject) -> str:
-    """As nodes name their driver's owner. Blank: the ClusterPolicy."""
+    """Returns the owner of the driver as nodes name it; empty for the ClusterPolicy."""
     return each.name if each.kind == "NVIDIADriver" else ""
 
 
@@ -154,7 +154,7 @@ def compare_node(node: Node, around: Surroundings, *, today: date) -> list[Verdi
 
 
 def compare_driver(nodes: Iterable[Node], around: Surroundings, driver: str, *, today: date) -> tuple[Line, ...]:
-    """What the matrix says of these nodes if they ran this driver, as far as it is about the driver. No query."""
+    """Returns the matrix results of these nodes if they ran this driver. No query."""
     rows = [row_of(node) for node in nodes if is_compared(node)]
     groups = Counter(tuple(row.items()) for row in rows)
     counted: Counter[Verdict] = Counter()
@@ -173,7 +173,7 @@ def is_compared(node: Node) -> bool:
 
 
 def row_of(node: Node) -> dict[str, Any]:
-    """What `_groups` reads of many."""
+    """Returns one node's columns as `_groups` reads them."""
     return {
         "os_image": node.os_image,
         "openshift": node.labels.get(OPENSHIFT),
@@ -190,7 +190,7 @@ def row_of(node: Node) -> dict[str, Any]:
 
 
 def _label(key: str) -> Subquery:
-    """Of a few nodes. Named without a query of its own, SQLite carries all labels of all nodes through its sorting."""
+    """Returns a label of a few nodes. Without its own query SQLite would sort all labels of all nodes."""
     return Subquery(Node.objects.filter(pk=OuterRef("pk")).order_by().values(said=LabelValue(key)))
 
 
@@ -248,7 +248,7 @@ def _lines(counted: Iterable[tuple[Verdict, int]]) -> tuple[Line, ...]:
 
 
 def _asked(lead: DriverObject | None, operands: Sequence[Operand]) -> dict[str, str]:
-    """As the ClusterPolicy says; where it names no version, as the operator's DaemonSets have it."""
+    """Returns the wanted version from the ClusterPolicy, else from the operator's DaemonSets."""
     rolled_out = {each.operand: tag for each in operands if (tag := tag_of(each.image))}
     return rolled_out | (lead.operand_versions if lead else {})
 
@@ -258,6 +258,6 @@ def _image_of(operand: str, operands: Sequence[Operand]) -> str:
 
 
 def _of_any(switches: Iterable[bool | None]) -> bool | None:
-    """Of any driver: such a module is loaded beside it."""
+    """Returns whether any switch is on; None if none is on and some are unknown."""
     said = set(switches)
     return True if True in said else (False if said == {False} else None)

@@ -1,4 +1,4 @@
-"""Which version of an operand is asked for on a node, and which object asks."""
+"""The wanted version of an operand on a node, and the object that names it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

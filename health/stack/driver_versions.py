@@ -24,7 +24,7 @@ class DriverVersionRole(StrEnum):
 
 @dataclass(frozen=True)
 class DriverVersionSource:
-    """What one place says. A blank version: it says none, and the note why."""
+    """The version that one place names; if it is empty, the note says why."""
 
     role: DriverVersionRole
     by: str
@@ -124,7 +124,7 @@ def _label(node: Node, offered: Sequence[DriverVersionSource]) -> DriverVersionS
 
 
 def _slices(slices: Sequence[ResourceSlice]) -> list[DriverVersionSource]:
-    """What the DRA driver says of the node's own GPUs; only the newest generation of its pool counts."""
+    """Returns the DRA driver's devices of the node; only the newest generation of its pool counts."""
     mine = [each for each in slices if each.driver in DRA]
     newest = max((each.pool_generation for each in mine), default=0)
     versions = {
@@ -162,13 +162,16 @@ def _disagreement(sources: Sequence[DriverVersionSource], node: Node) -> str:
 
 
 def _agree(one: DriverVersionSource, other: DriverVersionSource) -> bool | None:
-    """What runs says no more than the driver's number; what is asked for and rolled out are words of one tag."""
+    """Returns whether versions agree.
+
+    A running driver reports only its number; wanted and rolled out are parts of one tag.
+    """
     is_running = DriverVersionRole.RUNNING in (one.role, other.role)
     return (agree_on_driver if is_running else agree)(one.version, other.version)
 
 
 def _standing(node: Node) -> str:
-    """Why they may differ rightly, for now."""
+    """Returns why the versions may differ for now."""
     if node.is_held:
         return f" It is held by {node.held_by}." if node.held_by else " It is held."
     if node.upgrade_state and node.upgrade_state != "upgrade-done":

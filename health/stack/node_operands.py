@@ -52,7 +52,7 @@ class OperandOnNode:
 
     @property
     def disagreement(self) -> str:
-        """Where the pod is not of the version that is asked for. Blank: it is, or nothing can be compared."""
+        """Returns where the pod differs from the wanted version; empty if equal or not comparable."""
         if not self.version or agree(self.version, self.desired.version) is not False:
             return ""
         return f"The pod is of {self.version}, where {self.desired.by} asks for {self.desired.version}."
@@ -91,7 +91,7 @@ def _pairs(node: Node, rows: StackRows) -> Iterator[tuple[Operand | None, Pod | 
 
 
 def _ready(node: Node, pairs: Iterable[tuple[Operand | None, Pod | None]]) -> dict[str, bool]:
-    """By operand, whether what others wait for is there. One that nobody wants here is not waited for."""
+    """Returns by operand whether what others wait for is there. Unwanted operands are not waited for."""
     ready: dict[str, bool] = {}
     for daemon_set, pod in pairs:
         operand = pod.operand if pod else daemon_set.operand if daemon_set else ""

@@ -1,4 +1,4 @@
-"""Why tenants' pods do not run, from rows: their own words, their Events, their claims, and the room on nodes."""
+"""The reasons why tenants' pods do not run, from rows: their status, Events, claims, and the room on nodes."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -43,7 +43,7 @@ DOMAIN_NOT_READY = entry("compute_domain_not_ready")
 
 
 def reasons(pods: Sequence[Pod], now: datetime) -> Mapping[str, PodReason]:
-    """Of tenants' pods that do not run. No query where all do; else three, and more for what some wait for."""
+    """Returns why tenants' pods do not run. No query if all run; else three, and more for some waits."""
     by_cluster: dict[int, list[Pod]] = defaultdict(list)
     for pod in pods:
         if is_troubled(pod):
@@ -57,12 +57,12 @@ def reasons(pods: Sequence[Pod], now: datetime) -> Mapping[str, PodReason]:
 
 
 def is_troubled(pod: Pod) -> bool:
-    """Whether something may say why it does not run."""
+    """Returns whether something may explain why the pod does not run."""
     return not pod.operand and pod.phase != "Succeeded" and not (pod.is_ready and not pod.deleted_at)
 
 
 def causes_of(cluster_id: int, pods: Sequence[Pod], *, now: datetime) -> Iterator[tuple[Pod, Cause]]:
-    """Of pods of one cluster that are troubled."""
+    """Returns the causes of one cluster's pods in trouble."""
     around = _PodSurroundings(cluster_id, pods, now)
     for pod in pods:
         if cause := why_waits(around.signs_of(pod)):
@@ -78,7 +78,7 @@ def _reason(cause: Cause) -> PodReason:
 
 @dataclass
 class _PodSurroundings:
-    """What other rows say of these pods; each kind is read when the first pod needs it."""
+    """The rows around these pods; each kind is read when the first pod needs it."""
 
     cluster_id: int
     pods: Sequence[Pod]
@@ -121,7 +121,7 @@ class _PodSurroundings:
 
     @cached_property
     def _events(self) -> Mapping[str, list[Event]]:
-        """By UID, the newest first."""
+        """Returns the Events by UID, the newest first."""
         found: dict[str, list[Event]] = defaultdict(list)
         uids = [pod.uid for pod in self.pods]
         for start in range(0, len(uids), AT_ONCE):
@@ -134,7 +134,7 @@ class _PodSurroundings:
         return found
 
     def _room_for(self, pod: Pod) -> FreeRoom | None:
-        """Of the resource that is hardest to find room for."""
+        """Returns the room for the resource that is hardest to place."""
         rooms = [self._room(name, asks) for name, asks in pod.resources.items() if asks and is_gpu_resource(name)]
         return min(rooms, key=lambda room: room.most - room.asks, default=None)
 
@@ -152,7 +152,7 @@ class _PodSurroundings:
         )
 
     def _offers(self, name: str) -> list[tuple[str, int, int]]:
-        """Of nodes that take pods: name, what they offer of a resource, what is taken of it."""
+        """Returns (name, offered, taken) of a resource for each node that accepts pods."""
         if name not in self._rooms:
             self._rooms[name] = offers(self.cluster_id, name)
         return self._rooms[name]
@@ -168,7 +168,7 @@ class _PodSurroundings:
         return ClaimSigns(row.name, driver, bool(row.allocated), is_published)
 
     def _driver_of(self, device_class: str) -> str:
-        """By the class's own selectors, else by its name: those of known drivers are called as the driver is."""
+        """Returns the driver from the class's selectors, else from its name, which known drivers share."""
         written = " ".join(self._classes.get(device_class, ()))
         names = (driver for driver in DRIVERS if f"'{driver}'" in written or f'"{driver}"' in written)
         return next(names, device_class if device_class in DRIVERS else "")
@@ -198,7 +198,7 @@ class _PodSurroundings:
         return marks.exists()
 
     def _behind(self, claim: ClaimSigns) -> Cause | None:
-        """Why the DRA driver of a claim publishes nothing, where a pod of it says so."""
+        """Returns why a claim's DRA driver publishes nothing, if one of its pods says so."""
         if claim.is_allocated or claim.is_published or not claim.driver:
             return None
         pods = Pod.objects.filter(cluster=self.cluster_id, operand=DRIVERS[claim.driver], node__isnull=False)
@@ -207,13 +207,13 @@ class _PodSurroundings:
         return next((cause for cause in stacks if cause), None)
 
     def _domain_of(self, node: Node | None, signs: Signs) -> Cause | None:
-        """Why the daemon of a ComputeDomain is not ready on the node where a pod waits for it."""
+        """Returns why a ComputeDomain's daemon is not ready on the node of a waiting pod."""
         if node is None or DOMAIN_NOT_READY.match(signs.everything_said()) is None:
             return None
         return self._stack(node).get(COMPUTE_DOMAIN)
 
     def _stack(self, node: Node) -> Mapping[str, Cause]:
-        """By operand, why it does not do its part. Empty: of this node nothing is read any more."""
+        """Returns by operand why it fails; empty if the node is no longer read."""
         if node.pk not in self._stacks and len(self._stacks) >= NODES_AT_MOST:
             return {}
         if node.pk not in self._stacks:
@@ -224,7 +224,7 @@ class _PodSurroundings:
 
 
 def offers(cluster_id: int, name: str) -> list[tuple[str, int, int]]:
-    """Of the nodes of a cluster that take pods: name, what each offers of a resource, what is taken. One query."""
+    """Returns (name, offered, taken) of a resource for each node that accepts pods. One query."""
     nodes = Node.objects.filter(cluster=cluster_id, is_ready=True, is_unschedulable=False).with_gpus()
     return list(
         nodes.filter(allocatable__has_key=name)

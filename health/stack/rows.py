@@ -1,4 +1,4 @@
-"""What the rows of a cluster say about the stack of one node."""
+"""The rows of a cluster about the stack of one node."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -36,13 +36,13 @@ class StackRows:
 
     @cached_property
     def has_operator(self) -> bool:
-        """Whether NVIDIA's GPU Operator acts here: one of its objects, or a DaemonSet that goes by its labels."""
+        """Returns whether NVIDIA's GPU Operator acts here, by one of its objects or DaemonSets."""
         gated = (key for each in self.operands for key in each.node_selector)
         return bool(self.driver_objects) or any(key.startswith(DEPLOY_PREFIX) for key in gated)
 
     @cached_property
     def is_driver_off(self) -> bool:
-        """Whether the ClusterPolicy in force installs no driver."""
+        """Returns whether the ClusterPolicy in force installs no driver."""
         return any(each.is_driver_off and each.state != "ignored" for each in self.driver_objects)
 
     @cached_property
@@ -52,7 +52,7 @@ class StackRows:
         return {row.owner_uid: row.revision_hash for row in ordered}
 
     def devices_of(self, operand: str) -> int | None:
-        """How many its DRA driver publishes here. None: it publishes no slice, or is none."""
+        """Returns how many devices the DRA driver publishes here; None without a slice."""
         mine = [each for each in self.slices if each.driver == PUBLISHES.get(operand)]
         newest = max((each.pool_generation for each in mine), default=0)
         return sum(len(each.devices) for each in mine if each.pool_generation == newest) if mine else None
@@ -65,7 +65,7 @@ class StackRows:
         return found
 
     def log_of(self, pod: Pod | None) -> CrashLog | None:
-        """Of the container that is in trouble, and where none is, the latest."""
+        """Returns the log of the container in trouble, or the latest one."""
         found = self._logs.get(pod.uid, []) if pod else []
         if pod is not None and pod.stuck_container:
             found = [log for log in found if log.container == pod.stuck_container]

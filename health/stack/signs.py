@@ -1,4 +1,4 @@
-"""From rows to what the rules of `health.stack.causes` are given."""
+"""Converts rows to the input of the rules in `health.stack.causes`."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Whether any fault is visible to a user: every page checks this before it shows "no findings"."""
+"""Checks whether any fault is visible to a user, before a page shows "no findings"."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
-"""Why an operand or a tenant's pod does not run: the rules in order, the first that knows a cause wins. Pure.
+"""The causes why an operand or a tenant's pod does not run; the first rule that matches wins. Pure.
 
-The causes are entries in `data/*.toml`. Here is only the order of their tables.
+The causes are entries in `data/*.toml`. This module defines the order of their tables.
 """
 
 from collections.abc import Iterable

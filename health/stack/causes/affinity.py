@@ -1,4 +1,4 @@
-"""Which nodes a DaemonSet's required node affinity takes, as Kubernetes matches it. Pure.
+"""The nodes that a DaemonSet's required node affinity takes, as Kubernetes matches it. Pure.
 
 kubernetes.io/docs/reference/kubernetes-api/definitions/node-selector-v1-core: one term of several is enough, of a term
 every expression must hold, and a term without any takes no node. The device plugin's own chart and Google's device
@@ -14,7 +14,7 @@ StoredTerm = Sequence[StoredRequirement]
 
 
 def takes(terms: Sequence[StoredTerm], labels: Mapping[str, str], node: str) -> bool:
-    """Without a term every node is taken: nothing is required."""
+    """Returns whether the affinity takes a node. Without a term every node is taken."""
     return not terms or any(_holds(term, labels, node) for term in terms)
 
 

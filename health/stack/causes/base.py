@@ -29,7 +29,7 @@ class Weight(StrEnum):
 
 @dataclass(frozen=True)
 class Cause:
-    """Why an operand or a pod does not run."""
+    """The cause why an operand or a pod does not run."""
 
     key: str
     weight: Weight
@@ -79,7 +79,7 @@ class PodSigns:
 
     @property
     def told_by_event(self) -> str:
-        """What the newest Event says that says more than that its container is tried again. Blank: none does."""
+        """Returns the newest Event's message that says more than a repeated try; empty if none does."""
         return next((event.message for event in self.events if event.reason != "BackOff"), "")
 
     @property
@@ -89,24 +89,24 @@ class PodSigns:
 
     @property
     def own_words(self) -> str:
-        """What the pod itself reports: its termination message, else reason and message."""
+        """Returns the pod's own report: its termination message, else reason and message."""
         return self.last_words or (self.message and ": ".join(filter(None, (self.reason, self.message))))
 
     @property
     def has_no_log(self) -> bool:
-        """Whether the container never ran, so that `kubectl logs` is empty, with `--previous` or without."""
+        """Returns whether the container never ran, so that `kubectl logs` is empty, with `--previous` or without."""
         reasons = (self.reason, self.status.removeprefix("Init:"))
         is_named = any(f"ended with {reason}" in self.message for reason in NEVER_RAN)
         return is_named or any(reason in NEVER_RAN for reason in reasons)
 
     @property
     def is_starting(self) -> bool:
-        """Whether its init containers are still at work."""
+        """Returns whether init containers still run."""
         return self.phase == "Pending" or self.container.endswith("-validation")
 
     @property
     def is_coming_up(self) -> bool:
-        """Whether it has not crashed and may take longer still."""
+        """Returns whether the pod has not crashed and may need more time."""
         return not self.reason and not self.is_overdue
 
 
@@ -122,7 +122,7 @@ class ClaimSigns:
 
 @dataclass(frozen=True)
 class FreeRoom:
-    """What nodes that take pods have free of the resource that a pod asks for."""
+    """The free amount of a pod's resource on nodes that accept pods."""
 
     noun: str  # GPU, or the resource's name
     asks: int
@@ -179,7 +179,7 @@ class Signs:
 
     @property
     def has_host_driver(self) -> bool:
-        """Whether no driver pod is expected here: the driver is the host's."""
+        """Returns whether no driver pod is expected, since the driver is the host's."""
         return self.is_driver_off or self.labels.get(DEPLOY_DRIVER) == PRE_INSTALLED
 
     def everything_said(self) -> Iterator[str]:

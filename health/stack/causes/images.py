@@ -18,7 +18,10 @@ NO_PRECOMPILED, NO_DRIVER_IMAGE, LOST_SECRET, OTHER = table(
 
 
 def image_pull(signs: Signs) -> Cause | None:
-    """Between two tries a pod only reports that it backs off: then its Events have the answer of the registry."""
+    """Returns the cause of a failed pull.
+
+    Between two tries the pod only reports a back-off; its Events have the registry's answer.
+    """
     pod = signs.pod
     if pod is None or pod.reason not in PULLING:
         return None

@@ -1,4 +1,4 @@
-"""Which nodes a DaemonSet selects. Pure."""
+"""The nodes that a DaemonSet selects. Pure."""
 
 from collections.abc import Mapping
 
@@ -7,7 +7,7 @@ from health.stack.causes.base import Signs
 
 
 def selects(selector: Mapping[str, str], labels: Mapping[str, str]) -> bool:
-    """Whether a node selector takes a node. An empty selector takes every node."""
+    """Returns whether a node selector takes a node. An empty selector takes every node."""
     return not differing(selector, labels)
 
 
@@ -17,6 +17,6 @@ def differing(selector: Mapping[str, str], labels: Mapping[str, str]) -> dict[st
 
 
 def is_selected(signs: Signs) -> bool:
-    """Whether the DaemonSet wants a pod on the node, taints aside."""
+    """Returns whether the DaemonSet wants a pod on the node, taints aside."""
     chosen = signs.has_daemon_set and selects(signs.selector, signs.labels)
     return chosen and takes(signs.affinity, signs.labels, signs.node)

@@ -39,7 +39,7 @@ PAUSED = "paused-for-"  # -driver-upgrade, -mig-change
 
 
 class PredicateAnswer(NamedTuple):
-    """What a predicate found beside its condition."""
+    """The result of a predicate beside its condition."""
 
     facts: Mapping[str, str] = {}
     said: str = ""  # the line to quote
@@ -252,7 +252,10 @@ def offers_no_more(signs: Signs) -> PredicateAnswer | None:
 
 @predicate()
 def never_offered(signs: Signs) -> PredicateAnswer | None:
-    """Without FAIL_ON_INIT_ERROR a plugin stays ready where it finds no driver (k8s-device-plugin #1220)."""
+    """Returns whether the plugin offered nothing.
+
+    Without FAIL_ON_INIT_ERROR it stays Ready without a driver (k8s-device-plugin #1220).
+    """
     is_for_it = signs.is_gpu_node if signs.operand == DEVICE_PLUGIN else signs.is_of_vendor
     return _if(_offers_nothing(signs) and not signs.gpus_expected and signs.pod and signs.pod.is_overdue and is_for_it)
 

@@ -1,4 +1,4 @@
-"""Which taints of a node keep a DaemonSet's pods away, as Kubernetes matches them. Pure.
+"""The taints of a node that keep a DaemonSet's pods away, as Kubernetes matches them. Pure.
 
 kubernetes.io/docs/reference/kubernetes-api/definitions/toleration-v1: an empty effect matches all effects, an empty
 key with Exists all taints, and the operator is Equal where none is given. The operators that compare numbers are
@@ -53,6 +53,6 @@ def tolerates(toleration: StoredToleration, taint: StoredTaint) -> bool:
 
 
 def spell(taint: StoredTaint) -> str:
-    """As kubectl writes it: nvidia.com/gpu=present:NoSchedule."""
+    """Returns the taint as kubectl writes it: nvidia.com/gpu=present:NoSchedule."""
     value = f"={taint['value']}" if taint.get("value") else ""
     return f"{taint.get('key', '')}{value}:{taint.get('effect', '')}"
