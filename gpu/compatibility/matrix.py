@@ -1,6 +1,5 @@
 """The complete matrix, loaded once from its data files."""
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import date
@@ -28,6 +27,7 @@ from gpu.compatibility.entries import (
     Skew,
 )
 from gpu.compatibility.ranges import Range, order
+from gpu.entry_files import make_entries, read_file
 
 DATA = Path(__file__).parent / "data"
 E = TypeVar("E", bound=MatrixEntry)
@@ -110,10 +110,10 @@ def the_matrix() -> Matrix:
 def _read(file: str, table: str, kind: type[E]) -> tuple[E, ...]:
     """Reads the entries of one table.
 
-    :raises TypeError: with the unknown or missing key
+    :raises BadEntry: with the first entry that has an unknown or missing key
     """
-    rows = tomllib.loads((DATA / f"{file}.toml").read_text(encoding="utf-8"))[table]
-    return tuple(kind(**_with_ranges(row)) for row in rows)
+    path = DATA / f"{file}.toml"
+    return make_entries(path, table, read_file(path)[table], lambda row: kind(**_with_ranges(row)))
 
 
 def _with_ranges(row: Mapping[str, Any]) -> dict[str, Any]:
