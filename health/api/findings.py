@@ -42,7 +42,7 @@ class FindingFilters(filters.FilterSet):
     confirming = YesNo(
         method="filter_confirming", label="Suspected, and not confirmed yet. Without it: confirmed ones."
     )
-    is_shadow = YesNo(method="filter_shadow", label="Of rules on trial, which nobody is told of. Without it: others.")
+    is_shadow = YesNo(method="filter_shadow", label="Findings of rules in shadow mode. Without it: of the other rules.")
     open = YesNo(field_name="resolved_at", lookup_expr="isnull", label="Not resolved yet.")
     ordering = ordering("opened_at", "resolved_at")
 
@@ -100,7 +100,7 @@ class FindingSerializer(RowSerializer):
         allow_null=True,
         help_text="The finding that is its cause: it is not counted by itself. Null: there is none that you see.",
     )
-    is_shadow = serializers.BooleanField(help_text="Its rule is on trial: nobody is told of it, and nothing counts it.")
+    is_shadow = serializers.BooleanField(help_text="Its rule is in shadow mode: it notifies nobody and is in no count.")
     resolved_reason = serializers.CharField(
         help_text="Blank: it is no longer so. Else: its rule's trial began, or ended, or nobody listens to its GPUs."
     )

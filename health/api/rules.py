@@ -54,7 +54,7 @@ class RuleSerializer(serializers.Serializer):
     listed = serializers.IntegerField(help_text="Those that are open, too, and listed under their causes.")
     accepted = serializers.IntegerField()
     dismissed = serializers.IntegerField()
-    shadow = RuleShadowSerializer(allow_null=True, help_text="Its trial. Null: it is on none.")
+    shadow = RuleShadowSerializer(allow_null=True, help_text="The shadow mode of the rule. Null: it is off.")
     would_tell = serializers.IntegerField(help_text="On trial: findings that would be open now.")
     limits = LimitsSerializer(allow_null=True, help_text="Its own. Null: it compares no number that a pool may have.")
     blind_in = serializers.ListField(
@@ -83,7 +83,7 @@ class PoolLimitsSerializer(RowSerializer):
 
 class RuleShadowRequest(Asked):
     rule = serializers.CharField(max_length=63)
-    reason = serializers.CharField(max_length=1000, help_text="Why. Shown as long as it is on trial.")
+    reason = serializers.CharField(max_length=1000, help_text="The reason, shown during shadow mode.")
 
 
 class RuleShadowEndRequest(Asked):

@@ -58,7 +58,9 @@ class ShiftReportSerializer(serializers.Serializer):
     counts = FindingCountsSerializer()
     unresolved = ReportSectionSerializer(help_text="The worst first.")
     resolved = ReportSectionSerializer(help_text="In these hours, the newest first.")
-    on_trial = serializers.IntegerField(help_text="Rules on trial: what they find is in none of these.")
+    in_shadow_mode = serializers.IntegerField(
+        help_text="The number of rules in shadow mode. These counts exclude their findings."
+    )
     ages = AgeSerializer(many=True, help_text="Empty: you see no cluster here.")
     markdown = serializers.CharField(help_text="All of it, to be pasted into a chat or a ticket.")
 

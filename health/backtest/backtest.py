@@ -74,8 +74,8 @@ def why_not(rule: str) -> str:
     if rule not in known:
         return f"There is no rule {rule}. Choose one of GET /api/v1/rules."
     reads = ", ".join(known[rule].reads) or "Quarterdeck's own rows"
-    instead = " Put it on trial instead." if rule in MAY_BE_SHADOWS else ""
-    return f"It reads {reads}, of which only what is there now is kept: nothing says how that was.{instead}"
+    instead = " Use shadow mode instead." if rule in MAY_BE_SHADOWS else ""
+    return f"It reads {reads}. Quarterdeck stores only their present state.{instead}"
 
 
 def replay(

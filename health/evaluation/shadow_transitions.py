@@ -12,7 +12,7 @@ from health.models import Finding
 from health.rules import RULES
 from health.rules.gpus import GPU_RULES
 
-BEGAN, ENDED = "its rule went on trial", "the trial of its rule ended"
+BEGAN, ENDED = "its rule entered shadow mode", "its rule left shadow mode"
 TITLES = {rule.key: rule.title for rule in RULES} | {rule.key: rule.title for rule in GPU_RULES}
 CARRIED = (
     "cluster_id", "node_id", "subject", "rule", "severity", "cause", "sentence", "probable_cause", "action", "evidence",

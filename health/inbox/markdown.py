@@ -78,13 +78,13 @@ def _handed_over(handover: Handover, inbox: str) -> Iterator[str]:
         f"{counts.unresolved} unresolved: {counts.open} open, {counts.acknowledged} acknowledged, "
         f"{counts.confirming} being confirmed, {counts.muted} muted."
     )
-    if handover.on_trial:
+    if handover.in_shadow_mode:
         what = either(
-            handover.on_trial,
-            "is on trial: nobody is told of what it finds",
-            "are on trial: nobody is told of what they find",
+            handover.in_shadow_mode,
+            "is in shadow mode and notifies nobody",
+            "are in shadow mode and notify nobody",
         )
-        yield f"{count(handover.on_trial, 'rule')} {what}."
+        yield f"{count(handover.in_shadow_mode, 'rule')} {what}."
     if late:
         yield ""
         yield "Not seen as it is now:"

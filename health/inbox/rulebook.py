@@ -372,7 +372,7 @@ class RuleOnPage:
     accepted: int
     dismissed: int
     shadow: RuleShadow | None = None  # its trial; None: it is on none
-    would_tell: int = 0  # on trial: findings that the person sees and that would be open
+    would_tell: int = 0  # in shadow mode: findings that the person sees and that would be open
     seen_in: tuple[SeenIn, ...] = ()  # of a rule on GPUs: by cluster that the person sees and that is heard
     unheard_in: tuple[str, ...] = ()  # of a rule on GPUs: those of whose GPUs nothing is heard
     listed: int = 0  # open findings that the person sees beside those, under their causes

@@ -19,7 +19,7 @@ from people.models import AuditEntry
 
 # Rules of nodes and GPUs that say that nobody sees how those are.
 OF_NOT_SEEING = frozenset({"exporter-silent", "gpu-silent", "operand-down"})
-# What says that we do not see, and what plans ask people for, is never on trial: a calm page would say too much.
+# Rules about missing observations, and findings of plans, are never in shadow mode.
 MAY_BE_SHADOWS: Collection[str] = (
     frozenset(
         {rule.key for rule in RULES if rule.subject in (NODE, OWNER, "GPU stack")} | {rule.key for rule in GPU_RULES}
@@ -50,7 +50,7 @@ def begin(rule: str, *, actor: str, reason: str, now: datetime) -> RuleShadow:
             _record(row, "begin", actor=actor, reason=reason, now=now)
     except IntegrityError as error:
         standing = RuleShadow.objects.in_force().filter(rule=rule).first()
-        who = f"{standing.by} put it on trial already" if standing else "Somebody else was first"
+        who = f"{standing.by} put it in shadow mode already" if standing else "Somebody else was first"
         raise FindingRefusal(f"{who}: there is nothing to do.") from error
     _turn(rule, is_shadow=True, now=now)
     return row
@@ -65,7 +65,7 @@ def end(row: RuleShadow, *, actor: str, reason: str, now: datetime) -> None:
     with transaction.atomic():
         ends = {"ended_at": now, "ended_by": actor, "ended_reason": reason}
         if not RuleShadow.objects.in_force().filter(pk=row.pk).update(**ends):
-            raise FindingRefusal("Its trial has ended already: there is nothing to do.")
+            raise FindingRefusal("Shadow mode has ended already: there is nothing to do.")
         row.refresh_from_db()
         _record(row, "end", actor=actor, reason=reason, now=now)
     _turn(row.rule, is_shadow=False, now=now)
@@ -90,7 +90,7 @@ def _turn(rule: str, *, is_shadow: bool, now: datetime) -> None:
 
 def _require_reason(reason: str) -> None:
     if not reason:
-        raise BadAct(("reason", "Say why: it is shown as long as the rule is on trial."))
+        raise BadAct(("reason", "Give a reason: it is shown during shadow mode."))
 
 
 def _record(row: RuleShadow, verb: str, *, actor: str, reason: str, now: datetime) -> None:

@@ -41,7 +41,7 @@ class Handover:
     counts: FindingCounts  # of what is not over
     unresolved: ReportSection  # the worst first
     resolved: ReportSection  # the newest first
-    on_trial: int  # rules of whose findings nobody is told: they are in none of these
+    in_shadow_mode: int  # rules of whose findings nobody is told: they are in none of these
     ages: Sequence[Age]  # of each cluster that is seen, and of what tells of its GPUs
 
 
@@ -61,7 +61,7 @@ def handover_of(user: User, clusters: Sequence[ClusterRow], *, hours: int, now: 
         counts=counts_of(user),
         unresolved=ReportSection(_lines(unresolved, impacts, unseen), left_out),
         resolved=ReportSection(_lines(resolved, {}, {}), resolved_left_out),
-        on_trial=RuleShadow.objects.in_force().count(),
+        in_shadow_mode=RuleShadow.objects.in_force().count(),
         ages=ages_of(user, clusters, now=now),
     )
 

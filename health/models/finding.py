@@ -166,7 +166,7 @@ class Finding(models.Model):
     updated_at = models.DateTimeField()
     resolved_at = models.DateTimeField(null=True)
     resolved_reason = models.CharField(max_length=60, blank=True, default="")  # blank: it is no longer so
-    is_shadow = models.BooleanField(default=False)  # its rule is on trial
+    is_shadow = models.BooleanField(default=False)  # its rule is in shadow mode
     # The finding that is its cause, under which it is listed. Null: it stands on its own.
     parent = models.ForeignKey("self", models.SET_NULL, null=True, related_name="children")
     muted_at = models.DateTimeField(null=True)  # when it was last; null: it never was

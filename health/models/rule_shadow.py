@@ -31,4 +31,4 @@ class RuleShadow(models.Model):
         ordering = ["-pk"]
 
     def __str__(self) -> str:
-        return f"{self.rule} on trial"
+        return f"{self.rule} in shadow mode"

@@ -162,8 +162,8 @@ def _strip(request: PersonRequest) -> dict[str, Any]:
     ]
     said = sum(len(group.keys) for group in groups.values())
     more = max(0, trouble.open + trouble.confirming - said)
-    on_trial = RuleShadow.objects.in_force().count()
-    return {"lines": lines, "more": more, "trouble": trouble, "counts": counts, "on_trial": on_trial}
+    in_shadow_mode = RuleShadow.objects.in_force().count()
+    return {"lines": lines, "more": more, "trouble": trouble, "counts": counts, "in_shadow_mode": in_shadow_mode}
 
 
 def confirming_findings(request: PersonRequest) -> QuerySet[Finding]:

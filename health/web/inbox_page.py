@@ -208,7 +208,7 @@ def _inbox(request: PersonRequest) -> dict[str, Any]:
         "severities": list(Severity),
         "ages": [] if page.paginator.count else ages_of(user, clusters, now=now),
         "titles": titles(),
-        "on_trial": RuleShadow.objects.in_force().count(),
+        "in_shadow_mode": RuleShadow.objects.in_force().count(),
         "hours": HOURS,
         "key": uuid4().hex,
     }

@@ -53,7 +53,7 @@ def rule(request: PersonRequest, rule: str) -> HttpResponse:
 
 @require_POST
 def shadow(request: PersonRequest, rule: str) -> HttpResponse:
-    with answered(request, REFUSALS, done="It is on trial: nobody is told of what it finds.", ends_form=True):
+    with answered(request, REFUSALS, done="The rule is in shadow mode: it runs and notifies nobody.", ends_form=True):
         require(request.user, Permission.ADMINISTER)
         shadow_mode.begin(rule, actor=request.user.get_username(), reason=reason_of(request), now=timezone.now())
     return redirect("rule", rule=rule)
@@ -62,7 +62,7 @@ def shadow(request: PersonRequest, rule: str) -> HttpResponse:
 @require_POST
 def end_shadow(request: PersonRequest, shadow_id: int) -> HttpResponse:
     row = get_object_or_404(RuleShadow, pk=shadow_id)
-    with answered(request, REFUSALS, done="Its trial has ended: what it finds is told again.", ends_form=True):
+    with answered(request, REFUSALS, done="Shadow mode has ended: the rule notifies again.", ends_form=True):
         require(request.user, Permission.ADMINISTER)
         shadow_mode.end(row, actor=request.user.get_username(), reason=reason_of(request), now=timezone.now())
     return redirect("rule", rule=row.rule)

@@ -97,10 +97,13 @@ def test_a_rule_on_trial_is_marked_and_its_findings_are_told_only_to_who_asks_fo
     assert rule(bob, "gpu-hot")["shadow"]["by"] == "root"
     assert (rule(bob, "gpu-hot")["open"], rule(bob, "gpu-hot")["would_tell"]) == (0, 1)
     (before,) = bob.get("/api/v1/findings").json()["results"]
-    assert (before["state"], before["resolved_reason"]) == ("resolved", "its rule went on trial")
+    assert (before["state"], before["resolved_reason"]) == ("resolved", "its rule entered shadow mode")
     assert bob.get("/api/v1/findings?is_shadow=true").json()["results"][0]["is_shadow"] is True
     again = post(root, "rule-shadows", {"rule": "gpu-hot", "reason": "Again."})
-    assert (again.status_code, again.json()["detail"]) == (409, "root put it on trial already: there is nothing to do.")
+    assert (again.status_code, again.json()["detail"]) == (
+        409,
+        "root put it in shadow mode already: there is nothing to do.",
+    )
 
     ended = post(root, f"rule-shadows/{begun.json()['id']}/ends", {"reason": "It is right."})
 

@@ -271,8 +271,8 @@ def test_a_quiet_link_is_one_while_one_pod_had_all_gpus_of_the_node(cluster):
 @pytest.mark.parametrize(
     ("rule", "said"),
     [
-        ("pods-failing", "only what is there now is kept"),
-        ("plan-halted", "only what is there now is kept"),
+        ("pods-failing", "stores only their present state"),
+        ("plan-halted", "stores only their present state"),
         ("gpu-hott", "There is no rule"),
     ],
 )

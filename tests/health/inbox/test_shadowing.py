@@ -1,4 +1,4 @@
-"""A rule on trial is judged and listed, and nobody is told: by no list, no count, no timeline."""
+"""A rule in shadow mode is evaluated and listed, and notifies nobody: by no list, no count, no timeline."""
 
 import inspect
 import re
@@ -44,7 +44,7 @@ def looked(cluster, *minutes: float) -> None:
         evaluation_round.look(cluster, now=NOON + each * MINUTE)
 
 
-def on_trial(rule: str = RULE) -> RuleShadow:
+def in_shadow_mode(rule: str = RULE) -> RuleShadow:
     return shadow_mode.begin(rule, actor="ada", reason="New here.", now=NOON)
 
 
@@ -59,7 +59,7 @@ def what_people_are_told(cluster) -> tuple[int, ...]:
 
 def test_what_a_rule_on_trial_finds_is_judged_and_nobody_is_told(cluster):
     """Z35."""
-    on_trial()
+    in_shadow_mode()
     a_node(cluster, "gpu-1", is_ready=False)
 
     looked(cluster, 0, 1)
@@ -73,7 +73,7 @@ def test_what_a_rule_on_trial_finds_is_judged_and_nobody_is_told(cluster):
 
 
 def test_it_is_resolved_without_a_word(cluster):
-    on_trial()
+    in_shadow_mode()
     a_node(cluster, "gpu-1", is_ready=False)
     looked(cluster, 0, 1)
     Node.objects.update(is_ready=True)
@@ -86,7 +86,7 @@ def test_it_is_resolved_without_a_word(cluster):
 
 def test_whoever_is_told_when_a_trial_ends_is_told_all_that_was_written_of_it(cluster):
     """What its rule wrote: the sentence, why it is so, what to do, and by what it was judged."""
-    shadow = on_trial("allocatable-below-expected")
+    shadow = in_shadow_mode("allocatable-below-expected")
     a_node(cluster, "gpu-1", allocatable={"nvidia.com/gpu": 0}, expected={"nvidia.com/gpu": 8})
     looked(cluster, 0, 2)
     written = ("sentence", "probable_cause", "action", "evidence", "cause", "severity")
@@ -103,7 +103,7 @@ def test_it_hides_no_other_and_is_hidden_by_none(cluster):
     looked(cluster, 0, 1)
     assert Finding.objects.get(rule="allocatable-below-expected").parent.rule == RULE
 
-    on_trial()
+    in_shadow_mode()
 
     missing = Finding.objects.get(rule="allocatable-below-expected")
     assert missing.parent is None
@@ -115,7 +115,7 @@ def test_what_was_open_goes_out_of_every_count_and_comes_back(cluster):
     a_node(cluster, "gpu-1", is_ready=False)
     looked(cluster, 0, 1)
     before = what_people_are_told(cluster)
-    row = on_trial()
+    row = in_shadow_mode()
     assert what_people_are_told(cluster) == (0, 0, 0, 0, 0, 0)
 
     shadow_mode.end(row, actor="amy", reason="It is right.", now=NOON + MINUTE)
@@ -132,14 +132,14 @@ def test_a_look_that_ran_beside_is_put_in_step_by_the_next(cluster):
 
     assert Finding.objects.unresolved().get(rule=RULE).is_shadow
     told = Finding.objects.get(rule=RULE, is_shadow=False)
-    assert (told.resolved_at, told.resolved_reason) == (NOON + 2 * MINUTE, "its rule went on trial")
+    assert (told.resolved_at, told.resolved_reason) == (NOON + 2 * MINUTE, "its rule entered shadow mode")
     assert what_people_are_told(cluster) == (0, 0, 0, 0, 0, 0)
 
 
 def test_who_comes_second_is_told_who_was_first_and_nothing_is_written(cluster):
-    row = on_trial()
+    row = in_shadow_mode()
 
-    with pytest.raises(FindingRefusal, match="ada put it on trial already"):
+    with pytest.raises(FindingRefusal, match="ada put it in shadow mode already"):
         shadow_mode.begin(RULE, actor="amy", reason="Me, too.", now=NOON)
     shadow_mode.end(row, actor="ada", reason="Done.", now=NOON)
     with pytest.raises(FindingRefusal, match="ended already"):
@@ -165,7 +165,7 @@ def test_what_people_were_told_stays_in_every_history(cluster):
     assert [len(at[minute]) for minute in (20, 100, 151)] == [1, 0, 1]
     lines = [line.sentence for line in sorted(lines_of_findings(node, user, Span()), key=lambda line: line.at)]
     assert [line.partition(":")[0] for line in lines if "No longer" in line] == [
-        "No longer told, as its rule went on trial"
+        "No longer told, as its rule entered shadow mode"
     ]
     assert len(lines) == 3
     Node.objects.update(created_at=NOON - 60 * MINUTE)
@@ -183,7 +183,7 @@ def test_a_trial_costs_no_more_for_many_findings_than_for_one(cluster, number, d
 
     locks = 2 * connection.features.has_select_for_update  # of the observer, with what is counted and explained
     with django_assert_max_num_queries(34 + locks):  # SQLite writes forty rows in two statements
-        row = on_trial()
+        row = in_shadow_mode()
     with django_assert_max_num_queries(35 + locks):
         shadow_mode.end(row, actor="ada", reason="Good.", now=NOON + 2 * MINUTE)
 
@@ -194,13 +194,13 @@ def test_a_trial_costs_no_more_for_many_findings_than_for_one(cluster, number, d
 def test_each_side_has_a_row_of_its_own_that_is_as_old_as_the_trouble(cluster):
     a_node(cluster, "gpu-1", is_ready=False)
     looked(cluster, 0, 1)
-    row = on_trial()
+    row = in_shadow_mode()
     shadow_mode.end(row, actor="ada", reason="Good.", now=NOON + 2 * MINUTE)
 
     rows = Finding.objects.filter(rule=RULE).order_by("pk")
     assert [(each.is_shadow, each.state, each.resolved_reason) for each in rows] == [
-        (False, FindingState.RESOLVED, "its rule went on trial"),
-        (True, FindingState.RESOLVED, "the trial of its rule ended"),
+        (False, FindingState.RESOLVED, "its rule entered shadow mode"),
+        (True, FindingState.RESOLVED, "its rule left shadow mode"),
         (False, FindingState.OPEN, ""),
     ]
     assert {each.since for each in rows} == {NOON}
@@ -212,7 +212,7 @@ def test_what_is_being_confirmed_changes_sides_as_it_is(cluster):
     a_node(cluster, "gpu-1", is_ready=False)
     looked(cluster, 0)
 
-    on_trial()
+    in_shadow_mode()
 
     finding = Finding.objects.get(rule=RULE)
     assert (finding.is_shadow, finding.state, finding.resolved_at) == (True, FindingState.CONFIRMING, None)
@@ -237,16 +237,16 @@ def test_no_rule_that_says_that_nobody_sees_may_be_on_trial():
 )
 def test_what_says_that_we_do_not_see_is_never_on_trial(rule):
     with pytest.raises(BadAct, match="always told"):
-        on_trial(rule)
+        in_shadow_mode(rule)
 
 
 def test_nobody_does_it_without_a_reason():
-    with pytest.raises(BadAct, match="Say why"):
+    with pytest.raises(BadAct, match="Give a reason"):
         shadow_mode.begin(RULE, actor="ada", reason="", now=NOON)
 
 
 def test_what_comes_back_soon_after_a_trial_is_told_as_if_new(cluster):
-    row = on_trial()
+    row = in_shadow_mode()
     a_node(cluster, "gpu-1", is_ready=False)
     looked(cluster, 0, 1)
     Node.objects.update(is_ready=True)

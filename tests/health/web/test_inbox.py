@@ -543,7 +543,7 @@ def test_where_all_of_a_rule_are_alike_they_are_counted_once(cluster, others):
 
 
 def test_rules_on_trial_are_said_where_findings_stand(bob):
-    assert "on trial" not in page(bob, "/findings").text
+    assert "shadow mode" not in page(bob, "/findings").text
 
     for rule, says in (("gpu-hot", "1 rule in shadow mode"), ("gpu-xid", "2 rules in shadow mode")):
         RuleShadow.objects.create(rule=rule, by="ada", at=NOON, reason="New.")

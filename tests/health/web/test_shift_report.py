@@ -175,17 +175,17 @@ def test_rest_tells_nothing_of_what_is_not_seen(cluster, client):
 
 
 def test_it_and_the_fleet_say_that_rules_are_on_trial(cluster, bob):
-    said = "1 rule is on trial: nobody is told of what it finds."
+    said = "1 rule is in shadow mode and notifies nobody."
     pages = [REPORT, FILE]
     before = [bob.get(path).content.decode() for path in (*pages, "/parts/findings/strip")]
     shadow_mode.begin("gpu-hot", actor="ada", reason="It is new.", now=NOON)
 
     told = bob.get(REST).json()
 
-    assert not any("on trial" in each for each in before)
+    assert not any("shadow mode" in each for each in before)
     assert [said in bob.get(path).content.decode() for path in pages] == [True, True]
     assert "1 rule in shadow mode : no notifications." in page(bob, "/parts/findings/strip").text
-    assert (told["on_trial"], said in told["markdown"]) == (1, True)
+    assert (told["in_shadow_mode"], said in told["markdown"]) == (1, True)
 
 
 def test_it_costs_no_more_for_more(cluster, bob, queries_of):
