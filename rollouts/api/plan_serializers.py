@@ -110,6 +110,34 @@ class HaltingGateSerializer(serializers.Serializer):
     at = serializers.DateTimeField()
 
 
+class SuspectPropertySerializer(serializers.Serializer):
+    name = serializers.CharField()
+    value = serializers.CharField()
+
+
+class SuspectSerializer(serializers.Serializer):
+    """A property, or several that split the nodes alike."""
+
+    properties = SuspectPropertySerializer(many=True)
+    failed_with = serializers.IntegerField(help_text="Failed nodes that have it.")
+    good_with = serializers.IntegerField(help_text="Good nodes that have it.")
+    p = serializers.FloatField(help_text="Fisher's exact test, one-sided.")
+    corrected_p = serializers.FloatField(help_text="Corrected by Holm's method over all splits.")
+    is_cause = serializers.BooleanField(help_text="The corrected p is at most 0.05.")
+
+
+class SuspectsSerializer(serializers.Serializer):
+    """The properties that failed nodes share and good nodes lack."""
+
+    title = serializers.CharField()
+    summary = serializers.CharField()
+    failed = serializers.IntegerField(help_text="Failed nodes.")
+    good = serializers.IntegerField(help_text="Good nodes.")
+    compared = serializers.IntegerField(help_text="Properties whose value is known on every node.")
+    unknown = serializers.ListField(child=serializers.CharField(), help_text="Properties that are not compared.")
+    suspects = SuspectSerializer(many=True, help_text="The least likely by chance first.")
+
+
 @dataclass(frozen=True)
 class PlanInDetail:
     on_page: PlanOnPage
@@ -140,6 +168,7 @@ class PlanSerializer(PlanRowSerializer):
     halted_by = HaltingGateSerializer(
         source="on_page.halted_by", allow_null=True, help_text="Null: it is not halted, or no gate halted it."
     )
+    suspects = SuspectsSerializer(source="on_page.suspects", allow_null=True, help_text="Null: no node failed.")
     passed_over = serializers.ListField(
         source="on_page.passed_over",
         child=serializers.CharField(),
@@ -174,6 +203,7 @@ class PlanSerializer(PlanRowSerializer):
             "why",
             "besides",
             "halted_by",
+            "suspects",
             "passed_over",
             "holds",
             "holding",

@@ -17,10 +17,17 @@ from rollouts.node_order.disruption_cost import UNHARMED, Harm, least_first, lea
 from rollouts.node_order.failure_domains import UNBOUND, Budgets
 from wording.numbers import count
 
-FACTORS = (
-    *("kernel", "os_image", "gpu_product", "gpu_layout", "driver_version", "container_runtime", "zone"),
-    *("instance_type", "pool"),
-)
+FACTORS: Mapping[str, str] = {
+    "kernel": "kernel",
+    "os_image": "OS image",
+    "gpu_product": "GPU",
+    "gpu_layout": "GPU layout",
+    "driver_version": "old driver",
+    "container_runtime": "container runtime",
+    "zone": "zone",
+    "instance_type": "instance type",
+    "pool": "pool",
+}  # column of a node → display name
 
 
 @dataclass(frozen=True)

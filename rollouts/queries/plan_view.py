@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from django.db.models import Prefetch
 
+from health.suspects import Suspects
 from people.rights import why_not
 from rollouts.gates import GATES
 from rollouts.gates.base import GAVE_UP, Answer
@@ -33,6 +34,7 @@ from rollouts.queries.completion import OVER, causes_found, completion_of
 from rollouts.queries.handover import handover_of
 from rollouts.queries.operators import operator_down
 from rollouts.queries.restraints import Restraint, most_urgent, restraints_of
+from rollouts.queries.suspects import plan_suspects
 from rollouts.verbs import VERBS, why_not_now
 from wording.instants import moment, to_the_minute
 from wording.lists import names
@@ -156,6 +158,7 @@ class PlanOnPage(PlanStanding):
     seq: int  # key of the newest event: what the page was made from
     halted_by: HaltingGate | None = None  # None: it is not halted, or something else than a gate has done it
     failures: Sequence[str] = ()  # of a halted plan: each node that failed with its cause, in sentences
+    suspects: Suspects | None = None  # None: no node failed
 
     @property
     def besides(self) -> list[str]:
@@ -221,6 +224,7 @@ def plan_on_page(plan: Plan, *, now: datetime) -> PlanOnPage:
         seq=newest or 0,
         halted_by=_halted_by(plan),
         failures=failures_of(stages) if plan.state == PlanState.HALTED else (),
+        suspects=plan_suspects(plan, [one.stage for one in stages]),
         operator_down=operator_down(plan.cluster, now=now) if plan.is_under_way else "",
     )
 

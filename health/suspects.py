@@ -1,0 +1,142 @@
+"""Suspects: the properties that failed nodes share and good nodes lack. Pure.
+
+Each property that splits the nodes is tested by Fisher's exact test, one-sided, and corrected by Holm's method. Few
+nodes prove nothing: with 3 failures on 10 nodes and 6 properties a perfect split has p = 6 × 0.0083 = 0.05.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import comb
+from typing import NamedTuple
+
+from wording.numbers import count, either
+
+ALPHA = 0.05  # the most often that random failures may name a cause
+SHOWN = 6
+
+
+@dataclass(frozen=True)
+class NodeOutcome:
+    """A node that failed or succeeded, with its properties by display name: {"kernel": "5.15.0-1068"}."""
+
+    name: str
+    failed: bool
+    properties: Mapping[str, str]
+
+
+class Property(NamedTuple):
+    name: str
+    value: str
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """One property, or several that split the nodes alike."""
+
+    properties: tuple[Property, ...]
+    failed_with: int
+    failed: int
+    good_with: int
+    good: int
+    p: float  # Fisher's exact test
+    corrected_p: float  # Holm's method
+
+    @property
+    def is_cause(self) -> bool:
+        """Returns whether the counts exclude chance."""
+        return self.corrected_p <= ALPHA
+
+    @property
+    def is_commoner_in_failed(self) -> bool:
+        return self.failed_with * self.good > self.good_with * self.failed
+
+    @property
+    def title(self) -> str:
+        """Returns "kernel 5.15.0-1068 and OS image Ubuntu 22.04"."""
+        return " and ".join(f"{name} {value}" for name, value in self.properties)
+
+    @property
+    def counts(self) -> str:
+        return f"on {self.failed_with} of {self.failed} failed nodes and {self.good_with} of {self.good} good nodes"
+
+
+@dataclass(frozen=True)
+class Suspects:
+    failed: int
+    good: int
+    compared: int  # properties whose value is known on every node
+    suspects: tuple[Suspect, ...]  # the least likely by chance first
+    unknown: tuple[str, ...] = ()  # names of properties that are not known on every node, and so are not compared
+
+    @property
+    def title(self) -> str:
+        if not self.failed:
+            return "No node failed"
+        if not self.good:
+            return (
+                f"{either(self.failed, 'The only changed node', f'All {self.failed} nodes')} failed: nothing to compare"
+            )
+        if not self.suspects:
+            return "The failed nodes share nothing that good nodes lack"
+        if self.suspects[0].is_cause:
+            return "Probable cause: " + " and ".join(name for name, _ in self.suspects[0].properties)
+        return "Candidates, too few nodes to prove one"
+
+    @property
+    def summary(self) -> str:
+        if not self.good or not self.suspects:
+            return f"{count(self.failed, 'failed node')}, {count(self.good, 'good node')}."
+        return f"{self.suspects[0].title}: {self.suspects[0].counts}."
+
+
+def suspects_of(outcomes: Iterable[NodeOutcome]) -> Suspects:
+    """Returns the suspects. Nodes have different names."""
+    nodes = list(outcomes)
+    names = dict.fromkeys(name for node in nodes for name in node.properties)
+    unknown = tuple(name for name in names if not all(node.properties.get(name) for node in nodes))
+    compared = [name for name in names if name not in unknown]
+    every, failed = frozenset(node.name for node in nodes), frozenset(node.name for node in nodes if node.failed)
+    groups = {which: values for which, values in _groups(nodes, compared).items() if which != every}
+    tests = len({frozenset((which, every - which)) for which in groups})  # a group and the rest are one split
+    found = [_suspect(which, values, failed, every) for which, values in groups.items()]
+    likely = sorted((one for one in found if one.is_commoner_in_failed), key=lambda one: (one.p, one.properties))
+    return Suspects(len(failed), len(every - failed), len(compared), tuple(_holm(likely, tests)[:SHOWN]), unknown)
+
+
+def _groups(nodes: Sequence[NodeOutcome], names: Iterable[str]) -> dict[frozenset[str], list[Property]]:
+    """Returns the properties by the group of nodes that have them."""
+    members: dict[Property, set[str]] = defaultdict(set)
+    for name in names:
+        for node in nodes:
+            members[Property(name, node.properties[name])].add(node.name)
+    groups: dict[frozenset[str], list[Property]] = defaultdict(list)
+    for each, having in members.items():
+        groups[frozenset(having)].append(each)
+    return groups
+
+
+def _suspect(
+    which: frozenset[str], values: Sequence[Property], failed: frozenset[str], every: frozenset[str]
+) -> Suspect:
+    failed_with = len(which & failed)
+    p = fisher(failed_with, len(failed), len(which), len(every))
+    good = len(every) - len(failed)
+    return Suspect(tuple(values), failed_with, len(failed), len(which) - failed_with, good, p, p)
+
+
+def fisher(failed_with: int, failed: int, having: int, nodes: int) -> float:
+    """Returns the chance that at least `failed_with` of the failed nodes have a property: the hypergeometric tail."""
+    most = min(failed, having)
+    ways = sum(comb(having, k) * comb(nodes - having, failed - k) for k in range(failed_with, most + 1))
+    return ways / comb(nodes, failed)
+
+
+def _holm(ordered: Iterable[Suspect], tests: int) -> list[Suspect]:
+    """Returns the suspects with corrected p. They are in ascending order of p."""
+    corrected: list[Suspect] = []
+    least = 0.0
+    for place, suspect in enumerate(ordered):
+        least = min(1.0, max(least, suspect.p * (tests - place)))
+        corrected.append(replace(suspect, corrected_p=least))
+    return corrected

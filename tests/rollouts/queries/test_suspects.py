@@ -1,0 +1,98 @@
+"""The suspects of a plan: which nodes count as failed, as good, and as neither."""
+
+from dataclasses import replace
+
+import pytest
+
+from health.suspects import Suspects
+from rollouts.models import GateAnswer, Plan, ProofJob, Target
+from rollouts.queries.plan_view import plan_on_page
+from tests.make import NOON, a_user
+from tests.pages import page, visiting
+from tests.rollouts.rows import CANARY, a_driver_cluster, a_started_plan
+
+pytestmark = pytest.mark.django_db
+KERNELS = ["5.15", "5.15", "6.8", "6.8", "6.8"]
+FAILED = {"state": "failed", "reason": "Its driver does not load."}
+
+
+def a_changed_plan(kernels: list[str]) -> Plan:
+    """A plan whose nodes have all changed."""
+    cluster = a_driver_cluster(nodes=len(kernels))
+    stages = (replace(CANARY, count=len(kernels)),)
+    plan = a_started_plan(cluster, a_user("ada", role="operator"), stages=stages)
+    for number, kernel in enumerate(kernels):
+        change(plan, f"node-{number}", state="changed", facts={"kernel": kernel, "zone": "a"})
+    return plan
+
+
+def change(plan: Plan, node: str, **columns) -> None:
+    assert Target.objects.filter(stage__plan=plan, node_name=node).forward().update(**columns) == 1
+
+
+def a_failing_gate(plan: Plan, gate: str, *nodes: str, **given) -> None:
+    row = {"gate": gate, "answer": "fail", "reason": "Broken.", "nodes": list(nodes), "since": NOON, "at": NOON}
+    GateAnswer.objects.create(stage=plan.stages.get(index=0), **row | given)
+
+
+def suspects(plan: Plan) -> Suspects | None:
+    return plan_on_page(Plan.objects.select_related("cluster").get(pk=plan.pk), now=NOON).suspects
+
+
+def test_a_plan_without_failed_nodes_has_no_suspects():
+    assert suspects(a_changed_plan(KERNELS)) is None
+
+
+def test_failed_nodes_are_compared_with_changed_ones():
+    plan = a_changed_plan(KERNELS)
+    change(plan, "node-0", **FAILED)
+    change(plan, "node-1", **FAILED)
+    change(plan, "node-4", state="changing")
+
+    found = suspects(plan)
+
+    assert found
+    assert (found.failed, found.good) == (2, 2)
+    assert found.suspects[0].properties == (("kernel", "5.15"),)
+    assert "GPU" in found.unknown
+
+
+def test_nodes_that_a_failing_gate_names_have_failed_though_they_changed():
+    plan = a_changed_plan(KERNELS)
+    a_failing_gate(plan, "allocatable_restored", "node-0", "node-1")
+    a_failing_gate(plan, "operands_ready", "node-2", is_advisory=True)
+
+    found = suspects(plan)
+
+    assert found
+    assert (found.failed, found.good) == (2, 3)
+
+
+def test_an_idle_node_is_no_good_node_where_workloads_fail():
+    """Without a workload a node tells nothing about the failure of workloads."""
+    plan = a_changed_plan(KERNELS)
+    a_failing_gate(plan, "workloads_ready", "node-0", "node-1")
+    change(plan, "node-2", tenants_ready_at=NOON)
+    uid = Target.objects.get(stage__plan=plan, node_name="node-3").node_uid
+    job = {"namespace": "ns", "image": "i", "resource": "nvidia.com/gpu", "amount": 1, "intended_at": NOON}
+    ProofJob.objects.create(plan=plan, node_uid=uid, node_name="node-3", outcome="passed", **job)
+
+    found = suspects(plan)
+
+    assert found
+    assert (found.failed, found.good) == (2, 2)
+
+
+def test_page_and_rest_show_the_suspects():
+    plan = a_changed_plan(KERNELS)
+    change(plan, "node-0", **FAILED)
+    viewer = visiting(a_user(role="viewer"))
+
+    text = page(viewer, f"/plans/{plan.pk}").text
+    answer = viewer.get(f"/api/v1/plans/{plan.pk}").json()["suspects"]
+
+    assert "Candidates, too few nodes to prove one" in text
+    assert "kernel 5.15 1 of 1 1 of 4 0.4000 0.4000 Candidate" in text
+    assert answer["title"] == "Candidates, too few nodes to prove one"
+    assert answer["suspects"][0]["properties"] == [{"name": "kernel", "value": "5.15"}]
+    assert (answer["failed"], answer["good"]) == (1, 4)
