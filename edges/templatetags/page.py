@@ -1,6 +1,6 @@
 """Tags and filters of every page: icons, state glyphs, instants, and “no data” as opposed to zero."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import lru_cache
 from typing import Any
@@ -134,3 +134,14 @@ def share(part: float | None, whole: float | None, width: int = 100) -> str:
 def share_rest(part: float | None, whole: float | None, width: int = 100) -> str:
     """Returns the remaining share as a length in a drawing."""
     return f"{max(0.0, width - width * (part or 0) / whole):.2f}" if whole else "0"
+
+
+@register.simple_tag
+def evidence_value(value: str | float, unit: str) -> str:
+    """Returns the value of an evidence item as text: seconds as a duration, instants as a time of day."""
+    if unit == "s":
+        return spell(timedelta(seconds=float(value)))
+    if unit == "UTC":
+        return instants.moment(datetime.fromisoformat(str(value)), now=timezone.now())
+    shown = f"{value:g}" if isinstance(value, float) else str(value)
+    return f"{shown} {unit}".rstrip()

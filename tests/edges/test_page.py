@@ -6,7 +6,7 @@ from decimal import Decimal
 from django.utils import timezone
 from django.utils.safestring import mark_safe
 
-from edges.templatetags.page import clock, glyph, price, time_of_day
+from edges.templatetags.page import clock, evidence_value, glyph, price, time_of_day
 from tests.make import NOON
 
 MARKUP = "<b>"
@@ -32,3 +32,12 @@ def test_a_price_has_no_zeros_that_say_nothing():
 
     assert [price(Decimal(amount)) for amount in written] == list(written.values())
     assert price(None) == ""
+
+
+def test_evidence_shows_seconds_as_a_duration_and_an_instant_as_a_time(monkeypatch):
+    monkeypatch.setattr(timezone, "now", lambda: NOON)
+
+    assert evidence_value(600.0, "s") == "10 min"
+    assert evidence_value(NOON.isoformat(), "UTC") == "12:00 UTC"
+    assert evidence_value(12.5, "GPU-h") == "12.5 GPU-h"
+    assert evidence_value("570.86", "") == "570.86"
