@@ -20,7 +20,7 @@ class HealthConfig(AppConfig):
         from health.web.timeline import findings_then, gpus_then, lines_of_findings, lines_of_xids
         from health.web.which_gpus import sicknesses_of
 
-        listeners.JUDGED.append(wake.findings_soon.ask)
+        listeners.STATE_CHANGED.append(wake.findings_soon.ask)
         listeners.CRASHED.append(wake.wake_crash_logs_of)
         retention.ALSO.append(tidy)
         pod_reasons.READERS.append(pods.reasons)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 # By the rule that is explained, the likeliest cause first: of the same GPU, on the same node, or of its cluster as a
-# whole. A cluster that is not seen explains nothing: nothing in it is judged.
+# whole. A cluster that is not seen explains nothing: its findings are not evaluated.
 EXPLAINED_BY: Mapping[str, tuple[str, ...]] = {
     "allocatable-below-expected": (
         "gpu-silent",

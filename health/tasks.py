@@ -33,9 +33,9 @@ def look_for_findings(*, cluster_id: int, **_: object) -> None:
         rule_mutes.go_on(cluster, now=now)
         orphaned_findings.go_on(cluster, now=now)
         try:
-            overdue_clusters.judged(cluster_id, now=now)
+            overdue_clusters.record_evaluation(cluster_id, now=now)
             hours.write_over(cluster_id, now=now)
-        except FramesAway as error:  # it was judged all the same, and the next sweep does so once more
+        except FramesAway as error:  # the evaluation is done; the next sweep repeats it
             log.warning("what is kept of a look is not: Redis is away", cluster=cluster.name, reason=str(error))
 
 

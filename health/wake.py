@@ -1,4 +1,4 @@
-"""Nudges: judge a cluster, read crash logs, ask exporters or a Prometheus, try one; a sweep makes up for a lost one."""
+"""Nudges: evaluate a cluster, read crash logs, ask or try a telemetry source. A sweep makes up for a lost nudge."""
 
 import threading
 import time
@@ -11,7 +11,7 @@ findings_soon = Coalesced("health.tasks.look_for_findings", "default", at_most_e
 
 
 def wake_findings_of(cluster_id: int) -> None:
-    """Judge a cluster anew."""
+    """Evaluate a cluster again."""
     queue("health.tasks.look_for_findings", queue="default", kwargs={"cluster_id": cluster_id}, expires=EXPIRES_S)
 
 

@@ -15,9 +15,9 @@ sys.path.insert(0, str(ROOT))
 
 from gpu.compatibility.conditions import KEYS, SWITCHES, VERSIONS  # noqa: E402
 from gpu.compatibility.entries import Floor, KnownBad, Life, MatrixEntry, Platform, Runtime  # noqa: E402
-from gpu.compatibility.judges.known_bad import WORDS  # noqa: E402
 from gpu.compatibility.matrix import Matrix, a_range, the_matrix  # noqa: E402
 from gpu.compatibility.ranges import Range, is_of, is_older, minor, numbers  # noqa: E402
+from gpu.compatibility.rules.known_bad import WORDS  # noqa: E402
 from gpu.compatibility.systems import NAMED, NAMES  # noqa: E402
 from gpu.compatibility.verdicts import Support  # noqa: E402
 

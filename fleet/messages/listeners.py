@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 
 Listener = Callable[[int], None]  # called with the cluster's key
 
-JUDGED: list[Listener] = []  # a node, a pool or the observation state changed
+STATE_CHANGED: list[Listener] = []  # a node, a pool or the observation state changed
 CHANGED: list[Listener] = []  # anything changed except Events
 CRASHED: list[Listener] = []  # a container of an operand is newly stuck
 

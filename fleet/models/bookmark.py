@@ -60,5 +60,5 @@ class Bookmark(models.Model):
         return len(self.unread) >= UNREAD_MOST
 
     def is_fresh(self, *, now: datetime) -> bool:
-        """Tells whether the rows may be judged: a complete list was written, with a recent update."""
+        """Tells whether the rows may be evaluated: a complete list was written, with a recent update."""
         return self.listed_at is not None and self.heard_at is not None and now - self.heard_at <= STALE_AFTER

@@ -9,7 +9,7 @@ from people.rights import Permission, scope_of
 
 class ClusterMode(models.TextChoices):
     OBSERVE_ONLY = "observe-only"  # nothing is ever written to the cluster
-    FOLLOW = "follow"  # read-only, too; gates judge rollouts of external controllers
+    FOLLOW = "follow"  # read-only, too; gates evaluate rollouts of external controllers
     OPERATE = "operate"  # plans may change the cluster
 
 

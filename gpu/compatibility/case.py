@@ -1,4 +1,4 @@
-"""One combination for the judges. Pure."""
+"""One combination for the rules. Pure."""
 
 from dataclasses import dataclass
 from datetime import date

@@ -20,7 +20,7 @@ ORDER = {answer: rank for rank, answer in enumerate(Support)}
 
 @dataclass(frozen=True)
 class Verdict:
-    rule: str  # the judge: operator, platform, runtime, driver, …
+    rule: str  # the key of its module: operator, platform, runtime, driver, …
     subject: str  # the compared items: "Operator 26.3.0, Kubernetes 1.36"
     answer: Support
     sentence: str

@@ -78,8 +78,8 @@ class ResourceLine:
         if not self.allocatable:
             return f"Nothing of it can be had: its {self._offerer} is stopped, or calls every GPU unhealthy."
         which = either(number, "it", "them")
-        judged = f"taints {which}" if is_dra(self.name) else f"calls {which} unhealthy"
-        return f"{in_words(number, self.way)} there and not to be had: its {self._offerer} {judged}."
+        reported = f"taints {which}" if is_dra(self.name) else f"calls {which} unhealthy"
+        return f"{in_words(number, self.way)} there and not to be had: its {self._offerer} {reported}."
 
     def _left_over(self) -> str:
         if self.expected is not None or not self.capacity or self.allocatable:

@@ -48,7 +48,7 @@ class PlotSerializer(serializers.Serializer):
     lines = PlotLineSerializer(many=True)
     left_out = serializers.IntegerField(help_text="Devices with samples, beyond those that have a line here.")
     limits = PlotLimitSerializer(
-        many=True, help_text="Of the rule, as it judged, or as it judges now; empty: none that a line can show."
+        many=True, help_text="Of the rule at its evaluation, or now; empty: none that a line can show."
     )
 
 

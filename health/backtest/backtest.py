@@ -14,7 +14,7 @@ from health.backtest.nodes import READ, REPLAYED, replay_node
 from health.backtest.replay import WouldBe
 from health.backtest.timelines import pasts
 from health.evaluation.limits_in_force import LimitsInForce
-from health.evaluation.signals import Judged
+from health.evaluation.signals import AnyRule
 from health.inbox.pool_limits import COMPARING
 from health.inbox.rulebook import every_rule
 from health.inbox.shadow_mode import MAY_BE_SHADOWS
@@ -34,7 +34,7 @@ LONGEST = timedelta(days=90)
 STEP = timedelta(minutes=1)
 ON_TIMELINES = {rule.key: rule for rule in REPLAYED}
 BY_METRICS = {rule.key: rule for rule in GPU_RULES}
-R = TypeVar("R", bound=Judged)
+R = TypeVar("R", bound=AnyRule)
 UNSEEING = ("cluster-not-seen", "cluster-unwatched")
 
 
@@ -114,7 +114,7 @@ def _with(rule: R, limits: Limits | None) -> R:
     return rule if limits is None else cast("R", replace(cast("Any", rule), limits=limits))
 
 
-def _in_force(cluster: Cluster, rule: Judged, limits: Limits | None) -> LimitsInForce:
+def _in_force(cluster: Cluster, rule: AnyRule, limits: Limits | None) -> LimitsInForce:
     return LimitsInForce.of(cluster, [rule]) if limits is None else LimitsInForce()
 
 

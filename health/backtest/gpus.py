@@ -12,7 +12,7 @@ from fleet.models import Cluster
 from health.backtest.allocations import PastAllocations, past_allocations
 from health.backtest.replay import Replay, WouldBe
 from health.backtest.timelines import NodePast, pasts
-from health.evaluation.gpu_evaluation import Judging
+from health.evaluation.gpu_evaluation import GpuEvaluator
 from health.evaluation.limits_in_force import LimitsInForce
 from health.evaluation.node_context import DAY, GpuReset, XidsFound, classes_of, resets_of
 from health.models import TelemetrySource
@@ -33,8 +33,8 @@ from wording.lists import names
 
 PATIENCE = Bounds(connect_s=3.0, read_s=30.0, answer_s=60.0, answer_bytes=64 << 20)
 READS_HOLDERS = frozenset({NvlinkQuiet.key})
-READS_BESIDE = {NvlinkQuiet.key: BUSY, LastXid.key: ("energy_joules",)}  # what it judges by and is no metric of its own
-WARM_UP = timedelta(hours=1)  # what counters grew is told of up to an hour: heard before the first look is judged
+READS_BESIDE = {NvlinkQuiet.key: BUSY, LastXid.key: ("energy_joules",)}  # read, but not among its own metrics
+WARM_UP = timedelta(hours=1)  # counters need an hour of samples
 
 
 @dataclass
@@ -187,8 +187,8 @@ class GpuReplay:
         if isinstance(told, NotTold):
             first, last = (datetime.fromtimestamp(each + offset_s, UTC) for each in (told.asked.first, told.asked.last))
             if last >= begin:
-                judged = sum(each + offset_s >= begin.timestamp() for each in told.asked.times)
-                self.hearing.miss(max(first, begin), last + step, judged, told.reason)
+                evaluated = sum(each + offset_s >= begin.timestamp() for each in told.asked.times)
+                self.hearing.miss(max(first, begin), last + step, evaluated, told.reason)
             return last
         keep_counted(told)
         at = datetime.fromtimestamp(told.frame.taken_at, UTC)
@@ -203,14 +203,14 @@ class GpuReplay:
         heard, reason = _heard(told.frame, read, unsure), _why_unheard(told.frame, unsure)
         self.hearing.count(at, heard, len(told.frame.devices), step, reason)
         around = _AroundThen(_Then(nodes, at), classes, self._allocations, told.frame.devices, self._resets)
-        judging = Judging(
+        evaluator = GpuEvaluator(
             KeptFrame(told.frame, told.exported, parts=told.parts, xids=told.xids), self.limits, around, at
         )
         places = self.limits.suspects(self.rule, told.frame)
-        signals = judging.signals({place: [self.rule] for place in sorted(places)})
+        signals = evaluator.signals({place: [self.rule] for place in sorted(places)})
 
         def can_tell(found: WouldBe) -> bool:
-            return judging.can_tell(self.rule.key, found.subject, found.gpu_uuid, found.evidence, around.nodes)
+            return evaluator.can_tell(self.rule.key, found.subject, found.gpu_uuid, found.evidence, around.nodes)
 
         self.replay.look(at, signals, can_tell)
         return at
@@ -225,7 +225,7 @@ class GpuReplay:
             which = names([f"{name} ({to_the_minute(since)})" for name, since in sorted(self._unfinished.items())])
             self.notes.append(
                 "Nothing says when these were done with a new driver or layout, and from then on their GPUs are not "
-                f"judged: {which}."
+                f"evaluated: {which}."
             )
         return found
 

@@ -25,7 +25,7 @@ def replay_node(node: NodePast, rule: Rule[NodeFacts], *, begin: datetime, end: 
     for at in _instants(node, begin, end):
         if known_until is not None and at >= known_until:
             break
-        wrong = rule.judge(_facts(node, at)) if node.is_there(at) else None
+        wrong = rule.evaluate(_facts(node, at)) if node.is_there(at) else None
         replay.look(at, [Signal(subject, rule, wrong)] if wrong else [])
     return replay.opened
 

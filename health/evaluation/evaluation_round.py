@@ -17,10 +17,10 @@ from health.evaluation.driver_reports import bad_combinations
 from health.evaluation.finding_counts import announce_findings, count_on_nodes
 from health.evaluation.finding_openings import Openings, correlate, is_told_again, lock_findings, note, resolve, unmute
 from health.evaluation.finding_sources import SOURCES
-from health.evaluation.gpu_evaluation import GpuJudgement, judge_gpus
+from health.evaluation.gpu_evaluation import GpuEvaluation, evaluate_gpus
 from health.evaluation.idle_gpus import is_due
 from health.evaluation.late_pods import claims_waiting
-from health.evaluation.node_evaluation import judge_nodes
+from health.evaluation.node_evaluation import evaluate_nodes
 from health.evaluation.rejected_owners import rejected_owners
 from health.evaluation.shadow_transitions import turn
 from health.evaluation.signals import Signal, Subject
@@ -67,7 +67,7 @@ def look(cluster: Cluster, *, now: datetime) -> int:
     sight = sight_of(marks, observer, added_at=cluster.added_at, now=now)
     source = TelemetrySource.objects.filter(cluster=cluster, is_on=True).only(*OF_SOURCE).first()
     asked = ExporterRound.objects.filter(cluster=cluster).first()
-    gpus = judge_gpus(cluster, now=now) if live.issuperset((NODES,)) else GpuJudgement()
+    gpus = evaluate_gpus(cluster, now=now) if live.issuperset((NODES,)) else GpuEvaluation()
     unheard = {SeriesExplosion.key} if source and source.state != SourceState.ANSWERING else set()
     if not is_told(source, asked):
         unheard.add(TelemetrySilent.key)
@@ -87,11 +87,11 @@ def look(cluster: Cluster, *, now: datetime) -> int:
     signals += gpus.signals
     signals += _of_owners(cluster, of_owners, now=now)
     if of_nodes:
-        signals += judge_nodes(cluster, of_nodes, gpus.hearing, now=now)
-    judged = Q(rule__in={rule.key for rule in rules} | set(SOURCES) | gpus.judged)
+        signals += evaluate_nodes(cluster, of_nodes, gpus.hearing, now=now)
+    evaluated = Q(rule__in={rule.key for rule in rules} | set(SOURCES) | gpus.evaluated)
     if live.issuperset((NODES,)):
-        judged |= OF_GONE_NODES
-    told = _write(cluster, signals, judged, gpus.can_tell, now=now)
+        evaluated |= OF_GONE_NODES
+    told = _write(cluster, signals, evaluated, gpus.can_tell, now=now)
     told += unmute(cluster, now=now) + correlate(cluster)
     nodes = count_on_nodes(cluster)
     if told or nodes:
@@ -103,7 +103,7 @@ def _of_owners(cluster: Cluster, rules: Collection[Rule[RejectedOwner]], *, now:
     """Yields signals about owners whose pods are rejected."""
     for owner in rejected_owners(cluster, now=now) if rules else ():
         for rule in rules:
-            if wrong := rule.judge(owner):
+            if wrong := rule.evaluate(owner):
                 yield Signal(Subject(owner.name), rule, wrong)
 
 
@@ -151,15 +151,15 @@ def _of_cluster(
         driver_conflict=driver_conflict(cluster) if DriversConflict in map(type, asked) else None,
     )
     for rule in asked:
-        if wrong := rule.judge(facts):
+        if wrong := rule.evaluate(facts):
             yield Signal(Subject(rule.subject), rule, wrong)
 
 
 def _write(
-    cluster: Cluster, signals: Collection[Signal], judged: Q, can_tell: Callable[[Finding], bool], *, now: datetime
+    cluster: Cluster, signals: Collection[Signal], evaluated: Q, can_tell: Callable[[Finding], bool], *, now: datetime
 ) -> int:
     """Writes findings in batches. If a worker crashes between two, the next evaluation does the rest."""
-    unresolved = Finding.objects.unresolved().filter(judged, cluster=cluster)
+    unresolved = Finding.objects.unresolved().filter(evaluated, cluster=cluster)
     silent = set(unresolved.order_by().values_list("pk", flat=True))  # of these no signal was met yet
     told = 0
     for some in slices(signals):

@@ -40,7 +40,7 @@ COMPARED = (
     "rule", "subject", "gpu_uuid", "node", "severity", "parent", "since", "state", "muted_at", "evidence",
     "node__layout", "node__gpu_product",
 )  # fmt: skip
-UNJUDGED = {"feedback": "", "feedback_by": "", "feedback_reason": ""}
+NO_FEEDBACK = {"feedback": "", "feedback_by": "", "feedback_reason": ""}
 
 
 @contextmanager
@@ -85,7 +85,7 @@ class Openings:
         again = {name: getattr(finding, name) for name in AGAIN}
         finding.delete()
         is_other = before.action != again["action"]
-        before.move(to, now=self.now, times=F("times") + 1, parent=None, **again, **(UNJUDGED if is_other else {}))
+        before.move(to, now=self.now, times=F("times") + 1, parent=None, **again, **(NO_FEEDBACK if is_other else {}))
         before.refresh_from_db(fields=["times"])
         return before
 
@@ -111,7 +111,7 @@ class Openings:
                 fresh.append(finding)
             now_so.append(before or finding)
         Finding.objects.bulk_create(fresh, batch_size=AT_ONCE)
-        Finding.objects.bulk_update(again, (*AGAIN, *UNJUDGED, "times", "parent"), batch_size=AT_ONCE)
+        Finding.objects.bulk_update(again, (*AGAIN, *NO_FEEDBACK, "times", "parent"), batch_size=AT_ONCE)
         muted = [one for one in now_so if self.is_muted(one, names.get(one.node_id or 0, ""))]
         Finding.move_all(muted, FindingState.MUTED, now=self.now)
         Finding.move_all([one for one in now_so if one.state != FindingState.MUTED], FindingState.OPEN, now=self.now)

@@ -43,8 +43,7 @@ METRICS_OF = {rule.key: rule.metrics for rule in GPU_RULES}
 USUAL_FOR = {rule.key: rule.usual_for for rule in GPU_RULES if isinstance(rule, UsualForSome)}
 OF_SHARES = frozenset(rule.key for rule in GPU_RULES if reads_a_share(rule))
 BY_ONE = frozenset({EccUncorrected.key})  # by the one metric that it names, also once nobody says that any more
-# Of what is judged by how counters grew, or began anew: for how long that must be remembered before they are known not
-# to. By what evidence names.
+# For rules of counters: the seconds without growth (or restart) after which the fault is absent. By evidence.
 GROWN_WITHIN_S: Mapping[str, float] = {
     **dict.fromkeys((*EccCorrected.metrics, ROWS, *NvlinkErrors.metrics, *PcieReplays.metrics), CHECKPOINT_S),
     **dict.fromkeys(SLOWED_FOR, STALE_AFTER_S),
@@ -55,26 +54,26 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True)
-class GpuJudgement:
+class GpuEvaluation:
     """The result.
 
-    `judged` holds the rules with data; `can_tell` tells whether the absence of a signal resolves a finding.
+    `evaluated` holds the rules with data; `can_tell` tells whether the absence of a signal resolves a finding.
     """
 
     signals: tuple[Signal, ...] = ()
-    judged: frozenset[str] = frozenset()
+    evaluated: frozenset[str] = frozenset()
     can_tell: Callable[[Finding], bool] = lambda _: True
     hearing: Hearing | None = None  # None: nobody listens now
 
 
-def judge_gpus(cluster: Cluster, *, now: datetime) -> GpuJudgement:
+def evaluate_gpus(cluster: Cluster, *, now: datetime) -> GpuEvaluation:
     """Evaluates the GPU rules.
 
     Without telemetry it takes one Redis request; else a query, and four more for suspects.
     """
     kept = _newest(cluster, now=now)
     if kept is None:
-        return GpuJudgement()
+        return GpuEvaluation()
     rules = [rule for rule in GPU_RULES if can_see(rule, kept.exported)]
     limits = LimitsInForce.of(cluster, rules)
     suspects: dict[int, list[GpuRule]] = {}
@@ -82,21 +81,21 @@ def judge_gpus(cluster: Cluster, *, now: datetime) -> GpuJudgement:
         for place in limits.suspects(rule, kept.frame):
             suspects.setdefault(place, []).append(rule)
     rows = RowsAround(cluster, kept.frame.devices, frozenset(suspects), now)
-    judging = Judging(kept, limits, rows, now)
-    signals = judging.signals(suspects)
+    evaluator = GpuEvaluator(kept, limits, rows, now)
+    signals = evaluator.signals(suspects)
 
     def can_tell(finding: Finding) -> bool:
-        return judging.can_tell(finding.rule, finding.subject, finding.gpu_uuid, finding.evidence, rows.of_findings)
+        return evaluator.can_tell(finding.rule, finding.subject, finding.gpu_uuid, finding.evidence, rows.of_findings)
 
-    return GpuJudgement(signals, frozenset(rule.key for rule in rules), can_tell, _hearing(cluster, judging))
+    return GpuEvaluation(signals, frozenset(rule.key for rule in rules), can_tell, _hearing(cluster, evaluator))
 
 
-def _hearing(cluster: Cluster, judging: "Judging") -> Hearing:
+def _hearing(cluster: Cluster, evaluator: "GpuEvaluator") -> Hearing:
     """Returns the reporting nodes. A node called silent counts as one that ever reported. One query."""
-    frame = judging.kept.frame
-    ever = {device.node_name for device, at in zip(frame.devices, judging.newest, strict=True) if math.isfinite(at)}
+    frame = evaluator.kept.frame
+    ever = {device.node_name for device, at in zip(frame.devices, evaluator.newest, strict=True) if math.isfinite(at)}
     ever_heard = frozenset(ever | called_silent(cluster))
-    return Hearing(frozenset(judging.heard), ever_heard, frame, judging.kept.unplaced_xids)
+    return Hearing(frozenset(evaluator.heard), ever_heard, frame, evaluator.kept.unplaced_xids)
 
 
 def _newest(cluster: Cluster, *, now: datetime) -> KeptFrame | None:
@@ -104,13 +103,13 @@ def _newest(cluster: Cluster, *, now: datetime) -> KeptFrame | None:
     try:
         kept = snapshots.newest(cluster.pk)
     except snapshots.FramesAway as error:
-        log.warning("GPUs are not judged: Redis is away", cluster=cluster.name, reason=str(error))
+        log.warning("GPUs are not evaluated: Redis is away", cluster=cluster.name, reason=str(error))
         return None
     return kept if kept and now.timestamp() - kept.frame.taken_at <= STALE_AFTER_S else None
 
 
 @dataclass
-class Judging:
+class GpuEvaluator:
     """One evaluation of one snapshot."""
 
     kept: KeptFrame
@@ -145,11 +144,11 @@ class Judging:
         if device.gi_id:
             of_board = replace(facts, name=self._name(device._replace(gi_id="", profile="")))
         for rule in rules:
-            its = facts if is_judged_by_slice(rule) else of_board
+            its = facts if is_evaluated_by_slice(rule) else of_board
             if rule.key == GpuSilent.key and self._is_heard(device):
                 continue  # another part of it is
             with_limits = self.limits.rule_for(rule, its.node_name)
-            if wrong := with_limits.judge(its):
+            if wrong := with_limits.evaluate(its):
                 yield Signal(Subject(its.name, node["id"], node["uid"], node["name"], device.uuid), with_limits, wrong)
 
     def can_tell(
@@ -316,7 +315,7 @@ class Judging:
             workload_classes=self.around.classes.get(node["id"], frozenset()),
             is_of_one_job=node["name"] in self.around.of_one_job,
             peers=peers,
-            judged_at=self.now,
+            evaluated_at=self.now,
         )
 
     def _xid(self, place: int) -> XidSeen | None:
@@ -343,7 +342,7 @@ class Judging:
         return {key: medians(self.kept.frame, key) for key in COMPARED}
 
 
-def is_judged_by_slice(rule: GpuRule) -> bool:
+def is_evaluated_by_slice(rule: GpuRule) -> bool:
     """Returns whether the rule evaluates slices: its metrics are the slice's own (`BY_SLICE`).
 
     Others are the board's.

@@ -121,7 +121,7 @@ def is_due(cluster: Cluster, *, now: datetime) -> bool:
     try:
         return take_turn(cluster.pk, IdleGpus.key, every=EVERY, now=now)
     except FramesAway as error:
-        log.warning("idle GPUs are not judged: Redis is away", cluster=cluster.name, reason=str(error))
+        log.warning("idle GPUs are not evaluated: Redis is away", cluster=cluster.name, reason=str(error))
         return False
 
 

@@ -5,15 +5,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, cast
 
 from fleet.models import Cluster, Pool
-from health.evaluation.signals import Judged
+from health.evaluation.signals import AnyRule
 from health.models import PoolLimits
 from health.rules.gpus.base import GpuRule
 from health.rules.limits import Comparing, strictest
 from health.telemetry.snapshot import Frame
 
 # Names of nodes by rule as it holds for them: the rule with the limits of their pools. Each node is in one of them.
-Variants = tuple[tuple[Judged, frozenset[str]], ...]
-R = TypeVar("R", bound=Judged)
+Variants = tuple[tuple[AnyRule, frozenset[str]], ...]
+R = TypeVar("R", bound=AnyRule)
 
 
 @dataclass(frozen=True)
@@ -23,12 +23,12 @@ class LimitsInForce:
     by_rule: Mapping[str, Variants] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, cluster: Cluster, rules: Iterable[Judged]) -> "LimitsInForce":
+    def of(cls, cluster: Cluster, rules: Iterable[AnyRule]) -> "LimitsInForce":
         """Loads the limits with one query; one more if a pool of the cluster has any."""
         rows = list(PoolLimits.objects.filter(pool__cluster=cluster).order_by("pk"))
         comparing = {rule.key: rule for rule in rules if isinstance(rule, Comparing)}
         rows = [row for row in rows if row.rule in comparing]
-        found: dict[str, list[tuple[Judged, frozenset[str]]]] = {}
+        found: dict[str, list[tuple[AnyRule, frozenset[str]]]] = {}
         for pools, nodes in _members({row.pool_id for row in rows}).items():
             of_rules: dict[str, list[PoolLimits]] = {}
             for row in rows:
@@ -58,8 +58,8 @@ class LimitsInForce:
         return found
 
 
-def _with(rule: Judged, rows: Iterable[PoolLimits]) -> Judged:
-    variant: Judged = replace(cast("Any", rule), limits=strictest([row.limits for row in rows]))
+def _with(rule: AnyRule, rows: Iterable[PoolLimits]) -> AnyRule:
+    variant: AnyRule = replace(cast("Any", rule), limits=strictest([row.limits for row in rows]))
     return variant
 
 

@@ -101,7 +101,7 @@ class _Around:
         )
 
 
-def judge_nodes(
+def evaluate_nodes(
     cluster: Cluster, rules: Collection[Rule[NodeFacts]], hearing: Hearing | None, *, now: datetime
 ) -> Iterator[Signal]:
     """Yields signals with 17 queries, one more if a pool has its own limits, and those of `_Around` for faults."""
@@ -110,7 +110,7 @@ def judge_nodes(
     for row in _rows(cluster):
         facts = _facts(row, around, now=now)
         for rule in limits.rules_for(rules, row["name"]):
-            if wrong := rule.judge(facts):
+            if wrong := rule.evaluate(facts):
                 yield Signal(Subject(f"node {row['name']}", row["id"], row["uid"], row["name"]), rule, wrong)
 
 

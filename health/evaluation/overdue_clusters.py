@@ -17,10 +17,10 @@ def due(*, now: datetime) -> list[int]:
     confirming = Finding.objects.filter(state=FindingState.CONFIRMING, confirmed_at__lte=now)
     ripe = set(confirming.values_list("cluster", flat=True))
     clusters = Cluster.objects.values_list("pk", flat=True)
-    return [pk for pk in clusters if pk in ripe or _was_not_judged(pk, now=now)]
+    return [pk for pk in clusters if pk in ripe or _is_overdue(pk, now=now)]
 
 
-def judged(cluster_id: int, *, now: datetime) -> None:
+def record_evaluation(cluster_id: int, *, now: datetime) -> None:
     """Records the evaluation of a cluster.
 
     :raises FramesAway: when Redis does not answer
@@ -28,8 +28,8 @@ def judged(cluster_id: int, *, now: datetime) -> None:
     intervals.done(cluster_id, LOOK, every=EVERY, now=now)
 
 
-def _was_not_judged(cluster_id: int, *, now: datetime) -> bool:
+def _is_overdue(cluster_id: int, *, now: datetime) -> bool:
     try:
         return intervals.is_due(cluster_id, LOOK, every=EVERY, now=now)
-    except FramesAway:  # nobody knows when: judging it twice does no harm
+    except FramesAway:  # nobody knows when: a second evaluation does no harm
         return True

@@ -8,7 +8,7 @@ from health.rules.base import Wrong
 from health.subjects import identity_of
 
 
-class Judged(Protocol):
+class AnyRule(Protocol):
     """The common interface of all rules: about a node, a GPU or a cluster, here or in an app above."""
 
     @property
@@ -39,7 +39,7 @@ class Subject:
 @dataclass(frozen=True)
 class Signal:
     subject: Subject
-    rule: Judged
+    rule: AnyRule
     wrong: Wrong
 
     @property

@@ -95,15 +95,15 @@ def unassign(finding: Finding, *, actor: str, reason: str = "", key: str = "", s
 
 def accept(finding: Finding, *, actor: str, reason: str, key: str = "", seen: str = "", now: datetime) -> None:
     """Records that the recommended action is right."""
-    _judge(finding, "accept", ACCEPTED, actor=actor, reason=reason, key=key, seen=seen, now=now)
+    _give_feedback(finding, "accept", ACCEPTED, actor=actor, reason=reason, key=key, seen=seen, now=now)
 
 
 def dismiss(finding: Finding, *, actor: str, reason: str, key: str = "", seen: str = "", now: datetime) -> None:
     """Records that the recommended action is not right here."""
-    _judge(finding, "dismiss", DISMISSED, actor=actor, reason=reason, key=key, seen=seen, now=now)
+    _give_feedback(finding, "dismiss", DISMISSED, actor=actor, reason=reason, key=key, seen=seen, now=now)
 
 
-def _judge(
+def _give_feedback(
     finding: Finding, verb: str, feedback: str, *, actor: str, reason: str, key: str, seen: str, now: datetime
 ) -> None:
     def act() -> None:
@@ -226,6 +226,6 @@ def _is_done(finding: Finding, asked: IdempotencyKey) -> bool:
 
 def _now_is(finding: Finding, verb: str) -> str:
     if "action" in VERBS[verb].changes:
-        judged = f"{finding.feedback_by} {finding.feedback} that" if finding.feedback else "nobody has judged that"
-        return f"It recommends: {finding.action.rstrip('.')}; {judged}."
+        feedback = f"{finding.feedback_by} {finding.feedback} that" if finding.feedback else "it has no feedback"
+        return f"It recommends: {finding.action.rstrip('.')}; {feedback}."
     return f"It is {finding.state}, and {_whose(finding)}."

@@ -21,7 +21,7 @@ from health.sources.cluster_telemetry import standings_of
 from health.sources.node_telemetry import instant
 from wording.instants import to_the_second
 
-# Rules that are judged where what they read is live, whatever of a cluster they are about.
+# Rules that are evaluated wherever the kinds that they read are live.
 KINDS_READ = {rule.key: rule.reads for rule in RULES if rule.reads}
 OF_WHAT_IS_SEEN = TOLD_BY_GPUS.union(KINDS_READ)
 

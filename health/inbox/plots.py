@@ -30,7 +30,7 @@ FINDING = "finding"  # the kind of its marks
 BESIDE = ("gpu_utilisation_ratio", "temperature_celsius", "power_watts", "sm_clock_mhz")
 BITS = frozenset({"clock_reasons"})  # as a line they would say nothing
 RULES: Mapping[str, GpuRule] = {rule.key: rule for rule in GPU_RULES}
-BY_SILENCE = frozenset({"exporter-silent"})  # rules of nodes that judge by what is no longer heard
+BY_SILENCE = frozenset({"exporter-silent"})  # rules of nodes that detect a missing reporter
 
 
 def is_plotted(finding: Finding) -> bool:

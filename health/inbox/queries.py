@@ -15,7 +15,7 @@ from fleet.models import Bookmark, Cluster, GoneNode, Node, NodeEvent, Pod
 from fleet.queries import seen_pools_of
 from gpu.resources import Layout, whole_gpus
 from health.evaluation.finding_sources import SOURCES
-from health.evaluation.signals import Judged
+from health.evaluation.signals import AnyRule
 from health.impact import AllocatedPod, Impact, impact_of
 from health.inbox.last_seen import LastSeen, last_seen_of
 from health.models import Finding, FindingAct, Mute
@@ -99,7 +99,7 @@ def counts_of(user: User, *, cluster: Cluster | None = None) -> FindingCounts:
 
 def titles() -> Mapping[str, str]:
     """Returns the title of each rule, including rules of the apps above."""
-    every: tuple[Judged, ...] = (*RULES, *GPU_RULES, *SOURCES.values())
+    every: tuple[AnyRule, ...] = (*RULES, *GPU_RULES, *SOURCES.values())
     return {rule.key: rule.title for rule in every}
 
 

@@ -12,7 +12,7 @@ from django.db.models import Count, Exists, OuterRef
 from fleet.models import Cluster, Node
 from health.correlation import EXPLAINED_BY
 from health.evaluation.finding_sources import SOURCES
-from health.evaluation.signals import Judged
+from health.evaluation.signals import AnyRule
 from health.inbox.last_seen import not_heard
 from health.lifecycle import FindingState
 from health.models import Finding, FindingAct, RuleShadow
@@ -464,10 +464,10 @@ def _unheard(user: User, *, now: datetime) -> tuple[str, ...]:
 
 
 def _entry(rule: Any, of: str, reads: tuple[str, ...]) -> RuleEntry:
-    every: tuple[Judged, ...] = (*RULES, *GPU_RULES)
+    every: tuple[AnyRule, ...] = (*RULES, *GPU_RULES)
     titles = {each.key: each.title for each in every}
     causes = tuple(titles.get(key, key) for key in EXPLAINED_BY.get(rule.key, ()))
-    written = inspect.getdoc(inspect.getmodule(rule.judge)) or rule.title
+    written = inspect.getdoc(inspect.getmodule(rule.evaluate)) or rule.title
     says = FOR_DEVELOPERS.sub("", " ".join(written.split("\n\n")[0].split()))
     return RuleEntry(
         *(rule.key, rule.title, says, "each node" if of == NODE else of, rule.after, reads, causes),

@@ -174,7 +174,7 @@ class Finding(models.Model):
     acknowledged_at = models.DateTimeField(null=True)  # null: nobody is at it
     acknowledged_by = models.CharField(max_length=150, blank=True, default="")
     assigned_to = models.CharField(max_length=150, blank=True, default="")  # whose it is; blank: nobody's
-    feedback = models.CharField(max_length=16, blank=True, default="")  # on the action; blank: nobody judged it
+    feedback = models.CharField(max_length=16, blank=True, default="")  # on the action; blank: no feedback
     feedback_by = models.CharField(max_length=150, blank=True, default="")
     feedback_reason = models.CharField(max_length=1000, blank=True, default="")
 

@@ -19,7 +19,7 @@ class AllocatableBelowExpected:
     reads: ClassVar[tuple[str, ...]] = (NODES,)
     after: ClassVar[timedelta] = timedelta(minutes=1)  # a device plugin that restarts is back in seconds
 
-    def judge(self, node: NodeFacts) -> Wrong | None:
+    def evaluate(self, node: NodeFacts) -> Wrong | None:
         missing = node.missing
         if node.is_changing or not missing:
             return None

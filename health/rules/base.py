@@ -285,11 +285,11 @@ class Rule(Protocol[RuleFacts]):
     key: ClassVar[str]  # of its findings: stable, in REST and in the history
     title: ClassVar[str]
     subject: ClassVar[str]  # NODE: each node; else what of the cluster it is about: quarterdeck, GPU operator
-    reads: ClassVar[tuple[str, ...]]  # the kinds that must be live for it to be judged
+    reads: ClassVar[tuple[str, ...]]  # the kinds that must be live for its evaluation
 
     @property
     def after(self) -> timedelta:
         """Returns how long the trouble must persist before anybody is notified."""
 
-    def judge(self, facts: RuleFacts, /) -> Wrong | None:
+    def evaluate(self, facts: RuleFacts, /) -> Wrong | None:
         """Returns the trouble, or None if there is none of this kind."""

@@ -18,7 +18,7 @@ class ClaimsWaiting:
     reads: ClassVar[tuple[str, ...]] = (PODS, SLICES, CLAIMS)
     after: ClassVar[timedelta] = timedelta(minutes=5)  # a driver that starts publishes within a minute
 
-    def judge(self, cluster: ClusterFacts) -> Wrong | None:
+    def evaluate(self, cluster: ClusterFacts) -> Wrong | None:
         pods = sorted(cluster.claims_waiting, key=lambda pod: pod.name)
         if not pods:
             return None

@@ -15,7 +15,7 @@ class ClusterNotSeen:
     reads: ClassVar[tuple[str, ...]] = ()
     after: ClassVar[timedelta] = timedelta(minutes=1)  # an API server that restarts is back in less
 
-    def judge(self, cluster: ClusterFacts) -> Wrong | None:
+    def evaluate(self, cluster: ClusterFacts) -> Wrong | None:
         if not cluster.unseen_state:
             return None
         return Wrong(

@@ -17,7 +17,7 @@ class ClusterPolicyStuck:
     reads: ClassVar[tuple[str, ...]] = (PODS, CLUSTER_POLICIES)
     after: ClassVar[timedelta] = timedelta(minutes=15)  # the operator looks again every few minutes
 
-    def judge(self, cluster: ClusterFacts) -> Wrong | None:
+    def evaluate(self, cluster: ClusterFacts) -> Wrong | None:
         stuck = cluster.stuck_policy
         if stuck is None:
             return None

@@ -16,7 +16,7 @@ class ClusterUnwatched:
     reads: ClassVar[tuple[str, ...]] = ()
     after: ClassVar[timedelta] = timedelta(0)  # `unwatched_since` waited already
 
-    def judge(self, cluster: ClusterFacts) -> Wrong | None:
+    def evaluate(self, cluster: ClusterFacts) -> Wrong | None:
         if cluster.unwatched_since is None:
             return None
         return Wrong(

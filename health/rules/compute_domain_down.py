@@ -15,7 +15,7 @@ class ComputeDomainDown:
     reads: ClassVar[tuple[str, ...]] = (NODES, PODS)
     after: ClassVar[timedelta] = timedelta(minutes=2)  # its daemon has had five before it is read
 
-    def judge(self, node: NodeFacts) -> Wrong | None:
+    def evaluate(self, node: NodeFacts) -> Wrong | None:
         daemon = node.domain_daemon
         if daemon is None or node.is_changing or node.is_unreported:
             return None

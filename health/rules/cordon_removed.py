@@ -21,7 +21,7 @@ class CordonRemoved:
     reads: ClassVar[tuple[str, ...]] = (NODES,)
     after: ClassVar[timedelta] = timedelta(0)  # new pods come at once
 
-    def judge(self, node: NodeFacts) -> Wrong | None:
+    def evaluate(self, node: NodeFacts) -> Wrong | None:
         since = node.uncordoned_since
         if since is None or node.is_unschedulable:
             return None

@@ -18,7 +18,7 @@ class CordonStale:
     reads: ClassVar[tuple[str, ...]] = (NODES,)
     after: ClassVar[timedelta] = timedelta(minutes=30)  # whoever cordoned it has its rounds
 
-    def judge(self, node: NodeFacts) -> Wrong | None:
+    def evaluate(self, node: NodeFacts) -> Wrong | None:
         cordon = node.stale_cordon
         if cordon is None or node.is_changing:
             return None

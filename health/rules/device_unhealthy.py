@@ -19,7 +19,7 @@ class DeviceUnhealthy:
     reads: ClassVar[tuple[str, ...]] = (NODES,)
     after: ClassVar[timedelta] = timedelta(minutes=1)
 
-    def judge(self, node: NodeFacts) -> Wrong | None:
+    def evaluate(self, node: NodeFacts) -> Wrong | None:
         if not node.unhealthy or node.missing or node.is_changing:
             return None
         return Wrong(

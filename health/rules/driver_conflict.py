@@ -16,7 +16,7 @@ class DriversConflict:
     reads: ClassVar[tuple[str, ...]] = (NVIDIA_DRIVERS,)
     after: ClassVar[timedelta] = timedelta(minutes=5)
 
-    def judge(self, cluster: ClusterFacts) -> Wrong | None:
+    def evaluate(self, cluster: ClusterFacts) -> Wrong | None:
         conflict = cluster.driver_conflict
         if conflict is None:
             return None

@@ -16,7 +16,7 @@ class DriverObjectStuck:
     reads: ClassVar[tuple[str, ...]] = (PODS, NVIDIA_DRIVERS)
     after: ClassVar[timedelta] = timedelta(minutes=15)  # the operator looks again every few minutes
 
-    def judge(self, cluster: ClusterFacts) -> Wrong | None:
+    def evaluate(self, cluster: ClusterFacts) -> Wrong | None:
         """Returns the trouble of the first by name. A cluster has few."""
         stuck = min(cluster.stuck_drivers, key=lambda each: each.name, default=None)
         if stuck is None:

@@ -20,7 +20,7 @@ class ExporterSilent:
     after: ClassVar[timedelta] = timedelta(minutes=2)
     SILENT: ClassVar[str] = "silent"
 
-    def judge(self, node: NodeFacts) -> Wrong | None:
+    def evaluate(self, node: NodeFacts) -> Wrong | None:
         if node.is_changing or node.is_heard or not node.capacity:
             return None
         if not node.was_heard and node.unplaced_xids:

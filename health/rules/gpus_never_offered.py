@@ -15,7 +15,7 @@ class GpusNeverOffered:
     reads: ClassVar[tuple[str, ...]] = (NODES, PODS)
     after: ClassVar[timedelta] = timedelta(minutes=20)  # a new node compiles its driver first
 
-    def judge(self, node: NodeFacts) -> Wrong | None:
+    def evaluate(self, node: NodeFacts) -> Wrong | None:
         offer = node.never_offered
         if offer is None or node.is_changing or node.is_unreported or node.is_ready is not True:
             return None

@@ -31,7 +31,7 @@ class IdleGpus:
     reads: ClassVar[tuple[str, ...]] = (NODES, PODS)
     after: ClassVar[timedelta] = timedelta(0)  # the hours took their time
 
-    def judge(self, node: NodeFacts) -> Wrong | None:
+    def evaluate(self, node: NodeFacts) -> Wrong | None:
         hours = patience(node.workload_classes)
         idle = [each for each in node.idle_allocations if each.hours >= hours]
         if not idle:

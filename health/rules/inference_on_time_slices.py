@@ -16,7 +16,7 @@ class InferenceOnTimeSlices:
     reads: ClassVar[tuple[str, ...]] = (NODES,)
     after: ClassVar[timedelta] = timedelta(minutes=5)
 
-    def judge(self, node: NodeFacts) -> Wrong | None:
+    def evaluate(self, node: NodeFacts) -> Wrong | None:
         taken = sum(node.requested.values())
         if node.sharing != "time-slicing" or "inference" not in node.workload_classes or not taken:
             return None

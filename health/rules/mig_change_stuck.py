@@ -17,7 +17,7 @@ class MigChangeStuck:
     reads: ClassVar[tuple[str, ...]] = (NODES,)
     after: ClassVar[timedelta] = timedelta(0)  # `mig_overdue_since` waited already
 
-    def judge(self, node: NodeFacts) -> Wrong | None:
+    def evaluate(self, node: NodeFacts) -> Wrong | None:
         if node.mig_overdue_since is None:
             return None
         lost = missing_in_words(node.expected, node.allocatable, Layout.read(node.layout))

@@ -55,7 +55,7 @@ class NodeConditions:
     reads: ClassVar[tuple[str, ...]] = (NODES,)
     after: ClassVar[timedelta] = timedelta(minutes=1)
 
-    def judge(self, node: NodeFacts) -> Wrong | None:
+    def evaluate(self, node: NodeFacts) -> Wrong | None:
         bad = sorted(
             (each for each in node.conditions if not (node.is_changing and _is_usual_during_upgrade(each))),
             key=lambda each: RANKS[each.severity.value],

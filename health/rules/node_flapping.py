@@ -24,7 +24,7 @@ class NodeFlapping:
     def after(self) -> timedelta:
         return self.limits.warn_after
 
-    def judge(self, node: NodeFacts) -> Wrong | None:
+    def evaluate(self, node: NodeFacts) -> Wrong | None:
         if node.falls < self.limits.warn:
             return None
         return beyond(

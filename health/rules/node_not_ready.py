@@ -18,7 +18,7 @@ class NodeNotReady:
     reads: ClassVar[tuple[str, ...]] = (NODES,)
     after: ClassVar[timedelta] = timedelta(minutes=1)
 
-    def judge(self, node: NodeFacts) -> Wrong | None:
+    def evaluate(self, node: NodeFacts) -> Wrong | None:
         if node.is_ready is not False and not node.is_unreported:
             return None
         reason = f": {node.not_ready_reason.rstrip('. ')}" if node.not_ready_reason else ""

@@ -16,7 +16,7 @@ class ObserverBehind:
     reads: ClassVar[tuple[str, ...]] = ()
     after: ClassVar[timedelta] = timedelta(0)  # `behind_since` waited already
 
-    def judge(self, cluster: ClusterFacts) -> Wrong | None:
+    def evaluate(self, cluster: ClusterFacts) -> Wrong | None:
         if cluster.behind_since is None:
             return None
         return Wrong(

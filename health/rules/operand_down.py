@@ -19,7 +19,7 @@ class OperandDown:
     reads: ClassVar[tuple[str, ...]] = (NODES, PODS)
     after: ClassVar[timedelta] = timedelta(minutes=1)
 
-    def judge(self, node: NodeFacts) -> Wrong | None:
+    def evaluate(self, node: NodeFacts) -> Wrong | None:
         away = node.operands_away
         if node.is_changing or node.is_unreported or not away:
             return None

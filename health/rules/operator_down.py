@@ -15,7 +15,7 @@ class OperatorDown:
     reads: ClassVar[tuple[str, ...]] = (DEPLOYMENTS,)
     after: ClassVar[timedelta] = timedelta(minutes=2)  # its own upgrade makes its pod anew
 
-    def judge(self, cluster: ClusterFacts) -> Wrong | None:
+    def evaluate(self, cluster: ClusterFacts) -> Wrong | None:
         if not cluster.operator_trouble:
             return None
         return Wrong(

@@ -16,7 +16,7 @@ class PausedOperands:
     reads: ClassVar[tuple[str, ...]] = (NODES,)
     after: ClassVar[timedelta] = timedelta(minutes=10)  # a driver that is replaced takes minutes
 
-    def judge(self, node: NodeFacts) -> Wrong | None:
+    def evaluate(self, node: NodeFacts) -> Wrong | None:
         if node.is_changing or not node.is_paused:
             return None
         return Wrong(

@@ -40,7 +40,7 @@ class PodsFailing:
     reads: ClassVar[tuple[str, ...]] = (NODES, PODS)
     after: ClassVar[timedelta] = timedelta(minutes=1)  # one crash while a driver restarts is over in seconds
 
-    def judge(self, node: NodeFacts) -> Wrong | None:
+    def evaluate(self, node: NodeFacts) -> Wrong | None:
         pods = sorted(node.failing_pods, key=lambda pod: (pod.is_over, not pod.operand, pod.name))
         if not pods:
             return None

@@ -18,7 +18,7 @@ class PodsNotStarting:
     reads: ClassVar[tuple[str, ...]] = (NODES, PODS, EVENTS)
     after: ClassVar[timedelta] = timedelta(minutes=1)  # they have waited for ten before they are read
 
-    def judge(self, node: NodeFacts) -> Wrong | None:
+    def evaluate(self, node: NodeFacts) -> Wrong | None:
         pods = sorted(node.starting_pods, key=lambda pod: pod.name)
         if not pods:
             return None

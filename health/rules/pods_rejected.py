@@ -75,7 +75,7 @@ class PodsRejected:
     reads: ClassVar[tuple[str, ...]] = (EVENTS, PODS, JOBS, REPLICA_SETS, STATEFUL_SETS)
     after: ClassVar[timedelta] = timedelta(minutes=5)  # a rollout that replaces pods may wait for the room of old ones
 
-    def judge(self, owner: RejectedOwner) -> Wrong | None:
+    def evaluate(self, owner: RejectedOwner) -> Wrong | None:
         if owner.lacking is not None and owner.lacking < 1:
             return None
         told, evidence = CALLED.sub("", owner.said).strip().rstrip("."), {"said": owner.said, "resources": owner.asks}

@@ -21,7 +21,7 @@ class SeriesExplosion:
     reads: ClassVar[tuple[str, ...]] = ()
     after: ClassVar[timedelta] = timedelta(0)  # its source is looked at every five minutes
 
-    def judge(self, cluster: ClusterFacts) -> Wrong | None:
+    def evaluate(self, cluster: ClusterFacts) -> Wrong | None:
         worst = next(iter(cluster.exploding), None)
         if worst is None:
             return None

@@ -15,7 +15,7 @@ class TelemetrySilent:
     reads: ClassVar[tuple[str, ...]] = ()
     after: ClassVar[timedelta] = timedelta(minutes=2)
 
-    def judge(self, cluster: ClusterFacts) -> Wrong | None:
+    def evaluate(self, cluster: ClusterFacts) -> Wrong | None:
         if not cluster.telemetry_silent_reason:
             return None
         return Wrong(

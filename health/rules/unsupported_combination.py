@@ -20,7 +20,7 @@ class UnsupportedCombination:
     reads: ClassVar[tuple[str, ...]] = (NODES,)
     after: ClassVar[timedelta] = timedelta(minutes=30)  # an upgrade passes through pairs that nobody means to keep
 
-    def judge(self, cluster: ClusterFacts) -> Wrong | None:
+    def evaluate(self, cluster: ClusterFacts) -> Wrong | None:
         if not cluster.combinations:
             return None
         known_bad = [each for each in cluster.combinations if each.is_known_bad]

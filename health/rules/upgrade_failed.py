@@ -16,7 +16,7 @@ class UpgradeFailed:
     reads: ClassVar[tuple[str, ...]] = (NODES,)
     after: ClassVar[timedelta] = timedelta(minutes=1)
 
-    def judge(self, node: NodeFacts) -> Wrong | None:
+    def evaluate(self, node: NodeFacts) -> Wrong | None:
         if node.upgrade_state != UPGRADE_FAILED:
             return None
         first = node.upgrade_kept.helps or "Look at its driver pod and at its validators first."

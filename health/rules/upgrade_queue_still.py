@@ -26,7 +26,7 @@ class UpgradeQueueStill:
     reads: ClassVar[tuple[str, ...]] = (NODES,)
     after: ClassVar[timedelta] = timedelta(minutes=20)  # half an hour since the last one moved
 
-    def judge(self, cluster: ClusterFacts) -> Wrong | None:
+    def evaluate(self, cluster: ClusterFacts) -> Wrong | None:
         queued = cluster.upgrades_queued
         if not queued or not cluster.upgrades_are_still:
             return None

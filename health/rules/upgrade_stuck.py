@@ -16,7 +16,7 @@ class UpgradeStuck:
     reads: ClassVar[tuple[str, ...]] = (NODES,)
     after: ClassVar[timedelta] = timedelta(minutes=30)
 
-    def judge(self, node: NodeFacts) -> Wrong | None:
+    def evaluate(self, node: NodeFacts) -> Wrong | None:
         if node.upgrade_state in AT_REST:  # a queue is its cluster's (`upgrade_queue_still`)
             return None
         return Wrong(

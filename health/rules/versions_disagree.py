@@ -20,7 +20,7 @@ class VersionsDisagree:
     reads: ClassVar[tuple[str, ...]] = (NODES, PODS)
     after: ClassVar[timedelta] = timedelta(minutes=10)  # feature discovery labels a node anew every minute
 
-    def judge(self, node: NodeFacts) -> Wrong | None:
+    def evaluate(self, node: NodeFacts) -> Wrong | None:
         if node.is_changing:
             return None
         said = dict(node.drivers)

@@ -24,7 +24,7 @@ class WorkloadFailsHere:
     enough: int = 3  # that run elsewhere: of fewer it is anybody's guess
     one_in: int = 10  # that may fail elsewhere, too: of those that run there
 
-    def judge(self, node: NodeFacts) -> Wrong | None:
+    def evaluate(self, node: NodeFacts) -> Wrong | None:
         if node.is_changing or node.is_unreported:
             return None
         here = [each for each in node.workloads if self._is_the_nodes(each)]

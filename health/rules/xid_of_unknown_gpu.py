@@ -28,7 +28,7 @@ class XidOfUnknownGpu:
     reads: ClassVar[tuple[str, ...]] = (NODES,)
     after: ClassVar[timedelta] = timedelta(0)
 
-    def judge(self, node: NodeFacts) -> Wrong | None:
+    def evaluate(self, node: NodeFacts) -> Wrong | None:
         if not node.unplaced_xids:
             return None
         number = min(node.unplaced_xids, key=lambda xid: (RANKS[_severity(xid).value], xid))

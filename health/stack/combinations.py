@@ -14,7 +14,7 @@ from fleet.drivers.mode import DriverMode, DriverSetBy, RunningOperator
 from fleet.models import Cluster, DriverObject, Node, Operand, SegmentSums
 from fleet.models.sums import SAID_DRIVER_OF_SUMS
 from fleet.segments.label_conditions import LabelValue
-from gpu.compatibility import Facts, Support, Verdict, judge, the_matrix
+from gpu.compatibility import Facts, Support, Verdict, evaluate, the_matrix
 from gpu.compatibility.systems import distribution_of
 from gpu.labels import DEPLOY_DRIVER, PRE_INSTALLED
 from gpu.versions import tag_of
@@ -140,7 +140,7 @@ def compare(cluster: Cluster, around: Surroundings, *, user: Any, today: date) -
         return Comparison(_without_nodes(around, today), 0, 0, is_truncated=False)
     counted: Counter[Verdict] = Counter()
     for group in shown:
-        for verdict in judge(_facts(group, around), today=today):
+        for verdict in evaluate(_facts(group, around), today=today):
             counted[verdict] += group["number"]
     return Comparison(_lines(counted.items()), sum(group["number"] for group in shown), len(shown),
                       is_truncated=len(groups) > AT_MOST)  # fmt: skip
@@ -150,7 +150,7 @@ def compare_node(node: Node, around: Surroundings, *, today: date) -> list[Verdi
     """No query. The worst first; none for a node without GPUs of NVIDIA."""
     if not is_compared(node):
         return []
-    return judge(_facts(row_of(node), around), today=today)
+    return evaluate(_facts(row_of(node), around), today=today)
 
 
 def compare_driver(nodes: Iterable[Node], around: Surroundings, driver: str, *, today: date) -> tuple[Line, ...]:
@@ -160,8 +160,8 @@ def compare_driver(nodes: Iterable[Node], around: Surroundings, driver: str, *, 
     counted: Counter[Verdict] = Counter()
     for group, number in groups.items():
         facts = _facts(dict(group), around)
-        anyway = set(judge(replace(facts, driver=""), today=today))
-        for verdict in judge(replace(facts, driver=driver), today=today):
+        anyway = set(evaluate(replace(facts, driver=""), today=today))
+        for verdict in evaluate(replace(facts, driver=driver), today=today):
             if verdict not in anyway:
                 counted[verdict] += number
     return _lines(counted.items())
@@ -239,7 +239,7 @@ def _facts(group: dict[str, Any], around: Surroundings) -> Facts:
 
 
 def _without_nodes(around: Surroundings, today: date) -> tuple[Line, ...]:
-    said = judge(around.facts, today=today)
+    said = evaluate(around.facts, today=today)
     return tuple(Line(verdict, 0) for verdict in said if verdict.rule in {"operator", "operands"})
 
 

@@ -142,7 +142,7 @@ def test_a_rule_that_always_speaks_is_false(monkeypatch: pytest.MonkeyPatch):
         reads: ClassVar[tuple[str, ...]] = (NODES,)
         after: ClassVar[timedelta] = timedelta(0)
 
-        def judge(self, node: NodeFacts) -> Wrong | None:
+        def evaluate(self, node: NodeFacts) -> Wrong | None:
             return Wrong(Severity.WARNING, f"{node.name} is odd.", "Nothing.") if node.name.endswith("3") else None
 
     monkeypatch.setattr(evaluation_round, "RULES", (*evaluation_round.RULES, Bogus()))

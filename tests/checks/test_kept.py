@@ -36,7 +36,7 @@ CONTAINERS = {
     "fleet/live/heart.py:_hearts": "weak: a key an event loop",
     "fleet/messages/listeners.py:CHANGED": REGISTERED,
     "fleet/messages/listeners.py:CRASHED": REGISTERED,
-    "fleet/messages/listeners.py:JUDGED": REGISTERED,
+    "fleet/messages/listeners.py:STATE_CHANGED": REGISTERED,
     "fleet/messages/numbers.py:MORE": REGISTERED,
     "fleet/observer/mirror/memory.py:_memories": A_CLUSTER,
     "fleet/observer/mirror/rows/cpu_memory.py:NOTHING": "never written",

@@ -4,7 +4,7 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from gpu.compatibility import Facts, Support, judge, the_matrix
+from gpu.compatibility import Facts, Support, evaluate, the_matrix
 from gpu.compatibility.ranges import is_of, order, within
 from simulator.fleets.machines import node
 from simulator.fleets.small import small
@@ -34,7 +34,7 @@ def test_nothing_of_the_demo_is_unsupported_on_the_day_the_matrix_was_read(machi
         product=machine.product,
     )
 
-    answers = judge(facts, today=the_matrix().read_on)
+    answers = evaluate(facts, today=the_matrix().read_on)
 
     assert [each.sentence for each in answers if each.answer in (Support.KNOWN_BAD, Support.UNSUPPORTED)] == []
 

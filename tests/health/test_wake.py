@@ -31,7 +31,7 @@ def wait_for(is_so) -> None:
 @pytest.mark.parametrize(
     ("heard", "task"),
     [
-        (listeners.JUDGED, "health.tasks.look_for_findings"),
+        (listeners.STATE_CHANGED, "health.tasks.look_for_findings"),
         (listeners.CHANGED, "rollouts.tasks.wake_plans_of"),
         (listeners.CRASHED, "health.tasks.read_crash_logs"),
     ],

@@ -223,6 +223,6 @@ def in_this_process() -> Iterator[None]:
     with ExitStack() as stack:
         for where, called in ((announce, "send"), (wake, "queue")):
             stack.enter_context(mock.patch.object(where, called))
-        for called in ("JUDGED", "CHANGED", "CRASHED"):
+        for called in ("STATE_CHANGED", "CHANGED", "CRASHED"):
             stack.enter_context(mock.patch.object(listeners, called, []))
         yield

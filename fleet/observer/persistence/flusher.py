@@ -175,7 +175,7 @@ class Flusher:
         )
         self._told = self.batch
         if has_news or any(one.kind.model in (Node, Pod) for one in written):
-            listeners.tell(listeners.JUDGED, self.cluster_id)
+            listeners.tell(listeners.STATE_CHANGED, self.cluster_id)
         if has_news or any(one.kind.moves_plans for one in written):
             listeners.tell(listeners.CHANGED, self.cluster_id)
 

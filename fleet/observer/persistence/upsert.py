@@ -27,10 +27,12 @@ ALLOCATION: Columns = {
     "driver_daemon_set": "",
     **dict.fromkeys(REQUESTED, 0),
 }  # set by its pods
-JUDGED: Columns = {"unresolved": 0, "critical": 0}  # set by its findings
-NOT_COMPARED = frozenset({"id", "cluster", "uid", "changed_at", "resource_version", "node", *ALLOCATION, *JUDGED})
+FINDING_COUNTS: Columns = {"unresolved": 0, "critical": 0}  # set by its findings
+NOT_COMPARED = frozenset(
+    {"id", "cluster", "uid", "changed_at", "resource_version", "node", *ALLOCATION, *FINDING_COUNTS}
+)
 COMMON = ("cluster", "uid", "changed_at")
-BORN_WITH: dict[type[models.Model], Columns] = {Node: ALLOCATION | JUDGED}
+BORN_WITH: dict[type[models.Model], Columns] = {Node: ALLOCATION | FINDING_COUNTS}
 
 
 @dataclass

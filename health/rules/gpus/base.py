@@ -53,7 +53,7 @@ class GpuFacts:
     workload_classes: frozenset[str] = frozenset()  # of its node's pools
     is_of_one_job: bool = False  # one pod has all GPUs of its node
     peers: Mapping[str, float] = field(default_factory=dict)  # the median of its node, for some metrics
-    judged_at: datetime | None = None
+    evaluated_at: datetime | None = None
 
 
 class GpuRule(Protocol):
@@ -70,7 +70,7 @@ class GpuRule(Protocol):
     def suspects(self, frame: Frame) -> Iterable[int]:
         """Returns the positions of devices that may be faulty. It may return too many, but must miss none."""
 
-    def judge(self, gpu: GpuFacts) -> Wrong | None:
+    def evaluate(self, gpu: GpuFacts) -> Wrong | None:
         """Returns the trouble, or None if there is none of this kind."""
 
 

@@ -24,7 +24,7 @@ class CalledUnhealthy:
         column = frame.columns.get(METRIC)
         return [place for place, value in enumerate(column.values) if value < 1] if column is not None else ()
 
-    def judge(self, gpu: GpuFacts) -> Wrong | None:
+    def evaluate(self, gpu: GpuFacts) -> Wrong | None:
         if gpu.now.get(METRIC, 1.0) >= 1:
             return None
         return Wrong(

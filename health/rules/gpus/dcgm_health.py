@@ -29,7 +29,7 @@ class DcgmHealth:
     def suspects(self, frame: Frame) -> Iterable[int]:
         return at_least(frame, METRIC, WARNING)
 
-    def judge(self, gpu: GpuFacts) -> Wrong | None:
+    def evaluate(self, gpu: GpuFacts) -> Wrong | None:
         parts = {watch: result for watch, result in gpu.parts.get(METRIC, {}).items() if result <= MOST}
         worst = max(parts.values(), default=gpu.now.get(METRIC, 0.0))
         if not WARNING <= worst <= MOST:

@@ -31,7 +31,7 @@ class EccCorrected:
     def suspects(self, frame: Frame) -> Iterable[int]:
         return grown_an_hour(frame, METRIC, self.limits.warn)
 
-    def judge(self, gpu: GpuFacts) -> Wrong | None:
+    def evaluate(self, gpu: GpuFacts) -> Wrong | None:
         grown = gpu.grown.get(METRIC)
         if grown is None or grown.an_hour < self.limits.warn:
             return None

@@ -31,7 +31,7 @@ class EccUncorrected:
     def suspects(self, frame: Frame) -> Iterable[int]:
         return {*at_least(frame, ERRORS, 1), *grown_by(frame, ROWS, 1)}
 
-    def judge(self, gpu: GpuFacts) -> Wrong | None:
+    def evaluate(self, gpu: GpuFacts) -> Wrong | None:
         errors, remapped = gpu.now.get(ERRORS), gpu.grown.get(ROWS)
         if errors is not None:
             return _wrong(Severity.CRITICAL, f"{SAID.format(gpu.name)} since its driver was loaded.", ERRORS, errors)

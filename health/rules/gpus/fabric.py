@@ -42,7 +42,7 @@ class Fabric:
     def suspects(self, frame: Frame) -> Iterable[int]:
         return {*at_least(frame, STATUS, IN_PROGRESS), *at_least(frame, HEALTH, 1)}
 
-    def judge(self, gpu: GpuFacts) -> Wrong | None:
+    def evaluate(self, gpu: GpuFacts) -> Wrong | None:
         status, faults = int(gpu.now.get(STATUS, SUCCESS)), faults_in(int(gpu.now.get(HEALTH, 0)))
         evidence = {key: gpu.now[key] for key in self.metrics if key in gpu.now}
         if status in (FAILURE, UNRECOGNISED):

@@ -36,7 +36,7 @@ class Hot:
     def suspects(self, frame: Frame) -> Iterable[int]:
         return at_least(frame, METRIC, self.limits.warn)
 
-    def judge(self, gpu: GpuFacts) -> Wrong | None:
+    def evaluate(self, gpu: GpuFacts) -> Wrong | None:
         limits = (
             OF_VENDOR.get(gpu.vendor, self.limits) if self.limits is ITS_OWN else self.limits
         )  # a pool's hold as said

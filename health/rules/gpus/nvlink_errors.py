@@ -36,7 +36,7 @@ class NvlinkErrors:
             *grown_by(frame, RECOVERIES, 1),
         }
 
-    def judge(self, gpu: GpuFacts) -> Wrong | None:
+    def evaluate(self, gpu: GpuFacts) -> Wrong | None:
         known = {key: grown for key in self.metrics if (grown := gpu.grown.get(key)) is not None}
         amounts = {key: grown.amount if key == RECOVERIES else grown.an_hour for key, grown in known.items()}
         has_recovered, limits = amounts.get(RECOVERIES, 0) >= 1, self.limits

@@ -46,7 +46,7 @@ class NvlinkQuiet:
         below = far_below_peers(frame, METRIC, self.share)
         return [place for place in below if any(values[place] >= IDLE for values in busy)]
 
-    def judge(self, gpu: GpuFacts) -> Wrong | None:
+    def evaluate(self, gpu: GpuFacts) -> Wrong | None:
         sent, peers = gpu.now.get(METRIC), gpu.peers.get(METRIC)
         if not gpu.is_of_one_job or sent is None or peers is None or sent >= peers * self.share:
             return None

@@ -27,7 +27,7 @@ class RecoveryActionNeeded:
     def suspects(self, frame: Frame) -> Iterable[int]:
         return at_least(frame, METRIC, 1)
 
-    def judge(self, gpu: GpuFacts) -> Wrong | None:
+    def evaluate(self, gpu: GpuFacts) -> Wrong | None:
         number = int(gpu.now.get(METRIC, 0))
         if number < 1:
             return None

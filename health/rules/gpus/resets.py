@@ -30,7 +30,7 @@ class Resets:
         go_on = {frame.devices[place].node_name for place in set(heard(frame)).difference(anew)}
         return [place for place in anew if frame.devices[place].node_name in go_on]
 
-    def judge(self, gpu: GpuFacts) -> Wrong | None:
+    def evaluate(self, gpu: GpuFacts) -> Wrong | None:
         if gpu.resets < TIMES:
             return None
         return Wrong(

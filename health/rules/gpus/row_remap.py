@@ -22,7 +22,7 @@ class RowRemap:
     def suspects(self, frame: Frame) -> Iterable[int]:
         return {*at_least(frame, FAILED, 1), *at_least(frame, PENDING, 1)}
 
-    def judge(self, gpu: GpuFacts) -> Wrong | None:
+    def evaluate(self, gpu: GpuFacts) -> Wrong | None:
         evidence = {FAILED: gpu.now.get(FAILED), PENDING: gpu.now.get(PENDING)}
         if gpu.now.get(FAILED, 0) >= 1:
             return Wrong(

@@ -30,7 +30,7 @@ class ShareRule:
         pairs = enumerate(zip(part.values, other.values, strict=True))
         return [place for place, (has, beside) in pairs if has >= share * whole(has, beside) > 0]
 
-    def judge(self, gpu: GpuFacts) -> Wrong | None:
+    def evaluate(self, gpu: GpuFacts) -> Wrong | None:
         values = {metric: gpu.now[metric] for metric in self.metrics if metric in gpu.now}
         if len(values) < len(self.metrics) or not self._is_near(*values.values()):
             return None

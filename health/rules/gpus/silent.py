@@ -30,7 +30,7 @@ class GpuSilent:
             if any(newest[place] >= oldest for place in on_node):
                 yield from (place for place in on_node if not newest[place] >= oldest)
 
-    def judge(self, gpu: GpuFacts) -> Wrong | None:
+    def evaluate(self, gpu: GpuFacts) -> Wrong | None:
         if gpu.now:
             return None
         xid = f" Its last Xid was {gpu.xid.number}." if gpu.xid and gpu.xid.number else ""

@@ -39,7 +39,7 @@ class Throttled:
             *_slowed_now(frame),
         }
 
-    def judge(self, gpu: GpuFacts) -> Wrong | None:
+    def evaluate(self, gpu: GpuFacts) -> Wrong | None:
         grown = {key: gpu.grown[key] for key in REASONS if key in gpu.grown}
         amounts = {key: each.amount for key, each in grown.items() if each.amount and each.goes_on}
         events = {key: number for key, number in gpu.parts.get(CLOCK_EVENTS, {}).items() if key in SLOWED_BY}

@@ -69,7 +69,7 @@ class LastXid:
         ]
         return {*at_least(frame, METRIC, 1), *at_least(frame, COUNTED, 1), *past}
 
-    def judge(self, gpu: GpuFacts) -> Wrong | None:
+    def evaluate(self, gpu: GpuFacts) -> Wrong | None:
         """Returns the worst of the last Xid, the Xids counted by the exporter, and the Xids since the last reset.
 
         The gauge hides all Xids but the last (Z22), and an exporter restart hides that one too. A hardware fault ends
@@ -130,7 +130,7 @@ def _beside(gpu: GpuFacts, seen: XidSeen, every: Sequence[XidSeen]) -> dict[int,
 
 def _came_at(gpu: GpuFacts, seen: XidSeen) -> datetime | None:
     """Returns the last time of the Xid. An Xid counted by the exporter lies within its window, which ends now."""
-    return gpu.judged_at if seen.is_counted else seen.since
+    return gpu.evaluated_at if seen.is_counted else seen.since
 
 
 def _again(gpu: GpuFacts, seen: XidSeen) -> int:
@@ -145,8 +145,8 @@ def _again(gpu: GpuFacts, seen: XidSeen) -> int:
 def _had(gpu: GpuFacts, seen: XidSeen) -> dict[str, list[str]]:
     """Returns by number when this GPU had each Xid, including now: the newest of those whose workflow counts them."""
     had = dict(gpu.had)
-    if seen.number in gpu.new and gpu.judged_at is not None:
-        had[seen.number] = [*had.get(seen.number, ()), gpu.judged_at]
+    if seen.number in gpu.new and gpu.evaluated_at is not None:
+        had[seen.number] = [*had.get(seen.number, ()), gpu.evaluated_at]
     return {str(number): [at.isoformat() for at in sorted(had[number])[-MOST_KEPT:]] for number in sorted(had)}
 
 
@@ -216,7 +216,7 @@ def _is_over(gpu: GpuFacts, seen: XidSeen, action: XidAction | None) -> bool:
     known = XIDS.get(seen.number)
     if action != XidAction.RESTART_APP or seen.is_counted or (known is not None and known.outlasts_app):
         return False
-    return seen.since is None or gpu.judged_at is None or gpu.judged_at - seen.since > PASSES_AFTER
+    return seen.since is None or gpu.evaluated_at is None or gpu.evaluated_at - seen.since > PASSES_AFTER
 
 
 def outlasts_its_window(number: int) -> bool:

@@ -74,7 +74,7 @@ def walked() -> Iterator[Mirror]:
     """A mirror for one of the many walks of a property test: nothing of it is left for the next one."""
     with pytest.MonkeyPatch.context() as patched, transaction.atomic():
         patched.setattr(announce, "send", lambda *_: None)
-        patched.setattr(listeners, "JUDGED", [])
+        patched.setattr(listeners, "STATE_CHANGED", [])
         patched.setattr(listeners, "CHANGED", [])
         yield Mirror(a_cluster("walks", seen_at=None))
         transaction.set_rollback(True)
@@ -90,6 +90,6 @@ def told(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict[str, Any]]]:
     """Every announcement, instead of a channel layer."""
     messages: list[dict[str, Any]] = []
     monkeypatch.setattr(announce, "send", lambda _, message: messages.append(message))
-    monkeypatch.setattr(listeners, "JUDGED", [])
+    monkeypatch.setattr(listeners, "STATE_CHANGED", [])
     monkeypatch.setattr(listeners, "CHANGED", [])
     return messages

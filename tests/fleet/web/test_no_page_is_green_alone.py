@@ -89,12 +89,12 @@ def test_where_nothing_is_wrong_every_page_says_so(node):
     assert "live" in seen["cluster"]
 
 
-@pytest.mark.parametrize("is_judged", [True, False])
+@pytest.mark.parametrize("is_evaluated", [True, False])
 @pytest.mark.parametrize("wrong", ON_A_NODE)
-def test_what_is_wrong_on_a_node_is_wrong_on_every_page(node, wrong, is_judged):
+def test_what_is_wrong_on_a_node_is_wrong_on_every_page(node, wrong, is_evaluated):
     """Judged or not yet: for 66 s the findings said that all was well while the fleet said that 2 were missing."""
     wrong(node)
-    if is_judged or Pod.objects.exists():  # what only a rule sees is seen when it has looked
+    if is_evaluated or Pod.objects.exists():  # what only a rule sees is seen when it has looked
         evaluation_round.look(node.cluster, now=NOON)
 
     seen = pages(node)

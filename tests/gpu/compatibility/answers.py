@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import date
 
-from gpu.compatibility import Facts, Support, Verdict, judge
+from gpu.compatibility import Facts, Support, Verdict, evaluate
 
 TODAY = date(2026, 11, 21)
 GOOD = Facts(
@@ -22,7 +22,7 @@ GOOD = Facts(
 
 def verdicts(*, today: date = TODAY, **given: object) -> list[Verdict]:
     """Of the good combination with a few facts changed."""
-    return judge(replace(GOOD, **given), today=today)
+    return evaluate(replace(GOOD, **given), today=today)
 
 
 def verdict(rule: str, *, subject: str = "", today: date = TODAY, **given: object) -> Verdict:

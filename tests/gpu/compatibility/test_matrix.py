@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu.compatibility import Facts, Support, judge
+from gpu.compatibility import Facts, Support, evaluate
 from gpu.compatibility.ranges import Range, order
 from tests.gpu.compatibility.answers import GOOD, TODAY, answer, verdict, verdicts
 
@@ -274,14 +274,14 @@ def test_whatever_a_cluster_says_gets_an_answer(operator, kubernetes, os, runtim
         operator=operator, kubernetes=kubernetes, os=os, runtime=runtime, driver=driver, product=product, mig="mixed"
     )
 
-    for each in judge(facts, today=TODAY):
+    for each in evaluate(facts, today=TODAY):
         assert each.sentence
         assert each.source or each.answer is not Support.SUPPORTED
 
 
 @given(st.sets(st.sampled_from(["operator", "kubernetes", "os", "runtime", "driver"]), min_size=1))
 def test_what_is_not_known_is_never_all_supported(hidden):
-    said = judge(replace(GOOD, **dict.fromkeys(hidden, "")), today=TODAY)
+    said = evaluate(replace(GOOD, **dict.fromkeys(hidden, "")), today=TODAY)
 
     assert Support.UNKNOWN in {each.answer for each in said}
 

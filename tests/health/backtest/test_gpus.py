@@ -321,7 +321,7 @@ def test_what_came_back_is_critical_once_it_is_for_as_long_this_time():
     replaying, rule, subject = Replay(), Hot(), Subject("GPU 0 of gpu-001")
 
     def look(minutes: int, celsius: float) -> None:
-        wrong = rule.judge(GpuFacts("gpu-001", subject.name, now={"temperature_celsius": celsius}))
+        wrong = rule.evaluate(GpuFacts("gpu-001", subject.name, now={"temperature_celsius": celsius}))
         replaying.look(NOON + minutes * MINUTE, [Signal(subject, rule, wrong)] if wrong else [])
 
     for minutes, celsius in ((0, 84), (5, 90), (9, 60), (10, 84), (12, 90), (15, 90), (16, 90)):
@@ -336,7 +336,7 @@ def test_what_came_back_is_critical_once_it_is_for_as_long_this_time():
 def test_what_comes_back_soon_is_the_same_finding_however_long_it_must_last():
     replaying, rule, subject = Replay(), Hot(Limits(70, None, timedelta(hours=2))), Subject("GPU 0 of gpu-001")
     for minutes, celsius in ((0, 72), (120, 72), (121, 60), (131, 72), (251, 72)):
-        wrong = rule.judge(GpuFacts("gpu-001", subject.name, now={"temperature_celsius": celsius}))
+        wrong = rule.evaluate(GpuFacts("gpu-001", subject.name, now={"temperature_celsius": celsius}))
         replaying.look(NOON + minutes * MINUTE, [Signal(subject, rule, wrong)] if wrong else [])
 
     assert [one.times for one in replaying.opened] == [2]
@@ -371,7 +371,7 @@ def test_it_opens_and_resolves_what_the_live_look_does(redis, celsius, limits):
         snapshots.keep(cluster.pk, TelemetryReading(frame, frozenset(frame.columns), {}))
         Bookmark.objects.filter(cluster=cluster).update(heard_at=at)
         evaluation_round.look(cluster, now=at)
-        wrong = rule.judge(GpuFacts("gpu-001", "GPU 0 of gpu-001", now={"temperature_celsius": value or 0.0}))
+        wrong = rule.evaluate(GpuFacts("gpu-001", "GPU 0 of gpu-001", now={"temperature_celsius": value or 0.0}))
         subject = Subject("GPU 0 of gpu-001", node.pk, node.uid, node.name)
         is_told = value is not None
         replaying.look(at, [Signal(subject, rule, wrong)] if wrong else [], lambda _, told=is_told: told)

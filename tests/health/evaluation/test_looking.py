@@ -53,13 +53,13 @@ def test_a_finding_is_told_with_the_number_of_a_flush_that_came_while_it_was_loo
     """Pages have heard of that flush, and take nothing older for news."""
     told: list[int] = []
     monkeypatch.setattr(announce, "cluster_changed", lambda _id, **given: told.append(given["seq"]))
-    judge = evaluation_round.judge_nodes
+    evaluate = evaluation_round.evaluate_nodes
 
     def flushed_meanwhile(*given, **named):
         Observer.objects.update(batch=F("batch") + 1)
-        return judge(*given, **named)
+        return evaluate(*given, **named)
 
-    monkeypatch.setattr(evaluation_round, "judge_nodes", flushed_meanwhile)
+    monkeypatch.setattr(evaluation_round, "evaluate_nodes", flushed_meanwhile)
     a_sick_node(cluster)
 
     evaluation_round.look(cluster, now=NOON)
@@ -69,17 +69,17 @@ def test_a_finding_is_told_with_the_number_of_a_flush_that_came_while_it_was_loo
 
 
 def test_a_node_that_goes_while_it_is_judged_leaves_no_finding(cluster, monkeypatch):
-    judge = evaluation_round.judge_nodes
+    evaluate = evaluation_round.evaluate_nodes
 
     def gone_meanwhile(*given, **named):
-        signals = list(judge(*given, **named))
+        signals = list(evaluate(*given, **named))
         Node.objects.filter(name="gpu-002").delete()
         return signals
 
     a_sick_node(cluster)
     counts = {"allocatable": {GPU: 7}, "capacity": {GPU: 8}, "expected": {GPU: 8}}
     a_node(cluster, "gpu-002", **counts)
-    monkeypatch.setattr(evaluation_round, "judge_nodes", gone_meanwhile)
+    monkeypatch.setattr(evaluation_round, "evaluate_nodes", gone_meanwhile)
 
     evaluation_round.look(cluster, now=NOON)
     connection.check_constraints()

@@ -23,14 +23,14 @@ def cluster(redis):
 def test_a_cluster_is_due_when_nobody_judged_it_for_a_while(cluster):
     assert overdue_clusters.due(now=NOON) == [cluster.pk]
 
-    overdue_clusters.judged(cluster.pk, now=NOON)
+    overdue_clusters.record_evaluation(cluster.pk, now=NOON)
 
     assert overdue_clusters.due(now=NOON + 29 * SECOND) == []
     assert overdue_clusters.due(now=NOON + 30 * SECOND) == [cluster.pk]
 
 
 def test_a_finding_that_was_right_for_long_enough_waits_for_no_sweep(cluster):
-    overdue_clusters.judged(cluster.pk, now=NOON)
+    overdue_clusters.record_evaluation(cluster.pk, now=NOON)
     make.a_finding(cluster, state=FindingState.CONFIRMING, confirmed_at=NOON + 10 * SECOND)
 
     assert overdue_clusters.due(now=NOON + 9 * SECOND) == []
@@ -62,10 +62,10 @@ def test_where_redis_is_away_a_look_is_over_all_the_same_and_due_again(cluster, 
 @pytest.mark.parametrize(("task", "asks"), [("ask_telemetry", "telemetry"), ("ask_exporters", "exporter_round")])
 @pytest.mark.parametrize("was_due", [True, False], ids=["asked", "not due"])
 def test_what_gpus_said_is_judged_at_once(cluster, monkeypatch, task, asks, was_due):
-    judged = []
+    evaluated = []
     monkeypatch.setattr(getattr(tasks, asks), "ask", lambda *_, **__: object() if was_due else None)
-    monkeypatch.setattr(wake.findings_soon, "ask", judged.append)
+    monkeypatch.setattr(wake.findings_soon, "ask", evaluated.append)
 
     getattr(tasks, task)(cluster_id=cluster.pk)
 
-    assert judged == [cluster.pk] * was_due
+    assert evaluated == [cluster.pk] * was_due

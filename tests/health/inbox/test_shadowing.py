@@ -223,7 +223,7 @@ def test_no_rule_that_says_that_nobody_sees_may_be_on_trial():
     about = {
         rule.key
         for rule in (*RULES, *GPU_RULES)
-        if says_so.search(f"{rule.title} {inspect.getmodule(rule.judge).__doc__.splitlines()[0]}")
+        if says_so.search(f"{rule.title} {inspect.getmodule(rule.evaluate).__doc__.splitlines()[0]}")
     }
 
     assert about >= {"exporter-silent", "gpu-silent", "telemetry-silent", "cluster-not-seen", "cluster-unwatched"}

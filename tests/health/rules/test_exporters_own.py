@@ -34,7 +34,7 @@ def test_an_xid_that_the_last_one_hides_is_found_by_the_count():
     """Z22."""
     gpu = replace(counted(x79=1, x45=3), xid=XidSeen(45, NOON))
 
-    wrong = LastXid().judge(gpu)
+    wrong = LastXid().evaluate(gpu)
 
     assert wrong.severity == Severity.CRITICAL
     assert "has had Xid 79 (GPU has fallen off the bus), at least once within the window" in wrong.sentence
@@ -44,21 +44,21 @@ def test_an_xid_that_the_last_one_hides_is_found_by_the_count():
 def test_many_of_one_are_one_burst_whose_number_counts_on():
     ten, fifty = (replace(counted(x31=number), xid=XidSeen(31, NOON)) for number in (10, 50))
 
-    assert "in a burst: 10 times or more" in LastXid().judge(ten).sentence
-    assert LastXid().judge(ten).cause == LastXid().judge(fifty).cause
-    assert "burst" not in LastXid().judge(replace(counted(x31=9), xid=XidSeen(31, NOON))).sentence
+    assert "in a burst: 10 times or more" in LastXid().evaluate(ten).sentence
+    assert LastXid().evaluate(ten).cause == LastXid().evaluate(fifty).cause
+    assert "burst" not in LastXid().evaluate(replace(counted(x31=9), xid=XidSeen(31, NOON))).sentence
 
 
 def test_an_applications_error_that_comes_again_is_not_over():
     long_ago = XidSeen(31, NOON - timedelta(hours=3))
 
-    assert LastXid().judge(replace(WELL, xid=long_ago)) is None
-    assert LastXid().judge(replace(counted(x31=1), xid=long_ago)) is not None
+    assert LastXid().evaluate(replace(WELL, xid=long_ago)) is None
+    assert LastXid().evaluate(replace(counted(x31=1), xid=long_ago)) is not None
 
 
 @pytest.mark.parametrize("parts", [{}, {"x45": 9}, {"x0": 4}, {"xsome": 4}, {"x79": 0}, {"x79": BLANK}, {"x99999": 1}])
 def test_what_is_no_count_of_a_bad_xid_says_nothing(parts):
-    assert LastXid().judge(counted(**parts)) is None
+    assert LastXid().evaluate(counted(**parts)) is None
 
 
 def test_it_suspects_whoever_counted_any():
@@ -76,23 +76,23 @@ def test_it_suspects_whoever_counted_any():
     ],
 )
 def test_a_gpu_that_is_slowed_down_now_says_by_what(bits, says):
-    assert says in Throttled().judge(clocks(bits=bits)).sentence
+    assert says in Throttled().evaluate(clocks(bits=bits)).sentence
     assert list(Throttled().suspects(a_frame("clock_reasons", 0, bits, 1, 4))) == [1]
 
 
 @pytest.mark.parametrize("bits", [0, 0x1, 0x2, 0x4, 0x10, 0x100, BLANK, -1])
 def test_being_idle_capped_or_set_is_no_fault(bits):
     """Z28."""
-    assert Throttled().judge(clocks(bits=bits)) is None
+    assert Throttled().evaluate(clocks(bits=bits)) is None
     assert list(Throttled().suspects(a_frame("clock_reasons", bits, bits))) == []
 
 
 def test_what_the_exporter_counted_of_late_is_said_by_reason():
-    wrong = Throttled().judge(clocks(hw_power_brake=12, hw_thermal=1))
+    wrong = Throttled().evaluate(clocks(hw_power_brake=12, hw_thermal=1))
 
     assert wrong.sentence.endswith("is slowed down: it is too hot and its board is at a limit (power brake, supply).")
     assert wrong.evidence["clock_events:hw_power_brake"] == 12
-    assert Throttled().judge(clocks(power_cap=300, gpu_idle=5)) is None
+    assert Throttled().evaluate(clocks(power_cap=300, gpu_idle=5)) is None
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_what_the_exporter_counted_of_late_is_said_by_reason():
     ],
 )
 def test_what_dcgm_calls_unhealthy_is_told_by_what_it_watches(gpu, severity, says):
-    wrong = DcgmHealth().judge(gpu)
+    wrong = DcgmHealth().evaluate(gpu)
 
     assert wrong.severity == severity
     assert says in wrong.sentence
@@ -114,8 +114,8 @@ def test_what_dcgm_calls_unhealthy_is_told_by_what_it_watches(gpu, severity, say
 
 @pytest.mark.parametrize("worst", [0, BLANK])
 def test_a_check_that_passes_or_that_nobody_made_says_nothing(worst):
-    assert DcgmHealth().judge(health(worst)) is None
-    assert DcgmHealth().judge(WELL) is None
+    assert DcgmHealth().evaluate(health(worst)) is None
+    assert DcgmHealth().evaluate(WELL) is None
 
 
 @given(
@@ -130,5 +130,5 @@ def test_whatever_an_exporter_says_breaks_no_rule(parts, value):
     )
 
     for rule in (LastXid(), Throttled(), DcgmHealth()):
-        wrong = rule.judge(gpu)
+        wrong = rule.evaluate(gpu)
         assert wrong is None or (wrong.sentence and len(wrong.cause) < 1_200)

@@ -37,7 +37,7 @@ WELL = GpuFacts(
     "gpu-1",
     "GPU 3 of gpu-1",
     now={"temperature_celsius": 61.0, "xid": 0.0, "memory_used_mib": 100.0, "memory_free_mib": 900.0},
-    judged_at=NOON,
+    evaluated_at=NOON,
 )
 BOARDS = [GpuDevice("gpu-1", index, f"GPU-{index}") for index in range(4)]
 
@@ -75,7 +75,7 @@ def test_every_metric_that_a_rule_reads_is_in_the_table():
 
 
 def test_a_gpu_that_is_well_is_well_by_every_rule():
-    assert [rule.judge(WELL) for rule in GPU_RULES] == [None] * len(GPU_RULES)
+    assert [rule.evaluate(WELL) for rule in GPU_RULES] == [None] * len(GPU_RULES)
 
 
 @pytest.mark.parametrize("rule", GPU_RULES, ids=lambda rule: rule.key)
@@ -83,7 +83,7 @@ def test_nobody_is_blamed_where_nothing_is_known(rule):
     """No answer is never a finding: but for being silent itself."""
     assert list(rule.suspects(Frame(AT, BOARDS))) == []
     if rule.key != "gpu-silent":
-        assert rule.judge(GpuFacts("gpu-1", "GPU 3 of gpu-1")) is None
+        assert rule.evaluate(GpuFacts("gpu-1", "GPU 3 of gpu-1")) is None
 
 
 @pytest.mark.parametrize(
@@ -91,40 +91,40 @@ def test_nobody_is_blamed_where_nothing_is_known(rule):
     [(82.9, None), (83, Severity.WARNING), (84.9, Severity.WARNING), (85, Severity.CRITICAL)],
 )
 def test_is_hot_from_83_and_critical_from_85(celsius, severity):
-    wrong = Hot().judge(replace(WELL, now={"temperature_celsius": celsius}))
+    wrong = Hot().evaluate(replace(WELL, now={"temperature_celsius": celsius}))
 
     assert (wrong.severity if wrong else None) == severity
     assert list(Hot().suspects(a_frame("temperature_celsius", celsius))) == ([0] if severity else [])
 
 
 def test_one_error_that_ecc_could_not_correct_is_critical():
-    assert EccUncorrected().judge(replace(WELL, now={"ecc_uncorrected": 1})).severity == Severity.CRITICAL
-    assert EccUncorrected().judge(replace(WELL, now={"ecc_uncorrected": 0})) is None
+    assert EccUncorrected().evaluate(replace(WELL, now={"ecc_uncorrected": 1})).severity == Severity.CRITICAL
+    assert EccUncorrected().evaluate(replace(WELL, now={"ecc_uncorrected": 0})) is None
 
 
 def test_where_errors_are_not_counted_a_row_that_was_remapped_for_one_tells_of_it():
-    wrong = EccUncorrected().judge(grown(rows_remapped_uncorrected=1))
+    wrong = EccUncorrected().evaluate(grown(rows_remapped_uncorrected=1))
 
     assert wrong.severity == Severity.WARNING
     assert wrong.sentence.endswith("within the last hour, by the rows that were remapped for them.")
     assert wrong.evidence == {"rows_remapped_uncorrected": 1}
     since = {"rows_remapped_uncorrected": Growth(1, AT - 5 * 3600, hours=5.0)}
-    wrong = EccUncorrected().judge(replace(WELL, grown=since))
+    wrong = EccUncorrected().evaluate(replace(WELL, grown=since))
     assert f"since {to_the_minute(NOON - timedelta(hours=5))}, by the rows" in wrong.sentence
-    assert EccUncorrected().judge(grown(rows_remapped_uncorrected=0)) is None
+    assert EccUncorrected().evaluate(grown(rows_remapped_uncorrected=0)) is None
     assert list(EccUncorrected().suspects(a_frame("rows_remapped_uncorrected", 3, 3, grew_from=(2, 3)))) == [0]
 
 
 def test_where_errors_are_counted_rows_that_were_remapped_before_are_none():
     counted = replace(grown(rows_remapped_uncorrected=1), now={"ecc_uncorrected": 0})
 
-    assert EccUncorrected().judge(counted) is None
-    assert EccUncorrected().judge(replace(counted, now={"ecc_uncorrected": 2})).evidence == {"ecc_uncorrected": 2}
+    assert EccUncorrected().evaluate(counted) is None
+    assert EccUncorrected().evaluate(replace(counted, now={"ecc_uncorrected": 2})).evidence == {"ecc_uncorrected": 2}
 
 
 @pytest.mark.parametrize(("said", "is_wrong"), [(0, True), (1, False), (None, False)])
 def test_a_gpu_is_unhealthy_where_its_exporter_says_so_and_not_where_it_says_nothing(said, is_wrong):
-    wrong = CalledUnhealthy().judge(replace(WELL, now={} if said is None else {"called_healthy": said}))
+    wrong = CalledUnhealthy().evaluate(replace(WELL, now={} if said is None else {"called_healthy": said}))
 
     assert (wrong is not None and wrong.severity == Severity.CRITICAL) is is_wrong
     assert list(CalledUnhealthy().suspects(a_frame("called_healthy", math.nan if said is None else said))) == (
@@ -133,16 +133,16 @@ def test_a_gpu_is_unhealthy_where_its_exporter_says_so_and_not_where_it_says_not
 
 
 def test_many_corrected_errors_are_a_warning():
-    assert EccCorrected().judge(grown(ecc_corrected=100)).severity == Severity.WARNING
-    assert EccCorrected().judge(grown(ecc_corrected=99)) is None
+    assert EccCorrected().evaluate(grown(ecc_corrected=100)).severity == Severity.WARNING
+    assert EccCorrected().evaluate(grown(ecc_corrected=99)) is None
     assert list(EccCorrected().suspects(a_frame("ecc_corrected", 1000, 1099, grew_from=(900, 1000)))) == [0]
 
 
 def test_a_remap_that_failed_is_worse_than_one_that_waits():
     waits, failed = replace(WELL, now={"row_remap_pending": 1}), replace(WELL, now={"row_remap_failed": 1})
 
-    assert RowRemap().judge(waits).severity == Severity.WARNING
-    assert RowRemap().judge(failed).severity == Severity.CRITICAL
+    assert RowRemap().evaluate(waits).severity == Severity.WARNING
+    assert RowRemap().evaluate(failed).severity == Severity.CRITICAL
 
 
 def test_a_gpu_began_anew_by_itself_where_its_node_did_not():
@@ -163,20 +163,20 @@ def test_a_board_that_is_silent_does_not_go_on_beside_one_that_began_anew():
 
 
 def test_one_reset_and_a_second_are_nobodys_fault():
-    assert Resets().judge(replace(WELL, resets=2)) is None
-    assert Resets().judge(replace(WELL, resets=3)).severity == Severity.WARNING
-    assert Resets().judge(replace(WELL, resets=3)).cause == Resets().judge(replace(WELL, resets=9)).cause
+    assert Resets().evaluate(replace(WELL, resets=2)) is None
+    assert Resets().evaluate(replace(WELL, resets=3)).severity == Severity.WARNING
+    assert Resets().evaluate(replace(WELL, resets=3)).cause == Resets().evaluate(replace(WELL, resets=9)).cause
 
 
 def test_pcie_replays_count_by_the_hour():
-    assert PcieReplays().judge(grown(pcie_replays=100)) is not None
-    assert PcieReplays().judge(grown(pcie_replays=99)) is None
+    assert PcieReplays().evaluate(grown(pcie_replays=100)) is not None
+    assert PcieReplays().evaluate(grown(pcie_replays=99)) is None
 
 
 def test_an_nvlink_that_recovered_is_critical_and_errors_a_warning():
-    assert NvlinkErrors().judge(grown(nvlink_recoveries=1)).severity == Severity.CRITICAL
-    assert NvlinkErrors().judge(grown(nvlink_replays=100)).severity == Severity.WARNING
-    assert NvlinkErrors().judge(grown(nvlink_replays=99)) is None
+    assert NvlinkErrors().evaluate(grown(nvlink_recoveries=1)).severity == Severity.CRITICAL
+    assert NvlinkErrors().evaluate(grown(nvlink_replays=100)).severity == Severity.WARNING
+    assert NvlinkErrors().evaluate(grown(nvlink_replays=99)) is None
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_how_far_below_its_peers_is_told_may_be_a_pools_word(sent, severity):
     quiet = replace(WELL, now=now, peers={"nvlink_mib_per_s": 1000.0}, is_of_one_job=True)
     rule = NvlinkQuiet(Limits(50, 90, timedelta(minutes=2), timedelta(minutes=1), whose=A_POOL))
 
-    wrong = rule.judge(quiet)
+    wrong = rule.evaluate(quiet)
 
     assert (wrong.severity if wrong else None) == severity
     if severity == Severity.WARNING:
@@ -200,8 +200,8 @@ def test_a_gpu_that_works_and_hardly_sends_is_far_below_its_peers():
     now = {"nvlink_mib_per_s": 10.0, "engine_active_ratio": 0.9}
     quiet = replace(WELL, now=now, peers={"nvlink_mib_per_s": 1000.0}, is_of_one_job=True)
 
-    assert NvlinkQuiet().judge(quiet) is not None
-    assert NvlinkQuiet().judge(replace(quiet, now=now | {"engine_active_ratio": 0.01})) is None
+    assert NvlinkQuiet().evaluate(quiet) is not None
+    assert NvlinkQuiet().evaluate(replace(quiet, now=now | {"engine_active_ratio": 0.01})) is None
 
 
 @pytest.mark.parametrize("is_busy", [True, False])
@@ -217,23 +217,24 @@ def test_only_who_works_can_be_below_its_peers(metric, is_busy):
 def test_gpus_of_several_pods_are_no_peers():
     now = {"nvlink_mib_per_s": 0.0, "engine_active_ratio": 0.9}
 
-    assert NvlinkQuiet().judge(replace(WELL, now=now, peers={"nvlink_mib_per_s": 1000.0})) is None
+    assert NvlinkQuiet().evaluate(replace(WELL, now=now, peers={"nvlink_mib_per_s": 1000.0})) is None
 
 
 def test_being_at_the_limit_of_its_power_is_no_fault():
     """Z28."""
-    assert Throttled().judge(grown(throttled_power=1e9)) is None
-    assert "too hot" in Throttled().judge(grown(throttled_thermal=1e9)).sentence
+    assert Throttled().evaluate(grown(throttled_power=1e9)) is None
+    assert "too hot" in Throttled().evaluate(grown(throttled_thermal=1e9)).sentence
 
 
 def test_full_memory_is_usual_for_inference_and_training():
     """Z28."""
     full = replace(WELL, now={"memory_used_mib": 990.0, "memory_free_mib": 10.0})
 
-    assert MemoryNearlyFull().judge(replace(full, workload_classes=frozenset({"inference"}))) is None
-    assert MemoryNearlyFull().judge(full) is None
+    assert MemoryNearlyFull().evaluate(replace(full, workload_classes=frozenset({"inference"}))) is None
+    assert MemoryNearlyFull().evaluate(full) is None
     assert (
-        MemoryNearlyFull().judge(replace(full, workload_classes=frozenset({"development"}))).severity == Severity.NOTE
+        MemoryNearlyFull().evaluate(replace(full, workload_classes=frozenset({"development"}))).severity
+        == Severity.NOTE
     )
 
 
@@ -253,7 +254,7 @@ def test_power_near_its_limit_is_a_note_where_no_training_runs(watts, limit, cla
     """Z28."""
     near = replace(WELL, now={"power_watts": watts, "power_limit_watts": limit}, workload_classes=frozenset(classes))
 
-    wrong = PowerNearLimit().judge(near)
+    wrong = PowerNearLimit().evaluate(near)
 
     assert (wrong.severity if wrong else None) == severity
 
@@ -286,7 +287,7 @@ def test_a_gpu_that_went_silent_alone_is_lost():
     frame.columns["temperature_celsius"].times[2] = AT - 200
 
     assert list(GpuSilent().suspects(frame)) == [2]
-    assert "Its last Xid was 79." in GpuSilent().judge(with_xid(79, now={})).sentence
+    assert "Its last Xid was 79." in GpuSilent().evaluate(with_xid(79, now={})).sentence
 
 
 @pytest.mark.parametrize(
@@ -299,7 +300,7 @@ def test_a_gpu_that_went_silent_alone_is_lost():
 )  # fmt: skip
 def test_a_gpu_is_too_hot_by_what_its_vendors_slow_down_at(vendor, celsius, severity):
     """AMD's tell of the hottest spot of the die, and slow down at 100 °C there."""
-    hot = Hot().judge(replace(WELL, vendor=vendor, now={"temperature_celsius": celsius}))
+    hot = Hot().evaluate(replace(WELL, vendor=vendor, now={"temperature_celsius": celsius}))
 
     assert (hot.severity if hot else None) == severity
 
@@ -307,14 +308,14 @@ def test_a_gpu_is_too_hot_by_what_its_vendors_slow_down_at(vendor, celsius, seve
 def test_a_pools_own_limits_hold_whosever_its_gpus_are():
     rule = Hot(Limits(70, None, timedelta(minutes=1), whose=A_POOL))
 
-    hot = rule.judge(replace(WELL, vendor="amd", now={"temperature_celsius": 71}))
+    hot = rule.evaluate(replace(WELL, vendor="amd", now={"temperature_celsius": 71}))
 
     assert "has 70 °C or more: a pool’s limit" in hot.sentence
 
 
 @pytest.mark.parametrize(("vendor", "tool"), [("", "nvidia-smi"), ("amd", "amd-smi"), ("habana", "hl-smi")])
 def test_a_gpu_is_looked_for_by_the_program_of_its_vendor(vendor, tool):
-    assert f"lspci and {tool} on" in GpuSilent().judge(replace(WELL, now={}, vendor=vendor)).action
+    assert f"lspci and {tool} on" in GpuSilent().evaluate(replace(WELL, now={}, vendor=vendor)).action
 
 
 def test_a_node_that_is_silent_as_a_whole_has_no_lost_gpu():
@@ -331,13 +332,13 @@ def test_a_node_that_is_silent_as_a_whole_has_no_lost_gpu():
     ],
 )  # fmt: skip
 def test_judges_an_xid_by_nvidias_catalogue(number, severity):
-    wrong = LastXid().judge(with_xid(number))
+    wrong = LastXid().evaluate(with_xid(number))
 
     assert (wrong.severity if wrong else None) == severity
 
 
 def test_an_xid_that_no_catalogue_has_says_so():
-    assert "names no action" in LastXid().judge(with_xid(9999)).action
+    assert "names no action" in LastXid().evaluate(with_xid(9999)).action
 
 
 FROM = "GPU recovery action changed from"
@@ -376,7 +377,7 @@ def test_the_text_of_154_is_the_verdict(words, action):
 
 
 def test_a_154_whose_text_nobody_knows_is_a_finding_with_its_text():
-    wrong = LastXid().judge(with_xid(154, words=f"{FROM} 0x0 (None) to 0x9 (Replace Board)"))
+    wrong = LastXid().evaluate(with_xid(154, words=f"{FROM} 0x0 (None) to 0x9 (Replace Board)"))
 
     assert wrong.severity == Severity.WARNING
     assert "has had Xid 154 with an unknown recovery action: Replace Board" in wrong.sentence
@@ -384,7 +385,7 @@ def test_a_154_whose_text_nobody_knows_is_a_finding_with_its_text():
 
 
 def test_a_154_names_its_recovery_action():
-    wrong = LastXid().judge(with_xid(154, words=f"{FROM} 0x0 (None) to 0x2 (OS Reboot)"))
+    wrong = LastXid().evaluate(with_xid(154, words=f"{FROM} 0x0 (None) to 0x2 (OS Reboot)"))
 
     assert wrong.severity == Severity.CRITICAL
     assert "has had Xid 154 (GPU recovery action: OS Reboot)" in wrong.sentence
@@ -392,7 +393,7 @@ def test_a_154_names_its_recovery_action():
 
 
 def test_a_154_without_its_text_says_where_the_text_is():
-    wrong = LastXid().judge(with_xid(154))
+    wrong = LastXid().evaluate(with_xid(154))
 
     assert "has had Xid 154 with an unknown recovery action: its exporter reports no text" in wrong.sentence
     assert "kernel log" in wrong.action
@@ -402,15 +403,15 @@ HIDDEN = "It may hide an earlier Xid"
 
 
 def test_an_earlier_xid_may_be_hidden_behind_a_154_that_the_gauge_alone_shows():
-    assert HIDDEN in LastXid().judge(with_xid(154, words="to 0x2 (OS Reboot)")).probable_cause
+    assert HIDDEN in LastXid().evaluate(with_xid(154, words="to 0x2 (OS Reboot)")).probable_cause
     earlier = with_xid(154, words="to 0x2 (OS Reboot)", past_xids=(XidSeen(79, NOON),))
-    assert HIDDEN not in LastXid().judge(earlier).probable_cause
+    assert HIDDEN not in LastXid().evaluate(earlier).probable_cause
 
 
 def test_an_exporter_that_counts_hides_no_xid_behind_a_154():
     counted = with_xid(154, words="to 0x1 (PF FLR)", parts={"xids_counted": {"154": 1.0}})
 
-    assert HIDDEN not in LastXid().judge(replace(counted, now={"xids_counted": 1.0})).probable_cause
+    assert HIDDEN not in LastXid().evaluate(replace(counted, now={"xids_counted": 1.0})).probable_cause
 
 
 @pytest.mark.parametrize(
@@ -427,7 +428,7 @@ def test_an_exporter_that_counts_hides_no_xid_behind_a_154():
     ],
 )
 def test_the_recovery_action_that_a_driver_asks_for_is_a_finding(number, severity, says, asks):
-    wrong = RecoveryActionNeeded().judge(replace(WELL, now={"recovery_action": float(number)}))
+    wrong = RecoveryActionNeeded().evaluate(replace(WELL, now={"recovery_action": float(number)}))
 
     assert (wrong.severity if wrong else None) == severity
     assert not wrong or (f"recovery action {says}" in wrong.sentence and asks in wrong.action)
@@ -442,7 +443,7 @@ def test_the_recovery_action_that_a_driver_asks_for_is_a_finding(number, severit
     ],
 )  # fmt: skip
 def test_a_fabric_manager_that_failed_is_critical_and_one_that_does_not_end_a_warning(status, severity):
-    wrong = Fabric().judge(replace(WELL, now={"fabric_manager_status": float(status)}))
+    wrong = Fabric().evaluate(replace(WELL, now={"fabric_manager_status": float(status)}))
 
     assert (wrong.severity if wrong else None) == severity
 
@@ -458,20 +459,20 @@ def test_a_fabric_manager_that_failed_is_critical_and_one_that_does_not_end_a_wa
     ],
 )  # fmt: skip
 def test_a_health_mask_of_the_fabric_is_read_by_its_fields(mask, fault):
-    wrong = Fabric().judge(replace(WELL, now={"fabric_manager_status": 3.0, "fabric_health": float(mask)}))
+    wrong = Fabric().evaluate(replace(WELL, now={"fabric_manager_status": 3.0, "fabric_health": float(mask)}))
 
     assert (wrong.severity if wrong else None) == (Severity.CRITICAL if fault else None)
     assert fault is None or fault in wrong.sentence
 
 
 def test_an_applications_error_passes_and_a_hardware_one_does_not():
-    assert LastXid().judge(with_xid(31, ago=timedelta(hours=2))) is None
-    assert LastXid().judge(with_xid(79, ago=timedelta(hours=200))) is not None
+    assert LastXid().evaluate(with_xid(31, ago=timedelta(hours=2))) is None
+    assert LastXid().evaluate(with_xid(79, ago=timedelta(hours=200))) is not None
 
 
 def test_a_contained_memory_error_blames_the_memory_and_stays_until_a_reset():
     """Its application is ended for what the memory did, and the row is remapped only by a reset."""
-    wrong = LastXid().judge(with_xid(94, ago=timedelta(hours=2)))
+    wrong = LastXid().evaluate(with_xid(94, ago=timedelta(hours=2)))
 
     assert "Its memory had an error" in wrong.probable_cause
     assert "An application failed here" not in wrong.probable_cause
@@ -479,25 +480,27 @@ def test_a_contained_memory_error_blames_the_memory_and_stays_until_a_reset():
 
 
 def test_an_applications_error_blames_no_gpu():
-    assert LastXid().judge(with_xid(31)).probable_cause == "An application failed. This is not a GPU fault."
+    assert LastXid().evaluate(with_xid(31)).probable_cause == "An application failed. This is not a GPU fault."
 
 
 @pytest.mark.parametrize("number", sorted(XIDS))
 def test_what_an_xid_asks_for_is_said_once(number):
-    said = LastXid().judge(with_xid(number, words="Drain and Reset"))
+    said = LastXid().evaluate(with_xid(number, words="Drain and Reset"))
 
     assert said is None or said.action.lower().count("drain") <= 1
 
 
 def test_an_applications_error_from_before_we_looked_is_no_news():
-    assert LastXid().judge(with_xid(31, ago=None)) is None
-    assert "before Quarterdeck first looked" in LastXid().judge(with_xid(79, ago=None)).sentence
+    assert LastXid().evaluate(with_xid(31, ago=None)) is None
+    assert "before Quarterdeck first looked" in LastXid().evaluate(with_xid(79, ago=None)).sentence
 
 
 def test_more_than_three_79_in_thirty_days_are_the_hardware():
-    assert "Have the hardware replaced" not in LastXid().judge(with_xid(79, again={79: 3})).action
-    assert "Have the hardware replaced" in LastXid().judge(with_xid(79, again={79: 4})).action
-    assert LastXid().judge(with_xid(79, again={79: 4})).cause != LastXid().judge(with_xid(79, again={79: 3})).cause
+    assert "Have the hardware replaced" not in LastXid().evaluate(with_xid(79, again={79: 3})).action
+    assert "Have the hardware replaced" in LastXid().evaluate(with_xid(79, again={79: 4})).action
+    assert (
+        LastXid().evaluate(with_xid(79, again={79: 4})).cause != LastXid().evaluate(with_xid(79, again={79: 3})).cause
+    )
 
 
 @pytest.mark.parametrize(
@@ -529,7 +532,7 @@ def test_what_an_xid_asks_for_goes_by_what_else_there_was(number, beside, again,
 def test_of_two_that_are_as_bad_the_one_that_goes_by_the_other_is_told():
     last = with_xid(64, past_xids=(XidSeen(48, NOON - timedelta(minutes=2)),))
 
-    assert "Xid 64 came with it" in LastXid().judge(last).probable_cause
+    assert "Xid 64 came with it" in LastXid().evaluate(last).probable_cause
 
 
 @pytest.mark.parametrize(
@@ -543,7 +546,7 @@ def test_of_two_that_are_as_bad_the_one_that_goes_by_the_other_is_told():
 def test_two_xids_that_came_weeks_apart_did_not_come_together(came_at, comes_with):
     gpu = with_xid(48, past_xids=(XidSeen(63, came_at),))
 
-    wrong = LastXid().judge(gpu)
+    wrong = LastXid().evaluate(gpu)
 
     assert ("Xid 63 came with it" in wrong.probable_cause) == comes_with
     assert (wrong.evidence.get("workflow") == "beside") == comes_with
@@ -555,7 +558,7 @@ def test_what_is_counted_came_within_the_window_of_its_exporter(counted):
     long_ago = NOON - timedelta(days=21)
     gpu = with_xid(48, ago=timedelta(days=21), parts={"xids_counted": counted}, past_xids=(XidSeen(63, long_ago),))
 
-    probable_cause = LastXid().judge(gpu).probable_cause
+    probable_cause = LastXid().evaluate(gpu).probable_cause
 
     assert ("Xid 63 came with it" in probable_cause) == ({"48", "63"} <= counted.keys())
 
@@ -571,22 +574,22 @@ def test_every_workflow_is_of_an_xid_that_is_known_and_names_its_source(row):
 
 @pytest.mark.parametrize("number", [119, 120, 143])
 def test_after_a_change_the_driver_is_the_first_suspect(number):
-    after = LastXid().judge(with_xid(number, driver_changed_at=NOON - timedelta(hours=2)))
+    after = LastXid().evaluate(with_xid(number, driver_changed_at=NOON - timedelta(hours=2)))
 
     assert "suspect the new driver" in after.probable_cause
     assert after.action.startswith("Compare it with GPUs that still have the previous driver.")
-    assert "suspect the new driver" not in LastXid().judge(with_xid(number)).probable_cause
+    assert "suspect the new driver" not in LastXid().evaluate(with_xid(number)).probable_cause
 
 
 def test_an_xid_of_before_the_change_is_not_the_new_drivers():
     before = with_xid(119, ago=timedelta(hours=3), driver_changed_at=NOON - timedelta(hours=2))
 
-    assert "suspect the new driver" not in LastXid().judge(before).probable_cause
+    assert "suspect the new driver" not in LastXid().evaluate(before).probable_cause
 
 
 def test_what_is_said_of_an_xid_is_at_least_once():
     """Z22: the gauge hides a second one of the same number."""
-    assert "at least once" in LastXid().judge(with_xid(79)).sentence
+    assert "at least once" in LastXid().evaluate(with_xid(79)).sentence
 
 
 def test_the_catalogue_has_the_numbers_that_it_must():

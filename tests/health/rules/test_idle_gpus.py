@@ -12,8 +12,8 @@ NODE = NodeFacts("gpu-1", allocatable={GPU: 8}, capacity={GPU: 8}, expected={GPU
 TURNS, SLICE = Way(sharing="time-slicing"), Way("1g.10gb")
 
 
-def judged(*allocated: IdleAllocation, classes: tuple[str, ...] = ()):
-    return IdleGpus().judge(replace(NODE, idle_allocations=allocated, workload_classes=frozenset(classes)))
+def evaluated(*allocated: IdleAllocation, classes: tuple[str, ...] = ()):
+    return IdleGpus().evaluate(replace(NODE, idle_allocations=allocated, workload_classes=frozenset(classes)))
 
 
 def boards(pod: str, *hours: int, first: int = 0) -> list[IdleAllocation]:
@@ -27,13 +27,13 @@ HOURS |= {("training", "inference"): 24, ("training", "development"): 12}
 
 @pytest.mark.parametrize(("classes", "hours"), list(product(HOURS, patiences())))
 def test_how_long_a_gpu_may_do_nothing_depends_on_the_work(classes, hours):
-    wrong = judged(IdleAllocation("a/b", hours, "GPU-0"), classes=classes)
+    wrong = evaluated(IdleAllocation("a/b", hours, "GPU-0"), classes=classes)
 
     assert (wrong is not None) is (hours >= HOURS[classes])
 
 
 def test_it_is_a_note_that_names_the_pods_and_what_they_cost():
-    wrong = judged(*boards("team-b/small", 2), *boards("team-a/notebook", *[12] * 4, first=1), *boards("c/new", 0))
+    wrong = evaluated(*boards("team-b/small", 2), *boards("team-a/notebook", *[12] * 4, first=1), *boards("c/new", 0))
 
     assert wrong.severity is Severity.NOTE
     assert wrong.sentence == (
@@ -44,7 +44,7 @@ def test_it_is_a_note_that_names_the_pods_and_what_they_cost():
 
 
 def test_of_a_pods_gpus_those_count_that_were_idle_for_long_enough():
-    wrong = judged(*boards("team-a/chat", 24, 2), classes=("inference",))
+    wrong = evaluated(*boards("team-a/chat", 24, 2), classes=("inference",))
 
     assert wrong.sentence.startswith("1 GPU of gpu-1 is allocated")
     assert wrong.evidence["gpu_hours_at_least"] == 24
@@ -52,7 +52,7 @@ def test_of_a_pods_gpus_those_count_that_were_idle_for_long_enough():
 
 
 def test_four_time_slices_of_one_board_are_one_gpu():
-    wrong = judged(*(IdleAllocation(f"team-a/{name}", 12 if name == "d" else 2, "GPU-0", TURNS) for name in "abcd"))
+    wrong = evaluated(*(IdleAllocation(f"team-a/{name}", 12 if name == "d" else 2, "GPU-0", TURNS) for name in "abcd"))
 
     assert wrong.sentence == (
         "1 GPU of gpu-1 is allocated and less than 5% busy, in each of the last 2 hours and more: "
@@ -62,7 +62,7 @@ def test_four_time_slices_of_one_board_are_one_gpu():
 
 
 def test_two_slices_of_one_board_are_one_gpu_and_called_slices():
-    wrong = judged(IdleAllocation("a/b", 2, "GPU-0", SLICE), IdleAllocation("a/b", 2, "GPU-0", SLICE))
+    wrong = evaluated(IdleAllocation("a/b", 2, "GPU-0", SLICE), IdleAllocation("a/b", 2, "GPU-0", SLICE))
 
     assert wrong.sentence.startswith("1 GPU of gpu-1 is allocated")
     assert "a/b (2 slices 1g.10gb)" in wrong.sentence
@@ -70,14 +70,14 @@ def test_two_slices_of_one_board_are_one_gpu_and_called_slices():
 
 
 def test_shares_of_which_nothing_says_where_they_are_are_no_gpus():
-    wrong = judged(IdleAllocation("a/b", 2, way=TURNS, number=3), IdleAllocation("a/c", 2, way=TURNS))
+    wrong = evaluated(IdleAllocation("a/b", 2, way=TURNS, number=3), IdleAllocation("a/c", 2, way=TURNS))
 
     assert wrong.sentence.startswith("4 time-slices of gpu-1 are allocated")
     assert wrong.evidence["gpu_hours_at_least"] == 0
 
 
 def test_whole_gpus_count_wherever_they_are():
-    wrong = judged(
+    wrong = evaluated(
         IdleAllocation("a/b", 12, number=2), IdleAllocation("a/c", 2, "GPU-0"), IdleAllocation("a/d", 2, way=SLICE)
     )
 
@@ -86,15 +86,15 @@ def test_whole_gpus_count_wherever_they_are():
 
 
 def test_it_is_the_same_trouble_while_it_goes_on():
-    before, after = judged(IdleAllocation("a/b", 2, "GPU-0")), judged(IdleAllocation("a/b", 12, "GPU-0"))
+    before, after = evaluated(IdleAllocation("a/b", 2, "GPU-0")), evaluated(IdleAllocation("a/b", 12, "GPU-0"))
 
     assert before.cause == after.cause
-    assert before.cause != judged(IdleAllocation("a/b", 2, "GPU-0"), IdleAllocation("a/c", 2, "GPU-1")).cause
-    assert before.cause != judged(IdleAllocation("a/b", 2, "GPU-1")).cause
+    assert before.cause != evaluated(IdleAllocation("a/b", 2, "GPU-0"), IdleAllocation("a/c", 2, "GPU-1")).cause
+    assert before.cause != evaluated(IdleAllocation("a/b", 2, "GPU-1")).cause
 
 
 def test_its_evidence_says_of_whom_it_was_told():
-    wrong = judged(*boards("a/b", 2, 12), IdleAllocation("a/c", 2, number=3))
+    wrong = evaluated(*boards("a/b", 2, 12), IdleAllocation("a/c", 2, number=3))
 
     assert told_in(wrong.evidence) == {("a/b", "GPU-0"): 2, ("a/b", "GPU-1"): 12, ("a/c", ""): 2}
 
@@ -104,4 +104,4 @@ def test_evidence_of_an_older_version_tells_of_nobody():
 
 
 def test_nobody_who_works_is_told_of():
-    assert judged() is None
+    assert evaluated() is None

@@ -25,7 +25,7 @@ COOL = Limits(75, 80, 3 * MINUTE, MINUTE, whose=A_POOL)
 
 
 def gpu(celsius: float) -> GpuFacts:
-    return GpuFacts("gpu-1", "GPU 3 of gpu-1", now={"temperature_celsius": celsius}, judged_at=NOON)
+    return GpuFacts("gpu-1", "GPU 3 of gpu-1", now={"temperature_celsius": celsius}, evaluated_at=NOON)
 
 
 @pytest.mark.parametrize("rule", COMPARING, ids=lambda rule: rule.key)
@@ -35,11 +35,11 @@ def test_every_rules_own_limits_fit_its_own_scale(rule):
 
 
 def test_a_sentence_names_the_limit_in_force_and_whose_it_is():
-    assert Hot().judge(gpu(84)).sentence == (
+    assert Hot().evaluate(gpu(84)).sentence == (
         "GPU 3 of gpu-1 has 83 °C or more: Quarterdeck’s limit for a warning, which must last 5 min. "
         "It had 84 °C when this was found."
     )
-    assert Hot(COOL).judge(gpu(84)).sentence == (
+    assert Hot(COOL).evaluate(gpu(84)).sentence == (
         "GPU 3 of gpu-1 has 80 °C or more: a pool’s limit for critical, which must last 1 min. "
         "It had 84 °C when this was found."
     )
@@ -50,18 +50,18 @@ def test_a_sentence_names_the_limit_in_force_and_whose_it_is():
     [(74.9, None), (75, Severity.WARNING), (79.9, Severity.WARNING), (80, Severity.CRITICAL)],
 )
 def test_a_pools_limits_replace_the_rules_own(celsius, severity):
-    wrong = Hot(COOL).judge(gpu(celsius))
+    wrong = Hot(COOL).evaluate(gpu(celsius))
 
     assert (wrong.severity if wrong else None) == severity
 
 
 def test_what_is_critical_may_be_told_sooner():
-    assert Hot(COOL).judge(gpu(76)).opens_after == 3 * MINUTE
-    assert Hot(COOL).judge(gpu(90)).opens_after == MINUTE
+    assert Hot(COOL).evaluate(gpu(76)).opens_after == 3 * MINUTE
+    assert Hot(COOL).evaluate(gpu(90)).opens_after == MINUTE
 
 
 def test_without_a_critical_limit_nothing_is_critical():
-    assert Hot(replace(COOL, critical=None)).judge(gpu(109)).severity == Severity.WARNING
+    assert Hot(replace(COOL, critical=None)).evaluate(gpu(109)).severity == Severity.WARNING
 
 
 def test_a_counter_can_be_critical_where_a_pool_says_so():
@@ -69,9 +69,9 @@ def test_a_counter_can_be_critical_where_a_pool_says_so():
     sick = GpuFacts("gpu-1", "GPU 3 of gpu-1", grown=grown)
     strict = Limits(100, 500, MINUTE, MINUTE, whose=A_POOL)
 
-    assert EccCorrected().judge(sick).severity == Severity.WARNING
-    assert EccCorrected(strict).judge(sick).severity == Severity.CRITICAL
-    assert NvlinkErrors(strict).judge(sick).severity == Severity.CRITICAL
+    assert EccCorrected().evaluate(sick).severity == Severity.WARNING
+    assert EccCorrected(strict).evaluate(sick).severity == Severity.CRITICAL
+    assert NvlinkErrors(strict).evaluate(sick).severity == Severity.CRITICAL
 
 
 @pytest.mark.parametrize(
@@ -120,11 +120,11 @@ def limits_of_pools() -> st.SearchStrategy[list[Limits]]:
 
 @given(several=limits_of_pools(), celsius=st.integers(40, 130))
 def test_of_several_limits_none_takes_away_what_another_would_tell(several, celsius):
-    together = Hot(strictest(several)).judge(gpu(celsius))
+    together = Hot(strictest(several)).evaluate(gpu(celsius))
 
     assert not CELSIUS.problems(replace(strictest(several), critical=None))
     for each in several:
-        if alone := Hot(each).judge(gpu(celsius)):
+        if alone := Hot(each).evaluate(gpu(celsius)):
             assert not together.severity.is_less_than(alone.severity)
             assert strictest(several).warn_after <= each.warn_after
             if alone.severity == Severity.CRITICAL:
@@ -140,7 +140,7 @@ def test_one_pools_own_limits_are_what_they_are(several):
 def test_a_sentence_has_the_number_of_one_and_the_time_of_another():
     slow, soon = Limits(70, None, 9 * MINUTE, whose=A_POOL), Limits(80, 90, MINUTE, MINUTE, whose=A_POOL)
 
-    warned, wrong = (Hot(strictest([slow, soon])).judge(gpu(celsius)) for celsius in (72, 95))
+    warned, wrong = (Hot(strictest([slow, soon])).evaluate(gpu(celsius)) for celsius in (72, 95))
 
     assert "70 °C or more: a pool’s limit for a warning, which must last 1 min" in warned.sentence
     assert "90 °C or more: a pool’s limit for critical, which must last 1 min" in wrong.sentence

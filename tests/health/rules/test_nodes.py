@@ -34,21 +34,21 @@ def with_conditions(*types: str, **given) -> NodeFacts:
 
 
 def test_a_node_that_is_well_is_well():
-    assert [rule.judge(WELL) for rule in RULES if rule.subject == NODE] == [None] * len(
+    assert [rule.evaluate(WELL) for rule in RULES if rule.subject == NODE] == [None] * len(
         [rule for rule in RULES if rule.subject == NODE]
     )
 
 
 def test_not_ready_and_not_reporting_are_two_things():
-    not_ready = NodeNotReady().judge(replace(WELL, is_ready=False, not_ready_reason="KubeletNotReady: PLEG"))
-    silent = NodeNotReady().judge(replace(WELL, is_ready=None, is_unreported=True))
+    not_ready = NodeNotReady().evaluate(replace(WELL, is_ready=False, not_ready_reason="KubeletNotReady: PLEG"))
+    silent = NodeNotReady().evaluate(replace(WELL, is_ready=None, is_unreported=True))
 
     assert not_ready.sentence == "gpu-001 is not ready: KubeletNotReady: PLEG."
     assert silent.sentence == "The kubelet of gpu-001 stopped reporting."
 
 
 def test_a_runtime_that_does_not_answer_after_a_boot_is_named():
-    wrong = NodeNotReady().judge(
+    wrong = NodeNotReady().evaluate(
         replace(WELL, is_ready=False, not_ready_reason="KubeletNotReady: container runtime is down")
     )
 
@@ -59,14 +59,14 @@ def test_a_boot_that_was_seen_is_named_with_its_time():
     booted = replace(WELL, is_ready=False, not_ready_reason="container runtime is down", booted_at=NOON)
     racing = with_conditions("FrequentContainerdRestart", booted_at=NOON)
 
-    for wrong in (NodeNotReady().judge(booted), NodeConditions().judge(racing)):
+    for wrong in (NodeNotReady().evaluate(booted), NodeConditions().evaluate(racing)):
         assert "it booted at 2026-11-21 12:00 UTC" in wrong.probable_cause
-    assert "after a boot" in NodeNotReady().judge(replace(booted, booted_at=None)).probable_cause
+    assert "after a boot" in NodeNotReady().evaluate(replace(booted, booted_at=None)).probable_cause
 
 
 def test_what_nvsentinel_says_is_critical_and_what_the_kubelet_says_a_warning():
-    assert NodeConditions().judge(with_conditions("GpuMemWatch")).severity == Severity.CRITICAL
-    assert NodeConditions().judge(with_conditions("DiskPressure")).severity == Severity.WARNING
+    assert NodeConditions().evaluate(with_conditions("GpuMemWatch")).severity == Severity.CRITICAL
+    assert NodeConditions().evaluate(with_conditions("DiskPressure")).severity == Severity.WARNING
 
 
 IMEX = (
@@ -75,12 +75,12 @@ IMEX = (
 )
 
 
-def judged(*conditions: NodeCondition):
-    return NodeConditions().judge(replace(WELL, conditions=conditions))
+def evaluated(*conditions: NodeCondition):
+    return NodeConditions().evaluate(replace(WELL, conditions=conditions))
 
 
 def test_a_condition_that_recommends_no_action_is_a_note_with_its_message():
-    wrong = judged(a_condition("GpuNvlinkWatch", reason="GpuNvlinkWatchIsNotHealthy", message=IMEX.format("NONE")))
+    wrong = evaluated(a_condition("GpuNvlinkWatch", reason="GpuNvlinkWatchIsNotHealthy", message=IMEX.format("NONE")))
 
     assert wrong.severity == Severity.NOTE
     assert "IMEX daemon status is -3 (not READY) Recommended Action=NONE" in wrong.sentence
@@ -93,14 +93,14 @@ def test_a_missing_device_of_subnet_managers_is_no_fault_of_the_network_card():
     said = "ErrorCode:issm NIC:mlx5_3 NICPort:1 Device mlx5_3 port 1: issm character device missing from "
     name = "InfiniBandCharDeviceCheck"
     message = f"{said}/sys/class/infiniband_mad (expected for an InfiniBand-mode port). Recommended Action=REPLACE_VM;"
-    wrong = judged(a_condition(name, reason=f"{name}IsNotHealthy", message=message))
+    wrong = evaluated(a_condition(name, reason=f"{name}IsNotHealthy", message=message))
 
     assert wrong.severity == Severity.WARNING
     assert "programs use RDMA without" in wrong.probable_cause
 
 
 def test_an_imex_daemon_that_is_not_ready_is_not_critical_whatever_is_recommended():
-    assert judged(a_condition("GpuNvlinkWatch", message=IMEX.format("CONTACT_SUPPORT"))).severity == Severity.WARNING
+    assert evaluated(a_condition("GpuNvlinkWatch", message=IMEX.format("CONTACT_SUPPORT"))).severity == Severity.WARNING
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_an_imex_daemon_that_is_not_ready_is_not_critical_whatever_is_recommende
     ],
 )  # fmt: skip
 def test_each_detectors_condition_is_judged_by_its_polarity_and_message(condition, severity, says, asks):
-    wrong = judged(condition)
+    wrong = evaluated(condition)
 
     assert wrong.severity == severity
     assert says in wrong.sentence
@@ -149,7 +149,7 @@ def test_each_detectors_condition_is_judged_by_its_polarity_and_message(conditio
 def test_a_message_that_is_too_long_keeps_the_action_at_its_end():
     message = f"ErrorCode:79 {'kernel log ' * 90}Recommended Action=RESTART_BM;"
 
-    wrong = judged(a_condition("SysLogsXIDError", message=message), a_condition("GpuMemWatch", message=message))
+    wrong = evaluated(a_condition("SysLogsXIDError", message=message), a_condition("GpuMemWatch", message=message))
 
     assert len(wrong.sentence) <= 500
     assert wrong.sentence.count("Recommended Action=RESTART_BM") == 2
@@ -161,9 +161,9 @@ def test_while_a_driver_is_replaced_gpus_are_missing_for_a_reason():
     """Z18, Z21."""
     lost = a_condition("AcceleratedHardwareReady", "False", "DCGMError", "connection to the host engine was lost")
 
-    assert NodeConditions().judge(with_conditions("GPUMissing", is_changing=True)) is None
-    assert NodeConditions().judge(replace(WELL, conditions=(lost,), is_changing=True)) is None
-    assert NodeConditions().judge(replace(WELL, conditions=(lost,))) is not None
+    assert NodeConditions().evaluate(with_conditions("GPUMissing", is_changing=True)) is None
+    assert NodeConditions().evaluate(replace(WELL, conditions=(lost,), is_changing=True)) is None
+    assert NodeConditions().evaluate(replace(WELL, conditions=(lost,))) is not None
 
 
 @pytest.mark.parametrize(
@@ -179,40 +179,41 @@ def test_while_a_driver_is_replaced_gpus_are_missing_for_a_reason():
     ],
 )
 def test_each_of_several_conditions_says_what_helps_against_it(types, asked):
-    action = NodeConditions().judge(with_conditions(*types)).action
+    action = NodeConditions().evaluate(with_conditions(*types)).action
 
     every = ("both logs", "NVSentinel", "use up", "network plugin", "kernel log")
     assert tuple(word for word in every if word in action) == asked
 
 
 def test_a_network_that_is_away_is_nothing_that_a_machine_runs_out_of():
-    assert NodeConditions().judge(with_conditions("NetworkUnavailable")).probable_cause == ""
+    assert NodeConditions().evaluate(with_conditions("NetworkUnavailable")).probable_cause == ""
     assert (
-        NodeConditions().judge(with_conditions("DiskPressure")).probable_cause == "The machine runs out of a resource."
+        NodeConditions().evaluate(with_conditions("DiskPressure")).probable_cause
+        == "The machine runs out of a resource."
     )
 
 
 def test_while_a_driver_is_replaced_dcgm_is_away():
     """Z18, Z21."""
-    assert NodeConditions().judge(with_conditions("GpuDcgmConnectivityFailure", is_changing=True)) is None
-    assert NodeConditions().judge(with_conditions("GpuMemWatch", is_changing=True)) is not None
+    assert NodeConditions().evaluate(with_conditions("GpuDcgmConnectivityFailure", is_changing=True)) is None
+    assert NodeConditions().evaluate(with_conditions("GpuMemWatch", is_changing=True)) is not None
 
 
 def test_the_race_after_a_boot_is_told_as_one():
-    wrong = NodeConditions().judge(with_conditions("FrequentKubeletRestart", "FrequentContainerdRestart"))
+    wrong = NodeConditions().evaluate(with_conditions("FrequentKubeletRestart", "FrequentContainerdRestart"))
 
     assert "may race" in wrong.probable_cause
     assert wrong.sentence.startswith("node-problem-detector says of gpu-001: FrequentKubeletRestart")
 
 
 def test_operands_that_stay_paused_are_found_when_nothing_is_changing():
-    assert PausedOperands().judge(replace(WELL, is_paused=True)) is not None
-    assert PausedOperands().judge(replace(WELL, is_paused=True, is_changing=True)) is None
+    assert PausedOperands().evaluate(replace(WELL, is_paused=True)) is not None
+    assert PausedOperands().evaluate(replace(WELL, is_paused=True, is_changing=True)) is None
 
 
 def test_silence_of_a_node_is_told_apart_from_never_having_spoken():
-    silent = ExporterSilent().judge(replace(WELL, is_heard=False))
-    never = ExporterSilent().judge(replace(WELL, is_heard=False, was_heard=False))
+    silent = ExporterSilent().evaluate(replace(WELL, is_heard=False))
+    never = ExporterSilent().evaluate(replace(WELL, is_heard=False, was_heard=False))
 
     assert "any more" in silent.sentence
     assert "ever arrived" in never.sentence
@@ -222,7 +223,7 @@ def test_silence_of_a_node_is_told_apart_from_never_having_spoken():
 @pytest.mark.parametrize("vendor", ["", "amd", "habana"])
 def test_where_no_node_is_heard_none_is_held_against_others(vendor):
     """All series may be left out: no node's name is on them, or each is of a node that the cluster does not have."""
-    never = ExporterSilent().judge(
+    never = ExporterSilent().evaluate(
         replace(WELL, is_heard=False, was_heard=False, are_others_heard=False, vendor=vendor)
     )
 
@@ -234,11 +235,11 @@ def test_where_no_node_is_heard_none_is_held_against_others(vendor):
 @pytest.mark.parametrize("given", [{"is_changing": True}, {"capacity": {}}])
 def test_silence_is_expected_during_an_upgrade_and_where_there_is_nothing_to_hear(given):
     """Z21."""
-    assert ExporterSilent().judge(replace(WELL, is_heard=False, **given)) is None
+    assert ExporterSilent().evaluate(replace(WELL, is_heard=False, **given)) is None
 
 
 def test_a_failed_upgrade_says_why_where_the_stack_knows():
-    wrong = UpgradeFailed().judge(
+    wrong = UpgradeFailed().evaluate(
         replace(
             WELL, upgrade_state="upgrade-failed", upgrade_kept=KeptBy("The image is not there.", "Look at the tag.")
         )
@@ -255,13 +256,13 @@ def test_what_keeps_an_upgrade_is_read_as_it_was_written(kept):
 
 @pytest.mark.parametrize("state", ["drain-required", "pod-restart-required"])
 def test_an_upgrade_that_goes_on_is_stuck(state):
-    assert UpgradeStuck().judge(replace(WELL, upgrade_state=state)) is not None
+    assert UpgradeStuck().evaluate(replace(WELL, upgrade_state=state)) is not None
 
 
 def test_what_is_said_of_an_upgrade_is_so_from_its_first_second():
     """A finding is on the pages while it is being confirmed, with how long by its side."""
-    stuck = UpgradeStuck().judge(replace(WELL, upgrade_state="drain-required"))
-    still = UpgradeQueueStill().judge(ClusterFacts("eu-1", upgrades_queued=2, upgrades_are_still=True))
+    stuck = UpgradeStuck().evaluate(replace(WELL, upgrade_state="drain-required"))
+    still = UpgradeQueueStill().evaluate(ClusterFacts("eu-1", upgrades_queued=2, upgrades_are_still=True))
 
     assert stuck.sentence == "The driver upgrade of gpu-001 has not ended: it is in drain-required."
     assert still.sentence == (
@@ -271,13 +272,13 @@ def test_what_is_said_of_an_upgrade_is_so_from_its_first_second():
 
 def test_whoever_waits_in_the_queue_is_not_stuck():
     """With one slot most nodes of a large fleet wait for hours, and nothing is wrong with any of them."""
-    assert UpgradeStuck().judge(replace(WELL, upgrade_state="upgrade-required")) is None
-    assert UpgradeStuck().judge(replace(WELL, upgrade_state="upgrade-done")) is None
+    assert UpgradeStuck().evaluate(replace(WELL, upgrade_state="upgrade-required")) is None
+    assert UpgradeStuck().evaluate(replace(WELL, upgrade_state="upgrade-done")) is None
 
 
 @pytest.mark.parametrize(("queued", "are_still", "said"), [(0, True, False), (30, False, False), (1, True, True)])
 def test_a_queue_of_upgrades_is_told_of_once_nothing_moves(queued, are_still, said):
-    wrong = UpgradeQueueStill().judge(ClusterFacts("eu-1", upgrades_queued=queued, upgrades_are_still=are_still))
+    wrong = UpgradeQueueStill().evaluate(ClusterFacts("eu-1", upgrades_queued=queued, upgrades_are_still=are_still))
 
     assert bool(wrong) is said
     assert wrong is None or wrong.sentence.startswith("1 node of eu-1 waits for a driver upgrade, and no upgrade")
@@ -288,47 +289,49 @@ def test_a_queue_that_is_still_names_who_keeps_it():
         "eu-1", upgrades_queued=1, upgrades_are_still=True, upgrades_kept=KeptBy("gpu-1 is cordoned.", "Bring it back.")
     )
 
-    wrong = UpgradeQueueStill().judge(facts)
+    wrong = UpgradeQueueStill().evaluate(facts)
     assert (wrong.probable_cause, wrong.action) == ("gpu-1 is cordoned.", "Bring it back.")
 
 
 def test_a_source_that_is_silent_is_no_nodes_fault():
     """Z20."""
-    wrong = TelemetrySilent().judge(ClusterFacts("eu-1", telemetry_silent_reason="It cannot be reached."))
+    wrong = TelemetrySilent().evaluate(ClusterFacts("eu-1", telemetry_silent_reason="It cannot be reached."))
 
     assert wrong.severity == Severity.WARNING
-    assert TelemetrySilent().judge(ClusterFacts("eu-1")) is None
+    assert TelemetrySilent().evaluate(ClusterFacts("eu-1")) is None
 
 
 def test_operands_that_are_paused_and_take_all_gpus_with_them_are_critical():
     gone = replace(WELL, is_paused=True, allocatable={"nvidia.com/gpu": 0}, expected={"nvidia.com/gpu": 8})
 
-    assert PausedOperands().judge(gone).severity == "critical"
-    assert PausedOperands().judge(replace(WELL, is_paused=True)).severity == "warning"
+    assert PausedOperands().evaluate(gone).severity == "critical"
+    assert PausedOperands().evaluate(replace(WELL, is_paused=True)).severity == "warning"
 
 
 def test_an_operand_that_is_down_says_what_comes_of_it():
-    one = OperandDown().judge(replace(WELL, operands_away=("device-plugin",)))
-    both = OperandDown().judge(replace(WELL, operands_away=("device-plugin", "dcgm-exporter")))
+    one = OperandDown().evaluate(replace(WELL, operands_away=("device-plugin",)))
+    both = OperandDown().evaluate(replace(WELL, operands_away=("device-plugin", "dcgm-exporter")))
 
     assert one.sentence == "On gpu-001 the device plugin does not run: its GPUs are not allocatable."
     assert both.sentence == (
         "On gpu-001 the device plugin and the DCGM exporter do not run: its GPUs are not "
         "allocatable and its GPUs have no telemetry."
     )
-    assert OperandDown().judge(replace(WELL, operands_away=("device-plugin",), is_changing=True)) is None
+    assert OperandDown().evaluate(replace(WELL, operands_away=("device-plugin",), is_changing=True)) is None
 
 
 def test_a_node_that_comes_and_goes_is_told_from_the_third_time_on():
-    assert NodeFlapping().judge(replace(WELL, falls=2)) is None
-    assert NodeFlapping().judge(replace(WELL, falls=3)).cause == NodeFlapping().judge(replace(WELL, falls=9)).cause
+    assert NodeFlapping().evaluate(replace(WELL, falls=2)) is None
+    assert (
+        NodeFlapping().evaluate(replace(WELL, falls=3)).cause == NodeFlapping().evaluate(replace(WELL, falls=9)).cause
+    )
 
 
 @pytest.mark.parametrize(
     ("vendor", "port", "has_engine"), [("", 9400, True), ("amd", 5000, False), ("habana", 41611, False)]
 )
 def test_a_silent_exporter_is_looked_for_as_its_vendors(vendor, port, has_engine):
-    action = ExporterSilent().judge(replace(WELL, is_heard=False, vendor=vendor)).action
+    action = ExporterSilent().evaluate(replace(WELL, is_heard=False, vendor=vendor)).action
 
     assert f"localhost:{port}/metrics" in action
     assert ("DCGM" in action) == has_engine
@@ -338,7 +341,9 @@ def test_a_gpu_that_is_called_unhealthy_is_found_where_nothing_is_missing():
     """Where GPUs are missing for it, that finding names it."""
     sick = replace(WELL, unhealthy="GPU 5: its DRA driver calls it unhealthy (healthy=false).")
 
-    assert DeviceUnhealthy().judge(sick).sentence.endswith("GPU 5: its DRA driver calls it unhealthy (healthy=false).")
-    assert DeviceUnhealthy().judge(replace(sick, allocatable={GPU: 7})) is None
-    assert DeviceUnhealthy().judge(replace(sick, is_changing=True)) is None
-    assert DeviceUnhealthy().judge(WELL) is None
+    assert (
+        DeviceUnhealthy().evaluate(sick).sentence.endswith("GPU 5: its DRA driver calls it unhealthy (healthy=false).")
+    )
+    assert DeviceUnhealthy().evaluate(replace(sick, allocatable={GPU: 7})) is None
+    assert DeviceUnhealthy().evaluate(replace(sick, is_changing=True)) is None
+    assert DeviceUnhealthy().evaluate(WELL) is None

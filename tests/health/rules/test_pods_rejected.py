@@ -10,9 +10,9 @@ FULL = f"exceeded quota: gpus, requested: {GPUS}=4, used: {GPUS}=6, limited: {GP
 NEVER = f"exceeded quota: gpus, requested: {GPUS}=16,pods=1, used: {GPUS}=0,pods=0, limited: {GPUS}=8,pods=10"
 
 
-def judged(said: str, *, pod: str = "chat-7d9f-x8z2k", lacking: int = 1):
+def evaluated(said: str, *, pod: str = "chat-7d9f-x8z2k", lacking: int = 1):
     told = f'Error creating: pods "{pod}" is forbidden: {said}'
-    return PodsRejected().judge(RejectedOwner("Deployment team-a/chat", "team-a", told, lacking))
+    return PodsRejected().evaluate(RejectedOwner("Deployment team-a/chat", "team-a", told, lacking))
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def judged(said: str, *, pod: str = "chat-7d9f-x8z2k", lacking: int = 1):
 )
 def test_what_is_said_says_why_and_what_would_change_it(said, severity, reason, helps):
     """Z31."""
-    wrong = judged(said)
+    wrong = evaluated(said)
 
     assert wrong.severity == severity
     assert wrong.sentence == f"1 pod of Deployment team-a/chat is rejected at creation: {said}."
@@ -74,22 +74,22 @@ def test_what_is_said_says_why_and_what_would_change_it(said, severity, reason, 
 
 
 def test_another_pod_and_other_numbers_are_the_same_trouble():
-    now, later = judged(FULL), judged(FULL.replace("=6", "=7"), pod="chat-7d9f-aaaaa", lacking=2)
+    now, later = evaluated(FULL), evaluated(FULL.replace("=6", "=7"), pod="chat-7d9f-aaaaa", lacking=2)
 
     assert now.cause == later.cause
     assert later.sentence.startswith("2 pods of Deployment team-a/chat are rejected at creation: exceeded quota: gpus")
 
 
 def test_a_quota_that_it_can_never_meet_is_another_trouble_than_one_that_is_used_up():
-    assert judged(FULL).cause != judged(NEVER).cause
+    assert evaluated(FULL).cause != evaluated(NEVER).cause
 
 
 def test_who_has_all_its_pods_lacks_none():
-    assert judged(FULL, lacking=0) is None
+    assert evaluated(FULL, lacking=0) is None
 
 
 def test_words_without_an_end_are_cut():
-    wrong = judged("x" * 900)
+    wrong = evaluated("x" * 900)
 
     assert len(wrong.sentence) < 500
     assert len(wrong.evidence["said"]) > 900
@@ -98,7 +98,7 @@ def test_words_without_an_end_are_cut():
 def test_of_what_nobody_says_that_it_is_of_gpus_it_is_a_note_that_says_so():
     said = 'Error creating: pods "llm-0" is forbidden: violates PodSecurity "restricted:latest": hostPath'
     of_gpus, unsaid = (
-        PodsRejected().judge(RejectedOwner("PyTorchJob team-a/llm", "team-a", said, None, is_of_gpus=is_of_gpus))
+        PodsRejected().evaluate(RejectedOwner("PyTorchJob team-a/llm", "team-a", said, None, is_of_gpus=is_of_gpus))
         for is_of_gpus in (True, False)
     )
 
@@ -113,6 +113,6 @@ def test_of_what_nobody_says_that_it_is_of_gpus_it_is_a_note_that_says_so():
 def test_what_kuberay_puts_before_it_names_a_pod_that_never_was(which):
     said = f'Failed to create {which}, pods "ray-head-x" is forbidden: {FULL}'
 
-    assert PodsRejected().judge(RejectedOwner("RayCluster team-a/ray", "team-a", said, None)).sentence == (
+    assert PodsRejected().evaluate(RejectedOwner("RayCluster team-a/ray", "team-a", said, None)).sentence == (
         f"Pods of RayCluster team-a/ray are rejected at creation: {FULL}."
     )

@@ -36,11 +36,11 @@ WELL = NodeFacts("gpu-001", allocatable={GPU: 8}, capacity={GPU: 8}, expected={G
 
 
 def test_a_node_with_all_its_gpus_is_well():
-    assert [rule.judge(WELL) for rule in NODE_RULES] == [None] * len(NODE_RULES)
+    assert [rule.evaluate(WELL) for rule in NODE_RULES] == [None] * len(NODE_RULES)
 
 
 def test_a_sick_gpu_lowers_allocatable_while_capacity_stays():
-    wrong = AllocatableBelowExpected().judge(replace(WELL, allocatable={GPU: 7}))
+    wrong = AllocatableBelowExpected().evaluate(replace(WELL, allocatable={GPU: 7}))
 
     assert wrong.severity == Severity.WARNING
     assert wrong.sentence == "gpu-001 lacks 1 GPU. It had more allocatable GPUs before."
@@ -50,10 +50,10 @@ def test_a_sick_gpu_lowers_allocatable_while_capacity_stays():
 
 def test_a_gpu_lost_before_boot_is_missed_although_capacity_and_allocatable_agree():
     """Z24."""
-    wrong = AllocatableBelowExpected().judge(replace(WELL, allocatable={GPU: 7}, capacity={GPU: 7}))
+    wrong = AllocatableBelowExpected().evaluate(replace(WELL, allocatable={GPU: 7}, capacity={GPU: 7}))
 
     assert "Capacity fell too, as after a boot" in wrong.probable_cause
-    booted = AllocatableBelowExpected().judge(replace(WELL, allocatable={GPU: 7}, capacity={GPU: 7}, booted_at=NOON))
+    booted = AllocatableBelowExpected().evaluate(replace(WELL, allocatable={GPU: 7}, capacity={GPU: 7}, booted_at=NOON))
     assert "it booted at 2026-11-21 12:00 UTC" in booted.probable_cause
     assert booted.cause == wrong.cause  # the same trouble when the boot is long ago
 
@@ -62,7 +62,7 @@ def test_a_gpu_lost_before_boot_is_missed_although_capacity_and_allocatable_agre
     ("left", "cause"), [(7, "The device plugin calls it unhealthy."), (0, "The device plugin calls them unhealthy.")]
 )
 def test_all_that_is_missing_beside_its_capacity_is_called_unhealthy(left, cause):
-    assert AllocatableBelowExpected().judge(replace(WELL, allocatable={GPU: left})).probable_cause == cause
+    assert AllocatableBelowExpected().evaluate(replace(WELL, allocatable={GPU: left})).probable_cause == cause
 
 
 def test_a_gpu_that_a_dra_driver_publishes_no_more_need_not_have_been_away_at_a_boot():
@@ -70,8 +70,8 @@ def test_a_gpu_that_a_dra_driver_publishes_no_more_need_not_have_been_away_at_a_
     fewer = {"gpu.nvidia.com": 7}
     node = replace(WELL, expected={"gpu.nvidia.com": 8}, capacity=fewer, allocatable=fewer)
 
-    wrong = AllocatableBelowExpected().judge(node)
-    booted = AllocatableBelowExpected().judge(replace(node, booted_at=NOON))
+    wrong = AllocatableBelowExpected().evaluate(node)
+    booted = AllocatableBelowExpected().evaluate(replace(node, booted_at=NOON))
 
     assert wrong.probable_cause == (
         "The DRA driver publishes it no more: it took it out as unhealthy, or began without it, as after a boot."
@@ -83,7 +83,7 @@ def test_a_gpu_that_a_dra_driver_publishes_no_more_need_not_have_been_away_at_a_
 @pytest.mark.parametrize("capacity", [{}, {GPU: 0}])
 def test_a_node_that_offers_none_is_critical(capacity):
     """Z24: capacity goes when the plugin stops, or is 0 with the plugin running."""
-    wrong = AllocatableBelowExpected().judge(replace(WELL, allocatable=capacity, capacity=capacity))
+    wrong = AllocatableBelowExpected().evaluate(replace(WELL, allocatable=capacity, capacity=capacity))
 
     assert wrong.severity == Severity.CRITICAL
     assert "device plugin offers none" in wrong.probable_cause
@@ -101,7 +101,7 @@ def test_a_node_that_offers_none_is_critical(capacity):
 def test_whoever_offers_them_and_whosever_they_are_is_who_is_looked_at(resource, vendor, offerer, tool):
     well = replace(WELL, vendor=vendor, expected={resource: 8}, capacity={resource: 8}, allocatable={resource: 7})
     gone, fewer = replace(well, capacity={}, allocatable={}), replace(well, capacity={resource: 7})
-    found = [AllocatableBelowExpected().judge(each) for each in (well, gone, fewer)]
+    found = [AllocatableBelowExpected().evaluate(each) for each in (well, gone, fewer)]
     sick, gone, fewer = (f"{wrong.probable_cause} {wrong.action}" for wrong in found)
 
     assert sick.startswith(f"The {offerer} calls it unhealthy")
@@ -113,22 +113,22 @@ def test_whoever_offers_them_and_whosever_they_are_is_who_is_looked_at(resource,
 def test_shares_are_told_in_gpus():
     shared = replace(WELL, layout="gpu=whole/time-slicing*4", expected={GPU: 32}, capacity={GPU: 32})
 
-    wrong = AllocatableBelowExpected().judge(replace(shared, allocatable={GPU: 28}))
+    wrong = AllocatableBelowExpected().evaluate(replace(shared, allocatable={GPU: 28}))
 
     assert "gpu-001 lacks 1 GPU (4 of its time-slices)" in wrong.sentence
 
 
 def test_a_node_whose_driver_is_being_replaced_misses_nothing():
-    assert AllocatableBelowExpected().judge(replace(WELL, allocatable={}, is_changing=True)) is None
+    assert AllocatableBelowExpected().evaluate(replace(WELL, allocatable={}, is_changing=True)) is None
 
 
 def test_inference_on_time_slices_is_found_where_somebody_is_on_them():
     node = replace(WELL, sharing="time-slicing", sharing_replicas=4, workload_classes=frozenset({"inference"}))
 
-    assert "up to 4 pods take turns" in InferenceOnTimeSlices().judge(node).sentence
-    assert InferenceOnTimeSlices().judge(replace(node, requested={})) is None
-    assert InferenceOnTimeSlices().judge(replace(node, sharing="mps")) is None
-    assert InferenceOnTimeSlices().judge(replace(node, workload_classes=frozenset({"training"}))) is None
+    assert "up to 4 pods take turns" in InferenceOnTimeSlices().evaluate(node).sentence
+    assert InferenceOnTimeSlices().evaluate(replace(node, requested={})) is None
+    assert InferenceOnTimeSlices().evaluate(replace(node, sharing="mps")) is None
+    assert InferenceOnTimeSlices().evaluate(replace(node, workload_classes=frozenset({"training"}))) is None
 
 
 def test_a_lag_is_about_quarterdeck_itself():
@@ -136,18 +136,18 @@ def test_a_lag_is_about_quarterdeck_itself():
 
     assert (
         "cannot keep up with prod since 2026-11-21 12:00:00 UTC: changes are shown late"
-        in ObserverBehind().judge(behind).sentence
+        in ObserverBehind().evaluate(behind).sentence
     )
-    assert ObserverBehind().judge(replace(behind, behind_since=None)) is None
+    assert ObserverBehind().evaluate(replace(behind, behind_since=None)) is None
 
 
 def test_an_operator_that_does_not_run_is_a_warning_in_its_own_words():
     down = ClusterFacts("prod", operator_trouble="The GPU operator does not run (0 of 1 pods ready).")
 
-    wrong = OperatorDown().judge(down)
+    wrong = OperatorDown().evaluate(down)
 
     assert (wrong.severity, wrong.sentence) == (Severity.WARNING, down.operator_trouble)
-    assert OperatorDown().judge(replace(down, operator_trouble="")) is None
+    assert OperatorDown().evaluate(replace(down, operator_trouble="")) is None
 
 
 def test_every_rule_has_a_key_of_its_own():
@@ -164,8 +164,8 @@ def test_every_rule_reads_kinds_that_are_watched(rule):
 def test_every_sentence_holds_for_one_and_for_several():
     for number, one in ((1, True), (2, False)):
         pods = tuple(FailingPod(f"team-a/infer-{n}", "CrashLoopBackOff", number) for n in range(number))
-        lacks = AllocatableBelowExpected().judge(replace(WELL, allocatable={GPU: 8 - number}))
-        fails = PodsFailing().judge(replace(WELL, failing_pods=pods))
+        lacks = AllocatableBelowExpected().evaluate(replace(WELL, allocatable={GPU: 8 - number}))
+        fails = PodsFailing().evaluate(replace(WELL, failing_pods=pods))
 
         assert f"lacks {number} GPU{'' if one else 's'}. It had more allocatable GPUs before." in lacks.sentence
         assert f"{number} pod{' fails' if one else 's fail'}, " in fails.sentence
@@ -199,7 +199,7 @@ def test_no_rule_says_its_probable_cause_twice(rule):
     not_ready = replace(WELL, is_ready=False, not_ready_reason="container runtime is down")
     racing = replace(WELL, conditions=(NodeCondition("FrequentContainerdRestart", reporter="node-problem-detector"),))
     for node in (*wrong_by(2).get(rule.key, ()), not_ready, racing):
-        if (wrong := rule.judge(node)) is None:
+        if (wrong := rule.evaluate(node)) is None:
             continue
         assert not wrong.probable_cause or wrong.probable_cause.endswith(".")
         assert not wrong.probable_cause or wrong.probable_cause not in f"{wrong.sentence} {wrong.action}"
@@ -219,12 +219,12 @@ COUNT_NOTHING = {
 def test_no_rule_says_one_of_many_or_many_of_one(rule):
     nouns = "GPU|minute|pod|restart|share|slice"
     for node in wrong_by(1)[rule.key]:
-        wrong = rule.judge(node)
+        wrong = rule.evaluate(node)
         said = f"{wrong.sentence} {wrong.probable_cause} {wrong.action}"
         assert not re.search(rf"\b1 (?:{nouns})s\b|\b1 pod (?:fail|take)\b|some of them|(?:for|lists) them", said), said
         assert re.search(rf"\b1 (?:{nouns})\b", said), said
     for node in wrong_by(2)[rule.key]:
-        wrong = rule.judge(node)
+        wrong = rule.evaluate(node)
         said = f"{wrong.sentence} {wrong.probable_cause} {wrong.action}"
         assert not re.search(rf"\b2 (?:{nouns})\b|\b2 pods (?:fails|takes)\b|(?:for|lists) it\b", said), said
         assert re.search(rf"\b2 (?:{nouns})s\b", said), said
@@ -244,7 +244,7 @@ def test_no_rule_says_one_of_many_or_many_of_one(rule):
 def test_of_a_pod_that_failed_for_good_it_says_what_helps(status, action):
     pods = (FailingPod("team-a/bare", status, 0, is_over=True),)
 
-    wrong = PodsFailing().judge(replace(WELL, failing_pods=pods))
+    wrong = PodsFailing().evaluate(replace(WELL, failing_pods=pods))
 
     assert "1 pod failed, team-a/bare" in wrong.sentence
     assert action in wrong.action
@@ -253,7 +253,7 @@ def test_of_a_pod_that_failed_for_good_it_says_what_helps(status, action):
 def test_where_some_still_crash_the_others_do_not_hide_it():
     pods = (FailingPod("a/over", "Evicted", 0, is_over=True), FailingPod("b/crashes", "CrashLoopBackOff", 2))
 
-    wrong = PodsFailing().judge(replace(WELL, failing_pods=pods))
+    wrong = PodsFailing().evaluate(replace(WELL, failing_pods=pods))
 
     assert "2 pods fail, b/crashes (CrashLoopBackOff); a/over (Evicted)." in wrong.sentence
     assert "`kubectl logs --previous`" in wrong.action
@@ -269,8 +269,8 @@ def test_why_a_pod_fails_is_the_probable_cause_and_what_helps_the_action():
         said="runc: x",
     )
 
-    alone = PodsFailing().judge(replace(WELL, failing_pods=(known,)))
-    beside = PodsFailing().judge(replace(WELL, failing_pods=(known, FailingPod("a/b", "Error", 1))))
+    alone = PodsFailing().evaluate(replace(WELL, failing_pods=(known,)))
+    beside = PodsFailing().evaluate(replace(WELL, failing_pods=(known, FailingPod("a/b", "Error", 1))))
 
     assert (alone.probable_cause, alone.action) == ("Its CDI device is unknown.", "Take nvidia-cdi out.")
     assert alone.evidence == {"b/cdi": {"status": "CrashLoopBackOff", "restarts": 2, "said": "runc: x"}}
@@ -280,7 +280,7 @@ def test_why_a_pod_fails_is_the_probable_cause_and_what_helps_the_action():
 def test_pods_that_do_not_start_are_told_with_the_line_of_the_kubelet():
     pod = FailingPod("a/train", "ContainerCreating", 0, reason="It waits.", action="Look.", said="not registered")
 
-    wrong = PodsNotStarting().judge(replace(WELL, starting_pods=(pod,)))
+    wrong = PodsNotStarting().evaluate(replace(WELL, starting_pods=(pod,)))
 
     assert wrong.sentence == "gpu-001: 1 pod does not become ready, a/train (ContainerCreating)."
     assert (wrong.probable_cause, wrong.action) == ("It waits.", "Look.")
@@ -291,14 +291,14 @@ def test_a_node_that_never_offered_its_gpus_is_found_unless_its_driver_is_on_its
     offer = NoOffer("AMD DRA driver", is_ready=True, reason="Its slice is rejected.", action="Take 1.0.1.", said="E: x")
     node = replace(WELL, allocatable={}, capacity={}, expected={}, never_offered=offer)
 
-    wrong = GpusNeverOffered().judge(node)
-    silent = GpusNeverOffered().judge(replace(node, never_offered=NoOffer()))
+    wrong = GpusNeverOffered().evaluate(node)
+    silent = GpusNeverOffered().evaluate(replace(node, never_offered=NoOffer()))
 
     assert "offers none, though AMD DRA driver is Ready" in wrong.sentence
     assert (wrong.probable_cause, wrong.action) == ("Its slice is rejected.", "Take 1.0.1.")
     assert silent.sentence == "gpu-001 has GPUs by its labels or taints and offers none, so no pod can use one here."
-    assert GpusNeverOffered().judge(replace(node, is_changing=True)) is None
-    assert GpusNeverOffered().judge(replace(node, is_ready=False)) is None
+    assert GpusNeverOffered().evaluate(replace(node, is_changing=True)) is None
+    assert GpusNeverOffered().evaluate(replace(node, is_ready=False)) is None
 
 
 def test_the_daemon_of_a_compute_domain_is_named_with_its_cause():
@@ -306,28 +306,28 @@ def test_the_daemon_of_a_compute_domain_is_named_with_its_cause():
         "dra/imex-x", "Running", 4, reason="IMEX is in use.", action="Disable it.", said="NV_ERR_IN_USE"
     )
 
-    wrong = ComputeDomainDown().judge(replace(WELL, domain_daemon=daemon))
+    wrong = ComputeDomainDown().evaluate(replace(WELL, domain_daemon=daemon))
 
     assert "(dra/imex-x) is not ready" in wrong.sentence
     assert (wrong.probable_cause, wrong.action) == ("IMEX is in use.", "Disable it.")
-    assert ComputeDomainDown().judge(replace(WELL, domain_daemon=daemon, is_changing=True)) is None
+    assert ComputeDomainDown().evaluate(replace(WELL, domain_daemon=daemon, is_changing=True)) is None
 
 
 def test_claims_that_nobody_serves_are_told_of_the_cluster():
     pods = tuple(FailingPod(f"a/vllm-{n}", "Pending", 0, reason="No driver.", action="Look.") for n in range(3))
 
-    wrong = ClaimsWaiting().judge(ClusterFacts("prod", claims_waiting=pods))
+    wrong = ClaimsWaiting().evaluate(ClusterFacts("prod", claims_waiting=pods))
 
     assert wrong.sentence == "3 pods wait for claims that no driver serves: a/vllm-0, a/vllm-1 and 1 more."
-    assert wrong.cause == ClaimsWaiting().judge(ClusterFacts("prod", claims_waiting=pods[:1])).cause
-    assert ClaimsWaiting().judge(ClusterFacts("prod")) is None
+    assert wrong.cause == ClaimsWaiting().evaluate(ClusterFacts("prod", claims_waiting=pods[:1])).cause
+    assert ClaimsWaiting().evaluate(ClusterFacts("prod")) is None
 
 
 @pytest.mark.parametrize(
     ("older", "says"), [(0, "probably created before"), (2, "2 of its driver pods are of an older template")]
 )
 def test_a_driver_object_that_stays_not_ready_beside_ready_pods_is_found(older, says):
-    wrong = DriverObjectStuck().judge(ClusterFacts("prod", stuck_drivers=(StuckDriver("h100", 2, older),)))
+    wrong = DriverObjectStuck().evaluate(ClusterFacts("prod", stuck_drivers=(StuckDriver("h100", 2, older),)))
 
     assert wrong.sentence == "NVIDIADriver h100 is notReady, while all 2 driver pods of it are ready."
     assert says in wrong.probable_cause
@@ -337,7 +337,7 @@ def test_a_driver_object_that_stays_not_ready_beside_ready_pods_is_found(older, 
 def test_pods_beyond_the_first_two_are_counted():
     pods = tuple(FailingPod(f"team-a/infer-{n}", "ImagePullBackOff", 0) for n in range(4))
 
-    wrong = PodsFailing().judge(replace(WELL, failing_pods=pods))
+    wrong = PodsFailing().evaluate(replace(WELL, failing_pods=pods))
 
     assert wrong.sentence.endswith("; and 2 more.")
     assert "the registry" in wrong.action
@@ -365,12 +365,12 @@ COUNTING_ON: dict[str, tuple[Any, Any]] = {
 
 @pytest.mark.parametrize("rule", [rule for rule in RULES if rule.key in COUNTING_ON], ids=lambda rule: rule.key)
 def test_a_number_that_counts_on_is_the_same_cause(rule):
-    one, other = (rule.judge(facts) for facts in COUNTING_ON[rule.key])
+    one, other = (rule.evaluate(facts) for facts in COUNTING_ON[rule.key])
 
     assert one.cause == other.cause
 
 
 def test_another_gpu_that_goes_is_another_cause():
-    lost = [AllocatableBelowExpected().judge(replace(WELL, allocatable={GPU: left})) for left in (7, 6)]
+    lost = [AllocatableBelowExpected().evaluate(replace(WELL, allocatable={GPU: left})) for left in (7, 6)]
 
     assert lost[0].cause != lost[1].cause

@@ -409,13 +409,13 @@ def test_no_action_is_judged_that_the_page_never_showed(cluster, ada, verb):
 
 
 def test_what_was_written_for_a_refused_act_comes_back_once(cluster, ada):
-    judged = make.a_finding(cluster, feedback="accepted", feedback_by="amy", feedback_reason="Right.")
+    evaluated = make.a_finding(cluster, feedback="accepted", feedback_by="amy", feedback_reason="Right.")
     other = make.a_finding(cluster, rule="other")
     wrote = "It is the riser: I have seen it <there>."
 
-    ada.post(f"/findings/{judged.pk}/dismiss", {"reason": wrote})
+    ada.post(f"/findings/{evaluated.pk}/dismiss", {"reason": wrote})
     elsewhere = page(ada, f"/findings?finding={other.pk}").text
-    refused, again = (page(ada, f"/findings?finding={judged.pk}").text for _ in range(2))
+    refused, again = (page(ada, f"/findings?finding={evaluated.pk}").text for _ in range(2))
 
     assert f"Your text was not saved: {wrote}" in refused
     assert wrote not in elsewhere

@@ -1,4 +1,4 @@
-"""Judge of a driver that compiles on the node against the node's kernel.
+"""Evaluates a driver that compiles on the node against the node's kernel.
 
 NVIDIA lists kernels of some systems only. Other systems get no verdict.
 """
@@ -14,7 +14,7 @@ RULE = "kernel"
 MAY = "It may still compile, but NVIDIA does not support it. Boot a listed kernel."
 
 
-def judge(case: Case) -> Iterator[Verdict]:
+def evaluate(case: Case) -> Iterator[Verdict]:
     facts = case.facts
     if not (facts.driver and facts.kernel) or facts.is_precompiled or facts.is_preinstalled:
         return

@@ -1,4 +1,4 @@
-"""Judge of the minimum driver and Kubernetes of a GPU or an installation method."""
+"""Evaluates the minimum driver and Kubernetes of a GPU or an installation method."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from gpu.compatibility.verdicts import Support, Verdict
 RULE = "floor"
 
 
-def judge(case: Case) -> Iterator[Verdict]:
+def evaluate(case: Case) -> Iterator[Verdict]:
     for entry in case.matrix.floors:
         if holds(entry.when, case.facts, case.matrix):
             yield from _compared(entry, "driver", entry.driver, case.facts.driver)

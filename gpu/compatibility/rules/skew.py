@@ -1,4 +1,4 @@
-"""Judge of a node's kubelet against its cluster's API server."""
+"""Evaluates a node's kubelet against its cluster's API server."""
 
 from collections.abc import Iterator
 
@@ -9,11 +9,11 @@ from gpu.compatibility.verdicts import Support, Verdict
 RULE = "skew"
 
 
-def judge(case: Case) -> Iterator[Verdict]:
+def evaluate(case: Case) -> Iterator[Verdict]:
     kubelet, server = minor(case.facts.kubelet), minor(case.facts.kubernetes)
     entry = next((each for each in case.matrix.skew if case.facts.kubelet in each.kubelet), None)
     if len(kubelet) < 2 or len(server) < 2 or kubelet[0] != server[0] or entry is None:
-        return  # other judges report an unknown Kubernetes version
+        return  # other rules report an unknown Kubernetes version
     older = server[1] - kubelet[1]
     names = f"Kubelet {kubelet[0]}.{kubelet[1]}, API server {server[0]}.{server[1]}"
     if older < 0:

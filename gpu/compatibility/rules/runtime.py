@@ -1,4 +1,4 @@
-"""Judge of the operator with this container runtime."""
+"""Evaluates the operator with this container runtime."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ TITLES = {"cri-o": "CRI-O"}
 LOOK_UP = "Look it up in NVIDIA's platform support page."
 
 
-def judge(case: Case) -> Iterator[Verdict]:
+def evaluate(case: Case) -> Iterator[Verdict]:
     facts = case.facts
     if not facts.operator:
         return

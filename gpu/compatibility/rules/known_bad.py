@@ -1,4 +1,4 @@
-"""Judge of known bad combinations."""
+"""Evaluates known bad combinations."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ WORDS = frozenset(
 )  # that a sentence may name
 
 
-def judge(case: Case) -> Iterator[Verdict]:
+def evaluate(case: Case) -> Iterator[Verdict]:
     values = _fields_of(case.facts)
     for entry in case.matrix.known_bad:
         result = holds(entry.when, case.facts, case.matrix)

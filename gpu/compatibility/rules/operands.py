@@ -1,4 +1,4 @@
-"""Judge of overridden image tags: NVIDIA tests the operands of a release as a set."""
+"""Evaluates overridden image tags: NVIDIA tests the operands of a release as a set."""
 
 from collections.abc import Iterator, Mapping
 
@@ -12,13 +12,13 @@ RULE = "operands"
 SHOWN = 4
 
 
-def judge(case: Case) -> Iterator[Verdict]:
+def evaluate(case: Case) -> Iterator[Verdict]:
     operator, requested = case.facts.operator, case.facts.asked
     if not operator or not requested:
         return
     release = next((each for each in case.matrix.releases if order(each.version) == order(operator)), None)
     if release is None:
-        sentence = f"The matrix does not say what operator {operator} ships, so that its image tags cannot be judged."
+        sentence = f"The matrix does not say what operator {operator} ships, so its image tags cannot be evaluated."
         action = "Compare them with the chart's values.yaml."
         yield Verdict(RULE, f"Operands of {operator}", Support.UNKNOWN, sentence, action)
         return

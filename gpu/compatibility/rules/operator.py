@@ -1,4 +1,4 @@
-"""Judge of the operator's life cycle: the newest YY.MM is supported, the one before deprecated, older ones ended."""
+"""Evaluates the operator's life cycle: the newest YY.MM is supported, the one before deprecated, older ones ended."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -14,7 +14,7 @@ OLD = timedelta(days=180)  # after this time a newer series exists, by NVIDIA's 
 ONE_BY_ONE = "Go to a supported series, one series at a time: NVIDIA supports upgrades only to the next one."
 
 
-def judge(case: Case) -> Iterator[Verdict]:
+def evaluate(case: Case) -> Iterator[Verdict]:
     version, matrix = case.facts.operator, case.matrix
     subject = f"Operator {version}".strip()
     if not version:

@@ -1,4 +1,4 @@
-"""Judge of a precompiled driver, which exists only for some kernels and branches."""
+"""Evaluates a precompiled driver, which exists only for some kernels and branches."""
 
 from collections.abc import Iterator, Sequence
 
@@ -13,7 +13,7 @@ RULE = "precompiled"
 LOOK_UP = "Look whether the registry has an image for this very kernel, or compile on the node."
 
 
-def judge(case: Case) -> Iterator[Verdict]:
+def evaluate(case: Case) -> Iterator[Verdict]:
     facts = case.facts
     if not facts.is_precompiled or not facts.operator:
         return

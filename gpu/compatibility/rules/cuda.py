@@ -1,4 +1,4 @@
-"""Judge of the driver against a workload's CUDA version. Newer drivers run older CUDA."""
+"""Evaluates the driver against a workload's CUDA version. Newer drivers run older CUDA."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from gpu.compatibility.verdicts import Support, Verdict
 RULE = "cuda"
 
 
-def judge(case: Case) -> Iterator[Verdict]:
+def evaluate(case: Case) -> Iterator[Verdict]:
     cuda, driver = case.facts.cuda, case.facts.driver
     if not cuda or not driver:
         return

@@ -1,4 +1,4 @@
-"""Judge of maintenance: Kubernetes or OpenShift, and the container runtime.
+"""Evaluates maintenance: Kubernetes or OpenShift, and the container runtime.
 
 CRI-O has Kubernetes' version numbers and ends with it (its README, Compatibility matrix). A distribution may
 maintain a version longer than its project, so the project's end gives no verdict there.
@@ -23,7 +23,7 @@ LOOK_UP = {
 }
 
 
-def judge(case: Case) -> Iterator[Verdict]:
+def evaluate(case: Case) -> Iterator[Verdict]:
     facts = case.facts
     if case.is_openshift:
         yield from _of_product(case, "openshift", case.openshift.version)
@@ -34,7 +34,7 @@ def judge(case: Case) -> Iterator[Verdict]:
 
 
 def _of_product(case: Case, what: str, version: str) -> Iterator[Verdict]:
-    """Yields no verdict for an unknown version; the judges of NVIDIA's ranges report it."""
+    """Yields no verdict for an unknown version; the rules of NVIDIA's ranges report it."""
     if not numbers(version):
         return
     table = "kubernetes" if what == "cri-o" else what

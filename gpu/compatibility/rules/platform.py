@@ -1,4 +1,4 @@
-"""Judge of the operator on this operating system and this Kubernetes or OpenShift."""
+"""Evaluates the operator on this operating system and this Kubernetes or OpenShift."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -16,7 +16,7 @@ TITLES = {name: title for name, _, title in NAMES}
 LOOK_UP = "Look it up in NVIDIA's platform support page."
 
 
-def judge(case: Case) -> Iterator[Verdict]:
+def evaluate(case: Case) -> Iterator[Verdict]:
     facts = case.facts
     if not facts.operator:
         return

@@ -1,4 +1,4 @@
-"""Judge of the driver: end of life of its branch, and the operator's list."""
+"""Evaluates the driver: end of life of its branch, and the operator's list."""
 
 from collections.abc import Iterator
 from datetime import date
@@ -13,7 +13,7 @@ RULE = "driver"
 LOOK_UP = "Look it up in NVIDIA's table of driver branches before you rely on it."
 
 
-def judge(case: Case) -> Iterator[Verdict]:
+def evaluate(case: Case) -> Iterator[Verdict]:
     facts = case.facts
     if not facts.driver:
         sentence = "The nodes do not say which driver they run."
