@@ -19,9 +19,9 @@ class PlanState(StrEnum):
 
 class StageState(StrEnum):
     WAITING = "waiting"  # an earlier stage has not passed yet
-    OPENING = "opening"  # its turn; what must be true before the first node goes is being judged (approval)
+    OPENING = "opening"  # its turn; the gates before its first release are evaluated (approval)
     PROMOTING = "promoting"  # its targets are being released, wave by wave
-    SOAKING = "soaking"  # every target has changed; gates are judged until the soak is over
+    SOAKING = "soaking"  # every target has changed; gates are evaluated until the soak is over
     PASSED = "passed"  # every gate passed; the next stage may open
     HALTED = "halted"  # a gate failed or a person stopped it; needs a person
     ABANDONED = "abandoned"  # the plan ended before this stage passed
@@ -44,7 +44,7 @@ class FollowedState(StrEnum):
     ROLLING = "rolling"  # somebody else changes nodes of it, and gates are asked
     CAME_THROUGH = "came-through"  # every node runs the version, and every gate passed, for as long as a soak
     REPLACED = "replaced"  # the version became another one meanwhile: that one is followed anew
-    GIVEN_UP = "given-up"  # it is not judged any more, and why is said
+    GIVEN_UP = "given-up"  # no longer evaluated; a reason is stored
 
 
 PLAN_MOVES: Mapping[PlanState, frozenset[PlanState]] = {

@@ -132,7 +132,7 @@ VERBS: Mapping[str, PlanVerb] = {
         frozenset({PlanState.PROMOTING, PlanState.HALTED}),
         "Takes every node of the last stage that failed or is held out of it, and goes on with the others: once their "
         "gates pass, the plan is promoted but for those nodes. What is held stays held, with the driver it has.",
-        "Going on without them: the gates judge the others.",
+        "Going on without them: the gates evaluate the others.",
         "completed it without the rest",
         frozenset({PlanState.HOLDING, PlanState.PROMOTING, PlanState.PROMOTED}),
         undone_by=ENDS_A_MOVE,

@@ -105,7 +105,7 @@ def why_a_reason(stage: Stage, bundle: Bundle, *, now: datetime) -> str:
     """Returns why the approval needs a reason; empty if all gate results are green."""
     answers = bundle.content["answers"]
     if not answers:
-        return "no gate has judged a node that was changed"
+        return "no gate has evaluated a changed node"
     wrong = sum(answer != "pass" for answer in answers.values())
     if wrong:
         return f"{count(wrong, 'answer')} {are(wrong)} not green"

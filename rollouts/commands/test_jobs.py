@@ -32,7 +32,7 @@ def add_test_jobs(stage: Stage, *, actor: User, reason: str, now: datetime) -> N
         options = {**stage.gate_options, Proof.key: {"cordon": False}}
         if not Stage.objects.filter(pk=stage.pk, state=stage.state).update(gate_options=options):
             raise LostRace(f"{stage.name} is no longer {stage.state}.")
-        # A round that looked before this judges without the new gate: it has lost its turn.
+        # A round that started earlier evaluates without the new gate: it has lost its turn.
         Plan.objects.filter(pk=plan.pk).update(epoch=F("epoch") + 1, lease_until=now)
         record_event(plan=plan, stage=stage, what="command", was="", to="test-jobs", now=now, actor=who, reason=reason)
         evidence = {"stage": stage.index, "gate": Proof.key}

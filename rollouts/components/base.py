@@ -24,7 +24,7 @@ class Unit(StrEnum):
 class Phase(StrEnum):
     """The progress of one node's change, whichever controller carries it out."""
 
-    UNKNOWN = "unknown"  # nobody has judged it
+    UNKNOWN = "unknown"  # not evaluated
     QUEUED = "queued"  # it is to change, and will once it may
     AT_WORK = "at-work"  # no hold stops it any more
     FAILED = "failed"

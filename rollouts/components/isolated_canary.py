@@ -81,7 +81,7 @@ def _steps(driver_object: str, name: str, to_version: str, nodes: Sequence[str])
             f"kubectl wait nvidiadriver/{name} --for=jsonpath='{{.status.state}}'=ready --timeout=45m "
             f"&& kubectl get nodes -l {CANARY}={name} -L {DRIVER_VERSION}",
         ),
-        Step("Let pods come back, and judge by them.", f"kubectl uncordon {shlex.join(nodes)}"),
+        Step("Let pods return, and evaluate them.", f"kubectl uncordon {shlex.join(nodes)}"),
     )
 
 

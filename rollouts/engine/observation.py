@@ -74,7 +74,7 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
     busy = _busy([row.uid for row in rows if row.uid not in holds])
     ahead = clock_ahead(plan.cluster_id)
     by_uid = {row.uid: row for row in rows}
-    pods = pods_on(plan, _names_to_judge(stages) | {node.name for nodes in going.values() for node in nodes})
+    pods = pods_on(plan, _names_to_evaluate(stages) | {node.name for nodes in going.values() for node in nodes})
     surroundings = AroundStages(
         by_uid,
         pods,
@@ -172,21 +172,21 @@ def _handed_by(plan: Plan) -> str:
     return next(iter(told), "")
 
 
-def _judged(stages: Sequence[Stage]) -> list[Stage]:
+def _evaluated(stages: Sequence[Stage]) -> list[Stage]:
     """Returns the stages in progress and the last that passed."""
     passed = [stage for stage in stages if stage.state == StageState.PASSED]
     return [stage for stage in stages if stage.state != StageState.PASSED] + passed[-1:]
 
 
-def _names_to_judge(stages: Sequence[Stage]) -> set[str]:
+def _names_to_evaluate(stages: Sequence[Stage]) -> set[str]:
     """Returns the released nodes, since only their pods matter."""
-    judged = (target for stage in _judged(stages) for target in stage.targets.all())
-    return {target.node_name for target in judged if target.state != TargetState.HELD}
+    evaluated = (target for stage in _evaluated(stages) for target in stage.targets.all())
+    return {target.node_name for target in evaluated if target.state != TargetState.HELD}
 
 
 def _exposed(stages: Sequence[Stage]) -> dict[str, datetime]:
     """Returns when each node was seen changed, by node UID, if a gate asks for exposure."""
-    asking = (stage for stage in _judged(stages) if Exposure.key in stage.gate_options and not stage.is_rollback)
+    asking = (stage for stage in _evaluated(stages) if Exposure.key in stage.gate_options and not stage.is_rollback)
     targets = (target for stage in asking for target in stage.targets.all())
     return {target.node_uid: target.state_since for target in targets if target.state == TargetState.CHANGED}
 

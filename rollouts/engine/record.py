@@ -12,7 +12,7 @@ from kube.structs import NodeSeen
 from people.models import AuditEntry
 from rollouts.engine.decide.acts import Move, MovePlan, MoveStage, MoveTarget
 from rollouts.gates import GATES
-from rollouts.gates.base import NO_PATIENCE_LOST, Judgement, When
+from rollouts.gates.base import NO_PATIENCE_LOST, GateResult, When
 from rollouts.gates.window import Window, comes_by_itself
 from rollouts.lifecycle import StageState, TargetState
 from rollouts.models import Command, Cordon, Disruption, GateAnswer, Hold, OptOut, Plan, Stage, Target, Verb
@@ -23,7 +23,7 @@ from rollouts.queries.restraints import GOES_BACK
 
 
 def record_answers(
-    plan: Plan, stages: Iterable[Stage], judgements: Mapping[int, Mapping[str, Judgement]], *, now: datetime
+    plan: Plan, stages: Iterable[Stage], results: Mapping[int, Mapping[str, GateResult]], *, now: datetime
 ) -> None:
     """Records gate results with a fixed number of writes, plus one per changed result or changed number."""
     by_index = {stage.index: stage for stage in stages}
@@ -33,13 +33,13 @@ def record_answers(
         plan.keep_lease(now=now)
         as_before, replaced = list[int](), list[int]()
         made: list[tuple[GateAnswer, GateAnswer | None]] = []
-        for index, answers in judgements.items():
+        for index, answers in results.items():
             stage = by_index[index]
             opens = _opens(current.get((stage.pk, Window.key)), answers.get(Window.key))
-            for gate, judgement in answers.items():
+            for gate, result in answers.items():
                 before = current.get((stage.pk, gate))
-                is_anew = (opens and GATES[gate].when is When.WAVE) or _was_bound(before, judgement)
-                answer = _answer(stage, gate, judgement, before, is_anew=is_anew, now=now)
+                is_anew = (opens and GATES[gate].when is When.WAVE) or _was_bound(before, result)
+                answer = _answer(stage, gate, result, before, is_anew=is_anew, now=now)
                 if before is not None and _is_as_before(before, answer):
                     as_before.append(before.pk)
                 elif before is not None and before.has_same_cause(answer) and before.rested_on_at is None:
@@ -62,22 +62,22 @@ def _is_as_before(before: GateAnswer, answer: GateAnswer) -> bool:
     return before.rested_on_at is None and before.says_the_same(answer)
 
 
-def _opens(before: GateAnswer | None, window: Judgement | None) -> bool:
+def _opens(before: GateAnswer | None, window: GateResult | None) -> bool:
     """Returns whether a wait that ended by itself is over, so that a person may have to end the next one."""
     was_shut = before is not None and before.comes_by_itself
     return was_shut and window is not None and not comes_by_itself(Window.key, window.cause)
 
 
-def _was_bound(before: GateAnswer | None, judgement: Judgement) -> bool:
+def _was_bound(before: GateAnswer | None, result: GateResult) -> bool:
     """Returns whether a freeze or window released some node since, so that the wait is a new one."""
-    return before is not None and before.cause in NO_PATIENCE_LOST and before.cause != judgement.cause
+    return before is not None and before.cause in NO_PATIENCE_LOST and before.cause != result.cause
 
 
 def _answer(
-    stage: Stage, gate: str, judgement: Judgement, before: GateAnswer | None, *, is_anew: bool, now: datetime
+    stage: Stage, gate: str, result: GateResult, before: GateAnswer | None, *, is_anew: bool, now: datetime
 ) -> GateAnswer:
     """Returns the row of a result."""
-    said = said_by(judgement, before, is_anew=is_anew, now=now)
+    said = said_by(result, before, is_anew=is_anew, now=now)
     is_advisory = any(each.key == gate and each.advisory for each in stage.gates)
     return GateAnswer(stage=stage, gate=gate, is_advisory=is_advisory, **said)
 

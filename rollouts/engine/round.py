@@ -102,7 +102,7 @@ def _round(plan: Plan, connection: client.Connection, *, clock: Callable[[], dat
         stages = list(plan.stages.all())
     void_approvals(plan, stages, now=now)
     decision = _decide(plan, live, connection, told=told, now=now)
-    record_answers(plan, stages, decision.judgements, now=now)
+    record_answers(plan, stages, decision.results, now=now)
     make_moves(plan, stages, decision.moves, now=now)
     give_back(plan, decision.given_back, now=now)
     note_served(plan, decision.served, now=now)

@@ -23,7 +23,7 @@ from gpu.upgrade_controller import UPGRADE_DONE, UPGRADE_FAILED, UPGRADE_REQUIRE
 from rollouts.components import DRIVER_OBJECT_KINDS
 from rollouts.components.base import Phase
 from rollouts.engine.baseline import baselines
-from rollouts.engine.decide.gate_evaluation import all_pass, judge
+from rollouts.engine.decide.gate_evaluation import all_pass, evaluate
 from rollouts.engine.nodes import COLUMNS
 from rollouts.engine.snapshot import StageSnapshot
 from rollouts.engine.stage_evidence import AroundStages, most_ready, passing_since, refused_since, target_evidence
@@ -276,17 +276,17 @@ def _follow(
     around = _around(rollout, nodes, by_uid, is_stale=is_stale, seen_at=seen_at, now=now)
     targets = [target for node in nodes if not is_untouched(target := target_evidence(node, around))]
     stage = _stage(rollout, nodes, targets, around, current)
-    judgements = judge(stage, When.THROUGH, now=now)
+    results = evaluate(stage, When.THROUGH, now=now)
     step = None
     if driver_object is not None and not is_stale:
         step = ends(
             {node.node_uid: TargetState(node.state) for node in nodes},
             version=rollout.to_version,
             asked_for=driver_object.version,
-            all_pass=all_pass(stage, judgements),
+            all_pass=all_pass(stage, results),
             is_known=any(node.baseline for node in nodes),
             is_touched=any(target.state is not TargetState.EXCLUDED for target in targets),
-            unproven=next((each.reason for each in judgements.values() if each.cause == NO_PROOF), ""),
+            unproven=next((each.reason for each in results.values() if each.cause == NO_PROOF), ""),
             moved_at=max([rollout.state_since, *(each.state_since for each in nodes)]),
             now=now,
         )
@@ -294,7 +294,7 @@ def _follow(
         rollout.keep_lease(now=now)
         write_moved(moved)
         write_baselines(looked_at)
-        is_other = write_answers(rollout, judgements, current, now=now)
+        is_other = write_answers(rollout, results, current, now=now)
         if not is_stale:
             FollowedRollout.objects.filter(pk=rollout.pk).update(seen_at=now)
         if step is not None and driver_object is not None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
-from rollouts.gates.base import Answer, Judgement
+from rollouts.gates.base import Answer, GateResult
 from rollouts.models import FollowedAnswer, FollowedNode, FollowedRollout
 from rollouts.models.gate_answer import said_by
 
@@ -20,7 +20,7 @@ def write_baselines(nodes: Iterable[FollowedNode]) -> None:
 
 def write_answers(
     rollout: FollowedRollout,
-    judgements: Mapping[str, Judgement],
+    results: Mapping[str, GateResult],
     current: Mapping[str, FollowedAnswer],
     *,
     now: datetime,
@@ -30,9 +30,9 @@ def write_answers(
     Earlier passes and waits are not kept; places where a plan would have halted are.
     """
     made, replaced, as_before, is_other = list[FollowedAnswer](), list[int](), list[int](), False
-    for gate, judgement in judgements.items():
+    for gate, result in results.items():
         before = current.get(gate)
-        answer = FollowedAnswer(rollout=rollout, gate=gate, **said_by(judgement, before, now=now))
+        answer = FollowedAnswer(rollout=rollout, gate=gate, **said_by(result, before, now=now))
         if before is None or not before.has_same_cause(answer):
             made.append(answer)
             replaced += [before.pk] if before else []

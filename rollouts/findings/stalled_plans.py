@@ -98,7 +98,7 @@ def _wait_of(standing: PlanStanding, *, now: datetime) -> Wait | None:
     """Returns what the plan waits for; None if the wait ends by itself at a stated time."""
     plan = standing.plan
     if _soaks(plan) and not standing.pause:
-        return Wait(_judged_at(plan), _of_machines(plan), "No gate", "been judged")
+        return Wait(_evaluated_at(plan), _of_machines(plan), "No gate", "been evaluated")
     patience = _patience(standing, now=now)
     return None if patience is None else Wait(_moved_at(plan), patience)
 
@@ -130,7 +130,7 @@ def _of_machines(plan: Plan) -> timedelta:
     return timedelta(seconds=plan.stages.aggregate(most=Max("timeout_s"))["most"])
 
 
-def _judged_at(plan: Plan) -> datetime:
+def _evaluated_at(plan: Plan) -> datetime:
     """Returns when a gate was last evaluated; without a reachable cluster none is."""
     asked = GateAnswer.objects.filter(stage__plan=plan, is_current=True).aggregate(at=Max("at"))["at"]
     return max(_moved_at(plan), asked) if asked else _moved_at(plan)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from rollouts.gates.base import TO_COME, Evidence, Gate, Judgement, TargetEvidence, When, fail, passed, share, wait
+from rollouts.gates.base import TO_COME, Evidence, Gate, GateResult, TargetEvidence, When, fail, passed, share, wait
 from wording.lists import names
 from wording.numbers import either
 
@@ -19,7 +19,7 @@ class AllocatableRestored(Gate):
     title: ClassVar[str] = "GPUs as before"
     when: ClassVar[When] = When.THROUGH
 
-    def judge(self, evidence: Evidence, *, now: datetime) -> Judgement:
+    def evaluate(self, evidence: Evidence, *, now: datetime) -> GateResult:
         short = [target for target in evidence.changed if fewer(target)]
         seen = [target for target in evidence.changed if target.is_seen]
         was = _sum(target.baseline.allocatable for target in seen if target.baseline)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
-from rollouts.gates.base import REJECTED, Evidence, Gate, Judgement, When, fail, passed, wait
+from rollouts.gates.base import REJECTED, Evidence, Gate, GateResult, When, fail, passed, wait
 from wording.numbers import count
 
 Groups = Mapping[str, int]  # group → how many people of it
@@ -47,7 +47,7 @@ class ApprovalGate(Gate):
         owed = still_owed(self.groups, people)
         return max(self.people - len(people), sum(owed.values())), owed
 
-    def judge(self, evidence: Evidence, *, now: datetime) -> Judgement:
+    def evaluate(self, evidence: Evidence, *, now: datetime) -> GateResult:
         if rejection := next((a for a in evidence.approvals if a.is_rejection), None):
             return fail(
                 f"{rejection.by} rejected it: {rejection.reason}", cause=REJECTED, measured={"by": rejection.by}

@@ -30,7 +30,7 @@ class When(StrEnum):
 
 
 @dataclass(frozen=True)
-class Judgement:
+class GateResult:
     answer: Answer
     reason: str  # one sentence, shown to a person as it is
     measured: Mapping[str, Any] = field(default_factory=dict)  # what was compared with what
@@ -260,7 +260,7 @@ class Gate(ABC):
             raise ValueError("reason says why it is only advisory, and it is not.")
 
     @abstractmethod
-    def judge(self, evidence: Evidence, *, now: datetime) -> Judgement: ...
+    def evaluate(self, evidence: Evidence, *, now: datetime) -> GateResult: ...
 
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -290,19 +290,19 @@ def wait(
     nodes: tuple[str, ...] = (),
     measured: Mapping[str, Any] = NOTHING,
     is_final: bool = False,
-) -> Judgement:
-    return Judgement(Answer.WAIT, reason, measured, nodes, is_final, cause)
+) -> GateResult:
+    return GateResult(Answer.WAIT, reason, measured, nodes, is_final, cause)
 
 
-def fail(reason: str, *, cause: str, nodes: tuple[str, ...] = (), measured: Mapping[str, Any] = NOTHING) -> Judgement:
-    return Judgement(Answer.FAIL, reason, measured, nodes, cause=cause)
+def fail(reason: str, *, cause: str, nodes: tuple[str, ...] = (), measured: Mapping[str, Any] = NOTHING) -> GateResult:
+    return GateResult(Answer.FAIL, reason, measured, nodes, cause=cause)
 
 
-def passed(reason: str, *, cause: str = "", measured: Mapping[str, Any] = NOTHING) -> Judgement:
-    return Judgement(Answer.PASS, reason, measured, cause=cause)
+def passed(reason: str, *, cause: str = "", measured: Mapping[str, Any] = NOTHING) -> GateResult:
+    return GateResult(Answer.PASS, reason, measured, cause=cause)
 
 
-def kept_empty(targets: Iterable[TargetEvidence], measured: Mapping[str, Any]) -> Judgement | None:
+def kept_empty(targets: Iterable[TargetEvidence], measured: Mapping[str, Any]) -> GateResult | None:
     """Returns WAIT for nodes on which our cordon keeps tenants' pods off; None if there is none."""
     empty = tuple(target.name for target in targets if target.is_cordoned_by_us)
     if not empty:

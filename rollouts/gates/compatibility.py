@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import ClassVar
 
 from gpu.compatibility.verdicts import Support
-from rollouts.gates.base import Evidence, Gate, Judgement, When, fail, passed, share, wait
+from rollouts.gates.base import Evidence, Gate, GateResult, When, fail, passed, share, wait
 from wording.lists import names
 from wording.numbers import count, every
 
@@ -27,7 +27,7 @@ class Compatibility(Gate):
     title: ClassVar[str] = "Compatibility"
     when: ClassVar[When] = When.ENTRY
 
-    def judge(self, evidence: Evidence, *, now: datetime) -> Judgement:
+    def evaluate(self, evidence: Evidence, *, now: datetime) -> GateResult:
         asked, lines = evidence.counted, evidence.combinations
         found = Counter(line.support for line in lines)
         measured = {"nodes": evidence.compared} | {

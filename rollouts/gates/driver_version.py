@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from gpu.upgrade_controller import UPGRADE_DONE, WAIT_FOR_JOBS
 from gpu.versions import same
-from rollouts.gates.base import TO_COME, Evidence, Gate, Judgement, TargetEvidence, When, fail, passed, wait
+from rollouts.gates.base import TO_COME, Evidence, Gate, GateResult, TargetEvidence, When, fail, passed, wait
 from rollouts.lifecycle import TargetState
 from wording.lists import names
 from wording.numbers import count, either, every
@@ -26,7 +26,7 @@ class DriverVersion(Gate):
     title: ClassVar[str] = "Driver version"
     when: ClassVar[When] = When.THROUGH
 
-    def judge(self, evidence: Evidence, *, now: datetime) -> Judgement:
+    def evaluate(self, evidence: Evidence, *, now: datetime) -> GateResult:
         changed = evidence.changed
         wrong = tuple(t.name for t in changed if t.driver_version and not same(t.driver_version, evidence.to_version))
         if wrong:
@@ -47,7 +47,7 @@ class DriverVersion(Gate):
         return passed(sentence, measured=measured)
 
 
-def _late(late: Sequence[TargetEvidence], version: str) -> Judgement:
+def _late(late: Sequence[TargetEvidence], version: str) -> GateResult:
     """Returns WAIT for late nodes. Without a timeout of its own the operator waits for jobs for ever (Z14)."""
     nodes = tuple(target.name for target in late)
     sentence = f"{names(nodes)} did not load {version} in time."

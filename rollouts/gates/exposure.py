@@ -14,7 +14,7 @@ from rollouts.gates.base import (
     UNSEEN,
     Evidence,
     Gate,
-    Judgement,
+    GateResult,
     TargetEvidence,
     When,
     kept_empty,
@@ -42,7 +42,7 @@ class Exposure(Gate):
         if self.gpu_minutes < 1 or self.nodes < 1:
             raise ValueError("gpu_minutes and nodes are at least 1: with less it would pass on no work at all.")
 
-    def judge(self, evidence: Evidence, *, now: object) -> Judgement:
+    def evaluate(self, evidence: Evidence, *, now: object) -> GateResult:
         if not evidence.counted:
             return wait("The stage has no target left: nothing can work there.", cause=NO_TARGET)
         worked = [target for target in evidence.changed if _seen(target) >= MINUTE]
@@ -73,7 +73,7 @@ class Exposure(Gate):
 
     def _too_little(
         self, evidence: Evidence, minutes: int, worked: list[TargetEvidence], measured: dict[str, Any]
-    ) -> Judgement:
+    ) -> GateResult:
         if not evidence.changed:
             return wait(f"No node has changed yet: {self._asked}.", cause=TO_COME, measured=measured)
         if unseen := tuple(target.name for target in evidence.changed if not target.is_seen or target.work is None):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
-from rollouts.gates.base import TO_COME, Evidence, Gate, Judgement, When, fail, passed, wait
+from rollouts.gates.base import TO_COME, Evidence, Gate, GateResult, When, fail, passed, wait
 from rollouts.lifecycle import TargetState
 from wording.lists import names
 from wording.numbers import are, count
@@ -21,7 +21,7 @@ class FailureBudget(Gate):
     title: ClassVar[str] = "Failure budget"
     when: ClassVar[When] = When.THROUGH
 
-    def judge(self, evidence: Evidence, *, now: datetime) -> Judgement:
+    def evaluate(self, evidence: Evidence, *, now: datetime) -> GateResult:
         again = evidence.tried_again
         failed = tuple(
             t.name

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
-from rollouts.gates.base import BOUND, Evidence, Gate, Judgement, NextWave, PodWants, When, passed, wait
+from rollouts.gates.base import BOUND, Evidence, Gate, GateResult, NextWave, PodWants, When, passed, wait
 from wording.lists import names
 from wording.numbers import are, count, either
 
@@ -26,7 +26,7 @@ class Headroom(Gate):
     title: ClassVar[str] = "Headroom"
     when: ClassVar[When] = When.WAVE
 
-    def judge(self, evidence: Evidence, *, now: datetime) -> Judgement:
+    def evaluate(self, evidence: Evidence, *, now: datetime) -> GateResult:
         wave = evidence.next_wave
         if not evidence.counted:
             return wait("The stage has no target left: there is nothing to find room for.", cause="no-target")

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import ClassVar
 
 from gpu.labels import MIG_RESOURCES
-from rollouts.gates.base import TO_COME, Evidence, Gate, Judgement, TargetEvidence, When, fail, passed, share, wait
+from rollouts.gates.base import TO_COME, Evidence, Gate, GateResult, TargetEvidence, When, fail, passed, share, wait
 from wording.lists import names
 from wording.numbers import count, either
 
@@ -26,7 +26,7 @@ class MigState(Gate):
     title: ClassVar[str] = "MIG as before"
     when: ClassVar[When] = When.THROUGH
 
-    def judge(self, evidence: Evidence, *, now: datetime) -> Judgement:
+    def evaluate(self, evidence: Evidence, *, now: datetime) -> GateResult:
         seen = [target for target in evidence.changed if target.is_seen]
         cut = [target for target in seen if had_mig(target)]
         watched = [target for target in seen if target in cut or _was_managed(target)]

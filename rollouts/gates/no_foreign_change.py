@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
-from rollouts.gates.base import TO_COME, Evidence, Gate, Judgement, TargetEvidence, When, fail, passed, share, wait
+from rollouts.gates.base import TO_COME, Evidence, Gate, GateResult, TargetEvidence, When, fail, passed, share, wait
 from wording.lists import names
 from wording.numbers import are, every
 
@@ -21,7 +21,7 @@ class NoForeignChange(Gate):
     title: ClassVar[str] = "No change by others"
     when: ClassVar[When] = When.THROUGH
 
-    def judge(self, evidence: Evidence, *, now: datetime) -> Judgement:
+    def evaluate(self, evidence: Evidence, *, now: datetime) -> GateResult:
         """Returns FAIL for a different machine, and WAIT for a change that somebody can undo."""
         seen = [target for target in evidence.changed if target.is_seen]
         other = [target for target in seen if differences(target)]

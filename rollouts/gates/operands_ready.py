@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from rollouts.gates.base import TO_COME, Evidence, Gate, Judgement, TargetEvidence, When, fail, passed, share, wait
+from rollouts.gates.base import TO_COME, Evidence, Gate, GateResult, TargetEvidence, When, fail, passed, share, wait
 from wording.lists import names
 from wording.numbers import every
 
@@ -17,7 +17,7 @@ class OperandsReady(Gate):
     title: ClassVar[str] = "Operands ready"
     when: ClassVar[When] = When.THROUGH
 
-    def judge(self, evidence: Evidence, *, now: datetime) -> Judgement:
+    def evaluate(self, evidence: Evidence, *, now: datetime) -> GateResult:
         seen = [target for target in evidence.changed if target.is_seen]
         down = [target for target in seen if target.baseline and lacking(target)]
         measured = {"ready": len(seen) - len(down), "of": len(evidence.counted)}

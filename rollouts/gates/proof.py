@@ -14,7 +14,7 @@ from rollouts.gates.base import (
     TO_COME,
     Evidence,
     Gate,
-    Judgement,
+    GateResult,
     TargetEvidence,
     When,
     fail,
@@ -45,7 +45,7 @@ class Proof(Gate):
         if any(each.isspace() for each in self.image):
             raise ValueError("image is the name of one image, without blanks.")
 
-    def judge(self, evidence: Evidence, *, now: object) -> Judgement:
+    def evaluate(self, evidence: Evidence, *, now: object) -> GateResult:
         if not evidence.counted:
             return wait("The stage has no target left: nothing can be tested.", cause=NO_TARGET)
         changed = evidence.changed
@@ -67,7 +67,7 @@ class Proof(Gate):
         on = either(len(done), "the changed node", f"each of {count(len(done), 'changed node')}")
         return passed(f"A test Job on {on} has completed since the change.", measured=measured)
 
-    def _waits(self, targets: list[TargetEvidence], measured: dict[str, Any]) -> Judgement:
+    def _waits(self, targets: list[TargetEvidence], measured: dict[str, Any]) -> GateResult:
         nodes = tuple(target.name for target in targets)
         more = f" ({len(nodes)} nodes in all)" if nodes[1:] else ""
         if without := [one for one in targets if one.proof is None and _is_settled(one) and not self._resource(one)]:

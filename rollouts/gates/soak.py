@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from rollouts.gates.base import Evidence, Gate, Judgement, When, passed, wait
+from rollouts.gates.base import Evidence, Gate, GateResult, When, passed, wait
 from wording.durations import spell
 from wording.instants import moment
 from wording.lists import names
@@ -18,7 +18,7 @@ class Soak(Gate):
     title: ClassVar[str] = "Soak"
     when: ClassVar[When] = When.THROUGH
 
-    def judge(self, evidence: Evidence, *, now: datetime) -> Judgement:
+    def evaluate(self, evidence: Evidence, *, now: datetime) -> GateResult:
         """Returns the result. Gate, stage and plan all count down to `until`."""
         needed = {"needed_s": self.duration.total_seconds()}
         if off := evidence.opted_out:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from rollouts.gates.base import TO_COME, Evidence, Gate, Judgement, TargetEvidence, When, fail, passed, share, wait
+from rollouts.gates.base import TO_COME, Evidence, Gate, GateResult, TargetEvidence, When, fail, passed, share, wait
 from wording.lists import names
 from wording.numbers import either, every
 
@@ -24,7 +24,7 @@ class ValidatorPassed(Gate):
     title: ClassVar[str] = "Validator"
     when: ClassVar[When] = When.THROUGH
 
-    def judge(self, evidence: Evidence, *, now: datetime) -> Judgement:
+    def evaluate(self, evidence: Evidence, *, now: datetime) -> GateResult:
         seen = [target for target in evidence.changed if target.is_seen]
         new = [target for target in seen if has_run_since(target)]
         unready = [target for target in new if target.validator and not target.validator.is_ready]

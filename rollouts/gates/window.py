@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
-from rollouts.gates.base import Evidence, Gate, Judgement, When, WindowEvidence, passed, wait
+from rollouts.gates.base import Evidence, Gate, GateResult, When, WindowEvidence, passed, wait
 from wording.durations import spell
 from wording.lists import names
 from wording.numbers import are, count
@@ -34,7 +34,7 @@ class Window(Gate):
         if self.must_last > MOST:
             raise ValueError("must_last is at most 7 days: no window is open for longer.")
 
-    def judge(self, evidence: Evidence, *, now: datetime) -> Judgement:
+    def evaluate(self, evidence: Evidence, *, now: datetime) -> GateResult:
         """Returns the result. Nodes with closed windows do not block others; they are just not released."""
         windows = evidence.windows
         if not evidence.counted:
@@ -69,7 +69,7 @@ class Window(Gate):
     def _says_short(self, one: WindowEvidence) -> str:
         return f"{one.sentence} {spell(self.must_last)} of it must be left when a wave goes."
 
-    def _too_little(self, short: WindowEvidence, measured: dict[str, Any], *, now: datetime) -> Judgement:
+    def _too_little(self, short: WindowEvidence, measured: dict[str, Any], *, now: datetime) -> GateResult:
         sentence = self._says_short(short).removesuffix(".")
         later = any(opens_at > now and closes_at - opens_at >= self.must_last for opens_at, closes_at in short.openings)
         if later:
@@ -77,7 +77,7 @@ class Window(Gate):
         never = f"{sentence}, and none to come is open for so long."
         return wait(never, cause="never", nodes=short.nodes, measured=measured, is_final=True)
 
-    def _closed(self, windows: Sequence[WindowEvidence], measured: dict[str, Any]) -> Judgement:
+    def _closed(self, windows: Sequence[WindowEvidence], measured: dict[str, Any]) -> GateResult:
         """Returns WAIT with the first opening that is long enough."""
         ahead = [
             (opens_at, one)

@@ -15,7 +15,7 @@ from rollouts.gates.base import (
     TO_COME,
     Evidence,
     Gate,
-    Judgement,
+    GateResult,
     PodEvidence,
     TargetEvidence,
     When,
@@ -42,7 +42,7 @@ class WorkloadsReady(Gate):
     title: ClassVar[str] = "Tenants' GPU pods"
     when: ClassVar[When] = When.THROUGH
 
-    def judge(self, evidence: Evidence, *, now: datetime) -> Judgement:
+    def evaluate(self, evidence: Evidence, *, now: datetime) -> GateResult:
         sick = {owner for target in evidence.changed if target.baseline for owner in target.baseline.sick_owners}
         pods = [(target, pod) for target in evidence.changed for pod in target.workloads if pod.owner not in sick]
         unready = [(target, pod) for target, pod in pods if not pod.is_ready]
@@ -81,7 +81,7 @@ class WorkloadsReady(Gate):
         return pod.restarts > self.max_restarts or now - pod.started_at > self.timeout
 
 
-def _broken(broken: list[tuple[TargetEvidence, PodEvidence]], measured: Mapping[str, Any]) -> Judgement:
+def _broken(broken: list[tuple[TargetEvidence, PodEvidence]], measured: Mapping[str, Any]) -> GateResult:
     nodes = tuple(dict.fromkeys(target.name for target, _ in broken))
     target, pod = broken[0]
     others = f" {len(broken)} GPU pods are broken on {names(nodes)}." if broken[1:] else ""
@@ -123,7 +123,7 @@ def _is_spoken_for(target: TargetEvidence, proven: Kinds) -> bool:
     return not had_tenants and bool(target.facts) and target.facts.items() <= proven
 
 
-def _waits_for_proof(unproven: Sequence[TargetEvidence], proven: Kinds, measured: Mapping[str, Any]) -> Judgement:
+def _waits_for_proof(unproven: Sequence[TargetEvidence], proven: Kinds, measured: Mapping[str, Any]) -> GateResult:
     nodes = tuple(target.name for target in unproven)
     unmet = {fact for target in unproven for fact in target.facts.items() - proven if all(fact)}
     kinds = names(sorted(f"{_title(name)} {value}" for name, value in unmet))
@@ -156,7 +156,7 @@ def _status(pod: PodEvidence) -> str:
     return f" ({pod.status})" if pod.status not in ("", "Running") else ""
 
 
-def _lacking(evidence: Evidence) -> Judgement | None:
+def _lacking(evidence: Evidence) -> GateResult | None:
     """Returns a result for the workload with fewer Ready pods in the cluster than before its node's release; None if
     none.
 

@@ -26,7 +26,7 @@ from rollouts.lifecycle import PlanState
 from rollouts.live_checks.questions import Questions, bounded, facts_of
 from rollouts.models import LiveCheck, Plan
 from rollouts.models.transitions import record_event
-from rollouts.preflight.live_checks import judge
+from rollouts.preflight.live_checks import evaluate
 from rollouts.preflight.live_checks.answers import LiveAnswer, LiveResult, barring
 from rollouts.preflight.live_checks.facts import LiveFacts, PlanFacts
 from rollouts.preflight.live_checks.latest import TAKEN_BY, is_too_late, live_on_page, why_no_live_check
@@ -93,10 +93,10 @@ def _ask(plan: Plan, *, clock: Callable[[], datetime]) -> tuple[list[LiveAnswer]
     try:
         with closing(client.connect(cluster.kubeconfig, cluster.context)) as connection:
             questions = Questions(plan, connection, clock)
-            return judge(facts_of(questions)), questions.spec
+            return evaluate(facts_of(questions)), questions.spec
     except client.ClusterError as error:
         log.warning("a cluster cannot be asked", plan=plan.mark, cluster=cluster.name, error=str(error))
-        return judge(LiveFacts(_nobody(plan), silence=bounded(error))), {}
+        return evaluate(LiveFacts(_nobody(plan), silence=bounded(error))), {}
 
 
 def _nobody(plan: Plan) -> PlanFacts:

@@ -5,7 +5,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
 from django.db.models import Q
 
-from rollouts.gates.base import NO_PROOF, Answer, Judgement
+from rollouts.gates.base import NO_PROOF, Answer, GateResult
 from rollouts.gates.window import comes_by_itself
 
 LONGEST_CAUSE = 200
@@ -47,19 +47,19 @@ class KeptAnswer(models.Model):
         return said and self.has_same_cause(other)
 
 
-def said_by(judgement: Judgement, before: KeptAnswer | None, *, is_anew: bool = False, now: datetime) -> dict[str, Any]:
+def said_by(result: GateResult, before: KeptAnswer | None, *, is_anew: bool = False, now: datetime) -> dict[str, Any]:
     """Returns the row's values. The result keeps its start unless evidence was missing in between.
 
     `is_anew` restarts it, since nobody was to be asked about it until now.
     """
     is_watched = before is not None and now - before.at <= BLIND
-    goes_on = before is not None and before.answer == judgement.answer and is_watched and not is_anew
+    goes_on = before is not None and before.answer == result.answer and is_watched and not is_anew
     return {
-        "answer": judgement.answer,
-        "cause": judgement.cause[:LONGEST_CAUSE],
-        "reason": judgement.reason[:LONGEST_REASON],
-        "measured": [[*pair] for pair in judgement.measured.items()],
-        "nodes": list(judgement.nodes),
+        "answer": result.answer,
+        "cause": result.cause[:LONGEST_CAUSE],
+        "reason": result.reason[:LONGEST_REASON],
+        "measured": [[*pair] for pair in result.measured.items()],
+        "nodes": list(result.nodes),
         "since": before.since if before is not None and goes_on else now,
         "at": now,
     }

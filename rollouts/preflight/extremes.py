@@ -27,8 +27,8 @@ JUDGING = frozenset(key for key, gate in GATES.items() if gate.when is When.THRO
 
 def never_met(gates: Sequence[Gate]) -> Iterator[str]:
     """Yields why a stage with these gates could never pass."""
-    judging = [gate for gate in gates if gate.when is When.THROUGH and not gate.advisory]
-    if judging and all(isinstance(gate, Soak) for gate in judging):
+    evaluating = [gate for gate in gates if gate.when is When.THROUGH and not gate.advisory]
+    if evaluating and all(isinstance(gate, Soak) for gate in evaluating):
         yield "The soak counts while every other gate passes, and there is none: name one that looks at the nodes."
     for gate in gates:
         if gate.patience is not None and not TIMEOUT_LEAST <= gate.patience <= TIMEOUT_MOST:

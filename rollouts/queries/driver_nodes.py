@@ -106,7 +106,7 @@ def controller_off(driver_object: DriverObject) -> ControllerOff | None:
     return None if upgrade_policy(driver_object).get("autoUpgrade") is True else NO_AUTO_UPGRADE
 
 
-def judged_kinds(plan: Rollout) -> tuple[str, ...]:
+def required_kinds(plan: Rollout) -> tuple[str, ...]:
     """Returns the kinds whose rows matter. NVIDIADrivers may be absent where the ClusterPolicy sets the version."""
     return (*JUDGED_KINDS, DRIVER_OBJECTS[plan.object_kind].name)
 
@@ -121,7 +121,7 @@ class Heard:
 
 def heard(plan: Rollout, *, now: datetime) -> Heard:
     """Returns the age of the rows. One query."""
-    found = Bookmark.objects.filter(cluster=plan.cluster_id, kind__in=judged_kinds(plan)).order_by()
+    found = Bookmark.objects.filter(cluster=plan.cluster_id, kind__in=required_kinds(plan)).order_by()
     marks = {mark.kind: mark for mark in found}
     oldest = min((mark.heard_at for mark in marks.values() if mark.heard_at is not None), default=now)
     return Heard(_stale_reason(plan, marks, now=now), oldest)
@@ -129,7 +129,7 @@ def heard(plan: Rollout, *, now: datetime) -> Heard:
 
 def _stale_reason(plan: Rollout, marks: Mapping[str, Bookmark], *, now: datetime) -> str:
     cluster = plan.cluster
-    for kind in judged_kinds(plan):
+    for kind in required_kinds(plan):
         mark = marks.get(kind)
         if mark is None or mark.heard_at is None:
             return f"{cluster.name} has not shown its {kind.partition('.')[0]} yet."

@@ -54,7 +54,7 @@ def _next(plan: Plan, current: StageOnPage, at_once: AtOnce | None) -> str:
     waves = {target.wave.number for target in current.targets if target.wave}
     if "approval" in stage.gate_options and not (waves and _is_approved(current)):
         waits = "has to be approved again" if waves else "has let nothing go: it waits for its approval"
-        return f"{stage.name} {waits}, then {_goes(going, len(held)) if going else 'its gates judge it'}."
+        return f"{stage.name} {waits}, then {_goes(going, len(held)) if going else 'its gates evaluate it'}."
     if not held:
         under_way = f"; {count(on_the_way, 'node')} on the way" if on_the_way else ""
         return f"No node of {stage.name} is left to go{under_way}."

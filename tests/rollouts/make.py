@@ -141,7 +141,7 @@ def a_changed_node(name: str = "node-1", **given: Any) -> NodeSnapshot:
 
 
 def a_stage(*targets: TargetEvidence, index: int = 0, **given: Any) -> StageSnapshot:
-    """A canary that is being promoted, judged by the driver version alone."""
+    """A canary that is being promoted, evaluated by the driver version alone."""
     row: dict[str, Any] = {
         "name": f"Stage {index}",
         "is_rollback": False,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
-from rollouts.gates.base import Judgement
+from rollouts.gates.base import GateResult
 from rollouts.lifecycle import PLAN_FINAL, PlanState, StageState, TargetState
 
 
@@ -189,7 +189,7 @@ class Decision:
     waiting_for: str  # one sentence: why nothing more happens, or what is being done; AS_BEFORE: what was said last
     acts: tuple[Act, ...] = ()
     moves: tuple[Move, ...] = ()
-    judgements: Mapping[int, Mapping[str, Judgement]] = field(default_factory=dict)  # stage → gate → answer
+    results: Mapping[int, Mapping[str, GateResult]] = field(default_factory=dict)  # stage → gate → answer
     pause_reason: str = ""  # ask a person: put a pause in force
     void_reason: str = ""  # what was approved is not what is there: every approval of a stage to come is void
     look_again_in: timedelta = timedelta(seconds=5)

@@ -4,37 +4,37 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from rollouts.engine.snapshot import StageSnapshot
-from rollouts.gates.base import NEVER_PASSED_OVER, NO_TARGET, UNSEEN, Answer, Gate, Judgement, When, wait
+from rollouts.gates.base import NEVER_PASSED_OVER, NO_TARGET, UNSEEN, Answer, Gate, GateResult, When, wait
 from wording.durations import spell
 from wording.lists import names
 
 
-def judge(stage: StageSnapshot, *whens: When, now: datetime) -> dict[str, Judgement]:
+def evaluate(stage: StageSnapshot, *whens: When, now: datetime) -> dict[str, GateResult]:
     """Returns the result of every gate. A gate that passes although some of its evidence is missing does not pass."""
     return {gate.key: _ask(gate, stage, now=now) for gate in stage.gates if gate.when in whens}
 
 
-def _ask(gate: Gate, stage: StageSnapshot, *, now: datetime) -> Judgement:
-    judgement = gate.judge(stage.evidence, now=now)
-    if judgement.answer is not Answer.PASS or gate.when is not When.THROUGH:
-        return judgement
+def _ask(gate: Gate, stage: StageSnapshot, *, now: datetime) -> GateResult:
+    result = gate.evaluate(stage.evidence, now=now)
+    if result.answer is not Answer.PASS or gate.when is not When.THROUGH:
+        return result
     if not stage.evidence.counted:
         return wait("The stage has no target left: there is nothing this could be judged on.", cause=NO_TARGET)
     unseen = tuple(target.name for target in stage.evidence.counted if not target.is_seen)
     if unseen:
         return wait(f"{names(unseen)} cannot be seen: unknown is not a pass.", cause=UNSEEN, nodes=unseen)
-    return judgement
+    return result
 
 
-def counted(stage: StageSnapshot, judgements: Mapping[str, Judgement]) -> dict[str, Judgement]:
+def counted(stage: StageSnapshot, results: Mapping[str, GateResult]) -> dict[str, GateResult]:
     """Returns the results that may halt, hold or pass the stage: without advisory gates and gates under an override."""
     advisory = {gate.key for gate in stage.gates if gate.advisory}
-    left = {key: judgement for key, judgement in judgements.items() if key not in advisory}
-    return {key: judgement for key, judgement in left.items() if not is_passed_over(stage, key, judgement)}
+    left = {key: result for key, result in results.items() if key not in advisory}
+    return {key: result for key, result in left.items() if not is_passed_over(stage, key, result)}
 
 
-def is_passed_over(stage: StageSnapshot, key: str, judgement: Judgement) -> bool:
-    return key in stage.glass and judgement.cause not in NEVER_PASSED_OVER
+def is_passed_over(stage: StageSnapshot, key: str, result: GateResult) -> bool:
+    return key in stage.glass and result.cause not in NEVER_PASSED_OVER
 
 
 def out_of_patience(stage: StageSnapshot, key: str, *, now: datetime) -> str:
@@ -48,16 +48,16 @@ def out_of_patience(stage: StageSnapshot, key: str, *, now: datetime) -> str:
     return spell(patience) if now - since > patience else ""
 
 
-def first(answer: Answer, judgements: Mapping[str, Judgement]) -> tuple[str, Judgement] | None:
-    return next(((key, judgement) for key, judgement in judgements.items() if judgement.answer is answer), None)
+def first(answer: Answer, results: Mapping[str, GateResult]) -> tuple[str, GateResult] | None:
+    return next(((key, result) for key, result in results.items() if result.answer is answer), None)
 
 
-def all_pass(stage: StageSnapshot, judgements: Mapping[str, Judgement]) -> bool:
+def all_pass(stage: StageSnapshot, results: Mapping[str, GateResult]) -> bool:
     """Returns whether the stage may pass. A stage without a gate that counts never passes."""
     through = {gate.key for gate in stage.gates if gate.when is When.THROUGH and not gate.advisory}
-    asked = all(key in judgements for key in through)
+    asked = all(key in results for key in through)
     return (
         bool(through)
         and asked
-        and all(judgements[key].answer is Answer.PASS or is_passed_over(stage, key, judgements[key]) for key in through)
+        and all(results[key].answer is Answer.PASS or is_passed_over(stage, key, results[key]) for key in through)
     )

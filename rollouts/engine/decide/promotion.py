@@ -12,7 +12,7 @@ from rollouts.engine.decide.acts import (
     MoveStage,
     PlaceHolds,
 )
-from rollouts.engine.decide.gate_evaluation import all_pass, counted, first, judge
+from rollouts.engine.decide.gate_evaluation import all_pass, counted, evaluate, first
 from rollouts.engine.decide.holds import changed_template
 from rollouts.engine.decide.node_retries import given_another_try
 from rollouts.engine.decide.releases import (
@@ -31,7 +31,7 @@ from rollouts.engine.decide.target_progress import follow
 from rollouts.engine.decide.unmanaged_nodes import free_strays
 from rollouts.engine.decide.write_failures import nobody_left
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
-from rollouts.gates.base import Answer, Judgement, When
+from rollouts.gates.base import Answer, GateResult, When
 from rollouts.gates.failure_budget import FailureBudget
 from rollouts.lifecycle import PlanState, StageState, TargetState
 from wording.durations import spell
@@ -40,37 +40,35 @@ from wording.numbers import are, count, either, stay, was
 
 ASKED = (StageState.SOAKING, StageState.HALTED)
 
-Judgements = dict[int, dict[str, Judgement]]
+GateResults = dict[int, dict[str, GateResult]]
 
 
 def promote(snapshot: Snapshot, *, now: datetime) -> Decision:
     moves = tuple(move for stage in snapshot.forward for move in follow(snapshot, stage))
-    judgements = ask(snapshot, now=now)
-    if halt := reason_to_halt(snapshot, judgements):
+    results = ask(snapshot, now=now)
+    if halt := reason_to_halt(snapshot, results):
         index, reason = halt
         halted = (*moves, *_halt(snapshot, index, reason))
         void = reason if snapshot.template_change else ""
         return Decision(
-            reason, acts=recall(snapshot), moves=halted, judgements=judgements, void_reason=void, look_again_in=SOON
+            reason, acts=recall(snapshot), moves=halted, results=results, void_reason=void, look_again_in=SOON
         )
     blocked = snapshot.told_to_wait or _without_controller(snapshot)
     called_back = recall(snapshot) if blocked else recall_restrained(snapshot, snapshot.forward)
     if moves:
-        return Decision(AS_BEFORE, acts=called_back, moves=moves, judgements=judgements, look_again_in=timedelta(0))
+        return Decision(AS_BEFORE, acts=called_back, moves=moves, results=results, look_again_in=timedelta(0))
     if unheld := to_hold(snapshot):
         sentence = snapshot.says.holding.format(nodes=count(len(unheld), "node"))
-        return Decision(sentence, acts=(*called_back, PlaceHolds(unheld)), judgements=judgements, look_again_in=SOON)
+        return Decision(sentence, acts=(*called_back, PlaceHolds(unheld)), results=results, look_again_in=SOON)
     if snapshot.has_daemonsets and (freeing := free_strays(snapshot)):
-        return replace(freeing, acts=(*called_back, *freeing.acts), judgements=judgements)
+        return replace(freeing, acts=(*called_back, *freeing.acts), results=results)
     if blocked:
-        return Decision(blocked, acts=called_back, judgements=judgements)
+        return Decision(blocked, acts=called_back, results=results)
     if asks := _armed_for_too_long(snapshot, now=now):
-        return Decision(asks, acts=recall(snapshot), judgements=judgements, pause_reason=asks)
+        return Decision(asks, acts=recall(snapshot), results=results, pause_reason=asks)
     if called_back:
-        return Decision(
-            says_who_goes_back(snapshot, called_back), called_back, judgements=judgements, look_again_in=SOON
-        )
-    return replace(_step(snapshot, judgements, now=now), judgements=judgements)
+        return Decision(says_who_goes_back(snapshot, called_back), called_back, results=results, look_again_in=SOON)
+    return replace(_step(snapshot, results, now=now), results=results)
 
 
 def _without_controller(snapshot: Snapshot) -> str:
@@ -87,16 +85,16 @@ def _armed_for_too_long(snapshot: Snapshot, *, now: datetime) -> str:
     return f"The cluster has been armed for {spell(snapshot.may_be_armed_for)}. Resume for as long again, or roll back."
 
 
-def ask(snapshot: Snapshot, *, now: datetime) -> Judgements:
+def ask(snapshot: Snapshot, *, now: datetime) -> GateResults:
     """Returns the gate results of the open stage, and of the last passed stage while the next one waits."""
-    answers: Judgements = {}
+    answers: GateResults = {}
     for stage in snapshot.forward:
         if stage.state is StageState.OPENING:
-            answers[stage.index] = judge(stage, When.ENTRY, When.WAVE, now=now)
+            answers[stage.index] = evaluate(stage, When.ENTRY, When.WAVE, now=now)
         elif stage.state is StageState.PROMOTING:
-            answers[stage.index] = judge(stage, When.WAVE, When.THROUGH, now=now)
+            answers[stage.index] = evaluate(stage, When.WAVE, When.THROUGH, now=now)
         elif stage.state in ASKED or (stage.state is StageState.PASSED and _still_counts(snapshot, stage)):
-            answers[stage.index] = judge(stage, When.THROUGH, now=now)
+            answers[stage.index] = evaluate(stage, When.THROUGH, now=now)
     return answers
 
 
@@ -107,7 +105,7 @@ def _still_counts(snapshot: Snapshot, stage: StageSnapshot) -> bool:
     return not following or following[0].state is StageState.OPENING
 
 
-def reason_to_halt(snapshot: Snapshot, judgements: Mapping[int, Mapping[str, Judgement]]) -> tuple[int, str] | None:
+def reason_to_halt(snapshot: Snapshot, results: Mapping[int, Mapping[str, GateResult]]) -> tuple[int, str] | None:
     """Returns the number of the stage that must halt and the reason.
 
     An old snapshot can halt a stage but never pass it.
@@ -123,7 +121,7 @@ def reason_to_halt(snapshot: Snapshot, judgements: Mapping[int, Mapping[str, Jud
     if escaped := [node for node in snapshot.nodes if node.uid not in again and _escaped(snapshot, node)]:
         return current.index, _says_escaped(snapshot, escaped)
     for stage in snapshot.forward:
-        answers = counted(stage, judgements.get(stage.index, {}))
+        answers = counted(stage, results.get(stage.index, {}))
         # A node that failed fails other gates, too, and this one names its cause.
         failed_nodes_first = {key: answers[key] for key in (FailureBudget.key, *answers) if key in answers}
         if failed := first(Answer.FAIL, failed_nodes_first):
@@ -181,14 +179,14 @@ def _halt(snapshot: Snapshot, index: int, reason: str) -> tuple[MoveStage | Move
     return (MoveStage(index, StageState.HALTED, reason), plan)
 
 
-def _step(snapshot: Snapshot, judgements: Judgements, *, now: datetime) -> Decision:
+def _step(snapshot: Snapshot, results: GateResults, *, now: datetime) -> Decision:
     if snapshot.stale_reason:
         return Decision(snapshot.stale_reason)
     if not snapshot.has_daemonsets:
         return Decision("The driver object has no DaemonSet now: it selects no node, or the operator makes it anew.")
     stage = current_stage(snapshot)
     if stage is None:
-        if unsure := _not_sure_any_more(snapshot, judgements, now=now):
+        if unsure := _not_sure_any_more(snapshot, results, now=now):
             return unsure
         if late := held_though_changed(snapshot):
             return Decision(
@@ -202,20 +200,20 @@ def _step(snapshot: Snapshot, judgements: Judgements, *, now: datetime) -> Decis
     if stage.state is StageState.WAITING:
         return _wait(stage)
     if stage.state is StageState.OPENING:
-        return _open(snapshot, stage, judgements, now=now)
+        return _open(snapshot, stage, results, now=now)
     if stage.state is StageState.PROMOTING:
-        return release(snapshot, stage, judgements[stage.index], now=now)
-    return _soak(snapshot, stage, judgements[stage.index], now=now)
+        return release(snapshot, stage, results[stage.index], now=now)
+    return _soak(snapshot, stage, results[stage.index], now=now)
 
 
-def _not_sure_any_more(snapshot: Snapshot, judgements: Judgements, *, now: datetime) -> Decision | None:
+def _not_sure_any_more(snapshot: Snapshot, results: GateResults, *, now: datetime) -> Decision | None:
     """Returns a decision to wait if, after every stage has passed, some gate no longer passes."""
-    judged = [stage for stage in snapshot.forward if stage.state is not StageState.ABANDONED]
-    last = (judged or snapshot.forward)[-1]
+    evaluated = [stage for stage in snapshot.forward if stage.state is not StageState.ABANDONED]
+    last = (evaluated or snapshot.forward)[-1]
     undone = tuple(target.name for stage in snapshot.forward for target in stage.evidence.not_changed)
-    if judged and (emptied := nobody_left(snapshot, last, says="Every stage passed, but:")):
+    if evaluated and (emptied := nobody_left(snapshot, last, says="Every stage passed, but:")):
         return emptied
-    waits = first(Answer.WAIT, counted(last, judgements.get(last.index, {})))
+    waits = first(Answer.WAIT, counted(last, results.get(last.index, {})))
     if not undone and not waits:
         return None
     reason = (
@@ -251,23 +249,23 @@ def _wait(stage: StageSnapshot) -> Decision:
     return Decision(f"It is the turn of {stage.name}.", moves=moves, look_again_in=timedelta(0))
 
 
-def _open(snapshot: Snapshot, stage: StageSnapshot, judgements: Judgements, *, now: datetime) -> Decision:
+def _open(snapshot: Snapshot, stage: StageSnapshot, results: GateResults, *, now: datetime) -> Decision:
     if emptied := nobody_left(snapshot, stage):
         return emptied
-    if waits := wait_for_gates(stage, judgements[stage.index], now=now):
+    if waits := wait_for_gates(stage, results[stage.index], now=now):
         return waits
     earlier = [other for other in snapshot.forward if other.index < stage.index][-1:]
     for other in earlier:
         if emptied := nobody_left(snapshot, other, says=f"{stage.name} waits:"):
             return emptied
         unsure = f"{stage.name} waits: {other.name} is no longer sure."
-        if waits := wait_for_gates(other, judgements.get(other.index, {}), says=unsure, now=now):
+        if waits := wait_for_gates(other, results.get(other.index, {}), says=unsure, now=now):
             return waits
     moves = (MoveStage(stage.index, StageState.PROMOTING, "Nothing speaks against letting its first nodes go."),)
     return Decision(f"{stage.name} begins.", moves=moves, look_again_in=timedelta(0))
 
 
-def _soak(snapshot: Snapshot, stage: StageSnapshot, answers: Mapping[str, Judgement], *, now: datetime) -> Decision:
+def _soak(snapshot: Snapshot, stage: StageSnapshot, answers: Mapping[str, GateResult], *, now: datetime) -> Decision:
     if again := stage.evidence.tried_again:
         reason = f"{names(tuple(target.name for target in again))} {are(len(again))} tried again."
         moves = (MoveStage(stage.index, StageState.PROMOTING, reason),)

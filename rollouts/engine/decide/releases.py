@@ -14,7 +14,7 @@ from rollouts.engine.decide.gate_evaluation import counted, out_of_patience
 from rollouts.engine.decide.node_retries import to_queue, waiting, waiting_anywhere
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
 from rollouts.gates.approval import ApprovalGate
-from rollouts.gates.base import NO_PATIENCE_LOST, TO_COME, Answer, Judgement, When
+from rollouts.gates.base import NO_PATIENCE_LOST, TO_COME, Answer, GateResult, When
 from rollouts.gates.proof import Proof
 from rollouts.gates.soak import Soak
 from rollouts.gates.window import Window, comes_by_itself
@@ -28,7 +28,7 @@ SOON = timedelta(seconds=1)  # something is on its way
 UNHURRIED = frozenset({ApprovalGate.key, Soak.key})  # a person takes their time, and the soak says how long it takes
 
 
-def release(snapshot: Snapshot, stage: StageSnapshot, answers: Mapping[str, Judgement], *, now: datetime) -> Decision:
+def release(snapshot: Snapshot, stage: StageSnapshot, answers: Mapping[str, GateResult], *, now: datetime) -> Decision:
     if ignored := _ignored(stage, now=now):
         asks = f"{stage.name}: the operator has not begun with {names(ignored)} for {spell(stage.patience)}."
         look = snapshot.operator_down or "Look at its log and its slots, then resume."
@@ -54,7 +54,7 @@ def release(snapshot: Snapshot, stage: StageSnapshot, answers: Mapping[str, Judg
     restrained = restrained_in(snapshot, stage)
     wave = _going(snapshot, stage, ready, free.nodes)
     before_each = {gate.key for gate in stage.gates if gate.when is When.WAVE}
-    asked = {key: judgement for key, judgement in answers.items() if key in before_each}
+    asked = {key: result for key, result in answers.items() if key in before_each}
     if wave and (kept := wait_for_gates(stage, asked, now=now)):
         return replace(kept, look_again_in=SOON)
     if wave:
@@ -68,7 +68,7 @@ def release(snapshot: Snapshot, stage: StageSnapshot, answers: Mapping[str, Judg
 
 
 def _waits_for_proof(
-    snapshot: Snapshot, stage: StageSnapshot, answers: Mapping[str, Judgement], *, now: datetime
+    snapshot: Snapshot, stage: StageSnapshot, answers: Mapping[str, GateResult], *, now: datetime
 ) -> Decision | None:
     """Waits for the test Job of nodes that use up the room; None if that is not the reason.
 
@@ -139,7 +139,7 @@ def _broken_already(snapshot: Snapshot, stage: StageSnapshot, ready: Sequence[st
 
 
 def wait_for_gates(
-    stage: StageSnapshot, answers: Mapping[str, Judgement], *, says: str = "", now: datetime
+    stage: StageSnapshot, answers: Mapping[str, GateResult], *, says: str = "", now: datetime
 ) -> Decision | None:
     """Waits for a gate that counts, and pauses the plan once the gate's timeout is over; None if no gate waits.
 
@@ -148,18 +148,18 @@ def wait_for_gates(
     said = says or f"{stage.name}:"
     waiting = [(key, one) for key, one in counted(stage, answers).items() if one.answer is Answer.WAIT]
     unhurried = _unhurried(stage, dict(waiting))
-    for key, judgement in waiting:
+    for key, result in waiting:
         if key not in unhurried and (waited := out_of_patience(stage, key, now=now)):
-            sentence = f"{said} {judgement.reason} It has waited for {waited}"
+            sentence = f"{said} {result.reason} It has waited for {waited}"
             asks = f"{sentence}: a person decides whether to wait, exclude or go back."
             return Decision(asks, pause_reason=asks)
     return Decision(f"{said} {waiting[0][1].reason}") if waiting else None
 
 
-def _unhurried(stage: StageSnapshot, waiting: Mapping[str, Judgement]) -> frozenset[str]:
+def _unhurried(stage: StageSnapshot, waiting: Mapping[str, GateResult]) -> frozenset[str]:
     """Returns the gates whose wait asks nobody: closed windows, and gates that depend on a freeze, a window or another
     gate."""
-    unhurried = UNHURRIED | {key for key, judgement in waiting.items() if judgement.cause in NO_PATIENCE_LOST}
+    unhurried = UNHURRIED | {key for key, result in waiting.items() if result.cause in NO_PATIENCE_LOST}
     window = waiting.get(Window.key)
     if window is None or not comes_by_itself(Window.key, window.cause):
         return unhurried

@@ -85,8 +85,8 @@ def _let_unchanged_go(snapshot: Snapshot) -> Decision | None:
         sentence = f"Clearing the operator's mark on {count(len(queued), 'node')} that never changed."
         return Decision(sentence, acts=(ClearUpgradeState(queued, _failed_once(snapshot)),), look_again_in=SOON)
     # Switched off, the operator calls nobody done.
-    judged = THROUGH if snapshot.policy.off else {Phase.DONE}
-    if free := ours(snapshot, lambda node: snapshot.is_as_before(node) and node.phase in judged):
+    evaluated = THROUGH if snapshot.policy.off else {Phase.DONE}
+    if free := ours(snapshot, lambda node: snapshot.is_as_before(node) and node.phase in evaluated):
         sentence = f"Letting {count(len(free), 'node')} go that never changed."
         return Decision(sentence, acts=(LiftHolds(free),), look_again_in=SOON)
     if waiting := ours(snapshot, lambda node: snapshot.is_as_before(node) and node.phase is Phase.UNKNOWN):

@@ -21,7 +21,7 @@ from rollouts.engine.decide.acts import (
     RequeueFailed,
 )
 from rollouts.engine.decide.budget import room
-from rollouts.engine.decide.gate_evaluation import all_pass, first, judge
+from rollouts.engine.decide.gate_evaluation import all_pass, evaluate, first
 from rollouts.engine.decide.releases import (
     SOON,
     recall,
@@ -45,7 +45,7 @@ from rollouts.engine.decide.rollback_retries import ask_for_help, beyond_us, try
 from rollouts.engine.decide.target_progress import follow, lost
 from rollouts.engine.decide.unmanaged_nodes import ABORT_FREES
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
-from rollouts.gates.base import Answer, Judgement, When
+from rollouts.gates.base import Answer, GateResult, When
 from rollouts.gates.soak import Soak
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.node_order.node_selection import next_wave
@@ -63,8 +63,8 @@ def roll_back(snapshot: Snapshot, *, now: datetime) -> Decision:
     if waiting := _without_operator(snapshot):
         return waiting
     stage = snapshot.rollback_stage
-    judgements = {stage.index: judge(stage, When.THROUGH, now=now)} if stage.state is not StageState.WAITING else {}
-    return replace(_bring_back(snapshot, judgements, now=now), judgements=judgements)
+    results = {stage.index: evaluate(stage, When.THROUGH, now=now)} if stage.state is not StageState.WAITING else {}
+    return replace(_bring_back(snapshot, results, now=now), results=results)
 
 
 def _without_operator(snapshot: Snapshot) -> Decision | None:
@@ -77,7 +77,7 @@ def _without_operator(snapshot: Snapshot) -> Decision | None:
     return Decision(f"{why} {helps}", acts=recall(snapshot))
 
 
-def _bring_back(snapshot: Snapshot, judgements: Mapping[int, Mapping[str, Judgement]], *, now: datetime) -> Decision:
+def _bring_back(snapshot: Snapshot, results: Mapping[int, Mapping[str, GateResult]], *, now: datetime) -> Decision:
     stage = snapshot.rollback_stage
     if missing := _not_as_before(snapshot):
         sentence = f"{count(len(missing), 'node')} {are(len(missing))} to be brought back."
@@ -106,7 +106,7 @@ def _bring_back(snapshot: Snapshot, judgements: Mapping[int, Mapping[str, Judgem
     if failed := _failed(snapshot):
         sentence = f"Putting {names(tuple(failed.values()))} back into the operator's queue."
         return Decision(sentence, acts=(RequeueFailed(failed),), look_again_in=SOON)
-    return _let_waves_go(snapshot, judgements.get(stage.index, {}), now=now)
+    return _let_waves_go(snapshot, results.get(stage.index, {}), now=now)
 
 
 def _not_on_it(snapshot: Snapshot) -> tuple[str, ...]:
@@ -134,7 +134,7 @@ def _failed(snapshot: Snapshot) -> dict[str, str]:
     return {node.uid: node.name for node in stuck if node.has_label and not snapshot.is_in_sync(node)}
 
 
-def _let_waves_go(snapshot: Snapshot, answers: Mapping[str, Judgement], *, now: datetime) -> Decision:
+def _let_waves_go(snapshot: Snapshot, answers: Mapping[str, GateResult], *, now: datetime) -> Decision:
     stage = snapshot.rollback_stage
     if blocked := snapshot.told_to_wait or snapshot.stale_reason:
         return Decision(blocked, acts=recall(snapshot))
@@ -190,26 +190,26 @@ def _waits(node: NodeSnapshot | None) -> bool:
     return node is not None and node.has_label and node.phase is Phase.QUEUED
 
 
-def _settle(snapshot: Snapshot, answers: Mapping[str, Judgement], *, now: datetime) -> Decision:
+def _settle(snapshot: Snapshot, answers: Mapping[str, GateResult], *, now: datetime) -> Decision:
     """Ends the rollback when every target is back. A failing gate only warns here (Z32)."""
     stage = snapshot.rollback_stage
     if stage.state is StageState.PROMOTING:
         moves = (MoveStage(stage.index, StageState.SOAKING, "Every target runs the old version again."),)
-        return Decision("Judging the nodes that went back.", moves=moves, look_again_in=timedelta(0))
+        return Decision("Evaluating the nodes that went back.", moves=moves, look_again_in=timedelta(0))
     if waiting := in_the_operators_hands(snapshot):
         return waiting
     if all_pass(stage, answers) or not stage.evidence.counted:
         return _rolled_back(stage, _how_it_ended(snapshot), "Every gate passed.")
     if failed := first(Answer.FAIL, answers):
         return _rolled_back(stage, f"{snapshot.from_version} is back, but look at this: {failed[1].reason}")
-    waits = [judgement for judgement in answers.values() if judgement.answer is Answer.WAIT]
+    waits = [result for result in answers.values() if result.answer is Answer.WAIT]
     # The soak waits for the others, so it waits for ever where one of them can never tell.
-    others = [judgement for key, judgement in answers.items() if judgement in waits and key != Soak.key]
-    can_never_tell = bool(others) and all(judgement.is_final for judgement in others)
+    others = [result for key, result in answers.items() if result in waits and key != Soak.key]
+    can_never_tell = bool(others) and all(result.is_final for result in others)
     if can_never_tell or (waits and now - stage.state_since > stage.patience):
-        return _rolled_back(stage, f"{_how_it_ended(snapshot)} This could not be judged: {waits[0].reason}")
+        return _rolled_back(stage, f"{_how_it_ended(snapshot)} This could not be evaluated: {waits[0].reason}")
     return Decision(
-        f"They are back, and being judged: {waits[0].reason if waits else 'no gate answers.'}", look_again_in=SOON
+        f"They are back and being evaluated: {waits[0].reason if waits else 'no gate answers.'}", look_again_in=SOON
     )
 
 

@@ -59,7 +59,7 @@ def nobody_left(snapshot: Snapshot, stage: StageSnapshot, *, says: str = "") -> 
     """Asks a person at once if the stage has no node left; None if it has. `says` is the sentence before."""
     if stage.evidence.counted:
         return None
-    left = f"{stage.name} has no node left that it could be judged on: {_why(stage)}."
+    left = f"{stage.name} has no node left to evaluate: {_why(stage)}."
     asks = f"{says} {left} A person decides: {_choices(snapshot, stage)}.".strip()
     return Decision(asks, pause_reason=asks)
 

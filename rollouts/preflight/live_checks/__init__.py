@@ -21,7 +21,7 @@ RULES: tuple[LiveRule, ...] = (
 )
 
 
-def judge(facts: LiveFacts) -> list[LiveAnswer]:
+def evaluate(facts: LiveFacts) -> list[LiveAnswer]:
     """Returns the answers. If the cluster does not answer or is another one, that is the only answer."""
     who = list(cluster.answers(facts))
     if any(answer.bars for answer in who):

@@ -234,7 +234,7 @@ def test_an_approval_of_what_was_overridden_needs_a_reason(stage: Stage, approve
 def test_an_approval_on_no_evidence_at_all_needs_a_reason(stage: Stage, approver):
     stage.plan.stages.get(index=0).answers.all().delete()
 
-    with pytest.raises(Refusal, match="no gate has judged a node that was changed"):
+    with pytest.raises(Refusal, match="no gate has evaluated a changed node"):
         approved(stage, approver)
 
     assert approved(stage, approver, reason="The canary is idle.").reason == "The canary is idle."

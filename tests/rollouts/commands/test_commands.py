@@ -226,7 +226,7 @@ def test_a_failed_node_that_is_taken_out_stays_as_it_is(plan: Plan, owner):
 
 @pytest.mark.parametrize("state", [TargetState.HELD, TargetState.FAILED])
 def test_the_last_node_of_a_stage_that_others_wait_for_stays_in_it(plan: Plan, owner, state: TargetState):
-    """The stage would have nothing to be judged on, and wait for good."""
+    """The stage would have nothing to evaluate, and wait for good."""
     target = last_of_the_canary(plan, state)
 
     with pytest.raises(

@@ -85,7 +85,7 @@ def test_a_sentence_that_names_some_stands_for_all():
     assert one.hash != other.hash
 
 
-def test_the_others_are_still_judged(plan, owner):
+def test_the_others_are_still_evaluated(plan, owner):
     Target.objects.filter(stage__plan=plan, node_name="node-2").update(state="changed")
 
     done = complete(plan, owner)
@@ -126,7 +126,7 @@ def nothing_left(plan: Plan) -> str:
 
 @pytest.mark.parametrize("let_go", [True, False])
 def test_a_last_stage_whose_nodes_were_all_taken_out_is_ended_without_it(plan, owner, let_go):
-    """It has nothing to be judged on: it would wait for good."""
+    """It has nothing to evaluate: it would wait for good."""
     Target.objects.filter(stage__plan=plan, stage__index=1).update(state="excluded")
     if not let_go:
         Wave.objects.all().delete()

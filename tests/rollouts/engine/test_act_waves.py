@@ -229,7 +229,7 @@ def test_a_recall_of_what_has_begun_changes_nothing(ground: Ground):
 
 
 def test_the_rollback_takes_failed_nodes_first_and_knows_what_they_were(ground: Ground):
-    """Z5: a node that comes back by itself is judged against what it was before the plan."""
+    """Z5: a node that comes back by itself is evaluated against what it was before the plan."""
     ground.armed()
     ground.act(WAVE)
     was = ground.target().baseline

@@ -264,7 +264,7 @@ def test_what_refused_a_pod_is_not_said_once_a_newer_one_was_taken(plan: Plan, p
 
 @pytest.mark.parametrize(("let_go_after", "is_said"), [(30, True), (90, False)])
 def test_what_refused_a_pod_before_another_of_its_nodes_was_let_go_is_not_said(plan: Plan, let_go_after: int, is_said):
-    """Z31: nothing is judged by what is older than our last act on it."""
+    """Z31: nothing is evaluated by what is older than our last act on it."""
     rows = list(Node.objects.filter(name__in=["node-0", "node-1"]).order_by("name"))
     for number, row in enumerate(rows):
         a_pod(row, f"model-{number}")
@@ -279,7 +279,7 @@ def test_what_refused_a_pod_before_another_of_its_nodes_was_let_go_is_not_said(p
     assert bool(seen(plan).stages[0].evidence.workloads_refused) is is_said
 
 
-def test_a_tenants_pod_is_judged_from_when_the_node_took_it(plan: Plan):
+def test_a_tenants_pod_is_evaluated_from_when_the_node_took_it(plan: Plan):
     a_pod(Node.objects.get(name="node-0"), "model-0", started_at=NOON, is_ready=False)
     Target.objects.filter(node_name="node-0").update(state="changed")
 
@@ -371,7 +371,7 @@ def test_a_failed_node_stands_in_for_none_that_the_matrix_does_not_compare(plan:
     evidence = seen(plan).stages[1].evidence
 
     assert (evidence.compared, evidence.combinations) == (0, ())
-    assert Compatibility(allow_unknown=True).judge(evidence, now=NOON).answer is Answer.WAIT
+    assert Compatibility(allow_unknown=True).evaluate(evidence, now=NOON).answer is Answer.WAIT
 
 
 def test_what_was_overridden_at_the_start_is_known_to_the_gate(plan: Plan):
@@ -509,7 +509,7 @@ def test_windows_are_read_of_the_nodes_still_to_go_those_of_their_pools_among_th
         (rest[1],): f"The maintenance window of {its} is open until 13:00 UTC.",
     }
     assert all(one.openings[0] == (NOON, NOON + timedelta(hours=1)) for one in windows if rest[0] in one.nodes)
-    assert Window().judge(seen(plan).stages[1].evidence, now=NOON).answer is Answer.PASS
+    assert Window().evaluate(seen(plan).stages[1].evidence, now=NOON).answer is Answer.PASS
 
 
 def test_a_node_that_no_window_binds_is_read_as_that(plan: Plan):
@@ -518,7 +518,7 @@ def test_a_node_that_no_window_binds_is_read_as_that(plan: Plan):
     (windows,) = seen(plan).stages[1].evidence.windows
 
     assert (windows.sentence, windows.openings, len(windows.nodes)) == ("", (), 2)
-    assert Window().judge(seen(plan).stages[1].evidence, now=NOON).cause == "no-window"
+    assert Window().evaluate(seen(plan).stages[1].evidence, now=NOON).cause == "no-window"
 
 
 def test_of_nodes_that_are_not_seen_nobody_says_which_windows_bind_them(plan: Plan):

@@ -13,14 +13,14 @@ from people.models import AuditEntry
 from rollouts.commands import plan_control
 from rollouts.engine.decide.acts import MovePlan, MoveStage, MoveTarget
 from rollouts.engine.record import make_moves, pause, record_answers, record_holds
-from rollouts.gates.base import Answer, Judgement
+from rollouts.gates.base import Answer, GateResult
 from rollouts.lifecycle import PlanState, StageState, TargetState
 from rollouts.models import Approval, GateAnswer, Hold, Plan, PlanEvent, Stage, Target
 from rollouts.models.gate_answer import BLIND
 from tests.make import NOON
 from tests.rollouts.rows import a_started_plan, in_state
 
-PASS = Judgement(Answer.PASS, "All 1 nodes run it.", {"changed": 1})
+PASS = GateResult(Answer.PASS, "All 1 nodes run it.", {"changed": 1})
 SECOND = timedelta(seconds=1)
 
 
@@ -31,8 +31,8 @@ def plan(cluster, owner) -> Plan:
     return plan
 
 
-def recorded(plan: Plan, judgement: Judgement, *, at=NOON) -> GateAnswer:
-    record_answers(plan, plan.stages.all(), {0: {"driver_version": judgement}}, now=at)
+def recorded(plan: Plan, result: GateResult, *, at=NOON) -> GateAnswer:
+    record_answers(plan, plan.stages.all(), {0: {"driver_version": result}}, now=at)
     return GateAnswer.objects.get(stage__plan=plan, gate="driver_version", is_current=True)
 
 
@@ -81,14 +81,14 @@ def test_numbers_stay_in_the_order_in_which_the_gate_gave_them(plan: Plan):
 def test_another_answer_is_another_row_and_the_old_one_stays(plan: Plan):
     recorded(plan, PASS)
 
-    recorded(plan, Judgement(Answer.WAIT, "Wait."), at=NOON + SECOND)
+    recorded(plan, GateResult(Answer.WAIT, "Wait."), at=NOON + SECOND)
 
     assert GateAnswer.objects.filter(stage__plan=plan).count() == 2
     assert PlanEvent.objects.filter(plan=plan, what="gate").count() == 2
 
 
 def test_another_cause_is_another_row_of_the_same_answer_begun_when_it_began(plan: Plan):
-    waits = Judgement(Answer.WAIT, "2 of 3 nodes are still to come.", cause="to-come")
+    waits = GateResult(Answer.WAIT, "2 of 3 nodes are still to come.", cause="to-come")
     recorded(plan, waits)
 
     numbers = recorded(plan, replace(waits, reason="1 of 3 nodes is still to come."), at=NOON + SECOND)
@@ -103,8 +103,8 @@ def test_another_cause_is_another_row_of_the_same_answer_begun_when_it_began(pla
 def waiting_since(plan: Plan, *, window: str, headroom: str, at: datetime) -> list[datetime]:
     """Of the gates of each wave, which wait for these causes."""
     waits = {
-        "window": Judgement(Answer.WAIT, window, cause=window),
-        "headroom": Judgement(Answer.WAIT, "", cause=headroom),
+        "window": GateResult(Answer.WAIT, window, cause=window),
+        "headroom": GateResult(Answer.WAIT, "", cause=headroom),
     }
     record_answers(plan, plan.stages.all(), {0: waits}, now=at)
     current = GateAnswer.objects.filter(stage__plan=plan, is_current=True)
@@ -125,7 +125,7 @@ def test_the_time_for_which_nothing_might_go_counts_for_no_wait_for_room(plan: P
     """A freeze, or a window that no gate asks for: once it lets a node go, the room has its whole patience."""
 
     def waiting_since(cause: str, at: datetime) -> datetime:
-        waits = Judgement(Answer.WAIT, f"{cause}.", cause=cause)
+        waits = GateResult(Answer.WAIT, f"{cause}.", cause=cause)
         record_answers(plan, plan.stages.all(), {0: {"headroom": waits}}, now=at)
         return GateAnswer.objects.get(stage__plan=plan, is_current=True, gate="headroom").since
 
@@ -146,7 +146,7 @@ def test_a_window_that_is_only_advisory_keeps_nobodys_patience(plan: Plan):
 
 
 def test_a_cause_longer_than_its_column_is_the_same_cause_again(plan: Plan):
-    waits = Judgement(Answer.WAIT, "Wait.", cause="x" * 500)
+    waits = GateResult(Answer.WAIT, "Wait.", cause="x" * 500)
 
     assert recorded(plan, waits).pk == recorded(plan, waits, at=NOON + SECOND).pk
 
@@ -155,13 +155,13 @@ def test_a_sentence_longer_than_its_column_is_cut_and_halts_the_plan(plan: Plan)
     """Whoever rejects a stage gives a reason of 1,000 characters, and the gate puts their name before it."""
     says = f"amy rejected it: {'x' * 1000}"
 
-    first = recorded(plan, Judgement(Answer.FAIL, says))
+    first = recorded(plan, GateResult(Answer.FAIL, says))
     make_moves(plan, plan.stages.all(), (MovePlan(PlanState.HALTED, says),), now=NOON)
 
     entry = AuditEntry.objects.filter(subject=plan.mark).last()
     assert (first.reason, entry.reason) == (says[:1000], says[:1000])
-    again = recorded(plan, Judgement(Answer.FAIL, says), at=NOON + SECOND)
-    assert recorded(plan, Judgement(Answer.FAIL, says), at=NOON + 2 * SECOND).pk == again.pk
+    again = recorded(plan, GateResult(Answer.FAIL, says), at=NOON + SECOND)
+    assert recorded(plan, GateResult(Answer.FAIL, says), at=NOON + 2 * SECOND).pk == again.pk
     assert GateAnswer.objects.get(pk=again.pk).reason == says[:1000]
 
 

@@ -376,7 +376,7 @@ def test_another_version_meanwhile_is_followed_anew_and_compared_with_what_was_b
     assert len(FollowedRollout.objects.open()) == 1
 
 
-def test_what_was_not_reached_when_the_earlier_version_came_back_is_not_judged(others: Others):
+def test_what_was_not_reached_when_the_earlier_version_came_back_is_not_evaluated(others: Others):
     """Its validator has not run since, and need not: it has the driver pod that it had all along."""
     others.begin()
     others.change(0)
@@ -397,7 +397,7 @@ def test_what_was_not_reached_when_the_earlier_version_came_back_is_not_judged(o
     assert followed_on_page([back])[0].progress.changed == 3
 
 
-def test_a_version_that_is_taken_back_before_a_node_changed_leaves_nothing_to_judge(others: Others):
+def test_a_version_that_is_taken_back_before_a_node_changed_leaves_nothing_to_evaluate(others: Others):
     others.begin()
     others.back()
     for number in range(3):
@@ -484,14 +484,14 @@ def test_a_message_that_comes_twice_is_one_round(others: Others):
 def test_a_worker_that_was_thought_dead_writes_nothing(others: Others):
     rollout = others.begin()
     others.change(0)
-    judge = external_rollout_round.judge
+    evaluate = external_rollout_round.evaluate
 
     def slowly(*args: Any, **given: Any) -> Any:
         later = others.now + LEASE
         assert FollowedRollout.objects.get(pk=rollout.pk).take_lease(owner="worker-2", now=later)
-        return judge(*args, **given)
+        return evaluate(*args, **given)
 
-    with mock.patch.object(external_rollout_round, "judge", slowly):
+    with mock.patch.object(external_rollout_round, "evaluate", slowly):
         run_followed(rollout.pk, owner="worker-1", clock=lambda: others.now)
 
     assert others.states()["node-0"] == TargetState.RELEASED

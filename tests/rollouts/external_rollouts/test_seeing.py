@@ -31,7 +31,7 @@ def a_look(phase: Phase = Phase.DONE, *, is_held: bool = False, runs_it: bool = 
     return NodeLook("uid", "node-1", phase, is_held, runs_it, has_other_pod)
 
 
-def test_every_gate_judges_a_followed_rollout_or_the_table_says_why_not():
+def test_every_gate_evaluates_a_followed_rollout_or_the_table_says_why_not():
     asked = [gate.key for gate in ASKED]
 
     assert [key for key in GATES if key not in LEFT_OUT] == asked
@@ -150,19 +150,19 @@ def test_an_upgrade_of_idle_nodes_is_given_up_as_not_shown():
     assert (step.to, step.reason) == (FollowedState.GIVEN_UP, f"Not shown within 7 d: {nothing}")
 
 
-def test_where_no_node_has_to_change_there_is_nothing_to_judge():
+def test_where_no_node_has_to_change_there_is_nothing_to_evaluate():
     step = an_end(CHANGED, CHANGED, is_touched=False)
     assert (step.to, step.reason) == (FollowedState.GIVEN_UP, "No node has to change for it.")
 
 
 @given(targets("node-1"))
-def test_only_a_changed_node_with_the_driver_pod_it_had_is_left_unjudged(target: TargetEvidence):
+def test_only_a_changed_node_with_the_driver_pod_it_had_is_left_unevaluated(target: TargetEvidence):
     if is_untouched(target):
         assert target.state is CHANGED
         assert target.driver_started_at < target.baseline.at
 
 
-def test_a_node_whose_driver_pod_began_after_its_baseline_is_judged():
+def test_a_node_whose_driver_pod_began_after_its_baseline_is_evaluated():
     at = NOON - timedelta(hours=1)
     assert not is_untouched(a_target(baseline=a_baseline(at=at), driver_started_at=NOON))
     assert is_untouched(a_target(baseline=a_baseline(at=at), driver_started_at=at - timedelta(hours=1)))

@@ -75,24 +75,24 @@ def test_a_label_that_was_seen_to_come_or_go_is_a_move(state, moved):
     assert len(said(plan, NOON + 3 * HOUR)) == 1
 
 
-def soaking(*, judged_at: datetime) -> Plan:
+def soaking(*, evaluated_at: datetime) -> Plan:
     plan = a_plan("promoting")
     Stage.objects.filter(plan=plan, index=0).update(state="soaking")
-    answered(plan.stages.get(index=0), "soak", "wait", at=judged_at)
+    answered(plan.stages.get(index=0), "soak", "wait", at=evaluated_at)
     return plan
 
 
 def test_a_soak_has_an_end_of_its_own():
-    assert said(soaking(judged_at=NOON + 7 * OF_PEOPLE), NOON + 7 * OF_PEOPLE + HOUR) == []
+    assert said(soaking(evaluated_at=NOON + 7 * OF_PEOPLE), NOON + 7 * OF_PEOPLE + HOUR) == []
 
 
-def test_a_soak_whose_gates_nobody_judges_is_told():
+def test_a_soak_whose_gates_nobody_evaluates_is_reported():
     """Its rounds fail, or its cluster does not answer: no gate is asked, so that none runs out of patience."""
-    plan = soaking(judged_at=NOON + HOUR)
+    plan = soaking(evaluated_at=NOON + HOUR)
 
     (told,) = said(plan, NOON + 2 * HOUR + timedelta(seconds=1))
 
-    what = f"No gate of plan #{plan.pk} “New driver” has been judged since 2026-11-21 13:00 UTC, for more than 1 h."
+    what = f"No gate of plan #{plan.pk} “New driver” has been evaluated since 2026-11-21 13:00 UTC, for more than 1 h."
     assert told.startswith(f"{what} The operator is asked.")
 
 
@@ -212,7 +212,7 @@ def open_findings(plan: Plan) -> list[str]:
 
 
 @pytest.mark.parametrize("ahead", [timedelta(0), HOUR], ids=["with our clock", "with a clock that is ahead"])
-def test_that_no_round_begins_is_told_by_the_clock_of_whoever_judges(ahead):
+def test_that_no_round_begins_is_told_by_the_clock_of_whoever_evaluates(ahead):
     """The worker that died has written when the plan is due, by its own."""
     plan = looked_at("promoting", NOON + ahead, due=NOON + ahead + timedelta(seconds=5))
     Observer.objects.create(cluster=plan.cluster, lease_until=NOON + OF_PEOPLE)

@@ -16,10 +16,10 @@ SETTLED = NOON - SETTLE - timedelta(seconds=1)
 
 
 def test_passes_with_as_many_gpus_as_before():
-    judgement = GATE.judge(evidence(a_target("node-1"), a_target("node-2")), now=NOON)
+    result = GATE.evaluate(evidence(a_target("node-1"), a_target("node-2")), now=NOON)
 
-    assert judgement.answer is Answer.PASS
-    assert judgement.reason == "Allocatable: 16 nvidia.com/gpu where 16 were."
+    assert result.answer is Answer.PASS
+    assert result.reason == "Allocatable: 16 nvidia.com/gpu where 16 were."
 
 
 @given(st.integers(1, 16), st.integers(0, 15))
@@ -29,60 +29,60 @@ def test_fewer_than_before_fails_once_the_node_has_settled(had: int, has: int):
 
     expected = Answer.FAIL if has < had else Answer.PASS
 
-    assert GATE.judge(evidence(target), now=NOON).answer is expected
+    assert GATE.evaluate(evidence(target), now=NOON).answer is expected
 
 
 def test_fewer_is_a_wait_until_the_node_has_settled():
     target = a_target(allocatable={GPU: 7}, state_since=NOON - SETTLE)
 
-    judgement = GATE.judge(evidence(target), now=NOON)
+    result = GATE.evaluate(evidence(target), now=NOON)
 
-    assert judgement.answer is Answer.WAIT
-    assert judgement.nodes == ("node-1",)
+    assert result.answer is Answer.WAIT
+    assert result.nodes == ("node-1",)
 
 
 def test_a_resource_that_the_node_no_longer_names_is_fewer():
     """A stopped device plugin makes the resource vanish (Z24)."""
     target = a_target(allocatable={}, state_since=SETTLED)
 
-    assert GATE.judge(evidence(target), now=NOON).answer is Answer.FAIL
+    assert GATE.evaluate(evidence(target), now=NOON).answer is Answer.FAIL
 
 
 @pytest.mark.parametrize("was", [None, a_baseline(allocatable=None)])
 def test_a_number_that_nobody_knows_is_no_pass(was):
-    assert GATE.judge(evidence(a_target(baseline=was)), now=NOON).answer is Answer.WAIT
+    assert GATE.evaluate(evidence(a_target(baseline=was)), now=NOON).answer is Answer.WAIT
 
 
 def test_a_node_with_more_does_not_make_up_for_one_with_fewer():
     more = a_target("node-1", allocatable={GPU: 9}, state_since=SETTLED)
     fewer = a_target("node-2", allocatable={GPU: 7}, state_since=SETTLED)
 
-    judgement = GATE.judge(evidence(more, fewer), now=NOON)
+    result = GATE.evaluate(evidence(more, fewer), now=NOON)
 
-    assert judgement.answer is Answer.FAIL
-    assert judgement.nodes == ("node-2",)
+    assert result.answer is Answer.FAIL
+    assert result.nodes == ("node-2",)
 
 
 def test_a_node_that_is_not_seen_is_compared_with_nothing():
     """It offers nobody knows how many: 0 of its 8 would read as 8 lost."""
     unseen = a_target("node-2", is_seen=False, allocatable={})
 
-    judgement = GATE.judge(evidence(a_target("node-1"), unseen, a_held_target("node-3")), now=NOON)
+    result = GATE.evaluate(evidence(a_target("node-1"), unseen, a_held_target("node-3")), now=NOON)
 
-    assert judgement.answer is Answer.WAIT
-    assert judgement.measured == {f"{GPU} before": 8, f"{GPU} now": 8}
+    assert result.answer is Answer.WAIT
+    assert result.measured == {f"{GPU} before": 8, f"{GPU} now": 8}
 
 
 def test_waits_while_nodes_are_still_to_come():
-    assert GATE.judge(evidence(a_target("a"), a_held_target("b")), now=NOON).answer is Answer.WAIT
+    assert GATE.evaluate(evidence(a_target("a"), a_held_target("b")), now=NOON).answer is Answer.WAIT
 
 
 def test_slices_do_not_make_up_for_gpus():
     """A node whose MIG layout was lost with the change offers other things, not as many."""
     target = a_target(baseline=a_baseline(allocatable={SLICE: 14}), allocatable={GPU: 8}, state_since=SETTLED)
 
-    judgement = GATE.judge(evidence(target), now=NOON)
+    result = GATE.evaluate(evidence(target), now=NOON)
 
-    assert judgement.answer is Answer.FAIL
-    assert judgement.measured[f"{SLICE} before"] == 14
-    assert judgement.measured[f"{SLICE} now"] == 0
+    assert result.answer is Answer.FAIL
+    assert result.measured[f"{SLICE} before"] == 14
+    assert result.measured[f"{SLICE} now"] == 0

@@ -11,7 +11,7 @@ GATE = ApprovalGate(needed=2, valid_for=timedelta(hours=8))
 
 
 def answer_to(*approvals) -> Answer:
-    return GATE.judge(evidence(approvals=approvals), now=NOON).answer
+    return GATE.evaluate(evidence(approvals=approvals), now=NOON).answer
 
 
 def test_waits_for_as_many_people_as_asked():
@@ -36,7 +36,7 @@ def test_an_approval_is_for_a_night_and_not_for_a_week(age: timedelta, expected:
 def test_one_rejection_outweighs_all_approvals():
     rejection = an_approval("eve", is_rejection=True, reason="Month end.")
 
-    judgement = GATE.judge(evidence(approvals=(an_approval("amy"), an_approval("bob"), rejection)), now=NOON)
+    result = GATE.evaluate(evidence(approvals=(an_approval("amy"), an_approval("bob"), rejection)), now=NOON)
 
-    assert judgement.answer is Answer.FAIL
-    assert judgement.reason == "eve rejected it: Month end."
+    assert result.answer is Answer.FAIL
+    assert result.reason == "eve rejected it: Month end."

@@ -14,36 +14,36 @@ from tests.rollouts.make import an_approval, evidence
 GATE = ApprovalGate(groups={"sre": 1, "platform": 1})
 
 
-def judged(gate: ApprovalGate, **people: tuple[str, ...]):
+def evaluated(gate: ApprovalGate, **people: tuple[str, ...]):
     approvals = tuple(an_approval(name, groups=groups) for name, groups in people.items())
-    return gate.judge(evidence(approvals=approvals), now=NOON)
+    return gate.evaluate(evidence(approvals=approvals), now=NOON)
 
 
 def test_one_of_each_group_has_to_approve():
-    assert judged(GATE, amy=("sre",), bob=("sre",)).answer is Answer.WAIT
-    assert judged(GATE, amy=("sre",), bob=("platform",)).answer is Answer.PASS
+    assert evaluated(GATE, amy=("sre",), bob=("sre",)).answer is Answer.WAIT
+    assert evaluated(GATE, amy=("sre",), bob=("platform",)).answer is Answer.PASS
 
 
 def test_who_is_in_both_counts_for_one():
-    assert judged(GATE, amy=("platform", "sre")).answer is Answer.WAIT
-    assert judged(GATE, amy=("platform", "sre"), bob=("sre",)).answer is Answer.PASS
+    assert evaluated(GATE, amy=("platform", "sre")).answer is Answer.WAIT
+    assert evaluated(GATE, amy=("platform", "sre"), bob=("sre",)).answer is Answer.PASS
 
 
 def test_more_people_than_the_groups_give_may_be_anybody():
     gate = ApprovalGate(needed=2, groups={"sre": 1})
 
-    assert judged(gate, amy=(), bob=()).answer is Answer.WAIT
-    assert judged(gate, amy=(), bob=("sre",)).answer is Answer.PASS
+    assert evaluated(gate, amy=(), bob=()).answer is Answer.WAIT
+    assert evaluated(gate, amy=(), bob=("sre",)).answer is Answer.PASS
 
 
 def test_the_sentence_and_the_numbers_say_who_is_to_come():
-    judgement = judged(GATE, amy=("sre",), eve=())
+    result = evaluated(GATE, amy=("sre",), eve=())
 
-    assert judgement.reason == (
+    assert result.reason == (
         "It waits for a person who did not write the plan: 1 of 2 approvals given, 1 of platform to come."
     )
-    assert judgement.measured["of platform"] == "0 of 1"
-    assert judgement.measured["of sre"] == "1 of 1"
+    assert result.measured["of platform"] == "0 of 1"
+    assert result.measured["of sre"] == "1 of 1"
 
 
 @pytest.mark.parametrize("groups", [{"sre": 0}, {"sre": 21}, {f"g{n}": 1 for n in range(11)}], ids=str)

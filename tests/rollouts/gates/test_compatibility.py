@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from gpu.compatibility.verdicts import Support
-from rollouts.gates.base import Answer, Combination, Judgement
+from rollouts.gates.base import Answer, Combination, GateResult
 from rollouts.gates.compatibility import Compatibility
 from tests.make import NOON
 from tests.rollouts.make import NEW, a_held_target, evidence
@@ -17,29 +17,31 @@ DESPITE = "ada started it despite this: NVIDIA told us to."
 TWO = (a_held_target("a"), a_held_target("b"))
 
 
-def judged(*lines: Combination, targets=TWO, compared: int = 2, allow_unknown: bool = False, **given: Any) -> Judgement:
+def evaluated(
+    *lines: Combination, targets=TWO, compared: int = 2, allow_unknown: bool = False, **given: Any
+) -> GateResult:
     shown = evidence(*targets, combinations=lines, compared=compared, **given)
-    return Compatibility(allow_unknown=allow_unknown).judge(shown, now=NOON)
+    return Compatibility(allow_unknown=allow_unknown).evaluate(shown, now=NOON)
 
 
 @pytest.mark.parametrize("line", [GOOD, OLD_SOON])
 def test_passes_what_is_supported_on_every_node(line: Combination):
-    judgement = judged(line)
+    result = evaluated(line)
 
-    assert judgement.answer is Answer.PASS
-    assert judgement.reason == f"The matrix supports {NEW} on all 2 nodes."
-    assert judgement.measured == {"nodes": 2, str(line.support): 1}
+    assert result.answer is Answer.PASS
+    assert result.reason == f"The matrix supports {NEW} on all 2 nodes."
+    assert result.measured == {"nodes": 2, str(line.support): 1}
 
 
 @pytest.mark.parametrize(("line", "where"), [(BAD, " That is about 1 node of 2."), (UNSUPPORTED, "")])
 def test_what_is_known_to_fail_or_unsupported_fails_and_says_on_how_many(line: Combination, where: str):
-    judgement = judged(line, GOOD)
+    result = evaluated(line, GOOD)
 
-    assert (judgement.answer, judgement.reason) == (Answer.FAIL, f"{line.sentence}{where}")
+    assert (result.answer, result.reason) == (Answer.FAIL, f"{line.sentence}{where}")
 
 
 def test_unknown_waits_for_good_unless_it_is_allowed():
-    waits, allowed = judged(UNKNOWN, GOOD), judged(UNKNOWN, GOOD, allow_unknown=True)
+    waits, allowed = evaluated(UNKNOWN, GOOD), evaluated(UNKNOWN, GOOD, allow_unknown=True)
 
     assert (waits.answer, waits.is_final) == (Answer.WAIT, True)
     assert allowed.answer is Answer.PASS
@@ -47,15 +49,15 @@ def test_unknown_waits_for_good_unless_it_is_allowed():
 
 
 def test_that_unknown_is_allowed_allows_nothing_bad():
-    assert judged(BAD, UNKNOWN, allow_unknown=True).answer is Answer.FAIL
+    assert evaluated(BAD, UNKNOWN, allow_unknown=True).answer is Answer.FAIL
 
 
 @pytest.mark.parametrize("line", [BAD, UNSUPPORTED, UNKNOWN])
 def test_what_was_overridden_at_the_start_is_said_and_not_held_against_it(line: Combination):
-    judgement = judged(line, despite=DESPITE)
+    result = evaluated(line, despite=DESPITE)
 
-    assert judgement.answer is Answer.PASS
-    assert judgement.reason == f"{line.sentence} {DESPITE}"
+    assert result.answer is Answer.PASS
+    assert result.reason == f"{line.sentence} {DESPITE}"
 
 
 @pytest.mark.parametrize(
@@ -71,4 +73,4 @@ def test_what_was_overridden_at_the_start_is_said_and_not_held_against_it(line: 
 def test_what_was_not_compared_is_never_supported(given: dict[str, Any]):
     lines = given.pop("lines", (GOOD,))
 
-    assert judged(*lines, allow_unknown=True, **given).answer is Answer.WAIT
+    assert evaluated(*lines, allow_unknown=True, **given).answer is Answer.WAIT

@@ -13,44 +13,44 @@ GATE = DriverVersion(PATIENCE)
 
 
 def test_passes_when_every_node_names_the_new_driver():
-    judgement = GATE.judge(evidence(a_target("node-1"), a_target("node-2")), now=NOON)
+    result = GATE.evaluate(evidence(a_target("node-1"), a_target("node-2")), now=NOON)
 
-    assert judgement.answer is Answer.PASS
-    assert judgement.reason == f"{NEW} runs on all 2 nodes."
+    assert result.answer is Answer.PASS
+    assert result.reason == f"{NEW} runs on all 2 nodes."
 
 
 def test_fails_when_a_changed_node_runs_another_driver():
-    judgement = GATE.judge(evidence(a_target("node-1"), a_target("node-2", driver_version=OLD)), now=NOON)
+    result = GATE.evaluate(evidence(a_target("node-1"), a_target("node-2", driver_version=OLD)), now=NOON)
 
-    assert judgement.answer is Answer.FAIL
-    assert judgement.nodes == ("node-2",)
+    assert result.answer is Answer.FAIL
+    assert result.nodes == ("node-2",)
 
 
 def test_a_dropped_zero_is_the_same_driver():
-    assert GATE.judge(evidence(a_target(driver_version="580.95.5")), now=NOON).answer is Answer.PASS
+    assert GATE.evaluate(evidence(a_target(driver_version="580.95.5")), now=NOON).answer is Answer.PASS
 
 
 def test_a_changed_node_that_does_not_say_its_driver_is_waited_for():
     """Labels vanish while a driver changes (Z21): silence is not another driver."""
-    judgement = GATE.judge(evidence(a_target(driver_version="")), now=NOON)
+    result = GATE.evaluate(evidence(a_target(driver_version="")), now=NOON)
 
-    assert judgement.answer is Answer.WAIT
-    assert judgement.nodes == ("node-1",)
+    assert result.answer is Answer.WAIT
+    assert result.nodes == ("node-1",)
 
 
 def test_waits_while_nodes_are_held():
-    judgement = GATE.judge(evidence(a_target("node-1"), a_held_target("node-2")), now=NOON)
+    result = GATE.evaluate(evidence(a_target("node-1"), a_held_target("node-2")), now=NOON)
 
-    assert judgement.answer is Answer.WAIT
-    assert judgement.reason.endswith(" runs on 1 of 2 nodes.")
+    assert result.answer is Answer.WAIT
+    assert result.reason.endswith(" runs on 1 of 2 nodes.")
 
 
 def test_fails_once_a_node_is_on_its_way_for_longer_than_its_timeout():
     in_time = a_target(state=TargetState.CHANGING, state_since=NOON - PATIENCE)
     late = a_target(state=TargetState.CHANGING, state_since=NOON - PATIENCE - timedelta(seconds=1))
 
-    assert GATE.judge(evidence(in_time), now=NOON).answer is Answer.WAIT
-    assert GATE.judge(evidence(late), now=NOON).answer is Answer.FAIL
+    assert GATE.evaluate(evidence(in_time), now=NOON).answer is Answer.WAIT
+    assert GATE.evaluate(evidence(late), now=NOON).answer is Answer.FAIL
 
 
 def test_of_one_that_the_operator_is_through_with_it_says_who_may_not_have_looked_again():
@@ -58,11 +58,11 @@ def test_of_one_that_the_operator_is_through_with_it_says_who_may_not_have_looke
     since = NOON - timedelta(hours=1)
     late = {"state": TargetState.CHANGING, "state_since": since, "upgrade_state": "upgrade-done"}
 
-    judgement = GATE.judge(evidence(a_target("a", driver_version=OLD, **late)), now=NOON)
+    result = GATE.evaluate(evidence(a_target("a", driver_version=OLD, **late)), now=NOON)
 
-    assert (judgement.answer, judgement.cause) == (Answer.FAIL, "late-to-name-it")
-    assert f"On a the operator is through, and {OLD} is still named as loaded: restart" in judgement.reason
-    silent = GATE.judge(evidence(a_target("a", driver_version="", **late)), now=NOON)
+    assert (result.answer, result.cause) == (Answer.FAIL, "late-to-name-it")
+    assert f"On a the operator is through, and {OLD} is still named as loaded: restart" in result.reason
+    silent = GATE.evaluate(evidence(a_target("a", driver_version="", **late)), now=NOON)
     assert silent.cause == "late"
 
 
@@ -72,25 +72,25 @@ def test_of_one_that_is_late_for_its_jobs_it_says_so_and_what_helps():
     jobs = a_target("a", state=TargetState.CHANGING, state_since=since, upgrade_state="wait-for-jobs-required")
     other = a_target("b", state=TargetState.CHANGING, state_since=since, upgrade_state="pod-restart-required")
 
-    judgement = GATE.judge(evidence(jobs, other), now=NOON)
+    result = GATE.evaluate(evidence(jobs, other), now=NOON)
 
-    assert judgement.answer is Answer.FAIL
-    assert judgement.reason == (
+    assert result.answer is Answer.FAIL
+    assert result.reason == (
         f"a, b did not load {NEW} in time. On a the operator still waits for pods to end (waitForCompletion): "
         "end them, or set its timeoutSeconds."
     )
-    assert judgement.nodes == ("a", "b")
+    assert result.nodes == ("a", "b")
 
 
 def test_a_held_node_may_wait_for_ever():
     waiting = a_held_target(state_since=NOON - timedelta(days=30))
 
-    assert GATE.judge(evidence(waiting), now=NOON).answer is Answer.WAIT
+    assert GATE.evaluate(evidence(waiting), now=NOON).answer is Answer.WAIT
 
 
 def test_one_node_is_one_node():
-    assert GATE.judge(evidence(a_target("node-1")), now=NOON).reason == f"{NEW} runs on the one node."
-    wrong = GATE.judge(evidence(a_target("node-1", driver_version=OLD)), now=NOON)
+    assert GATE.evaluate(evidence(a_target("node-1")), now=NOON).reason == f"{NEW} runs on the one node."
+    wrong = GATE.evaluate(evidence(a_target("node-1", driver_version=OLD)), now=NOON)
     assert wrong.reason == f"node-1 runs another driver than {NEW}."
 
 
@@ -110,4 +110,4 @@ def test_one_node_is_one_node():
 )
 def test_what_a_node_names_is_compared_by_its_number_and_not_by_how_it_is_spelled(said, answer):
     """A plan asks for a number: preflight refuses branches, digests and suffixes (`components.driver.is_version`)."""
-    assert GATE.judge(evidence(a_target(driver_version=said), to_version="580.95.05"), now=NOON).answer is answer
+    assert GATE.evaluate(evidence(a_target(driver_version=said), to_version="580.95.05"), now=NOON).answer is answer

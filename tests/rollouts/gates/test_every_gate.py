@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rollouts.engine.decide.gate_evaluation import all_pass, judge
+from rollouts.engine.decide.gate_evaluation import all_pass, evaluate
 from rollouts.gates import GATES
-from rollouts.gates.base import Answer, Evidence, Judgement, When
+from rollouts.gates.base import Answer, Evidence, GateResult, When
 from rollouts.lifecycle import TargetState
 from tests.make import NOON
 from tests.rollouts.gates.random_evidence import some_evidence, targets
 from tests.rollouts.make import TRAITS, a_baseline, a_pod_on_it, a_stage, a_target, a_validator, evidence
 
-ALL = [gate() for gate in GATES.values()]  # all of them for each example: to draw one takes longer than to judge it
+ALL = [gate() for gate in GATES.values()]  # evaluating all is faster than drawing one
 THROUGH = [gate() for gate in GATES.values() if gate.when is When.THROUGH]
 ALL_THROUGH = pytest.mark.parametrize("gate", THROUGH, ids=[gate.key for gate in THROUGH])
 NOT_OF_ONE = re.compile(
@@ -28,30 +28,28 @@ one_unseen = st.tuples(targets("node-0", is_seen=st.just(value=False)), targets(
 @given(shown=some_evidence())
 def test_answers_in_a_sentence_whatever_was_seen(shown: Evidence):
     for gate in ALL:
-        judgement = gate.judge(shown, now=NOON)
+        result = gate.evaluate(shown, now=NOON)
 
-        assert isinstance(judgement, Judgement), gate.key
-        assert judgement.answer in Answer, gate.key
-        assert judgement.reason.strip(), gate.key
-        assert set(judgement.nodes) <= {target.name for target in shown.targets} | {"node-0"}, (
-            gate.key
-        )  # of the next wave
+        assert isinstance(result, GateResult), gate.key
+        assert result.answer in Answer, gate.key
+        assert result.reason.strip(), gate.key
+        assert set(result.nodes) <= {target.name for target in shown.targets} | {"node-0"}, gate.key  # of the next wave
 
 
 @given(shown=some_evidence())
 def test_whatever_is_no_pass_names_its_cause_without_a_number_of_nodes(shown: Evidence):
     """Another cause is another stored answer; new numbers are not."""
     for gate in ALL:
-        judgement = gate.judge(shown, now=NOON)
+        result = gate.evaluate(shown, now=NOON)
 
-        assert judgement.answer is Answer.PASS or judgement.cause, gate.key
-        assert not any(target.name in judgement.cause for target in shown.targets), gate.key
+        assert result.answer is Answer.PASS or result.cause, gate.key
+        assert not any(target.name in result.cause for target in shown.targets), gate.key
 
 
 @given(shown=some_evidence())
 def test_speaks_of_one_as_of_one(shown: Evidence):
     for gate in ALL:
-        sentence = gate.judge(shown, now=NOON).reason
+        sentence = gate.evaluate(shown, now=NOON).reason
 
         assert not NOT_OF_ONE.search(sentence), gate.key
 
@@ -59,15 +57,15 @@ def test_speaks_of_one_as_of_one(shown: Evidence):
 @given(shown=some_evidence())
 def test_the_same_evidence_gets_the_same_answer(shown: Evidence):
     for gate in ALL:
-        assert gate.judge(shown, now=NOON) == gate.judge(shown, now=NOON), gate.key
+        assert gate.evaluate(shown, now=NOON) == gate.evaluate(shown, now=NOON), gate.key
 
 
 @given(shown=some_evidence(of_targets=st.just(())))
 def test_a_stage_without_targets_never_passes(shown: Evidence):
     for gate in THROUGH:
-        judgements = judge(a_stage(evidence=shown, gates=(gate,)), When.THROUGH, now=NOON)
+        results = evaluate(a_stage(evidence=shown, gates=(gate,)), When.THROUGH, now=NOON)
 
-        assert judgements[gate.key].answer is not Answer.PASS, gate.key
+        assert results[gate.key].answer is not Answer.PASS, gate.key
 
 
 not_changed = st.sampled_from(sorted({*TargetState} - {TargetState.CHANGED}))
@@ -80,9 +78,9 @@ def test_a_stage_in_which_nothing_has_changed_never_passes(shown: Evidence, stat
     soaked = replace(shown, targets=unchanged, others_passing_since=None)
 
     for gate in THROUGH:
-        judgements = judge(a_stage(evidence=soaked, gates=(gate,)), When.THROUGH, now=NOON)
+        results = evaluate(a_stage(evidence=soaked, gates=(gate,)), When.THROUGH, now=NOON)
 
-        assert judgements[gate.key].answer is not Answer.PASS, gate.key
+        assert results[gate.key].answer is not Answer.PASS, gate.key
 
 
 BROKEN = a_target(
@@ -107,9 +105,9 @@ BROKEN = a_target(
 @given(shown=some_evidence())
 def test_one_more_broken_node_never_makes_a_fail_a_pass(shown: Evidence):
     for gate in ALL:
-        before = gate.judge(shown, now=NOON).answer
+        before = gate.evaluate(shown, now=NOON).answer
 
-        after = gate.judge(replace(shown, targets=(*shown.targets, BROKEN)), now=NOON).answer
+        after = gate.evaluate(replace(shown, targets=(*shown.targets, BROKEN)), now=NOON).answer
 
         assert before is not Answer.FAIL or after is Answer.FAIL, gate.key
 
@@ -118,7 +116,7 @@ def test_one_more_broken_node_never_makes_a_fail_a_pass(shown: Evidence):
     "gate", [gate for gate in THROUGH if gate.key != "soak"], ids=[g.key for g in THROUGH if g.key != "soak"]
 )
 def test_a_node_on_which_all_is_broken_passes_nowhere(gate):
-    assert gate.judge(evidence(BROKEN), now=NOON).answer is not Answer.PASS
+    assert gate.evaluate(evidence(BROKEN), now=NOON).answer is not Answer.PASS
 
 
 @given(shown=some_evidence(of_targets=one_unseen))
@@ -127,9 +125,9 @@ def test_a_stage_with_an_unseen_target_never_passes(shown: Evidence):
     counted = {target.name for target in shown.counted if not target.is_seen}
 
     for gate in THROUGH:
-        judgements = judge(a_stage(evidence=shown, gates=(gate,)), When.THROUGH, now=NOON)
+        results = evaluate(a_stage(evidence=shown, gates=(gate,)), When.THROUGH, now=NOON)
 
-        assert not counted or judgements[gate.key].answer is not Answer.PASS, gate.key
+        assert not counted or results[gate.key].answer is not Answer.PASS, gate.key
 
 
 @ALL_THROUGH
@@ -146,7 +144,7 @@ def test_a_target_that_nobody_sees_is_not_called_broken(gate):
         operands=(),
     )
 
-    assert gate.judge(evidence(gone), now=NOON).answer is not Answer.FAIL
+    assert gate.evaluate(evidence(gone), now=NOON).answer is not Answer.FAIL
 
 
 @ALL_THROUGH
@@ -154,20 +152,20 @@ def test_a_target_that_nobody_sees_is_not_called_broken(gate):
 def test_never_passes_while_a_node_is_on_its_way(gate, state: TargetState):
     shown = evidence(a_target("node-1"), a_target("node-2", state=state), others_passing_since=None)
 
-    judgements = judge(a_stage(evidence=shown, gates=(gate,)), When.THROUGH, now=NOON)
+    results = evaluate(a_stage(evidence=shown, gates=(gate,)), When.THROUGH, now=NOON)
 
-    assert state is TargetState.FAILED or judgements[gate.key].answer is not Answer.PASS
+    assert state is TargetState.FAILED or results[gate.key].answer is not Answer.PASS
 
 
 @ALL_THROUGH
 def test_passes_when_all_is_as_before(gate):
     shown = evidence(a_target(), others_passing_since=NOON - timedelta(hours=1))
 
-    assert gate.judge(shown, now=NOON).answer is Answer.PASS
+    assert gate.evaluate(shown, now=NOON).answer is Answer.PASS
 
 
 @given(shown=some_evidence())
-def test_a_node_that_a_person_took_out_is_not_judged(shown: Evidence):
+def test_a_node_that_a_person_took_out_is_not_evaluated(shown: Evidence):
     """What was excluded answers for nothing any more, or a failed node could never be given up."""
     out = a_target(
         "out", state=TargetState.EXCLUDED, upgrade_state="upgrade-failed", is_ready=False, baseline=a_baseline()
@@ -175,12 +173,12 @@ def test_a_node_that_a_person_took_out_is_not_judged(shown: Evidence):
     with_it = replace(shown, targets=(*shown.targets, out))
 
     for gate in THROUGH:
-        assert gate.judge(with_it, now=NOON).answer is gate.judge(shown, now=NOON).answer, gate.key
+        assert gate.evaluate(with_it, now=NOON).answer is gate.evaluate(shown, now=NOON).answer, gate.key
 
 
 def test_a_gate_that_was_not_asked_is_no_pass():
     stage = a_stage(a_target(), gates=tuple(THROUGH))
-    passing = Judgement(Answer.PASS, "Fine.")
+    passing = GateResult(Answer.PASS, "Fine.")
 
     assert all_pass(stage, {gate.key: passing for gate in THROUGH})
     assert not all_pass(stage, {gate.key: passing for gate in THROUGH[1:]})
@@ -193,4 +191,4 @@ def test_a_stage_without_a_gate_never_passes():
 def test_an_approval_alone_lets_no_stage_pass():
     stage = a_stage(a_target(), gates=(GATES["approval"](),))
 
-    assert not all_pass(stage, {"approval": Judgement(Answer.PASS, "Approved.")})
+    assert not all_pass(stage, {"approval": GateResult(Answer.PASS, "Approved.")})

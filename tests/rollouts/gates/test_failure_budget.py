@@ -17,48 +17,48 @@ def test_tolerates_n_and_fails_at_the_next(tolerated: int):
     """`tolerate = n` means that the (n+1)th fails, everywhere."""
     gate = FailureBudget(tolerate=tolerated)
 
-    assert gate.judge(some(tolerated), now=NOON).answer is Answer.PASS
-    assert gate.judge(some(tolerated + 1), now=NOON).answer is Answer.FAIL
+    assert gate.evaluate(some(tolerated), now=NOON).answer is Answer.PASS
+    assert gate.evaluate(some(tolerated + 1), now=NOON).answer is Answer.FAIL
 
 
 def test_a_changed_node_that_is_not_ready_counts():
     shown = evidence(a_target("node-1", is_ready=False), a_target("node-2"))
 
-    judgement = FailureBudget().judge(shown, now=NOON)
+    result = FailureBudget().evaluate(shown, now=NOON)
 
-    assert judgement.answer is Answer.FAIL
-    assert judgement.nodes == ("node-1",)
+    assert result.answer is Answer.FAIL
+    assert result.nodes == ("node-1",)
 
 
 def test_a_node_of_which_nobody_knows_whether_it_is_ready_does_not_count():
-    assert FailureBudget().judge(evidence(a_target(is_ready=None)), now=NOON).answer is Answer.PASS
+    assert FailureBudget().evaluate(evidence(a_target(is_ready=None)), now=NOON).answer is Answer.PASS
 
 
 def test_the_operators_word_counts_before_ours_does():
     shown = evidence(a_target(state=TargetState.CHANGING, upgrade_state="upgrade-failed"))
 
-    assert FailureBudget().judge(shown, now=NOON).answer is Answer.FAIL
+    assert FailureBudget().evaluate(shown, now=NOON).answer is Answer.FAIL
 
 
 def test_one_node_counts_once():
     shown = evidence(a_target(state=TargetState.FAILED, upgrade_state="upgrade-failed", is_ready=False))
 
-    assert FailureBudget(tolerate=1).judge(shown, now=NOON).measured["failed"] == 1
+    assert FailureBudget(tolerate=1).evaluate(shown, now=NOON).measured["failed"] == 1
 
 
 def test_a_failed_node_that_was_excluded_is_given_up():
     shown = evidence(a_target("node-1", state=TargetState.EXCLUDED, upgrade_state="upgrade-failed"), a_target("node-2"))
 
-    assert FailureBudget().judge(shown, now=NOON).answer is Answer.PASS
+    assert FailureBudget().evaluate(shown, now=NOON).answer is Answer.PASS
 
 
 def test_waits_until_every_node_has_changed():
     shown = evidence(a_target("node-1"), a_held_target("node-2"))
 
-    judgement = FailureBudget().judge(shown, now=NOON)
+    result = FailureBudget().evaluate(shown, now=NOON)
 
-    assert judgement.answer is Answer.WAIT
-    assert "1 node is still to come" in judgement.reason
+    assert result.answer is Answer.WAIT
+    assert "1 node is still to come" in result.reason
 
 
 NO_EVICTION = "PodDisruptionBudget team-a/web allows no eviction of team-a/web-0."
@@ -67,10 +67,10 @@ NO_EVICTION = "PodDisruptionBudget team-a/web allows no eviction of team-a/web-0
 def test_a_failed_node_is_named_with_its_cause_and_the_count_is_its_evidence():
     shown = evidence(a_target("node-1", state=TargetState.FAILED, failed_reason=NO_EVICTION), a_target("node-2"))
 
-    judgement = FailureBudget().judge(shown, now=NOON)
+    result = FailureBudget().evaluate(shown, now=NOON)
 
-    assert judgement.reason == f"node-1 failed: {NO_EVICTION}"
-    assert judgement.measured == {"failed": 1, "tolerated": 0, "changed": 1}
+    assert result.reason == f"node-1 failed: {NO_EVICTION}"
+    assert result.measured == {"failed": 1, "tolerated": 0, "changed": 1}
 
 
 def test_nodes_of_one_cause_are_said_together_and_each_cause_once():
@@ -81,14 +81,14 @@ def test_nodes_of_one_cause_are_said_together_and_each_cause_once():
         a_target("node-4", state=TargetState.FAILED),
     )
 
-    judgement = FailureBudget().judge(shown, now=NOON)
+    result = FailureBudget().evaluate(shown, now=NOON)
 
-    assert judgement.reason == f"node-1, node-3 failed: {NO_EVICTION} node-4 failed. node-2 is not Ready."
+    assert result.reason == f"node-1, node-3 failed: {NO_EVICTION} node-4 failed. node-2 is not Ready."
 
 
 def test_of_many_causes_the_first_three_are_said():
     failed = [a_target(f"node-{n}", state=TargetState.FAILED, failed_reason=f"Cause {n}.") for n in range(5)]
 
-    judgement = FailureBudget().judge(evidence(*failed), now=NOON)
+    result = FailureBudget().evaluate(evidence(*failed), now=NOON)
 
-    assert judgement.reason.endswith("node-2 failed: Cause 2. 2 more nodes failed.")
+    assert result.reason.endswith("node-2 failed: Cause 2. 2 more nodes failed.")

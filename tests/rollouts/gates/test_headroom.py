@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from rollouts.gates.base import Answer, Judgement, NextWave, PodWants
+from rollouts.gates.base import Answer, GateResult, NextWave, PodWants
 from rollouts.gates.headroom import Headroom, without_room
 from tests.make import NOON
 from tests.rollouts.make import a_held_target, evidence
@@ -18,41 +18,41 @@ def free(*amounts: int, product: str = H100, resource: str = GPU) -> dict[str, t
     return {product: tuple({resource: amount} for amount in amounts)}
 
 
-def judged(*pods: PodWants, has: Any = None, tolerate: int = 0, **given: Any) -> Judgement:
+def evaluated(*pods: PodWants, has: Any = None, tolerate: int = 0, **given: Any) -> GateResult:
     row: dict[str, Any] = {"nodes": ("node-1",), "pods": pods, "free": has or {}}
     shown = evidence(a_held_target("node-1"), next_wave=NextWave(**row | given))
-    return Headroom(tolerate=tolerate).judge(shown, now=NOON)
+    return Headroom(tolerate=tolerate).evaluate(shown, now=NOON)
 
 
 def test_passes_where_every_pod_fits_elsewhere():
-    judgement = judged(wants(4), wants(2), has=free(4, 2))
+    result = evaluated(wants(4), wants(2), has=free(4, 2))
 
-    assert judgement.answer is Answer.PASS
-    assert judgement.reason == "2 GPU pods on node-1 need 6 nvidia.com/gpu elsewhere and 6 are free."
+    assert result.answer is Answer.PASS
+    assert result.reason == "2 GPU pods on node-1 need 6 nvidia.com/gpu elsewhere and 6 are free."
 
 
 def test_a_pod_that_asks_for_none_of_a_resource_fits_where_there_is_none_of_it():
-    assert judged(wants(0), has={H100: ({},)}).answer is Answer.PASS
+    assert evaluated(wants(0), has={H100: ({},)}).answer is Answer.PASS
 
 
 def test_of_a_wave_that_a_freeze_or_a_window_keeps_back_it_says_that():
     shown = evidence(a_held_target("node-1"), bound_reason="The fleet is frozen by ada: Quarter end.")
 
-    judgement = Headroom().judge(shown, now=NOON)
+    result = Headroom().evaluate(shown, now=NOON)
 
-    assert (judgement.answer, judgement.cause) == (Answer.WAIT, "bound")
-    assert judgement.reason == "Room is looked for once a node may go. The fleet is frozen by ada: Quarter end."
+    assert (result.answer, result.cause) == (Answer.WAIT, "bound")
+    assert result.reason == "Room is looked for once a node may go. The fleet is frozen by ada: Quarter end."
 
 
 def test_waits_with_the_deficit_in_numbers():
-    judgement = judged(wants(4), wants(2), has=free(4, 1))
+    result = evaluated(wants(4), wants(2), has=free(4, 1))
 
-    assert (judgement.answer, judgement.nodes) == (Answer.WAIT, ("node-1",))
+    assert (result.answer, result.nodes) == (Answer.WAIT, ("node-1",))
     assert (
-        judgement.reason
+        result.reason
         == "2 GPU pods on node-1 need 6 nvidia.com/gpu elsewhere and 5 are free: 1 pod fits on no node, 2 short."
     )
-    assert judgement.measured == {
+    assert result.measured == {
         "pods": 2,
         "without room": 1,
         "short": 2,
@@ -71,20 +71,20 @@ def test_waits_with_the_deficit_in_numbers():
     ],
 )
 def test_says_what_of_the_free_is_in_use_by_pods_that_anybody_may_displace(in_use: int, said: str):
-    judgement = judged(wants(4), has=free(4, 2), expendable={GPU: in_use})
+    result = evaluated(wants(4), has=free(4, 2), expendable={GPU: in_use})
 
-    assert judgement.reason == f"1 GPU pod on node-1 needs 4 nvidia.com/gpu elsewhere and 6 are free{said}."
+    assert result.reason == f"1 GPU pod on node-1 needs 4 nvidia.com/gpu elsewhere and 6 are free{said}."
 
 
 def test_the_only_one_that_is_free_may_be_in_use():
     said = "1 nvidia.com/gpu elsewhere and 1 is free (it is in use by pods of a priority below -10)."
 
-    assert judged(wants(1), has=free(1), expendable={GPU: 1}).reason.endswith(said)
+    assert evaluated(wants(1), has=free(1), expendable={GPU: 1}).reason.endswith(said)
 
 
 def test_what_is_free_in_pieces_is_no_room_for_a_large_pod():
-    assert judged(wants(8), has=free(*[1] * 8)).answer is Answer.WAIT
-    assert judged(*[wants(1)] * 8, has=free(*[1] * 8)).answer is Answer.PASS
+    assert evaluated(wants(8), has=free(*[1] * 8)).answer is Answer.WAIT
+    assert evaluated(*[wants(1)] * 8, has=free(*[1] * 8)).answer is Answer.PASS
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_what_is_free_in_pieces_is_no_room_for_a_large_pod():
     ids=["another product", "another resource"],
 )
 def test_room_of_another_kind_is_none(has):
-    assert judged(wants(1), has=has).answer is Answer.WAIT
+    assert evaluated(wants(1), has=has).answer is Answer.WAIT
 
 
 def test_the_largest_is_placed_first_and_where_the_least_is_left():
@@ -104,22 +104,22 @@ def test_the_largest_is_placed_first_and_where_the_least_is_left():
 
 @pytest.mark.parametrize(("tolerate", "answer"), [(1, Answer.WAIT), (2, Answer.PASS)])
 def test_one_more_than_tolerated_waits(tolerate: int, answer: Answer):
-    assert judged(wants(2), tolerate=tolerate).answer is answer
+    assert evaluated(wants(2), tolerate=tolerate).answer is answer
 
 
 def test_devices_that_are_claimed_are_not_known_to_be_free():
-    judgement = judged(claiming=1)
+    result = evaluated(claiming=1)
 
-    assert (judgement.answer, judgement.is_final) == (Answer.WAIT, True)
+    assert (result.answer, result.is_final) == (Answer.WAIT, True)
 
 
 def test_nodes_without_pods_go_and_so_does_nobody():
-    assert judged().answer is Answer.PASS
-    assert judged(nodes=()).answer is Answer.PASS
+    assert evaluated().answer is Answer.PASS
+    assert evaluated(nodes=()).answer is Answer.PASS
 
 
 def test_who_goes_next_must_be_seen():
-    unseen = Headroom().judge(evidence(a_held_target()), now=NOON)
-    nobody = Headroom().judge(evidence(next_wave=NextWave((), (), {})), now=NOON)
+    unseen = Headroom().evaluate(evidence(a_held_target()), now=NOON)
+    nobody = Headroom().evaluate(evidence(next_wave=NextWave((), (), {})), now=NOON)
 
     assert {unseen.answer, nobody.answer} == {Answer.WAIT}

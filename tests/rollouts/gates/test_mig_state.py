@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from rollouts.gates.base import Answer, Judgement
+from rollouts.gates.base import Answer, GateResult
 from rollouts.gates.mig_state import MigState
 from rollouts.lifecycle import TargetState
 from tests.make import NOON
@@ -14,8 +14,8 @@ CUT = {"nvidia.com/gpu": 4, SMALL: 14, LARGE: 2}
 LONG_AGO = NOON - timedelta(hours=1)
 
 
-def judged(*targets) -> Judgement:
-    return MigState().judge(evidence(*targets), now=NOON)
+def evaluated(*targets) -> GateResult:
+    return MigState().evaluate(evidence(*targets), now=NOON)
 
 
 def cut(name: str = "node-1", *, now: dict[str, int] = CUT, state: str = "success", was: str = "success", **given: Any):
@@ -24,21 +24,21 @@ def cut(name: str = "node-1", *, now: dict[str, int] = CUT, state: str = "succes
 
 
 def test_passes_with_as_many_of_each_profile_as_before():
-    judgement = judged(cut(), a_target("whole"))
+    result = evaluated(cut(), a_target("whole"))
 
-    assert judgement.answer is Answer.PASS
-    assert judgement.reason == (
+    assert result.answer is Answer.PASS
+    assert result.reason == (
         "mig.config.state is success on 1 node with MIG: 14 1g.10gb where 14 were, 2 3g.40gb where 2 were."
     )
-    assert judgement.measured["with MIG"] == 1
+    assert result.measured["with MIG"] == 1
 
 
 @pytest.mark.parametrize(("nodes", "says"), [(1, "The changed node had no MIG before."),
                                              (2, "None of 2 changed nodes had MIG before.")])  # fmt: skip
 def test_nodes_without_mig_pass_and_it_says_so(nodes: int, says: str):
-    judgement = judged(*(a_target(f"node-{number}") for number in range(nodes)))
+    result = evaluated(*(a_target(f"node-{number}") for number in range(nodes)))
 
-    assert (judgement.answer, judgement.reason) == (Answer.PASS, says)
+    assert (result.answer, result.reason) == (Answer.PASS, says)
 
 
 @pytest.mark.parametrize("now", [{"nvidia.com/gpu": 8}, {}])
@@ -48,58 +48,58 @@ def test_a_node_whose_manager_left_its_gpus_whole_has_no_mig(now: dict[str, int]
         baseline=a_baseline(mig_config_state="success", mig_gpus=0), allocatable=now, mig_config_state="success"
     )
 
-    judgement = judged(whole)
+    result = evaluated(whole)
 
-    assert (judgement.answer, judgement.reason) == (Answer.PASS, "The changed node had no MIG before.")
-    assert judgement.measured["with MIG"] == 0
+    assert (result.answer, result.reason) == (Answer.PASS, "The changed node had no MIG before.")
+    assert result.measured["with MIG"] == 0
 
 
 def test_a_node_with_the_strategy_single_has_mig():
     """Its slices are called nvidia.com/gpu."""
     sliced = a_target(baseline=a_baseline(mig_config_state="success", mig_gpus=8), mig_config_state="success")
 
-    assert judged(sliced).measured["with MIG"] == 1
+    assert evaluated(sliced).measured["with MIG"] == 1
 
 
 def test_waits_for_the_manager_of_whole_gpus_too():
     whole = a_target(baseline=a_baseline(mig_config_state="success", mig_gpus=0), mig_config_state="pending")
 
-    assert judged(whole).answer is Answer.WAIT
+    assert evaluated(whole).answer is Answer.WAIT
 
 
 @pytest.mark.parametrize("state", ["pending", "rebooting", ""])
 def test_waits_while_the_manager_is_at_work_however_few_slices_there_are(state: str):
-    judgement = judged(cut(now={}, state=state, state_since=LONG_AGO))
+    result = evaluated(cut(now={}, state=state, state_since=LONG_AGO))
 
-    assert judgement.answer is Answer.WAIT
-    assert f"mig.config.state is {state or 'gone'}, not success" in judgement.reason
+    assert result.answer is Answer.WAIT
+    assert f"mig.config.state is {state or 'gone'}, not success" in result.reason
 
 
 def test_a_manager_that_failed_fails():
-    judgement = judged(cut("a", state="failed"), cut("b"))
+    result = evaluated(cut("a", state="failed"), cut("b"))
 
-    assert (judgement.answer, judgement.nodes) == (Answer.FAIL, ("a",))
+    assert (result.answer, result.nodes) == (Answer.FAIL, ("a",))
 
 
 def test_fewer_slices_wait_for_the_plugin_and_then_fail_with_the_numbers():
     """The label may say success from before (Z27)."""
     fewer = {**CUT, SMALL: 12}
 
-    assert judged(cut(now=fewer)).answer is Answer.WAIT
-    judgement = judged(cut(now=fewer, state_since=LONG_AGO))
-    assert (judgement.answer, judgement.reason) == (
+    assert evaluated(cut(now=fewer)).answer is Answer.WAIT
+    result = evaluated(cut(now=fewer, state_since=LONG_AGO))
+    assert (result.answer, result.reason) == (
         Answer.FAIL,
         "node-1 offers 12 mig-1g.10gb where 14 were.",
     )
 
 
 def test_one_profile_does_not_stand_for_another():
-    assert judged(cut(now={SMALL: 20, LARGE: 0}, state_since=LONG_AGO)).answer is Answer.FAIL
+    assert evaluated(cut(now={SMALL: 20, LARGE: 0}, state_since=LONG_AGO)).answer is Answer.FAIL
 
 
 def test_where_no_manager_cut_a_node_its_slices_are_counted_alone():
-    assert judged(cut(state="", was="")).answer is Answer.PASS
-    assert judged(cut(state="", was="", now={}, state_since=LONG_AGO)).answer is Answer.FAIL
+    assert evaluated(cut(state="", was="")).answer is Answer.PASS
+    assert evaluated(cut(state="", was="", now={}, state_since=LONG_AGO)).answer is Answer.FAIL
 
 
 @pytest.mark.parametrize(
@@ -113,16 +113,16 @@ def test_where_no_manager_cut_a_node_its_slices_are_counted_alone():
 def test_no_state_is_claimed_of_a_node_that_no_manager_cut(cut_by_hand: int, others: int, says: str):
     by_hand = [cut(f"by-hand-{number}", state="", was="") for number in range(cut_by_hand)]
 
-    judgement = judged(*by_hand, *(cut(f"managed-{number}") for number in range(others)))
+    result = evaluated(*by_hand, *(cut(f"managed-{number}") for number in range(others)))
 
-    assert (judgement.answer, judgement.reason.partition(": ")[0]) == (Answer.PASS, says)
+    assert (result.answer, result.reason.partition(": ")[0]) == (Answer.PASS, says)
 
 
 def test_without_a_baseline_nobody_knows():
-    judgement = judged(a_target(baseline=None))
+    result = evaluated(a_target(baseline=None))
 
-    assert (judgement.answer, judgement.is_final) == (Answer.WAIT, True)
+    assert (result.answer, result.is_final) == (Answer.WAIT, True)
 
 
 def test_nodes_to_come_are_waited_for():
-    assert judged(cut("a"), a_target("b", state=TargetState.HELD)).answer is Answer.WAIT
+    assert evaluated(cut("a"), a_target("b", state=TargetState.HELD)).answer is Answer.WAIT

@@ -2,49 +2,49 @@ from typing import Any
 
 import pytest
 
-from rollouts.gates.base import Answer, Judgement
+from rollouts.gates.base import Answer, GateResult
 from rollouts.gates.no_foreign_change import NoForeignChange
 from tests.rollouts.make import TRAITS, a_baseline, a_target, evidence
 
 
-def judged(*targets) -> Judgement:
-    return NoForeignChange().judge(evidence(*targets), now=None)  # type: ignore[arg-type]
+def evaluated(*targets) -> GateResult:
+    return NoForeignChange().evaluate(evidence(*targets), now=None)  # type: ignore[arg-type]
 
 
 def test_passes_while_only_the_driver_is_another():
-    judgement = judged(a_target("a"), a_target("b"))
+    result = evaluated(a_target("a"), a_target("b"))
 
-    assert judgement.answer is Answer.PASS
-    assert judgement.reason == "All 2 nodes are unchanged since release, except for the driver."
+    assert result.answer is Answer.PASS
+    assert result.reason == "All 2 nodes are unchanged since release, except for the driver."
 
 
 def test_another_kernel_is_another_machine():
-    judgement = judged(a_target("a", traits=TRAITS | {"kernel": "6.8.0-64"}), a_target("b"))
+    result = evaluated(a_target("a", traits=TRAITS | {"kernel": "6.8.0-64"}), a_target("b"))
 
-    assert (judgement.answer, judgement.nodes) == (Answer.FAIL, ("a",))
-    assert judgement.reason == "a: its kernel is 6.8.0-64, and was 5.15.0-151."
+    assert (result.answer, result.nodes) == (Answer.FAIL, ("a",))
+    assert result.reason == "a: its kernel is 6.8.0-64, and was 5.15.0-151."
 
 
 @pytest.mark.parametrize(
     ("given", "says"), [({"is_unschedulable": True}, "cordoned"), ({"is_held_by_others": True}, "held")]
 )
 def test_what_can_be_taken_back_is_waited_for(given: dict[str, Any], says: str):
-    judgement = judged(a_target("a", **given), a_target("b"))
+    result = evaluated(a_target("a", **given), a_target("b"))
 
-    assert (judgement.answer, judgement.nodes) == (Answer.WAIT, ("a",))
-    assert judgement.reason == f"a was {says} by somebody else since its release."
+    assert (result.answer, result.nodes) == (Answer.WAIT, ("a",))
+    assert result.reason == f"a was {says} by somebody else since its release."
 
 
 def test_a_cordon_from_before_is_not_blamed_on_anybody():
-    assert judged(a_target(is_unschedulable=True, baseline=a_baseline(is_unschedulable=True))).answer is Answer.PASS
+    assert evaluated(a_target(is_unschedulable=True, baseline=a_baseline(is_unschedulable=True))).answer is Answer.PASS
 
 
 def test_of_what_nobody_remembers_nothing_is_claimed():
-    judgement = judged(a_target(baseline=a_baseline(traits={}), traits=TRAITS | {"kernel": "6.8.0-64"}))
+    result = evaluated(a_target(baseline=a_baseline(traits={}), traits=TRAITS | {"kernel": "6.8.0-64"}))
 
-    assert (judgement.answer, judgement.is_final) == (Answer.WAIT, True)
+    assert (result.answer, result.is_final) == (Answer.WAIT, True)
 
 
 def test_our_own_cordon_is_nobody_elses():
     """Z8: it keeps pods off until the test Job has completed."""
-    assert judged(a_target(is_unschedulable=True, is_cordoned_by_us=True)).answer is Answer.PASS
+    assert evaluated(a_target(is_unschedulable=True, is_cordoned_by_us=True)).answer is Answer.PASS

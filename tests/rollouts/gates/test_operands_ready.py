@@ -11,7 +11,7 @@ CRASHING = OperandEvidence("Validator", is_ready=False, reason="CrashLoopBackOff
 
 
 def test_passes_when_every_operand_is_ready():
-    assert GATE.judge(evidence(a_target()), now=NOON).answer is Answer.PASS
+    assert GATE.evaluate(evidence(a_target()), now=NOON).answer is Answer.PASS
 
 
 def test_waits_while_an_operand_comes_up_and_fails_when_it_takes_too_long():
@@ -19,28 +19,28 @@ def test_waits_while_an_operand_comes_up_and_fails_when_it_takes_too_long():
     in_time = a_target(operands=shown, state_since=NOON - PATIENCE)
     late = a_target(operands=shown, state_since=NOON - PATIENCE - timedelta(seconds=1))
 
-    assert GATE.judge(evidence(in_time), now=NOON).answer is Answer.WAIT
-    judgement = GATE.judge(evidence(late), now=NOON)
-    assert judgement.answer is Answer.FAIL
-    assert judgement.reason == "node-1: Validator is not ready (CrashLoopBackOff: cuda failed)."
+    assert GATE.evaluate(evidence(in_time), now=NOON).answer is Answer.WAIT
+    result = GATE.evaluate(evidence(late), now=NOON)
+    assert result.answer is Answer.FAIL
+    assert result.reason == "node-1: Validator is not ready (CrashLoopBackOff: cuda failed)."
 
 
 def test_an_operand_that_was_not_ready_before_is_not_asked_for():
     """What was sick before is not blamed on the change."""
     target = a_target(baseline=a_baseline(operands=("Driver",)), operands=(*ready("Driver"), CRASHING))
 
-    assert GATE.judge(evidence(target), now=NOON).answer is Answer.PASS
+    assert GATE.evaluate(evidence(target), now=NOON).answer is Answer.PASS
 
 
 def test_where_no_operand_was_ready_before_nothing_shows_that_the_stack_is_back():
     """No answer is no yes: it passed, and said that every operand is ready, while all of them crashed."""
     target = a_target(baseline=a_baseline(operands=()), operands=(CRASHING,))
 
-    judgement = GATE.judge(evidence(target), now=NOON)
+    result = GATE.evaluate(evidence(target), now=NOON)
 
-    assert (judgement.answer, judgement.cause, judgement.nodes) == (Answer.WAIT, "none-before", ("node-1",))
-    assert judgement.is_final
-    assert judgement.reason.startswith("No operand was Ready on node-1 before the change")
+    assert (result.answer, result.cause, result.nodes) == (Answer.WAIT, "none-before", ("node-1",))
+    assert result.is_final
+    assert result.reason.startswith("No operand was Ready on node-1 before the change")
 
 
 def test_an_operand_without_a_pod_lacks():
@@ -48,31 +48,31 @@ def test_an_operand_without_a_pod_lacks():
 
 
 def test_a_node_of_which_nothing_is_known_before_is_no_pass():
-    assert GATE.judge(evidence(a_target(baseline=None)), now=NOON).answer is Answer.WAIT
+    assert GATE.evaluate(evidence(a_target(baseline=None)), now=NOON).answer is Answer.WAIT
 
 
 def test_a_node_of_which_nobody_knows_what_was_ready_fails_at_no_time():
-    said = GATE.judge(evidence(a_target(baseline=None)), now=NOON + timedelta(days=1))
+    said = GATE.evaluate(evidence(a_target(baseline=None)), now=NOON + timedelta(days=1))
 
     assert (said.answer, said.cause, said.is_final) == (Answer.WAIT, "unknown-before", True)
 
 
 def test_waits_while_nodes_are_still_to_come():
-    judgement = GATE.judge(evidence(a_target("node-1"), a_held_target("node-2")), now=NOON)
+    result = GATE.evaluate(evidence(a_target("node-1"), a_held_target("node-2")), now=NOON)
 
-    assert judgement.answer is Answer.WAIT
+    assert result.answer is Answer.WAIT
 
 
 def test_a_node_that_is_not_seen_is_not_counted_as_back():
     shown = evidence(a_target("node-1", is_seen=False), a_held_target("node-2"))
 
-    judgement = GATE.judge(shown, now=NOON)
+    result = GATE.evaluate(shown, now=NOON)
 
-    assert judgement.reason == "0 of 2 nodes are back with every operand."
-    assert judgement.measured == {"ready": 0, "of": 2}
+    assert result.reason == "0 of 2 nodes are back with every operand."
+    assert result.measured == {"ready": 0, "of": 2}
 
 
 def test_says_how_many_nodes_lack_something():
     shown = evidence(a_target("node-1", operands=()), a_target("node-2", operands=()))
 
-    assert "(2 nodes in all)" in GATE.judge(shown, now=NOON).reason
+    assert "(2 nodes in all)" in GATE.evaluate(shown, now=NOON).reason

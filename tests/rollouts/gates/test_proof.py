@@ -15,26 +15,26 @@ def told(name: str = "node-1", outcome: ProofOutcome | None = None, says: str = 
     return a_target(name, proof=ProofEvidence(outcome, says, said), **given)
 
 
-def judged(*targets, **options):
-    return Proof(**options).judge(evidence(*targets), now=NOON)
+def evaluated(*targets, **options):
+    return Proof(**options).evaluate(evidence(*targets), now=NOON)
 
 
 def test_passes_once_a_job_has_completed_on_each_changed_node():
     one, two = (told(name, ProofOutcome.PASSED, "It completed.") for name in ("node-1", "node-2"))
 
-    assert judged(one).answer is Answer.PASS
-    assert judged(one).reason == "A test Job on the changed node has completed since the change."
-    assert judged(one, two).reason == "A test Job on each of 2 changed nodes has completed since the change."
+    assert evaluated(one).answer is Answer.PASS
+    assert evaluated(one).reason == "A test Job on the changed node has completed since the change."
+    assert evaluated(one, two).reason == "A test Job on each of 2 changed nodes has completed since the change."
 
 
 def test_the_first_that_fails_fails_it_with_its_last_words_and_names_the_others():
     bad = told("node-2", ProofOutcome.FAILED, "It ended with exit code 1.", "CUDA error")
     worse = told("node-3", ProofOutcome.FAILED, "It did not end within 15 min.")
-    judgement = judged(told("node-1", ProofOutcome.PASSED), bad, worse, a_held_target("node-4"))
+    result = evaluated(told("node-1", ProofOutcome.PASSED), bad, worse, a_held_target("node-4"))
 
-    assert judgement.answer is Answer.FAIL
-    assert judgement.nodes == ("node-2", "node-3")
-    assert judgement.reason == (
+    assert result.answer is Answer.FAIL
+    assert result.nodes == ("node-2", "node-3")
+    assert result.reason == (
         "The test Job on node-2 failed. It ended with exit code 1. It said: CUDA error It failed on node-3, too."
     )
 
@@ -49,16 +49,16 @@ def test_the_first_that_fails_fails_it_with_its_last_words_and_names_the_others(
     ids=["not made", "on its way", "kept from running"],
 )
 def test_no_answer_is_no_pass(proof: ProofEvidence | None, cause: str):
-    judgement = judged(told("node-1", ProofOutcome.PASSED), a_target("node-2", proof=proof))
+    result = evaluated(told("node-1", ProofOutcome.PASSED), a_target("node-2", proof=proof))
 
-    assert (judgement.answer, judgement.cause, judgement.nodes) == (Answer.WAIT, cause, ("node-2",))
+    assert (result.answer, result.cause, result.nodes) == (Answer.WAIT, cause, ("node-2",))
 
 
 def test_a_node_that_offers_no_gpu_as_a_resource_is_said_and_not_passed():
-    judgement = judged(a_target(proof=None, allocatable={}))
+    result = evaluated(a_target(proof=None, allocatable={}))
 
-    assert (judgement.answer, judgement.cause) == (Answer.WAIT, "no-resource")
-    assert judgement.reason == (
+    assert (result.answer, result.cause) == (Answer.WAIT, "no-resource")
+    assert result.reason == (
         "Nothing is tested: the test Job asks for 1 GPU as a resource, and node-1 offers no such thing."
     )
 
@@ -66,9 +66,9 @@ def test_a_node_that_offers_no_gpu_as_a_resource_is_said_and_not_passed():
 def test_what_has_not_changed_yet_is_to_come():
     done = told("node-1", ProofOutcome.PASSED)
 
-    assert judged(done, a_held_target("node-2")).cause == TO_COME
-    assert judged(a_held_target("node-2")).cause == TO_COME
-    assert judged(a_target(state=TargetState.EXCLUDED)).cause == NO_TARGET
+    assert evaluated(done, a_held_target("node-2")).cause == TO_COME
+    assert evaluated(a_held_target("node-2")).cause == TO_COME
+    assert evaluated(a_target(state=TargetState.EXCLUDED)).cause == NO_TARGET
 
 
 @pytest.mark.parametrize(

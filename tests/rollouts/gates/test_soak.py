@@ -14,24 +14,24 @@ GATE = Soak(DURATION)
 
 
 def test_the_clock_stands_until_every_other_gate_passes():
-    assert GATE.judge(evidence(a_target()), now=NOON).answer is Answer.WAIT
+    assert GATE.evaluate(evidence(a_target()), now=NOON).answer is Answer.WAIT
 
 
 @given(st.integers(0, 7200))
 def test_passes_when_the_others_have_passed_for_as_long_as_asked(soaked_s: int):
     shown = evidence(a_target(), others_passing_since=NOON - timedelta(seconds=soaked_s))
 
-    judgement = GATE.judge(shown, now=NOON)
+    result = GATE.evaluate(shown, now=NOON)
 
-    assert judgement.answer is (Answer.PASS if soaked_s >= DURATION.total_seconds() else Answer.WAIT)
-    assert judgement.measured["until"] == (NOON - timedelta(seconds=soaked_s) + DURATION).isoformat()
+    assert result.answer is (Answer.PASS if soaked_s >= DURATION.total_seconds() else Answer.WAIT)
+    assert result.measured["until"] == (NOON - timedelta(seconds=soaked_s) + DURATION).isoformat()
 
 
 @given(st.integers(0, 1799), st.integers(0, 1799))
 def test_whenever_it_is_asked_it_names_the_same_instant(first_s: int, later_s: int):
     shown = evidence(a_target(), others_passing_since=NOON)
 
-    said = [GATE.judge(shown, now=NOON + timedelta(seconds=at)) for at in (first_s, later_s)]
+    said = [GATE.evaluate(shown, now=NOON + timedelta(seconds=at)) for at in (first_s, later_s)]
 
     assert said[0] == said[1]
     assert said[0].reason == "Every other gate has to pass until 12:30 UTC, for 30 min in all."
@@ -41,7 +41,9 @@ def test_a_gate_that_it_does_not_wait_for_is_not_said_to_have_passed():
     shown = evidence(a_target(), others_passing_since=NOON, others_uncounted=("Tenants' GPU pods",))
     unsoaked = replace(shown, others_passing_since=None)
 
-    said = [GATE.judge(each, now=at).reason for each, at in ((unsoaked, NOON), (shown, NOON), (shown, NOON + DURATION))]
+    said = [
+        GATE.evaluate(each, now=at).reason for each, at in ((unsoaked, NOON), (shown, NOON), (shown, NOON + DURATION))
+    ]
 
     assert said == [
         "The clock starts when every other gate but Tenants' GPU pods passes.",
@@ -55,5 +57,5 @@ def test_an_instant_of_another_day_is_named_with_its_day():
     gate, shown = Soak(timedelta(days=2)), evidence(a_target(), others_passing_since=NOON)
     friday = NOON + timedelta(days=2)
 
-    assert f"until {friday:%A} 12:00 UTC, for 2 d" in gate.judge(shown, now=NOON).reason
-    assert f"since {NOON.day} {NOON:%B %Y} 12:00 UTC, for the 2 d" in gate.judge(shown, now=friday).reason
+    assert f"until {friday:%A} 12:00 UTC, for 2 d" in gate.evaluate(shown, now=NOON).reason
+    assert f"since {NOON.day} {NOON:%B %Y} 12:00 UTC, for the 2 d" in gate.evaluate(shown, now=friday).reason

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from rollouts.gates.base import Answer, Judgement
+from rollouts.gates.base import Answer, GateResult
 from rollouts.gates.validator_passed import ValidatorPassed
 from rollouts.lifecycle import TargetState
 from tests.make import NOON
@@ -12,8 +12,8 @@ from tests.rollouts.make import a_baseline, a_target, a_validator, evidence
 DRIVER_AT = NOON - timedelta(minutes=5)
 
 
-def judged(*targets, **options: Any) -> Judgement:
-    return ValidatorPassed(**options).judge(evidence(*targets), now=NOON)
+def evaluated(*targets, **options: Any) -> GateResult:
+    return ValidatorPassed(**options).evaluate(evidence(*targets), now=NOON)
 
 
 def validated(name: str = "node-1", *, before: str = "uid-before", **given: Any):
@@ -22,36 +22,36 @@ def validated(name: str = "node-1", *, before: str = "uid-before", **given: Any)
 
 
 def test_passes_on_a_run_since_the_change():
-    judgement = judged(validated())
+    result = evaluated(validated())
 
-    assert judgement.answer is Answer.PASS
-    assert judgement.reason == "The validator has passed on the one node since the change."
-    assert judgement.measured == {"validated": 1, "failed": 0, "not run since": 0, "of": 1}
+    assert result.answer is Answer.PASS
+    assert result.reason == "The validator has passed on the one node since the change."
+    assert result.measured == {"validated": 1, "failed": 0, "not run since": 0, "of": 1}
 
 
 def test_a_ready_pod_from_before_proves_nothing():
     """The same pod, whatever its clock says."""
-    judgement = judged(validated("a", before="uid-now", uid="uid-now"), validated("b"))
+    result = evaluated(validated("a", before="uid-now", uid="uid-now"), validated("b"))
 
-    assert (judgement.answer, judgement.nodes) == (Answer.WAIT, ("a",))
-    assert judgement.reason == "The validator has not run on a since the change: its run is from before, or gone."
+    assert (result.answer, result.nodes) == (Answer.WAIT, ("a",))
+    assert result.reason == "The validator has not run on a since the change: its run is from before, or gone."
 
 
 def test_a_run_that_began_before_the_driver_s_pod_is_an_old_one():
     """Also where nobody remembers which pod it was."""
     old = validated(before="", started_at=DRIVER_AT - timedelta(seconds=1))
 
-    assert judged(old).answer is Answer.WAIT
-    assert judged(validated(before="", started_at=DRIVER_AT)).answer is Answer.PASS
+    assert evaluated(old).answer is Answer.WAIT
+    assert evaluated(validated(before="", started_at=DRIVER_AT)).answer is Answer.PASS
 
 
 def test_without_a_driver_s_pod_no_run_is_new():
-    assert judged(a_target(driver_started_at=None, validator=a_validator())).answer is Answer.WAIT
+    assert evaluated(a_target(driver_started_at=None, validator=a_validator())).answer is Answer.WAIT
 
 
 def test_a_validator_that_is_gone_is_waited_for_and_one_that_never_was_cannot_come():
-    gone = judged(a_target(validator=None))
-    never = judged(a_target(validator=None, baseline=a_baseline(operands=("Driver",))))
+    gone = evaluated(a_target(validator=None))
+    never = evaluated(a_target(validator=None, baseline=a_baseline(operands=("Driver",))))
 
     assert (gone.answer, gone.is_final) == (Answer.WAIT, False)
     assert (never.answer, never.is_final) == (Answer.WAIT, True)
@@ -59,10 +59,10 @@ def test_a_validator_that_is_gone_is_waited_for_and_one_that_never_was_cannot_co
 
 
 def test_names_the_step_that_is_at_work():
-    judgement = judged(validated("a", is_ready=False, step="cuda-validation"), validated("b"))
+    result = evaluated(validated("a", is_ready=False, step="cuda-validation"), validated("b"))
 
-    assert (judgement.answer, judgement.nodes) == (Answer.WAIT, ("a",))
-    assert judgement.reason == "a: the validator is at cuda-validation."
+    assert (result.answer, result.nodes) == (Answer.WAIT, ("a",))
+    assert result.reason == "a: the validator is at cuda-validation."
 
 
 @pytest.mark.parametrize(
@@ -74,26 +74,26 @@ def test_a_run_that_fails_names_its_step_and_cause(given: dict[str, Any]):
     target = validated(is_ready=False, step="cuda-validation", reason="CrashLoopBackOff", **given)
     early = {"driver_started_at": NOON - timedelta(hours=1)}
 
-    judgement = judged(a_target("node-1", validator=target.validator, **early), validated("b"))
+    result = evaluated(a_target("node-1", validator=target.validator, **early), validated("b"))
 
-    assert (judgement.answer, judgement.nodes) == (Answer.FAIL, ("node-1",))
-    assert judgement.reason == "node-1: the validator fails at cuda-validation (CrashLoopBackOff)."
+    assert (result.answer, result.nodes) == (Answer.FAIL, ("node-1",))
+    assert result.reason == "node-1: the validator fails at cuda-validation (CrashLoopBackOff)."
 
 
 def test_the_fourth_restart_fails_and_the_third_does_not():
-    assert judged(validated(is_ready=False, restarts=3)).answer is Answer.WAIT
-    assert judged(validated(is_ready=False, restarts=4)).answer is Answer.FAIL
-    assert judged(validated(is_ready=False, restarts=4), max_restarts=4).answer is Answer.WAIT
+    assert evaluated(validated(is_ready=False, restarts=3)).answer is Answer.WAIT
+    assert evaluated(validated(is_ready=False, restarts=4)).answer is Answer.FAIL
+    assert evaluated(validated(is_ready=False, restarts=4), max_restarts=4).answer is Answer.WAIT
 
 
 def test_nodes_to_come_are_waited_for():
-    judgement = judged(validated("a"), a_target("b", state=TargetState.CHANGING))
+    result = evaluated(validated("a"), a_target("b", state=TargetState.CHANGING))
 
-    assert judgement.answer is Answer.WAIT
-    assert judgement.reason == "1 of 2 nodes are validated."
+    assert result.answer is Answer.WAIT
+    assert result.reason == "1 of 2 nodes are validated."
 
 
-def test_a_run_on_a_node_that_nobody_sees_is_not_judged():
+def test_a_run_on_a_node_that_nobody_sees_is_not_evaluated():
     unseen = a_target(is_seen=False, validator=a_validator(is_ready=False, restarts=9))
 
-    assert judged(unseen).answer is not Answer.FAIL
+    assert evaluated(unseen).answer is not Answer.FAIL

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rollouts.gates.base import Answer, Evidence, Judgement, WindowEvidence
+from rollouts.gates.base import Answer, Evidence, GateResult, WindowEvidence
 from rollouts.gates.window import COMES_BY_ITSELF, Window
 from tests.make import NOON
 from tests.rollouts.gates.random_evidence import some_evidence
@@ -32,60 +32,60 @@ def a_shut_one(*nodes: str, openings=LATER) -> WindowEvidence:
     return WindowEvidence(nodes or ("node-1",), SHUT, openings)
 
 
-def judged(*windows: WindowEvidence, must_last: timedelta = timedelta(0)) -> Judgement:
+def evaluated(*windows: WindowEvidence, must_last: timedelta = timedelta(0)) -> GateResult:
     names = [name for one in windows for name in one.nodes]
     shown = evidence(*[a_held_target(name) for name in names or ["node-1"]], windows=windows)
-    return Window(must_last=must_last).judge(shown, now=NOON)
+    return Window(must_last=must_last).evaluate(shown, now=NOON)
 
 
 def test_passes_while_it_is_open_and_says_until_when():
-    judgement = judged(an_open_one())
+    result = evaluated(an_open_one())
 
-    assert (judgement.answer, judgement.reason) == (Answer.PASS, OPEN)
-    assert judgement.measured["until"] == (NOON + HOUR).isoformat()
+    assert (result.answer, result.reason) == (Answer.PASS, OPEN)
+    assert result.measured["until"] == (NOON + HOUR).isoformat()
 
 
 def test_waits_while_it_is_closed_with_the_next_opening():
-    judgement = judged(a_shut_one())
+    result = evaluated(a_shut_one())
 
-    assert (judgement.answer, judgement.cause, judgement.reason) == (Answer.WAIT, "closed", SHUT)
-    assert judgement.measured["opens"] == (NOON + 2 * HOUR).isoformat()
+    assert (result.answer, result.cause, result.reason) == (Answer.WAIT, "closed", SHUT)
+    assert result.measured["opens"] == (NOON + 2 * HOUR).isoformat()
 
 
 @pytest.mark.parametrize(("openings", "answer"), [(hours(0, 1), Answer.PASS), (hours(-1, 0), Answer.WAIT)])
 def test_it_is_open_from_its_first_instant_until_just_before_its_last(openings, answer: Answer):
-    assert judged(an_open_one(openings=openings)).answer is answer
+    assert evaluated(an_open_one(openings=openings)).answer is answer
 
 
 def test_waits_for_good_where_no_window_covers_a_node_also_beside_one_that_is_open():
-    judgement = judged(an_open_one("node-1"), WindowEvidence(("node-2",)))
+    result = evaluated(an_open_one("node-1"), WindowEvidence(("node-2",)))
 
-    assert (judgement.answer, judgement.cause, judgement.is_final) == (Answer.WAIT, "no-window", True)
-    assert judgement.reason == "No maintenance window covers node-2: make one of the pool or of the cluster."
+    assert (result.answer, result.cause, result.is_final) == (Answer.WAIT, "no-window", True)
+    assert result.reason == "No maintenance window covers node-2: make one of the pool or of the cluster."
 
 
 def test_waits_for_good_for_one_that_opens_no_more():
-    judgement = judged(WindowEvidence(("node-1",), "It opens no more: remove it.", ()))
+    result = evaluated(WindowEvidence(("node-1",), "It opens no more: remove it.", ()))
 
-    assert (judgement.answer, judgement.cause, judgement.is_final) == (Answer.WAIT, "never", True)
-    assert judgement.reason == "It opens no more: remove it."
+    assert (result.answer, result.cause, result.is_final) == (Answer.WAIT, "never", True)
+    assert result.reason == "It opens no more: remove it."
 
 
 @pytest.mark.parametrize(("left_min", "answer"), [(30, Answer.PASS), (29, Answer.WAIT)])
 def test_begins_no_wave_with_less_of_it_left_than_asked(left_min: int, answer: Answer):
     """Z3: what has begun goes on, so that it would go on outside."""
     closes_in = left_min / 60
-    judgement = judged(an_open_one(openings=hours(-1, closes_in, 23, 25)), must_last=HOUR / 2)
+    result = evaluated(an_open_one(openings=hours(-1, closes_in, 23, 25)), must_last=HOUR / 2)
 
-    assert judgement.answer is answer
+    assert result.answer is answer
     if answer is Answer.WAIT:
-        assert judgement.cause in COMES_BY_ITSELF
-        assert judgement.reason == f"{OPEN} 30 min of it must be left when a wave goes: it waits for the next."
+        assert result.cause in COMES_BY_ITSELF
+        assert result.reason == f"{OPEN} 30 min of it must be left when a wave goes: it waits for the next."
 
 
 def test_openings_that_are_all_too_short_are_waited_for_by_nobody():
-    too_short = judged(an_open_one(openings=hours(-1, 1, 23, 25)), must_last=3 * HOUR)
-    none_long = judged(a_shut_one(), must_last=3 * HOUR)
+    too_short = evaluated(an_open_one(openings=hours(-1, 1, 23, 25)), must_last=3 * HOUR)
+    none_long = evaluated(a_shut_one(), must_last=3 * HOUR)
 
     assert {too_short.cause, none_long.cause} == {"never"}
     assert too_short.is_final
@@ -95,33 +95,33 @@ def test_openings_that_are_all_too_short_are_waited_for_by_nobody():
 
 
 def test_a_short_opening_that_comes_before_a_long_one_is_passed_by():
-    judgement = judged(a_shut_one(openings=hours(2, 3, 10, 14)), must_last=3 * HOUR)
+    result = evaluated(a_shut_one(openings=hours(2, 3, 10, 14)), must_last=3 * HOUR)
 
-    assert (judgement.cause, judgement.measured["opens"]) == ("closed", (NOON + 10 * HOUR).isoformat())
-    assert judgement.reason == f"{SHUT} It waits for one that is open for 3 h."
+    assert (result.cause, result.measured["opens"]) == ("closed", (NOON + 10 * HOUR).isoformat())
+    assert result.reason == f"{SHUT} It waits for one that is open for 3 h."
 
 
 def test_nodes_whose_window_is_closed_hold_no_others_up():
     """They are held back by themselves; the gate says of how many it speaks."""
-    judgement = judged(a_shut_one("node-1"), an_open_one("node-2"))
+    result = evaluated(a_shut_one("node-1"), an_open_one("node-2"))
 
-    assert judgement.answer is Answer.PASS
-    assert judgement.reason == f"{OPEN} 1 of 2 nodes still to go is in one that is open."
+    assert result.answer is Answer.PASS
+    assert result.reason == f"{OPEN} 1 of 2 nodes still to go is in one that is open."
 
 
 def test_of_several_that_are_closed_the_one_that_opens_first_is_named():
     later = WindowEvidence(("node-1",), "Later.", hours(9, 10))
 
-    assert judged(later, a_shut_one("node-2")).reason == SHUT
+    assert evaluated(later, a_shut_one("node-2")).reason == SHUT
 
 
 def test_what_nobody_sees_is_no_pass_and_nobody_left_is_one():
-    unseen = Window().judge(evidence(a_held_target()), now=NOON)
-    without_target = Window().judge(evidence(windows=()), now=NOON)
+    unseen = Window().evaluate(evidence(a_held_target()), now=NOON)
+    without_target = Window().evaluate(evidence(windows=()), now=NOON)
 
     assert (unseen.answer, unseen.cause) == (Answer.WAIT, "unseen")
     assert (without_target.answer, without_target.cause) == (Answer.WAIT, "no-target")
-    assert judged().answer is Answer.PASS
+    assert evaluated().answer is Answer.PASS
 
 
 def test_longer_than_any_window_may_be_open_is_refused():
@@ -132,10 +132,10 @@ def test_longer_than_any_window_may_be_open_is_refused():
 @given(shown=some_evidence(), must_last=st.integers(0, 200_000).map(lambda seconds: timedelta(seconds=seconds)))
 def test_passes_only_where_every_node_is_covered_and_each_open_window_lasts(shown: Evidence, must_last: timedelta):
     """No answer is never a pass, and no wave goes into a closing window."""
-    judgement = Window(must_last=must_last).judge(shown, now=NOON)
+    result = Window(must_last=must_last).evaluate(shown, now=NOON)
 
-    if judgement.answer is not Answer.PASS:
-        assert judgement.answer is Answer.WAIT  # of a window nothing halts
+    if result.answer is not Answer.PASS:
+        assert result.answer is Answer.WAIT  # of a window nothing halts
         return
     assert shown.windows is not None
     under_way = [one for one in shown.windows if any(since <= NOON < until for since, until in one.openings[:1])]

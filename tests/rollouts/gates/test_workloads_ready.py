@@ -30,19 +30,19 @@ def crashing(number: int = 0, **given):
 
 
 def test_passes_when_the_tenants_pods_run():
-    judgement = GATE.judge(evidence(a_target(workloads=(a_pod_on_it(),))), now=NOON)
+    result = GATE.evaluate(evidence(a_target(workloads=(a_pod_on_it(),))), now=NOON)
 
-    assert judgement.answer is Answer.PASS
-    assert judgement.measured == {"pods": 1, "ready": 1, "broken": 0, "tolerated": 0, "proven": 1}
+    assert result.answer is Answer.PASS
+    assert result.measured == {"pods": 1, "ready": 1, "broken": 0, "tolerated": 0, "proven": 1}
 
 
 def test_a_pod_that_crashes_fails_the_stage_and_is_named():
     """Z26."""
-    judgement = GATE.judge(evidence(a_target(workloads=(crashing(),))), now=NOON)
+    result = GATE.evaluate(evidence(a_target(workloads=(crashing(),))), now=NOON)
 
-    assert judgement.answer is Answer.FAIL
-    assert judgement.nodes == ("node-1",)
-    assert judgement.reason == "team-a/model-0 does not run on node-1 since the change: CrashLoopBackOff."
+    assert result.answer is Answer.FAIL
+    assert result.nodes == ("node-1",)
+    assert result.reason == "team-a/model-0 does not run on node-1 since the change: CrashLoopBackOff."
 
 
 def test_what_a_broken_pod_says_is_in_the_sentence_and_not_in_the_cause():
@@ -52,7 +52,7 @@ def test_what_a_broken_pod_says_is_in_the_sentence_and_not_in_the_cause():
     )
     pods = (crashing(why=why), a_pod_on_it("team-a/silent", is_ready=False, started_at=LONG_AGO, why=why))
 
-    said, silent = (GATE.judge(evidence(a_target(workloads=(pod,))), now=NOON) for pod in pods)
+    said, silent = (GATE.evaluate(evidence(a_target(workloads=(pod,))), now=NOON) for pod in pods)
 
     assert said.reason == f"team-a/model-0 does not run on node-1 since the change: CrashLoopBackOff. {why}."
     assert said.cause == "CrashLoopBackOff"
@@ -62,22 +62,22 @@ def test_what_a_broken_pod_says_is_in_the_sentence_and_not_in_the_cause():
 def test_a_pod_that_loads_its_model_is_waited_for():
     loading = a_pod_on_it(is_ready=False, started_at=NOON - PATIENCE)
 
-    judgement = GATE.judge(evidence(a_target(workloads=(loading,))), now=NOON)
+    result = GATE.evaluate(evidence(a_target(workloads=(loading,))), now=NOON)
 
-    assert judgement.answer is Answer.WAIT
-    assert "team-a/model-0" in judgement.reason
+    assert result.answer is Answer.WAIT
+    assert "team-a/model-0" in result.reason
 
 
 def test_a_pod_that_loads_for_too_long_is_broken():
     stuck = a_pod_on_it(is_ready=False, started_at=LONG_AGO)
 
-    assert GATE.judge(evidence(a_target(workloads=(stuck,))), now=NOON).answer is Answer.FAIL
+    assert GATE.evaluate(evidence(a_target(workloads=(stuck,))), now=NOON).answer is Answer.FAIL
 
 
 def test_a_ready_pod_that_restarted_often_is_not_broken():
     restarted = a_pod_on_it(restarts=40)
 
-    assert GATE.judge(evidence(a_target(workloads=(restarted,))), now=NOON).answer is Answer.PASS
+    assert GATE.evaluate(evidence(a_target(workloads=(restarted,))), now=NOON).answer is Answer.PASS
 
 
 @pytest.mark.parametrize("tolerated", [0, 1, 3])
@@ -87,7 +87,7 @@ def test_tolerates_n_and_fails_at_the_next(tolerated: int):
 
     def answer(broken: int) -> Answer:
         pods = (a_pod_on_it("team-a/fine"), *(crashing(number) for number in range(broken)))
-        return gate.judge(evidence(a_target(workloads=pods)), now=NOON).answer
+        return gate.evaluate(evidence(a_target(workloads=pods)), now=NOON).answer
 
     assert answer(tolerated) is Answer.PASS
     assert answer(tolerated + 1) is Answer.FAIL
@@ -95,101 +95,101 @@ def test_tolerates_n_and_fails_at_the_next(tolerated: int):
 
 def test_a_node_that_had_tenants_and_has_none_since_proves_nothing():
     """An idle canary proves nothing (Z27)."""
-    judgement = GATE.judge(evidence(untested(baseline=a_baseline(workloads={OWNER: 2}))), now=NOON)
+    result = GATE.evaluate(evidence(untested(baseline=a_baseline(workloads={OWNER: 2}))), now=NOON)
 
-    assert (judgement.answer, judgement.cause) == (Answer.WAIT, NO_PROOF)
-    assert judgement.nodes == ("node-1",)
+    assert (result.answer, result.cause) == (Answer.WAIT, NO_PROOF)
+    assert result.nodes == ("node-1",)
 
 
 def test_an_idle_canary_never_passes():
     """The case to pass: a driver that breaks every tenant's pod passed on two nodes that nobody used (Z27, Z41)."""
-    judgement = GATE.judge(evidence(untested("node-1"), untested("node-2")), now=NOON)
+    result = GATE.evaluate(evidence(untested("node-1"), untested("node-2")), now=NOON)
 
-    assert (judgement.answer, judgement.cause) == (Answer.WAIT, NO_PROOF)
-    assert judgement.nodes == ("node-1", "node-2")
-    assert judgement.reason == (
+    assert (result.answer, result.cause) == (Answer.WAIT, NO_PROOF)
+    assert result.nodes == ("node-1", "node-2")
+    assert result.reason == (
         "Nothing has tested the new driver on node-1, node-2: no tenant's GPU pod ran, and no test Job passed."
     )
-    assert judgement.measured == {"pods": 0, "ready": 0, "broken": 0, "tolerated": 0, "proven": 0}
+    assert result.measured == {"pods": 0, "ready": 0, "broken": 0, "tolerated": 0, "proven": 0}
 
 
 def test_where_nobody_knows_what_ran_before_there_is_no_proof_either():
-    assert GATE.judge(evidence(untested(baseline=None)), now=NOON).cause == NO_PROOF
+    assert GATE.evaluate(evidence(untested(baseline=None)), now=NOON).cause == NO_PROOF
 
 
 def test_a_test_job_that_passed_is_proof():
-    judgement = GATE.judge(evidence(a_target(baseline=a_baseline(workloads={OWNER: 2}))), now=NOON)
+    result = GATE.evaluate(evidence(a_target(baseline=a_baseline(workloads={OWNER: 2}))), now=NOON)
 
-    assert judgement.answer is Answer.PASS
-    assert judgement.reason == "A test Job passed on node-1."
+    assert result.answer is Answer.PASS
+    assert result.reason == "A test Job passed on node-1."
 
 
 @pytest.mark.parametrize("outcome", [None, ProofOutcome.FAILED, ProofOutcome.UNKNOWN])
 def test_a_test_job_that_has_not_passed_is_no_proof(outcome: ProofOutcome | None):
-    judgement = GATE.judge(evidence(untested(proof=ProofEvidence(outcome))), now=NOON)
+    result = GATE.evaluate(evidence(untested(proof=ProofEvidence(outcome))), now=NOON)
 
-    assert (judgement.answer, judgement.cause) == (Answer.WAIT, NO_PROOF)
+    assert (result.answer, result.cause) == (Answer.WAIT, NO_PROOF)
 
 
 def test_a_busy_node_speaks_for_idle_ones_of_its_kind():
     shown = evidence(untested(workloads=(a_pod_on_it(),)), untested("node-2"), untested("node-3"))
 
-    judgement = GATE.judge(shown, now=NOON)
+    result = GATE.evaluate(shown, now=NOON)
 
-    assert judgement.answer is Answer.PASS
-    assert judgement.reason == (
+    assert result.answer is Answer.PASS
+    assert result.reason == (
         "1 GPU pod of tenants is Ready on node-1. node-2, node-3 are idle, and of the same kinds as the proven nodes."
     )
-    assert judgement.measured["proven"] == 1
+    assert result.measured["proven"] == 1
 
 
 def test_a_busy_node_does_not_speak_for_an_idle_one_of_another_kernel():
     shown = evidence(untested(workloads=(a_pod_on_it(),)), untested("node-2", facts=NEW_KERNEL))
 
-    judgement = GATE.judge(shown, now=NOON)
+    result = GATE.evaluate(shown, now=NOON)
 
-    assert (judgement.answer, judgement.cause, judgement.nodes) == (Answer.WAIT, NO_PROOF, ("node-2",))
-    assert judgement.reason.endswith("No proven node has kernel 6.8.0-60.")
+    assert (result.answer, result.cause, result.nodes) == (Answer.WAIT, NO_PROOF, ("node-2",))
+    assert result.reason.endswith("No proven node has kernel 6.8.0-60.")
 
 
 def test_nobody_speaks_for_a_node_of_an_unknown_kind():
     shown = evidence(untested(workloads=(a_pod_on_it(),)), untested("node-2", facts={}))
 
-    assert GATE.judge(shown, now=NOON).nodes == ("node-2",)
+    assert GATE.evaluate(shown, now=NOON).nodes == ("node-2",)
 
 
 def test_a_busy_node_does_not_speak_for_one_that_had_tenants_and_lost_them():
     idle = untested("node-2", baseline=a_baseline(workloads={OWNER: 2}))
 
-    assert GATE.judge(evidence(untested(workloads=(a_pod_on_it(),)), idle), now=NOON).nodes == ("node-2",)
+    assert GATE.evaluate(evidence(untested(workloads=(a_pod_on_it(),)), idle), now=NOON).nodes == ("node-2",)
 
 
 def test_what_tenants_have_shown_stays_shown_after_their_pods_are_gone():
-    judgement = GATE.judge(evidence(untested(has_served=True)), now=NOON)
+    result = GATE.evaluate(evidence(untested(has_served=True)), now=NOON)
 
-    assert judgement.answer is Answer.PASS
-    assert judgement.reason == "Tenants' GPU pods became Ready earlier on node-1."
+    assert result.answer is Answer.PASS
+    assert result.reason == "Tenants' GPU pods became Ready earlier on node-1."
 
 
 def test_a_tolerated_pod_is_not_called_ready():
     gate = WorkloadsReady(PATIENCE, tolerate=1)
     shown = evidence(a_target(workloads=(a_pod_on_it("team-a/fine"), crashing())))
 
-    assert gate.judge(shown, now=NOON).reason == "1 of 2 GPU pods of tenants is Ready on the changed nodes."
-    assert gate.judge(evidence(untested(workloads=(crashing(),))), now=NOON).cause == NO_PROOF
+    assert gate.evaluate(shown, now=NOON).reason == "1 of 2 GPU pods of tenants is Ready on the changed nodes."
+    assert gate.evaluate(evidence(untested(workloads=(crashing(),))), now=NOON).cause == NO_PROOF
 
 
 def test_a_workload_that_has_fewer_ready_pods_than_before_is_waited_for():
     shown = evidence(a_target(), workloads_ready_before={OWNER: 4}, workloads_ready_now={OWNER: 3})
 
-    judgement = GATE.judge(shown, now=NOON)
+    result = GATE.evaluate(shown, now=NOON)
 
-    assert judgement.answer is Answer.WAIT
-    assert judgement.reason == f"{OWNER} has 3 Ready of the 4 it had before."
+    assert result.answer is Answer.WAIT
+    assert result.reason == f"{OWNER} has 3 Ready of the 4 it had before."
 
 
 def test_a_workload_that_vanished_is_waited_for():
-    assert GATE.judge(evidence(a_target(), workloads_ready_before={OWNER: 1}), now=NOON).answer is Answer.WAIT
+    assert GATE.evaluate(evidence(a_target(), workloads_ready_before={OWNER: 1}), now=NOON).answer is Answer.WAIT
 
 
 def test_a_pod_that_was_refused_is_pending_nowhere_and_missed_all_the_same():
@@ -201,10 +201,10 @@ def test_a_pod_that_was_refused_is_pending_nowhere_and_missed_all_the_same():
         workloads_refused={OWNER: 'pods "model-x" is forbidden: exceeded quota: gpus'},
     )
 
-    judgement = GATE.judge(shown, now=NOON)
+    result = GATE.evaluate(shown, now=NOON)
 
-    assert (judgement.answer, judgement.cause) == (Answer.WAIT, "refused")
-    assert judgement.reason == (
+    assert (result.answer, result.cause) == (Answer.WAIT, "refused")
+    assert result.reason == (
         f"{OWNER} has 3 Ready of the 4 it had before. "
         'The API server takes no new one: pods "model-x" is forbidden: exceeded quota: gpus'
     )
@@ -218,25 +218,25 @@ def test_pods_that_fit_nowhere_say_nothing_about_the_driver():
         workloads_waiting_for_room={OWNER: 1},
     )
 
-    assert GATE.judge(shown, now=NOON).answer is Answer.PASS
+    assert GATE.evaluate(shown, now=NOON).answer is Answer.PASS
 
 
-def test_pods_on_nodes_that_have_not_changed_are_not_judged():
+def test_pods_on_nodes_that_have_not_changed_are_not_evaluated():
     shown = evidence(a_target("node-1"), a_held_target("node-2", workloads=(crashing(),)))
 
-    assert GATE.judge(shown, now=NOON).answer is Answer.WAIT
+    assert GATE.evaluate(shown, now=NOON).answer is Answer.WAIT
 
 
 def test_a_workload_that_crashed_before_the_change_is_not_blamed_on_it_and_proves_nothing():
     sick = a_baseline(sick_owners=("ReplicaSet team-a/model",))
 
-    judgement = GATE.judge(evidence(untested(baseline=sick, workloads=(crashing(),))), now=NOON)
+    result = GATE.evaluate(evidence(untested(baseline=sick, workloads=(crashing(),))), now=NOON)
 
-    assert (judgement.answer, judgement.cause) == (Answer.WAIT, NO_PROOF)
-    assert judgement.measured["sick_before"] == ["ReplicaSet team-a/model"]
+    assert (result.answer, result.cause) == (Answer.WAIT, NO_PROOF)
+    assert result.measured["sick_before"] == ["ReplicaSet team-a/model"]
 
 
 def test_pods_of_owners_that_crashed_before_prove_nothing_though_they_run():
     sick = a_baseline(sick_owners=("ReplicaSet team-a/model",), workloads={OWNER: 1})
 
-    assert GATE.judge(evidence(untested(baseline=sick, workloads=(a_pod_on_it(),))), now=NOON).cause == NO_PROOF
+    assert GATE.evaluate(evidence(untested(baseline=sick, workloads=(a_pod_on_it(),))), now=NOON).cause == NO_PROOF

@@ -125,7 +125,7 @@ def test_a_version_that_no_list_names_is_a_warning_in_red(cluster, owner):
     assert any(each.startswith("version-unlisted: 580.999.99: no operator") for each in warned(plan))
 
 
-def test_the_rollback_is_judged_too(cluster, owner):
+def test_the_rollback_is_evaluated_too(cluster, owner):
     assert any(
         each.startswith("rollback: A rollback leads to 570.172.08. R570") for each in warned(a_draft(cluster, owner))
     )

@@ -147,7 +147,7 @@ def test_a_stage_that_waits_for_nobody_has_no_checks_of_now(amy, stage):
 def test_the_canary_is_not_approved_without_a_reason(amy, stage):
     said = decide(amy, stage, reason="", look=opened(amy, stage))
 
-    assert "Say why you approve it: no gate has judged a node that was changed." in said
+    assert "Say why you approve it: no gate has evaluated a changed node." in said
     assert not stage.approvals.exists()
 
 

@@ -92,7 +92,7 @@ def test_it_does_not_go_beside_another_that_is_on_its_way():
 def test_it_is_no_escape_and_blamed_for_nothing():
     decision = decided(a_failed_node())
 
-    assert decision.judgements[0]["failure_budget"].answer is Answer.WAIT
+    assert decision.results[0]["failure_budget"].answer is Answer.WAIT
     assert not [move for move in decision.moves if isinstance(move, MoveStage)]
 
 
@@ -131,4 +131,4 @@ def test_one_whose_node_goes_away_before_its_next_try_has_failed_for_good():
 
     assert (move.to, move.is_lost) == (TargetState.EXCLUDED, True)
     excluded = replace(target, state=move.to, is_lost=move.is_lost)
-    assert FailureBudget().judge(evidence(excluded, a_target("b")), now=NOON).answer is Answer.FAIL
+    assert FailureBudget().evaluate(evidence(excluded, a_target("b")), now=NOON).answer is Answer.FAIL

@@ -1,4 +1,4 @@
-"""A gate that a person passed over holds nothing up, and is judged and shown all the same."""
+"""A gate that a person passed over holds nothing up, and is still evaluated and shown."""
 
 import pytest
 
@@ -41,7 +41,7 @@ def test_a_failing_gate_that_is_passed_over_halts_nothing_and_lets_the_stage_pas
 
     decision = decided(stage, a_changed_node("a", is_ready=False))
 
-    assert decision.judgements[0]["failure_budget"].answer is Answer.FAIL
+    assert decision.results[0]["failure_budget"].answer is Answer.FAIL
     assert stage_moves(decision) == [StageState.PASSED]
 
 
@@ -85,7 +85,7 @@ def test_what_is_not_seen_or_not_there_is_not_passed_over(targets):
 
     decision = decided(stage, a_changed_node("a"))
 
-    assert decision.judgements[0]["driver_version"].cause in NEVER_PASSED_OVER
+    assert decision.results[0]["driver_version"].cause in NEVER_PASSED_OVER
     assert stage_moves(decision) == []
 
 

@@ -191,7 +191,7 @@ def test_what_nobody_has_read_back_is_written_again():
 def test_the_soak_waits_for_their_eyes():
     seen = evidence(a_target("a"), others_passing_since=NOON - timedelta(hours=1), opted_out={"a": ("NVSentinel",)})
 
-    answer = Soak().judge(seen, now=NOON)
+    answer = Soak().evaluate(seen, now=NOON)
 
     assert answer.answer == "wait"
     assert answer.reason == "The clock starts when what keeps NVSentinel off a is put back."

@@ -353,7 +353,7 @@ def test_a_failing_gate_halts_in_the_canary():
     assert plan_moves(decision) == [PlanState.HALTED]
     assert stage_moves(decision) == [(0, HALTED)]
     assert not decision.acts
-    assert decision.judgements[0]["driver_version"].answer is Answer.FAIL
+    assert decision.results[0]["driver_version"].answer is Answer.FAIL
 
 
 def test_a_failed_node_with_its_cause_halts_before_what_other_gates_say_of_it():
@@ -543,7 +543,7 @@ def test_what_is_only_advisory_neither_halts_nor_holds():
 
     decision = decided(a_snapshot(stage, nodes=(a_changed_node("a"),)))
 
-    assert {key: one.answer for key, one in decision.judgements[0].items()} == {
+    assert {key: one.answer for key, one in decision.results[0].items()} == {
         "driver_version": Answer.PASS,
         "operands_ready": Answer.WAIT,
         "failure_budget": Answer.FAIL,
@@ -577,7 +577,7 @@ def test_a_gate_of_each_wave_holds_the_next_one_only(free: int, goes: tuple[str,
     assert released(decision) == goes
     assert not decision.moves
     assert goes or "short" in decision.waiting_for
-    assert "headroom" in decision.judgements[0]
+    assert "headroom" in decision.results[0]
 
 
 def test_a_gate_of_each_wave_holds_the_first_one_too_and_asks_in_the_end():
@@ -785,7 +785,7 @@ def test_a_stage_that_the_plan_was_completed_without_is_waited_for_no_more():
     decision = decided(a_snapshot(first, second, nodes=nodes))
 
     assert plan_moves(decision) == [PlanState.PROMOTED]
-    assert decision.judgements[0]["driver_version"].answer is Answer.PASS
+    assert decision.results[0]["driver_version"].answer is Answer.PASS
 
 
 def test_an_escape_halts_a_plan_that_was_completed_without_its_last_stage():

@@ -219,13 +219,13 @@ def test_broken_nodes_go_one_wave_after_the_other_too():
     assert not decided(restored(*nodes, back=back)).acts
 
 
-def test_a_stage_that_is_judged_takes_up_who_has_to_go_back_after_all():
+def test_a_stage_that_is_evaluated_takes_up_who_has_to_go_back_after_all():
     """The operator queued it anew, or it changed once more: only a stage that promotes lets anybody go."""
     back = (a_target("a", driver_version=OLD), held_target("b"))
     nodes = (free(untouched("a", upgrade_state="upgrade-done")), moved("b"))
-    judged = restored(*nodes, back=back, stage_state=StageState.SOAKING)
+    evaluated = restored(*nodes, back=back, stage_state=StageState.SOAKING)
 
-    decision = decided(judged)
+    decision = decided(evaluated)
 
     assert decision.moves == (MoveStage(9, StageState.PROMOTING, "b is to go back after all."),)
     assert not decision.acts
@@ -248,7 +248,7 @@ def test_a_gate_that_fails_in_the_rollback_warns_and_stops_nobody():
 
     decision = decided(snapshot)
 
-    assert decision.judgements[9]["failure_budget"].answer == "fail"
+    assert decision.results[9]["failure_budget"].answer == "fail"
     assert not plan_moves(decision)
     assert isinstance(decision.acts[0], ReleaseWave)
 
@@ -274,7 +274,7 @@ def test_a_node_of_which_nobody_knows_how_many_gpus_it_had_holds_nobody_for_ever
     decision = decided(snapshot)
 
     assert plan_moves(decision) == [PlanState.ROLLED_BACK]
-    assert "This could not be judged: How many GPUs b offered before is not known." in decision.waiting_for
+    assert "This could not be evaluated: How many GPUs b offered before is not known." in decision.waiting_for
 
 
 def test_a_gate_that_cannot_tell_in_the_rollback_has_the_stages_patience_and_no_more():

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rollouts.preflight.live_checks import RULES, judge, rules
+from rollouts.preflight.live_checks import RULES, evaluate, rules
 from rollouts.preflight.live_checks.answers import LiveAnswer, LiveResult, barring, passed, unanswered
 from rollouts.preflight.live_checks.facts import (
     LiveFacts,
@@ -48,7 +48,7 @@ WELL = LiveFacts(
 
 
 def barred(facts: LiveFacts) -> list[LiveAnswer]:
-    return [answer for answer in judge(facts) if answer.bars]
+    return [answer for answer in evaluate(facts) if answer.bars]
 
 
 def without(place: int, answer: bool | NoAnswer) -> LiveFacts:
@@ -57,7 +57,7 @@ def without(place: int, answer: bool | NoAnswer) -> LiveFacts:
 
 
 def test_where_all_is_well_each_question_is_said_to_be_in_order():
-    answers = judge(WELL)
+    answers = evaluate(WELL)
 
     assert len(answers) == len(RULES) + 1
     assert {answer.result for answer in answers} == {LiveResult.PASSED}
@@ -112,7 +112,7 @@ def test_several_rights_of_a_kind_are_one_sentence():
 
 
 def test_a_right_that_only_a_pull_needs_bars_nothing():
-    found = [answer for answer in judge(without(2, False)) if answer.result is LiveResult.WARNED]
+    found = [answer for answer in evaluate(without(2, False)) if answer.result is LiveResult.WARNED]
 
     assert [answer.check.code for answer in found] == ["live-pull-rights"]
     assert barred(without(2, False)) == []
@@ -152,7 +152,7 @@ def test_what_was_not_asked_is_no_pass(field: str):
 
 
 def test_a_cluster_that_does_not_answer_says_only_that():
-    (answer,) = judge(LiveFacts(PLAN, silence="It did not answer in time."))
+    (answer,) = evaluate(LiveFacts(PLAN, silence="It did not answer in time."))
 
     assert answer.result is LiveResult.UNANSWERED
     assert answer.check.code == "live-silent"
@@ -160,7 +160,7 @@ def test_a_cluster_that_does_not_answer_says_only_that():
 
 
 def test_another_cluster_is_asked_nothing_more():
-    (answer,) = judge(LiveFacts(PLAN, cluster_uid="uid-west"))
+    (answer,) = evaluate(LiveFacts(PLAN, cluster_uid="uid-west"))
 
     assert answer.check.code == "live-cluster"
 
@@ -174,7 +174,7 @@ def test_only_what_nobody_could_ask_gives_way_to_a_reason():
     assert barring([passed(cannot.check)], is_overridden=False) == []
 
 
-@pytest.mark.parametrize("answer", [*judge(WELL), *judge(replace(WELL, version_patch=Tried("no"), lease=LOST))])
+@pytest.mark.parametrize("answer", [*evaluate(WELL), *evaluate(replace(WELL, version_patch=Tried("no"), lease=LOST))])
 def test_an_answer_is_read_back_as_it_was_written(answer: LiveAnswer):
     assert replace(LiveAnswer.of(answer.written), is_for_good=answer.is_for_good) == answer
 
@@ -192,7 +192,7 @@ UNDER_WAY = replace(WELL, plan=replace(PLAN, is_written=True), version_patch=Non
 def test_of_a_plan_that_has_written_its_version_the_object_asks_for_that_one():
     facts = replace(UNDER_WAY, driver_object=ObjectFacts("uid-h200", "580.126.20", 4))
 
-    answers = judge(facts)
+    answers = evaluate(facts)
 
     assert {answer.result for answer in answers} == {LiveResult.PASSED}
     assert "live-version" not in {answer.check.code for answer in answers}, "it is written: there is nothing to try"
