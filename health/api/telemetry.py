@@ -23,7 +23,7 @@ from health.sources.exported_metrics import Exporting, exporting_of
 from health.sources.manual_refresh import ask_now
 from health.sources.node_telemetry import DeviceTelemetry, NodeTelemetry, instant, telemetry_of
 from health.sources.readings import MetricReading, ReadingState, Standing
-from health.sources.secrets import OF_FILE, OF_VARIABLE, PLACES, PREFIX
+from health.sources.secrets import SOURCE_SECRETS
 from health.telemetry.metrics import METRICS, lacking
 from people.rights import Permission, require, scope_of
 
@@ -119,8 +119,9 @@ class TelemetrySourcePut(Asked):
     )
     secret_from = serializers.CharField(
         max_length=300, required=False, default="", allow_blank=True,
-        help_text=f"Where its password or token is found: {PLACES}. Never the secret. Whoever runs Quarterdeck "
-        f"lists the clusters that may use it beside it, in {PREFIX}NAME{OF_VARIABLE} or NAME{OF_FILE}.",
+        help_text=f"Where its password or token is found: {SOURCE_SECRETS.places}. Never the secret. Whoever runs "
+        "Quarterdeck lists the clusters that may use it beside it, in "
+        f"{SOURCE_SECRETS.prefix}NAME{SOURCE_SECRETS.of_variable} or NAME{SOURCE_SECRETS.of_file}.",
     )  # fmt: skip
     ca_file = serializers.CharField(
         max_length=300, required=False, default="", allow_blank=True,

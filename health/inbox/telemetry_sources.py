@@ -16,7 +16,7 @@ from health.models import SourceState, TelemetrySource
 from health.sources import snapshots, source_round
 from health.sources.addresses import check_ca
 from health.sources.exported_metrics import Exporting, exporting_in
-from health.sources.secrets import NoSecret, check_place
+from health.sources.secrets import SOURCE_SECRETS, NoSecret
 from health.telemetry.metrics import METRICS, Metric
 from health.telemetry.prometheus.answers import Unusable
 from health.telemetry.prometheus.client import Client
@@ -159,7 +159,7 @@ def checked(given: dict[str, Any]) -> dict[str, Any]:
     if "matchers" in fields:
         fields["matchers"] = _check("matchers", Matchers.read, fields["matchers"]).text
     if fields.get("secret_from"):
-        _check("secret_from", check_place, fields["secret_from"])
+        _check("secret_from", SOURCE_SECRETS.check, fields["secret_from"])
     if fields.get("ca_file"):
         _check("ca_file", check_ca, fields["ca_file"])
     if fields.get("user") and not fields.get("secret_from"):

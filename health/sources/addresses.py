@@ -5,7 +5,7 @@ from dataclasses import replace
 from django.conf import settings
 
 from health.models import TelemetrySource
-from health.sources.secrets import NotReadable, path_in_folder, read_in_folder, secret_at
+from health.sources.secrets import SOURCE_SECRETS, NotReadable, path_in_folder, read_in_folder
 from health.telemetry.prometheus.answers import Unusable
 from health.telemetry.prometheus.client import UNREADABLE_CA, Address
 
@@ -18,8 +18,8 @@ def address_of(source: TelemetrySource) -> Address:
     :raises NoSecret: when its cluster has no password or token there
     :raises Unusable: when its CA cannot be read
     """
-    secret = secret_at(source.secret_from, cluster=source.cluster.name)
-    address = Address(source.url, ca=_ca_at(source.ca_file), may_be_loopback=settings.TELEMETRY_LOOPBACK)
+    secret = SOURCE_SECRETS.secret_at(source.secret_from, source.cluster.name)
+    address = Address(source.url, ca=certificates_at(source.ca_file), may_be_loopback=settings.TELEMETRY_LOOPBACK)
     return replace(address, user=source.user, password=secret) if source.user else replace(address, token=secret)
 
 
@@ -34,7 +34,7 @@ def check_ca(name: str) -> None:
         raise Unusable("A CA is a file in the folder that QUARTERDECK_SECRETS_DIR names.") from error
 
 
-def _ca_at(name: str) -> str:
+def certificates_at(name: str) -> str:
     """Returns the certificates; empty without a name.
 
     :raises Unusable: with one sentence for all reasons, so that nobody learns which files exist

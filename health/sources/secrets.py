@@ -1,13 +1,14 @@
-"""Secrets of sources. A row names the place of a secret, and a process reads the secret when it queries the source.
+"""Secrets of sources and channels. A row names the place of a secret, and a process reads it when it needs it.
 
-A cluster's admin chooses the place and the server that receives the secret. So only variables that begin with PREFIX
-and files of one folder are read, and only for the clusters listed beside the secret (Z39):
-QUARTERDECK_SOURCE_X_CLUSTERS beside QUARTERDECK_SOURCE_X, and x.clusters beside the file x.
+An admin chooses the place and the server that receives the secret. So only variables that begin with a prefix and files
+of one folder are read, and only for the users listed beside the secret (Z39): QUARTERDECK_SOURCE_X_CLUSTERS beside
+QUARTERDECK_SOURCE_X, and x.clusters beside the file x.
 """
 
 import os
 import re
 import stat
+from dataclasses import dataclass
 from pathlib import Path
 
 from django.conf import settings
@@ -52,77 +53,94 @@ def read_in_folder(name: str, *, at_most: int) -> bytes:
     return content
 
 
-PREFIX = "QUARTERDECK_SOURCE_"
-OF_VARIABLE, OF_FILE = "_CLUSTERS", ".clusters"  # what a list of clusters is called, after its secret
-EVERY_CLUSTER = "*"
 AT_MOST = 16 << 10  # bytes: a token of a cloud's is 2 KiB
-PLACES = f"env:{PREFIX}NAME, or file:NAME for a file in the folder QUARTERDECK_SECRETS_DIR"
-NONE_FOR_CLUSTER = (
-    "There is no secret for this cluster at its source's place. Whoever runs Quarterdeck sets the secret and, beside "
-    f"it, lists the clusters that may use it: in the variable {PREFIX}NAME{OF_VARIABLE}, or in the file NAME{OF_FILE}."
-)
-_NAME = re.compile(rf"{PREFIX}[A-Z0-9_]{{1,80}}")
+EVERYBODY = "*"
 
 
 class NoSecret(Exception):
-    """The place has no secret for this cluster, or is not a valid place.
+    """The place has no secret for this user, or is not a valid place.
 
     The sentence does not name the place: all users of the cluster can read it, and only admins may see the place. It
-    does not distinguish a missing secret from one that this cluster may not use.
+    does not distinguish a missing secret from one that this user may not use.
     """
 
 
-def check_place(place: str) -> None:
-    """Checks that a secret of this place would be read.
+@dataclass(frozen=True)
+class SecretPlaces:
+    """The places of the secrets of one kind of users, such as clusters. A user is listed by its name."""
 
-    :raises NoSecret: when it would not
-    """
-    kind, _, name = place.partition(":")
-    if kind == "env":
-        _check_variable(name)
-    elif kind == "file":
-        _check_file(name)
-    else:
-        raise NoSecret(f"Say where the secret is, never the secret itself: {PLACES}.")
+    prefix: str  # of variables
+    of_variable: str  # the suffix of the variable that lists the users of a secret
+    of_file: str  # the suffix of the file that does
+    user: str  # what a user is called in sentences
+    owner: str  # what has the secret
 
+    @property
+    def places(self) -> str:
+        return f"env:{self.prefix}NAME, or file:NAME for a file in the folder QUARTERDECK_SECRETS_DIR"
 
-def secret_at(place: str, *, cluster: str) -> str:
-    """Returns the secret for the cluster of this name; empty without a place.
-
-    Clusters are never renamed: `add_cluster` names them once, from a shell.
-
-    :raises NoSecret: when the cluster has none there, or it cannot be a password or token
-    """
-    if not place:
-        return ""
-    check_place(place)
-    kind, _, name = place.partition(":")
-    clusters = _read(kind, name + (OF_VARIABLE if kind == "env" else OF_FILE))
-    secret = _read(kind, name).strip()
-    if not {cluster, EVERY_CLUSTER}.intersection(re.split(r"[,\s]+", clusters)) or not secret:
-        raise NoSecret(NONE_FOR_CLUSTER)
-    if not secret.isprintable() or not secret.isascii():
-        raise NoSecret("What is there is no password or token: one line of ASCII is.")
-    if len(secret) < SHORTEST:
-        raise NoSecret(
-            f"The secret is too short to be cut out of what the source answers: {SHORTEST} characters are the least."
+    @property
+    def none(self) -> str:
+        return (
+            f"There is no secret for this {self.user} at its {self.owner}'s place. Whoever runs Quarterdeck sets the "
+            f"secret and, beside it, lists the {self.user}s that may use it: in the variable "
+            f"{self.prefix}NAME{self.of_variable}, or in the file NAME{self.of_file}."
         )
-    return secret
+
+    def check(self, place: str) -> None:
+        """Checks that a secret of this place would be read.
+
+        :raises NoSecret: when it would not
+        """
+        kind, _, name = place.partition(":")
+        if kind == "env":
+            self._check_variable(name)
+        elif kind == "file":
+            self._check_file(name)
+        else:
+            raise NoSecret(f"Say where the secret is, never the secret itself: {self.places}.")
+
+    def secret_at(self, place: str, user: str) -> str:
+        """Returns the secret for the user of this name; empty without a place.
+
+        :raises NoSecret: when the user has none there, or it cannot be a password or token
+        """
+        if not place:
+            return ""
+        self.check(place)
+        kind, _, name = place.partition(":")
+        users = _read(kind, name + (self.of_variable if kind == "env" else self.of_file))
+        secret = _read(kind, name).strip()
+        if not {user, EVERYBODY}.intersection(re.split(r"[,\s]+", users)) or not secret:
+            raise NoSecret(self.none)
+        if not secret.isprintable() or not secret.isascii():
+            raise NoSecret("What is there is no password or token: one line of ASCII is.")
+        if len(secret) < SHORTEST:
+            raise NoSecret(
+                f"The secret is too short to be cut out of what the {self.owner} answers: {SHORTEST} characters are "
+                "the least."
+            )
+        return secret
+
+    def _check_variable(self, name: str) -> None:
+        is_setting = name in settings.SETTING_VARIABLES
+        is_named = re.fullmatch(rf"{self.prefix}[A-Z0-9_]{{1,80}}", name)
+        if is_setting or name.endswith(self.of_variable) or not is_named:
+            raise NoSecret(
+                f"That is no variable for a secret: its name begins with {self.prefix}, and no setting's does."
+            )
+
+    def _check_file(self, name: str) -> None:
+        try:
+            path = path_in_folder(name)
+        except NotReadable as error:
+            raise NoSecret("A secret is a file in the folder that QUARTERDECK_SECRETS_DIR names.") from error
+        if path.name.endswith(self.of_file):
+            raise NoSecret(f"A file whose name ends with {self.of_file} lists {self.user}s, and is no secret.")
 
 
-def _check_variable(name: str) -> None:
-    is_setting = name in settings.SETTING_VARIABLES
-    if is_setting or name.endswith(OF_VARIABLE) or not _NAME.fullmatch(name):
-        raise NoSecret(f"That is no variable for a secret: its name begins with {PREFIX}, and no setting's does.")
-
-
-def _check_file(name: str) -> None:
-    try:
-        path = path_in_folder(name)
-    except NotReadable as error:
-        raise NoSecret("A secret is a file in the folder that QUARTERDECK_SECRETS_DIR names.") from error
-    if path.name.endswith(OF_FILE):
-        raise NoSecret(f"A file whose name ends with {OF_FILE} lists clusters, and is no secret.")
+# Clusters are never renamed: `add_cluster` names them once, from a shell.
+SOURCE_SECRETS = SecretPlaces("QUARTERDECK_SOURCE_", "_CLUSTERS", ".clusters", "cluster", "source")
 
 
 def _read(kind: str, name: str) -> str:

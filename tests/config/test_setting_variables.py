@@ -6,9 +6,10 @@ import re
 import pytest
 from django.conf import settings
 
-from health.sources.secrets import PREFIX, NoSecret, check_place
+from health.sources.secrets import SOURCE_SECRETS, NoSecret
 from tests.rooms import ROOT
 
+PREFIX = SOURCE_SECRETS.prefix
 SETTINGS = [ast.parse(path.read_text()) for path in sorted((ROOT / "config" / "settings").glob("*.py"))]
 
 
@@ -35,10 +36,13 @@ def test_each_variable_that_a_setting_reads_is_known_as_one():
 def test_no_setting_has_the_prefix_of_secrets_of_sources():
     named = {name for path in (ROOT / "config").rglob("*.py") for name in re.findall(r"[A-Z_]{3,}", path.read_text())}
 
-    assert [name for name in variables_read() | named if name.startswith(PREFIX)] in ([], [PREFIX])
+    assert [name for name in variables_read() | named if name.startswith(PREFIX)] in (
+        [],
+        [PREFIX],
+    )
 
 
 @pytest.mark.parametrize("name", sorted(variables_read()))
 def test_no_setting_is_a_secret(name):
     with pytest.raises(NoSecret):
-        check_place(f"env:{name}")
+        SOURCE_SECRETS.check(f"env:{name}")

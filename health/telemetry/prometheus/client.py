@@ -7,7 +7,7 @@ address. Sent secrets are removed from everything that comes back (Z39).
 import socket
 import ssl
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -18,7 +18,7 @@ from urllib.parse import urlsplit, urlunsplit
 import httpx
 
 from health.telemetry.prometheus.answers import LabelledSample, Unusable, refusal_in, vector
-from health.telemetry.prometheus.hosts import check_host
+from health.telemetry.prometheus.hosts import Networks, check_host
 from wording.numbers import count
 from wording.sent_secrets import SentSecrets
 
@@ -26,6 +26,7 @@ CONNECT_S = 3.0
 READ_S = 5.0  # between two pieces of an answer
 ANSWER_S = 15.0  # for the whole of one
 ANSWER_BYTES = 64 << 20  # 40,000 devices with all that tells which they are: 24 MB
+BEGINNING_BYTES = 16 << 10  # of an answer that is only shown
 LONGEST_PLACE = 200  # characters of an address that is not ours
 HELP = {
     401: "It does not know us (401): the user name, password or token is wrong, or missing.",
@@ -62,6 +63,17 @@ class Address:
     token: str = field(default="", repr=False)
     ca: str = field(default="", repr=False)  # PEM certificates; blank: whom this machine trusts
     may_be_loopback: bool = False
+    private_in: Networks | None = None  # the private networks that it may be in; None: any
+    path_secrets: tuple[str, ...] = field(default=(), repr=False)  # secrets that the path of a request has
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer to one request. The secrets that were sent are cut from its body."""
+
+    status: int
+    headers: httpx.Headers
+    body: str  # its beginning; empty if it is compressed or did not come in time
 
 
 @dataclass(frozen=True)
@@ -84,8 +96,14 @@ class Client:
         """
         self._address = address
         self._bounds = bounds or Bounds(CONNECT_S, READ_S, ANSWER_S, ANSWER_BYTES)
-        self._sent = SentSecrets(address.token, address.password, f"{address.user}:{address.password}")
-        places = check_host(address.url, may_be_loopback=address.may_be_loopback, within_s=self._bounds.answer_s)
+        basic = f"{address.user}:{address.password}"
+        self._sent = SentSecrets(address.token, address.password, basic, *address.path_secrets)
+        places = check_host(
+            address.url,
+            may_be_loopback=address.may_be_loopback,
+            private_in=address.private_in,
+            within_s=self._bounds.answer_s,
+        )
         url = _parsed(address.url)
         self._roots = [str(url.copy_with(host=place)).rstrip("/") for place in places]  # an address each, no name
         # Who is asked at an address is still called by name: www.python-httpx.org/advanced/extensions, "sni_hostname".
@@ -125,9 +143,48 @@ class Client:
 
         :raises Unusable: with the reason and the action
         """
+        with self._reached(), self._in_time():
+            response, body = self._first_of(lambda root: self._whole(root + path, form))
+        if self._is_cut:  # where it gave no length, a body that is cut looks like a whole one
+            raise Unusable(f"Its answer took longer than {self._bounds.answer_s:.0f} s.")
+        body = self._sent.cut(body)
+        self._refuse_redirect(response)
+        if response.is_error:
+            said = refusal_in(body)
+            helped = HELP.get(response.status_code, f"It answers {response.status_code}.")
+            raise Unusable(f"{helped} It says: {said}" if said else helped)
+        return body
+
+    def post(self, path: str, content: bytes, headers: Mapping[str, str]) -> Answer:
+        """Sends a body and returns the answer, whatever its status. What follows the status is read as far as it comes.
+
+        :raises Unusable: when no status arrives in time, or it is a redirect
+        """
+        with self._reached(), self._in_time():
+            response, body = self._first_of(lambda root: self._beginning(root + path, content, headers))
+        self._refuse_redirect(response)
+        return Answer(response.status_code, response.headers, self._sent.cut(body).decode(errors="replace"))
+
+    def _beginning(self, url: str, content: bytes, headers: Mapping[str, str]) -> tuple[httpx.Response, bytes]:
+        """Returns the response and the beginning of its body."""
+        extensions = self._extensions
+        with self._http.stream("POST", url, content=content, headers=dict(headers), extensions=extensions) as response:
+            body = b""
+            if response.headers.get("content-encoding", "identity") == "identity":
+                with suppress(httpx.HTTPError):  # it has the request: only its words are missing
+                    for piece in response.iter_raw(BEGINNING_BYTES):
+                        body = piece
+                        break
+            return response, body
+
+    @contextmanager
+    def _reached(self) -> Iterator[None]:
+        """Puts each failure of the connection into one sentence.
+
+        :raises Unusable: with the reason and the action
+        """
         try:
-            with self._in_time():
-                response, body = self._answer(path, form)
+            yield
         except httpx.HTTPError as error:
             if self._is_cut:
                 raise Unusable(f"Its answer took longer than {self._bounds.answer_s:.0f} s.") from error
@@ -135,39 +192,33 @@ class Client:
             raise Unusable(_unreached(error, words, self._bounds, has_ca=bool(self._address.ca))) from error
         except UnicodeError as error:
             raise Unusable(f"Its address cannot be used: {error}") from error
-        if self._is_cut:  # where it gave no length, a body that is cut looks like a whole one
-            raise Unusable(f"Its answer took longer than {self._bounds.answer_s:.0f} s.")
-        body = self._sent.cut(body)
+
+    def _refuse_redirect(self, response: httpx.Response) -> None:
         if response.is_redirect:
             to = _place(self._sent.cut_text(response.headers.get("location", "")))
             raise Unusable(f"It sends us on to {to or 'nowhere'}, which is not followed: give that address.")
-        if response.is_error:
-            said = refusal_in(body)
-            helped = HELP.get(response.status_code, f"It answers {response.status_code}.")
-            raise Unusable(f"{helped} It says: {said}" if said else helped)
-        return body
 
-    def _answer(self, path: str, form: Mapping[str, str]) -> tuple[httpx.Response, bytes]:
+    def _first_of(self, send: Callable[[str], tuple[httpx.Response, bytes]]) -> tuple[httpx.Response, bytes]:
         """Sends to each of its addresses until one accepts the connection; that one is then first.
 
         :raises httpx.HTTPError: with the error of the last address
-        :raises Unusable: as `_answer_of`
+        :raises Unusable: as `send`
         """
         for _ in self._roots[1:]:
             try:
-                return self._answer_of(self._roots[0], path, form)
+                return send(self._roots[0])
             except (httpx.ConnectError, httpx.ConnectTimeout):
                 if self._is_cut:
                     raise
                 self._roots.append(self._roots.pop(0))
-        return self._answer_of(self._roots[0], path, form)
+        return send(self._roots[0])
 
-    def _answer_of(self, root: str, path: str, form: Mapping[str, str]) -> tuple[httpx.Response, bytes]:
+    def _whole(self, url: str, form: Mapping[str, str]) -> tuple[httpx.Response, bytes]:
         """Returns the response and its body.
 
         :raises Unusable: when it is too large, too slow, or compressed
         """
-        with self._http.stream("POST", root + path, data=dict(form), extensions=self._extensions) as response:
+        with self._http.stream("POST", url, data=dict(form), extensions=self._extensions) as response:
             _check_encoding(self._sent.cut_text(response.headers.get("content-encoding", "identity")))
             return response, b"".join(_pieces(response, self._bounds))
 

@@ -5,7 +5,7 @@ address. So a name that resolves differently later has no effect.
 """
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from queue import Empty, SimpleQueue
 from threading import Thread
@@ -15,6 +15,7 @@ from health.telemetry.prometheus.answers import Unusable
 
 LOOK_UP_S = 5.0  # its name, while a person waits whose form has it
 IPAddress = IPv4Address | IPv6Address
+Networks = Collection[IPv4Network | IPv6Network]
 
 # Where clouds serve an instance its credentials, beside the link-local addresses (169.254.0.0/16, fe80::/10) that are
 # refused altogether: most clouds serve at 169.254.169.254.
@@ -46,8 +47,12 @@ _OF_CLOUDS: dict[IPv4Network | IPv6Network, str] = {ip_network(text): whose for 
 _NO_SERVERS = tuple(ip_network(text) for text in NO_SERVERS)
 
 
-def check_host(url: str, *, may_be_loopback: bool, within_s: float = LOOK_UP_S) -> list[str]:
+def check_host(
+    url: str, *, may_be_loopback: bool, private_in: Networks | None = None, within_s: float = LOOK_UP_S
+) -> list[str]:
     """Returns the allowed addresses in the name server's order. `within_s` limits the lookup.
+
+    `private_in` are the networks whose private and loopback addresses are allowed; None allows every private address.
 
     :raises Unusable: when the URL or any of its addresses is not allowed
     """
@@ -62,7 +67,12 @@ def check_host(url: str, *, may_be_loopback: bool, within_s: float = LOOK_UP_S) 
         raise Unusable("Its address has no user, password, ? or #: those are given on their own.")
     found = list(dict.fromkeys(_looked_up(host, port or 80, within_s=within_s)))
     for text in found:
-        _check_address(ip_address(text.partition("%")[0]), may_be_loopback=may_be_loopback)
+        address = ip_address(text.partition("%")[0])
+        if private_in is not None and any(address in network for network in private_in):
+            _check_address(address, may_be_loopback=True)
+        else:
+            _check_address(address, may_be_loopback=may_be_loopback)
+            _check_public(address, private_in)
     return found
 
 
@@ -99,6 +109,15 @@ def _check_address(address: IPAddress, *, may_be_loopback: bool) -> None:
             raise Unusable(f"Its address is {address}, a service of {whose} for its own machines: it is not asked.")
         elif _is_no_server(reached):
             raise Unusable(f"Its address is {address}, which is no server's: it is not asked.")
+
+
+def _check_public(address: IPAddress, private_in: Networks | None) -> None:
+    for reached in list(_embedded_in(address)) or [address]:
+        if private_in is not None and not reached.is_global:
+            raise Unusable(
+                f"Its address is private, {address}, and in no network of QUARTERDECK_NOTIFICATION_NETWORKS: "
+                "it is not asked."
+            )
 
 
 def _embedded_in(address: IPAddress) -> Iterator[IPAddress]:

@@ -2,9 +2,10 @@
 
 import pytest
 
-from health.sources.secrets import AT_MOST, NONE_FOR_CLUSTER, PREFIX, NoSecret, check_place, secret_at
+from health.sources.secrets import AT_MOST, SOURCE_SECRETS, NoSecret
 from tests import make
 
+PREFIX = SOURCE_SECRETS.prefix
 TOKEN, VARIABLE = "sesame-open", "QUARTERDECK_SOURCE_PROMETHEUS"
 
 
@@ -36,14 +37,14 @@ def put(folder, monkeypatch):
 
 def refusal(place: str, *, cluster: str = "eu-1") -> str:
     with pytest.raises(NoSecret) as refused:
-        secret_at(place, cluster=cluster)
+        SOURCE_SECRETS.secret_at(place, cluster)
     return str(refused.value)
 
 
 @pytest.mark.parametrize("kind", ["env", "file"])
 @pytest.mark.parametrize("clusters", ["eu-1", "eu-1\n", "us-1, eu-1", "us-1\neu-1\n", "*"])
 def test_a_cluster_that_is_listed_gets_it(put, kind, clusters):
-    assert secret_at(put(kind, f"{TOKEN}\n", clusters), cluster="eu-1") == TOKEN
+    assert SOURCE_SECRETS.secret_at(put(kind, f"{TOKEN}\n", clusters), "eu-1") == TOKEN
 
 
 @pytest.mark.parametrize("kind", ["env", "file"])
@@ -52,14 +53,14 @@ def test_a_cluster_that_is_not_listed_reads_what_it_would_without_a_secret(put, 
     """Nor does it learn that another cluster has one of this name."""
     place = put(kind, TOKEN, clusters)
 
-    assert refusal(place) == NONE_FOR_CLUSTER
-    assert refusal("env:QUARTERDECK_SOURCE_NONE") == refusal("file:none") == NONE_FOR_CLUSTER
+    assert refusal(place) == SOURCE_SECRETS.none
+    assert refusal("env:QUARTERDECK_SOURCE_NONE") == refusal("file:none") == SOURCE_SECRETS.none
 
 
 @pytest.mark.parametrize("unusable", ["two\nlines", "short", "\x07" * 9])
 def test_a_cluster_that_is_not_listed_learns_nothing_of_what_is_there(put, unusable):
-    assert refusal(put("file", unusable, "us-1")) == NONE_FOR_CLUSTER
-    assert refusal(put("file", unusable, "eu-1")) != NONE_FOR_CLUSTER
+    assert refusal(put("file", unusable, "us-1")) == SOURCE_SECRETS.none
+    assert refusal(put("file", unusable, "eu-1")) != SOURCE_SECRETS.none
 
 
 def test_reads_a_file_by_its_path_too_and_through_the_links_of_a_mounted_secret(folder, put):
@@ -69,9 +70,9 @@ def test_reads_a_file_by_its_path_too_and_through_the_links_of_a_mounted_secret(
     (folder / "mounted.clusters").write_text("*")
     put("file", TOKEN, "*")
 
-    assert secret_at(f"file:{folder}/token", cluster="eu-1") == TOKEN
-    assert secret_at("file:mounted", cluster="eu-1") == TOKEN
-    assert secret_at("", cluster="eu-1") == ""
+    assert SOURCE_SECRETS.secret_at(f"file:{folder}/token", "eu-1") == TOKEN
+    assert SOURCE_SECRETS.secret_at("file:mounted", "eu-1") == TOKEN
+    assert SOURCE_SECRETS.secret_at("", "eu-1") == ""
 
 
 @pytest.mark.parametrize(
@@ -85,7 +86,7 @@ def test_reads_a_file_by_its_path_too_and_through_the_links_of_a_mounted_secret(
 )  # fmt: skip
 def test_reads_nothing_from_any_other_place(folder, place):
     with pytest.raises(NoSecret):
-        check_place(place)
+        SOURCE_SECRETS.check(place)
 
 
 def test_a_variable_that_a_setting_reads_is_no_secret_whatever_its_name(settings, monkeypatch):
@@ -100,7 +101,7 @@ def test_follows_no_link_out_of_its_folder(folder):
     (folder / "link").symlink_to(folder.parent / "outside")
     (folder / "link.clusters").write_text("*")
 
-    assert refusal("file:link") == NONE_FOR_CLUSTER
+    assert refusal("file:link") == SOURCE_SECRETS.none
 
 
 @pytest.mark.parametrize(
