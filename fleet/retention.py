@@ -8,11 +8,13 @@ from django.conf import settings
 from django.db import models, transaction
 
 from edges.slices import slices
-from fleet.models import GoneNode, NodeEvent, NodeNote, PodPlacement
+from fleet.models import DomainEvent, GoneNode, NodeEvent, NodeNote, PodPlacement
 from people.sign_in import throttle
 
 # Of apps above: called with `before` and `now`, each returns its number of deleted rows.
 ALSO: list[Callable[..., int]] = []
+
+KEEP_EVENTS = timedelta(days=90)  # as long as the log of deliveries
 
 log = structlog.get_logger(__name__)
 
@@ -22,6 +24,7 @@ def tidy(*, now: datetime) -> int:
     before = now - timedelta(days=settings.KEEP_HISTORY_DAYS)
     gone = delete(NodeEvent.objects.filter(at__lt=before)) + delete(GoneNode.objects.filter(gone_at__lt=before))
     gone += delete(NodeNote.objects.filter(at__lt=before)) + delete(PodPlacement.objects.filter(until__lt=before))
+    gone += delete(DomainEvent.objects.filter(at__lt=now - KEEP_EVENTS))
     gone += sum(tidy_more(before=before, now=now) for tidy_more in ALSO)
     gone += throttle.forget(now=now)
     if gone:

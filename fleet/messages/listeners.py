@@ -7,6 +7,7 @@ Listener = Callable[[int], None]  # called with the cluster's key
 STATE_CHANGED: list[Listener] = []  # a node, a pool or the observation state changed
 CHANGED: list[Listener] = []  # anything changed except Events
 CRASHED: list[Listener] = []  # a container of an operand is newly stuck
+HAPPENED: list[Listener] = []  # a domain event is ready to be read
 
 
 def tell(listeners: Iterable[Listener], cluster_id: int) -> None:

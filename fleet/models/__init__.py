@@ -1,5 +1,6 @@
 from fleet.models.bookmark import Bookmark, BookmarkState
 from fleet.models.cluster import ApprovalRule, Cluster, ClusterMode
+from fleet.models.domain_event import DomainEvent
 from fleet.models.driver_object import DriverObject
 from fleet.models.dynamic_resources import DeviceClass, ResourceClaim, ResourceSlice
 from fleet.models.exporter import ExporterReading, ExporterRound, ExportersState
@@ -33,6 +34,7 @@ __all__ = [
     "ClusterMode",
     "DeviceClass",
     "DisruptionBudget",
+    "DomainEvent",
     "DriverObject",
     "ExporterReading",
     "ExporterRound",

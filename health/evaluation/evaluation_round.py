@@ -12,7 +12,7 @@ from edges.slices import Slice, slices
 from fleet.drivers.cluster_drivers import operator_trouble
 from fleet.freshness.observation_state import ClusterSight, Sight, sight_of
 from fleet.freshness.threads import threads
-from fleet.models import Bookmark, Cluster, ExporterRound, Node, Observer
+from fleet.models import Bookmark, Cluster, DomainEvent, ExporterRound, Node, Observer
 from health.evaluation.driver_reports import bad_combinations
 from health.evaluation.finding_counts import announce_findings, count_on_nodes
 from health.evaluation.finding_openings import Openings, correlate, is_told_again, lock_findings, note, resolve, unmute
@@ -59,7 +59,7 @@ WRITTEN_AGAIN = (
 def look(cluster: Cluster, *, now: datetime) -> int:
     """Evaluates a cluster by its rows, and returns how many findings opened or were resolved.
 
-    51 queries, and those of the changes.
+    52 queries, and those of the changes.
     """
     observer = Observer.objects.get(cluster=cluster)
     marks = list(Bookmark.objects.filter(cluster=cluster))
@@ -92,7 +92,7 @@ def look(cluster: Cluster, *, now: datetime) -> int:
     if live.issuperset((NODES,)):
         evaluated |= OF_GONE_NODES
     told = _write(cluster, signals, evaluated, gpus.can_tell, now=now)
-    told += unmute(cluster, now=now) + correlate(cluster)
+    told += unmute(cluster, now=now) + correlate(cluster, now=now)
     nodes = count_on_nodes(cluster)
     if told or nodes:
         announce_findings(cluster.pk, nodes=nodes, at=now)
@@ -189,6 +189,7 @@ def _write_some(
             known = None
         finding = known or _new(cluster, signal, shadows, now=now)
         told += _update(finding, signal, openings, now=now)
+    DomainEvent.write(openings.events)
     return told
 
 
@@ -250,6 +251,7 @@ def _update(finding: Finding, signal: Signal, openings: Openings, *, now: dateti
     if not is_too_soon and (finding.pk is None or known != _known(finding)):
         is_new = finding.pk is None
         must_be_told = not is_new and is_told_again(finding, wrong.severity)
+        was = "" if is_new else finding.severity
         if finding.action != wrong.action[:500]:
             finding.feedback = finding.feedback_by = finding.feedback_reason = ""
         if not is_new:
@@ -261,6 +263,9 @@ def _update(finding: Finding, signal: Signal, openings: Openings, *, now: dateti
         finding.evidence = dict(wrong.evidence)
         finding.updated_at = now
         finding.save(update_fields=None if is_new else WRITTEN_AGAIN)
+        if was not in ("", finding.severity):
+            is_worse = Severity(was).is_less_than(wrong.severity)
+            openings.note(finding, "finding.worse" if is_worse else "finding.better", was=was)
         if must_be_told:
             finding.move(FindingState.OPEN, now=now)
             return 1

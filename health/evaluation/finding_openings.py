@@ -14,10 +14,11 @@ from django.db import transaction
 from django.db.models import F, Q
 
 from edges.slices import slices
-from fleet.models import Cluster, NodeEvent, Observer
+from fleet.models import Cluster, DomainEvent, NodeEvent, Observer
 from gpu.conditions import is_of_a_gpu
 from gpu.resources import Layout, boards_of
 from health.correlation import Found, causes
+from health.evaluation.finding_events import event_of, write_events
 from health.lifecycle import FindingState
 from health.models import Finding, Mute
 from health.models.mute import pools_of
@@ -30,6 +31,8 @@ AT_ONCE = 500  # rows a statement
 SAME_WITHIN = timedelta(minutes=30)  # what begins again so soon after its end is the same trouble
 LATELY = SAME_WITHIN + LONGEST  # resolved before: nothing that opens now began so soon after
 RESOLVED, NO_LONGER_TOLD = "Resolved", "No longer told"  # what the entry of a node's timeline begins with
+OPENED, UNCOVERED = "finding.opened", "finding.uncovered"  # of `fleet.event_kinds`
+ATTENDED = (FindingState.OPEN, FindingState.ACKNOWLEDGED)
 TOLD = (FindingState.OPEN, FindingState.ACKNOWLEDGED, FindingState.MUTED)
 AGAIN = (
     "subject", "severity", "cause", "sentence", "probable_cause", "action", "evidence", "since", "confirmed_at",
@@ -67,6 +70,7 @@ class Openings:
     now: datetime
     mutes: Collection[Mute] = field(default_factory=tuple)
     about: Q = field(default_factory=Q)
+    events: list[DomainEvent] = field(default_factory=list)  # of the batch: its transaction writes them at once
 
     @classmethod
     def of(cls, cluster: Cluster, *, now: datetime, about: Q | None = None) -> "Openings":
@@ -81,13 +85,20 @@ class Openings:
         before = self._same_before(finding)
         if before is None:
             finding.move(to, now=self.now)
+            self.note(finding, OPENED)
             return finding
         again = {name: getattr(finding, name) for name in AGAIN}
         finding.delete()
         is_other = before.action != again["action"]
         before.move(to, now=self.now, times=F("times") + 1, parent=None, **again, **(NO_FEEDBACK if is_other else {}))
         before.refresh_from_db(fields=["times"])
+        self.note(before, OPENED)
         return before
+
+    def note(self, finding: Finding, kind: str, **facts: str) -> None:
+        """Adds an event of the batch, if somebody may be notified of the finding."""
+        if finding.state in ATTENDED and not finding.is_shadow:
+            self.events.append(event_of(finding, kind, now=self.now, **facts))
 
     def open_all(self, findings: Sequence[Finding], names: Mapping[int, str]) -> list[Finding]:
         """Opens unsaved findings as `open` does, in a few statements for all. `names` holds node names by key.
@@ -114,7 +125,9 @@ class Openings:
         Finding.objects.bulk_update(again, (*AGAIN, *NO_FEEDBACK, "times", "parent"), batch_size=AT_ONCE)
         muted = [one for one in now_so if self.is_muted(one, names.get(one.node_id or 0, ""))]
         Finding.move_all(muted, FindingState.MUTED, now=self.now)
-        Finding.move_all([one for one in now_so if one.state != FindingState.MUTED], FindingState.OPEN, now=self.now)
+        opened = [one for one in now_so if one.state != FindingState.MUTED]
+        Finding.move_all(opened, FindingState.OPEN, now=self.now)
+        write_events(opened, OPENED, now=self.now)
         return now_so
 
     def _same_before(self, finding: Finding) -> Finding | None:
@@ -131,6 +144,7 @@ class Openings:
         """Opens findings whose mute has ended, and returns how many. One query, and one for all of them."""
         ended = self.unmuted(among)
         Finding.move_all(ended, FindingState.OPEN, now=self.now)
+        write_events(ended, OPENED, now=self.now)
         return len(ended)
 
     def unmuted(self, among: Collection[int] | None = None) -> list[Finding]:
@@ -169,8 +183,9 @@ def unmute(cluster: Cluster, *, now: datetime) -> int:
     return opened
 
 
-def correlate(cluster: Cluster) -> int:
-    """Lists findings under their cause, in batches. Returns how many changed; one query, and one for each cause."""
+def correlate(cluster: Cluster, *, now: datetime) -> int:
+    """Lists findings under their cause, in batches. Returns how many changed; two queries, and one for each cause."""
+    events = list(DomainEvent.objects.unsettled().filter(cluster=cluster).values_list("pk", flat=True))
     told = Finding.objects.told().filter(cluster=cluster, state__in=TOLD).select_related("node")
     rows = list(told.order_by("pk").only(*COMPARED))
     found = [_found(row) for row in rows]
@@ -178,11 +193,12 @@ def correlate(cluster: Cluster) -> int:
     moved = [(row.pk, explained.get(row.pk)) for row in rows if row.parent_id != explained.get(row.pk)]
     for some in slices(moved):
         with lock_findings(cluster):
-            _list(some.whole())
+            _list(some.whole(), now=now)
+    DomainEvent.settle(events, cluster_id=cluster.pk)
     return len(moved)
 
 
-def _list(moved: Collection[tuple[int, int | None]]) -> None:
+def _list(moved: Collection[tuple[int, int | None]], *, now: datetime) -> None:
     """Sets the parent of each finding, unless the parent was resolved meanwhile; None removes the parent."""
     by_cause: dict[int | None, list[int]] = defaultdict(list)
     for key, cause in moved:
@@ -191,7 +207,10 @@ def _list(moved: Collection[tuple[int, int | None]]) -> None:
     there = set(Finding.objects.unresolved().filter(pk__in=asked).values_list("pk", flat=True))
     for cause, keys in by_cause.items():
         if cause is None or cause in there:
-            Finding.objects.filter(pk__in=keys).update(parent=cause)
+            rows = Finding.objects.filter(pk__in=keys)
+            if cause is None:
+                write_events(rows.filter(state=FindingState.OPEN), UNCOVERED, now=now)
+            rows.update(parent=cause)
 
 
 def _found(row: Finding) -> Found:
@@ -230,8 +249,11 @@ def resolve(findings: Sequence[Finding], *, reason: str = "", now: datetime) -> 
     if not opened:
         return 0
     Finding.move_all(opened, FindingState.RESOLVED, now=now, resolved_reason=reason)
-    Finding.objects.filter(parent__in=[one.pk for one in opened]).update(parent=None)
+    children = Finding.objects.filter(parent__in=[one.pk for one in opened])
+    write_events(children.filter(state=FindingState.OPEN), UNCOVERED, now=now)
+    children.update(parent=None)
     told = [one for one in opened if not one.is_shadow]
+    write_events(told, "finding.resolved", now=now, reason=reason)
     prefix = f"{NO_LONGER_TOLD}, as {reason}" if reason else RESOLVED
     NodeEvent.objects.bulk_create(
         noted(one, one.node.uid, one.node.name, f"{prefix}: {one.sentence}", now=now) for one in told if one.node

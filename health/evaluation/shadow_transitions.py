@@ -6,6 +6,7 @@ Each side has a row of its own. So reported findings stay in every history, and 
 from collections.abc import Sequence
 
 from fleet.models import NodeEvent
+from health.evaluation.finding_events import write_events
 from health.evaluation.finding_openings import NO_LONGER_TOLD, Openings, noted
 from health.lifecycle import FindingState
 from health.models import Finding
@@ -37,6 +38,7 @@ def turn(findings: Sequence[Finding], openings: Openings) -> list[Finding]:
         (ENDED, [one for one in told if one.is_shadow]),
     ):
         Finding.move_all(its, FindingState.RESOLVED, now=now, resolved_reason=reason)
+        write_events(its, "finding.resolved", now=now, reason=reason)
     others = [
         Finding(**{column: getattr(one, column) for column in CARRIED}, is_shadow=not one.is_shadow, updated_at=now)
         for one in told

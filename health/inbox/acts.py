@@ -14,6 +14,7 @@ from edges.idempotency import CarriedOut, IdempotencyKey, is_done
 from edges.transition_errors import LostRace
 from fleet.models import Cluster
 from health.evaluation.finding_counts import announce_findings, count_on_nodes
+from health.evaluation.finding_events import write_events
 from health.inbox.refusals import BadAct, FindingRefusal
 from health.inbox.rights import may_see
 from health.inbox.verbs import VERBS, why_not_now
@@ -42,6 +43,7 @@ def acknowledge(finding: Finding, *, actor: str, reason: str = "", key: str = ""
         finding.refresh_from_db(fields=["assigned_to"])  # it may have become somebody's since it was read
         whose = {} if finding.assigned_to else {"assigned_to": actor}
         finding.move(FindingState.ACKNOWLEDGED, now=now, acknowledged_by=actor, **whose)
+        write_events([finding], "finding.acknowledged", now=now, actor=actor)
 
     _tell(finding, "acknowledge", act, actor=actor, reason=reason, key=key, now=now)
 
@@ -85,6 +87,7 @@ def unassign(finding: Finding, *, actor: str, reason: str = "", key: str = "", s
         if finding.state == FindingState.ACKNOWLEDGED:
             _require_unchanged(Finding.objects.filter(pk=finding.pk, assigned_to=finding.assigned_to).exists())
             finding.move(FindingState.OPEN, now=now, assigned_to="")
+            write_events([finding], "finding.unassigned", now=now, actor=actor)
         elif finding.assigned_to:
             _write(finding, now=now, unless={"assigned_to": finding.assigned_to}, assigned_to="")
         else:

@@ -120,5 +120,5 @@ def _resolve(cluster: Cluster, is_so: Callable[[], bool], *, until: float, now: 
         if time.monotonic() > until:
             break
     if ended:
-        correlate(cluster)
+        correlate(cluster, now=now)
         recount(cluster, now=now)

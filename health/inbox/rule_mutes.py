@@ -15,6 +15,7 @@ from edges.idempotency import CarriedOut, IdempotencyKey, is_done
 from edges.slices import slices
 from fleet.models import Cluster, Node, Observer, Pool
 from fleet.pools.changes import POOL_DELETED, GoesWithPool, PoolGone, locked
+from health.evaluation.finding_events import write_events
 from health.evaluation.finding_openings import Openings, lock_findings, unmute
 from health.inbox.acts import record, recount
 from health.inbox.queries import titles
@@ -191,9 +192,12 @@ def _silence(row: Mute, *, until: float, now: datetime) -> None:
             if not Mute.objects.in_force(now=now).filter(pk=row.pk).exists():
                 break
             rows = mutable.in_bulk(some.rows)
+            muted = []
             for finding in (rows[pk] for pk in some if pk in rows):
                 finding.move(FindingState.MUTED, now=now)
                 record(finding, "mute", actor=row.by, reason=row.reason, now=now)
+                muted.append(finding)
+            write_events(muted, "finding.muted", now=now)
     if covered:
         recount(row.cluster, now=now)
 

@@ -84,7 +84,7 @@ def _turn(rule: str, *, is_shadow: bool, now: datetime) -> None:
             with lock_findings(cluster):
                 its = list(of_cluster.filter(pk__in=some.whole()).select_related("node"))
                 turn(its, Openings.of(cluster, now=now))
-        correlate(cluster)
+        correlate(cluster, now=now)
         recount(cluster, now=now)
 
 

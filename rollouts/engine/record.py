@@ -6,13 +6,15 @@ from datetime import datetime
 from django.db import transaction
 
 from edges.transition_errors import IllegalMove, LostRace
+from fleet.models import DomainEvent
 from gpu.external_controllers import Metadata, earlier_values
 from gpu.labels import CORDONED_BY, HELD_BY, OPTED_OUT_BY
 from kube.structs import NodeSeen
 from people.models import AuditEntry
 from rollouts.engine.decide.acts import Move, MovePlan, MoveStage, MoveTarget
 from rollouts.gates import GATES
-from rollouts.gates.base import NO_PATIENCE_LOST, GateResult, When
+from rollouts.gates.approval import ApprovalGate
+from rollouts.gates.base import NO_PATIENCE_LOST, Answer, GateResult, When
 from rollouts.gates.window import Window, comes_by_itself
 from rollouts.lifecycle import StageState, TargetState
 from rollouts.models import Command, Cordon, Disruption, GateAnswer, Hold, OptOut, Plan, Stage, Target, Verb
@@ -90,6 +92,16 @@ def _tell(plan: Plan, answer: GateAnswer, before: GateAnswer | None, *, now: dat
     to = f"{answer.gate} {answer.answer}"[:32]
     told = {"was": was, "to": to, "actor": "engine", "reason": answer.reason}
     record_event(plan=plan, stage=answer.stage, what="gate", now=now, **told)
+    if answer.gate == ApprovalGate.key and not answer.is_advisory and Answer.WAIT in (was, answer.answer):
+        kind = "plan.approval-wanted" if answer.answer == Answer.WAIT else "plan.approval-settled"
+        DomainEvent.write([_event_of_approval(plan, answer, kind, now=now)])
+
+
+def _event_of_approval(plan: Plan, answer: GateAnswer, kind: str, *, now: datetime) -> DomainEvent:
+    event = plan.event_of(kind, now=now, actor="engine", reason=answer.reason)
+    event.key += f"/stage/{answer.stage.pk}"
+    event.facts |= {"severity": "warning", "stage": answer.stage.pk, "stage_name": answer.stage.name}
+    return event
 
 
 def make_moves(plan: Plan, stages: Iterable[Stage], moves: tuple[Move, ...], *, now: datetime) -> None:

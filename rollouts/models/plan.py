@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -8,7 +9,7 @@ from django.db.models import OuterRef, Q, Subquery
 from django.db.models.functions import JSONObject
 
 from edges.locks import is_lock_timeout, lock_unheld, wait_for_locks
-from fleet.models import Cluster
+from fleet.models import Cluster, DomainEvent
 from fleet.models.visible import Visible
 from rollouts.components import component_of
 from rollouts.components.base import Component
@@ -20,6 +21,13 @@ from rollouts.models.transitions import Moving
 WEEK_S = 7 * 24 * 3600
 MARK = "plan-"  # of any plan of ours: what `Plan.mark` begins with
 LEASE = timedelta(seconds=15)  # a round talks to the cluster for a few seconds; a killed worker costs this much
+STARTED, HALTED, FINISHED = "plan.started", "plan.halted", "plan.finished"  # of `fleet.event_kinds`
+EVENTS: Mapping[StrEnum, str] = {
+    PlanState.HALTED: HALTED,
+    PlanState.PROMOTED: FINISHED,
+    PlanState.ROLLED_BACK: FINISHED,
+    PlanState.ABORTED: FINISHED,
+}
 
 
 class PlanQuerySet(Visible["Plan"]):
@@ -137,12 +145,25 @@ class Plan(Moving, Leased):
 
     def move(self, to: StrEnum, *, now: datetime, actor: str, reason: str) -> None:
         """Moves the plan. Its end frees its nodes and ledger places, and removes its pause."""
+        was = self.state
         with transaction.atomic():
             super().move(to, now=now, actor=actor, reason=reason)
+            if kind := STARTED if was == PlanState.DRAFT and to == PlanState.HOLDING else EVENTS.get(to):
+                DomainEvent.write([self.event_of(kind, now=now, actor=actor, reason=reason)])
             if to in PLAN_FINAL:
                 self.holds.filter(ended_at__isnull=True).update(ended_at=now)
                 self.disruptions.filter(ended_at__isnull=True).update(ended_at=now)
                 self.commands.in_force().update(ended_at=now, ended_by=actor)
+
+    def event_of(self, kind: str, *, now: datetime, actor: str, reason: str) -> DomainEvent:
+        """Returns an unsaved domain event about the plan."""
+        facts = {
+            "plan": self.pk, "title": self.title, "severity": "note", "from": self.from_version, "to": self.to_version,
+            "actor": actor, "reason": reason[:1000],
+        }  # fmt: skip
+        if kind == FINISHED:
+            facts["state"] = self.state
+        return DomainEvent.of(kind, f"plan/{self.pk}", cluster_id=self.cluster_id, at=now, facts=facts)
 
     @property
     def takes_of_others(self) -> bool:

@@ -185,7 +185,7 @@ def test_a_mute_that_covers_no_more_of_it_leaves_what_another_covers(cluster, no
 def test_what_is_explained_is_listed_under_its_cause_and_comes_up_when_that_is_over(cluster, node):
     finding = an_open_one(cluster)
     cause = a_finding(cluster, "node gpu-001", node=node, rule="mig-change-stuck", severity="warning")
-    finding_openings.correlate(cluster)
+    finding_openings.correlate(cluster, now=NOON)
     finding.refresh_from_db()
     assert finding.parent == cause
     assert list(Finding.objects.open().on_their_own()) == [cause]
@@ -217,7 +217,7 @@ def test_a_board_explains_nothing_of_the_one_that_has_its_number_now(cluster, no
     its = a_finding(cluster, "GPU GPU-a of gpu-001", rule="gpu-silent", gpu_uuid="GPU-a", **given)
     other = a_finding(cluster, "GPU 3 of gpu-001", rule="gpu-row-remap", gpu_uuid="GPU-b", **given)
 
-    finding_openings.correlate(cluster)
+    finding_openings.correlate(cluster, now=NOON)
 
     parents = dict(Finding.objects.values_list("pk", "parent"))
     assert parents == {fallen.pk: None, its.pk: fallen.pk, other.pk: None}
@@ -243,7 +243,7 @@ def test_a_muted_gpu_hides_nothing_that_began_later(cluster, node):
     before = a_finding(cluster, "GPU 3 of gpu-001", node=node, rule="gpu-row-remap", since=NOON)
     after = a_finding(cluster, "GPU 3 of gpu-001", node=node, rule="gpu-ecc-uncorrected", since=NOON + s(61))
 
-    finding_openings.correlate(cluster)
+    finding_openings.correlate(cluster, now=NOON)
     evaluation_round.count_on_nodes(cluster)
 
     assert list(Finding.objects.open().on_their_own()) == [after]
@@ -259,7 +259,7 @@ def test_a_gpu_explains_the_conditions_that_are_about_gpus(cluster, node, condit
     cause = a_finding(cluster, "GPU 3 of gpu-001", node=node, rule="gpu-xid", severity="critical")
     bad = a_finding(cluster, node=node, rule="node-conditions", evidence=dict.fromkeys(conditions, "It is so."))
 
-    finding_openings.correlate(cluster)
+    finding_openings.correlate(cluster, now=NOON)
 
     bad.refresh_from_db()
     assert bad.parent == (cause if is_explained else None)

@@ -182,9 +182,9 @@ def test_a_trial_costs_no_more_for_many_findings_than_for_one(cluster, number, d
     looked(cluster, 0, 1)
 
     locks = 2 * connection.features.has_select_for_update  # of the observer, with what is counted and explained
-    with django_assert_max_num_queries(34 + locks):  # SQLite writes forty rows in two statements
+    with django_assert_max_num_queries(36 + locks):  # SQLite writes forty rows in two statements
         row = in_shadow_mode()
-    with django_assert_max_num_queries(35 + locks):
+    with django_assert_max_num_queries(38 + locks):
         shadow_mode.end(row, actor="ada", reason="Good.", now=NOON + 2 * MINUTE)
 
     assert Finding.objects.open().filter(rule=RULE).count() == number

@@ -1,0 +1,54 @@
+"""The kinds of domain events and the facts that each one carries. Pure.
+
+A change that somebody may want to be notified of writes one event in its own transaction. A cluster that is not seen,
+and GPUs that are idle, are findings, so their events are those of findings.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class EventPhase(StrEnum):
+    """The effect of an event on the conversation about its subject."""
+
+    OPEN = "open"  # somebody may have to act
+    WORSE = "worse"  # as OPEN, also to those who know already
+    UPDATE = "update"  # only for those who know already
+    RESOLVE = "resolve"  # ends the conversation
+    RECORD = "record"  # nobody is notified: another event has the same content
+
+
+@dataclass(frozen=True)
+class EventKind:
+    key: str
+    title: str
+    phase: EventPhase
+    facts: tuple[str, ...]  # the names of the facts that an event of this kind carries
+    # Whether a cause may explain it. Such an event waits until the findings have been listed under their causes.
+    may_have_cause: bool = False
+
+
+OF_FINDING = ("finding", "rule", "severity", "subject", "sentence")
+OF_PLAN = ("plan", "title", "severity", "from", "to", "actor", "reason")
+OF_STAGE = (*OF_PLAN, "stage", "stage_name")
+
+EVENT_KINDS: Mapping[str, EventKind] = {
+    kind.key: kind
+    for kind in (
+        EventKind("finding.opened", "Finding opened", EventPhase.OPEN, OF_FINDING, may_have_cause=True),
+        EventKind("finding.uncovered", "Cause resolved, finding not", EventPhase.OPEN, OF_FINDING, may_have_cause=True),
+        EventKind("finding.worse", "Finding became more severe", EventPhase.WORSE, (*OF_FINDING, "was")),
+        EventKind("finding.better", "Finding became less severe", EventPhase.UPDATE, (*OF_FINDING, "was")),
+        EventKind("finding.acknowledged", "Finding acknowledged", EventPhase.UPDATE, (*OF_FINDING, "actor")),
+        EventKind("finding.unassigned", "Finding has no assignee", EventPhase.UPDATE, (*OF_FINDING, "actor")),
+        EventKind("finding.muted", "Finding muted", EventPhase.UPDATE, OF_FINDING),
+        EventKind("finding.resolved", "Finding resolved", EventPhase.RESOLVE, (*OF_FINDING, "reason")),
+        EventKind("plan.started", "Plan started", EventPhase.OPEN, OF_PLAN),
+        EventKind("plan.approval-wanted", "Stage waits for approval", EventPhase.OPEN, OF_STAGE),
+        EventKind("plan.approval-settled", "Stage waits no longer for approval", EventPhase.RESOLVE, OF_STAGE),
+        # The finding "Plan halted" opens with it, can be muted, and is resolved when the plan goes on.
+        EventKind("plan.halted", "Plan halted", EventPhase.RECORD, OF_PLAN),
+        EventKind("plan.finished", "Plan finished", EventPhase.RESOLVE, (*OF_PLAN, "state")),
+    )
+}
