@@ -13,7 +13,7 @@ from rollouts.external_rollouts.external_rollout_round import run_followed, take
 from rollouts.image_pulls.image_pull_round import run_pull
 from rollouts.live_checks.live_check_round import run_live_check
 from rollouts.models import FollowedRollout, ImagePull, LiveCheck, Plan
-from rollouts.models.followed import wake_followed
+from rollouts.models.external_rollout import wake_followed
 from rollouts.models.leased import Leased
 from rollouts.models.plan import wake_plans
 

@@ -49,16 +49,16 @@ def cluster_part(request: PersonRequest, cluster_id: int) -> HttpResponse:
         "is_following": cluster.mode == ClusterMode.FOLLOW,
         "cluster": cluster,
     }
-    return render(request, "rollouts/followed/_of_cluster.html", context)
+    return render(request, "rollouts/external_rollouts/_of_cluster.html", context)
 
 
 def followed(request: PersonRequest, rollout_id: int) -> HttpResponse:
-    return render(request, "rollouts/followed/page.html", _followed(request, rollout_id))
+    return render(request, "rollouts/external_rollouts/page.html", _followed(request, rollout_id))
 
 
 @part
 def followed_part(request: PersonRequest, rollout_id: int) -> HttpResponse:
-    return render(request, "rollouts/followed/_body.html", _followed(request, rollout_id))
+    return render(request, "rollouts/external_rollouts/_body.html", _followed(request, rollout_id))
 
 
 def _followed(request: PersonRequest, rollout_id: int) -> dict[str, Any]:

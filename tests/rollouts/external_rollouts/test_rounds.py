@@ -22,7 +22,7 @@ from rollouts.findings.external_rollouts import FAILING
 from rollouts.gates.base import NO_PROOF
 from rollouts.lifecycle import FollowedState, TargetState
 from rollouts.models import FollowedAnswer, FollowedNode, FollowedRollout
-from rollouts.models.followed import LEASE
+from rollouts.models.external_rollout import LEASE
 from rollouts.queries.external_rollouts import NOT_SHOWN, followed_on_page
 from rollouts.tasks import run_leased, sweep_rounds, wake_plans_of
 from tests.make import NOON, a_node, a_pod, a_user
