@@ -53,7 +53,7 @@ GROUPS = (
     MenuGroup(
         "Changes",
         (
-            MenuEntry("Plans", "plans", ("plan", "draft", "edit-plan", "apply-document", "followed")),
+            MenuEntry("Plans", "plans", ("plan", "draft", "edit-plan", "apply-document", "external-rollout")),
             MenuEntry("Approvals", "approvals", ("approval",), counted_by="approvals-count"),
             MenuEntry("Freezes and windows", "freezes", ("new-freeze", "new-window")),
             MenuEntry("Ledger", "ledgers", ("ledger",)),

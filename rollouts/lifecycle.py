@@ -37,13 +37,13 @@ class TargetState(StrEnum):
     EXCLUDED = "excluded"  # out of its stage: a person took it out and it stays held, or its node is gone
 
 
-class FollowedState(StrEnum):
+class ExternalRolloutState(StrEnum):
     """The states of an external rollout. Quarterdeck only evaluates it."""
 
     STANDING = "standing"  # nothing of the object changes: what it asks for is kept in mind
     ROLLING = "rolling"  # somebody else changes nodes of it, and gates are asked
     CAME_THROUGH = "came-through"  # every node runs the version, and every gate passed, for as long as a soak
-    REPLACED = "replaced"  # the version became another one meanwhile: that one is followed anew
+    REPLACED = "replaced"  # the version became another one meanwhile: the new one has its own row
     GIVEN_UP = "given-up"  # no longer evaluated; a reason is stored
 
 
@@ -94,17 +94,21 @@ TARGET_MOVES: Mapping[TargetState, frozenset[TargetState]] = {
     TargetState.EXCLUDED: frozenset({TargetState.HELD}),
 }
 
-FOLLOWED_MOVES: Mapping[FollowedState, frozenset[FollowedState]] = {
-    FollowedState.STANDING: frozenset({FollowedState.ROLLING}),  # one that is followed no more is forgotten
-    FollowedState.ROLLING: frozenset({FollowedState.CAME_THROUGH, FollowedState.REPLACED, FollowedState.GIVEN_UP}),
-    FollowedState.CAME_THROUGH: frozenset(),
-    FollowedState.REPLACED: frozenset(),
-    FollowedState.GIVEN_UP: frozenset(),
+EXTERNAL_ROLLOUT_MOVES: Mapping[ExternalRolloutState, frozenset[ExternalRolloutState]] = {
+    ExternalRolloutState.STANDING: frozenset(
+        {ExternalRolloutState.ROLLING}
+    ),  # a rollout that is no longer followed is forgotten
+    ExternalRolloutState.ROLLING: frozenset(
+        {ExternalRolloutState.CAME_THROUGH, ExternalRolloutState.REPLACED, ExternalRolloutState.GIVEN_UP}
+    ),
+    ExternalRolloutState.CAME_THROUGH: frozenset(),
+    ExternalRolloutState.REPLACED: frozenset(),
+    ExternalRolloutState.GIVEN_UP: frozenset(),
 }
 
 PLAN_FINAL = frozenset(state for state, moves in PLAN_MOVES.items() if not moves)
 PLAN_UNDER_WAY = frozenset(PlanState) - PLAN_FINAL - {PlanState.DRAFT}
-FOLLOWED_OPEN = frozenset(state for state, moves in FOLLOWED_MOVES.items() if moves)
+EXTERNAL_ROLLOUT_OPEN = frozenset(state for state, moves in EXTERNAL_ROLLOUT_MOVES.items() if moves)
 BEGUN = frozenset({TargetState.CHANGING, TargetState.CHANGED, TargetState.FAILED})  # no longer to be recalled
 IN_FLIGHT = frozenset({TargetState.RELEASING, TargetState.RELEASED, TargetState.CHANGING})
 

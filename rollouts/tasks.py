@@ -9,11 +9,11 @@ from django.utils import timezone
 
 from rollouts.commands.pending_commands import record_pending
 from rollouts.engine.round import run_round
-from rollouts.external_rollouts.external_rollout_round import run_followed, take_up
+from rollouts.external_rollouts.external_rollout_round import run_external_rollout, take_up
 from rollouts.image_pulls.image_pull_round import run_pull
 from rollouts.live_checks.live_check_round import run_live_check
-from rollouts.models import FollowedRollout, ImagePull, LiveCheck, Plan
-from rollouts.models.external_rollout import wake_followed
+from rollouts.models import ExternalRollout, ImagePull, LiveCheck, Plan
+from rollouts.models.external_rollout import wake_external_rollouts
 from rollouts.models.leased import Leased
 from rollouts.models.plan import wake_plans
 
@@ -27,7 +27,7 @@ ROUNDS: Mapping[type[Leased], Callable[..., None]] = {
     Plan: run_round,
     LiveCheck: run_live_check,
     ImagePull: run_pull,
-    FollowedRollout: run_followed,
+    ExternalRollout: run_external_rollout,
 }
 BY_NAME = {model.__name__: model for model in ROUNDS}
 
@@ -63,4 +63,4 @@ def _queue_due(model: Any) -> None:
 def wake_plans_of(*, cluster_id: int, **_: object) -> None:
     """Makes the cluster's plans and external rollouts due after a change."""
     wake_plans(Plan.objects.filter(cluster=cluster_id), now=timezone.now())
-    wake_followed(cluster_id, now=timezone.now())
+    wake_external_rollouts(cluster_id, now=timezone.now())

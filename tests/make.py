@@ -341,9 +341,9 @@ def an_image_pull(plan, *outcomes: str, **given: Any):
     return pull
 
 
-def a_followed_rollout(cluster, *states: str, **given: Any):
+def an_external_rollout(cluster, *states: str, **given: Any):
     """One that others drive from 570 to 580, with a node in each of these states, and a gate that waits."""
-    from rollouts.models import FollowedRollout
+    from rollouts.models import ExternalRollout
 
     row = {
         "object_kind": "NVIDIADriver", "object_name": "h200", "object_uid": "uid-of-the-object", "state": "rolling",
@@ -351,7 +351,7 @@ def a_followed_rollout(cluster, *states: str, **given: Any):
         "reason": "It asks for 580.95.05 now, and asked for 570.172.08.", "seen_at": NOON, "lease_until": NOON,
         "next_look_at": NOON,
     }  # fmt: skip
-    rollout = FollowedRollout.objects.create(cluster=cluster, **row | given)
+    rollout = ExternalRollout.objects.create(cluster=cluster, **row | given)
     uids = dict(cluster.nodes.values_list("name", "uid"))
     for number, state in enumerate(states or ("changed", "released")):
         name = f"gpu-{number}"

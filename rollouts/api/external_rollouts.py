@@ -9,23 +9,23 @@ from rest_framework import serializers
 from rest_framework.response import Response
 
 from edges.rest import Edge, Listing, RowSerializer
-from rollouts.lifecycle import FollowedState, TargetState
-from rollouts.models import FollowedAnswer, FollowedNode, FollowedRollout
-from rollouts.queries.external_rollouts import SHOWN, FollowedOnPage, followed_on_page
+from rollouts.lifecycle import ExternalRolloutState, TargetState
+from rollouts.models import ExternalGateAnswer, ExternalRollout, ExternalRolloutNode
+from rollouts.queries.external_rollouts import SHOWN, ShownExternalRollout, shown_external_rollouts
 
-TOLD = [state for state in FollowedState if state is not FollowedState.STANDING]
+TOLD = [state for state in ExternalRolloutState if state is not ExternalRolloutState.STANDING]
 
 
-class FollowedFilters(filters.FilterSet):
+class ExternalRolloutFilters(filters.FilterSet):
     cluster = filters.CharFilter(field_name="cluster__name", max_length=63, label="Name of the cluster.")
     state = filters.ChoiceFilter(choices=[(state.value, state.value) for state in TOLD])
 
     class Meta:
-        model = FollowedRollout
+        model = ExternalRollout
         fields: list[str] = []
 
 
-class FollowedProgressSerializer(serializers.Serializer):
+class ExternalRolloutProgressSerializer(serializers.Serializer):
     """The number of nodes in each state; the parts add up to `total`."""
 
     total = serializers.IntegerField()
@@ -37,17 +37,17 @@ class FollowedProgressSerializer(serializers.Serializer):
     gone = serializers.IntegerField(help_text="No nodes of the object any more; in no other number.")
 
 
-class FollowedAnswerSerializer(RowSerializer):
+class ExternalGateAnswerSerializer(RowSerializer):
     """The present result of a gate."""
 
     measured = serializers.DictField(source="numbers", help_text="What was compared with what.")
 
     class Meta:
-        model = FollowedAnswer
+        model = ExternalGateAnswer
         fields = ("gate", "answer", "reason", "measured", "nodes", "since", "at")
 
 
-class FollowedSerializer(serializers.Serializer):
+class ExternalRolloutSerializer(serializers.Serializer):
     """An external rollout."""
 
     id = serializers.IntegerField(source="rollout.pk")
@@ -68,20 +68,20 @@ class FollowedSerializer(serializers.Serializer):
     began_at = serializers.DateTimeField(source="rollout.began_at")
     ended_at = serializers.DateTimeField(source="rollout.ended_at", allow_null=True)
     seen_at = serializers.DateTimeField(source="rollout.seen_at", help_text="When its cluster was last seen for it.")
-    progress = FollowedProgressSerializer()
-    gates = FollowedAnswerSerializer(source="answers", many=True)
+    progress = ExternalRolloutProgressSerializer()
+    gates = ExternalGateAnswerSerializer(source="answers", many=True)
 
-    def get_is_unproven(self, shown: FollowedOnPage) -> bool:
+    def get_is_unproven(self, shown: ShownExternalRollout) -> bool:
         return shown.unproven is not None
 
 
-class FollowedDetailSerializer(FollowedSerializer):
-    failed_before = FollowedAnswerSerializer(
+class ExternalRolloutDetailSerializer(ExternalRolloutSerializer):
+    failed_before = ExternalGateAnswerSerializer(
         source="rollout.failed_before", many=True, help_text="Failures that are over, the newest first: 20 at most."
     )
 
 
-class FollowedNodeSerializer(RowSerializer):
+class ExternalRolloutNodeSerializer(RowSerializer):
     """A node of an external rollout."""
 
     node = serializers.CharField(source="node_name")
@@ -90,47 +90,47 @@ class FollowedNodeSerializer(RowSerializer):
     is_known_before = serializers.SerializerMethodField(help_text="Whether it was seen before it began to change.")
 
     class Meta:
-        model = FollowedNode
+        model = ExternalRolloutNode
         fields = ("node", "state", "since", "is_known_before", "is_lost")
 
-    def get_state(self, node: FollowedNode) -> str:
+    def get_state(self, node: ExternalRolloutNode) -> str:
         return SHOWN[TargetState(node.state)]
 
-    def get_is_known_before(self, node: FollowedNode) -> bool:
+    def get_is_known_before(self, node: ExternalRolloutNode) -> bool:
         return node.baseline is not None
 
 
-class FollowedEdge(Edge):
-    def visible(self) -> QuerySet[FollowedRollout]:
-        return FollowedRollout.objects.visible_to(self.user).told().select_related("cluster")
+class ExternalRolloutEdge(Edge):
+    def visible(self) -> QuerySet[ExternalRollout]:
+        return ExternalRollout.objects.visible_to(self.user).told().select_related("cluster")
 
 
-class FollowedList(FollowedEdge, Listing):
+class ExternalRolloutList(ExternalRolloutEdge, Listing):
     """Lists external rollouts, the newest first."""
 
-    serializer_class = FollowedSerializer
-    filterset_class = FollowedFilters
-    queryset = FollowedRollout.objects.none()
+    serializer_class = ExternalRolloutSerializer
+    filterset_class = ExternalRolloutFilters
+    queryset = ExternalRollout.objects.none()
 
-    def get_queryset(self) -> QuerySet[FollowedRollout]:
+    def get_queryset(self) -> QuerySet[ExternalRollout]:
         return self.visible()
 
-    def see(self, rows: Sequence[FollowedRollout]) -> Iterable[FollowedOnPage]:
-        return followed_on_page(rows)
+    def see(self, rows: Sequence[ExternalRollout]) -> Iterable[ShownExternalRollout]:
+        return shown_external_rollouts(rows)
 
 
-class FollowedDetail(FollowedEdge):
-    @extend_schema(responses=FollowedDetailSerializer)
+class ExternalRolloutDetail(ExternalRolloutEdge):
+    @extend_schema(responses=ExternalRolloutDetailSerializer)
     def get(self, request, rollout_id: int) -> Response:
-        (shown,) = followed_on_page([self.load(self.visible(), rollout_id)])
-        return Response(FollowedDetailSerializer(shown).data)
+        (shown,) = shown_external_rollouts([self.load(self.visible(), rollout_id)])
+        return Response(ExternalRolloutDetailSerializer(shown).data)
 
 
-class FollowedNodes(FollowedEdge, Listing):
+class ExternalRolloutNodes(ExternalRolloutEdge, Listing):
     """Lists the nodes of an external rollout by name."""
 
-    serializer_class = FollowedNodeSerializer
-    queryset = FollowedNode.objects.none()
+    serializer_class = ExternalRolloutNodeSerializer
+    queryset = ExternalRolloutNode.objects.none()
 
-    def get_queryset(self) -> QuerySet[FollowedNode]:
-        return FollowedNode.objects.filter(rollout=self.load(self.visible(), self.kwargs["rollout_id"]))
+    def get_queryset(self) -> QuerySet[ExternalRolloutNode]:
+        return ExternalRolloutNode.objects.filter(rollout=self.load(self.visible(), self.kwargs["rollout_id"]))

@@ -4,7 +4,7 @@ from rollouts.api.approvals import AwaitedList, GivenList, StageApprovals
 from rollouts.api.break_glass import Acknowledgements, StageBreakGlass
 from rollouts.api.commands import VERB_VIEWS, Exclusions, Retries
 from rollouts.api.documents import DocumentOfPlan, PlanDocuments, PlanEvidence
-from rollouts.api.external_rollouts import FollowedDetail, FollowedList, FollowedNodes
+from rollouts.api.external_rollouts import ExternalRolloutDetail, ExternalRolloutList, ExternalRolloutNodes
 from rollouts.api.freezes import FreezeDetail, FreezeLifts, FreezeList, FreezePreviews, Stop, StopLifts
 from rollouts.api.image_pulls import ImagePullCancellations, ImagePullDetail, ImagePulls, StageTestJobs
 from rollouts.api.ledger import DisruptionList, DomainBudgets
@@ -21,9 +21,9 @@ urlpatterns = [
     path("clusters/<int:cluster_id>/domain-budgets", DomainBudgets.as_view()),
     path("disruptions", DisruptionList.as_view()),
     path("driver-objects/<int:driver_object_id>/suggested-stages", SuggestedStages.as_view()),
-    path("followed-rollouts", FollowedList.as_view()),
-    path("followed-rollouts/<int:rollout_id>", FollowedDetail.as_view()),
-    path("followed-rollouts/<int:rollout_id>/nodes", FollowedNodes.as_view()),
+    path("external-rollouts", ExternalRolloutList.as_view()),
+    path("external-rollouts/<int:rollout_id>", ExternalRolloutDetail.as_view()),
+    path("external-rollouts/<int:rollout_id>/nodes", ExternalRolloutNodes.as_view()),
     path("freezes", FreezeList.as_view()),
     path("freezes/<int:freeze_id>", FreezeDetail.as_view()),
     path("freezes/<int:freeze_id>/lifts", FreezeLifts.as_view()),

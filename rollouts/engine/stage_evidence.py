@@ -33,7 +33,7 @@ from rollouts.gates.base import (
 from rollouts.gates.compatibility import Compatibility
 from rollouts.gates.soak import Soak
 from rollouts.lifecycle import IN_FLIGHT, StageState, TargetState
-from rollouts.models import Approval, FollowedNode, GateAnswer, Plan, Rollout, Stage, Target
+from rollouts.models import Approval, ExternalRolloutNode, GateAnswer, Plan, Rollout, Stage, Target
 from rollouts.models.gate_answer import KeptAnswer
 from rollouts.queries.compatibility import combinations, despite
 from rollouts.queries.headroom import read_room
@@ -208,7 +208,7 @@ def compares_owners(stages: Iterable[Stage]) -> bool:
     return any(most_ready(stage.targets.all()) for stage in stages)
 
 
-def most_ready(targets: Iterable[Target | FollowedNode]) -> dict[str, int]:
+def most_ready(targets: Iterable[Target | ExternalRolloutNode]) -> dict[str, int]:
     """Returns the highest number of Ready pods that each owner had when one of its nodes was released."""
     most: dict[str, int] = {}
     for target in targets:
@@ -218,7 +218,7 @@ def most_ready(targets: Iterable[Target | FollowedNode]) -> dict[str, int]:
 
 
 def refused_since(
-    plan: Rollout, targets: Iterable[Target | FollowedNode], before: Mapping[str, int], around: AroundStages
+    plan: Rollout, targets: Iterable[Target | ExternalRolloutNode], before: Mapping[str, int], around: AroundStages
 ) -> Mapping[str, str]:
     """Returns why pods of owners were rejected since the release, for owners with fewer pods than before."""
     lacking = {owner for owner, ready in before.items() if around.ready[owner] + around.waiting[owner] < ready}
@@ -261,7 +261,7 @@ def _approval(plan: Plan, row: Approval, groups: tuple[str, ...]) -> ApprovalEvi
     )
 
 
-def target_evidence(target: Target | FollowedNode, around: AroundStages) -> TargetEvidence:
+def target_evidence(target: Target | ExternalRolloutNode, around: AroundStages) -> TargetEvidence:
     node = around.nodes.get(target.node_uid)
     written = TargetEvidence(
         uid=target.node_uid,
@@ -299,9 +299,9 @@ def target_evidence(target: Target | FollowedNode, around: AroundStages) -> Targ
     )
 
 
-def _failed_reason(target: Target | FollowedNode, around: AroundStages) -> str:
+def _failed_reason(target: Target | ExternalRolloutNode, around: AroundStages) -> str:
     """Returns why the target failed, from its row where that is recorded."""
     found = around.failures.get(target.node_uid, "")
-    if found or isinstance(target, FollowedNode):
+    if found or isinstance(target, ExternalRolloutNode):
         return found
     return target.reason if target.state == TargetState.FAILED or target.is_lost else ""

@@ -41,35 +41,37 @@ from rollouts.external_rollouts.observations import (
 from rollouts.external_rollouts.record import AT_ONCE, write_answers, write_baselines, write_moved
 from rollouts.gates.base import NO_PROOF, Evidence, TargetEvidence, When
 from rollouts.gates.soak import Soak
-from rollouts.lifecycle import BEGUN, FollowedState, StageState, TargetState
-from rollouts.models import FollowedAnswer, FollowedNode, FollowedRollout, Plan
+from rollouts.lifecycle import BEGUN, ExternalRolloutState, StageState, TargetState
+from rollouts.models import ExternalGateAnswer, ExternalRollout, ExternalRolloutNode, Plan
 from rollouts.models.gate_answer import BLIND
 from rollouts.queries.completion import causes_found
 from rollouts.queries.driver_nodes import changeable, clock_ahead, driver_daemonsets, heard, newest_hashes, nodes_of
 
-LOOK_AGAIN = {FollowedState.STANDING: timedelta(seconds=10), FollowedState.ROLLING: timedelta(seconds=2)}
+LOOK_AGAIN = {ExternalRolloutState.STANDING: timedelta(seconds=10), ExternalRolloutState.ROLLING: timedelta(seconds=2)}
 BASELINE_HOLDS = timedelta(minutes=1)  # of a node that has not begun: its tenants come and go meanwhile
 KEPT_FOR = timedelta(minutes=10)  # the same while nothing changes: every node of the object is read then
 
 
 def take_up(*, now: datetime) -> None:
     """Creates the missing row of each driver object in a followed cluster."""
-    open_ones = FollowedRollout.objects.open().filter(cluster=OuterRef("cluster"), object_uid=OuterRef("uid"))
-    followed = DriverObject.objects.filter(changeable(), cluster__mode=ClusterMode.FOLLOW, kind__in=DRIVER_OBJECT_KINDS)
-    rows = [_standing(each, now=now) for each in followed.filter(~Exists(open_ones))]
-    FollowedRollout.objects.bulk_create(rows, ignore_conflicts=True)
+    open_ones = ExternalRollout.objects.open().filter(cluster=OuterRef("cluster"), object_uid=OuterRef("uid"))
+    driver_objects = DriverObject.objects.filter(
+        changeable(), cluster__mode=ClusterMode.FOLLOW, kind__in=DRIVER_OBJECT_KINDS
+    )
+    rows = [_standing(each, now=now) for each in driver_objects.filter(~Exists(open_ones))]
+    ExternalRollout.objects.bulk_create(rows, ignore_conflicts=True)
 
 
-def _standing(each: DriverObject, *, now: datetime, seen_at: datetime | None = None) -> FollowedRollout:
-    return FollowedRollout(
+def _standing(each: DriverObject, *, now: datetime, seen_at: datetime | None = None) -> ExternalRollout:
+    return ExternalRollout(
         cluster_id=each.cluster_id, object_kind=each.kind, object_name=each.name, object_uid=each.uid,
-        to_version=each.version, state=FollowedState.STANDING, state_since=now, seen_at=seen_at, next_look_at=now,
-        lease_until=now,
+        to_version=each.version, state=ExternalRolloutState.STANDING, state_since=now, seen_at=seen_at,
+        next_look_at=now, lease_until=now,
     )  # fmt: skip
 
 
-def run_followed(rollout_id: int, *, owner: str, clock: Callable[[], datetime]) -> None:
-    rollout = FollowedRollout.objects.open().select_related("cluster").filter(pk=rollout_id).first()
+def run_external_rollout(rollout_id: int, *, owner: str, clock: Callable[[], datetime]) -> None:
+    rollout = ExternalRollout.objects.open().select_related("cluster").filter(pk=rollout_id).first()
     if rollout is None or not rollout.take_lease(owner=owner, now=clock()):
         return
     try:
@@ -77,25 +79,25 @@ def run_followed(rollout_id: int, *, owner: str, clock: Callable[[], datetime]) 
             _look(rollout, now=clock())
     finally:
         now = clock()
-        wait = LOOK_AGAIN.get(FollowedState(rollout.state), timedelta(0))
+        wait = LOOK_AGAIN.get(ExternalRolloutState(rollout.state), timedelta(0))
         rollout.end_lease(now=now, next_look_at=now + wait)
 
 
-def _look(rollout: FollowedRollout, *, now: datetime) -> None:
+def _look(rollout: ExternalRollout, *, now: datetime) -> None:
     driver_object = DriverObject.objects.filter(
         changeable(), cluster=rollout.cluster_id, uid=rollout.object_uid
     ).first()
     looked = heard(rollout, now=now)
-    if reason := _followed_no_more(rollout, driver_object, is_seen=not looked.stale_reason):
+    if reason := _why_no_longer_followed(rollout, driver_object, is_seen=not looked.stale_reason):
         _leave(rollout, reason, now=now)
-    elif rollout.state == FollowedState.STANDING:
+    elif rollout.state == ExternalRolloutState.STANDING:
         if driver_object is not None and not looked.stale_reason:
             _stand(rollout, driver_object, now=now)
     else:
         _follow(rollout, driver_object, is_stale=bool(looked.stale_reason), seen_at=looked.oldest, now=now)
 
 
-def _followed_no_more(rollout: FollowedRollout, driver_object: DriverObject | None, *, is_seen: bool) -> str:
+def _why_no_longer_followed(rollout: ExternalRollout, driver_object: DriverObject | None, *, is_seen: bool) -> str:
     """Returns why the object is no longer followed; empty if it is."""
     mode = Cluster.objects.values_list("mode", flat=True).get(pk=rollout.cluster_id)
     if mode != ClusterMode.FOLLOW:
@@ -103,28 +105,28 @@ def _followed_no_more(rollout: FollowedRollout, driver_object: DriverObject | No
     if driver_object is None and is_seen:
         return f"{rollout.object_kind} {rollout.object_name} is gone, or says no driver version any more."
     plan = _plan_of_ours(rollout)
-    if plan and rollout.state == FollowedState.ROLLING:
+    if plan and rollout.state == ExternalRolloutState.ROLLING:
         return f"Plan #{plan.pk} “{plan.title}” works on it."
     return ""
 
 
-def _plan_of_ours(rollout: FollowedRollout) -> Plan | None:
+def _plan_of_ours(rollout: ExternalRollout) -> Plan | None:
     return Plan.objects.under_way().filter(cluster=rollout.cluster_id, object_uid=rollout.object_uid).first()
 
 
-def _leave(rollout: FollowedRollout, reason: str, *, now: datetime) -> None:
+def _leave(rollout: ExternalRollout, reason: str, *, now: datetime) -> None:
     with transaction.atomic():
         rollout.keep_lease(now=now)
-        if rollout.state == FollowedState.STANDING:
+        if rollout.state == ExternalRolloutState.STANDING:
             rollout.delete()  # it said nothing but what the object asks for
         else:
-            rollout.move(FollowedState.GIVEN_UP, now=now, reason=reason)
+            rollout.move(ExternalRolloutState.GIVEN_UP, now=now, reason=reason)
 
 
 # While it stands
 
 
-def _stand(rollout: FollowedRollout, driver_object: DriverObject, *, now: datetime) -> None:
+def _stand(rollout: ExternalRollout, driver_object: DriverObject, *, now: datetime) -> None:
     """Handles an object without a rollout. Five queries, and more once in ten minutes."""
     why = begins(was=rollout.to_version, version=driver_object.version, at_work=_at_work(driver_object))
     is_watched = rollout.seen_at is not None and now - rollout.seen_at <= BLIND
@@ -136,11 +138,11 @@ def _stand(rollout: FollowedRollout, driver_object: DriverObject, *, now: dateti
     nodes = _nodes_as(seen, rollout, {}, kept=kept, is_watched=is_watched, now=now)
     with transaction.atomic():
         rollout.keep_lease(now=now)
-        rollout.move(FollowedState.ROLLING, now=now, reason=why, **_began(driver_object, was=was, now=now))
+        rollout.move(ExternalRolloutState.ROLLING, now=now, reason=why, **_began(driver_object, was=was, now=now))
         _replace_nodes(rollout, nodes)
 
 
-def _keep_in_mind(rollout: FollowedRollout, driver_object: DriverObject, *, now: datetime) -> None:
+def _keep_in_mind(rollout: ExternalRollout, driver_object: DriverObject, *, now: datetime) -> None:
     """Stores the version and each node's baseline, for nodes that begin before the first look at their rollout."""
     newest = rollout.nodes.aggregate(at=Max("state_since"))["at"]
     nodes = None
@@ -148,14 +150,14 @@ def _keep_in_mind(rollout: FollowedRollout, driver_object: DriverObject, *, now:
         nodes = _nodes_as(_first_look(rollout, driver_object), rollout, {}, kept={}, is_watched=True, now=now)
     with transaction.atomic():
         rollout.keep_lease(now=now)
-        FollowedRollout.objects.filter(pk=rollout.pk).update(to_version=driver_object.version, seen_at=now)
+        ExternalRollout.objects.filter(pk=rollout.pk).update(to_version=driver_object.version, seen_at=now)
         if nodes is not None:
             _replace_nodes(rollout, nodes)
 
 
-def _replace_nodes(rollout: FollowedRollout, nodes: Sequence[FollowedNode]) -> None:
+def _replace_nodes(rollout: ExternalRollout, nodes: Sequence[ExternalRolloutNode]) -> None:
     rollout.nodes.all().delete()
-    FollowedNode.objects.bulk_create(nodes, batch_size=AT_ONCE)
+    ExternalRolloutNode.objects.bulk_create(nodes, batch_size=AT_ONCE)
 
 
 def _at_work(driver_object: DriverObject) -> list[str]:
@@ -183,7 +185,7 @@ def _began(driver_object: DriverObject, *, was: str, now: datetime) -> dict[str,
 
 
 @dataclass(frozen=True)
-class FollowedLook:
+class ObservedNode:
     """A node of the object with the hash of its driver pod's template; empty if it has none or it is unknown."""
 
     row: Node
@@ -191,14 +193,14 @@ class FollowedLook:
     pod_hash: str
 
 
-def _first_look(rollout: FollowedRollout, driver_object: DriverObject) -> list[FollowedLook]:
+def _first_look(rollout: ExternalRollout, driver_object: DriverObject) -> list[ObservedNode]:
     """Returns the object's nodes without those that bring their own driver."""
     wanted = driver_object.version
     seen = _see(rollout, nodes_of(driver_object).only(*COLUMNS).order_by("name"), wanted, {})
     return [one for one in seen if one.pod_hash or one.look.phase is not Phase.UNKNOWN]
 
 
-def _see(rollout: FollowedRollout, nodes, wanted: str, hashes: dict[str, str]) -> list[FollowedLook]:
+def _see(rollout: ExternalRollout, nodes, wanted: str, hashes: dict[str, str]) -> list[ObservedNode]:
     """Returns the nodes as seen. `hashes` are the pods' templates before the nodes began, by UID."""
     pods = driver_pods(rollout)
     newest = newest_hashes(rollout.cluster_id, {pod.owner_uid for pod in pods.values()})
@@ -206,8 +208,8 @@ def _see(rollout: FollowedRollout, nodes, wanted: str, hashes: dict[str, str]) -
 
 
 def _seen(
-    rollout: FollowedRollout, node: Node, wanted: str, pod: DriverPod | None, newest: dict[str, str], was: str
-) -> FollowedLook:
+    rollout: ExternalRollout, node: Node, wanted: str, pod: DriverPod | None, newest: dict[str, str], was: str
+) -> ObservedNode:
     has, component = pod.revision_hash if pod else "", rollout.its_component
     template = newest.get(pod.owner_uid, "") if pod else ""
     is_in_sync = not template or not has or has == template
@@ -220,18 +222,18 @@ def _seen(
         runs_it=component.has_changed(wanted=wanted, loaded=loaded, is_in_sync=is_in_sync),
         has_other_pod=bool(was) and has != was,
     )
-    return FollowedLook(node, look, has)
+    return ObservedNode(node, look, has)
 
 
 def _nodes_as(
-    seen: Sequence[FollowedLook],
-    rollout: FollowedRollout,
-    earlier: dict[str, FollowedNode],
+    seen: Sequence[ObservedNode],
+    rollout: ExternalRollout,
+    earlier: dict[str, ExternalRolloutNode],
     *,
-    kept: dict[str, FollowedNode],
+    kept: dict[str, ExternalRolloutNode],
     is_watched: bool,
     now: datetime,
-) -> list[FollowedNode]:
+) -> list[ExternalRolloutNode]:
     """Returns the rollout's nodes as first seen, unsaved.
 
     `earlier` are nodes that began in the replaced rollout, by UID; they keep their baseline. `kept` are stored
@@ -244,7 +246,7 @@ def _nodes_as(
     known |= {uid: node.baseline for uid, node in earlier.items()}
     shown = set(show)
     return [
-        FollowedNode(
+        ExternalRolloutNode(
             rollout=rollout,
             node_uid=one.row.uid,
             node_name=one.row.name,
@@ -261,7 +263,7 @@ def _nodes_as(
 
 
 def _follow(
-    rollout: FollowedRollout,
+    rollout: ExternalRollout,
     driver_object: DriverObject | None,
     *,
     is_stale: bool,
@@ -296,7 +298,7 @@ def _follow(
         write_baselines(looked_at)
         is_other = write_answers(rollout, results, current, now=now)
         if not is_stale:
-            FollowedRollout.objects.filter(pk=rollout.pk).update(seen_at=now)
+            ExternalRollout.objects.filter(pk=rollout.pk).update(seen_at=now)
         if step is not None and driver_object is not None:
             rollout.move(step.to, now=now, reason=step.reason)
             _go_on(rollout, driver_object, nodes, now=now)
@@ -304,11 +306,13 @@ def _follow(
             rollout.tell()
 
 
-def _go_on(ended: FollowedRollout, driver_object: DriverObject, nodes: list[FollowedNode], *, now: datetime) -> None:
+def _go_on(
+    ended: ExternalRollout, driver_object: DriverObject, nodes: list[ExternalRolloutNode], *, now: datetime
+) -> None:
     """Continues after an ended rollout: with the rollout to the replacing version, or with the object at rest."""
     following = _standing(driver_object, now=now, seen_at=now)
-    if ended.state == FollowedState.REPLACED and (seen := _first_look(ended, driver_object)):
-        following.state, following.reason = FollowedState.ROLLING, ended.reason
+    if ended.state == ExternalRolloutState.REPLACED and (seen := _first_look(ended, driver_object)):
+        following.state, following.reason = ExternalRolloutState.ROLLING, ended.reason
         for column, value in _began(driver_object, was=ended.to_version, now=now).items():
             setattr(following, column, value)
         following.save()
@@ -320,8 +324,8 @@ def _go_on(ended: FollowedRollout, driver_object: DriverObject, nodes: list[Foll
 
 
 def _moved(
-    rollout: FollowedRollout, nodes: Sequence[FollowedNode], by_uid: dict[str, Node], *, now: datetime
-) -> tuple[list[FollowedNode], list[FollowedNode]]:
+    rollout: ExternalRollout, nodes: Sequence[ExternalRolloutNode], by_uid: dict[str, Node], *, now: datetime
+) -> tuple[list[ExternalRolloutNode], list[ExternalRolloutNode]]:
     """Returns the nodes with a new state, and the nodes with a new baseline.
 
     At most `AT_ONCE` baselines are taken per round, so that they do not all come due together.
@@ -329,7 +333,7 @@ def _moved(
     there = _still_of_it(rollout, by_uid)
     hashes = {node.node_uid: node.pod_hash for node in nodes}
     seen = {one.row.uid: one for one in _see(rollout, there.values(), rollout.to_version, hashes)}
-    moved = list[FollowedNode]()
+    moved = list[ExternalRolloutNode]()
     for node in nodes:
         one, was = seen.get(node.node_uid), TargetState(node.state)
         to = became(one.look, was) if one else TargetState.EXCLUDED
@@ -346,7 +350,7 @@ def _moved(
     return moved, there_still
 
 
-def _is_due(node: FollowedNode, by_uid: dict[str, Node], *, now: datetime) -> bool:
+def _is_due(node: ExternalRolloutNode, by_uid: dict[str, Node], *, now: datetime) -> bool:
     """Returns whether the node's baseline is taken again. It is not once the node runs another driver."""
     row = by_uid[node.node_uid]
     if node.baseline is None:
@@ -355,7 +359,7 @@ def _is_due(node: FollowedNode, by_uid: dict[str, Node], *, now: datetime) -> bo
     return is_as_then and now - datetime.fromisoformat(node.baseline["at"]) > BASELINE_HOLDS
 
 
-def _still_of_it(rollout: FollowedRollout, by_uid: dict[str, Node]) -> dict[str, Node]:
+def _still_of_it(rollout: ExternalRollout, by_uid: dict[str, Node]) -> dict[str, Node]:
     """Returns the nodes without those that left the object; unknown while the operator recreates its DaemonSets."""
     if not driver_daemonsets(rollout):
         return by_uid
@@ -363,13 +367,13 @@ def _still_of_it(rollout: FollowedRollout, by_uid: dict[str, Node]) -> dict[str,
     return {uid: row for uid, row in by_uid.items() if uid in selected}
 
 
-def _begun(nodes: Sequence[FollowedNode]) -> list[FollowedNode]:
+def _begun(nodes: Sequence[ExternalRolloutNode]) -> list[ExternalRolloutNode]:
     return [node for node in nodes if node.state in BEGUN]
 
 
 def _around(
-    rollout: FollowedRollout,
-    nodes: Sequence[FollowedNode],
+    rollout: ExternalRollout,
+    nodes: Sequence[ExternalRolloutNode],
     by_uid: dict[str, Node],
     *,
     is_stale: bool,
@@ -388,11 +392,11 @@ def _around(
 
 
 def _stage(
-    rollout: FollowedRollout,
-    nodes: Sequence[FollowedNode],
+    rollout: ExternalRollout,
+    nodes: Sequence[ExternalRolloutNode],
     targets: Sequence[TargetEvidence],
     around: AroundStages,
-    current: dict[str, FollowedAnswer],
+    current: dict[str, ExternalGateAnswer],
 ) -> StageSnapshot:
     """Returns the rollout as one soaking stage, so that missing evidence fails closed here too."""
     before = most_ready(_begun(nodes))

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from rollouts.components.base import THROUGH, Phase
 from rollouts.gates.base import TargetEvidence
-from rollouts.lifecycle import BEGUN, FollowedState, TargetState
+from rollouts.lifecycle import BEGUN, ExternalRolloutState, TargetState
 from wording.durations import spell
 from wording.lists import names
 
@@ -29,7 +29,7 @@ class NodeLook:
 
 @dataclass(frozen=True)
 class Ending:
-    to: FollowedState
+    to: ExternalRolloutState
     reason: str
 
 
@@ -102,21 +102,21 @@ def ends(
     empty if nowhere.
     """
     if asked_for != version:
-        to = FollowedState.REPLACED if asked_for else FollowedState.GIVEN_UP
+        to = ExternalRolloutState.REPLACED if asked_for else ExternalRolloutState.GIVEN_UP
         return Ending(to, f"The object asks for {asked_for or 'no version'} now.")
     if all_pass:
         return Ending(
-            FollowedState.CAME_THROUGH, "Every node runs it, and every gate has passed for as long as a soak."
+            ExternalRolloutState.CAME_THROUGH, "Every node runs it, and every gate has passed for as long as a soak."
         )
     there = [state for state in states.values() if state is not TargetState.EXCLUDED]
     if not there:
-        return Ending(FollowedState.GIVEN_UP, "None of its nodes is there any more.")
+        return Ending(ExternalRolloutState.GIVEN_UP, "None of its nodes is there any more.")
     if not is_touched:
-        return Ending(FollowedState.GIVEN_UP, "No node has to change for it.")
+        return Ending(ExternalRolloutState.GIVEN_UP, "No node has to change for it.")
     if not is_known and all(state is TargetState.CHANGED for state in there):
         reason = "It was over before anybody looked: what its nodes were like before is not known."
-        return Ending(FollowedState.GIVEN_UP, reason)
+        return Ending(ExternalRolloutState.GIVEN_UP, reason)
     if now - moved_at > STILL:
         reason = f"Not shown within {spell(STILL)}: {unproven}" if unproven else f"Nothing moved for {spell(STILL)}."
-        return Ending(FollowedState.GIVEN_UP, reason)
+        return Ending(ExternalRolloutState.GIVEN_UP, reason)
     return None

@@ -4,24 +4,24 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from rollouts.gates.base import Answer, GateResult
-from rollouts.models import FollowedAnswer, FollowedNode, FollowedRollout
+from rollouts.models import ExternalGateAnswer, ExternalRollout, ExternalRolloutNode
 from rollouts.models.gate_answer import said_by
 
 AT_ONCE = 500  # rows a statement
 
 
-def write_moved(nodes: Iterable[FollowedNode]) -> None:
-    FollowedNode.objects.bulk_update(nodes, ["state", "state_since", "is_lost"], batch_size=AT_ONCE)
+def write_moved(nodes: Iterable[ExternalRolloutNode]) -> None:
+    ExternalRolloutNode.objects.bulk_update(nodes, ["state", "state_since", "is_lost"], batch_size=AT_ONCE)
 
 
-def write_baselines(nodes: Iterable[FollowedNode]) -> None:
-    FollowedNode.objects.bulk_update(nodes, ["baseline", "pod_hash"], batch_size=AT_ONCE)
+def write_baselines(nodes: Iterable[ExternalRolloutNode]) -> None:
+    ExternalRolloutNode.objects.bulk_update(nodes, ["baseline", "pod_hash"], batch_size=AT_ONCE)
 
 
 def write_answers(
-    rollout: FollowedRollout,
+    rollout: ExternalRollout,
     results: Mapping[str, GateResult],
-    current: Mapping[str, FollowedAnswer],
+    current: Mapping[str, ExternalGateAnswer],
     *,
     now: datetime,
 ) -> bool:
@@ -29,10 +29,10 @@ def write_answers(
 
     Earlier passes and waits are not kept; places where a plan would have halted are.
     """
-    made, replaced, as_before, is_other = list[FollowedAnswer](), list[int](), list[int](), False
+    made, replaced, as_before, is_other = list[ExternalGateAnswer](), list[int](), list[int](), False
     for gate, result in results.items():
         before = current.get(gate)
-        answer = FollowedAnswer(rollout=rollout, gate=gate, **said_by(result, before, now=now))
+        answer = ExternalGateAnswer(rollout=rollout, gate=gate, **said_by(result, before, now=now))
         if before is None or not before.has_same_cause(answer):
             made.append(answer)
             replaced += [before.pk] if before else []
@@ -41,12 +41,12 @@ def write_answers(
         else:
             is_other |= before.reason != answer.reason
             moved = {"reason": answer.reason, "measured": answer.measured, "since": answer.since, "at": now}
-            FollowedAnswer.objects.filter(pk=before.pk).update(**moved)
+            ExternalGateAnswer.objects.filter(pk=before.pk).update(**moved)
     if as_before:
-        FollowedAnswer.objects.filter(pk__in=as_before).update(at=now)
+        ExternalGateAnswer.objects.filter(pk__in=as_before).update(at=now)
     if replaced:
-        over = FollowedAnswer.objects.filter(pk__in=replaced)
+        over = ExternalGateAnswer.objects.filter(pk__in=replaced)
         over.exclude(answer=Answer.FAIL).delete()
         over.update(is_current=False)
-    FollowedAnswer.objects.bulk_create(made)
+    ExternalGateAnswer.objects.bulk_create(made)
     return is_other or bool(made)

@@ -10,9 +10,9 @@ from fleet.models import Cluster
 from gpu.labels import UPGRADE_SKIP
 from health.evaluation.finding_sources import FindingSource
 from health.rules.base import Severity, Wrong
-from rollouts.lifecycle import FollowedState
-from rollouts.models import FollowedRollout
-from rollouts.queries.external_rollouts import followed_on_page, would_have_halted
+from rollouts.lifecycle import ExternalRolloutState
+from rollouts.models import ExternalRollout
+from rollouts.queries.external_rollouts import shown_external_rollouts, would_have_halted
 
 LONGEST = 500  # characters that a finding keeps of a sentence
 
@@ -22,36 +22,36 @@ def failing_rollouts(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, 
 
     Three queries.
     """
-    rows = FollowedRollout.objects.filter(cluster=cluster, state=FollowedState.ROLLING).order_by("pk")
-    for shown in followed_on_page(rows):
+    rows = ExternalRollout.objects.filter(cluster=cluster, state=ExternalRolloutState.ROLLING).order_by("pk")
+    for shown in shown_external_rollouts(rows):
         if not shown.failing:
             continue
         rollout, progress = shown.rollout, shown.progress
         by = rollout.driven_by or "others"
         sentence = f"{shown.what}, rolled out by {by}: {progress.sentence}. {would_have_halted(shown.failing)}"
         yield (
-            f"followed rollout {rollout.pk}",
+            f"external rollout {rollout.pk}",
             Wrong(
                 Severity.CRITICAL if progress.before else Severity.WARNING,
                 sentence if len(sentence) <= LONGEST else f"{sentence[: LONGEST - 1]}…",
                 shown.advice,
-                {"followed": rollout.pk, "from": rollout.from_version, "to": rollout.to_version},
+                {"external_rollout": rollout.pk, "from": rollout.from_version, "to": rollout.to_version},
                 why=" ".join(f"{each.gate} {','.join(each.nodes)}" for each in shown.failing),
             ),
         )
 
 
-def page_of_followed(evidence: Mapping[str, Any]) -> str:
-    return reverse("followed", args=[evidence["followed"]])
+def page_of_external_rollout(evidence: Mapping[str, Any]) -> str:
+    return reverse("external-rollout", args=[evidence["external_rollout"]])
 
 
 FAILING = FindingSource(
-    "followed-failing",
+    "external-rollout-failing",
     "Rollout by others fails",
     timedelta(0),
     failing_rollouts,
     "A rollout that others drive, in a cluster whose mode is follow, fails a gate on which a plan would have halted.",
-    page_of_followed,
+    page_of_external_rollout,
     (
         "Open its page, and look at the nodes that the gate names, for whether the new version harms them.",
         "Where it does, tell whoever drives the rollout: they hold what has not begun, by the first command.",

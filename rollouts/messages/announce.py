@@ -22,10 +22,10 @@ def plan_changed(plan_id: int, cluster_id: int, seq: int) -> None:
     announce.send((topic, PLANS_GROUP), message)
 
 
-FOLLOWED = "followed"  # the topic of every rollout that others drive: they are listed with the plans
+EXTERNAL_ROLLOUTS = "external-rollouts"  # the topic of every external rollout, listed with the plans
 
 
-def followed_changed(cluster_id: int, seq: int) -> None:
+def external_rollouts_changed(cluster_id: int, seq: int) -> None:
     """Notifies those who see every plan of the cluster. `seq` counts the rollout's rounds."""
-    message = {"type": "topic.changed", "topic": FOLLOWED, "keys": [plans_of(cluster_id)], "seq": seq}
+    message = {"type": "topic.changed", "topic": EXTERNAL_ROLLOUTS, "keys": [plans_of(cluster_id)], "seq": seq}
     announce.send((PLANS_GROUP,), message)

@@ -15,7 +15,7 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
-            name="FollowedRollout",
+            name="ExternalRollout",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("next_look_at", models.DateTimeField(null=True)),
@@ -39,7 +39,7 @@ class Migration(migrations.Migration):
                     "cluster",
                     models.ForeignKey(
                         on_delete=django.db.models.deletion.CASCADE,
-                        related_name="followed_rollouts",
+                        related_name="external_rollouts",
                         to="fleet.cluster",
                     ),
                 ),
@@ -49,7 +49,7 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="FollowedNode",
+            name="ExternalRolloutNode",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("node_uid", models.CharField(max_length=64)),
@@ -76,7 +76,7 @@ class Migration(migrations.Migration):
                 (
                     "rollout",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="nodes", to="rollouts.followedrollout"
+                        on_delete=django.db.models.deletion.CASCADE, related_name="nodes", to="rollouts.externalrollout"
                     ),
                 ),
             ],
@@ -85,7 +85,7 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="FollowedAnswer",
+            name="ExternalGateAnswer",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("gate", models.CharField(max_length=63)),
@@ -102,7 +102,7 @@ class Migration(migrations.Migration):
                     models.ForeignKey(
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="answers",
-                        to="rollouts.followedrollout",
+                        to="rollouts.externalrollout",
                     ),
                 ),
             ],
@@ -805,41 +805,49 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.AddIndex(
-            model_name="followedrollout",
+            model_name="externalrollout",
             index=models.Index(
                 condition=models.Q(
                     (
                         "state__in",
-                        [rollouts.lifecycle.FollowedState["ROLLING"], rollouts.lifecycle.FollowedState["STANDING"]],
+                        [
+                            rollouts.lifecycle.ExternalRolloutState["ROLLING"],
+                            rollouts.lifecycle.ExternalRolloutState["STANDING"],
+                        ],
                     )
                 ),
                 fields=["next_look_at"],
-                name="followed_rollouts_due",
+                name="external_rollouts_due",
             ),
         ),
         migrations.AddConstraint(
-            model_name="followedrollout",
+            model_name="externalrollout",
             constraint=models.UniqueConstraint(
                 condition=models.Q(
                     (
                         "state__in",
-                        [rollouts.lifecycle.FollowedState["ROLLING"], rollouts.lifecycle.FollowedState["STANDING"]],
+                        [
+                            rollouts.lifecycle.ExternalRolloutState["ROLLING"],
+                            rollouts.lifecycle.ExternalRolloutState["STANDING"],
+                        ],
                     )
                 ),
                 fields=("cluster", "object_uid"),
-                name="one_followed_rollout_open_per_object",
+                name="one_external_rollout_open_per_object",
             ),
         ),
         migrations.AddConstraint(
-            model_name="followednode",
-            constraint=models.UniqueConstraint(fields=("rollout", "node_uid"), name="one_followed_node_per_node"),
+            model_name="externalrolloutnode",
+            constraint=models.UniqueConstraint(
+                fields=("rollout", "node_uid"), name="one_external_rollout_node_per_node"
+            ),
         ),
         migrations.AddConstraint(
-            model_name="followedanswer",
+            model_name="externalgateanswer",
             constraint=models.UniqueConstraint(
                 condition=models.Q(("is_current", True)),
                 fields=("rollout", "gate"),
-                name="one_current_answer_per_followed_gate",
+                name="one_current_answer_per_external_gate",
             ),
         ),
         migrations.AddConstraint(

@@ -2,7 +2,7 @@ from rollouts.models.approval import Approval, BreakGlass, ShownBundle
 from rollouts.models.command import Command, PendingCommand, Verb
 from rollouts.models.cordon import Cordon, OptOut
 from rollouts.models.disruption import Disruption, DomainBudget
-from rollouts.models.external_rollout import FollowedAnswer, FollowedNode, FollowedRollout, Rollout
+from rollouts.models.external_rollout import ExternalGateAnswer, ExternalRollout, ExternalRolloutNode, Rollout
 from rollouts.models.freeze import Freeze
 from rollouts.models.gate_answer import GateAnswer
 from rollouts.models.hold import Hold
@@ -23,9 +23,9 @@ __all__ = [
     "Cordon",
     "Disruption",
     "DomainBudget",
-    "FollowedAnswer",
-    "FollowedNode",
-    "FollowedRollout",
+    "ExternalGateAnswer",
+    "ExternalRollout",
+    "ExternalRolloutNode",
     "Freeze",
     "GateAnswer",
     "Hold",

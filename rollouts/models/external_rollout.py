@@ -13,7 +13,7 @@ from fleet.models.visible import Visible
 from rollouts.components import component_of
 from rollouts.components.base import Component
 from rollouts.gates.base import Answer
-from rollouts.lifecycle import FOLLOWED_MOVES, FOLLOWED_OPEN, FollowedState, TargetState
+from rollouts.lifecycle import EXTERNAL_ROLLOUT_MOVES, EXTERNAL_ROLLOUT_OPEN, ExternalRolloutState, TargetState
 from rollouts.messages import announce
 from rollouts.models.gate_answer import KeptAnswer
 from rollouts.models.leased import Leased
@@ -24,26 +24,26 @@ LEASE = timedelta(seconds=15)  # a round reads rows alone; a killed worker costs
 MOST_FAILURES = 20  # that are told of one rollout: a gate may come and go
 
 
-class FollowedRolloutQuerySet(Visible["FollowedRollout"]):
+class ExternalRolloutQuerySet(Visible["ExternalRollout"]):
     """External rollouts are visible to those who see the cluster, since they touch nodes of any pool."""
 
-    def open(self) -> FollowedRolloutQuerySet:
-        return self.filter(state__in=FOLLOWED_OPEN)
+    def open(self) -> ExternalRolloutQuerySet:
+        return self.filter(state__in=EXTERNAL_ROLLOUT_OPEN)
 
-    def due(self, *, now: datetime) -> FollowedRolloutQuerySet:
+    def due(self, *, now: datetime) -> ExternalRolloutQuerySet:
         return self.open().filter(next_look_at__lte=now)
 
-    def told(self) -> FollowedRolloutQuerySet:
+    def told(self) -> ExternalRolloutQuerySet:
         """Returns the rollouts to show."""
-        return self.exclude(state=FollowedState.STANDING)
+        return self.exclude(state=ExternalRolloutState.STANDING)
 
 
-class FollowedRollout(Leased):
+class ExternalRollout(Leased):
     """A driver object in a cluster of the mode `follow`, with its external rollout once one begins."""
 
     lease_for = LEASE
 
-    cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="followed_rollouts")
+    cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="external_rollouts")
     component = models.CharField(max_length=32, default="driver")
     object_kind = models.CharField(max_length=63)
     object_name = models.CharField(max_length=253)
@@ -60,25 +60,27 @@ class FollowedRollout(Leased):
     ended_at = models.DateTimeField(null=True)
     seen_at = models.DateTimeField(null=True)  # the last round that had a fresh picture; null: none had
 
-    objects = FollowedRolloutQuerySet.as_manager()
+    objects = ExternalRolloutQuerySet.as_manager()
 
     class Meta:
         constraints = [
             models.UniqueConstraint(
                 fields=["cluster", "object_uid"],
-                condition=Q(state__in=sorted(FOLLOWED_OPEN)),
-                name="one_followed_rollout_open_per_object",
+                condition=Q(state__in=sorted(EXTERNAL_ROLLOUT_OPEN)),
+                name="one_external_rollout_open_per_object",
             ),
         ]
         indexes = [
             models.Index(
-                fields=["next_look_at"], condition=Q(state__in=sorted(FOLLOWED_OPEN)), name="followed_rollouts_due"
+                fields=["next_look_at"],
+                condition=Q(state__in=sorted(EXTERNAL_ROLLOUT_OPEN)),
+                name="external_rollouts_due",
             ),
         ]
         ordering = ["-pk"]
 
     def __str__(self) -> str:
-        return f"followed rollout {self.pk} of {self.object_kind} {self.object_name}"
+        return f"external rollout {self.pk} of {self.object_kind} {self.object_name}"
 
     @property
     def its_component(self) -> Component:
@@ -87,32 +89,32 @@ class FollowedRollout(Leased):
     @property
     def is_open(self) -> bool:
         """Returns the same as the query `open`."""
-        return FollowedState(self.state) in FOLLOWED_OPEN
+        return ExternalRolloutState(self.state) in EXTERNAL_ROLLOUT_OPEN
 
-    def failed_before(self) -> list[FollowedAnswer]:
+    def failed_before(self) -> list[ExternalGateAnswer]:
         """Returns earlier failures of gates, where a plan would have halted, the newest first. One query."""
         over = self.answers.filter(is_current=False, answer=Answer.FAIL).order_by("-pk")
         return list(over[:MOST_FAILURES])
 
-    def its_row(self) -> FollowedRolloutQuerySet:
-        return FollowedRollout.objects.open().filter(pk=self.pk)
+    def its_row(self) -> ExternalRolloutQuerySet:
+        return ExternalRollout.objects.open().filter(pk=self.pk)
 
     def end_lease(self, *, now: datetime, next_look_at: datetime) -> None:
         """Ends the lease. An earlier time for the next round, set by a wake, stays."""
-        mine = FollowedRollout.objects.filter(pk=self.pk, epoch=self.epoch)
+        mine = ExternalRollout.objects.filter(pk=self.pk, epoch=self.epoch)
         mine.update(lease_until=now)
         mine.filter(next_look_at__gt=now).update(next_look_at=next_look_at)
 
-    def move(self, to: FollowedState, *, now: datetime, reason: str, **columns: str | datetime) -> None:
+    def move(self, to: ExternalRolloutState, *, now: datetime, reason: str, **columns: str | datetime) -> None:
         """Moves the rollout to another state.
 
         :raises IllegalMove, LostRace: as every move
         """
-        was, kept = FollowedState(self.state), {"state_since": now, "reason": reason[:1000], **columns}
-        if not FOLLOWED_MOVES[to]:
+        was, kept = ExternalRolloutState(self.state), {"state_since": now, "reason": reason[:1000], **columns}
+        if not EXTERNAL_ROLLOUT_MOVES[to]:
             kept["ended_at"] = now
         with transaction.atomic():
-            write_move(self, FOLLOWED_MOVES, was, to, **kept)
+            write_move(self, EXTERNAL_ROLLOUT_MOVES, was, to, **kept)
             self.tell()
         self.state = to
         for column, value in kept.items():
@@ -121,16 +123,16 @@ class FollowedRollout(Leased):
     def tell(self) -> None:
         """Notifies browsers after the commit; the epoch counts the notifications."""
         cluster_id, epoch = self.cluster_id, self.epoch
-        transaction.on_commit(lambda: announce.followed_changed(cluster_id, epoch), robust=True)
+        transaction.on_commit(lambda: announce.external_rollouts_changed(cluster_id, epoch), robust=True)
 
 
-class FollowedNode(models.Model):
+class ExternalRolloutNode(models.Model):
     """A node of an external rollout with its observed state.
 
     `released` has not begun, `held` has a skip label, `excluded` is removed or no longer selected.
     """
 
-    rollout = models.ForeignKey(FollowedRollout, models.CASCADE, related_name="nodes")
+    rollout = models.ForeignKey(ExternalRollout, models.CASCADE, related_name="nodes")
     node_uid = models.CharField(max_length=64)
     node_name = models.CharField(max_length=253)
     state = models.CharField(max_length=16, choices=[(state.value, state.value) for state in TargetState])
@@ -140,7 +142,9 @@ class FollowedNode(models.Model):
     is_lost = models.BooleanField(default=False)  # its node went away after it had begun: it counts as failed
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["rollout", "node_uid"], name="one_followed_node_per_node")]
+        constraints = [
+            models.UniqueConstraint(fields=["rollout", "node_uid"], name="one_external_rollout_node_per_node")
+        ]
         ordering = ["rollout_id", "node_name"]
 
     retried_at = None  # nobody asks us for another try of it
@@ -148,26 +152,26 @@ class FollowedNode(models.Model):
     facts = NO_FACTS
 
 
-class FollowedAnswer(KeptAnswer):
+class ExternalGateAnswer(KeptAnswer):
     """A gate result of an external rollout: one current row per gate, and one per past failure."""
 
-    rollout = models.ForeignKey(FollowedRollout, models.CASCADE, related_name="answers")
+    rollout = models.ForeignKey(ExternalRollout, models.CASCADE, related_name="answers")
 
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["rollout", "gate"], condition=Q(is_current=True), name="one_current_answer_per_followed_gate"
+                fields=["rollout", "gate"], condition=Q(is_current=True), name="one_current_answer_per_external_gate"
             ),
         ]
         ordering = ["rollout_id", "gate", "-pk"]
 
 
-Rollout = Plan | FollowedRollout  # what gates are asked about
+Rollout = Plan | ExternalRollout  # what gates are asked about
 
 
-def wake_followed(cluster_id: int, *, now: datetime) -> None:
+def wake_external_rollouts(cluster_id: int, *, now: datetime) -> None:
     """Makes the cluster's external rollouts due now. The row decides; the message is only a hint."""
-    sleeping = FollowedRollout.objects.open().filter(cluster=cluster_id, next_look_at__gt=now)
+    sleeping = ExternalRollout.objects.open().filter(cluster=cluster_id, next_look_at__gt=now)
     for pk in sleeping.values_list("pk", flat=True):
-        if FollowedRollout.objects.filter(pk=pk, next_look_at__gt=now).update(next_look_at=now):
-            FollowedRollout.queue_round(pk)
+        if ExternalRollout.objects.filter(pk=pk, next_look_at__gt=now).update(next_look_at=now):
+            ExternalRollout.queue_round(pk)

@@ -10,7 +10,7 @@ from gpu.upgrade_controller import UPGRADE_REQUIRED
 from rollouts.gates import GATES
 from rollouts.gates.base import Answer
 from rollouts.lifecycle import TargetState
-from rollouts.models import FollowedAnswer, FollowedNode, FollowedRollout
+from rollouts.models import ExternalGateAnswer, ExternalRollout, ExternalRolloutNode
 from wording.lists import names
 from wording.numbers import count
 
@@ -67,17 +67,17 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class FollowedOnPage:
-    rollout: FollowedRollout
+class ShownExternalRollout:
+    rollout: ExternalRollout
     progress: Progress
-    answers: tuple[FollowedAnswer, ...]  # what each gate says now, in the order of the table
+    answers: tuple[ExternalGateAnswer, ...]  # what each gate says now, in the order of the table
 
     @property
-    def failing(self) -> tuple[FollowedAnswer, ...]:
+    def failing(self) -> tuple[ExternalGateAnswer, ...]:
         return tuple(answer for answer in self.answers if answer.answer == Answer.FAIL)
 
     @property
-    def unproven(self) -> FollowedAnswer | None:
+    def unproven(self) -> ExternalGateAnswer | None:
         """Returns the gate that waits because nothing has tested the new driver. None: none does."""
         return next((answer for answer in self.answers if answer.waits_for_proof), None)
 
@@ -129,26 +129,26 @@ class FollowedOnPage:
         return f"{first} {was} back: {rollout.its_component.command(was)}"
 
 
-def would_have_halted(failing: Iterable[FollowedAnswer]) -> str:
+def would_have_halted(failing: Iterable[ExternalGateAnswer]) -> str:
     first, *others = failing
     also = f" {names([GATES[each.gate].title for each in others])} would have, too." if others else ""
     return f"Quarterdeck would have halted here: {first.reason}{also}"
 
 
-def followed_on_page(rollouts: Iterable[FollowedRollout]) -> list[FollowedOnPage]:
+def shown_external_rollouts(rollouts: Iterable[ExternalRollout]) -> list[ShownExternalRollout]:
     """Returns the rollouts for pages. Two queries."""
     listed = list(rollouts)
     keys = [rollout.pk for rollout in listed]
     counts: dict[int, dict[str, int]] = {key: {} for key in keys}
-    nodes = FollowedNode.objects.filter(rollout__in=keys).order_by()
+    nodes = ExternalRolloutNode.objects.filter(rollout__in=keys).order_by()
     for key, state, number in nodes.values_list("rollout", "state").annotate(number=Count("pk")):
         counts[key][SHOWN[TargetState(state)]] = number
-    answers: dict[int, list[FollowedAnswer]] = {key: [] for key in keys}
-    for answer in FollowedAnswer.objects.filter(rollout__in=keys, is_current=True):
+    answers: dict[int, list[ExternalGateAnswer]] = {key: [] for key in keys}
+    for answer in ExternalGateAnswer.objects.filter(rollout__in=keys, is_current=True):
         answers[answer.rollout_id].append(answer)
     order = list(GATES)
     return [
-        FollowedOnPage(
+        ShownExternalRollout(
             rollout,
             Progress(**counts[rollout.pk]),
             tuple(sorted(answers[rollout.pk], key=lambda answer: order.index(answer.gate))),

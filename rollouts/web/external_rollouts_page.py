@@ -20,20 +20,20 @@ from fleet.web.summary import cluster_for
 from people.models import User
 from rollouts.engine.baseline import read_baseline
 from rollouts.lifecycle import TargetState
-from rollouts.models import FollowedNode, FollowedRollout
-from rollouts.queries.external_rollouts import SHOWN, FollowedOnPage, followed_on_page
+from rollouts.models import ExternalRollout, ExternalRolloutNode
+from rollouts.queries.external_rollouts import SHOWN, ShownExternalRollout, shown_external_rollouts
 
 MOST = 30  # that are listed: each has a page of its own for good
 PER_PAGE = 100  # nodes
 FIRST = ("failed", "changing", "before", "held", "changed", "gone")  # nodes, in the order in which they are looked at
 
 
-def listed(user: User, *, cluster_id: int | None = None, now: datetime) -> list[FollowedOnPage]:
+def listed(user: User, *, cluster_id: int | None = None, now: datetime) -> list[ShownExternalRollout]:
     """Returns open rollouts, then the last ended ones. One query if there are none."""
-    visible = FollowedRollout.objects.visible_to(user).told().select_related("cluster")
+    visible = ExternalRollout.objects.visible_to(user).told().select_related("cluster")
     if cluster_id is not None:
         visible = visible.filter(cluster=cluster_id)
-    shown = followed_on_page(visible.order_by(F("ended_at").desc(nulls_first=True), "-pk")[:MOST])
+    shown = shown_external_rollouts(visible.order_by(F("ended_at").desc(nulls_first=True), "-pk")[:MOST])
     sights = sights_of_all(now=now) if any(each.rollout.is_open for each in shown) else {}
     for each in shown:
         each.rollout.sight = sights.get(each.rollout.cluster_id)  # type: ignore[attr-defined]
@@ -45,26 +45,26 @@ def cluster_part(request: PersonRequest, cluster_id: int) -> HttpResponse:
     """Renders the rollouts of a cluster of the mode follow, or with earlier ones; otherwise nothing."""
     cluster = cluster_for(request, cluster_id)
     context = {
-        "followed": listed(request.user, cluster_id=cluster_id, now=timezone.now()),
+        "external_rollouts": listed(request.user, cluster_id=cluster_id, now=timezone.now()),
         "is_following": cluster.mode == ClusterMode.FOLLOW,
         "cluster": cluster,
     }
     return render(request, "rollouts/external_rollouts/_of_cluster.html", context)
 
 
-def followed(request: PersonRequest, rollout_id: int) -> HttpResponse:
-    return render(request, "rollouts/external_rollouts/page.html", _followed(request, rollout_id))
+def external_rollout(request: PersonRequest, rollout_id: int) -> HttpResponse:
+    return render(request, "rollouts/external_rollouts/page.html", _context(request, rollout_id))
 
 
 @part
-def followed_part(request: PersonRequest, rollout_id: int) -> HttpResponse:
-    return render(request, "rollouts/external_rollouts/_body.html", _followed(request, rollout_id))
+def external_rollout_part(request: PersonRequest, rollout_id: int) -> HttpResponse:
+    return render(request, "rollouts/external_rollouts/_body.html", _context(request, rollout_id))
 
 
-def _followed(request: PersonRequest, rollout_id: int) -> dict[str, Any]:
-    visible = FollowedRollout.objects.visible_to(request.user).told().select_related("cluster")
+def _context(request: PersonRequest, rollout_id: int) -> dict[str, Any]:
+    visible = ExternalRollout.objects.visible_to(request.user).told().select_related("cluster")
     rollout, now = get_object_or_404(visible, pk=rollout_id), timezone.now()
-    (shown,) = followed_on_page([rollout])
+    (shown,) = shown_external_rollouts([rollout])
     in_order = sorted(rollout.nodes.only("state", "node_name"), key=_first)  # a baseline is some kB of JSON
     page = Paginator(in_order, PER_PAGE).get_page(request.GET.get("page"))
     rows = rollout.nodes.in_bulk([node.pk for node in page.object_list])
@@ -82,11 +82,13 @@ def _followed(request: PersonRequest, rollout_id: int) -> dict[str, Any]:
     }
 
 
-def _first(node: FollowedNode) -> tuple[int, str]:
+def _first(node: ExternalRolloutNode) -> tuple[int, str]:
     return FIRST.index(SHOWN[TargetState(node.state)]), node.node_name
 
 
-def _with_pages(user: User, rollout: FollowedRollout, nodes: Sequence[FollowedNode]) -> Sequence[FollowedNode]:
+def _with_pages(
+    user: User, rollout: ExternalRollout, nodes: Sequence[ExternalRolloutNode]
+) -> Sequence[ExternalRolloutNode]:
     """Returns the nodes with the key of their page if this person sees it. One query."""
     uids = [node.node_uid for node in nodes]
     there = Node.objects.visible_to(user).filter(cluster=rollout.cluster_id, uid__in=uids)

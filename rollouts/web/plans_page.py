@@ -51,7 +51,7 @@ def _plans(request: PersonRequest) -> dict[str, Any]:
     return {
         "seq": json.dumps({f"plan-{plan.pk}": plan.newest or 0 for plan in under_way}),  # type: ignore[attr-defined]
         "under_way": under_way,
-        "followed": listed(request.user, now=now),
+        "external_rollouts": listed(request.user, now=now),
         "drafts": _standing(list(_counted(visible.filter(state=PlanState.DRAFT))), now=now),
         "over": over,
         "waiting_for_me": _to_decide(request),

@@ -1,6 +1,6 @@
 """The glyph and the word of each state of plans, stages, targets, results and external rollouts."""
 
-from rollouts.lifecycle import FollowedState, PlanState, StageState, TargetState
+from rollouts.lifecycle import ExternalRolloutState, PlanState, StageState, TargetState
 from rollouts.models import Stage
 from rollouts.models.target import Shown
 from rollouts.queries.external_rollouts import FAILING, NOT_SHOWN
@@ -39,15 +39,15 @@ TARGET_GLYPHS: dict[str, str] = {
     Shown.NOT_BEGUN: "waiting",
     Shown.BACK: "part",
 }
-FOLLOWED_GLYPHS: dict[str, str] = {
-    FollowedState.ROLLING: "changing",
+EXTERNAL_ROLLOUT_GLYPHS: dict[str, str] = {
+    ExternalRolloutState.ROLLING: "changing",
     FAILING: "stopped",
     NOT_SHOWN: "waiting",
-    FollowedState.CAME_THROUGH: "ok",
-    FollowedState.REPLACED: "part",
-    FollowedState.GIVEN_UP: "unseen",
+    ExternalRolloutState.CAME_THROUGH: "ok",
+    ExternalRolloutState.REPLACED: "part",
+    ExternalRolloutState.GIVEN_UP: "unseen",
 }
-FOLLOWED_NODE_GLYPHS: dict[str, str] = {
+EXTERNAL_ROLLOUT_NODE_GLYPHS: dict[str, str] = {
     "before": "waiting",
     "held": "held",
     "changing": "changing",
@@ -61,8 +61,8 @@ GLYPHS: dict[str, dict[str, str]] = {
     "stage": STAGE_GLYPHS,
     "target": TARGET_GLYPHS,
     "answer": ANSWER_GLYPHS,
-    "followed": FOLLOWED_GLYPHS,
-    "followed-node": FOLLOWED_NODE_GLYPHS,
+    "external-rollout": EXTERNAL_ROLLOUT_GLYPHS,
+    "external-rollout-node": EXTERNAL_ROLLOUT_NODE_GLYPHS,
 }
 
 

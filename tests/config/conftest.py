@@ -8,7 +8,6 @@ from rollouts.models import BreakGlass
 from tests.callers import ada, amy, bob, eve, nobody, now, root  # noqa: F401 (fixtures)
 from tests.make import (
     a_finding,
-    a_followed_rollout,
     a_mute,
     a_node_event,
     a_plan,
@@ -17,6 +16,7 @@ from tests.make import (
     a_telemetry_trial,
     a_user,
     a_window,
+    an_external_rollout,
     an_image_pull,
 )
 
@@ -44,7 +44,7 @@ def there(db, now) -> dict[str, int]:  # noqa: F811
         "stage_id": stage.pk,
         "target_id": stage.targets.get().pk,
         "freeze_id": freeze.pk,
-        "rollout_id": a_followed_rollout(node.cluster).pk,
+        "rollout_id": an_external_rollout(node.cluster).pk,
         "pull_id": an_image_pull(stage.plan).pk,
         "finding_id": a_finding(node.cluster, node=node, rule="gpu-hot").pk,
         "mute_id": a_mute(node.cluster).pk,

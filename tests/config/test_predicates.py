@@ -14,11 +14,11 @@ from fleet.models import Bookmark, Gpu
 from fleet.models.bookmark import BookmarkState
 from health.gpus.faults import findings_of
 from health.models import Finding, Mute
-from rollouts.lifecycle import FollowedState, PlanState, TargetState
+from rollouts.lifecycle import ExternalRolloutState, PlanState, TargetState
 from rollouts.models import (
     Approval,
     BreakGlass,
-    FollowedRollout,
+    ExternalRollout,
     Freeze,
     Hold,
     ImagePull,
@@ -104,9 +104,9 @@ TWINS = {
         lambda rows: rows.in_force(),
         lambda row: row.is_in_force,
     ),
-    ("FollowedRollout", "open"): Twins(
-        FollowedRollout,
-        {"state": st.sampled_from([state.value for state in FollowedState])},
+    ("ExternalRollout", "open"): Twins(
+        ExternalRollout,
+        {"state": st.sampled_from([state.value for state in ExternalRolloutState])},
         lambda stage, number: {
             "cluster": stage.plan.cluster, "object_uid": f"u{number}", "state_since": NOON, "lease_until": NOON,
         },

@@ -17,7 +17,6 @@ from tests.make import (
     a_cluster,
     a_finding,
     a_fleet,
-    a_followed_rollout,
     a_mute,
     a_node,
     a_node_event,
@@ -29,6 +28,7 @@ from tests.make import (
     a_token,
     a_user,
     a_window,
+    an_external_rollout,
     an_image_pull,
     give,
 )
@@ -57,7 +57,7 @@ def widen(stage: Stage, root: User) -> None:
         stage.approvals.create(by=f"p{number}", at=NOON, bundle={}, bundle_hash="")
         plan.events.create(what="note", to="x", at=NOON, actor="ada", stage=stage, target=stage.targets.first())
         an_image_pull(plan, "pulled", "failed", ended_at=NOON)
-        a_followed_rollout(cluster, object_uid=f"uid-{number}")
+        an_external_rollout(cluster, object_uid=f"uid-{number}")
         a_source(a_plan(a_fleet()).cluster)
         fleet_freezes.freeze(Where(a_fleet()), actor="ada", reason="x", now=NOON)
         a_window(a_fleet())
@@ -101,7 +101,7 @@ def test_what_an_endpoint_costs_does_not_grow(now, db):
         "pool_id": node.pools.get().pk,
         "plan_id": stage.plan_id,
         "stage_id": stage.pk,
-        "rollout_id": a_followed_rollout(node.cluster).pk,
+        "rollout_id": an_external_rollout(node.cluster).pk,
         "pull_id": an_image_pull(stage.plan).pk,
         "person_id": root.pk,
         "group_id": groups.add("sre", actor="root", now=NOON).pk,

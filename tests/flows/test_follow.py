@@ -40,7 +40,7 @@ def followed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RecordedStack
 def looked_at(running: RecordedStack) -> bool:
     """Whether what each node is like is kept in mind: nothing of that is shown before a rollout begins."""
     with closing(sqlite3.connect(running.folder / DATABASE)) as rows:
-        return rows.execute("SELECT count(*) FROM rollouts_followednode").fetchone() == (6,)
+        return rows.execute("SELECT count(*) FROM rollouts_externalrolloutnode").fetchone() == (6,)
 
 
 @pytest.fixture(scope="module")
@@ -63,8 +63,8 @@ def viewer(followed: RecordedStack, in_it: ByPolicy) -> Iterator[Visitor]:
 
 
 def newest(viewer: Visitor, to: str) -> Shown:
-    """The followed rollout to a version; nothing yet: {}."""
-    return next((row for row in viewer.all("/api/v1/followed-rollouts") if row["to_version"] == to), {})
+    """The external rollout to a version; nothing yet: {}."""
+    return next((row for row in viewer.all("/api/v1/external-rollouts") if row["to_version"] == to), {})
 
 
 def until(viewer: Visitor, to: str, holds: Any, *, what: str) -> Shown:
@@ -95,7 +95,7 @@ def test_a_good_driver_passes_every_gate_and_soaks(viewer: Visitor, in_it: ByPol
     assert (begun["from_version"], begun["progress"]["total"]) == (before, len(in_it.names(POLICY)))
     through = until(viewer, version, all_but_the_soak, what="a pass of every gate but the soak")
     assert through["progress"]["changed"] == through["progress"]["total"]
-    nodes = viewer.all(f"/api/v1/followed-rollouts/{through['id']}/nodes")
+    nodes = viewer.all(f"/api/v1/external-rollouts/{through['id']}/nodes")
     assert {(node["state"], node["is_known_before"]) for node in nodes} == {("changed", True)}
 
 
@@ -104,7 +104,7 @@ def test_a_bad_driver_is_a_finding_and_its_commands_keep_the_rest_from_it(viewer
     in_it.change_driver(POLICY, version=BAD)
 
     def found() -> Shown:
-        rows = viewer.all("/api/v1/findings?rule=followed-failing&state=open")
+        rows = viewer.all("/api/v1/findings?rule=external-rollout-failing&state=open")
         return rows[0] if rows else {}
 
     finding = wait_until(found, what=lambda: f"a finding: {newest(viewer, BAD)}", timeout_s=3 * PATIENCE_S)

@@ -4,14 +4,14 @@ import pytest
 
 from rollouts.lifecycle import (
     BEGUN,
-    FOLLOWED_MOVES,
+    EXTERNAL_ROLLOUT_MOVES,
     IN_FLIGHT,
     PLAN_FINAL,
     PLAN_MOVES,
     PLAN_UNDER_WAY,
     STAGE_MOVES,
     TARGET_MOVES,
-    FollowedState,
+    ExternalRolloutState,
     PlanState,
     StageState,
     TargetState,
@@ -21,9 +21,9 @@ TABLES = [
     (PlanState, PLAN_MOVES, PlanState.DRAFT),
     (StageState, STAGE_MOVES, StageState.WAITING),
     (TargetState, TARGET_MOVES, TargetState.HELD),
-    (FollowedState, FOLLOWED_MOVES, FollowedState.STANDING),
+    (ExternalRolloutState, EXTERNAL_ROLLOUT_MOVES, ExternalRolloutState.STANDING),
 ]
-BY_NAME = {"ids": ["plan", "stage", "target", "followed rollout"]}
+BY_NAME = {"ids": ["plan", "stage", "target", "external rollout"]}
 
 
 @pytest.mark.parametrize(("states", "moves", "_start"), TABLES, **BY_NAME)

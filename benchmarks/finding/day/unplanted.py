@@ -10,7 +10,7 @@ UNPLANTED = {
     "cluster-policy-stuck": OPERATOR_IDLE,
     "driver-object-stuck": OPERATOR_IDLE,
     "drivers-conflict": OPERATOR_IDLE,
-    "followed-failing": NO_PLANS,
+    "external-rollout-failing": NO_PLANS,
     "gate-passed-over": NO_PLANS,
     "gpu-called-unhealthy": "AMD's exporter alone says it, and a day's fleet is NVIDIA's",
     "gpu-fabric": OFF,

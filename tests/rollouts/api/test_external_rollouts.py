@@ -11,11 +11,11 @@ STATES = ("changed", "changed", "changing", "failed", "released", "held", "exclu
 
 @pytest.fixture
 def rollout(now):  # noqa: F811
-    return make.a_followed_rollout(make.a_fleet("north", mode="follow"), *STATES)
+    return make.an_external_rollout(make.a_fleet("north", mode="follow"), *STATES)
 
 
 def test_one_says_how_far_it_is_and_what_its_gates_say(rollout, bob):  # noqa: F811
-    seen = bob.get(f"/api/v1/followed-rollouts/{rollout.pk}").json()
+    seen = bob.get(f"/api/v1/external-rollouts/{rollout.pk}").json()
 
     assert (seen["cluster"], seen["state"]) == ("north", "rolling")
     assert (seen["from_version"], seen["to_version"]) == ("570.172.08", "580.95.05")
@@ -33,30 +33,30 @@ def test_what_failed_and_is_over_is_said_of_one(rollout, bob):  # noqa: F811
         rollout.answers.create(answer="fail", reason=f"gpu-{number} failed.", **row)
     rollout.answers.create(answer="wait", reason="Of an older version.", **row)
 
-    failed = bob.get(f"/api/v1/followed-rollouts/{rollout.pk}").json()["failed_before"]
+    failed = bob.get(f"/api/v1/external-rollouts/{rollout.pk}").json()["failed_before"]
 
     assert [one["reason"] for one in failed] == [f"gpu-{number} failed." for number in range(20, 0, -1)]
 
 
 def test_its_nodes_are_listed_with_where_they_are(rollout, bob):  # noqa: F811
-    nodes = bob.get(f"/api/v1/followed-rollouts/{rollout.pk}/nodes").json()["results"]
+    nodes = bob.get(f"/api/v1/external-rollouts/{rollout.pk}/nodes").json()["results"]
 
     assert [node["state"] for node in nodes] == ["changed", "changed", "changing", "failed", "before", "held", "gone"]
     assert {node["is_known_before"] for node in nodes} == {False}
 
 
 def test_they_are_listed_by_cluster_and_state_without_what_only_stands(rollout, bob):  # noqa: F811
-    make.a_followed_rollout(rollout.cluster, object_uid="other", state="standing")
+    make.an_external_rollout(rollout.cluster, object_uid="other", state="standing")
 
     for query in ("", "?cluster=north", "?state=rolling"):
-        assert [row["id"] for row in bob.get(f"/api/v1/followed-rollouts{query}").json()["results"]] == [rollout.pk]
-    assert bob.get("/api/v1/followed-rollouts?state=replaced").json()["results"] == []
-    assert bob.get("/api/v1/followed-rollouts?state=standing").status_code == 400
+        assert [row["id"] for row in bob.get(f"/api/v1/external-rollouts{query}").json()["results"]] == [rollout.pk]
+    assert bob.get("/api/v1/external-rollouts?state=replaced").json()["results"] == []
+    assert bob.get("/api/v1/external-rollouts?state=standing").status_code == 400
 
 
 def test_nobody_else_sees_it_and_nobody_writes_it(rollout, eve, ada):  # noqa: F811
-    assert eve.get("/api/v1/followed-rollouts").json()["results"] == []
+    assert eve.get("/api/v1/external-rollouts").json()["results"] == []
     for place in ("", "/nodes"):
-        assert eve.get(f"/api/v1/followed-rollouts/{rollout.pk}{place}").status_code == 404
+        assert eve.get(f"/api/v1/external-rollouts/{rollout.pk}{place}").status_code == 404
     for method in ("post", "patch", "put", "delete"):
-        assert getattr(ada, method)(f"/api/v1/followed-rollouts/{rollout.pk}", {}, format="json").status_code == 405
+        assert getattr(ada, method)(f"/api/v1/external-rollouts/{rollout.pk}", {}, format="json").status_code == 405

@@ -16,14 +16,14 @@ from gpu.labels import UPGRADE_SKIP
 from gpu.operands import VALIDATOR
 from health.rules.base import Severity
 from rollouts.external_rollouts import external_rollout_round
-from rollouts.external_rollouts.external_rollout_round import run_followed, take_up
+from rollouts.external_rollouts.external_rollout_round import run_external_rollout, take_up
 from rollouts.external_rollouts.observations import STILL
 from rollouts.findings.external_rollouts import FAILING
 from rollouts.gates.base import NO_PROOF
-from rollouts.lifecycle import FollowedState, TargetState
-from rollouts.models import FollowedAnswer, FollowedNode, FollowedRollout
+from rollouts.lifecycle import ExternalRolloutState, TargetState
+from rollouts.models import ExternalGateAnswer, ExternalRollout, ExternalRolloutNode
 from rollouts.models.external_rollout import LEASE
-from rollouts.queries.external_rollouts import NOT_SHOWN, followed_on_page
+from rollouts.queries.external_rollouts import NOT_SHOWN, shown_external_rollouts
 from rollouts.tasks import run_leased, sweep_rounds, wake_plans_of
 from tests.make import NOON, a_node, a_pod, a_user
 from tests.rollouts.make import NEW, NEW_HASH, OLD, OLD_HASH
@@ -51,16 +51,16 @@ class Others:
         return self.cluster.driver_objects.get(kind="NVIDIADriver")
 
     @property
-    def rollout(self) -> FollowedRollout:
-        return FollowedRollout.objects.first() or pytest.fail("nothing is followed")
+    def rollout(self) -> ExternalRollout:
+        return ExternalRollout.objects.first() or pytest.fail("nothing is followed")
 
-    def round(self, seconds: float = 2) -> FollowedRollout:
+    def round(self, seconds: float = 2) -> ExternalRollout:
         self.now += timedelta(seconds=seconds)
         if self.is_seen:
             Bookmark.objects.filter(cluster=self.cluster).update(heard_at=self.now)
         take_up(now=self.now)
-        for pk in list(FollowedRollout.objects.open().values_list("pk", flat=True)):
-            run_followed(pk, owner="worker-1", clock=lambda: self.now)
+        for pk in list(ExternalRollout.objects.open().values_list("pk", flat=True)):
+            run_external_rollout(pk, owner="worker-1", clock=lambda: self.now)
         return self.rollout
 
     is_seen = True
@@ -90,7 +90,7 @@ class Others:
         self.ask_for(OLD)
         OperandRevision.objects.filter(revision=1).update(revision=3)
 
-    def begin(self) -> FollowedRollout:
+    def begin(self) -> ExternalRollout:
         """It stood for a while, then somebody wrote the new version, and the operator queued every node."""
         self.round()
         self.round()
@@ -112,7 +112,7 @@ class Others:
     def answers(self) -> dict[str, str]:
         return dict(self.rollout.answers.filter(is_current=True).values_list("gate", "answer"))
 
-    def says(self, gate: str) -> FollowedAnswer:
+    def says(self, gate: str) -> ExternalGateAnswer:
         return self.rollout.answers.get(is_current=True, gate=gate)
 
     def found(self) -> list[Any]:
@@ -129,22 +129,22 @@ def test_nothing_is_followed_where_the_mode_is_another():
     for mode in ("observe-only", "operate"):
         Cluster.objects.update(mode=mode)
         take_up(now=NOON)
-        assert not FollowedRollout.objects.exists()
+        assert not ExternalRollout.objects.exists()
 
 
 def test_what_an_object_asks_for_is_kept_in_mind_before_anything_of_it_changes(others: Others):
     standing = others.round()
 
-    assert (standing.state, standing.to_version, standing.seen_at) == (FollowedState.STANDING, OLD, others.now)
+    assert (standing.state, standing.to_version, standing.seen_at) == (ExternalRolloutState.STANDING, OLD, others.now)
     assert {node.baseline["driver_version"] for node in standing.nodes.all()} == {OLD}
-    assert not FollowedRollout.objects.told().exists()
-    assert FollowedRollout.objects.count() == 1  # the ClusterPolicy says no driver there
+    assert not ExternalRollout.objects.told().exists()
+    assert ExternalRollout.objects.count() == 1  # the ClusterPolicy says no driver there
 
 
 def test_a_rollout_begins_when_somebody_writes_another_version(others: Others):
     rollout = others.begin()
 
-    assert (rollout.state, rollout.from_version, rollout.to_version) == (FollowedState.ROLLING, OLD, NEW)
+    assert (rollout.state, rollout.from_version, rollout.to_version) == (ExternalRolloutState.ROLLING, OLD, NEW)
     assert rollout.reason == f"It asks for {NEW} now, and asked for {OLD}."
     assert others.states() == dict.fromkeys(("node-0", "node-1", "node-2"), TargetState.RELEASED)
     assert {node.baseline["driver_version"] for node in rollout.nodes.all()} == {OLD}
@@ -158,7 +158,7 @@ def test_a_rollout_begins_when_nodes_change_although_the_version_is_the_same(oth
     others.node(0, upgrade_state="cordon-required", is_unschedulable=True)
     rollout = others.round()
 
-    assert (rollout.state, rollout.from_version, rollout.to_version) == (FollowedState.ROLLING, OLD, OLD)
+    assert (rollout.state, rollout.from_version, rollout.to_version) == (ExternalRolloutState.ROLLING, OLD, OLD)
     assert others.states()["node-0"] == TargetState.CHANGING
     assert rollout.nodes.get(node_name="node-0").baseline["allocatable"] == {"nvidia.com/gpu": 8}  # kept in mind
     assert others.states()["node-1"] == TargetState.RELEASED  # its pod is of the template before
@@ -168,7 +168,7 @@ def test_who_is_only_held_in_the_operators_queue_begins_nothing(others: Others):
     others.node(0, upgrade_state="upgrade-required", is_held=True)
     others.node(1, upgrade_state="upgrade-failed")
     others.round()
-    assert others.round().state == FollowedState.STANDING
+    assert others.round().state == ExternalRolloutState.STANDING
 
 
 def test_nodes_are_counted_once_each_as_they_go(others: Others):
@@ -177,7 +177,7 @@ def test_nodes_are_counted_once_each_as_they_go(others: Others):
     others.node(1, is_held=True)
     others.round()
 
-    progress = followed_on_page([others.rollout])[0].progress
+    progress = shown_external_rollouts([others.rollout])[0].progress
     assert (progress.changing, progress.held, progress.before) == (1, 1, 1)
     assert sum(number for _, number in progress.parts) == progress.total == 3
     assert progress.sentence == "0 of 3 nodes changed, 1 changing, 1 held, 1 not begun"
@@ -186,7 +186,7 @@ def test_nodes_are_counted_once_each_as_they_go(others: Others):
     Node.objects.filter(name="node-2").delete()
     others.change(0)
     others.round()
-    progress = followed_on_page([others.rollout])[0].progress
+    progress = shown_external_rollouts([others.rollout])[0].progress
     assert (progress.changed, progress.held, progress.gone, progress.total) == (1, 1, 1, 2)
 
 
@@ -246,7 +246,7 @@ def test_it_comes_through_when_every_gate_has_passed_for_a_soak(others: Others):
         others.change(number)
     others.round()
     assert others.says("workloads_ready").cause == NO_PROOF, "idle nodes prove nothing (Z41)"
-    (shown,) = followed_on_page([rollout])
+    (shown,) = shown_external_rollouts([rollout])
     assert (shown.shown_state, shown.why) == (NOT_SHOWN, others.says("workloads_ready").reason)
     assert "Run a GPU pod there" in shown.advice
     others.serve()
@@ -254,14 +254,14 @@ def test_it_comes_through_when_every_gate_has_passed_for_a_soak(others: Others):
     assert {gate: answer for gate, answer in others.answers().items() if answer != "pass"} == {"soak": "wait"}
     for _ in range(29):
         others.round(seconds=59)
-    assert others.rollout.state == FollowedState.ROLLING
+    assert others.rollout.state == ExternalRolloutState.ROLLING
     for _ in range(3):
         others.round(seconds=59)
 
     rollout.refresh_from_db()
-    assert rollout.state == FollowedState.CAME_THROUGH
+    assert rollout.state == ExternalRolloutState.CAME_THROUGH
     assert rollout.ended_at is not None
-    assert (others.rollout.state, others.rollout.to_version) == (FollowedState.STANDING, NEW)
+    assert (others.rollout.state, others.rollout.to_version) == (ExternalRolloutState.STANDING, NEW)
 
 
 def test_what_is_not_seen_is_no_pass_and_moves_no_node(others: Others):
@@ -277,7 +277,7 @@ def test_what_is_not_seen_is_no_pass_and_moves_no_node(others: Others):
         others.round(seconds=59)
 
     rollout.refresh_from_db()
-    assert rollout.state == FollowedState.ROLLING
+    assert rollout.state == ExternalRolloutState.ROLLING
     assert set(others.answers().values()) == {"wait"}
     assert "cannot be seen" in others.says("driver_version").reason
     assert set(others.states().values()) == {TargetState.CHANGED}
@@ -322,7 +322,7 @@ def test_a_node_that_had_begun_when_following_began_is_no_pass_and_no_failure(ot
     assert answers["allocatable_restored"] == answers["operands_ready"] == "wait"
     assert others.says("operands_ready").cause == "unknown-before"
     assert not others.found()
-    assert others.rollout.state == FollowedState.ROLLING
+    assert others.rollout.state == ExternalRolloutState.ROLLING
 
 
 def test_what_was_on_its_last_node_when_following_began_is_given_up(others: Others):
@@ -336,9 +336,9 @@ def test_what_was_on_its_last_node_when_following_began_is_given_up(others: Othe
     others.round()
 
     rollout.refresh_from_db()
-    assert rollout.state == FollowedState.GIVEN_UP
+    assert rollout.state == ExternalRolloutState.GIVEN_UP
     assert "before anybody looked" in rollout.reason
-    assert others.rollout.state == FollowedState.STANDING
+    assert others.rollout.state == ExternalRolloutState.STANDING
 
 
 def test_tenants_of_a_node_are_compared_with_those_it_had_last(others: Others):
@@ -370,10 +370,10 @@ def test_another_version_meanwhile_is_followed_anew_and_compared_with_what_was_b
 
     rollout.refresh_from_db()
     back = others.rollout
-    assert (rollout.state, back.state) == (FollowedState.REPLACED, FollowedState.ROLLING)
+    assert (rollout.state, back.state) == (ExternalRolloutState.REPLACED, ExternalRolloutState.ROLLING)
     assert (back.from_version, back.to_version) == (NEW, OLD)
     assert back.nodes.get(node_name="node-0").baseline["allocatable"] == {"nvidia.com/gpu": 8}
-    assert len(FollowedRollout.objects.open()) == 1
+    assert len(ExternalRollout.objects.open()) == 1
 
 
 def test_what_was_not_reached_when_the_earlier_version_came_back_is_not_evaluated(others: Others):
@@ -392,9 +392,9 @@ def test_what_was_not_reached_when_the_earlier_version_came_back_is_not_evaluate
     for _ in range(35):
         others.round(seconds=59)
 
-    back = FollowedRollout.objects.told().get(to_version=OLD)
-    assert back.state == FollowedState.CAME_THROUGH
-    assert followed_on_page([back])[0].progress.changed == 3
+    back = ExternalRollout.objects.told().get(to_version=OLD)
+    assert back.state == ExternalRolloutState.CAME_THROUGH
+    assert shown_external_rollouts([back])[0].progress.changed == 3
 
 
 def test_a_version_that_is_taken_back_before_a_node_changed_leaves_nothing_to_evaluate(others: Others):
@@ -405,8 +405,8 @@ def test_a_version_that_is_taken_back_before_a_node_changed_leaves_nothing_to_ev
     others.round()
     others.round()
 
-    back = FollowedRollout.objects.told().get(to_version=OLD)
-    assert (back.state, back.reason) == (FollowedState.GIVEN_UP, "No node has to change for it.")
+    back = ExternalRollout.objects.told().get(to_version=OLD)
+    assert (back.state, back.reason) == (ExternalRolloutState.GIVEN_UP, "No node has to change for it.")
 
 
 def test_what_nobody_drives_any_more_is_given_up(others: Others):
@@ -416,7 +416,7 @@ def test_what_nobody_drives_any_more_is_given_up(others: Others):
     others.round(seconds=STILL.total_seconds() + 60)
 
     rollout.refresh_from_db()
-    assert rollout.state == FollowedState.GIVEN_UP
+    assert rollout.state == ExternalRolloutState.GIVEN_UP
 
 
 @pytest.mark.parametrize("mode", ["observe-only", "operate"])
@@ -430,18 +430,18 @@ def test_it_is_given_up_when_the_mode_becomes_another(others: Others, mode: str)
 
     rollout.refresh_from_db()
     assert (rollout.state, rollout.reason) == (
-        FollowedState.GIVEN_UP, f"The mode of {others.cluster.name} is {mode} now.",
+        ExternalRolloutState.GIVEN_UP, f"The mode of {others.cluster.name} is {mode} now.",
     )  # fmt: skip
-    assert not FollowedRollout.objects.open().exists()
+    assert not ExternalRollout.objects.open().exists()
     assert not others.found()
 
 
 def test_what_only_stands_is_forgotten_when_the_mode_becomes_another(others: Others):
     others.round()
     Cluster.objects.update(mode="operate")
-    run_followed(others.rollout.pk, owner="worker-1", clock=lambda: others.now)
+    run_external_rollout(others.rollout.pk, owner="worker-1", clock=lambda: others.now)
 
-    assert not FollowedRollout.objects.exists()
+    assert not ExternalRollout.objects.exists()
 
 
 def test_an_object_that_is_gone_is_followed_no_more_once_that_is_seen(others: Others):
@@ -449,12 +449,12 @@ def test_an_object_that_is_gone_is_followed_no_more_once_that_is_seen(others: Ot
     others.driver.delete()
     others.is_seen = False
     others.round(seconds=120)
-    assert others.rollout.state == FollowedState.ROLLING
+    assert others.rollout.state == ExternalRolloutState.ROLLING
     others.is_seen = True
     others.round()
 
     rollout.refresh_from_db()
-    assert (rollout.state, "is gone" in rollout.reason) == (FollowedState.GIVEN_UP, True)
+    assert (rollout.state, "is gone" in rollout.reason) == (ExternalRolloutState.GIVEN_UP, True)
 
 
 def test_a_plan_of_ours_is_nothing_that_others_drive():
@@ -467,17 +467,17 @@ def test_a_plan_of_ours_is_nothing_that_others_drive():
     others.ask_for(NEW)
 
     standing = others.round()
-    assert (standing.state, standing.to_version) == (FollowedState.STANDING, NEW)
+    assert (standing.state, standing.to_version) == (ExternalRolloutState.STANDING, NEW)
 
 
 def test_a_message_that_comes_twice_is_one_round(others: Others):
     rollout = others.begin()
-    taken = FollowedRollout.objects.get(pk=rollout.pk)
+    taken = ExternalRollout.objects.get(pk=rollout.pk)
     assert rollout.take_lease(owner="worker-1", now=others.now)
     assert not taken.take_lease(owner="worker-2", now=others.now)
 
     others.change(0)
-    run_followed(rollout.pk, owner="worker-2", clock=lambda: others.now)
+    run_external_rollout(rollout.pk, owner="worker-2", clock=lambda: others.now)
     assert others.states()["node-0"] == TargetState.RELEASED
 
 
@@ -488,15 +488,15 @@ def test_a_worker_that_was_thought_dead_writes_nothing(others: Others):
 
     def slowly(*args: Any, **given: Any) -> Any:
         later = others.now + LEASE
-        assert FollowedRollout.objects.get(pk=rollout.pk).take_lease(owner="worker-2", now=later)
+        assert ExternalRollout.objects.get(pk=rollout.pk).take_lease(owner="worker-2", now=later)
         return evaluate(*args, **given)
 
     with mock.patch.object(external_rollout_round, "evaluate", slowly):
-        run_followed(rollout.pk, owner="worker-1", clock=lambda: others.now)
+        run_external_rollout(rollout.pk, owner="worker-1", clock=lambda: others.now)
 
     assert others.states()["node-0"] == TargetState.RELEASED
     assert not others.answers()
-    assert FollowedRollout.objects.get(pk=rollout.pk).lease_owner == "worker-2"
+    assert ExternalRollout.objects.get(pk=rollout.pk).lease_owner == "worker-2"
 
 
 class KilledError(BaseException):
@@ -517,11 +517,11 @@ def test_a_worker_that_is_killed_leaves_all_of_a_round_or_nothing(others: Others
     with killed_at(point):
         others.round()
     assert others.states()["node-0"] == TargetState.RELEASED
-    assert others.rollout.state == FollowedState.ROLLING
+    assert others.rollout.state == ExternalRolloutState.ROLLING
 
     others.round(seconds=LEASE.total_seconds())
     rollout.refresh_from_db()
-    assert rollout.state == FollowedState.REPLACED
+    assert rollout.state == ExternalRolloutState.REPLACED
     assert rollout.nodes.get(node_name="node-0").state == TargetState.CHANGED
 
 
@@ -538,7 +538,7 @@ def test_what_failed_is_kept_when_it_is_over_and_nothing_else_is(others: Others)
     others.round()
 
     assert others.answers()["failure_budget"] == "fail"
-    assert not FollowedAnswer.objects.filter(is_current=False).exists(), "nobody asks for what waited or passed"
+    assert not ExternalGateAnswer.objects.filter(is_current=False).exists(), "nobody asks for what waited or passed"
     assert others.rollout.failed_before() == []
     failing = others.says("failure_budget").reason
 
@@ -548,7 +548,7 @@ def test_what_failed_is_kept_when_it_is_over_and_nothing_else_is(others: Others)
     assert others.answers()["failure_budget"] != "fail"
     kept = [row.reason for row in others.rollout.failed_before() if row.gate == "failure_budget"]
     assert kept == [failing]
-    assert set(FollowedAnswer.objects.filter(is_current=False).values_list("answer", flat=True)) == {"fail"}
+    assert set(ExternalGateAnswer.objects.filter(is_current=False).values_list("answer", flat=True)) == {"fail"}
 
 
 def test_a_cluster_of_many_nodes_costs_no_more_queries(others: Others):
@@ -563,7 +563,7 @@ def test_a_cluster_of_many_nodes_costs_no_more_queries(others: Others):
     few = queries()
     for number in range(20):
         node = a_node(others.cluster, f"more-{number}", upgrade_state="upgrade-required")
-        FollowedNode.objects.create(
+        ExternalRolloutNode.objects.create(
             rollout=others.rollout, node_uid=node.uid, node_name=node.name, state="changing", state_since=NOON
         )
     others.round()
@@ -572,13 +572,13 @@ def test_a_cluster_of_many_nodes_costs_no_more_queries(others: Others):
 
 def test_workers_take_up_what_is_due_and_are_woken_by_what_changes(others: Others, monkeypatch: pytest.MonkeyPatch):
     queued = list[int]()
-    monkeypatch.setattr(FollowedRollout, "queue_round", queued.append)
+    monkeypatch.setattr(ExternalRollout, "queue_round", queued.append)
     Bookmark.objects.update(heard_at=datetime.now(NOON.tzinfo))
 
     sweep_rounds(unknown="argument")
     (pk,) = queued
-    run_leased(model="FollowedRollout", key=pk, unknown="argument")
-    assert FollowedRollout.objects.get(pk=pk).seen_at is not None
+    run_leased(model="ExternalRollout", key=pk, unknown="argument")
+    assert ExternalRollout.objects.get(pk=pk).seen_at is not None
     sweep_rounds()
     assert queued == [pk]
     wake_plans_of(cluster_id=others.cluster.pk)
@@ -588,9 +588,9 @@ def test_workers_take_up_what_is_due_and_are_woken_by_what_changes(others: Other
 def test_who_may_not_see_the_cluster_sees_nothing_of_it(others: Others):
     others.begin()
 
-    assert not FollowedRollout.objects.visible_to(a_user("nobody")).exists()
+    assert not ExternalRollout.objects.visible_to(a_user("nobody")).exists()
     seeing = a_user("ada", role="viewer", on=others.cluster)
-    assert FollowedRollout.objects.visible_to(seeing).count() == 1
+    assert ExternalRollout.objects.visible_to(seeing).count() == 1
 
 
 def test_a_round_speaks_to_no_cluster(others: Others):
@@ -622,10 +622,10 @@ def test_a_wake_in_the_middle_of_a_round_is_not_lost(others: Others):
     assert rollout.take_lease(owner="worker-1", now=others.now)
 
     wake_plans_of(cluster_id=others.cluster.pk)
-    FollowedRollout.objects.filter(pk=rollout.pk).update(next_look_at=others.now)  # as the wake did, by this clock
+    ExternalRollout.objects.filter(pk=rollout.pk).update(next_look_at=others.now)  # as the wake did, by this clock
     rollout.end_lease(now=others.now, next_look_at=others.now + MINUTE)
 
-    assert FollowedRollout.objects.due(now=others.now).filter(pk=rollout.pk).exists()
+    assert ExternalRollout.objects.due(now=others.now).filter(pk=rollout.pk).exists()
 
 
 def test_a_node_that_goes_while_it_is_looked_at_ends_no_round():
@@ -640,7 +640,7 @@ def test_a_node_that_goes_while_it_is_looked_at_ends_no_round():
         Node.objects.filter(cluster=others.cluster, name="node-2").delete()
         return truly(*given, **named)
 
-    FollowedNode.objects.update(baseline=None)
+    ExternalRolloutNode.objects.update(baseline=None)
     with mock.patch.object(external_rollout_round, "baselines", gone_meanwhile):
         others.round()
     others.round()

@@ -12,7 +12,7 @@ from rollouts.external_rollouts.observations import STILL, NodeLook, became, beg
 from rollouts.gates import GATES
 from rollouts.gates.base import TargetEvidence
 from rollouts.gates.options import write_options
-from rollouts.lifecycle import BEGUN, FOLLOWED_MOVES, FollowedState, TargetState
+from rollouts.lifecycle import BEGUN, EXTERNAL_ROLLOUT_MOVES, ExternalRolloutState, TargetState
 from tests.make import NOON
 from tests.rollouts.gates.random_evidence import targets
 from tests.rollouts.make import NEW, OLD, a_baseline, a_target
@@ -31,7 +31,7 @@ def a_look(phase: Phase = Phase.DONE, *, is_held: bool = False, runs_it: bool = 
     return NodeLook("uid", "node-1", phase, is_held, runs_it, has_other_pod)
 
 
-def test_every_gate_evaluates_a_followed_rollout_or_the_table_says_why_not():
+def test_every_gate_evaluates_an_external_rollout_or_the_table_says_why_not():
     asked = [gate.key for gate in ASKED]
 
     assert [key for key in GATES if key not in LEFT_OUT] == asked
@@ -122,18 +122,18 @@ def an_end(*states: TargetState, **given_: object):
 
 
 def test_it_came_through_when_every_gate_passes():
-    assert an_end(CHANGED, CHANGED, all_pass=True).to is FollowedState.CAME_THROUGH
+    assert an_end(CHANGED, CHANGED, all_pass=True).to is ExternalRolloutState.CAME_THROUGH
     assert an_end(CHANGED, CHANGED) is None
 
 
 def test_another_version_replaces_it_whatever_its_gates_say():
-    assert an_end(CHANGED, BEFORE, asked_for=OLD, all_pass=True).to is FollowedState.REPLACED
-    assert an_end(CHANGED, BEFORE, asked_for="").to is FollowedState.GIVEN_UP
+    assert an_end(CHANGED, BEFORE, asked_for=OLD, all_pass=True).to is ExternalRolloutState.REPLACED
+    assert an_end(CHANGED, BEFORE, asked_for="").to is ExternalRolloutState.GIVEN_UP
 
 
 def test_what_was_over_before_anybody_looked_is_given_up_and_not_passed():
     step = an_end(CHANGED, CHANGED, is_known=False)
-    assert step.to is FollowedState.GIVEN_UP
+    assert step.to is ExternalRolloutState.GIVEN_UP
     assert "not known" in step.reason
     assert an_end(CHANGED, CHANGING, is_known=False) is None
 
@@ -141,18 +141,18 @@ def test_what_was_over_before_anybody_looked_is_given_up_and_not_passed():
 def test_what_nobody_drives_any_more_is_given_up_after_a_week():
     assert an_end(CHANGED, HELD, now=NOON + STILL) is None
     step = an_end(CHANGED, HELD, now=NOON + STILL + timedelta(seconds=1))
-    assert (step.to, step.reason) == (FollowedState.GIVEN_UP, "Nothing moved for 7 d.")
+    assert (step.to, step.reason) == (ExternalRolloutState.GIVEN_UP, "Nothing moved for 7 d.")
 
 
 def test_an_upgrade_of_idle_nodes_is_given_up_as_not_shown():
     nothing = "Nothing has tested the new driver on node-1."
     step = an_end(CHANGED, CHANGED, unproven=nothing, now=NOON + STILL + timedelta(seconds=1))
-    assert (step.to, step.reason) == (FollowedState.GIVEN_UP, f"Not shown within 7 d: {nothing}")
+    assert (step.to, step.reason) == (ExternalRolloutState.GIVEN_UP, f"Not shown within 7 d: {nothing}")
 
 
 def test_where_no_node_has_to_change_there_is_nothing_to_evaluate():
     step = an_end(CHANGED, CHANGED, is_touched=False)
-    assert (step.to, step.reason) == (FollowedState.GIVEN_UP, "No node has to change for it.")
+    assert (step.to, step.reason) == (ExternalRolloutState.GIVEN_UP, "No node has to change for it.")
 
 
 @given(targets("node-1"))
@@ -172,7 +172,7 @@ def test_a_node_whose_driver_pod_began_after_its_baseline_is_evaluated():
 
 
 def test_without_a_node_there_is_nothing_to_follow():
-    assert an_end(GONE, GONE).to is FollowedState.GIVEN_UP
+    assert an_end(GONE, GONE).to is ExternalRolloutState.GIVEN_UP
 
 
 @given(
@@ -186,8 +186,8 @@ def test_it_ends_only_as_the_table_allows_and_passes_only_by_its_gates(states, a
     step = an_end(*states, all_pass=all_pass, is_known=is_known, asked_for=asked_for, now=NOON + still)
 
     if step is not None:
-        assert step.to in FOLLOWED_MOVES[FollowedState.ROLLING]
+        assert step.to in EXTERNAL_ROLLOUT_MOVES[ExternalRolloutState.ROLLING]
         assert step.reason.endswith(".")
-        assert (step.to is FollowedState.CAME_THROUGH) <= (all_pass and asked_for == NEW)
+        assert (step.to is ExternalRolloutState.CAME_THROUGH) <= (all_pass and asked_for == NEW)
     elif BEGUN.isdisjoint(states):
         assert still <= STILL

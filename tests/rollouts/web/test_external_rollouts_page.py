@@ -4,9 +4,9 @@ import pytest
 
 from fleet.models import Cluster
 from people.models import User
-from rollouts.findings.external_rollouts import FAILING, page_of_followed
-from rollouts.lifecycle import FollowedState
-from rollouts.models import FollowedAnswer
+from rollouts.findings.external_rollouts import FAILING, page_of_external_rollout
+from rollouts.lifecycle import ExternalRolloutState
+from rollouts.models import ExternalGateAnswer
 from tests import make
 from tests.make import NOON
 from tests.pages import HOSTILE, page, visiting
@@ -26,7 +26,7 @@ def viewer() -> User:
     return make.a_user("vera", role="viewer")
 
 
-def fails(rollout) -> FollowedAnswer:
+def fails(rollout) -> ExternalGateAnswer:
     return rollout.answers.create(
         gate="failure_budget", answer="fail", reason="gpu-3 failed: The node was deleted.", nodes=["gpu-3"],
         since=NOON, at=NOON,
@@ -34,9 +34,9 @@ def fails(rollout) -> FollowedAnswer:
 
 
 def test_its_page_says_how_far_it_is_and_what_each_gate_says(cluster: Cluster, viewer: User):
-    rollout = make.a_followed_rollout(cluster, *STATES, driven_by="Helm release gpu-operator/gpu-operator")
+    rollout = make.an_external_rollout(cluster, *STATES, driven_by="Helm release gpu-operator/gpu-operator")
 
-    seen = page(visiting(viewer), f"/followed/{rollout.pk}").text
+    seen = page(visiting(viewer), f"/external-rollouts/{rollout.pk}").text
 
     assert "NVIDIADriver h200 from 570.172.08 to 580.95.05" in seen
     assert "2 of 6 nodes changed, 1 changing, 1 failed, 1 held, 1 not begun; 1 node gone since" in seen
@@ -48,12 +48,12 @@ def test_its_page_says_how_far_it_is_and_what_each_gate_says(cluster: Cluster, v
 
 
 def test_where_a_plan_would_have_halted_stands_there_once_it_is_over(cluster: Cluster, viewer: User):
-    rollout = make.a_followed_rollout(cluster)
+    rollout = make.an_external_rollout(cluster)
     answer = fails(rollout)
-    assert "Failed before" not in page(visiting(viewer), f"/followed/{rollout.pk}").text
+    assert "Failed before" not in page(visiting(viewer), f"/external-rollouts/{rollout.pk}").text
     type(answer).objects.filter(pk=answer.pk).update(is_current=False)
 
-    seen = page(visiting(viewer), f"/followed/{rollout.pk}").text
+    seen = page(visiting(viewer), f"/external-rollouts/{rollout.pk}").text
 
     assert "Failed before a plan would have halted" in seen
     assert "gpu-3 failed: The node was deleted." in seen
@@ -61,20 +61,22 @@ def test_where_a_plan_would_have_halted_stands_there_once_it_is_over(cluster: Cl
 
 
 def test_one_that_is_over_says_nothing_of_what_may_be_written_since(cluster: Cluster, viewer: User):
-    rollout = make.a_followed_rollout(cluster, *STATES, state=FollowedState.GIVEN_UP, ended_at=NOON)
+    rollout = make.an_external_rollout(cluster, *STATES, state=ExternalRolloutState.GIVEN_UP, ended_at=NOON)
     Cluster.objects.filter(pk=cluster.pk).update(mode="operate")
 
-    seen = [page(visiting(viewer), path).text for path in (f"/followed/{rollout.pk}", f"/clusters/{cluster.pk}")]
+    seen = [
+        page(visiting(viewer), path).text for path in (f"/external-rollouts/{rollout.pk}", f"/clusters/{cluster.pk}")
+    ]
 
     assert all("writes nothing here" not in text and "Read only" not in text for text in seen)
 
 
 def test_where_a_gate_fails_it_says_that_a_plan_would_have_halted(cluster: Cluster, viewer: User):
-    rollout = make.a_followed_rollout(cluster, *STATES)
+    rollout = make.an_external_rollout(cluster, *STATES)
     fails(rollout)
 
     ((_, wrong),) = FAILING.say(cluster, now=NOON)
-    seen = page(visiting(viewer), page_of_followed(wrong.evidence)).text
+    seen = page(visiting(viewer), page_of_external_rollout(wrong.evidence)).text
     assert "Quarterdeck would have halted here: gpu-3 failed: The node was deleted." in seen
     assert "failing" in seen
     assert wrong.action in seen
@@ -86,12 +88,12 @@ def test_where_a_gate_fails_it_says_that_a_plan_would_have_halted(cluster: Clust
 
 
 def test_an_upgrade_of_idle_nodes_is_not_shown_to_be_good_and_says_what_would_show_it(cluster: Cluster, viewer: User):
-    rollout = make.a_followed_rollout(cluster, "changed")
+    rollout = make.an_external_rollout(cluster, "changed")
     nothing = {"reason": "Nothing has tested the new driver on gpu-1.", "nodes": ["gpu-1"], "since": NOON, "at": NOON}
     rollout.answers.all().delete()
     rollout.answers.create(gate="workloads_ready", answer="wait", cause="no-proof", **nothing)
 
-    seen, listed = (page(visiting(viewer), place).text for place in (f"/followed/{rollout.pk}", "/plans"))
+    seen, listed = (page(visiting(viewer), place).text for place in (f"/external-rollouts/{rollout.pk}", "/plans"))
 
     assert "not shown" in seen
     assert "Run a GPU pod there to show it now." in seen
@@ -100,9 +102,9 @@ def test_an_upgrade_of_idle_nodes_is_not_shown_to_be_good_and_says_what_would_sh
 
 
 def test_it_is_listed_with_the_plans_and_on_the_page_of_its_cluster(cluster: Cluster, viewer: User):
-    make.a_followed_rollout(cluster)
-    make.a_followed_rollout(cluster, state="replaced", reason="The object asks for 1.2.3 now.", ended_at=NOON)
-    make.a_followed_rollout(cluster, object_uid="other", object_name="l40s", state=FollowedState.STANDING)
+    make.an_external_rollout(cluster)
+    make.an_external_rollout(cluster, state="replaced", reason="The object asks for 1.2.3 now.", ended_at=NOON)
+    make.an_external_rollout(cluster, object_uid="other", object_name="l40s", state=ExternalRolloutState.STANDING)
 
     for place in ("/plans", f"/clusters/{cluster.pk}"):
         seen = page(visiting(viewer), place).text
@@ -116,37 +118,37 @@ def test_a_cluster_that_is_followed_says_so_before_anything_happens(cluster: Clu
     assert "No rollout of a driver was seen here yet." in page(visiting(viewer), f"/clusters/{cluster.pk}").text
 
     Cluster.objects.update(mode="operate")
-    assert "Followed" not in page(visiting(viewer), f"/clusters/{cluster.pk}").text
-    assert "Followed" not in page(visiting(viewer), "/plans").text
+    assert "External rollouts" not in page(visiting(viewer), f"/clusters/{cluster.pk}").text
+    assert "External rollouts" not in page(visiting(viewer), "/plans").text
 
 
 def test_who_may_not_see_the_whole_cluster_sees_none_of_it(cluster: Cluster):
-    rollout = make.a_followed_rollout(cluster)
+    rollout = make.an_external_rollout(cluster)
     of_a_pool = make.a_user("pia", role="viewer", on=cluster.pools.get())
 
-    for place in (f"/followed/{rollout.pk}", f"/parts/followed/{rollout.pk}"):
+    for place in (f"/external-rollouts/{rollout.pk}", f"/parts/external-rollouts/{rollout.pk}"):
         assert visiting(of_a_pool).get(place).status_code == 404
     for place in ("/plans", f"/clusters/{cluster.pk}"):
         assert "580.95.05" not in page(visiting(of_a_pool), place).text
 
 
 def test_what_only_stands_has_no_page(cluster: Cluster, viewer: User):
-    rollout = make.a_followed_rollout(cluster, state=FollowedState.STANDING)
-    assert visiting(viewer).get(f"/followed/{rollout.pk}").status_code == 404
+    rollout = make.an_external_rollout(cluster, state=ExternalRolloutState.STANDING)
+    assert visiting(viewer).get(f"/external-rollouts/{rollout.pk}").status_code == 404
 
 
 def test_nodes_are_in_pages_of_a_hundred_and_those_to_look_at_come_first(cluster: Cluster, viewer: User):
-    rollout = make.a_followed_rollout(cluster, *(["changed"] * 120), "failed")
+    rollout = make.an_external_rollout(cluster, *(["changed"] * 120), "failed")
 
-    first = page(visiting(viewer), f"/followed/{rollout.pk}").text
+    first = page(visiting(viewer), f"/external-rollouts/{rollout.pk}").text
     assert "gpu-120 failed" in first
     assert "page 1 of 2" in first
-    assert "page 2 of 2" in page(visiting(viewer), f"/followed/{rollout.pk}?page=2").text
+    assert "page 2 of 2" in page(visiting(viewer), f"/external-rollouts/{rollout.pk}?page=2").text
 
 
 def test_what_a_cluster_says_is_text(cluster: Cluster, viewer: User):
-    rollout = make.a_followed_rollout(cluster, driven_by=HOSTILE, object_name=HOSTILE, reason=HOSTILE)
+    rollout = make.an_external_rollout(cluster, driven_by=HOSTILE, object_name=HOSTILE, reason=HOSTILE)
     rollout.answers.all().delete()
 
-    for place in (f"/followed/{rollout.pk}", "/plans", f"/clusters/{cluster.pk}"):
+    for place in (f"/external-rollouts/{rollout.pk}", "/plans", f"/clusters/{cluster.pk}"):
         assert HOSTILE not in visiting(viewer).get(place).content.decode()
