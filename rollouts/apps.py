@@ -14,7 +14,14 @@ class RolloutsConfig(AppConfig):
         from rollouts.approvals.automatic_approvals import ask_from_now_on, lock_plans
         from rollouts.approvals.shown_bundles import tidy
         from rollouts.findings.external_rollouts import FAILING
-        from rollouts.findings.plan_findings import CORDON_LEFT, CORDON_TAKEN, GLASS, HALTED, LEFT_BEHIND, OPTED_OUT
+        from rollouts.findings.plan_findings import (
+            CORDON_LEFT,
+            CORDON_TAKEN,
+            HALTED,
+            LEFT_BEHIND,
+            OPTED_OUT,
+            UNACKNOWLEDGED_OVERRIDES,
+        )
         from rollouts.findings.pool_objections import plans_that_rest_on
         from rollouts.findings.stalled_plans import STILL, UNLOOKED
         from rollouts.messages.wake import plans_of
@@ -23,7 +30,7 @@ class RolloutsConfig(AppConfig):
         register(CORDON_LEFT)
         register(CORDON_TAKEN)
         register(FAILING)
-        register(GLASS)
+        register(UNACKNOWLEDGED_OVERRIDES)
         register(HALTED)
         register(LEFT_BEHIND)
         register(OPTED_OUT)

@@ -11,7 +11,7 @@ from rollouts.approvals.bundles import bundle_for
 from rollouts.commands import plan_approvals
 from rollouts.commands.refusals import Refusal
 from rollouts.gates.approval import ApprovalGate
-from rollouts.models import BreakGlass, Plan, Stage
+from rollouts.models import GateOverride, Plan, Stage
 
 TOO_OLD = ApprovalGate().valid_for + timedelta(seconds=1)
 
@@ -46,7 +46,7 @@ def take_role_and_approve_own(world: World) -> None:
 def pass_over(world: World) -> None:
     """Somebody passes a gate over that it was given with: it is not what was approved any more."""
     now = world.clock()
-    BreakGlass.objects.create(
+    GateOverride.objects.create(
         stage=_opening(world), gate="soak", by="bob", at=now, reason="No time.", until=now + timedelta(minutes=1)
     )
     world.say("bob", VOID)

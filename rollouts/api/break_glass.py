@@ -11,14 +11,14 @@ from rest_framework.response import Response
 from edges.rest import Asked, Listing, RowSerializer
 from people.rights import Permission
 from rollouts.api.base import PlanEdge
-from rollouts.commands.break_glass import AS_USUAL, LEAST, MOST, acknowledge, break_glass
+from rollouts.commands.break_glass import AS_USUAL, LEAST, MOST, acknowledge, override_gate
 from rollouts.gates import GATES
-from rollouts.models import BreakGlass
+from rollouts.models import GateOverride
 
 GATE_KEYS = [(key, gate.title) for key, gate in GATES.items()]
 
 
-class BreakGlassRequest(Asked):
+class OverrideRequest(Asked):
     gate = serializers.ChoiceField(choices=GATE_KEYS)
     reason = serializers.CharField(max_length=1000, help_text="Why. Kept, and shown for good.")
     confirm = serializers.CharField(max_length=200, help_text="The title of the plan, typed.")
@@ -31,44 +31,44 @@ class BreakGlassRequest(Asked):
     )
 
 
-class BreakGlassSerializer(RowSerializer):
+class OverrideSerializer(RowSerializer):
     """A gate that a person has overridden."""
 
     gate = serializers.ChoiceField(choices=GATE_KEYS)
 
     class Meta:
-        model = BreakGlass
+        model = GateOverride
         fields = ("id", "gate", "said", "by", "at", "reason", "until", "acknowledged_by", "acknowledged_at")
 
 
-class StageBreakGlass(PlanEdge, Listing):
+class StageOverrides(PlanEdge, Listing):
     """Lists the overrides of a stage's gates, the newest first."""
 
-    serializer_class = BreakGlassSerializer
-    queryset = BreakGlass.objects.none()
+    serializer_class = OverrideSerializer
+    queryset = GateOverride.objects.none()
 
-    def get_queryset(self) -> QuerySet[BreakGlass]:
-        return BreakGlass.objects.filter(stage=self.stage(self.kwargs["stage_id"]))
+    def get_queryset(self) -> QuerySet[GateOverride]:
+        return GateOverride.objects.filter(stage=self.stage(self.kwargs["stage_id"]))
 
-    @extend_schema(request=BreakGlassRequest, responses={201: BreakGlassSerializer})
+    @extend_schema(request=OverrideRequest, responses={201: OverrideSerializer})
     def post(self, request, stage_id: int) -> Response:
         """Overrides a waiting or failing gate for a while.
 
         An approval can be overridden by admins of the cluster only.
         """
         stage = self.stage(stage_id)
-        asked = self.read(BreakGlassRequest)
+        asked = self.read(OverrideRequest)
         valid_for = timedelta(seconds=asked.pop("valid_for_s"))
-        glass = break_glass(stage, actor=self.user, valid_for=valid_for, now=timezone.now(), **asked)
-        return Response(BreakGlassSerializer(glass).data, status=201)
+        override = override_gate(stage, actor=self.user, valid_for=valid_for, now=timezone.now(), **asked)
+        return Response(OverrideSerializer(override).data, status=201)
 
 
 class Acknowledgements(PlanEdge):
     @extend_schema(request=None, responses={204: None})
-    def post(self, request, glass_id: int) -> Response:
+    def post(self, request, override_id: int) -> Response:
         """Acknowledges an override. Its author cannot."""
-        visible = BreakGlass.objects.visible_to(self.user).select_related("stage__plan__cluster")
-        glass = self.load(visible, glass_id)
-        self.may(Permission.STOP, glass.stage.plan)
-        acknowledge(glass, actor=self.user, now=timezone.now())
+        visible = GateOverride.objects.visible_to(self.user).select_related("stage__plan__cluster")
+        override = self.load(visible, override_id)
+        self.may(Permission.STOP, override.stage.plan)
+        acknowledge(override, actor=self.user, now=timezone.now())
         return Response(status=204)

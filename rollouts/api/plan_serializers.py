@@ -169,8 +169,8 @@ class PlanSerializer(PlanRowSerializer):
         source="on_page.halted_by", allow_null=True, help_text="Null: it is not halted, or no gate halted it."
     )
     suspects = SuspectsSerializer(source="on_page.suspects", allow_null=True, help_text="Null: no node failed.")
-    passed_over = serializers.ListField(
-        source="on_page.passed_over",
+    overrides = serializers.ListField(
+        source="on_page.overrides",
         child=serializers.CharField(),
         help_text="Gates that do not count now, as a person passed them over; a sentence each.",
     )
@@ -204,7 +204,7 @@ class PlanSerializer(PlanRowSerializer):
             "besides",
             "halted_by",
             "suspects",
-            "passed_over",
+            "overrides",
             "holds",
             "holding",
             "letting_go",

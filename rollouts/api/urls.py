@@ -1,7 +1,7 @@
 from django.urls import path
 
 from rollouts.api.approvals import AwaitedList, GivenList, StageApprovals
-from rollouts.api.break_glass import Acknowledgements, StageBreakGlass
+from rollouts.api.break_glass import Acknowledgements, StageOverrides
 from rollouts.api.commands import VERB_VIEWS, Exclusions, Retries
 from rollouts.api.documents import DocumentOfPlan, PlanDocuments, PlanEvidence
 from rollouts.api.external_rollouts import ExternalRolloutDetail, ExternalRolloutList, ExternalRolloutNodes
@@ -17,7 +17,7 @@ from rollouts.verbs import VERBS
 urlpatterns = [
     path("approvals", AwaitedList.as_view()),
     path("approvals/given", GivenList.as_view()),
-    path("break-glass/<int:glass_id>/acknowledgements", Acknowledgements.as_view()),
+    path("break-glass/<int:override_id>/acknowledgements", Acknowledgements.as_view()),
     path("clusters/<int:cluster_id>/domain-budgets", DomainBudgets.as_view()),
     path("disruptions", DisruptionList.as_view()),
     path("driver-objects/<int:driver_object_id>/suggested-stages", SuggestedStages.as_view()),
@@ -43,7 +43,7 @@ urlpatterns = [
     path("stages", StageList.as_view()),
     path("stages/<int:stage_id>", StageDetail.as_view()),
     path("stages/<int:stage_id>/approvals", StageApprovals.as_view()),
-    path("stages/<int:stage_id>/break-glass", StageBreakGlass.as_view()),
+    path("stages/<int:stage_id>/break-glass", StageOverrides.as_view()),
     path("stages/<int:stage_id>/bundle", StageBundle.as_view()),
     path("stages/<int:stage_id>/checks", StageChecks.as_view()),
     path("stages/<int:stage_id>/test-jobs", StageTestJobs.as_view()),

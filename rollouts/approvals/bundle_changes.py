@@ -17,7 +17,7 @@ def changes(shown: Content, now: Content, stages: Stages) -> list[str]:
         *_of_answers(shown["answers"], now["answers"], stages),
         *_of_targets(shown["targets"], now["targets"]),
         *_of_advisory(shown.get("advisory", {}), now.get("advisory", {})),
-        *_of_glass(shown.get("passed_over", {}), now.get("passed_over", {}), stages),
+        *_of_overrides(shown.get("overrides", {}), now.get("overrides", {}), stages),
         *(["The plan itself is another."] if shown["plan_hash"] != now["plan_hash"] else []),
     ]
 
@@ -54,10 +54,10 @@ def _of_advisory(shown: Mapping[str, str], now: Mapping[str, str]) -> Iterator[s
             yield f"{_title(gate)} is only advisory now: {now[gate]}"
 
 
-def _of_glass(shown: Mapping[str, Any], now: Mapping[str, Any], stages: Stages) -> Iterator[str]:
-    for place, glass in sorted(now.items()):
-        if shown.get(place) != glass:
-            yield f"{glass['by']} overrode {_gate_of(place, stages)}: {glass['reason']}"
+def _of_overrides(shown: Mapping[str, Any], now: Mapping[str, Any], stages: Stages) -> Iterator[str]:
+    for place, override in sorted(now.items()):
+        if shown.get(place) != override:
+            yield f"{override['by']} overrode {_gate_of(place, stages)}: {override['reason']}"
 
 
 def _gate_of(place: str, stages: Stages) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from edges.digests import digest
 from rollouts.gates.approval import ApprovalGate
 from rollouts.lifecycle import TargetState
-from rollouts.models import BreakGlass, GateAnswer, Stage, Target
+from rollouts.models import GateAnswer, GateOverride, Stage, Target
 from rollouts.models.gate_answer import BLIND
 
 
@@ -42,8 +42,8 @@ def bundle_for(stage: Stage) -> Bundle:
     }
     if advisory := {gate.key: gate.reason for gate in stage.gates if gate.advisory}:
         content["advisory"] = advisory
-    if glass := _passed_over(stage):
-        content["passed_over"] = glass
+    if overrides := _overrides(stage):
+        content["overrides"] = overrides
     evidence = {
         f"{row.stage.index}:{row.gate}": {
             "answer": row.answer,
@@ -58,8 +58,8 @@ def bundle_for(stage: Stage) -> Bundle:
     return Bundle(content, digest(content), evidence)
 
 
-def _passed_over(stage: Stage) -> dict[str, dict[str, str]]:
+def _overrides(stage: Stage) -> dict[str, dict[str, str]]:
     """Returns the overrides so far with their last reasons, without those of the approval itself."""
-    rows = BreakGlass.objects.filter(stage__plan=stage.plan_id, stage__index__lte=stage.index).order_by("pk")
+    rows = GateOverride.objects.filter(stage__plan=stage.plan_id, stage__index__lte=stage.index).order_by("pk")
     own = rows.exclude(stage=stage, gate=ApprovalGate.key).select_related("stage")
     return {f"{each.stage.index}:{each.gate}": {"by": each.by, "reason": each.reason} for each in own}

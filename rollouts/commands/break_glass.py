@@ -13,9 +13,9 @@ from people.rights import NotAllowed, Permission, scope_of, why_not
 from rollouts.commands.refusals import BadPlan, NotYours, Refusal
 from rollouts.gates import GATES
 from rollouts.gates.approval import ApprovalGate
-from rollouts.gates.base import NEVER_PASSED_OVER, Answer
+from rollouts.gates.base import NEVER_OVERRIDDEN, Answer
 from rollouts.lifecycle import PlanState, StageState
-from rollouts.models import BreakGlass, GateAnswer, Plan, Stage
+from rollouts.models import GateAnswer, GateOverride, Plan, Stage
 from rollouts.models.transitions import record_event
 from wording.durations import spell
 from wording.instants import moment
@@ -24,9 +24,9 @@ AS_USUAL, LEAST, MOST = timedelta(hours=4), timedelta(minutes=1), timedelta(hour
 STAGES = frozenset({StageState.OPENING, StageState.PROMOTING, StageState.SOAKING, StageState.HALTED, StageState.PASSED})
 
 
-def break_glass(
+def override_gate(
     stage: Stage, gate: str, *, actor: User, reason: str, confirm: str, valid_for: timedelta = AS_USUAL, now: datetime
-) -> BreakGlass:
+) -> GateOverride:
     """Overrides the gate. `confirm` is the plan's title, typed.
 
     :raises BadPlan: with the field that is wrong
@@ -41,49 +41,56 @@ def break_glass(
         stage.plan = Plan.objects.select_for_update(no_key=True).get(pk=plan.pk)
         stage.refresh_from_db(fields=["state"])
         answer = GateAnswer.objects.filter(stage=stage, gate=gate, is_current=True).first()
-        if refusal := why_not_passed_over(stage, gate, answer, now=now):
+        if refusal := why_not_overridden(stage, gate, answer, now=now):
             raise Refusal(refusal)
         until = now + valid_for
-        glass = BreakGlass.objects.create(
+        override = GateOverride.objects.create(
             stage=stage, gate=gate, said=answer.reason if answer else "", by=who, at=now, reason=reason, until=until
         )
         said = f"{GATES[gate].title}: {reason}"
         record_event(plan=plan, stage=stage, what="command", was="", to="break-glass", now=now, actor=who, reason=said)
         AuditEntry.record(
-            plan.mark, verb="break-glass", actor=who, reason=reason, evidence=evidence_of_glass(glass), now=now
+            plan.mark, verb="break-glass", actor=who, reason=reason, evidence=override_evidence(override), now=now
         )
         plan.say(f"{stage.name}: {who} overrode {GATES[gate].title}; every gate is evaluated again.")
     plan.wake(now=now)
-    return glass
+    return override
 
 
-def acknowledge(glass: BreakGlass, *, actor: User, now: datetime) -> None:
+def acknowledge(override: GateOverride, *, actor: User, now: datetime) -> None:
     """Acknowledges an override. It does nothing if somebody else was faster.
 
     :raises NotYours: for the author of the override
     """
-    who, plan = actor.get_username(), glass.stage.plan
-    if who == glass.by:
-        raise NotYours("You broke this glass yourself. Somebody else has to look at it.")
+    who, plan = actor.get_username(), override.stage.plan
+    if who == override.by:
+        raise NotYours("You made this override. A second person must acknowledge it.")
     with transaction.atomic():
-        open_ = BreakGlass.objects.filter(pk=glass.pk, acknowledged_at=None)
+        open_ = GateOverride.objects.filter(pk=override.pk, acknowledged_at=None)
         Plan.objects.select_for_update(no_key=True).get(pk=plan.pk)
         if open_.update(acknowledged_by=who, acknowledged_at=now):
-            evidence = evidence_of_glass(glass)
-            AuditEntry.record(plan.mark, verb="acknowledge-glass", actor=who, evidence=evidence, now=now)
-            said = f"{GATES[glass.gate].title}, overridden by {glass.by}: acknowledged."
+            evidence = override_evidence(override)
+            AuditEntry.record(plan.mark, verb="acknowledge-override", actor=who, evidence=evidence, now=now)
+            said = f"{GATES[override.gate].title}, overridden by {override.by}: acknowledged."
             record_event(
-                plan=plan, stage=glass.stage, what="command", was="", to="seen-glass", now=now, actor=who, reason=said
+                plan=plan,
+                stage=override.stage,
+                what="command",
+                was="",
+                to="acknowledge-override",
+                now=now,
+                actor=who,
+                reason=said,
             )
 
 
-def evidence_of_glass(glass: BreakGlass) -> dict[str, str | int]:
+def override_evidence(override: GateOverride) -> dict[str, str | int]:
     """Returns the override as the audit chain and the evidence file store it."""
     return {
-        "stage": glass.stage.index,
-        "gate": glass.gate,
-        "said": glass.said,
-        "until": glass.until.isoformat(timespec="microseconds"),
+        "stage": override.stage.index,
+        "gate": override.gate,
+        "said": override.said,
+        "until": override.until.isoformat(timespec="microseconds"),
     }
 
 
@@ -92,33 +99,33 @@ def why_not_theirs(stage: Stage, gate: str, user: User) -> str:
     plan = stage.plan
     needed = Permission.ADMINISTER if gate == ApprovalGate.key else Permission.RUN
     if gate == ApprovalGate.key and user.get_username() in plan.proposers:
-        return "You wrote, changed or started this plan: no approval of it is yours to pass over, whatever your role."
+        return "You wrote, changed or started this plan: you cannot override its approvals, whatever your role."
     if scope_of(user, needed).covers_cluster(plan.cluster_id):
         return ""
     where = f"cluster {plan.cluster.name}"
     if needed is Permission.ADMINISTER and not (user.token and needed not in user.token.permissions):
-        return f"To pass over an approval you need the role admin on {where}."
+        return f"To override an approval you need the role admin on {where}."
     return why_not(user, needed, cluster_id=plan.cluster_id, where=where)
 
 
-def why_not_passed_over(stage: Stage, gate: str, answer: GateAnswer | None, *, now: datetime) -> str:
+def why_not_overridden(stage: Stage, gate: str, answer: GateAnswer | None, *, now: datetime) -> str:
     """Returns why the gate cannot be overridden now; empty if it can. One query."""
     plan = stage.plan
     named = next((each for each in stage.gates if each.key == gate), None)
     if named is None:
         return f"{stage.name} has no gate “{gate[:63]}”."
     if stage.is_rollback:
-        return "In a rollback gates only warn: there is nothing to pass over."
+        return "In a rollback gates only warn: nothing needs an override."
     if plan.state not in {PlanState.PROMOTING, PlanState.HALTED} or stage.state not in STAGES:
         return f"{stage.name} is {stage.state} in a plan that is {plan.state.replace('-', ' ')}: no gate holds it up."
     if named.advisory:
         return f"{named.title} is only advisory in {stage.name}: it holds nothing up."
     if answer is None or answer.answer == Answer.PASS:
         return f"{named.title} {'passes' if answer else 'was not asked yet'}: it holds nothing up."
-    if why := NEVER_PASSED_OVER.get(answer.cause):
+    if why := NEVER_OVERRIDDEN.get(answer.cause):
         return f"{answer.reason} {why}"
-    if glass := BreakGlass.objects.in_force(now=now).filter(stage=stage, gate=gate).first():
-        return f"{glass.by} has passed it over already, until {moment(glass.until, now=now)}."
+    if override := GateOverride.objects.in_force(now=now).filter(stage=stage, gate=gate).first():
+        return f"{override.by} has overridden it already, until {moment(override.until, now=now)}."
     return ""
 
 

@@ -52,7 +52,7 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
     `seen` are the nodes as the API server lists them; None means as in rows.
     """
     answers = Prefetch("answers", GateAnswer.objects.filter(is_current=True).order_by())
-    stages = list(plan.stages.prefetch_related("targets", answers, "approvals", "glass").order_by("index"))
+    stages = list(plan.stages.prefetch_related("targets", answers, "approvals", "overrides").order_by("index"))
     targets = {target.node_uid: target.node_name for stage in stages for target in stage.targets.all()}
     nodes = from_cluster(plan, live, seen, targets) if seen else from_rows(plan, targets)
     rows, drivers = nodes.selected, nodes.drivers

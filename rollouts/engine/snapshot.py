@@ -104,7 +104,7 @@ class StageSnapshot:
     gates: tuple[Gate, ...]
     evidence: Evidence
     failures: Mapping[str, int] = field(default_factory=dict)  # UID of a node → since a person last said: go on
-    glass: frozenset[str] = frozenset()  # gates that a person has overridden, for now
+    overridden: frozenset[str] = frozenset()  # gates that a person has overridden, for now
     waiting_since: Mapping[str, datetime] = field(default_factory=dict)  # gate → since when it waits; now: it did not
 
     @property

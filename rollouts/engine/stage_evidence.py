@@ -76,8 +76,8 @@ def stage_snapshot(
     gates = tuple(stage.gates)
     said, compared = _said_by_matrix(plan, stage, targets, gates, now=now)
     answers = {answer.gate: answer for answer in stage.answers.all()}
-    glass = frozenset(stage.glass_now(now=now))
-    soaked = _soaked_by(gates, glass)
+    overridden = frozenset(stage.overrides_now(now=now))
+    soaked = _soaked_by(gates, overridden)
     before = most_ready(targets)
     evidence = Evidence(
         seen_at=around.seen_at,
@@ -122,7 +122,7 @@ def stage_snapshot(
         gates=gates,
         evidence=evidence,
         failures=failures,
-        glass=glass,
+        overridden=overridden,
         waiting_since=_waiting_since(gates, answers, now=now),
     )
 
@@ -192,10 +192,10 @@ def _said_by_matrix(
     return combinations(plan, uids, today=now.date())
 
 
-def _soaked_by(gates: Iterable[Gate], glass: frozenset[str]) -> list[str]:
+def _soaked_by(gates: Iterable[Gate], overridden: frozenset[str]) -> list[str]:
     """Returns the gates that the soak's clock depends on: neither advisory nor overridden."""
     counted = (gate for gate in gates if gate.when is When.THROUGH and not gate.advisory)
-    return [gate.key for gate in counted if gate.key != Soak.key and gate.key not in glass]
+    return [gate.key for gate in counted if gate.key != Soak.key and gate.key not in overridden]
 
 
 def _uncounted(gates: Iterable[Gate], soaked: Sequence[str]) -> tuple[str, ...]:

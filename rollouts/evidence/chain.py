@@ -38,7 +38,7 @@ def against_the_chain(content: Mapping[str, Any], plan: Mapping[str, Any]) -> It
     audit = rows_of(content, "audit")
     yield from _of_who_wrote_it(plan, audit)
     yield from _of_its_start(plan, [entry for entry in audit if entry.get("verb") == "start"])
-    yield from _of_what_was_passed_over(rows_of(content, "passed_over"), audit)
+    yield from _check_overrides(rows_of(content, "overrides"), audit)
     yield from _of_decisions(rows_of(content, "decisions"), audit)
     yield from _of_answers(rows_of(content, "answers"), audit)
 
@@ -129,7 +129,7 @@ def _instant(at: Any) -> datetime | None:
         return None
 
 
-def _of_what_was_passed_over(rows: list[Mapping[str, Any]], audit: list[Mapping[str, Any]]) -> Iterator[Flaw]:
+def _check_overrides(rows: list[Mapping[str, Any]], audit: list[Mapping[str, Any]]) -> Iterator[Flaw]:
     """Yields overrides without their entries, acknowledgements included, and entries without their row."""
     names = ("stage", "gate", "said", "until")
     left = [
@@ -141,18 +141,18 @@ def _of_what_was_passed_over(rows: list[Mapping[str, Any]], audit: list[Mapping[
             *(_given(entry).get(name) for name in names),
         )
         for entry in audit
-        if str(entry.get("verb")) in {"break-glass", "acknowledge-glass"}
+        if str(entry.get("verb")) in {"break-glass", "acknowledge-override"}
     ]
     for number, row in enumerate(rows):
         what = tuple(row.get(name) for name in names)
         found = [("break-glass", row.get("by"), row.get("at"), row.get("reason"), *what)]
         if row.get("acknowledged_by"):
-            found.append(("acknowledge-glass", row.get("acknowledged_by"), row.get("acknowledged_at"), "", *what))
+            found.append(("acknowledge-override", row.get("acknowledged_by"), row.get("acknowledged_at"), "", *what))
         if any(each not in left for each in found):
-            yield Flaw(f"passed_over[{number}]", "no entry of the audit chain says this")
+            yield Flaw(f"overrides[{number}]", "no entry of the audit chain says this")
         left = [each for each in left if each not in found]  # an entry is of one row
     if left:
-        yield Flaw("passed_over", "the audit chain says that a gate was passed over, or looked at, which is not here")
+        yield Flaw("overrides", "the audit chain says an override or an acknowledgement that is missing here")
 
 
 def _given(entry: Mapping[str, Any]) -> Mapping[str, Any]:

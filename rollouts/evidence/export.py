@@ -5,7 +5,7 @@ from django.db.models import QuerySet
 from edges.digests import digest
 from people.models import AuditEntry
 from rollouts.evidence.file import FORMAT, bytes_of, hashes_of_parts
-from rollouts.models import Approval, BreakGlass, GateAnswer, Plan
+from rollouts.models import Approval, GateAnswer, GateOverride, Plan
 
 
 def evidence_of(plan: Plan) -> bytes:
@@ -31,8 +31,8 @@ def evidence_of(plan: Plan) -> bytes:
         "answers": [_answer(each) for each in _answers(plan)],
         "audit": [_entry(each) for each in AuditEntry.objects.filter(subject=plan.mark).order_by("number")],
     }
-    if glass := [_glass(each) for each in _broken(plan)]:
-        content["passed_over"] = glass
+    if overrides := [_override_entry(each) for each in _broken(plan)]:
+        content["overrides"] = overrides
     content["parts"] = hashes_of_parts(content)
     return bytes_of(content | {"hash": digest(content)})
 
@@ -79,22 +79,22 @@ def _answer(answer: GateAnswer) -> dict[str, Any]:
     }
 
 
-def _broken(plan: Plan) -> QuerySet[BreakGlass]:
-    return BreakGlass.objects.filter(stage__plan=plan).select_related("stage").order_by("pk")
+def _broken(plan: Plan) -> QuerySet[GateOverride]:
+    return GateOverride.objects.filter(stage__plan=plan).select_related("stage").order_by("pk")
 
 
-def _glass(glass: BreakGlass) -> dict[str, Any]:
+def _override_entry(override: GateOverride) -> dict[str, Any]:
     return {
-        "id": glass.pk,
-        "stage": glass.stage.index,
-        "gate": glass.gate,
-        "said": glass.said,
-        "by": glass.by,
-        "at": _at(glass.at),
-        "reason": glass.reason,
-        "until": _at(glass.until),
-        "acknowledged_by": glass.acknowledged_by,
-        "acknowledged_at": _at(glass.acknowledged_at),
+        "id": override.pk,
+        "stage": override.stage.index,
+        "gate": override.gate,
+        "said": override.said,
+        "by": override.by,
+        "at": _at(override.at),
+        "reason": override.reason,
+        "until": _at(override.until),
+        "acknowledged_by": override.acknowledged_by,
+        "acknowledged_at": _at(override.acknowledged_at),
     }
 
 

@@ -18,7 +18,7 @@ from edges.digests import digest
 from rollouts.evidence.chain import NOTHING, against_the_chain, of_the_chain
 from rollouts.evidence.file import Flaw, bytes_of, first_difference, hashes_of_parts, read, rows_of
 
-MAY_BE_THERE = {"passed_over"}  # of a plan of which a gate was overridden
+MAY_BE_THERE = {"overrides"}  # of a plan of which a gate was overridden
 KEYS = {"format", "plan", "decisions", "answers", "audit", "parts", "hash"}
 
 

@@ -14,7 +14,7 @@ from health.rules.base import Severity, Wrong
 from rollouts.gates import GATES
 from rollouts.gates.approval import ApprovalGate
 from rollouts.lifecycle import PlanState, TargetState
-from rollouts.models import BreakGlass, Cordon, Hold, OptOut, Plan, Target, Verb
+from rollouts.models import Cordon, GateOverride, Hold, OptOut, Plan, Target, Verb
 from rollouts.models.plan import MARK
 from wording.instants import to_the_minute
 from wording.lists import names
@@ -50,19 +50,19 @@ def _how_far(plan: Plan) -> str:
     return f"{let_go} of {count(let_go + untouched, 'node')} {was(let_go)} released: the cluster runs two versions."
 
 
-def unseen_glass(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Wrong]]:  # noqa: ARG001
+def unacknowledged_overrides(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Wrong]]:  # noqa: ARG001
     """Yields overrides of gates until a second person has acknowledged them. One query."""
-    rows = BreakGlass.objects.filter(stage__plan__cluster=cluster, acknowledged_at=None).order_by("pk")
-    for glass in rows.select_related("stage__plan"):
-        plan, is_approval = glass.stage.plan, glass.gate == ApprovalGate.key
-        where = f"{glass.stage.name} of plan #{plan.pk} “{plan.title}”"
+    rows = GateOverride.objects.filter(stage__plan__cluster=cluster, acknowledged_at=None).order_by("pk")
+    for override in rows.select_related("stage__plan"):
+        plan, is_approval = override.stage.plan, override.gate == ApprovalGate.key
+        where = f"{override.stage.name} of plan #{plan.pk} “{plan.title}”"
         yield (
-            f"glass {glass.pk}",
+            f"override {override.pk}",
             Wrong(
                 Severity.CRITICAL if is_approval else Severity.WARNING,
-                f"{glass.by} overrode the gate {GATES[glass.gate].title} in {where}: {glass.reason}",
-                f"Somebody other than {glass.by} acknowledges it on the plan's page.",
-                {"plan": plan.pk, "stage": glass.stage.name, "gate": glass.gate, "it said": glass.said},
+                f"{override.by} overrode the gate {GATES[override.gate].title} in {where}: {override.reason}",
+                f"Somebody other than {override.by} acknowledges it on the plan's page.",
+                {"plan": plan.pk, "stage": override.stage.name, "gate": override.gate, "it said": override.said},
             ),
         )
 
@@ -226,11 +226,11 @@ CORDON_TAKEN = FindingSource(
         "Where a person uncordoned it, ask why: passing over the gate Test Job on the page of the plan does the same.",
     ),
 )
-GLASS = FindingSource(
-    "gate-passed-over",
+UNACKNOWLEDGED_OVERRIDES = FindingSource(
+    "gate-overridden",
     "Gate overridden",
     timedelta(0),
-    unseen_glass,
+    unacknowledged_overrides,
     "One person overrode a gate. No second person has acknowledged it yet.",
     page_of_plan,
     (

@@ -273,7 +273,7 @@ TO_COME = "to-come"  # the cause of a gate that only waits for nodes that have n
 GAVE_UP = "The operator gave up on it (upgrade-failed)."  # of a node that failed, where nothing says why
 NO_PROOF = "no-proof"  # the cause of a gate that waits since nothing has tested the change: the page offers what would
 UNSEEN, NO_TARGET, REJECTED = "unseen", "no-target", "rejected"  # causes that no person's word passes over
-NEVER_PASSED_OVER = {
+NEVER_OVERRIDDEN = {
     BOUND: "No node can be released now. The gate is evaluated once one can.",
     KEPT_EMPTY: "It waits for the test Job. Override the gate of the test Job to let pods in.",
     TO_COME: "It waits for the remaining nodes and delays nothing.",

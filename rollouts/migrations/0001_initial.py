@@ -621,7 +621,7 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="BreakGlass",
+            name="GateOverride",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("gate", models.CharField(max_length=63)),
@@ -635,7 +635,7 @@ class Migration(migrations.Migration):
                 (
                     "stage",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="glass", to="rollouts.stage"
+                        on_delete=django.db.models.deletion.CASCADE, related_name="overrides", to="rollouts.stage"
                     ),
                 ),
             ],

@@ -1,4 +1,4 @@
-from rollouts.models.approval import Approval, BreakGlass, ShownBundle
+from rollouts.models.approval import Approval, GateOverride, ShownBundle
 from rollouts.models.command import Command, PendingCommand, Verb
 from rollouts.models.cordon import Cordon, OptOut
 from rollouts.models.disruption import Disruption, DomainBudget
@@ -18,7 +18,6 @@ from rollouts.models.writer_lease import WriterLease
 
 __all__ = [
     "Approval",
-    "BreakGlass",
     "Command",
     "Cordon",
     "Disruption",
@@ -28,6 +27,7 @@ __all__ = [
     "ExternalRolloutNode",
     "Freeze",
     "GateAnswer",
+    "GateOverride",
     "Hold",
     "ImagePull",
     "LiveCheck",

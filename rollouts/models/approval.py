@@ -41,17 +41,17 @@ class Approval(models.Model):
         return self.void_at is None
 
 
-class BreakGlassQuerySet(Visible["BreakGlass"]):
+class GateOverrideQuerySet(Visible["GateOverride"]):
     by_cluster = "stage__plan__cluster"
 
-    def in_force(self, *, now: datetime) -> "BreakGlassQuerySet":
+    def in_force(self, *, now: datetime) -> "GateOverrideQuerySet":
         return self.filter(until__gt=now)
 
 
-class BreakGlass(models.Model):
+class GateOverride(models.Model):
     """A person's override of one gate of one stage for a while; it stays listed for good."""
 
-    stage = models.ForeignKey("rollouts.Stage", models.CASCADE, related_name="glass")
+    stage = models.ForeignKey("rollouts.Stage", models.CASCADE, related_name="overrides")
     gate = models.CharField(max_length=63)
     said = models.CharField(max_length=1000)  # what the gate said when it was overridden
     by = models.CharField(max_length=150)
@@ -61,7 +61,7 @@ class BreakGlass(models.Model):
     acknowledged_by = models.CharField(max_length=150, blank=True)  # never who broke it; blank: nobody has looked at it
     acknowledged_at = models.DateTimeField(null=True)
 
-    objects = BreakGlassQuerySet.as_manager()
+    objects = GateOverrideQuerySet.as_manager()
 
     class Meta:
         ordering = ["-pk"]

@@ -16,7 +16,7 @@ from rollouts.models.plan import Plan
 from rollouts.models.transitions import Moving
 
 if TYPE_CHECKING:
-    from rollouts.models.approval import BreakGlass
+    from rollouts.models.approval import GateOverride
 
 
 class StageKind(models.TextChoices):
@@ -73,9 +73,9 @@ class Stage(Moving):
         asks = any(gate.key == ApprovalGate.key for gate in self.gates)
         return asks and not self.approvals.standing().filter(is_rejection=False).exists()
 
-    def glass_now(self, *, now: datetime) -> dict[str, BreakGlass]:
-        """Returns the overrides in force by gate. One query, or none if `glass` is prefetched."""
-        return {each.gate: each for each in self.glass.all() if each.is_in_force(now=now)}
+    def overrides_now(self, *, now: datetime) -> dict[str, GateOverride]:
+        """Returns the overrides in force by gate. One query, or none if `overrides` is prefetched."""
+        return {each.gate: each for each in self.overrides.all() if each.is_in_force(now=now)}
 
     @property
     def is_rollback(self) -> bool:

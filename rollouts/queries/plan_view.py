@@ -18,10 +18,10 @@ from rollouts.gates.proof import Proof
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import (
     Approval,
-    BreakGlass,
     Command,
     Cordon,
     GateAnswer,
+    GateOverride,
     OptOut,
     PendingCommand,
     Plan,
@@ -51,7 +51,7 @@ class StageOnPage:
     targets: list[Target]
     answers: dict[str, GateAnswer]  # gate → what it answered last
     approvals: list[Approval]
-    glass: list[BreakGlass]  # gates that were overridden, the newest first
+    overrides: list[GateOverride]  # gates that were overridden, the newest first
     counts: Counter[str]  # targets by the state they are shown in
 
     @property
@@ -149,7 +149,7 @@ class HoldSeen(NamedTuple):
 class PlanOnPage(PlanStanding):
     stages: list[StageOnPage]
     current: StageOnPage | None  # the stage whose turn it is; None before the start and after the end
-    passed_over: list[str]  # gates that do not count now by a person's word, a sentence each
+    overrides: list[str]  # overridden gates of unfinished stages, a sentence each
     held: int  # nodes that carry our label, as last read back
     to_hold: int  # nodes whose label is not as we want it yet
     foreign_holds: int  # nodes that somebody else holds: in neither of those two numbers
@@ -202,7 +202,7 @@ def plan_on_page(plan: Plan, *, now: datetime) -> PlanOnPage:
     """
     newest_first = Prefetch("answers", GateAnswer.objects.filter(is_current=True))
     targets = Prefetch("targets", Target.objects.with_holds().select_related("wave").defer(*UNSHOWN))
-    rows = plan.stages.select_related("pool").prefetch_related(targets, newest_first, "approvals", "glass")
+    rows = plan.stages.select_related("pool").prefetch_related(targets, newest_first, "approvals", "overrides")
     opt_outs = opt_outs_of(plan)
     cordons = cordons_of(plan) if any(Proof.key in stage.gate_options for stage in rows) else {}
     stages = [_on_page(stage, opt_outs, cordons) for stage in rows]
@@ -214,7 +214,7 @@ def plan_on_page(plan: Plan, *, now: datetime) -> PlanOnPage:
         **_standing(plan, list(plan.commands.standing()), now=now),
         stages=stages,
         current=_current(plan, stages),
-        passed_over=_passed_over(stages, now=now) if plan.is_under_way else [],
+        overrides=_overrides(stages, now=now) if plan.is_under_way else [],
         restraint=restraint_on(plan, _letting_go(plan, stages), now=now),
         held=sum(hold.placed_at is not None for hold in holds),
         to_hold=sum(hold.is_wanted is (hold.placed_at is None) for hold in holds if not hold.is_foreign),
@@ -291,20 +291,20 @@ def says_unlooked(called: str, since: str) -> str:
     return f"No worker has looked at {called} {when}: no node is released or held, and no gate is evaluated."
 
 
-def _passed_over(stages: Iterable[StageOnPage], *, now: datetime) -> list[str]:
+def _overrides(stages: Iterable[StageOnPage], *, now: datetime) -> list[str]:
     """Returns overrides in unfinished stages with the last result of each gate."""
     found: list[str] = []
     for one in stages:
         if one.stage.state not in OVER:
-            newest = {glass.gate: glass for glass in reversed(one.glass) if glass.is_in_force(now=now)}
-            found += [_says_glass(one.stage, newest[gate]) for gate in sorted(newest)]
+            newest = {override.gate: override for override in reversed(one.overrides) if override.is_in_force(now=now)}
+            found += [_override_sentence(one.stage, newest[gate]) for gate in sorted(newest)]
     return found
 
 
-def _says_glass(stage: Stage, glass: BreakGlass) -> str:
-    title = GATES[glass.gate].title if glass.gate in GATES else glass.gate
-    until = to_the_minute(glass.until)
-    return f"{title} of {stage.name} does not count until {until}: {glass.by} passed it over. {glass.reason}"
+def _override_sentence(stage: Stage, override: GateOverride) -> str:
+    title = GATES[override.gate].title if override.gate in GATES else override.gate
+    until = to_the_minute(override.until)
+    return f"{title} of {stage.name} does not count until {until}: {override.by} overrode it. {override.reason}"
 
 
 def opt_outs_of(plan: Plan) -> dict[str, list[OptOut]]:
@@ -348,7 +348,7 @@ def _on_page(stage: Stage, opt_outs: Mapping[str, list[OptOut]], cordons: Mappin
         target.cordon = cordons.get(target.node_uid)
         target.opted_out = opt_outs.get(target.node_uid, [])
     answers = {answer.gate: answer for answer in stage.answers.all()}
-    return StageOnPage(stage, targets, answers, list(stage.approvals.all()), list(stage.glass.all()),
+    return StageOnPage(stage, targets, answers, list(stage.approvals.all()), list(stage.overrides.all()),
                        Counter(t.shown_state for t in targets))  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from rollouts.queries.restraints import OpenHours, restraints_of
 def asked_of(stage: Stage, *, now: datetime) -> Window | None:
     """Returns the stage's window gate; None if it has none that counts, or the stage goes back. One query."""
     gate = None if stage.is_rollback else next((one for one in stage.gates if isinstance(one, Window)), None)
-    return None if gate is None or gate.advisory or gate.key in stage.glass_now(now=now) else gate
+    return None if gate is None or gate.advisory or gate.key in stage.overrides_now(now=now) else gate
 
 
 def outside(

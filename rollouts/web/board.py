@@ -8,11 +8,11 @@ from functools import cached_property
 from typing import Any
 
 from edges.digests import digest
-from rollouts.gates.base import NEVER_PASSED_OVER, Gate, When
+from rollouts.gates.base import NEVER_OVERRIDDEN, Gate, When
 from rollouts.gates.failure_budget import FailureBudget
 from rollouts.gates.soak import Soak
 from rollouts.lifecycle import BEGUN, IN_FLIGHT, PlanState, StageState, TargetState
-from rollouts.models import BreakGlass, GateAnswer, Stage, StageKind, Target, Wave
+from rollouts.models import GateAnswer, GateOverride, Stage, StageKind, Target, Wave
 from rollouts.models.target import Shown
 from rollouts.node_order.node_selection import AtOnce
 from rollouts.queries.plan_view import StageOnPage, rank
@@ -37,8 +37,8 @@ class GateLine:
     soak_until: datetime | None = None
     is_over: bool = False  # nobody asks it any more: what it said last is told as it was, at its time
     remark: str = ""  # what its sentence leaves out
-    may_be_passed_over: bool = False  # it holds its stage up; whether it really may be, the command says
-    glass: Sequence[BreakGlass] = ()  # by whom it was overridden, the newest first: shown for good
+    may_be_overridden: bool = False  # it holds its stage up; whether it really may be, the command says
+    overrides: Sequence[GateOverride] = ()  # by whom it was overridden, the newest first: shown for good
     remedies: Sequence[Remedy] = ()  # actions that end the wait of a gate without evidence
     as_of: datetime | None = None  # its cluster is not seen: it rests on what was seen then, and its clock stands
 
@@ -216,15 +216,15 @@ def _gate_line(
     is_over = not is_asked or on_page.stage.state not in ASKED_IN.get(gate.when, set(StageState))
     until = soak_until(on_page) if isinstance(gate, Soak) and not is_over and not seen_until else None
     as_of = min(answer.at, seen_until) if answer and seen_until and not is_over else None
-    glass = [each for each in on_page.glass if each.gate == gate.key]
+    overrides = [each for each in on_page.overrides if each.gate == gate.key]
     return GateLine(
         gate=gate,
         answer=answer,
         soak_until=until,
         is_over=is_over,
         remark=_remark(gate, answer, blamed),
-        may_be_passed_over=not is_over and not gate.advisory and _holds_up(gate, answer, on_page.stage),
-        glass=glass,
+        may_be_overridden=not is_over and not gate.advisory and _holds_up(gate, answer, on_page.stage),
+        overrides=overrides,
         remedies=remedies(on_page.stage, answer) if answer and not is_over and not gate.advisory else (),
         as_of=as_of,
     )
@@ -232,7 +232,7 @@ def _gate_line(
 
 def _holds_up(gate: Gate, answer: GateAnswer | None, stage: Stage) -> bool:
     """Returns whether the gate fails, or the stage waits for it."""
-    if answer is None or answer.answer == "pass" or answer.cause in NEVER_PASSED_OVER or stage.is_rollback:
+    if answer is None or answer.answer == "pass" or answer.cause in NEVER_OVERRIDDEN or stage.is_rollback:
         return False
     return answer.answer == "fail" or gate.when is not When.THROUGH or stage.state != StageState.PROMOTING
 

@@ -14,9 +14,9 @@ from edges.fields import Reason
 from edges.kept_input import BadForm, read
 from edges.requests import PersonRequest, answered
 from people.rights import NotAllowed, Permission, require
-from rollouts.commands.break_glass import acknowledge, break_glass
+from rollouts.commands.break_glass import acknowledge, override_gate
 from rollouts.commands.refusals import Refusal
-from rollouts.models import BreakGlass
+from rollouts.models import GateOverride
 from rollouts.web.kept_input import kept_if_refused
 from rollouts.web.visible_objects import stage_for
 from wording.instants import moment
@@ -24,7 +24,7 @@ from wording.instants import moment
 REFUSALS = (BadForm, NotAllowed, Refusal)
 
 
-class GlassForm(forms.Form):
+class OverrideForm(forms.Form):
     reason = Reason(required=False)
     hours = forms.CharField(required=False)
     confirm = forms.CharField(required=False)
@@ -37,21 +37,21 @@ class GlassForm(forms.Form):
 @require_POST
 def break_it(request: PersonRequest, stage_id: int, gate: str) -> HttpResponse:
     stage = stage_for(request.user, stage_id)
-    with answered(request, REFUSALS), kept_if_refused(request, stage.plan, "glass", REFUSALS):
-        given = read(GlassForm(request.POST))
+    with answered(request, REFUSALS), kept_if_refused(request, stage.plan, "override", REFUSALS):
+        given = read(OverrideForm(request.POST))
         given["valid_for"] = given.pop("hours")
-        glass = break_glass(stage, gate, actor=request.user, **given, now=timezone.now())
-        counts = f"It counts again from {moment(glass.until, now=glass.at)} on"
-        messages.success(request, f"Passed over. {counts}, and this is shown until somebody else has looked at it.")
+        override = override_gate(stage, gate, actor=request.user, **given, now=timezone.now())
+        counts = f"It counts again from {moment(override.until, now=override.at)} on"
+        messages.success(request, f"Overridden. {counts}, and this is shown until somebody else has looked at it.")
     return redirect("plan", plan_id=stage.plan_id)
 
 
 @require_POST
-def seen(request: PersonRequest, glass_id: int) -> HttpResponse:
-    rows = BreakGlass.objects.visible_to(request.user).select_related("stage__plan__cluster")
-    glass = get_object_or_404(rows, pk=glass_id)
-    plan = glass.stage.plan
-    with answered(request, REFUSALS, done=f"Acknowledged: the override by {glass.by}."):
+def seen(request: PersonRequest, override_id: int) -> HttpResponse:
+    rows = GateOverride.objects.visible_to(request.user).select_related("stage__plan__cluster")
+    override = get_object_or_404(rows, pk=override_id)
+    plan = override.stage.plan
+    with answered(request, REFUSALS, done=f"Acknowledged: the override by {override.by}."):
         require(request.user, Permission.STOP, cluster_id=plan.cluster_id, where=f"cluster {plan.cluster.name}")
-        acknowledge(glass, actor=request.user, now=timezone.now())
+        acknowledge(override, actor=request.user, now=timezone.now())
     return redirect("plan", plan_id=plan.pk)

@@ -90,7 +90,7 @@ def _failing(on_page: PlanOnPage) -> str:
         f"{gate.title} ({one.stage.name})"
         for one in on_page.stages
         for gate in one.stage.gates
-        if not gate.advisory and gate.key not in one.stage.glass_now(now=now) and _fails(one, gate.key)
+        if not gate.advisory and gate.key not in one.stage.overrides_now(now=now) and _fails(one, gate.key)
     ]
     return ", ".join(failing)
 

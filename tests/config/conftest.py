@@ -4,7 +4,7 @@ from health.models import PoolLimits, RuleShadow
 from people.roster import groups
 from rollouts.commands import fleet_freezes
 from rollouts.commands.fleet_freezes import Where
-from rollouts.models import BreakGlass
+from rollouts.models import GateOverride
 from tests.callers import ada, amy, bob, eve, nobody, now, root  # noqa: F401 (fixtures)
 from tests.make import (
     a_finding,
@@ -30,9 +30,9 @@ def there(db, now) -> dict[str, int]:  # noqa: F811
     a_source(node.cluster)
     pat = a_user("pat", role="viewer")
     freeze = fleet_freezes.freeze(Where(node.cluster), actor="pat", reason="Quarter end.", now=now)
-    glass = BreakGlass.objects.create(stage=stage, gate="soak", said="", by="pat", at=now, reason="x", until=now)
+    override = GateOverride.objects.create(stage=stage, gate="soak", said="", by="pat", at=now, reason="x", until=now)
     return {
-        "glass_id": glass.pk,
+        "override_id": override.pk,
         "group_id": groups.add("sre", actor="root", now=now).pk,
         "person_id": pat.pk,
         "binding_id": pat.bindings.get().pk,

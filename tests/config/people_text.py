@@ -67,7 +67,7 @@ from rollouts.commands.domain_budgets import LABEL, LONGEST_LABEL
 from rollouts.commands.refusals import BadPlan
 from rollouts.components.driver import is_version
 from rollouts.gates.options import BadGate, read_gates
-from rollouts.web.break_glass import GlassForm
+from rollouts.web.break_glass import OverrideForm
 from rollouts.web.budget_form import BudgetForm
 from rollouts.web.command_forms import CompleteForm, DecisionForm, PullForm, ResumeForm, StartForm
 from rollouts.web.draft_form import DraftForm
@@ -299,8 +299,8 @@ PARSERS = (
            _fields(ApprovalForm, "approval", "reason")),
     Parser("decision on a stage", "the two there are, 64 and 1,000 characters", FORM_BYTES,
            _fields(DecisionForm, "decision", "bundle_hash", "reason"), ("rollouts.web.approval_page",)),
-    Parser("breaking glass", "18 digits, 1,000 characters, compared", FORM_BYTES,
-           _fields(GlassForm, "reason", "hours", "confirm"), ("rollouts.web.break_glass",)),
+    Parser("breaking override", "18 digits, 1,000 characters, compared", FORM_BYTES,
+           _fields(OverrideForm, "reason", "hours", "confirm"), ("rollouts.web.break_glass",)),
     Parser("budget of failure domains", "18 digits, 1,000 characters, compared", FORM_BYTES,
            _fields(BudgetForm, "kind", "max_unavailable", "label", "reason"), ("rollouts.web.ledger_page",)),
     Parser("label that names racks", "317 characters", FORM_BYTES, lambda text: LABEL.fullmatch(text[:LONGEST_LABEL])),

@@ -17,9 +17,9 @@ from health.models import Finding, Mute
 from rollouts.lifecycle import ExternalRolloutState, PlanState, TargetState
 from rollouts.models import (
     Approval,
-    BreakGlass,
     ExternalRollout,
     Freeze,
+    GateOverride,
     Hold,
     ImagePull,
     LiveCheck,
@@ -76,8 +76,8 @@ TWINS = {
         lambda rows: rows.in_force(now=NOON),
         lambda row: row.is_in_force(now=NOON),
     ),
-    ("BreakGlass", "in_force"): Twins(
-        BreakGlass,
+    ("GateOverride", "in_force"): Twins(
+        GateOverride,
         {"until": AROUND, "acknowledged_at": PERHAPS},
         lambda stage, _: {"stage": stage, "gate": "soak", "said": "", "by": "ada", "at": NOON, "reason": "x"},
         lambda rows: rows.in_force(now=NOON),

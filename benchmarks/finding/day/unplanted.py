@@ -11,7 +11,7 @@ UNPLANTED = {
     "driver-object-stuck": OPERATOR_IDLE,
     "drivers-conflict": OPERATOR_IDLE,
     "external-rollout-failing": NO_PLANS,
-    "gate-passed-over": NO_PLANS,
+    "gate-overridden": NO_PLANS,
     "gpu-called-unhealthy": "AMD's exporter alone says it, and a day's fleet is NVIDIA's",
     "gpu-fabric": OFF,
     "gpu-recovery-action": OFF,

@@ -58,7 +58,7 @@ def _wanted(snapshot: Snapshot, nodes: Mapping[str, NodeSnapshot]) -> set[str]:
 
 
 def _is_unproven(snapshot: Snapshot, stage: StageSnapshot, target: TargetEvidence) -> bool:
-    has_failed = snapshot.cordons[target.uid].has_failed and not _is_passed_over(stage)
+    has_failed = snapshot.cordons[target.uid].has_failed and not _is_overridden(stage)
     if snapshot.state is PlanState.ABORTING or target.state is TargetState.EXCLUDED:
         return has_failed
     if target.state is TargetState.HELD:
@@ -68,11 +68,11 @@ def _is_unproven(snapshot: Snapshot, stage: StageSnapshot, target: TargetEvidenc
     if snapshot.state is PlanState.HALTED or snapshot.stopped_reason:
         return True  # nothing goes, and nothing comes either, until a person has decided
     is_proven = target.proof is not None and target.proof.outcome is ProofOutcome.PASSED
-    return not (is_proven or _is_passed_over(stage) or stage.state in OVER)
+    return not (is_proven or _is_overridden(stage) or stage.state in OVER)
 
 
-def _is_passed_over(stage: StageSnapshot) -> bool:
-    return Proof.key in stage.glass
+def _is_overridden(stage: StageSnapshot) -> bool:
+    return Proof.key in stage.overridden
 
 
 def _waits_to_go_back(snapshot: Snapshot, uid: str, node: NodeSnapshot | None, target: TargetEvidence | None) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from rollouts.engine.snapshot import StageSnapshot
-from rollouts.gates.base import NEVER_PASSED_OVER, NO_TARGET, UNSEEN, Answer, Gate, GateResult, When, wait
+from rollouts.gates.base import NEVER_OVERRIDDEN, NO_TARGET, UNSEEN, Answer, Gate, GateResult, When, wait
 from wording.durations import spell
 from wording.lists import names
 
@@ -30,11 +30,11 @@ def counted(stage: StageSnapshot, results: Mapping[str, GateResult]) -> dict[str
     """Returns the results that may halt, hold or pass the stage: without advisory gates and gates under an override."""
     advisory = {gate.key for gate in stage.gates if gate.advisory}
     left = {key: result for key, result in results.items() if key not in advisory}
-    return {key: result for key, result in left.items() if not is_passed_over(stage, key, result)}
+    return {key: result for key, result in left.items() if not is_overridden(stage, key, result)}
 
 
-def is_passed_over(stage: StageSnapshot, key: str, result: GateResult) -> bool:
-    return key in stage.glass and result.cause not in NEVER_PASSED_OVER
+def is_overridden(stage: StageSnapshot, key: str, result: GateResult) -> bool:
+    return key in stage.overridden and result.cause not in NEVER_OVERRIDDEN
 
 
 def out_of_patience(stage: StageSnapshot, key: str, *, now: datetime) -> str:
@@ -59,5 +59,5 @@ def all_pass(stage: StageSnapshot, results: Mapping[str, GateResult]) -> bool:
     return (
         bool(through)
         and asked
-        and all(results[key].answer is Answer.PASS or is_passed_over(stage, key, results[key]) for key in through)
+        and all(results[key].answer is Answer.PASS or is_overridden(stage, key, results[key]) for key in through)
     )

@@ -21,7 +21,7 @@ STAGES = {0: "Canary", 1: "Rest"}
         ({"targets": ["n2", "n1"]}, ["The nodes go in another order."]),
         ({"advisory": {"headroom": "Full fleet."}}, ["Headroom is only advisory now: Full fleet."]),
         (
-            {"passed_over": {"0:soak": {"by": "bob", "reason": "Night."}}},
+            {"overrides": {"0:soak": {"by": "bob", "reason": "Night."}}},
             ["bob overrode Soak of Canary: Night."],
         ),
         ({"plan_hash": "b"}, ["The plan itself is another."]),

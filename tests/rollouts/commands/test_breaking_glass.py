@@ -10,14 +10,14 @@ from people.models import AuditEntry
 from people.models.audit_entry import broken_links
 from people.rights import NotAllowed
 from rollouts.approvals.bundles import bundle_for
-from rollouts.commands.break_glass import acknowledge, break_glass
+from rollouts.commands.break_glass import acknowledge, override_gate
 from rollouts.commands.refusals import BadPlan, NotYours, Refusal
 from rollouts.evidence.export import evidence_of
 from rollouts.evidence.file import bytes_of, hashes_of_parts
 from rollouts.evidence.verification import verify
-from rollouts.findings.plan_findings import GLASS
+from rollouts.findings.plan_findings import UNACKNOWLEDGED_OVERRIDES
 from rollouts.gates import GATES
-from rollouts.models import BreakGlass, GateAnswer, Plan, Stage
+from rollouts.models import GateAnswer, GateOverride, Plan, Stage
 from tests.make import NOON, a_user
 from tests.rollouts.rows import a_started_plan, answered, in_state, opened
 
@@ -33,17 +33,17 @@ def stage(cluster, owner) -> Stage:
     return Stage.objects.select_related("plan__cluster").get(pk=stage.pk)
 
 
-def broken(stage: Stage, actor, gate: str = "driver_version", **given) -> BreakGlass:
+def broken(stage: Stage, actor, gate: str = "driver_version", **given) -> GateOverride:
     row = {"reason": REASON, "confirm": stage.plan.title, "now": NOON} | given
-    return break_glass(stage, gate, actor=actor, **row)
+    return override_gate(stage, gate, actor=actor, **row)
 
 
 def test_who_why_and_what_the_gate_said_is_kept(stage, owner):
-    glass = broken(stage, owner)
+    override = broken(stage, owner)
 
     entry = AuditEntry.objects.filter(subject=stage.plan.mark).last()
-    assert (glass.by, glass.reason, glass.said) == (owner.username, REASON, "It cannot tell.")
-    assert glass.until == NOON + timedelta(hours=4)
+    assert (override.by, override.reason, override.said) == (owner.username, REASON, "It cannot tell.")
+    assert override.until == NOON + timedelta(hours=4)
     assert (entry.verb, entry.actor, entry.evidence["gate"]) == ("break-glass", owner.username, "driver_version")
     assert list(broken_links(AuditEntry.objects.filter(subject=stage.plan.mark))) == []
     assert stage.plan.events.filter(to="break-glass").exists()
@@ -54,8 +54,8 @@ def test_who_why_and_what_the_gate_said_is_kept(stage, owner):
 def test_after_its_time_the_gate_counts_again(stage, owner):
     broken(stage, owner, valid_for=timedelta(hours=1))
 
-    assert [*stage.glass_now(now=NOON + timedelta(minutes=59))] == ["driver_version"]
-    assert stage.glass_now(now=NOON + timedelta(hours=1)) == {}
+    assert [*stage.overrides_now(now=NOON + timedelta(minutes=59))] == ["driver_version"]
+    assert stage.overrides_now(now=NOON + timedelta(hours=1)) == {}
 
 
 @pytest.mark.parametrize(
@@ -74,22 +74,22 @@ def test_what_is_missing_is_named(stage, owner, wrong, field):
     assert [problem["field"] for problem in refusal.value.problems] == [field]
 
 
-def test_an_operator_passes_over_no_approval_and_an_admin_does(stage, owner):
+def test_an_operator_overrides_no_approval_and_an_admin_does(stage, owner):
     """Owner is an operator: with the word of one more person it is four eyes again."""
     operator, admin = a_user("op", role="operator"), a_user("root", role="admin")
 
-    with pytest.raises(NotAllowed, match="To pass over an approval you need the role admin"):
+    with pytest.raises(NotAllowed, match="To override an approval you need the role admin"):
         broken(stage, operator, "approval")
     broken(stage, admin, "approval")
 
-    ((_, wrong),) = GLASS.say(stage.plan.cluster, now=NOON)
+    ((_, wrong),) = UNACKNOWLEDGED_OVERRIDES.say(stage.plan.cluster, now=NOON)
     assert wrong.severity.value == "critical"
     assert "root overrode the gate Approval in Canary" in wrong.sentence
-    assert GLASS.page(wrong.evidence) == f"/plans/{stage.plan_id}"
+    assert UNACKNOWLEDGED_OVERRIDES.page(wrong.evidence) == f"/plans/{stage.plan_id}"
 
 
 @pytest.mark.parametrize("part", ["author", "last_editor", "started_by"])
-def test_no_admin_passes_over_the_approval_of_a_plan_of_their_own(stage, part):
+def test_no_admin_overrides_the_approval_of_a_plan_of_their_own(stage, part):
     """Four eyes stay four, whatever the role."""
     root = a_user("root", role="admin")
     Plan.objects.update(**{part: "root"})
@@ -98,7 +98,7 @@ def test_no_admin_passes_over_the_approval_of_a_plan_of_their_own(stage, part):
     with pytest.raises(NotAllowed, match="whatever your role"):
         broken(stage, root, "approval")
 
-    assert not BreakGlass.objects.exists()
+    assert not GateOverride.objects.exists()
 
 
 def test_who_only_approves_passes_nothing_over(stage, approver):
@@ -149,23 +149,23 @@ def goes_back(stage: Stage) -> str:
 
 
 def once_before(stage: Stage) -> str:
-    BreakGlass.objects.create(
+    GateOverride.objects.create(
         stage=stage, gate="driver_version", by="amy", at=NOON, reason="x", until=NOON + timedelta(hours=1)
     )
-    return "amy has passed it over already, until 13:00 UTC"
+    return "amy has overridden it already, until 13:00 UTC"
 
 
 def once_for_a_day(stage: Stage) -> str:
     tomorrow = NOON + timedelta(hours=24)
-    BreakGlass.objects.create(stage=stage, gate="driver_version", by="amy", at=NOON, reason="x", until=tomorrow)
-    return f"amy has passed it over already, until {tomorrow:%A} 12:00 UTC"
+    GateOverride.objects.create(stage=stage, gate="driver_version", by="amy", at=NOON, reason="x", until=tomorrow)
+    return f"amy has overridden it already, until {tomorrow:%A} 12:00 UTC"
 
 
 @pytest.mark.parametrize(
     "change",
     [once_for_a_day, rejected, unseen, to_come, passes, not_asked, advisory, another_gate, goes_back, once_before],
 )
-def test_what_holds_nothing_up_or_may_not_be_passed_over_is_not(stage, owner, change):
+def test_what_holds_nothing_up_or_may_not_be_overridden_is_not(stage, owner, change):
     """Loses to whoever changed the plan, the stage or the answer since it was read."""
     reason = change(stage)
 
@@ -183,17 +183,17 @@ def test_the_gates_of_a_rollback_only_warn(stage, owner):
 
 
 def test_it_is_a_finding_until_somebody_else_has_looked(stage, owner, approver):
-    glass = broken(stage, owner)
-    ((subject, _),) = GLASS.say(stage.plan.cluster, now=NOON)
-    assert subject == f"glass {glass.pk}"
+    override = broken(stage, owner)
+    ((subject, _),) = UNACKNOWLEDGED_OVERRIDES.say(stage.plan.cluster, now=NOON)
+    assert subject == f"override {override.pk}"
 
     with pytest.raises(NotYours):
-        acknowledge(glass, actor=owner, now=NOON)
-    acknowledge(glass, actor=approver, now=NOON)
-    acknowledge(glass, actor=a_user("amy", role="approver"), now=NOON)
+        acknowledge(override, actor=owner, now=NOON)
+    acknowledge(override, actor=approver, now=NOON)
+    acknowledge(override, actor=a_user("amy", role="approver"), now=NOON)
 
-    assert BreakGlass.objects.get().acknowledged_by == approver.username
-    assert list(GLASS.say(stage.plan.cluster, now=NOON)) == []
+    assert GateOverride.objects.get().acknowledged_by == approver.username
+    assert list(UNACKNOWLEDGED_OVERRIDES.say(stage.plan.cluster, now=NOON)) == []
 
 
 def test_an_approver_of_a_later_stage_is_bound_to_it(stage, owner):
@@ -203,24 +203,24 @@ def test_an_approver_of_a_later_stage_is_bound_to_it(stage, owner):
     broken(stage, owner)
 
     assert bundle_for(later).hash != before
-    assert bundle_for(later).content["passed_over"]["0:driver_version"] == {"by": owner.username, "reason": REASON}
+    assert bundle_for(later).content["overrides"]["0:driver_version"] == {"by": owner.username, "reason": REASON}
 
 
 def test_evidence_proves_it_and_finds_what_was_taken_out(stage, owner, approver):
-    glass = broken(stage, owner)
-    acknowledge(glass, actor=approver, now=NOON)
+    override = broken(stage, owner)
+    acknowledge(override, actor=approver, now=NOON)
     file = evidence_of(stage.plan)
     content = json.loads(file)
-    without = {key: value for key, value in content.items() if key != "passed_over"}
-    other = content | {"passed_over": [content["passed_over"][0] | {"by": "mallory"}]}
-    why = content | {"passed_over": [content["passed_over"][0] | {"reason": "It was fine."}]}
-    twice = content | {"passed_over": content["passed_over"] * 2}
+    without = {key: value for key, value in content.items() if key != "overrides"}
+    other = content | {"overrides": [content["overrides"][0] | {"by": "mallory"}]}
+    why = content | {"overrides": [content["overrides"][0] | {"reason": "It was fine."}]}
+    twice = content | {"overrides": content["overrides"] * 2}
 
     assert verify(file).flaws == []
-    assert [flaw.field for flaw in verify(made_anew(without)).flaws] == ["passed_over"]
-    assert [flaw.field for flaw in verify(made_anew(other)).flaws] == ["passed_over[0]", "passed_over"]
-    assert [flaw.field for flaw in verify(made_anew(why)).flaws] == ["passed_over[0]", "passed_over"]
-    assert [flaw.field for flaw in verify(made_anew(twice)).flaws] == ["passed_over[1]"]
+    assert [flaw.field for flaw in verify(made_anew(without)).flaws] == ["overrides"]
+    assert [flaw.field for flaw in verify(made_anew(other)).flaws] == ["overrides[0]", "overrides"]
+    assert [flaw.field for flaw in verify(made_anew(why)).flaws] == ["overrides[0]", "overrides"]
+    assert [flaw.field for flaw in verify(made_anew(twice)).flaws] == ["overrides[1]"]
 
 
 def made_anew(content: dict) -> bytes:

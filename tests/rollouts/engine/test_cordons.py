@@ -305,9 +305,9 @@ def test_in_a_rollback_it_takes_no_pods_before_it_is_back(ground: Ground):
         assert marks(ground)[CORDONED_BY] == ground.plan.mark
 
 
-def test_a_gate_that_is_passed_over_lets_pods_in(ground: Ground):
+def test_a_gate_that_is_overridden_lets_pods_in(ground: Ground):
     under_test(ground)
-    break_glass.break_glass(
+    break_glass.override_gate(
         ground.stage(), "proof", actor=ground.ada, reason="It works: I have looked.", confirm=ground.plan.title,
         now=ground.clock(),
     )  # fmt: skip

@@ -11,7 +11,7 @@ from rollouts.gates.base import Answer
 from rollouts.gates.compatibility import Compatibility
 from rollouts.gates.window import Window
 from rollouts.lifecycle import PlanState
-from rollouts.models import Approval, BreakGlass, Command, Hold, MaintenanceWindow, Plan, StageKind, Target
+from rollouts.models import Approval, Command, GateOverride, Hold, MaintenanceWindow, Plan, StageKind, Target
 from rollouts.models.transitions import record_event
 from tests.make import NOON, a_pod, a_pool
 from tests.rollouts.make import OLD, OLD_HASH
@@ -187,7 +187,7 @@ def test_a_void_approval_is_not_shown(plan: Plan):
 def test_what_the_soak_does_not_wait_for_is_named(plan: Plan):
     before = seen(plan).stages[0].evidence.others_uncounted
     stage = plan.stages.get(index=0)
-    BreakGlass.objects.create(
+    GateOverride.objects.create(
         stage=stage, gate="driver_version", by="root", at=NOON, until=NOON + timedelta(hours=1), reason="Known."
     )
 

@@ -291,12 +291,12 @@ def test_who_went_in_time_is_not_called_back_before_the_window_closes(ground: Gr
     assert ground.target().state == TargetState.RELEASED
 
 
-@pytest.mark.parametrize("given", [{"advisory": True}, {}], ids=["advisory", "passed over"])
+@pytest.mark.parametrize("given", [{"advisory": True}, {}], ids=["advisory", "overridden"])
 def test_a_gate_that_does_not_count_calls_nobody_back(ground: Ground, given):
     window = in_its_window(ground, **given)
     if not given:
         until = ground.clock() + timedelta(hours=4)
-        ground.stage().glass.create(gate="window", by="ada", reason="Now.", at=ground.clock(), until=until)
+        ground.stage().overrides.create(gate="window", by="ada", reason="Now.", at=ground.clock(), until=until)
     released(ground)
     window.delete()
 

@@ -268,7 +268,7 @@ def test_what_is_no_evidence_is_said_to_be_none(rubbish: bytes):
 
 
 @pytest.mark.parametrize(
-    "field", ["plan", "decisions", "answers", "audit", "passed_over", "parts", "hash"],
+    "field", ["plan", "decisions", "answers", "audit", "overrides", "parts", "hash"],
 )  # fmt: skip
 def test_rubbish_within_is_a_flaw_and_no_crash(file, field: str):
     for rubbish in (None, 3, "x", [3], {"x": 3}, [{}], [{"bundle": {"content": 3}}]):

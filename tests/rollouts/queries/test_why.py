@@ -10,7 +10,7 @@ from rollouts.commands import fleet_freezes
 from rollouts.commands.plan_control import halt, pause
 from rollouts.gates.base import GAVE_UP
 from rollouts.lifecycle import PlanState, StageState
-from rollouts.models import BreakGlass, Plan, Stage, Target
+from rollouts.models import GateOverride, Plan, Stage, Target
 from rollouts.queries.driver_nodes import heard
 from rollouts.queries.plan_view import PlanOnPage, plan_on_page
 from tests.make import NOON, a_finding, a_plan, a_window
@@ -111,18 +111,18 @@ def test_a_plan_outside_of_its_window_says_when_it_opens():
     [("promoting", NOON + HOUR, True), ("promoting", NOON, False), ("passed", NOON + HOUR, False)],
     ids=["in force", "run out", "of a stage that is over"],
 )
-def test_a_gate_that_somebody_passed_over_is_said_beside_it(state, until, is_said, time_machine):
+def test_a_gate_that_is_overridden_is_shown_beside_it(state, until, is_said, time_machine):
     time_machine.move_to(NOON, tick=False)
     plan = a_plan()
     Plan.objects.filter(pk=plan.pk).update(state=PlanState.PROMOTING)
     Stage.objects.filter(plan=plan, index=0).update(state=state)
-    glass = {"stage": plan.stages.get(index=0), "gate": "soak", "said": "Until 12:20.", "by": "ben"}
-    BreakGlass.objects.create(**glass, at=NOON - 2 * HOUR, reason="Older.", until=until)
-    BreakGlass.objects.create(**glass, at=NOON - HOUR, reason="Morning.", until=until)
+    override = {"stage": plan.stages.get(index=0), "gate": "soak", "said": "Until 12:20.", "by": "ben"}
+    GateOverride.objects.create(**override, at=NOON - 2 * HOUR, reason="Older.", until=until)
+    GateOverride.objects.create(**override, at=NOON - HOUR, reason="Morning.", until=until)
 
-    said = "Soak of Canary does not count until 2026-11-21 13:00 UTC: ben passed it over. Morning."
+    said = "Soak of Canary does not count until 2026-11-21 13:00 UTC: ben overrode it. Morning."
     on_page = plan_on_page(Plan.objects.select_related("cluster").get(pk=plan.pk), now=NOON)
-    assert on_page.passed_over == ([said] if is_said else [])
+    assert on_page.overrides == ([said] if is_said else [])
 
 
 @pytest.mark.django_db

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from rollouts.models import BreakGlass
+from rollouts.models import GateOverride
 from tests import make
 from tests.callers import calling
 from tests.pages import HOSTILE, Page, page, visiting, wrong_beside
@@ -34,13 +34,13 @@ def break_it(client, stage, gate: str = "approval", **given) -> str:
 def test_the_page_shows_it_in_red_until_and_after_somebody_else_has_looked(stage, root):
     said = break_it(visiting(root), stage)
     amy = visiting(make.a_user("amy", role="approver"))
-    glass = BreakGlass.objects.get()
+    override = GateOverride.objects.get()
 
-    assert "Passed over. It counts again from 16:00 UTC on" in said
-    assert "root passed it over" in said
+    assert "Overridden. It counts again from 16:00 UTC on" in said
+    assert "root overrode it" in said
     assert "Not acknowledged by a second person. Acknowledge" not in said
     assert "Not acknowledged by a second person. Acknowledge" in page(amy, f"/plans/{stage.plan_id}").text
-    after = amy.post(f"/break-glass/{glass.pk}/acknowledgements", follow=True).content.decode()
+    after = amy.post(f"/break-glass/{override.pk}/acknowledgements", follow=True).content.decode()
     assert "amy acknowledged it." in Page(after).text
     assert "CVE at 3 a.m." in Page(after).text
 
@@ -48,8 +48,8 @@ def test_the_page_shows_it_in_red_until_and_after_somebody_else_has_looked(stage
 def test_one_that_counts_again_tomorrow_says_which_day(stage, root):
     said = break_it(visiting(root), stage, hours="24")
 
-    tomorrow = BreakGlass.objects.get().until
-    assert f"Passed over. It counts again from {tomorrow:%A} 12:00 UTC on" in said
+    tomorrow = GateOverride.objects.get().until
+    assert f"Overridden. It counts again from {tomorrow:%A} 12:00 UTC on" in said
     assert f", until {tomorrow:%A} 12:00 UTC: CVE at 3 a.m." in said
 
 
@@ -65,7 +65,7 @@ def test_one_that_counts_again_tomorrow_says_which_day(stage, root):
 )
 def test_what_is_missing_is_said(stage, root, given, sentence):
     assert sentence in break_it(visiting(root), stage, **given)
-    assert not BreakGlass.objects.exists()
+    assert not GateOverride.objects.exists()
 
 
 def test_what_was_written_comes_back_once_where_the_title_is_mistyped(stage, root):
@@ -87,15 +87,15 @@ def test_what_is_wrong_stands_beside_its_field(stage, root):
     path = f"/stages/{stage.pk}/gates/approval/break-glass"
     html = visiting(root).post(path, {"reason": " ", "confirm": "a title", "hours": "99"}, follow=True).content.decode()
 
-    assert wrong_beside(html, "confirm-glass").startswith("Type the plan")
-    assert wrong_beside(html, "hours-glass").startswith("A gate is overridden for between")
-    assert wrong_beside(html, "reason-glass").startswith("Say why")
+    assert wrong_beside(html, "confirm-override").startswith("Type the plan")
+    assert wrong_beside(html, "hours-override").startswith("A gate is overridden for between")
+    assert wrong_beside(html, "reason-override").startswith("Say why")
 
 
 def test_who_may_not_has_no_button_and_is_refused(stage):
     amy = visiting(make.a_user("amy", role="approver"))
 
-    assert 'data-dialog="dialog-glass"' not in amy.get(f"/plans/{stage.plan_id}").content.decode()
+    assert 'data-dialog="dialog-override"' not in amy.get(f"/plans/{stage.plan_id}").content.decode()
     assert "you need the role admin" in break_it(amy, stage)
 
 
@@ -108,7 +108,7 @@ def test_rest_says_the_same(stage, root):
     wrong = calling(root).post(path, asked | {"confirm": "x"}, format="json")
 
     assert made.status_code == 201
-    assert BreakGlass.objects.get().until - BreakGlass.objects.get().at == timedelta(minutes=10)
+    assert GateOverride.objects.get().until - GateOverride.objects.get().at == timedelta(minutes=10)
     assert (again.status_code, "already" in again.json()["detail"]) == (409, True)
     assert (wrong.status_code, wrong.json()["errors"][0]["field"]) == (400, "confirm")
     assert [each["by"] for each in calling(root).get(path).json()["results"]] == ["root"]
@@ -116,7 +116,7 @@ def test_rest_says_the_same(stage, root):
 
 def test_who_broke_it_does_not_acknowledge_it(stage, root):
     break_it(visiting(root), stage)
-    path = f"/api/v1/break-glass/{BreakGlass.objects.get().pk}/acknowledgements"
+    path = f"/api/v1/break-glass/{GateOverride.objects.get().pk}/acknowledgements"
 
     assert calling(root).post(path).status_code == 403
     assert calling(make.a_user("vic", role="viewer")).post(path).status_code == 403

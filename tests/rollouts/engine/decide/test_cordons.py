@@ -86,8 +86,8 @@ def test_no_answer_lets_no_pod_in(outcome: ProofOutcome | None):
     assert uncordoned(decided(snapshot)) == []
 
 
-def test_a_gate_that_is_passed_over_lets_them_in():
-    snapshot = cordoned(a_target("a", **UNTESTED), changed(), stage={"glass": frozenset({"proof"})})
+def test_a_gate_that_is_overridden_lets_them_in():
+    snapshot = cordoned(a_target("a", **UNTESTED), changed(), stage={"overridden": frozenset({"proof"})})
 
     assert uncordoned(decided(snapshot)) == ["a"]
 

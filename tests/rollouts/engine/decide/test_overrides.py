@@ -1,11 +1,11 @@
-"""A gate that a person passed over holds nothing up, and is still evaluated and shown."""
+"""An overridden gate blocks nothing, and is still evaluated and shown."""
 
 import pytest
 
 from rollouts.engine.decide import decide
 from rollouts.engine.decide.acts import Decision, MovePlan, MoveStage
 from rollouts.gates.approval import ApprovalGate
-from rollouts.gates.base import NEVER_PASSED_OVER, Answer
+from rollouts.gates.base import NEVER_OVERRIDDEN, Answer
 from rollouts.gates.driver_version import DriverVersion
 from rollouts.gates.failure_budget import FailureBudget
 from rollouts.gates.operands_ready import OperandsReady
@@ -25,7 +25,7 @@ from tests.rollouts.make import (
 )
 
 LOST = a_target("a", is_ready=False)
-PASSED_OVER = {"gates": (DriverVersion(), FailureBudget()), "glass": frozenset({"failure_budget"})}
+OVERRIDDEN = {"gates": (DriverVersion(), FailureBudget()), "overridden": frozenset({"failure_budget"})}
 
 
 def decided(stage, *nodes, **given) -> Decision:
@@ -36,8 +36,8 @@ def stage_moves(decision: Decision) -> list[StageState]:
     return [move.to for move in decision.moves if isinstance(move, MoveStage)]
 
 
-def test_a_failing_gate_that_is_passed_over_halts_nothing_and_lets_the_stage_pass():
-    stage = a_stage(LOST, state=StageState.SOAKING, **PASSED_OVER)
+def test_a_failing_gate_that_is_overridden_halts_nothing_and_lets_the_stage_pass():
+    stage = a_stage(LOST, state=StageState.SOAKING, **OVERRIDDEN)
 
     decision = decided(stage, a_changed_node("a", is_ready=False))
 
@@ -53,25 +53,25 @@ def test_without_it_the_same_halts():
 
 def test_a_gate_of_another_name_still_halts():
     gates = (OperandsReady(), DriverVersion(), FailureBudget())
-    stage = a_stage(LOST, state=StageState.SOAKING, gates=gates, glass=frozenset({"operands_ready"}))
+    stage = a_stage(LOST, state=StageState.SOAKING, gates=gates, overridden=frozenset({"operands_ready"}))
 
     assert stage_moves(decided(stage, a_changed_node("a", is_ready=False))) == [StageState.HALTED]
 
 
-def test_an_approval_that_is_passed_over_opens_its_stage():
+def test_an_approval_that_is_overridden_opens_its_stage():
     stage = a_stage(
         a_held_target("a"), state=StageState.OPENING, gates=(ApprovalGate(), DriverVersion()),
-        glass=frozenset({"approval"}),
+        overridden=frozenset({"approval"}),
     )  # fmt: skip
 
     assert stage_moves(decided(stage, a_node_snapshot("a"))) == [StageState.PROMOTING]
 
 
-def test_a_no_is_not_passed_over():
+def test_a_no_is_not_overridden():
     shown = evidence(a_held_target("a"), approvals=(an_approval("amy", is_rejection=True, reason="Month end."),))
     stage = a_stage(
         a_held_target("a"), state=StageState.OPENING, gates=(ApprovalGate(), DriverVersion()), evidence=shown,
-        glass=frozenset({"approval"}),
+        overridden=frozenset({"approval"}),
     )  # fmt: skip
 
     decision = decided(stage, a_node_snapshot("a"))
@@ -80,12 +80,14 @@ def test_a_no_is_not_passed_over():
 
 
 @pytest.mark.parametrize("targets", [(a_target("a", is_seen=False),), (a_target("a", state=TargetState.EXCLUDED),)])
-def test_what_is_not_seen_or_not_there_is_not_passed_over(targets):
-    stage = a_stage(*targets, state=StageState.SOAKING, gates=(DriverVersion(),), glass=frozenset({"driver_version"}))
+def test_what_is_not_seen_or_not_there_is_not_overridden(targets):
+    stage = a_stage(
+        *targets, state=StageState.SOAKING, gates=(DriverVersion(),), overridden=frozenset({"driver_version"})
+    )
 
     decision = decided(stage, a_changed_node("a"))
 
-    assert decision.results[0]["driver_version"].cause in NEVER_PASSED_OVER
+    assert decision.results[0]["driver_version"].cause in NEVER_OVERRIDDEN
     assert stage_moves(decision) == []
 
 
