@@ -4,7 +4,7 @@ from pathlib import Path
 
 from demo.settings import ROOT
 
-WATCHED = ("config", "edges", "gpu", "kube", "people", "fleet", "health", "rollouts", "wording")
+WATCHED = ("config", "edges", "gpu", "kube", "people", "fleet", "health", "operations", "rollouts", "wording")
 
 
 class Changes:

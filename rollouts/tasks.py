@@ -7,6 +7,7 @@ from typing import Any
 from celery import shared_task
 from django.utils import timezone
 
+from operations.models.leased import Leased
 from rollouts.commands.pending_commands import record_pending
 from rollouts.engine.round import run_round
 from rollouts.external_rollouts.external_rollout_round import run_external_rollout, take_up
@@ -14,7 +15,6 @@ from rollouts.image_pulls.image_pull_round import run_pull
 from rollouts.live_checks.live_check_round import run_live_check
 from rollouts.models import ExternalRollout, ImagePull, LiveCheck, Plan
 from rollouts.models.external_rollout import wake_external_rollouts
-from rollouts.models.leased import Leased
 from rollouts.models.plan import wake_plans
 
 

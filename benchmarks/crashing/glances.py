@@ -6,7 +6,8 @@ from typing import Any
 from django.db.models import Exists, OuterRef, Q
 
 from benchmarks.crashing.rows import raw_rows
-from rollouts.models import Approval, Command, Freeze, MaintenanceWindow, Plan, Stage, Target
+from operations.models import Freeze
+from rollouts.models import Approval, Command, MaintenanceWindow, Plan, Stage, Target
 
 Asked = tuple[str, tuple[Any, ...]]
 

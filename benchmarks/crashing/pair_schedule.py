@@ -10,8 +10,9 @@ from benchmarks.crashing.plays import STEPS_A_ROUND
 from benchmarks.crashing.schedule import PLAN_LEASE_S, Schedule
 from benchmarks.crashing.seams import Kind, Turn, once_decided
 from benchmarks.crashing.world import NEW, OLD
+from operations.models import Disruption
 from rollouts.commands import plan_control
-from rollouts.models import Disruption, Hold, Plan
+from rollouts.models import Hold, Plan
 from simulator.kinds import NODE
 
 DECIDED = 0.8  # of those that are overtaken: after its decision, before its write
@@ -113,9 +114,9 @@ class PairSchedule(Schedule):
             nodes, state=plan.state, mark=plan.mark, version=operator.driver_spec()["version"], left_out=set(),
             cordoned=set(self._cordoned()), offered=operator.dra.offered(), left_unseen=reading.left_unseen,
         )  # fmt: skip
-        for rows in (Hold, Disruption):
-            if left := rows.objects.in_force().filter(plan=plan).count():
-                yield Violation("leaked_leases", f"{left} rows of {rows.__name__} are still the second plan's.")
+        for rows in (Hold.objects.filter(plan=plan), Disruption.objects.filter(taken_by=plan.mark)):
+            if left := rows.in_force().count():
+                yield Violation("leaked_leases", f"{left} rows of {rows.model.__name__} are still the second plan's.")
 
 
 def over_places(out: list[tuple[str, str, bool]], places: int) -> Iterator[Violation]:

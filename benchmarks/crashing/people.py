@@ -13,10 +13,11 @@ from benchmarks.crashing.seams import Kind
 from benchmarks.crashing.world import KUBECTL, NEW, OLD, SENTINEL, World
 from edges.transition_errors import IllegalMove, LostRace
 from fleet.models import Pool
+from operations.models import Freeze
 from rollouts.approvals.bundles import bundle_for
 from rollouts.commands import fleet_freezes, maintenance_windows, plan_approvals, plan_control
 from rollouts.commands.refusals import Refusal
-from rollouts.models import Freeze, MaintenanceWindow, Plan
+from rollouts.models import MaintenanceWindow, Plan
 from simulator.actors.gpu_operator import keys
 from simulator.clock import micro_stamp
 from simulator.kinds import JOB, NODE

@@ -17,9 +17,11 @@ from fleet.models import Cluster, ClusterMode
 from gpu import external_controllers
 from gpu.labels import HELD_BY
 from kube import client
+from operations import writer_lease
+from operations.failure_domains import Budgets
 from rollouts.components.driver import Driver
 from rollouts.components.throttle import Room
-from rollouts.engine import act, decide, live_state, observation, record, writer_lease
+from rollouts.engine import act, decide, live_state, observation, record
 from rollouts.engine import round as rounds
 from rollouts.engine.act import cordons, exclusions, holds, levers, node_handover, version, waves
 from rollouts.engine.act.writer import Writer
@@ -32,7 +34,6 @@ from rollouts.image_pulls import base, job_cleanup, job_creation, job_results
 from rollouts.image_pulls.base import PullRound
 from rollouts.models import ImagePull, Plan, PullJob
 from rollouts.models.plan import LEASE
-from rollouts.node_order.failure_domains import Budgets
 from rollouts.queries import restraints
 from rollouts.queries.restraints import Restraints
 

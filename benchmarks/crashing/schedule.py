@@ -18,8 +18,9 @@ from benchmarks.crashing.seams import Fault, Kind, Write, once_decided
 from benchmarks.crashing.signature import signature, what_follows
 from benchmarks.crashing.words import ENGINE, Word
 from benchmarks.crashing.world import NEW, OLD, Shape, World
+from operations.models import Disruption
 from rollouts.lifecycle import PLAN_FINAL, TargetState
-from rollouts.models import Disruption, Hold, Plan, ProofJob, Target
+from rollouts.models import Hold, Plan, ProofJob, Target
 from simulator.kinds import JOB, LEASE, NODE
 from simulator.refusals import Refused
 
@@ -371,7 +372,7 @@ class Schedule:
             yield Violation("leaked_leases", f"{held} nodes are still taken by it.")
         if not world.is_old_copy:  # of the Jobs that came after it, it knows none: they end by their deadline
             yield from proofs_at_the_end(world.store.list(JOB, NAMESPACE)[0])
-        if places := Disruption.objects.in_force().filter(plan=plan).count():
+        if places := Disruption.objects.in_force().filter(taken_by=plan.mark).count():
             yield Violation("leaked_leases", f"{places} places in the ledger are still taken by it.")
 
     def _unproven(self, plan: Plan) -> set[str]:

@@ -7,7 +7,8 @@ from benchmarks.crashing.jobs import NAMESPACE
 from benchmarks.crashing.nodes_seen import OPT_OUTS
 from benchmarks.crashing.rows import raw_rows
 from benchmarks.crashing.world import World
-from rollouts.models import Command, Cordon, Freeze, Hold, OptOut, Plan, ProofJob, Stage, Target
+from operations.models import Freeze
+from rollouts.models import Command, Cordon, Hold, OptOut, Plan, ProofJob, Stage, Target
 from simulator.actors.revisions import HASH_LABEL
 from simulator.kinds import JOB, NODE
 

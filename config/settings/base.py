@@ -34,6 +34,7 @@ INSTALLED_APPS = [
     "people",
     "fleet",
     "health",
+    "operations",
     "rollouts",
     "config.apps.QuarterdeckConfig",
 ]

@@ -13,11 +13,11 @@ from rest_framework.response import Response
 from edges.rest import KEY, Asked, Edge, Listing, RowSerializer
 from fleet.api.serializers import RefSerializer
 from fleet.models import Cluster, Pool
+from operations.models import Freeze
 from people.rights import Permission, require_somewhere, scope_of
 from rollouts.api.serializers import KEY_MOST
 from rollouts.commands import fleet_freezes
 from rollouts.commands.fleet_freezes import Where, bound_by, where_of
-from rollouts.models import Freeze
 from rollouts.queries.restraints import restraint_by
 
 

@@ -10,18 +10,19 @@ from rest_framework.response import Response
 from edges.rest import Asked, Edge, Listing, RowSerializer
 from fleet.api.serializers import RefSerializer
 from fleet.models import Cluster
+from operations.failure_domains import DomainKind
+from operations.models import Disruption
 from people.rights import require
 from rollouts.commands.domain_budgets import EACH, LONGEST_LABEL, MAY, MOST, BudgetShown, budgets_of, set_budget
-from rollouts.models import Disruption
-from rollouts.node_order.failure_domains import DomainKind
+from rollouts.models.plan import plan_of_mark
 
 DOMAIN_KINDS = [(kind.value, words) for kind, words in EACH.items()]
 
 
 class DisruptionSerializer(RowSerializer):
     cluster = RefSerializer()
-    plan = serializers.IntegerField(source="plan_id", allow_null=True, help_text="Its id. Null: `taken_by` has it out.")
-    taken_by = serializers.CharField(help_text="Who has it out that is no plan. Blank: a plan has.")
+    plan = serializers.SerializerMethodField(help_text="Id of the plan that owns the entry. Null: another owner.")
+    taken_by = serializers.CharField(help_text="Mark of its owner: plan-7, operation-3.")
     domains = serializers.ListField(
         child=serializers.ListField(child=serializers.CharField()),
         help_text="Kind and name of the failure domains it was in at its release; of a pool its id.",
@@ -30,6 +31,9 @@ class DisruptionSerializer(RowSerializer):
     class Meta:
         model = Disruption
         fields = ("id", "cluster", "plan", "taken_by", "node_name", "node_uid", "domains", "taken_at", "ended_at")
+
+    def get_plan(self, row: Disruption) -> int | None:
+        return plan_of_mark(row.taken_by)
 
 
 class DisruptionFilters(filters.FilterSet):

@@ -7,13 +7,14 @@ from datetime import datetime
 from django.db import transaction
 
 from fleet.models import Cluster
+from operations.failure_domains import DomainKind
+from operations.models import DomainBudget
 from people.models import AuditEntry
 from people.rights import Permission
 from rollouts.commands.refusals import BadPlan, Refusal
-from rollouts.models import DomainBudget, Plan
+from rollouts.models import Plan
 from rollouts.models.plan import wake_plans
 from rollouts.models.transitions import record_event
-from rollouts.node_order.failure_domains import DomainKind
 from wording.numbers import count
 
 MAY = (

@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from fleet.models import DriverObject
 from gpu.upgrade_controller import LOOKS_EVERY
-from rollouts.ledger.disruptions import read_budgets
+from operations.ledger.disruptions import read_budgets
 from rollouts.lifecycle import TargetState
 from rollouts.models import Plan
 from rollouts.node_order.node_selection import AtOnce, at_once

@@ -19,12 +19,13 @@ from edges.idempotency import CarriedOut, IdempotencyKey, is_done
 from edges.locks import is_lock_timeout, wait_for_locks
 from fleet.models import Cluster, Pool
 from fleet.pools.changes import PoolGone, locked
+from operations.models import Freeze
+from operations.models.freeze import words_of
 from people.models import AuditEntry, User
 from people.rights import Permission, require, why_not
 from rollouts.commands.refusals import BadFreeze, Refusal
 from rollouts.lifecycle import IN_FLIGHT, PlanState, TargetState
-from rollouts.models import Freeze, PendingCommand, Plan, StageKind, Target
-from rollouts.models.freeze import words_of
+from rollouts.models import PendingCommand, Plan, StageKind, Target
 from rollouts.models.plan import PlanQuerySet, wake_plans
 from rollouts.models.transitions import record_event
 from rollouts.queries.restraints import GOES_BACK, ended, headed, restores, restraint_by

@@ -27,11 +27,11 @@ from gpu.labels import (
 from gpu.upgrade_controller import UPGRADE_REQUIRED
 from kube import client
 from kube.structs import LeaseSeen, NodeSeen
+from operations.models import WriterLease
+from operations.writer_lease import LEASE_NAME
 from rollouts.components.base import BEGUN
 from rollouts.components.driver import Driver
 from rollouts.engine.act.writer import TRIES
-from rollouts.engine.writer_lease import LEASE_NAME
-from rollouts.models import WriterLease
 from rollouts.models.plan import MARK
 
 MANAGED = f"{MANAGED_BY}={OURS}"  # the label of every Job of ours, which its pod has, too

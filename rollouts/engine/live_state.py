@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fleet.allocation.devices import Offered, read_slices
-from fleet.models import Cluster, ResourceSlice
+from fleet.models import ResourceSlice
 from fleet.observer.mirror.rows.dra import slice_row
 from fleet.observer.mirror.rows.driver_object import owners
 from fleet.observer.mirror.rows.node import driver_version_in
@@ -13,12 +13,11 @@ from fleet.states.pod import ENDED
 from gpu.operands import operand_of
 from kube import client
 from kube.structs import DaemonSetSeen, DriverObjectSeen, NodeSeen, PodSeen, RevisionSeen
+from operations.stop_switch import stopped_by_switch
 from rollouts.components.base import version_in
 from rollouts.engine.workloads import DriverPod
 from rollouts.models import Plan
 from rollouts.queries.driver_nodes import driver_daemonsets
-
-STOP_SWITCH = "quarterdeck-stop"  # a ConfigMap of this name in our namespace stops everything (hazard Z33)
 
 
 @dataclass(frozen=True)
@@ -89,15 +88,6 @@ def stopped_in_cluster(plan: Plan, connection: client.Connection) -> str:
     :raises ClusterError: when the cluster does not answer
     """
     return stopped_by_switch(plan.cluster, connection)
-
-
-def stopped_by_switch(cluster: Cluster, connection: client.Connection) -> str:
-    """Returns the reason in the stop's ConfigMap of any cluster; empty means there is none."""
-    switch = client.get_config_map(connection, cluster.own_namespace, STOP_SWITCH)
-    if switch is None:
-        return ""
-    reason = switch.values.get("reason", "no reason given")
-    return f"ConfigMap {cluster.own_namespace}/{STOP_SWITCH} in the cluster stops everything: {reason}."
 
 
 def _is_its_driver(plan: Plan, daemonset: DaemonSetSeen) -> bool:

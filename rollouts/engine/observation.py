@@ -11,6 +11,9 @@ from django.db.models import Prefetch
 
 from fleet.models import DriverObject, Node
 from gpu.upgrade_controller import parallel_of, unavailable_of
+from operations.failure_domains import UNBOUND, Budgets
+from operations.ledger.disruptions import read_budgets
+from operations.models import Disruption
 from rollouts.components.driver import NO_OBJECT
 from rollouts.components.throttle import NO_THROTTLE, UpgradePolicy
 from rollouts.engine.cordons import read_cordons
@@ -27,10 +30,8 @@ from rollouts.gates.base import Gate
 from rollouts.gates.exposure import Exposure
 from rollouts.gates.headroom import Headroom
 from rollouts.gates.window import Window
-from rollouts.ledger.disruptions import read_budgets
 from rollouts.lifecycle import PlanState, StageState, TargetState
-from rollouts.models import Disruption, GateAnswer, Hold, Plan, PlanEvent, Stage, Verb
-from rollouts.node_order.failure_domains import UNBOUND, Budgets
+from rollouts.models import GateAnswer, Hold, Plan, PlanEvent, Stage, Verb
 from rollouts.queries.driver_nodes import (
     clock_ahead,
     controller_off,
@@ -113,7 +114,7 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
         frozen_reason=first.sentence if first else "",
         restrained=restrained,
         budgets=budgets,
-        disruptions=frozenset(one.node_uid for one in taken if one.plan_id == plan.pk),
+        disruptions=frozenset(one.node_uid for one in taken if one.taken_by == plan.mark),
         policy=policy,
         recorded_hashes=plan.templates.get("old", plan.sealed.get("revisions", {})),
         sealed_hashes=plan.sealed.get("revisions", {}),
@@ -206,7 +207,7 @@ def read_policy(plan: Plan, nodes: int) -> UpgradePolicy:
 
 def _out_by_others(plan: Plan, taken: Iterable[Disruption]) -> dict[str, str]:
     """Returns why nodes that something other than a plan made unavailable are not released, by node UID."""
-    return {} if plan.state in GOES_BACK else {one.node_uid: one.not_free for one in taken if one.plan_id is None}
+    return {} if plan.state in GOES_BACK else {one.node_uid: one.not_free for one in taken if not one.binds_rollbacks}
 
 
 def _busy(unheld: Sequence[str]) -> dict[str, str]:

@@ -10,6 +10,7 @@ from fleet.models import DomainEvent
 from gpu.external_controllers import Metadata, earlier_values
 from gpu.labels import CORDONED_BY, HELD_BY, OPTED_OUT_BY
 from kube.structs import NodeSeen
+from operations.models import Disruption
 from people.models import AuditEntry
 from rollouts.engine.decide.acts import Move, MovePlan, MoveStage, MoveTarget
 from rollouts.gates import GATES
@@ -17,7 +18,7 @@ from rollouts.gates.approval import ApprovalGate
 from rollouts.gates.base import NO_PATIENCE_LOST, Answer, GateResult, When
 from rollouts.gates.window import Window, comes_by_itself
 from rollouts.lifecycle import StageState, TargetState
-from rollouts.models import Command, Cordon, Disruption, GateAnswer, Hold, OptOut, Plan, Stage, Target, Verb
+from rollouts.models import Command, Cordon, GateAnswer, Hold, OptOut, Plan, Stage, Target, Verb
 from rollouts.models.gate_answer import LONGEST_REASON, said_by
 from rollouts.models.plan import wake_plans
 from rollouts.models.transitions import record_event
@@ -145,7 +146,7 @@ def give_back(plan: Plan, node_uids: Collection[str], *, now: datetime) -> None:
         return
     with transaction.atomic():
         plan.keep_lease(now=now)
-        given = Disruption.objects.filter(plan=plan, node_uid__in=node_uids).give_back(now=now)
+        given = Disruption.objects.filter(taken_by=plan.mark, node_uid__in=node_uids).give_back(now=now)
     if given:
         wake_plans(Plan.objects.filter(cluster=plan.cluster_id).exclude(pk=plan.pk), now=now)
 

@@ -9,6 +9,7 @@ import structlog
 from edges.failures import failure_sentence
 from edges.transition_errors import LostRace
 from kube import client
+from operations.writer_lease import Forfeit
 from rollouts.engine import templates
 from rollouts.engine.act import carry_out
 from rollouts.engine.approvals import ask_again, void_approvals, void_every_approval
@@ -30,7 +31,6 @@ from rollouts.engine.record import (
     record_opt_outs,
 )
 from rollouts.engine.snapshot import Snapshot
-from rollouts.engine.writer_lease import Forfeit
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan
 

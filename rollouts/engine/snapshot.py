@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from operations.failure_domains import UNBOUND, Budgets
 from rollouts.components.base import BEGUN, Component, Phase
 from rollouts.components.terms import HoldWords
 from rollouts.components.throttle import UpgradePolicy
 from rollouts.gates.base import Evidence, Gate, TargetEvidence
 from rollouts.lifecycle import PlanState, StageState, TargetState
-from rollouts.node_order.failure_domains import UNBOUND, Budgets
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from django.db import transaction
 from edges.failures import failure_sentence
 from edges.transition_errors import LostRace
 from kube import client
-from rollouts.engine.writer_lease import Forfeit
+from operations.writer_lease import Forfeit
 from rollouts.image_pulls import job_cleanup, job_creation, job_results
 from rollouts.image_pulls.base import BY_ITSELF, PullRound
 from rollouts.image_pulls.latest_pulls import PULLED_IN, pull_on_page

@@ -9,10 +9,10 @@ from fleet.models import DriverObject
 from gpu.labels import HELD_BY, HELD_SINCE
 from kube import client
 from kube.redaction import redacted
+from operations.writer_lease import LEASE_NAME, why_not_ours
 from rollouts.components.base import version_in
 from rollouts.engine.live_state import has_slices
 from rollouts.engine.templates import digests_of
-from rollouts.engine.writer_lease import LEASE_NAME, why_not_ours
 from rollouts.gates.proof import Proof
 from rollouts.lifecycle import TargetState
 from rollouts.live_checks.required_rights import needed, spared

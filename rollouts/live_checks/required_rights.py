@@ -19,8 +19,8 @@ from kube.resources import (
     RESOURCE_SLICES,
     REVISIONS,
 )
-from rollouts.engine.live_state import STOP_SWITCH
-from rollouts.engine.writer_lease import LEASE_NAME
+from operations.stop_switch import STOP_SWITCH
+from operations.writer_lease import LEASE_NAME
 from rollouts.models import Plan
 
 

@@ -1,9 +1,7 @@
 from rollouts.models.approval import Approval, GateOverride, ShownBundle
 from rollouts.models.command import Command, PendingCommand, Verb
 from rollouts.models.cordon import Cordon, OptOut
-from rollouts.models.disruption import Disruption, DomainBudget
 from rollouts.models.external_rollout import ExternalGateAnswer, ExternalRollout, ExternalRolloutNode, Rollout
-from rollouts.models.freeze import Freeze
 from rollouts.models.gate_answer import GateAnswer
 from rollouts.models.hold import Hold
 from rollouts.models.image_pull import ImagePull, PullJob
@@ -14,18 +12,14 @@ from rollouts.models.plan_event import PlanEvent
 from rollouts.models.proof_job import ProofJob
 from rollouts.models.stage import Stage, StageKind
 from rollouts.models.target import Target, Wave
-from rollouts.models.writer_lease import WriterLease
 
 __all__ = [
     "Approval",
     "Command",
     "Cordon",
-    "Disruption",
-    "DomainBudget",
     "ExternalGateAnswer",
     "ExternalRollout",
     "ExternalRolloutNode",
-    "Freeze",
     "GateAnswer",
     "GateOverride",
     "Hold",
@@ -45,5 +39,4 @@ __all__ = [
     "Target",
     "Verb",
     "Wave",
-    "WriterLease",
 ]

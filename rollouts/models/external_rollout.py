@@ -10,13 +10,13 @@ from django.db.models import Q
 from edges.transitions import write_move
 from fleet.models import Cluster
 from fleet.models.visible import Visible
+from operations.models.leased import Leased
 from rollouts.components import component_of
 from rollouts.components.base import Component
 from rollouts.gates.base import Answer
 from rollouts.lifecycle import EXTERNAL_ROLLOUT_MOVES, EXTERNAL_ROLLOUT_OPEN, ExternalRolloutState, TargetState
 from rollouts.messages import announce
 from rollouts.models.gate_answer import KeptAnswer
-from rollouts.models.leased import Leased
 from rollouts.models.plan import Plan
 
 NO_FACTS: Mapping[str, str] = MappingProxyType({})

@@ -6,9 +6,9 @@ from django.db import models
 from django.db.models import Q
 
 from fleet.models.visible import Visible
+from operations.models.leased import Leased
 from rollouts.driver_images.pull_job import WantedPull
 from rollouts.driver_images.pull_progress import PullOutcome
-from rollouts.models.leased import Leased
 
 LEASE = timedelta(seconds=20)  # a round asks for a few Jobs; a killed worker costs this much
 

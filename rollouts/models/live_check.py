@@ -7,7 +7,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from fleet.models.visible import Visible
-from rollouts.models.leased import Leased
+from operations.models.leased import Leased
 
 LEASE = timedelta(seconds=60)  # a round asks for 30 s at most, and its last question for 15; a killed worker costs this
 

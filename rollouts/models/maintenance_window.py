@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from django.db import models
 
 from fleet.models import Cluster, Pool
-from rollouts.models.freeze import RestraintQuerySet, words_of
+from operations.models.freeze import RestraintQuerySet, words_of
 from rollouts.windows import Schedule
 
 

@@ -11,11 +11,12 @@ from django.db.models.functions import JSONObject
 from edges.locks import is_lock_timeout, lock_unheld, wait_for_locks
 from fleet.models import Cluster, DomainEvent
 from fleet.models.visible import Visible
+from operations.models import Disruption
+from operations.models.leased import Leased
 from rollouts.components import component_of
 from rollouts.components.base import Component
 from rollouts.lifecycle import PLAN_FINAL, PLAN_MOVES, PLAN_UNDER_WAY, PlanState
 from rollouts.models.command import PendingCommand
-from rollouts.models.leased import Leased
 from rollouts.models.transitions import Moving
 
 WEEK_S = 7 * 24 * 3600
@@ -28,6 +29,12 @@ EVENTS: Mapping[StrEnum, str] = {
     PlanState.ROLLED_BACK: FINISHED,
     PlanState.ABORTED: FINISHED,
 }
+
+
+def plan_of_mark(mark: str) -> int | None:
+    """Returns the key of the plan that the mark names; None if it names another owner."""
+    number = mark.removeprefix(MARK)
+    return int(number) if number != mark and number.isdecimal() else None
 
 
 class PlanQuerySet(Visible["Plan"]):
@@ -152,7 +159,7 @@ class Plan(Moving, Leased):
                 DomainEvent.write([self.event_of(kind, now=now, actor=actor, reason=reason)])
             if to in PLAN_FINAL:
                 self.holds.filter(ended_at__isnull=True).update(ended_at=now)
-                self.disruptions.filter(ended_at__isnull=True).update(ended_at=now)
+                Disruption.objects.filter(taken_by=self.mark).give_back(now=now)
                 self.commands.in_force().update(ended_at=now, ended_by=actor)
 
     def event_of(self, kind: str, *, now: datetime, actor: str, reason: str) -> DomainEvent:

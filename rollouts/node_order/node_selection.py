@@ -13,8 +13,8 @@ from functools import cached_property
 from typing import Any
 
 from gpu.upgrade_controller import parallel_of, unavailable_of
+from operations.failure_domains import UNBOUND, Budgets
 from rollouts.node_order.disruption_cost import UNHARMED, Harm, least_first, least_harm
-from rollouts.node_order.failure_domains import UNBOUND, Budgets
 from wording.numbers import count
 
 FACTORS: Mapping[str, str] = {

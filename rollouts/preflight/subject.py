@@ -9,10 +9,10 @@ from fleet.drivers.mode import has_own_policies, operator_of
 from fleet.models import DriverObject, Node, Operand, Pod
 from gpu.operands import VALIDATOR
 from health.stack.combinations import Line
+from operations.failure_domains import Budgets
+from operations.ledger.disruptions import read_budgets
 from rollouts.components.driver import DriverFacts
-from rollouts.ledger.disruptions import read_budgets
 from rollouts.models import Plan, Stage
-from rollouts.node_order.failure_domains import Budgets
 from rollouts.preflight.driver_facts import OperandPod, facts_of, operands_on, pods_on
 from rollouts.preflight.facts import PreflightFacts
 from rollouts.preflight.picks import Picks

@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 from fleet.models import Pool
 from kube import selectors
+from operations.models import Freeze
 from rollouts.lifecycle import PlanState
-from rollouts.models import Freeze, MaintenanceWindow, PendingCommand, Plan
+from rollouts.models import MaintenanceWindow, PendingCommand, Plan
 from rollouts.windows import Interval, Schedule, common, union, zone_named
 from wording.instants import moment
 from wording.numbers import are, either

@@ -5,9 +5,9 @@ from django import forms
 from edges.digits import whole
 from edges.fields import Reason
 from edges.reason_form import SAY_WHY
+from operations.failure_domains import DomainKind
 from rollouts.commands.domain_budgets import kind_named
 from rollouts.commands.refusals import Refusal
-from rollouts.node_order.failure_domains import DomainKind
 
 
 class BudgetForm(forms.Form):

@@ -13,11 +13,11 @@ from edges.kept_input import BadForm, read
 from edges.parts import part
 from edges.reason_form import WhyForm, reason_of
 from edges.requests import PersonRequest, answered
+from operations.models import Freeze
 from people.rights import NotAllowed, Permission, scope_of
 from rollouts.commands import fleet_freezes
 from rollouts.commands.fleet_freezes import Where
 from rollouts.commands.refusals import Refusal
-from rollouts.models import Freeze
 from rollouts.queries.restraints import restraint_by
 
 

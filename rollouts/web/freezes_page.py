@@ -17,12 +17,13 @@ from edges.kept_input import BadForm
 from edges.parts import part
 from edges.reason_form import reason_of
 from edges.requests import PersonRequest, answered
+from operations.models import Freeze
 from people.rights import NotAllowed, Permission, Scope, scope_of
 from rollouts.commands import fleet_freezes
 from rollouts.commands.fleet_freezes import BoundPlan, Where, bound_by, plans_bound, where_of
 from rollouts.commands.maintenance_windows import MAY
 from rollouts.commands.refusals import Refusal
-from rollouts.models import Freeze, MaintenanceWindow
+from rollouts.models import MaintenanceWindow
 from rollouts.queries.restraints import restraint_by
 from rollouts.web.freeze_form import FreezeForm
 from rollouts.web.scopes import places_for

@@ -14,10 +14,12 @@ from edges.parts import part
 from edges.requests import PersonRequest, answered
 from fleet.freshness.cluster import heard_of
 from fleet.models import Cluster, Pool
+from operations.models import Disruption
 from people.rights import NotAllowed, require, why_not
 from rollouts.commands.domain_budgets import EACH, MAY, budgets_of, set_budget
 from rollouts.commands.refusals import Refusal
-from rollouts.models import Disruption
+from rollouts.models import Plan
+from rollouts.models.plan import plan_of_mark
 from rollouts.web.budget_form import BudgetForm
 
 SHOWN = 200  # disruptions; more are in REST
@@ -69,19 +71,23 @@ def _about(cluster_id: int) -> str:
 
 def _context(request: PersonRequest, cluster_id: int) -> dict:
     cluster = get_object_or_404(Cluster.objects.visible_to(request.user), pk=cluster_id)
-    lines = Disruption.objects.visible_to(request.user).filter(cluster=cluster).select_related("plan")
+    lines = Disruption.objects.visible_to(request.user).filter(cluster=cluster)
     disruptions = lines.in_force().order_by("taken_at", "pk")
     return {
         "cluster": cluster,
         "sight": heard_of(cluster, now=timezone.now()).sight,
         "budgets": [(one, EACH[one.kind]) for one in budgets_of(cluster)],
         "pools": Pool.objects.visible_to(request.user).filter(cluster=cluster).order_by("name"),
-        "disruptions": _first(disruptions),
+        "disruptions": _with_plans(disruptions[:SHOWN]),
         "more": max(0, disruptions.count() - SHOWN),
-        "past": list(lines.filter(ended_at__isnull=False).order_by("-ended_at", "-pk")[:PAST]),
+        "past": _with_plans(lines.filter(ended_at__isnull=False).order_by("-ended_at", "-pk")[:PAST]),
         "why_not": why_not(request.user, MAY, cluster_id=cluster.pk, where=f"cluster {cluster.name}"),
     }
 
 
-def _first(disruptions: QuerySet[Disruption]) -> list[Disruption]:
-    return list(disruptions[:SHOWN])
+def _with_plans(disruptions: QuerySet[Disruption]) -> list[tuple[Disruption, Plan | None]]:
+    """Returns each entry with the plan that owns it, if one does. Two queries."""
+    rows = list(disruptions)
+    ids = {row.pk: plan_of_mark(row.taken_by) for row in rows}
+    plans = Plan.objects.in_bulk({plan_id for plan_id in ids.values() if plan_id})
+    return [(row, plans.get(ids[row.pk] or 0)) for row in rows]

@@ -16,6 +16,7 @@ from edges.kept_input import BadForm
 from edges.parts import part
 from edges.reason_form import reason_of
 from edges.requests import PersonRequest, answered
+from operations.models import Freeze
 from people.models import User
 from people.rights import NotAllowed
 from rollouts.commands.maintenance_windows import (
@@ -27,7 +28,7 @@ from rollouts.commands.maintenance_windows import (
     where_of,
 )
 from rollouts.commands.refusals import BadSchedule, Refusal
-from rollouts.models import Freeze, MaintenanceWindow
+from rollouts.models import MaintenanceWindow
 from rollouts.queries.restraints import restraint_by
 from rollouts.web.scopes import places_for
 from rollouts.web.window_form import WindowForm

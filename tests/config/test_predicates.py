@@ -18,7 +18,6 @@ from rollouts.lifecycle import ExternalRolloutState, PlanState, TargetState
 from rollouts.models import (
     Approval,
     ExternalRollout,
-    Freeze,
     GateOverride,
     Hold,
     ImagePull,
@@ -63,8 +62,7 @@ def a_hold(stage: Any, number: int) -> dict[str, Any]:
 HELD = {"is_wanted": st.booleans(), "placed_at": PERHAPS, "ended_at": PERHAPS, "is_foreign": st.booleans()}
 TWINS = {
     ("Freeze", "in_force"): Twins(
-        Freeze,
-        {"until": PERHAPS, "ended_at": PERHAPS},
+            {"until": PERHAPS, "ended_at": PERHAPS},
         lambda _stage, _number: {"by": "ada", "at": NOON, "reason": "x"},
         lambda rows: rows.in_force(now=NOON),
         lambda row: row.is_in_force(now=NOON),

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from demo.visitor import RefusedError, Visitor, wait_until
-from rollouts.engine.live_state import STOP_SWITCH
+from operations.stop_switch import STOP_SWITCH
 from tests.flows.asked import Asked
 from tests.flows.cluster import HOLD, PATIENCE_S, Cluster
 from tests.flows.proxy import Proxy

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from kube import client
+from operations.writer_lease import take_writer_lease
 from rollouts.engine.act.cordons import cordon_again, uncordon
 from rollouts.engine.act.exclusions import opt_out_again, put_back
 from rollouts.engine.act.holds import free_strays, lift_holds, place_holds
@@ -37,7 +38,6 @@ from rollouts.engine.decide.acts import (
     Uncordon,
     WriteVersion,
 )
-from rollouts.engine.writer_lease import take_writer_lease
 from rollouts.models import Plan
 
 CARRY_OUT: dict[type, Callable[[Writer, Any], str | None]] = {

@@ -8,12 +8,12 @@ from django.db import transaction
 
 from edges.transition_errors import LostRace
 from kube import client
+from operations.ledger.disruptions import NoPlace, take
 from rollouts.engine.act.holds import free_node, want
 from rollouts.engine.act.levers import lever_of
 from rollouts.engine.act.release_checks import why_nobody_goes
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide.acts import HandOver
-from rollouts.ledger.disruptions import NoPlace, take
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan
 from rollouts.models.plan import PlanQuerySet
@@ -62,7 +62,7 @@ def _intend(plan: Plan, going: Mapping[str, str], *, now: datetime) -> None:
             raise LostRace(reason)
         want(plan, going, is_wanted=False, now=now)
         try:
-            take(plan.cluster_id, going, by=plan, goes_back=False, now=now)
+            take(plan.cluster_id, going, by=plan.mark, binds_rollbacks=True, now=now)
         except NoPlace as full:
             raise LostRace(str(full)) from full
 

@@ -6,10 +6,10 @@ from typing import Any
 from django.utils.functional import cached_property
 
 from kube import client
+from operations.models import Freeze
 from rollouts.components.base import version_in
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.live_state import newest_of, stopped_in_cluster
-from rollouts.models import Freeze
 from rollouts.queries.driver_nodes import daemonsets_of
 from rollouts.queries.restraints import restraint_by
 

@@ -13,6 +13,7 @@ from django.db.models import Max
 from edges.transition_errors import LostRace
 from kube import client
 from kube.structs import NodeSeen
+from operations.ledger.disruptions import NoPlace, take
 from rollouts.approvals.automatic_approvals import GATE, why_live
 from rollouts.engine.act import cordons, exclusions
 from rollouts.engine.act.levers import lever_of
@@ -22,7 +23,6 @@ from rollouts.engine.baseline import baselines
 from rollouts.engine.decide.acts import FinishRelease, OpenRollbackStage, Recall, ReleaseWave
 from rollouts.engine.live_state import stopped_in_cluster
 from rollouts.gates.proof import Proof, cordons_by
-from rollouts.ledger.disruptions import NoPlace, take
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import Hold, Plan, Stage, Target, Wave
 from rollouts.queries.restraints import restraints_of
@@ -222,7 +222,7 @@ def _take_places(plan: Plan, stage: Stage, targets: Sequence[Target], *, now: da
     """Takes the nodes' places in the disruption ledger, which all plans of the cluster share."""
     taking = {target.node_uid: target.node_name for target in targets}
     try:
-        take(plan.cluster_id, taking, by=plan, goes_back=stage.is_rollback, now=now)
+        take(plan.cluster_id, taking, by=plan.mark, goes_back=stage.is_rollback, binds_rollbacks=True, now=now)
     except NoPlace as full:
         raise LostRace(str(full)) from full
 

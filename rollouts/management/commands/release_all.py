@@ -9,6 +9,9 @@ from edges.arguments import reason
 from fleet.models import Cluster
 from gpu.labels import PROOF, PROVES_FOR, PULLS_FOR, UPGRADE_SKIP, UPGRADE_STATE, count_in
 from kube import client
+from operations.models import Freeze
+from operations.stop_switch import STOP_SWITCH, stopped_by_switch
+from operations.writer_lease import LEASE_NAME
 from people.models import AuditEntry
 from rollouts.commands.fleet_freezes import stop_in_force
 from rollouts.commands.image_pulls import call_off
@@ -16,11 +19,9 @@ from rollouts.components.base import version_in
 from rollouts.engine import cluster_cleanup
 from rollouts.engine.cluster_cleanup import Mark, marks, remove
 from rollouts.engine.leftovers import what_is_left
-from rollouts.engine.live_state import STOP_SWITCH, stopped_by_switch
 from rollouts.engine.templates import digests_of
-from rollouts.engine.writer_lease import LEASE_NAME
 from rollouts.lifecycle import PLAN_UNDER_WAY, PlanState, StageState
-from rollouts.models import Cordon, Freeze, Hold, ImagePull, OptOut, Plan, ProofJob, StageKind
+from rollouts.models import Cordon, Hold, ImagePull, OptOut, Plan, ProofJob, StageKind
 from rollouts.models.transitions import record_event
 from rollouts.queries.restraints import ended, restraint_by
 from wording.lists import names

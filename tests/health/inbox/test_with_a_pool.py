@@ -11,8 +11,8 @@ from health.inbox.pool_limits import LimitsAsked, put_limits
 from health.inbox.refusals import FindingRefusal
 from health.lifecycle import FindingState
 from health.models import Mute, PoolLimits
+from operations.models import Freeze
 from people.models import AuditEntry
-from rollouts.models import Freeze
 from tests.make import NOON, a_cluster, a_finding, a_node, a_pool, a_user
 from tests.pages import page, visiting
 

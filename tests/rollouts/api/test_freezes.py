@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from rollouts.models import Freeze
+from operations.models import Freeze
 from tests.callers import calling
 from tests.make import NOON, a_fleet, a_plan, a_pool, a_user, give
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rollouts.models import Disruption, DomainBudget
+from operations.models import Disruption, DomainBudget
 from tests.callers import calling
 from tests.make import NOON, a_cluster, a_fleet, a_plan, a_user
 
@@ -25,7 +25,9 @@ def ask(caller, plan, **asked):
 
 def out(plan, name: str, **given) -> None:
     row = {"taken_at": NOON, "domains": [["zone", "a"]]}
-    Disruption.objects.create(cluster=plan.cluster, plan=plan, node_uid=f"uid-{name}", node_name=name, **row | given)
+    Disruption.objects.create(
+        cluster=plan.cluster, taken_by=plan.mark, node_uid=f"uid-{name}", node_name=name, **row | given
+    )
 
 
 def test_budgets_are_set_and_shown_for_each_kind(plan, root):
@@ -80,7 +82,7 @@ def test_who_is_out_is_listed_by_cluster_and_by_whether_it_is_out_still(plan, ro
     assert named(cluster="north", is_in_force=True) == ["n1"]
     assert named(cluster="north", is_in_force=False) == ["n2", "n3"]
     shown = {one["node_name"]: one for one in root.get("/api/v1/disruptions").json()["results"]}
-    assert (shown["n1"]["plan"], shown["n1"]["taken_by"]) == (plan.pk, "")
+    assert (shown["n1"]["plan"], shown["n1"]["taken_by"]) == (plan.pk, plan.mark)
     assert (shown["n3"]["plan"], shown["n3"]["taken_by"]) == (None, "quarantine")
     eve = calling(a_user("eve", role="viewer", on=a_cluster("east")))
     assert eve.get("/api/v1/disruptions").json()["results"] == []

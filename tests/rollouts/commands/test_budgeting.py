@@ -2,10 +2,10 @@
 
 import pytest
 
+from operations.failure_domains import DomainKind
+from operations.models import DomainBudget
 from people.models import AuditEntry
 from rollouts.commands.domain_budgets import BadBudget, set_budget
-from rollouts.models import DomainBudget
-from rollouts.node_order.failure_domains import DomainKind
 from tests.make import NOON, a_fleet, a_plan
 
 pytestmark = pytest.mark.django_db

@@ -9,9 +9,9 @@ from django.db import connection, transaction
 from demo.visitor import wait_until
 from fleet.pools.approval_rules import set_approval
 from fleet.pools.changes import create_pool
+from operations.ledger.disruptions import take
 from rollouts.commands import plan_control
 from rollouts.commands.maintenance_windows import make_window
-from rollouts.ledger.disruptions import take
 from rollouts.models import MaintenanceWindow, Plan, Stage, Target
 from tests.locks import one_waits, while_it_is_written
 from tests.make import NOON, a_node, a_plan, a_user

@@ -5,13 +5,14 @@ from datetime import timedelta
 import pytest
 from django.db import IntegrityError
 
+from operations.models import Freeze
 from people.models import AuditEntry
 from people.models.audit_entry import broken_links
 from rollouts.commands import fleet_freezes, plan_control
 from rollouts.commands.fleet_freezes import Where
 from rollouts.commands.preview import preview
 from rollouts.commands.refusals import BadFreeze, Refusal
-from rollouts.models import Freeze, Plan
+from rollouts.models import Plan
 from rollouts.queries.plan_view import plan_on_page
 from rollouts.queries.restraints import restraints_of
 from tests.make import NOON, a_draft, a_fleet, a_plan, a_user

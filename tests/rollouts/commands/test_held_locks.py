@@ -7,10 +7,11 @@ from threading import Event, Thread
 import pytest
 from django.db import connection, transaction
 
+from operations.models import Freeze
 from people.models import AuditEntry
 from rollouts.commands import fleet_freezes, plan_control
 from rollouts.commands.pending_commands import record_pending
-from rollouts.models import Freeze, PendingCommand, Plan, Stage, Target
+from rollouts.models import PendingCommand, Plan, Stage, Target
 from rollouts.queries.plan_view import plan_on_page
 from rollouts.queries.stage_windows import why_not_let_go
 from tests.callers import calling

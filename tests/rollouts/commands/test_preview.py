@@ -3,10 +3,11 @@ from datetime import timedelta
 import pytest
 
 from fleet.models import Bookmark, DriverObject, Node
+from operations.models import DomainBudget
 from rollouts.commands.plan_start import start
 from rollouts.commands.preview import preview
 from rollouts.commands.stage_drafts import StageDraft
-from rollouts.models import DomainBudget, StageKind
+from rollouts.models import StageKind
 from tests.make import NOON, a_pod
 from tests.rollouts.rows import CANARY, GATES, POLICY, REST, a_draft, a_driver_cluster
 

@@ -4,11 +4,12 @@ import pytest
 from django.db import transaction
 
 from fleet.models import Cluster, Operand
+from operations.models import Freeze
 from people.models import AuditEntry
 from rollouts.commands import image_pulls
 from rollouts.commands.image_pulls import MOST_EACH, ask, cancel
 from rollouts.commands.refusals import BadPlan, Refusal
-from rollouts.models import Freeze, ImagePull, Plan, PullJob
+from rollouts.models import ImagePull, Plan, PullJob
 from tests.make import NOON, a_node, a_pod, a_user, an_operand
 from tests.rollouts.make import NEW
 from tests.rollouts.rows import SELECTOR, a_draft, a_started_plan, in_state

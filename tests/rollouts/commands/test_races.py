@@ -5,6 +5,7 @@ from datetime import time
 import pytest
 
 from fleet.pools.changes import delete_pool
+from operations.models import Freeze
 from people.models import AuditEntry
 from people.models.audit_entry import broken_links
 from rollouts.commands import live_checks, plan_drafts
@@ -12,7 +13,7 @@ from rollouts.commands.fleet_freezes import Where, freeze
 from rollouts.commands.maintenance_windows import make_window
 from rollouts.commands.refusals import BadPlan, Refusal
 from rollouts.commands.stage_drafts import StageDraft
-from rollouts.models import Freeze, MaintenanceWindow, Plan, StageKind
+from rollouts.models import MaintenanceWindow, Plan, StageKind
 from tests.locks import while_it_is_written
 from tests.make import NOON, a_draft, a_fleet, a_pool, a_user
 

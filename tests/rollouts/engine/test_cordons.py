@@ -9,6 +9,7 @@ from edges.transition_errors import LostRace
 from fleet.models import Bookmark
 from gpu.labels import CORDONED_BY, UPGRADE_SKIP, WAS_CORDONED
 from kube import client
+from operations.models import Disruption
 from rollouts.commands import break_glass, plan_control
 from rollouts.engine.act import cordons, waves
 from rollouts.engine.act.writer import Writer
@@ -16,7 +17,7 @@ from rollouts.engine.decide.acts import CordonAgain, Recall, ReleaseWave, Uncord
 from rollouts.findings.plan_findings import CORDON_LEFT, CORDON_TAKEN
 from rollouts.gates.base import KEPT_EMPTY
 from rollouts.lifecycle import PlanState, StageState, TargetState
-from rollouts.models import Cordon, Disruption, GateAnswer, Plan, PlanEvent, Target
+from rollouts.models import Cordon, GateAnswer, Plan, PlanEvent, Target
 from simulator.kinds import JOB, NODE
 from tests.rollouts.engine.ground import CANARY, NODES, Ground
 from tests.rollouts.engine.test_proofs import (

@@ -6,6 +6,7 @@ import pytest
 
 from edges.transition_errors import LostRace
 from fleet.models import Operand, Pod
+from operations.models import Disruption
 from people.models import AuditEntry
 from rollouts.commands import fleet_freezes, plan_control
 from rollouts.commands.fleet_freezes import Where
@@ -14,7 +15,7 @@ from rollouts.engine.act import node_handover
 from rollouts.engine.act.holds import lift_holds
 from rollouts.engine.decide.acts import FreeStrays, HandOver, LiftHolds
 from rollouts.lifecycle import PlanState
-from rollouts.models import Disruption, Hold, Plan
+from rollouts.models import Hold, Plan
 from simulator.actors.gpu_operator.kinds import NVIDIA_DRIVER
 from simulator.fleets.plan import Mode
 from simulator.kinds import POD

@@ -5,12 +5,13 @@ from django.db import transaction
 
 from edges.transition_errors import LostRace
 from fleet.models import Node
+from operations.ledger.disruptions import take
+from operations.models import Disruption, DomainBudget
 from rollouts.commands import plan_control
 from rollouts.engine.act import waves
 from rollouts.engine.decide.acts import ReleaseWave
-from rollouts.ledger.disruptions import take
 from rollouts.lifecycle import TargetState
-from rollouts.models import Disruption, DomainBudget, Hold, Plan
+from rollouts.models import Hold, Plan
 from rollouts.queries.plan_view import plan_on_page
 from tests.make import a_pool
 from tests.rollouts.engine.ground import CANARY, REST, Ground
@@ -33,7 +34,13 @@ def another_plan_has(ground: Ground, name: str) -> Plan:
     node = Node.objects.get(cluster=ground.cluster, name=name)
     pools = [["pool", str(pool.pk)] for pool in node.pools.all()]
     Disruption.objects.create(
-        cluster=ground.cluster, plan=other, node_uid=node.uid, node_name=name, domains=pools, taken_at=ground.clock()
+        cluster=ground.cluster,
+        taken_by=other.mark,
+        binds_rollbacks=True,
+        node_uid=node.uid,
+        node_name=name,
+        domains=pools,
+        taken_at=ground.clock(),
     )
     return other
 
@@ -82,7 +89,7 @@ def test_it_waits_and_says_for_whom_and_goes_once_the_place_is_free(ground: Grou
     assert ground.releases() == []
     said = f"Pool north/h100 may have 1 node unavailable and has 1: {REST[0]} (plan-{other.pk})."
     assert plan_on_page(ground.plan, now=ground.clock()).why == f"Canary: 1 node is still to go. {said}"
-    Disruption.objects.filter(plan=other).give_back(now=ground.clock())
+    Disruption.objects.filter(taken_by=other.mark).give_back(now=ground.clock())
     ground.rounds(1)
     assert ground.releases() == [CANARY]
     assert disruptions() == [CANARY]
@@ -113,7 +120,7 @@ def test_a_node_that_somebody_else_has_out_does_not_go(ground: Ground):
     assert ground.releases() == []
     said = f"{CANARY} is out already, by quarantine: one change at a time on a node."
     assert plan_on_page(ground.plan, now=ground.clock()).why == f"Canary: 1 node is still to go. {said}"
-    assert Disruption.objects.in_force().get().taker == "quarantine"
+    assert Disruption.objects.in_force().get().taken_by == "quarantine"
 
 
 def test_a_release_loses_to_who_took_its_node_since(ground: Ground):
@@ -230,7 +237,7 @@ def test_a_rollback_takes_places_too(ground: Ground):
     ground.rounds(6)
     assert CANARY not in ground.releases()
     assert f"(plan-{other.pk})" in ground.plan.waiting_for
-    Disruption.objects.filter(plan=other).give_back(now=ground.clock())
+    Disruption.objects.filter(taken_by=other.mark).give_back(now=ground.clock())
     ground.rounds(2)
 
     assert CANARY in ground.releases()

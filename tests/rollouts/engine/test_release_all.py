@@ -9,6 +9,7 @@ from gpu.labels import OPTED_OUT_BY, PUT_BACK, SENTINEL_MANAGED, UPGRADE_STATE, 
 from gpu.upgrade_controller import UPGRADE_DONE, UPGRADE_FAILED, UPGRADE_REQUIRED
 from kube import client
 from kube.client.decoder import Unread
+from operations.models import WriterLease
 from rollouts.commands import fleet_freezes
 from rollouts.commands.image_pulls import ask
 from rollouts.engine import cluster_cleanup
@@ -16,7 +17,7 @@ from rollouts.engine.act.holds import hold_node
 from rollouts.engine.cluster_cleanup import Mark, remove
 from rollouts.image_pulls.image_pull_round import run_pull
 from rollouts.management.commands import release_all
-from rollouts.models import Hold, Plan, WriterLease
+from rollouts.models import Hold, Plan
 from simulator.kinds import CONFIG_MAP, JOB, LEASE, NODE
 from tests.make import NOON, a_cluster
 from tests.rollouts.engine.ground import CANARY, HELD_BY, NEW, NODES, OLD, UPGRADE_SKIP, Ground

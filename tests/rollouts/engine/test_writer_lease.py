@@ -6,9 +6,10 @@ import pytest
 from django.db.models import QuerySet
 
 from kube import client
-from rollouts.engine import writer_lease
-from rollouts.engine.writer_lease import LEASE_FOR, LEASE_NAME, Forfeit, take_writer_lease
-from rollouts.models import Plan, WriterLease
+from operations import writer_lease
+from operations.models import WriterLease
+from operations.writer_lease import LEASE_FOR, LEASE_NAME, Forfeit, take_writer_lease
+from rollouts.models import Plan
 from simulator.kinds import LEASE, NAMESPACE
 from tests.rollouts.engine.ground import CANARY, Ground
 

@@ -7,9 +7,10 @@ import pytest
 from fleet.models import Observer
 from health.evaluation import evaluation_round
 from health.models import Finding
+from operations.models import Freeze
 from rollouts.commands import plan_control
 from rollouts.findings.stalled_plans import OF_PEOPLE, STILL, UNLOOKED
-from rollouts.models import Freeze, Hold, Plan, Stage, Target
+from rollouts.models import Hold, Plan, Stage, Target
 from tests import make
 from tests.make import NOON
 from tests.rollouts.rows import answered

@@ -12,6 +12,7 @@ from edges.transition_errors import LostRace
 from fleet.models import Cluster
 from kube import client
 from kube.structs import PodSeen
+from operations.models import Freeze
 from people.models import AuditEntry
 from rollouts.commands.image_pulls import ask, cancel
 from rollouts.driver_images.pull_progress import PullOutcome
@@ -20,7 +21,7 @@ from rollouts.image_pulls.image_pull_round import IN_MOTION, LOOK_AGAIN, run_pul
 from rollouts.image_pulls.job_creation import intend
 from rollouts.image_pulls.job_results import look, pod_look, see
 from rollouts.live_checks.required_rights import needed, spared
-from rollouts.models import Freeze, ImagePull, Plan, PullJob
+from rollouts.models import ImagePull, Plan, PullJob
 from simulator.fleets.plan import Mode
 from simulator.kinds import CONFIG_MAP, JOB, POD
 from simulator.run import Simulation

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rollouts.node_order.failure_domains import UNBOUND, Allowance, Budgets, Domain, DomainKind
+from operations.failure_domains import UNBOUND, Allowance, Budgets, Domain, DomainKind
 from rollouts.node_order.node_selection import next_wave, waves
 
 A, B = Domain(DomainKind.ZONE, "a"), Domain(DomainKind.RACK, "b")

@@ -3,11 +3,12 @@
 import pytest
 
 from fleet.models import DriverObject, Node
+from operations.models import DomainBudget
 from rollouts.commands.plan_start import start
 from rollouts.commands.preview import StagePreview, preview
 from rollouts.commands.remaining_time import expected
 from rollouts.commands.stage_drafts import StageDraft
-from rollouts.models import DomainBudget, Plan, Stage, StageKind
+from rollouts.models import Plan, Stage, StageKind
 from rollouts.queries.plan_view import plan_on_page
 from tests.make import NOON, a_user
 from tests.pages import page, visiting

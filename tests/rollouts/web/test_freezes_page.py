@@ -4,9 +4,10 @@ from datetime import timedelta
 
 import pytest
 
+from operations.models import Freeze
 from rollouts.commands import fleet_freezes
 from rollouts.commands.fleet_freezes import Where
-from rollouts.models import Freeze, Plan
+from rollouts.models import Plan
 from rollouts.web import freezes_page
 from tests import make
 from tests.make import NOON

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from fleet.models import Bookmark
-from rollouts.models import Disruption, DomainBudget
+from operations.models import Disruption, DomainBudget
 from tests import make
 from tests.make import NOON
 from tests.pages import Page, page, visiting, wrong_beside
@@ -31,9 +31,13 @@ def send(client, plan, **asked) -> str:
 def test_it_names_budgets_and_who_is_out_and_who_was(plan, root):
     for number, ended_at in enumerate((None, NOON)):
         Disruption.objects.create(
-            cluster=plan.cluster, plan=plan, node_uid=f"uid-{number}", node_name=f"gpu-out-{number}", taken_at=NOON,
+            cluster=plan.cluster,
+            taken_by=plan.mark,
+            node_uid=f"uid-{number}",
+            node_name=f"gpu-out-{number}",
+            taken_at=NOON,
             ended_at=ended_at,
-        )  # fmt: skip
+        )
 
     Disruption.objects.create(
         cluster=plan.cluster, taken_by="quarantine", node_uid="uid-q", node_name="gpu-sick", taken_at=NOON

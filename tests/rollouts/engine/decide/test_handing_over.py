@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from operations.failure_domains import Allowance, Budgets, Domain, DomainKind
 from rollouts.engine.decide import decide
 from rollouts.engine.decide.acts import (
     ClearUpgradeState,
@@ -18,7 +19,6 @@ from rollouts.engine.decide.acts import (
 )
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot
 from rollouts.lifecycle import PlanState
-from rollouts.node_order.failure_domains import Allowance, Budgets, Domain, DomainKind
 from tests.make import NOON
 from tests.rollouts.make import (
     DAEMONSET,

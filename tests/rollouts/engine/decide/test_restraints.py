@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from operations.failure_domains import Allowance, Budgets, Domain, DomainKind
 from rollouts.engine.decide import decide
 from rollouts.engine.decide.acts import FinishRelease, PlaceHolds, Recall, ReleaseWave
 from rollouts.lifecycle import TargetState
-from rollouts.node_order.failure_domains import Allowance, Budgets, Domain, DomainKind
 from tests.make import NOON
 from tests.rollouts.make import (
     NEW_HASH,

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from operations.failure_domains import UNBOUND, Allowance, Budgets, Domain, DomainKind
 from rollouts.components.driver_crd import DriverCrd
 from rollouts.engine.decide import acts as a
 from rollouts.engine.decide import decide
@@ -28,7 +29,6 @@ from rollouts.lifecycle import (
     StageState,
     TargetState,
 )
-from rollouts.node_order.failure_domains import UNBOUND, Allowance, Budgets, Domain, DomainKind
 from tests.make import NOON
 from tests.rollouts.engine.decide.model.world import IDLE, NEW, OLD, Node, World
 from tests.rollouts.make import a_node_snapshot, a_policy, a_snapshot, a_stage, a_target, an_approval, evidence
@@ -145,7 +145,7 @@ class Worker:
         )
 
     def budgets(self, nodes: dict[str, Node]) -> Budgets:
-        """Of racks: as `rollouts.ledger.disruptions` reads them, from these rows."""
+        """Of racks: as `operations.ledger.disruptions` reads them, from these rows."""
         lets_go = self.state in (PlanState.PROMOTING, PlanState.ROLLING_BACK) or self.handed_to
         if not self.racks or not lets_go:
             return UNBOUND

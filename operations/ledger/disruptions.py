@@ -16,9 +16,9 @@ from django.db.models import Q
 
 from fleet.models import Cluster, Node, Pool
 from gpu.upgrade_controller import UPGRADE_DONE, UPGRADE_REQUIRED
-from rollouts.ledger.services import services_of
-from rollouts.models import Disruption, DomainBudget, Plan
-from rollouts.node_order.failure_domains import Allowance, Budgets, Domain, DomainKind
+from operations.failure_domains import Allowance, Budgets, Domain, DomainKind
+from operations.ledger.services import services_of
+from operations.models import Disruption, DomainBudget
 
 FEW = 500  # names that a query names; of more, every GPU node of the cluster is read
 IDLE = ("", UPGRADE_REQUIRED, UPGRADE_DONE)  # in any other state the operator is at work on a node, or has failed
@@ -43,11 +43,19 @@ class NoPlace(Exception):
     """A failure domain has no free place, or somebody else has made the node unavailable."""
 
 
-def take(cluster_id: int, taking: Mapping[str, str], *, by: Plan | str, goes_back: bool, now: datetime) -> None:
+def take(
+    cluster_id: int,
+    taking: Mapping[str, str],
+    *,
+    by: str,
+    goes_back: bool = False,
+    binds_rollbacks: bool = False,
+    now: datetime,
+) -> None:
     """Records that these nodes (uid → name) are unavailable from now on.
 
     Call it inside the transaction of the intent, as its last lock: the lock on the cluster makes takers wait for each
-    other. `by` is a plan or a name.
+    other. `by` is the mark of the owner. Rollbacks wait only for entries that bind them.
 
     :raises NoPlace: with a sentence about the full domain or the node
     """
@@ -58,10 +66,10 @@ def take(cluster_id: int, taking: Mapping[str, str], *, by: Plan | str, goes_bac
         raise NoPlace(reason)
     if reason := reading.budgets().why_not(list(taking.values())):
         raise NoPlace(reason)
-    taker: dict[str, Any] = {"taken_by": by} if isinstance(by, str) else {"plan": by}
     Disruption.objects.bulk_create(
         Disruption(
-            cluster_id=cluster_id, node_uid=uid, node_name=name, taken_at=now, **taker,
+            cluster_id=cluster_id, node_uid=uid, node_name=name, taken_at=now, taken_by=by,
+            binds_rollbacks=binds_rollbacks,
             domains=[[domain.kind.value, domain.key] for domain in reading.kept_of(name)],
         )
         for uid, name in taking.items()
@@ -69,20 +77,16 @@ def take(cluster_id: int, taking: Mapping[str, str], *, by: Plan | str, goes_bac
     )  # fmt: skip
 
 
-def _not_free(there: Sequence[Disruption], by: Plan | str, *, goes_back: bool) -> str:
-    """Returns why the node is not free.
-
-    A rollback does not wait for a node that something other than a plan made unavailable.
-    """
-    taker = by if isinstance(by, str) else by.mark
-    others = (one for one in there if one.taker != taker and not (goes_back and one.plan_id is None))
+def _not_free(there: Sequence[Disruption], by: str, *, goes_back: bool) -> str:
+    """Returns why the node is not free."""
+    others = (one for one in there if one.taken_by != by and (one.binds_rollbacks or not goes_back))
     return next((one.not_free for one in others), "")
 
 
 def read_budgets(cluster_id: int, asked: Sequence[str], *, goes_back: bool) -> Budgets:
     """Returns the budgets that bind these nodes now. At most nine queries.
 
-    `goes_back` limits a rollback by plans only: broken nodes and failed services do not block it.
+    `goes_back` limits a rollback by entries that bind rollbacks: broken nodes and failed services do not block it.
     """
     return _Reading(cluster_id, asked, goes_back=goes_back).budgets()
 
@@ -142,7 +146,7 @@ class _Reading:
     def _out(self) -> dict[str, str]:
         """Returns the unavailable nodes by name with their reason, from the ledger or from rows."""
         if self.goes_back:
-            return {one.node_name: one.words for one in self.disruptions if one.plan_id}
+            return {one.node_name: one.words for one in self.disruptions if one.binds_rollbacks}
         found = {one.node_name: one.words for one in self.disruptions}
         seen = {name: f"{name} ({why})" for name, node in self.nodes.items() if (why := _why_out(node))}
         return seen | found

@@ -7,7 +7,7 @@ from django.db.models import Q
 
 from fleet.models import Cluster
 from fleet.models.visible import Visible
-from rollouts.node_order.failure_domains import DomainKind
+from operations.failure_domains import DomainKind
 
 
 class DisruptionQuerySet(Visible["Disruption"]):
@@ -21,13 +21,13 @@ class DisruptionQuerySet(Visible["Disruption"]):
 class Disruption(models.Model):
     """A ledger entry: a node that is or will be unavailable and takes a place in each of its domains.
 
-    It is by a plan or under another name, and is written in the transaction of the intent. It keeps the node's domains
-    of that time, since labels of GPU feature discovery are absent while the driver changes.
+    It is written in the transaction of the intent. It keeps the node's domains of that time, since labels of GPU
+    feature discovery are absent while the driver changes.
     """
 
     cluster = models.ForeignKey(Cluster, models.PROTECT, related_name="disruptions")
-    plan = models.ForeignKey("rollouts.Plan", models.CASCADE, null=True, related_name="disruptions")
-    taken_by = models.CharField(max_length=63, blank=True)  # who has it out that is no plan; blank: a plan
+    taken_by = models.CharField(max_length=63)  # the mark of its owner: plan-7, operation-3
+    binds_rollbacks = models.BooleanField(default=False)  # else a rollback does not wait for the node
     node_uid = models.CharField(max_length=64)
     node_name = models.CharField(max_length=253)
     domains = models.JSONField(default=list)  # [["zone", "eu-1a"], ["pool", "7"]]
@@ -41,27 +41,22 @@ class Disruption(models.Model):
             models.UniqueConstraint(
                 fields=["node_uid"], condition=Q(ended_at__isnull=True), name="one_disruption_at_a_time_per_node"
             ),
-            models.CheckConstraint(
-                condition=Q(plan__isnull=False, taken_by="") | (Q(plan__isnull=True) & ~Q(taken_by="")),
-                name="somebody_has_it_out",
-            ),
+            models.CheckConstraint(condition=~Q(taken_by=""), name="a_disruption_has_an_owner"),
         ]
-        indexes = [models.Index(fields=["cluster", "plan"], condition=Q(ended_at=None), name="disruptions_in_force")]
+        indexes = [
+            models.Index(fields=["cluster", "taken_by"], condition=Q(ended_at=None), name="disruptions_in_force")
+        ]
         ordering = ["cluster_id", "taken_at", "pk"]
-
-    @property
-    def taker(self) -> str:
-        return f"plan-{self.plan_id}" if self.plan_id else self.taken_by
 
     @property
     def words(self) -> str:
         """Returns the node with the reason, for lists."""
-        return f"{self.node_name} ({self.taker})"
+        return f"{self.node_name} ({self.taken_by})"
 
     @property
     def not_free(self) -> str:
         """Returns why nobody else may take the node."""
-        return f"{self.node_name} is out already, by {self.taker}: one change at a time on a node."
+        return f"{self.node_name} is out already, by {self.taken_by}: one change at a time on a node."
 
 
 class DomainBudget(models.Model):

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from fleet.models import Cluster, ClusterMode
 from kube import client
 from kube.structs import LeaseSeen
-from rollouts.models import WriterLease
+from operations.models import WriterLease
 
 LEASE_NAME = "quarterdeck"
 LEASE_FOR = timedelta(seconds=60)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from fleet.models import DisruptionBudget, Pod, Workload
 from fleet.models.pod import PodQuerySet
 from kube.selectors import Selector, readable
-from rollouts.node_order.failure_domains import Allowance, Domain, DomainKind
+from operations.failure_domains import Allowance, Domain, DomainKind
 from wording.lists import names
 from wording.numbers import count, either
 

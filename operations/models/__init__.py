@@ -1,0 +1,5 @@
+from operations.models.disruption import Disruption, DomainBudget
+from operations.models.freeze import Freeze
+from operations.models.writer_lease import WriterLease
+
+__all__ = ["Disruption", "DomainBudget", "Freeze", "WriterLease"]
