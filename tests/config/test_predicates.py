@@ -62,7 +62,8 @@ def a_hold(stage: Any, number: int) -> dict[str, Any]:
 HELD = {"is_wanted": st.booleans(), "placed_at": PERHAPS, "ended_at": PERHAPS, "is_foreign": st.booleans()}
 TWINS = {
     ("Freeze", "in_force"): Twins(
-            {"until": PERHAPS, "ended_at": PERHAPS},
+        Freeze,
+        {"until": PERHAPS, "ended_at": PERHAPS},
         lambda _stage, _number: {"by": "ada", "at": NOON, "reason": "x"},
         lambda rows: rows.in_force(now=NOON),
         lambda row: row.is_in_force(now=NOON),
