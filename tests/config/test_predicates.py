@@ -14,6 +14,7 @@ from fleet.models import Bookmark, Gpu
 from fleet.models.bookmark import BookmarkState
 from health.gpus.faults import findings_of
 from health.models import Finding, Mute
+from operations.models import Freeze
 from rollouts.lifecycle import ExternalRolloutState, PlanState, TargetState
 from rollouts.models import (
     Approval,
