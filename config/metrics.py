@@ -86,8 +86,10 @@ class DatabaseCollector(Collector):
         )
         for bookmark in Bookmark.objects.select_related("cluster"):
             state.add_metric([bookmark.cluster.name, bookmark.kind, bookmark.state], 1)
-            if bookmark.heard_at:
-                age.add_metric([bookmark.cluster.name, bookmark.kind], (self.now - bookmark.heard_at).total_seconds())
+            if bookmark.last_seen_at:
+                age.add_metric(
+                    [bookmark.cluster.name, bookmark.kind], (self.now - bookmark.last_seen_at).total_seconds()
+                )
         yield age
         yield state
 

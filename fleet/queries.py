@@ -16,8 +16,8 @@ from fleet.allocation.exporter_status import jobs_in_words, said_of_exporter
 from fleet.allocation.gpu_holders import allocated_gpus, allocations_on
 from fleet.allocation.tally import Alike, Tally, read_alike, tally
 from fleet.drivers.owners import key_of, nodes_by_owner
-from fleet.freshness.cluster import ClusterFreshness, cluster_freshness, heard_of
-from fleet.freshness.kinds import NODES, PODS, Freshness, KindFreshness, never_heard
+from fleet.freshness.cluster import ClusterFreshness, cluster_freshness, load_cluster_freshness
+from fleet.freshness.kinds import NODES, PODS, Freshness, KindFreshness, never_listed
 from fleet.models import (
     Bookmark,
     Cluster,
@@ -51,7 +51,7 @@ class ClusterRow:
 
     @cached_property
     def tally(self) -> Tally:
-        return _as_heard(self.alike, self.freshness)
+        return _tally_of_known(self.alike, self.freshness)
 
     @property
     def kinds(self) -> list[KindFreshness]:
@@ -87,7 +87,7 @@ class PoolRow:
     @property
     def as_of(self) -> datetime | None:
         """Returns the last update of the cluster, unless it is live."""
-        return None if self.freshness.is_fresh else self.freshness.heard_at
+        return None if self.freshness.is_fresh else self.freshness.last_seen_at
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class DatedRow:
 
     @property
     def seen_at(self) -> datetime | None:
-        return self.own_freshness.heard_at
+        return self.own_freshness.last_seen_at
 
     @property
     def freshness(self) -> Freshness:
@@ -171,7 +171,7 @@ class PodRow(DatedRow):
 class NodeInDetail(NodeRow):
     """One node with all details, for its page and REST."""
 
-    heard: ClusterFreshness
+    cluster_freshness: ClusterFreshness
     resources: Sequence[ResourceLine]
     gpus: Sequence[AllocatedGpu]
     boards: Sequence[Board]
@@ -187,7 +187,7 @@ class GpuInDetail(DatedRow):
     """The users of one GPU with their freshness, for its page and REST."""
 
     allocated: AllocatedGpu
-    heard: ClusterFreshness
+    cluster_freshness: ClusterFreshness
     pods_freshness: KindFreshness
     pools: QuerySet[Pool]  # visible pools of its node
 
@@ -211,25 +211,27 @@ def see_clusters(clusters: Sequence[Cluster], *, user, now: datetime) -> list[Cl
 def see_cluster(cluster: Cluster, bookmarks: list[Bookmark], alike: Sequence[Alike], *, now: datetime) -> ClusterRow:
     """Builds a row from loaded data. Makes no query."""
     observer = getattr(cluster, "observer", None)
-    heard = cluster_freshness(bookmarks, now=now, observer=observer, added_at=cluster.added_at)
-    return ClusterRow(cluster, heard, bookmarks, alike)
+    freshness = cluster_freshness(bookmarks, now=now, observer=observer, added_at=cluster.added_at)
+    return ClusterRow(cluster, freshness, bookmarks, alike)
 
 
 def see_pools(pools: Sequence[Pool], *, user, now: datetime) -> list[PoolRow]:
     clusters = {pool.cluster_id for pool in pools}
-    heard, alike = _heard_by_cluster(clusters, now=now), read_alike(user, clusters=clusters)
-    return [see_pool(pool, alike, heard[pool.cluster_id]) for pool in pools]
+    freshness, alike = _freshness_by_cluster(clusters, now=now), read_alike(user, clusters=clusters)
+    return [see_pool(pool, alike, freshness[pool.cluster_id]) for pool in pools]
 
 
-def see_pool(pool: Pool, alike: Iterable[Alike], heard: ClusterFreshness) -> PoolRow:
+def see_pool(pool: Pool, alike: Iterable[Alike], freshness: ClusterFreshness) -> PoolRow:
     """Builds the row of a pool."""
-    return PoolRow(pool, heard, _as_heard([each for each in alike if pool.pk in each.pools], heard))
+    return PoolRow(pool, freshness, _tally_of_known([each for each in alike if pool.pk in each.pools], freshness))
 
 
 def see_nodes(nodes: Sequence[Node], *, now: datetime) -> list[NodeRow]:
     """Returns rows of nodes. One query; load the nodes with `for_rows`, or each row costs two more."""
-    heard = _heard_by_cluster({node.cluster_id for node in nodes}, now=now)
-    return [NodeRow(kinds[NODES], node, kinds[PODS]) for node in nodes for kinds in (heard[node.cluster_id].by_kind,)]
+    freshness = _freshness_by_cluster({node.cluster_id for node in nodes}, now=now)
+    return [
+        NodeRow(kinds[NODES], node, kinds[PODS]) for node in nodes for kinds in (freshness[node.cluster_id].by_kind,)
+    ]
 
 
 def pools_for(user) -> Prefetch:
@@ -271,44 +273,44 @@ def pool_names(nodes: Collection[int], pools: Iterable[Any]) -> dict[int, list[s
 
 def see_node(node: Node, *, now: datetime) -> NodeInDetail:
     """Returns the details of a node with loaded cluster. Seven or eight queries."""
-    heard = heard_of(node.cluster, now=now)
+    freshness = load_cluster_freshness(node.cluster, now=now)
     pods = list(node.pods.select_related("cluster"))
     allocated = allocations_on([node], now=now)[node.pk]
     gpus = (allocated.of(gpu) for gpu in node.gpus.all())
     return NodeInDetail(
         node=node,
-        own_freshness=heard.by_kind[NODES],
-        pods_freshness=heard.by_kind[PODS],
-        heard=heard,
-        resources=lines_of(node, knows_pods=heard.knows_pods),
-        gpus=[_as_known(gpu, knows_pods=heard.knows_pods) for gpu in gpus],
+        own_freshness=freshness.by_kind[NODES],
+        pods_freshness=freshness.by_kind[PODS],
+        cluster_freshness=freshness,
+        resources=lines_of(node, knows_pods=freshness.knows_pods),
+        gpus=[_as_known(gpu, knows_pods=freshness.knows_pods) for gpu in gpus],
         boards=allocated.boards,
         unplaced=allocated.unplaced,
         disagreements=[*allocated.disagreements, *jobs_in_words(allocated)],
         exporter=allocated.exporter,
         exporter_note=said_of_exporter(node, allocated, ExporterRound.objects.filter(cluster=node.cluster_id).first()),
-        pods=pods if heard.knows_pods else None,
+        pods=pods if freshness.knows_pods else None,
     )
 
 
 def see_gpu(gpu: Gpu, *, user, now: datetime) -> GpuInDetail:
     """Returns the details of a GPU. Load it with node and observer. Two queries, and those of `allocated_gpus`."""
-    heard = heard_of(gpu.node.cluster, now=now)
+    freshness = load_cluster_freshness(gpu.node.cluster, now=now)
     (allocated,) = allocated_gpus([gpu], now=now)
     return GpuInDetail(
-        own_freshness=heard.by_kind[NODES],
-        allocated=_as_known(allocated, knows_pods=heard.knows_pods),
-        heard=heard,
-        pods_freshness=heard.by_kind[PODS],
+        own_freshness=freshness.by_kind[NODES],
+        allocated=_as_known(allocated, knows_pods=freshness.knows_pods),
+        cluster_freshness=freshness,
+        pods_freshness=freshness.by_kind[PODS],
         pools=seen_pools_of(gpu.node, user=user),
     )
 
 
 def see_gpus(gpus: Sequence[Gpu], *, now: datetime) -> list[AllocatedGpu]:
     """Returns GPUs with allocations. Load them with their nodes. One query, and those of `allocated_gpus`."""
-    heard = _heard_by_cluster({gpu.node.cluster_id for gpu in gpus}, now=now)
+    freshness = _freshness_by_cluster({gpu.node.cluster_id for gpu in gpus}, now=now)
     return [
-        _as_known(allocated, knows_pods=heard[allocated.gpu.node.cluster_id].knows_pods)
+        _as_known(allocated, knows_pods=freshness[allocated.gpu.node.cluster_id].knows_pods)
         for allocated in allocated_gpus(gpus, now=now)
     ]
 
@@ -366,7 +368,7 @@ def timeline(node: Node | GoneNode) -> QuerySet[NodeEvent]:
 def see_driver_objects(driver_objects: Sequence[DriverObject], *, now: datetime) -> list[DriverObjectRow]:
     """Returns rows of driver objects. Four queries."""
     clusters = {each.cluster_id for each in driver_objects}
-    kinds = {cluster: heard.by_kind for cluster, heard in _heard_by_cluster(clusters, now=now).items()}
+    kinds = {cluster: freshness.by_kind for cluster, freshness in _freshness_by_cluster(clusters, now=now).items()}
     numbers = nodes_by_owner(clusters)
     return [
         DriverObjectRow(
@@ -380,14 +382,14 @@ def see_driver_objects(driver_objects: Sequence[DriverObject], *, now: datetime)
 
 def _of_object(driver_object: DriverObject, kinds: Mapping[str, KindFreshness]) -> KindFreshness:
     kind = KIND_OF_OBJECT.get(driver_object.kind, driver_object.kind)
-    return kinds.get(kind) or never_heard(kind)
+    return kinds.get(kind) or never_listed(kind)
 
 
 def see_pods(pods: Sequence[Pod], *, now: datetime) -> list[PodRow]:
     """Returns rows of pods. One query, and a few for pods that do not run."""
-    heard = _heard_by_cluster({pod.cluster_id for pod in pods}, now=now)
+    freshness = _freshness_by_cluster({pod.cluster_id for pod in pods}, now=now)
     reasons = reasons_of(pods, now=now)
-    return [PodRow(heard[pod.cluster_id].by_kind[PODS], pod, reasons.get(pod.uid)) for pod in pods]
+    return [PodRow(freshness[pod.cluster_id].by_kind[PODS], pod, reasons.get(pod.uid)) for pod in pods]
 
 
 def unread_of(cluster: Cluster) -> list[dict[str, str]]:
@@ -405,7 +407,7 @@ def matching(cluster: Cluster, selector: str) -> list[Node]:
     return list(nodes.only("pk", "name", "cluster_id"))
 
 
-def _heard_by_cluster(cluster_ids: Collection[int], *, now: datetime) -> dict[int, ClusterFreshness]:
+def _freshness_by_cluster(cluster_ids: Collection[int], *, now: datetime) -> dict[int, ClusterFreshness]:
     """Returns the freshness by cluster, without observers."""
     found = _bookmarks(cluster_ids)
     return {cluster_id: cluster_freshness(found[cluster_id], now=now) for cluster_id in cluster_ids}
@@ -418,5 +420,5 @@ def _bookmarks(cluster_ids: Collection[int]) -> dict[int, list[Bookmark]]:
     return found
 
 
-def _as_heard(alike: Sequence[Alike], heard: ClusterFreshness) -> Tally:
-    return tally(alike).as_known(nodes=heard.by_kind[NODES].is_known, pods=heard.knows_pods)
+def _tally_of_known(alike: Sequence[Alike], freshness: ClusterFreshness) -> Tally:
+    return tally(alike).as_known(nodes=freshness.by_kind[NODES].is_known, pods=freshness.knows_pods)

@@ -56,14 +56,19 @@ def a_cluster(name: str = "", *, seen_at: datetime | None = NOON, **given: Any):
     cluster = Cluster.objects.create(name=name, added_at=NOON - timedelta(days=30), **row | given)
     if seen_at:
         for kind in ("nodes", "pods"):
-            a_bookmark(cluster, kind, heard_at=seen_at)
+            a_bookmark(cluster, kind, last_seen_at=seen_at)
     return cluster
 
 
-def a_bookmark(cluster, kind: str, *, state: str = "watching", heard_at: datetime | None = NOON, **given: Any):
+def a_bookmark(cluster, kind: str, *, state: str = "watching", last_seen_at: datetime | None = NOON, **given: Any):
     from fleet.models import Bookmark
 
-    row = {"state_since": NOON - timedelta(hours=1), "listed_at": heard_at, "heard_at": heard_at, "state": state}
+    row = {
+        "state_since": NOON - timedelta(hours=1),
+        "listed_at": last_seen_at,
+        "last_seen_at": last_seen_at,
+        "state": state,
+    }
     return Bookmark.objects.create(cluster=cluster, kind=kind, **row | given)
 
 

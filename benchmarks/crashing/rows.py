@@ -55,7 +55,7 @@ class Rows:
                 rows.delete()
                 del self.seen[uid]
                 self._offer_anew(on)
-            Bookmark.objects.filter(cluster=self.cluster).update(heard_at=now, listed_at=now)
+            Bookmark.objects.filter(cluster=self.cluster).update(last_seen_at=now, listed_at=now)
         if any(kind.name == "nodes" for kind, _ in kept):
             self._fill_pools()
         return bool(kept or gone)

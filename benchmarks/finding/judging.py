@@ -60,7 +60,7 @@ def _at_once(cluster: Any, now: Any) -> tuple[float, int]:
     for minutes, there in ((0, 7), (3, 7), (6, 8)):
         at = now + timedelta(minutes=minutes)
         Node.objects.filter(cluster=cluster).update(allocatable={GPU: there})
-        Bookmark.objects.filter(cluster=cluster).update(heard_at=at)
+        Bookmark.objects.filter(cluster=cluster).update(last_seen_at=at)
         with watch_writes() as writes:
             found = max(found, look(cluster, now=at))
         longest_ms = max(longest_ms, writes.longest_ms)
@@ -73,7 +73,9 @@ def _cluster(nodes: int, now: Any) -> Any:
 
     cluster = Cluster.objects.create(name="bench", uid="bench", added_at=now)
     Observer.objects.create(cluster=cluster, lease_until=now + timedelta(hours=1))
-    Bookmark.objects.create(cluster=cluster, kind=NODES, state="watching", state_since=now, heard_at=now, listed_at=now)
+    Bookmark.objects.create(
+        cluster=cluster, kind=NODES, state="watching", state_since=now, last_seen_at=now, listed_at=now
+    )
     counts = {GPU: 8}
     rows = [
         Node(

@@ -29,7 +29,7 @@ class SightSerializer(serializers.Serializer):
 
     state = serializers.ChoiceField(choices=[(state.value, state.value) for state in Sight])
     since = serializers.DateTimeField(allow_null=True, help_text="Null: it is live.")
-    heard_at = serializers.DateTimeField(allow_null=True, help_text="Null: never.")
+    last_seen_at = serializers.DateTimeField(allow_null=True, help_text="Null: never.")
     sentence = serializers.CharField(help_text="Blank: it is live.")
     action = serializers.CharField(help_text="What helps; blank: nothing need be done.")
     unwatched_since = serializers.DateTimeField(allow_null=True, help_text="No worker takes it up. Null: one does.")

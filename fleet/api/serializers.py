@@ -17,7 +17,7 @@ class FreshnessSerializer(serializers.Serializer):
 
     kind = serializers.CharField()
     state = serializers.ChoiceField(choices=[(state.value, state.value) for state in Freshness])
-    heard_at = serializers.DateTimeField(allow_null=True)
+    last_seen_at = serializers.DateTimeField(allow_null=True)
     age_s = serializers.FloatField(allow_null=True, min_value=0)
     sentence = serializers.CharField()
 

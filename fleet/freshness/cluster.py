@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
-from fleet.freshness.kinds import PODS, Freshness, KindFreshness, freshnesses, named, never_heard, unheard
+from fleet.freshness.kinds import PODS, Freshness, KindFreshness, as_failing, freshnesses, named, never_listed
 from fleet.freshness.observation_state import ClusterSight, Sight, sight_of
 from fleet.models import Bookmark, Cluster, Observer
 
@@ -18,8 +18,8 @@ class ClusterFreshness:
     sight: ClusterSight
 
     @property
-    def heard_at(self) -> datetime | None:
-        return self.sight.heard_at
+    def last_seen_at(self) -> datetime | None:
+        return self.sight.last_seen_at
 
     @property
     def is_fresh(self) -> bool:
@@ -38,7 +38,7 @@ class ClusterFreshness:
     def by_kind(self) -> Mapping[str, KindFreshness]:
         """Returns the freshness by kind. No kind is live while the cluster does not answer."""
         does_not_answer = self.sight.state in {Sight.FAILING, Sight.STALE}
-        return named(map(unheard, self.kinds) if does_not_answer else self.kinds)
+        return named(map(as_failing, self.kinds) if does_not_answer else self.kinds)
 
     @property
     def knows_pods(self) -> bool:
@@ -49,7 +49,7 @@ class ClusterFreshness:
     def pods_as_of(self) -> datetime | None:
         """Returns the last update of its pods. None: they are live, or were never read."""
         pods = self.by_kind[PODS]
-        return None if pods.state is Freshness.LIVE else pods.heard_at
+        return None if pods.state is Freshness.LIVE else pods.last_seen_at
 
     @property
     def sentence(self) -> str:
@@ -69,16 +69,16 @@ def cluster_freshness(
     return ClusterFreshness(kinds, sight_of(bookmarks, observer, added_at=added_at, now=now))
 
 
-def heard_of(row: Cluster, *, now: datetime) -> ClusterFreshness:
+def load_cluster_freshness(row: Cluster, *, now: datetime) -> ClusterFreshness:
     """Returns the freshness of a cluster. One query if bookmarks are not loaded, one more for the observer."""
     observer = getattr(row, "observer", None)
     return cluster_freshness(list(row.bookmarks.all()), now=now, observer=observer, added_at=row.added_at)
 
 
-def last_heard(cluster_id: int, kind: str, *, now: datetime) -> datetime | None:
+def stale_since(cluster_id: int, kind: str, *, now: datetime) -> datetime | None:
     """Returns the last update of a kind. None: live, or never. One query."""
     found = _kind_of(cluster_id, kind, now=now)
-    return None if found.state is Freshness.LIVE else found.heard_at
+    return None if found.state is Freshness.LIVE else found.last_seen_at
 
 
 def why_unseen(cluster_id: int, kind: str, *, now: datetime) -> str:
@@ -89,4 +89,4 @@ def why_unseen(cluster_id: int, kind: str, *, now: datetime) -> str:
 
 def _kind_of(cluster_id: int, kind: str, *, now: datetime) -> KindFreshness:
     found = cluster_freshness(list(Bookmark.objects.filter(cluster=cluster_id)), now=now).by_kind
-    return found.get(kind) or never_heard(kind)
+    return found.get(kind) or never_listed(kind)

@@ -42,7 +42,7 @@ NEVER_ANSWERED = ("bad", "failing")
 class KindFreshness:
     kind: str
     state: Freshness
-    heard_at: datetime | None  # None: never
+    last_seen_at: datetime | None  # None: never
     age_s: float | None
     sentence: str
     rule: str = ""  # YAML of the missing RBAC rule; blank: allowed
@@ -78,13 +78,13 @@ class KindFreshness:
 
 def freshness_of(bookmark: Bookmark, *, now: datetime) -> KindFreshness:
     state = _state_of(bookmark, now=now)
-    heard_at = bookmark.heard_at
-    age_s = max(0.0, (now - heard_at).total_seconds()) if heard_at else None
+    last_seen_at = bookmark.last_seen_at
+    age_s = max(0.0, (now - last_seen_at).total_seconds()) if last_seen_at else None
     rule = rule_for(bookmark.kind) if state is Freshness.FORBIDDEN else ""
     return KindFreshness(
         kind=bookmark.kind,
         state=state,
-        heard_at=heard_at,
+        last_seen_at=last_seen_at,
         age_s=age_s,
         sentence=_sentence(bookmark, state),
         rule=rule,
@@ -93,17 +93,17 @@ def freshness_of(bookmark: Bookmark, *, now: datetime) -> KindFreshness:
     )
 
 
-def unheard(seen: KindFreshness) -> KindFreshness:
+def as_failing(seen: KindFreshness) -> KindFreshness:
     """Returns the freshness in a cluster that does not answer, even if the kind's own watch seems fine."""
     if seen.state is not Freshness.LIVE:
         return seen
     sentence = (
-        f"{seen.name} were last heard of at {to_the_second(seen.heard_at)}, and their cluster does not answer now."
+        f"{seen.name} were last heard of at {to_the_second(seen.last_seen_at)}, and their cluster does not answer now."
     )
     return replace(seen, state=Freshness.FAILING, sentence=sentence)
 
 
-def never_heard(kind: str) -> KindFreshness:
+def never_listed(kind: str) -> KindFreshness:
     sentence = f"{name_of(kind)} have never been seen: no worker has watched this cluster yet."
     return KindFreshness(kind, Freshness.NEVER, None, None, sentence)
 
@@ -115,7 +115,7 @@ def freshnesses(bookmarks: Iterable[Bookmark], *, now: datetime) -> list[KindFre
 
 def named(kinds: Iterable[KindFreshness]) -> dict[str, KindFreshness]:
     """Returns the freshness by kind; nodes and pods are always included."""
-    return {NODES: never_heard(NODES), PODS: never_heard(PODS)} | {each.kind: each for each in kinds}
+    return {NODES: never_listed(NODES), PODS: never_listed(PODS)} | {each.kind: each for each in kinds}
 
 
 def place_of(kind: str) -> tuple[int, str]:
@@ -161,11 +161,15 @@ def _sentence(bookmark: Bookmark, state: Freshness) -> str:
         case Freshness.LIVE:
             return f"{name} are live.{_unread(bookmark)}"
         case Freshness.FAILING:
-            return f"{name} were last heard of at {to_the_second(bookmark.heard_at)}, and are not heard now.{reason}"
+            return (
+                f"{name} were last heard of at {to_the_second(bookmark.last_seen_at)}, and are not heard now.{reason}"
+            )
         case Freshness.LOADING:
             return f"{name} are being listed for the first time, since {to_the_second(bookmark.state_since)}.{reason}"
         case Freshness.STALE:
-            return f"{name} have not been seen since {to_the_second(bookmark.heard_at)}.{_listing(bookmark)}{reason}"
+            return (
+                f"{name} have not been seen since {to_the_second(bookmark.last_seen_at)}.{_listing(bookmark)}{reason}"
+            )
         case Freshness.FORBIDDEN:
             return f"{name} may not be read here since {to_the_second(bookmark.state_since)}.{reason}"
         case Freshness.ABSENT:

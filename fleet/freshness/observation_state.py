@@ -54,7 +54,7 @@ class ClusterSight:
     word: str  # `live`, `stale since 12:03:10`, `never reached`, `loading: nodes, pods (12 s)`
     loading: str  # kinds listed for the first time, with the duration; blank: none
     since: datetime | None  # None: live
-    heard_at: datetime | None  # None: never
+    last_seen_at: datetime | None  # None: never
     is_known: bool  # whether its rows were ever complete; otherwise there is no data, not zero
     reason: str  # a sentence without the next attempt; blank: live
     again: str  # a sentence about the next attempt; blank: none scheduled
@@ -92,7 +92,7 @@ def sight_of(
         loading=loading,
         word=(loading if state is Sight.CONNECTING else "") or _word(state, since, now=now),
         since=None if state is Sight.LIVE else since,
-        heard_at=nodes.heard_at if nodes else None,
+        last_seen_at=nodes.last_seen_at if nodes else None,
         is_known=nodes is not None and nodes.is_known,
         reason=said,
         again=_again(observer, now=now) if state in TRIED_AGAIN else "",
@@ -120,9 +120,9 @@ def _state(nodes: Bookmark | None, bookmarks: Sequence[Bookmark], observer: Obse
         return Sight.NEVER if observer is not None and observer.failures else Sight.CONNECTING
     if nodes.state in VOID:
         return Sight.FORBIDDEN
-    if nodes.listed_at is None or nodes.heard_at is None:
+    if nodes.listed_at is None or nodes.last_seen_at is None:
         return Sight.NEVER if nodes.state == BookmarkState.FAILING else Sight.CONNECTING
-    if now - nodes.heard_at > STALE_AFTER:
+    if now - nodes.last_seen_at > STALE_AFTER:
         return Sight.STALE
     return Sight.FAILING if _is_failing(nodes, bookmarks) else Sight.LIVE
 
@@ -141,7 +141,7 @@ def _since(
     if nodes is None:
         return tried_since
     if state is Sight.STALE:
-        return nodes.heard_at
+        return nodes.last_seen_at
     if state is Sight.FAILING and nodes.state != BookmarkState.FAILING:
         return min(each.state_since for each in bookmarks if each.state == BookmarkState.FAILING)
     return tried_since or nodes.state_since if state is Sight.NEVER else nodes.state_since
@@ -195,8 +195,8 @@ def _sentence(state: Sight, nodes: Bookmark | None, *, since: datetime | None, n
             return f"Not seen since {_clock(since, now)}: nothing heard for more than {limit} s.{reason}"
         case _ if nodes is not None and nodes.state == BookmarkState.FAILING:
             # It stopped between these two times.
-            heard, noticed = _clock(nodes.heard_at, now), _clock(since, now)
-            return f"It does not answer: not heard since {heard}, noticed at {noticed}.{reason}"
+            last_seen, noticed = _clock(nodes.last_seen_at, now), _clock(since, now)
+            return f"It does not answer: not heard since {last_seen}, noticed at {noticed}.{reason}"
         case _:
             return f"Most of its kinds do not answer: noticed at {_clock(since, now)}.{reason}"
 

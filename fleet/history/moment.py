@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 
-from fleet.freshness.cluster import last_heard
+from fleet.freshness.cluster import stale_since
 from fleet.freshness.kinds import NODES, PODS
 from fleet.history.facts import TITLES, Fact, changes_in, facts_at
 from fleet.history.lines import POD, WITHOUT_PODS, NodeKept, Span, TimelineLine, page_of
@@ -105,14 +105,14 @@ def _around(node: NodeKept, user: User, at: datetime) -> tuple[list[TimelineLine
 
 def _pods_then(node: NodeKept, at: datetime, *, now: datetime) -> Iterable[TrueThen]:
     rows = list(placed_at(node, at)[:MOST_PODS])
-    boards, heard_at = boards_now(node, rows, now=now), last_heard(node.cluster_id, PODS, now=now)
+    boards, last_seen_at = boards_now(node, rows, now=now), stale_since(node.cluster_id, PODS, now=now)
     return [
         TrueThen(
             POD,
-            how_it_was(row, at, boards, heard_at),
+            how_it_was(row, at, boards, last_seen_at),
             row.since,
             row.until,
-            seen_until=seen_until_of(row, heard_at),
+            seen_until=seen_until_of(row, last_seen_at),
         )
         for row in rows
     ]
@@ -124,8 +124,12 @@ def _unseen(node: NodeKept, at: datetime, *, now: datetime) -> str:
     kept = timedelta(days=settings.KEEP_HISTORY_DAYS)
     if now - at > kept:
         return f"Timelines are kept for {count(kept.days, 'day')}: what was before is not known."
-    if not isinstance(node, GoneNode) and (heard_at := last_heard(node.cluster_id, NODES, now=now)) and at > heard_at:
-        return f"Its cluster was last heard of at {to_the_second(heard_at)}: what came after is not known."
+    if (
+        not isinstance(node, GoneNode)
+        and (last_seen_at := stale_since(node.cluster_id, NODES, now=now))
+        and at > last_seen_at
+    ):
+        return f"Its cluster was last heard of at {to_the_second(last_seen_at)}: what came after is not known."
     begun = _seen_first(node)
     if begun is not None and at < begun:
         return f"It was seen for the first time at {to_the_second(begun)}: how it was before is not known."

@@ -13,7 +13,7 @@ from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, Coalesce
 
 from fleet.allocation.gpu_holders import allocated_indices
-from fleet.freshness.cluster import last_heard
+from fleet.freshness.cluster import stale_since
 from fleet.freshness.kinds import PODS
 from fleet.models import GoneNode, Gpu, Node, PodPlacement
 from gpu.resources import Layout, ResourceKind
@@ -56,14 +56,14 @@ def on_gpu(gpu: Gpu, *, since: datetime, now: datetime, most: int) -> list[GpuPl
 
     Load the GPU with its node. Three queries, and those of `allocations_on` for pods with GPUs.
     """
-    rows, heard_at = placements_of(gpu.node), last_heard(gpu.node.cluster_id, PODS, now=now)
+    rows, last_seen_at = placements_of(gpu.node), stale_since(gpu.node.cluster_id, PODS, now=now)
     there = list(rows.filter(until=None))
     boards = boards_now(gpu.node, there, now=now)
     lately = rows.filter(Q(until=None) | Q(until__gt=since), since__lte=now)
     found = []
     for row in of_gpu(lately, gpu, there, boards)[:most]:
         its = which(row, boards)
-        found.append(GpuPlacement(row, tuple(its), gpu.index in its, seen_until_of(row, heard_at)))
+        found.append(GpuPlacement(row, tuple(its), gpu.index in its, seen_until_of(row, last_seen_at)))
     return found
 
 
@@ -132,18 +132,18 @@ def how_it_ended(row: PodPlacement, boards: BoardsOfPods) -> str:
     return f"{row} {how}: it had {what(row, boards)}{lasted}."
 
 
-def how_it_was(row: PodPlacement, at: datetime, boards: BoardsOfPods, heard_at: datetime | None) -> str:
-    """Returns a sentence. `heard_at` is the last update of pods, if they are not live."""
-    had, seen_until = f"{row} had {what(row, boards)}", seen_until_of(row, heard_at)
+def how_it_was(row: PodPlacement, at: datetime, boards: BoardsOfPods, last_seen_at: datetime | None) -> str:
+    """Returns a sentence. `last_seen_at` is the last update of pods, if they are not live."""
+    had, seen_until = f"{row} had {what(row, boards)}", seen_until_of(row, last_seen_at)
     if seen_until is None or at <= seen_until:
         return f"{had}."
     then = f"; at {to_the_minute(row.until)} it was gone" if row.until is not None else ", and nobody has looked since"
     return f"{had} when it was last seen, at {to_the_minute(seen_until)}{then}."
 
 
-def seen_until_of(row: PodPlacement, heard_at: datetime | None) -> datetime | None:
+def seen_until_of(row: PodPlacement, last_seen_at: datetime | None) -> datetime | None:
     """Returns the last confirmation. None: still there, or its end was observed."""
-    return row.seen_until if row.until is not None else heard_at and max(heard_at, row.since)
+    return row.seen_until if row.until is not None else last_seen_at and max(last_seen_at, row.since)
 
 
 def detail_of(row: PodPlacement, boards: BoardsOfPods) -> dict[str, Any]:

@@ -71,7 +71,7 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):
         # After joining: later changes are in these numbers or in a message.
         pulse = await database_sync_to_async(pulse_of)(self.topics)
         await self.send_json({"type": "hello", **self._mine(pulse)})
-        self.heard_at = time.monotonic()
+        self.last_seen_at = time.monotonic()
         self.sender = asyncio.create_task(self._send())
         guard.guard().admit(self)
 
@@ -125,7 +125,7 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):
             self._post(message["topic"], message)
 
     async def heartbeat(self, message: dict[str, Any]) -> None:
-        self.heard_at = time.monotonic()
+        self.last_seen_at = time.monotonic()
         self.outbox.replace("heartbeat", self._mine(message))
         self.has_news.set()
 
@@ -137,7 +137,7 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):
         """Sends at most ten frames per second and key; closes when the layer delivers nothing any more."""
         while True:
             try:
-                patience = self.heard_at + heart.MISSED * heart.EVERY_S + 1 - time.monotonic()
+                patience = self.last_seen_at + heart.MISSED * heart.EVERY_S + 1 - time.monotonic()
                 async with asyncio.timeout(max(0.01, patience)):  # `wait_for` would create a task per wait
                     await self.has_news.wait()
                 self.has_news.clear()
@@ -187,5 +187,7 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):
     def _mine(self, pulse: dict[str, Any]) -> dict[str, Any]:
         """Returns the part of a pulse that this socket may know."""
         keys = frozenset[str]().union(*(opened.keys for opened in self.opened))
-        mine = {name: {key: value for key, value in pulse[name].items() if key in keys} for name in ("seq", "heard")}
+        mine = {
+            name: {key: value for key, value in pulse[name].items() if key in keys} for name in ("seq", "last_seen")
+        }
         return {**pulse, **mine}

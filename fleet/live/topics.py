@@ -32,16 +32,16 @@ class Topic(Protocol):
     def sequences(self) -> dict[str, int]:
         """Returns the newest number of every key."""
 
-    def heard(self) -> dict[str, str]:
+    def last_seen(self) -> dict[str, str]:
         """Returns the last update of each key's source; keys without a source are missing."""
 
 
 def pulse_of(topics: Sequence[Topic]) -> dict[str, Any]:
     """Returns the newest numbers of all topics; each socket passes on its part."""
-    pulse: dict[str, Any] = {"server_time": timezone.now().isoformat(), "seq": {}, "heard": {}}
+    pulse: dict[str, Any] = {"server_time": timezone.now().isoformat(), "seq": {}, "last_seen": {}}
     for topic in topics:
         pulse["seq"] |= topic.sequences()
-        pulse["heard"] |= topic.heard()
+        pulse["last_seen"] |= topic.last_seen()
     return pulse
 
 
@@ -65,7 +65,7 @@ class ClusterTopics:
         rows = Observer.objects.values_list("cluster_id", "batch")
         return {announce.cluster_group(cluster_id): batch for cluster_id, batch in rows}
 
-    def heard(self) -> dict[str, str]:
+    def last_seen(self) -> dict[str, str]:
         """Returns the last updates. A page ages by its nodes' bookmark even without changes."""
-        rows = Bookmark.objects.filter(kind=NODES, heard_at__isnull=False).values_list("cluster_id", "heard_at")
+        rows = Bookmark.objects.filter(kind=NODES, last_seen_at__isnull=False).values_list("cluster_id", "last_seen_at")
         return {announce.cluster_group(cluster_id): at.isoformat() for cluster_id, at in rows if at}

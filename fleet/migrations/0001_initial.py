@@ -538,7 +538,7 @@ class Migration(migrations.Migration):
                 ("message", models.CharField(blank=True, max_length=1000)),
                 ("state_since", models.DateTimeField()),
                 ("resource_version", models.CharField(blank=True, max_length=64)),
-                ("heard_at", models.DateTimeField(null=True)),
+                ("last_seen_at", models.DateTimeField(null=True)),
                 ("listed_at", models.DateTimeField(null=True)),
                 ("unread", models.JSONField(default=dict)),
                 (

@@ -10,7 +10,7 @@ UNREAD_MOST = 20  # maximum number of unreadable objects stored per kind
 
 class BookmarkState(models.TextChoices):
     LISTING = "listing"  # the first list, or the one after a 410, is incomplete
-    WATCHING = "watching"  # the rows are right as of `heard_at`
+    WATCHING = "watching"  # the rows are right as of `last_seen_at`
     FORBIDDEN = "forbidden"  # 403: the missing rule is in `message`
     ABSENT = "absent"  # 404: the API group or kind is not installed
     FAILING = "failing"  # no answer, or an unreadable one; see `message`
@@ -34,7 +34,7 @@ class Bookmark(models.Model):
     message = models.CharField(max_length=1000, blank=True)
     state_since = models.DateTimeField()
     resource_version = models.CharField(max_length=64, blank=True)  # blank: list first
-    heard_at = models.DateTimeField(null=True)  # null: never
+    last_seen_at = models.DateTimeField(null=True)  # null: never
     listed_at = models.DateTimeField(null=True)  # when a complete list was last written
     unread = models.JSONField(default=dict)  # unreadable objects: {uid: {"name", "reason"}}
 
@@ -61,4 +61,4 @@ class Bookmark(models.Model):
 
     def is_fresh(self, *, now: datetime) -> bool:
         """Tells whether the rows may be evaluated: a complete list was written, with a recent update."""
-        return self.listed_at is not None and self.heard_at is not None and now - self.heard_at <= STALE_AFTER
+        return self.listed_at is not None and self.last_seen_at is not None and now - self.last_seen_at <= STALE_AFTER

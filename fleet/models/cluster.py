@@ -54,7 +54,7 @@ class Cluster(models.Model):
     server_version = models.CharField(max_length=64, blank=True)
     added_at = models.DateTimeField()
     # Set when its last telemetry source is removed or switched off; its findings then end. Null: a source reports.
-    unheard_since = models.DateTimeField(null=True)
+    telemetry_lost_since = models.DateTimeField(null=True)
 
     objects = ClusterQuerySet.as_manager()
 

@@ -50,7 +50,7 @@ def _line(asked: ExporterRound | None, glyph: str, word: str, message: str = "")
         glyph=glyph,
         word=word,
         message=message,
-        heard_at=asked.read_at if asked else None,
+        last_seen_at=asked.read_at if asked else None,
         since=asked.state_since if asked else None,
         rows=asked.answered if asked and asked.state == ExportersState.ASKED else None,
         rule=rule_for(RULE).rstrip() if is_forbidden else "",

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from django.db import connection
 
-from fleet.freshness.kinds import NODES, KindFreshness, freshness_of, never_heard, place_of
+from fleet.freshness.kinds import NODES, KindFreshness, freshness_of, never_listed, place_of
 from fleet.models import Bookmark, Cluster
 from fleet.models.kinds import MIRRORED, MirroredKind
 
@@ -21,7 +21,7 @@ class KindLine:
     glyph: str
     word: str
     message: str
-    heard_at: datetime | None
+    last_seen_at: datetime | None
     since: datetime | None
     rows: int | None  # None: never listed
     rule: str  # YAML of the missing rule; blank: allowed
@@ -48,7 +48,7 @@ def kind_lines(
     nodes = next((bookmark.message for bookmark in bookmarks if bookmark.kind == NODES), "")
     lines = [_line(bookmark, counts, known=nodes, now=now) for bookmark in bookmarks]
     known = {bookmark.kind for bookmark in bookmarks}
-    lines += [_never(never_heard(kind)) for kind in MIRRORED if bookmarks and kind not in known]
+    lines += [_never(never_listed(kind)) for kind in MIRRORED if bookmarks and kind not in known]
     lines += beside if bookmarks else ()
     return sorted(lines, key=lambda line: (line.is_quiet, WORST_FIRST.index(line.glyph), place_of(line.kind)))
 
@@ -79,7 +79,7 @@ def _line(bookmark: Bookmark, counts: Mapping[str, int], *, known: str, now: dat
         glyph=seen.glyph,
         word=seen.word,
         message=bookmark.message if seen.is_trouble and bookmark.message != known else "",
-        heard_at=bookmark.heard_at,
+        last_seen_at=bookmark.last_seen_at,
         since=bookmark.state_since,
         rows=counts.get(bookmark.kind) if bookmark.listed_at else None,
         rule=seen.rule.rstrip(),

@@ -83,27 +83,27 @@ def observer_of(row: Cluster) -> Observer | None:
 
 
 def _cluster(request: PersonRequest, line: ClusterRow) -> dict[str, Any]:
-    now, row, heard, bookmarks = timezone.now(), line.cluster, line.freshness, line.bookmarks
+    now, row, freshness, bookmarks = timezone.now(), line.cluster, line.freshness, line.bookmarks
     sees_all = scope_of(request.user, Permission.SEE).covers_cluster(row.pk)
     objects = list(DriverObject.objects.filter(cluster=row))
     operands = list(Operand.objects.filter(cluster=row))
-    read = read_fleet(request.user, line.alike, {row.pk: heard})
+    read = read_fleet(request.user, line.alike, {row.pk: freshness})
     return {
         "cluster": row,
         "administers": scope_of(request.user, Permission.ADMINISTER).covers_cluster(row.pk),
         "sees_all": sees_all,
-        "freshness": heard,
-        "watch": watch_of(row, heard, now=now),
+        "freshness": freshness,
+        "watch": watch_of(row, freshness, now=now),
         **_kinds(line, sees_all=sees_all, now=now),
         "sums": read.whole,
         "read": read,
         "cpu_memory": cpu_memory.of_cluster(line.tally.cpu_memory),
-        "troubled": troubled_pods(request.user, row.pk, as_of=heard.pods_as_of, now=now),
+        "troubled": troubled_pods(request.user, row.pk, as_of=freshness.pods_as_of, now=now),
         "drivers": drivers_of(row, objects, operands, unseen=unseen_in(bookmarks)),
-        "may_try": not heard.is_fresh and scope_of(request.user, Permission.STOP).covers_cluster(row.pk),
-        "objects_as_of": _as_of(bookmarks, DRIVER_OBJECTS, heard, now=now),
+        "may_try": not freshness.is_fresh and scope_of(request.user, Permission.STOP).covers_cluster(row.pk),
+        "objects_as_of": _as_of(bookmarks, DRIVER_OBJECTS, freshness, now=now),
         **(_of_all(line, objects, now=now) if sees_all else {}),
-        **(_operands(operands, bookmarks, heard, now=now) if sees_all else {}),
+        **(_operands(operands, bookmarks, freshness, now=now) if sees_all else {}),
     }
 
 
@@ -114,11 +114,11 @@ def _kinds(line: ClusterRow, *, sees_all: bool, now: datetime) -> dict[str, Any]
 
 
 def _operands(
-    operands: list[Operand], bookmarks: list[Bookmark], heard: ClusterFreshness, *, now: datetime
+    operands: list[Operand], bookmarks: list[Bookmark], freshness: ClusterFreshness, *, now: datetime
 ) -> dict[str, Any]:
     """Returns operands. Outdated ones are never green; their time is shown."""
     mark = next((each for each in bookmarks if each.kind == DAEMON_SETS.name), None)
-    as_of = _as_of(bookmarks, (DAEMON_SETS.name,), heard, now=now)
+    as_of = _as_of(bookmarks, (DAEMON_SETS.name,), freshness, now=now)
     return {
         "operands": operand_lines(operands, as_of=as_of, now=now),
         "operands_as_of": as_of,
@@ -127,13 +127,13 @@ def _operands(
 
 
 def _as_of(
-    bookmarks: list[Bookmark], kinds: Collection[str], heard: ClusterFreshness, *, now: datetime
+    bookmarks: list[Bookmark], kinds: Collection[str], freshness: ClusterFreshness, *, now: datetime
 ) -> datetime | None:
     """Returns the last update of these kinds. None: live, or never."""
     marks = [each for each in bookmarks if each.kind in kinds and (each.state not in VOID or each.listed_at)]
-    if heard.is_fresh and all(each.is_fresh(now=now) and each.state == BookmarkState.WATCHING for each in marks):
+    if freshness.is_fresh and all(each.is_fresh(now=now) and each.state == BookmarkState.WATCHING for each in marks):
         return None
-    return min((at for each in marks if (at := each.heard_at or each.listed_at)), default=None)
+    return min((at for each in marks if (at := each.last_seen_at or each.listed_at)), default=None)
 
 
 def _of_all(line: ClusterRow, objects: list[DriverObject], *, now: datetime) -> dict[str, Any]:
@@ -167,7 +167,7 @@ class WatchedBy:
     skew: str  # of the API server; blank: small, or not measured
 
 
-def watch_of(row: Cluster, heard: ClusterFreshness, *, now: datetime) -> WatchedBy:
+def watch_of(row: Cluster, freshness: ClusterFreshness, *, now: datetime) -> WatchedBy:
     observer = observer_of(row)
     if observer is None or not observer.epoch:
         problem = "No worker has watched it yet. One of the queue “observe” takes it up within 10 s, if there is one."
@@ -185,8 +185,8 @@ def watch_of(row: Cluster, heard: ClusterFreshness, *, now: datetime) -> Watched
         problem = f"No worker watches it since {ended}. Look whether one of the queue “observe” runs, and at its log."
         return WatchedBy(observer, has_lease=False, glyph="bad", word="nobody", problem=problem, skew=_skew(observer))
     problem = lag.sentence(row.name, lag_ms=observer.lag_ms, behind_since=observer.behind_since)
-    seen = ("ok", "watched") if heard.is_fresh else ("unseen", "watched, and not seen")
-    glyph, word = ("warn", "behind") if problem else ("waiting", "watched, loading") if heard.is_loading else seen
+    seen = ("ok", "watched") if freshness.is_fresh else ("unseen", "watched, and not seen")
+    glyph, word = ("warn", "behind") if problem else ("waiting", "watched, loading") if freshness.is_loading else seen
     return WatchedBy(observer, has_lease=True, glyph=glyph, word=word, problem=problem, skew=_skew(observer))
 
 

@@ -22,7 +22,7 @@ from fleet.segments.facets import UNKNOWN
 from fleet.states.node import TITLES, state_key
 from fleet.web import states
 from fleet.web.filters import ORDERS, NodeFilter, words_of
-from fleet.web.summary import FleetRead, counted_by, heard_by, lines_for, not_counted, read_fleet
+from fleet.web.summary import FleetRead, counted_by, freshness_by_cluster, lines_for, not_counted, read_fleet
 from people.rights import Permission, scope_of
 
 PER_PAGE = 50
@@ -66,7 +66,7 @@ def nodes_part(request: PersonRequest) -> HttpResponse:
 
 
 def _overview(request: PersonRequest, clusters: list[ClusterRow]) -> dict[str, Any]:
-    read = read_fleet(request.user, counted_by(clusters), heard_by(clusters))
+    read = read_fleet(request.user, counted_by(clusters), freshness_by_cluster(clusters))
     loading = [line for line in clusters if line.freshness.is_loading]
     unseen = [line for line in clusters if not line.freshness.is_fresh and line not in loading]
     return {
@@ -77,7 +77,7 @@ def _overview(request: PersonRequest, clusters: list[ClusterRow]) -> dict[str, A
         "loading": loading,
         "not_counted": not_counted(clusters),
         "as_of": min(
-            (at for line in unseen if line.freshness.has_begun and (at := line.freshness.heard_at)), default=None
+            (at for line in unseen if line.freshness.has_begun and (at := line.freshness.last_seen_at)), default=None
         ),
         "to_suggest_for": "" if read.pools else next((line.cluster.name for line in clusters), "CLUSTER"),
         **_clusters(clusters),
@@ -118,7 +118,7 @@ class NodeLine:
     pools: Sequence[str]  # visible pools
     seen: states.NodeStateOnPage
     is_stale: bool
-    heard_at: datetime | None
+    last_seen_at: datetime | None
     uses: Sequence[tuple[str, int]]  # of its GPUs, unless all are whole
     offers: Sequence[Offer]
 
@@ -157,16 +157,16 @@ def _nodes(request: PersonRequest, clusters: list[ClusterRow]) -> dict[str, Any]
 
 
 def _line(node: Node, of: ClusterRow, pools: Sequence[str]) -> NodeLine:
-    heard, physical = of.freshness, physical_of([node])
+    freshness, physical = of.freshness, physical_of([node])
     return NodeLine(
         node,
         of.cluster.name,
         pools,
-        states.state_of(node, is_live=heard.is_fresh),
-        not heard.is_fresh,
-        heard.heard_at,
+        states.state_of(node, is_live=freshness.is_fresh),
+        not freshness.is_fresh,
+        freshness.last_seen_at,
         physical.parts if physical.words else (),
-        offers_of(node, knows_pods=heard.knows_pods),
+        offers_of(node, knows_pods=freshness.knows_pods),
     )
 
 

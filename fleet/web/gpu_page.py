@@ -11,7 +11,7 @@ from django.utils import timezone
 from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.allocation.devices import offered_on
-from fleet.freshness.cluster import heard_of
+from fleet.freshness.cluster import load_cluster_freshness
 from fleet.history.lines import Span
 from fleet.history.placements import GpuPlacement, on_gpu
 from fleet.messages.numbers import numbers_of
@@ -86,7 +86,7 @@ def placements_part(request: PersonRequest, node_id: int, index: int) -> HttpRes
         "wide": WIDE,
         "bar_height": TALL,
         "tall": max((bar.y + TALL for bar in bars), default=0),
-        "knows_pods": heard_of(row.node.cluster, now=now).knows_pods,
+        "knows_pods": load_cluster_freshness(row.node.cluster, now=now).knows_pods,
     }
     return render(request, "fleet/gpu/_placements.html", shown)
 
@@ -130,7 +130,7 @@ def _unlisted(row: Gpu) -> dict[str, Any]:
 def _gpu(row: Gpu, *, user: User, now: datetime) -> dict[str, Any]:
     node = row.node
     detail = see_gpu(row, user=user, now=now)
-    allocated, heard, uuid = detail.allocated, detail.heard, detail.allocated.uuid
+    allocated, freshness, uuid = detail.allocated, detail.cluster_freshness, detail.allocated.uuid
     offered = offered_on(node.cluster_id, [node.name]).get(node.name)
     devices = offered.devices if offered else ()
     unhealthy = node.unhealthy_of(row.index, uuid)
@@ -144,7 +144,7 @@ def _gpu(row: Gpu, *, user: User, now: datetime) -> dict[str, Any]:
         "ways": list(dict.fromkeys(explain(line.way).title for line in lines_of(node) if line.expected is not None)),
         "unhealthy": unhealthy,
         "taints": [taint for taint in allocated.taints if not any(taint in sentence for sentence in unhealthy)],
-        "seen": states.state_of(node, is_live=heard.is_fresh),
-        "freshness": heard,
-        "knows_pods": heard.knows_pods,
+        "seen": states.state_of(node, is_live=freshness.is_fresh),
+        "freshness": freshness,
+        "knows_pods": freshness.knows_pods,
     }

@@ -89,7 +89,7 @@ class PodLine:
 
 
 def of_node(seen: NodeInDetail, *, now: datetime) -> dict[str, Any]:
-    node, layout, as_of = seen.node, Layout.read(seen.node.layout), seen.heard.pods_as_of
+    node, layout, as_of = seen.node, Layout.read(seen.node.layout), seen.cluster_freshness.pods_as_of
     pods = [pod for pod in seen.pods or () if not pod.operand]
     reasons = reasons_of(pods, now=now)
     pods.sort(key=lambda pod: (-pod.gpus, pod.namespace, pod.name))

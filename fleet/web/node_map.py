@@ -124,7 +124,7 @@ def raster_for(user: Any, *, now: datetime) -> bytes:
                 "nodes": len(one.keys),
                 "is_seen": sight.is_live,
                 # A live cluster's time comes from the connection.
-                "heard_at": None if sight.is_live or sight.heard_at is None else sight.heard_at.isoformat(),
+                "last_seen_at": None if sight.is_live or sight.last_seen_at is None else sight.last_seen_at.isoformat(),
                 "knows_pods": one.cluster.pk in with_pods,
             }
         )

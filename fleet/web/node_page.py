@@ -67,17 +67,17 @@ def _read(request: PersonRequest, node_id: int) -> Node:
 
 def _node(row: Node, *, user: User, now: datetime) -> dict[str, Any]:
     detail = see_node(row, now=now)
-    heard = detail.heard
+    freshness = detail.cluster_freshness
     administers = scope_of(user, Permission.ADMINISTER).covers_cluster(row.cluster_id)
     context = f" --context {row.cluster.context}" if row.cluster.context and administers else ""
     return {
         "node": row,
         "former": GoneNode.objects.visible_to(user).filter(cluster=row.cluster_id, name=row.name).first(),
-        "seen": states.state_of(row, is_live=heard.is_fresh),
+        "seen": states.state_of(row, is_live=freshness.is_fresh),
         "cordon": f"Cordoned{whose_cordon(row.cordoned_by, row.labels)}." if row.is_unschedulable else "",
         "step": states.step_of(row.upgrade_state) if row.upgrade_state else "",
-        "freshness": heard,
-        "knows_pods": heard.knows_pods,
+        "freshness": freshness,
+        "knows_pods": freshness.knows_pods,
         **node_gpus.of_node(detail, now=now),
         "cpu_memory": cpu_memory.of_node(detail.cpu_memory),
         "conditions": _by_verdict(row),

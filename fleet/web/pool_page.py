@@ -12,7 +12,7 @@ from django.utils import timezone
 from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.allocation.tally import Alike, Tally, read_alike
-from fleet.freshness.cluster import heard_of
+from fleet.freshness.cluster import load_cluster_freshness
 from fleet.models import Pool, SegmentSums
 from fleet.queries import see_pool
 from fleet.segments.facet_counts import CountsByValue, counts_of, groups_of
@@ -45,7 +45,7 @@ def _pool(request: PersonRequest, pool_id: int) -> Pool:
 
 def _context(request: PersonRequest, pool: Pool) -> dict[str, Any]:
     now = timezone.now()
-    seen = heard_of(pool.cluster, now=now)
+    seen = load_cluster_freshness(pool.cluster, now=now)
     members = [each for each in read_alike(clusters=[pool.cluster_id]) if pool.pk in each.pools]
     sums = see_pool(pool, members, seen).tally
     where = f"cluster {pool.cluster.name}"

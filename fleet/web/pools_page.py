@@ -14,7 +14,7 @@ from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.models import Cluster, Pool
 from fleet.pools.suggestions import Suggestion, suggest, unnamed
-from fleet.web.summary import counted_by, heard_by, lines_for, read_fleet
+from fleet.web.summary import counted_by, freshness_by_cluster, lines_for, read_fleet
 from people.rights import Permission, scope_of
 
 
@@ -59,7 +59,7 @@ def may_change(request: PersonRequest, clusters) -> list[Cluster]:
 
 def _pools(request: PersonRequest) -> dict[str, Any]:
     clusters = lines_for(request, now=timezone.now())
-    read = read_fleet(request.user, counted_by(clusters), heard_by(clusters))
+    read = read_fleet(request.user, counted_by(clusters), freshness_by_cluster(clusters))
     return {"read": read, "unseen": [line for line in clusters if not line.freshness.is_fresh]}
 
 

@@ -16,7 +16,7 @@ from fleet.allocation.physical import Physical
 from fleet.segments.facet_counts import Cross, FacetCounts, Segments, ValueCount, cross, segments_of
 from fleet.segments.facets import BY_KEY, FACETS, Choice, Facet, words_of
 from fleet.web.filters import NodeFilter, read_choice
-from fleet.web.summary import counted_by, heard_by, lines_for, not_counted, read_fleet
+from fleet.web.summary import counted_by, freshness_by_cluster, lines_for, not_counted, read_fleet
 from people.rights import Permission, scope_of
 from wording.numbers import count
 
@@ -79,7 +79,7 @@ def _segments(request: PersonRequest) -> dict[str, Any]:
     choice, axes = read_choice(request.GET), _axes(request)
     found = segments_of(request.user, choice, axes=axes)
     clusters = lines_for(request, now=timezone.now())
-    read = read_fleet(request.user, counted_by(clusters), heard_by(clusters))
+    read = read_fleet(request.user, counted_by(clusters), freshness_by_cluster(clusters))
     where = _Where(choice, axes)
     return {
         "found": found,

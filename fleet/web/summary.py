@@ -39,28 +39,30 @@ class FleetRead:
         return {"none": self.unpooled.tally.gpu_nodes or 0, "several": self.overlap.tally.gpu_nodes or 0}
 
 
-def read_fleet(user, counted: Iterable[Alike], heard: Mapping[int, ClusterFreshness]) -> FleetRead:
+def read_fleet(user, counted: Iterable[Alike], freshness: Mapping[int, ClusterFreshness]) -> FleetRead:
     """Builds totals from counts of one moment, so that a node has one state everywhere. One query.
 
-    `heard` has every visible cluster by key. Counts of a stale cluster are dated; a newly added cluster, or one with
+    `freshness` has every visible cluster by key. Counts of a stale cluster are dated. A new cluster, or one with
     unknown nodes, is not counted.
     """
-    alike = [each for each in counted if each.cluster in heard and heard[each.cluster].has_begun]
-    pools = Pool.objects.visible_to(user).filter(cluster__in=list(heard)).select_related("cluster")
+    alike = [each for each in counted if each.cluster in freshness and freshness[each.cluster].has_begun]
+    pools = Pool.objects.visible_to(user).filter(cluster__in=list(freshness)).select_related("cluster")
     pools = pools.order_by("cluster__name", "name")
     gpu_nodes = [each for each in alike if each.is_gpu_node]
     return FleetRead(
         whole=tally(alike),
-        pools=[see_pool(pool, alike, heard[pool.cluster_id]) for pool in pools],
-        unpooled=_strays([each for each in gpu_nodes if not each.pools], heard),
-        overlap=_strays([each for each in gpu_nodes if len(each.pools) > 1], heard),
+        pools=[see_pool(pool, alike, freshness[pool.cluster_id]) for pool in pools],
+        unpooled=_strays([each for each in gpu_nodes if not each.pools], freshness),
+        overlap=_strays([each for each in gpu_nodes if len(each.pools) > 1], freshness),
     )
 
 
-def _strays(alike: Sequence[Alike], heard: Mapping[int, ClusterFreshness]) -> Strays:
+def _strays(alike: Sequence[Alike], freshness: Mapping[int, ClusterFreshness]) -> Strays:
     counted = tally(alike)
-    found = [heard[cluster] for cluster in counted.clusters]
-    return Strays(counted, min((each.heard_at for each in found if not each.is_fresh and each.heard_at), default=None))
+    found = [freshness[cluster] for cluster in counted.clusters]
+    return Strays(
+        counted, min((each.last_seen_at for each in found if not each.is_fresh and each.last_seen_at), default=None)
+    )
 
 
 def not_counted(lines: Iterable[ClusterRow]) -> str:
@@ -68,7 +70,7 @@ def not_counted(lines: Iterable[ClusterRow]) -> str:
     return names([line.cluster.name for line in lines if not line.freshness.has_begun])
 
 
-def heard_by(lines: Iterable[ClusterRow]) -> dict[int, ClusterFreshness]:
+def freshness_by_cluster(lines: Iterable[ClusterRow]) -> dict[int, ClusterFreshness]:
     return {line.cluster.pk: line.freshness for line in lines}
 
 

@@ -23,7 +23,7 @@ class NodesCountedSerializer(serializers.Serializer):
     not_exported = serializers.IntegerField(
         min_value=0, help_text="On which it is not, or whose vendor's exporters never do."
     )
-    never_heard = serializers.IntegerField(
+    never_reported = serializers.IntegerField(
         min_value=0, help_text="Of which nothing was heard within a day: it may be exported there."
     )
 
@@ -32,7 +32,9 @@ class ExportedMetricsSerializer(serializers.Serializer):
     """The exported metrics, from the cluster's Prometheus or from exporters that are read directly."""
 
     cluster = RefSerializer()
-    is_heard = serializers.BooleanField(help_text="False: nothing tells of its GPUs now; the rest is as it last was.")
+    is_reporting = serializers.BooleanField(
+        help_text="False: nothing tells of its GPUs now; the rest is as it last was."
+    )
     nodes = serializers.DictField(
         child=NodesCountedSerializer(),
         allow_null=True,
@@ -58,7 +60,7 @@ class ExportedMetrics(Edge):
         usual, others = lacking(exporting.exported) if exporting else ([], [])
         said = {
             "cluster": cluster,
-            "is_heard": standing.is_heard,
+            "is_reporting": standing.is_reporting,
             "nodes": exporting.by_metric() if exporting else None,
             "not_exported": [metric.key for metric in usual],
             "to_be_switched_on": [metric.key for metric in others],

@@ -64,7 +64,7 @@ class RuleSerializer(serializers.Serializer):
     seen_in = SeenInSerializer(
         many=True, help_text="Of a rule on GPUs, by cluster whose telemetry answers: how far it sees there."
     )
-    unheard_in = serializers.ListField(
+    silent_in = serializers.ListField(
         child=serializers.CharField(),
         help_text="Of a rule on GPUs: clusters of whose GPUs nothing is heard, so that it finds nothing there.",
     )

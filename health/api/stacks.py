@@ -10,7 +10,7 @@ from rest_framework.response import Response
 from edges.rest import Edge
 from fleet.api.nodes import OfANode
 from fleet.api.serializers import FreshnessSerializer
-from fleet.freshness.cluster import heard_of
+from fleet.freshness.cluster import load_cluster_freshness
 from fleet.freshness.kinds import NODES, PODS
 from fleet.models import Cluster
 from gpu.compatibility import Support
@@ -98,8 +98,8 @@ class NodeStackDetail(OfANode):
     @extend_schema(responses=NodeStackSerializer)
     def get(self, request, node_id: int) -> Response:
         node, now = self.node(node_id), timezone.now()
-        heard = heard_of(node.cluster, now=now)
-        said = {"as_of": heard.pods_as_of, "pods_freshness": heard.by_kind[PODS]}
+        freshness = load_cluster_freshness(node.cluster, now=now)
+        said = {"as_of": freshness.pods_as_of, "pods_freshness": freshness.by_kind[PODS]}
         return Response(NodeStackSerializer({**vars(read_stack(node, now=now)), **said}).data)
 
 
@@ -140,5 +140,5 @@ class CompatibilityDetail(Edge):
     def get(self, request, cluster_id: int) -> Response:
         cluster, now = self.load(Cluster.objects.visible_to(self.user), cluster_id), timezone.now()
         _, compared = look(cluster, user=self.user, today=now.date())
-        freshness = heard_of(cluster, now=now).by_kind[NODES]
+        freshness = load_cluster_freshness(cluster, now=now).by_kind[NODES]
         return Response(CompatibilitySerializer(compared, context={"freshness": freshness}).data)

@@ -62,7 +62,7 @@ class Replayed:
     end: datetime | None = None
     found: Sequence[WouldBe] = ()  # the oldest first
     gaps: Sequence[Gap] = ()
-    heard_ratio: float | None = None  # of the time of all GPUs; None: it is not known by GPU
+    reported_ratio: float | None = None  # of the time of all GPUs; None: it is not known by GPU
     notes: Sequence[str] = ()
 
 
@@ -141,9 +141,9 @@ def _from_metrics(
         replaying.run(begin, end, step, tell=lambda share: tell(cluster, share))
     except (Unusable, NoSecret) as error:
         return Replayed(cluster.name, f"Its Prometheus gives no history. {error}")
-    hearing = replaying.hearing
-    gaps = [Gap(*each) for each in hearing.gaps]
-    if hearing.first_at is None:
+    reporting = replaying.reporting
+    gaps = [Gap(*each) for each in reporting.gaps]
+    if reporting.first_at is None:
         reasons = " ".join(dict.fromkeys(gap.reason for gap in gaps))
         return Replayed(
             cluster.name, f"Its Prometheus has nothing of these {count(last.days, 'day')}. {reasons}".strip()
@@ -151,11 +151,11 @@ def _from_metrics(
     return Replayed(
         cluster.name,
         read="what its Prometheus still has",
-        begin=hearing.first_at,
+        begin=reporting.first_at,
         end=end,
         found=replaying.replay.opened,
         gaps=gaps,
-        heard_ratio=hearing.ratio,
+        reported_ratio=reporting.ratio,
         notes=replaying.notes,
     )
 

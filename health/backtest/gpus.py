@@ -38,23 +38,23 @@ WARM_UP = timedelta(hours=1)  # counters need an hour of samples
 
 
 @dataclass
-class HeardSoFar:
+class TelemetryCoverage:
     """The share of time with GPU telemetry. Rules do not report silence, so no finding is no proof of health."""
 
     first_at: datetime | None = None
-    heard: int = 0  # GPUs, added up over the looks since then
+    reporting: int = 0  # GPUs, added up over the looks since then
     known: int = 0
     now: int = 0  # GPUs that are known at the last look
     gaps: list[tuple[datetime, datetime, str]] = field(default_factory=list)  # from, to, why
 
-    def count(self, at: datetime, heard: int, known: int, step: timedelta, reason: str) -> None:
+    def count(self, at: datetime, reporting: int, known: int, step: timedelta, reason: str) -> None:
         """Counts one step. `reason` is why no GPU had telemetry."""
-        if heard:
+        if reporting:
             self.first_at = self.first_at or at
         else:
             self.gap(at, at + step, reason)
         if self.first_at is not None:
-            self.heard, self.known, self.now = self.heard + heard, self.known + known, known
+            self.reporting, self.known, self.now = self.reporting + reporting, self.known + known, known
 
     def miss(self, begin: datetime, end: datetime, looks: int, reason: str) -> None:
         """Counts steps without data."""
@@ -71,7 +71,7 @@ class HeardSoFar:
     @property
     def ratio(self) -> float | None:
         """Returns the share; None if no GPU was ever known."""
-        return self.heard / self.known if self.known else None
+        return self.reporting / self.known if self.known else None
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ class GpuReplay:
     limits: LimitsInForce
     clock: Callable[[], datetime]
     replay: Replay = field(default_factory=Replay)
-    hearing: HeardSoFar = field(default_factory=HeardSoFar)
+    reporting: TelemetryCoverage = field(default_factory=TelemetryCoverage)
     notes: list[str] = field(default_factory=list)
     _allocations: PastAllocations = field(default_factory=PastAllocations)
     _resets: Sequence[GpuReset] = ()
@@ -188,7 +188,7 @@ class GpuReplay:
             first, last = (datetime.fromtimestamp(each + offset_s, UTC) for each in (told.asked.first, told.asked.last))
             if last >= begin:
                 evaluated = sum(each + offset_s >= begin.timestamp() for each in told.asked.times)
-                self.hearing.miss(max(first, begin), last + step, evaluated, told.reason)
+                self.reporting.miss(max(first, begin), last + step, evaluated, told.reason)
             return last
         keep_counted(told)
         at = datetime.fromtimestamp(told.frame.taken_at, UTC)
@@ -197,11 +197,11 @@ class GpuReplay:
         unsure = {name for name, since in self._unfinished.items() if since <= at}
         known_from = self._allocations.known_from
         if self.rule.key in READS_HOLDERS and (known_from is None or at < known_from):
-            self.hearing.count(at, 0, len(told.frame.devices), step, "Which pods had its GPUs was not written down.")
+            self.reporting.count(at, 0, len(told.frame.devices), step, "Which pods had its GPUs was not written down.")
             return at
         read = told.exported.intersection(self.rule.metrics) if self.rule.metrics else told.exported
-        heard, reason = _heard(told.frame, read, unsure), _why_unheard(told.frame, unsure)
-        self.hearing.count(at, heard, len(told.frame.devices), step, reason)
+        reporting, reason = _count_reporting(told.frame, read, unsure), _why_silent(told.frame, unsure)
+        self.reporting.count(at, reporting, len(told.frame.devices), step, reason)
         around = _AroundThen(_Then(nodes, at), classes, self._allocations, told.frame.devices, self._resets)
         evaluator = GpuEvaluator(
             KeptFrame(told.frame, told.exported, parts=told.parts, xids=told.xids), self.limits, around, at
@@ -238,20 +238,20 @@ def _is_there(nodes: Mapping[str, Sequence[NodePast]]) -> Callable[[str, float],
     return is_there
 
 
-def _why_unheard(frame: Frame, unsure: Collection[str]) -> str:
+def _why_silent(frame: Frame, unsure: Collection[str]) -> str:
     if not frame.devices:
         return "It has no sample of a GPU of a node that was known then."
     return "Whether its nodes were being changed is not known." if unsure else "It has no sample of a GPU of that time."
 
 
-def _heard(frame: Frame, exported: Collection[str], unsure: Collection[str]) -> int:
+def _count_reporting(frame: Frame, exported: Collection[str], unsure: Collection[str]) -> int:
     """Returns the number of devices with a fresh sample of any metric that the rule reads."""
     oldest = frame.taken_at - STALE_AFTER_S
     fresh = [map(oldest.__le__, frame.columns[key].times) for key in exported if key in frame.columns]
-    heard = map(any, zip(*fresh, strict=True)) if fresh else iter(())
+    reporting = map(any, zip(*fresh, strict=True)) if fresh else iter(())
     if not unsure:
-        return sum(heard)
-    return sum(said for device, said in zip(frame.devices, heard, strict=False) if device.node_name not in unsure)
+        return sum(reporting)
+    return sum(said for device, said in zip(frame.devices, reporting, strict=False) if device.node_name not in unsure)
 
 
 def _steps(begin: datetime, end: datetime, step: timedelta, offset_s: float) -> Steps:

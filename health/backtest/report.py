@@ -37,8 +37,8 @@ def _of_cluster(one: Replayed, most: int) -> Iterator[str]:
         yield f"{one.cluster}: {one.reason}"
         return
     yield f"{one.cluster}: {_when(one.begin)} to {_when(one.end)} UTC, from {one.read}"
-    if one.heard_ratio is not None:
-        yield f"  heard {one.heard_ratio:.1%} of the time of all GPUs since then"
+    if one.reported_ratio is not None:
+        yield f"  heard {one.reported_ratio:.1%} of the time of all GPUs since then"
     for gap in one.gaps[:GAPS_SHOWN]:
         yield f"  not known: {_when(gap.begin)} to {_when(gap.end)} ({spell(gap.end - gap.begin)}): {gap.reason}"
     if len(one.gaps) > GAPS_SHOWN:
@@ -72,7 +72,7 @@ def as_json(rule: str, replayed: Sequence[Replayed]) -> dict[str, Any]:
                 "reason": one.reason,
                 "begin": _iso(one.begin),
                 "end": _iso(one.end),
-                "heard_ratio": one.heard_ratio,
+                "reported_ratio": one.reported_ratio,
                 "gaps": [{"begin": _iso(gap.begin), "end": _iso(gap.end), "reason": gap.reason} for gap in one.gaps],
                 "notes": list(one.notes),
                 "findings": [

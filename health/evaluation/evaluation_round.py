@@ -68,14 +68,14 @@ def look(cluster: Cluster, *, now: datetime) -> int:
     source = TelemetrySource.objects.filter(cluster=cluster, is_on=True).only(*OF_SOURCE).first()
     asked = ExporterRound.objects.filter(cluster=cluster).first()
     gpus = evaluate_gpus(cluster, now=now) if live.issuperset((NODES,)) else GpuEvaluation()
-    unheard = {SeriesExplosion.key} if source and source.state != SourceState.ANSWERING else set()
+    not_evaluated = {SeriesExplosion.key} if source and source.state != SourceState.ANSWERING else set()
     if not is_told(source, asked):
-        unheard.add(TelemetrySilent.key)
-    if gpus.hearing is None:
-        unheard |= {ExporterSilent.key, XidOfUnknownGpu.key}
-    if gpus.hearing is None or not is_due(cluster, now=now):
-        unheard.add(IdleGpus.key)
-    rules = [rule for rule in RULES if live.issuperset(rule.reads) and rule.key not in unheard]
+        not_evaluated.add(TelemetrySilent.key)
+    if gpus.reporting is None:
+        not_evaluated |= {ExporterSilent.key, XidOfUnknownGpu.key}
+    if gpus.reporting is None or not is_due(cluster, now=now):
+        not_evaluated.add(IdleGpus.key)
+    rules = [rule for rule in RULES if live.issuperset(rule.reads) and rule.key not in not_evaluated]
     of_nodes = [rule for rule in rules if rule.subject == NODE]
     of_owners = [rule for rule in rules if rule.subject == OWNER]
     of_cluster = [rule for rule in rules if rule.subject not in (NODE, OWNER)]
@@ -87,7 +87,7 @@ def look(cluster: Cluster, *, now: datetime) -> int:
     signals += gpus.signals
     signals += _of_owners(cluster, of_owners, now=now)
     if of_nodes:
-        signals += evaluate_nodes(cluster, of_nodes, gpus.hearing, now=now)
+        signals += evaluate_nodes(cluster, of_nodes, gpus.reporting, now=now)
     evaluated = Q(rule__in={rule.key for rule in rules} | set(SOURCES) | gpus.evaluated)
     if live.issuperset((NODES,)):
         evaluated |= OF_GONE_NODES

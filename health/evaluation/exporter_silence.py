@@ -15,7 +15,7 @@ from health.telemetry.snapshot import Frame
 
 
 @dataclass(frozen=True)
-class Hearing:
+class ReportingNodes:
     """Nodes with fresh samples, and nodes that ever had samples."""
 
     now: frozenset[str]

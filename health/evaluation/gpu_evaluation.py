@@ -16,7 +16,7 @@ import structlog
 
 from fleet.models import Cluster
 from fleet.states.node import AT_REST, RECONFIGURING
-from health.evaluation.exporter_silence import Hearing, called_silent
+from health.evaluation.exporter_silence import ReportingNodes, called_silent
 from health.evaluation.limits_in_force import LimitsInForce
 from health.evaluation.node_context import Around, RowsAround
 from health.evaluation.signals import Signal, Subject
@@ -63,7 +63,7 @@ class GpuEvaluation:
     signals: tuple[Signal, ...] = ()
     evaluated: frozenset[str] = frozenset()
     can_tell: Callable[[Finding], bool] = lambda _: True
-    hearing: Hearing | None = None  # None: nobody listens now
+    reporting: ReportingNodes | None = None  # None: nobody listens now
 
 
 def evaluate_gpus(cluster: Cluster, *, now: datetime) -> GpuEvaluation:
@@ -87,15 +87,15 @@ def evaluate_gpus(cluster: Cluster, *, now: datetime) -> GpuEvaluation:
     def can_tell(finding: Finding) -> bool:
         return evaluator.can_tell(finding.rule, finding.subject, finding.gpu_uuid, finding.evidence, rows.of_findings)
 
-    return GpuEvaluation(signals, frozenset(rule.key for rule in rules), can_tell, _hearing(cluster, evaluator))
+    return GpuEvaluation(signals, frozenset(rule.key for rule in rules), can_tell, _reporting_nodes(cluster, evaluator))
 
 
-def _hearing(cluster: Cluster, evaluator: "GpuEvaluator") -> Hearing:
+def _reporting_nodes(cluster: Cluster, evaluator: "GpuEvaluator") -> ReportingNodes:
     """Returns the reporting nodes. A node called silent counts as one that ever reported. One query."""
     frame = evaluator.kept.frame
     ever = {device.node_name for device, at in zip(frame.devices, evaluator.newest, strict=True) if math.isfinite(at)}
-    ever_heard = frozenset(ever | called_silent(cluster))
-    return Hearing(frozenset(evaluator.heard), ever_heard, frame, evaluator.kept.unplaced_xids)
+    ever_reported = frozenset(ever | called_silent(cluster))
+    return ReportingNodes(frozenset(evaluator.reporting), ever_reported, frame, evaluator.kept.unplaced_xids)
 
 
 def _newest(cluster: Cluster, *, now: datetime) -> KeptFrame | None:
@@ -145,7 +145,7 @@ class GpuEvaluator:
             of_board = replace(facts, name=self._name(device._replace(gi_id="", profile="")))
         for rule in rules:
             its = facts if is_evaluated_by_slice(rule) else of_board
-            if rule.key == GpuSilent.key and self._is_heard(device):
+            if rule.key == GpuSilent.key and self._is_reporting(device):
                 continue  # another part of it is
             with_limits = self.limits.rule_for(rule, its.node_name)
             if wrong := with_limits.evaluate(its):
@@ -179,7 +179,7 @@ class GpuEvaluator:
             return True  # whichever of its series are there: what it had is over with that
         if any(self._remembered_s < GROWN_WITHIN_S.get(key, 0.0) for key in evidence):
             return False
-        return any(self._hears(rule, evidence, place) for place in its)
+        return any(self._has_evidence(rule, evidence, place) for place in its)
 
     def _counts_anew(self, before: Mapping[str, float], place: int) -> bool:
         return counts_anew(before, self._fresh(place))
@@ -194,7 +194,7 @@ class GpuEvaluator:
         identity = identity_of(subject, gpu_uuid)
         return [one for one in places if identity_of(name_of(self._device(one)), gpu_uuid) == identity]
 
-    def _hears(self, rule: str, evidence: Mapping[str, Any], place: int) -> bool:
+    def _has_evidence(self, rule: str, evidence: Mapping[str, Any], place: int) -> bool:
         fresh, metrics = self._fresh(place), METRICS_OF.get(rule, ())
         compared = [key for key in COMPARED if key in metrics]
         if any(self._device(place).node_name not in self._peers[key] for key in compared):
@@ -212,15 +212,17 @@ class GpuEvaluator:
 
     def _is_replaced(self, device: GpuDevice, node: Mapping[str, Any]) -> bool:
         """Returns whether the device is silent while its node has as many others as it ever had."""
-        return not self._is_heard(device) and self._has_all(node)
+        return not self._is_reporting(device) and self._has_all(node)
 
     def _has_all(self, node: Mapping[str, Any]) -> bool:
         """Returns whether as many boards report as the node ever had. For a partitioned node that number is unknown."""
         expected = node["gpu_expected"]
-        return bool(expected) and node["name"] not in self._cut and len(self.heard.get(node["name"], ())) >= expected
+        return (
+            bool(expected) and node["name"] not in self._cut and len(self.reporting.get(node["name"], ())) >= expected
+        )
 
-    def _is_heard(self, device: GpuDevice) -> bool:
-        return device.uuid in self.heard.get(device.node_name, ())
+    def _is_reporting(self, device: GpuDevice) -> bool:
+        return device.uuid in self.reporting.get(device.node_name, ())
 
     def _device(self, place: int) -> GpuDevice:
         return self.kept.frame.devices[place]
@@ -248,7 +250,7 @@ class GpuEvaluator:
         return found
 
     @cached_property
-    def heard(self) -> Mapping[str, set[str]]:
+    def reporting(self) -> Mapping[str, set[str]]:
         """Returns the UUIDs of reporting boards by node."""
         found: dict[str, set[str]] = defaultdict(set)
         for device, at in zip(self.kept.frame.devices, self.newest, strict=True):

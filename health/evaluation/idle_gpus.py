@@ -13,7 +13,7 @@ from fleet.allocation.gpu_holders import allocations_on
 from fleet.models import Cluster, Node, Pod
 from gpu.resources import Layout, ResourceKind, Way
 from gpu.resources.layout import HOW_NOT_SAID
-from health.evaluation.exporter_silence import Hearing
+from health.evaluation.exporter_silence import ReportingNodes
 from health.models import Finding, GpuHour
 from health.rules.base import IdleAllocation
 from health.rules.idle_gpus import BELOW, IdleGpus, patience, patiences, told_in
@@ -23,12 +23,12 @@ from health.sources.snapshots import FramesAway
 log = structlog.get_logger(__name__)
 HOUR = timedelta(hours=1)
 WRITTEN_WITHIN = timedelta(minutes=10)  # an hour's rows come with the first round after it, or minutes later
-HEARD_FOR = 0.9  # of an hour: of one that was heard for less nobody knows what was in it
+REPORTED_FOR = 0.9  # of an hour: of one that was heard for less nobody knows what was in it
 IdleHoursTold = Mapping[tuple[str, str], int]  # by pod and board, for how many hours, as a finding says
 NODES_AT_ONCE = 200
 EVERY = timedelta(minutes=5)
-HEARD = Q(seen_s__gte=HEARD_FOR * HOUR.total_seconds())
-IDLE, BUSY = HEARD & Q(utilisation__lt=BELOW), HEARD & Q(utilisation__gte=BELOW)
+REPORTED = Q(seen_s__gte=REPORTED_FOR * HOUR.total_seconds())
+IDLE, BUSY = REPORTED & Q(utilisation__lt=BELOW), REPORTED & Q(utilisation__gte=BELOW)
 
 
 @dataclass(frozen=True)
@@ -82,14 +82,14 @@ class _Looking:
 
 
 def idle_allocations(
-    cluster: Cluster, hearing: Hearing | None, classes: Mapping[int, Collection[str]], *, now: datetime
+    cluster: Cluster, reporting: ReportingNodes | None, classes: Mapping[int, Collection[str]], *, now: datetime
 ) -> dict[str, tuple[IdleAllocation, ...]]:
     """Returns idle allocations by node name; none without telemetry.
 
     Two queries; two more for every 200 nodes with idle GPUs, and four if any was idle for the rule's time. `classes`
     holds the workload classes of a node's pools by the node's key.
     """
-    if hearing is None:
+    if reporting is None:
         return {}
     end = (now.astimezone(UTC) - WRITTEN_WITHIN).replace(minute=0, second=0, microsecond=0)
     told = _told(cluster)
@@ -97,7 +97,7 @@ def idle_allocations(
     found: dict[str, tuple[IdleAllocation, ...]] = {}
     for start in range(0, len(names), NODES_AT_ONCE):
         some = names[start : start + NODES_AT_ONCE]
-        hours = _hours(cluster, hearing, some, end)
+        hours = _hours(cluster, reporting, some, end)
         nodes = [
             node
             for node in Node.objects.filter(cluster=cluster, name__in=some).with_gpus()
@@ -106,7 +106,7 @@ def idle_allocations(
         allocated = allocations_on(nodes, now=now)
         for node in nodes:
             its = allocated[node.pk]
-            uuids = [board.uuid or hearing.uuids.get((node.name, board.index), "") for board in its.boards]
+            uuids = [board.uuid or reporting.uuids.get((node.name, board.index), "") for board in its.boards]
             looking = _Looking(its, Layout.read(node.layout), uuids, hours, told.get(node.name, {}), end)
             if idle := looking.found():
                 found[node.name] = idle
@@ -141,7 +141,7 @@ def _candidates(cluster: Cluster, end: datetime) -> set[str]:
     return set(long.values_list("node_name", flat=True))
 
 
-def _hours(cluster: Cluster, hearing: Hearing, names: Collection[str], end: datetime) -> _Hours:
+def _hours(cluster: Cluster, reporting: ReportingNodes, names: Collection[str], end: datetime) -> _Hours:
     """Returns the idle hours. A board is idle while all its slices are, and works while one of them does."""
     counts = {f"of_{hours}": Count("hour", filter=IDLE & Q(hour__gte=end - hours * HOUR)) for hours in patiences()}
     lasts = {"was_idle": Max("hour", filter=IDLE), "was_busy": Max("hour", filter=BUSY)}
@@ -158,7 +158,7 @@ def _hours(cluster: Cluster, hearing: Hearing, names: Collection[str], end: date
         longest[name] = max(hours, longest.get(name, 0))
         if row["was_busy"] and not (row["was_idle"] and row["was_idle"] > row["was_busy"]):
             worked.add(uuid)
-    return _Hours(idle, longest, worked, hearing.busy(idle, least=BELOW))
+    return _Hours(idle, longest, worked, reporting.busy(idle, least=BELOW))
 
 
 def _way(allocation: GpuAllocation, board: Board, layout: Layout) -> Way:

@@ -20,7 +20,7 @@ from gpu.operands import (
     INTEL_PLUGIN,
 )
 from gpu.resources.names import Vendor, is_dra, is_virtual, vendor_of
-from health.evaluation.exporter_silence import Hearing, called_silent
+from health.evaluation.exporter_silence import ReportingNodes, called_silent
 
 AT_ONCE = 500  # names in one query
 PLUGINS = {
@@ -37,7 +37,7 @@ OF_VENDOR: Mapping[str, tuple[str, ...]] = {
 }  # of the others DCGM's
 
 
-def operands_away(cluster: Cluster, hearing: Hearing | None) -> Mapping[str, tuple[str, ...]]:
+def operands_away(cluster: Cluster, reporting: ReportingNodes | None) -> Mapping[str, tuple[str, ...]]:
     """Returns by node the operands without a ready pod there.
 
     One query, and another without telemetry; two more, and three for every 500 nodes, if any node misses operands. Only
@@ -46,7 +46,7 @@ def operands_away(cluster: Cluster, hearing: Hearing | None) -> Mapping[str, tup
     """
     short = Node.objects.filter(cluster=cluster, state_code=NodeState.GPUS_MISSING).with_gpus()
     missing = {name: _offerers(*amounts) for name, *amounts in short.values_list("name", "expected", "allocatable")}
-    silent = hearing.ever - hearing.now if hearing else called_silent(cluster)
+    silent = reporting.ever - reporting.now if reporting else called_silent(cluster)
     if not missing and not silent:
         return {}
     wanted = (DRIVER, *PLUGINS.values(), *DRA_DRIVERS.values(), *EXPORTERS)

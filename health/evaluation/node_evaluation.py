@@ -18,7 +18,7 @@ from gpu.resources import unhealthy_in_words
 from gpu.upgrade_controller import DRIVER_RESTARTED
 from gpu.versions import agree
 from health.evaluation.driver_reports import LABEL, SLICE, drivers_said
-from health.evaluation.exporter_silence import Hearing
+from health.evaluation.exporter_silence import ReportingNodes
 from health.evaluation.failing_pods import failing_pods
 from health.evaluation.gpu_evaluation import is_changing
 from health.evaluation.idle_gpus import idle_allocations
@@ -73,10 +73,10 @@ class _Around:
     starting: Mapping[str, list[FailingPod]]
     never_offered: Mapping[str, NoOffer]
     domain_daemons: Mapping[str, FailingPod]
-    hearing: Hearing | None
+    reporting: ReportingNodes | None
 
     @classmethod
-    def read(cls, cluster: Cluster, hearing: Hearing | None, asked: Collection[str], *, now: datetime) -> Self:
+    def read(cls, cluster: Cluster, reporting: ReportingNodes | None, asked: Collection[str], *, now: datetime) -> Self:
         """Loads the facts with 15 queries, two more if idle GPUs are evaluated, and six for every 200 nodes with idle
         GPUs.
 
@@ -91,22 +91,22 @@ class _Around:
             _uncordoned(cluster, now=now),
             _stale(cluster),
             drivers_said(cluster),
-            operands_away(cluster, hearing),
+            operands_away(cluster, reporting),
             falls(cluster, now=now),
-            idle_allocations(cluster, hearing, classes, now=now) if IdleGpus.key in asked else {},
+            idle_allocations(cluster, reporting, classes, now=now) if IdleGpus.key in asked else {},
             starting_pods(cluster, now=now),
             never_offered(cluster, now=now),
             domain_daemons(cluster, now=now),
-            hearing,
+            reporting,
         )
 
 
 def evaluate_nodes(
-    cluster: Cluster, rules: Collection[Rule[NodeFacts]], hearing: Hearing | None, *, now: datetime
+    cluster: Cluster, rules: Collection[Rule[NodeFacts]], reporting: ReportingNodes | None, *, now: datetime
 ) -> Iterator[Signal]:
     """Yields signals with 17 queries, one more if a pool has its own limits, and those of `_Around` for faults."""
     limits = LimitsInForce.of(cluster, rules)
-    around = _Around.read(cluster, hearing, {rule.key for rule in rules}, now=now)
+    around = _Around.read(cluster, reporting, {rule.key for rule in rules}, now=now)
     for row in _rows(cluster):
         facts = _facts(row, around, now=now)
         for rule in limits.rules_for(rules, row["name"]):
@@ -187,7 +187,7 @@ def _drivers(row: dict[str, Any], around: _Around) -> tuple[tuple[str, str], ...
 
 
 def _facts(row: dict[str, Any], around: _Around, *, now: datetime) -> NodeFacts:
-    hearing = around.hearing
+    reporting = around.reporting
     return NodeFacts(
         name=row["name"],
         allocatable=row["allocatable"],
@@ -214,10 +214,10 @@ def _facts(row: dict[str, Any], around: _Around, *, now: datetime) -> NodeFacts:
         upgrade_state=row["upgrade_state"],
         is_held=row["is_held"],
         upgrade_kept=around.why.get(row["id"], KeptBy()),
-        is_heard=hearing is None or row["name"] in hearing.now,
-        was_heard=hearing is None or row["name"] in hearing.ever,
-        unplaced_xids=tuple(each.xid for each in hearing.unplaced_xids.get(row["name"], ())) if hearing else (),
-        are_others_heard=hearing is None or bool(hearing.now),
+        is_reporting=reporting is None or row["name"] in reporting.now,
+        ever_reported=reporting is None or row["name"] in reporting.ever,
+        unplaced_xids=tuple(each.xid for each in reporting.unplaced_xids.get(row["name"], ())) if reporting else (),
+        are_others_reporting=reporting is None or bool(reporting.now),
         is_unschedulable=row["is_unschedulable"],
         stale_cordon=around.stale.get(row["id"]),
         uncordoned_since=around.uncordoned.get(row["id"]),

@@ -36,8 +36,8 @@ def reading_of(
     kept = snapshots.newest(cluster.pk)
     before = kept.frame if kept else Frame(now, ())
     taken = frame_of(before, said, nodes=nodes, now=now)
-    unheard = {node: xids for node, xids in kept.unplaced_xids.items() if node not in said} if kept else {}
-    taken = replace(taken, unplaced_xids={**unheard, **_unplaced_xids(said)})
+    silent = {node: xids for node, xids in kept.unplaced_xids.items() if node not in said} if kept else {}
+    taken = replace(taken, unplaced_xids={**silent, **_unplaced_xids(said)})
     recall_xids(cluster.pk, before, taken.frame)
     keep_counted(taken)
     return taken

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from fleet.allocation.allocations import AllocatedGpu
 from fleet.allocation.gpu_holders import allocations_on
-from fleet.freshness.cluster import heard_of
+from fleet.freshness.cluster import load_cluster_freshness
 from fleet.models import Gpu, Node
 from health.inbox.comparable_nodes import (
     NOTHING,
@@ -76,10 +76,10 @@ def _beside(
     gpu: Gpu, known: NodeTelemetry, allocated: dict[int, AllocatedGpu], *, now: datetime
 ) -> tuple[Gpu | None, str]:
     """Returns a GPU of the same node: reporting GPUs first, then GPUs of the same pod, then the lowest number."""
-    heard = heard_of(gpu.node.cluster, now=now)
-    if heard.heard_at is None:
+    freshness = load_cluster_freshness(gpu.node.cluster, now=now)
+    if freshness.last_seen_at is None:
         return None, "Its cluster was never heard, and nobody knows which GPUs of its node are well."
-    then = "" if heard.is_fresh else f" when its cluster was last heard, {moment(heard.heard_at, now=now)}"
+    then = "" if freshness.is_fresh else f" when its cluster was last heard, {moment(freshness.last_seen_at, now=now)}"
     others = [each.gpu for each in allocated.values() if each.gpu.pk != gpu.pk and each.gpu.product == gpu.product]
     if not others:
         return None, "No other GPU of its node is of its product."
@@ -89,8 +89,8 @@ def _beside(
     pods = _pods(allocated[gpu.pk])
 
     def rank(one: Gpu) -> tuple[bool, bool]:
-        is_heard = any(device.busy.is_fresh for device in of_gpu(known.devices, one))
-        return not is_heard, not pods & _pods(allocated[one.pk])
+        is_reporting = any(device.busy.is_fresh for device in of_gpu(known.devices, one))
+        return not is_reporting, not pods & _pods(allocated[one.pk])
 
     ranks = {one: rank(one) for one in well}
     best = min(ranks.values())
@@ -98,7 +98,7 @@ def _beside(
     is_silent, is_apart = best
     is_said = not is_silent and any(silent for silent, _ in ranks.values())
     why = ", and ".join(["it is heard"] * is_said + ["the same pod has both"] * (not is_apart))
-    said = f"No finding {'is' if heard.is_fresh else 'was'} open of it{then}, it is on the same node"
+    said = f"No finding {'is' if freshness.is_fresh else 'was'} open of it{then}, it is on the same node"
     said += f", {'' if ' and ' in why else 'and '}{why}" if why else ""
     return alike[0], f"{said}; of {count(len(alike), 'such GPU')} it is the first." if len(alike) > 1 else f"{said}."
 

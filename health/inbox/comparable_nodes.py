@@ -11,7 +11,7 @@ from datetime import datetime
 from django.db.models import Case, Exists, F, IntegerField, OuterRef, Q, QuerySet, Value, When
 from django.db.models.functions import Abs
 
-from fleet.freshness.cluster import heard_of
+from fleet.freshness.cluster import load_cluster_freshness
 from fleet.models import Node, Pool
 from fleet.models.node import members_of
 from fleet.queries import seen_pools_of
@@ -89,11 +89,11 @@ def chosen_for(node: Node, user: User, *, now: datetime) -> tuple[Node | None, s
     """Returns the best candidate: the same kernel first, then the closest GPU utilisation, then the first by name."""
     if not node.gpu_product:
         return None, f"{NOTHING}: nothing says of which product its GPUs are."
-    heard = heard_of(node.cluster, now=now)
-    if heard.heard_at is None:
+    freshness = load_cluster_freshness(node.cluster, now=now)
+    if freshness.last_seen_at is None:
         return None, f"{NOTHING}: its cluster was never heard, and nobody knows which nodes of it are healthy."
-    verb = "is" if heard.is_fresh else "was"
-    then = "" if heard.is_fresh else f" when its cluster was last heard, {moment(heard.heard_at, now=now)}"
+    verb = "is" if freshness.is_fresh else "was"
+    then = "" if freshness.is_fresh else f" when its cluster was last heard, {moment(freshness.last_seen_at, now=now)}"
     product, driver = node.gpu_product, node.driver_version
     last_named = ", which this one last named: its label is gone" if driver and node.driver_unknown_since else ""
     pools = list(seen_pools_of(node, user=user))

@@ -61,8 +61,8 @@ class NodeHour:
     @property
     def load(self) -> float | None:
         """Returns the share of observed time under load, of the GPUs whose utilisation is known."""
-        heard = sum(seen for _, seen in self._loads)
-        return sum(busy for busy, _ in self._loads) / heard if heard else None
+        observed_s = sum(seen for _, seen in self._loads)
+        return sum(busy for busy, _ in self._loads) / observed_s if observed_s else None
 
     @property
     def _loads(self) -> list[tuple[float, float]]:

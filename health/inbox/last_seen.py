@@ -40,11 +40,11 @@ class LastSeen:
 
 
 def last_seen_of(
-    findings: Collection[Finding], *, heard_at: Mapping[int, datetime | None] | None = None, now: datetime
+    findings: Collection[Finding], *, last_seen_at: Mapping[int, datetime | None] | None = None, now: datetime
 ) -> dict[int, LastSeen]:
     """Returns by key the unresolved findings that cannot be confirmed now.
 
-    `heard_at` holds the last observation of clusters that are not live, by key, if the caller knows it; else two
+    `last_seen_at` holds the last observation of clusters that are not live, by key, if the caller knows it; else two
     queries more. One more query where a rule reads kinds of a live cluster, and three where any finding is about its
     GPUs.
     """
@@ -52,13 +52,13 @@ def last_seen_of(
     waiting = [finding for finding in unresolved if finding.node_id or finding.rule in OF_WHAT_IS_SEEN]
     if not waiting:
         return {}
-    if heard_at is None:
-        heard_at = {key: sight.heard_at for key, sight in sights_of_all(now=now).items() if not sight.is_live}
-    found = {one.pk: LastSeen(heard_at[one.cluster_id]) for one in waiting if one.cluster_id in heard_at}
+    if last_seen_at is None:
+        last_seen_at = {key: sight.last_seen_at for key, sight in sights_of_all(now=now).items() if not sight.is_live}
+    found = {one.pk: LastSeen(last_seen_at[one.cluster_id]) for one in waiting if one.cluster_id in last_seen_at}
     found |= _of_kinds([one for one in waiting if one.pk not in found and one.rule in KINDS_READ], now=now)
     of_gpus = [one for one in waiting if one.pk not in found and one.rule in TOLD_BY_GPUS]
     if of_gpus:
-        silent, nodes = not_heard({one.cluster_id for one in of_gpus}, now=now), _silent_nodes(of_gpus)
+        silent, nodes = without_telemetry({one.cluster_id for one in of_gpus}, now=now), _silent_nodes(of_gpus)
         for one in of_gpus:
             beside = nodes.get(one.node_id) if one.rule != ExporterSilent.key else None
             if last := silent.get(one.cluster_id) or beside:
@@ -72,33 +72,33 @@ def _of_kinds(findings: Collection[Finding], *, now: datetime) -> dict[int, Last
         return {}
     kinds = {kind for one in findings for kind in KINDS_READ[one.rule]}
     marks = Bookmark.objects.filter(cluster__in={one.cluster_id for one in findings}, kind__in=kinds)
-    lacking = {(mark.cluster_id, mark.kind): mark.heard_at for mark in marks if not mark.is_fresh(now=now)}
+    lacking = {(mark.cluster_id, mark.kind): mark.last_seen_at for mark in marks if not mark.is_fresh(now=now)}
     found: dict[int, LastSeen] = {}
     for one in findings:
         its = {(one.cluster_id, kind) for kind in KINDS_READ[one.rule]} & lacking.keys()
         if its:
-            heard = [at for key in its if (at := lacking[key]) is not None]
-            found[one.pk] = LastSeen(min(heard) if len(heard) == len(its) else None)
+            ages = [at for key in its if (at := lacking[key]) is not None]
+            found[one.pk] = LastSeen(min(ages) if len(ages) == len(its) else None)
     return found
 
 
 def dated(
-    findings: Iterable[Finding], *, heard_at: Mapping[int, datetime | None] | None = None, now: datetime
+    findings: Iterable[Finding], *, last_seen_at: Mapping[int, datetime | None] | None = None, now: datetime
 ) -> list[Finding]:
     """Sets `last_seen` on each finding; None if it is confirmed now."""
     found = list(findings)
-    last_seen = last_seen_of(found, heard_at=heard_at, now=now)
+    last_seen = last_seen_of(found, last_seen_at=last_seen_at, now=now)
     for finding in found:
         finding.last_seen = last_seen.get(finding.pk)  # type: ignore[attr-defined]
     return found
 
 
-def not_heard(clusters: Iterable[int], *, now: datetime) -> dict[int, LastSeen]:
+def without_telemetry(clusters: Iterable[int], *, now: datetime) -> dict[int, LastSeen]:
     """Returns the clusters without GPU telemetry, with two queries."""
     return {
         key: LastSeen(instant(standing.silent_since))
         for key, standing in standings_of(list(clusters), now=now).items()
-        if not standing.is_heard
+        if not standing.is_reporting
     }
 
 

@@ -33,7 +33,7 @@ SEEN_LIVE = frozenset({NODES, PODS, resources.DAEMON_SETS.name})
 log = structlog.get_logger(__name__)
 
 
-def is_heard(cluster: Cluster, *, now: datetime) -> bool:
+def is_reporting(cluster: Cluster, *, now: datetime) -> bool:
     """Returns whether a Prometheus is configured, or any exporter that is read directly answers, with two queries."""
     if TelemetrySource.objects.filter(cluster=cluster, is_on=True).exists():
         return True
@@ -41,27 +41,27 @@ def is_heard(cluster: Cluster, *, now: datetime) -> bool:
     return asked is not None and asked.answered > 0 and not standing_of(None, asked, now=now).is_silent
 
 
-def mark_unheard(cluster: Cluster, *, now: datetime) -> None:
+def mark_telemetry_lost(cluster: Cluster, *, now: datetime) -> None:
     """Records that the cluster's GPU findings end, in the transaction that removes the last source."""
-    Cluster.objects.filter(pk=cluster.pk).update(unheard_since=now)
+    Cluster.objects.filter(pk=cluster.pk).update(telemetry_lost_since=now)
 
 
-def resolve_unheard(cluster: Cluster, *, now: datetime) -> None:
+def resolve_gpu_findings(cluster: Cluster, *, now: datetime) -> None:
     """Resolves the marked findings after that transaction, for as long as a request may take."""
     is_so = partial(_is_over, cluster, now=now)
     _resolve(cluster, is_so, until=time.monotonic() + PATIENCE_S, now=now)
 
 
 def go_on(cluster: Cluster, *, now: datetime) -> None:
-    """Resolves what `resolve_unheard` left, and findings of evaluations that had begun before. One query without a
+    """Resolves what `resolve_gpu_findings` left, and findings of evaluations that had begun before. One query without a
     mark.
 
     A source that reports again removes the mark.
     """
     if not _is_marked(cluster):
         return
-    if is_heard(cluster, now=now):
-        Cluster.objects.filter(pk=cluster.pk).update(unheard_since=None)
+    if is_reporting(cluster, now=now):
+        Cluster.objects.filter(pk=cluster.pk).update(telemetry_lost_since=None)
         return
     _resolve(cluster, partial(_is_over, cluster, now=now), until=math.inf, now=now)
 
@@ -98,11 +98,11 @@ def _told_by_gpus(cluster: Cluster) -> FindingQuerySet:
 
 
 def _is_marked(cluster: Cluster) -> bool:
-    return Cluster.objects.filter(pk=cluster.pk, unheard_since__isnull=False).exists()
+    return Cluster.objects.filter(pk=cluster.pk, telemetry_lost_since__isnull=False).exists()
 
 
 def _is_over(cluster: Cluster, *, now: datetime) -> bool:
-    return _is_marked(cluster) and not is_heard(cluster, now=now)
+    return _is_marked(cluster) and not is_reporting(cluster, now=now)
 
 
 def _resolve(cluster: Cluster, is_so: Callable[[], bool], *, until: float, now: datetime) -> None:

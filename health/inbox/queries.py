@@ -117,7 +117,7 @@ def impacts_of(findings: Collection[Finding], *, now: datetime) -> dict[int, Imp
     unplaced = {one.pod.pk for node in allocated.values() for one in node.unplaced}
     clusters = {one.cluster_id for one in findings}
     marks = Bookmark.objects.filter(kind=PODS, listed_at__isnull=False, cluster__in=clusters)
-    known = {mark.cluster_id: None if mark.is_fresh(now=now) else mark.heard_at for mark in marks}
+    known = {mark.cluster_id: None if mark.is_fresh(now=now) else mark.last_seen_at for mark in marks}
     pods: dict[int, list[AllocatedPod]] = defaultdict(list)
     tenants = Pod.objects.filter(node__in=nodes).tenants().not_done().select_related("node")
     for pod in tenants.order_by("pk").only(*POD_COLUMNS):
@@ -140,12 +140,12 @@ def detail_of(
     user: User,
     *,
     impacts: Mapping[int, Impact] | None = None,
-    heard_at: Mapping[int, datetime | None] | None = None,
+    last_seen_at: Mapping[int, datetime | None] | None = None,
     now: datetime,
 ) -> Detail:
     """Returns everything its page shows, with 31 queries at most. The finding needs its cluster and node loaded.
 
-    `impacts` avoids reading them again; `heard_at` is that of `last_seen_of`.
+    `impacts` avoids reading them again; `last_seen_at` is that of `last_seen_of`.
     """
     node = finding.node
     events = NodeEvent.objects.none()
@@ -186,7 +186,7 @@ def detail_of(
         mutes=seen_mutes,
         mutes_unseen=len(mutes) - len(seen_mutes),
         precision=Precision(said.get("accept", 0), said.get("dismiss", 0)),
-        last_seen=last_seen_of([finding], heard_at=heard_at, now=now).get(finding.pk),
+        last_seen=last_seen_of([finding], last_seen_at=last_seen_at, now=now).get(finding.pk),
     )
 
 

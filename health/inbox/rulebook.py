@@ -13,7 +13,7 @@ from fleet.models import Cluster, Node
 from health.correlation import EXPLAINED_BY
 from health.evaluation.finding_sources import SOURCES
 from health.evaluation.signals import AnyRule
-from health.inbox.last_seen import not_heard
+from health.inbox.last_seen import without_telemetry
 from health.lifecycle import FindingState
 from health.models import Finding, FindingAct, RuleShadow
 from health.rules import RULES
@@ -360,8 +360,8 @@ class SeenIn:
         """Returns a sentence such as "on 12 of 40 nodes nothing that it reads is exported"; empty at full coverage."""
         of = count(self.nodes.of, "node")
         lacking = f"on {self.nodes.not_exported} of {of} nothing that it reads is exported"
-        unheard = f"of {self.nodes.never_heard} of {of} nothing was heard within a day"
-        said = ((self.nodes.not_exported, lacking), (self.nodes.never_heard, unheard))
+        silent = f"of {self.nodes.never_reported} of {of} nothing was heard within a day"
+        said = ((self.nodes.not_exported, lacking), (self.nodes.never_reported, silent))
         return ", and ".join(words for number, words in said if number)
 
 
@@ -374,7 +374,7 @@ class RuleOnPage:
     shadow: RuleShadow | None = None  # its trial; None: it is on none
     would_tell: int = 0  # in shadow mode: findings that the person sees and that would be open
     seen_in: tuple[SeenIn, ...] = ()  # of a rule on GPUs: by cluster that the person sees and that is heard
-    unheard_in: tuple[str, ...] = ()  # of a rule on GPUs: those of whose GPUs nothing is heard
+    silent_in: tuple[str, ...] = ()  # of a rule on GPUs: those of whose GPUs nothing is heard
     listed: int = 0  # open findings that the person sees beside those, under their causes
 
     @property
@@ -398,7 +398,7 @@ class RuleOnPage:
         return NodesCounted(
             exported=sum(one.exported for one in those),
             not_exported=sum(one.not_exported for one in those),
-            never_heard=sum(one.never_heard for one in those),
+            never_reported=sum(one.never_reported for one in those),
         )
 
 
@@ -426,7 +426,7 @@ def on_page(user: User, *, now: datetime) -> list[RuleOnPage]:
     said = {
         (rule, verb): number for rule, verb, number in acts.values_list("rule", "verb").annotate(number=Count("pk"))
     }
-    seen_in, unheard = _seen_in(user, now=now), _unheard(user, now=now)
+    seen_in, silent = _seen_in(user, now=now), _silent(user, now=now)
     on_gpus = {rule.key for rule in GPU_RULES}
     return [
         RuleOnPage(
@@ -437,7 +437,7 @@ def on_page(user: User, *, now: datetime) -> list[RuleOnPage]:
             shadows.get(entry.key),
             would_tell.get(entry.key, 0),
             seen_in.get(entry.key, ()),
-            unheard if entry.key in on_gpus else (),
+            silent if entry.key in on_gpus else (),
             listed=max(0, with_listed.get(entry.key, 0) - open_now.get(entry.key, 0)),
         )
         for entry in every_rule()
@@ -447,19 +447,19 @@ def on_page(user: User, *, now: datetime) -> list[RuleOnPage]:
 def _seen_in(user: User, *, now: datetime) -> dict[str, tuple[SeenIn, ...]]:
     """Returns the coverage by rule and cluster name."""
     clusters = dict(Cluster.objects.visible_to(user).order_by("name").values_list("pk", "name"))
-    heard = {key: standing for key, standing in standings_of(clusters, now=now).items() if standing.is_heard}
-    exporting = exporting_of(heard, Node.objects.visible_to(user))
+    reporting = {key: standing for key, standing in standings_of(clusters, now=now).items() if standing.is_reporting}
+    exporting = exporting_of(reporting, Node.objects.visible_to(user))
     return {
         rule.key: tuple(SeenIn(clusters[key], each.of_rule(rule)) for key, each in exporting.items())
         for rule in GPU_RULES
     }
 
 
-def _unheard(user: User, *, now: datetime) -> tuple[str, ...]:
+def _silent(user: User, *, now: datetime) -> tuple[str, ...]:
     """Returns the names of clusters without telemetry, in order. Clusters without GPUs are left out."""
     with_gpus = Cluster.objects.visible_to(user).filter(Exists(Node.objects.with_gpus().filter(cluster=OuterRef("pk"))))
     clusters = dict(with_gpus.order_by("name").values_list("pk", "name"))
-    silent = not_heard(clusters, now=now)
+    silent = without_telemetry(clusters, now=now)
     return tuple(name for key, name in clusters.items() if key in silent)
 
 

@@ -131,7 +131,7 @@ def ages_of(user: User, lines: Sequence[ClusterRow], *, now: datetime) -> list[A
     sights = [(line.cluster, line.freshness.sight) for line in lines]
     clusters = [line.cluster for line in lines]
     found = [
-        Age(f"cluster {one.name}", seen.heard_at, not seen.is_live, seen.reason, topic=cluster_group(one.pk))
+        Age(f"cluster {one.name}", seen.last_seen_at, not seen.is_live, seen.reason, topic=cluster_group(one.pk))
         for one, seen in sights
     ]
     whole = scope_of(user, Permission.SEE)
@@ -140,8 +140,8 @@ def ages_of(user: User, lines: Sequence[ClusterRow], *, now: datetime) -> list[A
     gpu_node = Node.objects.visible_to(user).with_gpus().filter(cluster=OuterRef("pk"))
     with_gpus = set(Cluster.objects.filter(Exists(gpu_node)).order_by().values_list("pk", flat=True))
     standings = {one.pk: standing_of(sources.get(one.pk), rounds.get(one.pk), now=now) for one in clusters}
-    heard = {key: standing for key, standing in standings.items() if standing.is_heard}
-    exporting = exporting_of(heard, Node.objects.visible_to(user))
+    reporting = {key: standing for key, standing in standings.items() if standing.is_reporting}
+    exporting = exporting_of(reporting, Node.objects.visible_to(user))
     return found + [
         _with_blind(_of_telemetry(one, source, asked, standing, is_whole=is_whole, now=now), exporting.get(one.pk))
         for one in clusters
@@ -185,8 +185,8 @@ def _with_blind(age: Age, exporting: Exporting | None) -> Age:
             blind.setdefault(those, []).append(rule.title)
     said = [_of_blind(titles, exporting.number_of(those), exporting.of) for those, titles in blind.items()]
     said += [_of_less(rule, number, exporting.of) for rule in SEEING_LESS if (number := _seeing_less(rule, exporting))]
-    if exporting.never_heard:
-        said.append(f"Of {exporting.never_heard} of {count(exporting.of, 'node')} nothing was heard within a day.")
+    if exporting.never_reported:
+        said.append(f"Of {exporting.never_reported} of {count(exporting.of, 'node')} nothing was heard within a day.")
     return replace(age, is_late=age.is_late or exporting.is_unread, reason=" ".join(filter(None, (age.reason, *said))))
 
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from edges import concurrent_edits
 from fleet.models import Cluster
-from health.inbox.orphaned_findings import is_heard, mark_unheard, resolve_unheard
+from health.inbox.orphaned_findings import is_reporting, mark_telemetry_lost, resolve_gpu_findings
 from health.models import SourceState, TelemetrySource
 from health.sources import snapshots, source_round
 from health.sources.addresses import check_ca
@@ -57,11 +57,12 @@ class Trial:
         if self.trouble:
             return self.trouble
         said = f"It answers: {count(self.devices, 'device')} of this cluster, {count(len(self.exported), 'metric')}."
-        return " ".join([said, *self._unheard(), *self.notes])
+        return " ".join([said, *self._silent(), *self.notes])
 
-    def _unheard(self) -> Iterator[str]:
-        if self.exporting is not None and self.exporting.never_heard:
-            yield f"It has no series of {self.exporting.never_heard} of {count(self.exporting.of, 'node')} with GPUs."
+    def _silent(self) -> Iterator[str]:
+        if self.exporting is not None and self.exporting.never_reported:
+            nodes = count(self.exporting.of, "node")
+            yield f"It has no series of {self.exporting.never_reported} of {nodes} with GPUs."
 
 
 def put_source(cluster: Cluster, *, actor: str, now: datetime, was: str = "", **given: Any) -> TelemetrySource:
@@ -88,12 +89,12 @@ def put_source(cluster: Cluster, *, actor: str, now: datetime, was: str = "", **
         source.save()
         evidence = {"before": before, "after": {name: getattr(source, name) for name in GIVEN}}
         _record(source, "telemetry.put", actor=actor, now=now, evidence=evidence)
-        is_over = bool(before and before["is_on"]) and not is_heard(cluster, now=now)
+        is_over = bool(before and before["is_on"]) and not is_reporting(cluster, now=now)
         if is_over:
-            mark_unheard(cluster, now=now)
+            mark_telemetry_lost(cluster, now=now)
             transaction.on_commit(lambda: _forget(cluster.pk), robust=True)
     if is_over:
-        resolve_unheard(cluster, now=now)
+        resolve_gpu_findings(cluster, now=now)
     return source
 
 
@@ -111,12 +112,12 @@ def remove_source(source: TelemetrySource, *, actor: str, now: datetime) -> None
             return
         TelemetrySource.objects.filter(pk=source.pk).delete()
         _record(source, "telemetry.remove", actor=actor, now=now, evidence=was)
-        is_over = not is_heard(cluster, now=now)
+        is_over = not is_reporting(cluster, now=now)
         if is_over:
-            mark_unheard(cluster, now=now)
+            mark_telemetry_lost(cluster, now=now)
         transaction.on_commit(lambda: _forget(source.cluster_id), robust=True)
     if is_over:
-        resolve_unheard(cluster, now=now)
+        resolve_gpu_findings(cluster, now=now)
 
 
 def _forget(cluster_id: int) -> None:

@@ -28,5 +28,5 @@ class TelemetryTopics:
     def sequences(self) -> dict[str, int]:
         return numbers()
 
-    def heard(self) -> dict[str, str]:
+    def last_seen(self) -> dict[str, str]:
         return {}

@@ -198,10 +198,10 @@ class NodeFacts:
     upgrade_state: str = ""
     is_held: bool = False
     upgrade_kept: KeptBy = UNKNOWN  # why its driver does not run
-    is_heard: bool = True  # fresh samples of its GPUs come in; also where nobody listens
-    was_heard: bool = True  # some ever did
+    is_reporting: bool = True  # fresh samples of its GPUs come in; also where nobody listens
+    ever_reported: bool = True  # some ever did
     unplaced_xids: tuple[int, ...] = ()  # that its exporter has in series that name no GPU
-    are_others_heard: bool = True  # those of any node of its cluster
+    are_others_reporting: bool = True  # those of any node of its cluster
     is_unschedulable: bool = False
     stale_cordon: StaleCordon | None = None  # None: it has none, or nothing tells that its reason is gone
     # Since when it is seen without the cordon that its driver upgrade found and was to leave. None: it is not.

@@ -21,9 +21,9 @@ class ExporterSilent:
     SILENT: ClassVar[str] = "silent"
 
     def evaluate(self, node: NodeFacts) -> Wrong | None:
-        if node.is_changing or node.is_heard or not node.capacity:
+        if node.is_changing or node.is_reporting or not node.capacity:
             return None
-        if not node.was_heard and node.unplaced_xids:
+        if not node.ever_reported and node.unplaced_xids:
             return Wrong(
                 Severity.NOTE,
                 f"The exporter of {node.name} answers, but none of its series names a GPU.",
@@ -31,9 +31,9 @@ class ExporterSilent:
                 "Prometheus and the exporter's configuration.",
                 why="nameless",
             )
-        if not node.was_heard:
+        if not node.ever_reported:
             beside, first = "while those of other nodes are", ""
-            if not node.are_others_heard:
+            if not node.are_others_reporting:
                 beside, first = "and of no other node now", "Look first what the source of its cluster leaves out. "
             return Wrong(
                 Severity.NOTE,

@@ -19,7 +19,7 @@ from fleet.models import Node, NodeEvent
 from health.models import GpuHour
 from health.telemetry.base import TelemetryReading
 from health.telemetry.snapshot import GpuDevice
-from health.telemetry.snapshot_memory import heard
+from health.telemetry.snapshot_memory import reporting_devices
 from wording.lists import names
 
 NODES_AT_MOST = 50  # at once: nobody swaps boards of more, and exporters that name all their GPUs anew are no swap
@@ -30,7 +30,7 @@ _OF_NVIDIA = re.compile(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 class BoardsOfNode:
     """The boards of a node by UUID."""
 
-    heard: Collection[str]  # now
+    reporting_devices: Collection[str]  # now
     came: Collection[str]  # of these since the frame before
     hours: Mapping[str, datetime]  # of each that was heard in an hour before, also under another machine of its name
     told: Mapping[str, bool]  # of each that its timeline told of whether it came last; else it went
@@ -45,9 +45,9 @@ class BoardsOfNode:
         gone = {
             uuid
             for uuid, hour in self.hours.items()
-            if hour >= since and uuid not in self.heard and self.told.get(uuid, True)
+            if hour >= since and uuid not in self.reporting_devices and self.told.get(uuid, True)
         }
-        stays = self.hours.keys() & set(self.heard)
+        stays = self.hours.keys() & set(self.reporting_devices)
         is_sure = stays or all(map(_OF_NVIDIA.fullmatch, new | gone))
         return (sorted(gone), sorted(new)) if is_sure and len(gone) == len(new) else ([], [])
 
@@ -57,7 +57,7 @@ def write(cluster_id: int, taken: TelemetryReading, *, now: float) -> int:
     came = _by_node(taken.came)
     if not came or len(came) > NODES_AT_MOST:
         return 0
-    there = _by_node(taken.frame.devices[place] for place in heard(taken.frame))
+    there = _by_node(taken.frame.devices[place] for place in reporting_devices(taken.frame))
     nodes = list(Node.objects.filter(cluster=cluster_id, name__in=came).only("name", "uid", "created_at"))
     hours, told = _hours(cluster_id, came), _told(cluster_id, nodes)
     lines = []

@@ -29,7 +29,7 @@ class AlikeExporters(NamedTuple):
     """Nodes whose exporters have the same metrics."""
 
     has: frozenset[str]  # where none was heard: those that it may have
-    is_heard: bool = True
+    is_reporting: bool = True
 
 
 class NodesCounted(NamedTuple):
@@ -37,7 +37,7 @@ class NodesCounted(NamedTuple):
 
     exported: int
     not_exported: int
-    never_heard: int  # within a day, and it may be exported there
+    never_reported: int  # within a day, and it may be exported there
 
     @property
     def of(self) -> int:
@@ -55,11 +55,11 @@ class Exporting:
     def read(cls, exported: Collection[str], written: CountsKept) -> Self:
         return cls(
             frozenset(exported),
-            {AlikeExporters(frozenset(has), is_heard): number for has, is_heard, number in written},
+            {AlikeExporters(frozenset(has), is_reporting): number for has, is_reporting, number in written},
         )
 
     def written(self) -> CountsKept:
-        return [(sorted(alike.has), alike.is_heard, number) for alike, number in self.nodes.items()]
+        return [(sorted(alike.has), alike.is_reporting, number) for alike, number in self.nodes.items()]
 
     @property
     def of(self) -> int:
@@ -99,19 +99,19 @@ class Exporting:
         return self.of > 0 and all(self.number_of(self.blind(rule)) == self.of for rule in MISSED)
 
     @property
-    def never_heard(self) -> int:
-        return self.number_of([alike for alike in self.nodes if not alike.is_heard])
+    def never_reported(self) -> int:
+        return self.number_of([alike for alike in self.nodes if not alike.is_reporting])
 
     def _counted(self, is_there: Callable[[frozenset[str]], bool]) -> NodesCounted:
-        exported = not_exported = never_heard = 0
-        for (has, is_heard), number in self.nodes.items():
+        exported = not_exported = never_reported = 0
+        for (has, is_reporting), number in self.nodes.items():
             if not is_there(has):
                 not_exported += number
-            elif is_heard:
+            elif is_reporting:
                 exported += number
             else:
-                never_heard += number
-        return NodesCounted(exported, not_exported, never_heard)
+                never_reported += number
+        return NodesCounted(exported, not_exported, never_reported)
 
 
 def exporting_of(standings: Mapping[int, Standing], nodes: NodeQuerySet) -> dict[int, Exporting]:
@@ -144,7 +144,7 @@ def _counted(told: Mapping[int, KeptExporters], nodes: NodeQuerySet) -> dict[int
 def _of_node(told: KeptExporters, name: str, vendor: str) -> AlikeExporters:
     if (has := told.by_node.get(name)) is not None:
         return AlikeExporters(has & told.exported)
-    return AlikeExporters(told.exported & exportable(vendor), is_heard=False)
+    return AlikeExporters(told.exported & exportable(vendor), is_reporting=False)
 
 
 def _told(cluster_id: int, standing: Standing) -> KeptExporters | None:

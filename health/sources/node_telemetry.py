@@ -78,9 +78,9 @@ def standing_of(source: TelemetrySource | None, asked: ExporterRound | None, *, 
     exported = frozenset(source.exported)
     if source.state != SourceState.ANSWERING:
         return Standing(has_source=True, is_silent=True, silent_since=source.state_since.timestamp(), exported=exported)
-    heard = source.answered_at
-    if heard is None or now - heard > STALE_AFTER:
-        since = heard.timestamp() if heard else None
+    reporting_devices = source.answered_at
+    if reporting_devices is None or now - reporting_devices > STALE_AFTER:
+        since = reporting_devices.timestamp() if reporting_devices else None
         return Standing(has_source=True, is_silent=True, silent_since=since, exported=exported)
     return Standing(has_source=True, exported=exported)
 

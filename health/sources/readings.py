@@ -39,7 +39,7 @@ class Standing:
     exported: frozenset[str] = frozenset()  # keys of metrics, by any exporter; `of_exporter`: by that one
 
     @property
-    def is_heard(self) -> bool:
+    def is_reporting(self) -> bool:
         return self.has_source and not self.is_silent
 
     def of_exporter(self, has: Collection[str]) -> "Standing":

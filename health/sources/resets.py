@@ -8,7 +8,7 @@ from typing import Any
 from fleet.history.lines import RESET
 from fleet.models import Node, NodeEvent
 from health.telemetry.base import TelemetryReading
-from health.telemetry.snapshot_memory import heard
+from health.telemetry.snapshot_memory import reporting_devices
 
 OF_NODE = ("name", "uid", "mig_config_state", "mig_is_overdue")
 
@@ -25,7 +25,7 @@ def write(cluster_id: int, taken: TelemetryReading, *, now: float) -> int:
     if not anew:
         return 0
     there: dict[str, set[int | None]] = defaultdict(set)
-    for place in heard(taken.frame):
+    for place in reporting_devices(taken.frame):
         device = taken.frame.devices[place]
         there[device.node_name].add(device.index)
     at = datetime.fromtimestamp(now, UTC)

@@ -23,12 +23,12 @@ from redis.exceptions import RedisError
 from health.telemetry.base import Parts, TelemetryReading, UnplacedXids, XidTold
 from health.telemetry.metrics import METRICS
 from health.telemetry.snapshot import Checkpoint, Frame, GpuDevice, MetricColumn, PastXid
-from health.telemetry.snapshot_memory import CHECKPOINTS, COUNTERS, HEARD, LATCHED
+from health.telemetry.snapshot_memory import CHECKPOINTS, COUNTERS, LAST_SAMPLE_AT, LATCHED
 
 KEPT_S = 24 * 3600
 TIMEOUT_S = 2.0
 DOUBLE = 8  # bytes
-OF_CHECKPOINTS = (*COUNTERS, HEARD)
+OF_CHECKPOINTS = (*COUNTERS, LAST_SAMPLE_AT)
 MOST_ORDERS = 16  # of which a process remembers the devices: 40,000 take longer to decode than all their columns
 TOP = slice(7 if sys.byteorder == "little" else 0, None, DOUBLE)  # of packed doubles the bytes with sign and exponent
 _DEVICES = msgspec.json.Decoder(tuple[GpuDevice, ...])

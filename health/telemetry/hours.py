@@ -84,9 +84,9 @@ class HourTally:
         until = min(now, self.hour + HOUR_S)
         gap = min(max(0.0, until - self.counted_at), GAP_AT_MOST_S)
         self.counted_at = until
-        heard = frame.newest_by_device()
+        reporting_devices = frame.newest_by_device()
         fresh = now - STALE_AFTER_S
-        self._sum("seen_s", (gap if at >= fresh else 0.0 for at in heard))
+        self._sum("seen_s", (gap if at >= fresh else 0.0 for at in reporting_devices))
         self._means(frame, gap, fresh)
         self._peak("temperature_max", frame, "temperature_celsius", fresh)
         self._peak("memory_max", frame, "memory_used_mib", fresh)

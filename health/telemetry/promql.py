@@ -105,8 +105,8 @@ def newest_values(name: str, matchers: Matchers) -> str:
     removed exporter pod.
     """
     series, keys = matchers.with_name(name), ", ".join(KEYS)
-    heard = f"max by ({keys}) (timestamp({series})) - {APART_S:.0f}"
-    return f"max by ({keys}) ({series} and (timestamp({series}) >= on ({keys}) group_left () ({heard})))"
+    newest = f"max by ({keys}) (timestamp({series})) - {APART_S:.0f}"
+    return f"max by ({keys}) ({series} and (timestamp({series}) >= on ({keys}) group_left () ({newest})))"
 
 
 def doubled(names: Iterable[str], matchers: Matchers) -> str:

@@ -18,7 +18,7 @@ CHECKPOINT_S = 1800.0  # between two: what a counter grew is told of the last ha
 CHECKPOINTS = 2  # that are kept
 HOUR_S = CHECKPOINT_S * CHECKPOINTS
 COUNTERS = tuple(key for key, metric in METRICS.items() if metric.kind == MetricKind.COUNTER)
-HEARD = "heard"  # of a checkpoint: when each device had last said anything by then
+LAST_SAMPLE_AT = "reporting_devices"  # of a checkpoint: when each device had last said anything by then
 ENERGY = "energy_joules"
 # What a board draws at most between what two exporters of it said, each of which collects when it likes: half a minute
 # at 2 kW, and as much for one that missed it twice.
@@ -131,16 +131,20 @@ def growth(frame: Frame, key: str, place: int) -> Growth | None:
     amount = column.values[place] - values[place]
     if not amount >= 0:  # NaN: it has no value, or had none
         return None
-    goes_on, since = key not in SLOWED_FOR or still_grows(frame, key, place), _heard_at(oldest, place)
+    goes_on, since = key not in SLOWED_FOR or still_grows(frame, key, place), _last_sample_at(oldest, place)
     age_s = frame.taken_at - since
     return Growth(amount, since, goes_on, age_s / HOUR_S if age_s > HOUR_S + STALE_AFTER_S else 1.0)
 
 
-def _heard_at(checkpoint: Checkpoint, place: int) -> float:
+def _last_sample_at(checkpoint: Checkpoint, place: int) -> float:
     """Returns the time of a device's values in a checkpoint; it is earlier if the device was silent then."""
-    heard = checkpoint.values.get(HEARD)
-    is_silent = heard is not None and math.isfinite(heard[place]) and checkpoint.taken_at - heard[place] > STALE_AFTER_S
-    return heard[place] if heard is not None and is_silent else checkpoint.taken_at
+    reporting_devices = checkpoint.values.get(LAST_SAMPLE_AT)
+    is_silent = (
+        reporting_devices is not None
+        and math.isfinite(reporting_devices[place])
+        and checkpoint.taken_at - reporting_devices[place] > STALE_AFTER_S
+    )
+    return reporting_devices[place] if reporting_devices is not None and is_silent else checkpoint.taken_at
 
 
 def still_grows(frame: Frame, key: str, place: int) -> bool:
@@ -149,7 +153,7 @@ def still_grows(frame: Frame, key: str, place: int) -> bool:
     return since is not None and since[place] >= frame.taken_at - STALE_AFTER_S
 
 
-def heard(frame: Frame) -> list[int]:
+def reporting_devices(frame: Frame) -> list[int]:
     """Returns the positions of devices with any fresh value."""
     oldest = frame.taken_at - STALE_AFTER_S
     return [place for place, at in enumerate(frame.newest_by_device()) if at >= oldest]
@@ -271,8 +275,8 @@ def _held(checkpoint: Checkpoint, before: Frame, frame: Frame, anew: Collection[
             # One that fell may have come to more than it had at the checkpoint, soon after it began the time before.
             elif place in fell or (_fell(key, was, now) and (place in anew or _stays_less(last, column, place, was))):
                 values[key][place] = 0.0
-    if (heard := checkpoint.values.get(HEARD)) is not None:
-        values[HEARD] = heard
+    if (reporting_devices := checkpoint.values.get(LAST_SAMPLE_AT)) is not None:
+        values[LAST_SAMPLE_AT] = reporting_devices
     return Checkpoint(checkpoint.taken_at, values)
 
 
@@ -286,4 +290,4 @@ def _stays_less(before: MetricColumn | None, now: MetricColumn, place: int, was:
 
 def _checkpoint(frame: Frame) -> Checkpoint:
     counted = {key: frame.columns[key].values[:] for key in COUNTERS if key in frame.columns}
-    return Checkpoint(frame.taken_at, {**counted, HEARD: frame.newest_by_device()})
+    return Checkpoint(frame.taken_at, {**counted, LAST_SAMPLE_AT: frame.newest_by_device()})

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from edges.parts import part
 from edges.requests import PersonRequest
-from fleet.freshness.cluster import heard_of
+from fleet.freshness.cluster import load_cluster_freshness
 from fleet.models import Node
 from fleet.web.node_lookup import node_for
 from fleet.web.summary import line_for
@@ -72,7 +72,7 @@ def cluster_compatibility_part(request: PersonRequest, cluster_id: int) -> HttpR
 def node_compatibility_part(request: PersonRequest, node_id: int) -> HttpResponse:
     now = timezone.now()
     row = node_for(request, node_id)
-    shown = {"node": row, "freshness": heard_of(row.cluster, now=now)}
+    shown = {"node": row, "freshness": load_cluster_freshness(row.cluster, now=now)}
     return render(request, "health/node/_compatibility.html", shown | of_node(row, user=request.user, today=now.date()))
 
 

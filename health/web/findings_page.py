@@ -48,11 +48,11 @@ def criticals_part(request: PersonRequest) -> HttpResponse:
 def cluster_findings_part(request: PersonRequest, cluster_id: int) -> HttpResponse:
     now = timezone.now()
     line = line_for(request, cluster_id, now=now)
-    row, heard = line.cluster, line.freshness
-    heard_at = {} if heard.is_fresh else {row.pk: heard.heard_at}
+    row, freshness = line.cluster, line.freshness
+    last_seen_at = {} if freshness.is_fresh else {row.pk: freshness.last_seen_at}
     first = open_findings(request).filter(cluster=row)[:PER_PAGE]
     waiting = confirming_findings(request).filter(cluster=row)[:PER_PAGE]
-    found = _by_state(dated([*first, *waiting], heard_at=heard_at, now=now))
+    found = _by_state(dated([*first, *waiting], last_seen_at=last_seen_at, now=now))
     counts = counts_of(request.user, cluster=row)
     number = counts.open + counts.acknowledged
     cut = {
@@ -78,7 +78,7 @@ def cluster_trouble_part(request: PersonRequest, cluster_id: int) -> HttpRespons
 def node_findings_part(request: PersonRequest, node_id: int) -> HttpResponse:
     row = node_for(request, node_id)
     every = Finding.objects.filter(node=row).told().unresolved().select_related("cluster").worst_first()
-    found = _by_state(dated(every, heard_at=SAID_ABOVE, now=timezone.now()))
+    found = _by_state(dated(every, last_seen_at=SAID_ABOVE, now=timezone.now()))
     return render(request, "health/parts/_findings_of_one.html", found)
 
 
@@ -89,7 +89,7 @@ def gpu_findings_part(request: PersonRequest, node_id: int, index: int) -> HttpR
     if row is None:
         raise Http404
     found = Finding.objects.select_related("cluster").around(row)
-    own = dated([*found.open, *found.confirming, *found.muted], heard_at=SAID_ABOVE, now=timezone.now())
+    own = dated([*found.open, *found.confirming, *found.muted], last_seen_at=SAID_ABOVE, now=timezone.now())
     return render(request, "health/parts/_findings_of_one.html", _by_state(own) | {"of_node": found.of_node})
 
 
@@ -120,12 +120,12 @@ def pool_findings_part(request: PersonRequest, pool_id: int) -> HttpResponse:
     shown = {
         "pool": row,
         "number": found.open().count(),
-        "findings": dated(first, heard_at=SAID_ABOVE, now=now),
+        "findings": dated(first, last_seen_at=SAID_ABOVE, now=now),
         "confirming": found.confirming().count(),
         "muted": found.muted().count(),
-        "is_unheard": not standing.is_heard and row.nodes.with_gpus().exists(),
+        "is_silent": not standing.is_reporting and row.nodes.with_gpus().exists(),
         "exporting": exporting_of({row.cluster_id: standing}, row.nodes.all()).get(row.cluster_id)
-        if standing.is_heard and not first
+        if standing.is_reporting and not first
         else None,
     }
     return render(request, "health/pool/_findings.html", shown)
@@ -154,7 +154,7 @@ def _strip(request: PersonRequest) -> dict[str, Any]:
     told = told[: max(critical, SHOWN - len(waiting))]
     named, groups = titles(), {group.first: group for group in (*told, *waiting)}
     rows = Finding.objects.filter(pk__in=list(groups)).select_related("cluster") if groups else ()
-    found = {row.pk: row for row in dated(rows, heard_at=trouble.heard_at, now=now)}
+    found = {row.pk: row for row in dated(rows, last_seen_at=trouble.last_seen_at, now=now)}
     lines = [
         StripLine(row, group, named.get(row.rule, row.rule), code_of(row)[0])
         for group in groups.values()

@@ -39,8 +39,8 @@ class Bar:
         if self.hour.severity:
             return self.hour.severity
         if not self.hour.devices:
-            return "unheard"
-        return "unsaid" if self.hour.load is None else "heard"
+            return "silent"
+        return "unsaid" if self.hour.load is None else "reporting"
 
     @property
     def words(self) -> str:
@@ -74,7 +74,7 @@ def _strip(hours: list[NodeHour]) -> dict[str, Any]:
         "tall": TALL,
         "wide": WIDE,
         "long": HOURS * (WIDE + GAP),
-        "heard": len(known),
+        "reporting": len(known),
         "asked": len(hours),
         "busy_h": sum(busy) if busy else None,
         "unsaid_h": unsaid_h if unsaid_h >= LEAST_H else 0,

@@ -183,7 +183,7 @@ def _inbox(request: PersonRequest) -> dict[str, Any]:
     page = Paginator(_listed(rows, tab, wanted, user), PER_PAGE).get_page(asked.get("page"))
     listed = (one if isinstance(one, FindingGroup) else FindingGroup((one,)) for one in page.object_list)
     groups = {group.first: group for group in listed}
-    shown = dated(rows.filter(pk__in=list(groups)), heard_at=trouble.heard_at, now=now)
+    shown = dated(rows.filter(pk__in=list(groups)), last_seen_at=trouble.last_seen_at, now=now)
     as_seen_by(user, shown)
     key = whole(asked.get("finding", "")[:18])
     # A live page stays at the one that it was loaded with: its dialogs are about that.
@@ -191,7 +191,7 @@ def _inbox(request: PersonRequest) -> dict[str, Any]:
         _chosen(user, key, shown) if key else _chosen(user, whole(asked.get("shown", "")[:18]), shown, or_first=True)
     )
     impacts = impacts_of([*shown, chosen] if chosen else shown, now=now)
-    detail = chosen and detail_of(chosen, user, impacts=impacts, heard_at=trouble.heard_at, now=now)
+    detail = chosen and detail_of(chosen, user, impacts=impacts, last_seen_at=trouble.last_seen_at, now=now)
     return {
         "tab": tab,
         "tabs": [Tab(each, label, _number(user, each, counts)) for each, label in TABS.items()],

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from edges.parts import part
 from edges.requests import PersonRequest
-from fleet.freshness.cluster import heard_of
+from fleet.freshness.cluster import load_cluster_freshness
 from fleet.web.node_lookup import node_for
 from health.stack import NodeStack, OperandOnNode, read_stack
 from health.stack.causes import Weight
@@ -30,9 +30,9 @@ class NodeOperandLine:
 def node_stack_part(request: PersonRequest, node_id: int) -> HttpResponse:
     now = timezone.now()
     row = node_for(request, node_id)
-    heard, stack = heard_of(row.cluster, now=now), read_stack(row, now=now)
-    lines = lines_of(stack, as_of=heard.pods_as_of, now=now)
-    shown = {"node": row, "freshness": heard, "stack": lines, "versions": stack.driver}
+    freshness, stack = load_cluster_freshness(row.cluster, now=now), read_stack(row, now=now)
+    lines = lines_of(stack, as_of=freshness.pods_as_of, now=now)
+    shown = {"node": row, "freshness": freshness, "stack": lines, "versions": stack.driver}
     return render(request, "health/node/_stack.html", shown)
 
 

@@ -141,7 +141,7 @@ def gpu_telemetry_part(request: PersonRequest, node_id: int, index: int) -> Http
         "others": other_readings(devices),
         "serial": next((device.serial for device in devices if device.serial), ""),
         "uuid": _uuid_told(gpu, devices),
-        "is_heard": any(reading.is_fresh for device in devices for reading in device.metrics.values()),
+        "is_reporting": any(reading.is_fresh for device in devices for reading in device.metrics.values()),
     }
     return render(request, "health/node/_telemetry.html", {**its, **shown})
 

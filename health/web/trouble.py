@@ -26,8 +26,8 @@ class Trouble:
     faulty: int  # GPU nodes with faults, as the fleet counts them
     loading: Sequence[str]  # clusters whose nodes are listed for the first time: "north is loading: nodes, pods (12 s)"
     unseen: Sequence[str]  # the others that are not live
-    heard_at: Mapping[int, datetime | None]  # both by their keys: when each was heard last
-    unheard: Sequence[str]  # clusters that are live, and of whose GPUs nothing is heard
+    last_seen_at: Mapping[int, datetime | None]  # both by their keys: when each was heard last
+    silent: Sequence[str]  # clusters that are live, and of whose GPUs nothing is heard
     unread: Sequence[str]  # those that are heard, and of which no rule on GPUs reads anything: it is not exported
     blind: int  # rules on GPUs that read nothing on some nodes; this and `unread` only where nothing is found
     has_clusters: bool
@@ -37,7 +37,7 @@ class Trouble:
     def is_calm(self) -> bool:
         """Returns whether a page may show "no findings"."""
         unsure = (
-            self.confirming or self.muted or self.loading or self.unseen or self.unheard or self.unread or self.unlisted
+            self.confirming or self.muted or self.loading or self.unseen or self.silent or self.unread or self.unlisted
         )
         return self.has_clusters and not (self.open or self.faulty or unsure)
 
@@ -51,9 +51,9 @@ def trouble_of(user: User, counts: FindingCounts, lines: Sequence[ClusterRow], *
     # One that is not seen is said to be that; one without GPUs has none to be heard.
     seen = [line for line in lines if line.freshness.is_fresh and any(each.is_gpu_node for each in line.alike)]
     standings = standings_of([line.cluster.pk for line in seen], now=now)
-    heard = {key: standing for key, standing in standings.items() if standing.is_heard}
+    reporting = {key: standing for key, standing in standings.items() if standing.is_reporting}
     is_told = counts.open or counts.acknowledged or counts.confirming  # then no word is green, and nobody is to be told
-    exporting = {} if is_told else exporting_of(heard, Node.objects.visible_to(user))
+    exporting = {} if is_told else exporting_of(reporting, Node.objects.visible_to(user))
     return Trouble(
         open=counts.open + counts.acknowledged,
         confirming=counts.confirming,
@@ -63,8 +63,8 @@ def trouble_of(user: User, counts: FindingCounts, lines: Sequence[ClusterRow], *
         loading=[
             f"{line.cluster.name} is {line.freshness.sight.loading}" for line in unseen if line.freshness.is_loading
         ],
-        heard_at={line.cluster.pk: line.freshness.heard_at for line in unseen},
-        unheard=[line.cluster.name for line in seen if line.cluster.pk not in heard],
+        last_seen_at={line.cluster.pk: line.freshness.last_seen_at for line in unseen},
+        silent=[line.cluster.name for line in seen if line.cluster.pk not in reporting],
         unread=[line.cluster.name for line in seen if (its := exporting.get(line.cluster.pk)) and its.is_unread],
         blind=len(frozenset().union(*(each.blind_rules for each in exporting.values()))),
         has_clusters=bool(lines),

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from fleet.freshness.cluster import heard_of
+from fleet.freshness.cluster import load_cluster_freshness
 from fleet.freshness.observation_state import ClusterSight
 from fleet.models import DriverObject
 from rollouts.commands.duration import Duration, StageTime, at_once_now, duration_of
@@ -71,7 +71,7 @@ def expected(plan: Plan, on_page: PlanOnPage, *, now: datetime) -> Duration | No
     """Returns the remaining duration for callers that have read nothing else. Sixteen queries at most."""
     if plan.state not in MOVING:
         return None
-    sight = heard_of(plan.cluster, now=now).sight
+    sight = load_cluster_freshness(plan.cluster, now=now).sight
     driver_object = DriverObject.objects.filter(cluster=plan.cluster_id, uid=plan.object_uid).first()
     return remaining(plan, on_page, at_once_now(plan, on_page, driver_object), sight, now=now)
 

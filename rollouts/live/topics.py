@@ -30,7 +30,7 @@ class PlanTopics:
         rows = PlanEvent.objects.filter(plan__in=Plan.objects.under_way()).order_by().values("plan")
         return {announce.plan_group(row["plan"]): row["newest"] for row in rows.annotate(newest=Max("pk"))}
 
-    def heard(self) -> dict[str, str]:
+    def last_seen(self) -> dict[str, str]:
         return {}
 
 

@@ -123,7 +123,7 @@ def heard(plan: Rollout, *, now: datetime) -> Heard:
     """Returns the age of the rows. One query."""
     found = Bookmark.objects.filter(cluster=plan.cluster_id, kind__in=required_kinds(plan)).order_by()
     marks = {mark.kind: mark for mark in found}
-    oldest = min((mark.heard_at for mark in marks.values() if mark.heard_at is not None), default=now)
+    oldest = min((mark.last_seen_at for mark in marks.values() if mark.last_seen_at is not None), default=now)
     return Heard(_stale_reason(plan, marks, now=now), oldest)
 
 
@@ -131,12 +131,11 @@ def _stale_reason(plan: Rollout, marks: Mapping[str, Bookmark], *, now: datetime
     cluster = plan.cluster
     for kind in required_kinds(plan):
         mark = marks.get(kind)
-        if mark is None or mark.heard_at is None:
+        if mark is None or mark.last_seen_at is None:
             return f"{cluster.name} has not shown its {kind.partition('.')[0]} yet."
         if not mark.is_fresh(now=now):
-            return (
-                f"{cluster.name} has not been seen since {moment(mark.heard_at, now=now)} ({kind.partition('.')[0]})."
-            )
+            since = moment(mark.last_seen_at, now=now)
+            return f"{cluster.name} has not been seen since {since} ({kind.partition('.')[0]})."
     return ""
 
 

@@ -12,7 +12,7 @@ from edges.parts import part
 from edges.requests import PersonRequest, text_of
 from edges.transition_errors import IllegalMove, LostRace
 from fleet.allocation.physical import physical_of
-from fleet.freshness.cluster import heard_of
+from fleet.freshness.cluster import load_cluster_freshness
 from fleet.models import Node, Pod
 from fleet.web.node_gpus import allocated_to
 from gpu.resources import Layout
@@ -116,7 +116,7 @@ def _what(stage: Stage) -> dict[str, Any]:
     nodes = Node.objects.filter(cluster=cluster, uid__in=[target.node_uid for target in targets])
     pods = Pod.objects.filter(cluster=cluster, node__in=nodes, deleted_at=None).tenants().not_done()
     return {
-        "sight": heard_of(cluster, now=timezone.now()).sight,
+        "sight": load_cluster_freshness(cluster, now=timezone.now()).sight,
         "targets": targets,
         "physical": physical_of(nodes),
         "pods": [(pod, _holds(pod)) for pod in pods.select_related("node").order_by("namespace", "name")],

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from edges.parts import part
 from edges.requests import PersonRequest
-from fleet.freshness.cluster import heard_of
+from fleet.freshness.cluster import load_cluster_freshness
 from fleet.freshness.observation_state import sights_of_all
 from fleet.models import Node
 from fleet.models.cluster import ClusterMode
@@ -70,7 +70,7 @@ def _context(request: PersonRequest, rollout_id: int) -> dict[str, Any]:
     rows = rollout.nodes.in_bulk([node.pk for node in page.object_list])
     of_page = [rows[node.pk] for node in page.object_list if node.pk in rows]
     page.object_list = _with_pages(request.user, rollout, of_page)
-    sight = heard_of(rollout.cluster, now=now).sight
+    sight = load_cluster_freshness(rollout.cluster, now=now).sight
     return {
         "shown": shown,
         "rollout": rollout,

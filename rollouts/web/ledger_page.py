@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST
 from edges.kept_input import BadForm, kept_if_refused, read, take
 from edges.parts import part
 from edges.requests import PersonRequest, answered
-from fleet.freshness.cluster import heard_of
+from fleet.freshness.cluster import load_cluster_freshness
 from fleet.models import Cluster, Pool
 from operations.models import Disruption
 from people.rights import NotAllowed, require, why_not
@@ -75,7 +75,7 @@ def _context(request: PersonRequest, cluster_id: int) -> dict:
     disruptions = lines.in_force().order_by("taken_at", "pk")
     return {
         "cluster": cluster,
-        "sight": heard_of(cluster, now=timezone.now()).sight,
+        "sight": load_cluster_freshness(cluster, now=timezone.now()).sight,
         "budgets": [(one, EACH[one.kind]) for one in budgets_of(cluster)],
         "pools": Pool.objects.visible_to(request.user).filter(cluster=cluster).order_by("name"),
         "disruptions": _with_plans(disruptions[:SHOWN]),

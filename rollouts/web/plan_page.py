@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from edges.parts import part
 from edges.requests import PersonRequest
-from fleet.freshness.cluster import heard_of
+from fleet.freshness.cluster import load_cluster_freshness
 from fleet.models import DriverObject, Node
 from people.rights import Permission, scope_of
 from rollouts.checks import Check
@@ -83,8 +83,8 @@ def history_part(request: PersonRequest, plan_id: int) -> HttpResponse:
 def _plan(request: PersonRequest, row: Plan) -> dict[str, Any]:
     now = timezone.now()
     on_page = plan_on_page(row, now=now)
-    sight = heard_of(row.cluster, now=now).sight
-    seen_until = None if sight.is_live else sight.heard_at or row.cluster.added_at
+    sight = load_cluster_freshness(row.cluster, now=now).sight
+    seen_until = None if sight.is_live else sight.last_seen_at or row.cluster.added_at
     its = Target.objects.filter(stage__plan=row).order_by().values("node_uid")
     nodes = Node.objects.visible_to(request.user).filter(cluster=row.cluster_id, uid__in=its)
     node_ids = dict(nodes.order_by().values_list("uid", "pk"))

@@ -84,7 +84,7 @@ class FleetMap {
   }
 
   // How old the picture of a cluster is goes by when it was heard last, which each heartbeat tells.
-  heard({ topic, at }) {
+  lastSeen({ topic, at }) {
     const cluster = this.clusters?.get(topic);
     if (!cluster) return;
     const was = this.late.get(topic) ?? !cluster.is_seen;
@@ -113,7 +113,7 @@ class FleetMap {
   }
 
   // What one batch changed. A gap before it, a node that is not on the map: all is fetched.
-  hear({ topic, seq, prev, nodes = [], all, index, kinds = [] }) {
+  receive({ topic, seq, prev, nodes = [], all, index, kinds = [] }) {
     const cluster = this.clusters?.get(topic);
     if (!cluster || all || index || prev > cluster.seq || kinds.includes("bookmarks")) this.loadSoon();
     if (!cluster || all || seq < cluster.seq) return;
@@ -290,9 +290,9 @@ for (const panel of document.querySelectorAll("#map-panel")) {
     map.tell();
   }, STILL_LOADING_MS);
   setInterval(() => document.hidden || map.lookAgain(), LOOK_AGAIN_MS);
-  document.addEventListener("live:changed", ({ detail }) => map.measure.hear(detail.topic) || (detail.topic.startsWith("cluster-") && map.hear(detail)));
-  document.addEventListener("live:gap", ({ detail }) => map.measure.hear(detail.topic) || map.loadSoon());
-  document.addEventListener("live:heard", ({ detail }) => map.heard(detail));
+  document.addEventListener("live:changed", ({ detail }) => map.measure.receive(detail.topic) || (detail.topic.startsWith("cluster-") && map.receive(detail)));
+  document.addEventListener("live:gap", ({ detail }) => map.measure.receive(detail.topic) || map.loadSoon());
+  document.addEventListener("live:last-seen", ({ detail }) => map.lastSeen(detail));
   document.addEventListener("live:poll", () => {
     map.measure.forget();
     map.loadSoon();

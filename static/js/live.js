@@ -12,7 +12,7 @@ class Link {
     this.topics = topics;
     this.seq = seq; // topic -> the number this page's picture is at
     this.tries = 0;
-    this.heardAt = null;
+    this.lastSeenAt = null;
     this.askedAt = null; // when this socket was opened, until something is heard through it
     this.state = "connecting";
   }
@@ -20,14 +20,14 @@ class Link {
   open() {
     const scheme = location.protocol === "https:" ? "wss:" : "ws:";
     this.socket = new WebSocket(`${scheme}//${location.host}/live/?topics=${encodeURIComponent(this.topics)}`);
-    this.socket.onmessage = (event) => this.hear(JSON.parse(event.data));
+    this.socket.onmessage = (event) => this.receive(JSON.parse(event.data));
     this.socket.onclose = (event) => this.closed(event.code, event.reason);
     this.askedAt = Date.now();
     this.show();
   }
 
-  hear(message) {
-    this.heardAt = Date.now();
+  receive(message) {
+    this.lastSeenAt = Date.now();
     this.askedAt = null;
     this.state = "live";
     if (message.type === "hello" || message.type === "heartbeat") {
@@ -35,7 +35,7 @@ class Link {
       this.tries = 0;
       this.lostAt = null;
       for (const [topic, seq] of Object.entries(message.seq)) this.compare(topic, seq);
-      for (const [topic, at] of Object.entries(message.heard || {})) emit("live:heard", { topic, at });
+      for (const [topic, at] of Object.entries(message.last_seen || {})) emit("live:last-seen", { topic, at });
     } else {
       this.changed(message);
     }
@@ -60,7 +60,7 @@ class Link {
     this.socket = this.askedAt = null;
     if (code === SIGNED_OUT) return this.end(`${reason || "You are signed out."} This page is not kept current any more: load it again to go on.`);
     if (code === NOT_YOURS) return this.end("What this page shows is gone, or is no longer yours to see.");
-    this.state = this.lostAt || this.heardAt ? "lost" : "connecting";
+    this.state = this.lostAt || this.lastSeenAt ? "lost" : "connecting";
     this.lostAt ??= Date.now();
     this.tries += 1;
     if (this.tries > 2) this.state = "lost";
@@ -94,7 +94,7 @@ class Link {
   }
 
   tick() {
-    const silentFor = Math.abs(Date.now() - this.heardAt); // a clock that was set back tells nothing, either
+    const silentFor = Math.abs(Date.now() - this.lastSeenAt); // a clock that was set back tells nothing, either
     if (this.state === "live" && silentFor > STALE_AFTER_MS) this.state = "stale";
     if (this.state === "stale" && silentFor > DROPPED_AFTER_MS) this.drop();
     // A proxy that never answers, or a server that lets in and then says nothing: no close comes of either.
@@ -121,7 +121,7 @@ class Link {
   }
 
   say() {
-    const seen = this.heardAt ? clock(this.heardAt + (now() - Date.now())) : "";
+    const seen = this.lastSeenAt ? clock(this.lastSeenAt + (now() - Date.now())) : "";
     if (this.state === "live") return { short: "live" };
     if (this.state === "connecting") return { short: "connecting…" };
     if (this.state === "ended") return { short: "ended", long: this.words };

@@ -78,10 +78,10 @@ const AGES = [
 ].map(([key, title, look]) => ({ key, title, look }));
 
 function age(raster, node) {
-  const { is_seen: isSeen, heard_at: heardAt } = raster.clusterOf[node];
+  const { is_seen: isSeen, last_seen_at: lastSeenAt } = raster.clusterOf[node];
   if (isSeen) return 0;
-  if (!heardAt) return 4;
-  const old = now() - Date.parse(heardAt);
+  if (!lastSeenAt) return 4;
+  const old = now() - Date.parse(lastSeenAt);
   return old <= 5 * MINUTE_MS ? 1 : old <= HOUR_MS ? 2 : 3;
 }
 

@@ -21,7 +21,7 @@ export class Measure {
   }
 
   // Newer telemetry of one cluster: whether the topic is one. Who does not look fetches all of it once they do.
-  hear(topic) {
+  receive(topic) {
     const [kind, cluster] = topic.split("-");
     if (kind !== "telemetry") return false;
     this.newer.add(Number(cluster));

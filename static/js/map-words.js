@@ -6,10 +6,10 @@ import { clock } from "./times.js";
 const BY = [["gpu_product", ""], ["driver_version", "driver "], ["zone", "zone "]];
 
 export function describe(raster, index, node) {
-  const { is_seen: isSeen, heard_at: heardAt } = raster.clusterOf[node];
+  const { is_seen: isSeen, last_seen_at: lastSeenAt } = raster.clusterOf[node];
   const title = healthTitle(raster, node);
   const words = [index.names[node]];
-  words.push(isSeen ? title : `${title} when it was last seen${heardAt ? `, at ${clock(heardAt)} UTC` : ""}`);
+  words.push(isSeen ? title : `${title} when it was last seen${lastSeenAt ? `, at ${clock(lastSeenAt)} UTC` : ""}`);
   const whole = wholeOf(raster, node), others = raster.sizes[node] - whole.expected, parts = raster.parts.get(node);
   if (raster.isCritical(node) && !title.includes("critical")) words.push("critical findings");
   words.push(raster.sizes[node] ? gpus(raster.sizes[node]) : "number of GPUs not known");

@@ -1,6 +1,6 @@
 // Parts of the page that follow what changed: each is fetched again at most every 2 s, with jitter, and morphed in place;
 // for what a part has in `data-slowly`, kinds or topics that always have news, at most every 15 s, or `data-slowly-s`.
-// There `any` is whatever is told of its cluster, and `heard` that this was heard of again.
+// There `any` is whatever is told of its cluster, and `last-seen` that this was heard of again.
 import { clock, isLate, now } from "./times.js";
 
 const AT_MOST_EVERY_MS = 2000;
@@ -9,7 +9,7 @@ const SPREAD_MS = 1000; // of what all who look hear of in the same instant
 const AGAIN_AFTER_AN_ERROR_MS = 5000;
 const due = new Map(); // id of a part -> its timer, and when that is
 const late = new Map(); // topic of a cluster -> whether nothing was heard of it for too long
-const lastHeard = new Map(); // topic of a cluster -> when it was heard of
+const lastSeen = new Map(); // topic of a cluster -> when it was heard of
 const fetchedAt = new Map(); // by performance.now(): clocks are set, and the browser's is not the server's
 
 let isOver = false; // the session: all there is to fetch is the page to sign in at
@@ -43,7 +43,7 @@ function paceOf(part, message, isGap) {
 const isSlow = (part, what) => (part.dataset.slowly ?? "").split(" ").includes(what);
 const slowestOf = (part) => Number(part.dataset.slowlyS || 0) * 1000 || SLOWLY_MS;
 
-function hear(message, isGap) {
+function receive(message, isGap) {
   for (const part of parts()) {
     const pace = follows(part, message.topic) ? paceOf(part, message, isGap) : null;
     if (pace !== null) schedule(part, pace);
@@ -72,16 +72,16 @@ function fetchPart(id) {
 const missed = new Set(); // while nobody looked: one fetch when somebody does
 
 // That a cluster is not heard any more, or is again, no message tells: it is drawn otherwise from then on.
-function showHeard({ topic, at }) {
+function showLastSeen({ topic, at }) {
   const was = late.get(topic);
   late.set(topic, isLate(at));
-  if (was !== undefined && was !== late.get(topic)) hear({ topic });
-  const before = lastHeard.get(topic);
-  lastHeard.set(topic, at);
+  if (was !== undefined && was !== late.get(topic)) receive({ topic });
+  const before = lastSeen.get(topic);
+  lastSeen.set(topic, at);
   if (before !== undefined && before !== at) {
-    for (const part of parts()) if (follows(part, topic) && isSlow(part, "heard")) schedule(part, slowestOf(part));
+    for (const part of parts()) if (follows(part, topic) && isSlow(part, "last-seen")) schedule(part, slowestOf(part));
   }
-  for (const place of document.querySelectorAll(`[data-heard="${CSS.escape(topic)}"]`)) {
+  for (const place of document.querySelectorAll(`[data-last-seen="${CSS.escape(topic)}"]`)) {
     const time = place.querySelector("time[data-when='ago']");
     if (time) time.setAttribute("datetime", at);
     place.classList.toggle("is-late", isLate(at));
@@ -122,10 +122,10 @@ export function startParts() {
   Idiomorph.defaults.callbacks.beforeAttributeUpdated = keepOpen;
   Idiomorph.defaults.callbacks.beforeNodeMorphed = keepOwn;
   Idiomorph.defaults.ignoreActiveValue = true; // what somebody is typing is theirs
-  document.addEventListener("live:changed", ({ detail }) => hear(detail, false));
-  document.addEventListener("live:gap", ({ detail }) => hear(detail, true));
+  document.addEventListener("live:changed", ({ detail }) => receive(detail, false));
+  document.addEventListener("live:gap", ({ detail }) => receive(detail, true));
   document.addEventListener("live:poll", () => parts().forEach((part) => schedule(part)));
-  document.addEventListener("live:heard", ({ detail }) => showHeard(detail));
+  document.addEventListener("live:last-seen", ({ detail }) => showLastSeen(detail));
   document.addEventListener("visibilitychange", () => {
     if (document.hidden) return;
     for (const id of missed) fetchPart(id);

@@ -1,6 +1,6 @@
 // Relative times, kept current. The server wrote them first; the title holds the absolute time in UTC.
 const UNITS = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
-const HEARD_TOO_LONG_MS = 90000; // the server calls a cluster stale after as much
+const STALE_AFTER_MS = 90000; // the server calls a cluster stale after as much
 let offset = 0; // the server's clock minus ours, in ms
 
 export const now = () => Date.now() + offset;
@@ -23,7 +23,7 @@ export function spell(ms) {
 }
 
 // Whether nothing was heard of it since then for too long.
-export const isLate = (at) => now() - Date.parse(at) > HEARD_TOO_LONG_MS;
+export const isLate = (at) => now() - Date.parse(at) > STALE_AFTER_MS;
 
 export const clock = (at) => new Date(at).toISOString().slice(11, 19);
 

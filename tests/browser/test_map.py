@@ -343,7 +343,7 @@ def test_a_cluster_that_is_not_heard_any_more_has_the_frame_fetched_again(window
     cluster = page.request.get("/api/v1/clusters").json()["results"][0]["id"]
 
     with page.expect_request("**/parts/fleet/map"):
-        tell(page, "live:heard", topic=f"cluster-{cluster}", at="2026-01-01T00:00:00Z")
+        tell(page, "live:last-seen", topic=f"cluster-{cluster}", at="2026-01-01T00:00:00Z")
 
 
 @pytest.mark.parametrize("given", [{"viewport": PHONE}, {"forced_colors": "active"}, {"device_scale_factor": 2}])

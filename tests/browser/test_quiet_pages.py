@@ -26,7 +26,7 @@ BY_THE_CLOCK = ("/parts/unwatched", "/parts/stop", "/parts/approvals/count", "/p
 # A link that is live, and that nothing new comes through.
 QUIET = """window.WebSocket = class {
   constructor() { this.beats = setInterval(() => this.onmessage?.({ data: JSON.stringify({
-    type: "heartbeat", server_time: new Date(Date.now()).toISOString(), seq: {}, heard: {} }) }), 2000); }
+    type: "heartbeat", server_time: new Date(Date.now()).toISOString(), seq: {}, last_seen: {} }) }), 2000); }
   close() { clearInterval(this.beats); } };"""
 LAST = "/parts/last"
 MINUTES_MS = 130_000

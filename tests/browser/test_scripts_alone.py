@@ -32,7 +32,7 @@ PAGE = """<!doctype html><body data-topics="fleet" data-seq="{}">
 <div id="often" data-part="/often" data-on="" data-every="1"></div>
 <div id="followed" data-part="/followed" data-on="fleet"></div>
 <div id="table" data-part="/table" data-on="fleet telemetry" data-kinds="findings" data-slowly="telemetry pods"></div>
-<div id="kinds" data-part="/kinds" data-on="cluster-1" data-kinds="exporters" data-slowly="any heard"
+<div id="kinds" data-part="/kinds" data-on="cluster-1" data-kinds="exporters" data-slowly="any last-seen"
      data-slowly-s="60"></div>
 <script type="module" src="/static/js/page.js"></script></body>"""
 # By how much the browser's clock is ahead: it can be set while the page is open.
@@ -60,8 +60,8 @@ def opened(page: Page, *, ahead_ms: int = 0, is_answered: bool = True) -> None:
 
 def hello(page: Page, *, after: timedelta = timedelta()) -> None:
     """Says it once, through the newest socket that is listened to: one that was given up hears nothing more."""
-    said = {"type": "hello", "server_time": (datetime.now(UTC) + after).isoformat(), "seq": {}, "heard": {}}
-    page.wait_for_function("message => hear(message)", arg=said)
+    said = {"type": "hello", "server_time": (datetime.now(UTC) + after).isoformat(), "seq": {}, "last_seen": {}}
+    page.wait_for_function("message => receive(message)", arg=said)
 
 
 @pytest.fixture
@@ -155,7 +155,7 @@ def test_what_is_shown_is_fetched_when_its_cluster_is_not_heard_any_more_and_whe
     page.clock.install()
     opened(page)
     beat = """at => { const server_time = new Date(Date.now()).toISOString();
-        hear({ type: "heartbeat", server_time, seq: {}, heard: { "cluster-1": at ?? server_time } }); }"""
+        receive({ type: "heartbeat", server_time, seq: {}, last_seen: { "cluster-1": at ?? server_time } }); }"""
     at = page.evaluate("new Date(Date.now()).toISOString()")
     page.evaluate(beat, at)
     page.evaluate("asked.length = 0")
@@ -173,8 +173,8 @@ def test_what_is_shown_is_fetched_when_its_cluster_is_not_heard_any_more_and_whe
 
 def beat(page: Page, at: str) -> None:
     page.evaluate(
-        """at => hear({ type: "heartbeat", server_time: new Date(Date.now()).toISOString(), seq: {},
-            heard: { "cluster-1": at, "cluster-2": new Date(Date.now()).toISOString() } })""",
+        """at => receive({ type: "heartbeat", server_time: new Date(Date.now()).toISOString(), seq: {},
+            last_seen: { "cluster-1": at, "cluster-2": new Date(Date.now()).toISOString() } })""",
         at,
     )
 

@@ -48,7 +48,7 @@ def test_what_it_measures(bob):
 
 def test_what_was_never_heard_has_no_age(bob):
     cluster = a_cluster("west", seen_at=None)
-    a_bookmark(cluster, "nodes", state="forbidden", heard_at=None)
+    a_bookmark(cluster, "nodes", state="forbidden", last_seen_at=None)
 
     found = scraped(bob)
 

@@ -132,7 +132,7 @@ TWINS = {
     ),
     ("Bookmark", "known"): Twins(
         Bookmark,
-        {"state": st.sampled_from(BookmarkState.values), "listed_at": PERHAPS, "heard_at": PERHAPS},
+        {"state": st.sampled_from(BookmarkState.values), "listed_at": PERHAPS, "last_seen_at": PERHAPS},
         lambda stage, number: {"cluster": stage.plan.cluster, "kind": f"nodes.{number}", "state_since": NOON},
         lambda rows: Bookmark.objects.filter(
             pk__in=[row.pk for kind in set(rows.values_list("kind", flat=True)) for row in rows.known(kind)]

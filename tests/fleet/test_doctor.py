@@ -19,8 +19,8 @@ def reached_by(api: ApiServer):
 
 def test_all_is_well_where_a_cluster_answers_and_was_heard(api, capsys):
     cluster = reached_by(api)
-    a_bookmark(cluster, "nodes", heard_at=timezone.now())
-    a_bookmark(cluster, "nvidiadrivers.nvidia.com", state="absent", heard_at=None)
+    a_bookmark(cluster, "nodes", last_seen_at=timezone.now())
+    a_bookmark(cluster, "nvidiadrivers.nvidia.com", state="absent", last_seen_at=None)
 
     call_command("doctor")
 
@@ -30,7 +30,7 @@ def test_all_is_well_where_a_cluster_answers_and_was_heard(api, capsys):
 
 
 def test_what_was_heard_by_a_clock_that_is_ahead_was_heard_just_now(api, capsys):
-    a_bookmark(reached_by(api), "nodes", heard_at=timezone.now() + timedelta(seconds=20))
+    a_bookmark(reached_by(api), "nodes", last_seen_at=timezone.now() + timedelta(seconds=20))
 
     call_command("doctor")
 
@@ -39,7 +39,7 @@ def test_what_was_heard_by_a_clock_that_is_ahead_was_heard_just_now(api, capsys)
 
 @pytest.mark.parametrize("state", ["forbidden", "failing"])
 def test_what_was_heard_a_moment_ago_and_is_read_no_more_is_not_well(api, capsys, state):
-    a_bookmark(reached_by(api), "pods", heard_at=timezone.now(), state=state, message="It says why.")
+    a_bookmark(reached_by(api), "pods", last_seen_at=timezone.now(), state=state, message="It says why.")
 
     with pytest.raises(SystemExit):
         call_command("doctor")
@@ -72,7 +72,7 @@ def test_says_that_another_cluster_answers(api, capsys):
 
 def test_looks_at_the_clusters_that_are_named(api, capsys):
     a_cluster("south", seen_at=NOON, kubeconfig="/no/such/file")
-    a_bookmark(reached_by(api), "nodes", heard_at=timezone.now())
+    a_bookmark(reached_by(api), "nodes", last_seen_at=timezone.now())
 
     call_command("doctor", "north")
 

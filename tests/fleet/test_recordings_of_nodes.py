@@ -69,7 +69,7 @@ def test_a_layout_that_is_never_done_is_found_and_its_gpus_are_missing_again():
 
     assert note_overdue(node.cluster_id, epoch=epoch, now=node.mig_changing_since + timedelta(minutes=19)) == 0
     assert note_overdue(node.cluster_id, epoch=epoch, now=late) == 2
-    node.cluster.bookmarks.update(heard_at=late)
+    node.cluster.bookmarks.update(last_seen_at=late)
     evaluation_round.look(node.cluster, now=late)
 
     found = Finding.objects.get(rule="mig-change-stuck", node=node)

@@ -49,7 +49,7 @@ def test_however_long_it_is_gone_nothing_fails_and_it_is_said(
 
     assert said["state"] == during["state"] == "promoting"
     assert [stage["state"] for stage in during["stages"]][:2] == ["passed", "promoting"]
-    assert nodes["heard_at"]
+    assert nodes["last_seen_at"]
     assert "refused the connection" in plan_page
     assert ready["ready"] == ready["gpu_nodes"]
     assert sorted(plan.released()) == sorted(plan.all_targets())

@@ -384,7 +384,7 @@ def test_a_clock_that_differs_is_measured_and_freshness_is_by_ours(north, server
 
     # What an answer says is as wide as it was slow, and a second: its middle is off by half of that at most.
     assert abs(Observer.objects.get().clock_skew_s - 185) <= (SLOWEST_S + 1) / 2 + 0.1
-    fresh = freshness_of(north.bookmark("nodes"), now=north.bookmark("nodes").heard_at)
+    fresh = freshness_of(north.bookmark("nodes"), now=north.bookmark("nodes").last_seen_at)
     assert (fresh.state, fresh.age_s) == ("live", 0.0)
 
 

@@ -174,14 +174,14 @@ def test_a_lease_that_somebody_holds_is_not_taken(cluster, woken):
 
 def test_an_outage_marks_the_bookmarks_and_not_the_nodes(cluster, api):
     hold_a_lease(cluster)
-    heard_at = Bookmark.objects.get(kind="nodes").heard_at
+    last_seen_at = Bookmark.objects.get(kind="nodes").last_seen_at
 
     api.suffer("outage", seconds=10)
     hold_a_lease(cluster, until=lambda: Bookmark.objects.get(kind="nodes").state == "failing")
     during = Bookmark.objects.get(kind="nodes")
     nodes = set(Node.objects.values_list("is_ready", flat=True))
 
-    assert (during.state, during.heard_at, nodes) == ("failing", heard_at, {True})
+    assert (during.state, during.last_seen_at, nodes) == ("failing", last_seen_at, {True})
     assert any(words in during.message for words in ("did not answer", "refused", "closed"))
 
 

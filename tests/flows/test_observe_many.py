@@ -47,7 +47,7 @@ def test_five_that_hang_leave_fifteen_live_say_why_and_hold_nobody_up(many):
         eventually(lambda: all(one.is_listed("pods") for one in well))
         eventually(lambda: all(is_failing(one) for one in hung))
         now = timezone.now()
-        eventually(lambda: all(one.bookmark("nodes").heard_at > now for one in well))
+        eventually(lambda: all(one.bookmark("nodes").last_seen_at > now for one in well))
         leases = set(Observer.objects.filter(lease_until__gt=now).values_list("cluster", flat=True))
         backing_off = set(Observer.objects.filter(next_look_at__isnull=False).values_list("cluster", flat=True))
         stop.set()

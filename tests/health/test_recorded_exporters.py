@@ -16,7 +16,7 @@ from health.sources.node_telemetry import telemetry_of
 from health.telemetry.exporter import read_devices
 from health.telemetry.exposition import read_node
 from tests import make
-from tests.health.exporters.hearing import hear_exporters
+from tests.health.exporters.reporting import hear_exporters
 from tests.make import NOON
 
 pytestmark = pytest.mark.django_db
@@ -37,7 +37,7 @@ def hear(redis):
             now = NOON + minute * MINUTE
             said = read_node(text, node)
             hear_exporters(cluster, {node: said}, nodes={node}, now=now.timestamp())
-            Bookmark.objects.filter(cluster=cluster).update(heard_at=now)
+            Bookmark.objects.filter(cluster=cluster).update(last_seen_at=now)
             evaluation_round.look(cluster, now=now)
         return {finding.subject: finding for finding in Finding.objects.open()}
 

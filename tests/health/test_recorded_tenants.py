@@ -213,7 +213,7 @@ def test_rest_says_why_a_pod_does_not_run():
 
 def findings(cluster: Cluster) -> dict[tuple[str, str], Finding]:
     """As a look finds them; what still has to last is confirming."""
-    Bookmark.objects.filter(cluster=cluster).update(heard_at=timezone.now())
+    Bookmark.objects.filter(cluster=cluster).update(last_seen_at=timezone.now())
     look(cluster, now=timezone.now())
     return {(finding.rule, finding.subject): finding for finding in Finding.objects.filter(cluster=cluster)}
 

@@ -35,7 +35,7 @@ def a_driver_cluster(*, nodes: int = 3, seen_at: datetime | None = NOON, **drive
     cluster = a_cluster(seen_at=None)
     if seen_at:
         for kind in (*JUDGED_KINDS, NVIDIA_DRIVERS.name, CLUSTER_POLICIES.name, DEPLOYMENTS.name):
-            a_bookmark(cluster, kind, heard_at=seen_at)
+            a_bookmark(cluster, kind, last_seen_at=seen_at)
     driver_object = a_driver_object(cluster, **driver)
     a_driver_object(
         cluster, "cluster-policy", kind="ClusterPolicy", uses_driver_crd=True, upgrade_policy=POLICY, version=""

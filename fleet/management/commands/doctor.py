@@ -34,7 +34,7 @@ class Command(BaseCommand):
     def _look_at(self, cluster: Cluster) -> int:
         """Returns the number of problems."""
         self.stdout.write(f"{cluster.name} ({cluster.mode})")
-        complaints = [*self._asked(cluster), *self._heard(cluster)]
+        complaints = [*self._asked(cluster), *self._check_watches(cluster)]
         for complaint in complaints:
             self.stdout.write(f"  WRONG  {complaint}")
         return len(complaints)
@@ -51,17 +51,19 @@ class Command(BaseCommand):
         if found.uid != cluster.uid:
             yield f"What answers is another cluster: its kube-system has the UID {found.uid}, ours has {cluster.uid}."
 
-    def _heard(self, cluster: Cluster) -> Iterator[str]:
+    def _check_watches(self, cluster: Cluster) -> Iterator[str]:
         now = timezone.now()
         bookmarks = list(Bookmark.objects.filter(cluster=cluster).order_by("kind"))
         if not bookmarks:
             yield "Nobody has watched it yet: is a worker with -Q observe running, and beat?"
         for bookmark in bookmarks:
-            if bookmark.heard_at and bookmark.is_fresh(now=now) and bookmark.state not in UNREAD:
-                ago = max(0, int((now - bookmark.heard_at).total_seconds()))  # a worker's clock may be ahead of ours
+            if bookmark.last_seen_at and bookmark.is_fresh(now=now) and bookmark.state not in UNREAD:
+                ago = max(
+                    0, int((now - bookmark.last_seen_at).total_seconds())
+                )  # a worker's clock may be ahead of ours
                 self.stdout.write(f"  ok     {bookmark.kind} heard {ago} s ago")
             elif bookmark.state == BookmarkState.ABSENT:
                 self.stdout.write(f"  note   {bookmark.kind}: {bookmark.message or 'it is not installed.'}")
             else:
-                since = bookmark.heard_at.isoformat(timespec="seconds") if bookmark.heard_at else "never"
+                since = bookmark.last_seen_at.isoformat(timespec="seconds") if bookmark.last_seen_at else "never"
                 yield f"{bookmark.kind}: {bookmark.state}, last heard {since}. {bookmark.message}".rstrip()

@@ -96,15 +96,15 @@ def _watch(lease: WatchLease) -> bool:
     if connection is None:
         return True
     try:
-        is_heard = _list_and_watch(lease, connection)
+        is_live = _list_and_watch(lease, connection)
     except ForeignCluster as error:
         _note_failure(lease, error)
         return False
     finally:
         connection.close()
-    if is_heard:
+    if is_live:
         Observer.note_answer(lease.cluster.pk, epoch=lease.epoch)
-    return is_heard
+    return is_live
 
 
 def _list_and_watch(lease: WatchLease, connection: client.Connection) -> bool:
@@ -150,7 +150,7 @@ def _reach(lease: WatchLease) -> client.Connection | None:
 
     :raises ClusterError: when it does not answer; after a recent answer, it is retried for some seconds
     """
-    until = time.monotonic() + (PATIENCE_S if _was_heard_lately(lease) else 0.0)
+    until = time.monotonic() + (PATIENCE_S if _was_live_lately(lease) else 0.0)
     while not lease.stop.is_set():
         give_back()
         try:
@@ -168,7 +168,7 @@ def _reach(lease: WatchLease) -> client.Connection | None:
     return None
 
 
-def _was_heard_lately(lease: WatchLease) -> bool:
+def _was_live_lately(lease: WatchLease) -> bool:
     nodes = Bookmark.objects.filter(cluster=lease.cluster, kind=NODES).first()
     return nodes is not None and nodes.is_fresh(now=lease.clock())
 

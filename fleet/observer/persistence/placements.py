@@ -127,7 +127,7 @@ def _end(cluster_id: int, those: QuerySet[PodPlacement], how: Mapping[str, str],
     rows = list(those.values(*COLUMNS))
     if not rows:
         return
-    seen_until = _last_heard(cluster_id, now=now)
+    seen_until = _stale_since(cluster_id, now=now)
     names = {row["node_name"] for row in rows}
     gpus = _gpus(cluster_id, names, now=now) if seen_until is None else {}
     ended = (
@@ -144,10 +144,12 @@ def _end(cluster_id: int, those: QuerySet[PodPlacement], how: Mapping[str, str],
     upsert(PodPlacement, ended, unique=ONE_EACH)
 
 
-def _last_heard(cluster_id: int, *, now: datetime) -> datetime | None:
+def _stale_since(cluster_id: int, *, now: datetime) -> datetime | None:
     """Returns the last update of pods. None: live."""
-    heard = Bookmark.objects.filter(cluster=cluster_id, kind=PODS.name).values_list("heard_at", flat=True).first()
-    return heard if heard is not None and now - heard > STALE_AFTER else None
+    last_seen_at = (
+        Bookmark.objects.filter(cluster=cluster_id, kind=PODS.name).values_list("last_seen_at", flat=True).first()
+    )
+    return last_seen_at if last_seen_at is not None and now - last_seen_at > STALE_AFTER else None
 
 
 def _gpus(cluster_id: int, names: Collection[str], *, now: datetime) -> dict[str, GpusOfPod]:

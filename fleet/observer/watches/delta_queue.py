@@ -44,31 +44,31 @@ class DeltaQueue:
     def is_deaf(self) -> bool:
         """Tells whether no kind is updated or listed any more, for other reasons than permissions."""
         cursors = self.cursors.values()
-        is_heard = any(one.state is BookmarkState.WATCHING or one.is_worth_waiting_for for one in cursors)
-        return not is_heard and any(one.state is BookmarkState.FAILING for one in cursors)
+        is_live = any(one.state is BookmarkState.WATCHING or one.is_worth_waiting_for for one in cursors)
+        return not is_live and any(one.state is BookmarkState.FAILING for one in cursors)
 
     def absorb(self, delta: Delta, *, now: datetime) -> None:
         cursor = self.cursors[delta.kind]
         match delta:
             case Changed():
-                self._hear(delta, cursor, now=now)
+                self._merge(delta, cursor, now=now)
             case ListPage():
                 self._take_page(delta, cursor)
             case ListBegun():
                 self._drop_pending(delta.kind)  # the list contains newer data
                 cursor.begin_list(now=now)
             case Opened():
-                cursor.hear(now=now)
+                cursor.record_update(now=now)
             case Failed():
                 if cursor.fail(delta.state, delta.message, now=now):
                     self._drop_pending(delta.kind)
             case Broke():
                 raise delta.error
 
-    def _hear(self, delta: Changed, cursor: WatchCursor, *, now: datetime) -> None:
+    def _merge(self, delta: Changed, cursor: WatchCursor, *, now: datetime) -> None:
         there = ""  # UID of the object with a row
         if isinstance(delta.object, NodeSeen) and not delta.is_gone:
-            self._hear_node(delta.object)
+            self._merge_node(delta.object)
             there = delta.object.uid
         elif delta.object is not None:
             is_kept = self._note(KINDS[delta.kind], delta.object, is_gone=delta.is_gone)
@@ -79,9 +79,9 @@ class DeltaQueue:
         if there and cursor.is_list_whole:
             cursor.listed_uids.add(there)  # it returned after the list, so its absence from the list means nothing
         cursor.resource_version = delta.resource_version
-        cursor.hear(now=now)
+        cursor.record_update(now=now)
 
-    def _hear_node(self, seen: NodeSeen) -> None:
+    def _merge_node(self, seen: NodeSeen) -> None:
         """Handles a node change; most are heartbeats, for which no row is built."""
         kind, looks_like = KINDS[NODES.name], likeness(seen)
         written, waiting = self.memory.of(kind.name), self.pending[kind.name]

@@ -164,9 +164,9 @@ class Reflector(threading.Thread):
         for change in watch:
             self._failures = 0
             self._version = change.resource_version or self._version
-            heard_at = watch.received_at - self._blocked_s
+            last_seen_at = watch.received_at - self._blocked_s
             self._put(
-                Changed(self.kind.name, change.object, change.is_removed, self._version, change.unread, heard_at),
+                Changed(self.kind.name, change.object, change.is_removed, self._version, change.unread, last_seen_at),
             )
         if time.monotonic() - begun < SHORTEST_WATCH_S:
             self._stop_asked.wait(SHORTEST_WATCH_S)

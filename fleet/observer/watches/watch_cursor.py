@@ -10,7 +10,7 @@ from fleet.models import Bookmark, BookmarkState
 from fleet.models.bookmark import UNREAD_MOST, VOID
 from kube.client.decoder import Unread
 
-HEARD_EVERY = timedelta(seconds=10)
+WRITE_LAST_SEEN_EVERY = timedelta(seconds=10)
 UNREAD_KEPT = 1000  # in memory, so that none is logged twice
 
 log = structlog.get_logger(__name__)
@@ -25,12 +25,12 @@ class WatchCursor:
     message: str
     state_since: datetime
     resource_version: str
-    heard_at: datetime | None
+    last_seen_at: datetime | None
     listed_at: datetime | None
     list_begun_at: datetime | None = None
     listed_uids: set[str] = field(default_factory=set)
     is_list_whole: bool = False  # every page arrived, but missing objects are not deleted yet
-    written_heard_at: datetime | None = None
+    written_last_seen_at: datetime | None = None
     written_version: str = ""
     written: dict[str, Any] = field(default_factory=dict)  # columns of the row; empty: not written by us yet
     is_outgrown: bool = False  # its selection changed, which the row tells the next lease
@@ -46,9 +46,9 @@ class WatchCursor:
             message=bookmark.message,
             state_since=bookmark.state_since,
             resource_version=bookmark.resource_version if bookmark.listed_at else "",
-            heard_at=bookmark.heard_at,
+            last_seen_at=bookmark.last_seen_at,
             listed_at=bookmark.listed_at,
-            written_heard_at=bookmark.heard_at,
+            written_last_seen_at=bookmark.last_seen_at,
             written_version=bookmark.resource_version,
             unread=dict(bookmark.unread),
         )
@@ -116,7 +116,7 @@ class WatchCursor:
     def complete_list(self, resource_version: str) -> None:
         """Records the last page. The written state is that of the list's request."""
         self.is_list_whole, self.resource_version = True, resource_version
-        self.heard_at = self.list_begun_at
+        self.last_seen_at = self.list_begun_at
 
     def end_list(self, *, now: datetime) -> None:
         """Ends the list after its rows are written and missing ones deleted."""
@@ -129,8 +129,8 @@ class WatchCursor:
             self.move(BookmarkState.WATCHING, "", now=now)
         self.is_urgent = True
 
-    def hear(self, *, now: datetime) -> None:
-        self.heard_at = now
+    def record_update(self, *, now: datetime) -> None:
+        self.last_seen_at = now
         self.move(BookmarkState.WATCHING, "", now=now)
 
     def outgrow(self) -> None:
@@ -141,10 +141,10 @@ class WatchCursor:
         """Tells whether the row should be written by itself. The last flush of a lease writes everything."""
         if self.is_urgent:
             return True
-        is_written = (self.heard_at, self.resource_version) == (self.written_heard_at, self.written_version)
-        if self.heard_at is None or is_written:
+        is_written = (self.last_seen_at, self.resource_version) == (self.written_last_seen_at, self.written_version)
+        if self.last_seen_at is None or is_written:
             return False
-        return is_last or self.written_heard_at is None or now - self.written_heard_at >= HEARD_EVERY
+        return is_last or self.written_last_seen_at is None or now - self.written_last_seen_at >= WRITE_LAST_SEEN_EVERY
 
     def columns(self) -> dict[str, Any]:
         return {
@@ -152,7 +152,7 @@ class WatchCursor:
             "message": self.message,
             "state_since": self.state_since,
             "resource_version": "" if self.is_outgrown else self.resource_version,
-            "heard_at": self.heard_at,
+            "last_seen_at": self.last_seen_at,
             "listed_at": self.listed_at,
             "unread": dict(list(self.unread.items())[:UNREAD_MOST]),
         }
@@ -164,4 +164,8 @@ class WatchCursor:
 
     def note_written(self) -> None:
         self.written = self.columns()
-        self.written_heard_at, self.written_version, self.is_urgent = self.heard_at, self.resource_version, False
+        self.written_last_seen_at, self.written_version, self.is_urgent = (
+            self.last_seen_at,
+            self.resource_version,
+            False,
+        )

@@ -8,7 +8,7 @@ from typing import ClassVar
 from health.rules.base import Severity, Wrong
 from health.rules.gpus.base import GpuFacts
 from health.telemetry.snapshot import Frame
-from health.telemetry.snapshot_memory import ENERGY, begun_lately, heard
+from health.telemetry.snapshot_memory import ENERGY, begun_lately, reporting_devices
 
 METRIC = ENERGY  # since the driver was loaded, and exported unless somebody took it out
 WITHIN = timedelta(days=1)
@@ -27,7 +27,7 @@ class Resets:
         anew = begun_lately(frame)
         if not anew:
             return ()
-        go_on = {frame.devices[place].node_name for place in set(heard(frame)).difference(anew)}
+        go_on = {frame.devices[place].node_name for place in set(reporting_devices(frame)).difference(anew)}
         return [place for place in anew if frame.devices[place].node_name in go_on]
 
     def evaluate(self, gpu: GpuFacts) -> Wrong | None:

@@ -17,14 +17,14 @@ def of(kind: str, cluster: dict) -> dict:
 
 def test_a_cluster_says_how_old_each_kind_is_and_why(bob):
     cluster = a_cluster(seen_at=NOON - timedelta(minutes=5))
-    a_bookmark(cluster, "daemonsets.apps", state="forbidden", heard_at=None, message="list is not allowed.")
+    a_bookmark(cluster, "daemonsets.apps", state="forbidden", last_seen_at=None, message="list is not allowed.")
 
     found = shown(bob, cluster)
 
     assert of("nodes", found) == {
         "kind": "nodes",
         "state": "stale",
-        "heard_at": "2026-11-21T11:55:00Z",
+        "last_seen_at": "2026-11-21T11:55:00Z",
         "age_s": 300.0,
         "sentence": "Nodes have not been seen since 2026-11-21 11:55:00 UTC.",
     }
@@ -50,7 +50,7 @@ def test_an_empty_cluster_has_zero_nodes(bob):
 def test_a_cluster_whose_pods_cannot_be_read_does_not_say_how_many_gpus_are_taken(bob):
     cluster = a_cluster(seen_at=None)
     a_bookmark(cluster, "nodes")
-    a_bookmark(cluster, "pods", state="forbidden", heard_at=None)
+    a_bookmark(cluster, "pods", state="forbidden", last_seen_at=None)
     a_node(cluster)
 
     counts = shown(bob, cluster)["counts"]

@@ -79,7 +79,7 @@ def test_a_row_says_how_old_it_is(bob, path, kind):
         a_driver_object(each)
         a_bookmark(each, "nvidiadrivers.nvidia.com")
     marks = Bookmark.objects.filter(cluster=cluster, kind=kind)
-    marks.update(state="forbidden", heard_at=NOON - timedelta(hours=2))
+    marks.update(state="forbidden", last_seen_at=NOON - timedelta(hours=2))
 
     said = {row["cluster"]["name"]: (row["freshness"], row["seen_at"]) for row in found(bob, path)}
 
@@ -91,7 +91,7 @@ def test_a_row_of_a_cluster_that_is_not_heard_is_stale(bob, path):
     cluster = a_cluster(seen_at=NOON - timedelta(hours=2))
     a_pod(a_node(cluster))
     a_driver_object(cluster)
-    a_bookmark(cluster, "nvidiadrivers.nvidia.com", heard_at=NOON - timedelta(hours=2))
+    a_bookmark(cluster, "nvidiadrivers.nvidia.com", last_seen_at=NOON - timedelta(hours=2))
 
     (row,) = found(bob, path)
 

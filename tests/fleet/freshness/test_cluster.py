@@ -6,13 +6,13 @@ from tests.make import NOON
 
 
 def a_mark(kind="nodes", *, heard=timedelta(seconds=5), state="watching", is_listed=True, message=""):
-    heard_at = None if heard is None else NOON - heard
+    last_seen_at = None if heard is None else NOON - heard
     return Bookmark(
         kind=kind,
         state=state,
         state_since=NOON,
-        heard_at=heard_at,
-        listed_at=heard_at if is_listed else None,
+        last_seen_at=last_seen_at,
+        listed_at=last_seen_at if is_listed else None,
         message=message,
     )
 

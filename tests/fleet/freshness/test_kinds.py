@@ -11,10 +11,10 @@ from tests.make import NOON
 
 
 def a_mark(state: str, *, heard_ago_s: float | None = None, has_listed: bool = True, message: str = "") -> Bookmark:
-    heard_at = None if heard_ago_s is None else NOON - timedelta(seconds=heard_ago_s)
+    last_seen_at = None if heard_ago_s is None else NOON - timedelta(seconds=heard_ago_s)
     listed_at = NOON - timedelta(hours=1) if has_listed else None
     return Bookmark(
-        kind="nodes", state=state, state_since=NOON, heard_at=heard_at, listed_at=listed_at, message=message
+        kind="nodes", state=state, state_since=NOON, last_seen_at=last_seen_at, listed_at=listed_at, message=message
     )
 
 

@@ -11,9 +11,11 @@ AGO = timedelta(minutes=4)
 
 
 def a_mark(kind="nodes", *, heard=timedelta(seconds=5), state="watching", message=""):
-    heard_at = None if heard is None else NOON - heard
+    last_seen_at = None if heard is None else NOON - heard
     since = NOON - timedelta(seconds=20)
-    return Bookmark(kind=kind, state=state, state_since=since, heard_at=heard_at, listed_at=heard_at, message=message)
+    return Bookmark(
+        kind=kind, state=state, state_since=since, last_seen_at=last_seen_at, listed_at=last_seen_at, message=message
+    )
 
 
 def an_observer(**given):

@@ -76,7 +76,7 @@ def test_findings_and_plans_of_then_and_what_happened_around_it(ada):
 
 
 def test_what_came_after_its_cluster_was_last_heard_of_is_not_known(node, ada):
-    Bookmark.objects.filter(cluster=node.cluster).update(heard_at=NOON - timedelta(hours=6))
+    Bookmark.objects.filter(cluster=node.cluster).update(last_seen_at=NOON - timedelta(hours=6))
 
     after, before = (moment_of(node, ada, NOON - timedelta(hours=hours), now=NOON) for hours in (1, 7))
 

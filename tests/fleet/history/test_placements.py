@@ -75,18 +75,18 @@ def test_a_moment_names_who_was_there_then_and_nobody_else(node, ada):
 @pytest.mark.parametrize("state", ["failing", "forbidden"])
 def test_whom_nobody_has_seen_since_was_there_as_far_as_anybody_looked(node, ada, state):
     """Its nodes are heard, so that the rest of that moment is known."""
-    heard_at = NOON - timedelta(hours=4)
-    node.cluster.bookmarks.filter(kind="pods").update(state=state, heard_at=heard_at)
+    last_seen_at = NOON - timedelta(hours=4)
+    node.cluster.bookmarks.filter(kind="pods").update(state=state, last_seen_at=last_seen_at)
     placed(node, "train", since=5)
 
-    before, after = (moment_of(node, ada, heard_at + timedelta(hours=hours), now=NOON) for hours in (-0.5, 1))
+    before, after = (moment_of(node, ada, last_seen_at + timedelta(hours=hours), now=NOON) for hours in (-0.5, 1))
 
     assert [one.sentence for one in before.true_then if one.kind == POD] == ["ml/train had 2 nvidia.com/gpu."]
     (was,) = [one for one in after.true_then if one.kind == POD]
     assert was.sentence == (
         "ml/train had 2 nvidia.com/gpu when it was last seen, at 2026-11-21 08:00 UTC, and nobody has looked since."
     )
-    assert (was.until, was.seen_until) == (None, heard_at)
+    assert (was.until, was.seen_until) == (None, last_seen_at)
 
 
 def test_an_end_that_nobody_saw_is_told_as_that(node, ada):

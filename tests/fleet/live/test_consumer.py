@@ -71,7 +71,7 @@ async def test_says_first_where_the_numbers_stand():
 
     assert hello["type"] == "hello"
     assert hello["seq"] == {f"cluster-{cluster.pk}": 41}
-    assert f"cluster-{cluster.pk}" in hello["heard"]
+    assert f"cluster-{cluster.pk}" in hello["last_seen"]
     assert hello["server_time"]
 
 
@@ -112,12 +112,12 @@ async def test_a_slow_browser_gets_the_newest_state_and_not_the_backlog():
         await browser.hears()
         for seq in range(1, 31):
             await tell(cluster, seq, [7, seq % 3])
-        heard = [await browser.hears()]
-        while heard[-1]["seq"] < 30:
-            heard.append(await browser.hears())
+        last_seen = [await browser.hears()]
+        while last_seen[-1]["seq"] < 30:
+            last_seen.append(await browser.hears())
 
-    assert len(heard) <= 3
-    assert heard[-1]["nodes"] == [[7, 0]]
+    assert len(last_seen) <= 3
+    assert last_seen[-1]["nodes"] == [[7, 0]]
 
 
 async def test_nobody_is_turned_away():

@@ -38,21 +38,21 @@ class Mirror:
         self.deltas = DeltaQueue({kind: cursors[kind] for kind in KINDS}, WatchScope(), Memory(epoch))
         self.flusher = Flusher(self.cluster.pk, epoch=epoch, batch=0, clock=lambda: self.now)
 
-    def hear(self, *deltas: Delta) -> None:
+    def record_update(self, *deltas: Delta) -> None:
         for delta in deltas:
             self.deltas.absorb(delta, now=self.now)
 
     def list(self, kind: str, *pages: list[Seen]) -> None:
         self.version += 1
-        self.hear(ListBegun(kind))
+        self.record_update(ListBegun(kind))
         for number, page in enumerate(pages, start=1):
-            self.hear(ListPage(kind, tuple(page), str(self.version), is_last=number == len(pages)))
+            self.record_update(ListPage(kind, tuple(page), str(self.version), is_last=number == len(pages)))
         self.flush()
-        self.hear(Opened(kind))
+        self.record_update(Opened(kind))
 
     def see(self, kind: str, seen: Seen, *, is_gone: bool = False) -> None:
         self.version += 1
-        self.hear(Changed(kind, seen, is_gone, str(self.version)))
+        self.record_update(Changed(kind, seen, is_gone, str(self.version)))
 
     def flush(self, *, is_last: bool = False) -> None:
         self.flusher.flush(self.deltas, is_last=is_last)

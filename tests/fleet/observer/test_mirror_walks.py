@@ -36,10 +36,10 @@ class Walk:
         """Two pages make a whole one; a reflector that is cut off after the first begins again."""
         at = len(self.log)
         nodes = [self.node(name, at) for name in self.cluster_at(at)]
-        self.mirror.hear(ListBegun(KIND))
+        self.mirror.record_update(ListBegun(KIND))
         self.read_to = None
         for number, page in enumerate((nodes[:1], nodes[1:])[:pages], start=1):
-            self.mirror.hear(ListPage(KIND, tuple(page), str(at), is_last=number == 2))
+            self.mirror.record_update(ListPage(KIND, tuple(page), str(at), is_last=number == 2))
             if flushes:
                 self.mirror.flush()
         if pages == 2:
@@ -48,11 +48,11 @@ class Walk:
     def watch(self) -> None:
         if self.read_to is None:
             return
-        self.mirror.hear(Opened(KIND))
+        self.mirror.record_update(Opened(KIND))
         for version in range(self.read_to + 1, len(self.log) + 1):
             name, zone = self.log[version - 1]
             seen = self.node(name, version if zone is not None else version - 1)
-            self.mirror.hear(Changed(KIND, seen, zone is None, str(version)))
+            self.mirror.record_update(Changed(KIND, seen, zone is None, str(version)))
         self.read_to = len(self.log)
 
     def die(self) -> None:
@@ -71,7 +71,7 @@ class Walk:
             case ("watch",):
                 self.watch()
             case ("fail",):
-                self.mirror.hear(Failed(KIND, BookmarkState.FAILING, "refused the connection"))
+                self.mirror.record_update(Failed(KIND, BookmarkState.FAILING, "refused the connection"))
             case ("flush",):
                 self.mirror.flush()
             case ("die",):

@@ -91,7 +91,7 @@ def test_no_operand_of_a_node_that_is_not_seen_is_green(viewer):
 def test_a_first_list_is_called_loading_and_not_unseen(viewer):
     cluster = make.a_cluster("north")
     Observer.objects.create(cluster=cluster, epoch=1, lease_until=NOON + timedelta(minutes=1))
-    first = {"state": "listing", "listed_at": None, "heard_at": None, "state_since": NOON - timedelta(seconds=12)}
+    first = {"state": "listing", "listed_at": None, "last_seen_at": None, "state_since": NOON - timedelta(seconds=12)}
     Bookmark.objects.update(**first)
     addresses = (
         f"/parts/clusters/{cluster.pk}",
@@ -172,7 +172,7 @@ def test_what_was_found_on_a_node_that_is_not_seen_says_when_that_was(viewer, ad
     make.a_finding(node.cluster, node=node, sentence="A pod fails.", since=NOON - timedelta(minutes=9))
 
     assert "for 9 min as of 11:57:00" in page(viewer, address.format(node.cluster_id)).text
-    Bookmark.objects.update(heard_at=NOON)
+    Bookmark.objects.update(last_seen_at=NOON)
     assert "for 9 min as of" not in page(viewer, address.format(node.cluster_id)).text
 
 
@@ -181,7 +181,7 @@ def test_no_driver_object_of_a_cluster_that_is_not_seen_is_green(viewer):
     cluster.driver_objects.update(state="ready")
     assert "ready" in page(viewer, f"/clusters/{cluster.pk}").text
 
-    Bookmark.objects.filter(cluster=cluster).update(heard_at=NOON - timedelta(minutes=3))
+    Bookmark.objects.filter(cluster=cluster).update(last_seen_at=NOON - timedelta(minutes=3))
 
     panel = (
         viewer.get(f"/clusters/{cluster.pk}")
@@ -210,7 +210,7 @@ def test_no_operand_of_a_node_whose_pods_are_not_read_any_more_is_green(viewer, 
     make.a_pod(node, "driver", namespace="gpu-operator", gpus=0, operand="driver")
     assert "is-ok" in viewer.get(f"/parts/nodes/{node.pk}/stack").content.decode()
 
-    Bookmark.objects.filter(kind="pods").update(state=state, heard_at=NOON - timedelta(minutes=3))
+    Bookmark.objects.filter(kind="pods").update(state=state, last_seen_at=NOON - timedelta(minutes=3))
 
     assert "is-ok" not in viewer.get(f"/parts/nodes/{node.pk}/stack").content.decode()
 
@@ -223,7 +223,7 @@ def test_no_tenant_of_a_node_and_no_holder_of_a_gpu_is_shown_as_there_now_that_i
     assert "was Running" not in page(viewer, of_node).text
     assert "Who has it now team-a/train-0" in page(viewer, of_gpu).text
 
-    Bookmark.objects.filter(kind__in=kinds).update(state="failing", heard_at=NOON - timedelta(minutes=3))
+    Bookmark.objects.filter(kind__in=kinds).update(state="failing", last_seen_at=NOON - timedelta(minutes=3))
 
     pods = viewer.get(of_node).content.decode().partition('id="pods-title"')[2].partition("</section>")[0]
     assert "was Running, as of 11:57:00" in pods
@@ -236,7 +236,7 @@ def test_what_was_last_seen_on_another_day_names_that_day(viewer):
     Operand.objects.update(desired=1, ready=1, updated=1)
     node = cluster.nodes.get()
     make.a_pod(node, "train-0", gpus=8, status="Running")
-    Bookmark.objects.update(state="failing", heard_at=NOON - timedelta(days=3))
+    Bookmark.objects.update(state="failing", last_seen_at=NOON - timedelta(days=3))
 
     of_node, of_cluster = (page(viewer, at).text for at in (f"/nodes/{node.pk}", f"/clusters/{cluster.pk}"))
 
@@ -256,7 +256,7 @@ def test_operands_and_driver_objects_that_are_not_read_any_more_are_not_green(vi
     assert "rolled out, as of" not in text
 
     kinds = Bookmark.objects.exclude(kind__in=("nodes", "pods"))
-    kinds.update(state=state, heard_at=NOON - timedelta(minutes=3))
+    kinds.update(state=state, last_seen_at=NOON - timedelta(minutes=3))
 
     text = page(viewer, f"/clusters/{cluster.pk}").text
     assert "rolled out, as of 11:57:00" in text

@@ -96,8 +96,8 @@ def test_a_stranger_gets_nothing_and_one_of_a_pool_only_what_is_of_it():
 
 def test_a_kind_that_may_not_be_read_names_the_rule(viewer):
     cluster = make.a_cluster()
-    make.a_bookmark(cluster, "resourceclaims.resource.k8s.io", state="forbidden", heard_at=None)
-    make.a_bookmark(cluster, "gpuclusters.nvidia.com", state="absent", heard_at=None)
+    make.a_bookmark(cluster, "resourceclaims.resource.k8s.io", state="forbidden", last_seen_at=None)
+    make.a_bookmark(cluster, "gpuclusters.nvidia.com", state="absent", last_seen_at=None)
 
     seen = page(viewer, f"/clusters/{cluster.pk}")
 
@@ -109,7 +109,7 @@ def test_a_kind_that_may_not_be_read_names_the_rule(viewer):
 def test_rules_for_several_kinds_can_be_taken_at_once(viewer):
     cluster = make.a_cluster()
     for kind in ("resourceclaims.resource.k8s.io", "events", "deviceclasses.resource.k8s.io"):
-        make.a_bookmark(cluster, kind, state="forbidden", heard_at=None)
+        make.a_bookmark(cluster, kind, state="forbidden", last_seen_at=None)
 
     seen = page(viewer, f"/clusters/{cluster.pk}")
 
@@ -152,7 +152,7 @@ def test_another_cluster_in_its_place_says_what_to_do(viewer):
 def test_the_fleet_page_leads_to_what_needs_somebody(viewer):
     cluster = make.a_cluster("east", foreign_uid="uid-of-somebody")
     watched(cluster, behind_since=NOON - timedelta(minutes=1))
-    make.a_bookmark(cluster, "events", state="forbidden", heard_at=None)
+    make.a_bookmark(cluster, "events", state="forbidden", last_seen_at=None)
 
     seen = page(viewer, "/parts/fleet/clusters")
 
@@ -277,7 +277,7 @@ def test_what_of_the_stack_was_seen_a_while_ago_is_no_alarm_of_now(viewer):
     """Findings and plans say none of it then, and the page of the same cluster did."""
     cluster = make.a_cluster()
     for kind in ("deployments.apps", "resourceclaims.resource.k8s.io", "resourcequotas", "configmaps:mig"):
-        make.a_bookmark(cluster, kind, state="forbidden", heard_at=NOON - timedelta(minutes=20))
+        make.a_bookmark(cluster, kind, state="forbidden", last_seen_at=NOON - timedelta(minutes=20))
     make.an_operator(cluster, ready=0)
     row = {"cluster": cluster, "namespace": "team-a", "name": "a", "changed_at": NOON}
     ResourceClaim.objects.create(uid="claim", created_at=NOON, **row)
@@ -374,7 +374,11 @@ def test_the_part_is_not_sent_again_while_nothing_changes(viewer):
 def a_dead_cluster(**given):
     """Its kinds failed 20 s ago; what was heard of it is no older than half a minute."""
     cluster = make.a_cluster(seen_at=None)
-    row = {"heard_at": NOON - timedelta(seconds=30), "state": "failing", "state_since": NOON - timedelta(seconds=20)}
+    row = {
+        "last_seen_at": NOON - timedelta(seconds=30),
+        "state": "failing",
+        "state_since": NOON - timedelta(seconds=20),
+    }
     for kind in ("nodes", "pods", "daemonsets.apps"):
         make.a_bookmark(cluster, kind, message="Connection refused.", **row | given)
     Observer.objects.create(cluster=cluster, epoch=4, lease_until=NOON)
@@ -396,11 +400,11 @@ def test_no_page_calls_a_cluster_live_whose_kinds_fail(viewer):
         shown = page(viewer, address).text
         assert "failing, noticed at 11:59:40" in shown
         assert "was ready" in shown
-    assert (row["sight"]["state"], row["sight"]["heard_at"]) == ("failing", "2026-11-21T11:59:30Z")
+    assert (row["sight"]["state"], row["sight"]["last_seen_at"]) == ("failing", "2026-11-21T11:59:30Z")
 
 
 def test_a_cluster_that_was_never_reached_has_no_nodes_instead_of_0(viewer):
-    cluster = a_dead_cluster(heard_at=None)
+    cluster = a_dead_cluster(last_seen_at=None)
 
     for address in ("/", f"/clusters/{cluster.pk}"):
         text = page(viewer, address).text

@@ -48,7 +48,7 @@ def dead_api_server(node):
 
 
 def stale(node):
-    Bookmark.objects.filter(cluster=node.cluster).update(heard_at=NOON - timedelta(minutes=5))
+    Bookmark.objects.filter(cluster=node.cluster).update(last_seen_at=NOON - timedelta(minutes=5))
 
 
 def unwatched(node):
@@ -107,7 +107,7 @@ def test_what_is_wrong_on_a_node_is_wrong_on_every_page(node, wrong, is_evaluate
 
 
 @pytest.mark.parametrize(
-    "given", [{"heard_at": NOON - timedelta(minutes=5)}, {"state": "forbidden", "listed_at": None}]
+    "given", [{"last_seen_at": NOON - timedelta(minutes=5)}, {"state": "forbidden", "listed_at": None}]
 )
 def test_where_a_kind_that_rules_read_is_not_seen_no_page_is_calm(node, given):
     evaluation_round.look(node.cluster, now=NOON)

@@ -66,9 +66,9 @@ def test_the_raster_says_of_each_cluster_how_far_it_is_and_whether_it_is_seen(vi
     head, _ = read_raster(viewer)
 
     told = {cluster["id"]: cluster for cluster in head["clusters"]}
-    assert (told[live.pk]["is_seen"], told[live.pk]["heard_at"], told[live.pk]["nodes"]) == (True, None, 1)
+    assert (told[live.pk]["is_seen"], told[live.pk]["last_seen_at"], told[live.pk]["nodes"]) == (True, None, 1)
     assert told[live.pk]["seq"] == (7 if hasattr(live, "observer") else 0)
-    assert (told[stale.pk]["is_seen"], told[stale.pk]["heard_at"]) == (False, "2026-11-21T11:00:00+00:00")
+    assert (told[stale.pk]["is_seen"], told[stale.pk]["last_seen_at"]) == (False, "2026-11-21T11:00:00+00:00")
 
 
 @pytest.fixture

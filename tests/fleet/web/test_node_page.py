@@ -345,7 +345,7 @@ def test_who_shares_a_gpu_is_told_as_of_when_its_pods_were_seen(viewer):
     offered = {"capacity": amounts, "allocatable": amounts, "expected": amounts, "requested": {"nvidia.com/gpu": 1}}
     node = make.a_node(make.a_cluster(), layout="gpu=whole/time-slicing*4", **offered)
     make.a_pod(node, "infer", gpus=0, resources={"nvidia.com/gpu": 1})
-    node.cluster.bookmarks.filter(kind="pods").update(state="failing", heard_at=NOON - timedelta(minutes=3))
+    node.cluster.bookmarks.filter(kind="pods").update(state="failing", last_seen_at=NOON - timedelta(minutes=3))
 
     assert "As of 11:57:00 1 pod: team-a/infer" in page(viewer, f"/nodes/{node.pk}").text
 

@@ -15,10 +15,10 @@ from tests.make import NOON
 from tests.pages import page, visiting
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
-NEVER = {"listed_at": None, "heard_at": None}
+NEVER = {"listed_at": None, "last_seen_at": None}
 SEEN = {
     "live": {},
-    "stale": {"heard_at": NOON - timedelta(hours=1)},
+    "stale": {"last_seen_at": NOON - timedelta(hours=1)},
     "first list": {"state": "listing"} | NEVER,
     "forbidden": {"state": "forbidden"} | NEVER,
     "forbidden by now": {"state": "forbidden"},

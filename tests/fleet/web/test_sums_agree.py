@@ -7,7 +7,7 @@ import pytest
 from fleet.allocation.tally import read_alike
 from fleet.models import Node
 from fleet.states.node import FAULTS
-from fleet.web.summary import cluster_lines, heard_by, read_fleet
+from fleet.web.summary import cluster_lines, freshness_by_cluster, read_fleet
 from people.models import User
 from tests import make
 from tests.fleet.kinds_of_nodes import KINDS, TOTAL, UNCOUNTED, a_node_of, by_use
@@ -45,7 +45,7 @@ def test_a_cluster_that_is_added_while_a_page_is_read_is_not_on_it_yet():
     east = a_node_of(make.a_cluster("east"), "whole")
     first = make.a_pool(east.cluster, "first")
     east.pools.set([first])
-    heard = heard_by(cluster_lines(user, now=NOON))
+    heard = freshness_by_cluster(cluster_lines(user, now=NOON))
     west = a_node_of(make.a_cluster("west"), "whole")
     west.pools.set([make.a_pool(west.cluster, "second")])
     make.counted(user)

@@ -13,10 +13,10 @@ from tests.pages import page, visiting
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
 UNREAD = {
     "no bookmark": None,
-    "forbidden": {"state": "forbidden", "listed_at": None, "heard_at": None},
+    "forbidden": {"state": "forbidden", "listed_at": None, "last_seen_at": None},
     "forbidden by now": {"state": "forbidden"},
-    "failing from the start": {"state": "failing", "listed_at": None, "heard_at": None},
-    "first list": {"state": "listing", "listed_at": None, "heard_at": None},
+    "failing from the start": {"state": "failing", "listed_at": None, "last_seen_at": None},
+    "first list": {"state": "listing", "listed_at": None, "last_seen_at": None},
 }
 
 

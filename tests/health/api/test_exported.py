@@ -51,10 +51,10 @@ def test_it_says_on_how_many_nodes_each_metric_is_exported(bob, cluster, by_prom
 
     said = told(bob, cluster)
 
-    assert said["is_heard"]
-    assert said["nodes"]["temperature_celsius"] == {"exported": 1, "not_exported": 2, "never_heard": 1}
-    assert said["nodes"]["gpu_utilisation_ratio"] == {"exported": 3, "not_exported": 0, "never_heard": 1}
-    assert said["nodes"]["xid"] == {"exported": 0, "not_exported": 4, "never_heard": 0}
+    assert said["is_reporting"]
+    assert said["nodes"]["temperature_celsius"] == {"exported": 1, "not_exported": 2, "never_reported": 1}
+    assert said["nodes"]["gpu_utilisation_ratio"] == {"exported": 3, "not_exported": 0, "never_reported": 1}
+    assert said["nodes"]["xid"] == {"exported": 0, "not_exported": 4, "never_reported": 0}
     assert {key: sum(nodes.values()) for key, nodes in said["nodes"].items()} == dict.fromkeys(METRICS, 4)
     assert "temperature_celsius" not in said["not_exported"]
     assert {"power_watts", "memory_used_mib"} <= set(said["not_exported"])
@@ -71,7 +71,7 @@ def test_of_one_that_fell_silent_it_says_what_it_had(bob, cluster):
 
     said = told(bob, cluster)
 
-    assert (said["is_heard"], said["nodes"]["temperature_celsius"]["exported"]) == (False, 1)
+    assert (said["is_reporting"], said["nodes"]["temperature_celsius"]["exported"]) == (False, 1)
 
 
 @pytest.mark.parametrize("has_source", [True, False])
@@ -82,7 +82,12 @@ def test_where_nothing_ever_answered_nobody_knows(bob, cluster, has_source):
 
     said = told(bob, cluster)
 
-    assert (said["is_heard"], said["nodes"], said["not_exported"], said["to_be_switched_on"]) == (False, None, [], [])
+    assert (said["is_reporting"], said["nodes"], said["not_exported"], said["to_be_switched_on"]) == (
+        False,
+        None,
+        [],
+        [],
+    )
 
 
 def test_who_sees_only_a_pool_is_told_why_not_and_a_stranger_nothing(eve, cluster):

@@ -70,7 +70,7 @@ def test_a_rule_says_on_how_many_nodes_of_a_cluster_it_sees_something(bob, now, 
 
     told = rule(bob, "gpu-xid")
 
-    nodes = {"exported": 1, "not_exported": 2, "never_heard": 1}
+    nodes = {"exported": 1, "not_exported": 2, "never_reported": 1}
     assert (told["blind_in"], told["seen_in"]) == ([], [{"cluster": "prod", "nodes": nodes}])
     assert bob.get("/api/v1/telemetry-sources").json()["results"][0]["nodes"]["xid"] == nodes
 
@@ -84,8 +84,8 @@ def test_a_rule_on_gpus_names_the_clusters_of_whose_gpus_nothing_is_heard(bob, n
     make.a_source(silent, state="silent", exported=["temperature_celsius"])
     make.a_cluster("without-gpus")
 
-    assert rule(bob, "gpu-hot")["unheard_in"] == ["west", "z-silent"]
-    assert rule(bob, "node-not-ready")["unheard_in"] == []
+    assert rule(bob, "gpu-hot")["silent_in"] == ["west", "z-silent"]
+    assert rule(bob, "node-not-ready")["silent_in"] == []
 
 
 def test_a_rule_on_trial_is_marked_and_its_findings_are_told_only_to_who_asks_for_them(root, bob, pool):

@@ -34,7 +34,7 @@ def test_a_stack_says_how_old_it_is(bob):
     node = a_node(a_cluster())
     a_pod(node, gpus=0, operand="driver")
     before = stack_of(bob, node)
-    Bookmark.objects.filter(kind="pods").update(state="forbidden", heard_at=NOON - timedelta(hours=2))
+    Bookmark.objects.filter(kind="pods").update(state="forbidden", last_seen_at=NOON - timedelta(hours=2))
     after = stack_of(bob, node)
 
     assert (before["as_of"], before["pods_freshness"]["state"]) == (None, "live")
@@ -72,7 +72,7 @@ def test_what_fits_together_says_how_old_it_is(bob):
     path = f"/api/v1/clusters/{cluster.pk}/compatibility"
     assert bob.get(path).json()["freshness"]["state"] == "live"
 
-    Bookmark.objects.filter(cluster=cluster).update(heard_at=NOON - timedelta(minutes=10))
+    Bookmark.objects.filter(cluster=cluster).update(last_seen_at=NOON - timedelta(minutes=10))
 
     assert bob.get(path).json()["freshness"]["state"] == "stale"
 

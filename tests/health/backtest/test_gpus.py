@@ -81,7 +81,7 @@ def test_finds_what_the_rule_would_have_with_its_times_and_says_how_much_was_hea
     assert abs(found.resolved_at - (NOON - 60 * MINUTE)) <= MINUTE
     assert one.begin == NOON - 12 * 60 * MINUTE
     assert [(gap.begin, gap.end) for gap in one.gaps] == [(NOON - DAY, one.begin)]
-    assert 0.99 < one.heard_ratio <= 1
+    assert 0.99 < one.reported_ratio <= 1
 
 
 def test_whose_gpus_a_node_has_is_known_of_the_past_too(cluster):
@@ -182,7 +182,7 @@ def test_a_gpu_is_not_silent_before_it_came_nor_a_slice_after_it_was_cut_away(cl
     one = run(cluster, past, "gpu-silent", last=DAY / 2)
 
     assert one.found == []
-    assert one.heard_ratio > 0.99
+    assert one.reported_ratio > 0.99
 
 
 def test_where_no_node_was_known_is_no_all_clear(cluster):
@@ -238,7 +238,7 @@ def test_of_a_node_whose_new_layout_nobody_saw_end_is_no_all_clear(cluster):
     one = run(cluster, past, last=DAY / 2)
 
     assert one.found == []
-    assert 0.45 < one.heard_ratio < 0.55
+    assert 0.45 < one.reported_ratio < 0.55
     assert "gpu-001 (2026-11-21 06:00 UTC)" in one.notes[-1]
 
 
@@ -369,7 +369,7 @@ def test_it_opens_and_resolves_what_the_live_look_does(redis, celsius, limits):
             frame.columns["temperature_celsius"].values[0] = value
             frame.columns["temperature_celsius"].times[0] = frame.taken_at
         snapshots.keep(cluster.pk, TelemetryReading(frame, frozenset(frame.columns), {}))
-        Bookmark.objects.filter(cluster=cluster).update(heard_at=at)
+        Bookmark.objects.filter(cluster=cluster).update(last_seen_at=at)
         evaluation_round.look(cluster, now=at)
         wrong = rule.evaluate(GpuFacts("gpu-001", "GPU 0 of gpu-001", now={"temperature_celsius": value or 0.0}))
         subject = Subject("GPU 0 of gpu-001", node.pk, node.uid, node.name)

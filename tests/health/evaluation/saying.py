@@ -50,7 +50,7 @@ class Saying:
 
 
 def looked(cluster, at) -> None:
-    Bookmark.objects.filter(cluster=cluster).update(heard_at=at)
+    Bookmark.objects.filter(cluster=cluster).update(last_seen_at=at)
     evaluation_round.look(cluster, now=at)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from fleet.models import Bookmark, Node, Observer, Pod
 from health.evaluation import evaluation_round
-from health.evaluation.exporter_silence import Hearing
+from health.evaluation.exporter_silence import ReportingNodes
 from health.evaluation.missing_operands import operands_away
 from health.models import Finding
 from tests.make import NOON, a_cluster, a_node, a_pod, an_operand
@@ -27,7 +27,7 @@ def cluster():
 def look(cluster, *minutes: int) -> None:
     for minute in minutes:
         at = NOON + timedelta(minutes=minute)
-        Bookmark.objects.filter(cluster=cluster).update(heard_at=at)
+        Bookmark.objects.filter(cluster=cluster).update(last_seen_at=at)
         evaluation_round.look(cluster, now=at)
 
 
@@ -98,9 +98,9 @@ def test_an_exporter_that_is_away_is_named_where_nothing_is_heard(cluster):
         node = a_node(cluster, f"gpu-{number}")
         a_pod(node, f"plugin-{number}", namespace="gpu-operator", gpus=0, operand="device-plugin")
     a_pod(Node.objects.get(name="gpu-2"), "exporter", namespace="gpu-operator", gpus=0, operand="dcgm-exporter")
-    hearing = Hearing(frozenset({"gpu-3"}), frozenset({"gpu-1", "gpu-2", "gpu-3"}))
+    reporting = ReportingNodes(frozenset({"gpu-3"}), frozenset({"gpu-1", "gpu-2", "gpu-3"}))
 
-    assert operands_away(cluster, hearing) == {"gpu-1": ("dcgm-exporter",)}
+    assert operands_away(cluster, reporting) == {"gpu-1": ("dcgm-exporter",)}
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def cluster():
 def looked(cluster, *minutes: float) -> None:
     for each in minutes:
         at = NOON + each * MINUTE
-        Bookmark.objects.filter(cluster=cluster).update(heard_at=at)
+        Bookmark.objects.filter(cluster=cluster).update(last_seen_at=at)
         evaluation_round.look(cluster, now=at)
 
 

@@ -1,4 +1,4 @@
-from health.evaluation.exporter_silence import Hearing
+from health.evaluation.exporter_silence import ReportingNodes
 from health.exporters.snapshots import frame_of
 from health.telemetry.exposition import read_node
 from health.telemetry.snapshot import Frame
@@ -16,4 +16,4 @@ def test_knows_boards_beside_those_of_which_nothing_says_the_number():
     """What has no number was compared with what has one, as all of a node are heard at one time: no look ended."""
     frame = frame_of(Frame(NOW, ()), {"n1": read_node(PARTITIONED, "n1")}, nodes={"n1"}, now=NOW).frame
 
-    assert Hearing(frozenset({"n1"}), frozenset({"n1"}), frame).uuids == {("n1", 8): "s2", ("n1", None): "s1"}
+    assert ReportingNodes(frozenset({"n1"}), frozenset({"n1"}), frame).uuids == {("n1", 8): "s2", ("n1", None): "s1"}

@@ -52,7 +52,7 @@ def looked(node, at, *utilisation: float | None) -> None:
             if value is not None:
                 column.values[place], column.times[place] = value, frame.taken_at
         snapshots.keep(node.cluster.pk, TelemetryReading(frame, frozenset(frame.columns), {}))
-    Bookmark.objects.update(heard_at=at)
+    Bookmark.objects.update(last_seen_at=at)
     evaluation_round.look(node.cluster, now=at)
 
 

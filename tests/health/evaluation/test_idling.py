@@ -7,7 +7,7 @@ import pytest
 
 from fleet.models import Gpu, Node, ResourceClaim, ResourceSlice
 from gpu.resources import Way
-from health.evaluation.exporter_silence import Hearing
+from health.evaluation.exporter_silence import ReportingNodes
 from health.evaluation.idle_gpus import idle_allocations
 from health.models import GpuHour
 from health.rules.base import IdleAllocation
@@ -45,18 +45,18 @@ def holding(node, *indices: int, began=3 * HOUR, told: bool = True):
     return a_pod(node, "idler", gpus=len(indices), devices=devices, started_at=NOON - began)
 
 
-def hearing(*values: float | None) -> Hearing:
+def reporting(*values: float | None) -> ReportingNodes:
     """What each GPU says now. None: nothing."""
     frame = Frame(NOW.timestamp(), tuple(GpuDevice("gpu-1", index, f"GPU-{index}") for index in range(len(values))))
     column = frame.columns["gpu_utilisation_ratio"] = MetricColumn.empty(len(values))
     for place, value in enumerate(values):
         if value is not None:
             column.values[place], column.times[place] = value, frame.taken_at
-    return Hearing(frozenset({"gpu-1"}), frozenset({"gpu-1"}), frame)
+    return ReportingNodes(frozenset({"gpu-1"}), frozenset({"gpu-1"}), frame)
 
 
-def found(node, heard: Hearing | None = None, classes=MappingProxyType({})) -> tuple[IdleAllocation, ...]:
-    return idle_allocations(node.cluster, heard or hearing(0.0, 0.0), classes, now=NOW).get("gpu-1", ())
+def found(node, reporting: ReportingNodes | None = None, classes=MappingProxyType({})) -> tuple[IdleAllocation, ...]:
+    return idle_allocations(node.cluster, reporting or reporting(0.0, 0.0), classes, now=NOW).get("gpu-1", ())
 
 
 def test_a_pod_whose_gpu_did_nothing_for_two_hours(node):
@@ -89,7 +89,7 @@ def test_what_it_says_now_counts_too(node, values, number):
     holding(node, 0)
     hours(node, 0.0, 0.0)
 
-    assert len(found(node, hearing(*values))) == number
+    assert len(found(node, reporting(*values))) == number
 
 
 def test_where_nobody_listens_nobody_is_idle(node, django_assert_num_queries):
@@ -109,7 +109,7 @@ def test_a_gpu_that_nobody_holds_is_free_and_not_idle(node):
     hours(node, 0.0, 0.0)
     hours(node, 0.9, 0.9, index=1)
 
-    assert found(node, hearing(0.0, 0.9)) == ()
+    assert found(node, reporting(0.0, 0.9)) == ()
 
 
 def test_of_a_pod_that_uses_some_of_its_gpus_the_others_are_told(node):
@@ -117,7 +117,7 @@ def test_of_a_pod_that_uses_some_of_its_gpus_the_others_are_told(node):
     hours(node, 0.0, 0.0)
     hours(node, 0.9, 0.9, index=1)
 
-    assert found(node, hearing(0.0, 0.9)) == (IdleAllocation("team-a/idler", 2, "GPU-0"),)
+    assert found(node, reporting(0.0, 0.9)) == (IdleAllocation("team-a/idler", 2, "GPU-0"),)
 
 
 def test_a_board_is_idle_when_all_its_slices_are(node):
@@ -219,7 +219,7 @@ def test_an_hour_whose_rows_are_to_come_is_not_waited_for_in_vain(node):
     holding(node, 0)
     hours(node, 0.0, 0.0)
 
-    pods = idle_allocations(node.cluster, hearing(0.0, 0.0), {}, now=NOON + HOUR + timedelta(minutes=5))
+    pods = idle_allocations(node.cluster, reporting(0.0, 0.0), {}, now=NOON + HOUR + timedelta(minutes=5))
 
     assert pods == {"gpu-1": (IdleAllocation("team-a/idler", 2, "GPU-0"),)}
 
@@ -258,6 +258,6 @@ def test_of_many_idle_nodes_the_last_is_told_of_too(node):
     for place in range(len(devices)):
         column.values[place], column.times[place] = 0.0, frame.taken_at
 
-    found = idle_allocations(node.cluster, Hearing(frozenset(names), frozenset(names), frame), {}, now=NOW)
+    found = idle_allocations(node.cluster, ReportingNodes(frozenset(names), frozenset(names), frame), {}, now=NOW)
 
     assert sorted(found) == names

@@ -92,7 +92,7 @@ def cluster(db):
 
 def looked(cluster, minutes: float) -> None:
     at = NOON + minutes * MINUTE
-    Bookmark.objects.filter(cluster=cluster).update(heard_at=at)
+    Bookmark.objects.filter(cluster=cluster).update(last_seen_at=at)
     evaluation_round.look(cluster, now=at)
 
 

@@ -33,8 +33,8 @@ def a_sick_node(cluster, **given):
     return a_node(cluster, "gpu-001", **counts | given)
 
 
-def heard(cluster, at):
-    Bookmark.objects.filter(cluster=cluster).update(heard_at=at)
+def reporting(cluster, at):
+    Bookmark.objects.filter(cluster=cluster).update(last_seen_at=at)
 
 
 def test_a_finding_opens_only_when_it_lasts(cluster):
@@ -93,11 +93,11 @@ def test_a_queue_of_upgrades_is_one_finding_once_nothing_moves(cluster):
     for minute in range(0, 60, 5):
         NodeEvent.objects.create(at=NOON + minute * MINUTE, **moved)
         evaluation_round.look(cluster, now=NOON + minute * MINUTE)
-        heard(cluster, NOON + (minute + 5) * MINUTE)
+        reporting(cluster, NOON + (minute + 5) * MINUTE)
     while_it_moves = list(Finding.objects.values_list("rule", flat=True))
     for minute in range(60, 95, 5):
         evaluation_round.look(cluster, now=NOON + minute * MINUTE)
-        heard(cluster, NOON + (minute + 5) * MINUTE)
+        reporting(cluster, NOON + (minute + 5) * MINUTE)
 
     assert while_it_moves == []
     assert [finding.sentence for finding in Finding.objects.open()] == [
@@ -164,7 +164,7 @@ def test_the_class_of_the_pool_makes_sharing_a_finding(cluster):
     )
 
     evaluation_round.look(cluster, now=NOON)
-    heard(cluster, NOON + timedelta(minutes=6))
+    reporting(cluster, NOON + timedelta(minutes=6))
     evaluation_round.look(cluster, now=NOON + timedelta(minutes=6))
 
     assert Finding.objects.open().get().rule == "inference-on-time-slices"
@@ -192,7 +192,7 @@ def test_an_operator_that_stays_down_is_a_finding_and_one_that_is_not_seen_any_m
     a_bookmark(cluster, "deployments.apps")
     an_operator(cluster, ready=0)
     evaluation_round.look(cluster, now=NOON)
-    heard(cluster, NOON + timedelta(minutes=2))
+    reporting(cluster, NOON + timedelta(minutes=2))
     evaluation_round.look(cluster, now=NOON + timedelta(minutes=2))
 
     finding = Finding.objects.open().get()
@@ -201,7 +201,7 @@ def test_an_operator_that_stays_down_is_a_finding_and_one_that_is_not_seen_any_m
     Workload.objects.update(ready=1)
     evaluation_round.look(cluster, now=NOON + timedelta(hours=1))
     assert Finding.objects.open().exists()
-    heard(cluster, NOON + timedelta(hours=1))
+    reporting(cluster, NOON + timedelta(hours=1))
     evaluation_round.look(cluster, now=NOON + timedelta(hours=1))
     assert not Finding.objects.open().exists()
 
@@ -336,7 +336,7 @@ def test_the_failed_pods_of_jobs_are_not_even_loaded(cluster, django_assert_num_
 
 def test_pods_of_a_cluster_whose_pods_are_not_heard_are_not_judged(cluster):
     a_crashing_pod(a_node(cluster))
-    Bookmark.objects.filter(kind="pods").update(heard_at=NOON - timedelta(minutes=5))
+    Bookmark.objects.filter(kind="pods").update(last_seen_at=NOON - timedelta(minutes=5))
 
     evaluation_round.look(cluster, now=NOON)
 
@@ -408,7 +408,7 @@ def test_a_node_made_anew_under_its_name_is_another(cluster):
 
 
 def silent_reason(cluster, at):
-    heard(cluster, at)
+    reporting(cluster, at)
     evaluation_round.look(cluster, now=at - 3 * MINUTE)
     evaluation_round.look(cluster, now=at)
     return [finding.sentence for finding in Finding.objects.open().filter(rule="telemetry-silent")]

@@ -30,7 +30,7 @@ def node(cluster):
 
 
 def look(cluster, after: timedelta) -> int:
-    Bookmark.objects.filter(cluster=cluster).update(heard_at=NOON + after)
+    Bookmark.objects.filter(cluster=cluster).update(last_seen_at=NOON + after)
     return evaluation_round.look(cluster, now=NOON + after)
 
 

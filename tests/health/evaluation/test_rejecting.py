@@ -44,7 +44,7 @@ def told(cluster, owner: Workload, *, ago: timedelta = MINUTE, **given) -> None:
 
 def looked(cluster, at) -> None:
     """While all kinds are heard."""
-    Bookmark.objects.filter(cluster=cluster).update(heard_at=at)
+    Bookmark.objects.filter(cluster=cluster).update(last_seen_at=at)
     look(cluster, now=at)
 
 

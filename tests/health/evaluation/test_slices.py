@@ -32,7 +32,7 @@ def cluster():
 
 def look(cluster, minutes):
     at = NOON + timedelta(minutes=minutes)
-    Bookmark.objects.filter(cluster=cluster).update(heard_at=at)
+    Bookmark.objects.filter(cluster=cluster).update(last_seen_at=at)
     return evaluation_round.look(cluster, now=at)
 
 

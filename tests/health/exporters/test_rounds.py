@@ -428,7 +428,7 @@ def test_a_cluster_that_is_not_itself_or_not_there_is_unseen(cluster, column, va
 @pytest.mark.parametrize("kind", ["nodes", "pods"])
 def test_a_cluster_that_nobody_sees_is_not_asked(api, cluster, kind):
     marks = Bookmark.objects.filter(cluster=cluster, kind=kind)
-    marks.update(heard_at=timezone.now() - timedelta(minutes=5))
+    marks.update(last_seen_at=timezone.now() - timedelta(minutes=5))
     before = len(api.requests())
 
     assert ask(cluster).state == "unseen"
@@ -436,7 +436,7 @@ def test_a_cluster_that_nobody_sees_is_not_asked(api, cluster, kind):
 
 
 def test_while_a_cluster_is_listed_for_the_first_time_its_exporters_wait_for_seconds(cluster):
-    listing = {"state": "listing", "listed_at": None, "heard_at": None}
+    listing = {"state": "listing", "listed_at": None, "last_seen_at": None}
     Bookmark.objects.filter(cluster=cluster, kind="pods").update(**listing)
 
     outcome = ask(cluster)

@@ -49,7 +49,7 @@ def node_silent(node):
 
 
 def cluster_stale(node):
-    Bookmark.objects.filter(cluster=node.cluster).update(heard_at=AGO)
+    Bookmark.objects.filter(cluster=node.cluster).update(last_seen_at=AGO)
 
 
 OF_ITS_GPUS = (too_many, forbidden, source_silent, node_silent)
@@ -101,7 +101,7 @@ def test_what_a_rule_reads_and_nobody_sees_is_not_seen_though_its_cluster_is(nod
     make.a_finding(node.cluster, node=node, rule="pods-failing", sentence="Pods fail.")
     make.a_finding(node.cluster, node=node, rule="node-not-ready", subject="node", sentence="It is not ready.")
     Bookmark.objects.filter(cluster=node.cluster).update(listed_at=AGO)
-    Bookmark.objects.filter(cluster=node.cluster, kind="pods").update(heard_at=AGO)
+    Bookmark.objects.filter(cluster=node.cluster, kind="pods").update(last_seen_at=AGO)
 
     found = calling(make.a_user(role="admin")).get("/api/v1/findings").json()["results"]
 
@@ -110,7 +110,7 @@ def test_what_a_rule_reads_and_nobody_sees_is_not_seen_though_its_cluster_is(nod
     for one in found:
         assert one["impact"]["seen_until"] == THEN
         assert one["impact"]["sentence"].endswith(" Its pods were last seen at 2026-11-21 11:50:00 UTC.")
-    Bookmark.objects.update(heard_at=NOON)
+    Bookmark.objects.update(last_seen_at=NOON)
     (one, _) = calling(make.a_user(role="admin")).get("/api/v1/findings").json()["results"]
     assert (one["impact"]["sentence"], one["impact"]["seen_until"]) == ("No pod has GPUs there.", None)
 

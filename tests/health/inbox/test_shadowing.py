@@ -40,7 +40,7 @@ def cluster():
 
 def looked(cluster, *minutes: float) -> None:
     for each in minutes:
-        Bookmark.objects.filter(cluster=cluster).update(heard_at=NOON + each * MINUTE)
+        Bookmark.objects.filter(cluster=cluster).update(last_seen_at=NOON + each * MINUTE)
         evaluation_round.look(cluster, now=NOON + each * MINUTE)
 
 

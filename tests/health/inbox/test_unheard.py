@@ -167,7 +167,7 @@ def test_what_exporters_told_whose_daemon_set_makes_no_pods_now_stays(cluster, h
 
 @pytest.mark.parametrize("kind", ["nodes", "pods", "daemonsets.apps"])
 def test_that_exporters_are_gone_is_not_judged_where_it_is_not_seen(cluster, hot, deserted, kind):
-    Bookmark.objects.filter(kind=kind).update(heard_at=NOON - timedelta(minutes=2))
+    Bookmark.objects.filter(kind=kind).update(last_seen_at=NOON - timedelta(minutes=2))
 
     orphaned_findings.resolve_gone(cluster, now=NOON)
 
@@ -183,7 +183,7 @@ def test_a_prometheus_that_is_asked_instead_goes_on_telling(cluster, hot, desert
 
 
 def test_a_round_that_finds_no_exporter_ends_what_they_told(cluster, hot, deserted):
-    Bookmark.objects.update(heard_at=timezone.now())
+    Bookmark.objects.update(last_seen_at=timezone.now())
 
     tasks.ask_exporters(cluster_id=cluster.pk)
 

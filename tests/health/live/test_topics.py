@@ -61,11 +61,11 @@ def test_what_is_no_such_topic_is_not_opened(name):
 
 
 def test_the_number_of_a_cluster_is_when_its_source_answered_and_without_one_its_exporters():
-    by_prometheus, by_exporters, off, unheard = (make.a_cluster() for _ in range(4))
+    by_prometheus, by_exporters, off, silent = (make.a_cluster() for _ in range(4))
     make.a_source(by_prometheus, answered_at=NOON)
     make.a_source(off, is_on=False, state="off", answered_at=NOON)
-    make.a_source(unheard, answered_at=None)
-    for cluster in (by_prometheus, by_exporters, off, unheard):
+    make.a_source(silent, answered_at=None)
+    for cluster in (by_prometheus, by_exporters, off, silent):
         exporters_read(cluster, NOON - timedelta(seconds=9))
 
     assert TelemetryTopics().sequences() == {

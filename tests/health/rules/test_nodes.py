@@ -212,8 +212,8 @@ def test_operands_that_stay_paused_are_found_when_nothing_is_changing():
 
 
 def test_silence_of_a_node_is_told_apart_from_never_having_spoken():
-    silent = ExporterSilent().evaluate(replace(WELL, is_heard=False))
-    never = ExporterSilent().evaluate(replace(WELL, is_heard=False, was_heard=False))
+    silent = ExporterSilent().evaluate(replace(WELL, is_reporting=False))
+    never = ExporterSilent().evaluate(replace(WELL, is_reporting=False, ever_reported=False))
 
     assert "any more" in silent.sentence
     assert "ever arrived" in never.sentence
@@ -224,7 +224,7 @@ def test_silence_of_a_node_is_told_apart_from_never_having_spoken():
 def test_where_no_node_is_heard_none_is_held_against_others(vendor):
     """All series may be left out: no node's name is on them, or each is of a node that the cluster does not have."""
     never = ExporterSilent().evaluate(
-        replace(WELL, is_heard=False, was_heard=False, are_others_heard=False, vendor=vendor)
+        replace(WELL, is_reporting=False, ever_reported=False, are_others_reporting=False, vendor=vendor)
     )
 
     assert never.sentence.endswith(", and of no other node now.")
@@ -235,7 +235,7 @@ def test_where_no_node_is_heard_none_is_held_against_others(vendor):
 @pytest.mark.parametrize("given", [{"is_changing": True}, {"capacity": {}}])
 def test_silence_is_expected_during_an_upgrade_and_where_there_is_nothing_to_hear(given):
     """Z21."""
-    assert ExporterSilent().evaluate(replace(WELL, is_heard=False, **given)) is None
+    assert ExporterSilent().evaluate(replace(WELL, is_reporting=False, **given)) is None
 
 
 def test_a_failed_upgrade_says_why_where_the_stack_knows():
@@ -331,7 +331,7 @@ def test_a_node_that_comes_and_goes_is_told_from_the_third_time_on():
     ("vendor", "port", "has_engine"), [("", 9400, True), ("amd", 5000, False), ("habana", 41611, False)]
 )
 def test_a_silent_exporter_is_looked_for_as_its_vendors(vendor, port, has_engine):
-    action = ExporterSilent().evaluate(replace(WELL, is_heard=False, vendor=vendor)).action
+    action = ExporterSilent().evaluate(replace(WELL, is_reporting=False, vendor=vendor)).action
 
     assert f"localhost:{port}/metrics" in action
     assert ("DCGM" in action) == has_engine

@@ -52,7 +52,7 @@ def test_what_nobody_has_is_nought_and_what_nothing_tells_is_null(node):
 
 def test_where_pods_are_not_seen_nothing_is_told(node):
     make.a_placement(node, "train", since=at(0), until=None, boards=[0])
-    node.cluster.bookmarks.update(heard_at=NOON - timedelta(minutes=10))
+    node.cluster.bookmarks.update(last_seen_at=NOON - timedelta(minutes=10))
 
     assert allocated(node) == AllocatedFor(None)
 

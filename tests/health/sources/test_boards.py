@@ -13,7 +13,7 @@ from health.telemetry.base import TelemetryReading
 from health.telemetry.exposition import read_node
 from health.telemetry.snapshot import Frame, GpuDevice, MetricColumn
 from tests import make
-from tests.health.exporters.hearing import hear_exporters
+from tests.health.exporters.reporting import hear_exporters
 from tests.health.telemetry.prometheus.a_prometheus import Playing
 from tests.health.telemetry.prometheus.a_server import a_server
 from tests.make import NOON
@@ -31,7 +31,7 @@ def node():
     return row
 
 
-def was_heard(node, *uuids, before=timedelta(hours=2)) -> None:
+def ever_reported(node, *uuids, before=timedelta(hours=2)) -> None:
     hour = (NOON - before).replace(minute=0, second=0, microsecond=0)
     provide_partition(hour)
     for index, uuid in enumerate(uuids):
@@ -58,7 +58,7 @@ def lines() -> list[str]:
 
 
 def test_a_board_in_the_place_of_another_is_told_once(node):
-    was_heard(node, A, B)
+    ever_reported(node, A, B)
     assert hear(node, A, B, at=-timedelta(minutes=20)) == []
 
     assert hear(node, C, B) == [GONE]
@@ -72,7 +72,7 @@ def test_a_board_in_the_place_of_another_is_told_once(node):
 def test_a_prometheus_tells_of_it_too(node, settings):
     settings.TELEMETRY_LOOPBACK = True
     source_round._known.clear()
-    was_heard(node, A, B)
+    ever_reported(node, A, B)
     before, playing = NOON - timedelta(minutes=20), Playing(0.0)
     with a_server(lambda to: playing(to)) as (url, _):
         make.a_source(node.cluster, url=url, next_look_at=before, lease_until=before)
@@ -89,7 +89,7 @@ def test_a_prometheus_tells_of_it_too(node, settings):
 
 
 def test_page_and_rest_have_the_line_of_the_node_and_of_its_gpus(node):
-    was_heard(node, A, B)
+    ever_reported(node, A, B)
     hear(node, A, B, at=-timedelta(minutes=20))
     hear(node, C, B)
     root = visiting(make.a_user("root", role="admin"))
@@ -101,7 +101,7 @@ def test_page_and_rest_have_the_line_of_the_node_and_of_its_gpus(node):
 
 
 def test_several_at_once_are_one_line(node):
-    was_heard(node, A, B)
+    ever_reported(node, A, B)
     hear(node, A, B, at=-timedelta(minutes=20))
 
     assert hear(node, C, D) == [f"2 of its GPUs are gone, and as many are new. Gone: {A}, {B}. New: {C}, {D}."]
@@ -109,8 +109,8 @@ def test_several_at_once_are_one_line(node):
 
 def test_of_a_repair_that_takes_longer_than_a_frame_remembers(node):
     """One fell off its bus on Monday, the others worked until Wednesday, and on Friday they are back with a new one."""
-    was_heard(node, A, B, before=timedelta(days=4))
-    was_heard(node, B, before=timedelta(days=2))
+    ever_reported(node, A, B, before=timedelta(days=4))
+    ever_reported(node, B, before=timedelta(days=2))
     other = make.a_node(node.cluster, "gpu-2")
     told = {other.name: read_node(text_of(D), other.name)}
     hear_exporters(node.cluster, told, nodes=["gpu-1", "gpu-2"], now=(NOON - timedelta(minutes=1)).timestamp())
@@ -120,17 +120,17 @@ def test_of_a_repair_that_takes_longer_than_a_frame_remembers(node):
 
 @pytest.mark.parametrize("last", [A, D], ids=["put back after a day", "another"])
 def test_who_was_told_to_have_gone_may_come_again_and_goes_no_second_time(node, last):
-    was_heard(node, A, B, before=timedelta(days=9))
+    ever_reported(node, A, B, before=timedelta(days=9))
     hear(node, A, B, at=-timedelta(days=8))
     hear(node, C, B, at=-timedelta(days=7))
-    was_heard(node, C, B, before=timedelta(days=5))
+    ever_reported(node, C, B, before=timedelta(days=5))
     hear(node, C, B, at=-timedelta(hours=1))
 
     assert hear(node, last, B) == [GONE, f"GPU {C} is gone, and {last} is new."]
 
 
 def test_a_board_that_is_named_and_says_nothing_has_not_come(node):
-    was_heard(node, A, B)
+    ever_reported(node, A, B)
     devices = (GpuDevice("gpu-1", 0, C), GpuDevice("gpu-1", 1, B))
     frame = Frame(NOON.timestamp(), devices, {"xid": MetricColumn.empty(2)})
     frame.columns["xid"].times[1] = frame.taken_at
@@ -140,16 +140,16 @@ def test_a_board_that_is_named_and_says_nothing_has_not_come(node):
 
 
 def test_an_exporter_that_starts_anew_and_one_that_is_silent_swap_nothing(node):
-    was_heard(node, A, B)
+    ever_reported(node, A, B)
     hear(node, A, B, at=-timedelta(minutes=20))
     hear(node, B, at=-timedelta(minutes=10))  # one fell off
     assert hear(node, A, B) == []
-    was_heard(node, A, B, before=timedelta(hours=30))
+    ever_reported(node, A, B, before=timedelta(hours=30))
     assert hear(node, A, B, at=timedelta(hours=26)) == []  # all of them were forgotten by the frame
 
 
 def test_a_board_that_is_partitioned_is_the_same_one(node):
-    was_heard(node, A, B)
+    ever_reported(node, A, B)
     hear(node, A, B, at=-timedelta(minutes=20))
 
     assert hear(node, slices=[(A, 1), (A, 2)], at=-timedelta(minutes=10)) == []
@@ -157,7 +157,7 @@ def test_a_board_that_is_partitioned_is_the_same_one(node):
 
 
 def test_where_redis_lost_the_frame_nobody_knows_what_came(node):
-    was_heard(node, A, B)
+    ever_reported(node, A, B)
 
     assert hear(node, C, B) == []
 
@@ -171,14 +171,14 @@ def test_where_redis_lost_the_frame_nobody_knows_what_came(node):
     ],
 )
 def test_other_numbers_are_no_swap(node, now):
-    was_heard(node, A, B)
+    ever_reported(node, A, B)
     hear(node, A, B, at=-timedelta(minutes=20))
 
     assert hear(node, *now) == []
 
 
 def test_another_machine_under_its_name_has_other_boards(node):
-    was_heard(node, A, B)
+    ever_reported(node, A, B)
     hear(node, A, B, at=-timedelta(minutes=20))
     node.created_at = NOON - timedelta(minutes=5)
     node.save()
@@ -187,7 +187,7 @@ def test_another_machine_under_its_name_has_other_boards(node):
 
 
 def test_the_same_machine_that_joins_anew_has_no_new_boards(node):
-    was_heard(node, A, B)
+    ever_reported(node, A, B)
     hear(node, B, at=-timedelta(minutes=20))
     node.created_at = NOON - timedelta(minutes=5)
     node.save()
@@ -203,7 +203,7 @@ def test_the_same_machine_that_joins_anew_has_no_new_boards(node):
     ],
 )
 def test_of_names_that_are_no_uuids_of_nvidias_one_must_stay(node, before, now, said):
-    was_heard(node, *before)
+    ever_reported(node, *before)
     hear(node, *before, at=-timedelta(minutes=20))
 
     assert hear(node, *now) == said
@@ -214,7 +214,7 @@ def test_exporters_that_name_all_their_gpus_anew_swap_nothing(nodes, told, djang
     cluster = make.a_cluster("eu-2")
     rows = [make.a_node(cluster, f"gpu-{number}", gpus=1) for number in range(nodes)]
     for number, row in enumerate(rows):
-        was_heard(row, f"old-{number}", f"same-{number}")
+        ever_reported(row, f"old-{number}", f"same-{number}")
     names = [(row.name, f"{kind}-{number}") for number, row in enumerate(rows) for kind in ("new", "same")]
     devices = tuple(GpuDevice(name, None, uuid) for name, uuid in names)
     frame = Frame(NOON.timestamp(), devices, {"xid": MetricColumn.empty(len(devices))})

@@ -19,7 +19,7 @@ from tests.make import NOON
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("redis")]
 AT = NOON.timestamp() - 5
-HEARD = {
+LAST_SAMPLE_AT = {
     "nv-1": ("nvidia", {"temperature_celsius", "xid", "ecc_corrected"}),
     "nv-2": ("nvidia", {"temperature_celsius", "xid"}),
     "amd-1": ("amd", {"temperature_celsius", "called_healthy"}),
@@ -29,10 +29,10 @@ NEVER_HEARD = {"nv-3": "nvidia", "amd-2": "amd", "whose": ""}
 
 
 def keep(cluster, *, exported=None, at=AT) -> None:
-    devices = tuple(GpuDevice(node, 0, f"GPU-{node}") for node in HEARD)
+    devices = tuple(GpuDevice(node, 0, f"GPU-{node}") for node in LAST_SAMPLE_AT)
     frame = Frame(NOON.timestamp(), devices)
-    for key in set().union(*(has for _, has in HEARD.values())):
-        times = array("d", [at if key in HEARD[device.node_name][1] else math.nan for device in devices])
+    for key in set().union(*(has for _, has in LAST_SAMPLE_AT.values())):
+        times = array("d", [at if key in LAST_SAMPLE_AT[device.node_name][1] else math.nan for device in devices])
         frame.columns[key] = MetricColumn(times[:], times)
     snapshots.keep(cluster.pk, TelemetryReading(frame, frozenset(exported or frame.columns), {}))
 
@@ -40,7 +40,7 @@ def keep(cluster, *, exported=None, at=AT) -> None:
 @pytest.fixture
 def cluster():
     row = make.a_cluster("eu-1")
-    for name, vendor in {**{node: vendor for node, (vendor, _) in HEARD.items()}, **NEVER_HEARD}.items():
+    for name, vendor in {**{node: vendor for node, (vendor, _) in LAST_SAMPLE_AT.items()}, **NEVER_HEARD}.items():
         make.a_node(row, name, gpu_vendor=vendor)
     make.a_node(row, "no-gpus", is_gpu_node=False)
     snapshots.forget(row.pk)
@@ -56,27 +56,27 @@ def by_a_prometheus(cluster):
 
 
 def by_exporters(cluster):
-    make.an_exporter_round(cluster, read_at=NOON, answered=len(HEARD))
+    make.an_exporter_round(cluster, read_at=NOON, answered=len(LAST_SAMPLE_AT))
 
 
-@pytest.mark.parametrize("heard", [by_a_prometheus, by_exporters])
+@pytest.mark.parametrize("reporting_devices", [by_a_prometheus, by_exporters])
 @pytest.mark.parametrize("at", [AT, WITHOUT], ids=["with values", "series without a value"])
-def test_each_node_is_counted_once_and_as_it_is_said_of_it(cluster, heard, at):
-    heard(cluster)
+def test_each_node_is_counted_once_and_as_it_is_said_of_it(cluster, reporting_devices, at):
+    reporting_devices(cluster)
     keep(cluster, at=at)
 
     exporting, telemetry = counted(cluster), telemetry_of_clusters([cluster.pk], METRICS, now=NOON)[cluster.pk]
 
-    assert exporting.of == len(HEARD) + len(NEVER_HEARD)
-    assert exporting.never_heard == len(NEVER_HEARD)
+    assert exporting.of == len(LAST_SAMPLE_AT) + len(NEVER_HEARD)
+    assert exporting.never_reported == len(NEVER_HEARD)
     for key in METRICS:
         said = exporting.of_metric(key)
         its = {row.name: telemetry.is_exported(key, row.name, row.gpu_vendor) for row in Node.objects.with_gpus()}
         assert said.of == exporting.of
         assert said == NodesCounted(
-            exported=sum(its[name] for name in HEARD),
+            exported=sum(its[name] for name in LAST_SAMPLE_AT),
             not_exported=sum(not has for has in its.values()),
-            never_heard=sum(its[name] for name in NEVER_HEARD),
+            never_reported=sum(its[name] for name in NEVER_HEARD),
         )
     assert exporting.of_metric("xid") == (2, 3, 2)  # AMD's exporters never have it, heard or not
 
@@ -90,7 +90,7 @@ def test_a_rule_sees_where_it_has_anything_to_read(cluster):
     for rule in GPU_RULES:
         said = exporting.of_rule(rule)
         assert said.of == exporting.of
-        assert said.exported == sum(can_see(rule, has) for _, has in HEARD.values())
+        assert said.exported == sum(can_see(rule, has) for _, has in LAST_SAMPLE_AT.values())
         assert said.not_exported == exporting.number_of(exporting.blind(rule))
 
 
@@ -98,7 +98,7 @@ def test_what_the_source_has_no_more_is_exported_nowhere(cluster):
     make.a_source(cluster, exported=["temperature_celsius"])
     keep(cluster, exported=["temperature_celsius"])
 
-    assert counted(cluster).of_metric("xid") == (0, exporting_nodes := len(HEARD) + len(NEVER_HEARD), 0)
+    assert counted(cluster).of_metric("xid") == (0, exporting_nodes := len(LAST_SAMPLE_AT) + len(NEVER_HEARD), 0)
     assert counted(cluster).of_metric("temperature_celsius").of == exporting_nodes
 
 
@@ -107,7 +107,7 @@ def test_without_a_frame_what_its_row_says_may_be_of_any_node(cluster):
 
     exporting = counted(cluster)
 
-    assert exporting.never_heard == exporting.of
+    assert exporting.never_reported == exporting.of
     assert exporting.of_metric("xid") == (0, 3, 4)  # Intel's and AMD's never have it
     assert exporting.of_metric("ecc_corrected") == (0, 7, 0)
 

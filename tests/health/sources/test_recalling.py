@@ -13,7 +13,7 @@ from health.sources.xid_recall import recall_xids
 from health.telemetry.exposition import read_node
 from health.telemetry.snapshot import Frame, GpuDevice, MetricColumn
 from tests.health.evaluation.saying import looked
-from tests.health.exporters.hearing import hear_exporters
+from tests.health.exporters.reporting import hear_exporters
 from tests.make import NOON, a_cluster, a_finding, a_node
 
 pytestmark = pytest.mark.django_db
@@ -29,7 +29,7 @@ def cluster():
     return cluster
 
 
-def heard(
+def reporting_devices(
     cluster, at, *, xid: int | None, replays: int = 0, joules: int = 0, words: str = "", counted: tuple[int, ...] = ()
 ) -> None:
     """`xid`: None: its exporter does not say it. `counted`: what it counted within its window."""
@@ -52,60 +52,60 @@ def lose(redis: str) -> None:
 
 @pytest.mark.parametrize("hiding", [45, 31], ids=["one that is ignored", "one that is less bad"])
 def test_what_the_gauge_hides_is_not_over_when_redis_is_emptied(cluster, redis, hiding):
-    heard(cluster, NOON, xid=0, replays=1)
-    heard(cluster, NOON + MINUTE, xid=79, replays=1, words="GPU has fallen off")
-    heard(cluster, NOON + 2 * MINUTE, xid=hiding, replays=1)
+    reporting_devices(cluster, NOON, xid=0, replays=1)
+    reporting_devices(cluster, NOON + MINUTE, xid=79, replays=1, words="GPU has fallen off")
+    reporting_devices(cluster, NOON + 2 * MINUTE, xid=hiding, replays=1)
     before = Finding.objects.get(rule="gpu-xid")
 
     lose(redis)
-    heard(cluster, NOON + 3 * MINUTE, xid=hiding, replays=1)
+    reporting_devices(cluster, NOON + 3 * MINUTE, xid=hiding, replays=1)
 
     after = Finding.objects.get(rule="gpu-xid")
     assert (after.state, after.cause, after.severity) == (before.state, before.cause, "critical")
 
 
 def test_what_the_gauge_still_shows_is_as_old_as_it_was(cluster, redis):
-    heard(cluster, NOON, xid=0, replays=1)
-    heard(cluster, NOON + MINUTE, xid=79, replays=1)
+    reporting_devices(cluster, NOON, xid=0, replays=1)
+    reporting_devices(cluster, NOON + MINUTE, xid=79, replays=1)
     found = Finding.objects.get(rule="gpu-xid")
     acts.acknowledge(found, actor="ada", now=NOON + MINUTE)
 
     lose(redis)
-    heard(cluster, NOON + 2 * MINUTE, xid=79, replays=1)
+    reporting_devices(cluster, NOON + 2 * MINUTE, xid=79, replays=1)
 
     after = Finding.objects.get(rule="gpu-xid")
     assert (after.state, after.cause) == ("acknowledged", found.cause)
 
 
 def test_it_ends_when_the_gpu_begins_anew(cluster, redis):
-    heard(cluster, NOON, xid=0, replays=5)
-    heard(cluster, NOON + MINUTE, xid=79, replays=5)
+    reporting_devices(cluster, NOON, xid=0, replays=5)
+    reporting_devices(cluster, NOON + MINUTE, xid=79, replays=5)
     lose(redis)
-    heard(cluster, NOON + 2 * MINUTE, xid=45, replays=5)
+    reporting_devices(cluster, NOON + 2 * MINUTE, xid=45, replays=5)
     assert unresolved() == [(79, "open")]
 
-    heard(cluster, NOON + 3 * MINUTE, xid=0, replays=0)
+    reporting_devices(cluster, NOON + 3 * MINUTE, xid=0, replays=0)
 
     assert unresolved() == []
 
 
 def test_it_ends_where_nothing_is_counted_and_the_gauge_shows_none(cluster, redis):
-    heard(cluster, NOON, xid=79)
+    reporting_devices(cluster, NOON, xid=79)
     lose(redis)
 
-    heard(cluster, NOON + MINUTE, xid=0)
+    reporting_devices(cluster, NOON + MINUTE, xid=0)
 
     assert unresolved() == []
 
 
 def test_an_applications_passes_as_it_would_have(cluster, redis):
-    heard(cluster, NOON, xid=0, replays=1)
-    heard(cluster, NOON + MINUTE, xid=31, replays=1)
+    reporting_devices(cluster, NOON, xid=0, replays=1)
+    reporting_devices(cluster, NOON + MINUTE, xid=31, replays=1)
     lose(redis)
 
-    heard(cluster, NOON + 60 * MINUTE, xid=31, replays=1)
+    reporting_devices(cluster, NOON + 60 * MINUTE, xid=31, replays=1)
     assert unresolved() == [(31, "open")]
-    heard(cluster, NOON + 62 * MINUTE, xid=31, replays=1)
+    reporting_devices(cluster, NOON + 62 * MINUTE, xid=31, replays=1)
 
     assert unresolved() == []
 
@@ -116,35 +116,35 @@ def test_an_applications_passes_as_it_would_have(cluster, redis):
     ids=["all begins anew", "all is less", "one counter goes on", "its energy goes on"],
 )
 def test_it_ends_with_a_reset_in_the_same_gap_as_its_counters_tell(cluster, redis, replays, joules, is_over):
-    heard(cluster, NOON, xid=0, replays=5, joules=9_000)
-    heard(cluster, NOON + MINUTE, xid=79, replays=5, joules=9_010)
+    reporting_devices(cluster, NOON, xid=0, replays=5, joules=9_000)
+    reporting_devices(cluster, NOON + MINUTE, xid=79, replays=5, joules=9_010)
     lose(redis)
 
-    heard(cluster, NOON + 3 * MINUTE, xid=0, replays=replays, joules=joules)
+    reporting_devices(cluster, NOON + 3 * MINUTE, xid=0, replays=replays, joules=joules)
 
     assert unresolved() == ([] if is_over else [(79, "open")])
 
 
 def test_what_the_gauge_shows_after_a_reset_is_neither_over_nor_new(cluster, redis):
-    heard(cluster, NOON, xid=0, joules=9_000)
-    heard(cluster, NOON + MINUTE, xid=79, joules=9_010)
+    reporting_devices(cluster, NOON, xid=0, joules=9_000)
+    reporting_devices(cluster, NOON + MINUTE, xid=79, joules=9_010)
     before = Finding.objects.get(rule="gpu-xid")
     lose(redis)
 
-    heard(cluster, NOON + 3 * MINUTE, xid=79, joules=40)
+    reporting_devices(cluster, NOON + 3 * MINUTE, xid=79, joules=40)
 
     after = Finding.objects.get(rule="gpu-xid")
     assert (after.pk, after.state, after.cause, after.times) == (before.pk, "open", before.cause, 1)
 
 
 def test_a_gauge_that_is_back_a_round_late_shows_what_was_there_before(cluster, redis):
-    heard(cluster, NOON, xid=0, replays=1)
-    heard(cluster, NOON + MINUTE, xid=31, replays=1)
+    reporting_devices(cluster, NOON, xid=0, replays=1)
+    reporting_devices(cluster, NOON + MINUTE, xid=31, replays=1)
     before = Finding.objects.get(rule="gpu-xid")
     lose(redis)
-    heard(cluster, NOON + 2 * MINUTE, xid=None, replays=1)
+    reporting_devices(cluster, NOON + 2 * MINUTE, xid=None, replays=1)
 
-    heard(cluster, NOON + 3 * MINUTE, xid=31, replays=1)
+    reporting_devices(cluster, NOON + 3 * MINUTE, xid=31, replays=1)
 
     assert unresolved() == [(31, "open")]
     assert Finding.objects.get(rule="gpu-xid").cause == before.cause
@@ -193,25 +193,25 @@ def test_the_others_of_a_finding_of_before_are_known_by_their_numbers(cluster):
 def test_it_ends_with_a_boot_of_its_node_also_where_redis_is_emptied_in_the_same_gap(
     cluster, redis, xid_at_first, booted_at, is_over
 ):
-    heard(cluster, NOON, xid=xid_at_first, replays=5)
-    heard(cluster, NOON + MINUTE, xid=79, replays=5)
+    reporting_devices(cluster, NOON, xid=xid_at_first, replays=5)
+    reporting_devices(cluster, NOON + MINUTE, xid=79, replays=5)
     lose(redis)
     cluster.nodes.update(booted_at=booted_at)
 
-    heard(cluster, NOON + 3 * MINUTE, xid=45, replays=5)
+    reporting_devices(cluster, NOON + 3 * MINUTE, xid=45, replays=5)
 
     assert unresolved() == ([] if is_over else [(79, "open")])
 
 
 def test_it_ends_with_a_boot_that_is_seen_late(cluster, redis):
-    heard(cluster, NOON, xid=0, replays=5)
-    heard(cluster, NOON + MINUTE, xid=79, replays=5)
+    reporting_devices(cluster, NOON, xid=0, replays=5)
+    reporting_devices(cluster, NOON + MINUTE, xid=79, replays=5)
     lose(redis)
-    heard(cluster, NOON + 2 * MINUTE, xid=45, replays=5)
+    reporting_devices(cluster, NOON + 2 * MINUTE, xid=45, replays=5)
     assert unresolved() == [(79, "open")]
 
     cluster.nodes.update(booted_at=NOON + 2 * MINUTE)
-    heard(cluster, NOON + 3 * MINUTE, xid=45, replays=5)
+    reporting_devices(cluster, NOON + 3 * MINUTE, xid=45, replays=5)
 
     assert unresolved() == []
 
@@ -258,33 +258,33 @@ def test_what_a_frame_remembers_is_asked_of_nobody(cluster, django_assert_num_qu
 @pytest.mark.parametrize("gauge", [45, None], ids=["a gauge that shows another", "no gauge"])
 def test_what_was_counted_is_not_over_when_its_window_is(cluster, redis, gauge):
     """The processes that a fault ends leave a 45 each, within one look of the exporter: its gauge shows the last."""
-    heard(cluster, NOON, xid=0 if gauge else None, replays=1, joules=10_000)
-    heard(cluster, NOON + MINUTE, xid=gauge, replays=1, joules=10_500, counted=(48, 45))
+    reporting_devices(cluster, NOON, xid=0 if gauge else None, replays=1, joules=10_000)
+    reporting_devices(cluster, NOON + MINUTE, xid=gauge, replays=1, joules=10_500, counted=(48, 45))
     assert unresolved() == [(48, "open")]
 
-    heard(cluster, NOON + 7 * MINUTE, xid=gauge, replays=1, joules=12_000)
+    reporting_devices(cluster, NOON + 7 * MINUTE, xid=gauge, replays=1, joules=12_000)
     assert unresolved() == [(48, "open")]
 
-    heard(cluster, NOON + 9 * MINUTE, xid=0 if gauge else None, joules=100)
+    reporting_devices(cluster, NOON + 9 * MINUTE, xid=0 if gauge else None, joules=100)
     assert unresolved() == []
 
 
 def test_what_is_counted_of_before_a_reset_does_not_outlast_it(cluster, redis):
     """Its exporter goes on counting it for as long as its window is."""
-    heard(cluster, NOON, xid=0, replays=1, joules=10_000)
-    heard(cluster, NOON + MINUTE, xid=45, replays=1, joules=10_500, counted=(48,))
-    heard(cluster, NOON + 2 * MINUTE, xid=0, joules=100, counted=(48,))
+    reporting_devices(cluster, NOON, xid=0, replays=1, joules=10_000)
+    reporting_devices(cluster, NOON + MINUTE, xid=45, replays=1, joules=10_500, counted=(48,))
+    reporting_devices(cluster, NOON + 2 * MINUTE, xid=0, joules=100, counted=(48,))
 
-    heard(cluster, NOON + 8 * MINUTE, xid=0, joules=1_000)
+    reporting_devices(cluster, NOON + 8 * MINUTE, xid=0, joules=1_000)
 
     assert unresolved() == []
 
 
 def test_an_applications_that_was_counted_passes_with_its_window(cluster, redis):
-    heard(cluster, NOON, xid=0, replays=1, joules=10_000)
-    heard(cluster, NOON + MINUTE, xid=45, replays=1, joules=10_500, counted=(13, 45))
+    reporting_devices(cluster, NOON, xid=0, replays=1, joules=10_000)
+    reporting_devices(cluster, NOON + MINUTE, xid=45, replays=1, joules=10_500, counted=(13, 45))
     assert unresolved() == [(13, "open")]
 
-    heard(cluster, NOON + 7 * MINUTE, xid=45, replays=1, joules=12_000)
+    reporting_devices(cluster, NOON + 7 * MINUTE, xid=45, replays=1, joules=12_000)
 
     assert unresolved() == []

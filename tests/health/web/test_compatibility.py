@@ -63,7 +63,7 @@ def test_a_node_that_is_all_right_says_so(viewer):
 
 def test_what_fits_together_in_a_cluster_that_is_not_seen_is_not_green(viewer):
     node = a_node()
-    Bookmark.objects.update(heard_at=NOON - timedelta(minutes=3))
+    Bookmark.objects.update(last_seen_at=NOON - timedelta(minutes=3))
 
     for place in (f"/parts/nodes/{node.pk}/compatibility", f"/parts/clusters/{node.cluster_id}/compatibility"):
         html = viewer.get(place).content.decode()

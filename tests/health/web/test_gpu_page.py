@@ -15,7 +15,7 @@ from health.telemetry.identity import device_of
 from health.telemetry.snapshot import GpuDevice
 from tests import make
 from tests.callers import calling
-from tests.health.exporters.hearing import hear_exporters
+from tests.health.exporters.reporting import hear_exporters
 from tests.health.inbox.test_twins import told
 from tests.make import NOON
 from tests.pages import page, visiting
@@ -122,11 +122,11 @@ def test_its_hours_are_its_own(cluster, node, ada):
     make.a_finding(cluster, "GPU 1 of gpu-1", node=node, opened_at=NOON - timedelta(hours=2))
 
     shown = page(visiting(ada), f"/parts/nodes/{node.pk}/gpus/3/hours")
-    heard = [hour for hour in rest(ada, node, "/hours").json() if hour["devices"]]
+    reporting = [hour for hour in rest(ada, node, "/hours").json() if hour["devices"]]
 
     assert "1 of 72 hours with telemetry: 1.0 GPU-hours, 0.5 under load; maximum 73 °C; at least 2 Xids." in shown.text
     assert "Findings were open in 0 hours." in shown.text
-    assert [(hour["gpu_hours_seen"], hour["gpu_hours_busy"]) for hour in heard] == [(1.0, 0.5)]
+    assert [(hour["gpu_hours_seen"], hour["gpu_hours_busy"]) for hour in reporting] == [(1.0, 0.5)]
     assert "Heard for 1 h, under load 50% of that. It had at most 73 °C. At least 2 Xids." in shown.text
 
 
@@ -215,7 +215,7 @@ def test_who_is_there_is_known_until_its_cluster_was_last_heard(node, ada):
     placed(node, "train", hours=60, until=None)
     placed(node, "over", hours=40)
     assert [one["seen_until"] for one in rest(ada, node, "/placements").json()] == [None, None]
-    Bookmark.objects.update(heard_at=NOON - timedelta(hours=30))
+    Bookmark.objects.update(last_seen_at=NOON - timedelta(hours=30))
 
     there, over = sorted(rest(ada, node, "/placements").json(), key=lambda one: one["since"])
     assert (there["until"], there["seen_until"]) == (None, "2026-11-20T06:00:00Z")
@@ -231,7 +231,7 @@ def test_rest_says_how_old_all_of_it_is(node, ada):
     said = rest(ada, node).json()
     assert (said["freshness"], said["pods_freshness"]["state"]) == ("live", "live")
 
-    Bookmark.objects.update(heard_at=NOON - timedelta(hours=30))
+    Bookmark.objects.update(last_seen_at=NOON - timedelta(hours=30))
 
     said = rest(ada, node).json()
     assert (said["freshness"], said["seen_at"]) == ("stale", "2026-11-20T06:00:00Z")
@@ -303,7 +303,7 @@ def test_its_serial_number_is_said_where_its_exporter_says_it(cluster, node, ada
 
 
 @pytest.mark.parametrize(
-    ("ago_s", "says"), [(5, "UUID GPU-lost"), (3600, "UUID GPU-lost , as it last said")], ids=["heard", "fallen"]
+    ("ago_s", "says"), [(5, "UUID GPU-lost"), (3600, "UUID GPU-lost , as it last said")], ids=["reporting", "fallen"]
 )
 def test_what_only_telemetry_names_has_the_uuid_that_it_last_said(cluster, node, ada, ago_s, says):
     make.a_source(cluster, exported=["temperature_celsius"])

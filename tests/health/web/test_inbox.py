@@ -669,7 +669,7 @@ def test_all_quiet_says_on_how_many_nodes_rules_see_nothing(cluster, redis):
     """Each exporter has its own metrics: those of others speak for nobody."""
     every = frozenset(METRICS)
     hear(cluster, gpu1=every, gpu2=every - {"temperature_celsius"}, gpu3=every - {"temperature_celsius", "xid"})
-    make.a_node(cluster, "unheard", gpus=1)
+    make.a_node(cluster, "silent", gpus=1)
 
     age = of_telemetry(cluster)
 

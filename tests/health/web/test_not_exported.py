@@ -26,7 +26,7 @@ from health.telemetry.metrics import AMD, DCGM, GAUDI, METRICS
 from health.telemetry.snapshot import WITHOUT, Frame, GpuDevice, MetricColumn, unsaid
 from health.web.map_metrics import MAP_METRICS, NOT_EXPORTED
 from tests import make
-from tests.health.exporters.hearing import hear_exporters
+from tests.health.exporters.reporting import hear_exporters
 from tests.health.telemetry.prometheus.a_prometheus import Playing
 from tests.health.telemetry.prometheus.a_server import a_server, saying
 from tests.make import NOON
@@ -257,7 +257,7 @@ def without(missing, *keys) -> bool:
     return set(keys) <= set(missing)
 
 
-def is_heard(missing) -> bool:
+def is_reporting(missing) -> bool:
     """Of whose series none is read nobody hears anything."""
     return len(missing) < len(METRICS)
 
@@ -269,7 +269,7 @@ def test_hours_have_no_number_for_it(recorded, root):
     )  # fmt: skip
 
     for place in (f"nodes/{node.pk}/hours", f"nodes/{node.pk}/gpus/0/hours"):
-        if not is_heard(missing):
+        if not is_reporting(missing):
             assert not any(each["devices"] for each in root.get(f"/api/v1/{place}").json())
             assert "No hours yet." in page(root, f"/parts/{place}").text
             continue
@@ -316,7 +316,7 @@ def test_plots_say_it_of_each(recorded, root):
 
     for place in (f"nodes/{node.pk}/telemetry/history", f"nodes/{node.pk}/gpus/0/telemetry/history"):
         told = root.get(f"/api/v1/{place}").json()
-        if not is_heard(missing):
+        if not is_reporting(missing):
             assert told["trouble"].startswith("The cluster's Prometheus never had a series of ")
             assert told["plots"] == told["not_drawn"] == []
             continue
@@ -388,8 +388,8 @@ def test_pages_that_call_all_well_say_which_rules_read_nothing(recorded, root):
         (cluster,) = told[rule.key]["seen_in"]
         # Of the other node nothing was heard: what any exporter has, its own may have.
         assert cluster["nodes"] == {
-            "exported": int(sees[rule.key] and is_heard(missing)), "not_exported": 0 if sees[rule.key] else 2,
-            "never_heard": (1 if is_heard(missing) else 2) * sees[rule.key],
+            "exported": int(sees[rule.key] and is_reporting(missing)), "not_exported": 0 if sees[rule.key] else 2,
+            "never_reported": (1 if is_reporting(missing) else 2) * sees[rule.key],
         }  # fmt: skip
         assert ("none of what it reads is exported there" in page(root, f"/findings/rules/{rule.key}").text) == (
             not sees[rule.key]

@@ -292,9 +292,11 @@ def test_without_a_prometheus_the_card_says_that_exporters_are_asked(admin, clus
     assert "Plots: six metrics per minute, last 24 h" in said
 
 
-@pytest.mark.parametrize("heard_at", [None, NOON])
-def test_exporters_that_nobody_asks_are_said_to_be_so_where_their_values_are_missed(cluster, admin, heard_at):
-    make.an_exporter_round(cluster, state="too-many", exporters=5000, read_at=heard_at, message="5000 are too many.")
+@pytest.mark.parametrize("last_seen_at", [None, NOON])
+def test_exporters_that_nobody_asks_are_said_to_be_so_where_their_values_are_missed(cluster, admin, last_seen_at):
+    make.an_exporter_round(
+        cluster, state="too-many", exporters=5000, read_at=last_seen_at, message="5000 are too many."
+    )
 
     said = card(admin, cluster)
 

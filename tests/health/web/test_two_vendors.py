@@ -14,7 +14,7 @@ from health.telemetry.exposition import read_node
 from health.telemetry.metrics import AMD, DCGM, METRICS, exportable
 from health.web.map_metrics import NO_DATA, NOT_EXPORTED
 from tests import make
-from tests.health.exporters.hearing import hear_exporters
+from tests.health.exporters.reporting import hear_exporters
 from tests.health.telemetry.prometheus.a_prometheus import Playing
 from tests.health.telemetry.prometheus.a_server import a_server
 from tests.make import NOON
@@ -167,7 +167,7 @@ def counts(key) -> dict[str, int]:
     return {
         "exported": its.count("fresh"),
         "not_exported": its.count("not-exported"),
-        "never_heard": its.count("never"),
+        "never_reported": its.count("never"),
     }
 
 

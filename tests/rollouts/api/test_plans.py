@@ -280,7 +280,7 @@ def test_of_a_plan_that_does_not_move_nobody_says_how_long(bob, unlike):
 
 def test_nor_of_one_whose_cluster_is_not_seen(bob):
     plan = a_stage_to_approve(a_plan(a_fleet())).plan
-    Bookmark.objects.filter(cluster=plan.cluster).update(heard_at=NOON - timedelta(minutes=5))
+    Bookmark.objects.filter(cluster=plan.cluster).update(last_seen_at=NOON - timedelta(minutes=5))
 
     assert bob.get(f"/api/v1/plans/{plan.pk}").json()["takes_s"] is None
 

@@ -109,7 +109,7 @@ def test_work_that_nobody_counts_in_gpu_hours_is_not_none(cluster, owner):
     assert (both.forecast.gpu_hours, both.forecast.uncounted_pods) == (800.0, 1)
 
 
-@pytest.mark.parametrize("never", [{"listed_at": None, "heard_at": None}, {"state": "forbidden"}])
+@pytest.mark.parametrize("never", [{"listed_at": None, "last_seen_at": None}, {"state": "forbidden"}])
 def test_where_pods_were_never_read_nobody_knows_what_it_costs(cluster, owner, never):
     plan = a_draft(cluster, owner)
     Bookmark.objects.filter(cluster=cluster, kind="pods").update(**never)

@@ -114,7 +114,7 @@ def policy(**given):
 
 
 BLOCKERS = {
-    "stale": lambda cluster: cluster.bookmarks.update(heard_at=NOON - timedelta(minutes=5)),
+    "stale": lambda cluster: cluster.bookmarks.update(last_seen_at=NOON - timedelta(minutes=5)),
     "mode": lambda cluster: setattr(cluster, "mode", "observe-only") or cluster.save(),
     "drifted": driver(version="570.1.1"),
     "no-rollback": driver(version=""),
@@ -158,7 +158,7 @@ def test_what_stands_against_it_is_named(cluster, owner, code: str):
 
 @pytest.mark.parametrize(
     ("given", "words"),
-    [({"state": "forbidden"}, "may not be read"), ({"heard_at": NOON - timedelta(hours=1)}, "not been seen since")],
+    [({"state": "forbidden"}, "may not be read"), ({"last_seen_at": NOON - timedelta(hours=1)}, "not been seen since")],
 )
 def test_a_policy_that_nobody_sees_any_more_stands_against_it(cluster, owner, given, words):
     """An NVIDIADriver is upgraded as the ClusterPolicy says: its row alone may be of yesterday."""

@@ -233,7 +233,7 @@ class Ground:
                 else:
                     kind.model.objects.update_or_create(cluster=self.cluster, uid=uid, defaults=kept)
             kind.model.objects.bulk_create(new)
-        Bookmark.objects.filter(cluster=self.cluster).update(heard_at=self.clock(), listed_at=self.clock())
+        Bookmark.objects.filter(cluster=self.cluster).update(last_seen_at=self.clock(), listed_at=self.clock())
 
     # The plan
 

@@ -211,7 +211,7 @@ def test_tenants_are_waited_for_from_then_on_and_lose_no_patience_before(ground:
     completes(ground)
     ground.rounds(2)
     ground.look()
-    Bookmark.objects.filter(cluster=ground.cluster, kind="daemonsets.apps").update(heard_at=answer.at)
+    Bookmark.objects.filter(cluster=ground.cluster, kind="daemonsets.apps").update(last_seen_at=answer.at)
     ground.round(look=False)  # another kind was not heard of since: pods may come all the same
     current = GateAnswer.objects.get(stage=ground.stage(), gate="workloads_ready", is_current=True)
     assert current.cause != KEPT_EMPTY

@@ -57,7 +57,7 @@ class Others:
     def round(self, seconds: float = 2) -> ExternalRollout:
         self.now += timedelta(seconds=seconds)
         if self.is_seen:
-            Bookmark.objects.filter(cluster=self.cluster).update(heard_at=self.now)
+            Bookmark.objects.filter(cluster=self.cluster).update(last_seen_at=self.now)
         take_up(now=self.now)
         for pk in list(ExternalRollout.objects.open().values_list("pk", flat=True)):
             run_external_rollout(pk, owner="worker-1", clock=lambda: self.now)

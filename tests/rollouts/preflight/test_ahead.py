@@ -39,7 +39,7 @@ def stage(cluster, owner):
 
 
 def ahead(stage) -> Ahead:
-    Bookmark.objects.filter(cluster=stage.plan.cluster).update(heard_at=NOON + 11 * MINUTE)
+    Bookmark.objects.filter(cluster=stage.plan.cluster).update(last_seen_at=NOON + 11 * MINUTE)
     return ahead_of(stage, now=NOON + 11 * MINUTE)
 
 

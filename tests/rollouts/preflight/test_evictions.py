@@ -70,7 +70,7 @@ def test_pods_that_are_done_or_going_hold_nothing_back(cluster, owner, gone):
 )
 def test_budgets_that_are_not_seen_are_not_taken_for_none(cluster, owner, state, words):
     marks = Bookmark.objects.filter(cluster=cluster, kind=DISRUPTION_BUDGETS.name)
-    marks.update(state=state, heard_at=NOON.replace(hour=9))
+    marks.update(state=state, last_seen_at=NOON.replace(hour=9))
 
     assert words in warned(a_draft(cluster, owner))["budgets-unseen"]
 

@@ -29,7 +29,7 @@ def test_a_plan_does_not_start_while_the_operator_is_down(cluster, owner):
         start(plan, actor=owner, reason="It is time.", expected_revision=1, now=NOON)
 
 
-@pytest.mark.parametrize("given", [{"state": "forbidden"}, {"heard_at": NOON.replace(hour=9)}])
+@pytest.mark.parametrize("given", [{"state": "forbidden"}, {"last_seen_at": NOON.replace(hour=9)}])
 def test_what_was_seen_of_it_long_ago_bars_nothing_and_warns(cluster, owner, given):
     an_operator(cluster, ready=0)
     unseen(cluster, **given)
@@ -72,6 +72,6 @@ def test_it_is_said_once_and_of_no_plan_that_is_over(cluster, owner):
 def test_what_was_seen_of_it_long_ago_is_no_reason_to_stand(cluster, owner):
     plan = in_state(a_started_plan(cluster, owner), "promoting")
     Workload.objects.filter(pk=an_operator(cluster, ready=0).pk).update(desired=0)
-    unseen(cluster, heard_at=NOON.replace(hour=9))
+    unseen(cluster, last_seen_at=NOON.replace(hour=9))
 
     assert plan_on_page(plan, now=NOON).besides == []

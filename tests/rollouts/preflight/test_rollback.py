@@ -100,7 +100,7 @@ def test_pods_that_nobody_sees_are_not_pods_that_are_not_there(plan):
 
 def test_it_stands_in_the_dialog_and_in_rest_and_bars_nobody(plan, owner, client):
     client.force_login(owner)
-    Bookmark.objects.filter(cluster=plan.cluster).update(heard_at=timezone.now())
+    Bookmark.objects.filter(cluster=plan.cluster).update(last_seen_at=timezone.now())
 
     page = client.get(f"/plans/{plan.pk}").content.decode()
     answer = client.get(f"/api/v1/plans/{plan.pk}").json()

@@ -64,7 +64,7 @@ def test_the_forecast_names_what_loads_and_how_long(cluster, owner):
 
 def test_where_pods_were_never_read_nobody_knows(cluster, owner):
     plan = a_draft(cluster, owner)
-    Bookmark.objects.filter(cluster=cluster, kind="pods").update(listed_at=None, heard_at=None)
+    Bookmark.objects.filter(cluster=cluster, kind="pods").update(listed_at=None, last_seen_at=None)
 
     assert preview(plan, now=NOON).forecast.warm_ups is None
 

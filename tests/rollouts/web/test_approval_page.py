@@ -81,7 +81,7 @@ def test_a_pod_that_has_ended_is_not_among_those_that_are_evicted(amy, stage):
 def test_of_a_cluster_that_is_not_seen_it_says_since_when_and_counts_no_pods_of_now(amy, stage):
     make.a_pod(stage.plan.cluster.nodes.get(name=stage.targets.get().node_name), "at-work")
     seen = page(amy, f"/stages/{stage.pk}/approval").text
-    Bookmark.objects.update(heard_at=NOON - timedelta(minutes=10))
+    Bookmark.objects.update(last_seen_at=NOON - timedelta(minutes=10))
 
     unseen = page(amy, f"/stages/{stage.pk}/approval").text
 

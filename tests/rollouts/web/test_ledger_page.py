@@ -58,7 +58,7 @@ def test_of_a_cluster_that_is_not_seen_it_says_that_who_is_back_keeps_a_place(pl
     keeps = "A recovered node counts as unavailable until it is observed."
     assert keeps not in page(root, path).text
 
-    Bookmark.objects.update(heard_at=NOON - timedelta(minutes=10))
+    Bookmark.objects.update(last_seen_at=NOON - timedelta(minutes=10))
 
     assert keeps in page(root, path).text
 

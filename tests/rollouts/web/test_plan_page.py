@@ -38,7 +38,7 @@ def test_shows_every_stage_with_its_targets(viewer):
 
 def test_a_draft_says_of_pods_that_were_never_read_that_nobody_knows_them(viewer):
     plan = make.a_draft()
-    Bookmark.objects.filter(cluster=plan.cluster, kind="pods").update(listed_at=None, heard_at=None)
+    Bookmark.objects.filter(cluster=plan.cluster, kind="pods").update(listed_at=None, last_seen_at=None)
 
     seen = page(viewer, f"/plans/{plan.pk}").text
 
@@ -521,7 +521,7 @@ def test_waves_run_from_the_oldest_on_and_what_is_through_is_folded(viewer):
 
 
 def not_heard_since(plan, at):
-    Bookmark.objects.filter(cluster=plan.cluster_id).update(heard_at=at)
+    Bookmark.objects.filter(cluster=plan.cluster_id).update(last_seen_at=at)
 
 
 def test_a_cluster_that_is_not_seen_is_named_and_no_clock_of_a_gate_runs(viewer):

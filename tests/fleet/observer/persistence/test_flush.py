@@ -62,18 +62,18 @@ def test_every_kind_becomes_rows(mirror):
 
 
 def test_a_bookmark_moves_with_the_last_of_its_rows(mirror):
-    mirror.hear(ListBegun("nodes"), ListPage("nodes", (a_node_seen(),), "55", is_last=False))
+    mirror.record_update(ListBegun("nodes"), ListPage("nodes", (a_node_seen(),), "55", is_last=False))
     mirror.flush()
     unfinished = mirror.bookmark("nodes")
 
     mirror.later(seconds=3)
-    mirror.hear(ListPage("nodes", (a_node_seen("gpu-002"),), "55", is_last=True))
+    mirror.record_update(ListPage("nodes", (a_node_seen("gpu-002"),), "55", is_last=True))
     mirror.flush()
 
     assert (unfinished.resource_version, unfinished.state, unfinished.listed_at) == ("", "listing", None)
     done = mirror.bookmark("nodes")
     assert (done.resource_version, done.state) == ("55", "watching")
-    assert (mirror.now - done.heard_at).total_seconds() == 3  # the rows are as of when the list was asked for
+    assert (mirror.now - done.last_seen_at).total_seconds() == 3  # the rows are as of when the list was asked for
 
 
 def test_a_heartbeat_writes_nothing_and_is_told_to_nobody(mirror, told, django_assert_num_queries):
@@ -229,23 +229,25 @@ def test_a_node_that_left_keeps_the_pools_it_was_in_also_where_its_labels_were_a
 
 
 def test_what_is_heard_after_the_last_page_counts_from_then_on(mirror):
-    mirror.hear(ListBegun("nodes"), ListPage("nodes", (a_node_seen(),), "55", is_last=True))
+    mirror.record_update(ListBegun("nodes"), ListPage("nodes", (a_node_seen(),), "55", is_last=True))
     mirror.later(seconds=8)
-    mirror.hear(Opened("nodes"), Changed("nodes", a_node_seen(labels=HELD), False, "56"))
+    mirror.record_update(Opened("nodes"), Changed("nodes", a_node_seen(labels=HELD), False, "56"))
 
     mirror.flush()
 
     bookmark = mirror.bookmark("nodes")
-    assert (bookmark.resource_version, bookmark.heard_at) == ("56", mirror.now)
+    assert (bookmark.resource_version, bookmark.last_seen_at) == ("56", mirror.now)
     assert Node.objects.get().is_held
 
 
 def test_half_a_list_deletes_nothing(mirror):
     mirror.list("nodes", [a_node_seen("gpu-001"), a_node_seen("gpu-002")])
 
-    mirror.hear(ListBegun("nodes"), ListPage("nodes", (a_node_seen("gpu-002"),), "300", is_last=False))
+    mirror.record_update(ListBegun("nodes"), ListPage("nodes", (a_node_seen("gpu-002"),), "300", is_last=False))
     mirror.flush()
-    mirror.hear(ListBegun("nodes"), ListPage("nodes", (a_node_seen("gpu-001"),), "301", is_last=True))  # 410 in between
+    mirror.record_update(
+        ListBegun("nodes"), ListPage("nodes", (a_node_seen("gpu-001"),), "301", is_last=True)
+    )  # 410 in between
     mirror.flush()
 
     assert [node.name for node in Node.objects.all()] == ["gpu-001"]
@@ -254,13 +256,13 @@ def test_half_a_list_deletes_nothing(mirror):
 def test_while_a_list_is_read_again_what_we_know_grows_older(mirror):
     mirror.list("nodes", [a_node_seen()])
     mirror.flush(is_last=True)
-    heard_at = mirror.bookmark("nodes").heard_at
+    last_seen_at = mirror.bookmark("nodes").last_seen_at
 
     mirror.later(seconds=20)
-    mirror.hear(ListBegun("nodes"), ListPage("nodes", (a_node_seen(),), "300", is_last=False))
+    mirror.record_update(ListBegun("nodes"), ListPage("nodes", (a_node_seen(),), "300", is_last=False))
     mirror.flush(is_last=True)
 
-    assert mirror.bookmark("nodes").heard_at == heard_at
+    assert mirror.bookmark("nodes").last_seen_at == last_seen_at
 
 
 def test_an_allocation_follows_the_pods(mirror):
@@ -293,9 +295,9 @@ def test_a_node_that_a_list_has_under_another_uid_gets_its_pods(mirror):
     mirror.list("nodes", [a_node_seen(uid="first")])
     mirror.list("pods", [a_pod_seen(gpus=2)])
 
-    mirror.hear(ListBegun("nodes"), ListPage("nodes", (a_node_seen(uid="second"),), "300", is_last=False))
+    mirror.record_update(ListBegun("nodes"), ListPage("nodes", (a_node_seen(uid="second"),), "300", is_last=False))
     mirror.flush()
-    mirror.hear(ListPage("nodes", (), "300", is_last=True))
+    mirror.record_update(ListPage("nodes", (), "300", is_last=True))
     mirror.flush()
 
     node = Node.objects.get()
@@ -361,9 +363,9 @@ def test_when_we_last_heard_is_written_every_ten_seconds_and_not_more(mirror):
 
     for _ in range(4):
         mirror.later(seconds=4)
-        mirror.hear(Changed("nodes", None, False, str(mirror.version)))
+        mirror.record_update(Changed("nodes", None, False, str(mirror.version)))
         mirror.flush()
-        written.append((mirror.now - mirror.bookmark("nodes").heard_at).total_seconds())
+        written.append((mirror.now - mirror.bookmark("nodes").last_seen_at).total_seconds())
 
     assert written == [4, 8, 0, 4]
 
@@ -372,7 +374,7 @@ def test_a_kind_we_may_not_see_says_so_and_the_others_go_on(mirror, told):
     mirror.list("nodes", [a_node_seen()])
     told.clear()
 
-    mirror.hear(Failed("pods", "forbidden", "pods is forbidden: User cannot list"))
+    mirror.record_update(Failed("pods", "forbidden", "pods is forbidden: User cannot list"))
     mirror.flush()
 
     assert (mirror.bookmark("pods").state, mirror.bookmark("nodes").state) == ("forbidden", "watching")
@@ -383,7 +385,7 @@ def test_an_outage_leaves_the_nodes_as_they_were(mirror):
     mirror.list("nodes", [a_node_seen()])
 
     mirror.later(minutes=2)
-    mirror.hear(Failed("nodes", "failing", "refused the connection"))
+    mirror.record_update(Failed("nodes", "failing", "refused the connection"))
     mirror.flush()
 
     bookmark = mirror.bookmark("nodes")
@@ -394,7 +396,7 @@ def test_an_outage_leaves_the_nodes_as_they_were(mirror):
 def test_a_list_that_was_read_is_kept_when_its_watch_fails_before_it_is_written(mirror):
     page = ListPage("nodes", (a_node_seen(),), "55", is_last=True)
 
-    mirror.hear(ListBegun("nodes"), page, Failed("nodes", "failing", "refused the connection"))
+    mirror.record_update(ListBegun("nodes"), page, Failed("nodes", "failing", "refused the connection"))
     mirror.flush()
 
     bookmark = mirror.bookmark("nodes")
@@ -408,7 +410,7 @@ def test_pods_begin_when_it_is_known_which_are_kept(mirror):
 
     at_first = ready()
     mirror.list("nodes", [a_node_seen()])
-    mirror.hear(Failed("daemonsets.apps", "forbidden", "no"))
+    mirror.record_update(Failed("daemonsets.apps", "forbidden", "no"))
 
     assert (at_first, ready()) == (False, True)
 
@@ -437,7 +439,7 @@ def test_so_are_they_by_who_follows_a_worker_that_died_in_its_lease(mirror):
 
 def test_so_are_they_when_nodes_are_first_seen_after_them(mirror):
     """As when nodes were forbidden: pods did not wait for them."""
-    mirror.hear(Failed("nodes", "forbidden", "no"))
+    mirror.record_update(Failed("nodes", "forbidden", "no"))
     mirror.list("pods", [a_pod_seen(gpus=0)])
 
     mirror.list("nodes", [a_node_seen()])
@@ -465,17 +467,17 @@ def test_of_a_quiet_cluster_all_bookmarks_move_in_one_write(mirror):
     quiet = ("nodes", "pods", "daemonsets.apps")
     for kind in quiet:
         mirror.list(kind, [])
-        mirror.hear(Opened(kind))
+        mirror.record_update(Opened(kind))
     mirror.flush()
     mirror.later(seconds=30)
 
     for kind in quiet:
-        mirror.hear(Opened(kind))
+        mirror.record_update(Opened(kind))
     with CaptureQueriesContext(connection) as asked:
         mirror.flush()
 
     assert sum("fleet_bookmark" in each["sql"] for each in asked) == 1
-    assert set(Bookmark.objects.filter(kind__in=quiet).values_list("heard_at", flat=True)) == {mirror.now}
+    assert set(Bookmark.objects.filter(kind__in=quiet).values_list("last_seen_at", flat=True)) == {mirror.now}
 
 
 def test_a_change_costs_a_fixed_number_of_queries(mirror, django_assert_max_num_queries):
@@ -492,10 +494,10 @@ def test_a_change_costs_a_fixed_number_of_queries(mirror, django_assert_max_num_
 
 def test_a_watch_that_goes_on_makes_a_failing_kind_well(mirror):
     mirror.list("nodes", [a_node_seen()])
-    mirror.hear(Failed("nodes", "failing", "no answer"))
+    mirror.record_update(Failed("nodes", "failing", "no answer"))
     mirror.flush()
 
-    mirror.hear(Opened("nodes"))
+    mirror.record_update(Opened("nodes"))
     mirror.flush()
 
     bookmark = Bookmark.objects.get(kind="nodes")
@@ -568,7 +570,9 @@ def test_what_a_list_lacks_stays_while_one_of_it_has_no_uid(mirror):
     mirror.list("nodes", [a_node_seen("gpu-001"), a_node_seen("gpu-002")])
 
     unread = Unread("", "rotten", "Expected `str`, got `int`")
-    mirror.hear(ListBegun("nodes"), ListPage("nodes", (a_node_seen("gpu-001"),), "300", is_last=True, unread=(unread,)))
+    mirror.record_update(
+        ListBegun("nodes"), ListPage("nodes", (a_node_seen("gpu-001"),), "300", is_last=True, unread=(unread,))
+    )
     mirror.flush()
 
     assert Node.objects.count() == 2
@@ -577,11 +581,11 @@ def test_what_a_list_lacks_stays_while_one_of_it_has_no_uid(mirror):
 def test_an_unreadable_object_that_is_deleted_is_gone(mirror):
     mirror.list("nodes", [a_node_seen()])
     unread = Unread("uid-of-gpu-001", "gpu-001", "Expected `str`, got `int`")
-    mirror.hear(Changed("nodes", None, False, "301", unread))
+    mirror.record_update(Changed("nodes", None, False, "301", unread))
     mirror.flush()
     kept = Node.objects.count(), list(mirror.bookmark("nodes").unread)
 
-    mirror.hear(Changed("nodes", None, True, "302", unread))
+    mirror.record_update(Changed("nodes", None, True, "302", unread))
     mirror.flush()
 
     assert kept == (1, ["uid-of-gpu-001"])
@@ -591,10 +595,10 @@ def test_an_unreadable_object_that_is_deleted_is_gone(mirror):
 def test_a_kind_that_is_no_longer_served_has_no_rows(mirror, told):
     mirror.list("nvidiadrivers.nvidia.com", [a_driver_seen()])
 
-    mirror.hear(Failed("nvidiadrivers.nvidia.com", BookmarkState.ABSENT, "not installed"))
+    mirror.record_update(Failed("nvidiadrivers.nvidia.com", BookmarkState.ABSENT, "not installed"))
     mirror.flush()
     told.clear()
-    mirror.hear(Failed("nvidiadrivers.nvidia.com", BookmarkState.ABSENT, "not installed"))
+    mirror.record_update(Failed("nvidiadrivers.nvidia.com", BookmarkState.ABSENT, "not installed"))
     mirror.flush()
 
     mark = mirror.bookmark("nvidiadrivers.nvidia.com")
@@ -606,7 +610,7 @@ def test_a_kind_that_is_no_longer_served_has_no_rows(mirror, told):
 def test_a_kind_that_we_may_no_longer_see_keeps_its_rows(mirror):
     mirror.list("nodes", [a_node_seen()])
 
-    mirror.hear(Failed("nodes", BookmarkState.FORBIDDEN, "nodes is forbidden"))
+    mirror.record_update(Failed("nodes", BookmarkState.FORBIDDEN, "nodes is forbidden"))
     mirror.flush()
 
     assert (Node.objects.count(), mirror.bookmark("nodes").state) == (1, "forbidden")

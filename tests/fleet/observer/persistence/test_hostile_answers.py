@@ -50,9 +50,9 @@ class Answers:
         except Unreadable:
             return
         page = ListPage(self.kind, found.items, found.meta.resource_version, True, found.unread)
-        self.mirror.hear(ListBegun(self.kind), page)
+        self.mirror.record_update(ListBegun(self.kind), page)
         self.mirror.flush()
-        self.mirror.hear(Opened(self.kind))
+        self.mirror.record_update(Opened(self.kind))
 
     def watch(self, *lines: bytes) -> None:
         for line in lines:
@@ -60,7 +60,7 @@ class Answers:
                 change = read_event(line, self.resource)
             except ClusterError:
                 continue
-            self.mirror.hear(
+            self.mirror.record_update(
                 Changed(self.kind, change.object, change.is_removed, change.resource_version, change.unread)
             )
         self.mirror.flush()

@@ -88,7 +88,7 @@ def test_what_comes_back_after_a_list_that_lacks_it_stays(mirror):
     """The list and what was watched after it are written in one flush: the later word is the watch's."""
     mirror.list("pods", [a_pod_seen()])
 
-    mirror.hear(ListBegun("pods"), ListPage("pods", (), "200", is_last=True), Opened("pods"))
+    mirror.record_update(ListBegun("pods"), ListPage("pods", (), "200", is_last=True), Opened("pods"))
     mirror.see("pods", a_pod_seen())
     mirror.flush()
 
@@ -132,7 +132,7 @@ def test_what_another_worker_was_told_is_in_the_rows(mirror):
 
 def test_pods_do_not_wait_for_operands_that_are_forbidden(mirror):
     mirror.list("nodes", [a_node_seen()])
-    mirror.hear(Failed("daemonsets.apps", "forbidden", "no"))
+    mirror.record_update(Failed("daemonsets.apps", "forbidden", "no"))
 
     mirror.list("pods", [a_pod_seen(gpus=0)])
 

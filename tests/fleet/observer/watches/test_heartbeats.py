@@ -68,7 +68,9 @@ def test_what_was_heard_and_not_written_is_heard_again(mirror: Mirror):
 def test_a_node_that_can_be_read_again_is_no_longer_one_that_cannot(mirror: Mirror):
     mirror.list("nodes", [a_node_seen()])
     mirror.see("nodes", a_node_seen(version="8"))
-    mirror.hear(Changed("nodes", None, is_gone=False, resource_version="9", unread=Unread(UID, "gpu-001", "labels")))
+    mirror.record_update(
+        Changed("nodes", None, is_gone=False, resource_version="9", unread=Unread(UID, "gpu-001", "labels"))
+    )
 
     mirror.see("nodes", a_node_seen(version="10"))
     mirror.flush()
@@ -80,7 +82,9 @@ def test_what_could_be_read_before_it_could_not_is_written_and_is_not_how_it_is(
     """Both came before a flush; then it is again as it was before."""
     mirror.list("nodes", [a_node_seen()])
     mirror.see("nodes", a_node_seen(version="8", ready="False"))
-    mirror.hear(Changed("nodes", None, is_gone=False, resource_version="9", unread=Unread(UID, "gpu-001", "labels")))
+    mirror.record_update(
+        Changed("nodes", None, is_gone=False, resource_version="9", unread=Unread(UID, "gpu-001", "labels"))
+    )
     mirror.flush()
     unread = mirror.bookmark("nodes").unread
 
@@ -123,7 +127,9 @@ def test_the_row_is_as_the_node_last_said(mirror: Mirror, events: list[str]):
             mirror.see("nodes", a_node_seen(), is_gone=True)
         elif event == "unreadable":
             unread = Unread(UID, "gpu-001", "labels")
-            mirror.hear(Changed("nodes", None, is_gone=False, resource_version=str(mirror.version), unread=unread))
+            mirror.record_update(
+                Changed("nodes", None, is_gone=False, resource_version=str(mirror.version), unread=unread)
+            )
         else:
             mirror.flush()
             if event == "another worker":

@@ -82,8 +82,10 @@ class Playing:
             return [self.row({}, number)] if number else []
         if "group_left" in query:  # of each device the highest of those that are about as new as the newest
             apart = float(query.rpartition(" - ")[2].rstrip(")"))
-            heard = {key: [value for at, value in of if at >= max(of)[0] - apart] for key, of in of_keys.items()}
-            return [self.row(dict(key), max(values)) for key, values in heard.items()]
+            reporting_devices = {
+                key: [value for at, value in of if at >= max(of)[0] - apart] for key, of in of_keys.items()
+            }
+            return [self.row(dict(key), max(values)) for key, values in reporting_devices.items()]
         return [self.row(dict(key), max(at if is_time else value for at, value in of)) for key, of in of_keys.items()]
 
     def name(self, query: str) -> str:

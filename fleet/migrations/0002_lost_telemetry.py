@@ -11,7 +11,7 @@ class Migration(migrations.Migration):
     operations = [
         migrations.AddField(
             model_name="cluster",
-            name="unheard_since",
+            name="telemetry_lost_since",
             field=models.DateTimeField(null=True),
         ),
     ]
