@@ -52,7 +52,7 @@ def main() -> None:
     tell_seams(figures, found, all_uncut=asked.uncut)
     figures.beside("sigkills", killed, "workers", in_turn=in_turn)
     figures.beside("sigstops", stopped, "workers")
-    tell(figures, found, asked, seed)
+    notify(figures, found, asked, seed)
     figures.end()
 
 
@@ -64,7 +64,7 @@ def kill(seed: int, count: int, found: Found) -> tuple[int, int, int]:
         return kill_workers(seed, count, Path(folder), found)
 
 
-def tell(figures: Figures, found: Found, asked: argparse.Namespace, seed: int) -> None:
+def notify(figures: Figures, found: Found, asked: argparse.Namespace, seed: int) -> None:
     for figure, examples in found.examples.items():
         for number, says in examples:
             print(f"{figure}: {says}\n  {again(asked, seed, number)}", file=sys.stderr)

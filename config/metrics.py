@@ -173,7 +173,7 @@ class DatabaseCollector(Collector):
         text = "Findings of leftovers of finished plans on nodes: a hold, an opt-out, a cordon."
         gauge = GaugeMetricFamily("quarterdeck_left_behind", text, labels=["cluster", "what"])
         rules = {LEFT_BEHIND.key: "hold", OPTED_OUT.key: "opt-out", CORDON_LEFT.key: "cordon"}
-        rows = Finding.objects.told().unresolved().exclude(state=FindingState.CONFIRMING).filter(rule__in=rules)
+        rows = Finding.objects.notified().unresolved().exclude(state=FindingState.CONFIRMING).filter(rule__in=rules)
         numbers = Counter(rows.order_by().values_list("cluster__name", "rule"))
         for name in Cluster.objects.order_by("name").values_list("name", flat=True):
             for rule, what in rules.items():

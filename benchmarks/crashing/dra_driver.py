@@ -34,10 +34,10 @@ class DraDriver:
         generation = spec(held)["pool"]["generation"] + 1 if held else 1
         made = resource_slice(Api(), node, host, gpus=range(GPUS if version else 0), generation=generation)
         if held:
-            self.line.tell(ME, "PATCH", f"{SLICES}/{name(held)}", {"spec": made["spec"]})
+            self.line.notify(ME, "PATCH", f"{SLICES}/{name(held)}", {"spec": made["spec"]})
         else:
             made["metadata"] = {**made["metadata"], "name": f"{called}-{generation}"}
-            self.line.tell(ME, "POST", SLICES, made)
+            self.line.notify(ME, "POST", SLICES, made)
         return True
 
     def collect(self) -> None:

@@ -93,7 +93,7 @@ class Line:
 
     # For whoever else lives in the cluster
 
-    def tell(self, who: str, method: str, path: str, body: Any = None, *, content_type: str = "") -> Answer:
+    def notify(self, who: str, method: str, path: str, body: Any = None, *, content_type: str = "") -> Answer:
         """Of the operator, and of people with kubectl: their requests never fail on the way."""
         kind = content_type or ("application/merge-patch+json" if method == "PATCH" else "application/json")
         headers = {"user-agent": who, "content-type": kind}

@@ -157,7 +157,7 @@ class Operator:
             body["metadata"]["annotations"] = annotations
         if unschedulable is not None:
             body["spec"] = {"unschedulable": unschedulable or None}
-        self.line.tell(ME, "PATCH", f"/api/v1/nodes/{called}", body)
+        self.line.notify(ME, "PATCH", f"/api/v1/nodes/{called}", body)
 
     # The DaemonSet
 

@@ -193,7 +193,7 @@ def _node(world: World, chance: random.Random) -> str:
 
 def _patch(world: World, called: str, body: dict[str, Any]) -> None:
     if called:
-        world.line.tell(KUBECTL, "PATCH", f"/api/v1/nodes/{called}", body)
+        world.line.notify(KUBECTL, "PATCH", f"/api/v1/nodes/{called}", body)
 
 
 def _unlabel(world: World, chance: random.Random) -> None:
@@ -231,7 +231,7 @@ def _ready(world: World, chance: random.Random) -> None:
     if called:
         ready = {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}
         body = {"status": {"conditions": [ready]}}
-        world.line.tell("kube-controller-manager", "PATCH", f"/api/v1/nodes/{called}/status", body)
+        world.line.notify("kube-controller-manager", "PATCH", f"/api/v1/nodes/{called}/status", body)
 
 
 def _leave(world: World, chance: random.Random) -> None:
@@ -241,7 +241,7 @@ def _leave(world: World, chance: random.Random) -> None:
 def _delete(world: World, chance: random.Random) -> None:
     if len(world.operator.nodes()) > 2:
         called = _node(world, chance)
-        world.line.tell(KUBECTL, "DELETE", f"/api/v1/nodes/{called}")
+        world.line.notify(KUBECTL, "DELETE", f"/api/v1/nodes/{called}")
 
 
 def _join(world: World, chance: random.Random) -> None:
@@ -254,7 +254,7 @@ def _join(world: World, chance: random.Random) -> None:
         key: value for key, value in like["metadata"]["labels"].items() if key not in skipped and "cuda" not in key
     }
     metadata = {"name": called, "labels": labels | {"kubernetes.io/hostname": called}}
-    answer = world.line.tell("kubelet", "POST", "/api/v1/nodes", {"metadata": metadata, "spec": {}})
+    answer = world.line.notify("kubelet", "POST", "/api/v1/nodes", {"metadata": metadata, "spec": {}})
     if answer.status < 300:
         ready = list(like["status"]["conditions"])
         status = {**like["status"], "conditions": ready}
@@ -268,18 +268,18 @@ def _version(world: World, chance: random.Random) -> None:
 
 def write_version(world: World, version: str) -> None:
     spec = {"driver": {"version": version}} if world.shape.by_policy else {"version": version}
-    world.line.tell(KUBECTL, "PATCH", world.object_path, {"spec": spec})
+    world.line.notify(KUBECTL, "PATCH", world.object_path, {"spec": spec})
 
 
 def take_lease(world: World, _chance: random.Random) -> None:
     """Another Quarterdeck: it does not wait for its turn."""
     spec = {"holderIdentity": "another", "renewTime": micro_stamp(world.clock())}
-    world.line.tell("quarterdeck-of-others", "PATCH", OTHERS_LEASE, {"spec": spec})
+    world.line.notify("quarterdeck-of-others", "PATCH", OTHERS_LEASE, {"spec": spec})
 
 
 def stop(world: World, _chance: random.Random) -> None:
     switch = {"metadata": {"name": "quarterdeck-stop"}, "data": {"reason": "A schedule wants it."}}
-    if world.line.tell(KUBECTL, "POST", "/api/v1/namespaces/quarterdeck/configmaps", switch).status < 300:
+    if world.line.notify(KUBECTL, "POST", "/api/v1/namespaces/quarterdeck/configmaps", switch).status < 300:
         world.say("kubectl", "stop")
 
 
@@ -355,7 +355,7 @@ def tidy(world: World) -> None:
         if any(one["type"] == "Ready" and one["status"] != "True" for one in node["status"].get("conditions", ())):
             ready = {"type": "Ready", "status": "True", "reason": "KubeletReady"}
             status = {"status": {"conditions": [ready]}}
-            world.line.tell("kube-controller-manager", "PATCH", f"/api/v1/nodes/{name}/status", status)
+            world.line.notify("kube-controller-manager", "PATCH", f"/api/v1/nodes/{name}/status", status)
     tidy_cluster(world)
 
 
@@ -364,7 +364,7 @@ def tidy_cluster(world: World) -> None:
         world.name_cluster(world.cluster.uid)
         world.say("kubectl", "here again")
     taking_back.give_back(world)
-    if world.line.tell(KUBECTL, "DELETE", "/api/v1/namespaces/quarterdeck/configmaps/quarterdeck-stop").status < 300:
+    if world.line.notify(KUBECTL, "DELETE", "/api/v1/namespaces/quarterdeck/configmaps/quarterdeck-stop").status < 300:
         world.say("kubectl", "unstop")
     try:
         lease = world.store.get(
@@ -373,7 +373,7 @@ def tidy_cluster(world: World) -> None:
     except Refused:
         return
     if lease["spec"].get("holderIdentity") == "another" or world.is_old_copy:
-        world.line.tell(KUBECTL, "DELETE", OTHERS_LEASE)
+        world.line.notify(KUBECTL, "DELETE", OTHERS_LEASE)
 
 
 def put_version_right(world: World) -> None:

@@ -94,11 +94,11 @@ def take_name(world: World, chance: random.Random) -> None:
         if any(job["metadata"]["name"] == named for job in world.store.list(JOB, NAMESPACE)[0]):
             _delete(world, named)
         job = {"metadata": {"name": named}, "spec": {"template": {"metadata": {}, "spec": THEIRS}}}
-        world.line.tell(KUBECTL, "POST", JOBS, job)
+        world.line.notify(KUBECTL, "POST", JOBS, job)
 
 
 def _delete(world: World, named: str) -> None:
-    world.line.tell(KUBECTL, "DELETE", f"{JOBS}/{named}", {"propagationPolicy": "Background"})
+    world.line.notify(KUBECTL, "DELETE", f"{JOBS}/{named}", {"propagationPolicy": "Background"})
 
 
 def freeze(world: World, chance: random.Random) -> None:

@@ -20,7 +20,7 @@ def choose(chance: random.Random) -> Befalls:
 
 
 def _patch(world: World, node: str, body: object) -> None:
-    world.line.tell(KUBECTL, "PATCH", f"/api/v1/nodes/{node}", body)
+    world.line.notify(KUBECTL, "PATCH", f"/api/v1/nodes/{node}", body)
 
 
 def _force(world: World, node: str) -> None:
@@ -44,8 +44,8 @@ def _make_anew(world: World, node: str) -> None:
     """`kubectl replace --force`: another node of this name, with all that was written on the one before it."""
     was = world.store.get(NODE, node)
     metadata = {key: was["metadata"][key] for key in ("name", "labels", "annotations")}
-    world.line.tell(KUBECTL, "DELETE", f"/api/v1/nodes/{node}")
-    world.line.tell(KUBECTL, "POST", "/api/v1/nodes", {"metadata": metadata, "spec": {}})
+    world.line.notify(KUBECTL, "DELETE", f"/api/v1/nodes/{node}")
+    world.line.notify(KUBECTL, "POST", "/api/v1/nodes", {"metadata": metadata, "spec": {}})
     world.store.patch(NODE, node, {"status": was["status"]}, how="merge", subresource="status")
     world.store.patch(NODE, node, {"spec": {"taints": None}}, how="merge")
 

@@ -42,7 +42,7 @@ def load(figures: Figures, folder: Path, fleet: Fleet, size: Size, *, database_u
             time.sleep(size.rest_s)
             rss_mib.append(web.rss_mib)
         figures.beside("web_peak_mib", web.peak_mib, "MiB")
-        tell(figures, outcomes, rss_mib)
+        notify(figures, outcomes, rss_mib)
 
 
 def counts(size: Size) -> dict[str, int]:
@@ -58,7 +58,7 @@ def settled(person: Visitor, fleet: Fleet) -> dict[str, int]:
     return {"cluster_id": cluster["id"], "node_id": gpus[0]["node"]["id"], "pool_id": found[0]["id"]}
 
 
-def tell(figures: Figures, outcomes: list[Outcome], rss_mib: list[float]) -> None:
+def notify(figures: Figures, outcomes: list[Outcome], rss_mib: list[float]) -> None:
     """The first load finds a process that has never worked: growth is what comes after it."""
     errors, closed = (sum(getattr(one, name) for one in outcomes) for name in ("errors", "closed_sockets"))
     first = next((one.first_error for one in outcomes if one.first_error), "")

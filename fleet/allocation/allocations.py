@@ -10,7 +10,7 @@ from fleet.allocation.devices import DraDeviceKey, OfferedDevice
 from fleet.models import ExporterReading, Gpu, Pod
 
 
-class ToldBy(StrEnum):
+class AllocationSource(StrEnum):
     KUBELET = "kubelet"  # the pod's status
     CLAIM = "claim"  # DRA's
     SCHEDULER = "scheduler"  # a pod annotation: HAMi's, Volcano's
@@ -24,7 +24,7 @@ class GpuAllocation:
 
     pod: Pod
     resource: str
-    told: ToldBy
+    source: AllocationSource
     profile: str = ""
     device: str = ""  # the UUID of its slice, or the name of the DRA device; from metrics, the slice's number
     claim: str = ""

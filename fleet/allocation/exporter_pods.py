@@ -9,12 +9,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from fleet.allocation.allocations import GpuAllocation, Placement, ToldBy, Unplaced
+from fleet.allocation.allocations import AllocationSource, GpuAllocation, Placement, Unplaced
 from fleet.models import ExporterReading, Pod
 from gpu.resources import Layout, Way
 from gpu.resources.names import AMD_GPU
 
-BELIEVED = {ToldBy.CLAIM: "its claim", ToldBy.KUBELET: "its kubelet", ToldBy.SCHEDULER: "its scheduler"}
+BELIEVED = {
+    AllocationSource.CLAIM: "its claim",
+    AllocationSource.KUBELET: "its kubelet",
+    AllocationSource.SCHEDULER: "its scheduler",
+}
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,7 @@ class _Placing:
             if device.uuid in known:
                 continue
             if other := self._taken_by(device):
-                self._differ(device, f"{BELIEVED[other.told]} says that {other.pod} has it", other.pod)
+                self._differ(device, f"{BELIEVED[other.source]} says that {other.pod} has it", other.pod)
             else:
                 free.append(device)
         for one in [one for one in self.placement.unplaced if one.pod.pk == self.pod.pk]:
@@ -101,7 +105,7 @@ class _Placing:
         return GpuAllocation(
             self.pod,
             lacking.resource,
-            ToldBy.METRICS,
+            AllocationSource.METRICS,
             device.profile,
             device.gi_id,
             lacking.claim,
@@ -119,7 +123,11 @@ class _Placing:
     def _taken_by(self, device: NamedDevice) -> GpuAllocation | None:
         """Returns another pod's allocation that conflicts with this device."""
         for allocation in self.placement.allocations.get(device.uuid, ()):
-            if allocation.told is ToldBy.METRICS or allocation.only_looks or allocation.pod.pk == self.pod.pk:
+            if (
+                allocation.source is AllocationSource.METRICS
+                or allocation.only_looks
+                or allocation.pod.pk == self.pod.pk
+            ):
                 continue
             if self.layout.way(allocation.resource).sharing or (allocation.profile and device.gi_id):
                 continue
@@ -131,7 +139,7 @@ class _Placing:
         self.placement.disagreements.append(said)
 
     def _differ_from_known(self, device: NamedDevice, known: Mapping[str, GpuAllocation]) -> None:
-        where = [f"{BELIEVED[one.told]} names {uuid}" for uuid, one in known.items() if one.told in BELIEVED]
+        where = [f"{BELIEVED[one.source]} names {uuid}" for uuid, one in known.items() if one.source in BELIEVED]
         why = " and ".join(where) or "nothing that it asks for is such a device"
         said = f"Its DCGM exporter names {self.pod} on {device}, and {why}: the exporter is not believed."
         self.placement.disagreements.append(said)

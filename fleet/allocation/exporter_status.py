@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from fleet.allocation.allocations import NodeAllocations, ToldBy
+from fleet.allocation.allocations import AllocationSource, NodeAllocations
 from fleet.models import ExporterReading, ExporterRound, ExportersState, Node, Pod
 from gpu.resources.names import Vendor
 from wording.instants import to_the_second
@@ -59,7 +59,9 @@ def _exporter(allocated: NodeAllocations) -> str:
 
 
 def _rests_on_it(allocated: NodeAllocations) -> bool:
-    return any(allocation.told is ToldBy.METRICS for board in allocated.boards for allocation in board.allocations)
+    return any(
+        allocation.source is AllocationSource.METRICS for board in allocated.boards for allocation in board.allocations
+    )
 
 
 def _age(allocated: NodeAllocations, reading: ExporterReading) -> str:

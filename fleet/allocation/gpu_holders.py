@@ -17,11 +17,11 @@ from django.db.models import Q
 
 from fleet.allocation.allocations import (
     AllocatedGpu,
+    AllocationSource,
     Board,
     GpuAllocation,
     NodeAllocations,
     Placement,
-    ToldBy,
     Unplaced,
 )
 from fleet.allocation.devices import Offered, read_slices
@@ -154,7 +154,7 @@ def _place_claims(placement: Placement, pod: Pod, claims: Mapping[tuple[int, str
             if device is not None and device.board:
                 only_looks = bool(one.get("admin"))
                 allocation = GpuAllocation(
-                    pod, device.resource, ToldBy.CLAIM, device.profile, device.name, name, only_looks
+                    pod, device.resource, AllocationSource.CLAIM, device.profile, device.name, name, only_looks
                 )
                 placement.allocations[device.board].append(allocation)
 
@@ -166,16 +166,16 @@ def _place_devices(placement: Placement, pod: Pod, layout: Layout) -> None:
             board, profile = _board_of(device, placement, layout.way(resource))
             if board:
                 placement.allocations[board].append(
-                    GpuAllocation(pod, resource, _teller(pod, layout.way(resource)), profile, device)
+                    GpuAllocation(pod, resource, _source_of(pod, layout.way(resource)), profile, device)
                 )
                 placed += 1
         if placed < number and not (placed and layout.way(resource).sharing):  # two shares may be on one GPU
             placement.unplaced.append(Unplaced(pod, resource, number - placed))
 
 
-def _teller(pod: Pod, way: Way) -> ToldBy:
+def _source_of(pod: Pod, way: Way) -> AllocationSource:
     """Returns the source. Schedulers of HAMi and KAI place shares; the kubelet sees only which share."""
-    return ToldBy.SCHEDULER if way.sharing == HAMI or gpu_groups(pod.labels) else ToldBy.KUBELET
+    return AllocationSource.SCHEDULER if way.sharing == HAMI or gpu_groups(pod.labels) else AllocationSource.KUBELET
 
 
 def _board_of(device: str, placement: Placement, way: Way) -> tuple[str, str]:
@@ -196,8 +196,8 @@ def _boards(
     """
     rows = list(gpus)
     known = {gpu.uuid for gpu in rows}
-    told = {index: uuid for index, uuid in uuids.items() if uuid not in known}
-    named = [(row, row.uuid or told.get(row.index, "")) for row in rows]
+    source = {index: uuid for index, uuid in uuids.items() if uuid not in known}
+    named = [(row, row.uuid or source.get(row.index, "")) for row in rows]
     strangers = sorted(set(allocations) - {uuid for _, uuid in named})
     for row, uuid in named:
         if uuid:

@@ -7,7 +7,7 @@ sharing pods, which request none, with the same group (KAI-Scheduler, pkg/binder
 from collections import defaultdict
 from collections.abc import Sequence
 
-from fleet.allocation.allocations import GpuAllocation, Placement, ToldBy
+from fleet.allocation.allocations import AllocationSource, GpuAllocation, Placement
 from fleet.models import Pod
 from gpu.resources import gpu_groups
 
@@ -19,7 +19,7 @@ def place_parts(placement: Placement, pods: Sequence[Pod]) -> None:
         if not pod.resources and not pod.claims:
             for group in gpu_groups(pod.labels):
                 for uuid, resource in boards.get(group, ()):
-                    placement.allocations[uuid].append(GpuAllocation(pod, resource, ToldBy.SCHEDULER))
+                    placement.allocations[uuid].append(GpuAllocation(pod, resource, AllocationSource.SCHEDULER))
 
 
 def _boards(placement: Placement) -> dict[str, list[tuple[str, str]]]:

@@ -9,7 +9,7 @@ off the bus later.
 from collections.abc import Sequence
 from dataclasses import replace
 
-from fleet.allocation.allocations import Board, GpuAllocation, Placement, ToldBy
+from fleet.allocation.allocations import AllocationSource, Board, GpuAllocation, Placement
 from fleet.models import Node, Pod
 from gpu.resources import Layout, ResourceKind, Use, gpu_groups
 
@@ -20,7 +20,7 @@ def place_all(placement: Placement, boards: Sequence[Board], node: Node, pods: S
     if pod is None or any(one.pod.pk != pod.pk for one in placement.unplaced) or not _are_its(boards, pod, node):
         return boards
     placement.unplaced[:] = [one for one in placement.unplaced if one.resource != name]
-    deduced = GpuAllocation(pod, name, ToldBy.COUNT)
+    deduced = GpuAllocation(pod, name, AllocationSource.COUNT)
     return [board if board.allocations else replace(board, allocations=(deduced,)) for board in boards]
 
 

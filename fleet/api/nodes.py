@@ -118,7 +118,7 @@ class NodeSerializer(NodeRowSerializer):
     taints = TaintSerializer(many=True)
     conditions = NodeConditionSerializer(
         many=True,
-        source="told_conditions",
+        source="reported_conditions",
         help_text="Of detectors all, of the kubelet those that report a fault (`Ready` apart), faults first.",
     )
     booted_at = serializers.DateTimeField(

@@ -3,7 +3,7 @@
 from rest_framework import serializers
 
 from edges.rest import RowSerializer
-from fleet.allocation.allocations import ToldBy
+from fleet.allocation.allocations import AllocationSource
 from fleet.models import ExporterReading
 from gpu.resources import ResourceKind, Vendor
 
@@ -63,9 +63,9 @@ class AllocationSerializer(serializers.Serializer):
         help_text="The UUID that its kubelet names, the DRA device, or by metrics the number of its slice."
     )
     claim = serializers.CharField(help_text="Blank: none; a device plugin gave it out.")
-    told_by = serializers.ChoiceField(
-        source="told",
-        choices=[(told.value, told.value) for told in ToldBy],
+    reported_by = serializers.ChoiceField(
+        source="source",
+        choices=[(source.value, source.value) for source in AllocationSource],
         help_text="claim: DRA. kubelet: the status of the pod. scheduler: an annotation of the pod. metrics: the "
         "labels of the node's DCGM exporter. count: it asks for as many as its node ever had, and none is shared.",
     )

@@ -49,7 +49,7 @@ def accept(cluster: Cluster, *, uid: str, actor: str, reason: str, now: datetime
         )
     cluster.refresh_from_db()
     if observer is not None:
-        _tell(observer, now=now)
+        _announce(observer, now=now)
 
 
 def _check(cluster: Cluster, uid: str) -> None:
@@ -64,7 +64,7 @@ def _check(cluster: Cluster, uid: str) -> None:
         )
 
 
-def _tell(observer: Observer, *, now: datetime) -> None:
+def _announce(observer: Observer, *, now: datetime) -> None:
     wake.wake_observer(observer.cluster_id, observer.epoch)
     seq, kinds = observer.batch, ("bookmarks", NODES)
     announce.cluster_changed(observer.cluster_id, seq=seq, prev=seq - 1, nodes=(), kinds=kinds, at=now)

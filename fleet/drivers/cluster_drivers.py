@@ -38,7 +38,7 @@ def read_drivers(cluster: Cluster) -> Drivers:
 
 def unseen_in(bookmarks: Iterable[Bookmark]) -> set[str]:
     """Returns the kinds of driver objects whose absence is not certain."""
-    told = {bookmark.kind for bookmark in bookmarks if bookmark.is_told}
+    told = {bookmark.kind for bookmark in bookmarks if bookmark.is_complete}
     return {kind for kind, name in KIND_OF_OBJECT.items() if name not in told}
 
 

@@ -68,11 +68,11 @@ class TimelineLine:
 
 LinePosition = tuple[int, int]  # among the lines of one instant: index in `TOLD_BY`, and key of the row
 # The sources of lines, in order within one instant, last first.
-TOLD_BY = ("xids", "plans", "acts", "findings", "notes", "ended", "begun", "seen")
+LINE_SOURCES = ("xids", "plans", "acts", "findings", "notes", "ended", "begun", "seen")
 
 
 def position_in(teller: str, key: int) -> LinePosition:
-    return TOLD_BY.index(teller), key
+    return LINE_SOURCES.index(teller), key
 
 
 def position_of(id_: str) -> LinePosition | None:
@@ -129,7 +129,7 @@ def page_of(node: NodeKept, user: User, span: Span) -> tuple[list[TimelineLine],
     """
     wider = replace(span, most=span.most + 1)
     found = [*_seen(node, wider), *_notes(node, wider), *_placements(node, wider)]
-    found += told_above(node, user, wider)
+    found += lines_of_apps(node, user, wider)
     found.sort(key=lambda line: (line.at, line.position), reverse=True)
     if len(found) <= span.most:
         return found, False
@@ -137,7 +137,7 @@ def page_of(node: NodeKept, user: User, span: Span) -> tuple[list[TimelineLine],
     return [line for line in found if line.at > cut] or found[: span.most], True
 
 
-def told_above(node: NodeKept, user: User, span: Span) -> list[TimelineLine]:
+def lines_of_apps(node: NodeKept, user: User, span: Span) -> list[TimelineLine]:
     """Returns the lines of apps above, unordered."""
     return [line for more in MORE for line in more(node, user, span)]
 

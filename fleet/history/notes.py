@@ -6,7 +6,7 @@ from django.db import IntegrityError, transaction
 
 from edges.idempotency import CarriedOut, IdempotencyKey, is_done
 from fleet.history.lines import NodeKept
-from fleet.map_cells.chunks import told
+from fleet.map_cells.chunks import node_messages
 from fleet.messages import announce
 from fleet.models import GoneNode, Node, NodeNote, Observer
 from people.models import AuditEntry, User
@@ -87,7 +87,7 @@ def _idempotency_key(note: NodeNote) -> IdempotencyKey:
 def _announce(node: NodeKept, *, at: datetime) -> None:
     """Notifies viewers of its timeline."""
     newest = Observer.batch_of(node.cluster_id)
-    its = told(Node.objects.filter(pk=_key_of(node)))
+    its = node_messages(Node.objects.filter(pk=_key_of(node)))
     announce.cluster_changed(node.cluster_id, seq=newest, nodes=its, kinds=("notes",), at=at)
 
 

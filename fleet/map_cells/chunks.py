@@ -54,7 +54,7 @@ def draw_all(cluster_id: int) -> int:
     return _write(cluster_id, known | drawn.keys(), pieces, drawn)
 
 
-def told(nodes: QuerySet[Node]) -> list[NodeMessage]:
+def node_messages(nodes: QuerySet[Node]) -> list[NodeMessage]:
     """Returns the nodes' state codes and cells for a message. One query."""
     rows = nodes.order_by().values_list("is_gpu_node", *COUNTED)
     return [(pk, code, _text(code, *rest)) if is_gpu else (pk, code) for is_gpu, pk, code, *rest in rows]

@@ -10,6 +10,6 @@ CRASHED: list[Listener] = []  # a container of an operand is newly stuck
 HAPPENED: list[Listener] = []  # a domain event is ready to be read
 
 
-def tell(listeners: Iterable[Listener], cluster_id: int) -> None:
+def notify(listeners: Iterable[Listener], cluster_id: int) -> None:
     for listener in listeners:
         listener(cluster_id)

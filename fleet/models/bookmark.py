@@ -50,7 +50,7 @@ class Bookmark(models.Model):
         return self.listed_at is not None and self.state not in VOID
 
     @property
-    def is_told(self) -> bool:
+    def is_complete(self) -> bool:
         """Tells whether missing rows mean missing objects: listed at least once, or not served by the cluster."""
         return self.listed_at is not None or self.state == BookmarkState.ABSENT
 

@@ -166,7 +166,7 @@ class Node(Mirrored):
         )
 
     @property
-    def told_conditions(self) -> list[dict[str, Any]]:
+    def reported_conditions(self) -> list[dict[str, Any]]:
         """Returns the reports of detectors and the kubelet, faults first, with all fields."""
         return [whole_condition(each) for each in self.conditions]
 

@@ -59,7 +59,7 @@ def set_approval(cluster: Cluster, approval: str, *, actor: str, reason: str, no
         AuditEntry.record(
             f"cluster:{cluster.pk}", verb="cluster.approval", actor=actor, reason=reason, evidence=evidence, now=now
         )
-        tell(locked, actor=actor, now=now)
+        announce_rules(locked, actor=actor, now=now)
     cluster.approval = approval
 
 
@@ -77,13 +77,13 @@ def lock_first(cluster: Cluster) -> None:
         lock(cluster)
 
 
-def tell(cluster: Cluster, *, actor: str, now: datetime) -> None:
+def announce_rules(cluster: Cluster, *, actor: str, now: datetime) -> None:
     for listener in LISTENERS:
         listener(cluster, actor, now)
-    tell_pages(cluster.pk, now=now)
+    announce_to_pages(cluster.pk, now=now)
 
 
-def tell_pages(cluster_id: int, *, now: datetime) -> None:
+def announce_to_pages(cluster_id: int, *, now: datetime) -> None:
     """Announces changed pools or rules after the commit."""
 
     def announce_pools() -> None:

@@ -60,7 +60,7 @@ def create_pool(*, cluster: Cluster, actor: str, now: datetime, **fields: Any) -
         approval_rules.lock_first(cluster)
         pool = _write(Pool(cluster=cluster), fields)
         _record(pool, "pool.create", actor=actor, now=now, evidence=fields)
-        approval_rules.tell(cluster, actor=actor, now=now)
+        approval_rules.announce_rules(cluster, actor=actor, now=now)
     return pool
 
 
@@ -77,7 +77,7 @@ def change_pool(pool: Pool, *, actor: str, now: datetime, was: str = "", **field
         before = {name: getattr(pool, name) for name in fields}
         pool = _write(pool, fields)
         _record(pool, "pool.change", actor=actor, now=now, evidence={"before": before, "after": fields})
-        approval_rules.tell(pool.cluster, actor=actor, now=now)
+        approval_rules.announce_rules(pool.cluster, actor=actor, now=now)
     return pool
 
 
@@ -104,7 +104,7 @@ def delete_pool(pool: Pool, *, actor: str, now: datetime) -> None:
         try:
             with kept(pool.cluster_id, pool.nodes.values_list("pk", flat=True)):
                 pool.delete()
-            approval_rules.tell_pages(pool.cluster_id, now=now)
+            approval_rules.announce_to_pages(pool.cluster_id, now=now)
         except ProtectedError as error:
             raise PoolInUse(_used(pool, error)) from error
 

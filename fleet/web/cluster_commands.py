@@ -39,19 +39,19 @@ class ApprovalForm(forms.Form):
 @require_POST
 def accept(request: PersonRequest, cluster_id: int) -> HttpResponse:
     """Accepts the cluster at this address as the same one, rebuilt."""
-    return _told(request, cluster_id, Permission.ADMINISTER, _accept, verb="accept")
+    return _run(request, cluster_id, Permission.ADMINISTER, _accept, verb="accept")
 
 
 @require_POST
 def approval(request: PersonRequest, cluster_id: int) -> HttpResponse:
     """Sets whether plans may change the cluster's nodes without approval."""
-    return _told(request, cluster_id, Permission.ADMINISTER, _set_approval, verb="approval")
+    return _run(request, cluster_id, Permission.ADMINISTER, _set_approval, verb="approval")
 
 
 @require_POST
 def try_now(request: PersonRequest, cluster_id: int) -> HttpResponse:
     """Retries a silent cluster at once."""
-    return _told(request, cluster_id, Permission.STOP, _try_now)
+    return _run(request, cluster_id, Permission.STOP, _try_now)
 
 
 def about(cluster_id: int) -> str:
@@ -59,7 +59,7 @@ def about(cluster_id: int) -> str:
     return f"cluster-{cluster_id}"
 
 
-def _told(
+def _run(
     request: PersonRequest,
     cluster_id: int,
     permission: Permission,

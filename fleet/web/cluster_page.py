@@ -138,7 +138,7 @@ def _as_of(
 
 def _of_all(line: ClusterRow, objects: list[DriverObject], *, now: datetime) -> dict[str, Any]:
     """Returns cluster-wide data, for viewers of the whole cluster."""
-    row, told = line.cluster, {each.kind for each in line.bookmarks if each.is_told}
+    row, told = line.cluster, {each.kind for each in line.bookmarks if each.is_complete}
     as_of = {
         f"{card}_as_of": _as_of(line.bookmarks, [kind.name for kind in kinds], line.freshness, now=now)
         for card, kinds in CARDS.items()

@@ -96,6 +96,6 @@ def _node(row: Node, *, user: User, now: datetime) -> dict[str, Any]:
 
 def _by_verdict(row: Node) -> dict[str, list[dict[str, Any]]]:
     found: dict[str, list[dict[str, Any]]] = {verdict.value: [] for verdict in ConditionVerdict}
-    for condition in row.told_conditions:
+    for condition in row.reported_conditions:
         found[condition["verdict"]].append(condition)
     return found

@@ -39,7 +39,7 @@ class ActEdge(Edge):
         return finding
 
     @property
-    def told(self) -> dict[str, Any]:
+    def actor_fields(self) -> dict[str, Any]:
         return {"actor": self.user.get_username(), "key": self.key(), "now": timezone.now()}
 
 
@@ -48,7 +48,7 @@ class FindingAcknowledgements(ActEdge):
     def post(self, request, finding_id: int) -> Response:
         """Acknowledges the finding. An unassigned finding is assigned to the caller."""
         finding = self.finding(finding_id)
-        acts.acknowledge(finding, **self.told, **self.read(NoteRequest))
+        acts.acknowledge(finding, **self.actor_fields, **self.read(NoteRequest))
         return Response(status=204)
 
 
@@ -57,7 +57,7 @@ class Assignments(ActEdge):
     def post(self, request, finding_id: int) -> Response:
         """Assigns the finding to a user."""
         finding = self.finding(finding_id)
-        acts.assign(finding, **self.told, **self.read(AssignmentRequest))
+        acts.assign(finding, **self.actor_fields, **self.read(AssignmentRequest))
         return Response(status=204)
 
 
@@ -66,7 +66,7 @@ class Unassignments(ActEdge):
     def post(self, request, finding_id: int) -> Response:
         """Removes the assignee. The finding is open again."""
         finding = self.finding(finding_id)
-        acts.unassign(finding, **self.told, **self.read(NoteRequest))
+        acts.unassign(finding, **self.actor_fields, **self.read(NoteRequest))
         return Response(status=204)
 
 
@@ -77,5 +77,5 @@ class Feedback(ActEdge):
         finding = self.finding(finding_id)
         asked = self.read(FeedbackRequest)
         tell = acts.accept if asked.pop("feedback") == acts.ACCEPTED else acts.dismiss
-        tell(finding, **self.told, **asked)
+        tell(finding, **self.actor_fields, **asked)
         return Response(status=204)

@@ -16,8 +16,8 @@ from fleet.api.nodes import EventSerializer
 from fleet.api.serializers import RefSerializer
 from fleet.models import Pool
 from health.api.mutes import MOST_KEY, MuteSerializer
-from health.api.telemetry_history import SinceAsked, TelemetryHistorySerializer, asked_in, told_to
-from health.inbox.finding_groups import told_together
+from health.api.telemetry_history import SinceAsked, TelemetryHistorySerializer, asked_in, visible_history
+from health.inbox.finding_groups import described_groups
 from health.inbox.last_seen import dated
 from health.inbox.markdown import as_markdown
 from health.inbox.plots import is_plotted, plots_of
@@ -197,7 +197,7 @@ class FindingList(Listing):
     def get_queryset(self):
         visible = Finding.objects.visible_to(self.user)
         if not self.request.query_params.get("is_shadow"):  # blank filters nothing, and asks for none of these
-            visible = visible.told()
+            visible = visible.notified()
         if not self.request.query_params.get("confirming"):
             visible = visible.filter(opened_at__isnull=False)
         return visible.select_related("cluster", "node").defer("node__labels", "node__annotations")
@@ -228,7 +228,7 @@ class FindingGroups(Edge):
 
         Each finding is also in `/findings`.
         """
-        return Response(FindingGroupSerializer(told_together(self.user), many=True).data)
+        return Response(FindingGroupSerializer(described_groups(self.user), many=True).data)
 
 
 class FindingDetail(Edge):
@@ -265,7 +265,7 @@ class FindingTelemetry(Edge):
         if finding.node is None or not is_plotted(finding):
             raise Http404
         told = plots_of(finding, finding.node, **asked_in(request, SinceAsked), now=timezone.now())
-        return Response(told_to(self.user, finding.node, told))
+        return Response(visible_history(self.user, finding.node, told))
 
 
 def with_impact(rows: Sequence[Finding]) -> Sequence[Finding]:

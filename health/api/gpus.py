@@ -12,7 +12,7 @@ from rest_framework.response import Response
 
 from edges.pagination import LARGEST_OFFSET, Pages
 from edges.rest import Asked, Edge
-from fleet.allocation.allocations import ToldBy
+from fleet.allocation.allocations import AllocationSource
 from fleet.api.serializers import RefSerializer
 from fleet.states.node import STATE_KEYS
 from health.api.telemetry import METRIC_KEYS, MetricReadingSerializer
@@ -87,7 +87,7 @@ class GpuAllocationSerializer(serializers.Serializer):
     namespace = serializers.CharField()
     name = serializers.CharField()
     profile = serializers.CharField(help_text="Of its slice. Blank: it is on the whole GPU.")
-    told_by = serializers.ChoiceField(choices=[(told.value, told.value) for told in ToldBy])
+    reported_by = serializers.ChoiceField(choices=[(source.value, source.value) for source in AllocationSource])
     is_current = serializers.BooleanField(help_text="False: it was last seen there a while ago.")
 
 
@@ -123,7 +123,7 @@ class GpuHealthSerializer(serializers.Serializer):
         allow_null=True, help_text="Since when its label is gone, and `driver_version` what it was. Null: it is there."
     )
     is_seen = serializers.BooleanField(help_text="False: its cluster is not seen now, and this is how it was.")
-    is_told = serializers.BooleanField(help_text="Whether its cluster's source of telemetry ever named it.")
+    is_exported = serializers.BooleanField(help_text="Whether its cluster's source of telemetry ever named it.")
     metrics = serializers.DictField(
         child=MetricReadingSerializer(), help_text="By key: the usual ones, and those that were asked for or by."
     )

@@ -55,7 +55,7 @@ class RuleSerializer(serializers.Serializer):
     accepted = serializers.IntegerField()
     dismissed = serializers.IntegerField()
     shadow = RuleShadowSerializer(allow_null=True, help_text="The shadow mode of the rule. Null: it is off.")
-    would_tell = serializers.IntegerField(help_text="On trial: findings that would be open now.")
+    would_notify = serializers.IntegerField(help_text="On trial: findings that would be open now.")
     limits = LimitsSerializer(allow_null=True, help_text="Its own. Null: it compares no number that a pool may have.")
     blind_in = serializers.ListField(
         child=serializers.CharField(),

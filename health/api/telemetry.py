@@ -235,7 +235,7 @@ class DeviceTelemetrySerializer(serializers.Serializer):
     product = serializers.CharField()
     serial = serializers.CharField(help_text="Serial number of the board. Blank: its exporter does not say it.")
     is_mig = serializers.BooleanField(help_text="A slice, or a board that is partitioned into some.")
-    is_told = serializers.BooleanField(help_text="Whether the source ever named it.")
+    is_exported = serializers.BooleanField(help_text="Whether the source ever named it.")
     xid_words = serializers.CharField(help_text="What its exporter has for its last Xid; blank: nothing, or none.")
     metrics = serializers.SerializerMethodField(help_text="By key, every one there is.")
 

@@ -111,7 +111,7 @@ class NodeTelemetryHistory(OfANode):
     def get(self, request, node_id: int) -> Response:
         node = self.node(node_id)
         told = history_of(node, **asked_in(request, HistoryAsked), now=timezone.now())
-        return Response(told_to(self.user, node, told))
+        return Response(visible_history(self.user, node, told))
 
 
 class GpuTelemetryHistory(OfAGpu):
@@ -121,10 +121,10 @@ class GpuTelemetryHistory(OfAGpu):
     def get(self, request, node_id: int, index: int) -> Response:
         gpu = self.named_gpu(node_id, index)
         told = plots_of_gpu(gpu, **asked_in(request, HistoryAsked), now=timezone.now())
-        return Response(told_to(self.user, gpu.node, told))
+        return Response(visible_history(self.user, gpu.node, told))
 
 
-def told_to(user: User, node: Node, told: TelemetryHistory) -> dict[str, Any]:
+def visible_history(user: User, node: Node, told: TelemetryHistory) -> dict[str, Any]:
     """Returns as much as the user may see of the source, with the actions of visible plans on the node."""
     sees_source = scope_of(user, Permission.SEE).covers_cluster(node.cluster_id)
     marked = with_plans(told if sees_source else told.without_words(), node, user)

@@ -12,7 +12,7 @@ from edges.rest import RowSerializer
 from fleet.api.serializers import RefSerializer
 from health.api.exported_metrics import NodesCountedSerializer
 from health.api.telemetry import ADMINS, METRIC_KEYS, OfASource, TelemetrySourcePut, context_of
-from health.inbox.source_trials import TRIED, ask_trial, exporting_by, told_of
+from health.inbox.source_trials import TRIED, ask_trial, exporting_by, trial_summary
 from health.models import TelemetryTrial, TrialState
 from health.telemetry.metrics import lacking
 from people.rights import Permission
@@ -66,7 +66,7 @@ class TelemetryTrialSerializer(RowSerializer):
 
     @extend_schema_field(serializers.CharField())
     def get_sentence(self, trial: TelemetryTrial) -> str:
-        return told_of(trial, now=self.context["now"])
+        return trial_summary(trial, now=self.context["now"])
 
     @extend_schema_field(serializers.IntegerField(allow_null=True))
     def get_devices(self, trial: TelemetryTrial) -> int | None:
@@ -91,7 +91,7 @@ class TelemetryTrialSerializer(RowSerializer):
 
 
 class OfTrials(OfASource):
-    def told(self, trial: TelemetryTrial, *, status: int = 200) -> Response:
+    def respond(self, trial: TelemetryTrial, *, status: int = 200) -> Response:
         return Response(TelemetryTrialSerializer(trial, context=context_of(self)).data, status=status)
 
 
@@ -107,7 +107,7 @@ class TelemetryTrialList(OfTrials):
         asked = self.read(TelemetrySourcePut)
         fields = {name: asked[name] for name in TRIED}
         trial = ask_trial(cluster, actor=self.user.get_username(), now=timezone.now(), **fields)
-        return self.told(trial, status=201)
+        return self.respond(trial, status=201)
 
 
 class TelemetryTrialDetail(OfTrials):
@@ -115,4 +115,4 @@ class TelemetryTrialDetail(OfTrials):
     def get(self, request, cluster_id: int, trial_id: int) -> Response:
         """Returns the progress and the result of a trial. It is kept for a day."""
         trials = TelemetryTrial.objects.visible_to(self.user).select_related("cluster")
-        return self.told(get_object_or_404(trials, pk=trial_id, cluster__pk=cluster_id))
+        return self.respond(get_object_or_404(trials, pk=trial_id, cluster__pk=cluster_id))

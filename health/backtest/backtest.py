@@ -85,7 +85,7 @@ def replay(
     last: timedelta,
     step: timedelta = STEP,
     limits: Limits | None = None,
-    tell: Callable[[Cluster, float], None] = lambda _cluster, _share: None,
+    report_progress: Callable[[Cluster, float], None] = lambda _cluster, _share: None,
     clock: Callable[[], datetime],
 ) -> list[Replayed]:
     """Replays the rule cluster by cluster. `limits` replace the rule's own and those of pools.
@@ -100,7 +100,7 @@ def replay(
         on_nodes = _with(ON_TIMELINES[rule], limits)
         return [_from_timelines(cluster, on_nodes, last, limits, now=clock()) for cluster in clusters]
     on_gpus = _with(BY_METRICS[rule], limits)
-    return [_from_metrics(cluster, on_gpus, last, step, limits, tell, clock) for cluster in clusters]
+    return [_from_metrics(cluster, on_gpus, last, step, limits, report_progress, clock) for cluster in clusters]
 
 
 def _why_not_limits(rule: str, limits: Limits) -> str:
@@ -124,7 +124,7 @@ def _from_metrics(
     last: timedelta,
     step: timedelta,
     limits: Limits | None,
-    tell: Callable[[Cluster, float], None],
+    report_progress: Callable[[Cluster, float], None],
     clock: Callable[[], datetime],
 ) -> Replayed:
     source = TelemetrySource.objects.filter(cluster=cluster, is_on=True).select_related("cluster").first()
@@ -138,7 +138,7 @@ def _from_metrics(
     )
     begin = end - last
     try:
-        replaying.run(begin, end, step, tell=lambda share: tell(cluster, share))
+        replaying.run(begin, end, step, report_progress=lambda share: report_progress(cluster, share))
     except (Unusable, NoSecret) as error:
         return Replayed(cluster.name, f"Its Prometheus gives no history. {error}")
     reporting = replaying.reporting

@@ -25,7 +25,7 @@ from health.sources.source_round import round_of
 from health.sources.xid_recall import keep_counted
 from health.telemetry.base import SKEW_S, STALE_AFTER_S, TelemetryReading
 from health.telemetry.prometheus.client import Bounds, Client
-from health.telemetry.prometheus.past import NotTold, Past
+from health.telemetry.prometheus.past import MissingSteps, Past
 from health.telemetry.prometheus.ranges import Steps
 from health.telemetry.snapshot import Frame, GpuDevice
 from wording.instants import to_the_minute
@@ -146,8 +146,8 @@ class GpuReplay:
     _resets: Sequence[GpuReset] = ()
     _unfinished: dict[str, datetime] = field(default_factory=dict)  # since when, by the name of a node
 
-    def run(self, begin: datetime, end: datetime, step: timedelta, *, tell: Callable[[float], None]) -> None:
-        """Runs the replay. `tell` receives the progress from 0 to 1.
+    def run(self, begin: datetime, end: datetime, step: timedelta, *, report_progress: Callable[[float], None]) -> None:
+        """Runs the replay. `report_progress` receives the progress from 0 to 1.
 
         :raises Unusable: when the Prometheus cannot be queried at all
         :raises NoSecret: when its password or token is missing
@@ -171,12 +171,12 @@ class GpuReplay:
             steps = _steps(begin - WARM_UP, end, step, offset_s)
             for told in past.readings(steps, offset_s=offset_s):
                 at = self._look(told, pasts_by_name, classes, begin, step, offset_s)
-                tell((at - begin) / (end - begin))
+                report_progress((at - begin) / (end - begin))
             self.notes += past.notes
 
     def _look(
         self,
-        told: TelemetryReading | NotTold,
+        told: TelemetryReading | MissingSteps,
         nodes: Mapping[str, Sequence[NodePast]],
         classes: Mapping[int, frozenset[str]],
         begin: datetime,
@@ -184,7 +184,7 @@ class GpuReplay:
         offset_s: float,
     ) -> datetime:
         """Evaluates one step, and returns until when the history is known."""
-        if isinstance(told, NotTold):
+        if isinstance(told, MissingSteps):
             first, last = (datetime.fromtimestamp(each + offset_s, UTC) for each in (told.asked.first, told.asked.last))
             if last >= begin:
                 evaluated = sum(each + offset_s >= begin.timestamp() for each in told.asked.times)
@@ -209,10 +209,10 @@ class GpuReplay:
         places = self.limits.suspects(self.rule, told.frame)
         signals = evaluator.signals({place: [self.rule] for place in sorted(places)})
 
-        def can_tell(found: WouldBe) -> bool:
-            return evaluator.can_tell(self.rule.key, found.subject, found.gpu_uuid, found.evidence, around.nodes)
+        def can_resolve(found: WouldBe) -> bool:
+            return evaluator.can_resolve(self.rule.key, found.subject, found.gpu_uuid, found.evidence, around.nodes)
 
-        self.replay.look(at, signals, can_tell)
+        self.replay.look(at, signals, can_resolve)
         return at
 
     def _pasts(self, begin: datetime) -> Mapping[str, Sequence[NodePast]]:

@@ -38,7 +38,7 @@ class WouldBe:
     def identity(self) -> str:
         return identity_of(self.subject, self.gpu_uuid)
 
-    def tell(self) -> None:
+    def notify(self) -> None:
         """Notifies people of the current severity."""
         if self.worst is None or not self.severity.is_less_than(self.worst):
             self.worst, self.said = self.severity, self.sentence
@@ -61,14 +61,14 @@ class Replay:
     opened: list[WouldBe] = field(default_factory=list)  # the oldest first
 
     def look(
-        self, at: datetime, signals: Iterable[Signal], can_tell: Callable[[WouldBe], bool] = lambda _: True
+        self, at: datetime, signals: Iterable[Signal], can_resolve: Callable[[WouldBe], bool] = lambda _: True
     ) -> None:
         waiting = dict(self.now)
         for signal in signals:
             waiting.pop(signal.subject.identity, None)
             self._update(signal, at)
         for found in waiting.values():
-            if can_tell(found):
+            if can_resolve(found):
                 self._end(found, at)
 
     def _update(self, signal: Signal, at: datetime) -> None:
@@ -90,7 +90,7 @@ class Replay:
             if at >= confirmed_at:
                 found = self._open(found, confirmed_at if self.is_exact else at)
         if found.opened_at is not None:
-            found.tell()
+            found.notify()
 
     def _open(self, found: WouldBe, at: datetime) -> WouldBe:
         """Returns the current finding. A recently ended one continues."""
@@ -110,7 +110,7 @@ class Replay:
     def _end(self, found: WouldBe, at: datetime) -> None:
         if found.opened_at is None and self.is_exact and found.confirmed_at < at:
             found = self._open(found, found.confirmed_at)
-            found.tell()
+            found.notify()
         del self.now[found.identity]
         if found.opened_at is not None:
             found.resolved_at = at

@@ -15,7 +15,15 @@ from fleet.freshness.threads import threads
 from fleet.models import Bookmark, Cluster, DomainEvent, ExporterRound, Node, Observer
 from health.evaluation.driver_reports import bad_combinations
 from health.evaluation.finding_counts import announce_findings, count_on_nodes
-from health.evaluation.finding_openings import Openings, correlate, is_told_again, lock_findings, note, resolve, unmute
+from health.evaluation.finding_openings import (
+    Openings,
+    correlate,
+    lock_findings,
+    must_notify_again,
+    note,
+    resolve,
+    unmute,
+)
 from health.evaluation.finding_sources import SOURCES
 from health.evaluation.gpu_evaluation import GpuEvaluation, evaluate_gpus
 from health.evaluation.idle_gpus import is_due
@@ -42,7 +50,7 @@ from health.rules.series_explosion import SeriesExplosion
 from health.rules.telemetry_silent import TelemetrySilent
 from health.rules.unsupported_combination import UnsupportedCombination
 from health.rules.xid_of_unknown_gpu import XidOfUnknownGpu
-from health.sources.silence import is_told, why_silent
+from health.sources.silence import is_silence_known, why_silent
 from health.telemetry.base import Exploding
 
 OF_SOURCE = ("state", "state_since", "message", "exploding", "answered_at", "exported")
@@ -69,7 +77,7 @@ def look(cluster: Cluster, *, now: datetime) -> int:
     asked = ExporterRound.objects.filter(cluster=cluster).first()
     gpus = evaluate_gpus(cluster, now=now) if live.issuperset((NODES,)) else GpuEvaluation()
     not_evaluated = {SeriesExplosion.key} if source and source.state != SourceState.ANSWERING else set()
-    if not is_told(source, asked):
+    if not is_silence_known(source, asked):
         not_evaluated.add(TelemetrySilent.key)
     if gpus.reporting is None:
         not_evaluated |= {ExporterSilent.key, XidOfUnknownGpu.key}
@@ -156,7 +164,12 @@ def _of_cluster(
 
 
 def _write(
-    cluster: Cluster, signals: Collection[Signal], evaluated: Q, can_tell: Callable[[Finding], bool], *, now: datetime
+    cluster: Cluster,
+    signals: Collection[Signal],
+    evaluated: Q,
+    can_resolve: Callable[[Finding], bool],
+    *,
+    now: datetime,
 ) -> int:
     """Writes findings in batches. If a worker crashes between two, the next evaluation does the rest."""
     unresolved = Finding.objects.unresolved().filter(evaluated, cluster=cluster)
@@ -167,7 +180,7 @@ def _write(
             told += _write_some(cluster, some, unresolved, silent, now=now)
     for over in slices(sorted(silent)):
         with lock_findings(cluster):
-            told += _resolve_some(cluster, over, unresolved, can_tell, now=now)
+            told += _resolve_some(cluster, over, unresolved, can_resolve, now=now)
     return told
 
 
@@ -197,13 +210,13 @@ def _resolve_some(
     cluster: Cluster,
     over: Slice[int],
     unresolved: FindingQuerySet,
-    can_tell: Callable[[Finding], bool],
+    can_resolve: Callable[[Finding], bool],
     *,
     now: datetime,
 ) -> int:
     openings = Openings.of(cluster, now=now)
     waiting, told = _waiting(unresolved.filter(pk__in=over.whole()), RuleShadow.objects.rules(), openings)
-    ended = [one for one in waiting.values() if one.rule not in GPU_KEYS or can_tell(one)]
+    ended = [one for one in waiting.values() if one.rule not in GPU_KEYS or can_resolve(one)]
     return told + resolve(ended, now=now)
 
 

@@ -10,7 +10,7 @@ from fleet.models import Cluster, Pod
 from fleet.pod_reasons import reasons_of
 from fleet.states.pod import CALM_AFTER, PodState
 from health.rules.base import FailingPod
-from health.rules.pods_failing import BARE_FOR, failed_of, is_told
+from health.rules.pods_failing import BARE_FOR, deserves_finding, failed_of
 
 COLUMNS = (
     "namespace", "name", "owner_kind", "operand", "node_name", "phase", "status", "is_ready", "deleted_at",
@@ -28,7 +28,7 @@ def failing_pods(cluster: Cluster, *, now: datetime) -> dict[str, list[FailingPo
     The query may find a few pods that the rule then leaves out.
     """
     may_fail = (~Q(stuck_container="") & ~Q(waiting_reason="")) | Q(crashed_at__gt=now - CALM_AFTER)
-    maybe = (~Q(phase="Failed") & may_fail) | (Q(phase="Failed") & _may_be_told(now))
+    maybe = (~Q(phase="Failed") & may_fail) | (Q(phase="Failed") & _may_have_finding(now))
     concern = Q(is_tenant=True) | ~Q(operand="")
     found: dict[str, list[FailingPod]] = defaultdict(list)
     pods = Pod.objects.filter(maybe, concern, cluster=cluster).exclude(node_name="")
@@ -48,13 +48,13 @@ def _said(pod: Pod, *, now: datetime) -> FailingPod | None:
         status = pod.status or pod.phase
         return FailingPod(str(pod), BETWEEN if status == RUNNING else status, pod.restarts, pod.operand)
     reason = failed_of(pod.waiting_reason)
-    if state is not PodState.FAILED or pod.deleted_at or not is_told(pod.owner_kind, reason, _ago(pod, now)):
+    if state is not PodState.FAILED or pod.deleted_at or not deserves_finding(pod.owner_kind, reason, _ago(pod, now)):
         return None
     return FailingPod(str(pod), reason or pod.status or pod.phase, pod.restarts, pod.operand, is_over=True)
 
 
-def _may_be_told(now: datetime) -> Q:
-    """Returns the filter that matches `is_told`.
+def _may_have_finding(now: datetime) -> Q:
+    """Returns the filter that matches `deserves_finding`.
 
     A cluster may have thousands of failed Job pods, and few are reported.
     """

@@ -7,7 +7,7 @@ from django.db.models import Count, Q
 
 from edges.slices import slices
 from fleet.allocation.counters import kept
-from fleet.map_cells.chunks import told
+from fleet.map_cells.chunks import node_messages
 from fleet.messages import announce
 from fleet.models import Cluster, Node, Observer
 from health.evaluation.finding_openings import lock_findings
@@ -52,7 +52,7 @@ def _differing(cluster: Cluster, nodes: Q, found: CountsByNode | None = None) ->
 
 
 def _findings_by_node(cluster: Cluster, which: Q) -> CountsByNode:
-    mattering = Finding.objects.told().of_nodes_own().filter(which, cluster=cluster).exclude(severity=Severity.NOTE)
+    mattering = Finding.objects.notified().of_nodes_own().filter(which, cluster=cluster).exclude(severity=Severity.NOTE)
     unresolved = mattering.exclude(state__in=(FindingState.MUTED, FindingState.RESOLVED))
     critical = Count("pk", filter=Q(severity=Severity.CRITICAL))
     rows = unresolved.order_by().values_list("node").annotate(number=Count("pk"), critical=critical)
@@ -62,5 +62,5 @@ def _findings_by_node(cluster: Cluster, which: Q) -> CountsByNode:
 def announce_findings(cluster_id: int, *, nodes: Collection[int], at: datetime) -> None:
     """Notifies browsers after the commit."""
     newest = Observer.batch_of(cluster_id)  # before the nodes: what is told of them is as new, or newer
-    changed = told(Node.objects.filter(pk__in=nodes))
+    changed = node_messages(Node.objects.filter(pk__in=nodes))
     announce.cluster_changed(cluster_id, seq=newest, nodes=changed, kinds=("findings",), at=at)

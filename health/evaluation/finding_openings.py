@@ -168,7 +168,7 @@ class Openings:
         return {(row.rule, row.identity, row.is_shadow): row for row in rows.order_by("resolved_at", "pk")}
 
 
-def is_told_again(finding: Finding, severity: str) -> bool:
+def must_notify_again(finding: Finding, severity: str) -> bool:
     """Returns whether the assignee must be notified of a change: the finding became critical."""
     return finding.state == FindingState.ACKNOWLEDGED and severity == Severity.CRITICAL
 

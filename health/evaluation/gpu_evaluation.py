@@ -57,12 +57,12 @@ log = structlog.get_logger(__name__)
 class GpuEvaluation:
     """The result.
 
-    `evaluated` holds the rules with data; `can_tell` tells whether the absence of a signal resolves a finding.
+    `evaluated` holds the rules with data; `can_resolve` tells whether the absence of a signal resolves a finding.
     """
 
     signals: tuple[Signal, ...] = ()
     evaluated: frozenset[str] = frozenset()
-    can_tell: Callable[[Finding], bool] = lambda _: True
+    can_resolve: Callable[[Finding], bool] = lambda _: True
     reporting: ReportingNodes | None = None  # None: nobody listens now
 
 
@@ -84,10 +84,14 @@ def evaluate_gpus(cluster: Cluster, *, now: datetime) -> GpuEvaluation:
     evaluator = GpuEvaluator(kept, limits, rows, now)
     signals = evaluator.signals(suspects)
 
-    def can_tell(finding: Finding) -> bool:
-        return evaluator.can_tell(finding.rule, finding.subject, finding.gpu_uuid, finding.evidence, rows.of_findings)
+    def can_resolve(finding: Finding) -> bool:
+        return evaluator.can_resolve(
+            finding.rule, finding.subject, finding.gpu_uuid, finding.evidence, rows.of_findings
+        )
 
-    return GpuEvaluation(signals, frozenset(rule.key for rule in rules), can_tell, _reporting_nodes(cluster, evaluator))
+    return GpuEvaluation(
+        signals, frozenset(rule.key for rule in rules), can_resolve, _reporting_nodes(cluster, evaluator)
+    )
 
 
 def _reporting_nodes(cluster: Cluster, evaluator: "GpuEvaluator") -> ReportingNodes:
@@ -151,7 +155,7 @@ class GpuEvaluator:
             if wrong := with_limits.evaluate(its):
                 yield Signal(Subject(its.name, node["id"], node["uid"], node["name"], device.uuid), with_limits, wrong)
 
-    def can_tell(
+    def can_resolve(
         self,
         rule: str,
         subject: str,

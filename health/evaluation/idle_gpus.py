@@ -16,7 +16,7 @@ from gpu.resources.layout import HOW_NOT_SAID
 from health.evaluation.exporter_silence import ReportingNodes
 from health.models import Finding, GpuHour
 from health.rules.base import IdleAllocation
-from health.rules.idle_gpus import BELOW, IdleGpus, patience, patiences, told_in
+from health.rules.idle_gpus import BELOW, IdleGpus, patience, patiences, reported_hours_of
 from health.sources.intervals import take_turn
 from health.sources.snapshots import FramesAway
 
@@ -24,7 +24,7 @@ log = structlog.get_logger(__name__)
 HOUR = timedelta(hours=1)
 WRITTEN_WITHIN = timedelta(minutes=10)  # an hour's rows come with the first round after it, or minutes later
 REPORTED_FOR = 0.9  # of an hour: of one that was heard for less nobody knows what was in it
-IdleHoursTold = Mapping[tuple[str, str], int]  # by pod and board, for how many hours, as a finding says
+ReportedIdleHours = Mapping[tuple[str, str], int]  # by pod and board, for how many hours, as a finding says
 NODES_AT_ONCE = 200
 EVERY = timedelta(minutes=5)
 REPORTED = Q(seen_s__gte=REPORTED_FOR * HOUR.total_seconds())
@@ -40,14 +40,14 @@ class _Hours:
     worked: Collection[str]  # in the last hour that was heard as a whole
     busy_now: Collection[str]  # or nothing says that they are not
 
-    def of(self, uuid: str, told: int) -> int:
-        """Returns the idle hours of a board. `told` is the number that an open finding reported.
+    def of(self, uuid: str, reported: int) -> int:
+        """Returns the idle hours of a board. `reported` is the number that an open finding reported.
 
         A reported board stays idle until one of its hours shows load. Neither silence nor a short load ends it.
         """
-        if not told and uuid in self.busy_now:
+        if not reported and uuid in self.busy_now:
             return 0
-        return max(self.idle.get(uuid, 0), 0 if uuid in self.worked else told)
+        return max(self.idle.get(uuid, 0), 0 if uuid in self.worked else reported)
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class _Looking:
     layout: Layout
     uuids: Sequence[str]  # of its boards, in their order
     hours: _Hours
-    told: IdleHoursTold
+    reported: ReportedIdleHours
     end: datetime
 
     def found(self) -> tuple[IdleAllocation, ...]:
@@ -68,7 +68,7 @@ class _Looking:
         for board, uuid in zip(self.allocated.boards, self.uuids, strict=True):
             for allocation in board.allocations:
                 pod = str(allocation.pod)
-                hours = self.hours.of(uuid, self.told.get((pod, uuid), 0))
+                hours = self.hours.of(uuid, self.reported.get((pod, uuid), 0))
                 if not allocation.only_looks and (lasting := min(hours, _allocated_for(allocation.pod, self.end))):
                     yield IdleAllocation(pod, lasting, uuid, _way(allocation, board, self.layout))
 
@@ -76,7 +76,7 @@ class _Looking:
         """Yields pods whose GPU is unknown, if all GPUs of the node are idle."""
         for one in self.allocated.unplaced:
             pod = str(one.pod)
-            hours = min((self.hours.of(uuid, self.told.get((pod, ""), 0)) for uuid in self.uuids), default=0)
+            hours = min((self.hours.of(uuid, self.reported.get((pod, ""), 0)) for uuid in self.uuids), default=0)
             if one.number and (lasting := min(hours, _allocated_for(one.pod, self.end))):
                 yield IdleAllocation(pod, lasting, way=self.layout.way(one.resource), number=one.number)
 
@@ -92,8 +92,8 @@ def idle_allocations(
     if reporting is None:
         return {}
     end = (now.astimezone(UTC) - WRITTEN_WITHIN).replace(minute=0, second=0, microsecond=0)
-    told = _told(cluster)
-    names = sorted({*_candidates(cluster, end), *told})
+    reported = _reported_hours(cluster)
+    names = sorted({*_candidates(cluster, end), *reported})
     found: dict[str, tuple[IdleAllocation, ...]] = {}
     for start in range(0, len(names), NODES_AT_ONCE):
         some = names[start : start + NODES_AT_ONCE]
@@ -101,13 +101,13 @@ def idle_allocations(
         nodes = [
             node
             for node in Node.objects.filter(cluster=cluster, name__in=some).with_gpus()
-            if node.name in told or hours.longest.get(node.name, 0) >= patience(classes.get(node.pk, ()))
+            if node.name in reported or hours.longest.get(node.name, 0) >= patience(classes.get(node.pk, ()))
         ]
         allocated = allocations_on(nodes, now=now)
         for node in nodes:
             its = allocated[node.pk]
             uuids = [board.uuid or reporting.uuids.get((node.name, board.index), "") for board in its.boards]
-            looking = _Looking(its, Layout.read(node.layout), uuids, hours, told.get(node.name, {}), end)
+            looking = _Looking(its, Layout.read(node.layout), uuids, hours, reported.get(node.name, {}), end)
             if idle := looking.found():
                 found[node.name] = idle
     return found
@@ -125,10 +125,10 @@ def is_due(cluster: Cluster, *, now: datetime) -> bool:
         return False
 
 
-def _told(cluster: Cluster) -> dict[str, IdleHoursTold]:
+def _reported_hours(cluster: Cluster) -> dict[str, ReportedIdleHours]:
     """Returns the reported idle hours by node name."""
     findings = Finding.objects.unresolved().filter(cluster=cluster, rule=IdleGpus.key, node__isnull=False)
-    return {name: told_in(evidence) for name, evidence in findings.values_list("node__name", "evidence")}
+    return {name: reported_hours_of(evidence) for name, evidence in findings.values_list("node__name", "evidence")}
 
 
 def _candidates(cluster: Cluster, end: datetime) -> set[str]:

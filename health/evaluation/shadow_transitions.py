@@ -60,6 +60,6 @@ def _noted(was: Finding, other: Finding, openings: Openings) -> NodeEvent | None
     if node is None:
         return None
     if other.is_shadow:
-        return noted(was, node.uid, node.name, f"{NO_LONGER_TOLD}, as {BEGAN}: {was.sentence}", now=openings.now)
+        return noted(was, node.uid, node.name, f"{NO_LONGER_REPORTED}, as {BEGAN}: {was.sentence}", now=openings.now)
     title = TITLES.get(other.rule, other.rule)
     return noted(other, node.uid, node.name, f"{title}: {other.sentence}", now=openings.now)

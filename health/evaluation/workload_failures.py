@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from django.db.models import Q, TextField
 from django.db.models.functions import Cast
 
-from fleet.allocation.allocations import ToldBy
+from fleet.allocation.allocations import AllocationSource
 from fleet.allocation.gpu_holders import allocations_on
 from fleet.models import Cluster, Node, Pod
 from fleet.states.pod import CALM_AFTER, PodState, pod_state
@@ -180,6 +180,10 @@ def _boards(cluster: Cluster, names: Collection[str], *, now: datetime) -> dict[
     for allocated in allocations_on(nodes, now=now).values():
         for board in allocated.boards:
             for allocation in board.allocations:
-                if board.index is not None and not allocation.only_looks and allocation.told is not ToldBy.COUNT:
+                if (
+                    board.index is not None
+                    and not allocation.only_looks
+                    and allocation.source is not AllocationSource.COUNT
+                ):
                     found[allocation.pod.pk].add(board.index)
     return {pod: frozenset(indices) for pod, indices in found.items()}

@@ -235,7 +235,7 @@ def _end(cluster: Cluster, epoch: int, outcome: Outcome, *, now: datetime) -> No
     if outcome.answered and not has_prometheus(cluster):
         telemetry_changed(cluster.pk, at=now)
     if outcome.has_changed or (before.state, before.message) != (outcome.state, columns["message"]):
-        _tell(cluster, at=now)
+        _announce(cluster, at=now)
 
 
 def _useless(cluster: Cluster, state: State):
@@ -245,5 +245,5 @@ def _useless(cluster: Cluster, state: State):
     return rows.exclude(node_name__in=Node.objects.filter(cluster=cluster).values("name"))
 
 
-def _tell(cluster: Cluster, *, at: datetime) -> None:
+def _announce(cluster: Cluster, *, at: datetime) -> None:
     announce.cluster_changed(cluster.pk, seq=Observer.batch_of(cluster.pk), nodes=(), kinds=("exporters",), at=at)

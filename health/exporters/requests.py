@@ -8,7 +8,7 @@ from threading import Event
 
 from fleet.models import Pod
 from gpu.operands import EXPORTER_PORTS
-from health.telemetry.exporter import DeviceTold, read_devices
+from health.telemetry.exporter import ExporterDevice, read_devices
 from health.telemetry.exposition import NodeSaid, read_node
 from health.telemetry.lines import UnreadableMetrics
 from kube import client
@@ -23,7 +23,7 @@ class ExporterAnswer:
     """The answer of one node's exporter. If `refused` is empty, `devices` holds it."""
 
     node_name: str
-    devices: tuple[DeviceTold, ...] = ()
+    devices: tuple[ExporterDevice, ...] = ()
     said: NodeSaid = field(default_factory=NodeSaid)
     refused: str = ""
     is_forbidden: bool = False

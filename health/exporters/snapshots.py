@@ -11,7 +11,7 @@ from fleet.models import Cluster
 from health.models import TelemetrySource
 from health.sources import snapshots
 from health.sources.xid_recall import keep_counted, recall_xids
-from health.telemetry.base import FORGET_AFTER_S, Parts, TelemetryReading, UnplacedXids, XidTold
+from health.telemetry.base import FORGET_AFTER_S, DeviceXid, Parts, TelemetryReading, UnplacedXids
 from health.telemetry.exposition import NodeSaid
 from health.telemetry.identity import Whereabouts, silenced
 from health.telemetry.metrics import METRICS
@@ -113,7 +113,7 @@ def _unplaced_xids(said: Mapping[str, NodeSaid]) -> UnplacedXids:
     return {node: tuple(each.unplaced_xids.values()) for node, each in said.items() if each.unplaced_xids}
 
 
-def _xids(said: Mapping[str, NodeSaid], contested: Collection[GpuDeviceKey]) -> dict[GpuDeviceKey, XidTold]:
+def _xids(said: Mapping[str, NodeSaid], contested: Collection[GpuDeviceKey]) -> dict[GpuDeviceKey, DeviceXid]:
     return {key: told for each in said.values() for key, told in each.xids.items() if key not in contested}
 
 

@@ -10,7 +10,7 @@ from django.db import transaction
 from fleet.models import Cluster, ExporterReading, ExporterRound, Pod
 from fleet.models.exporter import ROUND_LEASE
 from health.exporters.requests import ExporterAnswer
-from health.telemetry.exporter import DeviceTold, PodTold
+from health.telemetry.exporter import ExporterDevice, ExporterPod
 
 SAID = ("devices", "read_at", "tried_at", "refused", "refused_since")
 REFUSED = ("tried_at", "refused", "refused_since")
@@ -69,7 +69,7 @@ def _upsert(rows: list[ExporterReading], columns: Sequence[str]) -> None:
         )
 
 
-def _written(device: DeviceTold, node_name: str, uids: Uids) -> dict[str, Any]:
+def _written(device: ExporterDevice, node_name: str, uids: Uids) -> dict[str, Any]:
     pods = [
         {"uid": _uid(pod, node_name, uids), "namespace": pod.namespace, "name": pod.name, "container": pod.container}
         for pod in device.pods
@@ -84,7 +84,7 @@ def _written(device: DeviceTold, node_name: str, uids: Uids) -> dict[str, Any]:
     return written | {"jobs": list(device.jobs)} if device.jobs else written
 
 
-def _uid(pod: PodTold, node_name: str, uids: Uids) -> str:
+def _uid(pod: ExporterPod, node_name: str, uids: Uids) -> str:
     """Returns the UID of the current pod of that name. A departed pod of the same name holds no GPU."""
     seen = uids.get((node_name, pod.namespace, pod.name), [])
     return (pod.uid if pod.uid in seen else "") if pod.uid else next(iter(seen), "")

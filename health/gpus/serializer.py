@@ -31,7 +31,7 @@ def written(seen: GpuSeen) -> dict[str, Any]:
                 "namespace": allocation.pod.namespace,
                 "name": allocation.pod.name,
                 "profile": allocation.profile,
-                "told_by": allocation.told.value,
+                "reported_by": allocation.source.value,
                 "is_current": allocation.is_current,
             }
             for allocation in seen.allocations
@@ -48,7 +48,7 @@ def written(seen: GpuSeen) -> dict[str, Any]:
         "driver_version": node.driver_version,
         "driver_unknown_since": spelt(node.driver_unknown_since),
         "is_seen": seen.is_seen,
-        "is_told": seen.is_told,
+        "is_exported": seen.is_exported,
         "metrics": {key: written_reading(key, reading) for key, reading in seen.metrics.items()},
         "utilisation_by": seen.busy_key,
         "xid_words": seen.xid_words,
@@ -73,7 +73,7 @@ def spelt(at: datetime | None) -> str | None:
 
 _BEGIN = (
     "cluster", "node", "index", "uuid", "product", "pools", "use", "allocated_to", "is_allocation_known", "severity",
-    "finding", "is_finding_of_node", "driver_version", "driver_unknown_since", "is_cluster_seen", "is_told",
+    "finding", "is_finding_of_node", "driver_version", "driver_unknown_since", "is_cluster_seen", "is_exported",
     "xid_words", "sampled_at",
 )  # fmt: skip
 
@@ -93,7 +93,7 @@ def line(seen: GpuSeen) -> list[Any]:
         " ".join(f"{each['namespace']}/{each['name']}" for each in allocations or ()),
         "no" if allocations is None else "yes", finding.get("severity"), finding.get("title"),
         _yes(finding.get("is_of_node")), said["driver_version"], said["driver_unknown_since"], _yes(said["is_seen"]),
-        _yes(said["is_told"]),
+        _yes(said["is_exported"]),
         said["xid_words"], said["sampled_at"],
     )  # fmt: skip
     metrics = said["metrics"].values()

@@ -45,10 +45,10 @@ class GpuSeen:
     knows_pods: bool  # whether pods of its cluster were ever read
     may_have_more: bool  # it is shared, and not all who share GPUs there are placed
     slices: int  # that its exporter has series of
-    is_told_whole: bool  # its exporter names it without slices, and other GPUs of its node with theirs
+    is_exported_whole: bool  # its exporter names it without slices, and other GPUs of its node with theirs
     finding: FindingSeen | None
     finding_title: str  # of its rule; blank: there is none
-    is_told: bool  # whether its source ever named it
+    is_exported: bool  # whether its source ever named it
     metrics: Mapping[str, MetricReading]  # those that were read
     busy_key: str  # which metric says how busy it is
     xid_words: str
@@ -83,7 +83,7 @@ class GpuSeen:
         """Returns `3 MIG slices`, `8 partitions` or `time-slicing ×4`; empty for a whole GPU."""
         if self.slices:
             return count(self.slices, "partition" if self.node.gpu_vendor == Vendor.AMD else "MIG slice")
-        if self.node.mig_strategy and not self.is_told_whole:
+        if self.node.mig_strategy and not self.is_exported_whole:
             return f"MIG {self.node.mig_strategy}"
         users = f" ×{self.node.sharing_replicas}" if self.node.sharing_replicas else ""
         return f"{self.node.sharing}{users}" if self.node.sharing else ""
@@ -137,10 +137,12 @@ class GpuTable:
                     knows_pods=gpu.node.cluster_id in self.with_pods,
                     may_have_more=one.may_have_more,
                     slices=slices,
-                    is_told_whole=board is not None and not slices and telemetry.boards.has_slices_on(gpu.node.name),
+                    is_exported_whole=board is not None
+                    and not slices
+                    and telemetry.boards.has_slices_on(gpu.node.name),
                     finding=finding,
                     finding_title=titles().get(finding.rule, finding.rule) if finding else "",
-                    is_told=board is not None,
+                    is_exported=board is not None,
                     metrics=metrics,
                     busy_key=utilisation(metrics)[0],
                     xid_words=telemetry.xid_words(board, xid) if board is not None and xid is not None else "",

@@ -45,7 +45,7 @@ def acknowledge(finding: Finding, *, actor: str, reason: str = "", key: str = ""
         finding.move(FindingState.ACKNOWLEDGED, now=now, acknowledged_by=actor, **whose)
         write_events([finding], "finding.acknowledged", now=now, actor=actor)
 
-    _tell(finding, "acknowledge", act, actor=actor, reason=reason, key=key, now=now)
+    _apply_verb(finding, "acknowledge", act, actor=actor, reason=reason, key=key, now=now)
 
 
 def mark_of(finding: Finding, verb: str) -> str:
@@ -73,7 +73,7 @@ def assign(
             raise FindingRefusal(f"It is {to}'s already.")
         _write(finding, now=now, unless={"assigned_to": finding.assigned_to}, assigned_to=to)
 
-    _tell(finding, "assign", act, actor=actor, reason=reason, key=key, seen=seen, now=now, to=to)
+    _apply_verb(finding, "assign", act, actor=actor, reason=reason, key=key, seen=seen, now=now, to=to)
 
 
 def unassign(finding: Finding, *, actor: str, reason: str = "", key: str = "", seen: str = "", now: datetime) -> None:
@@ -93,7 +93,7 @@ def unassign(finding: Finding, *, actor: str, reason: str = "", key: str = "", s
         else:
             raise FindingRefusal("It is nobody's: there is nothing to unassign.")
 
-    _tell(finding, "unassign", act, actor=actor, reason=reason, key=key, seen=seen, now=now)
+    _apply_verb(finding, "unassign", act, actor=actor, reason=reason, key=key, seen=seen, now=now)
 
 
 def accept(finding: Finding, *, actor: str, reason: str, key: str = "", seen: str = "", now: datetime) -> None:
@@ -117,10 +117,10 @@ def _give_feedback(
             feedback_reason=reason,
         )  # fmt: skip
 
-    _tell(finding, verb, act, actor=actor, reason=reason, key=key, seen=seen, now=now)
+    _apply_verb(finding, verb, act, actor=actor, reason=reason, key=key, seen=seen, now=now)
 
 
-def _tell(
+def _apply_verb(
     finding: Finding,
     verb: str,
     act: Callable[[], None],

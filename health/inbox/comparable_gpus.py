@@ -116,7 +116,12 @@ def _well(gpus: Collection[Gpu]) -> list[Gpu]:
     """Returns the GPUs of one node without an open or pending finding, with one query."""
     if not gpus:
         return []
-    told = Finding.objects.filter(node=next(iter(gpus)).node).told().unresolved().only("subject", "gpu_uuid", "node_id")
+    told = (
+        Finding.objects.filter(node=next(iter(gpus)).node)
+        .notified()
+        .unresolved()
+        .only("subject", "gpu_uuid", "node_id")
+    )
     uuids = {one.index: one.uuid for one in gpus}
     sick = {finding.gpu_among(uuids) for finding in told}
     return [one for one in gpus if one.index not in sick]

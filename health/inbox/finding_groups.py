@@ -76,7 +76,7 @@ def _alike(rows: QuerySet[Finding]) -> list[Finding]:
 
 
 @dataclass(frozen=True)
-class ToldTogether:
+class DescribedGroup:
     """A group with its text."""
 
     rule: str
@@ -90,13 +90,13 @@ class ToldTogether:
     findings: Sequence[int]
 
 
-def told_together(user: User) -> list[ToldTogether]:
+def described_groups(user: User) -> list[DescribedGroup]:
     """Returns the groups of all unresolved findings that the user sees, with two queries."""
-    own = Finding.objects.on_their_own_to(user).told().unresolved().order_by(WORST_FIRST, "-since", "-pk")
+    own = Finding.objects.on_their_own_to(user).notified().unresolved().order_by(WORST_FIRST, "-since", "-pk")
     groups = {group.first: group for group in groups_of(own) if group.nodes}
     named = titles()
     return [
-        ToldTogether(
+        DescribedGroup(
             *(row.rule, named.get(row.rule, row.rule), code_of(row)[0], row.cluster, row.severity, row.state),
             *(row.assigned_to, groups[row.pk].nodes, groups[row.pk].keys),
         )

@@ -150,7 +150,7 @@ def hours_of(node: Node, *, gpu: Gpu | None = None, hours: int = HOURS, now: dat
     begin = max(end - hours * HOUR, created)
     devices: dict[datetime, list[GpuHour]] = defaultdict(list)
     rows = GpuHour.objects.filter(cluster=node.cluster_id, node_name=node.name, hour__gte=begin, hour__lt=end)
-    told = Finding.objects.told().filter(node=node)
+    told = Finding.objects.notified().filter(node=node)
     if gpu is not None:
         rows, told = rows.filter(**device_of(gpu)), told.of_gpu(gpu)
     for row in rows.order_by("hour", "index", "gi_id", "uuid"):

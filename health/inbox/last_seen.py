@@ -12,7 +12,7 @@ from datetime import datetime
 from fleet.freshness.observation_state import sights_of_all
 from fleet.models import Bookmark
 from health.evaluation.exporter_silence import of_silent_nodes
-from health.inbox.orphaned_findings import TOLD_BY_GPUS
+from health.inbox.orphaned_findings import GPU_RULE_KEYS
 from health.models import Finding
 from health.models.telemetry_source import STALE_AFTER
 from health.rules import RULES
@@ -23,7 +23,7 @@ from wording.instants import to_the_second
 
 # Rules that are evaluated wherever the kinds that they read are live.
 KINDS_READ = {rule.key: rule.reads for rule in RULES if rule.reads}
-OF_WHAT_IS_SEEN = TOLD_BY_GPUS.union(KINDS_READ)
+OF_WHAT_IS_SEEN = GPU_RULE_KEYS.union(KINDS_READ)
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def last_seen_of(
         last_seen_at = {key: sight.last_seen_at for key, sight in sights_of_all(now=now).items() if not sight.is_live}
     found = {one.pk: LastSeen(last_seen_at[one.cluster_id]) for one in waiting if one.cluster_id in last_seen_at}
     found |= _of_kinds([one for one in waiting if one.pk not in found and one.rule in KINDS_READ], now=now)
-    of_gpus = [one for one in waiting if one.pk not in found and one.rule in TOLD_BY_GPUS]
+    of_gpus = [one for one in waiting if one.pk not in found and one.rule in GPU_RULE_KEYS]
     if of_gpus:
         silent, nodes = without_telemetry({one.cluster_id for one in of_gpus}, now=now), _silent_nodes(of_gpus)
         for one in of_gpus:

@@ -26,7 +26,7 @@ from health.sources.node_telemetry import standing_of
 from kube import resources
 
 NOBODY_LISTENS = "nobody listens to its GPUs any more"
-TOLD_BY_GPUS = frozenset({*(rule.key for rule in GPU_RULES), IdleGpus.key, ExporterSilent.key})
+GPU_RULE_KEYS = frozenset({*(rule.key for rule in GPU_RULES), IdleGpus.key, ExporterSilent.key})
 PATIENCE_S = 2.0  # a request resolves for so long: the next look does the rest
 GONE_AFTER = timedelta(minutes=15)  # without an exporter: an operator that is installed anew has its DaemonSets sooner
 SEEN_LIVE = frozenset({NODES, PODS, resources.DAEMON_SETS.name})
@@ -72,7 +72,7 @@ def resolve_gone(cluster: Cluster, *, now: datetime) -> None:
 
     Their last samples are kept: if the exporters return, earlier Xids still count.
     """
-    if not _told_by_gpus(cluster).exists() or not _exporters_are_gone(cluster, now=now):
+    if not _gpu_findings(cluster).exists() or not _exporters_are_gone(cluster, now=now):
         return
     _resolve(cluster, partial(_exporters_are_gone, cluster, now=now), until=math.inf, now=now)
     log.info("findings about GPUs end: no exporter is left to ask", cluster=cluster.name)
@@ -93,8 +93,8 @@ def _exporters_are_gone(cluster: Cluster, *, now: datetime) -> bool:
     return not Operand.objects.filter(cluster=cluster, operand__in=EXPORTERS).exists()
 
 
-def _told_by_gpus(cluster: Cluster) -> FindingQuerySet:
-    return Finding.objects.unresolved().filter(cluster=cluster, rule__in=TOLD_BY_GPUS)
+def _gpu_findings(cluster: Cluster) -> FindingQuerySet:
+    return Finding.objects.unresolved().filter(cluster=cluster, rule__in=GPU_RULE_KEYS)
 
 
 def _is_marked(cluster: Cluster) -> bool:
@@ -110,12 +110,12 @@ def _resolve(cluster: Cluster, is_so: Callable[[], bool], *, until: float, now: 
 
     `until` is a time of the monotonic clock.
     """
-    ended = list(_told_by_gpus(cluster).order_by("pk").values_list("pk", flat=True))
+    ended = list(_gpu_findings(cluster).order_by("pk").values_list("pk", flat=True))
     for some in slices(ended):
         with lock_findings(cluster):
             if not is_so():
                 break
-            rows = _told_by_gpus(cluster).filter(pk__in=some.whole()).select_related("node")
+            rows = _gpu_findings(cluster).filter(pk__in=some.whole()).select_related("node")
             resolve(list(rows), reason=NOBODY_LISTENS, now=now)
         if time.monotonic() > until:
             break

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from fleet.history.lines import PLAN, Span, told_above
+from fleet.history.lines import PLAN, Span, lines_of_apps
 from fleet.models import Gpu, Node
 from health.evaluation.limits_in_force import LimitsInForce
 from health.inbox.queries import AROUND
@@ -85,7 +85,7 @@ def with_plans(drawn: TelemetryHistory, node: Node, user: User) -> TelemetryHist
     asked = drawn.asked
     since, until = (datetime.fromtimestamp(at, UTC) for at in (asked.first, asked.last + asked.step_s))
     span = Span(kinds=frozenset({PLAN}), since=since, before=until, most=MARKS_AT_MOST + 1)
-    plans = [PlotMark(line.at, PLAN, line.sentence, line.href) for line in told_above(node, user, span)]
+    plans = [PlotMark(line.at, PLAN, line.sentence, line.href) for line in lines_of_apps(node, user, span)]
     marks = sorted([*drawn.marks, *plans], key=lambda mark: mark.at)
     left_out = drawn.marks_left_out + max(0, len(marks) - MARKS_AT_MOST)
     return replace(drawn, marks=marks[-MARKS_AT_MOST:], marks_left_out=left_out)

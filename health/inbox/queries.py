@@ -89,7 +89,7 @@ class Detail:
 
 def counts_of(user: User, *, cluster: Cluster | None = None) -> FindingCounts:
     """Returns the counts of all that the user sees, or of one cluster, with one query."""
-    own = Finding.objects.on_their_own_to(user).told().unresolved()
+    own = Finding.objects.on_their_own_to(user).notified().unresolved()
     if cluster is not None:
         own = own.filter(cluster=cluster)
     mine = Count("pk", filter=Q(assigned_to=user.get_username()))

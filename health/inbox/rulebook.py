@@ -372,7 +372,7 @@ class RuleOnPage:
     accepted: int
     dismissed: int
     shadow: RuleShadow | None = None  # its trial; None: it is on none
-    would_tell: int = 0  # in shadow mode: findings that the person sees and that would be open
+    would_notify: int = 0  # in shadow mode: findings that the person sees and that would be open
     seen_in: tuple[SeenIn, ...] = ()  # of a rule on GPUs: by cluster that the person sees and that is heard
     silent_in: tuple[str, ...] = ()  # of a rule on GPUs: those of whose GPUs nothing is heard
     listed: int = 0  # open findings that the person sees beside those, under their causes
@@ -420,7 +420,7 @@ def on_page(user: User, *, now: datetime) -> list[RuleOnPage]:
     every = Finding.objects.visible_to(user).open().order_by()
     with_listed = dict(every.values_list("rule").annotate(number=Count("pk")))
     tried = Finding.objects.visible_to(user).filter(is_shadow=True, state__in=SHOWN).order_by()
-    would_tell = dict(tried.values_list("rule").annotate(number=Count("pk")))
+    would_notify = dict(tried.values_list("rule").annotate(number=Count("pk")))
     shadows = {row.rule: row for row in RuleShadow.objects.in_force()}
     acts = FindingAct.objects.visible_to(user).filter(verb__in=("accept", "dismiss")).order_by()
     said = {
@@ -435,7 +435,7 @@ def on_page(user: User, *, now: datetime) -> list[RuleOnPage]:
             said.get((entry.key, "accept"), 0),
             said.get((entry.key, "dismiss"), 0),
             shadows.get(entry.key),
-            would_tell.get(entry.key, 0),
+            would_notify.get(entry.key, 0),
             seen_in.get(entry.key, ()),
             silent if entry.key in on_gpus else (),
             listed=max(0, with_listed.get(entry.key, 0) - open_now.get(entry.key, 0)),

@@ -85,7 +85,7 @@ def run_trial(trial_id: int, *, clock: Callable[[], datetime]) -> None:
         log.warning("a source was tried for too long", reason=str(lost))
 
 
-def told_of(trial: TelemetryTrial, *, now: datetime) -> str:
+def trial_summary(trial: TelemetryTrial, *, now: datetime) -> str:
     """Returns the progress or the result of the trial, in one sentence."""
     match trial.state_at(now):
         case TrialState.WAITING:

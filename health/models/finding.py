@@ -26,7 +26,7 @@ STAMPS = {
     FindingState.MUTED: ("muted_at",),
     FindingState.RESOLVED: ("resolved_at",),
 }  # columns that say when
-NOT_TOLD = (FindingState.CONFIRMING, FindingState.RESOLVED)
+INACTIVE = (FindingState.CONFIRMING, FindingState.RESOLVED)
 # Of what is open, or muted: nobody is at it, and it is not over.
 UNTOUCHED = {"acknowledged_at": None, "acknowledged_by": "", "resolved_at": None, "resolved_reason": ""}
 WORST_FIRST = Case(
@@ -62,12 +62,12 @@ class FindingQuerySet(Visible["Finding"]):
     def in_pools(self, pool_ids: Collection[int]) -> Q:
         return Q(node__in=members_of(pool_ids))
 
-    def told(self) -> "FindingQuerySet":
+    def notified(self) -> "FindingQuerySet":
         """Excludes findings of rules in shadow mode, which are neither notified nor counted."""
         return self.filter(is_shadow=False)
 
     def open(self) -> "FindingQuerySet":
-        return self.told().filter(state__in=(FindingState.OPEN, FindingState.ACKNOWLEDGED))
+        return self.notified().filter(state__in=(FindingState.OPEN, FindingState.ACKNOWLEDGED))
 
     def on_their_own(self) -> "FindingQuerySet":
         """Excludes findings listed under their cause, which are neither notified nor counted."""
@@ -133,11 +133,11 @@ class FindingQuerySet(Visible["Finding"]):
 
     def confirming(self) -> "FindingQuerySet":
         """Returns pending findings: the fault has not persisted long enough yet."""
-        return self.told().filter(state=FindingState.CONFIRMING)
+        return self.notified().filter(state=FindingState.CONFIRMING)
 
     def muted(self) -> "FindingQuerySet":
         """Returns muted findings: the fault persists, and nobody is notified for a while."""
-        return self.told().filter(state=FindingState.MUTED)
+        return self.notified().filter(state=FindingState.MUTED)
 
 
 class Finding(models.Model):
@@ -205,7 +205,7 @@ class Finding(models.Model):
         """
         was = FindingState(self.state)
         columns = {"updated_at": now, **dict.fromkeys(STAMPS.get(to, ()), now), **given}
-        if was in NOT_TOLD:
+        if was in INACTIVE:
             columns |= {"opened_at": now, "first_opened_at": self.first_opened_at or self.opened_at or now}
         if to in (FindingState.OPEN, FindingState.MUTED):
             columns |= UNTOUCHED
@@ -221,8 +221,8 @@ class Finding(models.Model):
         :raises IllegalMove: when the state table does not allow any of them
         :raises LostRace: when somebody else moved any of them first
         """
-        begin = [row for row in rows if row.state in NOT_TOLD]
-        others = [row for row in rows if row.state not in NOT_TOLD]
+        begin = [row for row in rows if row.state in INACTIVE]
+        others = [row for row in rows if row.state not in INACTIVE]
         columns = {"updated_at": now, **dict.fromkeys(STAMPS.get(to, ()), now), **given}
         if to in (FindingState.OPEN, FindingState.MUTED):
             columns |= UNTOUCHED

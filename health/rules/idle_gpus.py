@@ -66,7 +66,7 @@ def patiences() -> list[int]:
     return sorted({*PATIENCE.values(), WITHOUT_POOL})
 
 
-def told_in(evidence: Mapping[str, Any]) -> dict[tuple[str, str], int]:
+def reported_hours_of(evidence: Mapping[str, Any]) -> dict[tuple[str, str], int]:
     """Returns by pod and board the minimum of idle hours that a finding reported. An empty board means unknown."""
     return {
         (pod, "" if board == UNKNOWN else board): hours

@@ -86,7 +86,7 @@ def failed_of(reason: str) -> str:
     return reason.partition(":")[0]
 
 
-def is_told(owner_kind: str, reason: str, ago: timedelta) -> bool:
+def deserves_finding(owner_kind: str, reason: str, ago: timedelta) -> bool:
     """Returns whether a pod that failed for good deserves a finding.
 
     Failures of its own containers concern its owner: a Job tries again, a Workflow takes another branch. A pod without

@@ -18,7 +18,7 @@ from health.telemetry.snapshot import GpuDevice
 HOUR = timedelta(hours=1)
 NODES_AT_ONCE = 200
 NO_LAYOUT = Layout.read("")
-NONE_TOLD = GpusOfPod([], [])
+NO_GPUS = GpusOfPod([], [])
 DeviceOfNode = tuple[str, int, str]  # the node's name, the index of the board there, its slice's number; blank: all
 FromUntil = tuple[datetime, datetime]
 
@@ -59,7 +59,7 @@ class AllocatedHour:
                 max(row.since, hour),
                 min(row.seen_until or row.until or end, end),
             )  # as long as anybody knows
-            its = GpusOfPod(row.boards, row.slices) if row.until is not None else gpus.get(row.pod_uid, NONE_TOLD)
+            its = GpusOfPod(row.boards, row.slices) if row.until is not None else gpus.get(row.pod_uid, NO_GPUS)
             is_unseen = row.seen_until is not None and until <= since  # in this hour
             if not is_unseen and until <= since:
                 continue

@@ -33,7 +33,7 @@ class BoardsOfNode:
     reporting_devices: Collection[str]  # now
     came: Collection[str]  # of these since the frame before
     hours: Mapping[str, datetime]  # of each that was heard in an hour before, also under another machine of its name
-    told: Mapping[str, bool]  # of each that its timeline told of whether it came last; else it went
+    was_added: Mapping[str, bool]  # of each that its timeline told of whether it came last; else it went
 
     def swapped(self, *, since: datetime) -> tuple[list[str], list[str]]:
         """Returns removed and added boards, equally many. `since` excludes samples of an earlier machine of that name.
@@ -41,11 +41,11 @@ class BoardsOfNode:
         A board seen here before is new only if it was recorded as removed. If no board stays and the UUIDs are not
         NVIDIA's, exporters may have renamed the same boards.
         """
-        new = {uuid for uuid in self.came if not self.told.get(uuid, uuid in self.hours)}
+        new = {uuid for uuid in self.came if not self.was_added.get(uuid, uuid in self.hours)}
         gone = {
             uuid
             for uuid, hour in self.hours.items()
-            if hour >= since and uuid not in self.reporting_devices and self.told.get(uuid, True)
+            if hour >= since and uuid not in self.reporting_devices and self.was_added.get(uuid, True)
         }
         stays = self.hours.keys() & set(self.reporting_devices)
         is_sure = stays or all(map(_OF_NVIDIA.fullmatch, new | gone))
@@ -59,11 +59,11 @@ def write(cluster_id: int, taken: TelemetryReading, *, now: float) -> int:
         return 0
     there = _by_node(taken.frame.devices[place] for place in reporting_devices(taken.frame))
     nodes = list(Node.objects.filter(cluster=cluster_id, name__in=came).only("name", "uid", "created_at"))
-    hours, told = _hours(cluster_id, came), _told(cluster_id, nodes)
+    hours, was_added = _hours(cluster_id, came), _last_timeline_events(cluster_id, nodes)
     lines = []
     for node in nodes:
         its = there[node.name]
-        boards = BoardsOfNode(its, came[node.name].keys() & its.keys(), hours[node.name], told[node.uid])
+        boards = BoardsOfNode(its, came[node.name].keys() & its.keys(), hours[node.name], was_added[node.uid])
         gone, new = boards.swapped(since=node.created_at)
         if new:
             lines.append(
@@ -98,7 +98,7 @@ def _hours(cluster_id: int, node_names: Collection[str]) -> dict[str, dict[str, 
     return found
 
 
-def _told(cluster_id: int, nodes: Iterable[Node]) -> dict[str, dict[str, bool]]:
+def _last_timeline_events(cluster_id: int, nodes: Iterable[Node]) -> dict[str, dict[str, bool]]:
     events = NodeEvent.objects.filter(cluster=cluster_id, node_uid__in=[node.uid for node in nodes], kind=BOARD)
     found: dict[str, dict[str, bool]] = defaultdict(dict)
     for uid, detail in events.order_by("at", "pk").values_list("node_uid", "detail"):

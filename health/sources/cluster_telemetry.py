@@ -19,13 +19,13 @@ from health.sources import snapshots
 from health.sources.node_telemetry import REDIS_AWAY, standing_of
 from health.sources.readings import BY_SLICE, NOT_UNDER_MIG, MetricReading, ReadingState, Standing, read_metric
 from health.sources.snapshots import MOST_ORDERS, FramesAway, KeptFrame
-from health.telemetry.base import XidTold
+from health.telemetry.base import DeviceXid
 from health.telemetry.metrics import exportable
 from health.telemetry.snapshot import NEVER, GpuDevice, unsaid
 
 
 @dataclass(frozen=True)
-class BoardTold:
+class SnapshotBoard:
     """A board in a snapshot, with its own series or those of its slices."""
 
     uuid: str
@@ -48,7 +48,7 @@ class BoardTold:
 class Boards:
     """All boards of a snapshot, and the position of each node's first board."""
 
-    every: Sequence[BoardTold] = ()
+    every: Sequence[SnapshotBoard] = ()
     by_node: Mapping[str, Sequence[int]] = field(default_factory=dict)  # places in `every`, in the frame's order
     by_uuid: Mapping[tuple[str, str], int] = field(default_factory=dict)  # by node, too: two may claim one
     by_index: Mapping[tuple[str, int | None], int] = field(default_factory=dict)
@@ -124,7 +124,7 @@ class ClusterTelemetry:
     def xid_words(self, board: int, xid: float) -> str:
         """Returns the exporter's text for this Xid; empty if it has none."""
         told = self.kept.xids.get(self._key(board)) if self.kept else None
-        return told.words if isinstance(told, XidTold) and told.xid == xid else ""
+        return told.words if isinstance(told, DeviceXid) and told.xid == xid else ""
 
     def _key(self, board: int) -> tuple[str, str]:
         return self.kept.frame.devices[self.boards.every[board].place].key if self.kept else ("", "")
@@ -193,7 +193,7 @@ def boards_in(devices: Iterable[GpuDevice]) -> Boards:
 
     A board without series of its own is represented by its first slice.
     """
-    every: list[BoardTold] = []
+    every: list[SnapshotBoard] = []
     by_node: dict[str, list[int]] = {}
     places: dict[tuple[str, str], int] = {}
     for place, device in enumerate(devices):
@@ -204,7 +204,9 @@ def boards_in(devices: Iterable[GpuDevice]) -> Boards:
             by_node.setdefault(device.node_name, []).append(len(every))
             is_slice = bool(device.gi_id)
             every.append(
-                BoardTold(device.uuid, device.index, device.product, place, slices=int(is_slice), is_own=not is_slice)
+                SnapshotBoard(
+                    device.uuid, device.index, device.product, place, slices=int(is_slice), is_own=not is_slice
+                )
             )
         elif device.gi_id:
             every[at] = replace(every[at], slices=every[at].slices + 1)

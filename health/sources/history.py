@@ -176,7 +176,7 @@ def drawn_of(
     known = telemetry_of(node, now=now)
     source = PlotSource.PROMETHEUS if known.has_prometheus else PlotSource.EXPORTERS
     asked = span.steps() if source is PlotSource.PROMETHEUS else span.minutes()
-    devices = [device for device in known.devices if device.is_told]
+    devices = [device for device in known.devices if device.is_exported]
     if gpu is not None:
         devices = of_gpu(devices, gpu)
     whose = "a GPU of this node" if gpu is None else "this GPU"

@@ -10,7 +10,7 @@ from health.models.telemetry_source import STALE_AFTER
 from health.sources import snapshots
 from health.sources.readings import MetricReading, Standing, nothing_read, read_device, utilisation
 from health.sources.snapshots import FramesAway, KeptFrame
-from health.telemetry.base import XidTold
+from health.telemetry.base import DeviceXid
 from health.telemetry.metrics import exportable
 from health.telemetry.snapshot import GpuDevice
 
@@ -30,7 +30,7 @@ class DeviceTelemetry:
     profile: str
     product: str
     is_mig: bool  # a slice, or a board that is cut into some
-    is_told: bool  # whether the source ever named it
+    is_exported: bool  # whether the source ever named it
     metrics: Mapping[str, MetricReading]
     xid_words: str = ""  # what the exporter has for its last Xid
     serial: str = ""  # of the board; blank: its exporter does not say it
@@ -64,7 +64,7 @@ class NodeTelemetry:
 
     def why_none_of(self, gpu: Gpu) -> str:
         """Returns why no device matches this GPU without a UUID; empty if its source numbers all devices."""
-        is_one = not gpu.uuid and any(device.is_told and device.index is None for device in self.devices)
+        is_one = not gpu.uuid and any(device.is_exported and device.index is None for device in self.devices)
         return NUMBERLESS if is_one else ""
 
 
@@ -132,7 +132,7 @@ def _exported_on(node: Node, kept: KeptFrame | None, standing: Standing) -> Coll
 
 def _devices(kept: KeptFrame | None, boards: Iterable[Gpu], standing: Standing, *, now: float) -> list[DeviceTelemetry]:
     """Returns the devices. A board without an index replaces a row without a UUID."""
-    boards, found = list(boards), _told(kept, standing, now=now) if kept else []
+    boards, found = list(boards), _exported_devices(kept, standing, now=now) if kept else []
     uuids, indexes = {device.uuid for device in found}, {device.index for device in found}
     strangers = {device.uuid for device in found if device.index is None} - {board.uuid for board in boards}
     nothing = nothing_read(standing, now=now)
@@ -141,7 +141,7 @@ def _devices(kept: KeptFrame | None, boards: Iterable[Gpu], standing: Standing, 
     found += [
         DeviceTelemetry(
             None if strangers and board in nameless else board.index, board.uuid, "", "", board.product,
-            is_mig=False, is_told=False, metrics=nothing,
+            is_mig=False, is_exported=False, metrics=nothing,
         )
         for board in unsaid
         if board not in nameless[: len(strangers)]
@@ -149,22 +149,22 @@ def _devices(kept: KeptFrame | None, boards: Iterable[Gpu], standing: Standing, 
     return sorted(found, key=lambda each: (each.index is None, each.index or 0, each.uuid, _number(each.gi_id)))
 
 
-def _told(kept: KeptFrame, standing: Standing, *, now: float) -> list[DeviceTelemetry]:
+def _exported_devices(kept: KeptFrame, standing: Standing, *, now: float) -> list[DeviceTelemetry]:
     cut = {device.uuid for device in kept.frame.devices if device.is_mig}
     found = []
     for place, device in enumerate(kept.frame.devices):
         is_mig = device.uuid in cut
         metrics = read_device(kept.frame, place, standing, now=now, is_mig=is_mig)
-        found.append(_told_device(device, metrics, kept.xids.get(device.key), is_mig=is_mig))
+        found.append(_exported_device(device, metrics, kept.xids.get(device.key), is_mig=is_mig))
     return found
 
 
-def _told_device(
-    device: GpuDevice, metrics: Mapping[str, MetricReading], xid: XidTold | None, *, is_mig: bool
+def _exported_device(
+    device: GpuDevice, metrics: Mapping[str, MetricReading], xid: DeviceXid | None, *, is_mig: bool
 ) -> DeviceTelemetry:
     is_same = xid is not None and metrics["xid"].value == xid.xid
     return DeviceTelemetry(
-        device.index, device.uuid, device.gi_id, device.profile, device.product, is_mig=is_mig, is_told=True,
+        device.index, device.uuid, device.gi_id, device.profile, device.product, is_mig=is_mig, is_exported=True,
         metrics=metrics, xid_words=xid.words if xid is not None and is_same else "", serial=device.serial,
     )  # fmt: skip
 

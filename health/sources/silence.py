@@ -21,7 +21,7 @@ def why_silent(source: TelemetrySource | None, asked: ExporterRound | None, *, n
     return _why_exporters(asked) if asked is not None else ""
 
 
-def is_told(source: TelemetrySource | None, asked: ExporterRound | None) -> bool:
+def is_silence_known(source: TelemetrySource | None, asked: ExporterRound | None) -> bool:
     """Returns whether silence can be known. For exporters of an unobserved cluster it cannot."""
     by_prometheus = source is not None and source.state != SourceState.OFF
     return by_prometheus or asked is None or asked.state != ExportersState.UNSEEN

@@ -20,7 +20,7 @@ from django.conf import settings
 from redis import Redis
 from redis.exceptions import RedisError
 
-from health.telemetry.base import Parts, TelemetryReading, UnplacedXids, XidTold
+from health.telemetry.base import DeviceXid, Parts, TelemetryReading, UnplacedXids
 from health.telemetry.metrics import METRICS
 from health.telemetry.snapshot import Checkpoint, Frame, GpuDevice, MetricColumn, PastXid
 from health.telemetry.snapshot_memory import CHECKPOINTS, COUNTERS, LAST_SAMPLE_AT, LATCHED
@@ -47,7 +47,7 @@ class KeptFrame:
     frame: Frame
     exported: frozenset[str]
     order: str = ""  # the name of its devices and of how they stand: the same name, the same devices
-    xids: Mapping[tuple[str, str], XidTold] = field(default_factory=dict)
+    xids: Mapping[tuple[str, str], DeviceXid] = field(default_factory=dict)
     parts: Parts = field(default_factory=dict)
     unplaced_xids: UnplacedXids = field(default_factory=dict)
 
@@ -320,13 +320,13 @@ def _head_of(cluster_id: int) -> dict[str, Any] | None:
 
 
 def _kept(head: Mapping[str, Any], frame: Frame) -> KeptFrame:
-    xids = {(uuid, gi_id): XidTold(xid, words) for uuid, gi_id, xid, words in head["xids"]}
+    xids = {(uuid, gi_id): DeviceXid(xid, words) for uuid, gi_id, xid, words in head["xids"]}
     parts: dict[tuple[str, str], dict[str, dict[str, float]]] = {}
     for uuid, gi_id, metric, part, value in head.get("parts", ()):  # a frame of before has none
         parts.setdefault((uuid, gi_id), {}).setdefault(metric, {})[part] = value
-    unplaced: dict[str, list[XidTold]] = {}
+    unplaced: dict[str, list[DeviceXid]] = {}
     for node, xid, words in head.get("unplaced_xids", ()):  # a frame of before has none
-        unplaced.setdefault(node, []).append(XidTold(xid, words))
+        unplaced.setdefault(node, []).append(DeviceXid(xid, words))
     return KeptFrame(frame, frozenset(head["exported"]), head["order"], xids, parts, unplaced)
 
 

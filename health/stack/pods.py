@@ -208,7 +208,7 @@ class _PodSurroundings:
 
     def _domain_of(self, node: Node | None, signs: Signs) -> Cause | None:
         """Returns why a ComputeDomain's daemon is not ready on the node of a waiting pod."""
-        if node is None or DOMAIN_NOT_READY.match(signs.everything_said()) is None:
+        if node is None or DOMAIN_NOT_READY.match(signs.all_lines()) is None:
             return None
         return self._stack(node).get(COMPUTE_DOMAIN)
 

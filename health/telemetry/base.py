@@ -14,7 +14,7 @@ FORGET_AFTER_S = 24 * 3600.0  # of a device that is in no answer any more
 
 
 @dataclass(frozen=True)
-class XidTold:
+class DeviceXid:
     """The last Xid of a device, with the exporter's text for it (`err_msg`)."""
 
     xid: int
@@ -24,7 +24,7 @@ class XidTold:
 # By the key of the device and the metric: each value of the label that its series are told apart by, where it is not 0.
 Parts = Mapping[GpuDeviceKey, Mapping[str, Mapping[str, float]]]
 # By node, those of series that name no GPU (NVIDIA/DCGM #235).
-UnplacedXids = Mapping[str, Sequence[XidTold]]
+UnplacedXids = Mapping[str, Sequence[DeviceXid]]
 SERIES_AT_MOST = 2_000  # of one name at one exporter: 16 boards of 7 slices with 9 reasons each are 1,008
 PART_CHARS = 40  # of a label's value
 
@@ -44,7 +44,7 @@ class TelemetryReading:
 
     frame: Frame
     exported: frozenset[str]
-    xids: Mapping[GpuDeviceKey, XidTold]  # by the key of the device
+    xids: Mapping[GpuDeviceKey, DeviceXid]  # by the key of the device
     notes: tuple[str, ...] = ()  # what is odd, in sentences
     parts: Parts = field(default_factory=dict)
     exploding: tuple[Exploding, ...] = ()  # the worst first

@@ -25,7 +25,7 @@ JOBS_AT_MOST = 16  # of one device: more are not worth naming
 
 
 @dataclass(frozen=True)
-class PodTold:
+class ExporterPod:
     namespace: str
     name: str
     container: str
@@ -33,24 +33,24 @@ class PodTold:
 
 
 @dataclass(frozen=True)
-class DeviceTold:
+class ExporterDevice:
     """A board, or a slice of one. `uuid` is the board's in both cases."""
 
     uuid: str  # of an AMD GPU its serial number
     index: int | None  # of the board
     gi_id: str = ""  # of the slice; blank: the whole board
     profile: str = ""
-    pods: tuple[PodTold, ...] = ()
+    pods: tuple[ExporterPod, ...] = ()
     jobs: tuple[str, ...] = ()  # of a batch system, which Kubernetes knows nothing of
 
 
-def read_devices(text: str) -> tuple[DeviceTold, ...]:
+def read_devices(text: str) -> tuple[ExporterDevice, ...]:
     """Returns the devices in the order of their first series.
 
     :raises UnreadableMetrics: with the reason
     """
-    found: dict[tuple[str, str], DeviceTold] = {}
-    pods: dict[tuple[str, str], dict[PodTold, None]] = {}
+    found: dict[tuple[str, str], ExporterDevice] = {}
+    pods: dict[tuple[str, str], dict[ExporterPod, None]] = {}
     jobs: dict[tuple[str, str], dict[str, None]] = {}
     for labels in _label_sets(text):
         device = _device(labels)
@@ -78,22 +78,22 @@ def _label_sets(text: str) -> Iterable[Mapping[str, str]]:
         yield labels_in(written)
 
 
-def _device(labels: Mapping[str, str]) -> DeviceTold | None:
+def _device(labels: Mapping[str, str]) -> ExporterDevice | None:
     """Returns the device; None if the series is not of a GPU."""
     found = device_of(labels, "")
     if found is None or (found.index is None and not (found.gi_id or labels.get("UUID") or labels.get("uuid"))):
         return None
-    return DeviceTold(found.uuid, found.index, found.gi_id[:16], found.profile)
+    return ExporterDevice(found.uuid, found.index, found.gi_id[:16], found.profile)
 
 
-def _pod(labels: Mapping[str, str]) -> PodTold | None:
+def _pod(labels: Mapping[str, str]) -> ExporterPod | None:
     """Returns the pod; None if nobody holds the device, or the exporter does not report it."""
     name, namespace, container = (_exported(labels, what) for what in ("pod", "namespace", "container"))
     if not name:
         name, namespace, container = (labels.get(old, "") for old in ("pod_name", "pod_namespace", "container_name"))
     if not name or len(name) > 253 or len(namespace) > 63 or _is_of_the_target(labels, name, container):
         return None
-    return PodTold(namespace, name, container[:253], labels.get("pod_uid", "")[:64])
+    return ExporterPod(namespace, name, container[:253], labels.get("pod_uid", "")[:64])
 
 
 def _job(labels: Mapping[str, str]) -> str:

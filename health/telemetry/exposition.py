@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from health.telemetry.base import PART_CHARS, XidTold
+from health.telemetry.base import PART_CHARS, DeviceXid
 from health.telemetry.identity import device_of
 from health.telemetry.lines import MetricLine, labels_in, lines_in
 from health.telemetry.metrics import BLANKS, SERIES, MetricSeries
@@ -26,11 +26,11 @@ class NodeSaid:
 
     devices: dict[GpuDeviceKey, GpuDevice] = field(default_factory=dict)
     values: dict[GpuDeviceKey, dict[str, float]] = field(default_factory=dict)
-    xids: dict[GpuDeviceKey, XidTold] = field(default_factory=dict)
+    xids: dict[GpuDeviceKey, DeviceXid] = field(default_factory=dict)
     parts: dict[GpuDeviceKey, dict[str, dict[str, float]]] = field(default_factory=dict)  # as `base.Parts`
     without: dict[GpuDeviceKey, set[str]] = field(default_factory=dict)  # metrics with a series whose value none can be
     called: set[str] = field(default_factory=set)  # by itself: its node's name, as a rule, or its pod's
-    unplaced_xids: dict[int, XidTold] = field(default_factory=dict)  # by number, of series that name no GPU
+    unplaced_xids: dict[int, DeviceXid] = field(default_factory=dict)  # by number, of series that name no GPU
     nameless: int = 0  # series of a GPU that do not say which
     unread: str = ""  # the first name of a GPU's series, where none that has one is read
     impossible: Counter[str] = field(default_factory=Counter)  # values that no GPU can have, by the series' name
@@ -80,12 +80,12 @@ def _take(said: NodeSaid, line: MetricLine, series: MetricSeries, node_name: str
     if part and value > 0:
         _take_part(said.parts.setdefault(device.key, {}).setdefault(series.metric, {}), part, value)
     if series.metric == "xid" and value >= 1:
-        said.xids[device.key] = XidTold(int(value), labels.get("err_msg", "")[:WORDS])
+        said.xids[device.key] = DeviceXid(int(value), labels.get("err_msg", "")[:WORDS])
 
 
 def _take_unplaced(said: NodeSaid, xid: int, labels: Mapping[str, str]) -> None:
     if xid >= 1 and len(said.unplaced_xids) < PARTS_AT_MOST:
-        said.unplaced_xids.setdefault(xid, XidTold(xid, labels.get("err_msg", "")[:WORDS]))
+        said.unplaced_xids.setdefault(xid, DeviceXid(xid, labels.get("err_msg", "")[:WORDS]))
 
 
 def _take_part(parts: dict[str, float], part: str, value: float) -> None:

@@ -18,7 +18,7 @@ MATCHERS_CHARS = 500
 KEYS = and_in_capitals(
     ("UUID", "uuid", "GPU_I_ID", "serial_number", "gpu_uuid", "gpu_partition_id", "gpu_compute_partition_type")
 )
-TOLD = and_in_capitals(
+DETAIL_LABELS = and_in_capitals(
     (
         "gpu", "gpu_id", "id", "modelName", "card_model", "card_series", "GPU_I_PROFILE", "gpu_memory_partition_type",
         *(each for each in SERIALS if each not in KEYS),
@@ -26,7 +26,7 @@ TOLD = and_in_capitals(
         *WRITTEN,
     )
 )  # fmt: skip
-DETAILS = (*TOLD, "device", "pod", "exported_pod", "container", "instance", "job")
+DETAILS = (*DETAIL_LABELS, "device", "pod", "exported_pod", "container", "instance", "job")
 APART_S = 60.0  # between the samples of two exporters of one GPU at most, by whichever interval each is scraped
 _PLAIN = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 _MATCHER = re.compile(r'\s*([a-zA-Z_][a-zA-Z0-9_]{0,62})\s*(=~|!~|!=|=)\s*"([^"\\\n]*)"\s*(?:,|$)')
@@ -164,13 +164,13 @@ def names_within(pattern: str, matchers: Matchers, *, within_s: float) -> str:
 def devices_within(names: Iterable[str], matchers: Matchers, *, within_s: float) -> str:
     """Returns the same as `devices`, for samples in the period before. Pods are left out: an hour has many."""
     ranged = f"last_over_time({matchers.with_names('|'.join(names))}[{within_s:.0f}s])"
-    return f"group by ({', '.join((*KEYS, *TOLD))}) ({ranged})"
+    return f"group by ({', '.join((*KEYS, *DETAIL_LABELS))}) ({ranged})"
 
 
-def names_beside(names: Iterable[str], telling: Iterable[str], matchers: Matchers, *, within_s: float) -> str:
-    """Returns the query for those names that had a device which none of `telling` had, in the period before."""
+def names_beside(names: Iterable[str], covering: Iterable[str], matchers: Matchers, *, within_s: float) -> str:
+    """Returns the query for those names that had a device which none of `covering` had, in the period before."""
     those, told = (
-        f"last_over_time({matchers.with_names('|'.join(each))}[{within_s:.0f}s])" for each in (names, telling)
+        f"last_over_time({matchers.with_names('|'.join(each))}[{within_s:.0f}s])" for each in (names, covering)
     )
     return f"count by (__name__) ({those} unless on ({', '.join(KEYS)}) {told})"
 

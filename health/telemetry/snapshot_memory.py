@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from operator import gt, le, sub
 
-from health.telemetry.base import STALE_AFTER_S, XidTold
+from health.telemetry.base import STALE_AFTER_S, DeviceXid
 from health.telemetry.metrics import METRICS, MetricKind
 from health.telemetry.snapshot import NEVER, Checkpoint, Frame, MetricColumn, PastXid, unsaid
 
@@ -59,7 +59,7 @@ def remember(before: Frame, frame: Frame) -> list[int]:
     return anew
 
 
-def put_in_words(frame: Frame, told: Mapping[tuple[str, str], XidTold]) -> None:
+def put_in_words(frame: Frame, told: Mapping[tuple[str, str], DeviceXid]) -> None:
     """Stores the exporter's text of an Xid with it, for when the gauge shows another one."""
     past = dict(frame.past_xids)
     for key, each in told.items():

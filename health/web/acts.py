@@ -20,7 +20,7 @@ from health.models import Finding, Mute
 from health.web.act_form import ActForm, MuteForm
 from health.web.kept_input import REFUSALS, kept_if_refused
 
-TOLD: Mapping[str, Callable[..., None]] = {
+COMMANDS: Mapping[str, Callable[..., None]] = {
     "acknowledge": acts.acknowledge,
     "assign": acts.assign,
     "unassign": acts.unassign,
@@ -37,7 +37,7 @@ def act(request: PersonRequest, finding_id: int, verb: str) -> HttpResponse:
     finding = get_object_or_404(rows, pk=finding_id)
     with kept_if_refused(request, finding.pk, verb, done=VERBS[verb].done):
         require_act(request.user, finding)
-        _mute(request, finding) if verb == "mute" else _tell(request, finding, verb)
+        _mute(request, finding) if verb == "mute" else _run_command(request, finding, verb)
     return _back(request, finding.pk)
 
 
@@ -52,11 +52,11 @@ def lift(request: PersonRequest, mute_id: int) -> HttpResponse:
     return _back(request, None)
 
 
-def _tell(request: PersonRequest, finding: Finding, verb: str) -> None:
+def _run_command(request: PersonRequest, finding: Finding, verb: str) -> None:
     given = read(ActForm(request.POST))
     taken = {"reason", "key"} | ({"to"} if verb == "assign" else set()) | ({"seen"} if VERBS[verb].changes else set())
     asked = {name: given[name] for name in taken}
-    TOLD[verb](finding, **asked, actor=request.user.get_username(), now=timezone.now())
+    COMMANDS[verb](finding, **asked, actor=request.user.get_username(), now=timezone.now())
 
 
 def _mute(request: PersonRequest, finding: Finding) -> None:

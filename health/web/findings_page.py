@@ -77,7 +77,7 @@ def cluster_trouble_part(request: PersonRequest, cluster_id: int) -> HttpRespons
 @part
 def node_findings_part(request: PersonRequest, node_id: int) -> HttpResponse:
     row = node_for(request, node_id)
-    every = Finding.objects.filter(node=row).told().unresolved().select_related("cluster").worst_first()
+    every = Finding.objects.filter(node=row).notified().unresolved().select_related("cluster").worst_first()
     found = _by_state(dated(every, last_seen_at=SAID_ABOVE, now=timezone.now()))
     return render(request, "health/parts/_findings_of_one.html", found)
 
@@ -114,7 +114,7 @@ def pool_findings_part(request: PersonRequest, pool_id: int) -> HttpResponse:
     row = get_object_or_404(Pool.objects.visible_to(request.user).select_related("cluster"), pk=pool_id)
     # Asked of each finding: there are more members than findings.
     is_of_a_member = Exists(Node.pools.through.objects.filter(node=OuterRef("node"), pool=row))
-    found = Finding.objects.on_their_own_to(request.user).told().filter(is_of_a_member, cluster=row.cluster_id)
+    found = Finding.objects.on_their_own_to(request.user).notified().filter(is_of_a_member, cluster=row.cluster_id)
     first, now = list(found.open().select_related("node").unacknowledged_first()[:SHOWN]), timezone.now()
     standing = standings_of([row.cluster_id], now=now)[row.cluster_id]
     shown = {

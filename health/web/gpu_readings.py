@@ -29,7 +29,7 @@ NUMBERED: Mapping[str, Callable[[int], str]] = {
 
 @dataclass(frozen=True)
 class OtherReadings:
-    told: Sequence[tuple[str, ReadingCell]]  # by the metric's title
+    cells: Sequence[tuple[str, ReadingCell]]  # by the metric's title
     not_exported: Sequence[str]  # titles
 
 
@@ -38,17 +38,17 @@ def other_readings(devices: Sequence[DeviceTelemetry]) -> OtherReadings | None:
 
     Each slice repeats the board's values, except for the slice's own metrics.
     """
-    device = next((each for each in devices if each.is_told), None)
+    device = next((each for each in devices if each.is_exported), None)
     if device is None:
         return None
     elsewhere = NOT_HERE | OF_SLICES if device.gi_id else NOT_HERE
     there = [(key, reading) for key, reading in device.metrics.items() if key not in elsewhere]
     missed = [(METRICS[key], reading) for key, reading in there if METRICS[key].is_missed]
     lacks = [metric.title for metric, reading in missed if reading.state is ReadingState.NOT_EXPORTED]
-    return OtherReadings(list(_told(there)), lacks)
+    return OtherReadings(list(_cells(there)), lacks)
 
 
-def _told(there: Sequence[tuple[str, MetricReading]]) -> Iterator[tuple[str, ReadingCell]]:
+def _cells(there: Sequence[tuple[str, MetricReading]]) -> Iterator[tuple[str, ReadingCell]]:
     for key, reading in there:
         if reading.state is not ReadingState.NOT_EXPORTED:
             words = "" if reading.value is None else words_of(key, reading.value)

@@ -171,7 +171,7 @@ def line_of(seen: GpuSeen, told: Sequence[GpuColumn], *, now: datetime) -> GpuLi
         others=[
             (column, _other(column.key, metrics[column.key], now=now)) for column in told if column.key not in SHOWN
         ],
-        untold=_cell(metrics[told[0].metrics[0]], "", now=now) if told and not seen.is_told else None,
+        untold=_cell(metrics[told[0].metrics[0]], "", now=now) if told and not seen.is_exported else None,
         sampled_at=instant(seen.sampled_at),
         is_old=not any(reading.is_fresh for reading in metrics.values()),
         glyph=GLYPHS.get(seen.finding.severity, "part") if seen.finding else "",

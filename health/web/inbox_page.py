@@ -215,7 +215,7 @@ def _inbox(request: PersonRequest) -> dict[str, Any]:
 
 
 def _own(user: User) -> FindingQuerySet:
-    return Finding.objects.on_their_own_to(user).told()
+    return Finding.objects.on_their_own_to(user).notified()
 
 
 def _rows(user: User, tab: str) -> QuerySet[Finding]:

@@ -15,7 +15,7 @@ from edges.parts import packed, part
 from edges.requests import PersonRequest
 from fleet.models import Node
 from fleet.web.node_map import SeenMap
-from health.sources.cluster_telemetry import BoardTold, ClusterTelemetry, telemetry_of_clusters
+from health.sources.cluster_telemetry import ClusterTelemetry, SnapshotBoard, telemetry_of_clusters
 from health.sources.readings import NOT_UNDER_MIG, UTILISATION
 from health.telemetry.base import AHEAD_S, FORGET_AFTER_S, STALE_AFTER_S
 
@@ -79,7 +79,7 @@ def bytes_for(metric: MapMetric, seen: SeenMap, *, now: datetime) -> bytes:
 
 
 def cells_of(
-    of_boards: bytes, boards: Sequence[BoardTold], places: Collection[int], size: int, *, without: int = NO_DATA
+    of_boards: bytes, boards: Sequence[SnapshotBoard], places: Collection[int], size: int, *, without: int = NO_DATA
 ) -> bytes:
     """Places each board at its index. A board without an index, or with a taken one, gets the first free cell."""
     cells = bytearray([without]) * size

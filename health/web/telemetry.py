@@ -140,15 +140,15 @@ def gpu_telemetry_part(request: PersonRequest, node_id: int, index: int) -> Http
         "why_none": known.why_none_of(gpu),
         "others": other_readings(devices),
         "serial": next((device.serial for device in devices if device.serial), ""),
-        "uuid": _uuid_told(gpu, devices),
+        "uuid": _exported_uuid(gpu, devices),
         "is_reporting": any(reading.is_fresh for device in devices for reading in device.metrics.values()),
     }
     return render(request, "health/node/_telemetry.html", {**its, **shown})
 
 
-def _uuid_told(gpu: Gpu, devices: Sequence[DeviceTelemetry]) -> str:
+def _exported_uuid(gpu: Gpu, devices: Sequence[DeviceTelemetry]) -> str:
     """Returns the UUID of the only board with the GPU's number, if no row has a UUID; empty if ambiguous or taken."""
-    told = {device.uuid for device in devices if device.is_told}
+    told = {device.uuid for device in devices if device.is_exported}
     if gpu.uuid or len(told) != 1 or Gpu.objects.filter(node=gpu.node, uuid__in=told).exists():
         return ""
     return told.pop()
@@ -176,7 +176,7 @@ def _state(known: NodeTelemetry) -> str:
         return "none" if known.source is None else "off"
     if known.standing.is_silent:
         return "waiting" if known.source and known.source.state == SourceState.WAITING else "silent"
-    return "live" if any(device.is_told for device in known.devices) else "unknown"
+    return "live" if any(device.is_exported for device in known.devices) else "unknown"
 
 
 def lines_of(devices: Sequence[DeviceTelemetry]) -> list[DeviceLine]:

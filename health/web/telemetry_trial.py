@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST
 from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.models import Cluster
-from health.inbox.source_trials import OVER, TRIED, TrialOpen, ask_trial, exporting_by, told_of
+from health.inbox.source_trials import OVER, TRIED, TrialOpen, ask_trial, exporting_by, trial_summary
 from health.inbox.telemetry_sources import BadSource
 from health.models import TelemetryTrial, TrialState
 from health.web.telemetry import source_card
@@ -55,7 +55,7 @@ def _shown(
         state = trial.state_at(now)
         context |= {
             "state": state, "is_over": state in OVER, "look": LOOKS.get(state, "muted"),
-            "said": told_of(trial, now=now),
+            "said": trial_summary(trial, now=now),
             "card": source_card(None, told=trial.exported, exporting=exporting_by(trial), now=now),
         }  # fmt: skip
     return render(request, "health/cluster/_telemetry_trial.html", context, status=status)

@@ -11,7 +11,7 @@ from fleet.history.lines import FINDING, GPUS, NodeKept, Span, TimelineLine, pos
 from fleet.history.moment import TrueThen
 from fleet.models import Node, NodeEvent
 from fleet.queries import timeline
-from health.evaluation.finding_openings import NO_LONGER_TOLD, RESOLVED
+from health.evaluation.finding_openings import NO_LONGER_REPORTED, RESOLVED
 from health.inbox.hours import HOUR, device_of, hour_at
 from health.models import Finding, FindingAct, GpuHour
 from health.models.finding import WORST_FIRST
@@ -20,7 +20,7 @@ from people.models import User
 from wording.numbers import count
 
 GLYPHS = {Severity.CRITICAL: "bad", Severity.WARNING: "warn"}
-ENDS = {RESOLVED: "ok", NO_LONGER_TOLD: "part"}  # by what the sentence of an entry begins with
+ENDS = {RESOLVED: "ok", NO_LONGER_REPORTED: "part"}  # by what the sentence of an entry begins with
 OF_OUR_SIGHT = ("cluster-not-seen", "cluster-unwatched")  # what makes that nobody saw the node, either
 
 
@@ -33,7 +33,7 @@ def lines_of_findings(node: NodeKept, user: User, span: Span) -> Iterator[Timeli
     if not span.has(FINDING):
         return
     events = timeline(node).filter(span.of("at", "findings"), kind="finding")
-    found = Finding.objects.visible_to(user).told().filter(cluster=node.cluster_id)
+    found = Finding.objects.visible_to(user).notified().filter(cluster=node.cluster_id)
     mine = found.filter(node=node) if isinstance(node, Node) else found.filter(pk__in=_named_in_timeline(node))
     if span.gpu is not None:
         mine = mine.of_gpu(span.gpu) | mine.of_no_gpu()
@@ -75,7 +75,7 @@ def findings_then(node: NodeKept, user: User, at: datetime) -> Iterator[TrueThen
     """
     was_open = Q(resolved_at__isnull=True) | Q(resolved_at__gt=at)
     began = Coalesce("first_opened_at", "opened_at")
-    told = Finding.objects.told().filter(was_open, cluster=node.cluster_id)
+    told = Finding.objects.notified().filter(was_open, cluster=node.cluster_id)
     # Of our sight also before anybody was told: it was gone from the first second on.
     then = told.alias(began=began).filter(Q(began__lte=at) | Q(rule__in=OF_OUR_SIGHT, since__lte=at))
     about = Q(node=node) if isinstance(node, Node) else Q(pk__in=_named_in_timeline(node))

@@ -52,8 +52,10 @@ def trouble_of(user: User, counts: FindingCounts, lines: Sequence[ClusterRow], *
     seen = [line for line in lines if line.freshness.is_fresh and any(each.is_gpu_node for each in line.alike)]
     standings = standings_of([line.cluster.pk for line in seen], now=now)
     reporting = {key: standing for key, standing in standings.items() if standing.is_reporting}
-    is_told = counts.open or counts.acknowledged or counts.confirming  # then no word is green, and nobody is to be told
-    exporting = {} if is_told else exporting_of(reporting, Node.objects.visible_to(user))
+    is_exported = (
+        counts.open or counts.acknowledged or counts.confirming
+    )  # then no word is green, and nobody is to be told
+    exporting = {} if is_exported else exporting_of(reporting, Node.objects.visible_to(user))
     return Trouble(
         open=counts.open + counts.acknowledged,
         confirming=counts.confirming,

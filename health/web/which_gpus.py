@@ -31,7 +31,7 @@ def node_which_gpus_part(request: PersonRequest, node_id: int) -> HttpResponse:
 def which_gpus(node: Node) -> str:
     """Returns the text, from open and pending findings that may explain it, with one query."""
     rules = [rule for rule in EXPLAINED_BY[MISSING] if rule.startswith("gpu-")]
-    found = Finding.objects.filter(node=node, rule__in=rules).told().unresolved().order_by("subject", "rule")
+    found = Finding.objects.filter(node=node, rule__in=rules).notified().unresolved().order_by("subject", "rule")
     named: dict[str, list[str]] = {}
     for finding in found:
         named.setdefault(finding.subject.replace(f" of {node.name}", "", 1), []).append(titles()[finding.rule])

@@ -11,7 +11,7 @@ from functools import cache
 from fleet.models import Bookmark, Node, Pod, Workload
 from gpu.resources import Layout, whole_gpus
 from health.models import Finding
-from health.rules.idle_gpus import IdleGpus, told_in
+from health.rules.idle_gpus import IdleGpus, reported_hours_of
 from kube.resources import PODS
 from rollouts.node_order.disruption_cost import UNKNOWN, Harm, Job
 from rollouts.queries.warm_up import Started, quickest, workload_of
@@ -99,7 +99,7 @@ def idle_gpus_of(cluster_id: int) -> dict[str, int]:
     Unknown GPUs and GPUs without telemetry do not count as idle.
     """
     rows = Finding.objects.open().filter(cluster=cluster_id, rule=IdleGpus.key).values_list("evidence", flat=True)
-    return Counter(pod for evidence in rows for pod, board in told_in(evidence) if board)
+    return Counter(pod for evidence in rows for pod, board in reported_hours_of(evidence) if board)
 
 
 def _harm(node: Node, there: _OnNode, jobs: Mapping[str, Job]) -> Harm:

@@ -13,7 +13,7 @@ from benchmarks.finding.day.asked import DayAsked
 from benchmarks.finding.day.kinds import FOUND, HARMLESS, KINDS, QUICK
 from benchmarks.finding.day.outages import OUTAGES, Outage
 from benchmarks.finding.day.plants import Place
-from benchmarks.finding.day.processes import told_of
+from benchmarks.finding.day.processes import trial_summary
 from benchmarks.finding.day.run import Playing, live
 from benchmarks.finding.day.schedule import PlannedOutage, Plant, schedule
 from benchmarks.finding.day.scraping import Prometheus
@@ -32,7 +32,7 @@ SMALL = DayAsked(seed=11, nodes=24, hours=1.0)
 
 
 def lived(asked: DayAsked) -> Told:
-    return told_of(asked, live(asked), 0.0)
+    return trial_summary(asked, live(asked), 0.0)
 
 
 def test_what_is_planted_is_found_and_nothing_else():
@@ -64,7 +64,7 @@ def test_nothing_is_told_anew_reason_redis_was_emptied(monkeypatch: pytest.Monke
 
     on = [one for one in day.schedule.plants if one.found_s and one.found_s < emptied.begins_s < one.ends_s - 600]
     assert {one.kind.name for one in on} == set(kinds)
-    assert not told_of(SMALL, day, 0.0).troubles
+    assert not trial_summary(SMALL, day, 0.0).troubles
 
 
 def test_rows_are_written_within_a_period_however_often_something_begins_or_ends():
@@ -203,7 +203,7 @@ def test_each_of_these_is_told_once_in_a_small_day_with_its_cause(
     day = live(replace(SMALL, nodes=nodes))
 
     assert {plant.kind.name for plant in day.schedule.plants if plant.is_trouble} == set(kinds)
-    assert not told_of(SMALL, day, 0.0).troubles
+    assert not trial_summary(SMALL, day, 0.0).troubles
 
 
 def test_one_plant_alone_is_the_same_one_again():

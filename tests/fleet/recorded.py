@@ -60,7 +60,7 @@ def observed(clusters: tuple[Recorded, ...], blocker, folders: pytest.TempPathFa
         patch.setattr(reflector, "LONGEST_WAIT_S", 0.2)
         patch.setattr(list_watch, "LOOK_UP_S", 0.1)
         patch.setattr(wake, "wake_observer", lambda *_: None)
-        patch.setattr(listeners, "tell", lambda *_: None)
+        patch.setattr(listeners, "notify", lambda *_: None)
         patch.setattr(announce, "send", lambda *_: None)
         for cluster in clusters:
             cluster.observe(folders.mktemp(cluster.name))

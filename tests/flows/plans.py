@@ -99,7 +99,7 @@ class Plan:
     def now(self) -> Shown:
         return dict(self.operator.get(self.path))
 
-    def tell(self, verb: str, reason: str = "A flow wants it.") -> None:
+    def notify(self, verb: str, reason: str = "A flow wants it.") -> None:
         self.operator.post(f"{self.path}/{verb}", {"reason": reason})
 
     def until(self, is_so: Callable[[Shown], object], what: str, timeout_s: float = PATIENCE_S) -> Shown:
@@ -173,10 +173,10 @@ class Plan:
         """Give it up, if it is not over."""
         state = self.now()["state"]
         if state == "draft":
-            self.tell("discards")
+            self.notify("discards")
         elif state not in FINAL:
             if state != "aborting":
-                self.tell("aborts", "The flow is over.")
+                self.notify("aborts", "The flow is over.")
             self.until(lambda shown: shown["state"] in FINAL, "the end of a plan that was given up")
 
 

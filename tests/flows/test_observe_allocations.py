@@ -96,7 +96,7 @@ def shown(viewer: Visitor, node: str) -> dict[str, str]:
 
 def named(viewer: Visitor, node: str) -> list[dict]:
     gpus = viewer.all("/api/v1/gpus", node=node)
-    return [one for gpu in gpus for one in gpu["allocations"] or () if one["told_by"] == "metrics"]
+    return [one for gpu in gpus for one in gpu["allocations"] or () if one["reported_by"] == "metrics"]
 
 
 def told(cluster: Cluster, node: str) -> dict[str, str]:

@@ -43,7 +43,7 @@ def cluster(db: None, api: ApiServer, monkeypatch: pytest.MonkeyPatch) -> Iterat
     monkeypatch.setattr(list_watch, "LOOK_UP_S", 0.1)
     for module, name in (
         (wake, "wake_observer"),
-        (listeners, "tell"),
+        (listeners, "notify"),
         (announce, "send"),
     ):
         monkeypatch.setattr(module, name, lambda *_: None)

@@ -41,7 +41,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(list_watch, "LOOK_UP_S", 0.05)
     monkeypatch.setattr(wake, "wake_observer", lambda *_: None)
     monkeypatch.setattr(wake, "wake_observer_after", lambda *_: None)
-    monkeypatch.setattr(listeners, "tell", lambda *_: None)
+    monkeypatch.setattr(listeners, "notify", lambda *_: None)
     monkeypatch.setattr(announce, "send", lambda *_: None)
 
 

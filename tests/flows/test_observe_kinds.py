@@ -138,7 +138,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reflector, "LONGEST_WAIT_S", 0.2)
     monkeypatch.setattr(list_watch, "LOOK_UP_S", 0.1)
     monkeypatch.setattr(wake, "wake_observer", lambda *_: None)
-    monkeypatch.setattr(listeners, "tell", lambda *_: None)
+    monkeypatch.setattr(listeners, "notify", lambda *_: None)
     monkeypatch.setattr(announce, "send", lambda *_: None)
 
 

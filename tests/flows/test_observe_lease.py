@@ -49,7 +49,7 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[dict]:
     """Every announcement, instead of a channel layer."""
     messages: list[dict] = []
     monkeypatch.setattr(announce, "send", lambda _, message: messages.append(message))
-    monkeypatch.setattr(listeners, "tell", lambda *_: None)
+    monkeypatch.setattr(listeners, "notify", lambda *_: None)
     return messages
 
 

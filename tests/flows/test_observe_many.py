@@ -27,7 +27,7 @@ def many(db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     monkeypatch.setattr(watch_cursor, "HEARD_EVERY", timedelta(seconds=2))
     monkeypatch.setattr(list_watch, "TICK_S", 2.0)
     monkeypatch.setattr(watch_lease, "ASK_AGAIN_S", 0.5)
-    for module, name in ((wake, "wake_observer"), (wake, "wake_observer_after"), (listeners, "tell")):
+    for module, name in ((wake, "wake_observer"), (wake, "wake_observer_after"), (listeners, "notify")):
         monkeypatch.setattr(module, name, lambda *_: None)
     monkeypatch.setattr(announce, "send", lambda *_: None)
     servers = [

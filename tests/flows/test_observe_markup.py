@@ -72,7 +72,7 @@ def a_bad_event() -> dict:
 def mirrored(db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched]:
     monkeypatch.setattr(list_watch, "LOOK_UP_S", 0.05)
     monkeypatch.setattr(wake, "wake_observer", lambda *_: None)
-    monkeypatch.setattr(listeners, "tell", lambda *_: None)
+    monkeypatch.setattr(listeners, "notify", lambda *_: None)
     monkeypatch.setattr(announce, "send", lambda *_: None)
     documents = {
         NODES: [a_bad_node(), node_document(HOSTILE * 2, uid="unread", labels={"a": 7})],

@@ -32,7 +32,7 @@ def offered(monkeypatch: pytest.MonkeyPatch) -> SimpleQueue[tuple[int, int]]:
     leases: SimpleQueue[tuple[int, int]] = SimpleQueue()
     monkeypatch.setattr(wake, "wake_observer", lambda cluster_id, epoch: leases.put((cluster_id, epoch)))
     monkeypatch.setattr(wake, "wake_observer_after", lambda *_: None)  # beat's sweep finds what is due
-    monkeypatch.setattr(listeners, "tell", lambda *_: None)
+    monkeypatch.setattr(listeners, "notify", lambda *_: None)
     monkeypatch.setattr(announce, "send", lambda *_: None)
     monkeypatch.setattr(watch_cursor, "HEARD_EVERY", timedelta(seconds=1))
     monkeypatch.setattr(list_watch, "TICK_S", 1.0)

@@ -20,7 +20,7 @@ def test_halts_in_the_canary_and_goes_back(plan_for: Callable[[], Plan], gpu_clu
     loaded = gpu_cluster.loaded(plan.driver)
     others = set(plan.targets(1).values())
     disrupted = plan.released()
-    plan.tell("rollbacks", "Its workloads crash.")
+    plan.notify("rollbacks", "Its workloads crash.")
     plan.until_state("rolled-back")
 
     assert tried in halted["reason"]

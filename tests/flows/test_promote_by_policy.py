@@ -91,7 +91,7 @@ def test_a_bad_driver_gets_no_further_than_the_canary_and_goes_back(plan: Plan, 
     plan.until_state("halted")
     assert plan.released() == list(plan.targets(0))
 
-    plan.tell("rollbacks", "The pods of the canary do not run.")
+    plan.notify("rollbacks", "The pods of the canary do not run.")
     plan.until_state("rolled-back")
 
     assert in_it.version(POLICY) == plan.from_version

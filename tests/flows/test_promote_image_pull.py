@@ -74,7 +74,7 @@ def test_a_discarded_draft_takes_its_jobs_with_it(plan_for: Callable[..., Plan],
     plan = plan_for().draft()
     number = plan.operator.post(f"{plan.path}/image-pulls", {"reason": "Before the window.", "nodes_each": 2})["id"]
 
-    plan.tell("discards")
+    plan.notify("discards")
 
     path = f"/api/v1/image-pulls/{number}"
     wait_until(lambda: _over(plan.operator, path), what=f"the end of {path}", timeout_s=PATIENCE_S)

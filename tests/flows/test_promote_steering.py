@@ -20,12 +20,12 @@ def test_a_halt_lets_nothing_more_go_and_a_resumption_goes_on(plan_for: Planner,
     plan = plan_for().draft(canary(), the_others()).start().until_opening()
     plan.approve()
     plan.until(lambda shown: shown["stages"][1]["targets_by_state"].get("changing"), "a change in the second stage")
-    plan.tell("halts", "A person has seen something.")
+    plan.notify("halts", "A person has seen something.")
     answered = datetime.now(UTC)
     plan.until_looked_twice()
     later = [release for release in plan.releases() if release.at > answered]
     shown = plan.now()
-    plan.tell("resumptions", "It was nothing.")
+    plan.notify("resumptions", "It was nothing.")
     plan.until_state("promoted")
 
     assert len(later) <= 1  # the one that was between its look and its write
@@ -45,7 +45,7 @@ def test_a_pause_holds_again_what_was_let_go_and_has_not_begun(plan_for: Planner
         release.wait()
         gpu_cluster.cordon(other)
     plan.until(lambda _: plan.targets(0) == {freed: "released"}, "a node that was let go")
-    plan.tell("pauses", "Not now.")
+    plan.notify("pauses", "Not now.")
     plan.until(lambda _: plan.targets(0) == {freed: "held"}, "a node that is held again")
     wait_until(lambda: freed in gpu_cluster.held(plan.driver), what="the label that was meant", timeout_s=PATIENCE_S)
     gpu_cluster.cordon(other, on=False)
@@ -53,7 +53,7 @@ def test_a_pause_holds_again_what_was_let_go_and_has_not_begun(plan_for: Planner
     wait_until(lambda: not plan.seen_cordoned(), what="an uncordoned node that is seen to be", timeout_s=PATIENCE_S)
     plan.until_looked_twice()
     while_paused = plan.released()
-    plan.tell("resumptions", "Now.")
+    plan.notify("resumptions", "Now.")
     plan.until_state("promoted")
 
     assert while_paused == [freed]
@@ -72,7 +72,7 @@ def test_an_abort_before_the_version_is_written_lets_every_node_go(
     with proxy.holding(last_hold) as hold:
         plan.start()
         hold.wait()
-        plan.tell("aborts", "Wrong week.")
+        plan.notify("aborts", "Wrong week.")
     plan.until_state("aborted")
 
     assert [asked for asked in plan.requests() if is_version_write(asked)] == []
@@ -85,7 +85,7 @@ def test_an_abort_after_it_keeps_what_changed_and_lets_the_others_go(plan_for: P
     (changed,) = plan.targets(0)
     plan.approve()
     plan.until(lambda shown: shown["stages"][1]["state"] == "opening", "the second stage")
-    plan.tell("aborts", "Enough for today.")
+    plan.notify("aborts", "Enough for today.")
     shown = plan.until_state("aborted")
 
     assert changed in shown["reason"]

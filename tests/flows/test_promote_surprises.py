@@ -47,7 +47,7 @@ def test_another_quarterdeck_in_the_cluster_pauses_the_plan(plan_for: Planner, g
     plan.until_looked_twice()
     while_paused = plan.released()
     gpu_cluster.drop_lease()
-    plan.tell("resumptions", "The other one is gone.")
+    plan.notify("resumptions", "The other one is gone.")
     plan.until(lambda _: plan.released(), "a release after the resumption")
 
     assert "another-quarterdeck" in paused["pause"]["reason"]

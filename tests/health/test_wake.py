@@ -37,7 +37,7 @@ def wait_for(is_so) -> None:
     ],
 )
 def test_who_wants_to_know_is_woken(sent, heard, task):
-    listeners.tell(heard, 3)
+    listeners.notify(heard, 3)
 
     wait_for(lambda: sent)
     assert [(name, given["kwargs"]) for name, given in sent] == [(task, {"cluster_id": 3})]

@@ -28,7 +28,7 @@ def live_in_process(asked: Any, redis_url: str) -> Told:
 
     began = time.process_time()
     day = live(asked)
-    return told_of(asked, day, time.process_time() - began)
+    return trial_summary(asked, day, time.process_time() - began)
 
 
 def make_ready(redis_url: str) -> None:
@@ -49,7 +49,7 @@ def make_ready(redis_url: str) -> None:
     call_command("migrate", run_syncdb=True, verbosity=0)
 
 
-def told_of(asked: Any, day: Any, cpu_s: float) -> Told:
+def trial_summary(asked: Any, day: Any, cpu_s: float) -> Told:
     from benchmarks.finding.day.outages import OUTAGES
 
     verdict = day.verdict

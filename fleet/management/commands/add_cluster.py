@@ -71,11 +71,11 @@ class Command(BaseCommand):
             reason = "add_cluster said so."
             set_approval(cluster, approval, actor=CONSOLE, reason=reason, now=timezone.now())
         wake.wake_observer(cluster.pk, Observer.objects.get(cluster=cluster).epoch)
-        self._tell(cluster.name, cluster.mode, introduction.server, introduction.server_version, is_new=is_new)
+        self._report(cluster.name, cluster.mode, introduction.server, introduction.server_version, is_new=is_new)
         for note in introduction.notes:
             self.stdout.write(f"  Note: {note}")
 
-    def _tell(self, name: str, mode: str, server: str, version: str, *, is_new: bool) -> None:
+    def _report(self, name: str, mode: str, server: str, version: str, *, is_new: bool) -> None:
         done = "is added" if is_new else "is up to date"
         self.stdout.write(f"Cluster {name} {done}: Kubernetes {version} at {server}, mode {mode}.")
 

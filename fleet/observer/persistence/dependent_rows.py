@@ -33,7 +33,7 @@ def follow(cluster_id: int, written: Written, *, is_listing: bool, now: datetime
     """
     model = written.kind.model
     if model is Pod and _has_crashed(written):
-        listeners.tell(listeners.CRASHED, cluster_id)
+        listeners.notify(listeners.CRASHED, cluster_id)
     if model is Node:
         _follow_nodes(cluster_id, written, now=now)
     elif model in (Pod, OtherPod) and not is_listing:
@@ -67,7 +67,7 @@ def _follow_pods(cluster_id: int, written: Written) -> None:
 
 
 def _follow_nodes(cluster_id: int, written: Written, *, now: datetime) -> None:
-    _tell(cluster_id, written, now=now)
+    _write_timeline(cluster_id, written, now=now)
     gpus.follow(cluster_id, written)
     pools.sort_nodes(cluster_id, written.alive)
     allocation.count(cluster_id, allocation.recut(written))
@@ -112,7 +112,7 @@ def _bury(cluster_id: int, written: Written, *, now: datetime) -> None:
     )
 
 
-def _tell(cluster_id: int, written: Written, *, now: datetime) -> None:
+def _write_timeline(cluster_id: int, written: Written, *, now: datetime) -> None:
     told = [(row, timeline.entries(None, row)) for row in written.new]
     told += [(row, timeline.entries(old, row)) for old, row in written.changed]
     told += [(row, [timeline.left(row)]) for row in written.gone]

@@ -9,7 +9,7 @@ from django.db import DatabaseError, InterfaceError, OperationalError, connectio
 from django.db.models import Q
 
 from fleet.freshness.lag import Lag
-from fleet.map_cells.chunks import LAID_OUT, NodeMessage, told
+from fleet.map_cells.chunks import LAID_OUT, NodeMessage, node_messages
 from fleet.messages import announce, listeners
 from fleet.models import LostLease, Node, Pod
 from fleet.observer.mirror.kinds import KINDS
@@ -77,7 +77,7 @@ class Flusher:
             count_all(self.cluster_id)
         self._last_waited_ms = self._waited_ms()
         self._wrote_at = time.monotonic()
-        self._tell(written, listed, has_news=bool(news or whole) or self._lag.is_behind != was_behind)
+        self._announce(written, listed, has_news=bool(news or whole) or self._lag.is_behind != was_behind)
 
     def _add_missing(self, deltas: DeltaQueue) -> None:
         """Deletes rows that a complete list does not contain."""
@@ -160,7 +160,7 @@ class Flusher:
             time.sleep(BREATH_S)
             self._breathed_at = time.monotonic()
 
-    def _tell(self, written: list[Written], listed: Collection[str], *, has_news: bool) -> None:
+    def _announce(self, written: list[Written], listed: Collection[str], *, has_news: bool) -> None:
         if not written and not has_news:
             return
         kinds = {one.kind.name for one in written} | ({"bookmarks"} if has_news else set())
@@ -175,9 +175,9 @@ class Flusher:
         )
         self._told = self.batch
         if has_news or any(one.kind.model in (Node, Pod) for one in written):
-            listeners.tell(listeners.STATE_CHANGED, self.cluster_id)
+            listeners.notify(listeners.STATE_CHANGED, self.cluster_id)
         if has_news or any(one.kind.moves_plans for one in written):
-            listeners.tell(listeners.CHANGED, self.cluster_id)
+            listeners.notify(listeners.CHANGED, self.cluster_id)
 
     def _states(self, written: list[Written], listed: Collection[str]) -> list[NodeMessage]:
         """The nodes that changed, or on which a pod did. Whole lists of pods are for pages to fetch."""
@@ -185,7 +185,7 @@ class Flusher:
         pods = [one for one in written if one.kind.name == PODS.name and PODS.name not in listed]
         names = {row["node_name"] for one in pods for row in (*one.alive, *one.gone)}
         found = Node.objects.filter(Q(pk__in=keys) | Q(name__in=names), cluster_id=self.cluster_id)
-        return told(found)
+        return node_messages(found)
 
 
 def _is_laid_out_anew(one: Written) -> bool:

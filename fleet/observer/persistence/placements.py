@@ -24,7 +24,7 @@ from kube.resources import PODS
 # The number of nodes per query of GPU allocations. With more, the exporters' answers would be too recent.
 LOOKED_AT_MOST = 4
 AT_ONCE = 500
-NONE_TOLD = GpusOfPod([], [])
+NO_GPUS = GpusOfPod([], [])
 ONE_EACH = ("cluster", "pod_uid", "node_uid")
 COLUMNS = (*ONE_EACH, "node_name", "namespace", "name", "owner_kind", "owner_name", "resources", "since")
 KEPT = ("uid", "namespace", "name", "owner_kind", "owner_name", "resources", "node_name", "started_at")
@@ -136,8 +136,8 @@ def _end(cluster_id: int, those: QuerySet[PodPlacement], how: Mapping[str, str],
             "until": now,
             "seen_until": seen_until and max(seen_until, row["since"]),
             "ended": how.get(row["pod_uid"], "")[:128],
-            "boards": gpus.get(row["pod_uid"], NONE_TOLD).indices,
-            "slices": gpus.get(row["pod_uid"], NONE_TOLD).slices,
+            "boards": gpus.get(row["pod_uid"], NO_GPUS).indices,
+            "slices": gpus.get(row["pod_uid"], NO_GPUS).slices,
         }
         for row in rows
     )

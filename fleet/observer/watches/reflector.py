@@ -122,14 +122,14 @@ class Reflector(threading.Thread):
 
         False: stopped.
         """
-        begun, has_told = time.monotonic(), False
+        begun, has_answered = time.monotonic(), False
         while not self._may_begin():
             if self._stop_asked.wait(0.05):
                 return False
-            if not has_told and time.monotonic() - begun > PATIENCE_S:
+            if not has_answered and time.monotonic() - begun > PATIENCE_S:
                 waits = f"Waits for the list of {' and '.join(self.kind.after)}."
                 self._put(Failed(self.kind.name, BookmarkState.LISTING, waits))
-                has_told = True
+                has_answered = True
             if time.monotonic() - begun > LONGEST_PATIENCE_S:
                 return True
         return True

@@ -52,7 +52,7 @@ class Command(BaseCommand):
         try:
             replayed = replay(
                 rule, list(clusters), last=timedelta(days=days), step=timedelta(seconds=step),
-                limits=_limits(rule, given), tell=self._progress, clock=timezone.now,
+                limits=_limits(rule, given), report_progress=self._progress, clock=timezone.now,
             )  # fmt: skip
         except NoReplay as refusal:
             raise CommandError(str(refusal)) from refusal

@@ -73,12 +73,12 @@ class PodSigns:
     is_overdue: bool = False  # it has had more than the time that it takes to come up
 
     @cached_property
-    def telling(self) -> str:
+    def decisive_line(self) -> str:
         """The line of its log that says why; without one, of how its container ended. Blank: none was read."""
         return decisive_line(self.log) or self.last_words
 
     @property
-    def told_by_event(self) -> str:
+    def event_message(self) -> str:
         """Returns the newest Event's message that says more than a repeated try; empty if none does."""
         return next((event.message for event in self.events if event.reason != "BackOff"), "")
 
@@ -182,7 +182,7 @@ class Signs:
         """Returns whether no driver pod is expected, since the driver is the host's."""
         return self.is_driver_off or self.labels.get(DEPLOY_DRIVER) == PRE_INSTALLED
 
-    def everything_said(self) -> Iterator[str]:
+    def all_lines(self) -> Iterator[str]:
         """Every line about the pod, the one that tells most first."""
         if self.pod is None:
             return

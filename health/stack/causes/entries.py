@@ -51,7 +51,7 @@ class CauseEntry:
     is_overdue: bool | None = None
     is_placed: bool | None = None
     is_normal_at_first: bool = False  # healthy pods write the line too, while they start
-    is_told_as_trouble: bool = False  # a line at the level info does not count
+    needs_error_level: bool = False  # a line at the level info does not count
     source: str  # the https address that has the message, or "recording: " and a file of this repository
     unverified: bool = False  # no source was read; `source` is blank and there is no date
     date: dt.date | None = None  # the day on which the source was read
@@ -108,10 +108,10 @@ QUOTES: Mapping[str, Callable[[Signs], str]] = {
     "reason": lambda signs: signs.pod.reason if signs.pod else "",
     "message": lambda signs: signs.pod.message if signs.pod else "",
     "last_words": lambda signs: signs.pod.last_words if signs.pod else "",
-    "telling": lambda signs: signs.pod.telling if signs.pod else "",
+    "decisive_line": lambda signs: signs.pod.decisive_line if signs.pod else "",
     "log": lambda signs: decisive_line(signs.pod.log) if signs.pod else "",
     "last_line": lambda signs: "".join(signs.pod.log[-1:]) if signs.pod else "",
-    "event": lambda signs: signs.pod.told_by_event if signs.pod else "",
+    "event": lambda signs: signs.pod.event_message if signs.pod else "",
     "unhealthy": lambda signs: signs.pod.unhealthy if signs.pod else "",
     "words": lambda signs: signs.pod.own_words if signs.pod else "",
 }
@@ -150,7 +150,7 @@ class CauseMatcher:
             return None
         said = found.said or (match.string if match else next(iter(found.lines or ()), "")) or self._quote(signs)
         facts = dict(found.facts) | _groups(match)
-        if self.facts and (more := next(_matches(self.facts, signs.everything_said()), None)):
+        if self.facts and (more := next(_matches(self.facts, signs.all_lines()), None)):
             said, facts = more.string, facts | _groups(more)
         return self.cause(signs, said, facts, found.steps)
 
@@ -199,8 +199,8 @@ class CauseMatcher:
         return self.find(signs) if self.find else PredicateAnswer()
 
     def _lines(self, signs: Signs, found: PredicateAnswer) -> Iterator[str]:
-        lines = signs.everything_said() if found.lines is None else iter(found.lines)
-        return (line for line in lines if not self.entry.is_told_as_trouble or weight(line) >= LineWeight.WORDED)
+        lines = signs.all_lines() if found.lines is None else iter(found.lines)
+        return (line for line in lines if not self.entry.needs_error_level or weight(line) >= LineWeight.WORDED)
 
     def _quote(self, signs: Signs) -> str:
         return next((line for name in self.entry.quotes if (line := QUOTES[name](signs))), "")

@@ -312,7 +312,7 @@ def no_host_engine(signs: Signs) -> PredicateAnswer | None:
     asked = next((found for line in reversed(pod.log) if (found := ENGINE.search(line))), None)
     if not said and not (asked and answered < 0 and pod.reason in CRASHES):
         return None
-    return PredicateAnswer({"at": f" at {asked['at']}" if asked else ""}, said.strip() or pod.telling)
+    return PredicateAnswer({"at": f" at {asked['at']}" if asked else ""}, said.strip() or pod.decisive_line)
 
 
 @predicate()
@@ -341,13 +341,13 @@ HOST_DRIVER = re.compile(r"no pre-installed driver detected on the host", re.IGN
 
 @predicate()
 def driver_is_hosts(signs: Signs) -> PredicateAnswer | None:
-    said = next((line for line in signs.everything_said() if HOST_DRIVER.search(line)), "")
+    said = next((line for line in signs.all_lines() if HOST_DRIVER.search(line)), "")
     return PredicateAnswer(said=said.strip()) if signs.has_host_driver else None
 
 
 @predicate()
 def waits_for_driver_container(signs: Signs) -> PredicateAnswer | None:
-    return _if(any(".driver-ctr-ready" in line for line in signs.everything_said()))
+    return _if(any(".driver-ctr-ready" in line for line in signs.all_lines()))
 
 
 @predicate()
@@ -384,7 +384,7 @@ def container_not_made(signs: Signs) -> PredicateAnswer | None:
 @predicate()
 def no_worded_line(signs: Signs) -> PredicateAnswer | None:
     """The log has no error that explains the end."""
-    return _if(signs.pod and weight(signs.pod.telling or " ") < LineWeight.WORDED)
+    return _if(signs.pod and weight(signs.pod.decisive_line or " ") < LineWeight.WORDED)
 
 
 @predicate()
@@ -397,7 +397,7 @@ def without_log(signs: Signs) -> PredicateAnswer | None:
 def killed_by_probe(signs: Signs) -> PredicateAnswer | None:
     """The kubelet ends a container whose liveness or startup probe fails: its log then names no error."""
     pod = signs.pod
-    if pod is None or pod.reason not in CRASHES or weight(pod.telling or " ") >= LineWeight.ERROR:
+    if pod is None or pod.reason not in CRASHES or weight(pod.decisive_line or " ") >= LineWeight.ERROR:
         return None
     failing = ("Liveness probe failed", "Startup probe failed")
     said = next((event.message for event in pod.events if event.message.startswith(failing)), "")
@@ -427,19 +427,19 @@ def crashed_before_start(signs: Signs) -> PredicateAnswer | None:
 @predicate()
 def crashed_without_line(signs: Signs) -> PredicateAnswer | None:
     pod = _crashed(signs)
-    return _if(pod and not pod.telling)
+    return _if(pod and not pod.decisive_line)
 
 
 @predicate()
 def crashed_by_itself(signs: Signs) -> PredicateAnswer | None:
     pod = _crashed(signs)
-    return _if(pod and BY_ITSELF.search(pod.telling))
+    return _if(pod and BY_ITSELF.search(pod.decisive_line))
 
 
 @predicate()
 def crashed_without_error(signs: Signs) -> PredicateAnswer | None:
     pod = _crashed(signs)
-    return _if(pod and weight(pod.telling) <= LineWeight.PLAIN)
+    return _if(pod and weight(pod.decisive_line) <= LineWeight.PLAIN)
 
 
 @predicate()
@@ -471,7 +471,7 @@ def warned_by_event(signs: Signs) -> PredicateAnswer | None:
 
 @predicate()
 def has_event(signs: Signs) -> PredicateAnswer | None:
-    return _if(signs.pod and signs.pod.told_by_event)
+    return _if(signs.pod and signs.pod.event_message)
 
 
 @predicate()
@@ -502,7 +502,7 @@ TAKEN = re.compile(
 @predicate("resource", "asks", "used", "has")
 def gpus_all_held(signs: Signs) -> PredicateAnswer | None:
     """The kubelet counts when a pod arrives: the use of GPUs may have changed since the scheduler counted."""
-    said = next((found for line in signs.everything_said() if (found := TAKEN.search(line))), None)
+    said = next((found for line in signs.all_lines() if (found := TAKEN.search(line))), None)
     return (
         PredicateAnswer(said.groupdict(), said.string.strip()) if said and is_gpu_resource(said["resource"]) else None
     )

@@ -10,13 +10,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from health.telemetry import promql
-from health.telemetry.base import FORGET_AFTER_S, PART_CHARS, TelemetryReading, XidTold
+from health.telemetry.base import FORGET_AFTER_S, PART_CHARS, DeviceXid, TelemetryReading
 from health.telemetry.identity import Inventory, Whereabouts, device_key, silenced, take_inventory
 from health.telemetry.metrics import SERIES, MetricSeries
 from health.telemetry.prometheus.answers import LabelledSample, Unusable, labels, vector
 from health.telemetry.prometheus.client import Client
 from health.telemetry.prometheus.ranges import Steps, series_in
-from health.telemetry.prometheus.source import LOOK_EVERY_S, TELLING, XID
+from health.telemetry.prometheus.source import COVERING_SERIES, LOOK_EVERY_S, XID
 from health.telemetry.snapshot import Frame, GpuDevice, GpuDeviceKey, MetricColumn, in_order
 from health.telemetry.snapshot_memory import put_in_words, remember
 
@@ -42,7 +42,7 @@ class _Piece:
 
 
 @dataclass(frozen=True)
-class NotTold:
+class MissingSteps:
     """Steps without data, with the reason."""
 
     asked: Steps
@@ -63,13 +63,13 @@ class Past:
     in_frame: frozenset[GpuDeviceKey] = frozenset()
     looked_at: float = -math.inf
 
-    def readings(self, asked: Steps, *, offset_s: float = 0.0) -> Iterator[TelemetryReading | NotTold]:
+    def readings(self, asked: Steps, *, offset_s: float = 0.0) -> Iterator[TelemetryReading | MissingSteps]:
         """Yields readings, oldest first. `offset_s` is added to its clock to get ours; `asked` uses its clock."""
         for chunk in cut(asked, STEPS_AT_ONCE):
             try:
                 yield from self._chunk(chunk, offset_s)
             except Unusable as error:
-                yield NotTold(chunk, str(error))
+                yield MissingSteps(chunk, str(error))
 
     def clock(self) -> float:
         """Returns the server's time.
@@ -81,29 +81,33 @@ class Past:
             raise Unusable("It does not say what time it has: this is no Prometheus.")
         return answer[0].value.value
 
-    def _chunk(self, asked: Steps, offset_s: float) -> Iterator[TelemetryReading | NotTold]:
+    def _chunk(self, asked: Steps, offset_s: float) -> Iterator[TelemetryReading | MissingSteps]:
         wanted = [name for name, rows in SERIES.items() if any(map(self._reads, rows))]
-        pattern = "|".join(dict.fromkeys((*TELLING, *wanted)))
+        pattern = "|".join(dict.fromkeys((*COVERING_SERIES, *wanted)))
         within_s = asked.step_s * asked.number
         counted = self._at(promql.names_within(pattern, self.matchers, within_s=within_s), asked.last)
         there = {labels(row).get("__name__", "") for row in counted}
         if not there.intersection(wanted):
             reason = "It has no series of these metrics for that time" if there else "It has no series of a GPU"
-            yield NotTold(asked, f"{reason}: not exported then, not scraped, or forgotten by now.")
+            yield MissingSteps(asked, f"{reason}: not exported then, not scraped, or forgotten by now.")
             return
-        telling = [name for name in TELLING if name in there] or sorted(there)
-        telling += self._beside(there.difference(telling), telling, asked)
-        names = sorted(there.intersection(wanted)) if self.metrics else telling
-        found = take_inventory(self._devices(telling, asked), self.where)
+        covering = [name for name in COVERING_SERIES if name in there] or sorted(there)
+        covering += self._beside(there.difference(covering), covering, asked)
+        names = sorted(there.intersection(wanted)) if self.metrics else covering
+        found = take_inventory(self._devices(covering, asked), self.where)
         self.notes.update(dict.fromkeys(found.notes))
         if not found.devices:
-            yield NotTold(asked, "Its series name no node of this cluster, nor an exporter's pod that is there still.")
+            yield MissingSteps(
+                asked, "Its series name no node of this cluster, nor an exporter's pod that is there still."
+            )
             return
         for steps in cut(asked, max(1, POINTS_AT_ONCE // len(found.devices))):
             try:
-                piece = self._piece([row for name in names for row in SERIES[name] if self._reads(row)], telling, steps)
+                piece = self._piece(
+                    [row for name in names for row in SERIES[name] if self._reads(row)], covering, steps
+                )
             except Unusable as error:
-                yield NotTold(steps, str(error))
+                yield MissingSteps(steps, str(error))
                 continue
             for number, at in enumerate(steps.times):
                 self._look(found, piece.said_at(number), at + offset_s)
@@ -112,21 +116,21 @@ class Past:
     def _reads(self, row: MetricSeries) -> bool:
         return not self.metrics or row.metric in self.metrics
 
-    def _beside(self, names: Collection[str], telling: Sequence[str], asked: Steps) -> list[str]:
+    def _beside(self, names: Collection[str], covering: Sequence[str], asked: Steps) -> list[str]:
         """Returns the names with devices that the usual ones lack, as rounds find them."""
         if not names:
             return []
-        which = promql.names_beside(sorted(names), telling, self.matchers, within_s=asked.step_s * asked.number)
+        which = promql.names_beside(sorted(names), covering, self.matchers, within_s=asked.step_s * asked.number)
         return sorted(labels(row).get("__name__", "") for row in self._at(which, asked.last))
 
-    def _devices(self, telling: Sequence[str], asked: Steps) -> Iterator[tuple[GpuDeviceKey, Mapping[str, str]]]:
+    def _devices(self, covering: Sequence[str], asked: Steps) -> Iterator[tuple[GpuDeviceKey, Mapping[str, str]]]:
         """Yields devices and labels. Pods are left out, since the jobs of that time are queried separately."""
         within_s = asked.step_s * asked.number
-        rows = self._at(promql.devices_within(telling, self.matchers, within_s=within_s), asked.last)
+        rows = self._at(promql.devices_within(covering, self.matchers, within_s=within_s), asked.last)
         pods: dict[GpuDeviceKey, list[str]] = {}
         if self.where.exporters:
             stems = {name.rpartition("-")[0] for name in self.where.exporters}
-            which = promql.exporters_within(telling, stems, self.matchers, within_s=within_s)
+            which = promql.exporters_within(covering, stems, self.matchers, within_s=within_s)
             for said in map(labels, self._at(which, asked.last)):
                 if said.get("pod") in self.where.exporters:
                     pods.setdefault(device_key(said), []).append(said["pod"])
@@ -178,9 +182,9 @@ class Past:
         exported = frozenset(row.metric for row in piece.values)
         return TelemetryReading(frame, exported, xids, parts=_parts(piece, number))
 
-    def _piece(self, series: Sequence[MetricSeries], telling: Sequence[str], steps: Steps) -> _Piece:
-        present = _by_device(self._range(promql.present(telling, self.matchers), steps))
-        is_doubled = bool(self._range(promql.doubled(telling, self.matchers), steps))
+    def _piece(self, series: Sequence[MetricSeries], covering: Sequence[str], steps: Steps) -> _Piece:
+        present = _by_device(self._range(promql.present(covering, self.matchers), steps))
+        is_doubled = bool(self._range(promql.doubled(covering, self.matchers), steps))
         ask = promql.newest_values if is_doubled else promql.values
         values, times, parts = {}, {}, {}
         for row in series:
@@ -223,11 +227,11 @@ def _by_device(lines: RangeVector) -> Mapping[GpuDeviceKey, "array[float]"]:
     return found
 
 
-def _xids(piece: _Piece, number: int) -> Mapping[GpuDeviceKey, XidTold]:
+def _xids(piece: _Piece, number: int) -> Mapping[GpuDeviceKey, DeviceXid]:
     told = {}
     for said, line in piece.xids:
         if 1 <= line[number] <= SERIES[XID][0].bounds[1]:
-            told[device_key(said)] = XidTold(int(line[number]), said.get("err_msg", "")[:300])
+            told[device_key(said)] = DeviceXid(int(line[number]), said.get("err_msg", "")[:300])
     return told
 
 

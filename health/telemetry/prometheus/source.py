@@ -12,11 +12,11 @@ from health.telemetry.base import (
     PART_CHARS,
     SERIES_AT_MOST,
     SKEW_S,
+    DeviceXid,
     Exploding,
     Parts,
     TelemetryReading,
     UnplacedXids,
-    XidTold,
 )
 from health.telemetry.identity import (
     NAMED_AT_MOST,
@@ -46,7 +46,7 @@ EXPLODING_AT_MOST = 200  # exporters that are asked of, and what is read of them
 PARTS_AT_MOST = 20_000  # of one metric: where more devices have any it is no device
 PROFILED = "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
 # One of these has every device that any has: of an exporter that lacks some of its series, too.
-TELLING = (
+COVERING_SERIES = (
     "DCGM_FI_DEV_GPU_TEMP", "DCGM_FI_DEV_FB_USED", "DCGM_FI_DEV_SM_CLOCK", "DCGM_FI_DEV_POWER_USAGE",
     "dcgm_gpu_temp", "dcgm_fb_used", "dcgm_sm_clock", "dcgm_power_usage",
     PROFILED, "gpu_power_usage", "amd_gpu_power_usage", "gpu_used_vram", "amd_gpu_used_vram",
@@ -116,7 +116,7 @@ class Prometheus:
         put_in_words(frame, xids)
         parts = self._parts([row for row in series if row.label and row.has_parts])
         exported = frozenset(row.metric for row in series)
-        notes = (*notes, *known.notes, *_told(odd))
+        notes = (*notes, *known.notes, *_inconsistency_notes(odd))
         skew_s = float(round(offset_s)) if abs(offset_s) > SKEW_S else 0.0
         came = frame.boards_beside(earlier)
         return TelemetryReading(frame, exported, xids, notes, parts, known.exploding, anew, came, unplaced, skew_s)
@@ -162,7 +162,7 @@ class Prometheus:
         if not names:
             raise Unusable(self._why_none())
         beside = self.known.beside & names if self.known is not None else frozenset[str]()
-        found = self._inventory(dict.fromkeys([*_telling(names), *sorted(beside)]))
+        found = self._inventory(dict.fromkeys([*_covering_names(names), *sorted(beside)]))
         exploding, odd = self._exploding(names)
         return Known(
             names, found.devices, now, (*found.notes, *odd), exploding, found.left_out, found.contested, beside
@@ -201,7 +201,7 @@ class Prometheus:
         A Prometheus with exploding series answers this one last. GPUs are observed meanwhile.
         """
         try:
-            given = self._query(promql.samples(_telling(names), self.matchers))
+            given = self._query(promql.samples(_covering_names(names), self.matchers))
             many = [labels(row).get("instance", "") for row in given if row.value.value > SERIES_AT_MOST]
             if given and not many:
                 return (), ()
@@ -226,7 +226,7 @@ class Prometheus:
 
     def _are_doubled(self, names: frozenset[str]) -> bool:
         """Returns whether devices have duplicate series, over every name that identifies devices."""
-        return bool(self._query(promql.doubled(_telling(names), self.matchers)))
+        return bool(self._query(promql.doubled(_covering_names(names), self.matchers)))
 
     def _fill(self, frame: Frame, row: MetricSeries, placing: Placing, *, offset_s: float, are_doubled: bool) -> Filled:
         ask = promql.newest_values if are_doubled else promql.values
@@ -247,21 +247,21 @@ class Prometheus:
             self._times = body, vector(body)
         return self._times[1]
 
-    def _xids(self) -> Mapping[tuple[str, str], XidTold]:
+    def _xids(self) -> Mapping[tuple[str, str], DeviceXid]:
         told = {}
         for row in self._query(promql.last_xids(XID, self.matchers)):
             said, (least, most) = labels(row), SERIES[XID][0].bounds
             if least <= row.value.value <= most:
-                told[device_key(said)] = XidTold(int(row.value.value), said.get("err_msg", "")[:300])
+                told[device_key(said)] = DeviceXid(int(row.value.value), said.get("err_msg", "")[:300])
         return told
 
     def _unplaced_xids(self) -> UnplacedXids:
         """Returns Xids of series without a GPU by the node in their labels; empty if they name none."""
-        found: dict[str, list[XidTold]] = {}
+        found: dict[str, list[DeviceXid]] = {}
         for row in self._query(promql.unplaced_xids(XID, self.matchers)):
             said, (least, most) = labels(row), SERIES[XID][0].bounds
             if least <= row.value.value <= most:
-                told = XidTold(int(row.value.value), said.get("err_msg", "")[:300])
+                told = DeviceXid(int(row.value.value), said.get("err_msg", "")[:300])
                 found.setdefault(node_of(said, self.where), []).append(told)
         return found
 
@@ -278,9 +278,9 @@ class Prometheus:
         return found
 
 
-def _telling(names: frozenset[str]) -> list[str]:
+def _covering_names(names: frozenset[str]) -> list[str]:
     """Returns the names whose series cover every GPU; all names if only profiling ones are left."""
-    usual = [name for name in TELLING if name in names]
+    usual = [name for name in COVERING_SERIES if name in names]
     return usual if any(name != PROFILED for name in usual) else sorted(names)
 
 
@@ -291,7 +291,7 @@ def _odd_in(row: MetricSeries, filled: Filled) -> Iterator[str]:
         yield f"{count(filled.ahead, 'value')} of {row.name} of a time that is yet to come"
 
 
-def _told(odd: Sequence[str]) -> tuple[str, ...]:
+def _inconsistency_notes(odd: Sequence[str]) -> tuple[str, ...]:
     rest = len(odd) - NAMED_AT_MOST
     more = f" and the like of {rest} more series" if rest > 0 else ""
     return (f"Left out: {', '.join(odd[:NAMED_AT_MOST])}{more}.",) if odd else ()

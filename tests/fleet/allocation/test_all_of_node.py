@@ -2,7 +2,7 @@
 
 import pytest
 
-from fleet.allocation.allocations import ToldBy
+from fleet.allocation.allocations import AllocationSource
 from fleet.allocation.gpu_holders import allocations_on
 from health.inbox.queries import impacts_of
 from tests import make
@@ -30,7 +30,7 @@ def test_who_asks_for_all_has_each_of_them():
 
     assert who(node) == [["train"]] * 8
     assert found.unplaced == ()
-    assert {one.told for board in found.boards for one in board.allocations} == {ToldBy.COUNT}
+    assert {one.source for board in found.boards for one in board.allocations} == {AllocationSource.COUNT}
 
 
 def test_what_names_some_of_them_stays_their_word():
@@ -38,9 +38,9 @@ def test_what_names_some_of_them_stays_their_word():
     pod = make.a_pod(node, "train", gpus=3)
     make.a_reading(node, make.a_device_told(0, pod), make.a_device_told(1, pod), make.a_device_told(2))
 
-    told = [[one.told for one in board.allocations] for board in allocated(node).boards]
+    source = [[one.source for one in board.allocations] for board in allocated(node).boards]
 
-    assert told == [[ToldBy.METRICS], [ToldBy.METRICS], [ToldBy.COUNT]]
+    assert source == [[AllocationSource.METRICS], [AllocationSource.METRICS], [AllocationSource.COUNT]]
 
 
 @pytest.mark.parametrize(
@@ -114,6 +114,6 @@ def test_page_rest_and_impact_have_it(allocatable: int):
 
     assert "team-a/train it has all GPUs of its node" in shown
     assert "nothing tells whether" not in shown
-    assert (allocation["pod"]["name"], allocation["told_by"], allocation["is_current"]) == ("train", "count", True)
+    assert (allocation["pod"]["name"], allocation["reported_by"], allocation["is_current"]) == ("train", "count", True)
     assert "Which GPU these have is not known" not in page(visiting(ada), f"/nodes/{node.pk}").text
     assert impacts_of([finding], now=NOON)[finding.pk].sentence == "1 pod in 1 namespace has this GPU."

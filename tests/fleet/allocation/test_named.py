@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from fleet.allocation.allocations import ToldBy
+from fleet.allocation.allocations import AllocationSource
 from fleet.allocation.exporter_status import jobs_in_words, said_of_exporter
 from fleet.allocation.gpu_holders import allocated_gpus, allocations_on
 from fleet.models import Pod, ResourceClaim, ResourceSlice
@@ -52,8 +52,8 @@ def test_a_gpu_that_nothing_else_names_is_held_by_the_pod_in_its_labels():
     assert [(board.index, board.uuid) for board in found.boards] == [(0, "GPU-0"), (1, "GPU-1"), (2, "GPU-2")]
     assert found.unplaced == ()
     allocation = found.boards[1].allocations[0]
-    assert (allocation.told, allocation.resource, allocation.seen_at, allocation.is_current) == (
-        ToldBy.METRICS,
+    assert (allocation.source, allocation.resource, allocation.seen_at, allocation.is_current) == (
+        AllocationSource.METRICS,
         GPU,
         NOON,
         True,
@@ -165,7 +165,10 @@ def test_the_kubelet_wins_and_what_it_confirms_is_told_once():
 
     found = allocated(node)
 
-    assert [[one.told for one in board.allocations] for board in found.boards] == [[ToldBy.KUBELET], [ToldBy.METRICS]]
+    assert [[one.source for one in board.allocations] for board in found.boards] == [
+        [AllocationSource.KUBELET],
+        [AllocationSource.METRICS],
+    ]
     assert found.disagreements == ()
 
 

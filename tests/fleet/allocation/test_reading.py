@@ -2,7 +2,7 @@
 
 import pytest
 
-from fleet.allocation.allocations import ToldBy
+from fleet.allocation.allocations import AllocationSource
 from fleet.allocation.gpu_holders import allocations_on
 from fleet.models import Gpu, ResourceClaim, ResourceSlice
 from tests.make import NOON, a_cluster, a_node, a_pod
@@ -73,7 +73,7 @@ def test_access_for_administration_is_told_from_holding():
 
     (allocation,) = allocations_on([node], now=NOON)[node.pk].boards[0].allocations
 
-    assert (allocation.only_looks, allocation.told) == (True, ToldBy.CLAIM)
+    assert (allocation.only_looks, allocation.source) == (True, AllocationSource.CLAIM)
 
 
 def test_a_claim_that_is_not_seen_is_said_to_be_unknown():

@@ -117,6 +117,6 @@ def test_a_gpu_says_by_what_its_holder_is_known_and_since_when(bob):
     taken, free = found(bob, f"gpus?node={node.name}")
 
     (allocation,) = taken["allocations"]
-    assert (taken["uuid"], allocation["pod"]["name"], allocation["told_by"]) == ("GPU-0", "train", "metrics")
+    assert (taken["uuid"], allocation["pod"]["name"], allocation["reported_by"]) == ("GPU-0", "train", "metrics")
     assert (allocation["seen_at"], allocation["is_current"]) == ("2026-11-21T11:57:00Z", False)
     assert (free["allocations"], free["may_have_more"]) == ([], False)

@@ -55,7 +55,7 @@ def a_cluster_at(batch: int, name: str = ""):
     return cluster
 
 
-async def tell(cluster, seq: int, *nodes, prev: int | None = None) -> None:
+async def notify(cluster, seq: int, *nodes, prev: int | None = None) -> None:
     numbers = {"seq": seq, "prev": seq - 1 if prev is None else prev}
     message = {"type": "cluster.changed", "cluster": cluster.pk, "nodes": list(nodes), "kinds": ["nodes"], **numbers}
     for group in ("fleet", f"cluster-{cluster.pk}"):
@@ -83,7 +83,7 @@ async def test_relays_a_change_with_its_number_and_the_one_before(prev):
 
     async with Browser(viewer, f"cluster-{cluster.pk}") as browser:
         await browser.hears()
-        await tell(cluster, 42, [7, 2], prev=prev)
+        await notify(cluster, 42, [7, 2], prev=prev)
         told = await browser.hears()
 
     assert (told["topic"], told["seq"], told["prev"]) == (f"cluster-{cluster.pk}", 42, prev)
@@ -111,7 +111,7 @@ async def test_a_slow_browser_gets_the_newest_state_and_not_the_backlog():
     async with Browser(viewer, "fleet") as browser:
         await browser.hears()
         for seq in range(1, 31):
-            await tell(cluster, seq, [7, seq % 3])
+            await notify(cluster, seq, [7, seq % 3])
         last_seen = [await browser.hears()]
         while last_seen[-1]["seq"] < 30:
             last_seen.append(await browser.hears())
@@ -149,7 +149,7 @@ async def test_the_fleet_of_one_cluster_does_not_tell_of_another():
 
     async with Browser(viewer, "fleet") as browser:
         hello = await browser.hears()
-        await tell(theirs, 2, [7, 2])
+        await notify(theirs, 2, [7, 2])
         silent = await browser.hears_nothing()
 
     assert list(hello["seq"]) == [f"cluster-{mine.pk}"]
@@ -164,7 +164,7 @@ async def test_who_sees_one_pool_is_told_that_something_changed_and_not_which_no
 
     async with Browser(viewer, topics.format(cluster.pk)) as browser:
         await browser.hears()
-        await tell(cluster, 2, [7, 2])
+        await notify(cluster, 2, [7, 2])
         told = await browser.hears()
 
     assert told["nodes"] == []
@@ -177,7 +177,7 @@ async def test_who_sees_the_fleet_is_told_which_nodes_whatever_else_is_opened():
 
     async with Browser(viewer, "plans,fleet") as browser:
         await browser.hears()
-        await tell(cluster, 2, [7, 2])
+        await notify(cluster, 2, [7, 2])
         told = await browser.hears()
 
     assert told["nodes"] == [[7, 2]]

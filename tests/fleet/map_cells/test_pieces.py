@@ -118,10 +118,10 @@ def test_a_message_has_the_cells_of_nodes_with_gpus(cluster):
     node = make.a_node(cluster, gpu_allocated=3)
     plain = make.a_node(cluster, is_gpu_node=False)
 
-    told = {pk: rest for pk, *rest in chunks.told(Node.objects.all())}
+    messages = {pk: rest for pk, *rest in chunks.node_messages(Node.objects.all())}
 
-    assert told[plain.pk] == [NodeState.READY]
-    code, text = told[node.pk]
+    assert messages[plain.pk] == [NodeState.READY]
+    code, text = messages[node.pk]
     assert (code, b64decode(text)) == (NodeState.READY, bytes([NodeState.READY, 8, *[0x10] * 3, *[0] * 5]))
 
 
@@ -130,10 +130,10 @@ def test_a_node_with_a_critical_finding_says_so_on_its_piece_and_in_a_message(cl
     recount(cluster.pk)
 
     drawn = [node.state for node in chunks.columns_of(MapPiece.objects.get()).nodes()]
-    told = {pk: b64decode(text)[0] for pk, _, text in chunks.told(Node.objects.all())}
+    messages = {pk: b64decode(text)[0] for pk, _, text in chunks.node_messages(Node.objects.all())}
 
     assert drawn == [NodeState.HAS_FINDINGS | CRITICAL, NodeState.HAS_FINDINGS]
-    assert told == {sick.pk: drawn[0], warned.pk: drawn[1]}
+    assert messages == {sick.pk: drawn[0], warned.pk: drawn[1]}
 
 
 def test_a_write_that_fails_leaves_the_pieces_as_they_were(cluster):

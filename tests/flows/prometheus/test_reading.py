@@ -41,7 +41,7 @@ def _on_this_machine(settings: Any) -> None:
     settings.TELEMETRY_LOOPBACK = True
 
 
-def told_by(simulated: dict[str, str]) -> list[dict[str, str]]:
+def source(simulated: dict[str, str]) -> list[dict[str, str]]:
     """Of each exporter's pod what Kubernetes says of it."""
     kubeconfig = Path(simulated["kubeconfig"])
     authority = way_in(kubeconfig.parent, Scraped("it", kubeconfig)).authority
@@ -54,7 +54,7 @@ def told_by(simulated: dict[str, str]) -> list[dict[str, str]]:
 def mirrored(name: str, simulated: dict[str, str]) -> Cluster:
     """A cluster with the nodes and exporters of a simulated one."""
     cluster: Cluster = make.a_cluster(name)
-    for told in told_by(simulated):
+    for told in source(simulated):
         node = make.a_node(cluster, told["pod_node_name"])
         make.a_pod(node, told["pod_name"], namespace=told["namespace"], gpus=0, operand="dcgm-exporter")
     return cluster

@@ -95,7 +95,7 @@ def test_a_rule_on_trial_is_marked_and_its_findings_are_told_only_to_who_asks_fo
 
     assert begun.status_code == 201
     assert rule(bob, "gpu-hot")["shadow"]["by"] == "root"
-    assert (rule(bob, "gpu-hot")["open"], rule(bob, "gpu-hot")["would_tell"]) == (0, 1)
+    assert (rule(bob, "gpu-hot")["open"], rule(bob, "gpu-hot")["would_notify"]) == (0, 1)
     (before,) = bob.get("/api/v1/findings").json()["results"]
     assert (before["state"], before["resolved_reason"]) == ("resolved", "its rule entered shadow mode")
     assert bob.get("/api/v1/findings?is_shadow=true").json()["results"][0]["is_shadow"] is True

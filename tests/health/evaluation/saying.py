@@ -6,7 +6,7 @@ from fleet.models import Bookmark
 from health.evaluation import evaluation_round
 from health.models import Finding
 from health.sources import snapshots
-from health.telemetry.base import TelemetryReading, XidTold
+from health.telemetry.base import DeviceXid, TelemetryReading
 from health.telemetry.snapshot import Frame, GpuDevice, MetricColumn
 from health.telemetry.snapshot_memory import remember
 from tests.make import NOON
@@ -42,7 +42,7 @@ class Saying:
             for place, value in by_place.items():
                 column.values[place], column.times[place] = value, frame.taken_at
         remember(before, frame)
-        xids = {self.devices[place].key: XidTold(int(xid), words) for place, xid in dict(told).items()}
+        xids = {self.devices[place].key: DeviceXid(int(xid), words) for place, xid in dict(told).items()}
         in_parts = {self.devices[place].key: said for place, said in (parts or {}).items()}
         snapshots.keep(self.cluster.pk, TelemetryReading(frame, frozenset(frame.columns), xids, parts=in_parts))
         self.frame = frame

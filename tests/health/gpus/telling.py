@@ -8,7 +8,7 @@ from health.gpus import roster_cache
 from health.gpus.gpu_filter import GpuFilter
 from health.gpus.table import GpuTable, table_of
 from health.sources import snapshots
-from health.telemetry.base import TelemetryReading, XidTold
+from health.telemetry.base import DeviceXid, TelemetryReading
 from health.telemetry.snapshot import Frame, GpuDevice, MetricColumn
 from tests.make import NOON
 
@@ -22,7 +22,7 @@ def tell(cluster, *devices: GpuDevice, ages: list[float] | None = None, xids=Non
     times = [NOON.timestamp() - age for age in ages] if ages else [AT] * len(devices)
     for key, values in columns.items():
         frame.columns[key] = MetricColumn(array("d", values), array("d", times))
-    said = {("GPU-a", ""): XidTold(79, "fell off the bus")} if xids is None else xids
+    said = {("GPU-a", ""): DeviceXid(79, "fell off the bus")} if xids is None else xids
     snapshots.keep(cluster.pk, TelemetryReading(frame, frozenset(columns), said))
 
 

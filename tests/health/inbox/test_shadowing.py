@@ -69,7 +69,7 @@ def test_what_a_rule_on_trial_finds_is_judged_and_nobody_is_told(cluster):
     assert what_people_are_told(cluster) == (0, 0, 0, 0, 0, 0)
     assert not NodeEvent.objects.filter(kind="finding").exists()
     row = next(row for row in on_page(a_user(role="viewer"), now=NOON) if row.entry.key == RULE)
-    assert (row.shadow.by, row.would_tell, row.open) == ("ada", 1, 0)
+    assert (row.shadow.by, row.would_notify, row.open) == ("ada", 1, 0)
 
 
 def test_it_is_resolved_without_a_word(cluster):
@@ -95,7 +95,7 @@ def test_whoever_is_told_when_a_trial_ends_is_told_all_that_was_written_of_it(cl
 
     shadow_mode.end(shadow, actor="ada", reason="It is right.", now=NOON + 3 * MINUTE)
 
-    assert Finding.objects.told().values(*written).get() == tried
+    assert Finding.objects.notified().values(*written).get() == tried
 
 
 def test_it_hides_no_other_and_is_hidden_by_none(cluster):
@@ -165,7 +165,7 @@ def test_what_people_were_told_stays_in_every_history(cluster):
     assert [len(at[minute]) for minute in (20, 100, 151)] == [1, 0, 1]
     lines = [line.sentence for line in sorted(lines_of_findings(node, user, Span()), key=lambda line: line.at)]
     assert [line.partition(":")[0] for line in lines if "No longer" in line] == [
-        "No longer told, as its rule entered shadow mode"
+        "No longer reported, as its rule entered shadow mode"
     ]
     assert len(lines) == 3
     Node.objects.update(created_at=NOON - 60 * MINUTE)

@@ -8,7 +8,7 @@ from django.utils import timezone
 from fleet.messages import wake
 from fleet.models import LostLease
 from health import tasks
-from health.inbox.source_trials import TrialOpen, ask_trial, run_trial, told_of
+from health.inbox.source_trials import TrialOpen, ask_trial, run_trial, trial_summary
 from health.models import TelemetrySource, TelemetryTrial
 from health.models.telemetry_source import ROUND_LEASE
 from health.sources import source_round
@@ -66,7 +66,7 @@ def test_a_worker_asks_it_once_and_nothing_of_the_cluster_changes(cluster, setti
 
     assert (asked > 0, len(server.queries)) == (True, asked)
     assert (trial.state_at(NOON), trial.devices, trial.exported) == ("answered", 1, ["temperature_celsius"])
-    assert told_of(trial, now=NOON) == "It answers: 1 device of this cluster, 1 metric."
+    assert trial_summary(trial, now=NOON) == "It answers: 1 device of this cluster, 1 metric."
     assert not TelemetrySource.objects.exists()
     assert "sesame" not in str(list(TelemetryTrial.objects.values())) + str(list(AuditEntry.objects.values()))
 
@@ -149,9 +149,9 @@ def test_what_is_wrong_is_one_sentence(cluster, settings):
     lacks = run(a_trial(cluster, secret_from=SECRET))
 
     assert trial.state_at(NOON) == "troubled"
-    assert told_of(trial, now=NOON).startswith("It answers a web page")
-    assert told_of(closed, now=NOON).startswith("It cannot be reached: ")
-    assert told_of(lacks, now=NOON).startswith("There is no secret for this cluster")
+    assert trial_summary(trial, now=NOON).startswith("It answers a web page")
+    assert trial_summary(closed, now=NOON).startswith("It cannot be reached: ")
+    assert trial_summary(lacks, now=NOON).startswith("There is no secret for this cluster")
 
 
 def test_a_worker_with_other_settings_asks_nobody_and_says_why(cluster, settings):
@@ -182,14 +182,14 @@ def test_what_comes_when_nobody_waits_for_it_is_not_written(cluster):
 
     trial.refresh_from_db()
     assert (trial.state_at(late), trial.devices) == ("lost", 0)
-    assert told_of(trial, now=late).endswith("it was stopped, or died. Try it again.")
+    assert trial_summary(trial, now=late).endswith("it was stopped, or died. Try it again.")
 
 
 def test_one_that_no_worker_takes_up_says_which_worker_is_missing(cluster):
     trial = a_trial(cluster)
 
-    assert told_of(trial, now=NOON) == "No worker has begun to ask it yet."
-    assert "queue “default”" in told_of(trial, now=NOON + ROUND_LEASE)
+    assert trial_summary(trial, now=NOON) == "No worker has begun to ask it yet."
+    assert "queue “default”" in trial_summary(trial, now=NOON + ROUND_LEASE)
     assert TelemetryTrial.take(trial.pk, now=NOON + ROUND_LEASE) is None
 
 

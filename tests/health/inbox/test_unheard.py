@@ -60,7 +60,7 @@ def test_what_only_it_told_is_resolved_and_says_why(cluster, node, hot, take_awa
     over = Finding.objects.filter(pk__in=[hot.pk, idle.pk]).values_list("state", "resolved_at", "resolved_reason")
     assert set(over) == {(FindingState.RESOLVED, NOON, "nobody listens to its GPUs any more")}
     line = NodeEvent.objects.get(detail__finding=hot.pk)
-    assert line.sentence == f"No longer told, as nobody listens to its GPUs any more: {SENTENCE}"
+    assert line.sentence == f"No longer reported, as nobody listens to its GPUs any more: {SENTENCE}"
     assert Node.objects.get().unresolved == 1
     assert snapshots.newest(cluster.pk) is None
 

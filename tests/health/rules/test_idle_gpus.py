@@ -5,7 +5,7 @@ import pytest
 
 from gpu.resources import Way
 from health.rules.base import IdleAllocation, NodeFacts, Severity
-from health.rules.idle_gpus import IdleGpus, patiences, told_in
+from health.rules.idle_gpus import IdleGpus, patiences, reported_hours_of
 
 GPU = "nvidia.com/gpu"
 NODE = NodeFacts("gpu-1", allocatable={GPU: 8}, capacity={GPU: 8}, expected={GPU: 8}, requested={GPU: 8})
@@ -96,11 +96,11 @@ def test_it_is_the_same_trouble_while_it_goes_on():
 def test_its_evidence_says_of_whom_it_was_told():
     wrong = evaluated(*boards("a/b", 2, 12), IdleAllocation("a/c", 2, number=3))
 
-    assert told_in(wrong.evidence) == {("a/b", "GPU-0"): 2, ("a/b", "GPU-1"): 12, ("a/c", ""): 2}
+    assert reported_hours_of(wrong.evidence) == {("a/b", "GPU-0"): 2, ("a/b", "GPU-1"): 12, ("a/c", ""): 2}
 
 
 def test_evidence_of_an_older_version_tells_of_nobody():
-    assert told_in({"pods": {"a/b": {"gpus": 1, "hours_at_least": 2}}}) == {}
+    assert reported_hours_of({"pods": {"a/b": {"gpus": 1, "hours_at_least": 2}}}) == {}
 
 
 def test_nobody_who_works_is_told_of():

@@ -2,7 +2,7 @@ import pytest
 from redis import Redis
 
 from health.sources import snapshots
-from health.telemetry.base import TelemetryReading, XidTold
+from health.telemetry.base import DeviceXid, TelemetryReading
 from health.telemetry.snapshot import WITHOUT, Frame, GpuDevice, MetricColumn
 
 pytestmark = [pytest.mark.rounds, pytest.mark.usefixtures("redis")]
@@ -26,13 +26,13 @@ def taken(frame: Frame, **given) -> TelemetryReading:
 
 
 def test_gives_back_what_was_kept():
-    snapshots.keep(CLUSTER, taken(a_frame(*NODES), xids={("GPU-gpu-1-0", ""): XidTold(79, "fell off the bus")}))
+    snapshots.keep(CLUSTER, taken(a_frame(*NODES), xids={("GPU-gpu-1-0", ""): DeviceXid(79, "fell off the bus")}))
 
     kept = snapshots.newest(CLUSTER)
 
     assert kept.frame == a_frame(*NODES)
     assert kept.exported == {"temperature_celsius"}
-    assert kept.xids == {("GPU-gpu-1-0", ""): XidTold(79, "fell off the bus")}
+    assert kept.xids == {("GPU-gpu-1-0", ""): DeviceXid(79, "fell off the bus")}
 
 
 @pytest.mark.parametrize("lost", ["devices", "nodes"])

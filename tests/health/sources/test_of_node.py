@@ -10,7 +10,7 @@ from health.sources.cluster_telemetry import telemetry_of_clusters
 from health.sources.manual_refresh import SourceOff, ask_now
 from health.sources.node_telemetry import standing_of, telemetry_of
 from health.sources.readings import ReadingState
-from health.telemetry.base import TelemetryReading, XidTold
+from health.telemetry.base import DeviceXid, TelemetryReading
 from health.telemetry.snapshot import Frame, GpuDevice, MetricColumn
 from tests import make
 from tests.make import NOON
@@ -40,7 +40,7 @@ def test_each_device_has_what_was_said_of_it(node):
     keep(
         node.cluster, GpuDevice("gpu-1", 0, "GPU-a"), GpuDevice("gpu-1", 1, "GPU-b"),
         temperature_celsius=[0.0, math.nan], xid=[79.0, 0.0],
-        xids={("GPU-a", ""): XidTold(79, "GPU has fallen off the bus")},
+        xids={("GPU-a", ""): DeviceXid(79, "GPU has fallen off the bus")},
     )  # fmt: skip
 
     first, second = telemetry_of(node, now=NOON).devices
@@ -57,7 +57,7 @@ def test_a_gpu_that_the_source_never_named_is_there_all_the_same(node):
 
     devices = telemetry_of(node, now=NOON).devices
 
-    assert [(device.name, device.is_told) for device in devices] == [("GPU 0", True), ("GPU 1", False)]
+    assert [(device.name, device.is_exported) for device in devices] == [("GPU 0", True), ("GPU 1", False)]
 
 
 def test_slices_stand_after_their_board(node):

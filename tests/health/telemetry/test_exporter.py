@@ -10,7 +10,7 @@ from health.telemetry.exporter import (
     DEVICES_AT_MOST,
     JOBS_AT_MOST,
     PODS_AT_MOST,
-    PodTold,
+    ExporterPod,
     read_devices,
 )
 from health.telemetry.lines import LINES_AT_MOST, UnreadableMetrics
@@ -36,7 +36,7 @@ def test_a_board_is_allocated_to_the_pod_that_its_labels_name():
     (device,) = read_devices(text(a_line(HELD), a_line(HELD, series="DCGM_FI_DEV_GPU_TEMP")))
 
     assert (device.uuid, device.index, device.gi_id, device.profile) == ("GPU-1", 0, "", "")
-    assert device.pods == (PodTold("team-a", "train-0", "main"),)
+    assert device.pods == (ExporterPod("team-a", "train-0", "main"),)
 
 
 def test_empty_labels_and_no_labels_name_nobody():
@@ -162,7 +162,7 @@ def test_a_partition_of_amds_is_told_by_its_boards_serial_number_with_its_pod():
     (told,) = read_devices(f'gpu_used_vram{{{labels},{memory},pod="train-0",namespace="ml",container="main"}} 285\n')
 
     assert (told.uuid, told.index, told.gi_id, told.profile) == ("s1", None, "6", "cpx_nps4")
-    assert told.pods == (PodTold("ml", "train-0", "main"),)
+    assert told.pods == (ExporterPod("ml", "train-0", "main"),)
 
 
 def test_labels_in_capitals_are_an_older_exporter_of_amds():
@@ -171,7 +171,7 @@ def test_labels_in_capitals_are_an_older_exporter_of_amds():
     (told,) = read_devices(f'gpu_used_vram{{{labels},GPU_PARTITION_ID="0",GPU_COMPUTE_PARTITION_TYPE="SPX"}} 285\n')
 
     assert (told.uuid, told.index, told.gi_id) == ("s1", 3, "")
-    assert told.pods == (PodTold("ml", "train-0", "main"),)
+    assert told.pods == (ExporterPod("ml", "train-0", "main"),)
 
 
 @pytest.mark.parametrize(("labels", "jobs"), [('job_id="8"', ("8",)), ('JOB_ID="8"', ("8",)), ('job_id=""', ())])

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from health.telemetry import lines
-from health.telemetry.base import XidTold
+from health.telemetry.base import DeviceXid
 from health.telemetry.exposition import PARTS_AT_MOST, read_node
 from health.telemetry.lines import UnreadableMetrics
 from health.telemetry.metrics import AMD, DCGM, METRICS, MetricKind
@@ -35,7 +35,7 @@ def test_reads_known_series_in_our_units():
     }
     assert said.values[("GPU-b", "2")] == {"engine_active_ratio": 0.25}
     assert said.devices[("GPU-b", "2")].profile == "1g.18gb"
-    assert said.xids == {("GPU-a", ""): XidTold(79, "GPU has fallen off the bus")}
+    assert said.xids == {("GPU-a", ""): DeviceXid(79, "GPU has fallen off the bus")}
 
 
 # As their exporters write them: ROCm/device-metrics-exporter, docs/configuration/metricslist.md; Gaudi's labels as
@@ -239,4 +239,4 @@ def test_what_no_row_can_keep_is_left_out_of_labels():
     )
 
     assert said.devices[("GPU-a", "")].profile == "1g"
-    assert said.xids == {("GPU-a", ""): XidTold(79, "odd")}
+    assert said.xids == {("GPU-a", ""): DeviceXid(79, "odd")}

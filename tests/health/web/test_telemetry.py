@@ -10,7 +10,7 @@ import pytest
 from health.inbox.telemetry_sources import put_source, remove_source
 from health.models import TelemetrySource
 from health.sources import snapshots
-from health.telemetry.base import TelemetryReading, XidTold
+from health.telemetry.base import DeviceXid, TelemetryReading
 from health.telemetry.snapshot import Frame, GpuDevice, MetricColumn
 from people.models import AuditEntry
 from tests import make
@@ -203,7 +203,7 @@ def test_a_node_shows_values_and_why_others_are_none(admin, cluster, redis):
     ]:
         frame.columns[key] = MetricColumn(array("d", values), array("d", [AT - age for age in ages]))
     snapshots.keep(
-        cluster.pk, TelemetryReading(frame, frozenset(keys), {("GPU-a", ""): XidTold(79, "fell off the bus")})
+        cluster.pk, TelemetryReading(frame, frozenset(keys), {("GPU-a", ""): DeviceXid(79, "fell off the bus")})
     )
 
     said = table(admin, node)

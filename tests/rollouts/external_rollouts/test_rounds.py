@@ -573,7 +573,7 @@ def test_a_cluster_of_many_nodes_costs_no_more_queries(others: Others):
 def test_workers_take_up_what_is_due_and_are_woken_by_what_changes(others: Others, monkeypatch: pytest.MonkeyPatch):
     queued = list[int]()
     monkeypatch.setattr(ExternalRollout, "queue_round", queued.append)
-    Bookmark.objects.update(heard_at=datetime.now(NOON.tzinfo))
+    Bookmark.objects.update(last_seen_at=datetime.now(NOON.tzinfo))
 
     sweep_rounds(unknown="argument")
     (pk,) = queued

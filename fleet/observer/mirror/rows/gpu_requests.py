@@ -55,7 +55,7 @@ def devices_of(seen: PodSeen) -> dict[str, list[str]]:
     k8s-device-plugin).
     """
     found: dict[str, set[str]] = {}
-    for name, device, _ in _told_by_kubelet(seen):
+    for name, device, _ in _kubelet_devices(seen):
         found.setdefault(name, set()).add(device)
     if assigned := assigned_in(seen.annotations):
         found |= {name: set(assigned) for name in extended_resources(seen) if name in ASSIGNABLE}
@@ -64,11 +64,11 @@ def devices_of(seen: PodSeen) -> dict[str, list[str]]:
 
 def unhealthy_devices_of(seen: PodSeen) -> list[str]:
     """Returns the devices that the kubelet reports unhealthy, not those with unknown health."""
-    sick = {device for _, device, health in _told_by_kubelet(seen) if health == "Unhealthy"}
+    sick = {device for _, device, health in _kubelet_devices(seen) if health == "Unhealthy"}
     return sorted(sick)[:DEVICES_AT_MOST]
 
 
-def _told_by_kubelet(seen: PodSeen) -> Iterator[tuple[str, str, str]]:
+def _kubelet_devices(seen: PodSeen) -> Iterator[tuple[str, str, str]]:
     """Yields resource, device and health from the kubelet."""
     for status in (*(seen.status.init_container_statuses or ()), *(seen.status.container_statuses or ())):
         for allocated in status.allocated_resources_status or ():

@@ -95,7 +95,7 @@ def test_a_lost_device_is_missed(mirror, told):
     mirror.flush()
 
     assert (node().gpu_capacity, node().gpu_expected, node().gpus_missing) == (1, 2, 1)
-    assert [told_of[:2] for told_of in told[0]["nodes"]] == [[node().pk, NodeState.GPUS_MISSING]]
+    assert [trial_summary[:2] for trial_summary in told[0]["nodes"]] == [[node().pk, NodeState.GPUS_MISSING]]
     assert NodeEvent.objects.filter(kind="capacity").exists()
 
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from health.telemetry.identity import Whereabouts
 from health.telemetry.prometheus import past as module
 from health.telemetry.prometheus.client import Address, Client
-from health.telemetry.prometheus.past import NotTold, Past
+from health.telemetry.prometheus.past import MissingSteps, Past
 from health.telemetry.prometheus.ranges import Steps
 from health.telemetry.promql import Matchers
 from tests.health.telemetry.prometheus.a_past import Remembering
@@ -47,7 +47,7 @@ def test_a_piece_that_is_refused_is_the_gap_and_no_other_is(monkeypatch):
 
     told = read(remembering)
 
-    at = [each.asked.number if isinstance(each, NotTold) else each.frame.taken_at for each in told]
+    at = [each.asked.number if isinstance(each, MissingSteps) else each.frame.taken_at for each in told]
     assert at == [*AN_HOUR.times[:20], 20, *AN_HOUR.times[40:]]
     assert told[20].asked.times == AN_HOUR.times[20:40]
 
@@ -156,7 +156,7 @@ def test_series_that_name_no_node_are_not_called_none():
 
     (told,) = read(remembering, where=where)
 
-    assert isinstance(told, NotTold)
+    assert isinstance(told, MissingSteps)
     assert told.reason.startswith("Its series name no node of this cluster")
 
 

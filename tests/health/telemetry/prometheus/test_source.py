@@ -5,7 +5,7 @@ import pytest
 
 from health.models.telemetry_source import ROUND_LEASE
 from health.telemetry import promql
-from health.telemetry.base import Exploding, XidTold
+from health.telemetry.base import DeviceXid, Exploding
 from health.telemetry.identity import Whereabouts
 from health.telemetry.prometheus.answers import Unusable
 from health.telemetry.prometheus.client import ANSWER_S, Address, Client
@@ -53,7 +53,7 @@ def test_takes_a_frame(ask):
     assert column(taken, "gpu_utilisation_ratio")[0] == pytest.approx(0.9)
     assert taken.frame.columns["temperature_celsius"].times[0] == pytest.approx(NOW - 5)
     assert taken.exported == {"temperature_celsius", "gpu_utilisation_ratio", "xid"}
-    assert taken.xids == {("GPU-a", ""): XidTold(79, "GPU has fallen off the bus")}
+    assert taken.xids == {("GPU-a", ""): DeviceXid(79, "GPU has fallen off the bus")}
 
 
 def test_asks_of_one_instant_by_its_clock(ask, playing):
@@ -279,8 +279,8 @@ def test_an_xid_of_a_series_that_names_no_gpu_is_of_its_node(ask, playing):
 
     taken = ask().take(None, now=NOW)
 
-    assert taken.unplaced_xids == {"gpu-1": [XidTold(45, "Preemptive cleanup")], "": [XidTold(62)]}
-    assert taken.xids[("GPU-a", "")] == XidTold(79, "GPU has fallen off the bus")
+    assert taken.unplaced_xids == {"gpu-1": [DeviceXid(45, "Preemptive cleanup")], "": [DeviceXid(62)]}
+    assert taken.xids[("GPU-a", "")] == DeviceXid(79, "GPU has fallen off the bus")
 
 
 def test_where_each_xid_names_its_gpu_nobody_asks_for_others(ask, playing):
