@@ -12,7 +12,7 @@ class PodReason:
     key: str
     sentence: str
     action: str = ""  # blank: no action needed
-    said: str = ""  # the relevant line in the cluster's own words; blank: none
+    quote: str = ""  # the relevant line in the cluster's own words; blank: none
     is_wrong: bool = True  # False: expected or intended
     title: str = ""
     summary: str = ""

@@ -12,7 +12,7 @@ from django.db.models import Prefetch, QuerySet, prefetch_related_objects
 from fleet.allocation.allocations import AllocatedGpu, Board, Unplaced
 from fleet.allocation.amounts import offers_of
 from fleet.allocation.cpu_memory import CpuMemory
-from fleet.allocation.exporter_status import jobs_in_words, said_of_exporter
+from fleet.allocation.exporter_status import exporter_note_of, jobs_in_words
 from fleet.allocation.gpu_holders import allocated_gpus, allocations_on
 from fleet.allocation.tally import Alike, Tally, read_alike, tally
 from fleet.drivers.owners import key_of, nodes_by_owner
@@ -288,7 +288,7 @@ def see_node(node: Node, *, now: datetime) -> NodeInDetail:
         unplaced=allocated.unplaced,
         disagreements=[*allocated.disagreements, *jobs_in_words(allocated)],
         exporter=allocated.exporter,
-        exporter_note=said_of_exporter(node, allocated, ExporterRound.objects.filter(cluster=node.cluster_id).first()),
+        exporter_note=exporter_note_of(node, allocated, ExporterRound.objects.filter(cluster=node.cluster_id).first()),
         pods=pods if freshness.knows_pods else None,
     )
 

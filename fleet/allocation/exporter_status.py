@@ -20,7 +20,7 @@ NAMED_WITHIN = timedelta(minutes=1)
 CALLED: Mapping[str, str] = {Vendor.AMD: "metrics exporter of AMD's", Vendor.HABANA: "metric exporter of Gaudi's"}
 
 
-def said_of_exporter(node: Node, allocated: NodeAllocations, asked: ExporterRound | None) -> str:
+def exporter_note_of(node: Node, allocated: NodeAllocations, asked: ExporterRound | None) -> str:
     """Returns a message about the exporter. Blank: nothing to do or to know."""
     if asked is None or not (allocated.unplaced or _rests_on_it(allocated)):
         return ""

@@ -109,7 +109,7 @@ def _counting(*, is_whole: bool) -> tuple[str, tuple[Any, ...]]:
     nodes = Node.objects.filter(cluster_id=CLUSTER).order_by()
     if not is_whole:
         nodes = nodes.filter(pk__in=RawSQL(_keys_in_json(), [NODES]))  # noqa: S611 - ours
-    alike = nodes.annotate(pool_keys=PoolKeys(F("pk")), is_driver_said=Q(driver_unknown_since=None)).values_list(
+    alike = nodes.annotate(pool_keys=PoolKeys(F("pk")), is_driver_reported=Q(driver_unknown_since=None)).values_list(
         *("pool_keys" if name == "pools" else name for name in ALIKE)
     )
     return alike.annotate(**{MARK + name: each for name, each in OF_NODES.items()}).query.sql_with_params()

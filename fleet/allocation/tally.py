@@ -33,15 +33,15 @@ class Alike:
     is_gpu_node: bool
     state: NodeState
     driver_version: str
-    is_driver_said: bool
+    is_driver_reported: bool
     gpu_product: str
     numbers: tuple[int, ...]  # in the order of `NAMES`
     knows_pods: bool  # whether the cluster's pods were ever read
 
     @property
-    def said_driver(self) -> str:
+    def reported_driver(self) -> str:
         """Returns the driver version. Blank: no source reports it now."""
-        return self.driver_version if self.is_driver_said else ""
+        return self.driver_version if self.is_driver_reported else ""
 
     @property
     def nodes(self) -> int:
@@ -64,9 +64,9 @@ def read_alike(user: Any = None, *, clusters: Iterable[int] | None = None) -> li
 
 
 def _alike(row: tuple[Any, ...]) -> Alike:
-    cluster, pools, is_gpu_node, state, driver_version, is_driver_said, product, knows_pods, *numbers = row
+    cluster, pools, is_gpu_node, state, driver_version, is_driver_reported, product, knows_pods, *numbers = row
     keys = frozenset(int(key) for key in pools.split(",") if key)
-    said = driver_version, is_driver_said, product
+    said = driver_version, is_driver_reported, product
     return Alike(cluster, keys, is_gpu_node, NodeState(state), *said, tuple(numbers), knows_pods)
 
 
@@ -218,7 +218,7 @@ def _amount(kind: str, sums: Mapping[str, int], read: Mapping[str, int]) -> GpuA
 def _versions(alike: Iterable[Alike]) -> tuple[VersionCount, ...]:
     found: Counter[str] = Counter()
     for each in alike:
-        found[each.said_driver] += each.nodes
+        found[each.reported_driver] += each.nodes
     return tuple(VersionCount(*pair) for pair in sorted(found.items(), key=lambda pair: (-pair[1], pair[0])))
 
 

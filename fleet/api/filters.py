@@ -120,7 +120,7 @@ class NodeFilters(filters.FilterSet):
     has_fault = YesNo(method="with_fault", label="Not ready, unknown, upgrade failed, GPUs missing, or findings.")
     ordering = ordering(
         "name", "cluster__name", "gpu_product", "driver_version", "upgrade_state", "changed_at", "created_at",
-        "gpu_allocated", driver_version="said_driver", gpu_allocated="shown_allocated",
+        "gpu_allocated", driver_version="reported_driver", gpu_allocated="shown_allocated",
     )  # fmt: skip
 
     class Meta:

@@ -53,7 +53,7 @@ class PodReasonSerializer(serializers.Serializer):
     steps = serializers.ListField(child=serializers.CharField(), help_text="What to do, in order; empty: nothing.")
     sentence = serializers.CharField(help_text="Title and summary.")
     action = serializers.CharField(help_text="The steps in one line.")
-    said = serializers.CharField(help_text="The line of the cluster that tells it; blank: none does.")
+    quote = serializers.CharField(help_text="The line of the cluster that tells it; blank: none does.")
     is_wrong = serializers.BooleanField(help_text="False: it waits for something that comes by itself.")
 
 

@@ -65,14 +65,14 @@ class KindFreshness:
 
     @property
     def glyph(self) -> str:
-        return self._said[0]
+        return self._label[0]
 
     @property
     def word(self) -> str:
-        return self._said[1]
+        return self._label[1]
 
     @property
-    def _said(self) -> tuple[str, str]:
+    def _label(self) -> tuple[str, str]:
         return NEVER_ANSWERED if self.is_failing and self.state is Freshness.NEVER else WORDS[self.state]
 
 

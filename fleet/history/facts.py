@@ -74,7 +74,7 @@ def facts_at(at: datetime, changes: Sequence[NodeChange], now: Mapping[str, Any]
     facts = [_fact(column, at, its, now) for column, its in by_column.items()]
     if nameless := _nameless(at, changes, now or {}):
         facts = [replace(nameless, last=fact.value) if fact.column == "driver_version" else fact for fact in facts]
-    unsaid = _unsaid(facts, ever_cut={column for column in PARTS if by_column[column]})
+    unsaid = _unknown_columns(facts, ever_cut={column for column in PARTS if by_column[column]})
     return [fact for fact in facts if fact.column not in unsaid]
 
 
@@ -93,7 +93,7 @@ def _nameless(at: datetime, changes: Sequence[NodeChange], now: Mapping[str, Any
     return Fact("driver_version", is_known=False, since=since) if is_nameless else None
 
 
-def _unsaid(facts: Iterable[Fact], *, ever_cut: set[str]) -> set[str]:
+def _unknown_columns(facts: Iterable[Fact], *, ever_cut: set[str]) -> set[str]:
     """Returns columns to omit: parts that the node never had, and unknown whole GPUs of a node with parts."""
     amounts = {fact.column: fact.value for fact in facts}
     parts = {column for column in PARTS if amounts[column]}

@@ -30,7 +30,7 @@ LAID_OUT = {
     "zone": "zone",
     "nvlink_domain": "nvlink_domain",
     "gpu_product": "gpu_product",
-    "driver_version": "said_driver",
+    "driver_version": "reported_driver",
 }
 
 Drawn = tuple[bytes, NodeCells]  # of a node: mark and cells

@@ -304,7 +304,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
-                    "said_driver",
+                    "reported_driver",
                     models.GeneratedField(
                         db_persist=True,
                         expression=models.Case(
@@ -460,7 +460,7 @@ class Migration(migrations.Migration):
                 ("mig_strategy", models.CharField(blank=True, max_length=16)),
                 ("sharing", models.CharField(blank=True, max_length=16)),
                 ("nvlink_domain", models.CharField(blank=True, max_length=128)),
-                ("is_driver_said", models.BooleanField()),
+                ("is_driver_reported", models.BooleanField()),
                 ("driver_daemon_set", models.CharField(blank=True, max_length=64)),
                 ("driver_owner", models.CharField(blank=True, max_length=253)),
                 ("kubelet_version", models.CharField(blank=True, max_length=64)),
@@ -842,7 +842,7 @@ class Migration(migrations.Migration):
                 ("is_gpu_node", models.BooleanField()),
                 ("state_code", models.IntegerField()),
                 ("driver_version", models.CharField(blank=True, max_length=64)),
-                ("is_driver_said", models.BooleanField()),
+                ("is_driver_reported", models.BooleanField()),
                 ("gpu_product", models.CharField(blank=True, max_length=128)),
                 ("ready", models.IntegerField()),
                 ("not_ready", models.IntegerField()),
@@ -902,7 +902,7 @@ class Migration(migrations.Migration):
                             "is_gpu_node",
                             "state_code",
                             "driver_version",
-                            "is_driver_said",
+                            "is_driver_reported",
                             "gpu_product",
                         ),
                         name="one_row_of_sums_per_likeness",
@@ -1139,7 +1139,7 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="node",
             index=models.Index(
-                fields=["is_gpu_node", "said_driver", "cluster", "name"], name="fleet_node_is_gpu__b54fb3_idx"
+                fields=["is_gpu_node", "reported_driver", "cluster", "name"], name="fleet_node_is_gpu__2f22f7_idx"
             ),
         ),
         migrations.AddIndex(
@@ -1214,7 +1214,7 @@ class Migration(migrations.Migration):
                     "mig_strategy",
                     "sharing",
                     "nvlink_domain",
-                    "is_driver_said",
+                    "is_driver_reported",
                     "driver_daemon_set",
                     "driver_owner",
                     "kubelet_version",

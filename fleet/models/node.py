@@ -5,7 +5,7 @@ from django.db import models
 from django.db.models import Q, Value
 
 from fleet.models.mirrored import Mirrored, one_per_uid
-from fleet.models.state_column import GPUS_FREE, SAID_DRIVER, STATE_CODE
+from fleet.models.state_column import GPUS_FREE, REPORTED_DRIVER, STATE_CODE
 from fleet.models.visible import Visible
 from fleet.states.node import RECONFIGURING, NodeState, node_state
 from gpu.conditions import whole_condition
@@ -125,8 +125,8 @@ class Node(Mirrored):
     # Computed by the database: never written, and not read again after `save()`.
     state_code = models.GeneratedField(expression=STATE_CODE, output_field=models.IntegerField(), db_persist=True)
     gpus_free = models.GeneratedField(expression=GPUS_FREE, output_field=models.IntegerField(), db_persist=True)
-    said_driver = models.GeneratedField(  # blank: nothing says it now
-        expression=SAID_DRIVER, output_field=models.CharField(max_length=64), db_persist=True
+    reported_driver = models.GeneratedField(  # blank: nothing says it now
+        expression=REPORTED_DRIVER, output_field=models.CharField(max_length=64), db_persist=True
     )
     # Large columns last: columns after them would cost SQLite a walk through all their pages.
     labels = models.JSONField(default=dict)
@@ -141,7 +141,7 @@ class Node(Mirrored):
             models.Index(fields=["cluster", "name"]),
             # Indexes for counts and filters without reading rows.
             models.Index(fields=["is_gpu_node", "gpu_product"]),
-            models.Index(fields=["is_gpu_node", "said_driver", "cluster", "name"]),
+            models.Index(fields=["is_gpu_node", "reported_driver", "cluster", "name"]),
             # Indexes for pages of a sorted list.
             models.Index(fields=["is_gpu_node", "state_code", "-critical", "cluster", "name"]),
             models.Index(fields=["is_gpu_node", "cluster", "name"]),

@@ -4,8 +4,8 @@ from fleet.models.sums import Sums, SumsQuerySet, one_row_per_likeness
 
 ALIKE = (
     "cluster", "pools", "gpu_product", "gpu_vendor", "driver_version", "kernel", "os_image", "container_runtime",
-    "region", "zone", "instance_type", "capacity_type", "mig_strategy", "sharing", "nvlink_domain", "is_driver_said",
-    "driver_daemon_set", "driver_owner", "kubelet_version", "plugin_config", "mig_config",
+    "region", "zone", "instance_type", "capacity_type", "mig_strategy", "sharing", "nvlink_domain",
+    "is_driver_reported", "driver_daemon_set", "driver_owner", "kubelet_version", "plugin_config", "mig_config",
 )  # fmt: skip
 
 
@@ -33,7 +33,7 @@ class SegmentSums(Sums):
     mig_strategy = models.CharField(max_length=16, blank=True)
     sharing = models.CharField(max_length=16, blank=True)
     nvlink_domain = models.CharField(max_length=128, blank=True)
-    is_driver_said = models.BooleanField()  # as in `NodeSums`
+    is_driver_reported = models.BooleanField()  # as in `NodeSums`
     driver_daemon_set = models.CharField(max_length=64, blank=True)
     driver_owner = models.CharField(max_length=253, blank=True)
     kubelet_version = models.CharField(max_length=64, blank=True)

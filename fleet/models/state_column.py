@@ -32,6 +32,6 @@ STATE_CODE = Case(
 )
 GPUS_FREE = Coalesce(F("gpu_allocatable"), 0) - F("gpu_allocated")
 # The reported driver: a version without a label counts as unknown.
-SAID_DRIVER = Case(
+REPORTED_DRIVER = Case(
     When(driver_unknown_since=None, then=F("driver_version")), default=Value(""), output_field=CharField()
 )

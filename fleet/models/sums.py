@@ -10,8 +10,8 @@ from django.db.models import Case, F, Q, Value, When
 from fleet.models.visible import Visible
 
 S = TypeVar("S", bound=models.Model)
-# Like `said_driver` of a node.
-SAID_DRIVER_OF_SUMS = Case(When(is_driver_said=True, then=F("driver_version")), default=Value(""))
+# Like `reported_driver` of a node.
+REPORTED_DRIVER_OF_SUMS = Case(When(is_driver_reported=True, then=F("driver_version")), default=Value(""))
 
 
 class SumsQuerySet(Visible[S]):
@@ -48,7 +48,7 @@ def one_row_per_likeness(alike: tuple[str, ...], what: str) -> models.UniqueCons
     return models.UniqueConstraint(fields=alike, name=f"one_row_of_{what}_per_likeness")
 
 
-ALIKE = ("cluster", "pools", "is_gpu_node", "state_code", "driver_version", "is_driver_said", "gpu_product")
+ALIKE = ("cluster", "pools", "is_gpu_node", "state_code", "driver_version", "is_driver_reported", "gpu_product")
 
 
 class NodeSumsQuerySet(SumsQuerySet["NodeSums"]):
@@ -64,7 +64,7 @@ class NodeSums(Sums):
     is_gpu_node = models.BooleanField()
     state_code = models.IntegerField()
     driver_version = models.CharField(max_length=64, blank=True)
-    is_driver_said = models.BooleanField()  # False: the version is remembered, its label is away
+    is_driver_reported = models.BooleanField()  # False: the version is remembered, its label is away
     gpu_product = models.CharField(max_length=128, blank=True)
 
     ready = models.IntegerField()

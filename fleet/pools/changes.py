@@ -31,7 +31,7 @@ WRITTEN = (
 class GoesWithPool:
     """Data of an app above that is deleted with a pool."""
 
-    said: Callable[[Pool, datetime], Iterable[str]]  # a sentence each
+    describe: Callable[[Pool, datetime], Iterable[str]]  # a sentence each
     end: Callable[[Pool, str, datetime], None]  # called with the actor; each writes its own audit entry
 
 
@@ -111,7 +111,7 @@ def delete_pool(pool: Pool, *, actor: str, now: datetime) -> None:
 
 def going_with(pool: Pool, *, now: datetime) -> Sequence[str]:
     """Returns what else is deleted with it, besides roles, as sentences."""
-    return [sentence for each in GOES_WITH for sentence in each.said(pool, now)]
+    return [sentence for each in GOES_WITH for sentence in each.describe(pool, now)]
 
 
 def in_use(pool: Pool) -> str:

@@ -12,7 +12,7 @@ from django.db.models import BigIntegerField, Case, Count, OuterRef, Q, QuerySet
 from django.db.models.functions import Cast
 
 from fleet.models import Bookmark, Cluster, Node, Pool, SegmentSums
-from fleet.models.sums import SAID_DRIVER_OF_SUMS
+from fleet.models.sums import REPORTED_DRIVER_OF_SUMS
 from fleet.segments.facets import (
     FACETS,
     NO_POOL,
@@ -34,7 +34,7 @@ IN_SEVERAL = -1
 KNOWN = Bookmark.objects.known(NODES.name).values("cluster")
 IN_KNOWN = Q(cluster__in=KNOWN)
 OF_SUMS: dict[str, Any] = {
-    "said_driver": SAID_DRIVER_OF_SUMS,
+    "reported_driver": REPORTED_DRIVER_OF_SUMS,
     "sharing_mode": SHARING_MODE,
     "a_pool": Case(
         When(pools="", then=None),
@@ -196,7 +196,7 @@ def _columns(facets: Sequence[Facet]) -> tuple[str, ...]:
 
 
 def _groups(rows: Iterable[tuple[Any, ...]], facets: Sequence[Facet]) -> list[NodeGroup]:
-    columns, said_by = _columns(facets), _said_by()
+    columns, said_by = _columns(facets), _values_by_key()
     readers = [(facet.key, columns.index(facet.column), said_by.get(facet.key)) for facet in facets]
     return [
         NodeGroup(
@@ -211,7 +211,7 @@ def _groups(rows: Iterable[tuple[Any, ...]], facets: Sequence[Facet]) -> list[No
     ]
 
 
-def _said_by() -> dict[str, dict[int | None, str]]:
+def _values_by_key() -> dict[str, dict[int | None, str]]:
     """Returns the facet values of cluster and pool keys."""
     pools = list(Pool.objects.values_list("pk", "environment", "workload_class"))
     nowhere: dict[int | None, str] = {None: NO_POOL, IN_SEVERAL: SEVERAL}

@@ -114,7 +114,7 @@ FACETS: tuple[Facet, ...] = (
     ),
     Facet("vendor", "vendor", "gpu_vendor", _column("gpu_vendor"), why_no_label="no label of all vendors says it"),
     Facet(
-        "driver_version", "driver", "said_driver", _column("said_driver"), why_no_label=CHANGES,
+        "driver_version", "driver", "reported_driver", _column("reported_driver"), why_no_label=CHANGES,
         silence=f"GPU feature discovery labels it: {labels.DRIVER_VERSION}.",
     ),
     Facet(

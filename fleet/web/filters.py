@@ -27,7 +27,7 @@ OLD_NAMES = {"driver_version": "driver"}  # in old URLs
 ORDERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "worst": ("worst first", ("state_code", "-critical", "cluster_id", "name")),
     "name": ("by name", ("cluster_id", "name")),
-    "driver": ("by driver", ("said_driver", "cluster_id", "name")),
+    "driver": ("by driver", ("reported_driver", "cluster_id", "name")),
     "free": ("most free GPUs", ("-gpus_free", "cluster_id", "name")),
     "changed": ("last changed", ("-changed_at", "name")),
 }
@@ -96,7 +96,7 @@ class NodeFilter:
         return sum(each.held if self.held else each.nodes for each in picked)
 
     def _picks(self, each: Alike, clusters: Mapping[str, int]) -> bool:
-        said = {"product": each.gpu_product or UNKNOWN, "driver_version": each.said_driver or UNKNOWN}
+        said = {"product": each.gpu_product or UNKNOWN, "driver_version": each.reported_driver or UNKNOWN}
         is_there = all(said[key] in values for key, values in self.choice.items() if key != "cluster")
         of_these = self.choice.get("cluster")
         number = {"none": 0, "several": 2}.get(self.pool)

@@ -144,7 +144,7 @@ def _nodes(request: PersonRequest, clusters: list[ClusterRow]) -> dict[str, Any]
         "total": sum(each.nodes for each in alike if each.is_gpu_node),
         "product_choices": sorted({each.gpu_product for each in alike if each.is_gpu_node} - {""}),
         "driver_choices": sorted(
-            {chosen_driver, *(each.said_driver for each in alike if each.is_gpu_node)} - NO_VERSION
+            {chosen_driver, *(each.reported_driver for each in alike if each.is_gpu_node)} - NO_VERSION
         ),
         "looked_at": sum(line.freshness.has_begun for line in clusters),
         "lines": [

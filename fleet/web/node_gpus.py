@@ -121,11 +121,11 @@ def boards_on_page(node: Node, boards: Sequence[Board]) -> list[BoardOnPage]:
     for more in SICKNESSES:
         for index, sickness in more(node, uuids):
             found[index].append(sickness)
-    shown = [BoardOnPage(board, (*found[board.index], *_said_of(node, board))) for board in boards]
+    shown = [BoardOnPage(board, (*found[board.index], *_reported_faults(node, board))) for board in boards]
     return sorted(shown, key=lambda one: one.rank)
 
 
-def _said_of(node: Node, board: Board) -> Iterator[Sickness]:
+def _reported_faults(node: Node, board: Board) -> Iterator[Sickness]:
     """Yields faults reported by kubelets, labels and DRA drivers."""
     unhealthy = [] if board.index is None else node.unhealthy_of(board.index, board.uuid)
     for sentence in (*unhealthy, *(f"Tainted {taint}: takes nothing new." for taint in board.taints)):

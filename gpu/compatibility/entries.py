@@ -16,7 +16,7 @@ class MatrixEntry:
     source: str  # the day of publication or reading
     date: date  # the day it was published or read
 
-    def says(self, rule: str, subject: str, answer: Support, sentence: str, action: str = "") -> Verdict:
+    def verdict(self, rule: str, subject: str, answer: Support, sentence: str, action: str = "") -> Verdict:
         """Returns a verdict based on this entry."""
         return Verdict(rule, subject, answer, sentence, action, self.source, self.date)
 

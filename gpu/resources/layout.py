@@ -30,7 +30,7 @@ from gpu.resources.names import (
 from gpu.resources.registered import Registered, users_of
 
 MIXED_PROFILE = re.compile(r"^(nvidia\.com/mig-(.+))\.count$")
-TIME_SLICING, MPS, HAMI, BY_MEMORY, HOW_NOT_SAID = HOW = "time-slicing", "mps", "hami", "memory", "shared"
+TIME_SLICING, MPS, HAMI, BY_MEMORY, UNKNOWN_SHARING = HOW = "time-slicing", "mps", "hami", "memory", "shared"
 SHARED_BY_NAME = {VOLCANO: HAMI, GPU_MEMORY: BY_MEMORY}
 NVIDIA_DOMAIN = "nvidia.com/"
 TEXT_AT_MOST = 200
@@ -85,7 +85,7 @@ class Layout:
         if way is None:
             way = Way(profile_in(name), SHARED_BY_NAME.get(name, ""), is_virtual=is_virtual(name))
         if name != plain and not way.sharing:
-            return replace(way, sharing=HOW_NOT_SAID)
+            return replace(way, sharing=UNKNOWN_SHARING)
         return way
 
     @property
@@ -230,7 +230,7 @@ def _oversold(boards: int | None, amount: int) -> Way | None:
     """Returns a shared unit when there are more units than boards."""
     if not boards or amount <= boards:
         return None
-    return Way("", HOW_NOT_SAID, amount // boards if amount % boards == 0 else None)
+    return Way("", UNKNOWN_SHARING, amount // boards if amount % boards == 0 else None)
 
 
 def _plain(profile: str) -> str:

@@ -137,7 +137,7 @@ class GpuHealthPageSerializer(serializers.Serializer):
     next = serializers.URLField(allow_null=True)
     previous = serializers.URLField(allow_null=True)
     results = GpuHealthSerializer(many=True)
-    unsaid = serializers.IntegerField(
+    without_value = serializers.IntegerField(
         help_text="How many match but for `metric`, which has no value of them to compare: they are not among these."
     )
 
@@ -185,7 +185,7 @@ class GpuHealthList(GpuTableEdge):
         page.request, page.limit, page.offset, page.count = request, limit, offset, len(table)
         # As the serializer would write it, which stands for it in the schema alone.
         response = page.get_paginated_response([written(seen) for seen in table.rows(offset, offset + limit)])
-        response.data["unsaid"] = table.unsaid
+        response.data["without_value"] = table.without_value
         return response
 
 

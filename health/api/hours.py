@@ -35,8 +35,8 @@ class NodeHourSerializer(serializers.Serializer):
     gpu_hours_busy = serializers.FloatField(
         source="busy_h", allow_null=True, help_text="Under load. Null: nothing says how busy they were."
     )
-    gpu_hours_unsaid = serializers.FloatField(
-        source="unsaid_h", min_value=0, help_text="Of those that were seen: of which nothing says how busy they were."
+    gpu_hours_unknown = serializers.FloatField(
+        source="unknown_h", min_value=0, help_text="Of those that were seen: of which nothing says how busy they were."
     )
     gpu_hours_allocated = serializers.FloatField(
         source="allocated_h", allow_null=True,

@@ -31,7 +31,7 @@ class CauseSerializer(serializers.Serializer):
     steps = serializers.ListField(child=serializers.CharField(), help_text="What to do, in order; empty: nothing.")
     sentence = serializers.CharField(help_text="Title and summary.")
     action = serializers.CharField(help_text="The steps in one line.")
-    said = serializers.CharField(help_text="The line that tells it, as it was written; blank: no line does.")
+    quote = serializers.CharField(help_text="The line that tells it, as it was written; blank: no line does.")
 
 
 class DesiredSerializer(serializers.Serializer):
@@ -62,7 +62,7 @@ class OperandSerializer(serializers.Serializer):
     log_refused = serializers.CharField(help_text="Why those could not be read; blank: they could, or nobody tried.")
 
 
-class SaidSerializer(serializers.Serializer):
+class DriverVersionReportSerializer(serializers.Serializer):
     role = serializers.ChoiceField(choices=[(role.value, role.value) for role in DriverVersionRole])
     by = serializers.CharField(help_text="The place that says it.")
     version = serializers.CharField(help_text="Blank: it says none.")
@@ -73,7 +73,7 @@ class SaidSerializer(serializers.Serializer):
 class DriverSerializer(serializers.Serializer):
     """The driver version that each source reports."""
 
-    sources = SaidSerializer(many=True)
+    sources = DriverVersionReportSerializer(many=True)
     is_pre_installed = serializers.BooleanField(help_text="Installed on the host: observed, never managed.")
     running = serializers.CharField(help_text="As the node last said; blank: it never did.")
     running_unknown_since = serializers.DateTimeField(allow_null=True)
@@ -99,8 +99,8 @@ class NodeStackDetail(OfANode):
     def get(self, request, node_id: int) -> Response:
         node, now = self.node(node_id), timezone.now()
         freshness = load_cluster_freshness(node.cluster, now=now)
-        said = {"as_of": freshness.pods_as_of, "pods_freshness": freshness.by_kind[PODS]}
-        return Response(NodeStackSerializer({**vars(read_stack(node, now=now)), **said}).data)
+        quote = {"as_of": freshness.pods_as_of, "pods_freshness": freshness.by_kind[PODS]}
+        return Response(NodeStackSerializer({**vars(read_stack(node, now=now)), **quote}).data)
 
 
 class VerdictSerializer(serializers.Serializer):

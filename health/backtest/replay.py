@@ -32,7 +32,7 @@ class WouldBe:
     times: int = 1
     evidence: Mapping[str, Any] = field(default_factory=dict)
     worst: Severity | None = None  # that people would have been told of
-    said: str = ""  # the sentence of that, as it was last; blank: they were told of nothing
+    last_sentence: str = ""  # the sentence of that, as it was last; blank: they were told of nothing
 
     @property
     def identity(self) -> str:
@@ -41,7 +41,7 @@ class WouldBe:
     def notify(self) -> None:
         """Notifies people of the current severity."""
         if self.worst is None or not self.severity.is_less_than(self.worst):
-            self.worst, self.said = self.severity, self.sentence
+            self.worst, self.last_sentence = self.severity, self.sentence
 
     @property
     def would_page(self) -> bool:

@@ -46,7 +46,7 @@ def _of_cluster(one: Replayed, most: int) -> Iterator[str]:
     for note in one.notes:
         yield f"  note: {note}"
     for each in one.found[:most]:
-        yield f"  {_said(each)}"
+        yield f"  {_line_of(each)}"
     if len(one.found) > most:
         yield f"  and {len(one.found) - most} more"
     for day, number, paged in per_day(one.found):
@@ -82,7 +82,7 @@ def as_json(rule: str, replayed: Sequence[Replayed]) -> dict[str, Any]:
                         "resolved_at": _iso(each.resolved_at),
                         "severity": each.worst,
                         "times": each.times,
-                        "sentence": each.said,
+                        "sentence": each.last_sentence,
                         "would_page": each.would_page,
                     }
                     for each in one.found
@@ -96,10 +96,11 @@ def as_json(rule: str, replayed: Sequence[Replayed]) -> dict[str, Any]:
     }
 
 
-def _said(each: WouldBe) -> str:
+def _line_of(each: WouldBe) -> str:
     until = _when(each.resolved_at) if each.resolved_at else "still so"
     again = f", opened {each.times} times" if each.times > 1 else ""
-    return f"{_when(each.opened_at or each.since)}  {until:16}  {each.worst or each.severity:8}  {each.said}{again}"
+    begin, severity = _when(each.opened_at or each.since), each.worst or each.severity
+    return f"{begin}  {until:16}  {severity:8}  {each.last_sentence}{again}"
 
 
 def _when(at: datetime) -> str:

@@ -20,7 +20,7 @@ OLDEST = (100,)  # branches have three digits: whose tag begins otherwise counts
 LABEL, IMAGE, SLICE = f"the label {DRIVER_VERSION}", "the image of its driver pod", "its ResourceSlice"
 
 
-def drivers_said(cluster: Cluster) -> dict[str, dict[str, str]]:
+def reported_drivers(cluster: Cluster) -> dict[str, dict[str, str]]:
     """Returns NVIDIA driver versions by node name and source, beside the node's label, with two queries.
 
     A driver pod that is not ready has not loaded its driver. A vGPU image's tag may be the version of its software. The

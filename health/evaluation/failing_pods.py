@@ -32,17 +32,19 @@ def failing_pods(cluster: Cluster, *, now: datetime) -> dict[str, list[FailingPo
     concern = Q(is_tenant=True) | ~Q(operand="")
     found: dict[str, list[FailingPod]] = defaultdict(list)
     pods = Pod.objects.filter(maybe, concern, cluster=cluster).exclude(node_name="")
-    failing = [(pod, said) for pod in pods.select_related("node").only(*COLUMNS) if (said := _said(pod, now=now))]
+    failing = [
+        (pod, said) for pod in pods.select_related("node").only(*COLUMNS) if (said := _failing_pod(pod, now=now))
+    ]
     reasons = reasons_of([pod for pod, _ in failing if not pod.operand][:EXPLAINED_AT_MOST], now=now)
     for pod, said in failing:
         reason = reasons.get(pod.uid)
         if reason and reason.key not in UNEXPLAINED:
-            said = replace(said, reason=reason.sentence, action=reason.action, said=reason.said)
+            said = replace(said, reason=reason.sentence, action=reason.action, message=reason.quote)
         found[pod.node_name].append(said)
     return found
 
 
-def _said(pod: Pod, *, now: datetime) -> FailingPod | None:
+def _failing_pod(pod: Pod, *, now: datetime) -> FailingPod | None:
     state = pod.state(now=now)
     if state is PodState.FAILING:
         status = pod.status or pod.phase

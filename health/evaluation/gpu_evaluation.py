@@ -204,13 +204,13 @@ class GpuEvaluator:
         if any(self._device(place).node_name not in self._peers[key] for key in compared):
             return False  # nothing to hold it against
         named = {key.partition(":")[0] for key in evidence}
-        said = {key for key in metrics if self._was_said(key, place)}
+        said = {key for key in metrics if self._has_sample(key, place)}
         rests_on = (named.intersection(metrics) if rule in BY_ONE else said.intersection(named)) or said
         if rule in OF_SHARES:
             return all(key in fresh for key in metrics)  # of a part nothing is known without its whole
         return any(key in fresh for key in rests_on) if metrics else bool(fresh)
 
-    def _was_said(self, metric: str, place: int) -> bool:
+    def _has_sample(self, metric: str, place: int) -> bool:
         column = self.kept.frame.columns.get(metric)
         return column is not None and math.isfinite(column.times[place])
 

@@ -12,7 +12,7 @@ from fleet.allocation.allocations import Board, GpuAllocation, NodeAllocations
 from fleet.allocation.gpu_holders import allocations_on
 from fleet.models import Cluster, Node, Pod
 from gpu.resources import Layout, ResourceKind, Way
-from gpu.resources.layout import HOW_NOT_SAID
+from gpu.resources.layout import UNKNOWN_SHARING
 from health.evaluation.exporter_silence import ReportingNodes
 from health.models import Finding, GpuHour
 from health.rules.base import IdleAllocation
@@ -167,7 +167,7 @@ def _way(allocation: GpuAllocation, board: Board, layout: Layout) -> Way:
     if allocation.profile and not way.profile:
         way = replace(way, profile=allocation.profile)
     pods = {one.pod.pk for one in board.allocations if not one.only_looks}
-    return replace(way, sharing=HOW_NOT_SAID) if way.kind is ResourceKind.WHOLE and len(pods) > 1 else way
+    return replace(way, sharing=UNKNOWN_SHARING) if way.kind is ResourceKind.WHOLE and len(pods) > 1 else way
 
 
 def _allocated_for(pod: Pod, end: datetime) -> int:

@@ -51,5 +51,5 @@ def _failing(pod: Pod, reason: PodReason) -> FailingPod:
         pod.restarts,
         reason=reason.sentence,
         action=reason.action,
-        said=reason.said,
+        message=reason.quote,
     )

@@ -17,7 +17,7 @@ from gpu.labels import CORDONED_BY, WAS_CORDONED
 from gpu.resources import unhealthy_in_words
 from gpu.upgrade_controller import DRIVER_RESTARTED
 from gpu.versions import agree
-from health.evaluation.driver_reports import LABEL, SLICE, drivers_said
+from health.evaluation.driver_reports import LABEL, SLICE, reported_drivers
 from health.evaluation.exporter_silence import ReportingNodes
 from health.evaluation.failing_pods import failing_pods
 from health.evaluation.gpu_evaluation import is_changing
@@ -90,7 +90,7 @@ class _Around:
             why_upgrades_stay(cluster, now=now),
             _uncordoned(cluster, now=now),
             _stale(cluster),
-            drivers_said(cluster),
+            reported_drivers(cluster),
             operands_away(cluster, reporting),
             falls(cluster, now=now),
             idle_allocations(cluster, reporting, classes, now=now) if IdleGpus.key in asked else {},

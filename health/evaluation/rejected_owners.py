@@ -18,7 +18,7 @@ from health.rules.base import RejectedOwner
 from health.subjects import LONGEST
 
 # A controller tries again after 1000 s at most: client-go, util/workqueue, DefaultControllerRateLimiter.
-SAID_WITHIN = timedelta(minutes=20)
+RECENT = timedelta(minutes=20)
 MAKERS = ("Job", "ReplicaSet", "StatefulSet")  # what makes pods of those that are watched
 NO_MAKERS = ("DaemonSet", "Pod", "Node")  # what a DaemonSet lacks, its own status says
 NAME = re.compile(r"(?:requests\.|limits\.)?([a-z0-9.-]+/[A-Za-z0-9_.-]+)")  # of a resource, in what was said
@@ -33,7 +33,7 @@ def rejected_owners(cluster: Cluster, *, now: datetime) -> Iterator[RejectedOwne
     pods is left out, and so is another owner that has created a pod since.
     """
     told = ClusterEvent.objects.filter(
-        cluster=cluster, reason__in=(FAILED_CREATE, *POD_REJECTED), is_warning=True, last_at__gte=now - SAID_WITHIN
+        cluster=cluster, reason__in=(FAILED_CREATE, *POD_REJECTED), is_warning=True, last_at__gte=now - RECENT
     ).exclude(about_kind__in=NO_MAKERS)
     watched, others = dict[str, str](), dict[tuple[str, ...], ClusterEvent]()
     for row in reversed(told.order_by("-last_at", "-pk")[:EVENTS_AT_MOST]):

@@ -37,7 +37,7 @@ from health.exporters.snapshots import contested_in, has_prometheus, reading_of
 from health.exporters.storage import Keeper
 from health.sources import minutes, snapshots
 from health.sources.storage import keep
-from health.telemetry.exposition import NodeSaid
+from health.telemetry.exposition import NodeSamples
 from health.telemetry.identity import nameless, notes_on_claims, untrue_name
 from health.telemetry.snapshot import Frame
 from kube import client
@@ -139,12 +139,12 @@ def _ask_all(
     """
     with client.reach(cluster.kubeconfig, cluster.context, uid=cluster.uid) as connection:
         keeper, batch, forbidden = Keeper.of(cluster, epoch), list[ExporterAnswer](), ""
-        said: dict[str, NodeSaid] = {}
+        samples: dict[str, NodeSamples] = {}
         for answer in answers(connection, pods, stop=stop):
             batch.append(answer)
             forbidden = answer.refused if answer.is_forbidden else forbidden
             if not answer.refused:
-                said[answer.node_name] = answer.said
+                samples[answer.node_name] = answer.samples
             if len(batch) == A_BATCH:
                 keeper.keep(batch, now=clock())
                 batch = []
@@ -153,36 +153,36 @@ def _ask_all(
         [*batch, *(ExporterAnswer(name, refused="No pod of it is seen on this node.") for name in gone)], now=clock()
     )
     nodes = frozenset(Node.objects.filter(cluster=cluster).values_list("name", flat=True))
-    _keep_frame(cluster, epoch, said, nodes=nodes, now=clock())
+    _keep_frame(cluster, epoch, samples, nodes=nodes, now=clock())
     state = State.FORBIDDEN if forbidden else State.ASKED
-    odd = " ".join(filter(None, (*_untrue(said, nodes), _unread(said), _nameless(said), _odd(said))))
+    odd = " ".join(filter(None, (*_untrue(samples, nodes), _unread(samples), _nameless(samples), _odd(samples))))
     return Outcome(state, forbidden or odd, len(pods), keeper.answered, keeper.has_changed)
 
 
-def _untrue(said: Mapping[str, NodeSaid], nodes: Collection[str]) -> tuple[str, ...]:
+def _untrue(samples: Mapping[str, NodeSamples], nodes: Collection[str]) -> tuple[str, ...]:
     """Returns notes on impossible claims of exporters about their node or GPUs, as for a Prometheus."""
-    named = sorted((node, name) for node, each in said.items() for name in each.called if name in nodes)
-    return notes_on_claims([untrue_name(*pair) for pair in named if pair[0] != pair[1]], contested_in(said))
+    named = sorted((node, name) for node, each in samples.items() for name in each.called if name in nodes)
+    return notes_on_claims([untrue_name(*pair) for pair in named if pair[0] != pair[1]], contested_in(samples))
 
 
-def _unread(said: Mapping[str, NodeSaid]) -> str:
+def _unread(samples: Mapping[str, NodeSamples]) -> str:
     """Returns a note on exporters with GPU series none of which is read; empty if there are none."""
-    where = sorted(node for node, each in said.items() if each.unread)
+    where = sorted(node for node, each in samples.items() if each.unread)
     if not where:
         return ""
-    return f"Series of GPUs that are not read, such as {said[where[0]].unread}, and no others: on {names(where)}."
+    return f"Series of GPUs that are not read, such as {samples[where[0]].unread}, and no others: on {names(where)}."
 
 
-def _nameless(said: Mapping[str, NodeSaid]) -> str:
+def _nameless(samples: Mapping[str, NodeSamples]) -> str:
     """Returns a note on series without a GPU; empty if there are none."""
-    where = sorted(node for node, each in said.items() if each.nameless)
-    number = sum(each.nameless for each in said.values())
+    where = sorted(node for node, each in samples.items() if each.nameless)
+    number = sum(each.nameless for each in samples.values())
     return f"{nameless(number)}: on {names(where)}." if where else ""
 
 
-def _odd(said: Mapping[str, NodeSaid]) -> str:
+def _odd(samples: Mapping[str, NodeSamples]) -> str:
     """Returns a note on impossible values, as for a Prometheus; empty if there are none."""
-    where = [(series, node, number) for node, each in said.items() for series, number in each.impossible.items()]
+    where = [(series, node, number) for node, each in samples.items() for series, number in each.impossible.items()]
     named = sorted(one for one in where if one[2])
     rest = len(named) - ODD_NAMED
     parts = [f"{count(number, 'value')} of {series} on {node}" for series, node, number in named[:ODD_NAMED]]
@@ -191,14 +191,14 @@ def _odd(said: Mapping[str, NodeSaid]) -> str:
 
 
 def _keep_frame(
-    cluster: Cluster, epoch: int, said: Mapping[str, NodeSaid], *, nodes: Collection[str], now: datetime
+    cluster: Cluster, epoch: int, samples: Mapping[str, NodeSamples], *, nodes: Collection[str], now: datetime
 ) -> None:
     """Stores the snapshot.
 
     :raises LostLease: when another worker has taken the round over
     """
     try:
-        taken = reading_of(cluster, said, nodes=nodes, now=now.timestamp())
+        taken = reading_of(cluster, samples, nodes=nodes, now=now.timestamp())
         if taken is not None:
             its = partial(ExporterRound.keep, cluster.pk, epoch=epoch, lease_until=now + ROUND_LEASE)
             keep(cluster.pk, taken, assert_lease=its, now=now.timestamp())

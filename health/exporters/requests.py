@@ -9,7 +9,7 @@ from threading import Event
 from fleet.models import Pod
 from gpu.operands import EXPORTER_PORTS
 from health.telemetry.exporter import ExporterDevice, read_devices
-from health.telemetry.exposition import NodeSaid, read_node
+from health.telemetry.exposition import NodeSamples, read_node
 from health.telemetry.lines import UnreadableMetrics
 from kube import client
 from kube.client.pod_proxy import metrics_of
@@ -24,7 +24,7 @@ class ExporterAnswer:
 
     node_name: str
     devices: tuple[ExporterDevice, ...] = ()
-    said: NodeSaid = field(default_factory=NodeSaid)
+    samples: NodeSamples = field(default_factory=NodeSamples)
     refused: str = ""
     is_forbidden: bool = False
 
@@ -60,9 +60,9 @@ def _ask(connection: client.Connection, pod: Pod, forbidden: dict[str, str]) -> 
         text = metrics_of(connection, pod.namespace, pod.name, port)
         return ExporterAnswer(pod.node_name, read_devices(text), read_node(text, pod.node_name))
     except client.Forbidden as refusal:
-        said = f"It may not be asked: the rule for pods/proxy, verb get, is missing in {pod.namespace}. {refusal}"
-        forbidden[pod.namespace] = said
-        return ExporterAnswer(pod.node_name, refused=said, is_forbidden=True)
+        samples = f"It may not be asked: the rule for pods/proxy, verb get, is missing in {pod.namespace}. {refusal}"
+        forbidden[pod.namespace] = samples
+        return ExporterAnswer(pod.node_name, refused=samples, is_forbidden=True)
     except client.Absent as error:
         return ExporterAnswer(pod.node_name, refused=f"Its pod {pod} is gone, or has no /metrics: {error}")
     except client.ClusterError as error:

@@ -12,7 +12,7 @@ from health.models import TelemetrySource
 from health.sources import snapshots
 from health.sources.xid_recall import keep_counted, recall_xids
 from health.telemetry.base import FORGET_AFTER_S, DeviceXid, Parts, TelemetryReading, UnplacedXids
-from health.telemetry.exposition import NodeSaid
+from health.telemetry.exposition import NodeSamples
 from health.telemetry.identity import Whereabouts, silenced
 from health.telemetry.metrics import METRICS
 from health.telemetry.snapshot import WITHOUT, Frame, GpuDevice, GpuDeviceKey, MetricColumn, in_order
@@ -25,7 +25,7 @@ def has_prometheus(cluster: Cluster) -> bool:
 
 
 def reading_of(
-    cluster: Cluster, said: Mapping[str, NodeSaid], *, nodes: Collection[str], now: float
+    cluster: Cluster, said: Mapping[str, NodeSamples], *, nodes: Collection[str], now: float
 ) -> TelemetryReading | None:
     """Returns the reading from answers by node; None if a Prometheus is the source, or no node answered.
 
@@ -43,7 +43,7 @@ def reading_of(
     return taken
 
 
-def frame_of(before: Frame, said: Mapping[str, NodeSaid], *, nodes: Collection[str], now: float) -> TelemetryReading:
+def frame_of(before: Frame, said: Mapping[str, NodeSamples], *, nodes: Collection[str], now: float) -> TelemetryReading:
     """Returns the previous snapshot updated with these answers. Pure.
 
     A device claimed by two nodes is left out, since it is unknown which claim is true.
@@ -77,7 +77,7 @@ def frame_of(before: Frame, said: Mapping[str, NodeSaid], *, nodes: Collection[s
     return TelemetryReading(frame, exported, xids, parts=_parts(said, contested), anew=anew, came=came)
 
 
-def contested_in(said: Mapping[str, NodeSaid]) -> Mapping[GpuDeviceKey, Collection[str]]:
+def contested_in(said: Mapping[str, NodeSamples]) -> Mapping[GpuDeviceKey, Collection[str]]:
     """Returns devices claimed by several nodes, with those nodes."""
     claimed: dict[GpuDeviceKey, set[str]] = {}
     for node, each in said.items():
@@ -89,7 +89,7 @@ def contested_in(said: Mapping[str, NodeSaid]) -> Mapping[GpuDeviceKey, Collecti
 def _kept(
     before: Frame,
     told: list[GpuDevice],
-    said: Mapping[str, NodeSaid],
+    said: Mapping[str, NodeSamples],
     contested: Collection[GpuDeviceKey],
     nodes: Collection[str],
     *,
@@ -109,13 +109,13 @@ def _kept(
     ]
 
 
-def _unplaced_xids(said: Mapping[str, NodeSaid]) -> UnplacedXids:
+def _unplaced_xids(said: Mapping[str, NodeSamples]) -> UnplacedXids:
     return {node: tuple(each.unplaced_xids.values()) for node, each in said.items() if each.unplaced_xids}
 
 
-def _xids(said: Mapping[str, NodeSaid], contested: Collection[GpuDeviceKey]) -> dict[GpuDeviceKey, DeviceXid]:
+def _xids(said: Mapping[str, NodeSamples], contested: Collection[GpuDeviceKey]) -> dict[GpuDeviceKey, DeviceXid]:
     return {key: told for each in said.values() for key, told in each.xids.items() if key not in contested}
 
 
-def _parts(said: Mapping[str, NodeSaid], contested: Collection[GpuDeviceKey]) -> Parts:
+def _parts(said: Mapping[str, NodeSamples], contested: Collection[GpuDeviceKey]) -> Parts:
     return {key: parts for each in said.values() for key, parts in each.parts.items() if key not in contested}

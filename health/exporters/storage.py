@@ -12,7 +12,7 @@ from fleet.models.exporter import ROUND_LEASE
 from health.exporters.requests import ExporterAnswer
 from health.telemetry.exporter import ExporterDevice, ExporterPod
 
-SAID = ("devices", "read_at", "tried_at", "refused", "refused_since")
+RESULT_COLUMNS = ("devices", "read_at", "tried_at", "refused", "refused_since")
 REFUSED = ("tried_at", "refused", "refused_since")
 Uids = Mapping[tuple[str, str, str], list[str]]  # by node, namespace and name of the pod; the newest first
 
@@ -38,15 +38,15 @@ class Keeper:
         :raises LostLease: when another worker has taken the round over
         """
         uids = _uids(self.cluster, answers)
-        said = [self._said(answer, uids, now=now) for answer in answers if not answer.refused]
+        samples = [self._reading(answer, uids, now=now) for answer in answers if not answer.refused]
         refused = [self._refused(answer, now=now) for answer in answers if answer.refused]
         with transaction.atomic():
             ExporterRound.keep(self.cluster.pk, epoch=self.epoch, lease_until=now + ROUND_LEASE)
-            _upsert(said, SAID)
+            _upsert(samples, RESULT_COLUMNS)
             _upsert(refused, REFUSED)
-        self.answered += len(said)
+        self.answered += len(samples)
 
-    def _said(self, answer: ExporterAnswer, uids: Uids, *, now: datetime) -> ExporterReading:
+    def _reading(self, answer: ExporterAnswer, uids: Uids, *, now: datetime) -> ExporterReading:
         devices = [_written(device, answer.node_name, uids) for device in answer.devices]
         before = self.known.get(answer.node_name)
         self.has_changed |= before is None or before.devices != devices or bool(before.refused)

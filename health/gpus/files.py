@@ -53,7 +53,7 @@ async def _as_csv(table: GpuTable) -> AsyncIterator[str]:
 
 
 async def _as_json(table: GpuTable) -> AsyncIterator[str]:
-    yield f'{{"at": "{spelt(table.now)}", "count": {len(table)}, "unsaid": {table.unsaid}, "gpus": ['
+    yield f'{{"at": "{spelt(table.now)}", "count": {len(table)}, "without_value": {table.without_value}, "gpus": ['
     between = ""
     async for text in _pieces(table, lambda rows: ",\n".join(json.dumps(written(row)) for row in rows)):
         if text:

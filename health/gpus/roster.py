@@ -27,7 +27,7 @@ class Roster:
     findings: Findings
     telemetry: Mapping[int, ClusterTelemetry]
     matching: int = 0  # that are wanted
-    unsaid: int = 0  # that might be: the metric that is asked about has no value of them to compare
+    without_value: int = 0  # that might be: the metric that is asked about has no value of them to compare
     order: Sequence[int] = ()
 
     def board(self, at: int) -> int | None:

@@ -94,7 +94,7 @@ def _read(clusters: Collection[int]) -> dict[int, ClusterGpus]:
     found = {key: ClusterGpus() for key in clusters}
     nodes = Node.objects.with_gpus().filter(cluster__in=clusters).order_by("cluster", "name")
     by_node: dict[int, list[tuple[int, int, str, str]]] = {}
-    for row in nodes.values_list("pk", "cluster_id", "name", "gpu_product", "said_driver", "gpu_vendor"):
+    for row in nodes.values_list("pk", "cluster_id", "name", "gpu_product", "reported_driver", "gpu_vendor"):
         node = SeenNode._make(row)
         found[node.cluster_id].nodes[node.key] = node
         by_node[node.key] = []

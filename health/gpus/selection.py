@@ -58,7 +58,7 @@ def read_roster(user: User, wanted: GpuFilter, *, now: datetime, stop: int | Non
         found = [at for at in found if roster.node_of[at] in nodes]
     picked = _picked(roster, found, wanted, now=now)
     if wanted.metric:
-        picked, roster.unsaid = _by_reading(roster, picked, wanted, now=now.timestamp())
+        picked, roster.without_value = _by_reading(roster, picked, wanted, now=now.timestamp())
     roster.matching = len(picked)
     roster.order = ordered(roster, picked, wanted, now=now.timestamp(), stop=stop)
     return roster

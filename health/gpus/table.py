@@ -106,9 +106,9 @@ class GpuTable:
         return self.roster.total
 
     @property
-    def unsaid(self) -> int:
+    def without_value(self) -> int:
         """Returns how many otherwise matching GPUs have no value of the filtered metric."""
-        return self.roster.unsaid
+        return self.roster.without_value
 
     def __len__(self) -> int:
         return self.roster.matching

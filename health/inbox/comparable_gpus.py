@@ -17,9 +17,9 @@ from health.inbox.comparable_nodes import (
     PROPERTIES,
     TwinDifference,
     chosen_for,
+    differences_by_hour,
+    differences_now,
     labels_of,
-    said_by_hours,
-    said_now,
 )
 from health.inbox.hours import HOURS, hours_of
 from health.models import Finding
@@ -65,8 +65,8 @@ def gpu_twin_of(gpu: Gpu, user: User, *, now: datetime) -> GpuTwin:
         reason,
         properties=[*different, *labels],
         measured=[
-            *said_now(*devices, is_of_one=True),
-            *said_by_hours(*(hours_of(one.node, gpu=one, hours=HOURS, now=now) for one in (gpu, chosen))),
+            *differences_now(*devices, is_of_one=True),
+            *differences_by_hour(*(hours_of(one.node, gpu=one, hours=HOURS, now=now) for one in (gpu, chosen))),
         ],
         alike=[pair.title for pair in pairs if pair not in different and pair.here],
     )

@@ -78,8 +78,8 @@ def twin_of(node: Node, user: User, *, now: datetime) -> Twin:
         reason,
         properties=[*different, *labels_of(node, chosen, different)],
         measured=[
-            *said_now(telemetry_of(node, now=now), telemetry_of(chosen, now=now)),
-            *said_by_hours(*(hours_of(one, hours=HOURS, now=now) for one in (node, chosen))),
+            *differences_now(telemetry_of(node, now=now), telemetry_of(chosen, now=now)),
+            *differences_by_hour(*(hours_of(one, hours=HOURS, now=now) for one in (node, chosen))),
         ],
         alike=[pair.title for pair in pairs if pair not in different and pair.here],
     )
@@ -110,7 +110,7 @@ def chosen_for(node: Node, user: User, *, now: datetime) -> tuple[Node | None, s
             f"with them in {where}",
             running,
             f"does not say that it runs driver {driver}{last_named}" if driver else "names its driver",
-            Q(said_driver=driver),
+            Q(reported_driver=driver),
         ),
         (
             "with its driver",
@@ -169,7 +169,7 @@ def labels_of(node: Node, twin: Node, said: Sequence[TwinDifference]) -> list[Tw
     return [each for each in found if each.here != each.there and (each.here, each.there) not in told][:MOST_LABELS]
 
 
-def said_now(here: NodeTelemetry, there: NodeTelemetry, *, is_of_one: bool = False) -> Iterator[TwinDifference]:
+def differences_now(here: NodeTelemetry, there: NodeTelemetry, *, is_of_one: bool = False) -> Iterator[TwinDifference]:
     """Yields fresh values that differ: of a node's GPUs the hottest, and the mean of the rest.
 
     `is_of_one` is true when each side is one GPU.
@@ -184,17 +184,17 @@ def said_now(here: NodeTelemetry, there: NodeTelemetry, *, is_of_one: bool = Fal
         ("PCIe replays", "PCIe replays", "pcie_replays", sum, "{:.0f}"),
     )
     busy = "Utilisation now" if is_of_one else "Utilisation now, mean"
-    yield TwinDifference(busy, *map(_busy_said, (here, there)))
+    yield TwinDifference(busy, *map(_utilisation_text, (here, there)))
     for of_one, of_all, key, of, form in asked:
-        said = (_said(_of_boards(each, key), of, form) for each in (here, there))
+        said = (_format_value(_of_boards(each, key), of, form) for each in (here, there))
         yield TwinDifference(of_one if is_of_one else of_all, *said)
 
 
-def _busy_said(known: NodeTelemetry) -> str:
+def _utilisation_text(known: NodeTelemetry) -> str:
     """Returns the utilisation of each slice, and of each board that is not partitioned, as text."""
     cut = {device.uuid for device in known.devices if device.gi_id}
     readings = [device.busy for device in known.devices if device.gi_id or device.uuid not in cut]
-    return _said(readings, _mean, "{:.0%}", called="GPUs and slices" if cut else "GPUs")
+    return _format_value(readings, _mean, "{:.0%}", called="GPUs and slices" if cut else "GPUs")
 
 
 def _of_boards(known: NodeTelemetry, key: str) -> list[MetricReading]:
@@ -205,7 +205,7 @@ def _of_boards(known: NodeTelemetry, key: str) -> list[MetricReading]:
     return [max(of, key=lambda each: (each.is_fresh, each.sampled_at or 0.0)) for of in boards.values()]
 
 
-def _said(
+def _format_value(
     readings: Sequence[MetricReading], of: Callable[[list[float]], float], form: str, *, called: str = "GPUs"
 ) -> str:
     values = [reading.value for reading in readings if reading.is_fresh and reading.value is not None]
@@ -215,7 +215,7 @@ def _said(
     return form.format(of(values)) + some
 
 
-def said_by_hours(here: Sequence[NodeHour], there: Sequence[NodeHour]) -> Iterator[TwinDifference]:
+def differences_by_hour(here: Sequence[NodeHour], there: Sequence[NodeHour]) -> Iterator[TwinDifference]:
     yield TwinDifference(f"GPU-hours under load, of the last {HOURS} h", *(_busy(hours) for hours in (here, there)))
     yield TwinDifference("GPU-hours heard", *(f"{sum(hour.seen_h for hour in hours):.1f}" for hours in (here, there)))
     yield TwinDifference(

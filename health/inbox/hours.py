@@ -54,7 +54,7 @@ class NodeHour:
         return sum(known) / HOUR.total_seconds() if known else None
 
     @property
-    def unsaid_h(self) -> float:
+    def unknown_h(self) -> float:
         """Returns the GPU-hours with telemetry but without utilisation."""
         return self.seen_h - sum(seen for _, seen in self._loads) / HOUR.total_seconds()
 
@@ -108,8 +108,8 @@ class NodeHour:
         if not self.devices:
             return "Nobody heard a GPU of it."
         busy = "how busy they were nothing says" if self.busy_h is None else f"{self.busy_h:.1f} of them under load"
-        if self.busy_h is not None and self.unsaid_h >= LEAST_H:
-            busy += f" and {self.unsaid_h:.1f} of which nothing says it"
+        if self.busy_h is not None and self.unknown_h >= LEAST_H:
+            busy += f" and {self.unknown_h:.1f} of which nothing says it"
         had = "" if self.allocated_h is None else f", {self.allocated_h:.1f} allocated to pods"
         said = [f"{self.seen_h:.1f} GPU-hours heard, {busy}{had}."]
         warm = "How warm they were nothing says." if self.hottest is None else f"The hottest had {self.hottest:.0f} °C."

@@ -107,7 +107,7 @@ def _of_pool(pool: Pool) -> QuerySet[PoolLimits]:
     return PoolLimits.objects.filter(pool=pool).select_related("pool__cluster").order_by("rule")
 
 
-def _said(pool: Pool, _: datetime) -> list[str]:
+def _describe(pool: Pool, _: datetime) -> list[str]:
     return [f"Its limits of {row.rule} go." for row in _of_pool(pool)]
 
 
@@ -117,7 +117,7 @@ def _end(pool: Pool, actor: str, now: datetime) -> None:
             remove_limits(row, version=row.version, actor=actor, reason=POOL_DELETED, now=now)
 
 
-LIMITS_OF_A_POOL = GoesWithPool(_said, _end)
+LIMITS_OF_A_POOL = GoesWithPool(_describe, _end)
 
 
 def _problems(rule: str, asked: LimitsAsked, reason: str) -> list[tuple[str, str]]:

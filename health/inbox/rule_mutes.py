@@ -163,7 +163,7 @@ def _of_pool(pool: Pool, now: datetime) -> MuteQuerySet:
     return Mute.objects.in_force(now=now).filter(pool=pool).select_related("cluster", "pool").order_by("pk")
 
 
-def _said(pool: Pool, now: datetime) -> list[str]:
+def _describe(pool: Pool, now: datetime) -> list[str]:
     return [f"Its mute of {row.rule} until {to_the_minute(row.until)} is lifted." for row in _of_pool(pool, now)]
 
 
@@ -173,7 +173,7 @@ def _end(pool: Pool, actor: str, now: datetime) -> None:
             lift(row, actor=actor, reason=POOL_DELETED, now=now)
 
 
-MUTES_OF_A_POOL = GoesWithPool(_said, _end)
+MUTES_OF_A_POOL = GoesWithPool(_describe, _end)
 
 
 def _silence(row: Mute, *, until: float, now: datetime) -> None:

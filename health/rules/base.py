@@ -84,7 +84,7 @@ class FailingPod:
     is_over: bool = False  # it failed for good; else it is started again, and fails again
     reason: str = ""  # why, in a sentence; blank: nothing says
     action: str = ""
-    said: str = ""  # the line that tells it
+    message: str = ""  # the line that tells it
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class NoOffer:
     is_ready: bool = False
     reason: str = ""
     action: str = ""
-    said: str = ""
+    message: str = ""
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class StuckDriver:
     name: str
     pods: int
     older: int  # of these, how many are known to be of an older template
-    said: str = ""  # by its condition
+    message: str = ""  # by its condition
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class StuckPolicy:
     name: str
     pods: int
     older: tuple[str, ...]  # titles of operands that have pods of an older template
-    said: str = ""  # by its condition
+    message: str = ""  # by its condition
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class DriverConflict:
     """NVIDIADrivers that the operator ignores because their node selectors overlap."""
 
     names: tuple[str, ...]
-    said: str
+    message: str
 
 
 @dataclass(frozen=True)
@@ -238,7 +238,7 @@ class RejectedOwner:
 
     name: str  # "Deployment team-a/chat": what stands above whatever made them
     namespace: str
-    said: str  # by the API server
+    message: str  # by the API server
     lacking: int | None  # pods that it wants now, and that are not there; None: how many it wants is not read
     asks: Mapping[str, int] = field(default_factory=dict)  # by GPU resource, of one pod; empty: that is not read
     is_of_gpus: bool = True  # False: nothing says whether its pods ask for any

@@ -30,7 +30,7 @@ class ClaimsWaiting:
             Severity.WARNING,
             f"{count(len(pods), 'pod')} {waits} that no driver serves: {named}{others}.",
             pods[0].action,
-            {pod.name: {"said": pod.said} for pod in pods[:20]},
+            {pod.name: {"said": pod.message} for pod in pods[:20]},
             why=f"{pods[0].reason} {pods[0].action}",
             probable_cause=pods[0].reason,
         )

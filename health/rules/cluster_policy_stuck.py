@@ -32,7 +32,7 @@ class ClusterPolicyStuck:
             f"ClusterPolicy {stuck.name} is notReady, while {every(stuck.pods, 'pod')} of its operands "
             f"{are(stuck.pods)} ready.",
             f"{action} GPUs keep working, but the operator makes no further change.",
-            {"pods": stuck.pods, "of an older template": ", ".join(stuck.older), "said": stuck.said},
+            {"pods": stuck.pods, "of an older template": ", ".join(stuck.older), "said": stuck.message},
             why=f"{stuck.name} {stuck.older}",
             probable_cause=cause,
         )

@@ -23,6 +23,6 @@ class ComputeDomainDown:
             Severity.WARNING,
             f"On {node.name} the daemon of a ComputeDomain ({daemon.name}) is not ready: pods that need IMEX wait.",
             daemon.action or "See the GPU stack on the node's page. The daemon's log names the missing part of IMEX.",
-            {"pod": daemon.name, "said": daemon.said},
+            {"pod": daemon.name, "said": daemon.message},
             probable_cause=daemon.reason,
         )

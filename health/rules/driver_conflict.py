@@ -25,6 +25,6 @@ class DriversConflict:
             f"The operator does not carry out NVIDIADriver {names(conflict.names)}. Two of them select the same node.",
             "Change the node selectors so that each node has one: before release 26.7, one without a selector takes "
             "every node. Then change a label of each that still says so: only a change makes the operator look again.",
-            {"said": conflict.said},
+            {"said": conflict.message},
             why=" ".join(conflict.names),
         )

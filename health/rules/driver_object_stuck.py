@@ -31,7 +31,7 @@ class DriverObjectStuck:
             "ready.",
             f"Drain the node and delete {them}: the DaemonSet creates it again from the newest template, and the "
             "driver is reloaded. Until then the operator waits, and GPUs keep working.",
-            {"pods": stuck.pods, "of an older template": stuck.older, "said": stuck.said},
+            {"pods": stuck.pods, "of an older template": stuck.older, "said": stuck.message},
             probable_cause=f"{old}: the operator waits for pods of the newest, and restarts none where only its "
             "nodeSelector or labels changed (gpu-operator #1661).",
         )

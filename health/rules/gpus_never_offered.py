@@ -24,6 +24,6 @@ class GpusNeverOffered:
             Severity.WARNING,
             f"{node.name} has GPUs by its labels or taints and offers none{though}, so no pod can use one here.",
             offer.action or "See the GPU stack on the node's page for the missing operand and its cause.",
-            {"operand": offer.title, "said": offer.said} if offer.title else {},
+            {"operand": offer.title, "said": offer.message} if offer.title else {},
             probable_cause=offer.reason,
         )

@@ -36,7 +36,7 @@ class Limits:
     def after(self, *, is_critical: bool) -> timedelta:
         return self.critical_after if is_critical else self.warn_after
 
-    def said(self, *, is_critical: bool) -> str:
+    def describe(self, *, is_critical: bool) -> str:
         """Returns the end of a sentence: ": Quarterdeck's limit for a warning, which must last 5 min".
 
         It applies from the first second, when the value has not lasted yet.
@@ -123,7 +123,7 @@ def beyond(
     is_critical, limit = limits.is_critical(value), limits.reached(value)
     return Wrong(
         Severity.CRITICAL if is_critical else Severity.WARNING,
-        f"{says(limit)}{limits.said(is_critical=is_critical)}.",
+        f"{says(limit)}{limits.describe(is_critical=is_critical)}.",
         action,
         {metric: value, **limits.evidence},
         why=f"{limit:g} {limits.whose}",

@@ -58,7 +58,7 @@ class PodsFailing:
 
 
 def _evidence(pod: FailingPod) -> dict[str, str | int]:
-    said = {"said": pod.said} if pod.said else {}
+    said = {"said": pod.message} if pod.message else {}
     return {"status": pod.status, "restarts": pod.restarts, **said}
 
 

@@ -30,6 +30,6 @@ class PodsNotStarting:
             Severity.WARNING,
             f"{node.name}: {count(len(pods), 'pod')} {does} not become ready, {named}{others}.",
             pods[0].action or "Run kubectl describe on the pod to see the step that it waits for.",
-            {pod.name: {"status": pod.status, "said": pod.said} for pod in pods[:20]},
+            {pod.name: {"status": pod.status, "said": pod.message} for pod in pods[:20]},
             probable_cause=pods[0].reason,
         )

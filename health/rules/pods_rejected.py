@@ -78,7 +78,10 @@ class PodsRejected:
     def evaluate(self, owner: RejectedOwner) -> Wrong | None:
         if owner.lacking is not None and owner.lacking < 1:
             return None
-        told, evidence = CALLED.sub("", owner.said).strip().rstrip("."), {"said": owner.said, "resources": owner.asks}
+        told, evidence = (
+            CALLED.sub("", owner.message).strip().rstrip("."),
+            {"said": owner.message, "resources": owner.asks},
+        )
         lacks = f"Pods of {owner.name} are rejected at creation"
         if owner.lacking is not None:
             lacks = f"{count(owner.lacking, 'pod')} of {owner.name} {are(owner.lacking)} rejected at creation"

@@ -102,11 +102,11 @@ def _last_timeline_events(cluster_id: int, nodes: Iterable[Node]) -> dict[str, d
     events = NodeEvent.objects.filter(cluster=cluster_id, node_uid__in=[node.uid for node in nodes], kind=BOARD)
     found: dict[str, dict[str, bool]] = defaultdict(dict)
     for uid, detail in events.order_by("at", "pk").values_list("node_uid", "detail"):
-        found[uid] |= dict(_said(detail))
+        found[uid] |= dict(_board_events(detail))
     return found
 
 
-def _said(detail: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
+def _board_events(detail: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
     yield from ((each["uuid"], False) for each in detail["gone"])
     yield from ((each["uuid"], True) for each in detail["new"])
 

@@ -21,7 +21,7 @@ from health.sources.readings import BY_SLICE, NOT_UNDER_MIG, MetricReading, Read
 from health.sources.snapshots import MOST_ORDERS, FramesAway, KeptFrame
 from health.telemetry.base import DeviceXid
 from health.telemetry.metrics import exportable
-from health.telemetry.snapshot import NEVER, GpuDevice, unsaid
+from health.telemetry.snapshot import NEVER, GpuDevice, no_values
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class SnapshotBoard:
     def is_mig(self) -> bool:
         return bool(self.slices)
 
-    def says(self, key: str) -> bool:
+    def has_value(self, key: str) -> bool:
         """Returns whether the value at its position is the board's."""
         return not (self.is_mig and (key in NOT_UNDER_MIG or (key in BY_SLICE and not self.is_own)))
 
@@ -81,7 +81,7 @@ class ClusterTelemetry:
         if board is None or self.kept is None:
             return read_metric(key, math.nan, math.nan, standing, now=now)
         told, column = self.boards.every[board], self.kept.frame.columns.get(key)
-        if not told.says(key):
+        if not told.has_value(key):
             return MetricReading(ReadingState.NOT_APPLICABLE)
         value, at = (column.values[told.place], column.times[told.place]) if column else (math.nan, math.nan)
         return read_metric(key, value, at, standing, now=now, is_mig=told.is_mig)
@@ -108,15 +108,15 @@ class ClusterTelemetry:
     def _of_boards(self, key: str, which: int) -> "array[float]":
         column = self.kept.frame.columns.get(key) if self.kept else None
         if column is None:
-            return unsaid(len(self.boards.every))
+            return no_values(len(self.boards.every))
         said = (column.values, column.times)[which]
         if not self.boards.has_slices:  # boards are devices
             return said
-        return array("d", (said[board.place] if board.says(key) else NEVER for board in self.boards.every))
+        return array("d", (said[board.place] if board.has_value(key) else NEVER for board in self.boards.every))
 
     def newest(self) -> "array[float]":
         """Returns the time of each board's newest sample of the loaded metrics; NaN if it never had one."""
-        newest = unsaid(len(self.boards.every))
+        newest = no_values(len(self.boards.every))
         for key in self.kept.frame.columns if self.kept else ():
             newest = array("d", map(_later, newest, self.times(key)))
         return newest

@@ -110,7 +110,7 @@ class TelemetryHistory:
     asked: Steps
     drawn_from: PlotSource
     why_none: str = ""  # why there are no lines; blank: there are, or nothing is exported
-    source_says: str = ""  # names addresses, and where its secret is: for who sees the source
+    source_message: str = ""  # names addresses, and where its secret is: for who sees the source
     plots: list[Plot] = field(default_factory=list)  # those that have a line
     not_drawn: list[str] = field(default_factory=list)  # titles of those that have none, although exported
     not_exported: list[str] = field(default_factory=list)  # titles of those of which the source has no series at all
@@ -128,18 +128,18 @@ class TelemetryHistory:
     @property
     def trouble(self) -> str:
         """Returns why there are no lines; empty if there are some, or nothing is exported."""
-        return f"{self.why_none} {self.source_says}".rstrip()
+        return f"{self.why_none} {self.source_message}".rstrip()
 
     def without_words(self) -> "TelemetryHistory":
         """Returns a copy for users who may not see the source's messages."""
-        return replace(self, source_says="Who sees the whole cluster sees why.") if self.source_says else self
+        return replace(self, source_message="Who sees the whole cluster sees why.") if self.source_message else self
 
 
 @dataclass(frozen=True)
 class _Answer:
     lines: PlotLines = field(default_factory=dict)
     why_none: str = ""
-    source_says: str = ""
+    source_message: str = ""
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ def drawn_of(
         asked,
         source,
         answer.why_none,
-        answer.source_says,
+        answer.source_message,
         plots=[plot for plot in plots if plot.lines],
         not_drawn=[plot.title for plot in empty if plot.key not in lacked | unkept],
         not_exported=[plot.title for plot in empty if plot.key in lacked],
@@ -239,9 +239,9 @@ def _answer(
     try:
         answer = _Answer(_asked(source, devices, asked, metrics))
     except Unusable as error:
-        answer = _Answer(why_none="The cluster's Prometheus gives no history.", source_says=str(error))
+        answer = _Answer(why_none="The cluster's Prometheus gives no history.", source_message=str(error))
     except NoSecret as error:
-        answer = _Answer(why_none="The web process cannot ask the cluster's Prometheus.", source_says=str(error))
+        answer = _Answer(why_none="The web process cannot ask the cluster's Prometheus.", source_message=str(error))
     finally:
         _turns.release()
     _keep(key, answer)
@@ -262,7 +262,7 @@ def _of_minutes(
     """Returns the answer from stored minutes of exporters, with one query."""
     if refused := why_not_kept(known):
         forbidden = known.exporters if known.exporters and known.exporters.state == ExportersState.FORBIDDEN else None
-        return _Answer(why_none=refused, source_says=forbidden.message if forbidden else "")
+        return _Answer(why_none=refused, source_message=forbidden.message if forbidden else "")
     if known.trouble or (why_none and not devices):
         return _Answer(why_none=known.trouble or why_none)
     drawn = (*metrics, *(INSTEAD[key] for key in metrics if key in INSTEAD), XID)

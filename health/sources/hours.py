@@ -27,7 +27,7 @@ OVER_EVERY = timedelta(minutes=2)
 AT_ONCE = 1000  # rows a statement
 GONE_AT_ONCE = 5000  # rows a transaction: a person's halt must find a gap
 UNIQUE = ("cluster", "uuid", "gi_id", "hour")
-SAID = (
+SUMMED = (
     "seen_s", "busy_s", "utilisation", "tensor", "bandwidth", "temperature", "temperature_max", "power_watts",
     "memory_max_mib", "xids",
 )  # fmt: skip
@@ -63,7 +63,7 @@ def count(cluster_id: int, frame: Frame, *, now: float) -> None:
     if not is_over or is_near:
         tally.add(frame, now=now)
     if is_over:
-        _write_or_say(cluster_id, tally, now=now)
+        _write_or_log(cluster_id, tally, now=now)
         tally = _next(tally, frame, now=now, since=hour_of(now) if is_near else now)
     _keep(cluster_id, tally)
 
@@ -79,7 +79,7 @@ def write_over(cluster_id: int, *, now: datetime) -> None:
     if tally is None or now.timestamp() <= tally.hour + HOUR_S + GAP_AT_MOST_S:  # a look may still add to it
         return
     if not GpuHour.objects.filter(cluster=cluster_id, hour=datetime.fromtimestamp(tally.hour, UTC)).exists():
-        _write_or_say(cluster_id, tally, now=now.timestamp())
+        _write_or_log(cluster_id, tally, now=now.timestamp())
 
 
 def _next(tally: HourTally, frame: Frame, *, now: float, since: float) -> HourTally:
@@ -89,7 +89,7 @@ def _next(tally: HourTally, frame: Frame, *, now: float, since: float) -> HourTa
     return begun
 
 
-def _write_or_say(cluster_id: int, tally: HourTally, *, now: float) -> None:
+def _write_or_log(cluster_id: int, tally: HourTally, *, now: float) -> None:
     """Writes the hour, or logs the error: a role that may not create tables, or a lock.
 
     Current telemetry is not affected.
@@ -117,7 +117,7 @@ def write(cluster_id: int, tally: HourTally, *, now: datetime) -> int:
                 rows[first : first + AT_ONCE],
                 update_conflicts=True,
                 unique_fields=UNIQUE,
-                update_fields=("node_name", "index", *SAID, *ALLOCATED),
+                update_fields=("node_name", "index", *SUMMED, *ALLOCATED),
             )
     return len(rows)
 
@@ -168,7 +168,7 @@ def _row(cluster_id: int, hour: datetime, sums: GpuHourSums, to: AllocatedFor) -
     device = sums.device
     return GpuHour(
         cluster_id=cluster_id, uuid=_text(device.uuid, 64), gi_id=_text(device.gi_id, 16), hour=hour,
-        node_name=_text(device.node_name, 253), index=device.index, **{name: getattr(sums, name) for name in SAID},
+        node_name=_text(device.node_name, 253), index=device.index, **{name: getattr(sums, name) for name in SUMMED},
         allocated_s=to.seconds, namespace=to.namespace, workload=to.workload,
     )  # fmt: skip
 

@@ -12,7 +12,7 @@ from django.db.models.lookups import Exact
 from fleet.drivers.cluster_drivers import Drivers, read_drivers
 from fleet.drivers.mode import DriverMode, DriverSetBy, RunningOperator
 from fleet.models import Cluster, DriverObject, Node, Operand, SegmentSums
-from fleet.models.sums import SAID_DRIVER_OF_SUMS
+from fleet.models.sums import REPORTED_DRIVER_OF_SUMS
 from fleet.segments.label_conditions import LabelValue
 from gpu.compatibility import Facts, Support, Verdict, evaluate, the_matrix
 from gpu.compatibility.systems import distribution_of
@@ -38,7 +38,7 @@ ALIKE = (
     "aks",
     "kubelet_version",
     "container_runtime",
-    "said_driver",
+    "reported_driver",
     "gpu_product",
     "mig_strategy",
     "driver_owner",
@@ -180,7 +180,7 @@ def row_of(node: Node) -> dict[str, Any]:
         "aks": node.labels.get(AKS),
         "kubelet_version": node.kubelet_version,
         "container_runtime": node.container_runtime,
-        "said_driver": "" if node.driver_unknown_since else node.driver_version,
+        "reported_driver": "" if node.driver_unknown_since else node.driver_version,
         "gpu_product": node.gpu_product,
         "mig_strategy": node.mig_strategy,
         "driver_owner": node.driver_owner,
@@ -199,7 +199,7 @@ def _groups(cluster: Cluster, user: Any) -> list[dict[str, Any]]:
     every = SegmentSums.objects.all() if user is None else SegmentSums.objects.visible_to(user)
     sums = every.filter(cluster=cluster, gpu_vendor__in=OURS)
     in_sums = [column for column in ALIKE if column not in OF_LABELS]
-    said = sums.exclude(LABELS_MATTER).annotate(said_driver=SAID_DRIVER_OF_SUMS)
+    said = sums.exclude(LABELS_MATTER).annotate(reported_driver=REPORTED_DRIVER_OF_SUMS)
     kept = said.values(*in_sums).annotate(number=Sum("nodes"))
     groups = [dict.fromkeys(OF_LABELS) | group for group in kept]
     if sums.filter(LABELS_MATTER).exists():
@@ -229,7 +229,7 @@ def _facts(group: dict[str, Any], around: Surroundings) -> Facts:
         kernel=group["kernel"],
         kubelet=group["kubelet_version"],
         runtime=group["container_runtime"],
-        driver=group["said_driver"],
+        driver=group["reported_driver"],
         product=group["gpu_product"],
         mig=group["mig_strategy"],
         is_precompiled=owner in around.precompiled,

@@ -21,7 +21,7 @@ PARTS_AT_MOST = 64  # of one metric of one device: more are not worth naming
 
 
 @dataclass
-class NodeSaid:
+class NodeSamples:
     """Values in the units of `metrics.py`, by device and metric. If a device has several series, the highest counts."""
 
     devices: dict[GpuDeviceKey, GpuDevice] = field(default_factory=dict)
@@ -36,12 +36,12 @@ class NodeSaid:
     impossible: Counter[str] = field(default_factory=Counter)  # values that no GPU can have, by the series' name
 
 
-def read_node(text: str, node_name: str) -> NodeSaid:
+def read_node(text: str, node_name: str) -> NodeSamples:
     """Returns the values of a node.
 
     :raises UnreadableMetrics: when it is no text of metrics, or longer than any node's
     """
-    said = NodeSaid()
+    said = NodeSamples()
     for line in lines_in(text):
         known = SERIES.get(line.name, ())
         for series in known:
@@ -53,7 +53,7 @@ def read_node(text: str, node_name: str) -> NodeSaid:
     return said
 
 
-def _take(said: NodeSaid, line: MetricLine, series: MetricSeries, node_name: str) -> None:
+def _take(said: NodeSamples, line: MetricLine, series: MetricSeries, node_name: str) -> None:
     value = line.value
     if value is None:
         return
@@ -83,7 +83,7 @@ def _take(said: NodeSaid, line: MetricLine, series: MetricSeries, node_name: str
         said.xids[device.key] = DeviceXid(int(value), labels.get("err_msg", "")[:WORDS])
 
 
-def _take_unplaced(said: NodeSaid, xid: int, labels: Mapping[str, str]) -> None:
+def _take_unplaced(said: NodeSamples, xid: int, labels: Mapping[str, str]) -> None:
     if xid >= 1 and len(said.unplaced_xids) < PARTS_AT_MOST:
         said.unplaced_xids.setdefault(xid, DeviceXid(xid, labels.get("err_msg", "")[:WORDS]))
 

@@ -11,7 +11,7 @@ from itertools import repeat
 from operator import ge
 
 from health.telemetry.base import STALE_AFTER_S
-from health.telemetry.snapshot import Frame, GpuDevice, unsaid
+from health.telemetry.snapshot import Frame, GpuDevice, no_values
 
 HOUR_S = 3600
 GAP_AT_MOST_S = 2 * STALE_AFTER_S  # of a longer one nobody knows what was in it
@@ -57,7 +57,7 @@ class HourTally:
     @classmethod
     def begun(cls, frame: Frame, *, now: float, last_xids: "array[float] | None" = None) -> "HourTally":
         length = len(frame.devices)
-        columns = {key: array("d", bytes(8 * length)) for key in SUMS} | {key: unsaid(length) for key in PEAKS}
+        columns = {key: array("d", bytes(8 * length)) for key in SUMS} | {key: no_values(length) for key in PEAKS}
         if last_xids is not None:
             columns["last_xid"] = last_xids
         return cls(hour_of(now), now, tuple(frame.devices), columns)
@@ -98,7 +98,7 @@ class HourTally:
         for place, device in enumerate(self.devices):
             if every["seen_s"][place]:
                 busy_known = every["utilisation_s"][place] > 0
-                has_gauge = _said(every["last_xid"][place]) is not None
+                has_gauge = _value_or_none(every["last_xid"][place]) is not None
                 yield GpuHourSums(
                     device=device,
                     seen_s=every["seen_s"][place],
@@ -107,9 +107,9 @@ class HourTally:
                     tensor=self._mean("tensor", place),
                     bandwidth=self._mean("bandwidth", place),
                     temperature=self._mean("temperature", place),
-                    temperature_max=_said(every["temperature_max"][place]),
+                    temperature_max=_value_or_none(every["temperature_max"][place]),
                     power_watts=self._mean("power", place),
-                    memory_max_mib=_said(every["memory_max"][place]),
+                    memory_max_mib=_value_or_none(every["memory_max"][place]),
                     xids=int(every["xids"][place]) if has_gauge else None,
                 )
 
@@ -167,7 +167,7 @@ def fresh_values(frame: Frame, key: str, fresh: float) -> "array[float]":
     """Returns current values; NaN if missing or outdated."""
     column = frame.columns.get(key)
     if column is None:
-        return unsaid(len(frame.devices))
+        return no_values(len(frame.devices))
     if all(map(ge, column.times, repeat(fresh))) and all(map(math.isfinite, column.values)):
         return column.values
     pairs = zip(column.values, column.times, strict=True)
@@ -189,5 +189,5 @@ def utilisation(frame: Frame, fresh: float) -> "array[float]":
     )
 
 
-def _said(value: float) -> float | None:
+def _value_or_none(value: float) -> float | None:
     return value if value == value else None

@@ -27,7 +27,7 @@ from wording.numbers import are, count
 
 # Where the name of a node may stand: as a Prometheus writes it, and as an exporter says it.
 WRITTEN = ("node", "kubernetes_node", "kubernetes_node_name", "k8s_node_name", "nodename")
-SAID = ("Hostname", "hostname", "exported_hostname", "exported_node")
+HOST_LABELS = ("Hostname", "hostname", "exported_hostname", "exported_node")
 # AMD's partition types, and ids, of a GPU that is not partitioned; the number is one of those that know none (#233).
 WHOLE = ("", "spx", "none", "na", "n/a", "4294967295")
 _NO_NAME = re.compile(r"(?i:0+|(GPU-)?0{8}(-0{4}){3}-0{12}|n/?a|none|unknown)")  # what stands where no name is known
@@ -136,7 +136,7 @@ class _Odd:
 
 def _node_of(labels: Mapping[str, str], where: Whereabouts, odd: _Odd) -> str:
     """Returns the node where the exporter runs, or else the one in its labels; empty if unknown."""
-    said = [name for label in SAID if (name := labels.get(label, ""))]
+    said = [name for label in HOST_LABELS if (name := labels.get(label, ""))]
     runs_on = _runs_on(labels, where)
     claimed = next((node for name in said if (node := _claimed(name, where))), "")
     if runs_on and claimed and claimed != runs_on:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from health.telemetry.identity import NAMES, SAID, SERIALS, WRITTEN, and_in_capitals
+from health.telemetry.identity import HOST_LABELS, NAMES, SERIALS, WRITTEN, and_in_capitals
 from health.telemetry.metrics import MetricSeries
 
 MATCHERS_AT_MOST = 10
@@ -22,7 +22,7 @@ DETAIL_LABELS = and_in_capitals(
     (
         "gpu", "gpu_id", "id", "modelName", "card_model", "card_series", "GPU_I_PROFILE", "gpu_memory_partition_type",
         *(each for each in SERIALS if each not in KEYS),
-        *SAID,
+        *HOST_LABELS,
         *WRITTEN,
     )
 )  # fmt: skip
@@ -122,7 +122,7 @@ def last_xids(name: str, matchers: Matchers) -> str:
 def unplaced_xids(name: str, matchers: Matchers) -> str:
     """Returns the query for Xids of series without a GPU, with labels that may name their node."""
     nameless = ",".join([*(f'{key}=""' for key in NAMES), *filter(None, (matchers.text,))])
-    by = ", ".join(("err_code", "err_msg", *SAID, *WRITTEN, "pod", "instance"))
+    by = ", ".join(("err_code", "err_msg", *HOST_LABELS, *WRITTEN, "pod", "instance"))
     return f"max by ({by}) ({name}{{{nameless}}}) > 0"
 
 

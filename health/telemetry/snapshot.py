@@ -59,7 +59,7 @@ class MetricColumn:
 
     @classmethod
     def empty(cls, length: int) -> "MetricColumn":
-        return cls(unsaid(length), unsaid(length))
+        return cls(no_values(length), no_values(length))
 
     def newest(self) -> float:
         """Returns the newest time; NaN if there is no series, `WITHOUT` if there is no value."""
@@ -173,7 +173,7 @@ class Frame:
         return Frame(self.taken_at, self.devices, columns, self.checkpoints, dict(self.latched), self.past_xids)
 
 
-def unsaid(length: int) -> "array[float]":
+def no_values(length: int) -> "array[float]":
     return array("d", [NEVER]) * length
 
 

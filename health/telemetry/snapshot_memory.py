@@ -12,7 +12,7 @@ from operator import gt, le, sub
 
 from health.telemetry.base import STALE_AFTER_S, DeviceXid
 from health.telemetry.metrics import METRICS, MetricKind
-from health.telemetry.snapshot import NEVER, Checkpoint, Frame, MetricColumn, PastXid, unsaid
+from health.telemetry.snapshot import NEVER, Checkpoint, Frame, MetricColumn, PastXid, no_values
 
 CHECKPOINT_S = 1800.0  # between two: what a counter grew is told of the last half to whole hour
 CHECKPOINTS = 2  # that are kept
@@ -220,7 +220,7 @@ def grown_an_hour(frame: Frame, key: str, amount: float) -> list[int]:
 def _since(before: Frame, frame: Frame, key: str) -> "array[float]":
     """Returns since when each value is unchanged: the sample of its change, or unknown for a first value."""
     column, was, since = frame.columns[key], before.columns.get(key), before.latched.get(key)
-    kept = since[:] if since is not None else unsaid(len(frame.devices))
+    kept = since[:] if since is not None else no_values(len(frame.devices))
     if was is None or column.values.tobytes() == was.values.tobytes():
         return kept
     for place, (value, earlier) in enumerate(zip(column.values, was.values, strict=True)):
@@ -268,7 +268,7 @@ def _held(checkpoint: Checkpoint, before: Frame, frame: Frame, anew: Collection[
         if then is not None and not fell and all(map(le, then, column.values)):  # and none is new: nearly always
             values[key] = then
             continue
-        values[key] = array("d", then if then is not None else unsaid(len(frame.devices)))
+        values[key] = array("d", then if then is not None else no_values(len(frame.devices)))
         for place, (now, was) in enumerate(zip(column.values, values[key], strict=True)):
             if was != was:
                 values[key][place] = now

@@ -28,7 +28,7 @@ from health.web.trouble import trouble_of
 
 PER_PAGE = 50
 SHOWN = 5  # on the page of the fleet, or of a pool
-SAID_ABOVE: Mapping[int, datetime | None] = {}  # the head of the page says when its cluster was heard, where it is not
+NO_DATES: Mapping[int, datetime | None] = {}  # the head of the page says when its cluster was heard, where it is not
 
 
 @part
@@ -78,7 +78,7 @@ def cluster_trouble_part(request: PersonRequest, cluster_id: int) -> HttpRespons
 def node_findings_part(request: PersonRequest, node_id: int) -> HttpResponse:
     row = node_for(request, node_id)
     every = Finding.objects.filter(node=row).notified().unresolved().select_related("cluster").worst_first()
-    found = _by_state(dated(every, last_seen_at=SAID_ABOVE, now=timezone.now()))
+    found = _by_state(dated(every, last_seen_at=NO_DATES, now=timezone.now()))
     return render(request, "health/parts/_findings_of_one.html", found)
 
 
@@ -89,7 +89,7 @@ def gpu_findings_part(request: PersonRequest, node_id: int, index: int) -> HttpR
     if row is None:
         raise Http404
     found = Finding.objects.select_related("cluster").around(row)
-    own = dated([*found.open, *found.confirming, *found.muted], last_seen_at=SAID_ABOVE, now=timezone.now())
+    own = dated([*found.open, *found.confirming, *found.muted], last_seen_at=NO_DATES, now=timezone.now())
     return render(request, "health/parts/_findings_of_one.html", _by_state(own) | {"of_node": found.of_node})
 
 
@@ -120,7 +120,7 @@ def pool_findings_part(request: PersonRequest, pool_id: int) -> HttpResponse:
     shown = {
         "pool": row,
         "number": found.open().count(),
-        "findings": dated(first, last_seen_at=SAID_ABOVE, now=now),
+        "findings": dated(first, last_seen_at=NO_DATES, now=now),
         "confirming": found.confirming().count(),
         "muted": found.muted().count(),
         "is_silent": not standing.is_reporting and row.nodes.with_gpus().exists(),

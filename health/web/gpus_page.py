@@ -141,7 +141,7 @@ def _table(request: PersonRequest) -> dict[str, Any]:
         "after": page.number + 1,
         "total": table.total,
         "lines": [line_of(seen, told, now=now) for seen in rows],
-        "notes": [*_unsaid(wanted, table), *_notes(table, clusters_seen(request.user), now=now)],
+        "notes": [*_notes_on_missing(wanted, table), *_notes(table, clusters_seen(request.user), now=now)],
         "hints": _hints(request.user, wanted, table, now=now),
     }
 
@@ -203,11 +203,11 @@ def _since(reading: MetricReading, *, now: datetime) -> str:
     return f"{words[reading.state]}{when}." if reading.state in words else ""
 
 
-def _unsaid(wanted: GpuFilter, table: GpuTable) -> Iterator[str]:
+def _notes_on_missing(wanted: GpuFilter, table: GpuTable) -> Iterator[str]:
     """Yields notes about GPUs without data, so that none is taken for healthy."""
-    if table.unsaid:
-        title, belong = METRICS[wanted.metric].title, "it belongs" if table.unsaid == 1 else "they belong"
-        yield f"Nothing says “{title}” of {count(table.unsaid, 'GPU')}: whether {belong} here is not known."
+    if table.without_value:
+        title, belong = METRICS[wanted.metric].title, "it belongs" if table.without_value == 1 else "they belong"
+        yield f"Nothing says “{title}” of {count(table.without_value, 'GPU')}: whether {belong} here is not known."
 
 
 def _notes(table: GpuTable, clusters: Mapping[int, str], *, now: datetime) -> list[str]:

@@ -40,7 +40,7 @@ class Bar:
             return self.hour.severity
         if not self.hour.devices:
             return "silent"
-        return "unsaid" if self.hour.load is None else "reporting"
+        return "unknown" if self.hour.load is None else "reporting"
 
     @property
     def words(self) -> str:
@@ -67,7 +67,7 @@ def _strip(hours: list[NodeHour]) -> dict[str, Any]:
     known = [hour for hour in hours if hour.devices]
     allocated = [hour.allocated_h for hour in known]
     busy = [hour.busy_h for hour in known if hour.busy_h is not None]
-    unsaid_h = sum(hour.unsaid_h for hour in known)
+    unknown_h = sum(hour.unknown_h for hour in known)
     xids = [hour.xids for hour in known if hour.xids is not None]
     return {
         "bars": bars,
@@ -77,7 +77,7 @@ def _strip(hours: list[NodeHour]) -> dict[str, Any]:
         "reporting": len(known),
         "asked": len(hours),
         "busy_h": sum(busy) if busy else None,
-        "unsaid_h": unsaid_h if unsaid_h >= LEAST_H else 0,
+        "unknown_h": unknown_h if unknown_h >= LEAST_H else 0,
         "allocated_h": None if None in allocated else sum(allocated),
         "seen_h": sum(hour.seen_h for hour in known),
         "hottest": max((hour.hottest for hour in known if hour.hottest is not None), default=None),

@@ -19,7 +19,7 @@ from wording.lists import names
 
 MISSING = "allocatable-below-expected"
 GLYPHS = {Severity.CRITICAL: "bad", Severity.WARNING: "warn"}
-NOBODY_SAYS = "Which of them is not known: nothing that is read here names it."
+UNKNOWN_GPU = "Which of them is not known: nothing that is read here names it."
 
 
 @part
@@ -36,7 +36,7 @@ def which_gpus(node: Node) -> str:
     for finding in found:
         named.setdefault(finding.subject.replace(f" of {node.name}", "", 1), []).append(titles()[finding.rule])
     if not named:
-        return NOBODY_SAYS
+        return UNKNOWN_GPU
     return f"Findings name {names([f'{gpu} ({names(said)})' for gpu, said in named.items()], most=8)}."
 
 

@@ -110,7 +110,7 @@ def _not_pulled(job: JobLook, pod: PodLook, *, now: datetime) -> PullProgress:
     is_over = cause.key in FOR_GOOD or (job.failing_since is not None and now - job.failing_since >= PATIENCE)
     says = f"{cause.sentence} {cause.action}".strip()
     outcome = PullOutcome.UNKNOWN if cause.key in OF_THE_NODE else PullOutcome.FAILED
-    return PullProgress(says, cause.said, outcome if is_over else None, is_failing=True)
+    return PullProgress(says, cause.quote, outcome if is_over else None, is_failing=True)
 
 
 def _ended(job: JobLook) -> PullProgress:

@@ -173,8 +173,8 @@ def why_unready(pods: Mapping[str, Sequence[Pod]], *, now: datetime) -> dict[str
 
 def _spell(reason: PodReason) -> str:
     """Returns the reason, with the telling line if the sentence lacks it."""
-    has_line = reason.said and reason.said not in reason.sentence
-    return f"{reason.sentence} “{reason.said[:MOST_OF_A_LINE]}”" if has_line else reason.sentence
+    has_line = reason.quote and reason.quote not in reason.sentence
+    return f"{reason.sentence} “{reason.quote[:MOST_OF_A_LINE]}”" if has_line else reason.sentence
 
 
 def workloads_of(

@@ -140,7 +140,7 @@ def facts_of(
 
 def images_on(cluster_id: int, driver: str) -> frozenset[str]:
     """Returns the images of Ready GPU pods on nodes with this driver. One query."""
-    pods = Pod.objects.filter(cluster=cluster_id, node__said_driver=driver, is_ready=True).tenants()
+    pods = Pod.objects.filter(cluster=cluster_id, node__reported_driver=driver, is_ready=True).tenants()
     return frozenset(pods.order_by().values_list("image", flat=True).distinct())
 
 

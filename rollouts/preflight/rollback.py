@@ -38,7 +38,7 @@ def _to_bring_back(on_page: PlanOnPage) -> set[str]:
     plan = on_page.plan
     ours = plan.holds.filter(is_foreign=False).values("node_uid")
     rows = Node.objects.filter(cluster=plan.cluster_id, uid__in=ours).values_list(
-        "name", "said_driver", "upgrade_state"
+        "name", "reported_driver", "upgrade_state"
     )
     others = {
         name

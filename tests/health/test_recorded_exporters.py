@@ -118,7 +118,7 @@ def test_of_two_amd_gpus_one_is_whole_and_idle_and_of_the_other_a_pod_has_a_part
     held = {board.uuid: [(str(one.pod), one.profile, one.device) for one in board.allocations] for board in its.boards}
     assert held["690000004711"] == [("team-a/batch-infer-0", "cpx_nps4", "0")]
     assert (its.unplaced, its.disagreements) == ((), ())
-    busy = {(each.uuid, each.gi_id, each.profile): each.busy.value for each in telemetry.devices if each.is_told}
+    busy = {(each.uuid, each.gi_id, each.profile): each.busy.value for each in telemetry.devices if each.is_exported}
     assert busy == {("690000005408", "", ""): 0.0, ("690000004711", "0", "cpx_nps4"): pytest.approx(0.61)}
 
 

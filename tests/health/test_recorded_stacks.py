@@ -165,7 +165,7 @@ def test_what_crashes_beside_the_driver_is_named():
     row = of(seen("peermem"), "driver")
 
     assert "Container nvidia-peermem-ctr keeps crashing" in row.reason
-    assert row.cause.said.endswith("RHEL_VERSION: unbound variable")
+    assert row.cause.quote.endswith("RHEL_VERSION: unbound variable")
 
 
 def test_a_driver_installer_is_of_its_own_version_and_no_driver():
@@ -217,7 +217,7 @@ def test_operands_of_every_vendor_have_causes(name, operand, lines, key):
 
     row = next(row for row in stack(node).operands if row.pod)
     assert row.cause.key == key
-    assert row.cause.said in [line.strip() for line in lines]
+    assert row.cause.quote in [line.strip() for line in lines]
     assert "ClusterPolicy" not in row.cause.action
 
 

@@ -63,7 +63,7 @@ def test_the_line_of_a_log_that_tells_is_found(name, of, log, key, said):
 
     assert cause is not None
     assert cause.key == key
-    assert said in cause.said
+    assert said in cause.quote
     assert cause.action
 
 
@@ -128,7 +128,7 @@ def test_a_tenants_pod_says_why_it_does_not_run(name, key, said, says, does):
     found = reason(name)
 
     assert found.key == key
-    assert said in found.said
+    assert said in found.quote
     assert says in found.sentence
     assert does in found.action
     assert "{" not in found.sentence + found.action
@@ -151,7 +151,7 @@ def test_a_pod_that_waits_for_a_compute_domain_says_what_its_daemon_says():
 
     assert "Another nvidia-imex uses the IMEX session. The GPU driver has one IMEX session." in found.sentence
     assert "systemctl disable --now nvidia-imex" in found.action
-    assert "NV_ERR_IN_USE" in found.said
+    assert "NV_ERR_IN_USE" in found.quote
 
 
 def test_a_pod_that_waits_for_a_claim_says_what_the_driver_says():
@@ -171,7 +171,7 @@ def test_a_plugin_that_is_ready_and_found_none_says_why_in_its_log():
     assert silent.key == "plugin_offered_never"
     assert told.key == "no_nvml"
     assert told.title == "Library of the driver is not found"
-    assert "Incompatible strategy" in told.said
+    assert "Incompatible strategy" in told.quote
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from fleet.states.node import RECONFIGURED_WITHIN, RECONFIGURING
 from gpu import labels as keys
 from gpu.resources import Layout, Uses, expect, most_by_labels, registered_in, uses_in, uses_of
 from gpu.resources.expected_counts import Since
-from gpu.resources.layout import HOW_NOT_SAID
+from gpu.resources.layout import UNKNOWN_SHARING
 from gpu.resources.names import is_dra
 from kube.structs import Seen
 
@@ -113,7 +113,7 @@ def _layout(old: Columns | None, row: Columns) -> tuple[str, Since]:
     if not said or said == known or (known and row["mig_config_state"] in RECONFIGURING):
         return known, Since.SAME
     was, now = Layout.read(known), Layout.read(said)
-    if now.sharing == HOW_NOT_SAID and not _has_more(old, row, now):
+    if now.sharing == UNKNOWN_SHARING and not _has_more(old, row, now):
         return known, Since.SAME  # same amount, fewer boards counted: a board is lost, not shared
     if not known and now.is_plain:
         return said, Since.SAME  # the labels now confirm the resource names

@@ -21,8 +21,8 @@ def evaluate(case: Case) -> Iterator[Verdict]:
     elif is_older(driver, floor.driver):
         sentence = f"CUDA {cuda} needs driver {floor.driver} or newer; {driver} is older."
         action = "Move the driver first, or give the image the CUDA compatibility package."
-        yield floor.says(RULE, subject, Support.UNSUPPORTED, sentence, action)
+        yield floor.verdict(RULE, subject, Support.UNSUPPORTED, sentence, action)
     else:
-        yield floor.says(
+        yield floor.verdict(
             RULE, subject, Support.SUPPORTED, f"CUDA {cuda} needs driver {floor.driver} or newer, and has it."
         )

@@ -34,14 +34,14 @@ def _of_branch(branch: Branch, today: date) -> Verdict:
     if has_ended(branch, today):
         on = f" in {branch.ends:%B %Y}" if branch.ends else ", on a day that was not found"
         sentence = f"{name} reached its end of life{on}: it gets no fixes, nor any for CVEs."
-        return branch.says(RULE, subject, Support.UNSUPPORTED, sentence, "Plan a step to a maintained branch.")
+        return branch.verdict(RULE, subject, Support.UNSUPPORTED, sentence, "Plan a step to a maintained branch.")
     if branch.ends and branch.ends - today <= SOON:
         sentence = f"{name} reaches its end of life in {branch.ends:%B %Y}: in {(branch.ends - today).days} days."
-        return branch.says(RULE, subject, Support.DEPRECATED, sentence, "Plan a step to a newer branch now.")
+        return branch.verdict(RULE, subject, Support.DEPRECATED, sentence, "Plan a step to a newer branch now.")
     if branch.ends is None:
         sentence = f"NVIDIA's table names no end of life for {name}: until when it is fixed is not known."
-        return branch.says(RULE, subject, Support.UNKNOWN, sentence, LOOK_UP)
-    return branch.says(RULE, subject, Support.SUPPORTED, f"{name} is maintained until {branch.ends:%B %Y}.")
+        return branch.verdict(RULE, subject, Support.UNKNOWN, sentence, LOOK_UP)
+    return branch.verdict(RULE, subject, Support.SUPPORTED, f"{name} is maintained until {branch.ends:%B %Y}.")
 
 
 def _of_no_branch(driver: str, matrix: Matrix) -> Verdict:
@@ -51,7 +51,7 @@ def _of_no_branch(driver: str, matrix: Matrix) -> Verdict:
         sentence = f"{driver} is newer than all that the matrix knows: its newest branch is R{newest.branch}."
     else:
         sentence = f"The matrix does not know the branch of driver {driver}."
-    return newest.says(RULE, subject, Support.UNKNOWN, sentence, LOOK_UP)
+    return newest.verdict(RULE, subject, Support.UNKNOWN, sentence, LOOK_UP)
 
 
 def has_ended(branch: Branch, today: date) -> bool:
@@ -66,13 +66,13 @@ def _on_list(operator: str, driver: str, entry: ListedEntry | None) -> Verdict:
             RULE, f"Operator {operator}, drivers", Support.UNKNOWN, sentence, "Look it up in NVIDIA's component matrix."
         )
     if order(driver) in [order(each) for each in entry.drivers]:
-        return entry.says(RULE, subject, Support.SUPPORTED, f"NVIDIA lists {driver} for operator {operator}.")
+        return entry.verdict(RULE, subject, Support.SUPPORTED, f"NVIDIA lists {driver} for operator {operator}.")
     sentence = (
         f"NVIDIA does not list {driver} for operator {operator}{_of_branch_listed(driver, entry)}. "
         "It adds drivers between releases, and says that it supports every maintained production driver."
     )
     action = f"NVIDIA recommends {entry.recommended}." if entry.recommended else "Look whether NVIDIA lists it by now."
-    return entry.says(RULE, subject, Support.UNKNOWN, sentence, action)
+    return entry.verdict(RULE, subject, Support.UNKNOWN, sentence, action)
 
 
 def _of_branch_listed(driver: str, entry: ListedEntry) -> str:

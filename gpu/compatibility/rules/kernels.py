@@ -25,7 +25,7 @@ def evaluate(case: Case) -> Iterator[Verdict]:
         known = f"{', '.join(entry.kernels)} on {facts.system.title}"
         if any(is_of(facts.kernel, kernel) for kernel in entry.kernels):
             sentence = f"NVIDIA's driver containers support kernels {known}."
-            yield entry.says(RULE, subject, Support.SUPPORTED, sentence)
+            yield entry.verdict(RULE, subject, Support.SUPPORTED, sentence)
         else:
             sentence = f"NVIDIA's driver containers support kernels {known}; {facts.kernel} is not listed."
-            yield entry.says(RULE, subject, Support.UNSUPPORTED, sentence, MAY)
+            yield entry.verdict(RULE, subject, Support.UNSUPPORTED, sentence, MAY)

@@ -18,10 +18,10 @@ def evaluate(case: Case) -> Iterator[Verdict]:
     for entry in case.matrix.known_bad:
         result = holds(entry.when, case.facts, case.matrix)
         if result:
-            yield entry.says(RULE, entry.title, Support(entry.answer), entry.sentence.format(**values), entry.action)
+            yield entry.verdict(RULE, entry.title, Support(entry.answer), entry.sentence.format(**values), entry.action)
         elif result is None and entry.unseen:
             action = f"Look whether it is on. If it is: {entry.action}"
-            yield entry.says(RULE, entry.title, Support.UNKNOWN, entry.unseen.format(**values), action)
+            yield entry.verdict(RULE, entry.title, Support.UNKNOWN, entry.unseen.format(**values), action)
 
 
 def _fields_of(facts: Facts) -> dict[str, str]:

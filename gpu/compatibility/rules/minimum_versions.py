@@ -24,9 +24,9 @@ def _compared(entry: Floor, what: str, floor: str, found: str) -> Iterator[Verdi
     subject = f"{entry.name}, {what} {found}".strip()
     needs = f"{entry.name} needs {what} {floor} or newer"
     if not found:
-        yield entry.says(RULE, subject, Support.UNKNOWN, f"{needs}; which runs here is not known.")
+        yield entry.verdict(RULE, subject, Support.UNKNOWN, f"{needs}; which runs here is not known.")
     elif is_older(found, floor):
         sentence = f"{needs}; {found} runs here."
-        yield entry.says(RULE, subject, Support.KNOWN_BAD, sentence, f"Go to {what} {floor} or newer.")
+        yield entry.verdict(RULE, subject, Support.KNOWN_BAD, sentence, f"Go to {what} {floor} or newer.")
     else:
-        yield entry.says(RULE, subject, Support.SUPPORTED, f"{needs}, and has it.")
+        yield entry.verdict(RULE, subject, Support.SUPPORTED, f"{needs}, and has it.")

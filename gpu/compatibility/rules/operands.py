@@ -40,13 +40,13 @@ def _compared(release: Release, requested: Mapping[str, str]) -> Iterator[Verdic
             f"Image tags are overridden one by one: {_pairs(others, requested, release)}. NVIDIA tests them as a set."
         )
         action = "Take the versions out of the values, so that the chart's own are used."
-        yield release.says(RULE, subject, Support.UNSUPPORTED, sentence, action)
+        yield release.verdict(RULE, subject, Support.UNSUPPORTED, sentence, action)
     if hidden:
         sentence = f"Named by digest, so that no version can be read: {', '.join(hidden)}."
-        yield release.says(RULE, subject, Support.UNKNOWN, sentence, "Compare the digests with the release's.")
+        yield release.verdict(RULE, subject, Support.UNKNOWN, sentence, "Compare the digests with the release's.")
     if requested and not others and not hidden:
         sentence = f"Image tags that are set ({len(requested)}) are those that {release.version} ships."
-        yield release.says(RULE, subject, Support.SUPPORTED, sentence)
+        yield release.verdict(RULE, subject, Support.SUPPORTED, sentence)
 
 
 def ships(default: str, requested: str) -> bool:

@@ -33,13 +33,13 @@ def _of_series(subject: str, series: Series, version: str, matrix: Matrix) -> Ve
     name = f"{series.series}.x"
     newest = _newest_of(series, version, matrix)
     if series.state == "supported":
-        return series.says(RULE, subject, Support.SUPPORTED, f"{name} is supported.{newest}")
+        return series.verdict(RULE, subject, Support.SUPPORTED, f"{name} is supported.{newest}")
     if series.state == "deprecated":
         sentence = f"{name} is deprecated: only critical bugs and CVEs are still fixed.{newest}"
-        return series.says(RULE, subject, Support.DEPRECATED, sentence, "Plan the step to the next series.")
+        return series.verdict(RULE, subject, Support.DEPRECATED, sentence, "Plan the step to the next series.")
     since = f" when {series.ended_by} came" if series.ended_by else ""
     sentence = f"{name} reached its end of support{since}: nothing is fixed any more."
-    return series.says(RULE, subject, Support.UNSUPPORTED, sentence, ONE_BY_ONE)
+    return series.verdict(RULE, subject, Support.UNSUPPORTED, sentence, ONE_BY_ONE)
 
 
 def _as_it_was(subject: str, series: Series, case: Case) -> Verdict:
@@ -48,7 +48,7 @@ def _as_it_was(subject: str, series: Series, case: Case) -> Verdict:
         f"{series.series}.x was {series.state} {days} days ago, when the matrix was read; it may have ended since."
     )
     action = "Look it up in NVIDIA's life cycle policy, and update Quarterdeck."
-    return series.says(RULE, subject, Support.UNKNOWN, sentence, action)
+    return series.verdict(RULE, subject, Support.UNKNOWN, sentence, action)
 
 
 def _newest_of(series: Series, version: str, matrix: Matrix) -> str:
@@ -71,6 +71,6 @@ def _unlisted(subject: str, version: str, matrix: Matrix) -> Verdict:
     oldest = min(matrix.series, key=lambda series: minor(series.series))
     if minor(version) < minor(oldest.series):
         sentence = f"{version} is older than {oldest.series}, which has reached its end of support."
-        return oldest.says(RULE, subject, Support.UNSUPPORTED, sentence, ONE_BY_ONE)
+        return oldest.verdict(RULE, subject, Support.UNSUPPORTED, sentence, ONE_BY_ONE)
     sentence = f"No series that the matrix knows fits {version}: it may be a build of somebody's own."
-    return oldest.says(RULE, subject, Support.UNKNOWN, sentence, "Look up which release it was built from.")
+    return oldest.verdict(RULE, subject, Support.UNKNOWN, sentence, "Look up which release it was built from.")

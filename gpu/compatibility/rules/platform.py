@@ -58,40 +58,44 @@ def _of_another(subject: str, fitting: Sequence[Platform], facts: Facts) -> Verd
     sentence = (
         f"Which Kubernetes of {name} NVIDIA validated with operator {facts.operator}, the matrix does not say.{known}"
     )
-    return fitting[0].says(RULE, f"{subject}, {name}", Support.UNKNOWN, sentence, LOOK_UP)
+    return fitting[0].verdict(RULE, f"{subject}, {name}", Support.UNKNOWN, sentence, LOOK_UP)
 
 
 def _ranged(subject: str, entry: Platform, what: str, version: str) -> Verdict:
     first, last = entry.openshift or entry.kubernetes
     if not version:
         sentence = f"NVIDIA validated {what} {first} to {last} here; which {what} this is cannot be read."
-        return entry.says(RULE, subject, Support.UNKNOWN, sentence, f"Look up the version of {what}.")
+        return entry.verdict(RULE, subject, Support.UNKNOWN, sentence, f"Look up the version of {what}.")
     short = ".".join(str(part) for part in minor(version))
     subject = f"{subject}, {what} {short}"
     if within(version, (first, last)):
         sentence = f"{what} {short} is within what NVIDIA validated: {first} to {last}."
-        return entry.says(RULE, subject, Support.SUPPORTED, sentence)
+        return entry.verdict(RULE, subject, Support.SUPPORTED, sentence)
     if minor(version) < minor(first):
         sentence = f"{what} {short} is older than what NVIDIA validated: {first} to {last}."
-        return entry.says(RULE, subject, Support.UNSUPPORTED, sentence, f"Update {what}.")
+        return entry.verdict(RULE, subject, Support.UNSUPPORTED, sentence, f"Update {what}.")
     sentence = f"{what} {short} is newer than what NVIDIA validated: {first} to {last}."
-    return entry.says(RULE, subject, Support.UNSUPPORTED, sentence, "Update the operator to a release that lists it.")
+    return entry.verdict(
+        RULE, subject, Support.UNSUPPORTED, sentence, "Update the operator to a release that lists it."
+    )
 
 
 def _not_listed(subject: str, entries: Sequence[Platform], case: Case) -> Verdict:
     facts, systems = case.facts, {entry.os for entry in entries}
     for entry in case.matrix.elsewhere:
         if _fits(entry, facts.system):
-            return entry.says(RULE, subject, Support(entry.answer), entry.sentence, entry.action)
+            return entry.verdict(RULE, subject, Support(entry.answer), entry.sentence, entry.action)
     if facts.system.name in systems:
         listed = ", ".join(_versions(facts.system.name, entries))
         sentence = (
             f"NVIDIA did not validate operator {facts.operator} on {facts.system.title}. Of it, it lists {listed}."
         )
-        return entries[0].says(RULE, subject, Support.UNSUPPORTED, sentence, f"Bring the nodes to one of those. {MAY}")
+        return entries[0].verdict(
+            RULE, subject, Support.UNSUPPORTED, sentence, f"Bring the nodes to one of those. {MAY}"
+        )
     known = "; ".join(f"{TITLES[os]} {', '.join(_versions(os, entries))}".strip() for os in TITLES if os in systems)
     sentence = f"NVIDIA did not validate operator {facts.operator} on {facts.system.title}. It lists: {known}."
-    return entries[0].says(RULE, subject, Support.UNSUPPORTED, sentence, MAY)
+    return entries[0].verdict(RULE, subject, Support.UNSUPPORTED, sentence, MAY)
 
 
 def _versions(os: str, entries: Sequence[Platform]) -> list[str]:

@@ -35,7 +35,7 @@ def _compared(facts: Facts, entries: Sequence[Precompiled]) -> Verdict:
     for entry in fitting:
         if branch in entry.branches:
             sentence = f"NVIDIA validated precompiled R{branch} on {facts.system.title}, kernel {entry.kernel}."
-            return entry.says(RULE, subject, Support.SUPPORTED, sentence)
+            return entry.verdict(RULE, subject, Support.SUPPORTED, sentence)
     known = ", ".join(f"R{each}" for entry in fitting for each in entry.branches) or "none"
     sentence = f"NVIDIA validated no precompiled R{branch} on {facts.system.title}, kernel {facts.kernel}; but {known}."
-    return (fitting or entries)[0].says(RULE, subject, Support.UNSUPPORTED, sentence, LOOK_UP)
+    return (fitting or entries)[0].verdict(RULE, subject, Support.UNSUPPORTED, sentence, LOOK_UP)

@@ -30,7 +30,7 @@ def evaluate(case: Case) -> Iterator[Verdict]:
         yield _listed(subject, named, case)
     else:
         sentence = f"NVIDIA lists containerd and CRI-O for operator {facts.operator}, not {facts.runtime_name}."
-        yield entries[0].says(RULE, subject, Support.UNSUPPORTED, sentence, "Move the nodes to containerd or CRI-O.")
+        yield entries[0].verdict(RULE, subject, Support.UNSUPPORTED, sentence, "Move the nodes to containerd or CRI-O.")
 
 
 def _title(facts: Facts) -> str:
@@ -42,13 +42,13 @@ def _listed(subject: str, entry: Runtime, case: Case) -> Verdict:
     name, version = _title(facts), facts.runtime_version
     if not is_system(facts.system, entry.os or _systems(case)):
         sentence = f"NVIDIA's table of runtimes does not name {facts.system.title or 'this system'} with {name}."
-        return entry.says(RULE, subject, Support.UNKNOWN, sentence, LOOK_UP)
+        return entry.verdict(RULE, subject, Support.UNKNOWN, sentence, LOOK_UP)
     if not entry.versions and case.is_openshift:
         sentence = f"NVIDIA lists {name} on Red Hat CoreOS; which one that is comes with OpenShift."
-        return entry.says(RULE, subject, Support.SUPPORTED, sentence)
+        return entry.verdict(RULE, subject, Support.SUPPORTED, sentence)
     if not entry.versions:
         sentence = f"{name} is listed without a version range. Support for {version} is unknown."
-        return entry.says(
+        return entry.verdict(
             RULE, subject, Support.UNKNOWN, sentence, f"Keep {name} at Kubernetes' minor, as it is tested."
         )
     return _ranged(subject, entry, name, version)
@@ -64,12 +64,14 @@ def _ranged(subject: str, entry: Runtime, name: str, version: str) -> Verdict:
     first, last = entry.versions
     if not numbers(version):
         sentence = f"NVIDIA validated {name} {first} to {last}; the nodes do not say which they have."
-        return entry.says(RULE, subject, Support.UNKNOWN, sentence, LOOK_UP)
+        return entry.verdict(RULE, subject, Support.UNKNOWN, sentence, LOOK_UP)
     if within(version, (first, last)):
         sentence = f"{name} {version} is within what NVIDIA validated: {first} to {last}."
-        return entry.says(RULE, subject, Support.SUPPORTED, sentence)
+        return entry.verdict(RULE, subject, Support.SUPPORTED, sentence)
     if minor(version) < minor(first):
         sentence = f"{name} {version} is older than what NVIDIA validated: {first} to {last}."
-        return entry.says(RULE, subject, Support.UNSUPPORTED, sentence, f"Update {name}.")
+        return entry.verdict(RULE, subject, Support.UNSUPPORTED, sentence, f"Update {name}.")
     sentence = f"{name} {version} is newer than what NVIDIA validated: {first} to {last}."
-    return entry.says(RULE, subject, Support.UNSUPPORTED, sentence, "Update the operator to a release that lists it.")
+    return entry.verdict(
+        RULE, subject, Support.UNSUPPORTED, sentence, "Update the operator to a release that lists it."
+    )

@@ -19,12 +19,12 @@ def evaluate(case: Case) -> Iterator[Verdict]:
     if older < 0:
         sentence = "A kubelet must not be newer than the API server. This combination is untested."
         action = "Finish the control plane's update, or put the node back to its minor."
-        yield entry.says(RULE, names, Support.UNSUPPORTED, sentence, action)
+        yield entry.verdict(RULE, names, Support.UNSUPPORTED, sentence, action)
     elif older > entry.older:
         sentence = f"The kubelet is {older} minors older than the API server; {entry.older} are allowed."
-        yield entry.says(RULE, names, Support.UNSUPPORTED, sentence, "Update the nodes, one minor after the other.")
+        yield entry.verdict(RULE, names, Support.UNSUPPORTED, sentence, "Update the nodes, one minor after the other.")
     else:
         sentence = (
             f"A kubelet may be up to {entry.older} minors older than the API server, and this is {older or 'none'}."
         )
-        yield entry.says(RULE, names, Support.SUPPORTED, sentence)
+        yield entry.verdict(RULE, names, Support.SUPPORTED, sentence)

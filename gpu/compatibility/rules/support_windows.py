@@ -47,7 +47,7 @@ def _of_product(case: Case, what: str, version: str) -> Iterator[Verdict]:
         sentence = (
             f"{TITLES[what]} {_short(version)} is older than {oldest.version}, which has reached its end of life."
         )
-        yield oldest.says(RULE, subject, Support.UNSUPPORTED, sentence, _update(what, lives, case.today))
+        yield oldest.verdict(RULE, subject, Support.UNSUPPORTED, sentence, _update(what, lives, case.today))
     else:
         sentence = f"The matrix does not know {TITLES[what]} {_short(version)}, nor until when it is fixed."
         yield Verdict(RULE, subject, Support.UNKNOWN, sentence, f"Look it up: {LOOK_UP[what]}")
@@ -57,28 +57,28 @@ def _of_life(case: Case, life: Life, what: str, subject: str, lives: list[Life])
     name = f"{TITLES[what]} {_short(life.version)}"
     if life.ends is None:
         sentence = f"Until when {name} is fixed was not found."
-        return life.says(RULE, subject, Support.UNKNOWN, sentence, f"Look it up: {LOOK_UP[what]}")
+        return life.verdict(RULE, subject, Support.UNKNOWN, sentence, f"Look it up: {LOOK_UP[what]}")
     if case.today > life.ends:
         return _ended(case, life, name, subject, _update(what, lives, case.today))
     if life.ends - case.today <= SOON:
         days = (life.ends - case.today).days
         sentence = f"{name} reaches its end of life on {life.ends}, in {days} days."
-        return life.says(RULE, subject, Support.DEPRECATED, sentence, _update(what, lives, case.today))
-    return life.says(RULE, subject, Support.SUPPORTED, f"{name} is fixed until {life.ends}.")
+        return life.verdict(RULE, subject, Support.DEPRECATED, sentence, _update(what, lives, case.today))
+    return life.verdict(RULE, subject, Support.SUPPORTED, f"{name} is fixed until {life.ends}.")
 
 
 def _ended(case: Case, life: Life, name: str, subject: str, update: str) -> Verdict:
     ended = f"{name} reached its end of life on {life.ends}"
     if life.extended and case.today <= life.extended:
         sentence = f"{ended}; whoever pays for Extended Update Support gets fixes until {life.extended}."
-        return life.says(RULE, subject, Support.UNKNOWN, sentence, f"Look at your subscription. {update}")
+        return life.verdict(RULE, subject, Support.UNKNOWN, sentence, f"Look at your subscription. {update}")
     if vendor := NAMED.get(case.facts.distribution):
         sentence = f"{ended} at its project; whether {vendor} still fixes it is not known here."
-        return life.says(
+        return life.verdict(
             RULE, subject, Support.UNKNOWN, sentence, f"Look it up in {vendor}'s own calendar of releases."
         )
     sentence = f"{ended}. It no longer gets fixes, not even for CVEs."
-    return life.says(RULE, subject, Support.UNSUPPORTED, sentence, update)
+    return life.verdict(RULE, subject, Support.UNSUPPORTED, sentence, update)
 
 
 def _update(what: str, lives: list[Life], today: date) -> str:

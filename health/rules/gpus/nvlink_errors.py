@@ -51,7 +51,7 @@ class NvlinkErrors:
             + (
                 ", and a link had to recover."
                 if has_recovered
-                else f", {limit:g} an hour or more{limits.said(is_critical=is_critical)}."
+                else f", {limit:g} an hour or more{limits.describe(is_critical=is_critical)}."
             ),
             "Jobs on several GPUs of this node are slow or hang. Read nvidia-smi nvlink -e and the "
             "Fabric Manager's log. Drain the node and reset the GPU. If the errors return, reseat or "

@@ -39,7 +39,7 @@ class ShareRule:
         limits = self.limits
         return Wrong(
             Severity.NOTE,
-            f"{gpu.name} {self.says(f'{limits.warn:g} %')}{limits.said(is_critical=False)}.",
+            f"{gpu.name} {self.says(f'{limits.warn:g} %')}{limits.describe(is_critical=False)}.",
             self.action,
             {**values, **limits.evidence},
             why=f"{limits.warn:g} {limits.whose}",

@@ -36,7 +36,7 @@ class Cause:
     title: str
     summary: str = ""
     steps: tuple[str, ...] = ()
-    said: str = ""  # the line that shows it, as it was written; blank: none does
+    quote: str = ""  # the line that shows it, as it was written; blank: none does
 
     @property
     def sentence(self) -> str:
@@ -165,7 +165,7 @@ class Signs:
     is_placed: bool = True  # False: it has no node
     behind: Cause | None = None  # why the operand that a tenant's pod waits for does not do its part
     is_node_ready: bool | None = True  # None: the kubelet stopped reporting
-    node_says: str = ""  # why it is not ready
+    not_ready_message: str = ""  # why it is not ready
     kernel: str = ""
     os_image: str = ""
     runtime: str = ""  # containerd://1.7.24

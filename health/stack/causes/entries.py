@@ -104,7 +104,7 @@ def _base_facts(signs: Signs) -> dict[str, str]:
 
 BASE_FACTS = frozenset(_base_facts(Signs("", "", "", {})))
 QUOTES: Mapping[str, Callable[[Signs], str]] = {
-    "node": lambda signs: signs.node_says,
+    "node": lambda signs: signs.not_ready_message,
     "reason": lambda signs: signs.pod.reason if signs.pod else "",
     "message": lambda signs: signs.pod.message if signs.pod else "",
     "last_words": lambda signs: signs.pod.last_words if signs.pod else "",
@@ -148,7 +148,7 @@ class CauseMatcher:
         match = self.match(self._lines(signs, found)) if self.patterns else None
         if self.patterns and match is None:
             return None
-        said = found.said or (match.string if match else next(iter(found.lines or ()), "")) or self._quote(signs)
+        said = found.quote or (match.string if match else next(iter(found.lines or ()), "")) or self._quote(signs)
         facts = dict(found.facts) | _groups(match)
         if self.facts and (more := next(_matches(self.facts, signs.all_lines()), None)):
             said, facts = more.string, facts | _groups(more)

@@ -42,7 +42,7 @@ class PredicateAnswer(NamedTuple):
     """The result of a predicate beside its condition."""
 
     facts: Mapping[str, str] = {}
-    said: str = ""  # the line to quote
+    quote: str = ""  # the line to quote
     lines: Sequence[str] | None = None  # the only lines that patterns are matched with; None: every line of the pod
     steps: Sequence[str] = ()  # in place of the entry's own
 
@@ -175,7 +175,7 @@ def pods_refused(signs: Signs) -> PredicateAnswer | None:
 
 @predicate()
 def other_pod_unscheduled(signs: Signs) -> PredicateAnswer | None:
-    return PredicateAnswer(said=signs.unscheduled) if signs.unscheduled and is_selected(signs) else None
+    return PredicateAnswer(quote=signs.unscheduled) if signs.unscheduled and is_selected(signs) else None
 
 
 @predicate()
@@ -232,7 +232,7 @@ def mig_failed(signs: Signs) -> PredicateAnswer | None:
         return None
     pod = signs.pod
     lines = [line for line in pod.log if "selected configuration not currently" not in line.lower()] if pod else []
-    return PredicateAnswer(said=decisive_line(lines) or (pod.last_words if pod else ""))
+    return PredicateAnswer(quote=decisive_line(lines) or (pod.last_words if pod else ""))
 
 
 @predicate()
@@ -342,7 +342,7 @@ HOST_DRIVER = re.compile(r"no pre-installed driver detected on the host", re.IGN
 @predicate()
 def driver_is_hosts(signs: Signs) -> PredicateAnswer | None:
     said = next((line for line in signs.all_lines() if HOST_DRIVER.search(line)), "")
-    return PredicateAnswer(said=said.strip()) if signs.has_host_driver else None
+    return PredicateAnswer(quote=said.strip()) if signs.has_host_driver else None
 
 
 @predicate()
@@ -466,7 +466,7 @@ def in_container(signs: Signs) -> PredicateAnswer | None:
 @predicate()
 def warned_by_event(signs: Signs) -> PredicateAnswer | None:
     said = signs.pod.events[0].message if signs.pod and signs.pod.events else ""
-    return PredicateAnswer(said=said) if said else None
+    return PredicateAnswer(quote=said) if said else None
 
 
 @predicate()
@@ -476,7 +476,7 @@ def has_event(signs: Signs) -> PredicateAnswer | None:
 
 @predicate()
 def unhealthy(signs: Signs) -> PredicateAnswer | None:
-    return PredicateAnswer(said=signs.pod.unhealthy) if signs.pod and signs.pod.unhealthy else None
+    return PredicateAnswer(quote=signs.pod.unhealthy) if signs.pod and signs.pod.unhealthy else None
 
 
 @predicate()
@@ -531,7 +531,7 @@ def daemon_has_cause(signs: Signs) -> PredicateAnswer | None:
     behind = signs.behind
     if behind is None:
         return None
-    return PredicateAnswer({"behind": behind.sentence}, behind.said, steps=_steps_of(behind, "its daemon"))
+    return PredicateAnswer({"behind": behind.sentence}, behind.quote, steps=_steps_of(behind, "its daemon"))
 
 
 CLAIMS = re.compile(r"cannot allocate all claims|resource ?claim|device class|dynamicresources", re.IGNORECASE)
@@ -562,7 +562,7 @@ def claim_driver_has_cause(signs: Signs) -> PredicateAnswer | None:
     if not found or not behind or not signs.pod:
         return None
     facts = {**found.facts, "behind": behind.sentence}
-    return PredicateAnswer(facts, behind.said or signs.pod.message, steps=_steps_of(behind, "the DRA driver"))
+    return PredicateAnswer(facts, behind.quote or signs.pod.message, steps=_steps_of(behind, "the DRA driver"))
 
 
 # FitError of Kubernetes counts each node once, by what rejected it first (pkg/scheduler/framework/types.go). Taints of

@@ -37,7 +37,7 @@ class _Piece:
     parts: Mapping[MetricSeries, RangeVector]
     present: Mapping[GpuDeviceKey, "array[float]"]  # NaN: nothing that tells devices has this one
 
-    def said_at(self, number: int) -> set[GpuDeviceKey]:
+    def devices_at(self, number: int) -> set[GpuDeviceKey]:
         return {key for key, line in self.present.items() if line[number] == line[number]}
 
 
@@ -110,7 +110,7 @@ class Past:
                 yield MissingSteps(steps, str(error))
                 continue
             for number, at in enumerate(steps.times):
-                self._look(found, piece.said_at(number), at + offset_s)
+                self._look(found, piece.devices_at(number), at + offset_s)
                 yield self._reading(piece, number, at + offset_s, offset_s)
 
     def _reads(self, row: MetricSeries) -> bool:

@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from fleet.allocation.allocations import AllocationSource
-from fleet.allocation.exporter_status import jobs_in_words, said_of_exporter
+from fleet.allocation.exporter_status import exporter_note_of, jobs_in_words
 from fleet.allocation.gpu_holders import allocated_gpus, allocations_on
 from fleet.models import Pod, ResourceClaim, ResourceSlice
 from tests.make import NOON, a_cluster, a_device_told, a_node, a_pod, a_reading, a_user, an_exporter_round
@@ -25,7 +25,7 @@ def who(node) -> list[list[str]]:
 
 
 def said(node) -> str:
-    return said_of_exporter(node, allocated(node), an_exporter_round(node.cluster))
+    return exporter_note_of(node, allocated(node), an_exporter_round(node.cluster))
 
 
 def by_claim(node, pod, device: str, uuid: str) -> None:
@@ -267,7 +267,7 @@ def test_a_node_whose_exporter_was_never_asked_says_why(state, sentence):
     a_pod(node, "train")
     asked = an_exporter_round(node.cluster, state=state, message="300 exporters are too many …")
 
-    assert sentence in said_of_exporter(node, allocated(node), asked)
+    assert sentence in exporter_note_of(node, allocated(node), asked)
 
 
 def test_where_everything_is_known_nothing_is_said():

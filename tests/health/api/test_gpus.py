@@ -69,8 +69,8 @@ def test_other_metrics_are_written_where_they_are_asked_for_or_by(bob):
     assert [row["index"] for row in asked["results"]] == [1]
     assert set(asked["results"][0]["metrics"]) == {*READ, "ecc_corrected", "pcie_replays"}
     assert asked["results"][0]["metrics"]["pcie_replays"]["value"] == 0.0
-    assert (usual_page["unsaid"], asked["unsaid"]) == (0, 0)
-    assert bob.get(f"{PLACE}?metric=ecc_uncorrected").json()["unsaid"] == 2
+    assert (usual_page["without_value"], asked["without_value"]) == (0, 0)
+    assert bob.get(f"{PLACE}?metric=ecc_uncorrected").json()["without_value"] == 2
     assert [row["index"] for row in bob.get(f"{PLACE}?ordering=-pcie_replays").json()["results"]] == [0, 1]
     assert [row["index"] for row in bob.get(f"{PLACE}?metric=ecc_corrected&reading=zero").json()["results"]] == [0]
 

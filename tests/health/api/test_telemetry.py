@@ -200,7 +200,7 @@ def test_what_a_source_said_is_told_to_who_sees_the_source(bob, cluster, ours, m
     node = make.a_node(cluster, gpus=1, pool=pool)
     finding = make.a_finding(cluster, node=node, rule="gpu-hot", subject=f"GPU 0 of {node.name}")
     mine = calling(make.a_user("eve", role="viewer", on=pool))
-    monkeypatch.setattr(history, "_answer", lambda *_, **__: history._Answer(why_none=ours, source_says=WORDS))
+    monkeypatch.setattr(history, "_answer", lambda *_, **__: history._Answer(why_none=ours, source_message=WORDS))
     of_node = f"/api/v1/nodes/{node.pk}"
     places = (
         f"{of_node}/telemetry/history",

@@ -60,7 +60,7 @@ def test_an_owner_is_told_by_what_stands_above_it_with_how_many_pods_it_lacks(cl
 
     (found,) = rejected_owners(cluster, now=NOON)
 
-    assert (found.name, found.lacking, found.said) == ("Deployment team-a/chat", 1, SAID)
+    assert (found.name, found.lacking, found.message) == ("Deployment team-a/chat", 1, SAID)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_the_last_that_was_said_is_what_is_told(cluster):
     told(cluster, owner, ago=2 * MINUTE, message="The last.")
     told(cluster, owner, ago=5 * MINUTE, message="Between.")
 
-    assert [one.said for one in rejected_owners(cluster, now=NOON)] == ["The last."]
+    assert [one.message for one in rejected_owners(cluster, now=NOON)] == ["The last."]
 
 
 @pytest.mark.parametrize("number", [1, 30])

@@ -1,19 +1,19 @@
 import math
 
 from health.exporters.snapshots import frame_of
-from health.telemetry.exposition import NodeSaid, read_node
+from health.telemetry.exposition import NodeSamples, read_node
 from health.telemetry.snapshot import Frame
 
 NOW = 1_000_000.0
 NODES = {"gpu-1", "gpu-2"}
 
 
-def said_of(node: str, **celsius: float) -> NodeSaid:
+def said_of(node: str, **celsius: float) -> NodeSamples:
     lines = (f'DCGM_FI_DEV_GPU_TEMP{{gpu="{n}",UUID="{uuid}"}} {c}' for n, (uuid, c) in enumerate(celsius.items()))
     return read_node("\n".join(lines), node)
 
 
-def framed(before: Frame | None, *, now: float = NOW, nodes=NODES, **said: NodeSaid):
+def framed(before: Frame | None, *, now: float = NOW, nodes=NODES, **said: NodeSamples):
     by_node = {name.replace("_", "-"): each for name, each in said.items()}
     return frame_of(before or Frame(now, ()), by_node, nodes=nodes, now=now)
 
@@ -58,7 +58,7 @@ def test_a_device_that_two_nodes_claim_is_neithers():
 
 
 def test_counts_what_counters_grew():
-    def replays(number: int) -> NodeSaid:
+    def replays(number: int) -> NodeSamples:
         return read_node(f'DCGM_FI_DEV_PCIE_REPLAY_COUNTER{{gpu="0",UUID="a"}} {number}', "gpu-1")
 
     frame = framed(None, gpu_1=replays(5)).frame

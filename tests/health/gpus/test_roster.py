@@ -83,12 +83,14 @@ def test_what_exporters_say_narrows_it_down_and_sorts_it(seer, cluster):
         "gpu-1/3", "gpu-1/1", "gpu-1/2",
     ]  # fmt: skip
     assert names(seer, ordering="-ecc_uncorrected")[:3] == ["gpu-1/0", "gpu-1/1", "gpu-1/2"]  # of now before of before
-    assert [table(seer, **{**ecc, **more}).unsaid for more in ({}, {"reading": "zero"}, {"reading": "never"})] == [
+    assert [
+        table(seer, **{**ecc, **more}).without_value for more in ({}, {"reading": "zero"}, {"reading": "never"})
+    ] == [
         3,
         3,
         0,
     ]
-    assert table(seer, **ecc, cluster="east", q="gpu-1").unsaid == 2
+    assert table(seer, **ecc, cluster="east", q="gpu-1").without_value == 2
     for nothing in ({"metric": "secret"}, {**ecc, "at_least": "many"}, {**ecc, "reading": "secret"}):
         assert names(seer, **nothing) == [], nothing
 

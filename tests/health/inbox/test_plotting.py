@@ -12,7 +12,7 @@ from health.rules.gpus import GPU_RULES
 from health.rules.limits import Comparing
 from health.sources import history, snapshots
 from health.telemetry.base import TelemetryReading
-from health.telemetry.snapshot import WITHOUT, Frame, GpuDevice, MetricColumn, unsaid
+from health.telemetry.snapshot import WITHOUT, Frame, GpuDevice, MetricColumn, no_values
 from tests import make
 from tests.health.telemetry.prometheus.a_server import a_server, saying
 from tests.make import NOON
@@ -67,7 +67,7 @@ def node(db, redis, settings):
     row = make.a_node(make.a_cluster(), "gpu-1", gpus=2)
     devices = (GpuDevice("gpu-1", 0, "GPU-a"), GpuDevice("gpu-1", 1, "GPU-b"))
     frame = Frame(NOON.timestamp(), devices)
-    without = MetricColumn(unsaid(2), array("d", [WITHOUT] * 2))
+    without = MetricColumn(no_values(2), array("d", [WITHOUT] * 2))
     frame.columns = {"temperature_celsius": without, "power_watts": without.copied()}
     snapshots.forget(row.cluster_id)
     snapshots.keep(row.cluster_id, TelemetryReading(frame, frozenset({"temperature_celsius", "power_watts"}), {}))

@@ -88,6 +88,6 @@ def test_an_hour_of_which_nothing_is_written_is_not_told_of(monkeypatch):
     monkeypatch.setattr(hours.announce, "cluster_changed", lambda *_, **given: told.append(given))
     cluster = make.a_cluster()
 
-    hours._write_or_say(cluster.pk, HourTally.begun(said(BEGUN), now=BEGUN), now=BEGUN + 3600)
+    hours._write_or_log(cluster.pk, HourTally.begun(said(BEGUN), now=BEGUN), now=BEGUN + 3600)
 
     assert told == []

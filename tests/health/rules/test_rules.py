@@ -266,7 +266,7 @@ def test_why_a_pod_fails_is_the_probable_cause_and_what_helps_the_action():
         2,
         reason="Its CDI device is unknown.",
         action="Take nvidia-cdi out.",
-        said="runc: x",
+        message="runc: x",
     )
 
     alone = PodsFailing().evaluate(replace(WELL, failing_pods=(known,)))
@@ -278,7 +278,7 @@ def test_why_a_pod_fails_is_the_probable_cause_and_what_helps_the_action():
 
 
 def test_pods_that_do_not_start_are_told_with_the_line_of_the_kubelet():
-    pod = FailingPod("a/train", "ContainerCreating", 0, reason="It waits.", action="Look.", said="not registered")
+    pod = FailingPod("a/train", "ContainerCreating", 0, reason="It waits.", action="Look.", message="not registered")
 
     wrong = PodsNotStarting().evaluate(replace(WELL, starting_pods=(pod,)))
 
@@ -288,7 +288,9 @@ def test_pods_that_do_not_start_are_told_with_the_line_of_the_kubelet():
 
 
 def test_a_node_that_never_offered_its_gpus_is_found_unless_its_driver_is_on_its_way():
-    offer = NoOffer("AMD DRA driver", is_ready=True, reason="Its slice is rejected.", action="Take 1.0.1.", said="E: x")
+    offer = NoOffer(
+        "AMD DRA driver", is_ready=True, reason="Its slice is rejected.", action="Take 1.0.1.", message="E: x"
+    )
     node = replace(WELL, allocatable={}, capacity={}, expected={}, never_offered=offer)
 
     wrong = GpusNeverOffered().evaluate(node)
@@ -303,7 +305,7 @@ def test_a_node_that_never_offered_its_gpus_is_found_unless_its_driver_is_on_its
 
 def test_the_daemon_of_a_compute_domain_is_named_with_its_cause():
     daemon = FailingPod(
-        "dra/imex-x", "Running", 4, reason="IMEX is in use.", action="Disable it.", said="NV_ERR_IN_USE"
+        "dra/imex-x", "Running", 4, reason="IMEX is in use.", action="Disable it.", message="NV_ERR_IN_USE"
     )
 
     wrong = ComputeDomainDown().evaluate(replace(WELL, domain_daemon=daemon))

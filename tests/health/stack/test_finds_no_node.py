@@ -32,7 +32,7 @@ def test_what_no_nodes_labels_fit_is_wrong_and_waits_for_nobody(reasons: str, ro
     assert (cause.key, cause.weight) == ("matches_no_node", Weight.WRONG)
     assert "No node matches" in cause.sentence
     assert "once others end" not in cause.action
-    assert reasons in cause.said
+    assert reasons in cause.quote
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ def test_the_causes_are_told_apart(said, key):
     cause = pulling(f'Back-off pulling image "{IMAGE}": ErrImagePull: {said}')
 
     assert cause.key == key
-    assert said in cause.said
+    assert said in cause.quote
 
 
 def test_a_pod_that_only_backs_off_is_explained_by_its_events():

@@ -71,13 +71,13 @@ def test_a_daemon_set_that_may_not_make_pods_says_who_refuses():
     refusal = 'Error creating: pods "x" is forbidden: exceeded quota: gpu-operator-quota, requested: pods=1'
     cause = why(signs(daemon_set_events=[an_event(refusal, "FailedCreate")]))
 
-    assert (cause.key, cause.said) == ("cannot_be_made", refusal)
+    assert (cause.key, cause.quote) == ("cannot_be_made", refusal)
 
 
 def test_a_pod_without_a_node_is_named():
     cause = why(signs(unscheduled="Unschedulable: 0/3 nodes are available: 1 Insufficient cpu."))
 
-    assert (cause.key, cause.said) == ("unscheduled", "Unschedulable: 0/3 nodes are available: 1 Insufficient cpu.")
+    assert (cause.key, cause.quote) == ("unscheduled", "Unschedulable: 0/3 nodes are available: 1 Insufficient cpu.")
 
 
 def test_a_pod_that_cannot_be_seen_is_not_missing():

@@ -29,7 +29,7 @@ def test_what_was_said_is_understood(said):
     assert cause.key == said["key"]
     assert cause.sentence
     assert cause.action
-    assert not is_frame(cause.said or "x")
+    assert not is_frame(cause.quote or "x")
     assert "{" not in cause.sentence + cause.action
 
 
@@ -42,7 +42,7 @@ def test_what_was_said_of_a_tenants_pod_is_understood(said):
 
     assert cause is not None
     assert cause.key == said["key"]
-    assert cause.said
+    assert cause.quote
     assert cause.action
     assert "{" not in cause.sentence + cause.action
 
@@ -66,7 +66,7 @@ def test_the_assertion_that_begins_a_run_of_the_mig_manager_is_not_why_it_failed
     failed = 'level=error msg="Failed to apply MIG config: exit status 1"'
     cause = why(signs("mig-manager", a_pod(is_ready=True, log=[asserted, failed]), mig_state="failed"))
 
-    assert (cause.key, cause.said) == ("mig_failed", failed)
+    assert (cause.key, cause.quote) == ("mig_failed", failed)
 
 
 @pytest.mark.parametrize(
@@ -84,9 +84,9 @@ def test_an_exporter_or_a_plugin_that_crashes_says_why(log, operand, key):
     cause = why(signs(operand, crashing(*logged(log), container="ctr")))
 
     assert cause.key == key
-    assert cause.said
-    assert not is_frame(cause.said)
-    assert "panic.go" not in cause.said
+    assert cause.quote
+    assert not is_frame(cause.quote)
+    assert "panic.go" not in cause.quote
 
 
 def test_the_host_engine_is_named_with_its_address():
@@ -142,7 +142,7 @@ def test_a_missing_pull_secret_is_named():
     )  # fmt: skip
     cause = why(signs("driver", pod))
 
-    assert (cause.key, cause.said) == ("image_pull_secret", lost)
+    assert (cause.key, cause.quote) == ("image_pull_secret", lost)
 
 
 OF_THE_OPERATOR = ("ClusterPolicy", "operator", "oolkit is ready", "driver pod", "NVIDIADriver", "toolkit's pod")
@@ -187,7 +187,7 @@ def test_a_code_that_nvidia_smi_ends_with_names_what_is_wrong(code, key, said):
 
     cause = why(signs("operator-validator", pod))
 
-    assert (cause.key, cause.said) == (key, ended)
+    assert (cause.key, cause.quote) == (key, ended)
     assert said in cause.sentence
     assert "driver pod" not in cause.action
 
@@ -202,7 +202,7 @@ def test_no_driver_pod_is_looked_at_where_the_driver_is_the_hosts(given):
 
     told, untold = (why(signs("operator-validator", each, **given)) for each in (pod, silent))
 
-    assert (told.key, told.said) == ("host_driver_not_seen", said)
+    assert (told.key, told.quote) == ("host_driver_not_seen", said)
     assert untold.key == "driver_validation"
     assert "Run nvidia-smi on the node" in told.action
     assert "Run nvidia-smi on the node" in untold.action
@@ -227,7 +227,7 @@ def test_a_driver_is_called_too_old_only_where_the_nodes_own_is(driver, validato
 
     cause = why(signs("operator-validator", pod, runs_version=driver))
 
-    assert (cause.key, cause.said) == (key, said)
+    assert (cause.key, cause.quote) == (key, said)
     assert (driver and f"this node runs {driver}" in cause.sentence) or key == "cuda_too_new"
 
 
@@ -281,7 +281,7 @@ def test_an_exporter_that_lost_its_engine_after_it_had_answered_says_so():
 def test_what_is_said_where_all_goes_well_is_no_cause(operand, benign):
     cause = why(signs(operand, crashing(benign, "panic: something else")))
 
-    assert (cause.key, cause.said) == ("crashed", "panic: something else")
+    assert (cause.key, cause.quote) == ("crashed", "panic: something else")
 
 
 @pytest.mark.parametrize(
@@ -339,7 +339,7 @@ def test_a_crash_of_an_unknown_cause_has_its_line_and_what_helps(log, sentence, 
 
     assert cause.key == "crashed"
     assert cause.sentence.endswith(sentence)
-    assert cause.said
+    assert cause.quote
     assert action in cause.action
 
 
@@ -353,7 +353,7 @@ def test_an_operand_with_a_log_is_not_told_by_how_it_was_created_before():
 def test_an_operand_that_never_ran_is_told_by_the_runtimes_line_and_sent_to_no_log():
     cause = why(signs("dcgm", a_pod(reason="StartError", last_words="something that nobody has heard of")))
 
-    assert (cause.key, cause.said) == ("crashed", "something that nobody has heard of")
+    assert (cause.key, cause.quote) == ("crashed", "something that nobody has heard of")
     assert "kubectl" not in cause.action
 
 
@@ -373,7 +373,7 @@ def test_without_a_word_of_its_own_a_pod_is_told_by_its_event(pod, key):
         why_waits(signs("", a_pod(container="main", events=events, **pod))) for events in ([backing_off, told], [])
     )
 
-    assert (said.key, said.said) == (key, told.message)
+    assert (said.key, said.quote) == (key, told.message)
     assert said.action
     assert silent.key == key
     assert key == "tenant_crashed" or ("describe pod" in silent.action and "logs" not in silent.action)
@@ -418,7 +418,7 @@ def test_an_operand_that_never_ran_has_no_log_to_read(reason):
 def test_what_a_program_ends_with_is_understood(said, key):
     cause = why_waits(signs("", crashing(last_words=said, container="main")))
 
-    assert (cause.key, cause.said) == (key, said)
+    assert (cause.key, cause.quote) == (key, said)
     assert cause.action
 
 

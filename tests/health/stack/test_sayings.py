@@ -43,7 +43,7 @@ DRIVER_LINES = [
 def test_what_a_crashing_driver_says(line, key):
     cause = why(signs("driver", crashing("Starting installation", line, "Stopping NVIDIA persistence daemon...")))
 
-    assert (cause.key, cause.said) == (key, line)
+    assert (cause.key, cause.quote) == (key, line)
 
 
 def test_a_driver_that_runs_and_finds_no_gpu_is_told_by_its_probe():
@@ -133,7 +133,7 @@ FROM_THE_RUNTIME = [
 def test_a_container_that_the_runtime_cannot_start_says_why(words, key):
     cause = why(signs("dcgm-exporter", crashing(last_words=words)))
 
-    assert (cause.key, cause.said) == (key, words)
+    assert (cause.key, cause.quote) == (key, words)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_a_container_that_the_runtime_cannot_start_says_why(words, key):
 def test_a_test_of_the_validator_that_fails_names_what_cuda_lacks(line, key):
     cause = why(signs("cuda-test", crashing(line, "[Vector addition of 50000 elements]", container="cuda-validation")))
 
-    assert (cause.key, cause.said) == (key, line)
+    assert (cause.key, cause.quote) == (key, line)
 
 
 def test_a_driver_without_precompiled_modules_does_not_ask_for_headers():
@@ -164,7 +164,7 @@ PROBE = "Startup probe failed: NVIDIA-SMI has failed because it couldn't communi
 def test_the_probe_of_a_driver_that_is_still_compiled_is_no_cause():
     cause = why(signs("driver", a_pod(events=[an_event(PROBE, "Unhealthy")])))
 
-    assert (cause.key, cause.said) == ("not_ready_yet", PROBE)
+    assert (cause.key, cause.quote) == ("not_ready_yet", PROBE)
 
 
 def test_the_probe_of_a_driver_that_had_its_time_is_one():
@@ -177,7 +177,7 @@ def test_a_container_that_the_runtime_cannot_make_is_not_blamed_on_a_config_map(
     cause = why(signs("dcgm", a_pod(reason="CreateContainerError", message="context deadline exceeded")))
 
     assert "ConfigMap" not in cause.action
-    assert cause.said == "context deadline exceeded"
+    assert cause.quote == "context deadline exceeded"
 
 
 @pytest.mark.parametrize(

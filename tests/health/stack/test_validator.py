@@ -37,8 +37,8 @@ def test_what_switches_the_links_off_is_an_action_and_never_the_reason(log):
     cause = why(signs("operator-validator", crashing(*logged(log), container=STEP, phase="Pending")))
 
     assert "DISABLE_DEV_CHAR_SYMLINK_CREATION=true" in cause.action
-    assert cause.said.lstrip().startswith(("Error: ", "time="))
-    assert cause.said != 'value: "true"'
+    assert cause.quote.lstrip().startswith(("Error: ", "time="))
+    assert cause.quote != 'value: "true"'
 
 
 def test_the_same_words_in_the_message_of_a_container_that_ended_are_read():
@@ -54,7 +54,7 @@ def test_a_mount_that_is_not_shared_comes_before_the_steps_and_what_is_waited_fo
     pod = a_pod(reason="CreateContainerError", message=NOT_SHARED, container=STEP, phase="Pending")
     cause = why(signs(operand, pod, not_ready=not_ready))
 
-    assert (cause.key, cause.weight, cause.said) == ("mount_not_shared", Weight.WRONG, NOT_SHARED)
+    assert (cause.key, cause.weight, cause.quote) == ("mount_not_shared", Weight.WRONG, NOT_SHARED)
     assert "mount --make-rshared /run." in cause.action
 
 
@@ -70,13 +70,13 @@ def test_a_container_that_cannot_be_made_quotes_the_kubelet(message, key):
     pod = a_pod(reason="CreateContainerError", message=message, container="toolkit-validation", phase="Pending")
     cause = why(signs("operator-validator", pod, not_ready=["Container toolkit"]))
 
-    assert (cause.key, cause.said) == (key, message)
+    assert (cause.key, cause.quote) == (key, message)
 
 
 def test_a_key_that_is_missing_is_said_by_the_kubelet():
     pod = a_pod(reason="CreateContainerConfigError", message='configmap "plugin-config" not found', phase="Pending")
 
-    assert why(signs("operator-validator", pod)).said == 'configmap "plugin-config" not found'
+    assert why(signs("operator-validator", pod)).quote == 'configmap "plugin-config" not found'
 
 
 def test_a_step_that_waits_for_the_drivers_container_says_so():

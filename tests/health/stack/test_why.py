@@ -17,7 +17,7 @@ def test_a_pod_that_is_to_go_is_not_ready_whatever_it_says():
 def test_a_crash_is_told_with_its_last_line():
     cause = why(signs("dcgm", crashing("one", "panic: the last", container="nvidia-dcgm-ctr", restarts=4)))
 
-    assert cause.said == "panic: the last"
+    assert cause.quote == "panic: the last"
     assert "nvidia-dcgm-ctr keeps crashing (CrashLoopBackOff, 4 restarts so far)" in cause.sentence
 
 
@@ -97,7 +97,7 @@ def test_more_memory_than_allowed():
 def test_what_is_new_to_us_is_told_in_the_clusters_words():
     cause = why(signs(pod=a_pod(phase="Pending", reason="SomethingNew", message="it said")))
 
-    assert (cause.title, cause.said) == ("Pod is stuck: SomethingNew", "it said")
+    assert (cause.title, cause.quote) == ("Pod is stuck: SomethingNew", "it said")
 
 
 PODS = st.builds(

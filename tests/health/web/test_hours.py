@@ -64,10 +64,10 @@ def test_an_hour_of_which_nothing_says_how_busy_it_was_is_drawn_as_no_idle_one(n
     html = visiting(make.a_user(role="viewer")).get(f"/parts/nodes/{node.pk}/hours").content.decode()
     (half, idle, unsaid) = (hour for hour in strip_and_rest(node)[1] if hour["devices"])
 
-    assert (html.count('class="is-reporting"'), html.count('class="is-unsaid"')) == (2, 1)
+    assert (html.count('class="is-reporting"'), html.count('class="is-unknown"')) == (2, 1)
     assert html.count('height="2"') == 1  # of the idle one
     assert "2.0 GPU-hours heard, 0.5 of them under load and 1.0 of which nothing says it." in html
-    assert [hour["gpu_hours_unsaid"] for hour in (half, idle, unsaid)] == [1.0, 0.0, 1.0]
+    assert [hour["gpu_hours_unknown"] for hour in (half, idle, unsaid)] == [1.0, 0.0, 1.0]
     assert [hour["gpu_hours_busy"] for hour in (half, idle, unsaid)] == [0.5, 0.0, None]
 
 

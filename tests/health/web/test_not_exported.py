@@ -23,7 +23,7 @@ from health.telemetry.base import TelemetryReading
 from health.telemetry.exposition import read_node
 from health.telemetry.hours import HourTally
 from health.telemetry.metrics import AMD, DCGM, GAUDI, METRICS
-from health.telemetry.snapshot import WITHOUT, Frame, GpuDevice, MetricColumn, unsaid
+from health.telemetry.snapshot import WITHOUT, Frame, GpuDevice, MetricColumn, no_values
 from health.web.map_metrics import MAP_METRICS, NOT_EXPORTED
 from tests import make
 from tests.health.exporters.reporting import hear_exporters
@@ -199,7 +199,7 @@ def test_plots_of_a_finding_say_which_of_their_metrics_are_not_exported(node, se
     finding = make.a_finding(node.cluster, "GPU 0 of gpu-1", node=node, rule=DRAWN[key])
     missing = {key, history.INSTEAD.get(key, key)}
     frame = Frame(NOON.timestamp(), (GpuDevice("gpu-1", 0, "GPU-a"),))
-    frame.columns = {key: MetricColumn(unsaid(1), array("d", [WITHOUT])) for key in METRICS if key not in missing}
+    frame.columns = {key: MetricColumn(no_values(1), array("d", [WITHOUT])) for key in METRICS if key not in missing}
     snapshots.keep(node.cluster_id, TelemetryReading(frame, frozenset(METRICS) - missing, {}))
     history._kept.clear()
 
@@ -278,7 +278,7 @@ def test_hours_have_no_number_for_it(recorded, root):
 
         assert said["seen_s"] > 0
         assert (hour["gpu_hours_busy"] is None, said["busy_s"] is None) == (busy, busy)
-        assert (hour["gpu_hours_unsaid"] > 0) == busy
+        assert (hour["gpu_hours_unknown"] > 0) == busy
         assert {key for key, of in OF_AN_HOUR.items() if said[key] is None} == {
             key for key, of in OF_AN_HOUR.items() if without(missing, *of)
         }

@@ -11,7 +11,7 @@ from fleet.models import Node
 from health.sources import snapshots
 from health.telemetry.base import TelemetryReading
 from health.telemetry.metrics import METRICS
-from health.telemetry.snapshot import WITHOUT, Frame, GpuDevice, MetricColumn, unsaid
+from health.telemetry.snapshot import WITHOUT, Frame, GpuDevice, MetricColumn, no_values
 from rollouts.checks import Check
 from rollouts.commands.preview import preview
 from rollouts.preflight.missing_telemetry import WANTED
@@ -96,7 +96,7 @@ def heard(cluster, **has) -> None:
     frame = Frame(NOON.timestamp(), devices)
     for place, name in enumerate(sorted(has)):
         for key in has[name]:
-            column = frame.columns.setdefault(key, MetricColumn(unsaid(len(has)), unsaid(len(has))))
+            column = frame.columns.setdefault(key, MetricColumn(no_values(len(has)), no_values(len(has))))
             column.times[place] = WITHOUT
     exported = frozenset(key for each in has.values() for key in each)
     snapshots.keep(cluster.pk, TelemetryReading(frame, exported, {}))

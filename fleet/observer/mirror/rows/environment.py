@@ -14,14 +14,14 @@ LET_NONE_BE_SEEN = frozenset({"", "void", "none"})
 
 def visible_devices(seen: PodSeen) -> str:
     """Returns the value of the first container that gets GPUs. Blank: none."""
-    return next((value for value in _said(seen, VISIBLE_DEVICES) if value not in LET_NONE_BE_SEEN), "")
+    return next((value for value in _values_of(seen, VISIBLE_DEVICES) if value not in LET_NONE_BE_SEEN), "")
 
 
 def required_cuda(seen: PodSeen) -> str:
     """Returns the first requirement: cuda>=12.8 brand=tesla,driver>=470,driver<471. Blank: none."""
-    return next(filter(None, _said(seen, REQUIRE_CUDA)), "")
+    return next(filter(None, _values_of(seen, REQUIRE_CUDA)), "")
 
 
-def _said(seen: PodSeen, name: str) -> list[str]:
+def _values_of(seen: PodSeen, name: str) -> list[str]:
     variables = (one for container in seen.spec.containers or () for one in container.env or ())
     return [fitted(one.value, 253).strip() for one in variables if one.name == name]

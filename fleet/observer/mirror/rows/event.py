@@ -18,7 +18,7 @@ POD = re.compile(r"\bpods?\b", re.IGNORECASE)
 def event_row(seen: EventSeen, scope: WatchScope) -> dict[str, Any] | None:
     """Returns the row. None: the event concerns nothing stored."""
     about = seen.about
-    if not (is_kept(about, scope) or says_rejected(seen)):
+    if not (is_kept(about, scope) or is_rejection(seen)):
         return None
     series, source = seen.series or EventSeries(), seen.source or EventSource()
     made_at = seen.metadata.creation_timestamp
@@ -44,7 +44,7 @@ def is_kept(about: Involved, scope: WatchScope) -> bool:
     return about.namespace in scope.operator_namespaces or scope.is_mirrored(about.uid or "")
 
 
-def says_rejected(seen: EventSeen) -> bool:
+def is_rejection(seen: EventSeen) -> bool:
     """Tells whether a pod of an owner of an unwatched kind was rejected."""
     if seen.type != "Warning" or seen.about.kind in WATCHED:
         return False
