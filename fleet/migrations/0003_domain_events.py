@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("fleet", "0002_unheard_clusters"),
+        ("fleet", "0002_lost_telemetry"),
     ]
 
     operations = [

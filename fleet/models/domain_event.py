@@ -78,4 +78,4 @@ class DomainEvent(models.Model):
 
 def _notify(cluster_ids: Collection[int]) -> None:
     for cluster_id in cluster_ids:
-        listeners.tell(listeners.HAPPENED, cluster_id)
+        listeners.notify(listeners.HAPPENED, cluster_id)

@@ -99,7 +99,7 @@ def look(cluster: Cluster, *, now: datetime) -> int:
     evaluated = Q(rule__in={rule.key for rule in rules} | set(SOURCES) | gpus.evaluated)
     if live.issuperset((NODES,)):
         evaluated |= OF_GONE_NODES
-    told = _write(cluster, signals, evaluated, gpus.can_tell, now=now)
+    told = _write(cluster, signals, evaluated, gpus.can_resolve, now=now)
     told += unmute(cluster, now=now) + correlate(cluster, now=now)
     nodes = count_on_nodes(cluster)
     if told or nodes:
@@ -263,7 +263,7 @@ def _update(finding: Finding, signal: Signal, openings: Openings, *, now: dateti
     is_too_soon = _is_worse_too_soon(finding, wrong, now=now)
     if not is_too_soon and (finding.pk is None or known != _known(finding)):
         is_new = finding.pk is None
-        must_be_told = not is_new and is_told_again(finding, wrong.severity)
+        must_notify = not is_new and must_notify_again(finding, wrong.severity)
         was = "" if is_new else finding.severity
         if finding.action != wrong.action[:500]:
             finding.feedback = finding.feedback_by = finding.feedback_reason = ""
@@ -279,7 +279,7 @@ def _update(finding: Finding, signal: Signal, openings: Openings, *, now: dateti
         if was not in ("", finding.severity):
             is_worse = Severity(was).is_less_than(wrong.severity)
             openings.note(finding, "finding.worse" if is_worse else "finding.better", was=was)
-        if must_be_told:
+        if must_notify:
             finding.move(FindingState.OPEN, now=now)
             return 1
     _confirm(finding, signal, is_too_soon=is_too_soon)

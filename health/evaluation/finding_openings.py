@@ -30,10 +30,10 @@ from health.rules.node_conditions import NodeConditions
 AT_ONCE = 500  # rows a statement
 SAME_WITHIN = timedelta(minutes=30)  # what begins again so soon after its end is the same trouble
 LATELY = SAME_WITHIN + LONGEST  # resolved before: nothing that opens now began so soon after
-RESOLVED, NO_LONGER_TOLD = "Resolved", "No longer told"  # what the entry of a node's timeline begins with
+RESOLVED, NO_LONGER_REPORTED = "Resolved", "No longer reported"  # what the entry of a node's timeline begins with
 OPENED, UNCOVERED = "finding.opened", "finding.uncovered"  # of `fleet.event_kinds`
 ATTENDED = (FindingState.OPEN, FindingState.ACKNOWLEDGED)
-TOLD = (FindingState.OPEN, FindingState.ACKNOWLEDGED, FindingState.MUTED)
+ACTIVE = (FindingState.OPEN, FindingState.ACKNOWLEDGED, FindingState.MUTED)
 AGAIN = (
     "subject", "severity", "cause", "sentence", "probable_cause", "action", "evidence", "since", "confirmed_at",
     "as_bad_since", "worse_since", "node_id", "gpu_uuid",
@@ -186,7 +186,7 @@ def unmute(cluster: Cluster, *, now: datetime) -> int:
 def correlate(cluster: Cluster, *, now: datetime) -> int:
     """Lists findings under their cause, in batches. Returns how many changed; two queries, and one for each cause."""
     events = list(DomainEvent.objects.unsettled().filter(cluster=cluster).values_list("pk", flat=True))
-    told = Finding.objects.told().filter(cluster=cluster, state__in=TOLD).select_related("node")
+    told = Finding.objects.notified().filter(cluster=cluster, state__in=ACTIVE).select_related("node")
     rows = list(told.order_by("pk").only(*COMPARED))
     found = [_found(row) for row in rows]
     explained = causes(found)
@@ -254,7 +254,7 @@ def resolve(findings: Sequence[Finding], *, reason: str = "", now: datetime) -> 
     children.update(parent=None)
     told = [one for one in opened if not one.is_shadow]
     write_events(told, "finding.resolved", now=now, reason=reason)
-    prefix = f"{NO_LONGER_TOLD}, as {reason}" if reason else RESOLVED
+    prefix = f"{NO_LONGER_REPORTED}, as {reason}" if reason else RESOLVED
     NodeEvent.objects.bulk_create(
         noted(one, one.node.uid, one.node.name, f"{prefix}: {one.sentence}", now=now) for one in told if one.node
     )

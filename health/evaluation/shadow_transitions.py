@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from fleet.models import NodeEvent
 from health.evaluation.finding_events import write_events
-from health.evaluation.finding_openings import NO_LONGER_TOLD, Openings, noted
+from health.evaluation.finding_openings import NO_LONGER_REPORTED, Openings, noted
 from health.lifecycle import FindingState
 from health.models import Finding
 from health.rules import RULES
