@@ -8,7 +8,7 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ("fleet", "0002_unheard_clusters"),
+        ("fleet", "0002_lost_telemetry"),
     ]
 
     operations = [
