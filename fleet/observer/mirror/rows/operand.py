@@ -3,14 +3,10 @@
 from typing import Any
 
 from fleet.observer.mirror.rows.image import image_of
-from fleet.observer.mirror.rows.text import KEY_AT_MOST, VALUE_AT_MOST, fitted, fitted_count, fitted_labels
+from fleet.observer.mirror.rows.scheduling import TERMS_AT_MOST, TOLERATIONS_AT_MOST, term_of, toleration_of
+from fleet.observer.mirror.rows.text import fitted, fitted_count, fitted_labels
 from gpu.operands import operand_of
 from kube.structs import DaemonSetSeen, RevisionSeen
-from kube.structs.daemonset import NodeSelectorRequirement, NodeSelectorTerm, Toleration
-
-TOLERATIONS_AT_MOST = 64
-TERMS_AT_MOST = 32
-VALUES_AT_MOST = 5000  # a term may list nodes individually
 
 
 def operand_row(seen: DaemonSetSeen) -> dict[str, Any] | None:
@@ -27,33 +23,14 @@ def operand_row(seen: DaemonSetSeen) -> dict[str, Any] | None:
         "owner_name": fitted(owner.name, 253) if owner else "",
         "owner_uid": fitted(owner.uid, 64) if owner else "",
         "node_selector": fitted_labels(template.node_selector or {}),
-        "node_affinity": [_term(term) for term in template.terms[:TERMS_AT_MOST]],
-        "tolerations": [_toleration(toleration) for toleration in (template.tolerations or [])[:TOLERATIONS_AT_MOST]],
+        "node_affinity": [term_of(term) for term in template.terms[:TERMS_AT_MOST]],
+        "tolerations": [toleration_of(toleration) for toleration in (template.tolerations or [])[:TOLERATIONS_AT_MOST]],
         "image": image_of(template),
         "generation": fitted_count(seen.metadata.generation),
         "observed_generation": fitted_count(status.observed_generation),
         "desired": fitted_count(status.desired_number_scheduled),
         "ready": fitted_count(status.number_ready),
         "updated": fitted_count(status.updated_number_scheduled),
-    }
-
-
-def _term(term: NodeSelectorTerm) -> list[dict[str, Any]]:
-    labels = [_expression(each) for each in (term.match_expressions or [])[:TERMS_AT_MOST]]
-    return labels + [_expression(each) | {"field": True} for each in (term.match_fields or [])[:TERMS_AT_MOST]]
-
-
-def _expression(said: NodeSelectorRequirement) -> dict[str, Any]:
-    values = [fitted(value, VALUE_AT_MOST) for value in (said.values or [])[:VALUES_AT_MOST]]
-    return {"key": fitted(said.key, KEY_AT_MOST), "operator": fitted(said.operator, 16), "values": values}
-
-
-def _toleration(toleration: Toleration) -> dict[str, str]:
-    return {
-        "key": fitted(toleration.key, KEY_AT_MOST),
-        "operator": fitted(toleration.operator, 16) or "Equal",
-        "value": fitted(toleration.value, VALUE_AT_MOST),
-        "effect": fitted(toleration.effect, 32),
     }
 
 

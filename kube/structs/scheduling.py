@@ -1,0 +1,35 @@
+"""Where a pod may run, as a pod and a template of pods say it."""
+
+import msgspec
+
+from kube.structs.meta import Struct
+
+
+class Toleration(Struct, frozen=True):
+    key: str | None = ""  # blank, with Exists: every taint
+    operator: str | None = "Equal"
+    value: str | None = ""
+    effect: str | None = ""  # blank: every effect
+
+
+class NodeSelectorRequirement(Struct, frozen=True):
+    key: str = ""
+    operator: str = ""  # In, NotIn, Exists, DoesNotExist, Gt, Lt
+    values: list[str] | None = None
+
+
+class NodeSelectorTerm(Struct, frozen=True):
+    match_expressions: list[NodeSelectorRequirement] | None = None
+    match_fields: list[NodeSelectorRequirement] | None = None
+
+
+class NodeSelector(Struct, frozen=True):
+    node_selector_terms: list[NodeSelectorTerm] | None = None
+
+
+class NodeAffinity(Struct, frozen=True):
+    required: NodeSelector | None = msgspec.field(default=None, name="requiredDuringSchedulingIgnoredDuringExecution")
+
+
+class Affinity(Struct, frozen=True):
+    node_affinity: NodeAffinity | None = None
