@@ -2,12 +2,16 @@ from collections.abc import Collection
 from datetime import datetime
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import Case, F, IntegerField, Q, Value, When
 
 from fleet.models.mirrored import Mirrored, Namespaced, one_per_uid
 from fleet.models.node import members_of
+from fleet.models.state_column import POD_STATE_CODE
 from fleet.models.visible import Visible
-from fleet.states.pod import ENDED, PodState, pod_state
+from fleet.states.pod import CALM_AFTER, CODES, ENDED, OFTEN, PodState, pod_state
+
+LASTING = [CODES[state] for state in (PodState.DONE, PodState.FAILED, PodState.REJECTED)]
+NOT_CRASHING = [*LASTING, CODES[PodState.UNKNOWN], CODES[PodState.TERMINATING]]
 
 
 class PodQuerySet(Visible["Pod"]):
@@ -22,6 +26,22 @@ class PodQuerySet(Visible["Pod"]):
     def tenants(self) -> "PodQuerySet":
         """Filters to pods that have or want GPUs of any kind and belong to no operand."""
         return self.filter(is_tenant=True)
+
+    def with_state(self, *, now: datetime, silent_nodes: Collection[int]) -> "PodQuerySet":
+        """Adds `shown_state`, the code of `Pod.state` (`fleet.states.pod.CODES`).
+
+        `silent_nodes` are the keys of nodes whose kubelets are silent. Read before, since a join would read every node.
+        """
+        is_crashing = Q(restarts__gte=OFTEN, crashed_at__gt=now - CALM_AFTER) & ~Q(state_code__in=NOT_CRASHING)
+        is_silent = Q(node__in=silent_nodes) & ~Q(state_code__in=LASTING)
+        return self.annotate(
+            shown_state=Case(
+                When(is_silent, then=Value(CODES[PodState.UNKNOWN])),
+                When(is_crashing, then=Value(CODES[PodState.FAILING])),
+                default=F("state_code"),
+                output_field=IntegerField(),
+            )
+        )
 
 
 class Pod(Namespaced):
@@ -70,6 +90,9 @@ class Pod(Namespaced):
     # From the pod's spec, not from its image; blank if unspecified.
     visible_devices = models.CharField(max_length=253, blank=True, default="")  # GPUs that it uses without a request
     required_cuda = models.CharField(max_length=253, blank=True, default="")  # cuda>=12.8, by NVIDIA_REQUIRE_CUDA
+    # What it asks of its node, and its conditions (`fleet.observer.mirror.rows.placement`). Empty once it has a node.
+    placement = models.JSONField(default=dict)
+    state_code = models.GeneratedField(expression=POD_STATE_CODE, output_field=models.IntegerField(), db_persist=True)
 
     objects = PodQuerySet.as_manager()
 
@@ -79,6 +102,22 @@ class Pod(Namespaced):
             models.Index(fields=["cluster", "node_name"]),
             models.Index(fields=["cluster", "namespace", "name"]),
             models.Index(fields=["cluster", "owner_uid"]),
+            # For the list of GPU pods: it counts and sorts them without reading their rows.
+            models.Index(
+                fields=[
+                    "cluster",
+                    "state_code",
+                    "restarts",
+                    "crashed_at",
+                    "node",
+                    "gpus",
+                    "created_at",
+                    "namespace",
+                    "name",
+                ],
+                condition=Q(is_tenant=True),
+                name="gpu_pods_of_lists",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -88,6 +127,8 @@ class Pod(Namespaced):
         """Returns the state. Needs the loaded node: a silent kubelet reports nothing about its pods."""
         return pod_state(
             phase=self.phase,
+            status=self.status,
+            is_bound=bool(self.node_name),
             is_ready=self.is_ready,
             is_leaving=self.deleted_at is not None,
             is_stuck=bool(self.stuck_container and self.waiting_reason),

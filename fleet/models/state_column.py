@@ -1,9 +1,11 @@
-"""Generated columns of nodes, computed by the database on every write; mirrors `fleet.states.node`."""
+"""Generated columns of nodes and pods, computed by the database on every write; mirrors `fleet.states`."""
 
 from django.db.models import Case, CharField, F, IntegerField, Q, Value, When
-from django.db.models.functions import Coalesce
+from django.db.models.functions import Coalesce, Substr
+from django.db.models.lookups import Exact
 
 from fleet.states.node import AT_REST, REBOOTING, RECONFIGURING, NodeState
+from fleet.states.pod import CODES, OUT_OF, REFUSALS, PodState
 
 # The MIG manager reconfigures in time: nothing counts as missing.
 IS_RECONFIGURING = Q(mig_config_state__in=sorted(RECONFIGURING), mig_is_overdue=False)
@@ -34,4 +36,22 @@ GPUS_FREE = Coalesce(F("gpu_allocatable"), 0) - F("gpu_allocated")
 # The reported driver: a version without a label counts as unknown.
 REPORTED_DRIVER = Case(
     When(driver_unknown_since=None, then=F("driver_version")), default=Value(""), output_field=CharField()
+)
+# The order of `pod_state`, without what changes by time alone or with the node: see `PodQuerySet.with_state`.
+IS_OUT_OF = Exact(Substr("status", 1, len(OUT_OF)), Value(OUT_OF))  # not LIKE, which ignores case on SQLite
+POD_CONDITIONS: tuple[tuple[PodState, Q], ...] = (
+    (PodState.DONE, Q(phase="Succeeded")),
+    (PodState.REJECTED, Q(phase="Failed") & (Q(status__in=REFUSALS) | Q(IS_OUT_OF))),
+    (PodState.FAILED, Q(phase="Failed")),
+    (PodState.UNKNOWN, Q(phase="Unknown")),
+    (PodState.TERMINATING, Q(deleted_at__isnull=False)),
+    (PodState.FAILING, ~Q(stuck_container="") & ~Q(waiting_reason="")),
+    (PodState.READY, Q(is_ready=True)),
+    (PodState.NOT_READY, Q(phase="Running")),
+    (PodState.PENDING, Q(node_name="")),
+)
+POD_STATE_CODE = Case(
+    *(When(condition, then=Value(CODES[state])) for state, condition in POD_CONDITIONS),
+    default=Value(CODES[PodState.STARTING]),
+    output_field=IntegerField(),
 )

@@ -32,7 +32,9 @@ POD_GLYPHS: dict[PodState, str] = {
     PodState.FAILING: "bad",
     PodState.READY: "ok",
     PodState.NOT_READY: "warn",
-    PodState.STARTING: "waiting",
+    PodState.STARTING: "changing",
+    PodState.PENDING: "waiting",
+    PodState.REJECTED: "bad",
 }
 # The upgrade controller names a step by what it still requires (k8s-operator-libs, upgrade/consts.go).
 STEPS: dict[str, str] = {

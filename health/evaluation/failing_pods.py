@@ -50,7 +50,8 @@ def _failing_pod(pod: Pod, *, now: datetime) -> FailingPod | None:
         status = pod.status or pod.phase
         return FailingPod(str(pod), BETWEEN if status == RUNNING else status, pod.restarts, pod.operand)
     reason = failed_of(pod.waiting_reason)
-    if state is not PodState.FAILED or pod.deleted_at or not deserves_finding(pod.owner_kind, reason, _ago(pod, now)):
+    is_over = state in {PodState.FAILED, PodState.REJECTED}
+    if not is_over or pod.deleted_at or not deserves_finding(pod.owner_kind, reason, _ago(pod, now)):
         return None
     return FailingPod(str(pod), reason or pod.status or pod.phase, pod.restarts, pod.operand, is_over=True)
 

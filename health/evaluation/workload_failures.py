@@ -34,7 +34,8 @@ GROUPS = ("ray.io/group", "training.kubeflow.org/replica-type")
 TemplateKey = tuple[str, ...]
 COLUMNS = (
     "pk", "namespace", "name", "owner_kind", "owner_name", "owner_uid", "revision_hash", "image", "node_name", "phase",
-    "is_ready", "deleted_at", "stuck_container", "waiting_reason", "restarts", "crashed_at", "node", "node__is_ready",
+    "status", "is_ready", "deleted_at", "stuck_container", "waiting_reason", "restarts", "crashed_at", "node",
+    "node__is_ready",
 )  # fmt: skip
 
 
@@ -100,6 +101,8 @@ def _state(row: Mapping[str, Any], *, now: datetime) -> PodState:
     """Returns the same as `Pod.state`. Thousands of running pods need no model instance here."""
     return pod_state(
         phase=row["phase"],
+        status=row["status"],
+        is_bound=bool(row["node_name"]),
         is_ready=row["is_ready"],
         is_leaving=row["deleted_at"] is not None,
         is_stuck=bool(row["stuck_container"] and row["waiting_reason"]),

@@ -5,6 +5,9 @@ import msgspec
 
 from kube.structs.meta import Condition, ResourceList, Seen, Struct, Variable, find
 
+# Parts that are read only for pods without a node. Decoding them for every pod would double the time of a first list.
+UNREAD = msgspec.Raw()
+
 
 class Resources(Struct, frozen=True):
     requests: ResourceList | None = None
@@ -17,11 +20,18 @@ class Container(Struct, frozen=True):
     resources: Resources | None = None
     env: list[Variable] | None = None
     restart_policy: str | None = ""  # Always, on an init container: a sidecar, which keeps its resources
+    ports: msgspec.Raw = UNREAD
+
+
+class VolumeClaim(Struct, frozen=True):
+    claim_name: str = ""
 
 
 class Volume(Struct, frozen=True):
     name: str = ""
     empty_dir: dict[str, Any] | None = None
+    persistent_volume_claim: VolumeClaim | None = None
+    ephemeral: dict[str, Any] | None = None  # its claim has the names of the pod and of the volume
 
 
 class ClaimReference(Struct, frozen=True):
@@ -55,6 +65,14 @@ class PodSpec(Struct, frozen=True):
     volumes: list[Volume] | None = None
     resources: Resources | None = None  # of the whole pod
     overhead: ResourceList | None = None  # cost of its runtime class beside its containers
+    scheduler_name: str | None = ""
+    priority: int | None = None
+    preemption_policy: str | None = ""
+    node_selector: msgspec.Raw = UNREAD
+    affinity: msgspec.Raw = UNREAD
+    tolerations: msgspec.Raw = UNREAD
+    topology_spread_constraints: msgspec.Raw = UNREAD
+    scheduling_gates: msgspec.Raw = UNREAD
 
 
 class ContainerStateWaiting(Struct, frozen=True):
@@ -113,6 +131,7 @@ class PodStatus(Struct, frozen=True):
     init_container_statuses: list[ContainerStatus] | None = None
     resource_claim_statuses: list[ClaimReference] | None = None
     extended_resource_claim_status: ExtendedResourceClaim | None = None
+    nominated_node_name: str | None = ""
 
 
 class PodSeen(Seen, frozen=True):

@@ -31,5 +31,27 @@ class NodeAffinity(Struct, frozen=True):
     required: NodeSelector | None = msgspec.field(default=None, name="requiredDuringSchedulingIgnoredDuringExecution")
 
 
+class PodAffinityTerm(Struct, frozen=True):
+    topology_key: str = ""
+
+
+class PodAffinity(Struct, frozen=True):
+    required: list[PodAffinityTerm] | None = msgspec.field(
+        default=None, name="requiredDuringSchedulingIgnoredDuringExecution"
+    )
+
+
 class Affinity(Struct, frozen=True):
     node_affinity: NodeAffinity | None = None
+    pod_affinity: PodAffinity | None = None
+    pod_anti_affinity: PodAffinity | None = None
+
+
+class TopologySpread(Struct, frozen=True):
+    topology_key: str = ""
+    max_skew: int = 1
+    when_unsatisfiable: str | None = ""  # DoNotSchedule, ScheduleAnyway
+
+
+class SchedulingGate(Struct, frozen=True):
+    name: str = ""

@@ -41,7 +41,7 @@ def example_of(kind: inspect.Type) -> Any:
             return True
         case inspect.IntType() | inspect.FloatType():
             return 1
-        case inspect.AnyType():
+        case inspect.AnyType() | inspect.RawType():
             return {}
     raise AssertionError(f"no example of {kind}")
 

@@ -1,13 +1,25 @@
 """Node affinity and tolerations, within the limits of columns."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from fleet.observer.mirror.rows.text import KEY_AT_MOST, VALUE_AT_MOST, fitted
 from kube.structs.scheduling import NodeSelectorRequirement, NodeSelectorTerm, Toleration
 
-TOLERATIONS_AT_MOST = 64
-TERMS_AT_MOST = 32
+TOLERATIONS_AT_MOST = 256
+TERMS_AT_MOST = 256
 VALUES_AT_MOST = 5000  # a term may list nodes individually
+
+
+def are_whole(terms: Sequence[NodeSelectorTerm]) -> bool:
+    """Tells whether the stored terms are complete."""
+    requirements = [each for term in terms for each in (*(term.match_expressions or ()), *(term.match_fields or ()))]
+    sizes = (len(part or ()) for term in terms for part in (term.match_expressions, term.match_fields))
+    return (
+        len(terms) <= TERMS_AT_MOST
+        and all(size <= TERMS_AT_MOST for size in sizes)
+        and all(len(each.values or ()) <= VALUES_AT_MOST for each in requirements)
+    )
 
 
 def term_of(term: NodeSelectorTerm) -> list[dict[str, Any]]:
