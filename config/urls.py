@@ -14,6 +14,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/", include("config.api")),
     path("", include("fleet.web.urls")),
     path("", include("health.web.urls")),
+    path("", include("capacity.web.urls")),
     path("", include("rollouts.web.urls")),
     path("", include("people.web.urls")),
     path("gallery", gallery, name="gallery"),

@@ -4,7 +4,9 @@ from pathlib import Path
 
 from demo.settings import ROOT
 
-WATCHED = ("config", "edges", "gpu", "kube", "people", "fleet", "health", "operations", "rollouts", "wording")
+WATCHED = (
+    "capacity", "config", "edges", "gpu", "kube", "people", "fleet", "health", "operations", "rollouts", "wording",
+)  # fmt: skip
 
 
 class Changes:

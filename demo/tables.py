@@ -13,7 +13,10 @@ from demo.settings import ROOT
 KEPT = ROOT / ".data" / "tables"
 PINNED = "requirements.txt"
 # Whatever a table, or a row that is there from the beginning, may come from.
-CODE = ("config", "demo", "edges", "fleet", "gpu", "health", "kube", "operations", "people", "rollouts", "wording")
+CODE = (
+    "capacity", "config", "demo", "edges", "fleet", "gpu", "health", "kube", "operations", "people", "rollouts",
+    "wording",
+)  # fmt: skip
 
 
 def put(database: Path, make: Callable[[], None], *, kept_in: Path = KEPT) -> None:

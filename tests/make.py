@@ -425,3 +425,26 @@ def a_source(cluster, **given: Any):
         "answered_at": NOON, "devices": 8, "exported": ["temperature_celsius"],
     }  # fmt: skip
     return TelemetrySource.objects.create(cluster=cluster, **row | given)
+
+
+def a_pending_pod(cluster, name: str = "", *, namespace: str = "team-a", gpus: int = 1, **given: Any):
+    """A tenant's pod without a node. `placement` is what it asks of one, beside the usual scheduler."""
+    from fleet.models import Pod
+
+    name = name or f"pod-{next(_next)}"
+    row = {
+        "uid": f"uid-of-{cluster.name}-{namespace}-{name}",
+        "created_at": NOON - timedelta(minutes=20),
+        "changed_at": NOON - timedelta(minutes=20),
+        "phase": "Pending",
+        "status": "Pending",
+        "gpus": gpus,
+        "resources": {"nvidia.com/gpu": gpus} if gpus else {},
+        "is_tenant": True,
+        "owner_kind": "Job",
+        "owner_name": "train",
+    }
+    placement = {"scheduler": "default-scheduler"} | given.pop("placement", {})
+    return Pod.objects.create(
+        cluster=cluster, node=None, namespace=namespace, name=name, placement=placement, **row | given
+    )

@@ -34,6 +34,7 @@ INSTALLED_APPS = [
     "people",
     "fleet",
     "health",
+    "capacity",
     "operations",
     "rollouts",
     "config.apps.QuarterdeckConfig",

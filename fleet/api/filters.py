@@ -9,6 +9,7 @@ from django.db.models import Q, QuerySet
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 
+from fleet import gpu_pods
 from fleet.allocation.amounts import allocated_of
 from fleet.models import Gpu, Node, Pod, Pool
 from fleet.models.state_column import LACKS_UNITS
@@ -172,8 +173,21 @@ class PodFilters(filters.FilterSet):
     operand = Text(label="As `driver`.")
     is_ready = YesNo()
     is_tenant = YesNo(label="Has or wants GPUs of any kind, and is none of the GPU stack's own.")
-    ordering = ordering("name", "namespace", "created_at", "gpus", "restarts")
+    state = filters.ChoiceFilter(method="in_state", choices=[(name, name) for name in gpu_pods.STATES])
+    pool = Text(method="in_pool", label="Pool of its node: name, or `cluster/name`; `none`: its node is in no pool.")
+    resource = Text(method="with_resource", label="Resource that it requests, or `claim`: it has ResourceClaims.")
+    owner = Text(field_name="owner_name", label="Name of its direct owner.")
+    ordering = ordering("name", "namespace", "created_at", "gpus", "restarts", "state", state="shown_state")
 
     class Meta:
         model = Pod
         fields: list[str] = []
+
+    def in_state(self, pods: QuerySet, name: str, state: str) -> QuerySet:
+        return pods.filter(gpu_pods.in_state(state))
+
+    def in_pool(self, pods: QuerySet, name: str, pool: str) -> QuerySet:
+        return pods.filter(gpu_pods.on_nodes_of(pool, Pool.objects.visible_to(self.request.user)))
+
+    def with_resource(self, pods: QuerySet, name: str, resource: str) -> QuerySet:
+        return pods.filter(gpu_pods.asking_for(resource))

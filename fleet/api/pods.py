@@ -6,6 +6,7 @@ from edges.rest import Listing, RowSerializer
 from fleet.api.filters import PodFilters
 from fleet.api.resources import AmountsField
 from fleet.api.serializers import RefSerializer
+from fleet.gpu_pods import visible_pods
 from fleet.models import Pod
 from fleet.queries import PodRow, see_pods
 from fleet.states.pod import PodState
@@ -69,7 +70,12 @@ class PodRowSerializer(PodSerializer):
         fields = (*PodSerializer.Meta.fields, "reason", "seen_at", "freshness")
 
 
-SHOWN = tuple(field.name for field in Pod._meta.concrete_fields)  # noqa: SLF001 - documented, in spite of its name
+# Every column but what a pod's own page shows.
+SHOWN = tuple(
+    field.name
+    for field in Pod._meta.concrete_fields  # noqa: SLF001 - documented, in spite of its name
+    if field.name not in {"placement", "state_code"}
+)
 
 
 class PodList(Listing):
@@ -80,7 +86,7 @@ class PodList(Listing):
     queryset = Pod.objects.none()
 
     def get_queryset(self):
-        visible = Pod.objects.visible_to(self.user).select_related("cluster", "node")
+        visible = visible_pods(self.user, now=timezone.now()).select_related("cluster", "node")
         # Only the node's name and reporting state are shown.
         return visible.only(*SHOWN, "cluster__name", "node__name", "node__is_ready").order_by(
             "cluster_id", "namespace", "name"

@@ -7,7 +7,8 @@ from functools import partial
 from asgiref.sync import sync_to_async
 from django.http import StreamingHttpResponse
 
-from health.gpus.serializer import as_csv, head, line, spelt, written
+from edges.csv_text import as_csv
+from health.gpus.serializer import head, line, spelt, written
 from health.gpus.table import AT_ONCE, GpuSeen, GpuTable
 
 MOST_ROWS = 50_000

@@ -1,17 +1,13 @@
 """A GPU of the table as REST and files write it, in one shape."""
 
-import csv
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from io import StringIO
 from typing import Any
 
 from health.gpus.table import GpuSeen
 from health.sources.node_telemetry import instant
 from health.sources.readings import MetricReading
 from health.telemetry.metrics import METRICS
-
-FORMULA = frozenset("=+-@\t\r\n")  # what a spreadsheet takes for the beginning of one
 
 
 def written(seen: GpuSeen) -> dict[str, Any]:
@@ -103,14 +99,3 @@ def line(seen: GpuSeen) -> list[Any]:
 
 def _yes(said: bool | None) -> str:  # noqa: FBT001 - a value of a cell
     return "" if said is None else "yes" if said else "no"
-
-
-def as_csv(rows: Iterable[Iterable[Any]]) -> str:
-    """Returns CSV text. A cell that would begin a formula is prefixed with an apostrophe."""
-    out = StringIO()
-    csv.writer(out).writerows([_cell(value) for value in row] for row in rows)
-    return out.getvalue()
-
-
-def _cell(value: Any) -> Any:
-    return f"'{value}" if isinstance(value, str) and value[:1] in FORMULA and value else value

@@ -1,6 +1,6 @@
 from kube.structs.meta import Seen, Struct
+from kube.structs.node_affinity import Affinity, NodeSelectorTerm, Toleration
 from kube.structs.pod import Container
-from kube.structs.scheduling import Affinity, NodeSelectorTerm, Toleration
 
 
 class TemplateMeta(Struct, frozen=True):

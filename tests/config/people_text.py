@@ -18,6 +18,7 @@ from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 from rest_framework.test import APIRequestFactory
 
+from capacity.pods.pod_filter import PodFilter
 from config import request_id
 from config.nul import NulCharacter, RefuseNul
 from edges.digits import whole
@@ -238,6 +239,9 @@ PARSERS = (
                _query(q=text, pool=text, ordering=text, column=text, metric=text, reading=text, at_least=text)
            ).query(),
            ("health.web.gpus_page", "health.web.gpus_page")),
+    Parser("filter of pods", "253 characters each", HEADERS_BYTES,
+           lambda text: PodFilter.read(_query(q=text, pool=text, state=text, resource=text, ordering=text)).query(),
+           ("capacity.web.pods_page",)),
     Parser("filter of GPUs in REST", "253 characters each", HEADERS_BYTES,
            lambda text: GpuHealthAsked(
                data={"q": text, "limit": text, "at_least": text, "column": [text], text[:100]: text}

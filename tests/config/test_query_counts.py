@@ -84,7 +84,7 @@ def test_what_an_endpoint_costs_does_not_grow(now, db):
     a_token(root)
     stage = a_stage_to_approve(a_plan())
     node = stage.plan.cluster.nodes.get(name="gpu-0")
-    a_pod(node)
+    pod = a_pod(node)
     a_node_event(node)
     finding = a_finding(node.cluster, "GPU 0 of gpu-0", node=node, rule="gpu-hot")
     a_finding(node.cluster, node=node, parent=finding)
@@ -99,6 +99,7 @@ def test_what_an_endpoint_costs_does_not_grow(now, db):
         "finding_id": finding.pk,
         "mute_id": mute.pk,
         "pool_id": node.pools.get().pk,
+        "pod_id": pod.pk,
         "plan_id": stage.plan_id,
         "stage_id": stage.pk,
         "rollout_id": an_external_rollout(node.cluster).pk,

@@ -98,7 +98,7 @@ def test_a_row_of_a_cluster_that_is_not_heard_is_stale(bob, path):
     assert (row["freshness"], row["seen_at"]) == ("stale", "2026-11-21T10:00:00Z")
 
 
-@pytest.mark.parametrize(("path", "queries"), [("gpus", 10), ("pods", 6), ("driver-objects", 9)])
+@pytest.mark.parametrize(("path", "queries"), [("gpus", 10), ("pods", 7), ("driver-objects", 9)])
 @pytest.mark.parametrize("number", [1, 4])
 def test_a_list_costs_the_same_queries_whatever_its_length(bob, path, queries, number, django_assert_num_queries):
     for _ in range(number):

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from edges.csv_text import FORMULA, as_csv
 from health.gpus.columns import READ
-from health.gpus.serializer import FORMULA, as_csv, head, line, written
+from health.gpus.serializer import head, line, written
 from health.models import TelemetrySource
 from health.telemetry.snapshot import GpuDevice
 from tests import make

@@ -3,7 +3,7 @@
 from typing import Any
 
 from fleet.observer.mirror.rows.image import image_of
-from fleet.observer.mirror.rows.scheduling import TERMS_AT_MOST, TOLERATIONS_AT_MOST, term_of, toleration_of
+from fleet.observer.mirror.rows.node_terms import TERMS_AT_MOST, TOLERATIONS_AT_MOST, term_of, toleration_of
 from fleet.observer.mirror.rows.text import fitted, fitted_count, fitted_labels
 from gpu.operands import operand_of
 from kube.structs import DaemonSetSeen, RevisionSeen

@@ -1,4 +1,4 @@
-"""What a pod without a node asks of its node, and what its scheduler reported.
+"""The requirements of a pod without a node, and the conditions that its scheduler reported.
 
 Stored only while the pod waits, so that rows of running pods stay small. A part that cannot be decoded is listed in
 `unread`, so that a reader does not take it for absent.
@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from fleet.observer.mirror.rows.scheduling import TERMS_AT_MOST, TOLERATIONS_AT_MOST, are_whole, term_of, toleration_of
+from fleet.observer.mirror.rows.node_terms import TERMS_AT_MOST, TOLERATIONS_AT_MOST, are_whole, term_of, toleration_of
 from fleet.observer.mirror.rows.text import INTEGER_MOST, KEY_AT_MOST, fitted, fitted_instant, fitted_labels
 from kube.structs import PodSeen
 from kube.structs.meta import Condition, Struct
+from kube.structs.node_affinity import Affinity, PodAffinity, SchedulingGate, Toleration, TopologySpread
 from kube.structs.pod import UNREAD
-from kube.structs.scheduling import Affinity, PodAffinity, SchedulingGate, Toleration, TopologySpread
 
 T = TypeVar("T")
 USUAL_SCHEDULER = "default-scheduler"  # corev1.DefaultSchedulerName

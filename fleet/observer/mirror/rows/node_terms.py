@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fleet.observer.mirror.rows.text import KEY_AT_MOST, VALUE_AT_MOST, fitted
-from kube.structs.scheduling import NodeSelectorRequirement, NodeSelectorTerm, Toleration
+from kube.structs.node_affinity import NodeSelectorRequirement, NodeSelectorTerm, Toleration
 
 TOLERATIONS_AT_MOST = 256
 TERMS_AT_MOST = 256

@@ -1,4 +1,4 @@
-"""Where a pod may run, as a pod and a template of pods say it."""
+"""The requirements of a pod, or of a template of pods, on its node."""
 
 import msgspec
 

@@ -1,0 +1,1 @@
+"""The list of GPU pods: its filter, rows and file."""

@@ -1,0 +1,95 @@
+"""One pod with its whole story: owner, GPUs, claims, conditions, Events and why it does not run."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Q, QuerySet
+
+from capacity.pods.rows import GpuPodLine
+from fleet.allocation.allocations import GpuAllocation, Unplaced
+from fleet.allocation.gpu_holders import allocations_on
+from fleet.freshness.cluster import ClusterFreshness, load_cluster_freshness
+from fleet.freshness.kinds import PODS
+from fleet.gpu_pods import top_owners
+from fleet.models import ClusterEvent, Pod, ResourceClaim, Workload
+from fleet.pod_reasons import reasons_of
+from fleet.queries import PodRow, seen_pools_of
+from fleet.states.pod import ENDED
+from people.models import User
+
+EVENTS_AT_MOST = 100
+
+
+@dataclass(frozen=True)
+class HeldGpu:
+    index: int | None  # None: only its UUID is known
+    uuid: str
+    product: str
+    allocation: GpuAllocation
+
+
+@dataclass(frozen=True)
+class PodStory:
+    line: GpuPodLine
+    freshness: ClusterFreshness
+    gpus: Sequence[HeldGpu]
+    unplaced: Sequence[Unplaced]  # amounts whose GPUs are unknown
+    claims: Sequence[ResourceClaim]  # that are mirrored
+    missing_claims: Sequence[str]  # names of claims that do not exist, or are not mirrored
+    conditions: Sequence[Mapping[str, Any]]  # of a pod without a node: type, status, reason, message, at
+    events: Sequence[ClusterEvent]  # of the pod and of its owner, newest first
+    is_cut: bool  # there are more Events
+
+    @property
+    def pod(self) -> Pod:
+        return self.line.pod
+
+    @property
+    def row(self) -> PodRow:
+        return self.line.row
+
+
+def story_of(pod: Pod, *, user: User, now: datetime) -> PodStory:
+    """Returns the story of a pod with loaded cluster, observer and node. Eight queries, and those of its reason."""
+    freshness = load_cluster_freshness(pod.cluster, now=now)
+    pools = [pool.name for pool in seen_pools_of(pod.node, user=user)] if pod.node else []
+    owner = " ".join(filter(None, top_owners([pod])[pod.pk]))
+    row = PodRow(freshness.by_kind[PODS], pod, reasons_of([pod], now=now).get(pod.uid))
+    gpus, unplaced = _gpus(pod, now=now)
+    claims = list(ResourceClaim.objects.filter(cluster=pod.cluster_id, namespace=pod.namespace, name__in=pod.claims))
+    there = {claim.name for claim in claims}
+    events = list(_events(pod, user)[: EVENTS_AT_MOST + 1])
+    return PodStory(
+        line=GpuPodLine(row, owner, pools, now),
+        freshness=freshness,
+        gpus=gpus,
+        unplaced=unplaced,
+        claims=claims,
+        missing_claims=[name for name in pod.claims if name not in there],
+        conditions=pod.placement.get("conditions", []),
+        events=events[:EVENTS_AT_MOST],
+        is_cut=len(events) > EVENTS_AT_MOST,
+    )
+
+
+def _gpus(pod: Pod, *, now: datetime) -> tuple[list[HeldGpu], list[Unplaced]]:
+    if pod.node is None or pod.phase in ENDED:
+        return [], []
+    there = allocations_on([pod.node], now=now)[pod.node.pk]
+    held = [
+        HeldGpu(board.index, board.uuid, board.product, allocation)
+        for board in there.boards
+        for allocation in board.allocations
+        if allocation.pod.pk == pod.pk
+    ]
+    return held, [each for each in there.unplaced if each.pod.pk == pod.pk]
+
+
+def _events(pod: Pod, user: User) -> QuerySet[ClusterEvent]:
+    """Returns Events of the pod, and those of its visible direct owner in the pod's lifetime."""
+    own = Q(about_uid=pod.uid)
+    if pod.owner_uid and Workload.objects.visible_to(user).filter(cluster=pod.cluster_id, uid=pod.owner_uid).exists():
+        own |= Q(about_uid=pod.owner_uid, last_at__gte=pod.created_at)
+    return ClusterEvent.objects.filter(own, cluster=pod.cluster_id).order_by("-last_at", "-pk")

@@ -1,0 +1,104 @@
+"""The list of GPU pods across the clusters that a user sees."""
+
+from typing import Any
+
+from django.http import HttpResponse, StreamingHttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+
+from capacity.pods.files import TooManyPods, csv_of
+from capacity.pods.pod_filter import ORDERS, PARTS, PodFilter
+from capacity.pods.rows import PodTable, table_of, titled
+from edges.digits import whole
+from edges.parts import part
+from edges.requests import PersonRequest
+from fleet.gpu_pods import BY_CLAIM, STATES
+from fleet.messages.numbers import numbers_of
+from fleet.models import Cluster, Node, Observer
+from fleet.queries import pools_named
+from fleet.states.pod import TITLES
+from fleet.web.states import POD_GLYPHS
+from people.models import User
+from people.rights import Permission, scope_of
+
+PER_PAGE = 50
+
+
+def pods(request: PersonRequest) -> HttpResponse:
+    clusters = _clusters(request.user)
+    context = {
+        "seq": numbers_of(Observer.batches_of(clusters)),
+        "has_role": not scope_of(request.user, Permission.SEE).nowhere,
+        **_table(request),
+        "cluster_choices": list(clusters.values()),
+        "pool_choices": pools_named(request.user),
+        "resource_choices": _resources(request.user),
+        "state_choices": [(name, TITLES[state]) for name, state in STATES.items()],
+        "order_choices": [(key, title) for key, (title, _) in ORDERS.items()],
+    }
+    return render(request, "capacity/pods/page.html", context)
+
+
+@part
+def pods_part(request: PersonRequest) -> HttpResponse:
+    response = render(request, "capacity/pods/_table.html", _table(request))
+    if request.headers.get("HX-Trigger") == "pod-filters":
+        response["HX-Push-Url"] = address(PodFilter.read(request.GET).query())
+    return response
+
+
+def csv_file(request: PersonRequest) -> HttpResponse | StreamingHttpResponse:
+    try:
+        return csv_of(table_of(request.user, PodFilter.read(request.GET), now=timezone.now()))
+    except TooManyPods as refusal:
+        return HttpResponse(str(refusal), status=400, content_type="text/plain; charset=utf-8")
+
+
+def address(query: str) -> str:
+    return f"{reverse('pods')}{f'?{query}' if query else ''}"
+
+
+def _table(request: PersonRequest) -> dict[str, Any]:
+    wanted, now = PodFilter.read(request.GET), timezone.now()
+    table = table_of(request.user, wanted, now=now)
+    pages = max(1, -(-len(table) // PER_PAGE))
+    number = min(max(1, whole(request.GET.get("page", "")[:6]) or 1), pages)
+    start = (number - 1) * PER_PAGE
+    lines = table.lines(start, start + PER_PAGE)
+    return {
+        "wanted": wanted,
+        "query": wanted.query(),
+        "lines": lines,
+        "count": len(table),
+        "first": start + 1,
+        "last": start + len(lines),
+        "number": number,
+        "pages": pages,
+        "before": number - 1,
+        "after": number + 1,
+        "states": [
+            (title, POD_GLYPHS[state], count, address(wanted.with_state(state.value).query()), state == wanted.state)
+            for state, title, count in titled(table.counts)
+        ],
+        "every": sum(table.counts.values()),
+        "every_href": address(wanted.without("state").query()),
+        "hints": [] if lines else _hints(request.user, table),
+    }
+
+
+def _hints(user: User, table: PodTable) -> list[tuple[str, str, int]]:
+    """Returns for an empty result how many pods would match without each part of the filter."""
+    looser = [(PARTS[name], table.wanted.without(name)) for name in table.wanted.active]
+    found = [(title, address(each.query()), len(table_of(user, each, now=table.now))) for title, each in looser]
+    return sorted((hint for hint in found if hint[2]), key=lambda hint: -hint[2])
+
+
+def _clusters(user: User) -> dict[int, str]:
+    return dict(Cluster.objects.visible_to(user).order_by("name").values_list("pk", "name"))
+
+
+def _resources(user: User) -> list[str]:
+    """Returns the GPU resources that visible nodes offered. Nodes of one layout have equal values."""
+    offered = Node.objects.visible_to(user).with_gpus().order_by().values_list("expected", flat=True).distinct()
+    return [*sorted({name for names in offered for name in names}), BY_CLAIM]

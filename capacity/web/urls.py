@@ -1,0 +1,11 @@
+from django.urls import path
+
+from capacity.web import pod_page, pods_page
+
+urlpatterns = [
+    path("pods", pods_page.pods, name="pods"),
+    path("parts/pods", pods_page.pods_part, name="pods-part"),
+    path("pods.csv", pods_page.csv_file, name="pods-csv"),
+    path("pods/<int:pod_id>", pod_page.pod, name="pod"),
+    path("parts/pods/<int:pod_id>", pod_page.pod_part, name="pod-part"),
+]
