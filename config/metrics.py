@@ -24,7 +24,7 @@ from fleet.models import Bookmark, Cluster, Observer
 from health.lifecycle import FindingState
 from health.models import Finding
 from people.rights import Permission, require
-from rollouts.findings.plan_findings import CORDON_LEFT, LEFT_BEHIND, OPTED_OUT
+from rollouts.findings.plan_findings import CORDON_LEFT, EXCLUSION_LEFT, LEFT_BEHIND
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan
 
@@ -170,9 +170,9 @@ class DatabaseCollector(Collector):
 
     def left_behind(self) -> GaugeMetricFamily:
         """Returns leftovers on nodes. No sweep removes them, since a person must find the reason."""
-        text = "Findings of leftovers of finished plans on nodes: a hold, an opt-out, a cordon."
+        text = "Findings of leftovers of finished plans on nodes: a hold, an exclusion, a cordon."
         gauge = GaugeMetricFamily("quarterdeck_left_behind", text, labels=["cluster", "what"])
-        rules = {LEFT_BEHIND.key: "hold", OPTED_OUT.key: "opt-out", CORDON_LEFT.key: "cordon"}
+        rules = {LEFT_BEHIND.key: "hold", EXCLUSION_LEFT.key: "exclusion", CORDON_LEFT.key: "cordon"}
         rows = Finding.objects.notified().unresolved().exclude(state=FindingState.CONFIRMING).filter(rule__in=rules)
         numbers = Counter(rows.order_by().values_list("cluster__name", "rule"))
         for name in Cluster.objects.order_by("name").values_list("name", flat=True):

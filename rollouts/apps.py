@@ -17,9 +17,9 @@ class RolloutsConfig(AppConfig):
         from rollouts.findings.plan_findings import (
             CORDON_LEFT,
             CORDON_TAKEN,
+            EXCLUSION_LEFT,
             HALTED,
             LEFT_BEHIND,
-            OPTED_OUT,
             UNACKNOWLEDGED_OVERRIDES,
         )
         from rollouts.findings.pool_objections import plans_that_rest_on
@@ -33,7 +33,7 @@ class RolloutsConfig(AppConfig):
         register(UNACKNOWLEDGED_OVERRIDES)
         register(HALTED)
         register(LEFT_BEHIND)
-        register(OPTED_OUT)
+        register(EXCLUSION_LEFT)
         register(STILL)
         register(UNLOOKED)
         OBJECTIONS.append(plans_that_rest_on)

@@ -308,10 +308,10 @@ PLANTS = {
     ),
     "opt-outs": Plant(
         "what keeps NVSentinel, Karpenter and the autoscaler off a node is put back before it is judged, or at the end",
-        (_instead(decide, "with_opt_outs", lambda _snapshot, decision, **_: decision),),
+        (_instead(decide, "with_exclusions", lambda _snapshot, decision, **_: decision),),
     ),
     "as-before": Plant(
-        "what was there before such an opt-out is known, and put back as it was",
+        "what was there before such an exclusion is known, and put back as it was",
         (_instead(exclusions, "before", _nothing_before),),
     ),
     "cordons": Plant(

@@ -8,7 +8,7 @@ from benchmarks.crashing.nodes_seen import OPT_OUTS
 from benchmarks.crashing.rows import raw_rows
 from benchmarks.crashing.world import World
 from operations.models import Freeze
-from rollouts.models import Command, Cordon, Hold, OptOut, Plan, ProofJob, Stage, Target
+from rollouts.models import Command, Cordon, Exclusion, Hold, Plan, ProofJob, Stage, Target
 from simulator.actors.revisions import HASH_LABEL
 from simulator.kinds import JOB, NODE
 
@@ -50,7 +50,7 @@ def _asked_for(plan_id: int) -> tuple[tuple[str, tuple[Any, ...]], ...]:
     plan, stages = Plan.objects.filter(pk=plan_id).order_by(), Stage.objects.filter(plan=plan_id).order_by("index")
     targets = Target.objects.filter(stage__plan=plan_id).order_by("stage__index", "position")
     holds = Hold.objects.filter(plan=plan_id).order_by("node_name", "pk")
-    off = OptOut.objects.in_force().filter(plan=plan_id).order_by("node_name", "neighbour", "pk")
+    off = Exclusion.objects.in_force().filter(plan=plan_id).order_by("node_name", "neighbour", "pk")
     proofs = ProofJob.objects.filter(plan=plan_id).order_by("pk")
     cordons = Cordon.objects.in_force().filter(plan=plan_id).order_by("node_name", "pk")
     standing = stages.filter(approvals__isnull=False, approvals__void_at__isnull=True).order_by("index", "approvals")

@@ -14,7 +14,7 @@ from rollouts.gates.approval import MOST_GROUPS, MOST_OF_ONE
 from rollouts.gates.base import Answer, Gate
 from rollouts.gates.options import LONGEST_REASON, kinds_of, wire_name
 from rollouts.lifecycle import TargetState
-from rollouts.models import Approval, Cordon, GateAnswer, OptOut, Stage, StageKind, Target, Wave
+from rollouts.models import Approval, Cordon, Exclusion, GateAnswer, Stage, StageKind, Target, Wave
 from rollouts.models.target import Shown
 
 LONGEST = 366 * 24 * 3600.0  # seconds; no gate waits longer than a year
@@ -152,7 +152,7 @@ class WaveSerializer(RowSerializer):
         fields = ("number", "decided_at", "reason")
 
 
-class OptOutSerializer(RowSerializer):
+class ExclusionSerializer(RowSerializer):
     """The exclusion of a node from an external controller."""
 
     neighbour = serializers.CharField()
@@ -161,7 +161,7 @@ class OptOutSerializer(RowSerializer):
     is_placed = serializers.SerializerMethodField(help_text="It was read back, and not yet that it is put back.")
 
     class Meta:
-        model = OptOut
+        model = Exclusion
         fields = (
             "neighbour",
             "mark",
@@ -174,7 +174,7 @@ class OptOutSerializer(RowSerializer):
             "says",
         )
 
-    def get_is_placed(self, row: OptOut) -> bool:
+    def get_is_placed(self, row: Exclusion) -> bool:
         return row.placed_at is not None and row.ended_at is None
 
 
@@ -208,7 +208,7 @@ class TargetSerializer(RowSerializer):
     facts = serializers.DictField(help_text="When the plan was sealed.")
     baseline_driver_version = serializers.SerializerMethodField(help_text="Null: not released yet.")
     cordon = CordonSerializer(allow_null=True, help_text="Null: this plan does not cordon its node now.")
-    opted_out = OptOutSerializer(
+    exclusions = ExclusionSerializer(
         many=True, help_text="Those in force, and those whose label or annotation somebody else has changed since."
     )
 
@@ -216,7 +216,7 @@ class TargetSerializer(RowSerializer):
         model = Target
         fields = (
             "id", "node", "position", "wave", "state", "state_since", "reason", "released_at", "has_escaped", "facts",
-            "baseline_driver_version", "cordon", "opted_out",
+            "baseline_driver_version", "cordon", "exclusions",
         )  # fmt: skip
 
     def get_baseline_driver_version(self, target: Target) -> str | None:

@@ -22,7 +22,7 @@ from rollouts.approvals.shown_bundles import show
 from rollouts.lifecycle import StageState
 from rollouts.models import GateAnswer, Stage, Target
 from rollouts.preflight.remaining_nodes import ahead_of
-from rollouts.queries.plan_view import cordons_of, opt_outs_of
+from rollouts.queries.plan_view import cordons_of, exclusions_of
 from rollouts.queries.remedies import remedies
 
 HISTORY_AT_MOST = 200
@@ -125,10 +125,10 @@ class StageDetail(PlanEdge):
     def get(self, request, stage_id: int) -> Response:
         visible = Stage.objects.visible_to(self.user).select_related("pool", "plan")
         stage = self.load(visible.prefetch_related(*STORY), stage_id)
-        opt_outs, cordons = opt_outs_of(stage.plan), cordons_of(stage.plan)
+        exclusions, cordons = exclusions_of(stage.plan), cordons_of(stage.plan)
         for target in stage.targets.all():
             target.cordon = cordons.get(target.node_uid)
-            target.opted_out = opt_outs.get(target.node_uid, [])
+            target.exclusions = exclusions.get(target.node_uid, [])
         return Response(StageSerializer(stage).data)
 
 

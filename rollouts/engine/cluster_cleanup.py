@@ -50,8 +50,8 @@ class Mark:
     is_held: bool = True  # our annotation is beside the label, or where it was
     is_queued: bool = False  # in the operator's queue, which our label alone keeps it in
     is_cordoned: bool = False  # until its test Job has completed, by its annotation
-    is_opted_out: bool = False
-    opted_out: tuple[str, ...] = ()  # labels and annotations by which neighbours leave it alone, as we wrote them
+    has_exclusions: bool = False
+    exclusions: tuple[str, ...] = ()  # labels and annotations by which neighbours leave it alone, as we wrote them
     unclear: tuple[str, ...] = ()  # such as may be ours, where what was there before cannot be read
 
 
@@ -150,11 +150,11 @@ def _mark(node: NodeSeen) -> Mark | None:
     """Returns the node's mark; None if it has none. An annotation of our name without a plan is somebody else's."""
     has = node.annotations
     is_held = _is_of_a_plan(has.get(HELD_BY)) or (HELD_SINCE in has and HELD_BY not in has)
-    is_opted_out = _is_of_a_plan(has.get(OPTED_OUT_BY)) or (PUT_BACK in has and OPTED_OUT_BY not in has)
+    has_exclusions = _is_of_a_plan(has.get(OPTED_OUT_BY)) or (PUT_BACK in has and OPTED_OUT_BY not in has)
     is_cordoned = _is_of_a_plan(has.get(CORDONED_BY))
-    if not (is_held or is_opted_out or is_cordoned):
+    if not (is_held or has_exclusions or is_cordoned):
         return None
-    known = earlier_values(_metadata(node)) if is_opted_out else {}
+    known = earlier_values(_metadata(node)) if has_exclusions else {}
     left_alone = [one for one in NEIGHBOURS.values() if _metadata(node).value(one) == one.value]
     has_label = HELD_BY in has and _is_on(node)
     return Mark(
@@ -166,9 +166,9 @@ def _mark(node: NodeSeen) -> Mark | None:
         is_held=is_held,
         is_queued=has_label and _is_queued(node, is_cordoned=is_cordoned),
         is_cordoned=is_cordoned,
-        is_opted_out=is_opted_out,
-        opted_out=tuple(NEIGHBOURS[key].mark for key in known),
-        unclear=tuple(one.mark for one in left_alone) if is_opted_out and not known else (),
+        has_exclusions=has_exclusions,
+        exclusions=tuple(NEIGHBOURS[key].mark for key in known),
+        unclear=tuple(one.mark for one in left_alone) if has_exclusions and not known else (),
     )
 
 
@@ -201,7 +201,7 @@ def _without_marks(node: NodeSeen) -> client.Patch:
     if mark and mark.is_queued:  # the operator writes its note again with the state, where it is still right
         labels |= {UPGRADE_STATE: None}
         annotations |= {WAS_CORDONED: None}
-    if mark and mark.is_opted_out:
+    if mark and mark.has_exclusions:
         before = as_before(_metadata(node), {})
         labels |= before.labels
         annotations |= before.annotations

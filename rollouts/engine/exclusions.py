@@ -5,13 +5,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from rollouts.engine.snapshot import OptedOut
-from rollouts.models import OptOut, Plan, Target
+from rollouts.engine.snapshot import NodeExclusions
+from rollouts.models import Exclusion, Plan, Target
 
 
 @dataclass(frozen=True)
-class OptOuts:
-    in_force: Mapping[str, OptedOut]  # by node uid
+class PlanExclusions:
+    in_force: Mapping[str, NodeExclusions]  # by node uid
     ended_at: Mapping[str, datetime]  # node's name → when it was last read back that nothing of ours is there
     back: Mapping[str, tuple[str, ...]]  # node's name, where all is as it was → neighbours that were kept off
     left: tuple[str, ...]  # sentences: where it is not
@@ -22,13 +22,13 @@ class OptOuts:
         return max((at for name, at in self.ended_at.items() if name in names), default=None)
 
 
-def read_opt_outs(plan: Plan) -> OptOuts:
+def read_exclusions(plan: Plan) -> PlanExclusions:
     """Reads the exclusions with one query."""
-    in_force: dict[str, list[OptOut]] = defaultdict(list)
+    in_force: dict[str, list[Exclusion]] = defaultdict(list)
     ended_at: dict[str, datetime] = {}
     ended: dict[str, tuple[str, ...]] = defaultdict(tuple)
     left: dict[str, str] = {}
-    for row in OptOut.objects.filter(plan=plan):
+    for row in Exclusion.objects.filter(plan=plan):
         if row.ended_at is None:
             in_force[row.node_uid].append(row)
         elif row.placed_at is not None:
@@ -38,12 +38,12 @@ def read_opt_outs(plan: Plan) -> OptOuts:
                 left[row.node_name] = f"{row.node_name}: {row.left_reason}"
     not_yet = left.keys() | {row.node_name for rows in in_force.values() for row in rows}
     back = {name: who for name, who in ended.items() if name not in not_yet}
-    off = {uid: _opted_out(rows) for uid, rows in in_force.items()}
-    return OptOuts(off, ended_at, back, tuple(left.values()))
+    off = {uid: _node_exclusions(rows) for uid, rows in in_force.items()}
+    return PlanExclusions(off, ended_at, back, tuple(left.values()))
 
 
-def _opted_out(rows: list[OptOut]) -> OptedOut:
-    return OptedOut(
+def _node_exclusions(rows: list[Exclusion]) -> NodeExclusions:
+    return NodeExclusions(
         name=rows[0].node_name,
         neighbours=tuple(row.its_neighbour.title for row in rows),
         is_wanted=all(row.is_wanted for row in rows),

@@ -17,7 +17,7 @@ from operations.models import Disruption
 from rollouts.components.driver import NO_OBJECT
 from rollouts.components.throttle import NO_THROTTLE, UpgradePolicy
 from rollouts.engine.cordons import read_cordons
-from rollouts.engine.exclusions import read_opt_outs
+from rollouts.engine.exclusions import read_exclusions
 from rollouts.engine.exposure import ClusterClock, read_work
 from rollouts.engine.failures import causes_of_failures
 from rollouts.engine.live_state import Live, NodesNow
@@ -95,7 +95,7 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
     resumed_at = max((pause.ended_at for pause in pauses if pause.ended_at), default=plan.state_since)
     failures = _failures_in_the_rollback(plan, stages, since=resumed_at)
     first = restraints.first
-    off = read_opt_outs(plan)
+    off = read_exclusions(plan)
     proofs = read_proofs(plan, stages)
     cordons = read_cordons(plan, stages, proofs)
     return Snapshot(
@@ -131,9 +131,9 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
         unmanaged_nodes=_strays(plan, nodes, live, ahead),
         gone=nodes.gone,
         object_trouble=live.object_trouble,
-        opted_out=off.in_force,
-        opted_in=off.back,
-        opt_outs_left=off.left,
+        exclusions=off.in_force,
+        exclusions_ended=off.back,
+        exclusions_left=off.left,
         cordons=cordons.in_force,
         cordons_left=cordons.left,
         our_cordons=frozenset(

@@ -18,7 +18,7 @@ from rollouts.gates.approval import ApprovalGate
 from rollouts.gates.base import NO_PATIENCE_LOST, Answer, GateResult, When
 from rollouts.gates.window import Window, comes_by_itself
 from rollouts.lifecycle import StageState, TargetState
-from rollouts.models import Command, Cordon, GateAnswer, Hold, OptOut, Plan, Stage, Target, Verb
+from rollouts.models import Command, Cordon, Exclusion, GateAnswer, Hold, Plan, Stage, Target, Verb
 from rollouts.models.gate_answer import LONGEST_REASON, said_by
 from rollouts.models.plan import wake_plans
 from rollouts.models.transitions import record_event
@@ -249,7 +249,7 @@ def record_holds(plan: Plan, seen: Sequence[NodeSeen], *, now: datetime) -> None
         ours.filter(is_wanted=True).exclude(node_uid__in=there).update(is_wanted=False, wanted_since=now)
 
 
-def record_opt_outs(plan: Plan, seen: Sequence[NodeSeen], *, now: datetime) -> None:
+def record_exclusions(plan: Plan, seen: Sequence[NodeSeen], *, now: datetime) -> None:
     """Creates rows for exclusions that the API server shows as ours, so that none outlives the plan."""
     ours = [node for node in seen if node.annotations.get(OPTED_OUT_BY) == plan.mark]
     if not ours:
@@ -257,11 +257,11 @@ def record_opt_outs(plan: Plan, seen: Sequence[NodeSeen], *, now: datetime) -> N
     found = {(node.uid, key): (node.name, was) for node in ours for key, was in earlier_values(_metadata(node)).items()}
     with transaction.atomic():
         plan.keep_lease(now=now)
-        rows = OptOut.objects.in_force().filter(plan=plan, node_uid__in=[node.uid for node in ours])
+        rows = Exclusion.objects.in_force().filter(plan=plan, node_uid__in=[node.uid for node in ours])
         for uid, key in rows.values_list("node_uid", "neighbour"):
             found.pop((uid, key), None)
-        OptOut.objects.bulk_create(
-            OptOut(
+        Exclusion.objects.bulk_create(
+            Exclusion(
                 plan=plan, node_uid=uid, node_name=name, neighbour=key, was=was, is_wanted=False, wanted_since=now,
                 placed_at=now,
             )

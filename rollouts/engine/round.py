@@ -27,8 +27,8 @@ from rollouts.engine.record import (
     pause,
     record_answers,
     record_cordons,
+    record_exclusions,
     record_holds,
-    record_opt_outs,
 )
 from rollouts.engine.snapshot import Snapshot
 from rollouts.lifecycle import PlanState
@@ -124,7 +124,7 @@ def _decide(plan: Plan, live: Live, connection: client.Connection, *, told: int 
         return decision
     seen = ask_nodes(plan, connection, live.daemonsets)
     record_holds(plan, seen.nodes, now=now)
-    record_opt_outs(plan, seen.nodes, now=now)
+    record_exclusions(plan, seen.nodes, now=now)
     record_cordons(plan, seen.nodes, now=now)
     decision = decide(_look(plan, live, told=told, now=now, seen=seen), now=now)
     if not decision.ends:

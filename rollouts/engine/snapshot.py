@@ -61,7 +61,7 @@ class NodeSnapshot:
 
 
 @dataclass(frozen=True)
-class OptedOut:
+class NodeExclusions:
     """A node that a plan excludes from external controllers for its release."""
 
     name: str
@@ -145,9 +145,11 @@ class Snapshot:
     restrained: Mapping[str, str] = field(default_factory=dict)  # node uid → what holds this node back, and not all
     budgets: Budgets = UNBOUND  # of the failure domains that the held targets of the stage that lets go are in
     disruptions: frozenset[str] = frozenset()  # uids of the nodes that this plan has out, by the ledger
-    opted_out: Mapping[str, OptedOut] = field(default_factory=dict)  # by node uid: not read back as put back yet
-    opted_in: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # node's name, all as it was → who was off it
-    opt_outs_left: tuple[str, ...] = ()  # sentences: what somebody else has made of one in between
+    exclusions: Mapping[str, NodeExclusions] = field(default_factory=dict)  # by node uid: not read back as put back yet
+    exclusions_ended: Mapping[str, tuple[str, ...]] = field(
+        default_factory=dict
+    )  # node's name, all as it was → who was off it
+    exclusions_left: tuple[str, ...] = ()  # sentences: what somebody else has made of one in between
     cordons: Mapping[str, CordonedByUs] = field(default_factory=dict)  # by node uid: not read back as gone yet
     cordons_left: tuple[str, ...] = ()  # sentences: whose nodes are cordoned all the same
     our_cordons: frozenset[str] = frozenset()  # uids of nodes of which, if rows show a cordon, it is ours

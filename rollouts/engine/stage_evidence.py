@@ -11,7 +11,7 @@ from fleet.models import Node, Pod
 from people.roster.groups import groups_of
 from rollouts.engine.baseline import read_baseline, traits_of
 from rollouts.engine.cordons import Cordons
-from rollouts.engine.exclusions import OptOuts
+from rollouts.engine.exclusions import PlanExclusions
 from rollouts.engine.snapshot import StageSnapshot
 from rollouts.engine.test_jobs import Proofs
 from rollouts.engine.workloads import driver_started_at, operands_of, refused, validator_of, workloads_of
@@ -67,7 +67,7 @@ def stage_snapshot(
     going: Sequence[Node] | None,
     resumed_at: datetime,
     failures: Mapping[str, int],
-    off: OptOuts,
+    off: PlanExclusions,
     proofs: Proofs,
     cordons: Cordons,
     now: datetime,
@@ -105,7 +105,7 @@ def stage_snapshot(
         despite=despite(plan),
         others_passing_since=passing_since(soaked, answers, off.last_ended(targets), cordons.last_ended(targets)),
         others_uncounted=_uncounted(gates, soaked),
-        opted_out={
+        exclusions={
             target.node_name: off.in_force[target.node_uid].neighbours
             for target in targets
             if target.node_uid in off.in_force

@@ -14,7 +14,7 @@ from health.rules.base import Severity, Wrong
 from rollouts.gates import GATES
 from rollouts.gates.approval import ApprovalGate
 from rollouts.lifecycle import PlanState, TargetState
-from rollouts.models import Cordon, GateOverride, Hold, OptOut, Plan, Target, Verb
+from rollouts.models import Cordon, Exclusion, GateOverride, Hold, Plan, Target, Verb
 from rollouts.models.plan import MARK
 from wording.instants import to_the_minute
 from wording.lists import names
@@ -93,9 +93,9 @@ def left_behind(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Wrong
             )
 
 
-def opt_outs_left_behind(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Wrong]]:  # noqa: ARG001
+def exclusions_left_behind(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Wrong]]:  # noqa: ARG001
     """Yields exclusions of ended plans. One query, and two more if there ever was one."""
-    if not OptOut.objects.filter(plan__cluster=cluster).exists():
+    if not Exclusion.objects.filter(plan__cluster=cluster).exists():
         return
     for plan, name, annotations in _marked_by_plans_over(cluster, OPTED_OUT_BY):
         off = earlier_values(Metadata({}, annotations))
@@ -190,11 +190,11 @@ LEFT_BEHIND = FindingSource(
         "Take the label and the annotations off, by the two commands of the action.",
     ),
 )
-OPTED_OUT = FindingSource(
-    "opt-out-left-behind",
-    "Opt-out left behind",
+EXCLUSION_LEFT = FindingSource(
+    "exclusion-left-behind",
+    "Exclusion left behind",
     timedelta(minutes=2),
-    opt_outs_left_behind,
+    exclusions_left_behind,
     "A node carries the label or annotation by which a plan that is over kept NVSentinel or an autoscaler off it.",
     steps=(
         "Look that the plan is over, and that no other one works on the node.",

@@ -216,7 +216,7 @@ class Evidence:
     others_passing_since: datetime | None = None  # since when every other gate has passed; None: one does not
     others_uncounted: tuple[str, ...] = ()  # titles of gates that the soak does not wait for: advisory, overridden
     # Node → who is still kept off it: nobody but us would see a fault there.
-    opted_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    exclusions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def begun(self) -> tuple[TargetEvidence, ...]:

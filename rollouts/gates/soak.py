@@ -21,10 +21,10 @@ class Soak(Gate):
     def evaluate(self, evidence: Evidence, *, now: datetime) -> GateResult:
         """Returns the result. Gate, stage and plan all count down to `until`."""
         needed = {"needed_s": self.duration.total_seconds()}
-        if off := evidence.opted_out:
+        if off := evidence.exclusions:
             who = sorted({neighbour for those in off.values() for neighbour in those})
             sentence = f"The clock starts when what keeps {names(who)} off {names(list(off))} is put back."
-            return wait(sentence, cause="opted-out", nodes=tuple(off), measured=needed)
+            return wait(sentence, cause="exclusions", nodes=tuple(off), measured=needed)
         since, others = evidence.others_passing_since, _others(evidence)
         if since is None:
             return wait(f"The clock starts when every {others} passes.", cause="not-begun", measured=needed)

@@ -225,7 +225,7 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="OptOut",
+            name="Exclusion",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("node_uid", models.CharField(max_length=64)),
@@ -251,7 +251,7 @@ class Migration(migrations.Migration):
                 (
                     "plan",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="opt_outs", to="rollouts.plan"
+                        on_delete=django.db.models.deletion.CASCADE, related_name="exclusions", to="rollouts.plan"
                     ),
                 ),
             ],
@@ -779,15 +779,15 @@ class Migration(migrations.Migration):
             ),
         ),
         migrations.AddIndex(
-            model_name="optout",
-            index=models.Index(condition=models.Q(("ended_at", None)), fields=["plan"], name="opt_outs_in_force"),
+            model_name="exclusion",
+            index=models.Index(condition=models.Q(("ended_at", None)), fields=["plan"], name="exclusions_in_force"),
         ),
         migrations.AddConstraint(
-            model_name="optout",
+            model_name="exclusion",
             constraint=models.UniqueConstraint(
                 condition=models.Q(("ended_at__isnull", True)),
                 fields=("plan", "node_uid", "neighbour"),
-                name="one_opt_out_in_force_per_neighbour",
+                name="one_exclusion_in_force_per_controller",
             ),
         ),
         migrations.AddIndex(

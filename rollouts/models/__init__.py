@@ -1,6 +1,6 @@
 from rollouts.models.approval import Approval, GateOverride, ShownBundle
 from rollouts.models.command import Command, PendingCommand, Verb
-from rollouts.models.cordon import Cordon, OptOut
+from rollouts.models.cordon import Cordon, Exclusion
 from rollouts.models.external_rollout import ExternalGateAnswer, ExternalRollout, ExternalRolloutNode, Rollout
 from rollouts.models.gate_answer import GateAnswer
 from rollouts.models.hold import Hold
@@ -17,6 +17,7 @@ __all__ = [
     "Approval",
     "Command",
     "Cordon",
+    "Exclusion",
     "ExternalGateAnswer",
     "ExternalRollout",
     "ExternalRolloutNode",
@@ -26,7 +27,6 @@ __all__ = [
     "ImagePull",
     "LiveCheck",
     "MaintenanceWindow",
-    "OptOut",
     "PendingCommand",
     "Plan",
     "PlanEvent",

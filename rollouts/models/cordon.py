@@ -53,24 +53,24 @@ class Cordon(models.Model):
         return f"Cordoned by this plan until its test Job has completed.{how} {self.trouble}".strip()
 
 
-class OptOutQuerySet(models.QuerySet["OptOut"]):
-    def in_force(self) -> OptOutQuerySet:
+class ExclusionQuerySet(models.QuerySet["Exclusion"]):
+    def in_force(self) -> ExclusionQuerySet:
         """Returns the exclusions that may be on their nodes."""
         return self.filter(ended_at__isnull=True)
 
-    def shown(self) -> OptOutQuerySet:
+    def shown(self) -> ExclusionQuerySet:
         """Returns the exclusions in force, and those restored to another value than before."""
         return self.filter(Q(ended_at__isnull=True) | (Q(placed_at__isnull=False) & ~Q(left_reason="")))
 
 
-class OptOut(models.Model):
+class Exclusion(models.Model):
     """The exclusion of a released node from one external controller, with the previous value.
 
     The row is the intent and is written with the intent to release. Its label or annotation is in the patch that
     removes the hold, and is restored until that is read back.
     """
 
-    plan = models.ForeignKey("rollouts.Plan", models.CASCADE, related_name="opt_outs")
+    plan = models.ForeignKey("rollouts.Plan", models.CASCADE, related_name="exclusions")
     node_uid = models.CharField(max_length=64)
     node_name = models.CharField(max_length=253)
     neighbour = models.CharField(max_length=16, choices=[(one.key, one.title) for one in NEIGHBOURS.values()])
@@ -82,17 +82,17 @@ class OptOut(models.Model):
     left_reason = models.CharField(max_length=500, blank=True)  # why it is not as it was; blank: it is
     trouble = models.CharField(max_length=500, blank=True)  # why the last try did not work
 
-    objects = OptOutQuerySet.as_manager()
+    objects = ExclusionQuerySet.as_manager()
 
     class Meta:
         constraints = [
             models.UniqueConstraint(
                 fields=["plan", "node_uid", "neighbour"],
                 condition=Q(ended_at__isnull=True),
-                name="one_opt_out_in_force_per_neighbour",
+                name="one_exclusion_in_force_per_controller",
             ),
         ]
-        indexes = [models.Index(fields=["plan"], condition=Q(ended_at=None), name="opt_outs_in_force")]
+        indexes = [models.Index(fields=["plan"], condition=Q(ended_at=None), name="exclusions_in_force")]
         ordering = ["plan_id", "node_name", "neighbour", "pk"]
 
     @property

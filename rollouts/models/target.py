@@ -5,7 +5,7 @@ from django.db.models import Exists, OuterRef, Q
 
 from fleet.models.visible import Visible
 from rollouts.lifecycle import BEGUN, IN_FLIGHT, PLAN_FINAL, TARGET_MOVES, TargetState
-from rollouts.models.cordon import Cordon, OptOut
+from rollouts.models.cordon import Cordon, Exclusion
 from rollouts.models.hold import Hold
 from rollouts.models.stage import Stage, StageKind
 from rollouts.models.transitions import Moving
@@ -86,7 +86,7 @@ class Target(Moving):
     is_kept: bool  # set by `with_holds`
     is_unlabelled: bool  # set by `with_holds`: we want to keep it, and its label was not read back yet
     cordon: Cordon | None  # set by who shows it: what keeps pods off its node until it is proven
-    opted_out: list[OptOut]  # set by who shows it: what keeps neighbours off its node
+    exclusions: list[Exclusion]  # set by who shows it: what keeps neighbours off its node
     is_back: bool  # set by `with_holds`: it runs the old version again, while others may still be on their way
 
     @property

@@ -20,9 +20,9 @@ from rollouts.models import (
     Approval,
     Command,
     Cordon,
+    Exclusion,
     GateAnswer,
     GateOverride,
-    OptOut,
     PendingCommand,
     Plan,
     Stage,
@@ -203,9 +203,9 @@ def plan_on_page(plan: Plan, *, now: datetime) -> PlanOnPage:
     newest_first = Prefetch("answers", GateAnswer.objects.filter(is_current=True))
     targets = Prefetch("targets", Target.objects.with_holds().select_related("wave").defer(*UNSHOWN))
     rows = plan.stages.select_related("pool").prefetch_related(targets, newest_first, "approvals", "overrides")
-    opt_outs = opt_outs_of(plan)
+    exclusions = exclusions_of(plan)
     cordons = cordons_of(plan) if any(Proof.key in stage.gate_options for stage in rows) else {}
-    stages = [_on_page(stage, opt_outs, cordons) for stage in rows]
+    stages = [_on_page(stage, exclusions, cordons) for stage in rows]
     there = plan.holds.of_nodes_there(plan.cluster_id)
     has_labels = plan.its_component.hold is not None  # else there is none to count
     holds = [HoldSeen(*row) for row in there.values_list(*HoldSeen._fields)] if has_labels else []
@@ -307,10 +307,10 @@ def _override_sentence(stage: Stage, override: GateOverride) -> str:
     return f"{title} of {stage.name} does not count until {until}: {override.by} overrode it. {override.reason}"
 
 
-def opt_outs_of(plan: Plan) -> dict[str, list[OptOut]]:
+def exclusions_of(plan: Plan) -> dict[str, list[Exclusion]]:
     """Returns the plan's exclusions by node UID. One query."""
-    found: dict[str, list[OptOut]] = defaultdict(list)
-    for row in OptOut.objects.filter(plan=plan).shown():
+    found: dict[str, list[Exclusion]] = defaultdict(list)
+    for row in Exclusion.objects.filter(plan=plan).shown():
         found[row.node_uid].append(row)
     return found
 
@@ -342,11 +342,11 @@ def _letting_go(plan: Plan, stages: list[StageOnPage]) -> list[Target]:
     return current.targets if current and current.stage.state == StageState.PROMOTING else []
 
 
-def _on_page(stage: Stage, opt_outs: Mapping[str, list[OptOut]], cordons: Mapping[str, Cordon]) -> StageOnPage:
+def _on_page(stage: Stage, exclusions: Mapping[str, list[Exclusion]], cordons: Mapping[str, Cordon]) -> StageOnPage:
     targets = list(stage.targets.all())
     for target in targets:
         target.cordon = cordons.get(target.node_uid)
-        target.opted_out = opt_outs.get(target.node_uid, [])
+        target.exclusions = exclusions.get(target.node_uid, [])
     answers = {answer.gate: answer for answer in stage.answers.all()}
     return StageOnPage(stage, targets, answers, list(stage.approvals.all()), list(stage.overrides.all()),
                        Counter(t.shown_state for t in targets))  # fmt: skip

@@ -115,7 +115,7 @@ class WaveGroup:
 
 def _shown_of(target: Target) -> list[Any]:
     of_rows = [target.node_uid, target.shown_state, target.reason, target.state_since.isoformat()]
-    beside = [target.cordon.says if target.cordon else "", *(one.says for one in target.opted_out)]
+    beside = [target.cordon.says if target.cordon else "", *(one.says for one in target.exclusions)]
     return [*of_rows, target.node_id, beside]  # type: ignore[attr-defined]
 
 

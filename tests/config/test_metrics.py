@@ -167,5 +167,5 @@ def test_what_plans_that_are_over_left_on_nodes(bob):
     found = scraped(bob)
 
     assert found["quarterdeck_left_behind", "east", "hold"] == 2
-    assert found["quarterdeck_left_behind", "east", "opt-out"] == 0
+    assert found["quarterdeck_left_behind", "east", "exclusion"] == 0
     assert found["quarterdeck_left_behind", "west", "hold"] == 0

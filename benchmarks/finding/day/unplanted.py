@@ -18,7 +18,7 @@ UNPLANTED = {
     "gpus-never-offered": "every node of a day has offered its GPUs before the day begins",
     "hold-left-behind": NO_PLANS,
     "observer-behind": OF_OURS,
-    "opt-out-left-behind": NO_PLANS,
+    "exclusion-left-behind": NO_PLANS,
     "claims-waiting": NO_DRA,
     "compute-domain-down": NO_DRA,
     "cordon-left-behind": NO_PLANS,

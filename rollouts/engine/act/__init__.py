@@ -10,7 +10,7 @@ from typing import Any
 from kube import client
 from operations.writer_lease import take_writer_lease
 from rollouts.engine.act.cordons import cordon_again, uncordon
-from rollouts.engine.act.exclusions import opt_out_again, put_back
+from rollouts.engine.act.exclusions import exclude_again, put_back
 from rollouts.engine.act.holds import free_strays, lift_holds, place_holds
 from rollouts.engine.act.node_handover import hand_over
 from rollouts.engine.act.node_writes import clear_upgrade_state, requeue_failed
@@ -22,6 +22,7 @@ from rollouts.engine.decide.acts import (
     Act,
     ClearUpgradeState,
     CordonAgain,
+    ExcludeAgain,
     FinishRelease,
     FollowProofs,
     FreeStrays,
@@ -29,7 +30,6 @@ from rollouts.engine.decide.acts import (
     LiftHolds,
     MakeProofs,
     OpenRollbackStage,
-    OptOutAgain,
     PlaceHolds,
     PutBack,
     Recall,
@@ -53,7 +53,7 @@ CARRY_OUT: dict[type, Callable[[Writer, Any], str | None]] = {
     RequeueFailed: requeue_failed,
     OpenRollbackStage: open_rollback_stage,
     PutBack: put_back,
-    OptOutAgain: opt_out_again,
+    ExcludeAgain: exclude_again,
     CordonAgain: cordon_again,
     Uncordon: uncordon,
     MakeProofs: make_proofs,

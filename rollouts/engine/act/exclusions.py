@@ -12,8 +12,8 @@ from kube import client
 from kube.structs import NodeSeen
 from rollouts.engine.act.node_writes import Beside, NodeWrite, alone, nothing_else
 from rollouts.engine.act.writer import Writer
-from rollouts.engine.decide.acts import OptOutAgain, PutBack
-from rollouts.models import OptOut, Plan
+from rollouts.engine.decide.acts import ExcludeAgain, PutBack
+from rollouts.models import Exclusion, Plan
 from wording.lists import names
 
 AUTOSCALER_STATUS = (
@@ -46,26 +46,26 @@ def intend(
     """Records the exclusions to write, in the transaction that releases the nodes (uid → name)."""
     if not any(wanted.values()):
         return
-    there = OptOut.objects.in_force().filter(plan=plan, node_uid__in=nodes)
+    there = Exclusion.objects.in_force().filter(plan=plan, node_uid__in=nodes)
     known = set(there.values_list("node_uid", "neighbour"))
     there.update(is_wanted=True, wanted_since=now, trouble="")
-    OptOut.objects.bulk_create(
-        OptOut(plan=plan, node_uid=uid, node_name=nodes[uid], neighbour=key, was=was, wanted_since=now)
+    Exclusion.objects.bulk_create(
+        Exclusion(plan=plan, node_uid=uid, node_name=nodes[uid], neighbour=key, was=was, wanted_since=now)
         for uid, values in sorted(wanted.items())
         for key, was in sorted(values.items())
         if (uid, key) not in known
     )
 
 
-def rows_of(plan: Plan, uids: Iterable[str]) -> dict[str, list[OptOut]]:
+def rows_of(plan: Plan, uids: Iterable[str]) -> dict[str, list[Exclusion]]:
     """Returns the exclusions in force by node UID, with one query."""
-    found: dict[str, list[OptOut]] = defaultdict(list)
-    for row in OptOut.objects.in_force().filter(plan=plan, node_uid__in=list(uids)):
+    found: dict[str, list[Exclusion]] = defaultdict(list)
+    for row in Exclusion.objects.in_force().filter(plan=plan, node_uid__in=list(uids)):
         found[row.node_uid].append(row)
     return found
 
 
-def beside_release(writer: Writer, rows: Sequence[OptOut]) -> Beside:
+def beside_release(writer: Writer, rows: Sequence[Exclusion]) -> Beside:
     """Returns the exclusions' part of the patch that releases the node."""
 
     def written(seen: NodeSeen) -> NodeWrite:
@@ -76,13 +76,13 @@ def beside_release(writer: Writer, rows: Sequence[OptOut]) -> Beside:
             changed = row.neighbour in was and was[row.neighbour] != row.was
             if changed and not (is_ours and row.neighbour in earlier_values(here)):
                 row.was = was[row.neighbour]
-                OptOut.objects.in_force().filter(pk=row.pk).update(was=row.was)
+                Exclusion.objects.in_force().filter(pk=row.pk).update(was=row.was)
         return _as_write(opted_out(here, was, writer.plan.mark))
 
     return written if rows else nothing_else
 
 
-def beside_recall(writer: Writer, rows: Sequence[OptOut]) -> Beside:
+def beside_recall(writer: Writer, rows: Sequence[Exclusion]) -> Beside:
     """Returns the exclusions' part of the patch that holds the node again."""
     known = {row.neighbour: row.was for row in rows if row.placed_at}
 
@@ -93,7 +93,7 @@ def beside_recall(writer: Writer, rows: Sequence[OptOut]) -> Beside:
     return written if rows else nothing_else
 
 
-def opt_out_again(writer: Writer, act: OptOutAgain) -> None:
+def exclude_again(writer: Writer, act: ExcludeAgain) -> None:
     """Writes exclusions that nobody has read back: a worker was killed after its write, or somebody else released the
     node."""
     rows = rows_of(writer.plan, act.nodes)
@@ -121,11 +121,11 @@ def put_back(writer: Writer, act: PutBack) -> None:
 
 
 def unwant(plan: Plan, uids: Iterable[str], *, now: datetime) -> None:
-    wanted = OptOut.objects.in_force().filter(plan=plan, node_uid__in=list(uids), is_wanted=True)
+    wanted = Exclusion.objects.in_force().filter(plan=plan, node_uid__in=list(uids), is_wanted=True)
     wanted.update(is_wanted=False, wanted_since=now)
 
 
-def read_back(writer: Writer, seen: NodeSeen, rows: Sequence[OptOut]) -> None:
+def read_back(writer: Writer, seen: NodeSeen, rows: Sequence[Exclusion]) -> None:
     """Records from the node which of the exclusions are ours."""
     now, here = writer.clock(), metadata_of(seen)
     ours = earlier_values(here) if seen.annotations.get(OPTED_OUT_BY) == writer.plan.mark else {}
@@ -141,13 +141,13 @@ def read_back(writer: Writer, seen: NodeSeen, rows: Sequence[OptOut]) -> None:
         writer.note(
             seen.uid,
             seen.name,
-            "opted-out",
+            "exclusions-set",
             f"{names([one.title for one in those])}: {marks} while it changes.",
             now=now,
         )
 
 
-def settle(writer: Writer, seen: NodeSeen, rows: Sequence[OptOut]) -> None:
+def settle(writer: Writer, seen: NodeSeen, rows: Sequence[Exclusion]) -> None:
     """Records from the node whether its labels and annotations have their previous values."""
     if not rows or seen.annotations.get(OPTED_OUT_BY) == writer.plan.mark:
         return
@@ -162,7 +162,7 @@ def settle(writer: Writer, seen: NodeSeen, rows: Sequence[OptOut]) -> None:
         writer.note(seen.uid, seen.name, "put-back", reason, now=now)
 
 
-def _left(row: OptOut, here: Metadata) -> str:
+def _left(row: Exclusion, here: Metadata) -> str:
     """Returns why a value is not restored; empty means it is."""
     one = row.its_neighbour
     value = here.value(one)
@@ -172,8 +172,8 @@ def _left(row: OptOut, here: Metadata) -> str:
     return f"{one.name} {is_now}: somebody else's, and left."
 
 
-def _of(rows: Sequence[OptOut]):
-    return OptOut.objects.in_force().filter(pk__in=[row.pk for row in rows])
+def _of(rows: Sequence[Exclusion]):
+    return Exclusion.objects.in_force().filter(pk__in=[row.pk for row in rows])
 
 
 def _as_write(wanted: Metadata) -> NodeWrite:

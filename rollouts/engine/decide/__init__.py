@@ -7,7 +7,7 @@ from datetime import datetime
 from rollouts.engine.decide.acts import AS_BEFORE, Decision, PlaceHolds, Recall
 from rollouts.engine.decide.budget import given_back
 from rollouts.engine.decide.cordons import with_cordons
-from rollouts.engine.decide.exclusions import with_opt_outs
+from rollouts.engine.decide.exclusions import with_exclusions
 from rollouts.engine.decide.holds import changed_template, hold_all, under_a_stop
 from rollouts.engine.decide.plan_abort import abort
 from rollouts.engine.decide.promotion import ask, promote
@@ -26,7 +26,7 @@ def decide(snapshot: Snapshot, *, now: datetime) -> Decision:
     """Returns the one decision of a round."""
     decision = under_a_stop(snapshot, BY_STATE[snapshot.state](snapshot, now=now))
     decision = with_proofs(snapshot, decision, now=now)
-    decision = with_cordons(snapshot, with_opt_outs(snapshot, decision, now=now))
+    decision = with_cordons(snapshot, with_exclusions(snapshot, decision, now=now))
     return replace(with_troubles(snapshot, decision), given_back=given_back(snapshot), served=newly_served(snapshot))
 
 

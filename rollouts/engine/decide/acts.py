@@ -97,7 +97,7 @@ class PutBack:
 
 
 @dataclass(frozen=True)
-class OptOutAgain:
+class ExcludeAgain:
     """Write exclusions of released nodes that nobody has read back."""
 
     nodes: Mapping[str, str]
@@ -146,7 +146,7 @@ Act = (
     | RequeueFailed
     | OpenRollbackStage
     | PutBack
-    | OptOutAgain
+    | ExcludeAgain
     | CordonAgain
     | Uncordon
     | MakeProofs

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from rollouts.components.base import Phase
-from rollouts.engine.decide.acts import Act, Decision, MovePlan, MoveStage, OptOutAgain, PutBack
+from rollouts.engine.decide.acts import Act, Decision, ExcludeAgain, MovePlan, MoveStage, PutBack
 from rollouts.engine.decide.budget import is_back
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
 from rollouts.gates.base import TargetEvidence
@@ -22,9 +22,9 @@ SOON = timedelta(seconds=1)
 COMES_UP = timedelta(minutes=10)  # what runs on a changed node; what takes longer is a fault that they should see
 
 
-def with_opt_outs(snapshot: Snapshot, decision: Decision, *, now: datetime) -> Decision:
+def with_exclusions(snapshot: Snapshot, decision: Decision, *, now: datetime) -> Decision:
     """Adds the exclusions to undo. No stage soaks and no plan ends before all are read back."""
-    if not snapshot.opted_out:
+    if not snapshot.exclusions:
         return _tells_at_the_end(snapshot, decision)
     acts = _acts(snapshot, now=now)
     soon = min(decision.look_again_in, SOON)
@@ -36,16 +36,16 @@ def with_opt_outs(snapshot: Snapshot, decision: Decision, *, now: datetime) -> D
 
 
 def _acts(snapshot: Snapshot, *, now: datetime) -> tuple[Act, ...]:
-    nodes = {node.uid: node for node in snapshot.nodes if node.uid in snapshot.opted_out}
+    nodes = {node.uid: node for node in snapshot.nodes if node.uid in snapshot.exclusions}
     targets = _followed(snapshot)
     due, unread = {}, {}
-    for uid, one in snapshot.opted_out.items():
+    for uid, one in snapshot.exclusions.items():
         node = nodes.get(uid)
         if not (one.is_wanted and _stays(snapshot, node, targets.get(uid), now=now)):
             due[uid] = one.name
         elif node is not None and not node.has_label and not one.is_placed:
             unread[uid] = one.name
-    return tuple(act for act in (PutBack(due), OptOutAgain(unread)) if act.nodes)
+    return tuple(act for act in (PutBack(due), ExcludeAgain(unread)) if act.nodes)
 
 
 def _stays(snapshot: Snapshot, node: NodeSnapshot | None, target: TargetEvidence | None, *, now: datetime) -> bool:
@@ -78,18 +78,18 @@ def _followed(snapshot: Snapshot) -> dict[str, TargetEvidence]:
 def _waits(snapshot: Snapshot, decision: Decision) -> frozenset[str]:
     """Returns the nodes whose exclusions delay the decision."""
     if decision.ends:
-        return frozenset(snapshot.opted_out)
+        return frozenset(snapshot.exclusions)
     soaks = {
         move.stage_index for move in decision.moves if isinstance(move, MoveStage) and move.to is StageState.SOAKING
     }
     uids = {target.uid for stage in snapshot.stages if stage.index in soaks for target in stage.targets}
-    return frozenset(uids & snapshot.opted_out.keys())
+    return frozenset(uids & snapshot.exclusions.keys())
 
 
 def _sentence(snapshot: Snapshot, decision: Decision, kept: frozenset[str], acts: Sequence[Act]) -> str:
     """Returns the sentence about the wait. Nodes that are still coming up are named first."""
     due = {uid for act in acts if isinstance(act, PutBack) for uid in act.nodes}
-    off = [snapshot.opted_out[uid] for uid in sorted(kept - due or kept)]
+    off = [snapshot.exclusions[uid] for uid in sorted(kept - due or kept)]
     who = names(_who(one.neighbours for one in off))
     nodes, then = names(sorted(one.name for one in off)), _what_waits(snapshot, decision)
     if kept <= due:
@@ -113,9 +113,9 @@ def _what_waits(snapshot: Snapshot, decision: Decision) -> str:
 
 def _tells_at_the_end(snapshot: Snapshot, decision: Decision) -> Decision:
     """Adds to the last sentence that no exclusion is left, if this round has seen every node."""
-    if not decision.ends or not snapshot.is_live or not (snapshot.opted_in or snapshot.opt_outs_left):
+    if not decision.ends or not snapshot.is_live or not (snapshot.exclusions_ended or snapshot.exclusions_left):
         return decision
-    back = snapshot.opted_in
+    back = snapshot.exclusions_ended
     said = [f"What kept {names(_who(back.values()))} off {names(sorted(back))} is put back."] if back else []
-    reason = " ".join([*said, *snapshot.opt_outs_left[:3]])
+    reason = " ".join([*said, *snapshot.exclusions_left[:3]])
     return decision.ending_with(reason)

@@ -21,7 +21,7 @@ from rollouts.engine.cluster_cleanup import Mark, marks, remove
 from rollouts.engine.leftovers import what_is_left
 from rollouts.engine.templates import digests_of
 from rollouts.lifecycle import PLAN_UNDER_WAY, PlanState, StageState
-from rollouts.models import Cordon, Hold, ImagePull, OptOut, Plan, ProofJob, StageKind
+from rollouts.models import Cordon, Exclusion, Hold, ImagePull, Plan, ProofJob, StageKind
 from rollouts.models.transitions import record_event
 from rollouts.queries.restraints import ended, restraint_by
 from wording.lists import names
@@ -34,7 +34,7 @@ BY_HAND = " && ".join(f"kubectl delete jobs -A -l {cluster_cleanup.MANAGED},{key
 
 class Command(BaseCommand):
     help = (
-        "Remove every hold, cordon, opt-out, Job and Lease of ours from a cluster, as docs/takeover.md describes. "
+        "Remove every hold, cordon, exclusion, Job and Lease of ours from a cluster, as docs/takeover.md describes. "
         "Nodes whose driver object asks for a new version will then change."
     )
 
@@ -192,7 +192,7 @@ class Command(BaseCommand):
                 troubles.append("")
             else:
                 Hold.objects.filter(plan__cluster=cluster, node_uid=mark.uid).update(is_wanted=False, placed_at=None)
-                off = OptOut.objects.in_force().filter(plan__cluster=cluster, node_uid=mark.uid)
+                off = Exclusion.objects.in_force().filter(plan__cluster=cluster, node_uid=mark.uid)
                 off.update(is_wanted=False, ended_at=timezone.now())
                 Cordon.objects.filter(plan__cluster=cluster, node_uid=mark.uid).end(now=timezone.now())
             self.stdout.write(f"{cluster.name} {mark.node}: {trouble or 'released'}")
@@ -321,8 +321,8 @@ def _would(mark: Mark) -> list[str]:
         lines.append(f"cordoned by {mark.plan or 'a plan'} until its test Job has completed; would be uncordoned")
     if mark.unclear:
         lines.append(f"{cluster_cleanup.said_of_unclear(mark)} It would be left as it is.")
-    elif mark.is_opted_out:
-        off = " and ".join(mark.opted_out) or "nothing"
+    elif mark.has_exclusions:
+        off = " and ".join(mark.exclusions) or "nothing"
         lines.append(f"{off} by {mark.plan or 'a plan'}; would be put back as it was")
     return lines
 

@@ -2,7 +2,7 @@ from datetime import timedelta
 
 import pytest
 
-from rollouts.models import GateAnswer, Hold, OptOut
+from rollouts.models import Exclusion, GateAnswer, Hold
 from tests.make import NOON, a_draft, a_fleet, a_plan, a_stage_to_approve
 
 
@@ -69,18 +69,18 @@ def test_a_target_says_what_keeps_neighbours_off_it_and_what_was_there_before(bo
     stage = a_plan().stages.get(index=1)
     target = stage.targets.get(node_name="gpu-1")
     row = {"plan": stage.plan, "node_uid": target.node_uid, "node_name": "gpu-1", "wanted_since": NOON}
-    OptOut.objects.create(neighbour="nvsentinel", placed_at=NOON, **row)
-    OptOut.objects.create(neighbour="karpenter", was="false", trouble="nodes is forbidden.", **row)
-    OptOut.objects.create(neighbour="autoscaler", placed_at=NOON, ended_at=NOON, **row)
+    Exclusion.objects.create(neighbour="nvsentinel", placed_at=NOON, **row)
+    Exclusion.objects.create(neighbour="karpenter", was="false", trouble="nodes is forbidden.", **row)
+    Exclusion.objects.create(neighbour="autoscaler", placed_at=NOON, ended_at=NOON, **row)
 
     shown, other = bob.get(f"/api/v1/stages/{stage.pk}").json()["targets"]
 
-    assert [(one["neighbour"], one["was"], one["is_placed"], one["says"]) for one in shown["opted_out"]] == [
+    assert [(one["neighbour"], one["was"], one["is_placed"], one["says"]) for one in shown["exclusions"]] == [
         ("karpenter", "false", False,
          "karpenter.sh/do-not-disrupt=true, which was “false” before, not read back yet. nodes is forbidden."),
         ("nvsentinel", None, True, "k8saas.nvidia.com/ManagedByNVSentinel=false, which was not there before."),
     ]  # fmt: skip
-    assert other["opted_out"] == []
+    assert other["exclusions"] == []
 
 
 def test_stages_are_found_by_plan_and_state(bob):

@@ -402,7 +402,7 @@ def test_a_hold_that_names_no_plan_stays(ground: Ground):
     assert ground.node(CANARY)["metadata"]["annotations"][HELD_BY] == "carol"
 
 
-def test_what_was_before_an_opt_out_and_cannot_be_read_is_said_and_left(
+def test_what_was_before_an_exclusion_and_cannot_be_read_is_said_and_left(
     ground: Ground, capsys: pytest.CaptureFixture[str]
 ):
     held(ground)

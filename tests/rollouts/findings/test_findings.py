@@ -4,8 +4,8 @@ from fleet.models import Node, Observer
 from health.evaluation import evaluation_round
 from health.models import Finding
 from rollouts.commands import plan_control
-from rollouts.findings.plan_findings import CORDON_LEFT, HALTED, LEFT_BEHIND, OPTED_OUT
-from rollouts.models import Cordon, Hold, OptOut, Plan, Target
+from rollouts.findings.plan_findings import CORDON_LEFT, EXCLUSION_LEFT, HALTED, LEFT_BEHIND
+from rollouts.models import Cordon, Exclusion, Hold, Plan, Target
 from tests import make
 from tests.make import NOON
 
@@ -83,19 +83,19 @@ def test_a_hold_that_is_meant_to_be_there_is_no_finding(state, is_wanted):
     assert left_behind(plan, is_wanted=is_wanted) == []
 
 
-def opted_out_by(plan: Plan) -> list[str]:
-    OptOut.objects.create(plan=plan, node_uid="x", node_name="gpu-9", neighbour="nvsentinel", wanted_since=NOON)
+def exclusions_left_by(plan: Plan) -> list[str]:
+    Exclusion.objects.create(plan=plan, node_uid="x", node_name="gpu-9", neighbour="nvsentinel", wanted_since=NOON)
     patch = '{"metadata":{"labels":{"k8saas.nvidia.com/ManagedByNVSentinel":null}}}'
     annotations = {"quarterdeck.io/opted-out-by": plan.mark, "quarterdeck.io/put-back": patch}
     Node.objects.filter(cluster=plan.cluster, name="gpu-1").update(annotations=annotations)
-    return [f"{wrong.sentence} {wrong.action}" for _, wrong in OPTED_OUT.say(plan.cluster, now=NOON)]
+    return [f"{wrong.sentence} {wrong.action}" for _, wrong in EXCLUSION_LEFT.say(plan.cluster, now=NOON)]
 
 
-def test_an_opt_out_of_a_plan_that_is_over_is_found_with_the_command_that_puts_it_back():
+def test_an_exclusion_of_a_plan_that_is_over_is_found_with_the_command_that_puts_it_back():
     plan = make.a_plan()
     Plan.objects.filter(pk=plan.pk).update(state="aborted")
 
-    (said,) = opted_out_by(plan)
+    (said,) = exclusions_left_by(plan)
 
     assert said.startswith(f"NVSentinel is kept off gpu-1 by plan #{plan.pk} “New driver”, which is aborted.")
     assert said.endswith(
@@ -104,8 +104,8 @@ def test_an_opt_out_of_a_plan_that_is_over_is_found_with_the_command_that_puts_i
     )
 
 
-def test_an_opt_out_of_a_plan_under_way_is_no_finding():
-    assert opted_out_by(make.a_plan()) == []
+def test_an_exclusion_of_a_plan_under_way_is_no_finding():
+    assert exclusions_left_by(make.a_plan()) == []
 
 
 def cordoned_by(plan: Plan) -> list[str]:

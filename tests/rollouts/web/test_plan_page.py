@@ -6,7 +6,7 @@ import pytest
 from django.db.models.signals import post_init
 
 from fleet.models import Bookmark
-from rollouts.models import Approval, GateAnswer, Hold, OptOut, Plan, Target, Wave
+from rollouts.models import Approval, Exclusion, GateAnswer, Hold, Plan, Target, Wave
 from tests import make
 from tests.make import NOON
 from tests.pages import HOSTILE, Page, page, visiting
@@ -151,8 +151,8 @@ def test_a_node_says_whom_the_plan_keeps_off_it_and_what_somebody_made_of_that(v
     plan = make.a_plan()
     target = Target.objects.get(stage__plan=plan, node_name="gpu-0")
     row = {"plan": plan, "node_uid": target.node_uid, "node_name": "gpu-0", "wanted_since": NOON, "placed_at": NOON}
-    OptOut.objects.create(neighbour="nvsentinel", **row)
-    OptOut.objects.create(neighbour="karpenter", ended_at=NOON, left_reason="It is mine.", **row)
+    Exclusion.objects.create(neighbour="nvsentinel", **row)
+    Exclusion.objects.create(neighbour="karpenter", ended_at=NOON, left_reason="It is mine.", **row)
 
     seen = page(viewer, f"/plans/{plan.pk}")
 

@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 
 from rollouts.engine.decide import decide
-from rollouts.engine.decide.acts import Decision, MovePlan, MoveStage, OptOutAgain, PutBack
-from rollouts.engine.snapshot import NodeSnapshot, OptedOut, Snapshot
+from rollouts.engine.decide.acts import Decision, ExcludeAgain, MovePlan, MoveStage, PutBack
+from rollouts.engine.snapshot import NodeExclusions, NodeSnapshot, Snapshot
 from rollouts.gates.base import TargetEvidence
 from rollouts.gates.soak import Soak
 from rollouts.lifecycle import PlanState, StageState, TargetState
@@ -22,7 +22,7 @@ from tests.rollouts.make import (
     put_back,
 )
 
-OFF = OptedOut("a", ("NVSentinel",))
+OFF = NodeExclusions("a", ("NVSentinel",))
 
 
 def decided(snapshot: Snapshot) -> Decision:
@@ -34,7 +34,7 @@ def back(decision: Decision) -> dict[str, str]:
 
 
 def again(decision: Decision) -> list[str]:
-    return [name for act in decision.acts if isinstance(act, OptOutAgain) for name in act.nodes.values()]
+    return [name for act in decision.acts if isinstance(act, ExcludeAgain) for name in act.nodes.values()]
 
 
 def let_go(**given) -> NodeSnapshot:
@@ -45,8 +45,8 @@ def at_work() -> NodeSnapshot:
     return let_go(upgrade_state="drain-required")
 
 
-def off(target: TargetEvidence, node: NodeSnapshot, one: OptedOut = OFF, **given) -> Snapshot:
-    return a_snapshot(a_stage(target), nodes=(node,), opted_out={"uid-of-a": one}, **given)
+def off(target: TargetEvidence, node: NodeSnapshot, one: NodeExclusions = OFF, **given) -> Snapshot:
+    return a_snapshot(a_stage(target), nodes=(node,), exclusions={"uid-of-a": one}, **given)
 
 
 @pytest.mark.parametrize("state", [TargetState.RELEASING, TargetState.RELEASED, TargetState.CHANGING])
@@ -61,7 +61,7 @@ def test_a_node_that_is_back_in_order_is_put_back_though_its_stage_goes_on():
     stage = a_stage(a_target("a"), a_held_target("b"))
     nodes = (a_changed_node("a"), a_node_snapshot("b"))
 
-    decision = decided(a_snapshot(stage, nodes=nodes, opted_out={"uid-of-a": OFF}))
+    decision = decided(a_snapshot(stage, nodes=nodes, exclusions={"uid-of-a": OFF}))
 
     assert back(decision) == {"uid-of-a": "a"}
 
@@ -92,7 +92,7 @@ def test_a_stage_does_not_soak_before_all_is_read_back():
 
 
 def test_why_it_cannot_be_put_back_is_said():
-    one = OptedOut("a", ("NVSentinel",), is_wanted=False, trouble="nodes a is forbidden.")
+    one = NodeExclusions("a", ("NVSentinel",), is_wanted=False, trouble="nodes a is forbidden.")
 
     assert decided(off(a_target("a"), a_changed_node("a"), one)).waiting_for.endswith("put back. nodes a is forbidden.")
 
@@ -107,7 +107,7 @@ def test_what_keeps_them_off_nodes_of_another_stage_holds_no_soak_up():
     first, second = a_stage(a_target("b")), a_stage(a_target("a"), index=1, state=StageState.WAITING)
     nodes = (a_changed_node("b"), a_changed_node("a"))
 
-    decision = decided(a_snapshot(first, second, nodes=nodes, opted_out={"uid-of-a": OFF}))
+    decision = decided(a_snapshot(first, second, nodes=nodes, exclusions={"uid-of-a": OFF}))
 
     assert [move.to for move in decision.moves if isinstance(move, MoveStage)] == [StageState.SOAKING]
 
@@ -124,7 +124,7 @@ def test_what_is_held_again_failed_or_was_taken_out_is_put_back(state: TargetSta
 
 
 def test_what_is_not_wanted_any_more_is_put_back_until_it_is_read_back():
-    one = OptedOut("a", ("NVSentinel",), is_wanted=False)
+    one = NodeExclusions("a", ("NVSentinel",), is_wanted=False)
 
     assert back(decided(off(a_held_target("a", state=TargetState.CHANGING), at_work(), one))) == {"uid-of-a": "a"}
 
@@ -132,7 +132,7 @@ def test_what_is_not_wanted_any_more_is_put_back_until_it_is_read_back():
 @pytest.mark.parametrize("plan", [PlanState.PROMOTING, PlanState.HALTED, PlanState.ROLLING_BACK, PlanState.ABORTING])
 def test_a_node_that_left_the_object_is_put_back(plan: PlanState):
     snapshot = a_snapshot(
-        a_stage(a_held_target("b")), nodes=(a_node_snapshot("b"),), state=plan, opted_out={"uid-of-a": OFF}
+        a_stage(a_held_target("b")), nodes=(a_node_snapshot("b"),), state=plan, exclusions={"uid-of-a": OFF}
     )
 
     assert back(decided(snapshot)) == {"uid-of-a": "a"}
@@ -141,7 +141,7 @@ def test_a_node_that_left_the_object_is_put_back(plan: PlanState):
 def test_while_the_object_has_no_daemonset_nobody_has_left_it():
     stage = a_stage(a_held_target("a", state=TargetState.CHANGING))
 
-    assert back(decided(a_snapshot(stage, newest_hashes={}, opted_out={"uid-of-a": OFF}))) == {}
+    assert back(decided(a_snapshot(stage, newest_hashes={}, exclusions={"uid-of-a": OFF}))) == {}
 
 
 @pytest.mark.parametrize("plan", [PlanState.ROLLING_BACK, PlanState.ABORTING])
@@ -155,7 +155,7 @@ def test_who_goes_back_waits_for_what_the_operator_works_on(plan: PlanState):
 
 
 def test_no_plan_ends_before_all_is_read_back():
-    snapshot = put_back(a_snapshot(a_stage(a_held_target("a"))), opted_out={"uid-of-a": OFF})
+    snapshot = put_back(a_snapshot(a_stage(a_held_target("a"))), exclusions={"uid-of-a": OFF})
 
     decision = decided(snapshot)
 
@@ -166,11 +166,12 @@ def test_no_plan_ends_before_all_is_read_back():
 
 def test_that_all_is_put_back_is_said_of_a_list_of_every_node_only():
     ended = put_back(
-        a_snapshot(a_stage(a_held_target("a"))), opted_in={"a": ("NVSentinel",), "b": ("Karpenter", "NVSentinel")}
+        a_snapshot(a_stage(a_held_target("a"))),
+        exclusions_ended={"a": ("NVSentinel",), "b": ("Karpenter", "NVSentinel")},
     )
 
     on_rows = decided(ended).waiting_for
-    live = decided(put_back(ended, is_live=True, opt_outs_left=("c: it is true: somebody else's, and left.",)))
+    live = decided(put_back(ended, is_live=True, exclusions_left=("c: it is true: somebody else's, and left.",)))
 
     assert "put back" not in on_rows
     (end,) = [move for move in live.moves if isinstance(move, MovePlan)]
@@ -180,7 +181,7 @@ def test_that_all_is_put_back_is_said_of_a_list_of_every_node_only():
 
 
 def test_what_nobody_has_read_back_is_written_again():
-    one = OptedOut("a", ("NVSentinel",), is_placed=False)
+    one = NodeExclusions("a", ("NVSentinel",), is_placed=False)
     target = a_held_target("a", state=TargetState.CHANGING)
 
     assert again(decided(off(target, at_work(), one))) == ["a"]
@@ -189,7 +190,7 @@ def test_what_nobody_has_read_back_is_written_again():
 
 
 def test_the_soak_waits_for_their_eyes():
-    seen = evidence(a_target("a"), others_passing_since=NOON - timedelta(hours=1), opted_out={"a": ("NVSentinel",)})
+    seen = evidence(a_target("a"), others_passing_since=NOON - timedelta(hours=1), exclusions={"a": ("NVSentinel",)})
 
     answer = Soak().evaluate(seen, now=NOON)
 

@@ -11,11 +11,11 @@ from kube import client
 from rollouts.commands import plan_control
 from rollouts.engine.act import exclusions, waves
 from rollouts.engine.act.writer import Writer
-from rollouts.engine.decide.acts import OptOutAgain, PutBack, Recall, ReleaseWave
+from rollouts.engine.decide.acts import ExcludeAgain, PutBack, Recall, ReleaseWave
 from rollouts.engine.live_state import ask_cluster
 from rollouts.engine.observation import observe
 from rollouts.lifecycle import PlanState, StageState, TargetState
-from rollouts.models import OptOut, Plan, PlanEvent, Target
+from rollouts.models import Exclusion, Plan, PlanEvent, Target
 from simulator.kinds import CONFIG_MAP
 from tests.rollouts.engine.ground import CANARY, NODES, UPGRADE_SKIP, Ground
 
@@ -71,8 +71,8 @@ def say(verb, ground: Ground) -> None:
     verb(Plan.objects.get(pk=ground.plan.pk), actor=ground.ada, reason="It is odd.", now=ground.clock())
 
 
-def rows() -> list[OptOut]:
-    return list(OptOut.objects.all())
+def rows() -> list[Exclusion]:
+    return list(Exclusion.objects.all())
 
 
 def change(ground: Ground) -> None:
@@ -93,7 +93,7 @@ def test_it_is_written_in_the_patch_that_lets_the_node_go_and_recorded_before(gr
     (row,) = rows()
     assert (row.node_name, row.neighbour, row.was) == (CANARY, "nvsentinel", None)
     assert row.placed_at is not None
-    assert PlanEvent.objects.get(to="opted-out").reason == f"NVSentinel: {OPT_OUT}=false while it changes."
+    assert PlanEvent.objects.get(to="exclusions-set").reason == f"NVSentinel: {OPT_OUT}=false while it changes."
 
 
 def test_where_no_neighbour_is_nothing_is_written_and_nothing_kept(ground: Ground):
@@ -158,7 +158,7 @@ def test_a_changed_node_is_put_back_before_its_stage_soaks(ground: Ground):
     assert ground.stage().state in {StageState.SOAKING, StageState.PASSED}
     assert ours(ground) == {}
     assert before[1] == {key: value for key, value in annotations(ground).items() if key in before[1]}
-    (row,) = OptOut.objects.filter(node_name=CANARY)
+    (row,) = Exclusion.objects.filter(node_name=CANARY)
     assert row.ended_at is not None
     assert row.left_reason == ""
 
@@ -223,7 +223,7 @@ def test_who_is_called_back_is_put_back_in_the_same_patch(ground: Ground, verb):
     (write,) = [one for one in ground.writes() if one["path"].endswith(CANARY)]
     assert {"op": "remove", "path": "/metadata/labels/" + OPT_OUT.replace("/", "~1")} in write["body"]
     assert ours(ground) == {}
-    assert not OptOut.objects.in_force().exists()
+    assert not Exclusion.objects.in_force().exists()
 
 
 def test_what_has_begun_when_somebody_halts_is_put_back_when_it_is_through(ground: Ground):
@@ -259,7 +259,7 @@ def test_a_node_that_leaves_the_object_is_put_back(ground: Ground):
     ground.rounds(4)
 
     assert ours(ground) == {}
-    assert not OptOut.objects.in_force().exists()
+    assert not Exclusion.objects.in_force().exists()
 
 
 def test_of_a_node_that_is_gone_nothing_is_left_to_put_back(ground: Ground):
@@ -268,14 +268,14 @@ def test_of_a_node_that_is_gone_nothing_is_left_to_put_back(ground: Ground):
 
     ground.rounds(4)
 
-    assert not OptOut.objects.in_force().exists()
+    assert not Exclusion.objects.in_force().exists()
     assert rows()[0].left_reason == "The node is gone."
 
 
 def test_of_a_node_that_was_made_again_under_its_name_nothing_is_touched(ground: Ground):
     released(ground)
-    row = OptOut.objects.get()
-    OptOut.objects.update(node_uid="of-the-node-that-was")
+    row = Exclusion.objects.get()
+    Exclusion.objects.update(node_uid="of-the-node-that-was")
     ground.writes()
 
     ground.act(PutBack({"of-the-node-that-was": CANARY}))
@@ -318,7 +318,7 @@ def test_a_worker_killed_in_the_release_forgets_nothing(ground: Ground, monkeypa
     ground.rounds(4)
 
     assert ours(ground) == {}
-    assert not OptOut.objects.in_force().exists()
+    assert not Exclusion.objects.in_force().exists()
 
 
 BACK_POINTS = {
@@ -349,11 +349,11 @@ def test_a_worker_killed_as_it_puts_back_does_it_again(ground: Ground, monkeypat
     ground.rounds(6)
 
     assert ours(ground) == {}
-    assert not OptOut.objects.in_force().exists()
-    assert OptOut.objects.count() == 1
+    assert not Exclusion.objects.in_force().exists()
+    assert Exclusion.objects.count() == 1
 
 
-def test_one_let_go_by_hand_before_we_were_through_is_opted_out_all_the_same(ground: Ground):
+def test_one_released_by_hand_before_we_were_through_is_excluded_all_the_same(ground: Ground):
     watched(ground)
     stage = ground.stage()
     node = client.get_node(ground.connection, CANARY)
@@ -415,7 +415,7 @@ def test_a_release_that_loses_keeps_nobody_off(ground: Ground):
     assert ours(ground) == {}
 
 
-@pytest.mark.parametrize("act", [PutBack, OptOutAgain])
+@pytest.mark.parametrize("act", [PutBack, ExcludeAgain])
 def test_whose_lease_is_over_writes_nothing(ground: Ground, act):
     released(ground)
     old: Writer = ground.writer()
@@ -424,10 +424,10 @@ def test_whose_lease_is_over_writes_nothing(ground: Ground, act):
     ground.writes()
 
     with pytest.raises(LostRace):
-        {PutBack: exclusions.put_back, OptOutAgain: exclusions.opt_out_again}[act](old, act({uid(ground): CANARY}))
+        {PutBack: exclusions.put_back, ExcludeAgain: exclusions.exclude_again}[act](old, act({uid(ground): CANARY}))
 
     assert ground.writes() == []
-    assert OptOut.objects.get().is_wanted
+    assert Exclusion.objects.get().is_wanted
 
 
 def test_a_foreign_write_in_between_is_read_and_not_overwritten(ground: Ground, monkeypatch: pytest.MonkeyPatch):
@@ -480,7 +480,7 @@ def test_the_soak_is_counted_from_when_it_was_put_back(ground: Ground):
     change(ground)
     ground.rounds(6)
 
-    row = OptOut.objects.get()
+    row = Exclusion.objects.get()
     live = ask_cluster(ground.plan, ground.connection)
     stage = observe(ground.plan, live, now=ground.clock()).stages[0]
 
@@ -543,4 +543,4 @@ def test_release_all_shows_and_puts_back_what_the_cluster_says_is_ours(ground: G
 
     assert ground.labels(CANARY)[OPT_OUT] == "true"
     assert annotations(ground).keys() & {BY, BACK} == set()
-    assert not OptOut.objects.in_force().exists()
+    assert not Exclusion.objects.in_force().exists()
