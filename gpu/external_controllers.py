@@ -41,12 +41,12 @@ class Metadata:
     labels: Mapping[str, str | None] = field(default_factory=dict)
     annotations: Mapping[str, str | None] = field(default_factory=dict)
 
-    def value(self, controller: "Neighbour") -> str | None:
+    def value(self, controller: "ExternalController") -> str | None:
         return getattr(self, controller.part.value).get(controller.name)
 
 
 @dataclass(frozen=True)
-class Neighbour:
+class ExternalController:
     key: str
     title: str  # name in a sentence
     part: MetadataPart
@@ -58,10 +58,12 @@ class Neighbour:
         return f"{self.name}={self.value}"
 
 
-NVSENTINEL = Neighbour("nvsentinel", "NVSentinel", MetadataPart.LABELS, SENTINEL_MANAGED, "false")
-KARPENTER = Neighbour("karpenter", "Karpenter", MetadataPart.ANNOTATIONS, KARPENTER_LEAVE, "true")
-AUTOSCALER = Neighbour("autoscaler", "the Cluster Autoscaler", MetadataPart.ANNOTATIONS, AUTOSCALER_LEAVE, "true")
-NEIGHBOURS = {controller.key: controller for controller in (NVSENTINEL, KARPENTER, AUTOSCALER)}
+NVSENTINEL = ExternalController("nvsentinel", "NVSentinel", MetadataPart.LABELS, SENTINEL_MANAGED, "false")
+KARPENTER = ExternalController("karpenter", "Karpenter", MetadataPart.ANNOTATIONS, KARPENTER_LEAVE, "true")
+AUTOSCALER = ExternalController(
+    "autoscaler", "the Cluster Autoscaler", MetadataPart.ANNOTATIONS, AUTOSCALER_LEAVE, "true"
+)
+EXTERNAL_CONTROLLERS = {controller.key: controller for controller in (NVSENTINEL, KARPENTER, AUTOSCALER)}
 
 
 def is_watched(labels: Iterable[str]) -> bool:
@@ -77,7 +79,9 @@ def has_autoscalers_mark(metadata: Metadata, taints: Iterable[str]) -> bool:
     return AUTOSCALER_LEAVE in metadata.annotations or any(key in AUTOSCALER_GOING for key in taints)
 
 
-def neighbours_of(metadata: Metadata, taints: Iterable[str] = (), *, autoscaler_runs: bool = False) -> list[Neighbour]:
+def external_controllers_of(
+    metadata: Metadata, taints: Iterable[str] = (), *, autoscaler_runs: bool = False
+) -> list[ExternalController]:
     """Returns the controllers that may treat the changing node as broken or idle. Karpenter's nodes belong to it
     alone."""
     controllers = [NVSENTINEL] if is_watched(metadata.labels) else []
@@ -86,7 +90,7 @@ def neighbours_of(metadata: Metadata, taints: Iterable[str] = (), *, autoscaler_
     return [*controllers, AUTOSCALER] if autoscaler_runs or has_autoscalers_mark(metadata, taints) else controllers
 
 
-def before(metadata: Metadata, controllers: Iterable[Neighbour]) -> dict[str, str | None]:
+def before(metadata: Metadata, controllers: Iterable[ExternalController]) -> dict[str, str | None]:
     """Returns the previous values by controller key, for controllers that do not exclude the node yet.
 
     For an exclusion left by a finished plan: the value before that plan.
@@ -112,7 +116,7 @@ def opted_out(metadata: Metadata, was: Mapping[str, str | None], owner: str) -> 
         return Metadata()
     labels: MetadataValues = {}
     annotations: MetadataValues = {OPTED_OUT_BY: owner, PUT_BACK: _as_patch({**was, **known})}
-    for controller in (NEIGHBOURS[key] for key in was if key not in known):
+    for controller in (EXTERNAL_CONTROLLERS[key] for key in was if key not in known):
         (labels if controller.part is MetadataPart.LABELS else annotations)[controller.name] = controller.value
     return Metadata(labels, annotations)
 
@@ -125,7 +129,7 @@ def as_before(metadata: Metadata, known: Mapping[str, str | None]) -> Metadata:
     labels: MetadataValues = {}
     annotations: MetadataValues = {OPTED_OUT_BY: None, PUT_BACK: None}
     for key, was in {**earlier_values(metadata), **known}.items():
-        controller = NEIGHBOURS[key]
+        controller = EXTERNAL_CONTROLLERS[key]
         if metadata.value(controller) == controller.value:
             (labels if controller.part is MetadataPart.LABELS else annotations)[controller.name] = was
     return Metadata(labels, annotations)
@@ -144,7 +148,7 @@ def earlier_values(metadata: Metadata) -> dict[str, str | None]:
     except (ValueError, RecursionError):
         return {}
     values_before: dict[str, str | None] = {}
-    for controller in NEIGHBOURS.values():
+    for controller in EXTERNAL_CONTROLLERS.values():
         values = _inside(_inside(patch, "metadata"), controller.part.value)
         if controller.name in values:
             was = values[controller.name]
@@ -166,7 +170,7 @@ def _inside(whole: Any, key: str) -> dict[str, Any]:
 def _as_patch(before: Mapping[str, str | None]) -> str:
     parts: dict[str, MetadataValues] = {MetadataPart.LABELS: {}, MetadataPart.ANNOTATIONS: {}}
     for key, was in before.items():
-        parts[NEIGHBOURS[key].part][NEIGHBOURS[key].name] = was
+        parts[EXTERNAL_CONTROLLERS[key].part][EXTERNAL_CONTROLLERS[key].name] = was
     parts[MetadataPart.ANNOTATIONS] |= {OPTED_OUT_BY: None, PUT_BACK: None}
     filled = {part: values for part, values in parts.items() if values}
     return json.dumps({"metadata": filled}, sort_keys=True, separators=(",", ":"))

@@ -434,7 +434,7 @@ class Reading:
         return node.has_begun and node.state == "upgrade-done" and not node.is_cordoned
 
     def opt_outs_at_the_end(self) -> Iterator[Violation]:
-        """What keeps a neighbour off a node is as somebody else has made it last, or as it was."""
+        """What keeps a controller off a node is as somebody else has made it last, or as it was."""
         for name, node in self.nodes.items():
             for mark, value in node.opt_outs.items():
                 if mark not in node.unclear and value != (wanted := node.theirs[mark]):

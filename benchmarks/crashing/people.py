@@ -207,7 +207,7 @@ def _label(world: World, chance: random.Random) -> None:
 
 
 def _opt_out(world: World, chance: random.Random) -> None:
-    """Somebody keeps a neighbour off a node, or lets it come back, whatever we have done there."""
+    """Somebody keeps a controller off a node, or lets it come back, whatever we have done there."""
     mark = chance.choice(list(OPT_OUTS))
     part = "labels" if mark == SENTINEL else "annotations"
     _patch(world, _node(world, chance), {"metadata": {part: {mark: chance.choice(["true", "false", None])}}})

@@ -50,7 +50,7 @@ def _asked_for(plan_id: int) -> tuple[tuple[str, tuple[Any, ...]], ...]:
     plan, stages = Plan.objects.filter(pk=plan_id).order_by(), Stage.objects.filter(plan=plan_id).order_by("index")
     targets = Target.objects.filter(stage__plan=plan_id).order_by("stage__index", "position")
     holds = Hold.objects.filter(plan=plan_id).order_by("node_name", "pk")
-    off = Exclusion.objects.in_force().filter(plan=plan_id).order_by("node_name", "neighbour", "pk")
+    off = Exclusion.objects.in_force().filter(plan=plan_id).order_by("node_name", "controller", "pk")
     proofs = ProofJob.objects.filter(plan=plan_id).order_by("pk")
     cordons = Cordon.objects.in_force().filter(plan=plan_id).order_by("node_name", "pk")
     standing = stages.filter(approvals__isnull=False, approvals__void_at__isnull=True).order_by("index", "approvals")
@@ -60,7 +60,7 @@ def _asked_for(plan_id: int) -> tuple[tuple[str, tuple[Any, ...]], ...]:
         targets.values_list("stage__index", "node_name", "state", "is_lost", "has_escaped", "node_uid"),
         standing.values_list("index", "approvals__is_rejection"),
         holds.values_list("node_name", "is_wanted", "is_foreign", "placed_at", "node_uid"),
-        off.values_list("node_name", "neighbour", "was", "is_wanted", "placed_at", "node_uid"),
+        off.values_list("node_name", "controller", "was", "is_wanted", "placed_at", "node_uid"),
         Command.objects.in_force().filter(plan=plan_id).values_list("pk"),
         Freeze.objects.filter(ended_at__isnull=True).values_list("pk"),
         proofs.values_list("node_name", "outcome", "made_at", "gone_at"),

@@ -54,7 +54,7 @@ PEOPLE = {  # ada has a role by which she might approve, were it not her own pla
 }  # fmt: skip
 SENTINEL, KARPENTER, AUTOSCALER = OPT_OUTS
 WATCHED = {"nvsentinel.dgxc.nvidia.com/driver.installed": "true"}  # so that each release keeps NVSentinel off
-NEIGHBOURS: tuple[dict[str, dict[str, str]], ...] = (  # of one node after another
+EXTERNAL_CONTROLLERS: tuple[dict[str, dict[str, str]], ...] = (  # of one node after another
     {"labels": WATCHED},
     {"labels": {**WATCHED, "karpenter.sh/nodepool": "gpu"}, "annotations": {KARPENTER: "false"}},
     {"labels": WATCHED, "annotations": {AUTOSCALER: "false"}},
@@ -150,7 +150,7 @@ class World:
         Planting(StoreCluster(self.store), fleet, self.clock.now()).plant()
         self.store.create(NAMESPACE, {"metadata": {"name": "quarterdeck"}})
         for number, node in enumerate(self.store.list(NODE)[0]):
-            has = {"metadata": NEIGHBOURS[number % len(NEIGHBOURS)]}
+            has = {"metadata": EXTERNAL_CONTROLLERS[number % len(EXTERNAL_CONTROLLERS)]}
             self.store.patch(NODE, node["metadata"]["name"], has, how="merge")
         for pod in self.store.list(POD)[0]:
             metadata = pod["metadata"]

@@ -155,15 +155,17 @@ class WaveSerializer(RowSerializer):
 class ExclusionSerializer(RowSerializer):
     """The exclusion of a node from an external controller."""
 
-    neighbour = serializers.CharField()
-    mark = serializers.CharField(source="its_neighbour.mark", help_text="The label or annotation, as we write it.")
+    controller = serializers.CharField()
+    mark = serializers.CharField(
+        source="external_controller.mark", help_text="The label or annotation, as we write it."
+    )
     was = serializers.CharField(allow_null=True, help_text="What was there before. Null: nothing.")
     is_placed = serializers.SerializerMethodField(help_text="It was read back, and not yet that it is put back.")
 
     class Meta:
         model = Exclusion
         fields = (
-            "neighbour",
+            "controller",
             "mark",
             "was",
             "wanted_since",

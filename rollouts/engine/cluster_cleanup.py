@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from fleet.models import Cluster
-from gpu.external_controllers import NEIGHBOURS, Metadata, as_before, earlier_values
+from gpu.external_controllers import EXTERNAL_CONTROLLERS, Metadata, as_before, earlier_values
 from gpu.labels import (
     CORDONED_BY,
     HELD_BY,
@@ -51,7 +51,7 @@ class Mark:
     is_queued: bool = False  # in the operator's queue, which our label alone keeps it in
     is_cordoned: bool = False  # until its test Job has completed, by its annotation
     has_exclusions: bool = False
-    exclusions: tuple[str, ...] = ()  # labels and annotations by which neighbours leave it alone, as we wrote them
+    exclusions: tuple[str, ...] = ()  # labels and annotations by which controllers leave it alone, as we wrote them
     unclear: tuple[str, ...] = ()  # such as may be ours, where what was there before cannot be read
 
 
@@ -155,7 +155,7 @@ def _mark(node: NodeSeen) -> Mark | None:
     if not (is_held or has_exclusions or is_cordoned):
         return None
     known = earlier_values(_metadata(node)) if has_exclusions else {}
-    left_alone = [one for one in NEIGHBOURS.values() if _metadata(node).value(one) == one.value]
+    left_alone = [one for one in EXTERNAL_CONTROLLERS.values() if _metadata(node).value(one) == one.value]
     has_label = HELD_BY in has and _is_on(node)
     return Mark(
         node=node.name,
@@ -167,7 +167,7 @@ def _mark(node: NodeSeen) -> Mark | None:
         is_queued=has_label and _is_queued(node, is_cordoned=is_cordoned),
         is_cordoned=is_cordoned,
         has_exclusions=has_exclusions,
-        exclusions=tuple(NEIGHBOURS[key].mark for key in known),
+        exclusions=tuple(EXTERNAL_CONTROLLERS[key].mark for key in known),
         unclear=tuple(one.mark for one in left_alone) if has_exclusions and not known else (),
     )
 

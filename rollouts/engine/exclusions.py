@@ -13,7 +13,7 @@ from rollouts.models import Exclusion, Plan, Target
 class PlanExclusions:
     in_force: Mapping[str, NodeExclusions]  # by node uid
     ended_at: Mapping[str, datetime]  # node's name → when it was last read back that nothing of ours is there
-    back: Mapping[str, tuple[str, ...]]  # node's name, where all is as it was → neighbours that were kept off
+    back: Mapping[str, tuple[str, ...]]  # node's name, where all is as it was → controllers that were kept off
     left: tuple[str, ...]  # sentences: where it is not
 
     def last_ended(self, targets: Iterable[Target]) -> datetime | None:
@@ -32,7 +32,7 @@ def read_exclusions(plan: Plan) -> PlanExclusions:
         if row.ended_at is None:
             in_force[row.node_uid].append(row)
         elif row.placed_at is not None:
-            ended[row.node_name] += (row.its_neighbour.title,)
+            ended[row.node_name] += (row.external_controller.title,)
             ended_at[row.node_name] = max(row.ended_at, ended_at.get(row.node_name, row.ended_at))
             if row.left_reason:
                 left[row.node_name] = f"{row.node_name}: {row.left_reason}"
@@ -45,7 +45,7 @@ def read_exclusions(plan: Plan) -> PlanExclusions:
 def _node_exclusions(rows: list[Exclusion]) -> NodeExclusions:
     return NodeExclusions(
         name=rows[0].node_name,
-        neighbours=tuple(row.its_neighbour.title for row in rows),
+        controllers=tuple(row.external_controller.title for row in rows),
         is_wanted=all(row.is_wanted for row in rows),
         is_placed=all(row.placed_at for row in rows),
         trouble=next((row.trouble for row in rows if row.trouble), ""),

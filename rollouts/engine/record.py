@@ -258,11 +258,11 @@ def record_exclusions(plan: Plan, seen: Sequence[NodeSeen], *, now: datetime) ->
     with transaction.atomic():
         plan.keep_lease(now=now)
         rows = Exclusion.objects.in_force().filter(plan=plan, node_uid__in=[node.uid for node in ours])
-        for uid, key in rows.values_list("node_uid", "neighbour"):
+        for uid, key in rows.values_list("node_uid", "controller"):
             found.pop((uid, key), None)
         Exclusion.objects.bulk_create(
             Exclusion(
-                plan=plan, node_uid=uid, node_name=name, neighbour=key, was=was, is_wanted=False, wanted_since=now,
+                plan=plan, node_uid=uid, node_name=name, controller=key, was=was, is_wanted=False, wanted_since=now,
                 placed_at=now,
             )
             for (uid, key), (name, was) in sorted(found.items())

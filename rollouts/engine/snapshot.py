@@ -65,7 +65,7 @@ class NodeExclusions:
     """A node that a plan excludes from external controllers for its release."""
 
     name: str
-    neighbours: tuple[str, ...]  # as a sentence names them
+    controllers: tuple[str, ...]  # as a sentence names them
     is_wanted: bool = True  # all of it, still
     is_placed: bool = True  # and read back
     trouble: str = ""  # why the last try to write it did not work

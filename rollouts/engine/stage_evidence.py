@@ -106,7 +106,7 @@ def stage_snapshot(
         others_passing_since=passing_since(soaked, answers, off.last_ended(targets), cordons.last_ended(targets)),
         others_uncounted=_uncounted(gates, soaked),
         exclusions={
-            target.node_name: off.in_force[target.node_uid].neighbours
+            target.node_name: off.in_force[target.node_uid].controllers
             for target in targets
             if target.node_uid in off.in_force
         },

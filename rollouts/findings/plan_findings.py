@@ -7,7 +7,7 @@ from typing import Any
 from django.urls import reverse
 
 from fleet.models import Cluster, Node
-from gpu.external_controllers import NEIGHBOURS, Metadata, earlier_values
+from gpu.external_controllers import EXTERNAL_CONTROLLERS, Metadata, earlier_values
 from gpu.labels import CORDONED_BY, HELD_BY, HELD_SINCE, OPTED_OUT_BY, UPGRADE_SKIP, WAS_CORDONED
 from health.evaluation.finding_sources import FindingSource
 from health.rules.base import Severity, Wrong
@@ -99,7 +99,7 @@ def exclusions_left_behind(cluster: Cluster, *, now: datetime) -> Iterator[tuple
         return
     for plan, name, annotations in _marked_by_plans_over(cluster, OPTED_OUT_BY):
         off = earlier_values(Metadata({}, annotations))
-        who = names([NEIGHBOURS[key].title for key in off]) or "Nobody any more"
+        who = names([EXTERNAL_CONTROLLERS[key].title for key in off]) or "Nobody any more"
         yield (
             f"node {name}",
             Wrong(

@@ -22,7 +22,7 @@ class Soak(Gate):
         """Returns the result. Gate, stage and plan all count down to `until`."""
         needed = {"needed_s": self.duration.total_seconds()}
         if off := evidence.exclusions:
-            who = sorted({neighbour for those in off.values() for neighbour in those})
+            who = sorted({controller for those in off.values() for controller in those})
             sentence = f"The clock starts when what keeps {names(who)} off {names(list(off))} is put back."
             return wait(sentence, cause="exclusions", nodes=tuple(off), measured=needed)
         since, others = evidence.others_passing_since, _others(evidence)

@@ -231,7 +231,7 @@ class Migration(migrations.Migration):
                 ("node_uid", models.CharField(max_length=64)),
                 ("node_name", models.CharField(max_length=253)),
                 (
-                    "neighbour",
+                    "controller",
                     models.CharField(
                         choices=[
                             ("nvsentinel", "NVSentinel"),
@@ -256,7 +256,7 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "ordering": ["plan_id", "node_name", "neighbour", "pk"],
+                "ordering": ["plan_id", "node_name", "controller", "pk"],
             },
         ),
         migrations.CreateModel(
@@ -786,7 +786,7 @@ class Migration(migrations.Migration):
             model_name="exclusion",
             constraint=models.UniqueConstraint(
                 condition=models.Q(("ended_at__isnull", True)),
-                fields=("plan", "node_uid", "neighbour"),
+                fields=("plan", "node_uid", "controller"),
                 name="one_exclusion_in_force_per_controller",
             ),
         ),

@@ -5,7 +5,7 @@ from datetime import datetime
 from django.db import models
 from django.db.models import Q
 
-from gpu.external_controllers import LONGEST, NEIGHBOURS, Neighbour
+from gpu.external_controllers import EXTERNAL_CONTROLLERS, LONGEST, ExternalController
 
 
 class CordonQuerySet(models.QuerySet["Cordon"]):
@@ -73,7 +73,9 @@ class Exclusion(models.Model):
     plan = models.ForeignKey("rollouts.Plan", models.CASCADE, related_name="exclusions")
     node_uid = models.CharField(max_length=64)
     node_name = models.CharField(max_length=253)
-    neighbour = models.CharField(max_length=16, choices=[(one.key, one.title) for one in NEIGHBOURS.values()])
+    controller = models.CharField(
+        max_length=16, choices=[(one.key, one.title) for one in EXTERNAL_CONTROLLERS.values()]
+    )
     was = models.CharField(max_length=LONGEST, null=True)  # noqa: DJ001 (absent and blank are two things in Kubernetes)
     is_wanted = models.BooleanField(default=True)
     wanted_since = models.DateTimeField()
@@ -87,18 +89,18 @@ class Exclusion(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["plan", "node_uid", "neighbour"],
+                fields=["plan", "node_uid", "controller"],
                 condition=Q(ended_at__isnull=True),
                 name="one_exclusion_in_force_per_controller",
             ),
         ]
         indexes = [models.Index(fields=["plan"], condition=Q(ended_at=None), name="exclusions_in_force")]
-        ordering = ["plan_id", "node_name", "neighbour", "pk"]
+        ordering = ["plan_id", "node_name", "controller", "pk"]
 
     @property
     def says(self) -> str:
         """Returns the exclusion's state as text."""
-        one = self.its_neighbour
+        one = self.external_controller
         if self.ended_at:
             return self.left_reason
         was = "was not there" if self.was is None else f"was “{self.was}”"
@@ -106,5 +108,5 @@ class Exclusion(models.Model):
         return f"{one.mark}, which {was} before{how}. {self.trouble}".strip()
 
     @property
-    def its_neighbour(self) -> Neighbour:
-        return NEIGHBOURS[self.neighbour]
+    def external_controller(self) -> ExternalController:
+        return EXTERNAL_CONTROLLERS[self.controller]

@@ -86,7 +86,7 @@ class Target(Moving):
     is_kept: bool  # set by `with_holds`
     is_unlabelled: bool  # set by `with_holds`: we want to keep it, and its label was not read back yet
     cordon: Cordon | None  # set by who shows it: what keeps pods off its node until it is proven
-    exclusions: list[Exclusion]  # set by who shows it: what keeps neighbours off its node
+    exclusions: list[Exclusion]  # set by who shows it: what keeps controllers off its node
     is_back: bool  # set by `with_holds`: it runs the old version again, while others may still be on their way
 
     @property

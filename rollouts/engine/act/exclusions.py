@@ -6,7 +6,15 @@ from datetime import datetime
 
 from django.db import transaction
 
-from gpu.external_controllers import NEIGHBOURS, Metadata, as_before, before, earlier_values, neighbours_of, opted_out
+from gpu.external_controllers import (
+    EXTERNAL_CONTROLLERS,
+    Metadata,
+    as_before,
+    before,
+    earlier_values,
+    external_controllers_of,
+    opted_out,
+)
 from gpu.labels import OPTED_OUT_BY
 from kube import client
 from kube.structs import NodeSeen
@@ -36,8 +44,8 @@ def autoscaler_runs(connection: client.Connection) -> bool:
 def wanted_for(seen: NodeSeen, *, has_autoscaler: bool) -> dict[str, str | None]:
     """Returns the present value of each label and annotation that the exclusion sets, by key of the controller."""
     here, taints = metadata_of(seen), [taint.key for taint in seen.spec.taints or ()]
-    left = (NEIGHBOURS[key] for key in earlier_values(here))
-    return before(here, [*neighbours_of(here, taints, autoscaler_runs=has_autoscaler), *left])
+    left = (EXTERNAL_CONTROLLERS[key] for key in earlier_values(here))
+    return before(here, [*external_controllers_of(here, taints, autoscaler_runs=has_autoscaler), *left])
 
 
 def intend(
@@ -47,10 +55,10 @@ def intend(
     if not any(wanted.values()):
         return
     there = Exclusion.objects.in_force().filter(plan=plan, node_uid__in=nodes)
-    known = set(there.values_list("node_uid", "neighbour"))
+    known = set(there.values_list("node_uid", "controller"))
     there.update(is_wanted=True, wanted_since=now, trouble="")
     Exclusion.objects.bulk_create(
-        Exclusion(plan=plan, node_uid=uid, node_name=nodes[uid], neighbour=key, was=was, wanted_since=now)
+        Exclusion(plan=plan, node_uid=uid, node_name=nodes[uid], controller=key, was=was, wanted_since=now)
         for uid, values in sorted(wanted.items())
         for key, was in sorted(values.items())
         if (uid, key) not in known
@@ -70,12 +78,12 @@ def beside_release(writer: Writer, rows: Sequence[Exclusion]) -> Beside:
 
     def written(seen: NodeSeen) -> NodeWrite:
         here = metadata_of(seen)
-        was = before(here, [row.its_neighbour for row in rows])
+        was = before(here, [row.external_controller for row in rows])
         is_ours = seen.annotations.get(OPTED_OUT_BY) == writer.plan.mark
         for row in rows:  # what it is now, and not what it was when the release was decided
-            changed = row.neighbour in was and was[row.neighbour] != row.was
-            if changed and not (is_ours and row.neighbour in earlier_values(here)):
-                row.was = was[row.neighbour]
+            changed = row.controller in was and was[row.controller] != row.was
+            if changed and not (is_ours and row.controller in earlier_values(here)):
+                row.was = was[row.controller]
                 Exclusion.objects.in_force().filter(pk=row.pk).update(was=row.was)
         return _as_write(opted_out(here, was, writer.plan.mark))
 
@@ -84,7 +92,7 @@ def beside_release(writer: Writer, rows: Sequence[Exclusion]) -> Beside:
 
 def beside_recall(writer: Writer, rows: Sequence[Exclusion]) -> Beside:
     """Returns the exclusions' part of the patch that holds the node again."""
-    known = {row.neighbour: row.was for row in rows if row.placed_at}
+    known = {row.controller: row.was for row in rows if row.placed_at}
 
     def written(seen: NodeSeen) -> NodeWrite:
         is_ours = seen.annotations.get(OPTED_OUT_BY) == writer.plan.mark
@@ -130,13 +138,13 @@ def read_back(writer: Writer, seen: NodeSeen, rows: Sequence[Exclusion]) -> None
     now, here = writer.clock(), metadata_of(seen)
     ours = earlier_values(here) if seen.annotations.get(OPTED_OUT_BY) == writer.plan.mark else {}
     for row in rows:
-        one = row.its_neighbour
-        if row.neighbour in ours:
+        one = row.external_controller
+        if row.controller in ours:
             _of([row]).update(placed_at=now, trouble="")
-        elif row.neighbour not in before(here, [one]):  # else it was not written yet, and will be
+        elif row.controller not in before(here, [one]):  # else it was not written yet, and will be
             reason = f"{one.title} left it alone already: {one.name} is {here.value(one) or 'blank'}, and not by us."
             _of([row]).update(ended_at=now, is_wanted=False, left_reason=reason[:500], trouble="")
-    if those := [row.its_neighbour for row in rows if row.neighbour in ours]:
+    if those := [row.external_controller for row in rows if row.controller in ours]:
         marks = " and ".join(one.mark for one in those)
         writer.note(
             seen.uid,
@@ -156,7 +164,7 @@ def settle(writer: Writer, seen: NodeSeen, rows: Sequence[Exclusion]) -> None:
     for row in rows:
         _of([row]).update(ended_at=now, is_wanted=False, left_reason=left[row.pk], trouble="")
     if placed := [row for row in rows if row.placed_at]:
-        back = [row.its_neighbour.title for row in placed if not left[row.pk]]
+        back = [row.external_controller.title for row in placed if not left[row.pk]]
         said = [f"{names(back)}: as it was before."] if back else []
         reason = " ".join([*said, *(left[row.pk] for row in placed if left[row.pk])])
         writer.note(seen.uid, seen.name, "put-back", reason, now=now)
@@ -164,7 +172,7 @@ def settle(writer: Writer, seen: NodeSeen, rows: Sequence[Exclusion]) -> None:
 
 def _left(row: Exclusion, here: Metadata) -> str:
     """Returns why a value is not restored; empty means it is."""
-    one = row.its_neighbour
+    one = row.external_controller
     value = here.value(one)
     if value == row.was:
         return ""

@@ -90,7 +90,7 @@ def _sentence(snapshot: Snapshot, decision: Decision, kept: frozenset[str], acts
     """Returns the sentence about the wait. Nodes that are still coming up are named first."""
     due = {uid for act in acts if isinstance(act, PutBack) for uid in act.nodes}
     off = [snapshot.exclusions[uid] for uid in sorted(kept - due or kept)]
-    who = names(_who(one.neighbours for one in off))
+    who = names(_who(one.controllers for one in off))
     nodes, then = names(sorted(one.name for one in off)), _what_waits(snapshot, decision)
     if kept <= due:
         trouble = next((f" {one.trouble}" for one in off if one.trouble), "")
@@ -99,9 +99,9 @@ def _sentence(snapshot: Snapshot, decision: Decision, kept: frozenset[str], acts
     return f"{then} once {who} may look at {nodes} again: when {they_are} back in order, in {spell(COMES_UP)} at most."
 
 
-def _who(neighbours: Iterable[Iterable[str]]) -> list[str]:
+def _who(controllers: Iterable[Iterable[str]]) -> list[str]:
     """Returns the names of the external controllers, each once."""
-    return sorted({one for those in neighbours for one in those})
+    return sorted({one for those in controllers for one in those})
 
 
 def _what_waits(snapshot: Snapshot, decision: Decision) -> str:

@@ -65,17 +65,17 @@ def test_a_target_whose_label_was_not_read_back_is_not_held(bob):
     assert plan["stages"][1]["targets_by_state"] == {"not-held": 1, "held": 1}
 
 
-def test_a_target_says_what_keeps_neighbours_off_it_and_what_was_there_before(bob):
+def test_a_target_says_what_keeps_controllers_off_it_and_what_was_there_before(bob):
     stage = a_plan().stages.get(index=1)
     target = stage.targets.get(node_name="gpu-1")
     row = {"plan": stage.plan, "node_uid": target.node_uid, "node_name": "gpu-1", "wanted_since": NOON}
-    Exclusion.objects.create(neighbour="nvsentinel", placed_at=NOON, **row)
-    Exclusion.objects.create(neighbour="karpenter", was="false", trouble="nodes is forbidden.", **row)
-    Exclusion.objects.create(neighbour="autoscaler", placed_at=NOON, ended_at=NOON, **row)
+    Exclusion.objects.create(controller="nvsentinel", placed_at=NOON, **row)
+    Exclusion.objects.create(controller="karpenter", was="false", trouble="nodes is forbidden.", **row)
+    Exclusion.objects.create(controller="autoscaler", placed_at=NOON, ended_at=NOON, **row)
 
     shown, other = bob.get(f"/api/v1/stages/{stage.pk}").json()["targets"]
 
-    assert [(one["neighbour"], one["was"], one["is_placed"], one["says"]) for one in shown["exclusions"]] == [
+    assert [(one["controller"], one["was"], one["is_placed"], one["says"]) for one in shown["exclusions"]] == [
         ("karpenter", "false", False,
          "karpenter.sh/do-not-disrupt=true, which was “false” before, not read back yet. nodes is forbidden."),
         ("nvsentinel", None, True, "k8saas.nvidia.com/ManagedByNVSentinel=false, which was not there before."),

@@ -41,7 +41,7 @@ def annotate(ground: Ground, **given: str | None) -> None:
 
 
 def ours(ground: Ground) -> dict[str, str]:
-    """What is on any node by which a neighbour leaves it alone, and what says that it is ours."""
+    """What is on any node by which a controller leaves it alone, and what says that it is ours."""
     return {
         f"{name} {key}": value
         for name in NODES
@@ -91,12 +91,12 @@ def test_it_is_written_in_the_patch_that_lets_the_node_go_and_recorded_before(gr
     assert ("add", OPT_OUT.replace("/", "~1")) in steps
     assert annotations(ground)[BY] == ground.plan.mark
     (row,) = rows()
-    assert (row.node_name, row.neighbour, row.was) == (CANARY, "nvsentinel", None)
+    assert (row.node_name, row.controller, row.was) == (CANARY, "nvsentinel", None)
     assert row.placed_at is not None
     assert PlanEvent.objects.get(to="exclusions-set").reason == f"NVSentinel: {OPT_OUT}=false while it changes."
 
 
-def test_where_no_neighbour_is_nothing_is_written_and_nothing_kept(ground: Ground):
+def test_where_no_controller_is_nothing_is_written_and_nothing_kept(ground: Ground):
     ground.armed()
 
     ground.round()
@@ -106,7 +106,7 @@ def test_where_no_neighbour_is_nothing_is_written_and_nothing_kept(ground: Groun
     assert rows() == []
 
 
-def test_each_neighbour_has_its_own_and_what_was_there_is_kept(ground: Ground):
+def test_each_controller_has_its_own_and_what_was_there_is_kept(ground: Ground):
     ground.label(CANARY, **WATCHED, **{"karpenter.sh/nodepool": "gpu"})
     annotate(ground, **{LEAVE: "false"})
     ground.armed()
@@ -114,7 +114,7 @@ def test_each_neighbour_has_its_own_and_what_was_there_is_kept(ground: Ground):
     ground.round()
 
     assert annotations(ground)[LEAVE] == "true"
-    assert {row.neighbour: row.was for row in rows()} == {"nvsentinel": None, "karpenter": "false"}
+    assert {row.controller: row.was for row in rows()} == {"nvsentinel": None, "karpenter": "false"}
 
 
 def test_the_cluster_autoscaler_is_known_by_its_status(ground: Ground):

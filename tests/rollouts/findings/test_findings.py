@@ -84,7 +84,7 @@ def test_a_hold_that_is_meant_to_be_there_is_no_finding(state, is_wanted):
 
 
 def exclusions_left_by(plan: Plan) -> list[str]:
-    Exclusion.objects.create(plan=plan, node_uid="x", node_name="gpu-9", neighbour="nvsentinel", wanted_since=NOON)
+    Exclusion.objects.create(plan=plan, node_uid="x", node_name="gpu-9", controller="nvsentinel", wanted_since=NOON)
     patch = '{"metadata":{"labels":{"k8saas.nvidia.com/ManagedByNVSentinel":null}}}'
     annotations = {"quarterdeck.io/opted-out-by": plan.mark, "quarterdeck.io/put-back": patch}
     Node.objects.filter(cluster=plan.cluster, name="gpu-1").update(annotations=annotations)

@@ -151,8 +151,8 @@ def test_a_node_says_whom_the_plan_keeps_off_it_and_what_somebody_made_of_that(v
     plan = make.a_plan()
     target = Target.objects.get(stage__plan=plan, node_name="gpu-0")
     row = {"plan": plan, "node_uid": target.node_uid, "node_name": "gpu-0", "wanted_since": NOON, "placed_at": NOON}
-    Exclusion.objects.create(neighbour="nvsentinel", **row)
-    Exclusion.objects.create(neighbour="karpenter", ended_at=NOON, left_reason="It is mine.", **row)
+    Exclusion.objects.create(controller="nvsentinel", **row)
+    Exclusion.objects.create(controller="karpenter", ended_at=NOON, left_reason="It is mine.", **row)
 
     seen = page(viewer, f"/plans/{plan.pk}")
 

@@ -1,4 +1,4 @@
-"""Z17, Z18: for how long neighbours are kept off a node, and what waits until they are not."""
+"""Z17, Z18: for how long controllers are kept off a node, and what waits until they are not."""
 
 from datetime import timedelta
 

@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from gpu.external_controllers import (
     AUTOSCALER,
+    EXTERNAL_CONTROLLERS,
     KARPENTER,
-    NEIGHBOURS,
     NVSENTINEL,
     Metadata,
     as_before,
     before,
     earlier_values,
-    neighbours_of,
+    external_controllers_of,
     opted_out,
 )
 
@@ -42,7 +42,7 @@ def written(seen: Metadata, change: Metadata) -> Metadata:
 
 
 def off(seen: Metadata, owner: str = "plan-7") -> Metadata:
-    return written(seen, opted_out(seen, before(seen, NEIGHBOURS.values()), owner))
+    return written(seen, opted_out(seen, before(seen, EXTERNAL_CONTROLLERS.values()), owner))
 
 
 @pytest.mark.parametrize(
@@ -58,8 +58,8 @@ def off(seen: Metadata, owner: str = "plan-7") -> Metadata:
         (WATCHED | {"karpenter.sh/nodepool": "gpu"}, {}, (), False, [NVSENTINEL, KARPENTER]),
     ],
 )
-def test_a_neighbour_is_known_by_what_it_leaves_on_a_node(labels, annotations, taints, runs, expected):
-    assert neighbours_of(Metadata(labels, annotations), taints, autoscaler_runs=runs) == expected
+def test_a_controller_is_known_by_what_it_leaves_on_a_node(labels, annotations, taints, runs, expected):
+    assert external_controllers_of(Metadata(labels, annotations), taints, autoscaler_runs=runs) == expected
 
 
 def test_what_leaves_the_node_alone_already_is_not_ours():
@@ -108,7 +108,7 @@ def test_what_somebody_has_changed_since_is_left(seen: Metadata, key: str, value
 def test_written_twice_it_is_written_once(seen: Metadata):
     node = off(seen)
 
-    assert opted_out(node, before(node, NEIGHBOURS.values()), "plan-7") == Metadata()
+    assert opted_out(node, before(node, EXTERNAL_CONTROLLERS.values()), "plan-7") == Metadata()
 
 
 @given(NODES)
@@ -146,7 +146,7 @@ def test_a_patch_without_an_owner_is_not_ours():
     assert earlier_values(Metadata({}, {BACK: '{"metadata":{"labels":{"' + OPT_OUT + '":null}}}'})) == {}
 
 
-def test_only_labels_of_neighbours_are_read_from_it():
+def test_only_labels_of_controllers_are_read_from_it():
     patch = {"metadata": {"labels": {"kubernetes.io/hostname": None, OPT_OUT: "true"}}}
 
     assert earlier_values(Metadata({}, {BY: "plan-7", BACK: json.dumps(patch)})) == {"nvsentinel": "true"}
