@@ -128,7 +128,7 @@ def _is_a_test(entry: dict[str, Any]) -> bool:
     return named.startswith(TESTS) or PROVES_FOR in metadata.get("labels", {})
 
 
-def proofs_at_the_end(jobs: Iterable[dict[str, Any]]) -> Iterator[Violation]:
+def test_jobs_at_the_end(jobs: Iterable[dict[str, Any]]) -> Iterator[Violation]:
     """Test Jobs that a plan which is over has left. One that landed a minute after it was asked for ends by itself."""
     for job in jobs:
         metadata = job["metadata"]

@@ -9,7 +9,7 @@ from operator import attrgetter
 from typing import Any
 
 from benchmarks.crashing import people, taking_back, unseen
-from benchmarks.crashing.job_reading import proofs_at_the_end
+from benchmarks.crashing.job_reading import test_jobs_at_the_end
 from benchmarks.crashing.jobs import NAMESPACE
 from benchmarks.crashing.oracle import Reading, Violation, at_the_end
 from benchmarks.crashing.plays import STEPS_A_ROUND, Moment
@@ -20,7 +20,7 @@ from benchmarks.crashing.words import ENGINE, Word
 from benchmarks.crashing.world import NEW, OLD, Shape, World
 from operations.models import Disruption
 from rollouts.lifecycle import PLAN_FINAL, TargetState
-from rollouts.models import Hold, Plan, ProofJob, Target
+from rollouts.models import Hold, Plan, Target, TestJob
 from simulator.kinds import JOB, LEASE, NODE
 from simulator.refusals import Refused
 
@@ -371,13 +371,13 @@ class Schedule:
         if held := Hold.objects.in_force().filter(plan=plan).count():
             yield Violation("leaked_leases", f"{held} nodes are still taken by it.")
         if not world.is_old_copy:  # of the Jobs that came after it, it knows none: they end by their deadline
-            yield from proofs_at_the_end(world.store.list(JOB, NAMESPACE)[0])
+            yield from test_jobs_at_the_end(world.store.list(JOB, NAMESPACE)[0])
         if places := Disruption.objects.in_force().filter(taken_by=plan.mark).count():
             yield Violation("leaked_leases", f"{places} places in the ledger are still taken by it.")
 
     def _unproven(self, plan: Plan) -> set[str]:
         """UIDs of nodes whose last test Job failed."""
-        told = ProofJob.objects.filter(plan=plan).order_by("pk").values_list("node_uid", "outcome")
+        told = TestJob.objects.filter(plan=plan).order_by("pk").values_list("node_uid", "outcome")
         return {uid for uid, outcome in dict(told).items() if outcome == "failed"}
 
     def _cordoned(self) -> Iterator[str]:

@@ -8,7 +8,7 @@ from benchmarks.crashing.nodes_seen import OPT_OUTS
 from benchmarks.crashing.rows import raw_rows
 from benchmarks.crashing.world import World
 from operations.models import Freeze
-from rollouts.models import Command, Cordon, Exclusion, Hold, Plan, ProofJob, Stage, Target
+from rollouts.models import Command, Cordon, Exclusion, Hold, Plan, Stage, Target, TestJob
 from simulator.actors.revisions import HASH_LABEL
 from simulator.kinds import JOB, NODE
 
@@ -23,7 +23,7 @@ def what_follows(state: str, ending: str) -> str:
 def signature(world: World) -> Any:
     """Rows, nodes, the object, its revisions. Nodes go by name: the UID of one that joins is another each time."""
     there = {node["metadata"]["uid"]: node["metadata"]["name"] for node in world.store.list(NODE)[0]}
-    (plan,), stages, targets, standing, holds, kept_off, commands, frozen, proofs, cordons = map(
+    (plan,), stages, targets, standing, holds, kept_off, commands, frozen, test_jobs, cordons = map(
         raw_rows, _asked_for(world.plan.pk)
     )
     state, template_change, *instants = plan
@@ -38,7 +38,7 @@ def signature(world: World) -> Any:
         tuple(standing),
         tuple((*hold[:3], hold[3] is not None, hold[4] in there) for hold in holds),
         tuple((*row[:4], row[4] is not None, row[5] in there) for row in kept_off),
-        (tuple((*row[:2], row[2] is not None, row[3] is not None) for row in proofs), _jobs(world)),
+        (tuple((*row[:2], row[2] is not None, row[3] is not None) for row in test_jobs), _jobs(world)),
         tuple((row[0], row[1] is not None) for row in cordons),
         (nodes, offered, revisions, world.operator.driver_spec()["version"], world.operator.newest()),
     )
@@ -51,7 +51,7 @@ def _asked_for(plan_id: int) -> tuple[tuple[str, tuple[Any, ...]], ...]:
     targets = Target.objects.filter(stage__plan=plan_id).order_by("stage__index", "position")
     holds = Hold.objects.filter(plan=plan_id).order_by("node_name", "pk")
     off = Exclusion.objects.in_force().filter(plan=plan_id).order_by("node_name", "controller", "pk")
-    proofs = ProofJob.objects.filter(plan=plan_id).order_by("pk")
+    test_jobs = TestJob.objects.filter(plan=plan_id).order_by("pk")
     cordons = Cordon.objects.in_force().filter(plan=plan_id).order_by("node_name", "pk")
     standing = stages.filter(approvals__isnull=False, approvals__void_at__isnull=True).order_by("index", "approvals")
     asked = (
@@ -63,7 +63,7 @@ def _asked_for(plan_id: int) -> tuple[tuple[str, tuple[Any, ...]], ...]:
         off.values_list("node_name", "controller", "was", "is_wanted", "placed_at", "node_uid"),
         Command.objects.in_force().filter(plan=plan_id).values_list("pk"),
         Freeze.objects.filter(ended_at__isnull=True).values_list("pk"),
-        proofs.values_list("node_name", "outcome", "made_at", "gone_at"),
+        test_jobs.values_list("node_name", "outcome", "made_at", "gone_at"),
         cordons.values_list("node_name", "placed_at"),
     )
     return tuple(each.query.sql_with_params() for each in asked)

@@ -197,10 +197,10 @@ class World:
 
     def _draft(self) -> Plan:
         size = {"max_unavailable": self.shape.budget, "timeout_s": LONG}
-        proof: dict[str, Any] = {"proof": {}} if self.shape.proves else {}
+        test_job: dict[str, Any] = {"test_job": {}} if self.shape.proves else {}
         stages = [
-            StageDraft("Canary", StageKind.CANARY, count=1, gate_options=GATES | proof, **size),
-            StageDraft("Rest", StageKind.POOL, gate_options=ASKED | proof, **size),
+            StageDraft("Canary", StageKind.CANARY, count=1, gate_options=GATES | test_job, **size),
+            StageDraft("Rest", StageKind.POOL, gate_options=ASKED | test_job, **size),
         ]
         named = {} if self.shape.by_policy else {"name": self.called}
         return draft(

@@ -252,7 +252,9 @@ KEEP_HISTORY_DAYS = env.int("QUARTERDECK_KEEP_HISTORY_DAYS", default=400)
 
 # The default image of test Jobs on changed nodes: vectorAdd, which ends by itself, as documented by NVIDIA
 # (docs.nvidia.com/datacenter/cloud-native/confidential-containers/latest/run-sample-workload.html).
-PROOF_IMAGE = env("QUARTERDECK_PROOF_IMAGE", default="nvcr.io/nvidia/k8s/cuda-sample:vectoradd-cuda12.5.0-ubuntu22.04")
+TEST_JOB_IMAGE = env(
+    "QUARTERDECK_TEST_JOB_IMAGE", default="nvcr.io/nvidia/k8s/cuda-sample:vectoradd-cuda12.5.0-ubuntu22.04"
+)
 
 logs.set_up()
 LOG_LEVEL = env("QUARTERDECK_LOG_LEVEL", default="INFO")

@@ -114,7 +114,7 @@ class TestJobsRequest(Asked):
 class StageTestJobs(PlanEdge):
     @extend_schema(request=TestJobsRequest, responses={204: None})
     def post(self, request, stage_id: int) -> Response:
-        """Adds a test Job to each changed node of a stage in progress. The gate `proof` then counts."""
+        """Adds a test Job to each changed node of a stage in progress. The gate `test_job` then counts."""
         stage = self.stage(stage_id)
         self.may(Permission.RUN, stage.plan)
         add_test_jobs(stage, actor=self.user, now=timezone.now(), **self.read(TestJobsRequest))

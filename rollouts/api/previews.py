@@ -173,7 +173,7 @@ class PreviewSerializer(serializers.Serializer):
     uncovered = serializers.ListField(child=serializers.CharField(), help_text="Nodes that no stage takes.")
     excluded = serializers.SerializerMethodField(help_text="Nodes that are left out.")
     forecast = ForecastSerializer()
-    canary_proves = serializers.CharField()
+    canary_shows = serializers.CharField()
     cohorts_uncovered = serializers.ListField(child=serializers.CharField())
     isolated_canary = IsolatedCanarySerializer()
     live = LiveCheckSerializer(allow_null=True, help_text="What its cluster itself said last. Null: it was not asked.")

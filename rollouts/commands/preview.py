@@ -103,7 +103,7 @@ class Preview:
     uncovered: list[str]  # nodes of the object that no stage takes: they stay held
     excluded: list[tuple[str, str]]  # (node, why it is not taken)
     forecast: Forecast
-    canary_proves: str
+    canary_shows: str
     cohorts_uncovered: list[str]
     isolated_canary: IsolatedCanary
     live: LiveOnPage | None  # what its cluster itself said when it was asked last; None: it was not
@@ -157,7 +157,7 @@ def preview(plan: Plan, *, stages: Sequence[Stage] | None = None, now: datetime)
         uncovered=sorted(node.name for node in picks.uncovered),
         excluded=picks.excluded,
         forecast=_forecast(subject, duration, waves=sum(stage.waves for stage in previews)),
-        canary_proves=f"{_proof(picks)} {_onset(stages)}".strip(),
+        canary_shows=f"{_what_canaries_show(picks)} {_onset(stages)}".strip(),
         cohorts_uncovered=uncovered_sentences(picks),
         isolated_canary=_isolated_canary(subject),
         live=live_on_page(plan),
@@ -230,7 +230,7 @@ def _forecast(subject: PreflightSubject, duration: Duration, *, waves: int) -> F
     )
 
 
-def _proof(picks: Picks) -> str:
+def _what_canaries_show(picks: Picks) -> str:
     """Returns what the canary can prove, and what more would take."""
     canary, others = canary_and_others(picks)
     nodes, wanted = len(canary), nodes_for(LIKELY)

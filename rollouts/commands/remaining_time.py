@@ -9,8 +9,8 @@ from fleet.freshness.observation_state import ClusterSight
 from fleet.models import DriverObject
 from rollouts.commands.duration import Duration, StageTime, at_once_now, duration_of
 from rollouts.commands.hold_progress import HoldProgress, holding_of, letting_go_of
-from rollouts.gates.proof import Proof
 from rollouts.gates.soak import Soak
+from rollouts.gates.test_job import TestJobGate
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import Plan, Stage
 from rollouts.node_order.node_selection import AtOnce
@@ -23,7 +23,7 @@ PUTS_BACK = frozenset({PlanState.ROLLING_BACK, PlanState.ABORTING})
 def stage_time(stage: Stage, nodes: int, at_once: int, *, in_waves: int | None = None) -> StageTime:
     """Returns the time of a stage that has not begun."""
     soak = next((gate.duration for gate in stage.gates if isinstance(gate, Soak) and not gate.advisory), timedelta())
-    is_tested = Proof.key in stage.gate_options
+    is_tested = TestJobGate.key in stage.gate_options
     return StageTime(nodes, at_once, soak, "approval" in stage.gate_options, in_waves, is_tested=is_tested)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.conf import settings
 
-from rollouts.gates.proof import Proof
+from rollouts.gates.test_job import TestJobGate
 
 IN_A_FULL_FLEET = "A full fleet has no room, and its pods wait for their node. Count it where they must not."
 _USUAL: Mapping[str, dict[str, Any]] = {
@@ -18,7 +18,7 @@ _USUAL: Mapping[str, dict[str, Any]] = {
     "validator_passed": {},
     "allocatable_restored": {},
     "mig_state": {},
-    "proof": {},
+    "test_job": {},
     "workloads_ready": {},
     "failure_budget": {"tolerate": 0},
     "soak": {"duration_s": 1800},
@@ -30,7 +30,7 @@ def gates_by_default() -> dict[str, dict[str, Any]]:
 
     They include a test Job wherever an image for it is set, since an idle node has no other proof (Z41).
     """
-    return {key: dict(options) for key, options in _USUAL.items() if key != Proof.key or settings.PROOF_IMAGE}
+    return {key: dict(options) for key, options in _USUAL.items() if key != TestJobGate.key or settings.TEST_JOB_IMAGE}
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,14 @@ from django.db.models import F
 from edges.transition_errors import LostRace
 from people.models import AuditEntry, User
 from rollouts.commands.refusals import BadPlan, Refusal
-from rollouts.gates.proof import Proof
+from rollouts.gates.test_job import TestJobGate
 from rollouts.models import Plan, Stage
 from rollouts.models.transitions import record_event
 from rollouts.queries.remedies import why_no_test_jobs
 
 
 def add_test_jobs(stage: Stage, *, actor: User, reason: str, now: datetime) -> None:
-    """Adds the gate `proof` to the stage. Its nodes are in service, so none is cordoned for it.
+    """Adds the gate `test_job` to the stage. Its nodes are in service, so none is cordoned for it.
 
     :raises BadPlan: without a reason
     :raises Refusal: when the stage has test Jobs, is not in progress, or no image is set
@@ -29,13 +29,13 @@ def add_test_jobs(stage: Stage, *, actor: User, reason: str, now: datetime) -> N
         stage.refresh_from_db(fields=["state", "gate_options"])
         if refusal := why_no_test_jobs(stage):
             raise Refusal(refusal)
-        options = {**stage.gate_options, Proof.key: {"cordon": False}}
+        options = {**stage.gate_options, TestJobGate.key: {"cordon": False}}
         if not Stage.objects.filter(pk=stage.pk, state=stage.state).update(gate_options=options):
             raise LostRace(f"{stage.name} is no longer {stage.state}.")
         # A round that started earlier evaluates without the new gate: it has lost its turn.
         Plan.objects.filter(pk=plan.pk).update(epoch=F("epoch") + 1, lease_until=now)
         record_event(plan=plan, stage=stage, what="command", was="", to="test-jobs", now=now, actor=who, reason=reason)
-        evidence = {"stage": stage.index, "gate": Proof.key}
+        evidence = {"stage": stage.index, "gate": TestJobGate.key}
         AuditEntry.record(plan.mark, verb="add-test-jobs", actor=who, reason=reason, evidence=evidence, now=now)
         plan.say(f"{stage.name}: {who} added a test Job to each changed node.")
     plan.wake(now=now)

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from rollouts.engine.snapshot import CordonedByUs
-from rollouts.engine.test_jobs import Proofs
-from rollouts.gates.proof import cordons_by
+from rollouts.engine.test_jobs import PlanTestJobs
+from rollouts.gates.test_job import cordons_by
 from rollouts.models import Cordon, Plan, Stage, Target
-from rollouts.test_jobs.test_progress import ProofOutcome
+from rollouts.test_jobs.test_progress import TestJobOutcome
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Cordons:
         return max((at for uid, at in self.ended_at.items() if uid in uids), default=None)
 
 
-def read_cordons(plan: Plan, stages: Iterable[Stage], proofs: Proofs) -> Cordons:
+def read_cordons(plan: Plan, stages: Iterable[Stage], test_jobs: PlanTestJobs) -> Cordons:
     """Reads the cordons with one query; none if no stage asks for a cordon."""
     if not any(cordons_by(stage.gates) for stage in stages):
         return Cordons()
@@ -40,7 +40,7 @@ def read_cordons(plan: Plan, stages: Iterable[Stage], proofs: Proofs) -> Cordons
             in_force[row.node_uid] = CordonedByUs(
                 name=row.node_name,
                 is_placed=row.placed_at is not None,
-                has_failed=_has_failed(row, proofs),
+                has_failed=_has_failed(row, test_jobs),
                 trouble=row.trouble,
             )
         elif row.placed_at is not None:
@@ -49,7 +49,7 @@ def read_cordons(plan: Plan, stages: Iterable[Stage], proofs: Proofs) -> Cordons
     return Cordons(in_force, ended_at, tuple(filter(None, left.values())))
 
 
-def _has_failed(row: Cordon, proofs: Proofs) -> bool:
+def _has_failed(row: Cordon, test_jobs: PlanTestJobs) -> bool:
     """Returns whether the newest test Job on the node failed since the release."""
-    newest = proofs.newest.get(row.node_uid)
-    return newest is not None and newest.intended_at >= row.wanted_since and newest.outcome == ProofOutcome.FAILED
+    newest = test_jobs.newest.get(row.node_uid)
+    return newest is not None and newest.intended_at >= row.wanted_since and newest.outcome == TestJobOutcome.FAILED

@@ -24,7 +24,7 @@ from rollouts.engine.live_state import Live, NodesNow
 from rollouts.engine.nodes import PlanNodes, from_cluster, from_rows
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot
 from rollouts.engine.stage_evidence import AroundStages, compares_owners, stage_snapshot
-from rollouts.engine.test_jobs import read_proofs
+from rollouts.engine.test_jobs import read_test_jobs
 from rollouts.engine.workloads import DriverPod, driver_pods, pods_on, ready_and_waiting, why_unready
 from rollouts.gates.base import Gate
 from rollouts.gates.exposure import Exposure
@@ -96,8 +96,8 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
     failures = _failures_in_the_rollback(plan, stages, since=resumed_at)
     first = restraints.first
     off = read_exclusions(plan)
-    proofs = read_proofs(plan, stages)
-    cordons = read_cordons(plan, stages, proofs)
+    test_jobs = read_test_jobs(plan, stages)
+    cordons = read_cordons(plan, stages, test_jobs)
     return Snapshot(
         component=plan.its_component,
         seen_at=oldest,
@@ -139,7 +139,7 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
         our_cordons=frozenset(
             row.uid for row in rows if cordons.has(row.uid, is_shown=row.is_unschedulable, seen_at=oldest)
         ),
-        proof_jobs=proofs.in_the_cluster,
+        test_jobs=test_jobs.in_the_cluster,
         operator_down=operator_down(plan.cluster, now=now),
         handed_to=plan.handed_to,
         handed_by=_handed_by(plan),
@@ -153,7 +153,7 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
                 resumed_at=resumed_at,
                 failures=failures if stage.is_rollback else {},
                 off=off,
-                proofs=proofs,
+                test_jobs=test_jobs,
                 cordons=cordons,
                 now=now,
             )

@@ -82,7 +82,7 @@ class CordonedByUs:
 
 
 @dataclass(frozen=True)
-class ProofInCluster:
+class TestJobInCluster:
     """A test Job that may exist in the cluster."""
 
     pk: int
@@ -153,7 +153,7 @@ class Snapshot:
     cordons: Mapping[str, CordonedByUs] = field(default_factory=dict)  # by node uid: not read back as gone yet
     cordons_left: tuple[str, ...] = ()  # sentences: whose nodes are cordoned all the same
     our_cordons: frozenset[str] = frozenset()  # uids of nodes of which, if rows show a cordon, it is ours
-    proof_jobs: tuple[ProofInCluster, ...] = ()
+    test_jobs: tuple[TestJobInCluster, ...] = ()
     operator_down: str = ""  # that the GPU operator is seen not to run; blank: it runs, or nobody sees it
     handed_to: str = ""  # the version of somebody else's that a person lets the nodes go to; blank: nobody has
     handed_by: str = ""  # that person

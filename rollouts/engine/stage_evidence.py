@@ -13,7 +13,7 @@ from rollouts.engine.baseline import read_baseline, traits_of
 from rollouts.engine.cordons import Cordons
 from rollouts.engine.exclusions import PlanExclusions
 from rollouts.engine.snapshot import StageSnapshot
-from rollouts.engine.test_jobs import Proofs
+from rollouts.engine.test_jobs import PlanTestJobs
 from rollouts.engine.workloads import driver_started_at, operands_of, refused, validator_of, workloads_of
 from rollouts.gates.approval import ApprovalGate
 from rollouts.gates.base import (
@@ -68,7 +68,7 @@ def stage_snapshot(
     resumed_at: datetime,
     failures: Mapping[str, int],
     off: PlanExclusions,
-    proofs: Proofs,
+    test_jobs: PlanTestJobs,
     cordons: Cordons,
     now: datetime,
 ) -> StageSnapshot:
@@ -85,10 +85,10 @@ def stage_snapshot(
         targets=tuple(
             replace(
                 target_evidence(target, around),
-                proof=proofs.of(stage, target, resumed_at=resumed_at),
+                test_job=test_jobs.of(stage, target, resumed_at=resumed_at),
                 is_cordoned_by_us=_is_cordoned_by_us(target, cordons, around),
             )
-            if proofs.newest or cordons.in_force or cordons.ended_at
+            if test_jobs.newest or cordons.in_force or cordons.ended_at
             else target_evidence(target, around)
             for target in targets
         ),

@@ -4,22 +4,22 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from rollouts.engine.snapshot import ProofInCluster
-from rollouts.gates.base import ProofEvidence
-from rollouts.gates.proof import Proof
+from rollouts.engine.snapshot import TestJobInCluster
+from rollouts.gates.base import TestJobEvidence
+from rollouts.gates.test_job import TestJobGate
 from rollouts.lifecycle import StageState, TargetState
-from rollouts.models import Plan, ProofJob, Stage, Target
-from rollouts.test_jobs.test_progress import ProofOutcome
+from rollouts.models import Plan, Stage, Target, TestJob
+from rollouts.test_jobs.test_progress import TestJobOutcome
 
 GOES_ON = (StageState.PROMOTING, StageState.SOAKING)
 
 
 @dataclass(frozen=True)
-class Proofs:
-    newest: Mapping[str, ProofJob] = field(default_factory=dict)  # by node uid
-    in_the_cluster: tuple[ProofInCluster, ...] = ()
+class PlanTestJobs:
+    newest: Mapping[str, TestJob] = field(default_factory=dict)  # by node uid
+    in_the_cluster: tuple[TestJobInCluster, ...] = ()
 
-    def of(self, stage: Stage, target: Target, *, resumed_at: datetime) -> ProofEvidence | None:
+    def of(self, stage: Stage, target: Target, *, resumed_at: datetime) -> TestJobEvidence | None:
         """Returns the test result of the target since its change; None if there is none.
 
         A failure before the last resume does not count.
@@ -28,20 +28,20 @@ class Proofs:
         if row is None or target.state != TargetState.CHANGED or row.intended_at < target.state_since:
             return None
         is_before = row.told_at is not None and row.told_at < max(resumed_at, stage.state_since)
-        if row.outcome == ProofOutcome.FAILED and is_before and stage.state in GOES_ON:
+        if row.outcome == TestJobOutcome.FAILED and is_before and stage.state in GOES_ON:
             return None
-        outcome = ProofOutcome(row.outcome) if row.outcome else None
-        return ProofEvidence(outcome, row.says, row.said, told_at=row.told_at)
+        outcome = TestJobOutcome(row.outcome) if row.outcome else None
+        return TestJobEvidence(outcome, row.says, row.said, told_at=row.told_at)
 
 
-def read_proofs(plan: Plan, stages: Iterable[Stage]) -> Proofs:
+def read_test_jobs(plan: Plan, stages: Iterable[Stage]) -> PlanTestJobs:
     """Reads the test Jobs with one query; none if no stage asks for a test."""
-    if not any(Proof.key in stage.gate_options for stage in stages):
-        return Proofs()
-    rows = list(ProofJob.objects.filter(plan=plan).order_by("pk"))
+    if not any(TestJobGate.key in stage.gate_options for stage in stages):
+        return PlanTestJobs()
+    rows = list(TestJob.objects.filter(plan=plan).order_by("pk"))
     there = tuple(
-        ProofInCluster(row.pk, row.node_uid, row.node_name, bool(row.outcome), row.trouble)
+        TestJobInCluster(row.pk, row.node_uid, row.node_name, bool(row.outcome), row.trouble)
         for row in rows
         if row.gone_at is None
     )
-    return Proofs({row.node_uid: row for row in rows}, there)
+    return PlanTestJobs({row.node_uid: row for row in rows}, there)

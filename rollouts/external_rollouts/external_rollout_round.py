@@ -39,7 +39,7 @@ from rollouts.external_rollouts.observations import (
     shows_before,
 )
 from rollouts.external_rollouts.record import AT_ONCE, write_answers, write_baselines, write_moved
-from rollouts.gates.base import NO_PROOF, Evidence, TargetEvidence, When
+from rollouts.gates.base import UNTESTED, Evidence, TargetEvidence, When
 from rollouts.gates.soak import Soak
 from rollouts.lifecycle import BEGUN, ExternalRolloutState, StageState, TargetState
 from rollouts.models import ExternalGateAnswer, ExternalRollout, ExternalRolloutNode, Plan
@@ -288,7 +288,7 @@ def _follow(
             all_pass=all_pass(stage, results),
             is_known=any(node.baseline for node in nodes),
             is_touched=any(target.state is not TargetState.EXCLUDED for target in targets),
-            unproven=next((each.reason for each in results.values() if each.cause == NO_PROOF), ""),
+            unproven=next((each.reason for each in results.values() if each.cause == UNTESTED), ""),
             moved_at=max([rollout.state_since, *(each.state_since for each in nodes)]),
             now=now,
         )

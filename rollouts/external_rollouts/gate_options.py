@@ -13,8 +13,8 @@ from rollouts.gates.headroom import Headroom
 from rollouts.gates.mig_state import MigState
 from rollouts.gates.no_foreign_change import NoForeignChange
 from rollouts.gates.operands_ready import OperandsReady
-from rollouts.gates.proof import Proof
 from rollouts.gates.soak import Soak
+from rollouts.gates.test_job import TestJobGate
 from rollouts.gates.validator_passed import ValidatorPassed
 from rollouts.gates.window import Window
 from rollouts.gates.workloads_ready import WorkloadsReady
@@ -36,7 +36,7 @@ LEFT_OUT: Mapping[str, str] = {
     Compatibility.key: "It is asked before the first node goes; what does not go together is a finding of its cluster.",
     Window.key: "Maintenance windows bind plans, and nobody else keeps to them.",
     Headroom.key: "It is asked about the next wave, and which nodes go next is not ours to know.",
-    Proof.key: "A test Job is a write, and nothing is written to a cluster that is only followed.",
+    TestJobGate.key: "A test Job is a write, and nothing is written to a cluster that is only followed.",
     Exposure.key: "How long tenants must have worked before it goes on is a promise of plans, and of nobody else.",
     NoForeignChange.key: "All of it is a change by others.",
 }

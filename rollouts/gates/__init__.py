@@ -10,8 +10,8 @@ from rollouts.gates.headroom import Headroom
 from rollouts.gates.mig_state import MigState
 from rollouts.gates.no_foreign_change import NoForeignChange
 from rollouts.gates.operands_ready import OperandsReady
-from rollouts.gates.proof import Proof
 from rollouts.gates.soak import Soak
+from rollouts.gates.test_job import TestJobGate
 from rollouts.gates.validator_passed import ValidatorPassed
 from rollouts.gates.window import Window
 from rollouts.gates.workloads_ready import WorkloadsReady
@@ -28,7 +28,7 @@ GATES = {
         ValidatorPassed,
         AllocatableRestored,
         MigState,
-        Proof,
+        TestJobGate,
         WorkloadsReady,
         Exposure,
         NoForeignChange,

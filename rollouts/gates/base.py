@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from gpu.compatibility.verdicts import Support
 from rollouts.lifecycle import TargetState
-from rollouts.test_jobs.test_progress import ProofOutcome
+from rollouts.test_jobs.test_progress import TestJobOutcome
 from wording.lists import names
 from wording.numbers import are, count
 
@@ -98,10 +98,10 @@ class SeenWork:
 
 
 @dataclass(frozen=True)
-class ProofEvidence:
+class TestJobEvidence:
     """The newest test Job on a node since its change."""
 
-    outcome: ProofOutcome | None  # None: it is on its way
+    outcome: TestJobOutcome | None  # None: it is on its way
     says: str = ""
     said: str = ""  # in the words of its container, or of what keeps it from running
     told_at: datetime | None = None  # of the outcome
@@ -131,7 +131,7 @@ class TargetEvidence:
     is_cordoned_by_us: bool = False  # until its test Job has completed, or was when this was seen
     is_held_by_others: bool = False  # carries the label that keeps the operator off it, and it is not this plan's
     traits: Mapping[str, str] = field(default_factory=dict)
-    proof: ProofEvidence | None = None  # None: none was made since it changed, or none that counts any more
+    test_job: TestJobEvidence | None = None  # None: none was made since it changed, or none that counts any more
     has_served: bool = False  # a tenant's GPU pod was Ready on it since it changed, though it may be gone by now
     facts: Mapping[str, str] = field(default_factory=dict)  # what kind of node it is: kernel, OS image, GPU, zone, …
     work: SeenWork | None = None  # asked where a gate does, of a node that has changed; None: nobody knows
@@ -271,7 +271,7 @@ KEPT_EMPTY = "kept-empty"  # the cause of a gate that waits for pods which we ke
 NO_PATIENCE_LOST = frozenset({BOUND, KEPT_EMPTY})  # causes of waits about which nobody is asked, however long
 TO_COME = "to-come"  # the cause of a gate that only waits for nodes that have not changed yet
 GAVE_UP = "The operator gave up on it (upgrade-failed)."  # of a node that failed, where nothing says why
-NO_PROOF = "no-proof"  # the cause of a gate that waits since nothing has tested the change: the page offers what would
+UNTESTED = "untested"  # the cause of a gate that waits since nothing has tested the change: the page offers what would
 UNSEEN, NO_TARGET, REJECTED = "unseen", "no-target", "rejected"  # causes that no person's word passes over
 NEVER_OVERRIDDEN = {
     BOUND: "No node can be released now. The gate is evaluated once one can.",

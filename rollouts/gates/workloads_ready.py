@@ -10,9 +10,9 @@ from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
 from rollouts.gates.base import (
-    NO_PROOF,
     NO_TARGET,
     TO_COME,
+    UNTESTED,
     Evidence,
     Gate,
     GateResult,
@@ -25,7 +25,7 @@ from rollouts.gates.base import (
     share,
     wait,
 )
-from rollouts.test_jobs.test_progress import ProofOutcome
+from rollouts.test_jobs.test_progress import TestJobOutcome
 from wording.lists import names
 from wording.numbers import are, count
 
@@ -74,7 +74,7 @@ class WorkloadsReady(Gate):
         measured["proven"] = sum(_is_proven(target) for target in evidence.changed)
         proven = frozenset(fact for target in evidence.changed if _is_proven(target) for fact in target.facts.items())
         if unproven := _unproven(evidence.changed, proven):
-            return _waits_for_proof(unproven, proven, measured)
+            return _untested(unproven, proven, measured)
         return passed(_says_proven(evidence.changed, measured), measured=measured)
 
     def _is_broken(self, pod: PodEvidence, now: datetime) -> bool:
@@ -103,7 +103,7 @@ def served(target: TargetEvidence) -> bool:
 
 
 def _is_tested(target: TargetEvidence) -> bool:
-    return target.proof is not None and target.proof.outcome is ProofOutcome.PASSED
+    return target.test_job is not None and target.test_job.outcome is TestJobOutcome.PASSED
 
 
 def _is_proven(target: TargetEvidence) -> bool:
@@ -111,7 +111,7 @@ def _is_proven(target: TargetEvidence) -> bool:
 
 
 def _unproven(changed: Sequence[TargetEvidence], proven: Kinds) -> tuple[TargetEvidence, ...]:
-    """Returns the nodes without proof of their own or of a proven node of the same kind.
+    """Returns the nodes without a test of their own or of a proven node of the same kind.
 
     A node that had tenants needs them back.
     """
@@ -123,13 +123,13 @@ def _is_spoken_for(target: TargetEvidence, proven: Kinds) -> bool:
     return not had_tenants and bool(target.facts) and target.facts.items() <= proven
 
 
-def _waits_for_proof(unproven: Sequence[TargetEvidence], proven: Kinds, measured: Mapping[str, Any]) -> GateResult:
+def _untested(unproven: Sequence[TargetEvidence], proven: Kinds, measured: Mapping[str, Any]) -> GateResult:
     nodes = tuple(target.name for target in unproven)
     unmet = {fact for target in unproven for fact in target.facts.items() - proven if all(fact)}
     kinds = names(sorted(f"{_title(name)} {value}" for name, value in unmet))
     of_kinds = f" No proven node has {kinds}." if proven and kinds else ""
     nothing = f"Nothing has tested the new driver on {names(nodes)}: no tenant's GPU pod ran, and no test Job passed."
-    return wait(f"{nothing}{of_kinds}", cause=NO_PROOF, nodes=nodes, measured=measured)
+    return wait(f"{nothing}{of_kinds}", cause=UNTESTED, nodes=nodes, measured=measured)
 
 
 def _title(fact: str) -> str:

@@ -13,7 +13,7 @@ from operations.writer_lease import LEASE_NAME, why_not_ours
 from rollouts.components.base import version_in
 from rollouts.engine.live_state import has_slices
 from rollouts.engine.templates import digests_of
-from rollouts.gates.proof import Proof
+from rollouts.gates.test_job import TestJobGate
 from rollouts.lifecycle import TargetState
 from rollouts.live_checks.required_rights import needed, spared
 from rollouts.models import Plan, Target
@@ -135,7 +135,7 @@ def _driver_object(questions: Questions) -> ObjectFacts:
 def _rights(questions: Questions) -> Iterator[Right]:
     plan = questions.plan
     namespaces = sorted({daemonset.namespace for daemonset in driver_daemonsets(plan)})
-    with_jobs = any(Proof.key in stage.gate_options for stage in plan.stages.all())
+    with_jobs = any(TestJobGate.key in stage.gate_options for stage in plan.stages.all())
     for access in needed(plan, namespaces, with_slices=has_slices(plan), with_jobs=with_jobs):
         yield _right(questions, access, is_needed=True)
     for access in spared(namespaces):

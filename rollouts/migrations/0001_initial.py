@@ -404,7 +404,7 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="ProofJob",
+            name="TestJob",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("node_uid", models.CharField(max_length=64)),
@@ -432,7 +432,7 @@ class Migration(migrations.Migration):
                 (
                     "plan",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="proof_jobs", to="rollouts.plan"
+                        on_delete=django.db.models.deletion.CASCADE, related_name="test_jobs", to="rollouts.plan"
                     ),
                 ),
             ],
@@ -855,11 +855,11 @@ class Migration(migrations.Migration):
             ),
         ),
         migrations.AddConstraint(
-            model_name="proofjob",
+            model_name="testjob",
             constraint=models.UniqueConstraint(
                 condition=models.Q(("gone_at__isnull", True)),
                 fields=("plan", "node_uid"),
-                name="one_proof_job_at_a_time_per_node",
+                name="one_test_job_at_a_time_per_node",
             ),
         ),
         migrations.AddConstraint(

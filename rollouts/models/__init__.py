@@ -9,9 +9,9 @@ from rollouts.models.live_check import LiveCheck
 from rollouts.models.maintenance_window import MaintenanceWindow
 from rollouts.models.plan import Plan
 from rollouts.models.plan_event import PlanEvent
-from rollouts.models.proof_job import ProofJob
 from rollouts.models.stage import Stage, StageKind
 from rollouts.models.target import Target, Wave
+from rollouts.models.test_job import TestJob
 
 __all__ = [
     "Approval",
@@ -30,13 +30,13 @@ __all__ = [
     "PendingCommand",
     "Plan",
     "PlanEvent",
-    "ProofJob",
     "PullJob",
     "Rollout",
     "ShownBundle",
     "Stage",
     "StageKind",
     "Target",
+    "TestJob",
     "Verb",
     "Wave",
 ]

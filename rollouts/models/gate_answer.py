@@ -5,7 +5,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
 from django.db.models import Q
 
-from rollouts.gates.base import NO_PROOF, Answer, GateResult
+from rollouts.gates.base import UNTESTED, Answer, GateResult
 from rollouts.gates.window import comes_by_itself
 
 LONGEST_CAUSE = 200
@@ -35,8 +35,8 @@ class KeptAnswer(models.Model):
         return dict(self.measured)
 
     @property
-    def waits_for_proof(self) -> bool:
-        return self.answer == Answer.WAIT and self.cause == NO_PROOF
+    def is_untested(self) -> bool:
+        return self.answer == Answer.WAIT and self.cause == UNTESTED
 
     def has_same_cause(self, other: "KeptAnswer") -> bool:
         return (self.answer, self.cause, self.nodes) == (other.answer, other.cause, other.nodes)

@@ -10,7 +10,7 @@ from rollouts.checks import Check, stage_field
 from rollouts.gates.base import Gate
 from rollouts.gates.exposure import Exposure
 from rollouts.gates.headroom import Headroom, short_of, shortage
-from rollouts.gates.proof import Proof
+from rollouts.gates.test_job import TestJobGate
 from rollouts.gates.workloads_ready import WorkloadsReady
 from rollouts.models import Stage
 from rollouts.node_order.node_selection import at_once
@@ -60,7 +60,7 @@ BLIND: Mapping[str, Blind] = {
         "do not say how many GPUs they offer",
         "The device plugin does.",
     ),
-    "proof": Blind(
+    "test_job": Blind(
         lambda node, _: not resource_of(node.allocatable, 1),
         "offers no GPU as a resource that a test Job could ask for",
         "offer no GPU as a resource that a test Job could ask for",
@@ -120,7 +120,7 @@ def _of_gate(subject: PreflightSubject, stage: Stage, gate: Gate, pods: Pods, la
         return
     if gate.advisory:
         return
-    is_tested = isinstance(gate, WorkloadsReady) and any(isinstance(one, Proof) for one in stage.gates)
+    is_tested = isinstance(gate, WorkloadsReady) and any(isinstance(one, TestJobGate) for one in stage.gates)
     if isinstance(gate, WorkloadsReady | Exposure) and not is_tested and not _tenants_on(nodes, pods):
         those = names([node.name for node in nodes])
         so_that, helps = IDLE[gate.key]

@@ -79,7 +79,7 @@ class ShownExternalRollout:
     @property
     def unproven(self) -> ExternalGateAnswer | None:
         """Returns the gate that waits because nothing has tested the new driver. None: none does."""
-        return next((answer for answer in self.answers if answer.waits_for_proof), None)
+        return next((answer for answer in self.answers if answer.is_untested), None)
 
     @property
     def shown_state(self) -> str:
@@ -111,7 +111,7 @@ class ShownExternalRollout:
 
     @property
     def advice(self) -> str:
-        """Returns what the rollout's owner should do about a failing gate or missing proof; empty if neither."""
+        """Returns what the rollout's owner should do about a failing gate or a missing proof; empty if neither."""
         if not self.rollout.is_open:
             return ""
         if not self.failing:

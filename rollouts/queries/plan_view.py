@@ -14,7 +14,7 @@ from health.suspects import Suspects
 from people.rights import why_not
 from rollouts.gates import GATES
 from rollouts.gates.base import GAVE_UP, Answer
-from rollouts.gates.proof import Proof
+from rollouts.gates.test_job import TestJobGate
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import (
     Approval,
@@ -204,7 +204,7 @@ def plan_on_page(plan: Plan, *, now: datetime) -> PlanOnPage:
     targets = Prefetch("targets", Target.objects.with_holds().select_related("wave").defer(*UNSHOWN))
     rows = plan.stages.select_related("pool").prefetch_related(targets, newest_first, "approvals", "overrides")
     exclusions = exclusions_of(plan)
-    cordons = cordons_of(plan) if any(Proof.key in stage.gate_options for stage in rows) else {}
+    cordons = cordons_of(plan) if any(TestJobGate.key in stage.gate_options for stage in rows) else {}
     stages = [_on_page(stage, exclusions, cordons) for stage in rows]
     there = plan.holds.of_nodes_there(plan.cluster_id)
     has_labels = plan.its_component.hold is not None  # else there is none to count

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from django.conf import settings
 
-from rollouts.gates.proof import Proof
+from rollouts.gates.test_job import TestJobGate
 from rollouts.lifecycle import PlanState, StageState
 from rollouts.models import Stage, Verb
 from rollouts.models.gate_answer import KeptAnswer
@@ -27,7 +27,7 @@ class Remedy:
 
 def remedies(stage: Stage, answer: KeptAnswer) -> list[Remedy]:
     """Returns the remedies, cheapest first; none if the gate has proof or nobody waits for it."""
-    if not answer.waits_for_proof or stage.plan.is_final:
+    if not answer.is_untested or stage.plan.is_final:
         return []
     place = f"/api/v1/stages/{stage.pk}"
     return [
@@ -61,8 +61,8 @@ def why_no_test_jobs(stage: Stage) -> str:
         return "A rollback runs no test Jobs."
     if plan.state not in {PlanState.PROMOTING, PlanState.HALTED} or stage.state not in GAINS_TEST_JOBS:
         return f"{stage.name} is {stage.state} in a plan that is {plan.state.replace('-', ' ')}."
-    if Proof.key in stage.gate_options:
+    if TestJobGate.key in stage.gate_options:
         return f"{stage.name} has test Jobs already."
-    if not settings.PROOF_IMAGE:
-        return "No image for test Jobs is set. Set QUARTERDECK_PROOF_IMAGE."
+    if not settings.TEST_JOB_IMAGE:
+        return "No image for test Jobs is set. Set QUARTERDECK_TEST_JOB_IMAGE."
     return ""

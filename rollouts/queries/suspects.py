@@ -4,14 +4,16 @@ from collections.abc import Sequence
 
 from health.suspects import NodeOutcome, Suspects, suspects_of
 from rollouts.gates.base import Answer
-from rollouts.gates.proof import Proof
+from rollouts.gates.test_job import TestJobGate
 from rollouts.gates.workloads_ready import WorkloadsReady
 from rollouts.lifecycle import TargetState
-from rollouts.models import Plan, ProofJob, Stage, Target
+from rollouts.models import Plan, Stage, Target, TestJob
 from rollouts.node_order.node_selection import FACTORS
-from rollouts.test_jobs.test_progress import ProofOutcome
+from rollouts.test_jobs.test_progress import TestJobOutcome
 
-ABOUT_WORKLOADS = frozenset({WorkloadsReady.key, Proof.key})  # a node without a workload tells nothing about these
+ABOUT_WORKLOADS = frozenset(
+    {WorkloadsReady.key, TestJobGate.key}
+)  # a node without a workload tells nothing about these
 COLUMNS = ("node_uid", "node_name", "state", "facts", "tenants_ready_at")
 
 
@@ -32,18 +34,18 @@ def plan_suspects(plan: Plan, stages: Sequence[Stage]) -> Suspects | None:
     targets = [target for stage in forward for target in stage.targets.all()]
     if not named and not any(target.state == TargetState.FAILED for target in targets):
         return None
-    needs_proof = any(answer.gate in ABOUT_WORKLOADS and answer.nodes for answer in failing)
-    proven = _proven(plan) if needs_proof else frozenset()
+    needs_work = any(answer.gate in ABOUT_WORKLOADS and answer.nodes for answer in failing)
+    proven = _proven(plan) if needs_work else frozenset()
     changed = Target.objects.forward().filter(stage__plan=plan, state__in=(TargetState.FAILED, TargetState.CHANGED))
     outcomes = []
     for uid, name, state, facts, tenants_ready_at in changed.order_by("position").values_list(*COLUMNS):
         failed = state == TargetState.FAILED or name in named
-        if failed or not needs_proof or tenants_ready_at or uid in proven:
+        if failed or not needs_work or tenants_ready_at or uid in proven:
             outcomes.append(NodeOutcome(name, failed, {title: facts.get(key, "") for key, title in FACTORS.items()}))
     return suspects_of(outcomes) if any(outcome.failed for outcome in outcomes) else None
 
 
 def _proven(plan: Plan) -> frozenset[str]:
     """Returns the UIDs of nodes with a passed test Job."""
-    passed = ProofJob.objects.filter(plan=plan, outcome=ProofOutcome.PASSED)
+    passed = TestJob.objects.filter(plan=plan, outcome=TestJobOutcome.PASSED)
     return frozenset(passed.values_list("node_uid", flat=True))

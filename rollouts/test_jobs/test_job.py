@@ -15,7 +15,7 @@ from gpu.labels import GPU, MANAGED_BY, OURS, PROOF, PROVES_FOR
 from gpu.resources import is_gpu_resource
 from rollouts.test_jobs.job_manifest import job_of
 
-CONTAINER = "proof"
+CONTAINER = "test-job"
 DEADLINE = timedelta(minutes=15)  # an image of some hundred MB is pulled, and a sample runs for seconds
 LITTLE = {"cpu": "100m", "memory": "256Mi"}
 MOST = {"cpu": "2", "memory": "2Gi"}  # of a quota that wants limits
@@ -23,11 +23,11 @@ EVERY_SUCH_TAINT = {"operator": "Exists", "effect": "NoSchedule"}  # node.kubern
 
 
 @dataclass(frozen=True)
-class WantedProof:
+class WantedTestJob:
     """One test Job on one node, from a row."""
 
     plan: str  # "plan-7"
-    proof: int
+    test_job: int
     node: str
     image: str
     resource: str  # nvidia.com/gpu, nvidia.com/mig-1g.10gb, …
@@ -36,11 +36,11 @@ class WantedProof:
 
     @property
     def name(self) -> str:
-        return f"quarterdeck-proof-{self.proof}"
+        return f"quarterdeck-proof-{self.test_job}"
 
     @property
     def labels(self) -> dict[str, str]:
-        return {MANAGED_BY: OURS, PROVES_FOR: self.plan, PROOF: str(self.proof)}
+        return {MANAGED_BY: OURS, PROVES_FOR: self.plan, PROOF: str(self.test_job)}
 
 
 def pods_for(plan: str) -> str:
@@ -54,7 +54,7 @@ def resource_of(allocatable: Mapping[str, int], amount: int) -> str:
     return min(enough, key=lambda name: (name != GPU, name), default="")
 
 
-def job_for(wanted: WantedProof) -> dict[str, Any]:
+def job_for(wanted: WantedTestJob) -> dict[str, Any]:
     pod = {
         "tolerations": [EVERY_SUCH_TAINT],
         "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
@@ -63,7 +63,7 @@ def job_for(wanted: WantedProof) -> dict[str, Any]:
     return job_of(wanted, pod, deadline=DEADLINE)
 
 
-def _container(wanted: WantedProof) -> dict[str, Any]:
+def _container(wanted: WantedTestJob) -> dict[str, Any]:
     return {
         "name": CONTAINER,
         "image": wanted.image,

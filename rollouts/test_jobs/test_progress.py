@@ -16,14 +16,14 @@ NO_POD = timedelta(minutes=1)
 TAKEN_AWAY = frozenset({"Evicted", "Preempting", "Terminated", "NodeShutdown", "NodeLost"})
 
 
-class ProofOutcome(StrEnum):
+class TestJobOutcome(StrEnum):
     PASSED = "passed"
     FAILED = "failed"
     UNKNOWN = "unknown"  # nothing was proven
 
 
 @dataclass(frozen=True)
-class ProofPodLook:
+class ObservedTestPod:
     """The Job's pod as the API server shows it."""
 
     phase: str = ""
@@ -39,59 +39,61 @@ class ProofPodLook:
 
 
 @dataclass(frozen=True)
-class ProofJobLook:
+class ObservedTestJob:
     made_at: datetime  # when we saw it first
     has_run: bool = False  # its container was seen to run
     is_complete: bool = False
     failed: str = ""  # reason of its condition Failed: DeadlineExceeded, BackoffLimitExceeded
     failed_message: str = ""
-    pod: ProofPodLook | None = None
+    pod: ObservedTestPod | None = None
     refused: str = ""  # why it may make no pod
 
 
 @dataclass(frozen=True)
-class ProofProgress:
+class TestJobProgress:
     says: str
     said: str = ""  # the words of container, scheduler, kubelet or controller, as they were written
-    outcome: ProofOutcome | None = None  # None: not yet
+    outcome: TestJobOutcome | None = None  # None: not yet
     has_run: bool = False
 
 
-def look(job: ProofJobLook, *, now: datetime) -> ProofProgress:
+def look(job: ObservedTestJob, *, now: datetime) -> TestJobProgress:
     pod = job.pod
     has_run = job.has_run or (pod is not None and (pod.is_running or pod.exit_code is not None))
     if job.is_complete:
-        return ProofProgress("It completed.", outcome=ProofOutcome.PASSED, has_run=True)
+        return TestJobProgress("It completed.", outcome=TestJobOutcome.PASSED, has_run=True)
     if pod is not None and pod.exit_code and not pod.is_going and pod.reason not in TAKEN_AWAY:
-        return ProofProgress(f"It ended with exit code {pod.exit_code}.", pod.words, ProofOutcome.FAILED, has_run=True)
+        return TestJobProgress(
+            f"It ended with exit code {pod.exit_code}.", pod.words, TestJobOutcome.FAILED, has_run=True
+        )
     if job.failed == "DeadlineExceeded" and has_run:
         says = f"It did not end within {spell(DEADLINE)}."
-        return ProofProgress(says, job.failed_message, ProofOutcome.FAILED, has_run=True)
+        return TestJobProgress(says, job.failed_message, TestJobOutcome.FAILED, has_run=True)
     if job.failed:
         return _ended_without_a_word(job, has_run=has_run)
     if pod is None:
         return _without_pod(job, now=now)
     if pod.phase == "Failed":
         why = f"{pod.reason}: {pod.message}" if pod.message else pod.reason
-        return ProofProgress("Its pod failed before its test ended.", why, ProofOutcome.UNKNOWN, has_run)
+        return TestJobProgress("Its pod failed before its test ended.", why, TestJobOutcome.UNKNOWN, has_run)
     if pod.unscheduled:
-        return ProofProgress("Its pod is given no place on the node.", pod.unscheduled)
+        return TestJobProgress("Its pod is given no place on the node.", pod.unscheduled)
     if pod.waits:
-        return ProofProgress(f"Its container waits: {pod.waits}.", pod.waits_message, has_run=has_run)
-    return ProofProgress("It runs." if has_run else "Its pod waits for the node.", has_run=has_run)
+        return TestJobProgress(f"Its container waits: {pod.waits}.", pod.waits_message, has_run=has_run)
+    return TestJobProgress("It runs." if has_run else "Its pod waits for the node.", has_run=has_run)
 
 
-def _ended_without_a_word(job: ProofJobLook, *, has_run: bool) -> ProofProgress:
+def _ended_without_a_word(job: ObservedTestJob, *, has_run: bool) -> TestJobProgress:
     said = job.failed_message or job.failed
     if job.failed == "DeadlineExceeded":
         why = (job.pod and (job.pod.unscheduled or job.pod.waits_message)) or said
-        return ProofProgress(f"It was not started within {spell(DEADLINE)}.", why, ProofOutcome.UNKNOWN, has_run)
-    return ProofProgress("Its Job failed, and its pod does not say why.", said, ProofOutcome.UNKNOWN, has_run)
+        return TestJobProgress(f"It was not started within {spell(DEADLINE)}.", why, TestJobOutcome.UNKNOWN, has_run)
+    return TestJobProgress("Its Job failed, and its pod does not say why.", said, TestJobOutcome.UNKNOWN, has_run)
 
 
-def _without_pod(job: ProofJobLook, *, now: datetime) -> ProofProgress:
+def _without_pod(job: ObservedTestJob, *, now: datetime) -> TestJobProgress:
     is_over = now - job.made_at >= NO_POD
-    outcome = ProofOutcome.UNKNOWN if is_over else None
+    outcome = TestJobOutcome.UNKNOWN if is_over else None
     if job.refused:
-        return ProofProgress("Its Job may make no pod.", job.refused, outcome)
-    return ProofProgress("Its Job has made no pod." if is_over else "Its Job has no pod yet.", outcome=outcome)
+        return TestJobProgress("Its Job may make no pod.", job.refused, outcome)
+    return TestJobProgress("Its Job has made no pod." if is_over else "Its Job has no pod yet.", outcome=outcome)

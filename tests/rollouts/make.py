@@ -13,14 +13,14 @@ from rollouts.gates.base import (
     Evidence,
     OperandEvidence,
     PodEvidence,
-    ProofEvidence,
     SeenWork,
     TargetEvidence,
+    TestJobEvidence,
     ValidatorEvidence,
 )
 from rollouts.gates.driver_version import DriverVersion
 from rollouts.lifecycle import PlanState, StageState, TargetState
-from rollouts.test_jobs.test_progress import ProofOutcome
+from rollouts.test_jobs.test_progress import TestJobOutcome
 from tests.make import NOON
 
 OLD, NEW = "570.172.08", "580.95.05"
@@ -85,7 +85,7 @@ def a_target(name: str = "node-1", **given: Any) -> TargetEvidence:
         "validator": a_validator(),
         "driver_started_at": NOON - timedelta(minutes=5),
         "traits": TRAITS,
-        "proof": ProofEvidence(ProofOutcome.PASSED, "It completed."),
+        "test_job": TestJobEvidence(TestJobOutcome.PASSED, "It completed."),
         "work": SeenWork(timedelta(hours=8)),
     }
     return TargetEvidence(name=name, **row | given)

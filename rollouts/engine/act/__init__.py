@@ -14,7 +14,7 @@ from rollouts.engine.act.exclusions import exclude_again, put_back
 from rollouts.engine.act.holds import free_strays, lift_holds, place_holds
 from rollouts.engine.act.node_handover import hand_over
 from rollouts.engine.act.node_writes import clear_upgrade_state, requeue_failed
-from rollouts.engine.act.test_jobs import follow_proofs, make_proofs
+from rollouts.engine.act.test_jobs import create_test_jobs, track_test_jobs
 from rollouts.engine.act.version import write_version
 from rollouts.engine.act.waves import finish_release, open_rollback_stage, recall, release_wave
 from rollouts.engine.act.writer import Writer
@@ -22,19 +22,19 @@ from rollouts.engine.decide.acts import (
     Act,
     ClearUpgradeState,
     CordonAgain,
+    CreateTestJobs,
     ExcludeAgain,
     FinishRelease,
-    FollowProofs,
     FreeStrays,
     HandOver,
     LiftHolds,
-    MakeProofs,
     OpenRollbackStage,
     PlaceHolds,
     PutBack,
     Recall,
     ReleaseWave,
     RequeueFailed,
+    TrackTestJobs,
     Uncordon,
     WriteVersion,
 )
@@ -56,8 +56,8 @@ CARRY_OUT: dict[type, Callable[[Writer, Any], str | None]] = {
     ExcludeAgain: exclude_again,
     CordonAgain: cordon_again,
     Uncordon: uncordon,
-    MakeProofs: make_proofs,
-    FollowProofs: follow_proofs,
+    CreateTestJobs: create_test_jobs,
+    TrackTestJobs: track_test_jobs,
 }
 
 

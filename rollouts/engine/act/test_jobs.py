@@ -16,23 +16,23 @@ from kube.redaction import redacted
 from kube.structs import PodSeen
 from kube.structs.meta import find
 from rollouts.engine.act.writer import Writer
-from rollouts.engine.decide.acts import FollowProofs, MakeProofs
+from rollouts.engine.decide.acts import CreateTestJobs, TrackTestJobs
 from rollouts.engine.live_state import stopped_in_cluster
-from rollouts.gates.proof import Proof
+from rollouts.gates.test_job import TestJobGate
 from rollouts.lifecycle import PlanState, TargetState
-from rollouts.models import Plan, ProofJob, Target
+from rollouts.models import Plan, Target, TestJob
 from rollouts.queries.driver_nodes import driver_daemonsets
 from rollouts.queries.restraints import why_frozen
 from rollouts.test_jobs.job_manifest import is_ours
 from rollouts.test_jobs.job_status import failure_of, newest_pod, said_of, state_of
 from rollouts.test_jobs.test_job import job_for, pods_for, resource_of
-from rollouts.test_jobs.test_progress import ProofJobLook, ProofOutcome, ProofPodLook, ProofProgress, look
+from rollouts.test_jobs.test_progress import ObservedTestJob, ObservedTestPod, TestJobOutcome, TestJobProgress, look
 
 LONGEST = 500  # of what others say
 LANDED_BY = timedelta(minutes=1)  # a request that we gave up may still reach the API server
 
 
-def make_proofs(writer: Writer, act: MakeProofs) -> str:
+def create_test_jobs(writer: Writer, act: CreateTestJobs) -> str:
     """Creates test Jobs, and returns why some are missing; empty means all exist."""
     targets = Target.objects.filter(stage__plan=writer.plan, stage__index=act.stage_index, node_uid__in=act.nodes)
     by_uid = {target.node_uid: target for target in targets.select_related("stage")}
@@ -53,26 +53,26 @@ def make_proofs(writer: Writer, act: MakeProofs) -> str:
             pass  # Ours of a try that was lost, or somebody else's: the next look at its labels tells which.
         except (client.Forbidden, client.Refused) as refusal:
             now = writer.clock()
-            told = ProofProgress("The API server does not take it.", str(refusal), ProofOutcome.UNKNOWN)
+            told = TestJobProgress("The API server does not take it.", str(refusal), TestJobOutcome.UNKNOWN)
             _write(writer, row, told, now=now, gone_at=now)
         else:
             now = writer.clock()
-            _write(writer, row, ProofProgress("Its Job has no pod yet."), now=now, made_at=now)
+            _write(writer, row, TestJobProgress("Its Job has no pod yet."), now=now, made_at=now)
             writer.note(uid, name, "test-made", f"Test Job {row.namespace}/{row.job_name}, on {_asked(row)}.", now=now)
     return ""
 
 
-def _asked(row: ProofJob) -> str:
+def _asked(row: TestJob) -> str:
     return f"{row.amount} {row.resource}, of {row.image}"
 
 
-def _intend(writer: Writer, target: Target, namespace: str) -> ProofJob | None:
+def _intend(writer: Writer, target: Target, namespace: str) -> TestJob | None:
     """Records the test Job if nothing forbids it now. None means that the node offers no GPU resource to request.
 
     :raises LostRace: when the plan was halted, paused or aborted, the node is no longer changed, or it has a Job
         already
     """
-    gate = next((gate for gate in target.stage.gates if isinstance(gate, Proof)), None)
+    gate = next((gate for gate in target.stage.gates if isinstance(gate, TestJobGate)), None)
     node = Node.objects.filter(cluster=writer.plan.cluster_id, uid=target.node_uid).first()
     resource = resource_of(node.allocatable, gate.gpus) if gate and node else ""
     if gate is None or not resource:
@@ -87,12 +87,12 @@ def _intend(writer: Writer, target: Target, namespace: str) -> ProofJob | None:
             same = Target.objects.filter(pk=target.pk, state=TargetState.CHANGED, state_since=target.state_since)
             if not same.update(state=TargetState.CHANGED):
                 raise LostRace(f"{target.node_name} is no longer changed.")
-            return ProofJob.objects.create(
+            return TestJob.objects.create(
                 plan=writer.plan,
                 node_uid=target.node_uid,
                 node_name=target.node_name,
                 namespace=namespace,
-                image=(gate.image or settings.PROOF_IMAGE)[:500],
+                image=(gate.image or settings.TEST_JOB_IMAGE)[:500],
                 resource=resource,
                 amount=gate.gpus,
                 intended_at=now,
@@ -102,9 +102,9 @@ def _intend(writer: Writer, target: Target, namespace: str) -> ProofJob | None:
         raise LostRace(f"{target.node_name} has a test Job already.") from clash
 
 
-def follow_proofs(writer: Writer, act: FollowProofs) -> None:
+def track_test_jobs(writer: Writer, act: TrackTestJobs) -> None:
     """Reads the Jobs before the list of pods, so that a pod of a deleted Job is still in the list."""
-    rows = list(ProofJob.objects.in_the_cluster().filter(plan=writer.plan))
+    rows = list(TestJob.objects.in_the_cluster().filter(plan=writer.plan))
     began = writer.clock()
     jobs: dict[int, client.JobSeen | None] = {}
     for row in rows:
@@ -121,7 +121,7 @@ def follow_proofs(writer: Writer, act: FollowProofs) -> None:
 
 def _follow(
     writer: Writer,
-    row: ProofJob,
+    row: TestJob,
     job: client.JobSeen | None,
     pods: Sequence[PodSeen],
     *,
@@ -138,16 +138,18 @@ def _follow(
         now = writer.clock()
         told = look(_job_look(row, job, its, now=now), now=now)
         if told.outcome is None and not is_wanted:
-            told = ProofProgress("It was not through when it was no longer needed.", told.said, ProofOutcome.UNKNOWN)
+            told = TestJobProgress(
+                "It was not through when it was no longer needed.", told.said, TestJobOutcome.UNKNOWN
+            )
         _write(writer, row, told, now=now, made_at=row.made_at or now)
     if row.outcome and job.metadata.deletion_timestamp is None:
         _delete(writer, row, job)
 
 
-def _is_gone(writer: Writer, row: ProofJob, *, is_there: bool) -> None:
+def _is_gone(writer: Writer, row: TestJob, *, is_there: bool) -> None:
     now = writer.clock()
     if row.outcome:
-        ProofJob.objects.in_the_cluster().filter(pk=row.pk).update(gone_at=now, trouble="")
+        TestJob.objects.in_the_cluster().filter(pk=row.pk).update(gone_at=now, trouble="")
         return
     if is_there:
         says = f"There is another Job {row.job_name} in {row.namespace}, which is not ours: delete or rename it."
@@ -155,10 +157,10 @@ def _is_gone(writer: Writer, row: ProofJob, *, is_there: bool) -> None:
         says = "Its Job never came to be."
     else:
         says = "Its Job was deleted by somebody else before it was through."
-    _write(writer, row, ProofProgress(says, outcome=ProofOutcome.UNKNOWN), now=now, gone_at=now)
+    _write(writer, row, TestJobProgress(says, outcome=TestJobOutcome.UNKNOWN), now=now, gone_at=now)
 
 
-def _delete(writer: Writer, row: ProofJob, job: client.JobSeen) -> None:
+def _delete(writer: Writer, row: TestJob, job: client.JobSeen) -> None:
     writer.plan.keep_lease(now=writer.clock())
     try:
         client.delete_job(writer.connection, job)
@@ -167,13 +169,13 @@ def _delete(writer: Writer, row: ProofJob, job: client.JobSeen) -> None:
     except (client.Forbidden, client.Refused) as refusal:
         by_hand = f"kubectl -n {row.namespace} delete job {row.job_name}"
         trouble = _bounded(f"Its Job may not be deleted: {refusal} By hand: {by_hand}")
-        ProofJob.objects.in_the_cluster().filter(pk=row.pk).update(trouble=trouble)
+        TestJob.objects.in_the_cluster().filter(pk=row.pk).update(trouble=trouble)
 
 
 def _write(
     writer: Writer,
-    row: ProofJob,
-    told: ProofProgress,
+    row: TestJob,
+    told: TestJobProgress,
     *,
     now: datetime,
     made_at: datetime | None = None,
@@ -186,7 +188,7 @@ def _write(
     columns |= {"gone_at": gone_at} if gone_at else {}
     with transaction.atomic():
         writer.plan.keep_lease(now=now)
-        if not ProofJob.objects.filter(pk=row.pk, outcome="").update(**columns):
+        if not TestJob.objects.filter(pk=row.pk, outcome="").update(**columns):
             return
         if told.outcome:
             said = f" It said: {columns['said']}" if columns["said"] else ""
@@ -195,11 +197,11 @@ def _write(
         setattr(row, name, value)
 
 
-def _job_look(row: ProofJob, job: client.JobSeen, pods: Sequence[PodSeen], *, now: datetime) -> ProofJobLook:
+def _job_look(row: TestJob, job: client.JobSeen, pods: Sequence[PodSeen], *, now: datetime) -> ObservedTestJob:
     newest = newest_pod(job, pods)
     complete = find(job.status.conditions if job.status else None, "Complete")
     failed, failed_message = failure_of(job)
-    return ProofJobLook(
+    return ObservedTestJob(
         made_at=row.made_at or now,
         has_run=row.has_run,
         is_complete=complete is not None and complete.status == "True",
@@ -209,10 +211,10 @@ def _job_look(row: ProofJob, job: client.JobSeen, pods: Sequence[PodSeen], *, no
     )
 
 
-def _pod_look(pod: PodSeen) -> ProofPodLook:
+def _pod_look(pod: PodSeen) -> ObservedTestPod:
     state = state_of(pod)
     ended = state.terminated if state else None
-    return ProofPodLook(
+    return ObservedTestPod(
         **said_of(pod),
         is_going=pod.metadata.deletion_timestamp is not None,
         is_running=bool(state and state.running),

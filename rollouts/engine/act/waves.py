@@ -22,7 +22,7 @@ from rollouts.engine.act.writer import Writer
 from rollouts.engine.baseline import baselines
 from rollouts.engine.decide.acts import FinishRelease, OpenRollbackStage, Recall, ReleaseWave
 from rollouts.engine.live_state import stopped_in_cluster
-from rollouts.gates.proof import Proof, cordons_by
+from rollouts.gates.test_job import TestJobGate, cordons_by
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import Hold, Plan, Stage, Target, Wave
 from rollouts.queries.restraints import restraints_of
@@ -175,7 +175,7 @@ def _to_cordon(stage: Stage, nodes: Mapping[str, str], found: Mapping[str, dict]
 
     Nodes without a GPU resource, as with DRA, are left out: they would stay cordoned for ever.
     """
-    gate = next((gate for gate in stage.gates if isinstance(gate, Proof)), None)
+    gate = next((gate for gate in stage.gates if isinstance(gate, TestJobGate)), None)
     if gate is None or not cordons_by(stage.gates):
         return {}
     offered = {uid: (found.get(uid) or {}).get("allocatable") or {} for uid in nodes}

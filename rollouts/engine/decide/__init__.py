@@ -14,7 +14,7 @@ from rollouts.engine.decide.promotion import ask, promote
 from rollouts.engine.decide.releases import SOON, recall, to_hold
 from rollouts.engine.decide.rollback import roll_back
 from rollouts.engine.decide.target_progress import follow, newly_served
-from rollouts.engine.decide.test_jobs import with_proofs
+from rollouts.engine.decide.test_jobs import with_test_jobs
 from rollouts.engine.decide.unmanaged_nodes import ABORT_FREES
 from rollouts.engine.decide.write_failures import with_troubles
 from rollouts.engine.snapshot import Snapshot
@@ -25,7 +25,7 @@ from wording.numbers import are, count
 def decide(snapshot: Snapshot, *, now: datetime) -> Decision:
     """Returns the one decision of a round."""
     decision = under_a_stop(snapshot, BY_STATE[snapshot.state](snapshot, now=now))
-    decision = with_proofs(snapshot, decision, now=now)
+    decision = with_test_jobs(snapshot, decision, now=now)
     decision = with_cordons(snapshot, with_exclusions(snapshot, decision, now=now))
     return replace(with_troubles(snapshot, decision), given_back=given_back(snapshot), served=newly_served(snapshot))
 

@@ -119,7 +119,7 @@ class Uncordon:
 
 
 @dataclass(frozen=True)
-class MakeProofs:
+class CreateTestJobs:
     """Create a test Job on each node, as the gate of its stage requires."""
 
     stage_index: int
@@ -127,7 +127,7 @@ class MakeProofs:
 
 
 @dataclass(frozen=True)
-class FollowProofs:
+class TrackTestJobs:
     """Read test Jobs that may exist, and delete those that have a result or that nobody needs."""
 
     unwanted: frozenset[int] = frozenset()  # keys of their rows
@@ -149,8 +149,8 @@ Act = (
     | ExcludeAgain
     | CordonAgain
     | Uncordon
-    | MakeProofs
-    | FollowProofs
+    | CreateTestJobs
+    | TrackTestJobs
 )
 
 

@@ -14,9 +14,9 @@ from rollouts.engine.decide.acts import Act, CordonAgain, Decision, MovePlan, Mo
 from rollouts.engine.decide.target_progress import tells_who_is_gone
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
 from rollouts.gates.base import TargetEvidence
-from rollouts.gates.proof import Proof
+from rollouts.gates.test_job import TestJobGate
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
-from rollouts.test_jobs.test_progress import ProofOutcome
+from rollouts.test_jobs.test_progress import TestJobOutcome
 from wording.lists import names
 from wording.numbers import are, either, stay
 
@@ -67,12 +67,12 @@ def _is_unproven(snapshot: Snapshot, stage: StageSnapshot, target: TargetEvidenc
         return target.state in {*IN_FLIGHT, TargetState.FAILED}
     if snapshot.state is PlanState.HALTED or snapshot.stopped_reason:
         return True  # nothing goes, and nothing comes either, until a person has decided
-    is_proven = target.proof is not None and target.proof.outcome is ProofOutcome.PASSED
+    is_proven = target.test_job is not None and target.test_job.outcome is TestJobOutcome.PASSED
     return not (is_proven or _is_overridden(stage) or stage.state in OVER)
 
 
 def _is_overridden(stage: StageSnapshot) -> bool:
-    return Proof.key in stage.overridden
+    return TestJobGate.key in stage.overridden
 
 
 def _waits_to_go_back(snapshot: Snapshot, uid: str, node: NodeSnapshot | None, target: TargetEvidence | None) -> bool:

@@ -15,8 +15,8 @@ from rollouts.engine.decide.node_retries import to_queue, waiting, waiting_anywh
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
 from rollouts.gates.approval import ApprovalGate
 from rollouts.gates.base import NO_PATIENCE_LOST, TO_COME, Answer, GateResult, When
-from rollouts.gates.proof import Proof
 from rollouts.gates.soak import Soak
+from rollouts.gates.test_job import TestJobGate
 from rollouts.gates.window import Window, comes_by_itself
 from rollouts.lifecycle import IN_FLIGHT, StageState, TargetState
 from rollouts.node_order.node_selection import next_wave
@@ -62,12 +62,12 @@ def release(snapshot: Snapshot, stage: StageSnapshot, answers: Mapping[str, Gate
         return Decision(f"{stage.name}: letting {names(wave)} go.", acts=(act,), look_again_in=SOON)
     if restrained and len({*restrained, *cordoned}) == len(held):
         return Decision(says_what_waits(stage, restrained, cordoned))
-    if not free.nodes and (unproven := _waits_for_proof(snapshot, stage, answers, now=now)):
+    if not free.nodes and (unproven := _untested(snapshot, stage, answers, now=now)):
         return replace(unproven, look_again_in=SOON)
     return _nobody_goes(snapshot, stage, ready, restrained, cordoned, free)
 
 
-def _waits_for_proof(
+def _untested(
     snapshot: Snapshot, stage: StageSnapshot, answers: Mapping[str, GateResult], *, now: datetime
 ) -> Decision | None:
     """Waits for the test Job of nodes that use up the room; None if that is not the reason.
@@ -75,9 +75,9 @@ def _waits_for_proof(
     The test's timeout counts before the soak as well.
     """
     unproven = any(target.uid in snapshot.cordons for target in stage.in_state(TargetState.CHANGED))
-    if not unproven or Proof.key not in answers or answers[Proof.key].cause == TO_COME:
+    if not unproven or TestJobGate.key not in answers or answers[TestJobGate.key].cause == TO_COME:
         return None
-    return wait_for_gates(stage, {Proof.key: answers[Proof.key]}, now=now)
+    return wait_for_gates(stage, {TestJobGate.key: answers[TestJobGate.key]}, now=now)
 
 
 def _all_gone(stage: StageSnapshot) -> str:

@@ -21,7 +21,7 @@ from rollouts.engine.cluster_cleanup import Mark, marks, remove
 from rollouts.engine.leftovers import what_is_left
 from rollouts.engine.templates import digests_of
 from rollouts.lifecycle import PLAN_UNDER_WAY, PlanState, StageState
-from rollouts.models import Cordon, Exclusion, Hold, ImagePull, Plan, ProofJob, StageKind
+from rollouts.models import Cordon, Exclusion, Hold, ImagePull, Plan, StageKind, TestJob
 from rollouts.models.transitions import record_event
 from rollouts.queries.restraints import ended, restraint_by
 from wording.lists import names
@@ -205,7 +205,7 @@ class Command(BaseCommand):
             where = f"Job {job.metadata.namespace}/{job.name}"
             self.stdout.write(f"{cluster.name} {where}: {trouble or 'deleted'}")
             if not trouble:
-                ours = ProofJob.objects.in_the_cluster().filter(plan__cluster=cluster, pk=_proof_of(job))
+                ours = TestJob.objects.in_the_cluster().filter(plan__cluster=cluster, pk=_number_of(job))
                 ours.update(gone_at=timezone.now())
 
     def _remove_lease(self, cluster: Cluster, connection: client.Connection) -> list[str]:
@@ -269,7 +269,7 @@ def _of_others(plan: Plan, connection: client.Connection) -> str:
     return f"{named} was changed by somebody else since {plan.mark} began." if known and known != now else ""
 
 
-def _proof_of(job: client.JobSeen) -> int:
+def _number_of(job: client.JobSeen) -> int:
     """Returns the key of the test Job's row; 0 for another Job."""
     return count_in(job.labels.get(PROOF)) or 0
 

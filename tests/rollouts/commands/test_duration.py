@@ -66,7 +66,7 @@ def test_so_many_nodes_and_no_fewer_show_a_rate(rate):
 
 def test_the_preview_says_what_the_canary_gives_and_what_it_would_take(cluster, owner):
     """Z29: how many nodes, and for how long they are looked at."""
-    said = preview(a_draft(cluster, owner), now=NOON).canary_proves
+    said = preview(a_draft(cluster, owner), now=NOON).canary_shows
 
     assert said == (
         "For 95 % confidence that under 10 % of all nodes would fail, 29 canary nodes must not, "
@@ -89,7 +89,7 @@ def test_a_canary_shows_no_fault_that_begins_after_its_soak(cluster, owner, soak
     """Z29."""
     canary = replace(CANARY, gate_options=CANARY.gate_options | {"soak": soak})
 
-    assert says in preview(a_draft(cluster, owner, stages=(canary, REST)), now=NOON).canary_proves
+    assert says in preview(a_draft(cluster, owner, stages=(canary, REST)), now=NOON).canary_shows
 
 
 def test_five_nodes_meet_a_fault_of_one_in_ten_in_less_than_half_of_all_cases():

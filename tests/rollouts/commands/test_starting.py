@@ -243,7 +243,7 @@ def test_nothing_stands_against_a_cluster_in_good_order(cluster, owner):
     assert found.forecast.nodes == 3
     assert found.forecast.gpus == 24
     assert found.forecast.waits_for_operator == timedelta(minutes=2) * sum(stage.waves for stage in found.stages)
-    assert "1 node can only show that at most 95 % would." in found.canary_proves
+    assert "1 node can only show that at most 95 % would." in found.canary_shows
 
 
 def test_nodes_that_no_stage_takes_are_named(cluster, owner):

@@ -7,7 +7,7 @@ from people.models import AuditEntry
 from people.models.audit_entry import broken_links
 from rollouts.commands.refusals import BadPlan, Refusal
 from rollouts.commands.test_jobs import add_test_jobs
-from rollouts.gates.base import NO_PROOF
+from rollouts.gates.base import UNTESTED
 from rollouts.models import GateAnswer, Plan, Stage
 from rollouts.queries.remedies import remedies
 from tests.make import NOON
@@ -18,12 +18,12 @@ REASON = "The canary is idle."
 
 @pytest.fixture
 def stage(cluster, owner, settings) -> Stage:
-    settings.PROOF_IMAGE = ""
+    settings.TEST_JOB_IMAGE = ""
     plan = in_state(a_started_plan(cluster, owner), "promoting")
-    settings.PROOF_IMAGE = "registry.example/vectoradd"
+    settings.TEST_JOB_IMAGE = "registry.example/vectoradd"
     stage = opened(plan, 0)
     stage.move("promoting", now=NOON, actor="engine", reason="Released.")
-    answered(stage, "workloads_ready", "wait", reason="Nothing has tested the new driver.", cause=NO_PROOF)
+    answered(stage, "workloads_ready", "wait", reason="Nothing has tested the new driver.", cause=UNTESTED)
     return Stage.objects.select_related("plan__cluster").get(pk=stage.pk)
 
 
@@ -34,7 +34,7 @@ def test_the_stage_gains_a_gate_that_leaves_its_nodes_in_service(stage, owner):
 
     stage.refresh_from_db()
     entry = AuditEntry.objects.filter(subject=stage.plan.mark).last()
-    assert stage.gate_options["proof"] == {"cordon": False}
+    assert stage.gate_options["test_job"] == {"cordon": False}
     assert Plan.objects.get(pk=stage.plan_id).epoch > epoch, "a round that looked before has lost its turn"
     assert (entry.verb, entry.actor, entry.reason) == ("add-test-jobs", owner.username, REASON)
     assert list(broken_links(AuditEntry.objects.filter(subject=stage.plan.mark))) == []
@@ -60,9 +60,9 @@ def test_a_stage_that_has_not_begun_or_has_passed_gains_none(stage, owner):
 
 
 def test_without_an_image_the_refusal_names_the_setting(stage, owner, settings):
-    settings.PROOF_IMAGE = ""
+    settings.TEST_JOB_IMAGE = ""
 
-    with pytest.raises(Refusal, match="QUARTERDECK_PROOF_IMAGE"):
+    with pytest.raises(Refusal, match="QUARTERDECK_TEST_JOB_IMAGE"):
         add_test_jobs(stage, actor=owner, reason=REASON, now=NOON)
 
 
@@ -76,7 +76,7 @@ def test_a_stage_that_moves_in_the_same_moment_wins(stage, owner, monkeypatch):
     with pytest.raises(LostRace):
         add_test_jobs(stage, actor=owner, reason=REASON, now=NOON)
 
-    assert "proof" not in Stage.objects.get(pk=stage.pk).gate_options
+    assert "test_job" not in Stage.objects.get(pk=stage.pk).gate_options
 
 
 def test_a_gate_without_proof_names_what_would_prove_it(stage):

@@ -20,7 +20,7 @@ from rollouts.lifecycle import PlanState, StageState, TargetState
 from rollouts.models import Cordon, GateAnswer, Plan, PlanEvent, Target
 from simulator.kinds import JOB, NODE
 from tests.rollouts.engine.ground import CANARY, NODES, Ground
-from tests.rollouts.engine.test_proofs import (
+from tests.rollouts.engine.test_test_jobs import (
     GATES,
     NAMESPACE,
     KilledError,
@@ -118,7 +118,7 @@ def test_it_takes_pods_again_once_its_test_has_completed_and_its_stage_passes_af
     assert PlanEvent.objects.filter(to="uncordoned", reason="It takes pods again.").exists()
 
 
-@pytest.mark.parametrize("gates", [{"proof": {"cordon": False}}, {"proof": {"advisory": True}}, {}])
+@pytest.mark.parametrize("gates", [{"test_job": {"cordon": False}}, {"test_job": {"advisory": True}}, {}])
 def test_where_nobody_asks_for_it_nothing_is_cordoned(ground: Ground, gates: dict[str, Any]):
     released(ground, gates={"driver_version": {}, "failure_budget": {}} | gates)
 
@@ -309,7 +309,7 @@ def test_in_a_rollback_it_takes_no_pods_before_it_is_back(ground: Ground):
 def test_a_gate_that_is_overridden_lets_pods_in(ground: Ground):
     under_test(ground)
     break_glass.override_gate(
-        ground.stage(), "proof", actor=ground.ada, reason="It works: I have looked.", confirm=ground.plan.title,
+        ground.stage(), "test_job", actor=ground.ada, reason="It works: I have looked.", confirm=ground.plan.title,
         now=ground.clock(),
     )  # fmt: skip
     ground.rounds(2)
@@ -318,7 +318,7 @@ def test_a_gate_that_is_overridden_lets_pods_in(ground: Ground):
 
 
 def test_a_failed_node_that_is_taken_out_is_the_operators_again(ground: Ground):
-    released(ground, canaries=2, gates={"driver_version": {}, "failure_budget": {"tolerate": 1}, "proof": {}})
+    released(ground, canaries=2, gates={"driver_version": {}, "failure_budget": {"tolerate": 1}, "test_job": {}})
     goes(ground, "cordon-required", "pod-restart-required", "upgrade-failed")
     ground.round()
     plan_control.exclude(ground.target(), actor=ground.ada, reason="Not this one.", now=ground.clock())
@@ -484,11 +484,11 @@ def test_a_recall_in_the_moment_in_which_it_began_leaves_it_cordoned(ground: Gro
 def test_nothing_is_asked_where_no_stage_has_the_gate(ground: Ground, django_assert_num_queries):
     released(ground, gates={"driver_version": {}, "failure_budget": {}})
     from rollouts.engine.cordons import read_cordons
-    from rollouts.engine.test_jobs import Proofs
+    from rollouts.engine.test_jobs import PlanTestJobs
 
     stages = list(ground.plan.stages.all())
     with django_assert_num_queries(0):
-        read_cordons(ground.plan, stages, Proofs())
+        read_cordons(ground.plan, stages, PlanTestJobs())
 
 
 def test_what_changed_comes_from_the_rows_of_targets(ground: Ground):

@@ -19,7 +19,7 @@ from rollouts.external_rollouts import external_rollout_round
 from rollouts.external_rollouts.external_rollout_round import run_external_rollout, take_up
 from rollouts.external_rollouts.observations import STILL
 from rollouts.findings.external_rollouts import FAILING
-from rollouts.gates.base import NO_PROOF
+from rollouts.gates.base import UNTESTED
 from rollouts.lifecycle import ExternalRolloutState, TargetState
 from rollouts.models import ExternalGateAnswer, ExternalRollout, ExternalRolloutNode
 from rollouts.models.external_rollout import LEASE
@@ -245,7 +245,7 @@ def test_it_comes_through_when_every_gate_has_passed_for_a_soak(others: Others):
     for number in range(3):
         others.change(number)
     others.round()
-    assert others.says("workloads_ready").cause == NO_PROOF, "idle nodes prove nothing (Z41)"
+    assert others.says("workloads_ready").cause == UNTESTED, "idle nodes prove nothing (Z41)"
     (shown,) = shown_external_rollouts([rollout])
     assert (shown.shown_state, shown.why) == (NOT_SHOWN, others.says("workloads_ready").reason)
     assert "Run a GPU pod there" in shown.advice

@@ -14,14 +14,14 @@ from rollouts.gates.base import (
     OperandEvidence,
     PodEvidence,
     PodWants,
-    ProofEvidence,
     SeenWork,
     TargetEvidence,
+    TestJobEvidence,
     ValidatorEvidence,
     WindowEvidence,
 )
 from rollouts.lifecycle import TargetState
-from rollouts.test_jobs.test_progress import ProofOutcome
+from rollouts.test_jobs.test_progress import TestJobOutcome
 from tests.make import NOON
 from tests.rollouts.make import NEW, OLD, OPERANDS
 
@@ -60,9 +60,9 @@ pods = st.builds(
 )
 operands = st.builds(OperandEvidence, st.sampled_from(OPERANDS), st.booleans(), st.sampled_from(["", "why"]))
 
-proofs = st.builds(
-    ProofEvidence,
-    st.none() | st.sampled_from(ProofOutcome),
+test_jobs = st.builds(
+    TestJobEvidence,
+    st.none() | st.sampled_from(TestJobOutcome),
     st.just("It is said."),
     st.sampled_from(["", "CUDA error"]),
     st.none() | moments,
@@ -111,7 +111,7 @@ def targets(name: str, *, is_seen: st.SearchStrategy[bool] | None = None) -> st.
         is_unschedulable=st.booleans(),
         is_held_by_others=st.booleans(),
         traits=st.dictionaries(st.sampled_from(["kernel", "OS image"]), st.sampled_from(["", "1", "2"])),
-        proof=st.none() | proofs,
+        test_job=st.none() | test_jobs,
         work=st.none() | works,
     )
 

@@ -97,7 +97,7 @@ BROKEN = a_target(
     baseline=a_baseline(mig_config_state="success"),
     validator=a_validator(is_ready=False, restarts=99),
     workloads=(a_pod_on_it(is_ready=False, restarts=99),),
-    proof=None,
+    test_job=None,
     work=None,
 )
 

@@ -4,9 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from rollouts.gates.base import NO_PROOF, Answer, ProofEvidence
+from rollouts.gates.base import UNTESTED, Answer, TestJobEvidence
 from rollouts.gates.workloads_ready import WorkloadsReady
-from rollouts.test_jobs.test_progress import ProofOutcome
+from rollouts.test_jobs.test_progress import TestJobOutcome
 from tests.make import NOON
 from tests.rollouts.make import a_baseline, a_held_target, a_pod_on_it, a_target, evidence
 
@@ -21,7 +21,7 @@ OLD_KERNEL, NEW_KERNEL = {"kernel": "5.15.0-151"}, {"kernel": "6.8.0-60"}
 
 def untested(name: str = "node-1", **given):
     """A changed node on which no test Job has run."""
-    return a_target(name, **{"proof": None, "facts": OLD_KERNEL} | given)
+    return a_target(name, **{"test_job": None, "facts": OLD_KERNEL} | given)
 
 
 def crashing(number: int = 0, **given):
@@ -97,7 +97,7 @@ def test_a_node_that_had_tenants_and_has_none_since_proves_nothing():
     """An idle canary proves nothing (Z27)."""
     result = GATE.evaluate(evidence(untested(baseline=a_baseline(workloads={OWNER: 2}))), now=NOON)
 
-    assert (result.answer, result.cause) == (Answer.WAIT, NO_PROOF)
+    assert (result.answer, result.cause) == (Answer.WAIT, UNTESTED)
     assert result.nodes == ("node-1",)
 
 
@@ -105,7 +105,7 @@ def test_an_idle_canary_never_passes():
     """The case to pass: a driver that breaks every tenant's pod passed on two nodes that nobody used (Z27, Z41)."""
     result = GATE.evaluate(evidence(untested("node-1"), untested("node-2")), now=NOON)
 
-    assert (result.answer, result.cause) == (Answer.WAIT, NO_PROOF)
+    assert (result.answer, result.cause) == (Answer.WAIT, UNTESTED)
     assert result.nodes == ("node-1", "node-2")
     assert result.reason == (
         "Nothing has tested the new driver on node-1, node-2: no tenant's GPU pod ran, and no test Job passed."
@@ -114,7 +114,7 @@ def test_an_idle_canary_never_passes():
 
 
 def test_where_nobody_knows_what_ran_before_there_is_no_proof_either():
-    assert GATE.evaluate(evidence(untested(baseline=None)), now=NOON).cause == NO_PROOF
+    assert GATE.evaluate(evidence(untested(baseline=None)), now=NOON).cause == UNTESTED
 
 
 def test_a_test_job_that_passed_is_proof():
@@ -124,11 +124,11 @@ def test_a_test_job_that_passed_is_proof():
     assert result.reason == "A test Job passed on node-1."
 
 
-@pytest.mark.parametrize("outcome", [None, ProofOutcome.FAILED, ProofOutcome.UNKNOWN])
-def test_a_test_job_that_has_not_passed_is_no_proof(outcome: ProofOutcome | None):
-    result = GATE.evaluate(evidence(untested(proof=ProofEvidence(outcome))), now=NOON)
+@pytest.mark.parametrize("outcome", [None, TestJobOutcome.FAILED, TestJobOutcome.UNKNOWN])
+def test_a_test_job_that_has_not_passed_is_no_proof(outcome: TestJobOutcome | None):
+    result = GATE.evaluate(evidence(untested(test_job=TestJobEvidence(outcome))), now=NOON)
 
-    assert (result.answer, result.cause) == (Answer.WAIT, NO_PROOF)
+    assert (result.answer, result.cause) == (Answer.WAIT, UNTESTED)
 
 
 def test_a_busy_node_speaks_for_idle_ones_of_its_kind():
@@ -148,7 +148,7 @@ def test_a_busy_node_does_not_speak_for_an_idle_one_of_another_kernel():
 
     result = GATE.evaluate(shown, now=NOON)
 
-    assert (result.answer, result.cause, result.nodes) == (Answer.WAIT, NO_PROOF, ("node-2",))
+    assert (result.answer, result.cause, result.nodes) == (Answer.WAIT, UNTESTED, ("node-2",))
     assert result.reason.endswith("No proven node has kernel 6.8.0-60.")
 
 
@@ -176,7 +176,7 @@ def test_a_tolerated_pod_is_not_called_ready():
     shown = evidence(a_target(workloads=(a_pod_on_it("team-a/fine"), crashing())))
 
     assert gate.evaluate(shown, now=NOON).reason == "1 of 2 GPU pods of tenants is Ready on the changed nodes."
-    assert gate.evaluate(evidence(untested(workloads=(crashing(),))), now=NOON).cause == NO_PROOF
+    assert gate.evaluate(evidence(untested(workloads=(crashing(),))), now=NOON).cause == UNTESTED
 
 
 def test_a_workload_that_has_fewer_ready_pods_than_before_is_waited_for():
@@ -232,11 +232,11 @@ def test_a_workload_that_crashed_before_the_change_is_not_blamed_on_it_and_prove
 
     result = GATE.evaluate(evidence(untested(baseline=sick, workloads=(crashing(),))), now=NOON)
 
-    assert (result.answer, result.cause) == (Answer.WAIT, NO_PROOF)
+    assert (result.answer, result.cause) == (Answer.WAIT, UNTESTED)
     assert result.measured["sick_before"] == ["ReplicaSet team-a/model"]
 
 
 def test_pods_of_owners_that_crashed_before_prove_nothing_though_they_run():
     sick = a_baseline(sick_owners=("ReplicaSet team-a/model",), workloads={OWNER: 1})
 
-    assert GATE.evaluate(evidence(untested(baseline=sick, workloads=(a_pod_on_it(),))), now=NOON).cause == NO_PROOF
+    assert GATE.evaluate(evidence(untested(baseline=sick, workloads=(a_pod_on_it(),))), now=NOON).cause == UNTESTED

@@ -47,7 +47,7 @@ def test_nothing_is_said_where_all_can_be_measured_or_nothing_counts(cluster, ow
     [
         ("driver_version", {"driver_unknown_since": NOON}, "node-1 does not name its driver."),
         ("allocatable_restored", {"allocatable": {}}, "node-1 does not say how many GPUs it offers."),
-        ("proof", {"allocatable": {}}, "node-1 offers no GPU as a resource that a test Job could ask for."),
+        ("test_job", {"allocatable": {}}, "node-1 offers no GPU as a resource that a test Job could ask for."),
     ],
 )
 def test_what_a_node_does_not_say_is_named(cluster, owner, gate: str, given: dict[str, Any], says: str):
@@ -66,7 +66,7 @@ def test_a_stage_without_tenants_proves_nothing_of_them(cluster, owner):
     assert len(checks) == 1
     assert "no GPU pod of a tenant runs on" in checks[0].sentence
     assert checks[0].fix == "Add the gate Test Job, or pick nodes with tenants."
-    assert warned(cluster, owner, "unmeasured", workloads_ready={}, proof={}) == []
+    assert warned(cluster, owner, "unmeasured", workloads_ready={}, test_job={}) == []
 
 
 def test_of_the_gate_that_waits_for_tenants_it_is_said_that_it_will(cluster, owner):

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from health.suspects import Suspects
-from rollouts.models import GateAnswer, Plan, ProofJob, Target
+from rollouts.models import GateAnswer, Plan, Target, TestJob
 from rollouts.queries.plan_view import plan_on_page
 from tests.make import NOON, a_user
 from tests.pages import page, visiting
@@ -75,7 +75,7 @@ def test_an_idle_node_is_no_good_node_where_workloads_fail():
     change(plan, "node-2", tenants_ready_at=NOON)
     uid = Target.objects.get(stage__plan=plan, node_name="node-3").node_uid
     job = {"namespace": "ns", "image": "i", "resource": "nvidia.com/gpu", "amount": 1, "intended_at": NOON}
-    ProofJob.objects.create(plan=plan, node_uid=uid, node_name="node-3", outcome="passed", **job)
+    TestJob.objects.create(plan=plan, node_uid=uid, node_name="node-3", outcome="passed", **job)
 
     found = suspects(plan)
 

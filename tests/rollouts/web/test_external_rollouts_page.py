@@ -91,7 +91,7 @@ def test_an_upgrade_of_idle_nodes_is_not_shown_to_be_good_and_says_what_would_sh
     rollout = make.an_external_rollout(cluster, "changed")
     nothing = {"reason": "Nothing has tested the new driver on gpu-1.", "nodes": ["gpu-1"], "since": NOON, "at": NOON}
     rollout.answers.all().delete()
-    rollout.answers.create(gate="workloads_ready", answer="wait", cause="no-proof", **nothing)
+    rollout.answers.create(gate="workloads_ready", answer="wait", cause="untested", **nothing)
 
     seen, listed = (page(visiting(viewer), place).text for place in (f"/external-rollouts/{rollout.pk}", "/plans"))
 

@@ -3,7 +3,7 @@
 import pytest
 from django.urls import resolve
 
-from rollouts.gates.base import NO_PROOF
+from rollouts.gates.base import UNTESTED
 from rollouts.models import Stage
 from tests import make
 from tests.callers import calling
@@ -18,9 +18,9 @@ def stage():
     stage = make.a_stage_to_approve()
     stage.move("promoting", now=make.NOON, actor="engine", reason="Released.")
     stage.move("soaking", now=make.NOON, actor="engine", reason="All of them changed.")
-    options = {key: value for key, value in stage.gate_options.items() if key != "proof"}
+    options = {key: value for key, value in stage.gate_options.items() if key != "test_job"}
     Stage.objects.filter(pk=stage.pk).update(gate_options=options)
-    answered(stage, "workloads_ready", "wait", reason="Nothing has tested the new driver.", cause=NO_PROOF)
+    answered(stage, "workloads_ready", "wait", reason="Nothing has tested the new driver.", cause=UNTESTED)
     return Stage.objects.select_related("plan__cluster").get(pk=stage.pk)
 
 
@@ -33,7 +33,7 @@ def test_an_operator_adds_test_jobs_from_the_page(stage):
     sent = ada.post(f"/stages/{stage.pk}/test-jobs", {"reason": "The canary is idle."}, follow=True)
 
     assert "Test Jobs were added to Canary." in Page(sent.content.decode()).text
-    assert "proof" in Stage.objects.get(pk=stage.pk).gate_options
+    assert "test_job" in Stage.objects.get(pk=stage.pk).gate_options
 
 
 def test_rest_lists_the_same_choices_and_takes_the_first(stage):

@@ -127,7 +127,7 @@ def test_a_wave_that_changed_is_another_one_to_the_page():
 
 def test_a_wave_whose_nodes_are_cordoned_until_they_are_tested_is_not_done():
     stage = make.a_stage_to_approve()
-    stage.gate_options = {"driver_version": {}, "proof": {}}
+    stage.gate_options = {"driver_version": {}, "test_job": {}}
     stage.save()
     waves(stage, f"1 node: {ROOM}.")
     Cordon.objects.create(plan=stage.plan, node_uid="1", node_name="let-go-1", wanted_since=NOON, placed_at=NOON)

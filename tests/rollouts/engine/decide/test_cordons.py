@@ -9,11 +9,11 @@ from rollouts.engine.decide import decide
 from rollouts.engine.decide.acts import CordonAgain, Decision, MovePlan, MoveStage, Uncordon
 from rollouts.engine.decide.budget import given_back
 from rollouts.engine.snapshot import CordonedByUs, NodeSnapshot, Snapshot
-from rollouts.gates.base import ProofEvidence
+from rollouts.gates.base import TestJobEvidence
 from rollouts.gates.driver_version import DriverVersion
-from rollouts.gates.proof import Proof
+from rollouts.gates.test_job import TestJobGate
 from rollouts.lifecycle import PlanState, StageState, TargetState
-from rollouts.test_jobs.test_progress import ProofOutcome
+from rollouts.test_jobs.test_progress import TestJobOutcome
 from tests.make import NOON
 from tests.rollouts.make import (
     DAEMONSET,
@@ -31,8 +31,8 @@ from tests.rollouts.make import (
 
 OURS = CordonedByUs("a")
 FAILED = CordonedByUs("a", has_failed=True)
-UNTESTED = {"proof": None, "is_cordoned_by_us": True}
-GATES = (DriverVersion(), Proof())
+UNTESTED = {"test_job": None, "is_cordoned_by_us": True}
+GATES = (DriverVersion(), TestJobGate())
 
 
 def decided(snapshot: Snapshot) -> Decision:
@@ -79,15 +79,15 @@ def test_what_changed_stays_cordoned_until_its_test_has_completed():
     assert uncordoned(decided(cordoned(a_target("a"), changed()))) == ["a"]
 
 
-@pytest.mark.parametrize("outcome", [None, ProofOutcome.FAILED, ProofOutcome.UNKNOWN])
-def test_no_answer_lets_no_pod_in(outcome: ProofOutcome | None):
-    snapshot = cordoned(a_target("a", proof=ProofEvidence(outcome)), changed())
+@pytest.mark.parametrize("outcome", [None, TestJobOutcome.FAILED, TestJobOutcome.UNKNOWN])
+def test_no_answer_lets_no_pod_in(outcome: TestJobOutcome | None):
+    snapshot = cordoned(a_target("a", test_job=TestJobEvidence(outcome)), changed())
 
     assert uncordoned(decided(snapshot)) == []
 
 
 def test_a_gate_that_is_overridden_lets_them_in():
-    snapshot = cordoned(a_target("a", **UNTESTED), changed(), stage={"overridden": frozenset({"proof"})})
+    snapshot = cordoned(a_target("a", **UNTESTED), changed(), stage={"overridden": frozenset({"test_job"})})
 
     assert uncordoned(decided(snapshot)) == ["a"]
 
@@ -149,7 +149,7 @@ def test_no_stage_passes_before_its_nodes_take_pods_again():
 
 def test_whose_test_failed_stays_cordoned_when_the_plan_is_given_up_and_that_is_said():
     snapshot = cordoned(
-        a_target("a", proof=None), changed(has_label=True, label_is_ours=True, hold_wanted=True), FAILED
+        a_target("a", test_job=None), changed(has_label=True, label_is_ours=True, hold_wanted=True), FAILED
     )
     decision = decided(put_back(snapshot, state=PlanState.ABORTING, is_live=True))
 
@@ -159,7 +159,7 @@ def test_whose_test_failed_stays_cordoned_when_the_plan_is_given_up_and_that_is_
 
 
 def test_whose_test_nobody_has_seen_takes_pods_when_the_plan_is_given_up():
-    snapshot = cordoned(a_target("a", proof=None), changed(has_label=True, label_is_ours=True, hold_wanted=True))
+    snapshot = cordoned(a_target("a", test_job=None), changed(has_label=True, label_is_ours=True, hold_wanted=True))
     decision = decided(put_back(snapshot, state=PlanState.ABORTING, is_live=True))
 
     assert uncordoned(decision) == ["a"]
@@ -169,15 +169,15 @@ def test_whose_test_nobody_has_seen_takes_pods_when_the_plan_is_given_up():
 
 def test_in_a_rollback_it_stays_cordoned_until_it_is_back_also_while_no_stage_has_it():
     """There are no targets for a moment, and it runs the driver that nothing has proven."""
-    snapshot = put_back(cordoned(a_target("a", proof=None), changed()), state=PlanState.ROLLING_BACK)
+    snapshot = put_back(cordoned(a_target("a", test_job=None), changed()), state=PlanState.ROLLING_BACK)
     assert uncordoned(decided(snapshot)) == []
 
     for state in (TargetState.HELD, TargetState.CHANGING, TargetState.FAILED):
-        stages = (a_stage(a_target("a", proof=None)), a_rollback_stage(a_held_target("a", state=state)))
+        stages = (a_stage(a_target("a", test_job=None)), a_rollback_stage(a_held_target("a", state=state)))
         assert uncordoned(decided(replace(snapshot, stages=stages))) == [], state
 
     back = a_node_snapshot("a", is_unschedulable=True, has_label=False, label_is_ours=False, hold_wanted=False)
-    stages = (a_stage(a_target("a", proof=None)), a_rollback_stage(a_target("a", state=TargetState.CHANGED)))
+    stages = (a_stage(a_target("a", test_job=None)), a_rollback_stage(a_target("a", state=TargetState.CHANGED)))
     assert uncordoned(decided(replace(snapshot, stages=stages, nodes=(back,)))) == ["a"]
 
 

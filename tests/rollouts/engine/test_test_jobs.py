@@ -10,12 +10,12 @@ from edges.transition_errors import LostRace
 from kube import client
 from rollouts.commands import plan_control
 from rollouts.engine.act import test_jobs
-from rollouts.engine.decide.acts import MakeProofs
+from rollouts.engine.decide.acts import CreateTestJobs
 from rollouts.engine.decide.test_jobs import AGAIN_AFTER
 from rollouts.lifecycle import PlanState, StageState, TargetState
 from rollouts.live_checks.questions import Questions, facts_of
 from rollouts.live_checks.required_rights import needed
-from rollouts.models import GateAnswer, Plan, PlanEvent, ProofJob, Target
+from rollouts.models import GateAnswer, Plan, PlanEvent, Target, TestJob
 from simulator.kinds import JOB, POD
 from tests.rollouts.engine.ground import CANARY, Ground
 from tests.rollouts.live_checks.rights import asked_in, unnamed
@@ -23,7 +23,7 @@ from tests.rollouts.live_checks.rights import asked_in, unnamed
 pytestmark = pytest.mark.rounds
 
 NAMESPACE = "gpu-operator"
-GATES = {"driver_version": {}, "failure_budget": {}, "proof": {}}
+GATES = {"driver_version": {}, "failure_budget": {}, "test_job": {}}
 WORDS = "CUDA error: no kernel image is available"
 
 
@@ -33,7 +33,7 @@ class KilledError(BaseException):
 
 def changed(ground: Ground, **options: Any) -> Ground:
     """Its canary was let go, and the operator says that it is done."""
-    ground.armed(gates={**GATES, "proof": options})
+    ground.armed(gates={**GATES, "test_job": options})
     ground.round()
     assert ground.releases() == [CANARY]
     ground.take_the_new_driver(CANARY)
@@ -54,12 +54,12 @@ def jobs(ground: Ground) -> list[dict[str, Any]]:
     return ground.store.list(JOB, NAMESPACE)[0]
 
 
-def row() -> ProofJob:
-    return ProofJob.objects.latest("pk")
+def row() -> TestJob:
+    return TestJob.objects.latest("pk")
 
 
 def answer(ground: Ground) -> GateAnswer:
-    return ground.stage().answers.get(gate="proof", is_current=True)
+    return ground.stage().answers.get(gate="test_job", is_current=True)
 
 
 def play(ground: Ground, state: dict[str, Any], phase: str = "Running") -> None:
@@ -70,7 +70,7 @@ def play(ground: Ground, state: dict[str, Any], phase: str = "Running") -> None:
     metadata = {"name": f"{owner['name']}-x", **template["metadata"], "ownerReferences": [owner | {"controller": True}]}
     if not ground.store.list(POD, NAMESPACE, label_selector="quarterdeck.io/proof")[0]:
         ground.store.create(POD, {"metadata": metadata, "spec": template["spec"]}, NAMESPACE)
-    status = {"name": "proof", "image": "x", "imageID": "", "ready": False, "restartCount": 0, "state": state}
+    status = {"name": "test-job", "image": "x", "imageID": "", "ready": False, "restartCount": 0, "state": state}
     seen = {"status": {"phase": phase, "startTime": "2026-01-08T12:00:01Z", "containerStatuses": [status]}}
     ground.store.patch(POD, metadata["name"], seen, NAMESPACE, how="merge", subresource="status")
 
@@ -163,7 +163,7 @@ def test_who_resumes_has_it_run_again(ground: Ground):
     completes(ground)
     ground.rounds(3)
     assert ground.stage().state == StageState.PASSED
-    assert ProofJob.objects.count() == 2
+    assert TestJob.objects.count() == 2
 
 
 def test_one_that_was_kept_from_running_shows_nothing_and_is_made_again(ground: Ground):
@@ -190,7 +190,7 @@ def test_an_answer_from_before_the_change_is_none(ground: Ground):
     ground.clock.move(seconds=2)
     ground.rounds(3)
 
-    assert ProofJob.objects.count() == 2
+    assert TestJob.objects.count() == 2
     assert answer(ground).answer == "wait"
 
 
@@ -234,7 +234,7 @@ def test_no_plan_ends_before_it_is_gone(ground: Ground, monkeypatch: pytest.Monk
 
 
 def test_while_the_cluster_is_stopped_none_is_made(ground: Ground):
-    changed_without_a_job = {"driver_version": {}, "failure_budget": {}, "proof": {}}
+    changed_without_a_job = {"driver_version": {}, "failure_budget": {}, "test_job": {}}
     ground.armed(gates=changed_without_a_job)
     ground.round()
     ground.stop_everything("incident 4711")
@@ -243,38 +243,38 @@ def test_while_the_cluster_is_stopped_none_is_made(ground: Ground):
     ground.rounds(5)
 
     assert jobs(ground) == []
-    assert not ProofJob.objects.exists()
+    assert not TestJob.objects.exists()
 
 
 def test_a_plan_that_was_halted_in_this_moment_makes_none(ground: Ground):
     """The guarded write loses."""
     changed(ground)
-    ProofJob.objects.all().delete()
+    TestJob.objects.all().delete()
     writer = ground.writer()
     Plan.objects.filter(pk=ground.plan.pk).update(state=PlanState.HALTED)
     target = ground.target()
 
     with pytest.raises(LostRace):
-        test_jobs.make_proofs(writer, MakeProofs(0, {target.node_uid: CANARY}))
+        test_jobs.create_test_jobs(writer, CreateTestJobs(0, {target.node_uid: CANARY}))
 
-    assert not ProofJob.objects.exists()
+    assert not TestJob.objects.exists()
 
 
 def test_a_node_that_changed_again_in_this_moment_gets_none(ground: Ground):
     changed(ground)
-    ProofJob.objects.all().delete()
+    TestJob.objects.all().delete()
     writer, target = ground.writer(), ground.target()
     Target.objects.filter(pk=target.pk).update(state=TargetState.CHANGING)
 
     with pytest.raises(LostRace, match="no longer changed"):
-        test_jobs.make_proofs(writer, MakeProofs(0, {target.node_uid: CANARY}))
+        test_jobs.create_test_jobs(writer, CreateTestJobs(0, {target.node_uid: CANARY}))
 
 
 def test_a_second_worker_doubles_none(ground: Ground):
     under_test(ground)
 
     with pytest.raises(LostRace, match="has a test Job already"):
-        test_jobs.make_proofs(ground.writer(), MakeProofs(0, {ground.target().node_uid: CANARY}))
+        test_jobs.create_test_jobs(ground.writer(), CreateTestJobs(0, {ground.target().node_uid: CANARY}))
 
     assert len(jobs(ground)) == 1
 
@@ -307,7 +307,7 @@ def test_a_killed_worker_neither_loses_nor_doubles_it(
         ground.rounds(2)
 
     assert len(jobs(ground)) == 1
-    assert ProofJob.objects.count() == (1 if is_after else 2)
+    assert TestJob.objects.count() == (1 if is_after else 2)
 
 
 def test_where_it_may_not_be_made_the_plan_waits_and_says_so(ground: Ground, monkeypatch: pytest.MonkeyPatch):
@@ -336,7 +336,7 @@ def test_a_job_of_that_name_that_is_not_ours_is_left_alone(ground: Ground, monke
     ground.round()
     ground.rounds(2)
 
-    assert "is not ours: delete or rename it" in ProofJob.objects.earliest("pk").says
+    assert "is not ours: delete or rename it" in TestJob.objects.earliest("pk").says
     assert len(jobs(ground)) == 1
 
 
@@ -362,7 +362,7 @@ def test_who_leaves_the_cluster_leaves_none(ground: Ground, capsys: pytest.Captu
 
     call_command("release_all", "north", "--give-up-plans", "We leave.")
     assert jobs(ground) == []
-    assert not ProofJob.objects.in_the_cluster().exists()
+    assert not TestJob.objects.in_the_cluster().exists()
 
 
 def test_a_start_asks_for_every_right_that_a_test_job_uses(ground: Ground):

@@ -6,12 +6,12 @@ import pytest
 
 from fleet.models import Pod
 from rollouts.commands.test_jobs import add_test_jobs
-from rollouts.gates.base import NO_PROOF
+from rollouts.gates.base import UNTESTED
 from rollouts.lifecycle import StageState, TargetState
-from rollouts.models import GateAnswer, ProofJob, Target
+from rollouts.models import GateAnswer, Target, TestJob
 from tests.make import a_pod
 from tests.rollouts.engine.ground import CANARY, Ground
-from tests.rollouts.engine.test_proofs import completes, jobs
+from tests.rollouts.engine.test_test_jobs import completes, jobs
 
 pytestmark = pytest.mark.rounds
 
@@ -41,7 +41,7 @@ def serves(ground: Ground) -> Pod:
 
 
 def test_an_idle_canary_does_not_pass(idle: Ground):
-    assert (answer(idle).answer, answer(idle).cause) == ("wait", NO_PROOF)
+    assert (answer(idle).answer, answer(idle).cause) == ("wait", UNTESTED)
     assert idle.stage().state == StageState.SOAKING
 
 
@@ -54,7 +54,7 @@ def test_it_passes_once_a_test_job_that_somebody_added_has_passed(idle: Ground):
     completes(idle)
     idle.rounds(3)
 
-    assert ProofJob.objects.get().outcome == "passed"
+    assert TestJob.objects.get().outcome == "passed"
     assert answer(idle).reason == f"A test Job passed on {CANARY}."
     assert idle.stage().state == StageState.PASSED
 
@@ -76,4 +76,4 @@ def test_what_was_shown_before_the_node_changed_again_counts_no_more(idle: Groun
 
     idle.rounds(1)
 
-    assert answer(idle).cause == NO_PROOF
+    assert answer(idle).cause == UNTESTED

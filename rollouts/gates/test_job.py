@@ -23,18 +23,18 @@ from rollouts.gates.base import (
     wait,
 )
 from rollouts.test_jobs.test_job import resource_of
-from rollouts.test_jobs.test_progress import ProofOutcome
+from rollouts.test_jobs.test_progress import TestJobOutcome
 from wording.lists import names
 from wording.numbers import count, either
 
 
 @dataclass(frozen=True)
-class Proof(Gate):
+class TestJobGate(Gate):
     gpus: int = 1  # that each Job asks for; slices where the node has no whole ones
     image: str = ""  # blank: the one of the settings
     cordon: bool = True  # no other pod comes to a node from its release until its Job has completed
 
-    key: ClassVar[str] = "proof"
+    key: ClassVar[str] = "test_job"
     title: ClassVar[str] = "Test Job"
     when: ClassVar[When] = When.THROUGH
 
@@ -50,11 +50,12 @@ class Proof(Gate):
             return wait("The stage has no target left: nothing can be tested.", cause=NO_TARGET)
         changed = evidence.changed
         by_outcome = {
-            outcome: [one for one in changed if one.proof and one.proof.outcome == outcome] for outcome in ProofOutcome
+            outcome: [one for one in changed if one.test_job and one.test_job.outcome == outcome]
+            for outcome in TestJobOutcome
         }
-        done = by_outcome[ProofOutcome.PASSED]
+        done = by_outcome[TestJobOutcome.PASSED]
         measured: dict[str, Any] = {"completed": len(done), "of": len(evidence.counted)}
-        if failed := by_outcome[ProofOutcome.FAILED]:
+        if failed := by_outcome[TestJobOutcome.FAILED]:
             nodes = tuple(target.name for target in failed)
             others = f" It failed on {names(nodes[1:])}, too." if nodes[1:] else ""
             sentence = f"The test Job on {nodes[0]} failed. {_told(failed[0])}{others}"
@@ -70,7 +71,7 @@ class Proof(Gate):
     def _waits(self, targets: list[TargetEvidence], measured: dict[str, Any]) -> GateResult:
         nodes = tuple(target.name for target in targets)
         more = f" ({len(nodes)} nodes in all)" if nodes[1:] else ""
-        if without := [one for one in targets if one.proof is None and _is_settled(one) and not self._resource(one)]:
+        if without := [one for one in targets if one.test_job is None and _is_settled(one) and not self._resource(one)]:
             named = names([target.name for target in without])
             asks = f"the test Job asks for {count(self.gpus, 'GPU')} as a resource, and {named} "
             offers = either(len(without), "offers", "offer")
@@ -78,10 +79,10 @@ class Proof(Gate):
                 f"Nothing is tested: {asks}{offers} no such thing.", cause="no-resource", nodes=nodes, measured=measured
             )
         first = targets[0]
-        if first.proof is None:
+        if first.test_job is None:
             is_not = f"The test Job on {first.name} is not made yet: it is made once the node is back in order{more}."
             return wait(is_not, cause="not-made", nodes=nodes, measured=measured)
-        if first.proof.outcome == ProofOutcome.UNKNOWN:
+        if first.test_job.outcome == TestJobOutcome.UNKNOWN:
             nothing = f"The test Job on {first.name} showed nothing, and is made again{more}. {_told(first)}"
             return wait(nothing, cause="unknown", nodes=nodes, measured=measured)
         runs = f"The test Job on {first.name} is not through yet{more}. {_told(first)}"
@@ -93,7 +94,7 @@ class Proof(Gate):
 
 def cordons_by(gates: Iterable[Gate]) -> bool:
     """Returns whether these gates keep released nodes cordoned until their test. An advisory gate does not."""
-    return any(isinstance(gate, Proof) and gate.cordon and not gate.advisory for gate in gates)
+    return any(isinstance(gate, TestJobGate) and gate.cordon and not gate.advisory for gate in gates)
 
 
 def _is_settled(target: TargetEvidence) -> bool:
@@ -102,7 +103,7 @@ def _is_settled(target: TargetEvidence) -> bool:
 
 def _told(target: TargetEvidence) -> str:
     """Returns what is known of the test, in our words and in the Job's."""
-    if target.proof is None:
+    if target.test_job is None:
         return ""
-    said = target.proof.said.strip()
-    return f"{target.proof.says} It said: {said}" if said else target.proof.says
+    said = target.test_job.said.strip()
+    return f"{target.test_job.says} It said: {said}" if said else target.test_job.says

@@ -2,20 +2,20 @@ from __future__ import annotations
 
 from django.db import models
 
-from rollouts.test_jobs.test_job import WantedProof
-from rollouts.test_jobs.test_progress import ProofOutcome
+from rollouts.test_jobs.test_job import WantedTestJob
+from rollouts.test_jobs.test_progress import TestJobOutcome
 
 
-class ProofJobQuerySet(models.QuerySet["ProofJob"]):
-    def in_the_cluster(self) -> ProofJobQuerySet:
+class TestJobQuerySet(models.QuerySet["TestJob"]):
+    def in_the_cluster(self) -> TestJobQuerySet:
         """Returns the Jobs that may exist: recorded, and not read back as deleted."""
         return self.filter(gone_at__isnull=True)
 
 
-class ProofJob(models.Model):
+class TestJob(models.Model):
     """One test Job on one changed node. The row is the intent, written before the Job."""
 
-    plan = models.ForeignKey("rollouts.Plan", models.CASCADE, related_name="proof_jobs")
+    plan = models.ForeignKey("rollouts.Plan", models.CASCADE, related_name="test_jobs")
     node_uid = models.CharField(max_length=64)
     node_name = models.CharField(max_length=253)
     namespace = models.CharField(max_length=253)
@@ -26,29 +26,29 @@ class ProofJob(models.Model):
     intended_at = models.DateTimeField()  # from here on the Job may be in the cluster
     made_at = models.DateTimeField(null=True)  # when it was read back
     has_run = models.BooleanField(default=False)  # its container was seen to run
-    outcome = models.CharField(max_length=16, blank=True, choices=[(one.value, one.value) for one in ProofOutcome])
+    outcome = models.CharField(max_length=16, blank=True, choices=[(one.value, one.value) for one in TestJobOutcome])
     told_at = models.DateTimeField(null=True)  # of the outcome
     says = models.CharField(max_length=1000, blank=True)  # how it is, for a person
     said = models.CharField(max_length=500, blank=True)  # in the words of its container, or of what keeps it
     gone_at = models.DateTimeField(null=True)  # when it was read back that it is not there any more
     trouble = models.CharField(max_length=500, blank=True)  # why it is not deleted
 
-    objects = ProofJobQuerySet.as_manager()
+    objects = TestJobQuerySet.as_manager()
 
     class Meta:
         constraints = [
             models.UniqueConstraint(
                 fields=["plan", "node_uid"],
                 condition=models.Q(gone_at__isnull=True),
-                name="one_proof_job_at_a_time_per_node",
+                name="one_test_job_at_a_time_per_node",
             ),
         ]
         ordering = ["plan_id", "node_name", "pk"]
 
     @property
-    def wanted(self) -> WantedProof:
+    def wanted(self) -> WantedTestJob:
         """Returns what to create in the cluster."""
-        return WantedProof(
+        return WantedTestJob(
             f"plan-{self.plan_id}", self.pk, self.node_name, self.image, self.resource, self.amount,
             asked_at=self.intended_at.isoformat(),
         )  # fmt: skip

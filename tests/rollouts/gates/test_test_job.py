@@ -2,25 +2,25 @@
 
 import pytest
 
-from rollouts.gates.base import NO_TARGET, TO_COME, Answer, ProofEvidence
+from rollouts.gates.base import NO_TARGET, TO_COME, Answer, TestJobEvidence
 from rollouts.gates.options import BadGate, read_gates
-from rollouts.gates.proof import Proof
+from rollouts.gates.test_job import TestJobGate
 from rollouts.lifecycle import TargetState
-from rollouts.test_jobs.test_progress import ProofOutcome
+from rollouts.test_jobs.test_progress import TestJobOutcome
 from tests.make import NOON
 from tests.rollouts.make import a_held_target, a_target, evidence
 
 
-def told(name: str = "node-1", outcome: ProofOutcome | None = None, says: str = "It runs.", said: str = "", **given):
-    return a_target(name, proof=ProofEvidence(outcome, says, said), **given)
+def told(name: str = "node-1", outcome: TestJobOutcome | None = None, says: str = "It runs.", said: str = "", **given):
+    return a_target(name, test_job=TestJobEvidence(outcome, says, said), **given)
 
 
 def evaluated(*targets, **options):
-    return Proof(**options).evaluate(evidence(*targets), now=NOON)
+    return TestJobGate(**options).evaluate(evidence(*targets), now=NOON)
 
 
 def test_passes_once_a_job_has_completed_on_each_changed_node():
-    one, two = (told(name, ProofOutcome.PASSED, "It completed.") for name in ("node-1", "node-2"))
+    one, two = (told(name, TestJobOutcome.PASSED, "It completed.") for name in ("node-1", "node-2"))
 
     assert evaluated(one).answer is Answer.PASS
     assert evaluated(one).reason == "A test Job on the changed node has completed since the change."
@@ -28,9 +28,9 @@ def test_passes_once_a_job_has_completed_on_each_changed_node():
 
 
 def test_the_first_that_fails_fails_it_with_its_last_words_and_names_the_others():
-    bad = told("node-2", ProofOutcome.FAILED, "It ended with exit code 1.", "CUDA error")
-    worse = told("node-3", ProofOutcome.FAILED, "It did not end within 15 min.")
-    result = evaluated(told("node-1", ProofOutcome.PASSED), bad, worse, a_held_target("node-4"))
+    bad = told("node-2", TestJobOutcome.FAILED, "It ended with exit code 1.", "CUDA error")
+    worse = told("node-3", TestJobOutcome.FAILED, "It did not end within 15 min.")
+    result = evaluated(told("node-1", TestJobOutcome.PASSED), bad, worse, a_held_target("node-4"))
 
     assert result.answer is Answer.FAIL
     assert result.nodes == ("node-2", "node-3")
@@ -40,22 +40,22 @@ def test_the_first_that_fails_fails_it_with_its_last_words_and_names_the_others(
 
 
 @pytest.mark.parametrize(
-    ("proof", "cause"),
+    ("test_job", "cause"),
     [
         (None, "not-made"),
-        (ProofEvidence(None, "It runs."), "not-through"),
-        (ProofEvidence(ProofOutcome.UNKNOWN, "Its pod failed before its test ended.", "Evicted"), "unknown"),
+        (TestJobEvidence(None, "It runs."), "not-through"),
+        (TestJobEvidence(TestJobOutcome.UNKNOWN, "Its pod failed before its test ended.", "Evicted"), "unknown"),
     ],
     ids=["not made", "on its way", "kept from running"],
 )
-def test_no_answer_is_no_pass(proof: ProofEvidence | None, cause: str):
-    result = evaluated(told("node-1", ProofOutcome.PASSED), a_target("node-2", proof=proof))
+def test_no_answer_is_no_pass(test_job: TestJobEvidence | None, cause: str):
+    result = evaluated(told("node-1", TestJobOutcome.PASSED), a_target("node-2", test_job=test_job))
 
     assert (result.answer, result.cause, result.nodes) == (Answer.WAIT, cause, ("node-2",))
 
 
 def test_a_node_that_offers_no_gpu_as_a_resource_is_said_and_not_passed():
-    result = evaluated(a_target(proof=None, allocatable={}))
+    result = evaluated(a_target(test_job=None, allocatable={}))
 
     assert (result.answer, result.cause) == (Answer.WAIT, "no-resource")
     assert result.reason == (
@@ -64,7 +64,7 @@ def test_a_node_that_offers_no_gpu_as_a_resource_is_said_and_not_passed():
 
 
 def test_what_has_not_changed_yet_is_to_come():
-    done = told("node-1", ProofOutcome.PASSED)
+    done = told("node-1", TestJobOutcome.PASSED)
 
     assert evaluated(done, a_held_target("node-2")).cause == TO_COME
     assert evaluated(a_held_target("node-2")).cause == TO_COME
@@ -76,4 +76,4 @@ def test_what_has_not_changed_yet_is_to_come():
 )
 def test_what_would_test_nothing_is_refused(options: dict, says: str):
     with pytest.raises(BadGate, match=says):
-        read_gates({"proof": options})
+        read_gates({"test_job": options})
