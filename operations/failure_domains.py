@@ -38,7 +38,6 @@ class Allowance:
     way_out: str = ""  # of a service for which waiting alone may never do
 
     def says(self, name: str) -> str:
-        """Returns why the node may not be released now."""
         if self.is_last_replica:
             alone = f"{self.words} is Ready on {name} alone: the last Ready replica is not taken."
             return f"{alone} {self.way_out}" if self.way_out else alone
@@ -54,7 +53,6 @@ class Budgets:
     domains: Mapping[str, tuple[Domain, ...]] = field(default_factory=dict)  # node's name → the domains that bind it
 
     def going(self, ready: Iterable[str], room: int) -> tuple[str, ...]:
-        """Returns the ready nodes, in their order, that fit into the budgets now."""
         taken: Counter[Domain] = Counter()
         found: list[str] = []
         for name in ready:
@@ -118,17 +116,14 @@ class Budgets:
         return min((free[kind] + places[kind] for kind in places), default=len(names))
 
     def waiting(self, ready: Iterable[str]) -> dict[str, str]:
-        """Returns why each node may not be released alone, by name."""
         nobody: Counter[Domain] = Counter()
         full = {name: self._full(self._needs(name), nobody) for name in ready}
         return {name: self.of[domain].says(name) for name, domain in full.items() if domain is not None}
 
     def empty(self) -> "Budgets":
-        """Returns the budgets with nothing unavailable."""
         return Budgets({domain: replace(budget, out={}) for domain, budget in self.of.items()}, self.domains)
 
     def why_not(self, wave: Sequence[str]) -> str:
-        """Returns why these nodes may not be released together; empty means they may."""
         going = set(self.going(wave, len(wave)))
         late = next((name for name in wave if name not in going), None)
         if late is None:
@@ -144,7 +139,6 @@ class Budgets:
 
     @cached_property
     def _left(self) -> Mapping[Domain, int]:
-        """Returns the free places of each domain."""
         return {domain: budget.most - len(budget.out) for domain, budget in self.of.items()}
 
 

@@ -79,7 +79,6 @@ def _count(mine: WriterLease) -> None:
 
 
 def why_not_ours(cluster: Cluster, lease: LeaseSeen, *, now: datetime) -> str:
-    """Returns why the existing Lease forbids us to write; empty means it does not."""
     return _why_not_ours(cluster, _our_row(cluster), lease, now=now)
 
 

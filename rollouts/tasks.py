@@ -61,6 +61,5 @@ def _queue_due(model: Any) -> None:
 
 @shared_task(queue="rollouts", ignore_result=True)
 def wake_plans_of(*, cluster_id: int, **_: object) -> None:
-    """Makes the cluster's plans and external rollouts due after a change."""
     wake_plans(Plan.objects.filter(cluster=cluster_id), now=timezone.now())
     wake_external_rollouts(cluster_id, now=timezone.now())

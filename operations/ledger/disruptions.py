@@ -92,8 +92,6 @@ def read_budgets(cluster_id: int, asked: Sequence[str], *, goes_back: bool) -> B
 
 
 class _Reading:
-    """One snapshot of the ledger and of the unavailable nodes."""
-
     def __init__(self, cluster_id: int, asked: Sequence[str], *, goes_back: bool) -> None:
         self.cluster_id, self.asked, self.goes_back = cluster_id, asked, goes_back
         self.limits = {DomainKind(row.kind): row for row in DomainBudget.objects.filter(cluster=cluster_id).order_by()}
@@ -117,7 +115,6 @@ class _Reading:
         return Budgets(of, domains)
 
     def domains_of(self, name: str) -> tuple[Domain, ...]:
-        """Returns the node's domains that have a budget."""
         return tuple(domain for domain in self.kept_of(name) if self._has_budget(domain))
 
     def kept_of(self, name: str) -> tuple[Domain, ...]:
@@ -144,7 +141,6 @@ class _Reading:
         return Allowance(f"{words} {domain.key}", self.limits[domain.kind].max_unavailable, out)
 
     def _out(self) -> dict[str, str]:
-        """Returns the unavailable nodes by name with their reason, from the ledger or from rows."""
         if self.goes_back:
             return {one.node_name: one.words for one in self.disruptions if one.binds_rollbacks}
         found = {one.node_name: one.words for one in self.disruptions}
@@ -174,7 +170,6 @@ class _Reading:
         return found
 
     def _nodes(self) -> dict[str, _Node]:
-        """Returns the nodes that are asked for and the unavailable ones."""
         columns = (*COLUMNS, "labels") if DomainKind.RACK in self.limits else COLUMNS
         nodes = Node.objects.filter(cluster=self.cluster_id, is_gpu_node=True).order_by()
         if len(self.asked) <= FEW:
@@ -184,7 +179,6 @@ class _Reading:
         return {name: _Node(name, *seen) for name, *seen in nodes.values_list(*columns)}
 
     def _in_pools(self) -> dict[str, set[str]]:
-        """Returns the pool keys of each node by name."""
         if not self.pools:
             return {}
         members = Pool.nodes.through.objects.filter(node__cluster=self.cluster_id)
@@ -197,7 +191,6 @@ class _Reading:
 
 
 def _why_out(node: _Node) -> str:
-    """Returns why the node is unavailable; empty if it serves."""
     if node.is_ready is not True:
         return "not Ready"
     if node.is_unschedulable:

@@ -68,7 +68,6 @@ def _is_kept(one: _Service, budgets: Mapping[str, int]) -> bool:
 
 
 def _way_out(one: _Service, budgets: Mapping[str, int]) -> str:
-    """Returns a clause on what resolves the wait; empty if nobody needs to act."""
     if one.is_all_on_one:
         there = f"All {one.pods} pods of it are there, and"
         if len(budgets) > 1:
@@ -132,7 +131,6 @@ def _budgets_of(cluster_id: int, services: Mapping[str, _Service]) -> dict[str, 
 
 
 def _labels(cluster_id: int, owners: Collection[ControllerKey]) -> dict[ControllerKey, list[dict[str, str]]]:
-    """Returns the labels of the owners' pods."""
     pods = _replicas(cluster_id).filter(
         namespace__in={namespace for _, namespace, _ in owners}, owner_name__in={name for *_, name in owners}
     )

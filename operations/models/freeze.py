@@ -23,7 +23,6 @@ class RestraintQuerySet(Visible[M]):
 
 
 def words_of(cluster: Cluster | None, pool: Pool | None) -> str:
-    """Returns the scope as text."""
     if cluster is None:
         return "the fleet"
     return f"pool {cluster.name}/{pool.name}" if pool else f"cluster {cluster.name}"
@@ -42,7 +41,6 @@ class FreezeQuerySet(RestraintQuerySet["Freeze"]):
         return self.filter(Q(until=None) | Q(until__gt=now), ended_at=None)
 
     def binding(self, cluster_id: int) -> FreezeQuerySet:
-        """Returns the freezes of the fleet, of the cluster and of its pools."""
         return self.filter(Q(cluster=None) | Q(cluster__pk=cluster_id))
 
 
@@ -85,7 +83,6 @@ class Freeze(models.Model):
 
     @property
     def mark(self) -> str:
-        """Returns the subject of its audit entries."""
         return f"freeze:{self.pk}"
 
     @property

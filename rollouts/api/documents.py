@@ -1,5 +1,3 @@
-"""Plans as documents, in YAML or JSON."""
-
 import json
 from typing import Any, ClassVar
 

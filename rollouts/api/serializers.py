@@ -1,5 +1,3 @@
-"""Serializers of several plan endpoints."""
-
 from dataclasses import fields
 
 from drf_spectacular.utils import extend_schema_field

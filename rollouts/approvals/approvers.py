@@ -66,7 +66,6 @@ def _sorted(those: Iterable[str]) -> tuple[str, ...]:
 
 
 def missing(gate: ApprovalGate, standing: Iterable[Approval], inside: Members) -> int:
-    """Returns how many approvals are missing."""
     return gate.missing(_in_groups(_givers(standing), inside))[0]
 
 

@@ -73,7 +73,6 @@ def ask_where_one_must(plan: Plan, *, actor: str, now: datetime) -> bool:
 
 
 def to_ask(plan: Plan, stages: Iterable[Stage]) -> list[tuple[Stage, dict[str, str]]]:
-    """Returns the stages that need an approval now, each with its nodes and reasons."""
     unasked = (
         stage
         for stage in stages
@@ -83,7 +82,6 @@ def to_ask(plan: Plan, stages: Iterable[Stage]) -> list[tuple[Stage, dict[str, s
 
 
 def _to_ask(plan: Plan, stage: Stage) -> dict[str, str]:
-    """Returns the reasons by node for the remaining nodes."""
     uids = stage.targets.filter(state=TargetState.HELD).values("node_uid")
     nodes = Node.objects.filter(cluster=plan.cluster_id, uid__in=uids).prefetch_related("pools")
     return {node.name: reason for node in nodes if (reason := why(plan.cluster, node))}

@@ -21,8 +21,6 @@ GATE = ApprovalGate.key
 
 @dataclass(frozen=True)
 class Awaited:
-    """A stage that waits for an approval, from one person's view."""
-
     stage: Stage
     needed: int
     missing: int  # approvals still to come; 0: every one is given
@@ -35,12 +33,10 @@ class Awaited:
 
     @property
     def is_theirs(self) -> bool:
-        """Returns whether this person's approval would bring the stage further."""
         return not self.why_not_theirs
 
     @property
     def why_not_theirs(self) -> str:
-        """Returns why the stage waits for somebody else or for nobody; empty if it waits for this person."""
         return self.why_not or self.counts_not or self._why_nobodys
 
     @property
@@ -51,7 +47,6 @@ class Awaited:
 
     @property
     def approved(self) -> int:
-        """Returns how many of the needed approvals are given."""
         return self.needed - self.missing
 
     @property
@@ -102,7 +97,6 @@ def why_closed(stage: Stage) -> str:
 
 
 def why_a_reason(stage: Stage, bundle: Bundle, *, now: datetime) -> str:
-    """Returns why the approval needs a reason; empty if all gate results are green."""
     answers = bundle.content["answers"]
     if not answers:
         return "no gate has evaluated a changed node"

@@ -85,7 +85,6 @@ def acknowledge(override: GateOverride, *, actor: User, now: datetime) -> None:
 
 
 def override_evidence(override: GateOverride) -> dict[str, str | int]:
-    """Returns the override as the audit chain and the evidence file store it."""
     return {
         "stage": override.stage.index,
         "gate": override.gate,
@@ -95,7 +94,6 @@ def override_evidence(override: GateOverride) -> dict[str, str | int]:
 
 
 def why_not_theirs(stage: Stage, gate: str, user: User) -> str:
-    """Returns why this person may not override the gate; empty if they may."""
     plan = stage.plan
     needed = Permission.ADMINISTER if gate == ApprovalGate.key else Permission.RUN
     if gate == ApprovalGate.key and user.get_username() in plan.proposers:

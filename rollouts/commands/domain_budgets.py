@@ -1,5 +1,3 @@
-"""Sets how many nodes of each zone, rack or NVLink domain of a cluster may be unavailable at a time."""
-
 import re
 from dataclasses import dataclass
 from datetime import datetime
@@ -32,8 +30,6 @@ class BadBudget(BadPlan):
 
 @dataclass(frozen=True)
 class BudgetShown:
-    """The budget of one kind of domain, if there is one."""
-
     kind: DomainKind
     max_unavailable: int | None  # None: any number
     label: str = ""

@@ -1,5 +1,3 @@
-"""Validates a draft, and reports each problem with its field."""
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

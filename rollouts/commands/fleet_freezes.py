@@ -50,7 +50,6 @@ class Where:
         return words_of(self.cluster, self.pool)
 
     def why_not(self, user, permission: Permission) -> str:
-        """Returns why the user may not do this here; empty if they may."""
         return why_not(user, permission, cluster_id=self._cluster_id, pool_id=self._pool_id, where=self.words)
 
     def require(self, user, permission: Permission) -> None:
@@ -72,7 +71,6 @@ class Where:
             raise Refusal(str(gone)) from gone
 
     def plans(self) -> PlanQuerySet:
-        """Returns the plans that the scope binds, or may bind by a node."""
         under_way = Plan.objects.under_way()
         return under_way.filter(cluster=self.cluster) if self.cluster else under_way
 
@@ -87,8 +85,6 @@ class Where:
 
 @dataclass(frozen=True)
 class BoundPlan:
-    """The effect of a freeze on one plan now."""
-
     plan: Plan
     is_bound: bool  # False: it goes back, and this freeze does not say that it binds who does
     to_go: int  # nodes that would stay held
@@ -146,7 +142,6 @@ def plans_bound(freezes: Sequence[Freeze], user: User) -> dict[int, int]:
 
 
 def _plans_in_pools(plans: Sequence[Plan], pools: Sequence[int]) -> set[tuple[int, int]]:
-    """Returns pool and plan where a remaining or current node of the plan is in the pool."""
     if not pools:
         return set()
     members = Pool.nodes.through.objects.filter(pool__in=pools)
@@ -278,7 +273,6 @@ def _put_in_force(where: Where, row: Freeze, *, now: datetime) -> Freeze:
 
 
 def _write(where: Where, row: Freeze, *, now: datetime) -> list[PendingCommand]:
-    """Puts the row in force, and returns the notices for the plans that it binds."""
     with wait_for_locks(), transaction.atomic():
         where.keep()
         row.save(force_insert=True)
@@ -313,7 +307,6 @@ def _record(row: Freeze, *, now: datetime) -> None:
 
 
 def _notify(row: Freeze, sentence: str, *, verb: str, actor: str, reason: str, now: datetime) -> list[PendingCommand]:
-    """Returns the notices for the histories of the bound plans."""
     bound = [plan for plan in where_of(row).plans() if row.binds_rollbacks or not restores(plan)]
     what = ended(f"{headed(row.place)}: {reason}")[:1000]
     says = "" if row.pool_id else sentence[:1000]

@@ -1,5 +1,3 @@
-"""Creates and removes maintenance windows, with a preview of their openings and of what they bind."""
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -28,8 +26,6 @@ MAY = Permission.ADMINISTER  # who agrees on a cluster or pool: a window that an
 
 @dataclass(frozen=True)
 class WindowPreview:
-    """The effect of a window now."""
-
     opens: list[Interval]  # the next ones, the one that is open now included; of a pool: while its cluster's are, too
     is_open: bool
     bound: list[BoundPlan]  # blank: it is open now
@@ -112,7 +108,6 @@ def _never_met(window: MaintenanceWindow, *, now: datetime) -> Iterator[str]:
 
 
 def _tell(plans: list[Plan], window: MaintenanceWindow, *, to: str, actor: str, now: datetime) -> None:
-    """Records the change in each bound plan's history and refreshes its page."""
     for plan in plans:
         if not restores(plan):
             reason = f"{headed(window.place)}: {window}. {window.reason}".strip()

@@ -364,7 +364,6 @@ def tell(
 
 
 def _refuse_what_has_no_sense(plan: Plan, verb: Verb, *, expected_state: str) -> None:
-    """Refuses commands without effect, such as a second pause."""
     if expected_state and plan.state != expected_state:
         raise OutOfDate(f"The plan is {plan.state}, not {expected_state} as you saw it.")
     is_paused, is_written = plan.commands.in_force().exists(), plan.write_intended_at is not None

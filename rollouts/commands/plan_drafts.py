@@ -180,7 +180,6 @@ def discard(plan: Plan, *, actor: User, reason: str, now: datetime) -> None:
 
 
 def stages_of(plan: Plan) -> list[StageDraft]:
-    """Returns the stages of a plan as they were written."""
     return [
         StageDraft(
             name=stage.name,
@@ -212,7 +211,6 @@ def suggest_stages(driver_object: DriverObject) -> list[StageDraft]:
 
 
 def stage_rows(plan: Plan, stages: Sequence[StageDraft], *, now: datetime) -> list[Stage]:
-    """Returns the unsaved rows of forward stages."""
     return [
         Stage(
             plan=plan,

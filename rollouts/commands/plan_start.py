@@ -156,7 +156,6 @@ def begin(plan: Plan, asked: AskedStart, looked: LookBefore, live: LiveSeal, *, 
 
 
 def _despite(overridden: Sequence[Check], actor: User, reason: str) -> dict[str, Any]:
-    """Returns what was overridden, by whom and why, as part of the bundle; empty if nothing."""
     if not overridden:
         return {}
     checks = [{"code": check.code, "sentence": check.sentence} for check in overridden]
@@ -164,12 +163,10 @@ def _despite(overridden: Sequence[Check], actor: User, reason: str) -> dict[str,
 
 
 def _warned(warnings: Sequence[Check]) -> list[dict[str, Any]]:
-    """Returns the warnings that were shown at the start, for approvers."""
     return [{"code": check.code, "sentence": check.sentence, "is_grave": check.is_grave} for check in warnings]
 
 
 def _live(live: LiveSeal) -> dict[str, Any]:
-    """Returns the cluster's answers as part of the bundle; empty if it was not asked."""
     if live.answered_at is None:
         return {}
     said = [

@@ -61,7 +61,6 @@ class StagePreview:
 
     @property
     def waves_reason(self) -> str:
-        """Returns what limits the size of the waves."""
         smaller = "Nodes still on their way, broken ones, failure domains and the operator's free slots"
         return f"{self.limit} {smaller} make waves smaller."
 
@@ -87,8 +86,6 @@ class Forecast:
 
 
 class StartVerdict(StrEnum):
-    """The verdict of all checks together, for page and REST."""
-
     BARRED = "barred"
     NEEDS_REASON = "needs-reason"
     GRAVE = "grave"  # nothing bars it, and some warnings are as red as blockers
@@ -115,7 +112,6 @@ class Preview:
 
     @property
     def verdict(self) -> StartVerdict:
-        """Returns whether the plan can start."""
         if self.blockers:
             return (
                 StartVerdict.NEEDS_REASON

@@ -10,8 +10,6 @@ class Refusal(Exception):
 
 
 class BadPlan(Refusal):
-    """The input is no valid plan."""
-
     def __init__(self, *problems: tuple[str, str]) -> None:
         super().__init__(" ".join(sentence for _, sentence in problems))
         self.problems = [{"field": field, "sentence": sentence} for field, sentence in problems]
@@ -54,8 +52,6 @@ class ReasonNeeded(Refusal):
 
 
 class Blocked(Refusal):
-    """The plan cannot start now."""
-
     def __init__(self, blockers: Sequence[Check]) -> None:
         super().__init__(" ".join(blocker.sentence for blocker in blockers))
         self.blockers = [

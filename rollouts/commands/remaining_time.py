@@ -1,5 +1,3 @@
-"""The remaining work of a plan, for its expected duration."""
-
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -21,7 +19,6 @@ PUTS_BACK = frozenset({PlanState.ROLLING_BACK, PlanState.ABORTING})
 
 
 def stage_time(stage: Stage, nodes: int, at_once: int, *, in_waves: int | None = None) -> StageTime:
-    """Returns the time of a stage that has not begun."""
     soak = next((gate.duration for gate in stage.gates if isinstance(gate, Soak) and not gate.advisory), timedelta())
     is_tested = TestJobGate.key in stage.gate_options
     return StageTime(nodes, at_once, soak, "approval" in stage.gate_options, in_waves, is_tested=is_tested)
@@ -63,7 +60,6 @@ def letting_go(on_page: PlanOnPage, *, now: datetime) -> HoldProgress | None:
 
 
 def label_progress(on_page: PlanOnPage, *, now: datetime) -> list[HoldProgress]:
-    """Returns the progress in force, for sentences."""
     return [one for one in (holding(on_page, now=now), letting_go(on_page, now=now)) if one]
 
 

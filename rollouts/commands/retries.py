@@ -1,5 +1,3 @@
-"""Retries a failed node, by a person's command with a reason."""
-
 from datetime import datetime
 
 from django.db import transaction
@@ -61,7 +59,6 @@ def why_not_again(target: Target) -> str:
 
 
 def _has_its_pod(plan: Plan, node: Node) -> bool:
-    """Returns whether the node's driver pod is of the newest template."""
     daemonsets = [each.uid for each in driver_daemonsets(plan)]
     newest = newest_hashes(plan.cluster_id, daemonsets)
     pods = Pod.objects.filter(cluster=plan.cluster_id, node_name=node.name, owner_uid__in=daemonsets, deleted_at=None)

@@ -1,5 +1,3 @@
-"""A stage as its author writes it."""
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

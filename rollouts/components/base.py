@@ -89,9 +89,7 @@ class Component(Protocol):
     @property
     def name(self) -> str: ...
 
-    def patch(self, old: str, new: str) -> FieldPatch:
-        """Returns the patch of the version field, for both directions."""
-        ...
+    def patch(self, old: str, new: str) -> FieldPatch: ...
 
     def command(self, version: str) -> str:
         """Returns the shell command that writes a version without Quarterdeck."""
@@ -101,9 +99,7 @@ class Component(Protocol):
         """Returns the parts of the object's spec that shape its pods, without the field that a plan writes."""
         ...
 
-    def phase(self, state: str, *, has_pod: bool = True, is_in_sync: bool = False) -> Phase:
-        """Returns the node's phase from its state label and its pod."""
-        ...
+    def phase(self, state: str, *, has_pod: bool = True, is_in_sync: bool = False) -> Phase: ...
 
     def is_let_go(self, *, has_label: bool, has_pod: bool, is_in_sync: bool) -> bool:
         """Returns whether the release is seen to be done."""

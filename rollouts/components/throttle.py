@@ -35,8 +35,6 @@ NO_THROTTLE = UpgradePolicy(off=None, max_parallel=0, max_unavailable=None)
 
 
 class Counted(Protocol):
-    """The facts of a node that a throttle counts."""
-
     @property
     def has_begun(self) -> bool: ...
     @property

@@ -28,8 +28,6 @@ MOST = {"cpu": "100m", "memory": "128Mi"}  # of a quota that wants limits
 
 @dataclass(frozen=True)
 class WantedPull:
-    """One image on one node, from a row."""
-
     plan: str  # "plan-7"
     pull: int
     position: int
@@ -48,8 +46,6 @@ class WantedPull:
 
 @dataclass(frozen=True)
 class AsTheDriver:
-    """The properties of the driver's pods that decide whether and how a pod comes to a node."""
-
     secrets: Sequence[str] = ()  # names of imagePullSecrets
     tolerations: Sequence[Mapping[str, Any]] = ()  # as sent
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -57,7 +53,6 @@ class AsTheDriver:
 
 
 def pods_for(plan: str) -> str:
-    """Returns the label selector of the plan's pull pods."""
     return f"{MANAGED_BY}={OURS},{PULLS_FOR}={plan}"
 
 

@@ -38,8 +38,6 @@ class PullOutcome(StrEnum):
 
 @dataclass(frozen=True)
 class PodLook:
-    """The Job's pod as the API server shows it."""
-
     phase: str = ""
     reason: str = ""  # of the pod: Evicted, OutOfcpu, …
     message: str = ""

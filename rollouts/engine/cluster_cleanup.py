@@ -72,7 +72,6 @@ def remove(connection: client.Connection, found: list[Mark]) -> Iterator[tuple[M
 
 
 def jobs(connection: client.Connection) -> list[client.JobSeen]:
-    """Returns every Job of ours, in all namespaces."""
     return [job for job in client.list_jobs(connection, label_selector=MANAGED) if is_for(job.labels)]
 
 

@@ -82,7 +82,6 @@ def gpu_time(
 
 
 def _allocated(spans: Iterable[Allocated], *, gpus: int, since: datetime, until: datetime) -> timedelta:
-    """Returns the allocated GPU time, limited to the number of GPUs."""
     more: dict[datetime, tuple[int, int]] = defaultdict(lambda: (0, 0))  # whole ones, and pods with parts
     for span in spans:
         begun, end = max(span.since, since), min(span.until, until)
@@ -115,7 +114,6 @@ def _completed(rows: Iterable[PodPlacement], layout: Layout, clock: ClusterClock
 
 
 def _over(cluster_id: int, uids: Collection[str], first: datetime) -> Mapping[str, Sequence[PodPlacement]]:
-    """Returns the ended placements by node UID."""
     rows = PodPlacement.objects.filter(cluster=cluster_id, node_uid__in=uids, until__gt=first, ended__in=COMPLETED)
     found: dict[str, list[PodPlacement]] = defaultdict(list)
     for row in rows.only("node_uid", "resources", "since", "until", "seen_until").order_by():

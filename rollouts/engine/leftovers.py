@@ -56,7 +56,6 @@ def _of_jobs(plan: Plan, connection: client.Connection) -> Iterator[str]:
 
 
 def _marked_by(plan: Plan, node: NodeSeen) -> Collection[str]:
-    """Returns the annotation keys on the node that belong to this plan."""
     mine = [keys for by, keys in OF_A_PLAN.items() if node.annotations.get(by) == plan.mark]
     return {key for keys in mine for key in keys if key in node.annotations}
 

@@ -22,8 +22,6 @@ from rollouts.queries.driver_nodes import driver_daemonsets
 
 @dataclass(frozen=True)
 class Live:
-    """The answers of the API server at the start of the round."""
-
     object_version: str
     hashes: Mapping[str, str]  # DaemonSet uid → hash of its newest template
     unsettled: tuple[str, ...]

@@ -174,7 +174,6 @@ def _handed_by(plan: Plan) -> str:
 
 
 def _evaluated(stages: Sequence[Stage]) -> list[Stage]:
-    """Returns the stages in progress and the last that passed."""
     passed = [stage for stage in stages if stage.state == StageState.PASSED]
     return [stage for stage in stages if stage.state != StageState.PASSED] + passed[-1:]
 
@@ -193,7 +192,6 @@ def _exposed(stages: Sequence[Stage]) -> dict[str, datetime]:
 
 
 def read_policy(plan: Plan, nodes: int) -> UpgradePolicy:
-    """Returns the throttle of the component's controller, in nodes."""
     if plan.its_component.room is None:
         return NO_THROTTLE
     row = DriverObject.objects.filter(cluster=plan.cluster_id, uid=plan.object_uid).order_by("pk").first()
@@ -266,7 +264,6 @@ def _strays(plan: Plan, nodes: PlanNodes, live: Live, ahead: timedelta) -> tuple
 
 
 def _was_held_again(plan: Plan, hold: Hold) -> bool:
-    """Returns whether the hold was wanted before the version was written and placed again after it."""
     written_at = plan.write_intended_at
     if written_at is None or hold.placed_at is None or not hold.is_wanted:
         return False
@@ -292,7 +289,6 @@ def _failures_in_the_rollback(plan: Plan, stages: Iterable[Stage], *, since: dat
 
 
 def _asks(stage: Stage, gate: type[Gate]) -> bool:
-    """Returns whether the stage has the gate and releases nodes now."""
     return stage.state in LETS_GO and not stage.is_rollback and gate.key in stage.gate_options
 
 

@@ -79,7 +79,6 @@ def _was_bound(before: GateAnswer | None, result: GateResult) -> bool:
 def _answer(
     stage: Stage, gate: str, result: GateResult, before: GateAnswer | None, *, is_anew: bool, now: datetime
 ) -> GateAnswer:
-    """Returns the row of a result."""
     said = said_by(result, before, is_anew=is_anew, now=now)
     is_advisory = any(each.key == gate and each.advisory for each in stage.gates)
     return GateAnswer(stage=stage, gate=gate, is_advisory=is_advisory, **said)
@@ -141,7 +140,6 @@ def _keep_answers(plan: Plan, *, now: datetime) -> None:
 
 
 def give_back(plan: Plan, node_uids: Collection[str], *, now: datetime) -> None:
-    """Ends the nodes' ledger entries, and wakes plans that wait for their failure domains."""
     if not node_uids:
         return
     with transaction.atomic():
@@ -235,7 +233,6 @@ def end_handover(plan: Plan, object_version: str, *, now: datetime) -> None:
 
 
 def record_holds(plan: Plan, seen: Sequence[NodeSeen], *, now: datetime) -> None:
-    """Updates the holds' rows to what the API server shows."""
     ours = Hold.objects.filter(plan=plan, is_foreign=False)
     there = {node.uid for node in seen}
     hold = plan.its_component.hold

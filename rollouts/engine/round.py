@@ -63,7 +63,6 @@ def _end(plan: Plan, wait: timedelta, waiting_for: str, *, clock: Callable[[], d
 
 
 def _look_and_act(plan: Plan, *, clock: Callable[[], datetime]) -> tuple[str, timedelta]:
-    """Returns why nothing more happens now, and when the next round is due."""
     try:
         with closing(client.connect(plan.cluster.kubeconfig, plan.cluster.context)) as connection:
             return _round(plan, connection, clock=clock)

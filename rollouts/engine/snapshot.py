@@ -14,8 +14,6 @@ from rollouts.lifecycle import PlanState, StageState, TargetState
 
 @dataclass(frozen=True)
 class NodeSnapshot:
-    """A node with a driver DaemonSet of the changed object, whether it is a target or not."""
-
     uid: str
     name: str
     has_label: bool  # the label that keeps it from changing is there; where nothing is held, our row wants it kept
@@ -62,8 +60,6 @@ class NodeSnapshot:
 
 @dataclass(frozen=True)
 class NodeExclusions:
-    """A node that a plan excludes from external controllers for its release."""
-
     name: str
     controllers: tuple[str, ...]  # as a sentence names them
     is_wanted: bool = True  # all of it, still
@@ -83,8 +79,6 @@ class CordonedByUs:
 
 @dataclass(frozen=True)
 class TestJobInCluster:
-    """A test Job that may exist in the cluster."""
-
     pk: int
     uid: str  # of its node
     name: str
@@ -195,7 +189,6 @@ class Snapshot:
 
     @property
     def by_others(self) -> str:
-        """Returns a clause about who set the foreign version."""
         return f"Somebody else set the version to {self.object_version or 'nothing'}"
 
     @property
@@ -217,7 +210,6 @@ class Snapshot:
         return bool(node.pod_hash) and node.pod_hash == newest
 
     def is_let_go(self, node: NodeSnapshot) -> bool:
-        """Returns whether the release is seen to be done."""
         return self.component.is_let_go(
             has_label=node.has_label, has_pod=bool(node.pod_hash), is_in_sync=self.is_in_sync(node)
         )

@@ -42,8 +42,6 @@ from rollouts.queries.restraints import OpenHours
 
 @dataclass(frozen=True)
 class AroundStages:
-    """The observed state of the cluster, from which each stage takes its part."""
-
     nodes: Mapping[str, Node]  # by uid
     pods: Mapping[str, list[Pod]]  # by the name of their node
     ready: Counter[str]  # pods, by owner
@@ -300,7 +298,6 @@ def target_evidence(target: Target | ExternalRolloutNode, around: AroundStages) 
 
 
 def _failed_reason(target: Target | ExternalRolloutNode, around: AroundStages) -> str:
-    """Returns why the target failed, from its row where that is recorded."""
     found = around.failures.get(target.node_uid, "")
     if found or isinstance(target, ExternalRolloutNode):
         return found

@@ -28,7 +28,6 @@ def of_the_chain(entries: list[Mapping[str, Any]], subject: str) -> Iterator[Fla
 
 
 def _hashed(entry: Mapping[str, Any]) -> list[Any]:
-    """Returns the fields of an audit entry in the order of its hash."""
     names = ("previous_hash", "subject", "number", "at", "actor", "verb", "reason", "evidence")
     return [entry.get(name) for name in names]
 
@@ -115,7 +114,6 @@ def _by_gate(answers: Any) -> list[tuple[str, Mapping[str, Any]]]:
 
 
 def _says(said: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
-    """Returns whether the numbers of an entry equal those of a row."""
     measured = row.get("measured")
     pairs = [pair for pair in measured if isinstance(pair, list)] if isinstance(measured, list) else []
     shown = dict(row) | {"measured": {str(pair[0]): pair[1] for pair in pairs if len(pair) == A_PAIR}}
@@ -130,7 +128,6 @@ def _instant(at: Any) -> datetime | None:
 
 
 def _check_overrides(rows: list[Mapping[str, Any]], audit: list[Mapping[str, Any]]) -> Iterator[Flaw]:
-    """Yields overrides without their entries, acknowledgements included, and entries without their row."""
     names = ("stage", "gate", "said", "until")
     left = [
         (

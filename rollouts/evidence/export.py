@@ -42,7 +42,6 @@ def _decisions(plan: Plan) -> QuerySet[Approval]:
 
 
 def _answers(plan: Plan) -> QuerySet[GateAnswer]:
-    """Returns the results that a move rested on, and the present ones."""
     rows = GateAnswer.objects.filter(stage__plan=plan).exclude(is_current=False, rested_on_at=None)
     return rows.select_related("stage").order_by("pk")
 
@@ -99,7 +98,6 @@ def _override_entry(override: GateOverride) -> dict[str, Any]:
 
 
 def _entry(entry: AuditEntry) -> dict[str, Any]:
-    """Returns an audit entry with the fields of its hash."""
     return {
         "subject": entry.subject,
         "number": entry.number,

@@ -17,8 +17,6 @@ class NoEvidence(ValueError):
 
 @dataclass(frozen=True)
 class Flaw:
-    """A part of the file that differs from what was written."""
-
     field: str  # as decisions[0].bundle
     sentence: str
 

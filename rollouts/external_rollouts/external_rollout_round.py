@@ -53,7 +53,6 @@ KEPT_FOR = timedelta(minutes=10)  # the same while nothing changes: every node o
 
 
 def take_up(*, now: datetime) -> None:
-    """Creates the missing row of each driver object in a followed cluster."""
     open_ones = ExternalRollout.objects.open().filter(cluster=OuterRef("cluster"), object_uid=OuterRef("uid"))
     driver_objects = DriverObject.objects.filter(
         changeable(), cluster__mode=ClusterMode.FOLLOW, kind__in=DRIVER_OBJECT_KINDS
@@ -98,7 +97,6 @@ def _look(rollout: ExternalRollout, *, now: datetime) -> None:
 
 
 def _why_no_longer_followed(rollout: ExternalRollout, driver_object: DriverObject | None, *, is_seen: bool) -> str:
-    """Returns why the object is no longer followed; empty if it is."""
     mode = Cluster.objects.values_list("mode", flat=True).get(pk=rollout.cluster_id)
     if mode != ClusterMode.FOLLOW:
         return f"The mode of {rollout.cluster.name} is {mode} now."
@@ -194,7 +192,6 @@ class ObservedNode:
 
 
 def _first_look(rollout: ExternalRollout, driver_object: DriverObject) -> list[ObservedNode]:
-    """Returns the object's nodes without those that bring their own driver."""
     wanted = driver_object.version
     seen = _see(rollout, nodes_of(driver_object).only(*COLUMNS).order_by("name"), wanted, {})
     return [one for one in seen if one.pod_hash or one.look.phase is not Phase.UNKNOWN]
@@ -380,7 +377,6 @@ def _around(
     seen_at: datetime,
     now: datetime,
 ) -> AroundStages:
-    """Returns the same evidence as for a plan, from rows alone."""
     ready, waiting = ready_and_waiting(rollout) if most_ready(_begun(nodes)) else (Counter[str](), Counter[str]())
     names = [node.node_name for node in _begun(nodes)]
     ahead = clock_ahead(rollout.cluster_id)

@@ -17,8 +17,6 @@ STILL = timedelta(days=7)  # nothing of it has moved for so long: whoever drove 
 
 @dataclass(frozen=True)
 class NodeLook:
-    """One node of the object, from rows."""
-
     uid: str
     name: str
     phase: Phase

@@ -1,5 +1,3 @@
-"""Findings about plans, registered with the health app, which does not know plans."""
-
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any

@@ -1,5 +1,3 @@
-"""The objections of plans to a decision of the fleet app, which does not know plans."""
-
 from fleet.models import Cluster
 from rollouts.models import Plan
 

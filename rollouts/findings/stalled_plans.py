@@ -104,7 +104,6 @@ def _wait_of(standing: PlanStanding, *, now: datetime) -> Wait | None:
 
 
 def _moved_at(plan: Plan) -> datetime:
-    """Returns the last change of the plan, a stage, a target, a command or a label."""
     held = plan.holds.aggregate(wanted=Max("wanted_since"), placed=Max("placed_at"), freed=Max("freed_at"))
     said = plan.commands.aggregate(at=Max("at"), ended=Max("ended_at"))
     newest = plan.events.aggregate(at=Max("at"))
@@ -142,7 +141,6 @@ def _soaks(plan: Plan) -> bool:
 
 
 def _waits(plan: Plan) -> list[GateAnswer]:
-    """Returns the waiting gates before a wave."""
     if plan.state != PlanState.PROMOTING:
         return []
     opens = Q(stage__state=StageState.OPENING) | Q(stage__state=StageState.PROMOTING, gate=Window.key)

@@ -37,7 +37,6 @@ class PullRound:
     warnings: dict[str, list[EventSeen]] = field(default_factory=dict)  # by namespace
 
     def learn_whether_it_ends(self) -> None:
-        """Reads again whether somebody has cancelled the pull."""
         self.pull.refresh_from_db(fields=["ends_reason"])
 
     def rows(self):

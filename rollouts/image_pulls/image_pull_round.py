@@ -46,7 +46,6 @@ def run_pull(pull_id: int, *, owner: str, clock: Callable[[], datetime]) -> None
 
 
 def _look_and_act(pull: ImagePull, *, clock: Callable[[], datetime]) -> tuple[str, timedelta]:
-    """Returns why the pull does not continue, and when the next round is due."""
     cluster = pull.plan.cluster
     try:
         with closing(client.connect(cluster.kubeconfig, cluster.context)) as connection:

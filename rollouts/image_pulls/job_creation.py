@@ -85,7 +85,6 @@ def _make_one(pull_round: PullRound, row: PullJob) -> str:
 
 
 def _image(pull_round: PullRound, row: PullJob, daemonset: DaemonSetSeen | None) -> str:
-    """Returns the image as the API server shows it; empty if unknown."""
     if daemonset is None or daemonset.uid != row.daemonset_uid:
         return ""
     containers = daemonset.template.spec.containers or []
@@ -112,7 +111,6 @@ def _like_the_driver(pull_round: PullRound, row: PullJob, daemonset: DaemonSetSe
 
 
 def _spec_of_driver_pod(pull_round: PullRound, row: PullJob) -> dict[str, Any] | None:
-    """Returns the spec of the driver pod seen before, or of its replacement."""
     try:
         return client.get_pod_spec(pull_round.connection, row.namespace, row.driver_pod)
     except client.Absent:

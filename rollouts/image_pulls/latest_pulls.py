@@ -1,5 +1,3 @@
-"""The results of image pulls, for page, REST, commands and preflight."""
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,8 +18,6 @@ WORDS = {PullOutcome.PULLED: "pulled", PullOutcome.FAILED: "failed", PullOutcome
 
 @dataclass(frozen=True)
 class SystemPulled:
-    """The result of one image."""
-
     system: str
     image: str
     jobs: Sequence[PullJob]
@@ -45,8 +41,6 @@ class SystemPulled:
 
 @dataclass(frozen=True)
 class PullOnPage:
-    """One pull."""
-
     pull: ImagePull
     jobs: Sequence[PullJob]
 
@@ -67,29 +61,24 @@ class PullOnPage:
 
     @property
     def is_proven(self) -> bool:
-        """Returns whether every image was pulled somewhere and none failed."""
         return not self.of(PullOutcome.FAILED) and bool(self.systems) and all(one.pulled for one in self.systems)
 
     @cached_property
     def systems(self) -> list[SystemPulled]:
-        """Returns the results by operating system."""
         found: dict[tuple[str, str], list[PullJob]] = {}
         for job in self.jobs:
             found.setdefault((job.system, job.image), []).append(job)
         return [SystemPulled(system, image, jobs) for (system, image), jobs in sorted(found.items())]
 
     def is_under_way(self, job: PullJob) -> bool:
-        """Returns whether a result may still come."""
         return not job.outcome and self.is_in_force and (self.may_be_cancelled or job.intended_at is not None)
 
     @property
     def left(self) -> int:
-        """Returns the number of Jobs that may be in the cluster."""
         return sum(job.is_in_the_cluster for job in self.jobs)
 
     @property
     def sentence(self) -> str:
-        """Returns the progress or the result as a sentence."""
         by, total = self.by_outcome, len(self.jobs)
         said = [f"{by[one]} {WORDS[one]}" for one in PullOutcome if by[one]]
         to_come = sum(self.is_under_way(job) for job in self.jobs)
@@ -127,7 +116,6 @@ def pulls_on_page(rows: Sequence[ImagePull]) -> list[PullOnPage]:
 
 
 def why_no_pull(plan: Plan) -> str:
-    """Returns why no image can be pulled now; empty if one can."""
     if plan.state not in PULLED_IN:
         return f"The plan is {plan.state.replace('-', ' ')}: its image is not needed any more."
     return ""

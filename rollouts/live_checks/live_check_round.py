@@ -88,7 +88,6 @@ def _why_not_asked(row: LiveCheck, plan: Plan, *, now: datetime) -> str:
 
 
 def _ask(plan: Plan, *, clock: Callable[[], datetime]) -> tuple[list[LiveAnswer], dict[str, str]]:
-    """Returns the answers, and digests of the driver object's spec."""
     cluster = plan.cluster
     try:
         with closing(client.connect(cluster.kubeconfig, cluster.context)) as connection:
@@ -100,7 +99,6 @@ def _ask(plan: Plan, *, clock: Callable[[], datetime]) -> tuple[list[LiveAnswer]
 
 
 def _nobody(plan: Plan) -> PlanFacts:
-    """Returns the facts where no connection is possible."""
     cluster = plan.cluster
     return PlanFacts(cluster.name, cluster.uid, cluster.own_namespace, "", "", None, "", "", "")
 

@@ -104,5 +104,4 @@ class PendingCommand(models.Model):
 
     @property
     def sentence(self) -> str:
-        """Returns the same sentence as the recorded command."""
         return Command(verb=self.verb, actor=self.actor, reason=self.reason).sentence

@@ -10,7 +10,6 @@ from gpu.external_controllers import EXTERNAL_CONTROLLERS, LONGEST, ExternalCont
 
 class CordonQuerySet(models.QuerySet["Cordon"]):
     def in_force(self) -> CordonQuerySet:
-        """Returns the cordons that may be on their nodes."""
         return self.filter(ended_at__isnull=True)
 
     def end(self, *, now: datetime, left_reason: str = "") -> int:
@@ -46,7 +45,6 @@ class Cordon(models.Model):
 
     @property
     def says(self) -> str:
-        """Returns the cordon's state as text."""
         if self.ended_at:
             return self.left_reason
         how = "" if self.placed_at else " Not read back yet."
@@ -55,7 +53,6 @@ class Cordon(models.Model):
 
 class ExclusionQuerySet(models.QuerySet["Exclusion"]):
     def in_force(self) -> ExclusionQuerySet:
-        """Returns the exclusions that may be on their nodes."""
         return self.filter(ended_at__isnull=True)
 
     def shown(self) -> ExclusionQuerySet:
@@ -99,7 +96,6 @@ class Exclusion(models.Model):
 
     @property
     def says(self) -> str:
-        """Returns the exclusion's state as text."""
         one = self.external_controller
         if self.ended_at:
             return self.left_reason

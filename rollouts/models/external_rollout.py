@@ -34,7 +34,6 @@ class ExternalRolloutQuerySet(Visible["ExternalRollout"]):
         return self.open().filter(next_look_at__lte=now)
 
     def told(self) -> ExternalRolloutQuerySet:
-        """Returns the rollouts to show."""
         return self.exclude(state=ExternalRolloutState.STANDING)
 
 

@@ -14,8 +14,6 @@ BLIND = timedelta(seconds=60)  # an answer not given for so long has to begin an
 
 
 class KeptAnswer(models.Model):
-    """A stored gate result."""
-
     gate = models.CharField(max_length=63)
     answer = models.CharField(max_length=8)
     cause = models.CharField(max_length=LONGEST_CAUSE, blank=True)  # why it answers so, without its numbers

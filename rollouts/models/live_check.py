@@ -67,7 +67,6 @@ class LiveCheck(Leased):
         )
 
     def put_off(self, *, next_look_at: datetime, now: datetime) -> None:
-        """Schedules another try a little later, if the turn is still ours."""
         self.mine().update(lease_until=now, next_look_at=next_look_at)
 
     def end(self, **written: Any) -> bool:

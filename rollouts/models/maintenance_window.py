@@ -42,7 +42,6 @@ class MaintenanceWindow(models.Model):
 
     @property
     def mark(self) -> str:
-        """Returns the subject of its audit entries."""
         return f"window:{self.pk}"
 
     @property

@@ -121,7 +121,6 @@ class Plan(Moving, Leased):
 
     @property
     def its_component(self) -> Component:
-        """Returns the component that it changes."""
         return component_of(self.component, self.object_kind, self.object_name)
 
     @property
@@ -163,7 +162,6 @@ class Plan(Moving, Leased):
                 self.commands.in_force().update(ended_at=now, ended_by=actor)
 
     def event_of(self, kind: str, *, now: datetime, actor: str, reason: str) -> DomainEvent:
-        """Returns an unsaved domain event about the plan."""
         facts = {
             "plan": self.pk, "title": self.title, "severity": "note", "from": self.from_version, "to": self.to_version,
             "actor": actor, "reason": reason[:1000],

@@ -59,8 +59,6 @@ class TargetQuerySet(Visible["Target"]):
 
 
 class Target(Moving):
-    """One node in a stage."""
-
     states = TargetState
     moves = TARGET_MOVES
 

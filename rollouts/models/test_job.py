@@ -47,7 +47,6 @@ class TestJob(models.Model):
 
     @property
     def wanted(self) -> WantedTestJob:
-        """Returns what to create in the cluster."""
         return WantedTestJob(
             f"plan-{self.plan_id}", self.pk, self.node_name, self.image, self.resource, self.amount,
             asked_at=self.intended_at.isoformat(),

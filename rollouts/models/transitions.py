@@ -47,7 +47,6 @@ class Moving(models.Model):
 def record_event(
     *, plan, what: str, was: str, to: str, now: datetime, actor: str, reason: str, stage=None, target=None
 ):
-    """Adds an entry to a plan's history, and notifies browsers after the commit."""
     from rollouts.models.plan_event import PlanEvent  # the history's row names the rows that use this
 
     event = PlanEvent.objects.create(

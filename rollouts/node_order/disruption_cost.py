@@ -68,7 +68,6 @@ class Harm:
 
     @property
     def sentence(self) -> str:
-        """Returns the reason for the node's place in the order."""
         if not self.is_known:
             return "Nobody knows: its pods were never read."
         if not self.pods:
@@ -92,7 +91,6 @@ def hours(number: float) -> str:
 
 
 def with_parts(pods: int) -> str:
-    """Returns a clause about pods whose share of a GPU is unknown."""
     return f"{count(pods, 'pod')} with slices, shares or claims"
 
 
@@ -109,7 +107,6 @@ def of_services(pods: int) -> str:
 
 
 def takes_time(gpu_hours: float) -> bool:
-    """Returns whether the warm-up is long enough to mention."""
     return gpu_hours >= 0.1
 
 
@@ -210,7 +207,6 @@ def least_first(harms: Mapping[str, Harm]) -> list[str]:
 
 
 def least_harm(harm: Harm) -> tuple[int, float, int]:
-    """Returns the sort key of a node on its own."""
     return _work_on(harm), harm.gpu_hours + harm.loading_gpu_hours, harm.restarts
 
 

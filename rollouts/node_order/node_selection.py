@@ -73,12 +73,10 @@ def representatives(candidates: Sequence[Candidate], count: int) -> list[Candida
 
 
 def _worth(one: Candidate, new: AbstractSet[tuple[str, str]], alike: Mapping[tuple[str, str], int]) -> tuple[int, ...]:
-    """Returns the sort key of a canary candidate, the most important part first."""
     return one.is_fit, len(new), one.has_tenants, sum(alike[cohort] for cohort in new)
 
 
 def _that_add_nothing(left: Sequence[Candidate], new: Mapping[str, frozenset[tuple[str, str]]]) -> list[Candidate]:
-    """Returns candidates as good as the first, once none adds another kind of node."""
     like = [one for one in left if one.is_fit is left[0].is_fit]
     return [] if any(new[one.uid] for one in like) else like
 

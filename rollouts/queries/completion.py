@@ -34,7 +34,6 @@ class Completion:
 
     @property
     def says(self) -> str:
-        """Returns a sentence about what completing would leave out."""
         free = tuple(name for name in self.failed if name not in self.failed_held)
         kept = self.failed_held
         parts = (

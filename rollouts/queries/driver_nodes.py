@@ -64,7 +64,6 @@ def candidate(node: Node, harm: Harm = UNHARMED) -> Candidate:
 
 
 def driver_daemonsets(plan: Rollout) -> list[Operand]:
-    """Returns the DaemonSets that the plan changes."""
     return list(_daemonsets(plan.cluster_id, plan.object_uid, plan.its_component.operand))
 
 
@@ -74,7 +73,6 @@ def _daemonsets(cluster_id: int, owner_uid: str, operand: str) -> QuerySet[Opera
 
 
 def daemonsets_of(cluster_id: int, operand: str) -> QuerySet[Operand]:
-    """Returns the DaemonSets of one operand, of any owner."""
     return Operand.objects.filter(cluster=cluster_id, operand=operand).order_by("name")
 
 
@@ -113,8 +111,6 @@ def required_kinds(plan: Rollout) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Heard:
-    """The age of the rows that a plan rests on."""
-
     stale_reason: str  # why they may not be acted on; blank: they may
     oldest: datetime
 

@@ -1,5 +1,3 @@
-"""External rollouts from rows, for pages, REST and findings."""
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -45,7 +43,6 @@ class Progress:
 
     @property
     def parts(self) -> tuple[tuple[str, int], ...]:
-        """Returns the non-empty parts in display order."""
         told = (("changed", self.changed), ("failed", self.failed), ("changing", self.changing))
         return tuple((word, number) for word, number in (*told, ("held", self.held), ("before", self.before)) if number)
 
@@ -83,7 +80,6 @@ class ShownExternalRollout:
 
     @property
     def shown_state(self) -> str:
-        """The state as pages and REST name it."""
         if self.rollout.is_open and self.failing:
             return FAILING
         return NOT_SHOWN if self.rollout.is_open and self.unproven else self.rollout.state

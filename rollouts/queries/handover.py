@@ -1,5 +1,3 @@
-"""Tells whether the nodes of an aborted plan may be handed over, and to which version."""
-
 from dataclasses import dataclass
 
 from fleet.models import DriverObject

@@ -1,5 +1,3 @@
-"""Tells whether the GPU Operator runs."""
-
 from datetime import datetime
 
 from fleet.drivers.cluster_drivers import operator_trouble

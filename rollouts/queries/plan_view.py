@@ -61,8 +61,6 @@ class StageOnPage:
 
 @dataclass(frozen=True)
 class HaltingGate:
-    """The gate that halted a plan, with its result at that time."""
-
     stage: str
     gate: str
     reason: str
@@ -77,8 +75,6 @@ class HaltingGate:
 
 @dataclass(frozen=True, kw_only=True)
 class PlanStanding:
-    """The reasons why a plan does not move, for page, REST and lists."""
-
     plan: Plan
     pause: Command | None
     halt: Command | None  # by which a person halted it; None: it is not halted, or a gate has done it
@@ -135,8 +131,6 @@ def rank(answer: str) -> int:
 
 
 class HoldSeen(NamedTuple):
-    """The columns of a hold that the plan page counts."""
-
     node_uid: str
     is_wanted: bool
     is_foreign: bool
@@ -166,7 +160,6 @@ class PlanOnPage(PlanStanding):
 
     @property
     def ahead(self) -> list[StageOnPage]:
-        """Returns the unfinished stages of a plan in progress."""
         return [one for one in self.stages if one.stage.state not in OVER] if self.plan.is_under_way else []
 
 
@@ -362,8 +355,6 @@ def _current(plan: Plan, stages: list[StageOnPage]) -> StageOnPage | None:
 
 @dataclass(frozen=True)
 class Button:
-    """One verb of a plan, for one person at one moment."""
-
     verb: str
     label: str
     resource: str
@@ -402,7 +393,6 @@ def _filled(plan: Plan, button: Button) -> Button:
 
 
 def _handing_over(plan: Plan, button: Button) -> Button:
-    """Returns the handover button, for an aborted plan whose object somebody else has changed."""
     if not button.is_allowed:
         return replace(button, is_shown=False)
     found = handover_of(plan)

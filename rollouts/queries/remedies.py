@@ -55,7 +55,6 @@ def remedies(stage: Stage, answer: KeptAnswer) -> list[Remedy]:
 
 
 def why_no_test_jobs(stage: Stage) -> str:
-    """Returns why the stage cannot get test Jobs now; empty if it can."""
     plan = stage.plan
     if stage.is_rollback:
         return "A rollback runs no test Jobs."

@@ -26,8 +26,6 @@ FAR = datetime.max.replace(tzinfo=UTC)
 
 @dataclass(frozen=True)
 class Restraint:
-    """One restraint, as a sentence."""
-
     sentence: str
     ends_at: datetime | None  # None: when a person ends it
     is_stop: bool = False
@@ -49,7 +47,6 @@ class Restraints:
 
     @property
     def first(self) -> Restraint | None:
-        """Returns the most urgent freeze that binds everything."""
         return most_urgent(self.of_all)
 
     def of_nodes(self, uids: Collection[str]) -> dict[str, Restraint]:
@@ -61,7 +58,6 @@ class Restraints:
         return {uid: restraint for uid, restraint in found.items() if restraint}
 
     def why_not(self, uids: Collection[str]) -> str:
-        """Returns why one of these nodes may not be released; empty if all may."""
         found = most_urgent(self.of_nodes(uids).values())
         return found.sentence if found else ""
 
@@ -85,11 +81,9 @@ class Restraints:
 
     @property
     def _binding(self) -> frozenset[int]:
-        """Returns the pools with a restraint or window."""
         return frozenset(self.of_pools) | (self.windows.pools if self.windows else frozenset())
 
     def _in(self, pools: frozenset[int], *, of_all: tuple[Restraint, ...]) -> Restraint | None:
-        """Returns the most urgent restraint on a node of these pools."""
         closed = self.windows.closed(pools) if self.windows else None
         frozen = (each for pool in pools for each in self.of_pools.get(pool, ()))
         return most_urgent([*of_all, *frozen, *([closed] if closed else [])])
@@ -134,7 +128,6 @@ class Windows:
         return OpenHours(self._says_closed(groups, first), found)
 
     def _of(self, pools: frozenset[int]) -> tuple[ByPlace, Iterator[Interval]]:
-        """Returns the binding windows by place, and their open intervals."""
         groups = [self.by_place[place] for place in sorted({0, *pools}) if place in self.by_place]
         schedules = [[window.schedule for window in group] for group in groups]
         return groups, common(schedules, after=self.at) if groups else iter(())
@@ -178,7 +171,6 @@ def _says_closed(shut: ByPlace, following: Interval | None, *, now: datetime) ->
 
 
 def _says_open(groups: ByPlace, current: Interval, *, now: datetime) -> str:
-    """Returns the open windows of places with several."""
     open_ = [[window for window in group if _is_open([window.schedule], at=now)] for group in groups]
     return f"{_called(open_)} {are(_number(open_))} open until {_on_the_wall(open_, current.closes_at, now=now)}."
 
@@ -193,7 +185,6 @@ def _called(groups: ByPlace) -> str:
 
 
 def _on_the_wall(groups: ByPlace, at: datetime, *, now: datetime) -> str:
-    """Returns the time by the windows' time zone, if they share one."""
     zones = {window.zone for group in groups for window in group}
     zone = zones.pop() if len(zones) == 1 else "UTC"
     return moment(at, now=now, zone=zone_named(zone), called=zone)
@@ -210,7 +201,6 @@ def windows_of(cluster_id: int) -> dict[int, tuple[MaintenanceWindow, ...]]:
 
 
 def schedules_of(cluster_id: int, *, of_pool: int | None) -> tuple[list[Schedule], list[tuple[str, list[Schedule]]]]:
-    """Returns the schedules of a pool or cluster, and of each other place that binds the same nodes."""
     by_place = windows_of(cluster_id)
     own = [window.schedule for window in by_place.pop(of_pool or 0, ())]
     others = {0: by_place[0]} if of_pool and 0 in by_place else {} if of_pool else by_place
@@ -246,7 +236,6 @@ def restores(plan: Plan) -> bool:
 
 
 def why_not(plan: Plan, uids: Collection[str], *, now: datetime) -> str:
-    """Returns why one of these nodes may not be released now; empty if all may."""
     return restraints_of(plan, now=now).why_not(uids)
 
 
@@ -264,12 +253,10 @@ def restraint_by(freeze: Freeze, *, now: datetime) -> Restraint:
 
 
 def headed(text: str) -> str:
-    """Returns the text with a capital letter."""
     return f"{text[:1].upper()}{text[1:]}"
 
 
 def ended(sentence: str) -> str:
-    """Returns the sentence with a full stop."""
     return sentence if sentence.endswith((".", "!", "?")) else f"{sentence}."
 
 

@@ -58,7 +58,6 @@ LET_GO = frozenset({TargetState.RELEASING, TargetState.RELEASED})
 
 
 def why_not_let_go(stage: Stage, targets: Collection[Target], *, now: datetime) -> str:
-    """Returns why one of these targets may not be released now, by freezes and windows; empty if all may."""
     restraints, uids = restraints_of(stage.plan, now=now), [target.node_uid for target in targets]
     if reason := restraints.why_not(uids):
         return reason

@@ -46,6 +46,5 @@ def plan_suspects(plan: Plan, stages: Sequence[Stage]) -> Suspects | None:
 
 
 def _proven(plan: Plan) -> frozenset[str]:
-    """Returns the UIDs of nodes with a passed test Job."""
     passed = TestJob.objects.filter(plan=plan, outcome=TestJobOutcome.PASSED)
     return frozenset(passed.values_list("node_uid", flat=True))

@@ -9,8 +9,6 @@ MOST = timedelta(hours=4)  # what became Ready later was unready in between: how
 
 
 class Started(NamedTuple):
-    """The facts of a pod's start."""
-
     is_ready: bool
     restarts: int
     started_at: datetime | None
@@ -26,7 +24,6 @@ class Started(NamedTuple):
 
 
 def workload_of(kind: str, namespace: str, owner: str, pod: str) -> str:
-    """Returns the workload's display name, or the pod itself."""
     return f"{kind or 'Pod'} {namespace}/{owner or pod}"
 
 

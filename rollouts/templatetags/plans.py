@@ -27,33 +27,28 @@ INSTANTS = {"since", "until", "opens"}  # among what a gate measured
 
 @register.simple_tag
 def state(kind: str, value: str) -> SafeString:
-    """Renders a state as glyph and word."""
     shape = glyph_of(kind, value)
     return format_html('<span class="state is-{}">{}{}</span>', shape, glyph(shape), word_of(value))
 
 
 @register.simple_tag
 def state_glyph(kind: str, value: str) -> SafeString:
-    """Renders a state as glyph, with its name for screen readers."""
     return glyph(glyph_of(kind, value), word_of(value))
 
 
 @register.filter
 def target_look(value: str) -> str:
-    """Returns the glyph name of a target's state, for styles."""
     return glyph_of("target", value)
 
 
 @register.simple_tag
 def stage_state(stage: Stage, *, is_approved: bool = False) -> SafeString:
-    """Renders a stage's state as glyph and word."""
     shape, word = stage_look(stage, is_approved=is_approved)
     return format_html('<span class="state is-{}">{}{}</span>', shape, glyph(shape), word)
 
 
 @register.simple_tag
 def pull_glyph(job: PullJob, pulled: PullOnPage) -> SafeString:
-    """Renders the result of one node's pull as glyph."""
     if not job.outcome:
         return glyph("part", "under way" if pulled.may_be_cancelled and job.made_at else "not yet")
     return glyph(
@@ -85,7 +80,6 @@ def to_word(event: PlanEvent) -> str:
 
 @register.simple_tag
 def event_glyph(event: PlanEvent) -> SafeString:
-    """Renders the state that an event led to as glyph."""
     if event.what == "stage" and event.stage:
         return glyph(*stage_look(event.stage, event.to))
     return state_glyph(event.what, event.to)
@@ -127,7 +121,6 @@ def instant(at: datetime) -> str:
 
 @register.filter
 def measure(value: object) -> str:
-    """Returns a number of a gate result as text."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, Mapping):

@@ -14,8 +14,6 @@ KEPT_FOR = timedelta(minutes=10)  # after its end, where nobody is left to delet
 
 
 class WantedJob(Protocol):
-    """The Job that a row asks for."""
-
     @property
     def name(self) -> str: ...
 

@@ -24,8 +24,6 @@ EVERY_SUCH_TAINT = {"operator": "Exists", "effect": "NoSchedule"}  # node.kubern
 
 @dataclass(frozen=True)
 class WantedTestJob:
-    """One test Job on one node, from a row."""
-
     plan: str  # "plan-7"
     test_job: int
     node: str
@@ -44,7 +42,6 @@ class WantedTestJob:
 
 
 def pods_for(plan: str) -> str:
-    """Returns the label selector of the plan's test pods."""
     return f"{MANAGED_BY}={OURS},{PROVES_FOR}={plan}"
 
 

@@ -24,8 +24,6 @@ class TestJobOutcome(StrEnum):
 
 @dataclass(frozen=True)
 class ObservedTestPod:
-    """The Job's pod as the API server shows it."""
-
     phase: str = ""
     reason: str = ""  # of the pod: Evicted, UnexpectedAdmissionError, …
     message: str = ""

@@ -85,7 +85,6 @@ def _decided(request: PersonRequest, stage: Stage) -> HttpResponse:
 
 
 def _is_decided_so(user: User, stage: Stage, given: dict[str, str]) -> bool:
-    """Returns whether a second press of the button repeats the decision."""
     is_rejection = given["decision"] == "reject"
     mine = stage.approvals.standing().filter(by=user.get_username(), is_rejection=is_rejection)
     if not is_rejection:  # whoever rejects, rejects what there is by now
@@ -110,7 +109,6 @@ def _page(
 
 
 def _what(stage: Stage) -> dict[str, Any]:
-    """Returns what will happen after approval."""
     cluster = stage.plan.cluster
     targets = list(stage.targets.exclude(state=TargetState.EXCLUDED).order_by("position"))
     nodes = Node.objects.filter(cluster=cluster, uid__in=[target.node_uid for target in targets])
@@ -144,7 +142,6 @@ def _holds(pod: Pod) -> str:
 
 
 def _evidence(request: PersonRequest, stage: Stage, look: Look | None) -> dict[str, Any]:
-    """Returns what was shown and what is so now, and whether this person may decide."""
     bundle, closed, now = bundle_for(stage), why_closed(stage), timezone.now()
     mine = None if closed else _awaited(request, stage)
     return {

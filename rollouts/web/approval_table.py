@@ -32,8 +32,6 @@ class GateComparison:
 
 @dataclass(frozen=True)
 class AdvisoryRow:
-    """An advisory gate, which decides nothing."""
-
     index: int
     gate: str
     answer: str

@@ -20,7 +20,6 @@ def approvals_part(request: PersonRequest) -> HttpResponse:
 
 @part
 def count_part(request: PersonRequest) -> HttpResponse:
-    """Renders the number of waiting approvals for the menu."""
     number = sum(each.is_theirs for each in waits_for(request.user))
     return render(request, "rollouts/approvals/_count.html", {"number": number})
 

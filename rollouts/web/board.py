@@ -81,7 +81,6 @@ class WaveGroup:
 
     @cached_property
     def is_done(self) -> bool:
-        """Returns whether nothing in the wave needs attention."""
         return self.wave is not None and all(
             target.shown_state in DONE and not (target.fails or target.has_escaped or target.cordon)  # type: ignore[attr-defined]
             for target in self.targets
@@ -100,7 +99,6 @@ class WaveGroup:
 
     @property
     def is_over(self) -> bool:
-        """Returns whether the plan ended before these nodes were released."""
         return Shown.NOT_BEGUN in self._shown_states
 
     @property
@@ -121,8 +119,6 @@ def _shown_of(target: Target) -> list[Any]:
 
 @dataclass(frozen=True)
 class Column:
-    """One stage of the board."""
-
     on_page: StageOnPage
     gates: list[GateLine]
     waves: list[WaveGroup]
@@ -145,7 +141,6 @@ class Column:
 
     @property
     def is_approved(self) -> bool:
-        """Returns whether every approval is given."""
         answer = self.on_page.answers.get("approval")
         return answer is not None and answer.answer == "pass"
 
@@ -231,14 +226,12 @@ def _gate_line(
 
 
 def _holds_up(gate: Gate, answer: GateAnswer | None, stage: Stage) -> bool:
-    """Returns whether the gate fails, or the stage waits for it."""
     if answer is None or answer.answer == "pass" or answer.cause in NEVER_OVERRIDDEN or stage.is_rollback:
         return False
     return answer.answer == "fail" or gate.when is not When.THROUGH or stage.state != StageState.PROMOTING
 
 
 def _remark(gate: Gate, answer: GateAnswer | None, blamed: Mapping[str, str]) -> str:
-    """Returns a note where a node fails another gate and is not lost."""
     if not isinstance(gate, FailureBudget) or answer is None:
         return ""
     others = sorted(name for name, title in blamed.items() if title != gate.title and name not in answer.nodes)

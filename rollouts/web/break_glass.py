@@ -1,5 +1,3 @@
-"""The forms of overrides and acknowledgements."""
-
 from datetime import timedelta
 
 from django import forms

@@ -1,5 +1,3 @@
-"""The form of a failure-domain budget."""
-
 from django import forms
 
 from edges.digits import whole

@@ -1,5 +1,3 @@
-"""Downloads of a plan's document and evidence, and applying a document after a preview."""
-
 from typing import Any
 
 from django.contrib import messages
@@ -23,7 +21,6 @@ def download(request: PersonRequest, plan_id: int) -> HttpResponse:
 
 
 def evidence(request: PersonRequest, plan_id: int) -> HttpResponse:
-    """Returns the evidence file, which can be verified without Quarterdeck."""
     plan = plan_for(request.user, plan_id)
     return _file(f"{plan.mark}-evidence.json", evidence_of(plan), "application/json")
 
@@ -68,7 +65,6 @@ def _answer(request: PersonRequest, context: dict[str, Any], content: str | byte
 
 
 def _content(request: PersonRequest) -> str | bytes:
-    """Returns the uploaded file or the pasted text, up to one more than the limit."""
     if (sent := request.FILES.get("file")) is not None:
         return sent.read(LARGEST_BYTES + 1)
     return request.POST.get("text", "").replace("\r\n", "\n")[: LARGEST_BYTES + 1]

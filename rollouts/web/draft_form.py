@@ -46,7 +46,6 @@ class DraftForm(forms.Form):
         return self.stages_as_read()
 
     def stages_as_read(self) -> list[StageDraft]:
-        """Returns the stages with defaults for unreadable fields."""
         return [row.draft() for row in self.rows]
 
     @property
@@ -69,7 +68,6 @@ class DraftForm(forms.Form):
                 yield f"stages.{at}.{name}", sentence
 
     def refuse(self, problems: Iterable[Mapping[str, str]]) -> None:
-        """Shows each problem at its field, or at the top."""
         for problem in problems:
             place, _, name = problem["field"].removeprefix("stages.").partition(".")
             if (at := whole(place)) is not None and at < len(self.rows):

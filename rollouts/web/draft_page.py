@@ -58,7 +58,6 @@ def edit(request: PersonRequest, plan_id: int) -> HttpResponse:
 def _save(
     request: PersonRequest, form: DraftForm, chosen: DriverObject | None, *, plan: Plan | None = None, choices=()
 ) -> HttpResponse:
-    """Saves the draft, or shows the form again with its problems."""
     cluster = plan.cluster if plan else chosen.cluster  # type: ignore[union-attr]
     try:
         require(request.user, Permission.DRAFT, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
@@ -141,7 +140,6 @@ def _may_draft(request: PersonRequest) -> Scope:
 
 
 def _objects(request: PersonRequest) -> list[DriverObject]:
-    """Returns the driver objects for which the person may draft."""
     there = _may_draft(request)
     rows = DriverObject.objects.filter(changeable()).select_related("cluster").order_by("cluster__name", "kind", "name")
     return list(rows if there.everywhere else rows.filter(cluster__in=there.cluster_ids))

@@ -1,5 +1,3 @@
-"""The form of a freeze."""
-
 from datetime import datetime
 
 from django import forms

@@ -50,7 +50,6 @@ def freezes_part(request: PersonRequest) -> HttpResponse:
 
 
 def new(request: PersonRequest) -> HttpResponse:
-    """Previews a freeze, and creates it on the second request."""
     user, now = request.user, timezone.now()
     places = places_for(user, Permission.STOP)
     initial = {"on": request.GET.get("on", "fleet")[:40]}

@@ -1,5 +1,3 @@
-"""The history of a plan, with the events of one wave folded and filtered by person if asked."""
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,8 +10,6 @@ ENGINE = ("engine", "quarterdeck")
 
 @dataclass
 class Group:
-    """The events of one wave, or one other event."""
-
     title: str = ""  # blank: a single event
     events: list[PlanEvent] = field(default_factory=list)  # the newest first
 

@@ -1,5 +1,3 @@
-"""The image pull panel of the plan page."""
-
 from typing import Any
 
 from django.http import HttpResponse

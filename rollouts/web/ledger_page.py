@@ -53,7 +53,6 @@ def ledger_part(request: PersonRequest, cluster_id: int) -> HttpResponse:
 
 @require_POST
 def budget(request: PersonRequest, cluster_id: int) -> HttpResponse:
-    """Sets how many nodes of each zone, rack or NVLink domain may be unavailable."""
     cluster = get_object_or_404(Cluster.objects.visible_to(request.user), pk=cluster_id)
     kept = kept_if_refused(request, _about(cluster.pk), *WRITTEN, refusals=REFUSALS, verb="budget")
     with answered(request, REFUSALS), kept:

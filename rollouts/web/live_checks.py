@@ -1,5 +1,3 @@
-"""The live check panel of the plan page."""
-
 from typing import Any
 
 from django.http import HttpResponse
@@ -41,7 +39,6 @@ def check(request: PersonRequest, plan_id: int) -> HttpResponse:
 
 @require_POST
 def check_of_stage(request: PersonRequest, stage_id: int) -> HttpResponse:
-    """Requests a live check from the approval page and returns there."""
     _ask(request, stage_for(request.user, stage_id).plan)
     return redirect("approval", stage_id=stage_id)
 

@@ -97,7 +97,6 @@ def add_jobs(request: PersonRequest, stage_id: int) -> HttpResponse:
 
 @contextmanager
 def _answered(request: PersonRequest, plan: Plan, verb: str) -> Iterator[None]:
-    """Shows a refusal on the next page with the input."""
     try:
         with kept_if_refused(request, plan, verb, REFUSALS):
             yield

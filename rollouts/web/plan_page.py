@@ -159,7 +159,6 @@ def _since_then(row: Plan) -> str:
 
 
 def _why(on_page: PlanOnPage, *, is_barred: bool) -> str:
-    """Returns why the plan does not move, with the next action for a draft."""
     if on_page.plan.state != PlanState.DRAFT:
         return on_page.why
     if on_page.plan.waiting_for:

@@ -37,7 +37,6 @@ def plans_part(request: PersonRequest) -> HttpResponse:
 
 @part
 def strip_part(request: PersonRequest) -> HttpResponse:
-    """Renders the plans in progress for the home page."""
     under_way = _under_way(Plan.objects.visible_to(request.user))
     return render(request, "rollouts/plans/_strip.html", {"plans": under_way, "may_draft": _may_draft(request)})
 
@@ -60,7 +59,6 @@ def _plans(request: PersonRequest) -> dict[str, Any]:
 
 
 def _under_way(visible) -> list[Plan]:
-    """Returns the plans in progress with the observation state of their clusters."""
     now = timezone.now()
     under_way, sights = _standing(_with_back(_counted(visible.under_way())), now=now), sights_of_all(now=now)
     for plan in under_way:
@@ -76,7 +74,6 @@ def _standing(plans: list[Plan], *, now: datetime) -> list[Plan]:
 
 
 def _counted(plans: PlanQuerySet) -> QuerySet[Plan]:
-    """Adds the number of nodes, without the rollback stage's copies."""
     targets = Count("stages__targets", filter=FORWARD & ~Q(stages__targets__state=TargetState.EXCLUDED), distinct=True)
     changed = Count("stages__targets", filter=FORWARD & Q(stages__targets__state=TargetState.CHANGED), distinct=True)
     failed = Count("stages__targets", filter=FORWARD & Q(stages__targets__state=TargetState.FAILED), distinct=True)
@@ -106,7 +103,6 @@ def _with_back(plans: Iterable[Plan]) -> list[Plan]:
 
 
 def _to_decide(request: PersonRequest) -> list[Stage]:
-    """Returns the stages that wait for this person's approval."""
     return [each.stage for each in waits_for(request.user) if each.is_theirs]
 
 

@@ -1,5 +1,3 @@
-"""A draft's preview, also where its driver object is removed."""
-
 from dataclasses import dataclass
 from datetime import datetime
 

@@ -1,5 +1,3 @@
-"""The scope of a freeze or window in forms."""
-
 from datetime import datetime
 from typing import Any
 

@@ -37,12 +37,10 @@ STANDS_IN: Mapping[str, Any] = {
 
 
 def gate_choices() -> list[tuple[str, str]]:
-    """Returns the gates without options."""
     return [(key, gate.title) for key, gate in GATES.items() if key not in OWN_FIELDS]
 
 
 def advisable() -> list[tuple[str, str]]:
-    """Returns the gates that may be advisory."""
     return [(key, gate.title) for key, gate in GATES.items() if key != "approval"]
 
 
@@ -202,7 +200,6 @@ StageForms = forms.formset_factory(
 
 
 def written(stage: StageDraft | Stage) -> dict[str, Any]:
-    """Returns a stage as form values."""
     options = {key: dict(value) for key, value in stage.gate_options.items()}
     return {
         "name": stage.name,

@@ -1,5 +1,3 @@
-"""The glyph and the word of each state of plans, stages, targets, results and external rollouts."""
-
 from rollouts.lifecycle import ExternalRolloutState, PlanState, StageState, TargetState
 from rollouts.models import Stage
 from rollouts.models.target import Shown

@@ -1,5 +1,3 @@
-"""A node's timeline entries from plans, and the plans' state at a moment."""
-
 import re
 from collections.abc import Iterator
 from datetime import datetime
@@ -92,5 +90,4 @@ def _under_way(moves: list[PlanEvent], at: datetime) -> tuple[datetime, datetime
 
 
 def _state_at(at: datetime, moves: list[PlanEvent]) -> str:
-    """Returns the state; empty if it had not moved yet."""
     return next((move.to for move in reversed(moves) if move.at <= at), "")

@@ -1,5 +1,3 @@
-"""The form of a maintenance window."""
-
 from datetime import date, time, timedelta
 
 from django import forms
@@ -81,7 +79,6 @@ class WindowForm(PlacedForm):
 
     @property
     def look(self) -> str:
-        """Returns the previewed values of a valid form."""
         return "|".join([*(str(self[name].value() or "") for name in LOOKED_AT), str(self.begins_on)])
 
     @property
@@ -112,6 +109,5 @@ class WindowForm(PlacedForm):
         )  # fmt: skip
 
     def refuse(self, refusal: BadSchedule) -> None:
-        """Shows each problem at its field."""
         for problem in refusal.problems:
             refuse(self, FORM_NAMES.get(problem["field"], problem["field"]), problem["sentence"])

@@ -1,5 +1,3 @@
-"""Creates maintenance windows after a preview, and removes them."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -46,7 +44,6 @@ class WindowRow:
 
 
 def new(request: PersonRequest) -> HttpResponse:
-    """Previews a window, and creates it when the preview is unchanged."""
     user, now = request.user, timezone.now()
     places = [each for each in places_for(user, MAY) if each[0] != "fleet"]
     sent = request.POST if request.method == "POST" else None
@@ -85,7 +82,6 @@ def remove(request: PersonRequest, window_id: int) -> HttpResponse:
 
 @part
 def place_part(request: PersonRequest, cluster_id: int, pool_id: int = 0) -> HttpResponse:
-    """Renders the windows that bind a cluster or a pool."""
     now = timezone.now()
     freezes = Freeze.objects.visible_to(request.user).in_force(now=now).binding(cluster_id)
     windows = MaintenanceWindow.objects.visible_to(request.user).filter(cluster__pk=cluster_id)

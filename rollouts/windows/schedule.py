@@ -88,7 +88,6 @@ def zone_named(key: str) -> ZoneInfo:
 
 
 def union(schedules: Iterable[Schedule], *, after: datetime) -> Iterator[Interval]:
-    """Yields the times at which at least one schedule is open, merged."""
     current: Interval | None = None
     for each in merge(*(schedule.intervals(after=after) for schedule in schedules)):
         if current is None:

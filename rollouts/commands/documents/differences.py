@@ -68,8 +68,6 @@ class Applied:
 
 @dataclass(frozen=True)
 class _Wanted:
-    """The plan that the document describes in this cluster."""
-
     plan: Plan  # as it would be, unsaved
     rows: list[Stage]  # unsaved
     stages: list[StageDraft]
@@ -246,7 +244,6 @@ def _draft(stage: StageDocument, pool_id: int | None) -> StageDraft:
 
 
 def _check(cluster: Cluster, document: PlanDocument, stages: Sequence[StageDraft]) -> None:
-    """Checks the stages as for a draft, with the document's field names."""
     try:
         check(cluster, document.to_version, stages)
     except BadPlan as refusal:
@@ -263,14 +260,12 @@ def _path(field: str) -> str:
 
 
 def by_document(told: Preview) -> Preview:
-    """Returns the preview with the document's field names."""
     said = ([replace(check, field=_path(check.field)) for check in those] for those in (told.blockers, told.warnings))
     blockers, warnings = said
     return replace(told, blockers=blockers, warnings=warnings)
 
 
 def _why_not(document: PlanDocument, there: Plan) -> str:
-    """Returns why the draft is not overwritten; empty if nobody has changed it since."""
     if document.revision == there.revision:
         return ""
     if document.revision is not None:
@@ -291,7 +286,6 @@ def _says(found: Sequence[Difference]) -> str:
 
 
 def differences(drafted: Any, document: Any, at: str = "") -> list[Difference]:
-    """Returns the differing fields with their paths."""
     if isinstance(drafted, dict) and isinstance(document, dict):
         keys = [*drafted, *(key for key in document if key not in drafted)]
         places = [(f"{at}.{key}".removeprefix("."), drafted.get(key), document.get(key)) for key in keys]

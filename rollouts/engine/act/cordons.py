@@ -51,7 +51,6 @@ def beside_release(writer: Writer, row: Cordon | None) -> Beside:
 
 
 def beside_recall(writer: Writer, row: Cordon | None) -> Beside:
-    """Returns the cordon's part of the patch that holds the node again."""
     return _away(writer, is_driven=True) if row else nothing_else
 
 
@@ -96,7 +95,6 @@ def uncordon(writer: Writer, act: Uncordon) -> None:
 
 
 def read_back(writer: Writer, seen: NodeSeen, row: Cordon | None) -> None:
-    """Records from the released node whether our cordon is on it."""
     if row is None:
         return
     now = writer.clock()
@@ -108,7 +106,6 @@ def read_back(writer: Writer, seen: NodeSeen, row: Cordon | None) -> None:
 
 
 def settle(writer: Writer, seen: NodeSeen, row: Cordon | None) -> None:
-    """Records from the node whether our cordon is gone."""
     if row is None or is_ours(writer, seen):
         return
     now = writer.clock()

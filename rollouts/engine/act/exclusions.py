@@ -42,7 +42,6 @@ def autoscaler_runs(connection: client.Connection) -> bool:
 
 
 def wanted_for(seen: NodeSeen, *, has_autoscaler: bool) -> dict[str, str | None]:
-    """Returns the present value of each label and annotation that the exclusion sets, by key of the controller."""
     here, taints = metadata_of(seen), [taint.key for taint in seen.spec.taints or ()]
     left = (EXTERNAL_CONTROLLERS[key] for key in earlier_values(here))
     return before(here, [*external_controllers_of(here, taints, autoscaler_runs=has_autoscaler), *left])
@@ -74,8 +73,6 @@ def rows_of(plan: Plan, uids: Iterable[str]) -> dict[str, list[Exclusion]]:
 
 
 def beside_release(writer: Writer, rows: Sequence[Exclusion]) -> Beside:
-    """Returns the exclusions' part of the patch that releases the node."""
-
     def written(seen: NodeSeen) -> NodeWrite:
         here = metadata_of(seen)
         was = before(here, [row.external_controller for row in rows])
@@ -91,7 +88,6 @@ def beside_release(writer: Writer, rows: Sequence[Exclusion]) -> Beside:
 
 
 def beside_recall(writer: Writer, rows: Sequence[Exclusion]) -> Beside:
-    """Returns the exclusions' part of the patch that holds the node again."""
     known = {row.controller: row.was for row in rows if row.placed_at}
 
     def written(seen: NodeSeen) -> NodeWrite:
@@ -134,7 +130,6 @@ def unwant(plan: Plan, uids: Iterable[str], *, now: datetime) -> None:
 
 
 def read_back(writer: Writer, seen: NodeSeen, rows: Sequence[Exclusion]) -> None:
-    """Records from the node which of the exclusions are ours."""
     now, here = writer.clock(), metadata_of(seen)
     ours = earlier_values(here) if seen.annotations.get(OPTED_OUT_BY) == writer.plan.mark else {}
     for row in rows:
@@ -156,7 +151,6 @@ def read_back(writer: Writer, seen: NodeSeen, rows: Sequence[Exclusion]) -> None
 
 
 def settle(writer: Writer, seen: NodeSeen, rows: Sequence[Exclusion]) -> None:
-    """Records from the node whether its labels and annotations have their previous values."""
     if not rows or seen.annotations.get(OPTED_OUT_BY) == writer.plan.mark:
         return
     now, here = writer.clock(), metadata_of(seen)
@@ -171,7 +165,6 @@ def settle(writer: Writer, seen: NodeSeen, rows: Sequence[Exclusion]) -> None:
 
 
 def _left(row: Exclusion, here: Metadata) -> str:
-    """Returns why a value is not restored; empty means it is."""
     one = row.external_controller
     value = here.value(one)
     if value == row.was:

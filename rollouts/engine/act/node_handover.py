@@ -36,7 +36,6 @@ def hand_over(writer: Writer, act: HandOver) -> str:
 
 
 def _why_kept(writer: Writer, uid: str, name: str) -> str:
-    """Returns why the node, as the API server shows it, is not released; empty means it may be (Z25)."""
     try:
         seen = client.get_node(writer.connection, name)
     except client.Absent:
@@ -75,6 +74,5 @@ def _may_go(writer: Writer, uid: str) -> bool:
 
 
 def _stands(plan: Plan) -> PlanQuerySet:
-    """Returns the plan if the person's decision is still the one carried out."""
     same = {"state": PlanState.ABORTING, "epoch": plan.epoch, "handed_to": plan.handed_to}
     return Plan.objects.filter(pk=plan.pk, **same).exclude(handed_to="")

@@ -38,7 +38,6 @@ def both(one: Beside, other: Beside) -> Beside:
 
 
 def alone(beside: Beside) -> Callable[[NodeSeen], client.Patch]:
-    """Returns the write as a patch of its own."""
     return lambda seen: patch_of(seen, beside(seen))
 
 

@@ -138,7 +138,6 @@ def _may_go_live(writer: Writer, target: Target) -> NodeSeen | str:
 
 
 def _why_kept(writer: Writer, target: Target, seen: NodeSeen) -> str:
-    """Returns why the node is not released; empty means it may be."""
     if seen.uid != target.node_uid:
         return "made again under its name"
     if not lever_of(writer).may_go(writer, seen):
@@ -219,7 +218,6 @@ def _intend(
 
 
 def _take_places(plan: Plan, stage: Stage, targets: Sequence[Target], *, now: datetime) -> None:
-    """Takes the nodes' places in the disruption ledger, which all plans of the cluster share."""
     taking = {target.node_uid: target.node_name for target in targets}
     try:
         take(plan.cluster_id, taking, by=plan.mark, goes_back=stage.is_rollback, binds_rollbacks=True, now=now)

@@ -122,7 +122,6 @@ class Writer:
             raise client.Refused(str(failing)) from failing
 
     def note(self, uid: str, name: str, to: str, reason: str, *, now: datetime, actor: str = "engine") -> None:
-        """Adds an event about one node to the plan's history, under the node's target if there is one."""
         targets = Target.objects.filter(stage__plan=self.plan, node_uid=uid).select_related("stage")
         target = targets.order_by("-stage__index").first()
         stage = target.stage if target else None

@@ -23,7 +23,6 @@ from wording.numbers import are, count
 
 
 def decide(snapshot: Snapshot, *, now: datetime) -> Decision:
-    """Returns the one decision of a round."""
     decision = under_a_stop(snapshot, BY_STATE[snapshot.state](snapshot, now=now))
     decision = with_test_jobs(snapshot, decision, now=now)
     decision = with_cordons(snapshot, with_exclusions(snapshot, decision, now=now))
@@ -52,7 +51,6 @@ def stay_halted(snapshot: Snapshot, *, now: datetime) -> Decision:
 
 
 def _under_way(snapshot: Snapshot, called_back: Sequence[Recall]) -> str:
-    """Returns a sentence about released nodes that cannot be recalled; empty means there are none."""
     back = {name for one in called_back for name in one.targets}
     on_the_way = (target for stage in snapshot.forward for target in stage.in_state(*IN_FLIGHT))
     going = [target for target in on_the_way if target.name not in back]

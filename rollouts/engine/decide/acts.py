@@ -208,7 +208,6 @@ class Decision:
         return any(isinstance(move, MovePlan) and move.to in PLAN_FINAL for move in self.moves)
 
     def ending_with(self, said: str) -> "Decision":
-        """Returns the decision with one more sentence for the end of the plan."""
         moves = tuple(
             replace(move, reason=f"{move.reason} {said}") if isinstance(move, MovePlan) else move for move in self.moves
         )

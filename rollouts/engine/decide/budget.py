@@ -28,7 +28,6 @@ def room(snapshot: Snapshot, stage: StageSnapshot) -> Room:
 
 
 def room_to_hand_over(snapshot: Snapshot) -> Room:
-    """Returns the room of the plan's rollback budget and of the operator's slots."""
     going = {node.name for node in snapshot.going_over}
     ours = _room(snapshot, snapshot.rollback_stage.max_unavailable, "the plan", going)
     throttle = snapshot.component.room

@@ -42,7 +42,6 @@ def with_cordons(snapshot: Snapshot, decision: Decision) -> Decision:
 
 
 def _wanted(snapshot: Snapshot, nodes: Mapping[str, NodeSnapshot]) -> set[str]:
-    """Returns the UIDs of nodes that stay cordoned."""
     if snapshot.state is PlanState.ROLLING_BACK:
         targets = {target.uid: target for target in snapshot.rollback_stage.targets}
         found = {uid for uid in snapshot.cordons if _waits_to_go_back(snapshot, uid, nodes.get(uid), targets.get(uid))}
@@ -119,7 +118,6 @@ def _what_waits(snapshot: Snapshot, decision: Decision) -> str:
 
 
 def _tells_at_the_end(snapshot: Snapshot, decision: Decision, *, kept: tuple[str, ...]) -> Decision:
-    """Adds the nodes that stay cordoned to the plan's last sentence and to the findings."""
     failed = either(len(kept), "its test Job failed", "their test Jobs failed")
     said = [f"{names(kept)} {stay(len(kept))} cordoned by this plan: {failed}."] if kept else []
     reason = " ".join([*said, *snapshot.cordons_left[:3]])

@@ -76,7 +76,6 @@ def _followed(snapshot: Snapshot) -> dict[str, TargetEvidence]:
 
 
 def _waits(snapshot: Snapshot, decision: Decision) -> frozenset[str]:
-    """Returns the nodes whose exclusions delay the decision."""
     if decision.ends:
         return frozenset(snapshot.exclusions)
     soaks = {
@@ -100,7 +99,6 @@ def _sentence(snapshot: Snapshot, decision: Decision, kept: frozenset[str], acts
 
 
 def _who(controllers: Iterable[Iterable[str]]) -> list[str]:
-    """Returns the names of the external controllers, each once."""
     return sorted({one for those in controllers for one in those})
 
 
@@ -112,7 +110,6 @@ def _what_waits(snapshot: Snapshot, decision: Decision) -> str:
 
 
 def _tells_at_the_end(snapshot: Snapshot, decision: Decision) -> Decision:
-    """Adds to the last sentence that no exclusion is left, if this round has seen every node."""
     if not decision.ends or not snapshot.is_live or not (snapshot.exclusions_ended or snapshot.exclusions_left):
         return decision
     back = snapshot.exclusions_ended

@@ -110,7 +110,6 @@ def _keeps_a_slot(snapshot: Snapshot, node: NodeSnapshot) -> bool:
 
 
 def _says_failed(snapshot: Snapshot) -> str:
-    """Returns how the slots of failed nodes become free; empty means that none failed."""
     known = (node for node in snapshot.nodes if node.hold_wanted is False and not node.hold_is_foreign)
     failed = tuple(node.name for node in known if _keeps_a_slot(snapshot, node))
     again = f"kubectl label node NODE {UPGRADE_STATE}={UPGRADE_REQUIRED} --overwrite"

@@ -24,7 +24,6 @@ from wording.numbers import are, count, either, every
 
 
 def changed_template(snapshot: Snapshot) -> str:
-    """Returns why the plan halts."""
     what = f"{snapshot.template_change}: driver pods are no longer made as it was approved."
     return f"{what} Put it back, or resume to take it as it is: then each stage to come is approved again."
 
@@ -80,7 +79,6 @@ def _from_an_earlier_change(snapshot: Snapshot) -> str:
 
 
 def _not_yet(snapshot: Snapshot) -> str:
-    """Returns why no node is held yet; empty means that nodes may be held."""
     if blocked := snapshot.told_to_wait or snapshot.stale_reason:
         return blocked
     if off := snapshot.policy.off:

@@ -20,7 +20,6 @@ def given_another_try(snapshot: Snapshot) -> Mapping[str, TargetEvidence]:
 
 
 def waiting(stage: StageSnapshot) -> frozenset[str]:
-    """Returns the UIDs of nodes that wait for their retry."""
     return frozenset(target.uid for target in stage.evidence.tried_again)
 
 

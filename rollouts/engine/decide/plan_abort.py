@@ -79,7 +79,6 @@ def _what_others_did(snapshot: Snapshot) -> str:
 
 
 def _how_it_was_handed_over(snapshot: Snapshot) -> str:
-    """Returns a sentence about the nodes that were handed over and those that the operator gave up on."""
     decided = f"{snapshot.handed_by} let the nodes go to {snapshot.handed_to}, which somebody else had asked for"
     failed = tuple(node.name for node in snapshot.nodes if node.phase is Phase.FAILED and is_ours(node))
     but = f"; the operator gave up on {names(failed)}" if failed else ""
@@ -111,7 +110,6 @@ def _end(snapshot: Snapshot, reason: str) -> Decision:
 
 
 def _who_is_held(snapshot: Snapshot) -> str:
-    """Returns a sentence about which of the plan's nodes are still held."""
     ours = [node for node in snapshot.nodes if is_ours(node)]
     free = tuple(node.name for node in ours if not node.has_label)
     held = f"{count(len(ours) - len(free), 'node')} {stay(len(ours) - len(free))} held"

@@ -99,7 +99,6 @@ def ask(snapshot: Snapshot, *, now: datetime) -> GateResults:
 
 
 def _still_counts(snapshot: Snapshot, stage: StageSnapshot) -> bool:
-    """Returns whether the next stage, or the end of the plan, rests on this stage."""
     later = (other for other in snapshot.forward if other.index > stage.index)
     following = [other for other in later if other.state is not StageState.ABANDONED]  # completed without it
     return not following or following[0].state is StageState.OPENING
@@ -142,7 +141,6 @@ def _escaped(snapshot: Snapshot, node: NodeSnapshot) -> bool:
 
 
 def _says_escaped(snapshot: Snapshot, escaped: Sequence[NodeSnapshot]) -> str:
-    """Returns a sentence about escaped nodes, with what is known of who removed their label."""
     freed = tuple(node.name for node in escaped if not node.has_label)
     again = tuple(node.name for node in escaped if node.has_label and node.was_held_again)
     held = tuple(node.name for node in escaped if node.has_label and not node.was_held_again)
@@ -207,7 +205,6 @@ def _step(snapshot: Snapshot, results: GateResults, *, now: datetime) -> Decisio
 
 
 def _not_sure_any_more(snapshot: Snapshot, results: GateResults, *, now: datetime) -> Decision | None:
-    """Returns a decision to wait if, after every stage has passed, some gate no longer passes."""
     evaluated = [stage for stage in snapshot.forward if stage.state is not StageState.ABANDONED]
     last = (evaluated or snapshot.forward)[-1]
     undone = tuple(target.name for stage in snapshot.forward for target in stage.evidence.not_changed)
@@ -224,7 +221,6 @@ def _not_sure_any_more(snapshot: Snapshot, results: GateResults, *, now: datetim
 
 
 def _finish(snapshot: Snapshot) -> Decision:
-    """Ends the plan, and names nodes that keep the old driver and our label."""
     held = tuple(node.name for node in snapshot.nodes if node.has_label and not node.hold_is_foreign)
     kept = unmarked(snapshot)
     out = tuple(

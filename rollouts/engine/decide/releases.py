@@ -95,7 +95,6 @@ def _nobody_goes(
     cordoned: Sequence[str],
     free: Room,
 ) -> Decision:
-    """Returns why no node is released, if neither a freeze nor a window binds all of them."""
     held = stage.in_state(TargetState.HELD)
     if len(cordoned) < len(held) and not free.nodes:
         return Decision(f"{stage.name}: {_to_go(len(held))}; {free.reason}.", look_again_in=SOON)
@@ -115,12 +114,10 @@ def _nobody_goes(
 
 
 def unqueued_yet(nodes: int) -> str:
-    """Returns a clause about nodes that the operator has not queued yet."""
     return f"the operator has not queued {either(nodes, 'it', 'them')} yet: {LOOKS_AGAIN}"
 
 
 def _held_by_others(snapshot: Snapshot, stage: StageSnapshot) -> tuple[str, ...]:
-    """Returns held targets that carried a foreign hold before ours."""
     uids = {node.uid for node in snapshot.nodes if node.hold_is_foreign}
     return tuple(target.name for target in stage.in_state(TargetState.HELD) if target.uid in uids)
 
@@ -172,7 +169,6 @@ def _ignored(stage: StageSnapshot, *, now: datetime) -> tuple[str, ...]:
 
 
 def _may_go(snapshot: Snapshot, stage: StageSnapshot, uid: str) -> bool:
-    """Returns whether our label was seen on the node and the operator has queued it."""
     node = next((node for node in snapshot.nodes if node.uid == uid), None)
     is_ours = node is not None and node.has_label and not node.hold_is_foreign
     if node is not None and node.uid in waiting(stage) and node.phase is not Phase.QUEUED:
@@ -245,13 +241,11 @@ def _to_go(nodes: int) -> str:
 
 
 def restrained_in(snapshot: Snapshot, stage: StageSnapshot) -> dict[str, str]:
-    """Returns what restrains each held target beside its plan, by node name."""
     held = stage.in_state(TargetState.HELD)
     return {target.name: snapshot.restrained[target.uid] for target in held if target.uid in snapshot.restrained}
 
 
 def says_what_waits(stage: StageSnapshot, restrained: Mapping[str, str], cordoned: Sequence[str] = ()) -> str:
-    """Returns the restraint that binds the most held nodes, and the nodes that a person must uncordon."""
     (sentence, number), *_ = Counter(restrained.values()).most_common(1)
     every, others = len(stage.in_state(TargetState.HELD)), tuple(name for name in cordoned if name not in restrained)
     still = "" if number == every else f" Of {every}, {number} {either(number, 'waits', 'wait')} for this."

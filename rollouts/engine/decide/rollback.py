@@ -121,7 +121,6 @@ def _not_on_it(snapshot: Snapshot) -> tuple[str, ...]:
 
 
 def _not_as_before(snapshot: Snapshot) -> dict[str, str]:
-    """Returns nodes that changed, are changing or failed, and are no targets of the rollback stage yet."""
     known = {target.uid for target in snapshot.rollback_stage.targets}
     astray = (node for node in snapshot.nodes if node.uid not in known and not snapshot.is_as_before(node))
     return {node.uid: node.name for node in astray if is_ours(node)}

@@ -67,7 +67,6 @@ def ask_for_help(snapshot: Snapshot, failed: tuple[TargetEvidence, ...], *, now:
 
 
 def _failed(snapshot: Snapshot, *, has_its_pod: bool) -> frozenset[str]:
-    """Returns nodes that the operator gave up on, before or after their driver pod was replaced."""
     failed = (node for node in snapshot.nodes if node.phase is Phase.FAILED)
     return frozenset(node.uid for node in failed if snapshot.is_in_sync(node) is has_its_pod)
 

@@ -32,7 +32,6 @@ def _moves(snapshot: Snapshot, stage: StageSnapshot) -> Iterator[MoveTarget]:
 
 
 def lost(snapshot: Snapshot) -> tuple[MoveTarget, ...]:
-    """Returns targets of the way forward whose nodes left and that no stage follows any more."""
     if snapshot.stale_reason or not snapshot.has_daemonsets:
         return ()
     found = (

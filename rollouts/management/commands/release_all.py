@@ -144,7 +144,6 @@ class Command(BaseCommand):
         return f"{reason} Nodes would change: nothing was changed. Lift it, and run it again." if reason else ""
 
     def _end_plans(self, cluster: Cluster, why: str) -> list[Plan]:
-        """Ends the plans, and returns them."""
         under_way = list(Plan.objects.filter(cluster=cluster).under_way())
         if under_way and not why:
             under = ", ".join(str(plan) for plan in under_way)
@@ -209,7 +208,6 @@ class Command(BaseCommand):
                 ours.update(gone_at=timezone.now())
 
     def _remove_lease(self, cluster: Cluster, connection: client.Connection) -> list[str]:
-        """Deletes the Lease, and returns why it remains."""
         named = f"Lease {cluster.own_namespace}/{LEASE_NAME}"
         by_hand = f"Run it again, or: kubectl -n {cluster.own_namespace} delete lease {LEASE_NAME}"
         try:
@@ -249,14 +247,12 @@ def _say_how_they_ended(plans: list[Plan], connection: client.Connection, why: s
 
 
 def _holding(cluster: Cluster) -> list[Plan]:
-    """Returns the plans in progress, and those that left a label."""
     labelled = Hold.objects.filter(plan__cluster=cluster, placed_at__isnull=False, is_foreign=False).values("plan")
     plans = Plan.objects.filter(cluster=cluster)
     return list(plans.filter(Q(state__in=PLAN_UNDER_WAY) | Q(pk__in=labelled)).order_by("pk"))
 
 
 def _of_others(plan: Plan, connection: client.Connection) -> str:
-    """Returns the foreign change of the plan's object, as the object shows it; empty if none or removed."""
     named = f"{plan.object_kind} {plan.object_name}"
     try:
         _, spec = client.get_driver_object_whole(connection, plan.object_kind, plan.object_name)
@@ -299,7 +295,6 @@ def _is_armed(plan: Plan, connection: client.Connection) -> bool:
 
 
 def _stopped(cluster: Cluster, connection: client.Connection) -> str:
-    """Returns why no node may be released; empty if there is no stop."""
     if reason := stopped_by_switch(cluster, connection):
         lift = f"kubectl -n {cluster.own_namespace} delete configmap {STOP_SWITCH}"
         return f"{reason} Until it is gone no node is released: {lift}, and run it again."
@@ -328,7 +323,6 @@ def _would(mark: Mark) -> list[str]:
 
 
 def _left(connection: client.Connection, rounds: int) -> list[str]:
-    """Returns what another look finds on nodes and among Jobs, and what it could not read."""
     found, unread = marks(connection)
     ours, unlisted = _jobs(connection)
     pods = [] if unlisted else _pods(connection, wait=not ours)
@@ -344,7 +338,6 @@ def _left(connection: client.Connection, rounds: int) -> list[str]:
 
 
 def _pods(connection: client.Connection, *, wait: bool) -> list[client.PodSeen]:
-    """Returns the pods that remain after the time to end."""
     found = cluster_cleanup.pods(connection)
     for _ in range(MOST_LOOKS if wait else 0):
         if not found:
@@ -362,7 +355,6 @@ def _said_of_unread(unread: list[str]) -> str:
 
 
 def _jobs(connection: client.Connection) -> tuple[list[client.JobSeen], str]:
-    """Returns our Jobs, and why they could not be listed; empty if they were."""
     try:
         return cluster_cleanup.jobs(connection), ""
     except client.ClusterError as error:
