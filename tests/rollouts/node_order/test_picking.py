@@ -15,7 +15,7 @@ from rollouts.node_order.node_selection import (
     waves,
 )
 
-FACTS = st.fixed_dictionaries({factor: st.sampled_from("abc") for factor in FACTORS[:3]})
+FACTS = st.fixed_dictionaries({factor: st.sampled_from("abc") for factor in [*FACTORS][:3]})
 CANDIDATES = st.lists(st.tuples(FACTS, st.booleans()), max_size=9).map(
     lambda rows: [
         Candidate(f"uid-{number}", f"node-{number}", facts, is_fit=is_fit)
