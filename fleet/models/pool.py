@@ -55,6 +55,8 @@ class Pool(models.Model):
     workload_class = models.CharField(max_length=16, choices=WorkloadClass.choices, default=WorkloadClass.MIXED)
     max_unavailable = models.PositiveIntegerField(default=1)  # nodes, including broken ones
     price_per_gpu_hour = models.DecimalField(max_digits=10, decimal_places=4, null=True, blank=True)  # null: unknown
+    # False: nodes are still entering and leaving by a changed selector. The observer sorts what a crash left.
+    is_sorted = models.BooleanField(default=True, db_default=True)
 
     approval = models.CharField(max_length=16, choices=PoolApproval.choices, default=PoolApproval.AS_CLUSTER)
 

@@ -1,6 +1,7 @@
 """Creation, change and deletion of pools. Each is recorded as a decision."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -14,14 +15,13 @@ from fleet.allocation.counters import kept
 from fleet.models import Cluster, Observer, Pool
 from fleet.places import place_of
 from fleet.pools import approval_rules
-from fleet.pools.membership import claimed
+from fleet.pools.membership_writes import remove_nodes, sort_pools
 from people.models import AuditEntry, RoleBinding
 from people.models.user import ScopeKind
 from people.roster.accounts import take
 from wording.numbers import either
 
 POOL_DELETED = "Its pool was deleted."
-AT_ONCE = 500
 WRITTEN = (
     "name", "selector", "environment", "workload_class", "approval", "max_unavailable", "price_per_gpu_hour",
 )  # fmt: skip
@@ -51,11 +51,30 @@ class PoolInUse(Exception):
 
 
 def create_pool(*, cluster: Cluster, actor: str, now: datetime, **fields: Any) -> Pool:
-    """Creates a pool.
+    """Creates a pool with its nodes.
 
     :raises PoolTaken: when another pool has the name
     :raises ProductionAsks: when the approval rules contradict
     """
+    pool = write_new(cluster=cluster, actor=actor, now=now, **fields)
+    settle(cluster, [pool], actor=actor, now=now)
+    return pool
+
+
+def change_pool(pool: Pool, *, actor: str, now: datetime, was: str = "", **fields: Any) -> Pool:
+    """Changes a pool and its nodes. `was` is the `mark_of` a complete form; blank: unnamed fields stay.
+
+    :raises PoolTaken: when another pool has the new name
+    :raises PoolGone, LostRace, ProductionAsks: as their names say
+    """
+    pool = write_change(pool, actor=actor, now=now, was=was, **fields)
+    if "selector" in fields:
+        settle(pool.cluster, [pool], actor=actor, now=now)
+    return pool
+
+
+def write_new(*, cluster: Cluster, actor: str, now: datetime, **fields: Any) -> Pool:
+    """Creates a pool, unsorted: call `settle` after the transaction. Raises as `create_pool` does."""
     with transaction.atomic():
         approval_rules.lock_first(cluster)
         pool = _write(Pool(cluster=cluster), fields)
@@ -64,12 +83,8 @@ def create_pool(*, cluster: Cluster, actor: str, now: datetime, **fields: Any) -
     return pool
 
 
-def change_pool(pool: Pool, *, actor: str, now: datetime, was: str = "", **fields: Any) -> Pool:
-    """Changes a pool. `was` is the `mark_of` a complete form; blank: unnamed fields stay.
-
-    :raises PoolTaken: when another pool has the new name
-    :raises PoolGone, LostRace, ProductionAsks: as their names say
-    """
+def write_change(pool: Pool, *, actor: str, now: datetime, was: str = "", **fields: Any) -> Pool:
+    """Changes a pool. If `selector` is given, call `settle` after the transaction. Raises as `change_pool` does."""
     with transaction.atomic():
         pool = locked(pool)
         concurrent_edits.refuse_unseen(pool, WRITTEN, was=was, to=fields)
@@ -81,17 +96,49 @@ def change_pool(pool: Pool, *, actor: str, now: datetime, was: str = "", **field
     return pool
 
 
+def settle(cluster: Cluster, pools: Sequence[Pool], *, actor: str, now: datetime) -> None:
+    """Sorts the nodes of changed pools, so that a page need not wait for the observer. Approvals may follow."""
+    if sort_pools(cluster, pools):
+        with transaction.atomic():
+            approval_rules.lock_first(cluster)
+            approval_rules.announce_rules(cluster, actor=actor, now=now)
+
+
 def mark_of(pool: Pool) -> str:
     """Returns the mark of a pool's editable fields."""
     return concurrent_edits.mark_of(pool, WRITTEN)
 
 
 def delete_pool(pool: Pool, *, actor: str, now: datetime) -> None:
-    """Deletes a pool with its roles and the data of apps above.
+    """Deletes a pool with its nodes' membership, its roles and the data of apps above.
 
     :raises PoolInUse: when a plan references it
     :raises PoolGone: when it is deleted already
     """
+    with emptied([pool], actor=actor, now=now):
+        write_deletion(pool, actor=actor, now=now)
+
+
+@contextmanager
+def emptied(pools: Sequence[Pool], *, actor: str, now: datetime) -> Iterator[None]:
+    """Removes the nodes of pools before a block deletes them. The nodes return if the block fails.
+
+    :raises PoolInUse: when a plan references one of them
+    """
+    if reasons := [reason for pool in pools if (reason := in_use(pool))]:
+        raise PoolInUse(" ".join(reasons))
+    try:
+        for pool in pools:
+            remove_nodes(pool)
+        yield
+    except Exception:
+        for pool in pools:
+            settle(pool.cluster, [pool], actor=actor, now=now)
+        raise
+
+
+def write_deletion(pool: Pool, *, actor: str, now: datetime) -> None:
+    """Deletes a pool inside `emptied`. Raises as `delete_pool` does."""
     with transaction.atomic():
         pool = locked(pool)
         was = {name: getattr(pool, name) for name in WRITTEN} | {"with_it": going_with(pool, now=now)}
@@ -142,31 +189,16 @@ def _used(pool: Pool, error: ProtectedError) -> str:
 
 
 def _write(pool: Pool, fields: dict[str, Any]) -> Pool:
-    """Saves the pool with its nodes at once, so that a page need not wait for the observer."""
     for name, value in fields.items():
         setattr(pool, name, value)
+    pool.is_sorted = pool.is_sorted and "selector" not in fields
     approval_rules.refuse_contradiction(pool.cluster, pool)
     try:
         with transaction.atomic():
             pool.save()
     except IntegrityError as error:
         raise PoolTaken(f"Cluster {pool.cluster.name} already has a pool {pool.name}.") from error
-    if "selector" in fields:
-        _settle(pool)
     return pool
-
-
-def _settle(pool: Pool) -> None:
-    through = Pool.nodes.through
-    members = through.objects.filter(pool=pool)
-    Observer.lock(pool.cluster_id)  # its membership is stable until written
-    before = set(members.values_list("node_id", flat=True))
-    after = claimed(pool.cluster, pool.selector, pool=pool)
-    left = sorted(before - after)
-    with kept(pool.cluster_id, before ^ after):
-        through.objects.bulk_create((through(node_id=pk, pool=pool) for pk in after - before), ignore_conflicts=True)
-        for start in range(0, len(left), AT_ONCE):
-            members.filter(node_id__in=left[start : start + AT_ONCE]).delete()
 
 
 def _record(pool: Pool, verb: str, *, actor: str, now: datetime, evidence: dict[str, Any]) -> None:

@@ -19,6 +19,7 @@ from rollouts.commands.refusals import Blocked, OutOfDate, Refusal
 from rollouts.gates.options import write_options
 from rollouts.lifecycle import PlanState, TargetState
 from rollouts.models import Command, Hold, Plan, Stage, Target, Verb
+from rollouts.preflight.changed_pools import unsorted_pools
 from rollouts.preflight.live_checks.answers import LiveAnswer, barring
 from rollouts.preflight.picks import Picks, forward, pick
 from rollouts.preflight.unapproved_stages import said_by, unasked
@@ -138,6 +139,8 @@ def begin(plan: Plan, asked: AskedStart, looked: LookBefore, live: LiveSeal, *, 
     }
     nodes = list(nodes_of(plan).prefetch_related("pools"))
     picks = pick(forward(plan), nodes, now=now)
+    if unsorted := list(unsorted_pools(plan.cluster_id)):  # read last: the nodes of a pool were read before
+        raise Blocked(unsorted)
     try:
         with transaction.atomic():
             _seal(plan, asked, nodes, picks, checks, live, now=now)

@@ -46,6 +46,7 @@ def _seen(rule: Callable[[PreflightFacts], Iterable[Check]]) -> PreflightRule:
 BLOCKERS: tuple[PreflightRule, ...] = (
     start_blockers.stands_against,
     changed_pools.is_changed_by_others,
+    changed_pools.are_unsorted,
     versions.stands_against,
     stage_coverage.takes_none,
     unapproved_stages.must_be_asked,
@@ -94,6 +95,7 @@ BEFORE_START: frozenset[PreflightRule] = frozenset(
     {
         start_blockers.stands_against,
         changed_pools.is_changed_by_others,
+        changed_pools.are_unsorted,
         versions.stands_against,
         stage_coverage.takes_none,
         unapproved_stages.must_be_asked,

@@ -1,8 +1,9 @@
-"""Pools that changed after the draft was written, so that its stages select other nodes."""
+"""Pools that changed after the draft was written, or change now, so that its stages select other nodes."""
 
 from collections import Counter
 from collections.abc import Iterator
 
+from fleet.models import Pool
 from gpu.upgrade_controller import unavailable_of
 from people.models import AuditEntry
 from rollouts.checks import Check, stage_field
@@ -26,6 +27,19 @@ def have_changed(subject: PreflightSubject) -> Iterator[Check]:
         sentence = f"{entry.actor} changed pool {name} after the draft was written: {stage.name} takes {nodes} now."
         fix = "Look at the nodes of the stage before you start it."
         yield Check("pool-changed", sentence, fix, is_grave=True, field=stage_field(stage.index, "pool"))
+
+
+def are_unsorted(subject: PreflightSubject) -> Iterator[Check]:
+    """Yields a blocker while nodes enter or leave a pool of the cluster by a changed selector. One query."""
+    return unsorted_pools(subject.plan.cluster_id)
+
+
+def unsorted_pools(cluster_id: int) -> Iterator[Check]:
+    found = Pool.objects.filter(cluster=cluster_id, is_sorted=False)
+    if pools := tuple(found.order_by("name").values_list("name", flat=True)):
+        words = either(len(pools), "pool", "pools")
+        sentence = f"Nodes are entering and leaving {words} {names(pools)}: a stage would take only some of its nodes."
+        yield Check("pool-unsorted", sentence, "Start it again in a few seconds.")
 
 
 def is_used_up(subject: PreflightSubject) -> Iterator[Check]:

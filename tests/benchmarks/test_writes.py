@@ -40,3 +40,16 @@ def test_a_pause_between_transactions_or_in_one_that_only_reads_does_not(capsys)
 
     assert 0 < writes.longest_ms < LONGEST_MS
     assert writes.number == 2
+
+
+def test_the_rows_of_the_largest_transaction_are_counted():
+    cluster = make.a_cluster()
+
+    with watch_writes() as writes:
+        make.some_nodes([make.unsaved_node(cluster, gpus=0) for _ in range(7)])
+        cluster.nodes.update(is_ready=False)
+        with transaction.atomic():
+            cluster.nodes.update(is_ready=True)
+            cluster.save()
+
+    assert writes.most_rows == 8

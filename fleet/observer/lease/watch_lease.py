@@ -14,7 +14,7 @@ from django.utils import timezone
 from fleet.allocation.counters import recount
 from fleet.freshness.kinds import NODES
 from fleet.messages import announce, wake
-from fleet.models import Bookmark, BookmarkState, Cluster, LostLease, Observer
+from fleet.models import Bookmark, BookmarkState, Cluster, LostLease, Observer, Pool
 from fleet.observer.lease import shutdown
 from fleet.observer.lease.connections import give_back
 from fleet.observer.lease.list_watch import ListWatch
@@ -22,13 +22,14 @@ from fleet.observer.lease.timeouts import patiently
 from fleet.observer.lease.worker_reports import own_name
 from fleet.observer.mirror import known_rows, memory
 from fleet.observer.mirror.kinds import KINDS
-from fleet.observer.persistence import overdue_mig_changes, placements, pools
+from fleet.observer.persistence import overdue_mig_changes, placements
 from fleet.observer.persistence.cluster_removal import forget
 from fleet.observer.persistence.dependent_rows import count_all
 from fleet.observer.persistence.flusher import Flusher
 from fleet.observer.watches.delta_queue import DeltaQueue
 from fleet.observer.watches.deltas import ForeignCluster, make_sure
 from fleet.observer.watches.watch_cursor import WatchCursor
+from fleet.pools.membership_writes import sort_cluster
 from kube import client
 
 HELD_S = 60.0  # then any free worker takes the next; `lease_until` moves with each flush
@@ -111,15 +112,15 @@ def _list_and_watch(lease: WatchLease, connection: client.Connection) -> bool:
     """Lists and watches. Returns whether the cluster still answered at the end."""
     cluster_id = lease.cluster.pk
     remembered = memory.recall(cluster_id, epoch=lease.epoch)
-    if not remembered.fingerprints:
+    is_forgotten = not remembered.fingerprints
+    if is_forgotten:
         # The writer of a whole list may have crashed before counting its rows.
         count_all(cluster_id)
         recount(cluster_id)
         placements.reconcile(cluster_id, epoch=lease.epoch, clock=lease.clock)
     known_rows.learn(cluster_id, remembered)
-    if (agreed := pools.agreed(cluster_id)) != remembered.pools:
-        pools.sort_cluster(cluster_id)
-        remembered.pools = agreed
+    if is_forgotten or Pool.objects.filter(cluster=cluster_id, is_sorted=False).exists():
+        sort_cluster(cluster_id)
     overdue_mig_changes.note_overdue(cluster_id, epoch=lease.epoch, now=lease.clock())
     deltas = DeltaQueue(_cursors(cluster_id), known_rows.watch_scope_of(cluster_id), remembered)
     observer = Observer.objects.get(cluster_id=cluster_id)

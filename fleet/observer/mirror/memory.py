@@ -16,7 +16,6 @@ class Memory:
     epoch: int
     fingerprints: dict[str, dict[str, int]] = field(default_factory=dict)  # by kind and uid
     likenesses: dict[str, tuple[int, int]] = field(default_factory=dict)  # of nodes, with the fingerprint of their rows
-    pools: int = 0  # hash of the selectors that sorted the nodes
 
     def of(self, kind: str) -> dict[str, int]:
         return self.fingerprints.setdefault(kind, {})

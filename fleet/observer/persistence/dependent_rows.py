@@ -8,9 +8,10 @@ from fleet.messages import listeners
 from fleet.models import ExporterReading, GoneNode, Node, NodeEvent, OtherPod, Pod, ResourceClaim, ResourceSlice
 from fleet.observer.mirror import timeline
 from fleet.observer.mirror.rows import Columns
-from fleet.observer.persistence import allocation, cpu_memory, dra, gpus, placements, pools
+from fleet.observer.persistence import allocation, cpu_memory, dra, gpus, placements
 from fleet.observer.persistence.upsert import Written
 from fleet.observer.persistence.upsert_statement import keys_of, upsert
+from fleet.pools.membership_writes import sort_nodes
 
 TROUBLE = ("stuck_container", "restarts", "waiting_reason")
 
@@ -69,7 +70,7 @@ def _follow_pods(cluster_id: int, written: Written) -> None:
 def _follow_nodes(cluster_id: int, written: Written, *, now: datetime) -> None:
     _write_timeline(cluster_id, written, now=now)
     gpus.follow(cluster_id, written)
-    pools.sort_nodes(cluster_id, written.alive)
+    sort_nodes(cluster_id, written.alive)
     allocation.count(cluster_id, allocation.recut(written))
     if ids := _heirs(cluster_id, written):
         adopting = allocation.adopt(cluster_id, ids)

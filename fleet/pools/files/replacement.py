@@ -1,11 +1,12 @@
 """The import of a pool file, completely or not at all."""
 
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
 
 from fleet.models import Pool
-from fleet.pools.changes import PoolInUse, change_pool, create_pool, delete_pool
+from fleet.pools.changes import PoolInUse, emptied, settle, write_change, write_deletion, write_new
 from fleet.pools.files.comparison import FileChangeKind, FileComparison
 
 
@@ -26,13 +27,17 @@ def take_over(comparison: FileComparison, *, actor: str, now: datetime, expected
         raise OutOfStep("Since you looked, other pools or nodes would change. Look again: nothing was taken over.")
     if comparison.obstacles:
         raise PoolInUse(" ".join(comparison.obstacles))
-    with transaction.atomic():
+    told: dict[str, Any] = {"actor": actor, "now": now}
+    removed = [change.pool for change in comparison.changes if change.what is FileChangeKind.REMOVED and change.pool]
+    sorted_anew = list[Pool]()
+    with emptied(removed, **told), transaction.atomic():
         # Locks all pools before anything else, to avoid deadlocks with changes of single pools.
         list(Pool.objects.select_for_update(no_key=True).filter(cluster=comparison.cluster).order_by("pk"))
         for change in comparison.changes:
             if change.what is FileChangeKind.CREATED:
-                create_pool(cluster=comparison.cluster, actor=actor, now=now, **change.fields)
+                sorted_anew.append(write_new(cluster=comparison.cluster, **told, **change.fields))
             elif change.what is FileChangeKind.CHANGED and change.pool:
-                change_pool(change.pool, actor=actor, now=now, **change.fields)
+                sorted_anew.append(write_change(change.pool, **told, **change.fields))
             elif change.what is FileChangeKind.REMOVED and change.pool:
-                delete_pool(change.pool, actor=actor, now=now)
+                write_deletion(change.pool, **told)
+    settle(comparison.cluster, sorted_anew, **told)

@@ -14,8 +14,8 @@ from fleet.models import Node, NodeSums, Pool
 from fleet.observer.mirror import known_rows
 from fleet.observer.persistence.cluster_removal import forget
 from fleet.observer.persistence.overdue_mig_changes import note_overdue
-from fleet.observer.persistence.pools import sort_cluster
 from fleet.pools.changes import change_pool, create_pool, delete_pool
+from fleet.pools.membership_writes import sort_cluster
 from fleet.states.node import RECONFIGURED_WITHIN
 from health.evaluation.finding_counts import count_on_nodes
 from health.models import Finding

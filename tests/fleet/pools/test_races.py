@@ -3,8 +3,8 @@
 import pytest
 
 from fleet.models import Cluster, Node, Observer, Pool
-from fleet.observer.persistence.pools import sort_cluster
 from fleet.pools.changes import change_pool, create_pool, delete_pool
+from fleet.pools.membership_writes import sort_cluster
 from tests import make
 from tests.locks import while_it_is_written
 from tests.make import NOON

@@ -45,6 +45,18 @@ def test_stages_wait_from_the_start_on_and_not_from_the_draft(cluster, owner):
     assert set(plan.stages.values_list("state_since", flat=True)) == {NOON}
 
 
+def test_nothing_starts_while_the_nodes_of_a_pool_are_being_sorted(cluster, owner):
+    plan = a_draft(cluster, owner)
+    make.a_pool(cluster, "half", is_sorted=False)
+
+    with pytest.raises(Blocked, match="Nodes are entering and leaving pool half"):
+        started(plan, owner)
+    with pytest.raises(Blocked, match="Nodes are entering and leaving pool half"):
+        make.begun(plan, owner)  # as it would be if that had begun after the preview
+
+    assert Plan.objects.get().state == PlanState.DRAFT
+
+
 def test_the_same_content_has_the_same_name_and_other_content_another(cluster, owner):
     plan = a_started_plan(cluster, owner)
     sealed = dict(plan.sealed)

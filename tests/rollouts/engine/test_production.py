@@ -2,8 +2,8 @@
 
 import pytest
 
-from fleet.observer.persistence.pools import sort_cluster
 from fleet.pools.changes import change_pool, create_pool
+from fleet.pools.membership_writes import sort_cluster
 from people.models import AuditEntry
 from rollouts.commands import plan_control
 from rollouts.lifecycle import PlanState, StageState, TargetState
