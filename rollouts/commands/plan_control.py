@@ -19,6 +19,7 @@ from people.models import AuditEntry, User
 from rollouts.commands.refusals import OutOfDate, Refusal
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState, is_lost
 from rollouts.models import Command, Hold, PendingCommand, Plan, Stage, StageKind, Target, Verb
+from rollouts.models.target import move_targets
 from rollouts.models.transitions import record_event
 from rollouts.queries.completion import LEFT_OUT, completion_of
 from rollouts.queries.restraints import ended
@@ -205,9 +206,9 @@ def complete(
         if seen is not None and seen != found.hash:
             raise OutOfDate(f"What it leaves out has changed since you looked. {found.says}")
         who, said = actor.get_username(), f"The plan is completed without it. {reason}"
-        for target in found.stage.targets.filter(state__in=LEFT_OUT):
-            target.stage.plan = plan
-            target.move(TargetState.EXCLUDED, now=now, actor=who, reason=said)
+        found.stage.plan = plan
+        left_out = list(found.stage.targets.filter(state__in=LEFT_OUT))
+        move_targets(left_out, TargetState.EXCLUDED, now=now, actor=who, reason=said)
         Hold.objects.filter(plan=plan, node_name__in=found.held).update(is_wanted=True, wanted_since=now)
         if found.is_empty:
             found.stage.move(StageState.ABANDONED, now=now, actor=who, reason=said)

@@ -1,10 +1,13 @@
 """Records what a round found: gate results, moves, and what nodes carry."""
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from django.db import transaction
 
+from edges.slices import slices
 from edges.transition_errors import IllegalMove, LostRace
 from fleet.models import DomainEvent
 from gpu.external_controllers import Metadata, earlier_values
@@ -21,6 +24,7 @@ from rollouts.lifecycle import StageState, TargetState
 from rollouts.models import Command, Cordon, Exclusion, GateAnswer, Hold, Plan, Stage, Target, Verb
 from rollouts.models.gate_answer import LONGEST_REASON, said_by
 from rollouts.models.plan import wake_plans
+from rollouts.models.target import move_targets
 from rollouts.models.transitions import record_event
 from rollouts.queries.restraints import GOES_BACK
 
@@ -105,20 +109,33 @@ def _event_of_approval(plan: Plan, answer: GateAnswer, kind: str, *, now: dateti
 
 
 def make_moves(plan: Plan, stages: Iterable[Stage], moves: tuple[Move, ...], *, now: datetime) -> None:
-    """Writes the moves.
+    """Writes the moves: first of plan and stages, at once, then of targets, in short transactions (Z40).
+
+    A halt is thus in force before the targets that it rests on have moved; a round of a halted plan moves them, too.
 
     :raises LostRace: when somebody else was faster; the next round continues from there
     """
-    if not moves:
-        return
     by_index = {stage.index: stage for stage in stages}
+    of_targets: dict[MoveTarget, list[str]] = defaultdict(list)  # uids of the nodes that move alike
+    others = list[MoveStage | MovePlan]()
+    for move in moves:
+        if isinstance(move, MoveTarget):
+            of_targets[replace(move, uid="", name="")].append(move.uid)
+        else:
+            others.append(move)
     try:
-        with transaction.atomic():
-            plan.keep_lease(now=now)
-            for move in moves:
-                _make(plan, by_index, move, now=now)
-            if any(rests_on_answers(move) for move in moves):
-                _keep_answers(plan, now=now)
+        if others:
+            with transaction.atomic():
+                plan.keep_lease(now=now)
+                for move in others:
+                    _make(plan, by_index, move, now=now)
+                if any(rests_on_answers(move) for move in others):
+                    _keep_answers(plan, now=now)
+        for move, uids in of_targets.items():
+            for some in slices(uids):
+                with transaction.atomic():
+                    plan.keep_lease(now=now)
+                    _move_targets(by_index[move.stage_index], move, some.whole(), now=now)
     except IllegalMove as late:
         # Legal on the snapshot it was decided from: a person has moved a stage or a target since.
         raise LostRace(str(late)) from late
@@ -159,10 +176,8 @@ def note_served(plan: Plan, node_uids: Collection[str], *, now: datetime) -> Non
         served.filter(state_since__lte=now).update(tenants_ready_at=now)
 
 
-def _make(plan: Plan, stages: Mapping[int, Stage], move: Move, *, now: datetime) -> None:
-    if isinstance(move, MoveTarget):
-        _move_target(stages[move.stage_index], move, now=now)
-    elif isinstance(move, MoveStage):
+def _make(plan: Plan, stages: Mapping[int, Stage], move: MoveStage | MovePlan, *, now: datetime) -> None:
+    if isinstance(move, MoveStage):
         stage = stages[move.stage_index]
         if move.to is StageState.PROMOTING and _is_rejected(stage):
             raise LostRace(f"{stage.name} was rejected while it was looked at.")
@@ -179,12 +194,14 @@ def _is_rejected(stage: Stage) -> bool:
     return not stage.is_rollback and stage.approvals.standing().filter(is_rejection=True).exists()
 
 
-def _move_target(stage: Stage, move: MoveTarget, *, now: datetime) -> None:
-    target = Target.objects.get(stage=stage, node_uid=move.uid)
-    target.stage = stage
-    target.move(move.to, now=now, actor="engine", reason=move.reason)
+def _move_targets(stage: Stage, move: MoveTarget, uids: Sequence[str], *, now: datetime) -> None:
+    targets = list(Target.objects.filter(stage=stage, node_uid__in=uids))
+    for target in targets:
+        target.stage = stage
+    move_targets(targets, move.to, now=now, actor="engine", reason=move.reason)
     if move.has_escaped or move.is_lost:
-        Target.objects.filter(pk=target.pk).update(has_escaped=move.has_escaped, is_lost=move.is_lost)
+        keys = [target.pk for target in targets]
+        Target.objects.filter(pk__in=keys).update(has_escaped=move.has_escaped, is_lost=move.is_lost)
 
 
 def _answers_now(plan: Plan) -> dict[str, dict]:

@@ -1,14 +1,19 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
 from enum import StrEnum
 
 from django.db import models
 from django.db.models import Exists, OuterRef, Q
 
+from edges.transitions import write_moves
 from fleet.models.visible import Visible
 from rollouts.lifecycle import BEGUN, IN_FLIGHT, PLAN_FINAL, TARGET_MOVES, TargetState
 from rollouts.models.cordon import Cordon, Exclusion
 from rollouts.models.hold import Hold
 from rollouts.models.stage import Stage, StageKind
-from rollouts.models.transitions import Moving
+from rollouts.models.transitions import Moving, record_events
 
 
 class Wave(models.Model):
@@ -36,10 +41,10 @@ class Shown(StrEnum):
 class TargetQuerySet(Visible["Target"]):
     by_cluster = "stage__plan__cluster"
 
-    def forward(self) -> "TargetQuerySet":
+    def forward(self) -> TargetQuerySet:
         return self.exclude(stage__kind=StageKind.ROLLBACK)
 
-    def with_holds(self) -> "TargetQuerySet":
+    def with_holds(self) -> TargetQuerySet:
         """Adds whether we hold the node, want to, or it is back, for `shown_state`."""
         same_node = {"node_uid": OuterRef("node_uid")}
         holds = Hold.objects.filter(plan=OuterRef("stage__plan"), **same_node)
@@ -51,11 +56,30 @@ class TargetQuerySet(Visible["Target"]):
         }
         return self.annotate(**seen)
 
-    def gone_back(self) -> "TargetQuerySet":
+    def gone_back(self) -> TargetQuerySet:
         """Returns the targets that `shown_state` shows as back."""
         is_put_back = Q(stage__plan__put_back_at__isnull=False, stage__plan__state__in=sorted(PLAN_FINAL))
         begun = self.forward().filter(state__in=sorted(BEGUN)).with_holds()
         return begun.filter(Q(is_back=True) | (is_put_back & Q(is_kept=False)))
+
+
+def move_targets(targets: Sequence[Target], to: TargetState, *, now: datetime, actor: str, reason: str) -> None:
+    """Moves many targets of one stage with their history, as `move` does one. Three statements per thousand.
+
+    Call it in a transaction.
+
+    :raises IllegalMove, LostRace: as every move; nothing may be committed then
+    """
+    if not targets:
+        return
+    reason, stage = reason[:1000], targets[0].stage
+    write_moves(targets, TARGET_MOVES, to, state_since=now, reason=reason)
+    record_events(
+        plan=stage.plan, stage=stage, what="target", was={target: target.state for target in targets}, to=to,
+        now=now, actor=actor, reason=reason,
+    )  # fmt: skip
+    for target in targets:
+        target.state, target.state_since, target.reason = to, now, reason
 
 
 class Target(Moving):

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.db import models, transaction
 
@@ -47,10 +47,22 @@ class Moving(models.Model):
 def record_event(
     *, plan, what: str, was: str, to: str, now: datetime, actor: str, reason: str, stage=None, target=None
 ):
+    (event,) = record_events(
+        plan=plan, what=what, was={target: was}, to=to, now=now, actor=actor, reason=reason, stage=stage
+    )
+    return event
+
+
+def record_events(
+    *, plan, what: str, was: Mapping[Any, str], to: str, now: datetime, actor: str, reason: str, stage=None
+):
+    """Adds an entry for each target, with its earlier state, and notifies browsers once after the commit."""
     from rollouts.models.plan_event import PlanEvent  # the history's row names the rows that use this
 
-    event = PlanEvent.objects.create(
-        plan=plan, stage=stage, target=target, what=what, was=was, to=to, at=now, actor=actor, reason=reason[:1000]
+    given = {"plan": plan, "stage": stage, "what": what, "to": to, "at": now, "actor": actor, "reason": reason[:1000]}
+    events = PlanEvent.objects.bulk_create(
+        PlanEvent(target=target, was=state, **given) for target, state in was.items()
     )
-    transaction.on_commit(lambda: announce.plan_changed(plan.pk, plan.cluster_id, event.pk), robust=True)
-    return event
+    newest = events[-1].pk
+    transaction.on_commit(lambda: announce.plan_changed(plan.pk, plan.cluster_id, newest), robust=True)
+    return events

@@ -10,6 +10,7 @@ from functools import partial
 from django.db import transaction
 from django.db.models import Max
 
+from edges.slices import slices
 from edges.transition_errors import LostRace
 from kube import client
 from kube.structs import NodeSeen
@@ -25,6 +26,7 @@ from rollouts.engine.live_state import stopped_in_cluster
 from rollouts.gates.test_job import TestJobGate, cordons_by
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import Hold, Plan, Stage, Target, Wave
+from rollouts.models.target import move_targets
 from rollouts.queries.restraints import restraints_of
 from rollouts.queries.stage_windows import why_not_let_go
 from rollouts.test_jobs.test_job import resource_of
@@ -106,23 +108,26 @@ def open_rollback_stage(writer: Writer, act: OpenRollbackStage) -> None:
     start = stage.targets.count()
     found = _baselines(writer.plan, stage, list(act.nodes), now=now)  # some go back by themselves, without a release
     in_order = sorted(act.nodes.items(), key=lambda item: (item[0] not in failed, item[1]))
-    with transaction.atomic():
-        writer.plan.keep_lease(now=now)
-        Target.objects.bulk_create(
-            Target(
-                stage=stage,
-                position=start + number,
-                node_uid=uid,
-                node_name=name,
-                facts=known[uid].facts if uid in known else {},
-                state=TargetState.HELD,
-                state_since=now,
-                reason="To go back.",
-                baseline=found.get(uid),
+    for some in slices(enumerate(in_order, start)):  # the next round creates the targets that a crash left out
+        rows = some.whole()
+        with transaction.atomic():
+            writer.plan.keep_lease(now=now)
+            Target.objects.bulk_create(
+                Target(
+                    stage=stage,
+                    position=position,
+                    node_uid=uid,
+                    node_name=name,
+                    facts=known[uid].facts if uid in known else {},
+                    state=TargetState.HELD,
+                    state_since=now,
+                    reason="To go back.",
+                    baseline=found.get(uid),
+                )
+                for position, (uid, name) in rows
             )
-            for number, (uid, name) in enumerate(in_order)
-        )
-        Hold.objects.filter(plan=writer.plan, node_uid__in=act.nodes).update(is_wanted=True, wanted_since=now)
+            uids = [uid for _, (uid, _) in rows]
+            Hold.objects.filter(plan=writer.plan, node_uid__in=uids).update(is_wanted=True, wanted_since=now)
 
 
 def _may_go_live(writer: Writer, target: Target) -> NodeSeen | str:
@@ -205,9 +210,9 @@ def _intend(
         wave = Wave.objects.create(stage=stage, number=number, decided_at=now, reason=reason[:500])
         for target in targets:
             target.stage = stage
-            target.move(TargetState.RELEASING, now=now, actor="engine", reason=reason)
-        for target in targets:
-            Target.objects.filter(pk=target.pk).update(wave=wave, baseline=found.get(target.node_uid))
+            target.wave, target.baseline = wave, found.get(target.node_uid)
+        move_targets(targets, TargetState.RELEASING, now=now, actor="engine", reason=reason)
+        Target.objects.bulk_update(targets, ["wave", "baseline"])
         uids = [target.node_uid for target in targets]
         Hold.objects.filter(plan=plan, node_uid__in=uids).update(is_wanted=False, wanted_since=now)
         by_uid = {target.node_uid: target.node_name for target in targets}
