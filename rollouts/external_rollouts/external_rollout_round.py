@@ -2,7 +2,8 @@
 
 Each driver object of a cluster in the mode `follow` has one open row. While nothing changes, the row stores what the
 object asks for. When that changes, or the operator works on a node without a plan of ours, the same row becomes the
-rollout. A round is one transaction that asserts its turn, so it is safe to run twice and to stop anywhere.
+rollout. A round writes nodes in short transactions, then the rest in one. Each asserts its turn, so it is safe to run
+twice and to stop anywhere.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import Exists, Max, OuterRef
+from django.db.models import Exists, Min, OuterRef
 
 from edges.transition_errors import LostRace
 from fleet.models import Cluster, DriverObject, Node
@@ -38,7 +39,7 @@ from rollouts.external_rollouts.observations import (
     is_untouched,
     shows_before,
 )
-from rollouts.external_rollouts.record import AT_ONCE, write_answers, write_baselines, write_moved
+from rollouts.external_rollouts.record import write_answers, write_nodes
 from rollouts.gates.base import UNTESTED, Evidence, TargetEvidence, When
 from rollouts.gates.soak import Soak
 from rollouts.lifecycle import BEGUN, ExternalRolloutState, StageState, TargetState
@@ -49,6 +50,7 @@ from rollouts.queries.driver_nodes import changeable, clock_ahead, driver_daemon
 
 LOOK_AGAIN = {ExternalRolloutState.STANDING: timedelta(seconds=10), ExternalRolloutState.ROLLING: timedelta(seconds=2)}
 BASELINE_HOLDS = timedelta(minutes=1)  # of a node that has not begun: its tenants come and go meanwhile
+AT_ONCE = 500  # baselines taken by one round
 KEPT_FOR = timedelta(minutes=10)  # the same while nothing changes: every node of the object is read then
 
 
@@ -73,16 +75,20 @@ def run_external_rollout(rollout_id: int, *, owner: str, clock: Callable[[], dat
     rollout = ExternalRollout.objects.open().select_related("cluster").filter(pk=rollout_id).first()
     if rollout is None or not rollout.take_lease(owner=owner, now=clock()):
         return
+    following = None
     try:
         with suppress(LostRace):  # another worker has it, or a person changed the mode: the next round sees it
-            _look(rollout, now=clock())
+            following = _look(rollout, now=clock())
     finally:
         now = clock()
         wait = LOOK_AGAIN.get(ExternalRolloutState(rollout.state), timedelta(0))
         rollout.end_lease(now=now, next_look_at=now + wait)
+    if following is not None:
+        run_external_rollout(following.pk, owner=owner, clock=clock)
 
 
-def _look(rollout: ExternalRollout, *, now: datetime) -> None:
+def _look(rollout: ExternalRollout, *, now: datetime) -> ExternalRollout | None:
+    """Runs the round. Returns the row that follows an ended rollout."""
     driver_object = DriverObject.objects.filter(
         changeable(), cluster=rollout.cluster_id, uid=rollout.object_uid
     ).first()
@@ -93,7 +99,8 @@ def _look(rollout: ExternalRollout, *, now: datetime) -> None:
         if driver_object is not None and not looked.stale_reason:
             _stand(rollout, driver_object, now=now)
     else:
-        _follow(rollout, driver_object, is_stale=bool(looked.stale_reason), seen_at=looked.oldest, now=now)
+        return _follow(rollout, driver_object, is_stale=bool(looked.stale_reason), seen_at=looked.oldest, now=now)
+    return None
 
 
 def _why_no_longer_followed(rollout: ExternalRollout, driver_object: DriverObject | None, *, is_seen: bool) -> str:
@@ -133,29 +140,41 @@ def _stand(rollout: ExternalRollout, driver_object: DriverObject, *, now: dateti
         _keep_in_mind(rollout, driver_object, now=now)
         return
     was, kept = rollout.to_version, {node.node_uid: node for node in rollout.nodes.all()}
-    nodes = _nodes_as(seen, rollout, {}, kept=kept, is_watched=is_watched, now=now)
+    nodes = _nodes_as(seen, rollout, _begun_before(rollout), kept=kept, is_watched=is_watched, now=now)
+    _replace_nodes(rollout, nodes, now=now)
     with transaction.atomic():
         rollout.keep_lease(now=now)
         rollout.move(ExternalRolloutState.ROLLING, now=now, reason=why, **_began(driver_object, was=was, now=now))
-        _replace_nodes(rollout, nodes)
+
+
+def _begun_before(rollout: ExternalRollout) -> dict[str, ExternalRolloutNode]:
+    """Returns the nodes that began in the rollout that this one replaces, by UID, with their baselines."""
+    replaced = ExternalRollout.objects.filter(
+        cluster=rollout.cluster_id,
+        object_uid=rollout.object_uid,
+        state=ExternalRolloutState.REPLACED,
+        ended_at=rollout.state_since,
+    )
+    begun = ExternalRolloutNode.objects.filter(rollout__in=replaced, state__in=BEGUN, baseline__isnull=False)
+    return {node.node_uid: node for node in begun}
 
 
 def _keep_in_mind(rollout: ExternalRollout, driver_object: DriverObject, *, now: datetime) -> None:
     """Stores the version and each node's baseline, for nodes that begin before the first look at their rollout."""
-    newest = rollout.nodes.aggregate(at=Max("state_since"))["at"]
-    nodes = None
-    if newest is None or now - newest > KEPT_FOR:
+    oldest = rollout.nodes.aggregate(at=Min("state_since"))["at"]
+    if oldest is None or now - oldest > KEPT_FOR:
         nodes = _nodes_as(_first_look(rollout, driver_object), rollout, {}, kept={}, is_watched=True, now=now)
+        _replace_nodes(rollout, nodes, now=now)
     with transaction.atomic():
         rollout.keep_lease(now=now)
         ExternalRollout.objects.filter(pk=rollout.pk).update(to_version=driver_object.version, seen_at=now)
-        if nodes is not None:
-            _replace_nodes(rollout, nodes)
 
 
-def _replace_nodes(rollout: ExternalRollout, nodes: Sequence[ExternalRolloutNode]) -> None:
-    rollout.nodes.all().delete()
-    ExternalRolloutNode.objects.bulk_create(nodes, batch_size=AT_ONCE)
+def _replace_nodes(rollout: ExternalRollout, nodes: Sequence[ExternalRolloutNode], *, now: datetime) -> None:
+    write_nodes(rollout, nodes, now=now)
+    with transaction.atomic():
+        rollout.keep_lease(now=now)
+        rollout.nodes.filter(state_since__lt=now).delete()
 
 
 def _at_work(driver_object: DriverObject) -> list[str]:
@@ -266,7 +285,7 @@ def _follow(
     is_stale: bool,
     seen_at: datetime,
     now: datetime,
-) -> None:
+) -> ExternalRollout | None:
     nodes = list(rollout.nodes.all())
     rows = Node.objects.filter(cluster=rollout.cluster_id, uid__in=[node.node_uid for node in nodes])
     by_uid = {row.uid: row for row in rows.only(*COLUMNS).order_by()}
@@ -289,35 +308,28 @@ def _follow(
             moved_at=max([rollout.state_since, *(each.state_since for each in nodes)]),
             now=now,
         )
+    write_nodes(rollout, {node.node_uid: node for node in (*moved, *looked_at)}.values(), now=now)
+    following = None
     with transaction.atomic():
         rollout.keep_lease(now=now)
-        write_moved(moved)
-        write_baselines(looked_at)
         is_other = write_answers(rollout, results, current, now=now)
         if not is_stale:
             ExternalRollout.objects.filter(pk=rollout.pk).update(seen_at=now)
         if step is not None and driver_object is not None:
             rollout.move(step.to, now=now, reason=step.reason)
-            _go_on(rollout, driver_object, nodes, now=now)
+            following = _go_on(rollout, driver_object, now=now)
         elif moved or is_other:
             rollout.tell()
+    return following
 
 
-def _go_on(
-    ended: ExternalRollout, driver_object: DriverObject, nodes: list[ExternalRolloutNode], *, now: datetime
-) -> None:
-    """Continues after an ended rollout: with the rollout to the replacing version, or with the object at rest."""
+def _go_on(ended: ExternalRollout, driver_object: DriverObject, *, now: datetime) -> ExternalRollout:
+    """Returns the row that follows: it stands, and its first round begins the rollout to a replacing version."""
     following = _standing(driver_object, now=now, seen_at=now)
-    if ended.state == ExternalRolloutState.REPLACED and (seen := _first_look(ended, driver_object)):
-        following.state, following.reason = ExternalRolloutState.ROLLING, ended.reason
-        for column, value in _began(driver_object, was=ended.to_version, now=now).items():
-            setattr(following, column, value)
-        following.save()
-        earlier = {node.node_uid: node for node in nodes if node.state in BEGUN and node.baseline}
-        _replace_nodes(following, _nodes_as(seen, following, earlier, kept={}, is_watched=True, now=now))
-        following.tell()
-    else:
-        following.save()
+    if ended.state == ExternalRolloutState.REPLACED:
+        following.to_version = ended.to_version
+    following.save()
+    return following
 
 
 def _moved(

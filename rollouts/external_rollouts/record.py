@@ -3,19 +3,27 @@
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
+from django.db import transaction
+
+from edges.slices import slices
 from rollouts.gates.base import Answer, GateResult
 from rollouts.models import ExternalGateAnswer, ExternalRollout, ExternalRolloutNode
 from rollouts.models.gate_answer import said_by
 
-AT_ONCE = 500  # rows a statement
+COLUMNS = ("node_name", "state", "state_since", "is_lost", "baseline", "pod_hash")
 
 
-def write_moved(nodes: Iterable[ExternalRolloutNode]) -> None:
-    ExternalRolloutNode.objects.bulk_update(nodes, ["state", "state_since", "is_lost"], batch_size=AT_ONCE)
+def write_nodes(rollout: ExternalRollout, nodes: Iterable[ExternalRolloutNode], *, now: datetime) -> None:
+    """Writes nodes, new ones and known ones, in short transactions (Z40). A later round writes what a crash left out.
 
-
-def write_baselines(nodes: Iterable[ExternalRolloutNode]) -> None:
-    ExternalRolloutNode.objects.bulk_update(nodes, ["baseline", "pod_hash"], batch_size=AT_ONCE)
+    :raises LostRace: when another worker has the rollout
+    """
+    for some in slices(nodes):
+        with transaction.atomic():
+            rollout.keep_lease(now=now)
+            ExternalRolloutNode.objects.bulk_create(
+                some.whole(), update_conflicts=True, unique_fields=["rollout", "node_uid"], update_fields=COLUMNS
+            )
 
 
 def write_answers(

@@ -510,19 +510,48 @@ def killed_at(what: str) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("point", ["write_answers", "_go_on"])
-def test_a_worker_that_is_killed_leaves_all_of_a_round_or_nothing(others: Others, point: str):
+def test_a_worker_that_is_killed_leaves_a_round_that_the_next_one_ends(others: Others, point: str):
     rollout = others.begin()
     others.change(0)
     others.ask_for(OLD)
     with killed_at(point):
         others.round()
-    assert others.states()["node-0"] == TargetState.RELEASED
     assert others.rollout.state == ExternalRolloutState.ROLLING
 
     others.round(seconds=LEASE.total_seconds())
     rollout.refresh_from_db()
     assert rollout.state == ExternalRolloutState.REPLACED
     assert rollout.nodes.get(node_name="node-0").state == TargetState.CHANGED
+
+
+def test_a_first_look_that_is_cut_off_is_taken_again_and_keeps_every_baseline(others: Others):
+    others.round()
+    others.node(0, upgrade_state="pod-restart-required", allocatable={})
+    others.ask_for(NEW)
+    with mock.patch.object(ExternalRollout, "move", side_effect=KilledError), suppress(KilledError):
+        others.round()
+    assert others.rollout.state == ExternalRolloutState.STANDING
+
+    others.round(seconds=LEASE.total_seconds())
+
+    assert others.rollout.state == ExternalRolloutState.ROLLING
+    assert others.rollout.nodes.get(node_name="node-0").baseline["allocatable"] == {"nvidia.com/gpu": 8}
+
+
+def test_a_replacing_version_begins_in_the_next_round_where_this_one_is_cut_off(others: Others):
+    others.begin()
+    others.change(0, allocatable={"nvidia.com/gpu": 7})
+    others.round()
+    others.ask_for(OLD)
+    with killed_at("_begun_before"):
+        others.round()
+    assert others.rollout.state == ExternalRolloutState.STANDING
+
+    others.round(seconds=LEASE.total_seconds())
+
+    back = others.rollout
+    assert (back.state, back.from_version, back.to_version) == (ExternalRolloutState.ROLLING, NEW, OLD)
+    assert back.nodes.get(node_name="node-0").baseline["allocatable"] == {"nvidia.com/gpu": 8}
 
 
 def test_what_failed_is_kept_when_it_is_over_and_nothing_else_is(others: Others):
