@@ -17,7 +17,7 @@ from rest_framework.views import exception_handler
 
 from config import error_pages
 from config.error_pages import Failure
-from config.outages import Outage, outage_of
+from config.outages import Outage, full_disk, outage_of
 from edges.requests import reason
 from edges.transition_errors import IllegalMove, LostRace
 from fleet.api.gone_nodes import GoneNodeSerializer
@@ -107,6 +107,7 @@ def translate(error: Exception, context: dict[str, Any]) -> Response | None:
         return _response(problem(meaning, clean(error), request, **_details_of(error)))
     if outage := outage_of(error):
         log.warning("database outage", error=clean(error), outage=outage.slug)
+        full_disk.note(outage)
         return _response(_problem_of(outage, request), headers={"Retry-After": str(outage.retry_after_s)})
     if (response := exception_handler(error, context)) is None:
         return None
@@ -160,6 +161,7 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # no
 def server_error(request: HttpRequest) -> HttpResponse:
     """Handles Django's 500 while the error is handled; the log has the stack under the request's id."""
     if outage := outage_of(sys.exc_info()[1]):
+        full_disk.note(outage)
         return _unavailable(request, outage)
     if not request.path.startswith("/api/"):
         return _failed(request, error_pages.BUG)

@@ -13,7 +13,7 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.utils import timezone
 
 from config.models import WriteProbe
-from config.outages import outage_of
+from config.outages import FULL, full_disk, outage_of
 from config.version import VERSION
 from edges.locks import sqlite_waits, wait_for_locks
 from fleet.freshness.threads import threads
@@ -66,7 +66,7 @@ def database_trouble() -> str:
         _probe.write(now=timezone.now())
     except DatabaseError as error:
         return _no_database(error)
-    return ""
+    return FULL.detail if full_disk.is_recent else ""
 
 
 def migrations_trouble() -> str:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import psycopg
 import structlog
-from django.db import DatabaseError, InterfaceError, OperationalError
+from asgiref.sync import sync_to_async
+from django.db import DatabaseError, InterfaceError, OperationalError, connection
 from psycopg_pool import PoolTimeout
 
 log = structlog.get_logger(__name__)
 
+TRY_FOR_S = 2  # the shortest time that libpq takes
 STOPPED = "No node is released until the database is back."
 AGAIN = "Nothing was changed. Try again."
 
@@ -108,14 +112,30 @@ def outage_of(error: BaseException | None) -> Outage | None:
 
 def _outage(error: BaseException) -> Outage | None:
     if isinstance(error, PoolTimeout):
-        return MANY
+        return _why_no_connection()
     state = getattr(error, "sqlstate", None)
     if state:
         return next((BY_STATE[state[:size]] for size in (5, 2) if state[:size] in BY_STATE), None)
     if not isinstance(error, OperationalError | InterfaceError) and type(error) is not DatabaseError:
         return None
+    return _by_message(error)
+
+
+def _by_message(error: BaseException) -> Outage | None:
     words = str(error).lower()
     return next((outage for part, outage in BY_MESSAGE if part in words), None)
+
+
+def _why_no_connection() -> Outage:
+    """Tells a database that accepts no connection from a pool whose connections are all in use. Tries one: the pool
+    itself reports both alike."""
+    if connection.vendor != "postgresql":
+        return MANY
+    try:
+        psycopg.connect(**connection.get_connection_params() | {"connect_timeout": TRY_FOR_S}).close()
+    except psycopg.OperationalError as error:
+        return _by_message(error) or AWAY
+    return MANY
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
@@ -125,6 +145,28 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
             yield error.__cause__
         yield error
         error = error.__cause__ or error.__context__
+
+
+class FullDisk:
+    """The last write of this process that a full disk refused.
+
+    PostgreSQL still takes small writes then, such as a probe's: a page has room, but no table can grow.
+    """
+
+    def __init__(self) -> None:
+        self._refused_at: float | None = None
+
+    def note(self, outage: Outage) -> None:
+        if outage is FULL:
+            self._refused_at = time.monotonic()
+
+    @property
+    def is_recent(self) -> bool:
+        """Returns whether that was so recently that clients still wait."""
+        return self._refused_at is not None and time.monotonic() - self._refused_at < FULL.retry_after_s
+
+
+full_disk = FullDisk()
 
 
 class CloseOnOutage:
@@ -146,7 +188,7 @@ class CloseOnOutage:
         try:
             await self.app(scope, receive, tracked_send)
         except Exception as error:
-            if (outage := outage_of(error)) is None:
+            if (outage := await sync_to_async(outage_of, thread_sensitive=False)(error)) is None:
                 raise
             log.warning("database outage", error=str(error), outage=outage.slug)
             if not is_accepted:  # before the accept, a browser gets no close code

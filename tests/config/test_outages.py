@@ -10,12 +10,13 @@ from django.db import OperationalError, ProgrammingError, connection, connection
 from psycopg_pool import PoolTimeout
 from rest_framework.test import APIClient
 
-from config import health
+from config import health, outages
 from config.outages import CloseOnOutage, outage_of
 from edges.locks import sqlite_waits
+from fleet.models import NodeNote
 from tests import make
 from tests.callers import calling
-from tests.make import a_plan, a_user
+from tests.make import a_cluster, a_node, a_plan, a_user
 from tests.pages import Page, visiting
 from tests.rollouts.rows import in_state
 
@@ -186,3 +187,48 @@ def test_a_postgresql_that_only_reads_is_503_and_not_ready(monkeypatch):
     assert "No node is released until the database is back." in said.json()["detail"]
     assert ready.status_code == 503
     assert ready.json()["database"].startswith("The database accepts no writes")
+
+
+@pytest.mark.django_db
+def test_a_web_process_whose_write_a_full_disk_refused_is_not_ready_although_a_small_write_succeeds(monkeypatch):
+    """PostgreSQL with a full disk: a row fits into a page, but no table can grow."""
+    node, rest = a_node(a_cluster()), calling(a_user("ada", role="admin"))
+    clock = Clock()
+    monkeypatch.setattr(outages, "time", clock)
+    monkeypatch.setattr(health, "_probe", health._Probe())
+    monkeypatch.setitem(health.NEEDED, "redis", lambda: "")
+
+    with monkeypatch.context() as full:
+        full.setattr(NodeNote, "save", refuse)
+        said = rest.post(f"/api/v1/nodes/{node.pk}/notes", {"text": "Smoke."}, format="json")
+    ready = APIClient().get("/readyz")
+    clock.now += outages.FULL.retry_after_s
+    later = APIClient().get("/readyz")
+
+    assert (said.status_code, said["Retry-After"]) == (503, "30")
+    assert said.json()["detail"].startswith("The disk of the database is full. Free some space.")
+    assert (ready.status_code, ready.json()["database"]) == (503, outages.FULL.detail)
+    assert (later.status_code, later.json()["database"]) == (200, "ok")
+
+
+@pytest.mark.django_db
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has no pool of connections")
+@pytest.mark.parametrize(("port", "slug"), [(None, "busy"), ("1", "away")])
+def test_a_pool_without_a_connection_is_busy_only_if_the_database_accepts_one(monkeypatch, port, slug):
+    """While PostgreSQL is away, the pool waits for a connection as it does while all are in use."""
+    monkeypatch.setitem(connection.settings_dict, "PORT", port or connection.settings_dict["PORT"])
+
+    found = outage_of(of_driver(PoolTimeout("couldn't get a connection after 10.00 sec")))
+
+    assert found.slug == f"database-{slug}"
+
+
+class Clock:
+    now = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+def refuse(*given, **named) -> None:
+    raise of_driver(psycopg.errors.DiskFull("could not extend file"))
