@@ -255,12 +255,19 @@ def record_holds(plan: Plan, seen: Sequence[NodeSeen], *, now: datetime) -> None
     hold = plan.its_component.hold
     marked = (node for node in seen if node.annotations.get(HELD_BY) == plan.mark)
     labelled = {node.uid for node in marked if hold is not None and hold.is_on(node.labels)}
-    with transaction.atomic():
-        plan.keep_lease(now=now)
-        gone = ours.filter(placed_at__isnull=False).exclude(node_uid__in=labelled)
-        gone.filter(is_wanted=False).update(freed_at=now)
-        gone.update(placed_at=None)
-        ours.filter(is_wanted=True).exclude(node_uid__in=there).update(is_wanted=False, wanted_since=now)
+    placed = ours.filter(placed_at__isnull=False).order_by().values_list("pk", "node_uid")
+    absent = ours.filter(is_wanted=True).order_by().values_list("pk", "node_uid")
+    plan.keep_lease(now=now)
+    for some in slices([pk for pk, uid in placed if uid not in labelled]):
+        with transaction.atomic():
+            plan.keep_lease(now=now)
+            gone = ours.filter(pk__in=some.whole())
+            gone.filter(is_wanted=False).update(freed_at=now)
+            gone.update(placed_at=None)
+    for some in slices([pk for pk, uid in absent if uid not in there]):
+        with transaction.atomic():
+            plan.keep_lease(now=now)
+            ours.filter(pk__in=some.whole(), is_wanted=True).update(is_wanted=False, wanted_since=now)
 
 
 def record_exclusions(plan: Plan, seen: Sequence[NodeSeen], *, now: datetime) -> None:

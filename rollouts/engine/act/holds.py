@@ -6,6 +6,7 @@ from datetime import datetime
 from django.db import IntegrityError, transaction
 from django.db.models import F, QuerySet
 
+from edges.slices import slices
 from edges.transition_errors import LostRace
 from gpu.labels import HELD_BY, HELD_SINCE, UPGRADE_STATE
 from kube import client
@@ -72,25 +73,32 @@ def want(plan: Plan, nodes: Mapping[str, str], *, is_wanted: bool, now: datetime
 
     :raises LostRace: when another plan took one of the nodes at this moment
     """
+    others = set[str]()
     try:
-        with transaction.atomic():
-            plan.keep_lease(now=now)
-            known = Hold.objects.filter(plan=plan, node_uid__in=nodes)
-            is_foreign = dict(known.values_list("node_uid", "is_foreign"))
-            missing = set(nodes) - set(is_foreign)
-            freed = {uid for uid in is_foreign if is_wanted and is_foreign[uid]}
-            others = set(
-                Hold.objects.in_force().filter(node_uid__in=missing | freed).values_list("node_uid", flat=True)
-            )
-            known.exclude(is_wanted=is_wanted).update(is_wanted=is_wanted, wanted_since=now)
-            known.filter(node_uid__in=freed - others).update(is_foreign=False)
-            Hold.objects.bulk_create(
-                Hold(plan=plan, node_uid=uid, node_name=nodes[uid], is_wanted=is_wanted, wanted_since=now)
-                for uid in sorted(missing - others)
-            )
+        for some in slices(nodes):  # the next round wants the holds that a crash left out
+            uids = some.whole()
+            with transaction.atomic():
+                plan.keep_lease(now=now)
+                others |= _want(plan, {uid: nodes[uid] for uid in uids}, is_wanted=is_wanted, now=now)
     except IntegrityError as clash:
         raise LostRace("Another plan has begun to change one of these nodes.") from clash
     return {uid: name for uid, name in nodes.items() if uid not in others}
+
+
+def _want(plan: Plan, nodes: Mapping[str, str], *, is_wanted: bool, now: datetime) -> set[str]:
+    """Writes the wanted state of some nodes, and returns those that another plan changes."""
+    known = Hold.objects.filter(plan=plan, node_uid__in=nodes)
+    is_foreign = dict(known.values_list("node_uid", "is_foreign"))
+    missing = set(nodes) - set(is_foreign)
+    freed = {uid for uid in is_foreign if is_wanted and is_foreign[uid]}
+    others = set(Hold.objects.in_force().filter(node_uid__in=missing | freed).values_list("node_uid", flat=True))
+    known.exclude(is_wanted=is_wanted).update(is_wanted=is_wanted, wanted_since=now)
+    known.filter(node_uid__in=freed - others).update(is_foreign=False)
+    Hold.objects.bulk_create(
+        Hold(plan=plan, node_uid=uid, node_name=nodes[uid], is_wanted=is_wanted, wanted_since=now)
+        for uid in sorted(missing - others)
+    )
+    return others
 
 
 def _in_turn(plan: Plan, nodes: Mapping[str, str], *, is_wanted: bool) -> dict[str, str]:
