@@ -178,7 +178,7 @@ def running_well(shown: dict[str, Any]) -> bool:
     """Raise when a plan that should go through was stopped."""
     if shown["state"] not in {"holding", "promoting", "promoted"}:
         answers = [said for stage in shown["stages"] for said in stage["answers"] if said["answer"] == "fail"]
-        why = "; ".join(f"{said['gate']}: {said['reason']}" for said in answers) or shown["reason"]
+        why = "; ".join(f"{said['gate']}: {said['title']}" for said in answers) or shown["reason"]
         raise WrongError(f"The plan is {shown['state']}: {why}")
     return True
 

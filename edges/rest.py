@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 
 from django.db.models import Model, QuerySet
 from django.shortcuts import get_object_or_404
-from drf_spectacular.utils import OpenApiParameter
+from drf_spectacular.utils import OpenApiParameter, extend_schema_field
 from rest_framework import generics, serializers
 from rest_framework.fields import SkipField
 from rest_framework.response import Response
@@ -19,6 +19,7 @@ from rest_framework.views import APIView
 from edges.digits import SENTENCE
 from edges.offsets import with_offset
 from people.models import User
+from wording.reports import LONGEST_SUMMARY, LONGEST_TITLE
 
 M = TypeVar("M", bound=Model)
 Reader = Callable[[Any], Any]
@@ -35,6 +36,28 @@ KEY = OpenApiParameter(
 )
 MOST_UNKNOWN = 20  # that one answer lists
 NUMBERS = (serializers.IntegerField, serializers.DecimalField, serializers.FloatField, serializers.DateTimeField)
+
+
+@extend_schema_field({"oneOf": [{"type": "string"}, {"type": "number"}]})
+class EvidenceValue(serializers.ReadOnlyField):
+    """Text or a number."""
+
+
+class EvidenceItemSerializer(serializers.Serializer):
+    """A labelled value."""
+
+    label = serializers.CharField()  # type: ignore[assignment]
+    value = EvidenceValue()
+    unit = serializers.CharField(help_text='"s": seconds. "UTC": an instant in ISO 8601. Blank: text or a count.')
+
+
+class ReportSerializer(serializers.Serializer):
+    """A result for people: a title, a summary line, evidence and steps."""
+
+    title = serializers.CharField(help_text=f"At most {LONGEST_TITLE} characters.")
+    summary = serializers.CharField(help_text=f"At most {LONGEST_SUMMARY} characters. May be blank.")
+    evidence = EvidenceItemSerializer(many=True)
+    steps = serializers.ListField(child=serializers.CharField(), help_text="What a person does, in order.")
 
 
 class Asked(serializers.Serializer):

@@ -361,7 +361,7 @@ def an_external_rollout(cluster, *states: str, **given: Any):
     for number, state in enumerate(states or ("changed", "released")):
         name = f"gpu-{number}"
         rollout.nodes.create(node_uid=uids.get(name, name), node_name=name, state=state, state_since=NOON)
-    rollout.answers.create(gate="driver_version", answer="wait", reason="580.95.05 runs on 1 of 2 nodes.", since=NOON,
+    rollout.answers.create(gate="driver_version", answer="wait", title="580.95.05 runs on 1 of 2 nodes", since=NOON,
                            at=NOON)  # fmt: skip
     return rollout
 

@@ -1,7 +1,8 @@
 """The parts of a report: a title, a summary line, evidence as labelled values, and steps."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 LONGEST_TITLE, LONGEST_SUMMARY = 70, 140  # characters
 MOST_ITEMS = 20  # of evidence about single objects
@@ -23,9 +24,28 @@ class Report:
     evidence: tuple[EvidenceItem, ...] = ()
     steps: tuple[str, ...] = ()  # what a person does, in order
 
+    @property
+    def sentence(self) -> str:
+        """Returns title and summary as one text, for histories and files without layout."""
+        return sentence_of(self.title, self.summary)
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "title", clip(self.title, LONGEST_TITLE))
         object.__setattr__(self, "summary", clip(self.summary, LONGEST_SUMMARY))
+
+
+def sentence_of(title: str, summary: str) -> str:
+    return f"{title}. {summary}".rstrip()
+
+
+def written_report(report: Report) -> dict[str, Any]:
+    """Returns the report as rows, files and REST store it."""
+    return {
+        "title": report.title,
+        "summary": report.summary,
+        "evidence": [asdict(item) for item in report.evidence],
+        "steps": list(report.steps),
+    }
 
 
 def clip(text: str, longest: int) -> str:

@@ -8,7 +8,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from edges.rest import Edge, Listing, RowSerializer
+from edges.rest import Edge, EvidenceItemSerializer, Listing, RowSerializer
 from rollouts.lifecycle import ExternalRolloutState, TargetState
 from rollouts.models import ExternalGateAnswer, ExternalRollout, ExternalRolloutNode
 from rollouts.queries.external_rollouts import SHOWN, ShownExternalRollout, shown_external_rollouts
@@ -40,11 +40,12 @@ class ExternalRolloutProgressSerializer(serializers.Serializer):
 class ExternalGateAnswerSerializer(RowSerializer):
     """The present result of a gate."""
 
-    measured = serializers.DictField(source="numbers", help_text="What was compared with what.")
+    evidence = EvidenceItemSerializer(many=True)
+    steps = serializers.ListField(child=serializers.CharField())
 
     class Meta:
         model = ExternalGateAnswer
-        fields = ("gate", "answer", "reason", "measured", "nodes", "since", "at")
+        fields = ("gate", "answer", "title", "summary", "evidence", "steps", "nodes", "since", "at")
 
 
 class ExternalRolloutSerializer(serializers.Serializer):

@@ -18,7 +18,7 @@ from rollouts.checks import Check
 from rollouts.commands.duration import Duration
 from rollouts.commands.hold_progress import HoldProgress
 from rollouts.commands.preview import Preview
-from rollouts.models import Command, Plan, PlanEvent
+from rollouts.models import Command, GateAnswer, Plan, PlanEvent
 from rollouts.queries.plan_view import Button, PlanOnPage, pending_stop_of
 
 AT_MOST: dict[str, Any] = {"max_length": 50}  # stages; the stubs do not know what `many` takes
@@ -98,16 +98,14 @@ class StageOnPlanSerializer(StageRowSerializer):
         return list(AnswerSerializer(stage.worst_first, many=True).data)
 
 
-class HaltingGateSerializer(serializers.Serializer):
+class HaltingGateSerializer(AnswerSerializer):
     """The gate that halted a plan, with its result at that time."""
 
-    stage = serializers.CharField()
-    gate = serializers.CharField()
-    title = serializers.CharField()
-    reason = serializers.CharField()
-    nodes = serializers.ListField(child=serializers.CharField())
-    measured = serializers.DictField(help_text="What it compared.")
-    at = serializers.DateTimeField()
+    stage = serializers.CharField(source="stage.name")
+
+    class Meta:
+        model = GateAnswer
+        fields = ("stage", *AnswerSerializer.Meta.fields)
 
 
 class SuspectPropertySerializer(serializers.Serializer):

@@ -3,7 +3,7 @@ from dataclasses import fields
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from edges.rest import Asked, RowSerializer
+from edges.rest import Asked, EvidenceItemSerializer, RowSerializer
 from fleet.api.serializers import RefSerializer
 from rollouts.commands.draft_problems import LONGEST_REASON as LONGEST_WHY
 from rollouts.commands.draft_problems import TIMEOUT_LEAST_S, TIMEOUT_MOST_S
@@ -95,21 +95,24 @@ class StageDraftSerializer(Asked):
 
 
 class AnswerSerializer(RowSerializer):
-    """The result of a gate as a sentence, with the compared numbers."""
+    """The result of a gate."""
 
-    title = serializers.SerializerMethodField()
+    gate_title = serializers.SerializerMethodField()
+    evidence = EvidenceItemSerializer(many=True)
+    steps = serializers.ListField(child=serializers.CharField())
     answer = serializers.ChoiceField(choices=[(answer.value, answer.value) for answer in Answer])
-    measured = serializers.DictField(source="numbers", help_text="In the gate's own order.")
     nodes = serializers.ListField(child=serializers.CharField())
 
     class Meta:
         model = GateAnswer
         fields = (
             "gate",
-            "title",
+            "gate_title",
             "answer",
-            "reason",
-            "measured",
+            "title",
+            "summary",
+            "evidence",
+            "steps",
             "nodes",
             "is_advisory",
             "since",
@@ -117,7 +120,7 @@ class AnswerSerializer(RowSerializer):
             "rested_on_at",
         )
 
-    def get_title(self, answer: GateAnswer) -> str:
+    def get_gate_title(self, answer: GateAnswer) -> str:
         return GATES[answer.gate].title if answer.gate in GATES else answer.gate
 
 

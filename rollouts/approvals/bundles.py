@@ -48,8 +48,7 @@ def bundle_for(stage: Stage) -> Bundle:
         f"{row.stage.index}:{row.gate}": {
             "answer": row.answer,
             "is_advisory": row.is_advisory,
-            "reason": row.reason,
-            "measured": row.numbers,
+            **row.report,
             "since": row.since.isoformat(),
             "at": row.at.isoformat(),
         }

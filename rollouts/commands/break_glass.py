@@ -45,7 +45,7 @@ def override_gate(
             raise Refusal(refusal)
         until = now + valid_for
         override = GateOverride.objects.create(
-            stage=stage, gate=gate, said=answer.reason if answer else "", by=who, at=now, reason=reason, until=until
+            stage=stage, gate=gate, said=answer.sentence if answer else "", by=who, at=now, reason=reason, until=until
         )
         said = f"{GATES[gate].title}: {reason}"
         record_event(plan=plan, stage=stage, what="command", was="", to="break-glass", now=now, actor=who, reason=said)
@@ -121,7 +121,7 @@ def why_not_overridden(stage: Stage, gate: str, answer: GateAnswer | None, *, no
     if answer is None or answer.answer == Answer.PASS:
         return f"{named.title} {'passes' if answer else 'was not asked yet'}: it holds nothing up."
     if why := NEVER_OVERRIDDEN.get(answer.cause):
-        return f"{answer.reason} {why}"
+        return f"{answer.sentence} {why}"
     if override := GateOverride.objects.in_force(now=now).filter(stage=stage, gate=gate).first():
         return f"{override.by} has overridden it already, until {moment(override.until, now=now)}."
     return ""

@@ -7,7 +7,7 @@ from fleet.freshness.observation_state import ClusterSight
 from fleet.models import DriverObject
 from rollouts.commands.duration import Duration, StageTime, at_once_now, duration_of
 from rollouts.commands.hold_progress import HoldProgress, holding_of, letting_go_of
-from rollouts.gates.soak import Soak
+from rollouts.gates.soak import UNTIL, Soak
 from rollouts.gates.test_job import TestJobGate
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import Plan, Stage
@@ -81,5 +81,5 @@ def _left(one: StageOnPage, at_once: int, *, now: datetime) -> StageTime:
 
 def _soak_left(one: StageOnPage, whole: timedelta, *, now: datetime) -> timedelta:
     answer = one.answers.get(Soak.key)
-    until = answer.numbers.get("until") if answer and one.stage.state == StageState.SOAKING else None
+    until = answer.value_of(UNTIL) if answer and one.stage.state == StageState.SOAKING else None
     return max(timedelta(), datetime.fromisoformat(until) - now) if until else whole

@@ -50,8 +50,7 @@ def record_answers(
                 if before is not None and _is_as_before(before, answer):
                     as_before.append(before.pk)
                 elif before is not None and before.has_same_cause(answer) and before.rested_on_at is None:
-                    moved = {"reason": answer.reason, "measured": answer.measured, "at": now, "since": answer.since}
-                    GateAnswer.objects.filter(pk=before.pk).update(**moved)
+                    GateAnswer.objects.filter(pk=before.pk).update(at=now, **answer.moving)
                 else:
                     made.append((answer, before))
                     replaced += [before.pk] if before is not None else []
@@ -94,7 +93,7 @@ def _tell(plan: Plan, answer: GateAnswer, before: GateAnswer | None, *, now: dat
     if was == answer.answer:
         return
     to = f"{answer.gate} {answer.answer}"[:32]
-    told = {"was": was, "to": to, "actor": "engine", "reason": answer.reason}
+    told = {"was": was, "to": to, "actor": "engine", "reason": answer.sentence}
     record_event(plan=plan, stage=answer.stage, what="gate", now=now, **told)
     if answer.gate == ApprovalGate.key and not answer.is_advisory and Answer.WAIT in (was, answer.answer):
         kind = "plan.approval-wanted" if answer.answer == Answer.WAIT else "plan.approval-settled"
@@ -102,7 +101,7 @@ def _tell(plan: Plan, answer: GateAnswer, before: GateAnswer | None, *, now: dat
 
 
 def _event_of_approval(plan: Plan, answer: GateAnswer, kind: str, *, now: datetime) -> DomainEvent:
-    event = plan.event_of(kind, now=now, actor="engine", reason=answer.reason)
+    event = plan.event_of(kind, now=now, actor="engine", reason=answer.sentence)
     event.key += f"/stage/{answer.stage.pk}"
     event.facts |= {"severity": "warning", "stage": answer.stage.pk, "stage_name": answer.stage.name}
     return event
@@ -206,10 +205,7 @@ def _move_targets(stage: Stage, move: MoveTarget, uids: Sequence[str], *, now: d
 
 def _answers_now(plan: Plan) -> dict[str, dict]:
     rows = GateAnswer.objects.filter(stage__plan=plan, is_current=True).select_related("stage")
-    return {
-        f"{row.stage.index}:{row.gate}": {"answer": row.answer, "reason": row.reason, "measured": row.numbers}
-        for row in rows
-    }
+    return {f"{row.stage.index}:{row.gate}": {"answer": row.answer, **row.report} for row in rows}
 
 
 def note_armed(plan: Plan, object_version: str, *, now: datetime) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import starmap
+from types import MappingProxyType
 from typing import Any
 
 from django.db.models import Q, QuerySet
@@ -13,7 +14,7 @@ from fleet.models import ClusterEvent, Pod
 from fleet.models.pod import PodQuerySet
 from fleet.pod_reasons import PodReason, reasons_of
 from gpu.operands import COMPUTE_DOMAIN, DRIVER, TITLES, VALIDATOR
-from rollouts.gates.base import NOTHING, OperandEvidence, PodEvidence, ValidatorEvidence
+from rollouts.gates.base import OperandEvidence, PodEvidence, ValidatorEvidence
 from rollouts.lifecycle import BEGUN, TargetState
 from rollouts.models import Plan, Rollout, Target
 
@@ -22,6 +23,8 @@ MOST_OF_A_REFUSAL = 300  # characters; it names quotas and what of each is used
 EXPLAINED_AT_MOST = 20  # pods: a gate names one
 MOST_OF_A_LINE = 200  # characters, of what a program said
 CRASHING = 2  # restarts; a pod that has had more and is not Ready was sick before anybody changed its node
+
+NO_CAUSES: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -178,7 +181,7 @@ def _spell(reason: PodReason) -> str:
 
 
 def workloads_of(
-    pods: Sequence[Pod], ahead: timedelta = timedelta(0), why: Mapping[str, str] = NOTHING
+    pods: Sequence[Pod], ahead: timedelta = timedelta(0), why: Mapping[str, str] = NO_CAUSES
 ) -> tuple[PodEvidence, ...]:
     """Returns the tenants' pods.
 

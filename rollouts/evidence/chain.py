@@ -10,8 +10,8 @@ from rollouts.evidence.file import Flaw, rows_of
 
 NOTHING = "0" * 64  # what the first entry of a chain follows from
 DECISIONS = {"approve", "reject"}  # as verbs of entries
-ANSWERED = ("answer", "is_advisory", "reason", "measured")  # what an entry has of an answer, or some of it
-A_PAIR = 2
+# An entry has some of these fields of a gate result.
+ANSWERED = ("answer", "is_advisory", "title", "summary", "evidence", "steps")
 
 
 def of_the_chain(entries: list[Mapping[str, Any]], subject: str) -> Iterator[Flaw]:
@@ -114,10 +114,7 @@ def _by_gate(answers: Any) -> list[tuple[str, Mapping[str, Any]]]:
 
 
 def _says(said: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
-    measured = row.get("measured")
-    pairs = [pair for pair in measured if isinstance(pair, list)] if isinstance(measured, list) else []
-    shown = dict(row) | {"measured": {str(pair[0]): pair[1] for pair in pairs if len(pair) == A_PAIR}}
-    return all(said[name] == shown.get(name) for name in ANSWERED if name in said)
+    return all(said[name] == row.get(name) for name in ANSWERED if name in said)
 
 
 def _instant(at: Any) -> datetime | None:

@@ -304,7 +304,7 @@ def _follow(
             all_pass=all_pass(stage, results),
             is_known=any(node.baseline for node in nodes),
             is_touched=any(target.state is not TargetState.EXCLUDED for target in targets),
-            unproven=next((each.reason for each in results.values() if each.cause == UNTESTED), ""),
+            unproven=next((each.sentence for each in results.values() if each.cause == UNTESTED), ""),
             moved_at=max([rollout.state_since, *(each.state_since for each in nodes)]),
             now=now,
         )

@@ -47,9 +47,8 @@ def write_answers(
         elif before.says_the_same(answer):
             as_before.append(before.pk)
         else:
-            is_other |= before.reason != answer.reason
-            moved = {"reason": answer.reason, "measured": answer.measured, "since": answer.since, "at": now}
-            ExternalGateAnswer.objects.filter(pk=before.pk).update(**moved)
+            is_other |= before.sentence != answer.sentence
+            ExternalGateAnswer.objects.filter(pk=before.pk).update(at=now, **answer.moving)
     if as_before:
         ExternalGateAnswer.objects.filter(pk__in=as_before).update(at=now)
     if replaced:

@@ -6,9 +6,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from rollouts.gates.base import TO_COME, Evidence, Gate, GateResult, TargetEvidence, When, fail, passed, share, wait
-from wording.lists import names
-from wording.numbers import either
+from rollouts.gates.base import Evidence, Gate, GateResult, TargetEvidence, When
+from rollouts.gates.results import fail, of_first, passed, subject, to_come, unknown_before, wait
+from wording.durations import spell
+from wording.numbers import count, either
+from wording.reports import EvidenceItem
+
+LOOK = ("Read the log of the device plugin on the node.", "Then roll back, or exclude the node.")
 
 
 @dataclass(frozen=True)
@@ -24,29 +28,24 @@ class AllocatableRestored(Gate):
         seen = [target for target in evidence.changed if target.is_seen]
         was = _sum(target.baseline.allocatable for target in seen if target.baseline)
         has = _sum(target.allocatable for target in seen)
-        measured = _measured(was, has)
-        settled = tuple(target.name for target in short if now - target.state_since > self.settle)
-        if settled:
-            offers = either(len(settled), "offers", "offer")
-            sentence = f"{names(settled)} {offers} fewer GPUs than before the change."
-            return fail(sentence, cause="fewer", nodes=settled, measured=measured)
+        offers = before_and_now(was, has)
+        if settled := [target for target in short if now - target.state_since > self.settle]:
+            nodes = tuple(target.name for target in settled)
+            title = f"{subject(nodes)} {either(len(nodes), 'offers', 'offer')} fewer GPUs than before the change"
+            summary = of_first(nodes, lost(settled[0], _allocatable_before(settled[0])))
+            return fail(title, summary, cause="fewer", nodes=nodes, evidence=offers, steps=LOOK)
         if short:
             nodes = tuple(target.name for target in short)
-            return wait(
-                f"{names(nodes)} {either(len(nodes), 'does not offer all its', 'do not offer all their')} GPUs yet.",
-                cause="not-yet",
-                nodes=nodes,
-                measured=measured,
-            )
+            title = f"{subject(nodes)} {either(len(nodes), 'does', 'do')} not offer all GPUs yet"
+            summary = f"The device plugin has {spell(self.settle)} to offer them after the change."
+            return wait(title, summary, cause="not-yet", nodes=nodes, evidence=offers)
         unknown = tuple(t.name for t in evidence.changed if t.baseline is None or t.baseline.allocatable is None)
         if unknown:
-            reason = f"How many GPUs {names(unknown)} offered before is not known."
-            return wait(reason, cause="unknown-before", nodes=unknown, measured=measured, is_final=True)
+            return unknown_before(unknown, "The number of allocatable GPUs", offers)
         if evidence.not_changed:
-            to_come = f"{share(len(evidence.not_changed), len(evidence.counted))} still to come."
-            return wait(to_come, cause=TO_COME, measured=measured)
-        counts = ", ".join(f"{has[name]} {name} where {number} were" for name, number in sorted(was.items()))
-        return passed(f"Allocatable: {counts}.", measured=measured)
+            return to_come(evidence, offers)
+        title = f"{count(len(seen), 'changed node')} {either(len(seen), 'offers', 'offer')} as many GPUs as before"
+        return passed(title, "No resource has a smaller allocatable number.", evidence=offers)
 
 
 def fewer(target: TargetEvidence) -> bool:
@@ -56,17 +55,28 @@ def fewer(target: TargetEvidence) -> bool:
     return any(target.allocatable.get(name, 0) < number for name, number in target.baseline.allocatable.items())
 
 
+def lost(target: TargetEvidence, before: Mapping[str, int]) -> str:
+    """Returns text such as "12 mig-1g.10gb, 14 before"; empty if no resource is missing."""
+    now = target.allocatable
+    fewer = ((name, now.get(name, 0), number) for name, number in sorted(before.items()) if now.get(name, 0) < number)
+    return ", ".join(f"{has} {name.rpartition('/')[2]}, {number} before" for name, has, number in fewer)
+
+
+def before_and_now(was: Mapping[str, int], has: Mapping[str, int]) -> tuple[EvidenceItem, ...]:
+    return tuple(
+        EvidenceItem(f"{name} {when}", counts.get(name, 0))
+        for name in sorted({*was, *has})
+        for when, counts in (("before", was), ("now", has))
+    )
+
+
+def _allocatable_before(target: TargetEvidence) -> Mapping[str, int]:
+    return (target.baseline.allocatable if target.baseline else None) or {}
+
+
 def _sum(offers: Iterable[Mapping[str, int] | None]) -> Counter[str]:
     """Returns the offers by resource; whole GPUs, slices and shares are never added up."""
     total: Counter[str] = Counter()
     for offer in offers:
         total.update(offer or {})
     return total
-
-
-def _measured(was: Mapping[str, int], has: Mapping[str, int]) -> dict[str, int]:
-    return {
-        f"{name} {when}": counts.get(name, 0)
-        for name in sorted({*was, *has})
-        for when, counts in (("before", was), ("now", has))
-    }

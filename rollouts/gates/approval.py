@@ -4,10 +4,13 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from rollouts.gates.base import REJECTED, Evidence, Gate, GateResult, When, fail, passed, wait
+from rollouts.gates.base import REJECTED, Evidence, Gate, GateResult, When
+from rollouts.gates.results import fail, passed, wait
+from wording.lists import names
 from wording.numbers import count
+from wording.reports import EvidenceItem
 
 Groups = Mapping[str, int]  # group → how many people of it
 MOST_GROUPS, MOST_OF_ONE, LONGEST_GROUP = 10, 20, 63
@@ -50,18 +53,26 @@ class ApprovalGate(Gate):
     def evaluate(self, evidence: Evidence, *, now: datetime) -> GateResult:
         if rejection := next((a for a in evidence.approvals if a.is_rejection), None):
             return fail(
-                f"{rejection.by} rejected it: {rejection.reason}", cause=REJECTED, measured={"by": rejection.by}
+                f"{rejection.by} rejected the stage",
+                f"Reason: {rejection.reason}",
+                cause=REJECTED,
+                evidence=(EvidenceItem("Rejected by", rejection.by), EvidenceItem("Reason", rejection.reason)),
+                steps=("Resolve the reason.", "Then resume the plan: it requests the approval again."),
             )
         valid = {a.by: a.groups for a in evidence.approvals if not a.is_by_author and now - a.at <= self.valid_for}
         missing, owed = self.missing(valid)
-        measured: dict[str, Any] = {"approved_by": sorted(valid), "needed": self.people}
-        measured |= {f"of {group}": f"{number - owed.get(group, 0)} of {number}" for group, number in _in_order(self)}
+        given = (
+            EvidenceItem("Approved by", ", ".join(sorted(valid)) or "nobody"),
+            EvidenceItem("Approvals needed", self.people),
+            *(EvidenceItem(f"Of group {name}", f"{of - owed.get(name, 0)} of {of}") for name, of in _in_order(self)),
+        )
         if missing:
-            given = f"{self.people - missing} of {count(self.people, 'approval')} given"
-            from_whom = f", {owes(owed)} to come" if owed else ""
-            sentence = f"It waits for a person who did not write the plan: {given}{from_whom}."
-            return wait(sentence, cause="not-given", measured=measured)
-        return passed(f"Approved by {' and '.join(sorted(valid))}.", measured=measured)
+            title = f"{self.people - missing} of {count(self.people, 'approval')} given"
+            summary = "Authors and editors of the plan cannot approve it."
+            steps = ("Approve or reject the stage on its approval page.",)
+            return wait(title, summary, cause="not-given", evidence=given, steps=steps)
+        title = f"{count(len(valid), 'person', 'people')} approved the stage"
+        return passed(title, f"Approved by {names(sorted(valid))}.", evidence=given)
 
 
 def owes(owed: Groups) -> str:

@@ -1,18 +1,18 @@
 """The evidence that gates are given and the results that they return. Pure: no Django, no I/O."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from gpu.compatibility.verdicts import Support
 from rollouts.lifecycle import TargetState
 from rollouts.test_jobs.test_progress import TestJobOutcome
-from wording.lists import names
-from wording.numbers import are, count
+from wording.reports import EvidenceItem, Report
+
+Items = tuple[EvidenceItem, ...]
 
 
 class Answer(StrEnum):
@@ -30,11 +30,9 @@ class When(StrEnum):
 
 
 @dataclass(frozen=True)
-class GateResult:
+class GateResult(Report):
     answer: Answer
-    reason: str  # one sentence, shown to a person as it is
-    measured: Mapping[str, Any] = field(default_factory=dict)  # what was compared with what
-    nodes: tuple[str, ...] = ()  # the nodes the sentence is about, where it is about some
+    nodes: tuple[str, ...] = ()  # the nodes that it is about, if it is about some
     is_final: bool = False  # of a WAIT: nothing that is still to come can answer it
     cause: str = ""  # why it answers so, without its numbers: another cause is another answer
 
@@ -263,9 +261,6 @@ class Gate(ABC):
     def evaluate(self, evidence: Evidence, *, now: datetime) -> GateResult: ...
 
 
-NOTHING: Mapping[str, Any] = MappingProxyType({})
-
-
 BOUND = "bound"  # the cause of a gate that is not asked about before a freeze or a window lets some node go
 KEPT_EMPTY = "kept-empty"  # the cause of a gate that waits for pods which we keep off: another gate says how long
 NO_PATIENCE_LOST = frozenset({BOUND, KEPT_EMPTY})  # causes of waits about which nobody is asked, however long
@@ -281,36 +276,3 @@ NEVER_OVERRIDDEN = {
     NO_TARGET: "A stage without nodes cannot be overridden. Complete it or roll it back.",
     REJECTED: "A rejection cannot be overridden. Resume the plan to request approval again.",
 }
-
-
-def wait(
-    reason: str,
-    *,
-    cause: str,
-    nodes: tuple[str, ...] = (),
-    measured: Mapping[str, Any] = NOTHING,
-    is_final: bool = False,
-) -> GateResult:
-    return GateResult(Answer.WAIT, reason, measured, nodes, is_final, cause)
-
-
-def fail(reason: str, *, cause: str, nodes: tuple[str, ...] = (), measured: Mapping[str, Any] = NOTHING) -> GateResult:
-    return GateResult(Answer.FAIL, reason, measured, nodes, cause=cause)
-
-
-def passed(reason: str, *, cause: str = "", measured: Mapping[str, Any] = NOTHING) -> GateResult:
-    return GateResult(Answer.PASS, reason, measured, cause=cause)
-
-
-def kept_empty(targets: Iterable[TargetEvidence], measured: Mapping[str, Any]) -> GateResult | None:
-    """Returns WAIT for nodes on which our cordon keeps tenants' pods off; None if there is none."""
-    empty = tuple(target.name for target in targets if target.is_cordoned_by_us)
-    if not empty:
-        return None
-    no_pod = f"No tenant's pod may come to {names(empty)} before the test Job there has completed."
-    return wait(no_pod, cause=KEPT_EMPTY, nodes=empty, measured=measured)
-
-
-def share(part: int, whole: int) -> str:
-    """Returns text such as "0 of 1 node is" or "1 of 3 nodes are"."""
-    return f"{part} of {count(whole, 'node')} {are(whole)}"

@@ -4,17 +4,20 @@ It is evaluated before the first release of a stage; the matrix cannot change la
 start, with a reason that approvers see, do not count again.
 """
 
-from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
 from gpu.compatibility.verdicts import Support
-from rollouts.gates.base import Evidence, Gate, GateResult, When, fail, passed, share, wait
-from wording.lists import names
-from wording.numbers import count, every
+from rollouts.gates.base import Combination, Evidence, Gate, GateResult, When
+from rollouts.gates.results import fail, no_target, passed, share, subject, wait
+from wording.numbers import count
+from wording.reports import EvidenceItem, at_most
 
 BAD = (Support.KNOWN_BAD, Support.UNSUPPORTED)
+SUPPORTED_VERSION = ("Draft a plan for a driver version that the matrix supports.",)
+ALLOW = ("Set the option allow_unknown of the gate.", "Or override the gate with a reason.")
 
 
 @dataclass(frozen=True)
@@ -28,37 +31,47 @@ class Compatibility(Gate):
     when: ClassVar[When] = When.ENTRY
 
     def evaluate(self, evidence: Evidence, *, now: datetime) -> GateResult:
-        asked, lines = evidence.counted, evidence.combinations
-        found = Counter(line.support for line in lines)
-        measured = {"nodes": evidence.compared} | {
-            str(support): found[support] for support in Support if found[support]
-        }
+        asked, lines, version = evidence.counted, evidence.combinations, evidence.to_version
+        shown = (EvidenceItem("Compared nodes", evidence.compared), *_items(lines))
         if not asked:
-            return wait("The stage has no target left: there is nothing to compare.", cause="no-target")
+            return no_target()
         if unseen := tuple(target.name for target in asked if not target.is_seen):
-            sentence = f"{names(unseen)} cannot be seen: what runs there is not known."
-            return wait(sentence, cause="unseen", nodes=unseen, measured=measured)
+            title = f"{subject(unseen)} cannot be seen"
+            return wait(title, "The versions there are unknown.", cause="unseen", nodes=unseen, evidence=shown)
         worst = next((line for line in lines if line.support in BAD), None)
         if worst and not evidence.despite:
-            sentence = f"{worst.sentence}{_where(worst.nodes, len(asked))}"
-            return fail(sentence, cause=worst.support, measured=measured)
+            title = f"{_subject(version, worst.support)} on {_of(worst.nodes, len(asked))}"
+            return fail(title, worst.sentence, cause=worst.support, evidence=shown, steps=SUPPORTED_VERSION)
         if evidence.compared < len(asked) or not lines:
-            compared = f"{share(min(evidence.compared, len(asked)), len(asked))} compared with it"
-            sentence = f"The matrix says nothing of {evidence.to_version} here: {compared}."
-            return wait(sentence, cause="not-compared", measured=measured, is_final=True)
+            title = f"{share(min(evidence.compared, len(asked)), len(asked))} compared with driver {version}"
+            summary = "The matrix has no entry for the other nodes."
+            return wait(title, summary, cause="not-compared", evidence=shown, steps=ALLOW, is_final=True)
         unknown = next((line for line in lines if line.support is Support.UNKNOWN), None)
         if unknown and not self.allow_unknown and not evidence.despite:
-            sentence = f"{unknown.sentence}{_where(unknown.nodes, len(asked))}"
-            return wait(sentence, cause=Support.UNKNOWN, measured=measured, is_final=True)
+            title = f"{_subject(version, Support.UNKNOWN)} on {_of(unknown.nodes, len(asked))}"
+            return wait(title, unknown.sentence, cause=Support.UNKNOWN, evidence=shown, steps=ALLOW, is_final=True)
         if worst or (unknown and evidence.despite):
-            said = (worst or unknown or lines[0]).sentence
-            return passed(f"{said} {evidence.despite}", cause="despite", measured=measured)
+            return passed("The matrix was overridden at the start", evidence.despite, cause="despite", evidence=shown)
         if unknown:
-            sentence = f"Nothing speaks against {evidence.to_version}. Allowed as unknown: {unknown.sentence}"
-            return passed(sentence, cause=Support.UNKNOWN, measured=measured)
-        sentence = f"The matrix supports {evidence.to_version} on {every(len(asked), 'node')}."
-        return passed(sentence, measured=measured)
+            title = f"No known problem with driver {version}"
+            return passed(title, "Unknown combinations are allowed.", cause=Support.UNKNOWN, evidence=shown)
+        return passed(f"Driver {version} is supported", f"Nodes: {len(asked)} of {len(asked)}.", evidence=shown)
 
 
-def _where(nodes: int, of: int) -> str:
-    return f" That is about {count(nodes, 'node')} of {of}." if nodes < of else ""
+def _items(lines: Sequence[Combination]) -> tuple[EvidenceItem, ...]:
+    """Returns the sentences of the matrix by support, the worst first, and the number of supported combinations."""
+    supported = sum(line.support is Support.SUPPORTED for line in lines)
+    others = [
+        EvidenceItem(str(line.support).replace("-", " ").capitalize(), f"{line.sentence} ({count(line.nodes, 'node')})")
+        for line in lines
+        if line.support is not Support.SUPPORTED
+    ]
+    return at_most([*others, *([EvidenceItem("Supported combinations", supported)] if supported else [])])
+
+
+def _subject(version: str, support: Support) -> str:
+    return f"Driver {version} is {str(support).replace('-', ' ')}"
+
+
+def _of(nodes: int, of: int) -> str:
+    return f"{nodes} of {count(of, 'node')}" if nodes < of else count(of, "node")

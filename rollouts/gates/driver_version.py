@@ -7,14 +7,19 @@ from typing import ClassVar
 
 from gpu.upgrade_controller import UPGRADE_DONE, WAIT_FOR_JOBS
 from gpu.versions import same
-from rollouts.gates.base import TO_COME, Evidence, Gate, GateResult, TargetEvidence, When, fail, passed, wait
+from rollouts.gates.base import Evidence, Gate, GateResult, TargetEvidence, When
+from rollouts.gates.results import fail, of_first, passed, subject, to_come, wait
 from rollouts.lifecycle import TargetState
-from wording.lists import names
-from wording.numbers import count, either, every
+from wording.durations import spell
+from wording.numbers import count, either
+from wording.reports import EvidenceItem, at_most
 
-LOOK_AGAIN = (  # both read it when they start, and gpu-feature-discovery once in a while
-    "restart what names it there, the pod of gpu-feature-discovery or the kubelet plugin of the DRA driver, and see "
-    "what it names then."
+READ_LOG: tuple[str, ...] = ("Read the log of the driver pod on the node.",)
+WHO = ("Find out who changed the driver.", "Then roll back, or exclude the node.")
+END_PODS = ("End these pods.", "Or set waitForCompletion.timeoutSeconds in the driver object.")
+REPORT_AGAIN = (  # both read the version when they start, and gpu-feature-discovery once in a while
+    "Restart the pod of gpu-feature-discovery, or the kubelet plugin of the DRA driver.",
+    "Check which version the node reports then.",
 )
 
 
@@ -27,41 +32,47 @@ class DriverVersion(Gate):
     when: ClassVar[When] = When.THROUGH
 
     def evaluate(self, evidence: Evidence, *, now: datetime) -> GateResult:
-        changed = evidence.changed
-        wrong = tuple(t.name for t in changed if t.driver_version and not same(t.driver_version, evidence.to_version))
-        if wrong:
-            another = f"{names(wrong)} {run(len(wrong))} another driver than {evidence.to_version}."
-            return fail(another, cause="another", nodes=wrong)
+        changed, version = evidence.changed, evidence.to_version
+        counts = (
+            EvidenceItem("Changed nodes", len(changed)),
+            EvidenceItem("Nodes of the stage", len(evidence.counted)),
+        )
+        if wrong := [t for t in changed if t.driver_version and not same(t.driver_version, version)]:
+            nodes = tuple(target.name for target in wrong)
+            title = f"{subject(nodes)} {either(len(nodes), 'runs', 'run')} another driver"
+            summary = of_first(nodes, f"driver {wrong[0].driver_version} is loaded instead of {version}")
+            items = at_most(EvidenceItem(target.name, target.driver_version) for target in wrong)
+            return fail(title, summary, cause="another", nodes=nodes, evidence=items, steps=WHO)
         changing = [target for target in evidence.counted if target.state is TargetState.CHANGING]
         if late := [target for target in changing if now - target.state_since > self.timeout]:
-            return _late(late, evidence.to_version)
-        silent = tuple(t.name for t in changed if not t.driver_version)
-        if silent:
-            return wait(f"Which driver {names(silent)} {run(len(silent))} is not said.", cause="silent", nodes=silent)
-        measured = {"changed": len(changed), "of": len(evidence.counted)}
+            return self._late(late, version)
+        if silent := tuple(t.name for t in changed if not t.driver_version):
+            title = f"{subject(silent)} {either(len(silent), 'reports', 'report')} no driver version"
+            summary = "GPU feature discovery or the DRA driver reports it."
+            return wait(title, summary, cause="silent", nodes=silent, evidence=counts)
         if len(changed) < len(evidence.counted):
-            all_of_them = count(len(evidence.counted), "node")
-            sentence = f"{evidence.to_version} runs on {len(changed)} of {all_of_them}."
-            return wait(sentence, cause=TO_COME, measured=measured)
-        sentence = f"{evidence.to_version} runs on {every(len(changed), 'node')}."
-        return passed(sentence, measured=measured)
+            return to_come(evidence, counts)
+        title = f"{count(len(changed), 'node')} {either(len(changed), 'runs', 'run')} driver {version}"
+        return passed(title, "The nodes report the version themselves.", evidence=counts)
 
-
-def _late(late: Sequence[TargetEvidence], version: str) -> GateResult:
-    """Returns WAIT for late nodes. Without a timeout of its own the operator waits for jobs for ever (Z14)."""
-    nodes = tuple(target.name for target in late)
-    sentence = f"{names(nodes)} did not load {version} in time."
-    jobs = tuple(target.name for target in late if target.upgrade_state == WAIT_FOR_JOBS)
-    if jobs:
-        there = f"On {names(jobs)} the operator still waits for pods to end (waitForCompletion)"
-        return fail(f"{sentence} {there}: end them, or set its timeoutSeconds.", cause="late-for-jobs", nodes=nodes)
-    done = [target for target in late if target.upgrade_state == UPGRADE_DONE and target.driver_version]
-    if done:
-        there = f"On {names(tuple(target.name for target in done))} the operator is through"
-        old = f"{done[0].driver_version} is still named as loaded"
-        return fail(f"{sentence} {there}, and {old}: {LOOK_AGAIN}", cause="late-to-name-it", nodes=nodes)
-    return fail(sentence, cause="late", nodes=nodes)
-
-
-def run(number: int) -> str:
-    return either(number, "runs", "run")
+    def _late(self, late: Sequence[TargetEvidence], version: str) -> GateResult:
+        """Returns FAIL for late nodes. Without a timeout of its own the operator waits for jobs for ever (Z14)."""
+        nodes = tuple(target.name for target in late)
+        cause, steps = "late", READ_LOG
+        summary = f"The limit is {spell(self.timeout)} for a node."
+        jobs = [target.name for target in late if target.upgrade_state == WAIT_FOR_JOBS]
+        done = [target for target in late if target.upgrade_state == UPGRADE_DONE and target.driver_version]
+        if jobs:
+            cause, steps = "late-for-jobs", END_PODS
+            summary = f"The operator still waits for pods on {subject(jobs)} to end (waitForCompletion)."
+        elif done:
+            cause, steps = "late-to-name-it", REPORT_AGAIN
+            summary = f"The operator finished on {done[0].name}, but {done[0].driver_version} is reported there."
+        return fail(
+            f"{subject(nodes)} did not load driver {version} in time",
+            summary,
+            cause=cause,
+            nodes=nodes,
+            evidence=at_most(EvidenceItem(target.name, target.upgrade_state or "no upgrade state") for target in late),
+            steps=steps,
+        )

@@ -4,26 +4,16 @@ Only observed work counts. A driver that crashes under load is found only by loa
 takes idle nodes first.
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from rollouts.gates.base import (
-    NO_TARGET,
-    TO_COME,
-    UNSEEN,
-    Evidence,
-    Gate,
-    GateResult,
-    TargetEvidence,
-    When,
-    kept_empty,
-    passed,
-    share,
-    wait,
-)
+from rollouts.gates.base import UNSEEN, Evidence, Gate, GateResult, Items, TargetEvidence, When
+from rollouts.gates.results import OVERRIDE, kept_empty, no_target, passed, subject, to_come, wait
 from wording.lists import names
-from wording.numbers import count, was
+from wording.numbers import count
+from wording.reports import EvidenceItem
 
 MINUTE = timedelta(minutes=1)
 
@@ -44,50 +34,41 @@ class Exposure(Gate):
 
     def evaluate(self, evidence: Evidence, *, now: object) -> GateResult:
         if not evidence.counted:
-            return wait("The stage has no target left: nothing can work there.", cause=NO_TARGET)
+            return no_target()
         worked = [target for target in evidence.changed if _seen(target) >= MINUTE]
-        total = sum((_seen(target) for target in evidence.changed), timedelta())
-        minutes = total // MINUTE
-        measured: dict[str, Any] = {
-            "gpu_minutes": minutes,
-            "gpu_minutes_needed": self.gpu_minutes,
-            "nodes": len(worked),
-            "nodes_needed": self.nodes,
-        }
+        minutes = sum((_seen(target) for target in evidence.changed), timedelta()) // MINUTE
+        shown = (
+            EvidenceItem("Tenants' work", minutes, "GPU-min"),
+            EvidenceItem("Work needed", self.gpu_minutes, "GPU-min"),
+            EvidenceItem("Nodes with work", names([target.name for target in worked]) or "none"),
+            EvidenceItem("Nodes needed", self.nodes),
+            *_sources(evidence.changed, worked),
+        )
         if self.nodes > len(evidence.counted):
-            few = (
-                f"It asks for tenants' work on {count(self.nodes, 'node')}, and the stage has {len(evidence.counted)}."
-            )
-            return wait(few, cause="too-few-nodes", measured=measured, is_final=True)
-        if minutes < self.gpu_minutes or len(worked) < self.nodes:
-            return self._too_little(evidence, minutes, worked, measured)
-        if evidence.not_changed:
-            to_come = f"{share(len(evidence.not_changed), len(evidence.counted))} still to come."
-            return wait(to_come, cause=TO_COME, measured=measured)
-        seen = f"{_amount(minutes, worked)} since the change: {self._asked}.{_unsaid(worked)}"
-        return passed(seen, measured=measured)
-
-    @property
-    def _asked(self) -> str:
-        return f"it asks for {self.gpu_minutes} on {count(self.nodes, 'node')}"
-
-    def _too_little(
-        self, evidence: Evidence, minutes: int, worked: list[TargetEvidence], measured: dict[str, Any]
-    ) -> GateResult:
+            title = f"The gate needs work on {count(self.nodes, 'node')}; the stage has {len(evidence.counted)}"
+            steps = ("Set the option nodes of the gate to a smaller number.", *OVERRIDE)
+            return wait(title, cause="too-few-nodes", evidence=shown, steps=steps, is_final=True)
         if not evidence.changed:
-            return wait(f"No node has changed yet: {self._asked}.", cause=TO_COME, measured=measured)
+            return to_come(evidence, shown)
+        title = f"{count(minutes, 'GPU-minute')} of tenants' work since the change"
+        if minutes < self.gpu_minutes or len(worked) < self.nodes:
+            return self._too_little(evidence, minutes, title, shown)
+        if evidence.not_changed:
+            return to_come(evidence, shown)
+        return passed(title, f"Tenants worked on {count(len(worked), 'changed node')}.", evidence=shown)
+
+    def _too_little(self, evidence: Evidence, minutes: int, title: str, shown: Items) -> GateResult:
+        nodes = tuple(target.name for target in evidence.changed)
         if unseen := tuple(target.name for target in evidence.changed if not target.is_seen or target.work is None):
-            nobody = f"What tenants have worked on {names(unseen)} since the change cannot be seen."
-            return wait(nobody, cause=UNSEEN, nodes=unseen, measured=measured)
-        later = _later(evidence)
-        if not minutes:
-            if empty := kept_empty(evidence.changed, measured):
-                return empty
-            idle = tuple(target.name for target in evidence.changed)
-            none = f"No GPU-minute of tenants' work was seen on {names(idle)} since the change: {self._asked}.{later}"
-            return wait(none, cause="idle", nodes=idle, measured=measured)
-        little = f"{_amount(minutes, worked)} since the change: {self._asked}.{_unsaid(worked)}{later}"
-        return wait(little, cause="too-little", measured=measured)
+            title = f"Tenants' work on {subject(unseen)} cannot be seen"
+            return wait(title, "Unseen work does not count.", cause=UNSEEN, nodes=unseen, evidence=shown)
+        asked = f"The gate needs {count(self.gpu_minutes, 'GPU-minute')} on {count(self.nodes, 'node')} or more."
+        if minutes:
+            return wait(title, asked, cause="too-little", evidence=shown)
+        if empty := kept_empty(evidence.changed, shown):
+            return empty
+        title = f"No tenant has used {subject(nodes)} since the change"
+        return wait(title, asked, cause="idle", nodes=nodes, evidence=shown)
 
 
 def _seen(target: TargetEvidence) -> timedelta:
@@ -95,22 +76,9 @@ def _seen(target: TargetEvidence) -> timedelta:
     return target.work.gpu_time if target.work and target.is_seen else timedelta()
 
 
-def _amount(minutes: int, worked: list[TargetEvidence]) -> str:
-    of = f"{count(minutes, 'GPU-minute')} of tenants' work {was(minutes)} seen"
-    return f"{of} on {names([target.name for target in worked])}" if worked else of
-
-
-def _unsaid(worked: list[TargetEvidence]) -> str:
-    """Returns a clause on what the counted time is without telemetry; empty if telemetry covers all of it."""
-    unheard = [target.name for target in worked if not (target.work and target.work.is_heard)]
-    if not unheard:
-        return ""
-    return f" How busy the GPUs of {names(unheard)} were nothing says: there it is for how long pods have had them."
-
-
-def _later(evidence: Evidence) -> str:
-    """Returns why more work may have been done than counted; empty if there is no sign of it."""
-    heard = [target.name for target in evidence.changed if target.work and target.work.is_heard]
-    if not heard:
-        return ""
-    return f" Telemetry tells when the GPUs of {names(heard)} are busy: an hour of theirs counts once it is over."
+def _sources(changed: Iterable[TargetEvidence], worked: Iterable[TargetEvidence]) -> Iterator[EvidenceItem]:
+    """Yields how the time was counted: utilisation by complete hours, or allocated time without utilisation."""
+    if busy := [target.name for target in changed if target.work and target.work.is_heard]:
+        yield EvidenceItem("Counted by complete hours of utilisation", names(busy))
+    if allocated := [target.name for target in worked if not (target.work and target.work.is_heard)]:
+        yield EvidenceItem("Counted as allocated time", names(allocated))

@@ -1,16 +1,17 @@
 """The stage loses no more targets than it may."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
-from rollouts.gates.base import TO_COME, Evidence, Gate, GateResult, When, fail, passed, wait
+from rollouts.gates.base import Evidence, Gate, GateResult, When
+from rollouts.gates.results import fail, passed, subject, to_come
 from rollouts.lifecycle import TargetState
-from wording.lists import names
-from wording.numbers import are, count
+from wording.reports import EvidenceItem, at_most
 
-MOST_CAUSES = 3  # in one sentence
+UNKNOWN = "The cause is unknown."
+STEPS = ("Read the cause of each node.", "Then try the nodes again, exclude them, or roll back.")
 
 
 @dataclass(frozen=True)
@@ -32,34 +33,24 @@ class FailureBudget(Gate):
         )
         lost = tuple(t.name for t in evidence.changed if t.is_seen and t.is_ready is False and t.name not in failed)
         bad = failed + lost
-        measured = {"failed": len(bad), "tolerated": self.tolerate, "changed": len(evidence.changed)}
-        if len(bad) > self.tolerate:
-            return fail(
-                _sentence(evidence, failed, lost),
-                cause="over",
-                nodes=bad,
-                measured=measured,
-            )
-        used = (
-            f"{len(bad)} of {self.tolerate} tolerated failures {are(len(bad))} used"
-            if self.tolerate
-            else "No node is lost"
+        counts = (
+            EvidenceItem("Failed nodes", len(bad)),
+            EvidenceItem("Tolerated failures", self.tolerate),
+            EvidenceItem("Changed nodes", len(evidence.changed)),
         )
-        if to_come := [t for t in evidence.not_changed if t.name not in bad]:
-            sentence = f"{used}; {count(len(to_come), 'node')} {are(len(to_come))} still to come."
-            return wait(sentence, cause=TO_COME, measured=measured)
-        return passed(f"{used}.", measured=measured)
+        if len(bad) > self.tolerate:
+            causes = _causes(evidence, failed, lost)
+            title = f"{subject(bad)} failed"
+            summary = causes[bad[0]] if len(set(causes.values())) == 1 else f"{self.tolerate} failures are tolerated."
+            items = (*counts, *at_most(EvidenceItem(node, causes[node]) for node in bad))
+            return fail(title, summary, cause="over", nodes=bad, evidence=items, steps=STEPS)
+        if any(target.name not in bad for target in evidence.not_changed):
+            return to_come(evidence, counts)
+        title = f"{len(bad)} of {self.tolerate} tolerated failures used" if self.tolerate else "No node failed"
+        return passed(title, f"Changed nodes: {len(evidence.changed)}.", evidence=counts)
 
 
-def _sentence(evidence: Evidence, failed: Sequence[str], lost: Sequence[str]) -> str:
-    """Returns a sentence with each node and its cause of failure. The numbers are in `measured`."""
-    reason = {target.name: target.failed_reason for target in evidence.targets}
-    by_cause: dict[str, list[str]] = {}
-    for name in failed:
-        by_cause.setdefault(reason[name], []).append(name)
-    said = [f"{names(those)} failed{f': {cause}' if cause else '.'}" for cause, those in by_cause.items()]
-    if more := sum(len(those) for those in list(by_cause.values())[MOST_CAUSES:]):
-        said[MOST_CAUSES:] = [f"{count(more, 'more node')} failed."]
-    if lost:
-        said.append(f"{names(lost)} {are(len(lost))} not Ready.")
-    return " ".join(said)
+def _causes(evidence: Evidence, failed: Iterable[str], lost: Iterable[str]) -> dict[str, str]:
+    """Returns the cause of each failure by node."""
+    reasons = {target.name: target.failed_reason for target in evidence.targets}
+    return {node: reasons[node] or UNKNOWN for node in failed} | dict.fromkeys(lost, "The node is not Ready.")

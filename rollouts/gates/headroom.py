@@ -8,14 +8,19 @@ expendable (expendable-pods-priority-cutoff).
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
-from rollouts.gates.base import BOUND, Evidence, Gate, GateResult, NextWave, PodWants, When, passed, wait
+from rollouts.gates.base import BOUND, Evidence, Gate, GateResult, NextWave, PodWants, When
+from rollouts.gates.results import OVERRIDE, no_target, passed, wait
 from wording.lists import names
-from wording.numbers import are, count, either
+from wording.numbers import count, either
+from wording.reports import EvidenceItem
+
+NO_ROOM = "The pods would be pending after their eviction."
+FREE_ROOM = ("Free GPUs on other nodes.", "Or raise the option tolerate of the gate.", *OVERRIDE)
 
 
 @dataclass(frozen=True)
@@ -29,48 +34,61 @@ class Headroom(Gate):
     def evaluate(self, evidence: Evidence, *, now: datetime) -> GateResult:
         wave = evidence.next_wave
         if not evidence.counted:
-            return wait("The stage has no target left: there is nothing to find room for.", cause="no-target")
+            return no_target()
         if wave is None and evidence.bound_reason:
-            return wait(f"Room is looked for once a node may go. {evidence.bound_reason}", cause=BOUND)
+            return wait("No node can be released now", evidence.bound_reason, cause=BOUND)
         if wave is None:
-            unknown = "Which nodes go next is not known: none that is left may go now, or none is seen."
-            return wait(unknown, cause="unseen")
+            return wait("The nodes of the next wave are unknown", "No remaining node is seen.", cause="unseen")
         if not wave.nodes:
-            return passed("No node is left to go.", cause="none-left")
+            return passed("No node is left to release", cause="none-left")
         if wave.claiming:
-            pods = (
-                f"{count(wave.claiming, 'GPU pod')} on {names(wave.nodes)} {either(wave.claiming, 'claims', 'claim')}"
-            )
-            sentence = f"{pods} devices (DRA): whether others are free is not known."
-            return wait(sentence, cause="claims", measured={"claiming": wave.claiming}, is_final=True)
+            title = f"Free devices for {count(wave.claiming, 'GPU pod')} of the next wave are unknown"
+            claims = (EvidenceItem("Pods with claims", wave.claiming), EvidenceItem("Nodes", names(wave.nodes)))
+            summary = "These pods claim devices (DRA)."
+            return wait(title, summary, cause="claims", evidence=claims, steps=OVERRIDE, is_final=True)
         if not wave.pods:
-            return passed(f"No GPU pod has to leave {names(wave.nodes)}.", cause="idle", measured={"pods": 0})
-        homeless = without_room(wave)
-        short = _sum(homeless)
-        measured = {"pods": len(wave.pods), "without room": len(homeless), "short": short, "tolerated": self.tolerate}
-        measured |= {f"{name} {what}": number for name, what, number in _numbers(wave)}
+            return passed("No GPU pod must leave the next wave", f"Nodes: {names(wave.nodes)}.", cause="idle")
+        short = short_of(wave)
+        items = (*room_items(wave), EvidenceItem("Tolerated without room", self.tolerate))
         if short > self.tolerate:
-            return wait(f"{shortage(wave)}.", cause="short", nodes=wave.nodes, measured=measured)
+            return wait(shortage(wave), NO_ROOM, cause="short", nodes=wave.nodes, evidence=items, steps=FREE_ROOM)
         if short:
-            sentence = f"{shortage(wave)}, where {self.tolerate} would be tolerated."
-            return passed(sentence, cause="tolerated", measured=measured)
-        return passed(f"{needs(wave)}.", measured=measured)
+            summary = f"{short} GPUs, slices or shares lack room. The gate tolerates {self.tolerate}."
+            return passed(shortage(wave), summary, cause="tolerated", evidence=items)
+        title = f"{count(len(wave.pods), 'GPU pod')} of the next wave {either(len(wave.pods), 'fits', 'fit')} elsewhere"
+        return passed(title, f"Nodes of the wave: {names(wave.nodes)}.", evidence=items)
 
 
 def short_of(wave: NextWave) -> int:
     """Returns how many GPUs, slices or shares the pods without room lack."""
-    return _sum(without_room(wave))
+    return sum(amount for pod in without_room(wave) for amount in pod.resources.values())
 
 
 def shortage(wave: NextWave) -> str:
-    """Returns text such as "1 pod fits on no node, 8 short". Free GPUs may be fragmented."""
-    homeless = without_room(wave)
-    fits = f"{count(len(homeless), 'pod')} {either(len(homeless), 'fits', 'fit')} on no node"
-    return f"{needs(wave)}: {fits}, {_sum(homeless)} short"
+    """Returns text such as "1 of 2 GPU pods of the next wave fits nowhere". Free GPUs may be fragmented."""
+    homeless = len(without_room(wave))
+    fit = either(homeless, "fits", "fit")
+    return f"{homeless} of {count(len(wave.pods), 'GPU pod')} of the next wave {fit} on no other node"
 
 
-def _sum(pods: Sequence[PodWants]) -> int:
-    return sum(amount for pod in pods for amount in pod.resources.values())
+def room_items(wave: NextWave) -> tuple[EvidenceItem, ...]:
+    """Returns the wave's nodes and pods, and the needed and free number of each resource."""
+    wanted, free = _wanted(wave), _free(wave)
+    return (
+        EvidenceItem("Nodes of the wave", names(wave.nodes)),
+        EvidenceItem("GPU pods", len(wave.pods)),
+        EvidenceItem("GPU pods without room", len(without_room(wave))),
+        *(item for name in sorted(wanted) for item in _room_of(name, wanted, free, wave.expendable)),
+    )
+
+
+def _room_of(
+    name: str, wanted: Mapping[str, int], free: Mapping[str, int], expendable: Mapping[str, int]
+) -> Iterator[EvidenceItem]:
+    yield EvidenceItem(f"{name} needed", wanted[name])
+    yield EvidenceItem(f"{name} free", free[name])
+    if in_use := min(free[name], expendable.get(name, 0)):
+        yield EvidenceItem(f"{name} in use by pods with a priority below -10", in_use)
 
 
 def without_room(wave: NextWave) -> list[PodWants]:
@@ -90,32 +108,6 @@ def without_room(wave: NextWave) -> list[PodWants]:
         for name, amount in pod.resources.items():
             tightest[name] = tightest.get(name, 0) - amount  # of none it may ask for none
     return homeless
-
-
-def _numbers(wave: NextWave) -> list[tuple[str, str, int]]:
-    wanted, free = _wanted(wave), _free(wave)
-    return [
-        (name, what, numbers[name]) for name in sorted(wanted) for what, numbers in (("needed", wanted), ("free", free))
-    ]
-
-
-def needs(wave: NextWave) -> str:
-    wanted, free = _wanted(wave), _free(wave)
-    pods = f"{count(len(wave.pods), 'GPU pod')} on {names(wave.nodes)} {either(len(wave.pods), 'needs', 'need')}"
-    parts = [
-        f"{number} {name} elsewhere and {_free_of(free[name], wave.expendable.get(name, 0))}"
-        for name, number in sorted(wanted.items())
-    ]
-    return f"{pods} {', '.join(parts)}"
-
-
-def _free_of(free: int, in_use: int) -> str:
-    """Returns text on free GPUs; `in_use` are those that expendable pods hold."""
-    said = f"{free} {are(free)} free"
-    if not free or not in_use:
-        return said
-    which = "it is" if free == 1 else "all of them" if in_use == free else f"{in_use} of them"
-    return f"{said} ({which} in use by pods of a priority below -10)"
 
 
 def _wanted(wave: NextWave) -> Counter[str]:

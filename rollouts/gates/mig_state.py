@@ -5,16 +5,19 @@ missing.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
 
 from gpu.labels import MIG_RESOURCES
-from rollouts.gates.base import TO_COME, Evidence, Gate, GateResult, TargetEvidence, When, fail, passed, share, wait
-from wording.lists import names
+from rollouts.gates.allocatable_restored import before_and_now, lost
+from rollouts.gates.base import Evidence, Gate, GateResult, TargetEvidence, When
+from rollouts.gates.results import fail, of_first, passed, subject, to_come, unknown_before, wait
 from wording.numbers import count, either
+from wording.reports import EvidenceItem, at_most
 
+READ_MANAGER = ("Read the log of the MIG manager on the node.", "Then roll back, or exclude the node.")
 SUCCESS, FAILED = "success", "failed"  # of the label nvidia.com/mig.config.state; else pending, rebooting
 
 
@@ -31,47 +34,39 @@ class MigState(Gate):
         cut = [target for target in seen if had_mig(target)]
         watched = [target for target in seen if target in cut or _was_managed(target)]
         was, has = _sum(_slices_before(target) for target in cut), _sum(slices(target.allocatable) for target in cut)
-        measured = {"with MIG": len(cut), "of": len(seen)} | {
-            f"{name} {when}": counts[name]
-            for name in sorted({*was, *has})
-            for when, counts in (("before", was), ("now", has))
-        }
+        items = (EvidenceItem("Changed nodes with MIG", len(cut)), *before_and_now(was, has))
         if failed := tuple(target.name for target in watched if target.mig_config_state == FAILED):
-            sentence = f"The MIG manager failed on {names(failed)}: mig.config.state is failed."
-            return fail(sentence, cause="failed", nodes=failed, measured=measured)
+            title = f"The MIG manager failed on {subject(failed)}"
+            summary = "The label nvidia.com/mig.config.state is failed."
+            return fail(title, summary, cause="failed", nodes=failed, evidence=items, steps=READ_MANAGER)
         at_work = [target for target in watched if _waits_for_manager(target)]
         fewer = [target for target in cut if target not in at_work and _lost(target)]
-        if gone := tuple(target.name for target in fewer if now - target.state_since > self.settle):
-            first = next(target for target in fewer if target.name in gone)
-            others = f" {names(gone)} have fewer slices." if gone[1:] else ""
-            return fail(f"{first.name} offers {_lost(first)}.{others}", cause="fewer", nodes=gone, measured=measured)
+        if gone := [target for target in fewer if now - target.state_since > self.settle]:
+            nodes = tuple(target.name for target in gone)
+            title = f"{subject(nodes)} {either(len(nodes), 'offers', 'offer')} fewer MIG slices than before"
+            summary = of_first(nodes, _lost(gone[0]))
+            return fail(title, summary, cause="fewer", nodes=nodes, evidence=items, steps=READ_MANAGER)
         if at_work:
             nodes = tuple(target.name for target in at_work)
-            said = at_work[0].mig_config_state or "gone"
-            more = f" ({len(at_work)} nodes in all)" if at_work[1:] else ""
-            sentence = f"{at_work[0].name}: mig.config.state is {said}, not success{more}."
-            return wait(sentence, cause="manager", nodes=nodes, measured=measured)
+            states = at_most(EvidenceItem(one.name, one.mig_config_state or "no state") for one in at_work)
+            title = f"The MIG manager has not finished on {subject(nodes)}"
+            summary = "The gate waits for the state success in the label nvidia.com/mig.config.state."
+            return wait(title, summary, cause="manager", nodes=nodes, evidence=(*items, *states))
         if fewer:
             nodes = tuple(target.name for target in fewer)
-            return wait(
-                f"{fewer[0].name} offers {_lost(fewer[0])} yet.", cause="not-yet", nodes=nodes, measured=measured
-            )
+            title = f"{subject(nodes)} {either(len(nodes), 'does', 'do')} not offer all MIG slices yet"
+            summary = of_first(nodes, _lost(fewer[0]))
+            return wait(title, summary, cause="not-yet", nodes=nodes, evidence=items)
         if unknown := tuple(target.name for target in seen if target.baseline is None):
-            sentence = f"How the GPUs of {names(unknown)} were cut before is not known."
-            return wait(sentence, cause="unknown-before", nodes=unknown, measured=measured, is_final=True)
+            return unknown_before(unknown, "The MIG layout", items)
         if evidence.not_changed or not seen:
-            to_come = f"{share(len(evidence.not_changed), len(evidence.counted))} still to come."
-            return wait(to_come, cause=TO_COME, measured=measured)
+            return to_come(evidence, items)
         if not cut:
-            nodes_had = either(len(seen), "The changed node had", f"None of {len(seen)} changed nodes had")
-            no = either(len(seen), "no MIG", "MIG")
-            return passed(f"{nodes_had} {no} before.", cause="none", measured=measured)
-        counts = ", ".join(
-            f"{has[name]} {name.removeprefix(MIG_RESOURCES)} where {number} were"
-            for name, number in sorted(was.items())
-        )
-        through = _says_who_cut(cut)
-        return passed(f"{through}: {counts}." if counts else f"{through}; none was cut.", measured=measured)
+            none = either(len(seen), "The changed node had no MIG", f"None of {len(seen)} changed nodes had MIG")
+            return passed(f"{none} before", cause="none", evidence=items)
+        title = f"{count(len(cut), 'node')} with MIG {either(len(cut), 'has', 'have')} the same slices as before"
+        managed = sum(_was_managed(target) for target in cut)
+        return passed(title, f"A MIG manager configured {managed} of {count(len(cut), 'node')}.", evidence=items)
 
 
 def slices(allocatable: Mapping[str, int]) -> dict[str, int]:
@@ -100,25 +95,8 @@ def _was_managed(target: TargetEvidence) -> bool:
     return target.baseline is not None and bool(target.baseline.mig_config_state)
 
 
-def _says_who_cut(cut: Sequence[TargetEvidence]) -> str:
-    """Returns a clause about nodes with unchanged slices, naming a state only where a manager reports one."""
-    managed = sum(_was_managed(target) for target in cut)
-    by_hand = len(cut) - managed
-    if not managed:
-        return f"{count(len(cut), 'node')} with MIG, cut by no MIG manager"
-    if not by_hand:
-        return f"mig.config.state is success on {count(len(cut), 'node')} with MIG"
-    success = f"mig.config.state is success on {managed} of {count(len(cut), 'node')} with MIG"
-    return f"{success}, and no MIG manager cut {either(by_hand, 'the other', 'the others')}"
-
-
 def _lost(target: TargetEvidence) -> str:
-    """Returns text such as "12 mig-1g.10gb where 14 were"; empty if no slice is missing."""
-    now = slices(target.allocatable)
-    fewer = (
-        (name, now.get(name, 0), was) for name, was in sorted(_slices_before(target).items()) if now.get(name, 0) < was
-    )
-    return ", ".join(f"{has} {name.rpartition('/')[2]} where {was} were" for name, has, was in fewer)
+    return lost(target, _slices_before(target))
 
 
 def _sum(offers) -> Counter[str]:

@@ -10,9 +10,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
-from rollouts.gates.base import TO_COME, Evidence, Gate, GateResult, TargetEvidence, When, fail, passed, share, wait
-from wording.lists import names
-from wording.numbers import are, every
+from rollouts.gates.base import Evidence, Gate, GateResult, TargetEvidence, When
+from rollouts.gates.results import fail, of_first, passed, subject, to_come, unknown_before, wait
+from wording.numbers import either
+from wording.reports import EvidenceItem, at_most
+
+WHO = ("Find out who changed the node.", "Then exclude it, or roll back.")
+UNDO = ("Ask the person who did it.", "Undo the cordon or the label, or exclude the node.")
 
 
 @dataclass(frozen=True)
@@ -26,25 +30,24 @@ class NoForeignChange(Gate):
         seen = [target for target in evidence.changed if target.is_seen]
         other = [target for target in seen if differences(target)]
         kept = [target for target in seen if _kept_by_others(target)]
-        measured = {"another": len(other), "cordoned or held": len(kept), "looked at": len(seen)}
         if other:
             nodes = tuple(target.name for target in other)
-            more = f" {names(nodes)} differ from their state at release." if other[1:] else ""
-            sentence = f"{other[0].name}: {', '.join(differences(other[0]))}.{more}"
-            return fail(sentence, cause="another", nodes=nodes, measured=measured)
+            title = f"{subject(nodes)} {either(len(nodes), 'differs', 'differ')} from the state at release"
+            summary = of_first(nodes, "; ".join(differences(other[0])))
+            items = at_most(EvidenceItem(target.name, "; ".join(differences(target))) for target in other)
+            return fail(title, summary, cause="another", nodes=nodes, evidence=items, steps=WHO)
         if kept:
             nodes = tuple(target.name for target in kept)
-            more = f" ({len(kept)} nodes in all)" if kept[1:] else ""
-            sentence = f"{kept[0].name} was {_kept_by_others(kept[0])} by somebody else since its release{more}."
-            return wait(sentence, cause="kept", nodes=nodes, measured=measured)
+            title = f"Somebody else changed {subject(nodes)} since the release"
+            items = at_most(EvidenceItem(target.name, _kept_by_others(target)) for target in kept)
+            summary = of_first(nodes, f"the node was {_kept_by_others(kept[0])}")
+            return wait(title, summary, cause="kept", nodes=nodes, evidence=items, steps=UNDO)
         if unknown := tuple(target.name for target in seen if target.baseline is None or not target.baseline.traits):
-            sentence = f"The state of {names(unknown)} at release is unknown."
-            return wait(sentence, cause="unknown-before", nodes=unknown, measured=measured, is_final=True)
+            return unknown_before(unknown, "The state of the node")
         if evidence.not_changed or not seen:
-            to_come = f"{share(len(evidence.not_changed), len(evidence.counted))} still to come."
-            return wait(to_come, cause=TO_COME, measured=measured)
-        sentence = f"{every(len(seen), 'node')} {are(len(seen))} unchanged since release, except for the driver."
-        return passed(f"{sentence[0].upper()}{sentence[1:]}", measured=measured)
+            return to_come(evidence)
+        title = f"Nobody else changed {either(len(seen), 'the changed node', f'the {len(seen)} changed nodes')}"
+        return passed(title, "Kernel, OS image, MIG layout and cordons are as at the release.")
 
 
 def differences(target: TargetEvidence) -> list[str]:

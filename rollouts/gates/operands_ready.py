@@ -4,9 +4,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from rollouts.gates.base import TO_COME, Evidence, Gate, GateResult, TargetEvidence, When, fail, passed, share, wait
-from wording.lists import names
-from wording.numbers import every
+from rollouts.gates.base import Evidence, Gate, GateResult, TargetEvidence, When
+from rollouts.gates.results import OVERRIDE, fail, of_first, passed, subject, to_come, unknown_before, wait
+from wording.numbers import count, either
+from wording.reports import EvidenceItem, at_most
+
+STEPS = ("Read the log of the operand's pod on the node.", "Then roll back, or exclude the node.")
 
 
 @dataclass(frozen=True)
@@ -20,24 +23,30 @@ class OperandsReady(Gate):
     def evaluate(self, evidence: Evidence, *, now: datetime) -> GateResult:
         seen = [target for target in evidence.changed if target.is_seen]
         down = [target for target in seen if target.baseline and lacking(target)]
-        measured = {"ready": len(seen) - len(down), "of": len(evidence.counted)}
+        counts = (
+            EvidenceItem("Nodes with all operands Ready", len(seen) - len(down)),
+            EvidenceItem("Nodes of the stage", len(evidence.counted)),
+        )
         if down:
             nodes = tuple(target.name for target in down)
-            sentence = f"{down[0].name}: {lacking(down[0])}" + (f" ({len(down)} nodes in all)." if down[1:] else ".")
+            title = f"{subject(nodes)} {either(len(nodes), 'lacks', 'lack')} a Ready operand"
+            items = (*counts, *at_most(EvidenceItem(target.name, lacking(target)) for target in down))
             overdue = any(now - target.state_since > self.timeout for target in down)
             say = fail if overdue else wait
-            return say(sentence, cause=lacking(down[0]), nodes=nodes, measured=measured)
+            summary = of_first(nodes, lacking(down[0]))
+            return say(title, summary, cause=lacking(down[0]), nodes=nodes, evidence=items, steps=STEPS)
         if unknown := tuple(target.name for target in seen if target.baseline is None):
-            sentence = f"Which operands were Ready on {names(unknown)} before the change is not known."
-            return wait(sentence, cause="unknown-before", nodes=unknown, measured=measured, is_final=True)
+            return unknown_before(unknown, "The list of Ready operands", counts)
         if blind := tuple(target.name for target in seen if not _had_any(target)):
-            before = f"No operand was Ready on {names(blind)} before the change"
-            sentence = f"{before}: none would be missed, so that nothing shows that the stack is back."
-            return wait(sentence, cause="none-before", nodes=blind, measured=measured, is_final=True)
+            title = f"No operand was Ready on {subject(blind)} before the change"
+            summary = "The gate cannot show that the GPU stack is back."
+            return wait(
+                title, summary, cause="none-before", nodes=blind, evidence=counts, steps=OVERRIDE, is_final=True
+            )
         if evidence.not_changed:
-            to_come = f"{share(len(seen), len(evidence.counted))} back with every operand."
-            return wait(to_come, cause=TO_COME, measured=measured)
-        return passed(f"Every operand is ready on {every(len(evidence.counted), 'node')}.", measured=measured)
+            return to_come(evidence, counts)
+        nodes_ready = count(len(evidence.counted), "node")
+        return passed(f"Every operand is Ready on {nodes_ready}", "All operands from before are back.", evidence=counts)
 
 
 def _had_any(target: TargetEvidence) -> bool:

@@ -4,10 +4,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from rollouts.gates.base import Evidence, Gate, GateResult, When, passed, wait
+from rollouts.gates.base import Evidence, Gate, GateResult, When
+from rollouts.gates.results import passed, subject, wait
 from wording.durations import spell
 from wording.instants import moment
 from wording.lists import names
+from wording.reports import EvidenceItem
+
+UNTIL = "Until"  # the label of the soak's end
 
 
 @dataclass(frozen=True)
@@ -20,23 +24,26 @@ class Soak(Gate):
 
     def evaluate(self, evidence: Evidence, *, now: datetime) -> GateResult:
         """Returns the result. Gate, stage and plan all count down to `until`."""
-        needed = {"needed_s": self.duration.total_seconds()}
+        needed = EvidenceItem("Duration", self.duration.total_seconds(), "s")
         if off := evidence.exclusions:
-            who = sorted({controller for those in off.values() for controller in those})
-            sentence = f"The clock starts when what keeps {names(who)} off {names(list(off))} is put back."
-            return wait(sentence, cause="exclusions", nodes=tuple(off), measured=needed)
+            who = sorted({controller for controllers in off.values() for controller in controllers})
+            summary = f"{names(who)} must be allowed on {subject(tuple(off))} again."
+            return wait("The soak has not begun", summary, cause="opted-out", nodes=tuple(off), evidence=(needed,))
         since, others = evidence.others_passing_since, _others(evidence)
         if since is None:
-            return wait(f"The clock starts when every {others} passes.", cause="not-begun", measured=needed)
+            return wait(
+                "The soak has not begun",
+                f"It begins when every {others} passes.",
+                cause="not-begun",
+                evidence=(needed,),
+            )
         until = since + self.duration
-        measured = {**needed, "since": since.isoformat(), "until": until.isoformat()}
+        clock = (needed, EvidenceItem("Since", since.isoformat(), "UTC"), EvidenceItem(UNTIL, until.isoformat(), "UTC"))
         if now < until:
-            sentence = f"Every {others} has to pass until {moment(until, now=now)}, for {spell(self.duration)} in all."
-            return wait(sentence, cause="running", measured=measured)
-        return passed(
-            f"Every {others} has passed since {moment(since, now=now)}, for the {spell(self.duration)} asked.",
-            measured=measured,
-        )
+            title = f"Soak ends at {moment(until, now=now)}"
+            return wait(title, f"Every {others} must pass until then.", cause="running", evidence=clock)
+        title = f"Soak of {spell(self.duration)} is complete"
+        return passed(title, f"Every {others} has passed since {moment(since, now=now)}.", evidence=clock)
 
 
 def _others(evidence: Evidence) -> str:

@@ -7,25 +7,16 @@ blocked.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from rollouts.gates.base import (
-    NO_TARGET,
-    TO_COME,
-    Evidence,
-    Gate,
-    GateResult,
-    TargetEvidence,
-    When,
-    fail,
-    passed,
-    share,
-    wait,
-)
+from rollouts.gates.base import Evidence, Gate, GateResult, Items, TargetEvidence, When
+from rollouts.gates.results import OVERRIDE, fail, no_target, passed, subject, to_come, wait
 from rollouts.test_jobs.test_job import resource_of
 from rollouts.test_jobs.test_progress import TestJobOutcome
-from wording.lists import names
 from wording.numbers import count, either
+from wording.reports import EvidenceItem, at_most
+
+READ_JOB = ("Read the output of the Job.", "Then roll back, exclude the node, or resume the plan to run the Job again.")
 
 
 @dataclass(frozen=True)
@@ -47,46 +38,46 @@ class TestJobGate(Gate):
 
     def evaluate(self, evidence: Evidence, *, now: object) -> GateResult:
         if not evidence.counted:
-            return wait("The stage has no target left: nothing can be tested.", cause=NO_TARGET)
+            return no_target()
         changed = evidence.changed
         by_outcome = {
             outcome: [one for one in changed if one.test_job and one.test_job.outcome == outcome]
             for outcome in TestJobOutcome
         }
         done = by_outcome[TestJobOutcome.PASSED]
-        measured: dict[str, Any] = {"completed": len(done), "of": len(evidence.counted)}
+        counts = (
+            EvidenceItem("Completed test Jobs", len(done)),
+            EvidenceItem("Nodes of the stage", len(evidence.counted)),
+        )
         if failed := by_outcome[TestJobOutcome.FAILED]:
             nodes = tuple(target.name for target in failed)
-            others = f" It failed on {names(nodes[1:])}, too." if nodes[1:] else ""
-            sentence = f"The test Job on {nodes[0]} failed. {_told(failed[0])}{others}"
-            return fail(sentence, cause="failed", nodes=nodes, measured=measured)
+            title = f"The test Job failed on {subject(nodes)}"
+            summary = _words(failed[0])
+            items = (*counts, *_results(failed))
+            return fail(title, summary, cause="failed", nodes=nodes, evidence=items, steps=READ_JOB)
         if open_ones := [target for target in changed if target not in done]:
-            return self._waits(open_ones, measured)
+            return self._waits(open_ones, counts)
         if evidence.not_changed or not changed:
-            to_come = f"{share(len(evidence.not_changed), len(evidence.counted))} still to come."
-            return wait(to_come, cause=TO_COME, measured=measured)
-        on = either(len(done), "the changed node", f"each of {count(len(done), 'changed node')}")
-        return passed(f"A test Job on {on} has completed since the change.", measured=measured)
+            return to_come(evidence, counts)
+        title = f"A test Job completed on {either(len(done), 'the changed node', f'all {len(done)} changed nodes')}"
+        return passed(title, "Each Job used GPUs with the new driver.", evidence=counts)
 
-    def _waits(self, targets: list[TargetEvidence], measured: dict[str, Any]) -> GateResult:
+    def _waits(self, targets: list[TargetEvidence], counts: Items) -> GateResult:
         nodes = tuple(target.name for target in targets)
-        more = f" ({len(nodes)} nodes in all)" if nodes[1:] else ""
         if without := [one for one in targets if one.test_job is None and _is_settled(one) and not self._resource(one)]:
-            named = names([target.name for target in without])
-            asks = f"the test Job asks for {count(self.gpus, 'GPU')} as a resource, and {named} "
-            offers = either(len(without), "offers", "offer")
-            return wait(
-                f"Nothing is tested: {asks}{offers} no such thing.", cause="no-resource", nodes=nodes, measured=measured
-            )
-        first = targets[0]
+            title = f"{subject([one.name for one in without])} cannot run the test Job"
+            summary = f"The Job requests {count(self.gpus, 'GPU')}. The node offers no such resource."
+            return wait(title, summary, cause="no-resource", nodes=nodes, evidence=counts, steps=OVERRIDE)
+        first, items = targets[0], (*counts, *_results(targets))
         if first.test_job is None:
-            is_not = f"The test Job on {first.name} is not made yet: it is made once the node is back in order{more}."
-            return wait(is_not, cause="not-made", nodes=nodes, measured=measured)
+            title = f"The test Job on {subject(nodes)} does not exist yet"
+            summary = "It is created once the node is Ready with its GPU stack."
+            return wait(title, summary, cause="not-made", nodes=nodes, evidence=items)
         if first.test_job.outcome == TestJobOutcome.UNKNOWN:
-            nothing = f"The test Job on {first.name} showed nothing, and is made again{more}. {_told(first)}"
-            return wait(nothing, cause="unknown", nodes=nodes, measured=measured)
-        runs = f"The test Job on {first.name} is not through yet{more}. {_told(first)}"
-        return wait(runs, cause="not-through", nodes=nodes, measured=measured)
+            title = f"The test Job on {subject(nodes)} is created again"
+            return wait(title, _words(first), cause="unknown", nodes=nodes, evidence=items)
+        title = f"The test Job on {subject(nodes)} has not completed"
+        return wait(title, _words(first), cause="not-through", nodes=nodes, evidence=items)
 
     def _resource(self, target: TargetEvidence) -> str:
         return resource_of(target.allocatable, self.gpus)
@@ -101,9 +92,12 @@ def _is_settled(target: TargetEvidence) -> bool:
     return target.is_seen and target.is_ready is True
 
 
-def _told(target: TargetEvidence) -> str:
-    """Returns what is known of the test, in our words and in the Job's."""
-    if target.test_job is None:
-        return ""
-    said = target.test_job.said.strip()
-    return f"{target.test_job.says} It said: {said}" if said else target.test_job.says
+def _words(target: TargetEvidence) -> str:
+    """Returns the state of a test Job with its last output."""
+    return f"{target.test_job.says} {target.test_job.said.strip()}".strip() if target.test_job else ""
+
+
+def _results(targets: Iterable[TargetEvidence]) -> Items:
+    """Returns the last output of each test Job, or the state of a Job without output."""
+    jobs = ((target.name, target.test_job) for target in targets if target.test_job)
+    return at_most(EvidenceItem(node, job.said.strip() or job.says) for node, job in jobs)

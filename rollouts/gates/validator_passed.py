@@ -4,15 +4,18 @@ It tests what tenants will use: driver, toolkit, CUDA and device plugin. An olde
 Ready. The operator itself leaves `upgrade-failed` without another run (nvidia.md 2.2).
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from rollouts.gates.base import TO_COME, Evidence, Gate, GateResult, TargetEvidence, When, fail, passed, share, wait
-from wording.lists import names
-from wording.numbers import either, every
+from rollouts.gates.base import Evidence, Gate, GateResult, TargetEvidence, When
+from rollouts.gates.results import OVERRIDE, fail, of_first, passed, subject, to_come, wait
+from wording.numbers import count
+from wording.reports import EvidenceItem, at_most
 
 OPERAND = "Validator"
+STEPS = ("Read the log of the validator's pod on the node.", "Then roll back, or exclude the node.")
 
 
 @dataclass(frozen=True)
@@ -29,32 +32,35 @@ class ValidatorPassed(Gate):
         new = [target for target in seen if has_run_since(target)]
         unready = [target for target in new if target.validator and not target.validator.is_ready]
         failed = [target for target in unready if self._has_failed(target, now)]
-        measured = {
-            "validated": len(new) - len(unready),
-            "failed": len(failed),
-            "not run since": len(seen) - len(new),
-            "of": len(evidence.counted),
-        }
+        counts = (
+            EvidenceItem("Validated nodes", len(new) - len(unready)),
+            EvidenceItem("Failed validators", len(failed)),
+            EvidenceItem("Not run since the change", len(seen) - len(new)),
+            EvidenceItem("Nodes of the stage", len(evidence.counted)),
+        )
         if failed:
             nodes = tuple(target.name for target in failed)
-            others = f" It fails on {names(nodes)}." if failed[1:] else ""
-            return fail(f"{_what_fails(failed[0])}.{others}", cause=_step(failed[0]), nodes=nodes, measured=measured)
+            title = f"The validator fails on {subject(nodes)}"
+            summary = of_first(nodes, _what_fails(failed[0]))
+            items = (*counts, *at_most(item for target in failed for item in _words(target)))
+            return fail(title, summary, cause=_step(failed[0]), nodes=nodes, evidence=items, steps=STEPS)
         if without := tuple(t.name for t in seen if t.validator is None and not _had_one(t)):
-            sentence = f"No validator runs on {names(without)}, and none was Ready there before the change."
-            return wait(sentence, cause="none", nodes=without, measured=measured, is_final=True)
+            title = f"No validator runs on {subject(without)}"
+            summary = "None was Ready there before the change."
+            return wait(title, summary, cause="none", nodes=without, evidence=counts, steps=OVERRIDE, is_final=True)
         if old := tuple(target.name for target in seen if not has_run_since(target)):
-            runs = either(len(old), "its run is", "their runs are")
-            sentence = f"The validator has not run on {names(old)} since the change: {runs} from before, or gone."
-            return wait(sentence, cause="old", nodes=old, measured=measured)
+            title = f"The validator has not run on {subject(old)} since the change"
+            return wait(title, "An earlier run does not count.", cause="old", nodes=old, evidence=counts)
         if unready:
             nodes = tuple(target.name for target in unready)
-            more = f" ({len(unready)} nodes in all)" if unready[1:] else ""
-            sentence = f"{unready[0].name}: the validator is at {_step(unready[0])}{more}."
-            return wait(sentence, cause="running", nodes=nodes, measured=measured)
+            title = f"The validator is running on {subject(nodes)}"
+            items = (*counts, *at_most(EvidenceItem(target.name, _step(target)) for target in unready))
+            summary = of_first(nodes, f"step {_step(unready[0])} is in progress")
+            return wait(title, summary, cause="running", nodes=nodes, evidence=items)
         if evidence.not_changed:
-            to_come = f"{share(len(new), len(evidence.counted))} validated."
-            return wait(to_come, cause=TO_COME, measured=measured)
-        return passed(f"The validator has passed on {every(len(new), 'node')} since the change.", measured=measured)
+            return to_come(evidence, counts)
+        title = f"The validator has passed on {count(len(new), 'changed node')}"
+        return passed(title, "Every run began after the change.", evidence=counts)
 
     def _has_failed(self, target: TargetEvidence, now: datetime) -> bool:
         pod = target.validator
@@ -74,12 +80,16 @@ def _had_one(target: TargetEvidence) -> bool:
 
 
 def _what_fails(target: TargetEvidence) -> str:
-    pod = target.validator
-    said = [part for part in (pod.reason or pod.status, pod.last_words) if part] if pod else []
-    why = ": ".join(said) or "and nothing says why"
-    return f"{target.name}: the validator fails at {_step(target)} ({why})"
+    reason = (target.validator.reason or target.validator.status) if target.validator else ""
+    return f"step {_step(target)} fails ({reason})" if reason else f"step {_step(target)} fails"
+
+
+def _words(target: TargetEvidence) -> Iterator[EvidenceItem]:
+    yield EvidenceItem(target.name, _what_fails(target))
+    if target.validator and target.validator.last_words:
+        yield EvidenceItem(f"Last output on {target.name}", target.validator.last_words)
 
 
 def _step(target: TargetEvidence) -> str:
     """Returns the init container or container that waits or crashed."""
-    return (target.validator.step if target.validator else "") or "its own container"
+    return (target.validator.step if target.validator else "") or "of the main container"

@@ -9,15 +9,18 @@ is not released at any time. It also begins no wave shortly before the window cl
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from rollouts.gates.base import Evidence, Gate, GateResult, When, WindowEvidence, passed, wait
+from rollouts.gates.base import Evidence, Gate, GateResult, Items, When, WindowEvidence
+from rollouts.gates.results import OVERRIDE, no_target, passed, subject, wait
 from wording.durations import spell
 from wording.lists import names
-from wording.numbers import are, count
+from wording.numbers import count
+from wording.reports import EvidenceItem
 
 MOST = timedelta(days=7)  # as long as one window may be open
 CLOSED, CLOSES_SOON = "closed", "closes-soon"
+MAKE_WINDOW = "Make a maintenance window of the pool or of the cluster."
 COMES_BY_ITSELF = frozenset({CLOSED, CLOSES_SOON})  # causes of a wait that ends with an opening that is known
 
 
@@ -38,25 +41,31 @@ class Window(Gate):
         """Returns the result. Nodes with closed windows do not block others; they are just not released."""
         windows = evidence.windows
         if not evidence.counted:
-            return wait("The stage has no target left: there is nothing to open for.", cause="no-target")
+            return no_target()
         if windows is None:
-            return wait("Which maintenance windows cover its nodes is not known: none is seen.", cause="unseen")
+            return wait("The maintenance windows of the nodes are unknown", "No node is seen.", cause="unseen")
         if not windows:
-            return passed("No node is left to go.", cause="none-left")
-        measured: dict[str, Any] = {"needed_s": self.must_last.total_seconds()} if self.must_last else {}
+            return passed("No node is left to release", cause="none-left")
+        needed = (EvidenceItem("Must stay open", self.must_last.total_seconds(), "s"),) if self.must_last else ()
         if bare := _nodes(one for one in windows if not one.sentence):
-            return wait(says_bare(bare), cause="no-window", nodes=bare, measured=measured, is_final=True)
-        under_way = [one for one in windows if one.is_open(now)]
-        fit = [one for one in under_way if one.lasts(self.must_last, now)]
-        if len(fit) < len(under_way):
-            return self._too_little(next(one for one in under_way if one not in fit), measured, now=now)
+            title = f"No maintenance window covers {subject(bare)}"
+            return wait(title, cause="no-window", nodes=bare, evidence=needed, steps=(MAKE_WINDOW,), is_final=True)
+        in_progress = [one for one in windows if one.is_open(now)]
+        fit = [one for one in in_progress if one.lasts(self.must_last, now)]
+        if len(fit) < len(in_progress):
+            return self._too_little(next(one for one in in_progress if one not in fit), needed, now=now)
         if not fit:
-            return self._closed(windows, measured)
+            return self._closed(windows, needed)
         ends = min(fit, key=lambda one: one.openings[0][1])
         open_, every = _nodes(fit), _nodes(windows)
-        measured |= {"until": ends.openings[0][1].isoformat(), "may go": len(open_), "of": len(every)}
-        others = "" if len(fit) == 1 == len(windows) else f" {_share(open_, every)} in one that is open."
-        return passed(f"{ends.sentence}{others}", measured=measured)
+        items = (
+            *needed,
+            EvidenceItem("Until", ends.openings[0][1].isoformat(), "UTC"),
+            EvidenceItem("Nodes in an open window", len(open_)),
+            EvidenceItem("Nodes left", len(every)),
+        )
+        title = f"A maintenance window is open for {_share(open_, every)}"
+        return passed(title, ends.sentence, evidence=items)
 
     def why_not(self, one: WindowEvidence, *, now: datetime) -> str:
         """Returns why none of these nodes is released; empty if a window is open and stays open long enough."""
@@ -69,15 +78,14 @@ class Window(Gate):
     def _says_short(self, one: WindowEvidence) -> str:
         return f"{one.sentence} {spell(self.must_last)} of it must be left when a wave goes."
 
-    def _too_little(self, short: WindowEvidence, measured: dict[str, Any], *, now: datetime) -> GateResult:
-        sentence = self._says_short(short).removesuffix(".")
+    def _too_little(self, short: WindowEvidence, needed: Items, *, now: datetime) -> GateResult:
+        title = f"The maintenance window closes in less than {spell(self.must_last)}"
         later = any(opens_at > now and closes_at - opens_at >= self.must_last for opens_at, closes_at in short.openings)
         if later:
-            return wait(f"{sentence}: it waits for the next.", cause=CLOSES_SOON, nodes=short.nodes, measured=measured)
-        never = f"{sentence}, and none to come is open for so long."
-        return wait(never, cause="never", nodes=short.nodes, measured=measured, is_final=True)
+            return wait(title, short.sentence, cause=CLOSES_SOON, nodes=short.nodes, evidence=needed)
+        return self._never(short, needed)
 
-    def _closed(self, windows: Sequence[WindowEvidence], measured: dict[str, Any]) -> GateResult:
+    def _closed(self, windows: Sequence[WindowEvidence], needed: Items) -> GateResult:
         """Returns WAIT with the first opening that is long enough."""
         ahead = [
             (opens_at, one)
@@ -86,15 +94,19 @@ class Window(Gate):
             if closes_at - opens_at >= self.must_last
         ]
         if not ahead:
-            first = windows[0]
-            too_short = f" None to come is open for {spell(self.must_last)}." if first.openings else ""
-            sentence = f"{first.sentence}{too_short}"
-            return wait(sentence, cause="never", nodes=first.nodes, measured=measured, is_final=True)
-        opens_at, first = min(ahead, key=lambda each: each[0])
-        measured |= {"opens": opens_at.isoformat()}
+            return self._never(windows[0], needed)
+        opens_at, first = min(ahead, key=lambda opening: opening[0])
+        items = (*needed, EvidenceItem("Opens", opens_at.isoformat(), "UTC"))
         is_next = opens_at == first.openings[0][0]
-        longer = "" if is_next else f" It waits for one that is open for {spell(self.must_last)}."
-        return wait(f"{first.sentence}{longer}", cause=CLOSED, nodes=first.nodes, measured=measured)
+        title = "The maintenance window is closed" if is_next else "The next maintenance window is too short"
+        return wait(title, first.sentence, cause=CLOSED, nodes=first.nodes, evidence=items)
+
+    def _never(self, first: WindowEvidence, needed: Items) -> GateResult:
+        length = f" for {spell(self.must_last)}" if first.openings else ""
+        title = f"No later maintenance window is open{length}"
+        steps = (MAKE_WINDOW, *OVERRIDE)
+        nodes = first.nodes
+        return wait(title, first.sentence, cause="never", nodes=nodes, evidence=needed, steps=steps, is_final=True)
 
 
 def comes_by_itself(gate: str, cause: str) -> bool:
@@ -103,7 +115,7 @@ def comes_by_itself(gate: str, cause: str) -> bool:
 
 
 def says_bare(nodes: Sequence[str]) -> str:
-    return f"No maintenance window covers {names(nodes)}: make one of the pool or of the cluster."
+    return f"No maintenance window covers {names(nodes)}. {MAKE_WINDOW}"
 
 
 def _nodes(windows: Iterable[WindowEvidence]) -> tuple[str, ...]:
@@ -111,4 +123,4 @@ def _nodes(windows: Iterable[WindowEvidence]) -> tuple[str, ...]:
 
 
 def _share(open_: Sequence[str], every: Sequence[str]) -> str:
-    return f"{len(open_)} of {count(len(every), 'node')} still to go {are(len(open_))}"
+    return count(len(open_), "node") if len(open_) == len(every) else f"{len(open_)} of {count(len(every), 'node')}"

@@ -4,30 +4,18 @@ Drivers, operands and validators can all be green while workloads crash. An idle
 each kind of node among the changed ones needs a tenant's pod that became Ready there, or a passed test Job (Z27, Z41).
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from rollouts.gates.base import (
-    NO_TARGET,
-    TO_COME,
-    UNTESTED,
-    Evidence,
-    Gate,
-    GateResult,
-    PodEvidence,
-    TargetEvidence,
-    When,
-    fail,
-    kept_empty,
-    passed,
-    share,
-    wait,
-)
+from rollouts.gates.base import UNTESTED, Evidence, Gate, GateResult, Items, PodEvidence, TargetEvidence, When
+from rollouts.gates.results import fail, kept_empty, no_target, of_first, passed, subject, to_come, wait
 from rollouts.test_jobs.test_progress import TestJobOutcome
+from wording.durations import spell
 from wording.lists import names
-from wording.numbers import are, count
+from wording.numbers import are, count, either
+from wording.reports import EvidenceItem, at_most
 
 Kinds = frozenset[tuple[str, str]]  # what nodes are made of: (fact, value), as (kernel, 5.15.0-151)
 
@@ -47,53 +35,59 @@ class WorkloadsReady(Gate):
         pods = [(target, pod) for target in evidence.changed for pod in target.workloads if pod.owner not in sick]
         unready = [(target, pod) for target, pod in pods if not pod.is_ready]
         broken = [(target, pod) for target, pod in unready if self._is_broken(pod, now)]
-        measured: dict[str, Any] = {
-            "pods": len(pods),
-            "ready": len(pods) - len(unready),
-            "broken": len(broken),
-            "tolerated": self.tolerate,
-        }
-        if sick:
-            measured["sick_before"] = sorted(sick)
+        counts: Items = (
+            EvidenceItem("GPU pods of tenants", len(pods)),
+            EvidenceItem("Ready", len(pods) - len(unready)),
+            EvidenceItem("Broken", len(broken)),
+            EvidenceItem("Tolerated", self.tolerate),
+            *([EvidenceItem("Crashed before the change", names(sorted(sick)))] if sick else []),
+        )
         if len(broken) > self.tolerate:
-            return _broken(broken, measured)
+            return _broken(broken, counts)
         if len(unready) > self.tolerate:
-            target, pod = unready[0]
-            those = f"{count(len(unready), 'GPU pod')} {are(len(unready))} not Ready yet"
-            sentence = f"{those}, such as {pod.name} on {target.name}{_status(pod)}."
-            return wait(sentence, cause="not-ready", measured=measured)
-        if empty := kept_empty(evidence.changed, measured):
+            title = f"{count(len(unready), 'GPU pod')} {are(len(unready))} not Ready yet"
+            summary = f"A pod may take {spell(self.timeout)} to become Ready."
+            items = (*counts, *at_most(_item(target, pod) for target, pod in unready))
+            return wait(title, summary, cause="not-ready", evidence=items)
+        if empty := kept_empty(evidence.changed, counts):
             return empty
-        if lacking := _lacking(evidence):
-            return replace(lacking, measured=measured)
+        if lacking := _lacking(evidence, counts):
+            return lacking
         if evidence.not_changed:
-            to_come = f"{share(len(evidence.not_changed), len(evidence.counted))} still to come."
-            return wait(to_come, cause=TO_COME, measured=measured)
+            return to_come(evidence, counts)
         if not evidence.changed:
-            return wait("The stage has no node left: nothing has tested the new driver.", cause=NO_TARGET)
-        measured["proven"] = sum(_is_proven(target) for target in evidence.changed)
+            return no_target()
         proven = frozenset(fact for target in evidence.changed if _is_proven(target) for fact in target.facts.items())
+        items = (*counts, *_tests(evidence.changed))
         if unproven := _unproven(evidence.changed, proven):
-            return _untested(unproven, proven, measured)
-        return passed(_says_proven(evidence.changed, measured), measured=measured)
+            return _untested(unproven, proven, items)
+        title = f"The new driver is tested on {count(len(evidence.changed), 'changed node')}"
+        return passed(title, "Tenants' pods ran or a test Job passed on each kind of node.", evidence=items)
 
     def _is_broken(self, pod: PodEvidence, now: datetime) -> bool:
         return pod.restarts > self.max_restarts or now - pod.started_at > self.timeout
 
 
-def _broken(broken: list[tuple[TargetEvidence, PodEvidence]], measured: Mapping[str, Any]) -> GateResult:
+def _broken(broken: list[tuple[TargetEvidence, PodEvidence]], counts: Items) -> GateResult:
     nodes = tuple(dict.fromkeys(target.name for target, _ in broken))
-    target, pod = broken[0]
-    others = f" {len(broken)} GPU pods are broken on {names(nodes)}." if broken[1:] else ""
-    sentence = f"{pod.name} does not run on {target.name} since the change{_why(pod)}.{others}"
-    return fail(sentence, cause=pod.reason or pod.status or "silent", nodes=nodes, measured=measured)
+    _, pod = broken[0]
+    pods = pod.name if len(broken) == 1 else count(len(broken), "GPU pod")
+    reason = pod.reason or pod.status
+    items = (*counts, *at_most(_item(target, pod) for target, pod in broken))
+    return fail(
+        f"{pods} {either(len(broken), 'fails', 'fail')} on {subject(nodes)}",
+        of_first([pod.name for _, pod in broken], f"{reason or 'no reason is reported'}. {pod.why}".rstrip(". ")),
+        cause=reason or "silent",
+        nodes=nodes,
+        evidence=items,
+        steps=("Read the log of the pod.", "Then roll back, or exclude the node."),
+    )
 
 
-def _why(pod: PodEvidence) -> str:
-    reason = f": {pod.reason}" if pod.reason else _status(pod)
-    if not pod.why:
-        return reason or ", and nothing says why"
-    return f"{reason}. {pod.why.rstrip('.')}"
+def _item(target: TargetEvidence, pod: PodEvidence) -> EvidenceItem:
+    """Returns the state of a pod and its likely cause."""
+    state = pod.reason or pod.status or "not Ready"
+    return EvidenceItem(f"{pod.name} on {target.name}", f"{state}. {pod.why}" if pod.why else state)
 
 
 def served(target: TargetEvidence) -> bool:
@@ -123,52 +117,38 @@ def _is_spoken_for(target: TargetEvidence, proven: Kinds) -> bool:
     return not had_tenants and bool(target.facts) and target.facts.items() <= proven
 
 
-def _untested(unproven: Sequence[TargetEvidence], proven: Kinds, measured: Mapping[str, Any]) -> GateResult:
+def _untested(unproven: Sequence[TargetEvidence], proven: Kinds, items: Items) -> GateResult:
     nodes = tuple(target.name for target in unproven)
-    unmet = {fact for target in unproven for fact in target.facts.items() - proven if all(fact)}
-    kinds = names(sorted(f"{_title(name)} {value}" for name, value in unmet))
-    of_kinds = f" No proven node has {kinds}." if proven and kinds else ""
-    nothing = f"Nothing has tested the new driver on {names(nodes)}: no tenant's GPU pod ran, and no test Job passed."
-    return wait(f"{nothing}{of_kinds}", cause=UNTESTED, nodes=nodes, measured=measured)
+    unmet = {fact for target in unproven for fact in target.facts.items() - proven if all(fact)} if proven else set()
+    kinds = at_most(EvidenceItem(f"Untested {name.replace('_', ' ')}", value) for name, value in sorted(unmet))
+    title = f"Nothing has tested the new driver on {subject(nodes)}"
+    summary = "No tenant's GPU pod ran there, and no test Job passed."
+    return wait(title, summary, cause=UNTESTED, nodes=nodes, evidence=(*items, *kinds))
 
 
-def _title(fact: str) -> str:
-    return fact.replace("_", " ")
-
-
-def _says_proven(changed: Sequence[TargetEvidence], measured: Mapping[str, Any]) -> str:
-    ready, pods = measured["ready"], measured["pods"]
-    busy = [target.name for target in changed if served(target)]
-    share_of_pods = count(ready, "GPU pod") if ready == pods else f"{ready} of {pods} GPU pods"
-    where = names(busy) if len(busy) < len(changed) else "the changed nodes"
-    running = f"{share_of_pods} of tenants {are(ready)} Ready on {where}." if busy else ""
-    earlier = [target.name for target in changed if target.has_served and not served(target)]
-    ran = f"Tenants' GPU pods became Ready earlier on {names(earlier)}." if earlier else ""
-    tested = [target.name for target in changed if _is_tested(target) and not target.has_served and not served(target)]
-    passed_there = f"A test Job passed on {names(tested)}." if tested else ""
+def _tests(changed: Sequence[TargetEvidence]) -> Iterator[EvidenceItem]:
+    """Yields the tested nodes by the kind of test, and the idle ones."""
+    running = [target.name for target in changed if served(target)]
+    earlier = [target.name for target in changed if target.has_served and target.name not in running]
+    tested = [target.name for target in changed if _is_tested(target) and target.name not in {*running, *earlier}]
     idle = [target.name for target in changed if not _is_proven(target)]
-    like = f"{names(idle)} {are(len(idle))} idle, and of the same kinds as the proven nodes." if idle else ""
-    return " ".join(sentence for sentence in (running, ran, passed_there, like) if sentence)
+    kinds = {"Pods are Ready on": running, "Pods were Ready on": earlier, "Test Job passed on": tested, "Idle": idle}
+    return (EvidenceItem(label, names(nodes)) for label, nodes in kinds.items() if nodes)
 
 
-def _status(pod: PodEvidence) -> str:
-    """Returns text such as ` (ContainerCreating)`; nothing for Running."""
-    return f" ({pod.status})" if pod.status not in ("", "Running") else ""
+def _lacking(evidence: Evidence, counts: Items) -> GateResult | None:
+    """Returns WAIT for the workload with fewer Ready pods in the cluster than before its node's release.
 
-
-def _lacking(evidence: Evidence) -> GateResult | None:
-    """Returns a result for the workload with fewer Ready pods in the cluster than before its node's release; None if
-    none.
-
-    A pod that fits nowhere lacks room and says nothing about the driver. A rejected pod never exists, so only the
-    smaller number shows it (Z31).
+    None if no workload lacks pods. A pod that fits nowhere lacks room and says nothing about the driver. A rejected pod
+    never exists, so only the smaller number shows it (Z31).
     """
     for owner, before in evidence.workloads_ready_before.items():
         now = evidence.workloads_ready_now.get(owner, 0)
         if now + evidence.workloads_waiting_for_room.get(owner, 0) < before:
-            fewer = f"{owner} has {now} Ready of the {before} it had before."
-            refused = evidence.workloads_refused.get(owner, "")
-            if refused:
-                return wait(f"{fewer} The API server takes no new one: {refused}", cause="refused")
-            return wait(fewer, cause="fewer")
+            title, summary = f"{now} of {count(before, 'GPU pod')} {are(now)} Ready again", f"Workload: {owner}."
+            items = (*counts, EvidenceItem("Workload", owner), EvidenceItem("Ready before", before))
+            if refused := evidence.workloads_refused.get(owner, ""):
+                items = (*items, EvidenceItem("The API server rejects new pods", refused))
+                return wait(title, f"The API server rejects new pods: {refused}", cause="refused", evidence=items)
+            return wait(title, summary, cause="fewer", evidence=items)
     return None

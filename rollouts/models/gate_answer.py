@@ -1,15 +1,16 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
 from django.db.models import Q
 
 from rollouts.gates.base import UNTESTED, Answer, GateResult
 from rollouts.gates.window import comes_by_itself
+from wording.reports import LONGEST_SUMMARY, LONGEST_TITLE, sentence_of, written_report
 
 LONGEST_CAUSE = 200
-LONGEST_REASON = 1000  # a gate says who gave a reason, and a reason alone has as many
+LONGEST_REASON = 1000
+REPORT = ("title", "summary", "evidence", "steps")
 BLIND = timedelta(seconds=60)  # an answer not given for so long has to begin anew: nobody was looking
 
 
@@ -17,8 +18,10 @@ class KeptAnswer(models.Model):
     gate = models.CharField(max_length=63)
     answer = models.CharField(max_length=8)
     cause = models.CharField(max_length=LONGEST_CAUSE, blank=True)  # why it answers so, without its numbers
-    reason = models.CharField(max_length=LONGEST_REASON)
-    measured = models.JSONField(default=list, encoder=DjangoJSONEncoder)  # pairs: a jsonb orders keys as it likes
+    title = models.CharField(max_length=LONGEST_TITLE)
+    summary = models.CharField(max_length=LONGEST_SUMMARY, blank=True)
+    evidence = models.JSONField(default=list)  # objects of label, value and unit
+    steps = models.JSONField(default=list)
     nodes = models.JSONField(default=list)
     since = models.DateTimeField()  # when this answer began
     at = models.DateTimeField()  # when it was last given
@@ -28,9 +31,12 @@ class KeptAnswer(models.Model):
         abstract = True
 
     @property
-    def numbers(self) -> dict[str, Any]:
-        """Returns the compared values in the gate's order."""
-        return dict(self.measured)
+    def sentence(self) -> str:
+        return sentence_of(self.title, self.summary)
+
+    def value_of(self, label: str) -> Any:
+        """Returns the value of an evidence item; None without such an item."""
+        return next((item["value"] for item in self.evidence if item["label"] == label), None)
 
     @property
     def is_untested(self) -> bool:
@@ -40,9 +46,17 @@ class KeptAnswer(models.Model):
         return (self.answer, self.cause, self.nodes) == (other.answer, other.cause, other.nodes)
 
     def says_the_same(self, other: "KeptAnswer") -> bool:
-        """Returns whether text, numbers and start are equal, so that only the time differs."""
-        said = (self.reason, self.measured, self.since) == (other.reason, other.measured, other.since)
-        return said and self.has_same_cause(other)
+        """Returns whether text, evidence and start are equal, so that only the time differs."""
+        return self.has_same_cause(other) and self.moving == other.moving
+
+    @property
+    def report(self) -> dict[str, Any]:
+        """Returns title, summary, evidence and steps as files and audit entries store them."""
+        return {name: getattr(self, name) for name in REPORT}
+
+    @property
+    def moving(self) -> dict[str, Any]:
+        return self.report | {"since": self.since}
 
 
 def said_by(result: GateResult, before: KeptAnswer | None, *, is_anew: bool = False, now: datetime) -> dict[str, Any]:
@@ -55,8 +69,7 @@ def said_by(result: GateResult, before: KeptAnswer | None, *, is_anew: bool = Fa
     return {
         "answer": result.answer,
         "cause": result.cause[:LONGEST_CAUSE],
-        "reason": result.reason[:LONGEST_REASON],
-        "measured": [[*pair] for pair in result.measured.items()],
+        **written_report(result),
         "nodes": list(result.nodes),
         "since": before.since if before is not None and goes_on else now,
         "at": now,

@@ -103,7 +103,7 @@ class ShownExternalRollout:
         if self.failing:
             return would_have_halted(self.failing)
         waits = next((answer for answer in self.answers if answer.answer == Answer.WAIT), None)
-        return waits.reason if waits else self.rollout.reason
+        return waits.sentence if waits else self.rollout.reason
 
     @property
     def advice(self) -> str:
@@ -128,7 +128,7 @@ class ShownExternalRollout:
 def would_have_halted(failing: Iterable[ExternalGateAnswer]) -> str:
     first, *others = failing
     also = f" {names([GATES[each.gate].title for each in others])} would have, too." if others else ""
-    return f"Quarterdeck would have halted here: {first.reason}{also}"
+    return f"Quarterdeck would have halted here: {first.sentence}{also}"
 
 
 def shown_external_rollouts(rollouts: Iterable[ExternalRollout]) -> list[ShownExternalRollout]:

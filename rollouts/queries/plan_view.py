@@ -59,20 +59,6 @@ class StageOnPage:
         return sorted(self.answers.values(), key=lambda answer: rank(answer.answer))
 
 
-@dataclass(frozen=True)
-class HaltingGate:
-    stage: str
-    gate: str
-    reason: str
-    nodes: list[str]
-    measured: Mapping[str, Any]  # what it compared
-    at: datetime
-
-    @property
-    def title(self) -> str:
-        return GATES[self.gate].title if self.gate in GATES else self.gate
-
-
 @dataclass(frozen=True, kw_only=True)
 class PlanStanding:
     plan: Plan
@@ -150,7 +136,7 @@ class PlanOnPage(PlanStanding):
     placed: list[datetime | None]  # of each node that we are to hold: when its label was read back
     freed: list[datetime | None]  # of each that is released outside of a wave: when its label was seen to be gone
     seq: int  # key of the newest event: what the page was made from
-    halted_by: HaltingGate | None = None  # None: it is not halted, or something else than a gate has done it
+    halted_by: GateAnswer | None = None  # None: it is not halted, or something else than a gate has done it
     failures: Sequence[str] = ()  # of a halted plan: each node that failed with its cause, in sentences
     suspects: Suspects | None = None  # None: no node failed
 
@@ -222,15 +208,12 @@ def plan_on_page(plan: Plan, *, now: datetime) -> PlanOnPage:
     )
 
 
-def _halted_by(plan: Plan) -> HaltingGate | None:
+def _halted_by(plan: Plan) -> GateAnswer | None:
     if plan.state != PlanState.HALTED:
         return None
     fails = GateAnswer.objects.filter(stage__plan=plan, answer=Answer.FAIL, is_advisory=False)
-    rested_on = fails.filter(rested_on_at=plan.state_since, reason=plan.reason).select_related("stage").first()
-    if rested_on is None:
-        return None
-    stage, measured = rested_on.stage.name, rested_on.numbers
-    return HaltingGate(stage, rested_on.gate, rested_on.reason, rested_on.nodes, measured, rested_on.at)
+    rested_on = fails.filter(rested_on_at=plan.state_since).select_related("stage")
+    return next((answer for answer in rested_on if answer.sentence == plan.reason), None)
 
 
 def failures_of(stages: Iterable[StageOnPage]) -> list[str]:

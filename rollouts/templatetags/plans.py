@@ -22,7 +22,6 @@ LIVE_SHAPES = {
     LiveResult.BARRED: ("stopped", "against it"),
     LiveResult.UNANSWERED: ("unknown", "not known, which counts against it"),
 }
-INSTANTS = {"since", "until", "opens"}  # among what a gate measured
 
 
 @register.simple_tag
@@ -130,16 +129,6 @@ def measure(value: object) -> str:
     if isinstance(value, float):
         return f"{value:g}"
     return str(value)
-
-
-@register.filter
-def measured_as(value: object, name: str) -> str:
-    """Returns a number as text by its kind: seconds as duration, instants as time of day."""
-    if name.endswith("_s") and isinstance(value, int | float):
-        return seconds(value)
-    return (
-        f"{datetime.fromisoformat(value):%H:%M:%S}" if name in INSTANTS and isinstance(value, str) else measure(value)
-    )
 
 
 @register.filter

@@ -15,10 +15,9 @@ class GateComparison:
     index: int
     gate: str
     opened: str  # answer; blank: not asked then
-    opened_reason: str
+    opened_title: str
     now: str  # answer; blank: not asked any more
-    now_reason: str
-    measured: Mapping[str, Any]
+    shown: Mapping[str, Any]  # title, summary, evidence and steps now; empty: not asked any more
 
     @property
     def is_changed(self) -> bool:
@@ -35,7 +34,7 @@ class AdvisoryRow:
     index: int
     gate: str
     answer: str
-    reason: str
+    shown: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -52,9 +51,9 @@ class ApprovalTable:
 def table_of(bundle: Bundle, look: Look | None, changed: Sequence[str]) -> ApprovalTable:
     """Returns the table. `changed` has a sentence per difference."""
     opened = look.answers if look else {}
-    words = look.reason if look else {}
+    titles = look.titles if look else {}
     now: Mapping[str, str] = bundle.content["answers"]
-    rows = [_row(place, opened, words, now, bundle.evidence.get(place, {})) for place in {*opened, *now}]
+    rows = [_row(place, opened, titles, now, bundle.evidence.get(place, {})) for place in {*opened, *now}]
     return ApprovalTable(sorted(rows, key=lambda row: row.place), list(_advisory(bundle)), _locked(look, changed))
 
 
@@ -62,21 +61,20 @@ def _advisory(bundle: Bundle) -> Iterator[AdvisoryRow]:
     for place, shown in sorted(bundle.evidence.items()):
         if shown["is_advisory"]:
             index, _, gate = place.partition(":")
-            yield AdvisoryRow(int(index), gate, shown["answer"], shown["reason"])
+            yield AdvisoryRow(int(index), gate, shown["answer"], shown)
 
 
 def _row(
-    place: str, opened: Mapping[str, str], words: Mapping[str, str], now: Mapping[str, str], shown: Mapping[str, Any]
+    place: str, opened: Mapping[str, str], titles: Mapping[str, str], now: Mapping[str, str], shown: Mapping[str, Any]
 ) -> GateComparison:
     index, _, gate = place.partition(":")
     return GateComparison(
         index=int(index),
         gate=gate,
         opened=opened.get(place, ""),
-        opened_reason=words.get(place, ""),
+        opened_title=titles.get(place, ""),
         now=now.get(place, ""),
-        now_reason=shown.get("reason", ""),
-        measured=shown.get("measured", {}),
+        shown=shown,
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from edges.digests import digest
 from rollouts.gates.base import NEVER_OVERRIDDEN, Gate, When
 from rollouts.gates.failure_budget import FailureBudget
-from rollouts.gates.soak import Soak
+from rollouts.gates.soak import UNTIL, Soak
 from rollouts.lifecycle import BEGUN, IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import GateAnswer, GateOverride, Stage, StageKind, Target, Wave
 from rollouts.models.target import Shown
@@ -245,7 +245,7 @@ def soak_until(on_page: StageOnPage | None) -> datetime | None:
     if on_page is None or on_page.stage.state != StageState.SOAKING:
         return None
     answer = on_page.answers.get(Soak.key)
-    written = answer.numbers.get("until") if answer and answer.answer == "wait" else None
+    written = answer.value_of(UNTIL) if answer and answer.answer == "wait" else None
     return datetime.fromisoformat(written) if written else None
 
 

@@ -19,14 +19,14 @@ class Look:
     at: datetime
     bundle_hash: str
     answers: Mapping[str, str]  # "stage:gate" → answer
-    reason: Mapping[str, str]
+    titles: Mapping[str, str]
 
 
 def remember(request: PersonRequest, bundle: Bundle, *, now: datetime) -> Look:
-    reason = {place: shown.get("reason", "") for place, shown in bundle.evidence.items()}
-    look = Look(uuid4().hex[:16], now, bundle.hash, bundle.content["answers"], reason)
+    titles = {place: shown["title"] for place, shown in bundle.evidence.items()}
+    look = Look(uuid4().hex[:16], now, bundle.hash, bundle.content["answers"], titles)
     kept: dict[str, Any] = dict(list(request.session.get(KEY, {}).items())[-(MOST - 1) :])
-    kept[look.token] = [now.isoformat(), look.bundle_hash, look.answers, look.reason]
+    kept[look.token] = [now.isoformat(), look.bundle_hash, look.answers, look.titles]
     request.session[KEY] = kept
     return look
 
@@ -36,5 +36,5 @@ def recall(request: PersonRequest, token: str) -> Look | None:
     found = request.session.get(KEY, {}).get(token)
     if found is None:
         return None
-    at, bundle_hash, answers, reason = found
-    return Look(token, datetime.fromisoformat(at), bundle_hash, answers, reason)
+    at, bundle_hash, answers, titles = found
+    return Look(token, datetime.fromisoformat(at), bundle_hash, answers, titles)

@@ -53,7 +53,7 @@ def widen(stage: Stage, root: User) -> None:
                            gate_options={"approval": {}})  # fmt: skip
         stage.targets.create(position=10 + number, node_uid=str(number), node_name="x", state="held", state_since=NOON)
         stage.waves.create(number=number + 1, decided_at=NOON, reason="")
-        GateAnswer.objects.create(stage=stage, gate=f"gate-{number}", answer="wait", reason="", since=NOON, at=NOON)
+        GateAnswer.objects.create(stage=stage, gate=f"gate-{number}", answer="wait", title="", since=NOON, at=NOON)
         stage.approvals.create(by=f"p{number}", at=NOON, bundle={}, bundle_hash="")
         plan.events.create(what="note", to="x", at=NOON, actor="ada", stage=stage, target=stage.targets.first())
         an_image_pull(plan, "pulled", "failed", ended_at=NOON)
@@ -89,7 +89,7 @@ def test_what_an_endpoint_costs_does_not_grow(now, db):
     finding = a_finding(node.cluster, "GPU 0 of gpu-0", node=node, rule="gpu-hot")
     a_finding(node.cluster, node=node, parent=finding)
     mute = a_mute(node.cluster)
-    GateAnswer.objects.create(stage=stage, gate="soak", answer="wait", reason="", since=NOON, at=NOON)
+    GateAnswer.objects.create(stage=stage, gate="soak", answer="wait", title="", since=NOON, at=NOON)
     stage.approvals.create(by="amy", at=NOON, bundle={}, bundle_hash="")
     a_source(node.cluster)
     there = {

@@ -188,7 +188,7 @@ def waits_for_approval(stage: Shown) -> bool:
 
 def told(shown: Shown) -> str:
     answers = [
-        f"{said['gate']} {said['answer']}: {said['reason']}" for stage in shown["stages"] for said in stage["answers"]
+        f"{said['gate']} {said['answer']}: {said['title']}" for stage in shown["stages"] for said in stage["answers"]
     ]
     return f"plan {shown['id']} is {shown['state']}: {shown['reason']} {shown['waiting_for']} {answers}"
 

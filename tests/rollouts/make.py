@@ -22,6 +22,7 @@ from rollouts.gates.driver_version import DriverVersion
 from rollouts.lifecycle import PlanState, StageState, TargetState
 from rollouts.test_jobs.test_progress import TestJobOutcome
 from tests.make import NOON
+from wording.reports import Report
 
 OLD, NEW = "570.172.08", "580.95.05"
 OLD_HASH, NEW_HASH = "hash-old", "hash-new"
@@ -209,3 +210,8 @@ def put_back(snapshot: Snapshot, **given: Any) -> Snapshot:
         "newest_hashes": {DAEMONSET: OLD_HASH},
     }
     return replace(snapshot, **row | given)
+
+
+def values_of(report: Report) -> dict[str, str | int | float]:
+    """The values of its evidence by label."""
+    return {item.label: item.value for item in report.evidence}

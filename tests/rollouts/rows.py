@@ -79,9 +79,13 @@ def opened(plan: Plan, index: int = 0) -> Stage:
     return Stage.objects.select_related("plan").get(plan=plan, index=index)
 
 
+def an_item(label: str, value: str | int, unit: str = "") -> dict[str, str | int]:
+    return {"label": label, "value": value, "unit": unit}
+
+
 def answered(stage: Stage, gate: str = "driver_version", answer: str = "pass", **given: Any) -> GateAnswer:
     GateAnswer.objects.filter(stage=stage, gate=gate).update(is_current=False)
-    row = {"reason": "So it is.", "since": NOON, "at": NOON, "measured": [("changed", 1)]}
+    row = {"title": "So it is", "since": NOON, "at": NOON, "evidence": [an_item("Changed nodes", 1)]}
     return GateAnswer.objects.create(stage=stage, gate=gate, answer=answer, **row | given)
 
 

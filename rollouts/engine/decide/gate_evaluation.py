@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from rollouts.engine.snapshot import StageSnapshot
-from rollouts.gates.base import NEVER_OVERRIDDEN, NO_TARGET, UNSEEN, Answer, Gate, GateResult, When, wait
+from rollouts.gates.base import NEVER_OVERRIDDEN, UNSEEN, Answer, Gate, GateResult, When
+from rollouts.gates.results import no_target, subject, wait
 from wording.durations import spell
-from wording.lists import names
 
 
 def evaluate(stage: StageSnapshot, *whens: When, now: datetime) -> dict[str, GateResult]:
@@ -19,10 +19,11 @@ def _ask(gate: Gate, stage: StageSnapshot, *, now: datetime) -> GateResult:
     if result.answer is not Answer.PASS or gate.when is not When.THROUGH:
         return result
     if not stage.evidence.counted:
-        return wait("The stage has no target left: there is nothing this could be judged on.", cause=NO_TARGET)
+        return no_target()
     unseen = tuple(target.name for target in stage.evidence.counted if not target.is_seen)
     if unseen:
-        return wait(f"{names(unseen)} cannot be seen: unknown is not a pass.", cause=UNSEEN, nodes=unseen)
+        title = f"{subject(unseen)} cannot be seen"
+        return wait(title, "An unknown state is not a pass.", cause=UNSEEN, nodes=unseen)
     return result
 
 

@@ -124,7 +124,7 @@ def reason_to_halt(snapshot: Snapshot, results: Mapping[int, Mapping[str, GateRe
         # A node that failed fails other gates, too, and this one names its cause.
         failed_nodes_first = {key: answers[key] for key in (FailureBudget.key, *answers) if key in answers}
         if failed := first(Answer.FAIL, failed_nodes_first):
-            return stage.index, failed[1].reason
+            return stage.index, failed[1].sentence
     return None
 
 
@@ -214,7 +214,7 @@ def _not_sure_any_more(snapshot: Snapshot, results: GateResults, *, now: datetim
     if not undone and not waits:
         return None
     reason = (
-        waits[1].reason if waits else f"{names(undone)} {was(len(undone))} changed, and {are(len(undone))} not now."
+        waits[1].sentence if waits else f"{names(undone)} {was(len(undone))} changed, and {are(len(undone))} not now."
     )
     sentence = f"Every stage passed, but: {reason}"
     return Decision(sentence, pause_reason=sentence if now - last.state_since > last.patience else "")

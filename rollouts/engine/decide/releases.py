@@ -147,10 +147,10 @@ def wait_for_gates(
     unhurried = _unhurried(stage, dict(waiting))
     for key, result in waiting:
         if key not in unhurried and (waited := out_of_patience(stage, key, now=now)):
-            sentence = f"{said} {result.reason} It has waited for {waited}"
+            sentence = f"{said} {result.sentence} It has waited for {waited}"
             asks = f"{sentence}: a person decides whether to wait, exclude or go back."
             return Decision(asks, pause_reason=asks)
-    return Decision(f"{said} {waiting[0][1].reason}") if waiting else None
+    return Decision(f"{said} {waiting[0][1].sentence}") if waiting else None
 
 
 def _unhurried(stage: StageSnapshot, waiting: Mapping[str, GateResult]) -> frozenset[str]:

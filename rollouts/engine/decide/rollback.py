@@ -179,7 +179,7 @@ def _let_waves_go(snapshot: Snapshot, answers: Mapping[str, GateResult], *, now:
         )
     if on_the_way:
         warning = first(Answer.FAIL, answers)
-        but = f" But: {warning[1].reason}" if warning else ""
+        but = f" But: {warning[1].sentence}" if warning else ""
         under_way = f"{count(len(on_the_way), 'node')} {are(len(on_the_way))} rolling back to {snapshot.from_version}."
         return Decision(f"{under_way}{but}", look_again_in=SOON)
     return _settle(snapshot, answers, now=now)
@@ -200,15 +200,15 @@ def _settle(snapshot: Snapshot, answers: Mapping[str, GateResult], *, now: datet
     if all_pass(stage, answers) or not stage.evidence.counted:
         return _rolled_back(stage, _how_it_ended(snapshot), "Every gate passed.")
     if failed := first(Answer.FAIL, answers):
-        return _rolled_back(stage, f"{snapshot.from_version} is back, but look at this: {failed[1].reason}")
+        return _rolled_back(stage, f"{snapshot.from_version} is back, but look at this: {failed[1].sentence}")
     waits = [result for result in answers.values() if result.answer is Answer.WAIT]
     # The soak waits for the others, so it waits for ever where one of them can never tell.
     others = [result for key, result in answers.items() if result in waits and key != Soak.key]
     can_never_tell = bool(others) and all(result.is_final for result in others)
     if can_never_tell or (waits and now - stage.state_since > stage.patience):
-        return _rolled_back(stage, f"{_how_it_ended(snapshot)} This could not be evaluated: {waits[0].reason}")
+        return _rolled_back(stage, f"{_how_it_ended(snapshot)} This could not be evaluated: {waits[0].sentence}")
     return Decision(
-        f"They are back and being evaluated: {waits[0].reason if waits else 'no gate answers.'}", look_again_in=SOON
+        f"They are back and being evaluated: {waits[0].sentence if waits else 'no gate answers.'}", look_again_in=SOON
     )
 
 

@@ -30,12 +30,12 @@ def test_one_says_how_far_it_is_and_what_its_gates_say(rollout, bob):  # noqa: F
 def test_what_failed_and_is_over_is_said_of_one(rollout, bob):  # noqa: F811
     row = {"gate": "failure_budget", "since": make.NOON, "at": make.NOON, "is_current": False}
     for number in range(21):
-        rollout.answers.create(answer="fail", reason=f"gpu-{number} failed.", **row)
-    rollout.answers.create(answer="wait", reason="Of an older version.", **row)
+        rollout.answers.create(answer="fail", title=f"gpu-{number} failed", **row)
+    rollout.answers.create(answer="wait", title="Of an older version", **row)
 
     failed = bob.get(f"/api/v1/external-rollouts/{rollout.pk}").json()["failed_before"]
 
-    assert [one["reason"] for one in failed] == [f"gpu-{number} failed." for number in range(20, 0, -1)]
+    assert [one["title"] for one in failed] == [f"gpu-{number} failed" for number in range(20, 0, -1)]
 
 
 def test_its_nodes_are_listed_with_where_they_are(rollout, bob):  # noqa: F811

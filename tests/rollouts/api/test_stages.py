@@ -4,12 +4,13 @@ import pytest
 
 from rollouts.models import Exclusion, GateAnswer, Hold
 from tests.make import NOON, a_draft, a_fleet, a_plan, a_stage_to_approve
+from tests.rollouts.rows import an_item
 
 
 def an_answer(stage, answer: str, *, is_current: bool = True, gate: str = "soak"):
     return GateAnswer.objects.create(
-        stage=stage, gate=gate, answer=answer, reason="60 s left.", measured=[("left_s", 60)], since=NOON, at=NOON,
-        is_current=is_current,
+        stage=stage, gate=gate, answer=answer, title="60 s left", evidence=[an_item("Left", 60, "s")], since=NOON,
+        at=NOON, is_current=is_current,
     )  # fmt: skip
 
 
@@ -23,8 +24,8 @@ def test_a_stage_shows_its_targets_and_what_its_gates_say(bob):
     assert [target["node"] for target in shown["targets"]] == ["gpu-1", "gpu-2"]
     assert shown["targets"][0]["wave"] is None
     assert shown["targets"][0]["baseline_driver_version"] is None
-    assert [(row["title"], row["answer"], row["measured"]) for row in shown["answers"]] == [
-        ("Soak", "wait", {"left_s": 60})
+    assert [(row["gate_title"], row["answer"], row["evidence"]) for row in shown["answers"]] == [
+        ("Soak", "wait", [an_item("Left", 60, "s")])
     ]
     assert [row["answer"] for row in shown["history"]] == ["fail"]
 

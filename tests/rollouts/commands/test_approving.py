@@ -11,7 +11,7 @@ from rollouts.engine.approvals import void_approvals
 from rollouts.lifecycle import TargetState
 from rollouts.models import Approval, Plan, Stage, Target
 from tests.make import NOON, a_user
-from tests.rollouts.rows import a_started_plan, answered, in_state, opened
+from tests.rollouts.rows import a_started_plan, an_item, answered, in_state, opened
 
 LATER = NOON + timedelta(seconds=30)
 
@@ -173,7 +173,7 @@ def test_a_window_that_was_open_when_it_was_shown_and_is_not_now_voids_it(stage:
     answered(first, "window")
     approved(stage, approver)
 
-    answered(first, "window", answer="wait", reason="The maintenance window of cluster north is closed.")
+    answered(first, "window", answer="wait", title="The maintenance window of cluster north is closed")
 
     assert voided(stage)
 
@@ -189,7 +189,7 @@ def test_other_targets_void_it(stage: Stage, approver):
 def test_new_numbers_with_the_same_answers_keep_it(stage: Stage, approver):
     approved(stage, approver)
 
-    answered(stage.plan.stages.get(index=0), measured=[("changed", 99)], reason="More of the same.")
+    answered(stage.plan.stages.get(index=0), evidence=[an_item("changed", 99)], title="More of the same")
 
     assert not voided(stage)
 

@@ -28,8 +28,8 @@ REASON = "The exporter is down, the nodes are fine."
 def stage(cluster, owner) -> Stage:
     plan = in_state(a_started_plan(cluster, owner), "promoting")
     stage = opened(plan, 0)
-    answered(stage, answer="wait", reason="It cannot tell.", cause="unsure")
-    answered(stage, "approval", "wait", reason="0 of 1 approval given.", cause="not-given")
+    answered(stage, answer="wait", title="It cannot tell", cause="unsure")
+    answered(stage, "approval", "wait", title="0 of 1 approval given", cause="not-given")
     return Stage.objects.select_related("plan__cluster").get(pk=stage.pk)
 
 
@@ -107,17 +107,17 @@ def test_who_only_approves_passes_nothing_over(stage, approver):
 
 
 def rejected(stage: Stage) -> str:
-    GateAnswer.objects.filter(stage=stage).update(answer="fail", cause="rejected", reason="amy rejected it.")
+    GateAnswer.objects.filter(stage=stage).update(answer="fail", cause="rejected", title="amy rejected it")
     return "A rejection cannot be overridden"
 
 
 def unseen(stage: Stage) -> str:
-    GateAnswer.objects.filter(stage=stage).update(cause="unseen", reason="node-1 cannot be seen.")
+    GateAnswer.objects.filter(stage=stage).update(cause="unseen", title="node-1 cannot be seen")
     return "node-1 cannot be seen. Missing evidence cannot be overridden"
 
 
 def to_come(stage: Stage) -> str:
-    GateAnswer.objects.filter(stage=stage).update(cause="to-come", reason="2 nodes to come.")
+    GateAnswer.objects.filter(stage=stage).update(cause="to-come", title="2 nodes to come")
     return "2 nodes to come. It waits for the remaining nodes and delays nothing"
 
 

@@ -23,7 +23,7 @@ def stage(cluster, owner, settings) -> Stage:
     settings.TEST_JOB_IMAGE = "registry.example/vectoradd"
     stage = opened(plan, 0)
     stage.move("promoting", now=NOON, actor="engine", reason="Released.")
-    answered(stage, "workloads_ready", "wait", reason="Nothing has tested the new driver.", cause=UNTESTED)
+    answered(stage, "workloads_ready", "wait", title="Nothing has tested the new driver", cause=UNTESTED)
     return Stage.objects.select_related("plan__cluster").get(pk=stage.pk)
 
 
@@ -87,6 +87,6 @@ def test_a_gate_without_proof_names_what_would_prove_it(stage):
 
 
 def test_a_gate_that_waits_for_something_else_has_no_remedy(stage):
-    answered(stage, "soak", "wait", reason="It soaks.", cause="soaks")
+    answered(stage, "soak", "wait", title="It soaks", cause="soaks")
 
     assert remedies(stage, GateAnswer.objects.get(stage=stage, gate="soak")) == []

@@ -194,7 +194,7 @@ def test_the_next_node_waits_for_the_proof_and_once_that_takes_too_long_a_person
 
     assert ground.releases() == []
     assert ground.stage().state == StageState.PROMOTING
-    assert f"The test Job on {first} is not through yet" in ground.plan.waiting_for
+    assert f"The test Job on {first} has not completed" in ground.plan.waiting_for
     assert Disruption.objects.in_force().filter(node_name=first).exists()
 
     ground.clock.move(hours=2)

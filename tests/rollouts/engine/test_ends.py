@@ -234,7 +234,7 @@ def test_a_target_that_is_deleted_after_it_was_let_go_counts_as_failed(ground: G
 
     assert ground.target().is_lost
     assert ground.plan.state == PlanState.HALTED
-    assert ground.plan.reason == f"{CANARY} failed: The node was deleted."
+    assert ground.plan.reason == f"{CANARY} failed. The node was deleted."
 
 
 def test_a_node_that_is_made_again_is_a_late_node_and_no_target(ground: Ground):

@@ -37,7 +37,7 @@ def failed(ground: Ground) -> Ground:
 
 def test_the_cause_of_a_failed_node_is_the_halt_of_stage_and_plan(failed: Ground):
     assert failed.plan.state == PlanState.HALTED
-    assert failed.plan.reason == f"{CANARY} failed: {REASON}"
+    assert failed.plan.reason == f"{CANARY} failed. {REASON}"
     assert failed.stage().reason == failed.plan.reason
     assert failed.target().reason == REASON
 
@@ -47,7 +47,7 @@ def test_what_it_was_then_stays_when_the_budget_allows_one_again(failed: Ground)
 
     failed.rounds(2)
 
-    assert failed.stage().answers.get(gate="failure_budget", is_current=True).reason == f"{CANARY} failed: {REASON}"
+    assert failed.stage().answers.get(gate="failure_budget", is_current=True).sentence == f"{CANARY} failed. {REASON}"
 
 
 def test_a_cause_that_nothing_says_at_first_comes_with_its_finding(ground: Ground):
@@ -63,4 +63,4 @@ def test_a_cause_that_nothing_says_at_first_comes_with_its_finding(ground: Groun
 
     ground.round()
 
-    assert ground.stage().answers.get(gate="failure_budget", is_current=True).reason == f"{CANARY} failed: {REASON}"
+    assert ground.stage().answers.get(gate="failure_budget", is_current=True).sentence == f"{CANARY} failed. {REASON}"

@@ -480,7 +480,7 @@ def test_what_was_let_go_is_bound_by_a_window_that_is_gone_only_on_the_way_forwa
 
     restrained = seen(Plan.objects.get(pk=plan.pk)).restrained
 
-    bare = "No maintenance window covers node-0: make one of the pool or of the cluster."
+    bare = "No maintenance window covers node-0. Make a maintenance window of the pool or of the cluster."
     assert restrained == ({Node.objects.get(name="node-0").uid: bare} if is_bound else {})
 
 

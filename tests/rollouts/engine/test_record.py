@@ -18,9 +18,10 @@ from rollouts.lifecycle import PlanState, StageState, TargetState
 from rollouts.models import Approval, GateAnswer, Hold, Plan, PlanEvent, Stage, Target
 from rollouts.models.gate_answer import BLIND
 from tests.make import NOON
-from tests.rollouts.rows import a_started_plan, in_state
+from tests.rollouts.rows import a_started_plan, an_item, in_state
+from wording.reports import EvidenceItem
 
-PASS = GateResult(Answer.PASS, "All 1 nodes run it.", {"changed": 1})
+PASS = GateResult(Answer.PASS, title="All 1 nodes run it", evidence=(EvidenceItem("Changed nodes", 1),))
 SECOND = timedelta(seconds=1)
 
 
@@ -39,17 +40,21 @@ def recorded(plan: Plan, result: GateResult, *, at=NOON) -> GateAnswer:
 def test_an_answer_is_kept_with_its_numbers(plan: Plan):
     answer = recorded(plan, PASS)
 
-    assert (answer.answer, answer.reason, answer.numbers) == ("pass", "All 1 nodes run it.", {"changed": 1})
+    assert (answer.answer, answer.title, answer.evidence) == (
+        "pass",
+        "All 1 nodes run it",
+        [an_item("Changed nodes", 1)],
+    )
     assert PlanEvent.objects.filter(plan=plan, what="gate").count() == 1
 
 
 def test_new_numbers_move_the_same_row(plan: Plan):
     first = recorded(plan, PASS)
 
-    second = recorded(plan, replace(PASS, measured={"changed": 2}), at=NOON + SECOND)
+    second = recorded(plan, replace(PASS, evidence=(EvidenceItem("Changed nodes", 2),)), at=NOON + SECOND)
 
     assert second.pk == first.pk
-    assert (second.since, second.at, second.numbers) == (NOON, NOON + SECOND, {"changed": 2})
+    assert (second.since, second.at, second.evidence) == (NOON, NOON + SECOND, [an_item("Changed nodes", 2)])
     assert PlanEvent.objects.filter(plan=plan, what="gate").count() == 1
 
 
@@ -70,32 +75,32 @@ def test_what_is_answered_as_before_is_one_write_for_all_of_them(plan: Plan):
 
 def test_numbers_stay_in_the_order_in_which_the_gate_gave_them(plan: Plan):
     """A jsonb of PostgreSQL would have them by the length of their names."""
-    given = {"tolerated": 0, "changed": 1, "of": 2}
-    recorded(plan, replace(PASS, measured=given))
+    given = tuple(EvidenceItem(label, 0) for label in ("Tolerated", "Changed", "Of"))
+    recorded(plan, replace(PASS, evidence=given))
 
     current = GateAnswer.objects.get(stage__plan=plan, is_current=True)
 
-    assert list(current.numbers.items()) == list(given.items())
+    assert [item["label"] for item in current.evidence] == ["Tolerated", "Changed", "Of"]
 
 
 def test_another_answer_is_another_row_and_the_old_one_stays(plan: Plan):
     recorded(plan, PASS)
 
-    recorded(plan, GateResult(Answer.WAIT, "Wait."), at=NOON + SECOND)
+    recorded(plan, GateResult(Answer.WAIT, title="Wait."), at=NOON + SECOND)
 
     assert GateAnswer.objects.filter(stage__plan=plan).count() == 2
     assert PlanEvent.objects.filter(plan=plan, what="gate").count() == 2
 
 
 def test_another_cause_is_another_row_of_the_same_answer_begun_when_it_began(plan: Plan):
-    waits = GateResult(Answer.WAIT, "2 of 3 nodes are still to come.", cause="to-come")
+    waits = GateResult(Answer.WAIT, title="2 of 3 nodes are still to come.", cause="to-come")
     recorded(plan, waits)
 
-    numbers = recorded(plan, replace(waits, reason="1 of 3 nodes is still to come."), at=NOON + SECOND)
-    silent = recorded(plan, replace(waits, reason="node-0 is silent.", cause="silent"), at=NOON + 2 * SECOND)
+    numbers = recorded(plan, replace(waits, title="1 of 3 nodes is still to come."), at=NOON + SECOND)
+    silent = recorded(plan, replace(waits, title="node-0 is silent.", cause="silent"), at=NOON + 2 * SECOND)
 
     assert [row.cause for row in GateAnswer.objects.filter(stage__plan=plan).order_by("pk")] == ["to-come", "silent"]
-    assert numbers.reason == "1 of 3 nodes is still to come."
+    assert numbers.title == "1 of 3 nodes is still to come."
     assert (silent.since, silent.at) == (NOON, NOON + 2 * SECOND)
     assert PlanEvent.objects.filter(plan=plan, what="gate").count() == 1
 
@@ -103,8 +108,8 @@ def test_another_cause_is_another_row_of_the_same_answer_begun_when_it_began(pla
 def waiting_since(plan: Plan, *, window: str, headroom: str, at: datetime) -> list[datetime]:
     """Of the gates of each wave, which wait for these causes."""
     waits = {
-        "window": GateResult(Answer.WAIT, window, cause=window),
-        "headroom": GateResult(Answer.WAIT, "", cause=headroom),
+        "window": GateResult(Answer.WAIT, title=window, cause=window),
+        "headroom": GateResult(Answer.WAIT, title="", cause=headroom),
     }
     record_answers(plan, plan.stages.all(), {0: waits}, now=at)
     current = GateAnswer.objects.filter(stage__plan=plan, is_current=True)
@@ -125,7 +130,7 @@ def test_the_time_for_which_nothing_might_go_counts_for_no_wait_for_room(plan: P
     """A freeze, or a window that no gate asks for: once it lets a node go, the room has its whole patience."""
 
     def waiting_since(cause: str, at: datetime) -> datetime:
-        waits = GateResult(Answer.WAIT, f"{cause}.", cause=cause)
+        waits = GateResult(Answer.WAIT, title=f"{cause}.", cause=cause)
         record_answers(plan, plan.stages.all(), {0: {"headroom": waits}}, now=at)
         return GateAnswer.objects.get(stage__plan=plan, is_current=True, gate="headroom").since
 
@@ -146,23 +151,22 @@ def test_a_window_that_is_only_advisory_keeps_nobodys_patience(plan: Plan):
 
 
 def test_a_cause_longer_than_its_column_is_the_same_cause_again(plan: Plan):
-    waits = GateResult(Answer.WAIT, "Wait.", cause="x" * 500)
+    waits = GateResult(Answer.WAIT, title="Wait.", cause="x" * 500)
 
     assert recorded(plan, waits).pk == recorded(plan, waits, at=NOON + SECOND).pk
 
 
-def test_a_sentence_longer_than_its_column_is_cut_and_halts_the_plan(plan: Plan):
-    """Whoever rejects a stage gives a reason of 1,000 characters, and the gate puts their name before it."""
-    says = f"amy rejected it: {'x' * 1000}"
+def test_a_reason_longer_than_its_columns_is_cut_and_halts_the_plan(plan: Plan):
+    """Whoever rejects a stage gives a reason of 1,000 characters."""
+    result = GateResult(Answer.FAIL, title="amy rejected the stage", summary=f"Reason: {'x' * 1000}")
 
-    first = recorded(plan, GateResult(Answer.FAIL, says))
-    make_moves(plan, plan.stages.all(), (MovePlan(PlanState.HALTED, says),), now=NOON)
+    first = recorded(plan, result)
+    make_moves(plan, plan.stages.all(), (MovePlan(PlanState.HALTED, result.sentence),), now=NOON)
 
     entry = AuditEntry.objects.filter(subject=plan.mark).last()
-    assert (first.reason, entry.reason) == (says[:1000], says[:1000])
-    again = recorded(plan, GateResult(Answer.FAIL, says), at=NOON + SECOND)
-    assert recorded(plan, GateResult(Answer.FAIL, says), at=NOON + 2 * SECOND).pk == again.pk
-    assert GateAnswer.objects.get(pk=again.pk).reason == says[:1000]
+    assert first.sentence == entry.reason == result.sentence
+    again = recorded(plan, result, at=NOON + SECOND)
+    assert recorded(plan, result, at=NOON + 2 * SECOND).pk == again.pk
 
 
 @pytest.mark.parametrize(
@@ -175,11 +179,11 @@ def test_what_a_move_rested_on_is_never_written_again(plan: Plan, moves):
     rested = recorded(plan, PASS)
     make_moves(plan, plan.stages.all(), moves, now=NOON)
 
-    later = recorded(plan, replace(PASS, measured={"changed": 2}), at=NOON + SECOND)
+    later = recorded(plan, replace(PASS, evidence=(EvidenceItem("Changed nodes", 2),)), at=NOON + SECOND)
 
     rested.refresh_from_db()
-    assert (rested.rested_on_at, rested.numbers, rested.is_current) == (NOON, {"changed": 1}, False)
-    assert (later.since, later.numbers, later.rested_on_at) == (NOON, {"changed": 2}, None)
+    assert (rested.rested_on_at, rested.evidence, rested.is_current) == (NOON, [an_item("Changed nodes", 1)], False)
+    assert (later.since, later.evidence, later.rested_on_at) == (NOON, [an_item("Changed nodes", 2)], None)
 
 
 def test_an_answer_of_an_earlier_round_is_not_what_a_move_rests_on(plan: Plan):

@@ -123,7 +123,7 @@ def test_the_stage_waits_for_it_and_passes_once_it_has_completed(ground: Ground)
     play(ground, {"running": {"startedAt": "2026-01-08T12:00:09Z"}})
     ground.rounds(3)
     assert (answer(ground).answer, answer(ground).cause) == ("wait", "not-through")
-    assert ground.plan.waiting_for == f"Canary: The test Job on {CANARY} is not through yet. It runs."
+    assert ground.plan.waiting_for == f"Canary: The test Job on {CANARY} has not completed. It runs."
     assert ground.stage().state == StageState.SOAKING
 
     completes(ground)
@@ -144,7 +144,7 @@ def test_one_that_fails_halts_with_its_last_words(ground: Ground):
 
     assert ground.plan.state == PlanState.HALTED
     assert answer(ground).answer == "fail"
-    assert answer(ground).reason == f"The test Job on {CANARY} failed. It ended with exit code 1. It said: {WORDS}"
+    assert answer(ground).sentence == f"The test Job failed on {CANARY}. It ended with exit code 1. {WORDS}"
     assert PlanEvent.objects.filter(to="test-failed", reason__contains=WORDS).exists()
 
 

@@ -55,7 +55,7 @@ def test_it_passes_once_a_test_job_that_somebody_added_has_passed(idle: Ground):
     idle.rounds(3)
 
     assert TestJob.objects.get().outcome == "passed"
-    assert answer(idle).reason == f"A test Job passed on {CANARY}."
+    assert answer(idle).value_of("Test Job passed on") == CANARY
     assert idle.stage().state == StageState.PASSED
 
 

@@ -159,7 +159,7 @@ def test_a_stage_that_asks_for_a_window_does_not_go_where_somebody_removed_it(gr
     ground.rounds(3)
 
     assert ground.releases() == []
-    assert f"No maintenance window covers {CANARY}: make one" in ground.plan.waiting_for
+    assert f"No maintenance window covers {CANARY}." in ground.plan.waiting_for
     assert plan_on_page(ground.plan, now=ground.clock()).why in ground.plan.waiting_for
 
 
@@ -171,7 +171,7 @@ def test_no_wave_goes_into_a_window_that_closes_too_soon(ground: Ground):
     ground.rounds(2)
 
     assert ground.releases() == []
-    assert "30 min of it must be left when a wave goes: it waits for the next." in ground.plan.waiting_for
+    assert "The maintenance window closes in less than 30 min." in ground.plan.waiting_for
 
 
 def in_its_window(ground: Ground, *, minutes_left: int = 60, **options) -> MaintenanceWindow:
@@ -243,13 +243,13 @@ def test_what_was_let_go_is_held_again_where_no_window_covers_it_any_more(ground
     why = plan_on_page(ground.plan, now=ground.clock()).why
     ground.rounds(2)
 
-    bare = f"No maintenance window covers {CANARY}: make one of the pool or of the cluster."
+    bare = f"No maintenance window covers {CANARY}. Make a maintenance window of the pool or of the cluster."
     assert said == f"Holding {CANARY} again. {bare}"
     assert why == said
     assert ground.releases() == []
     assert ground.held() == set(NODES)
     assert ground.target().state == TargetState.HELD
-    assert f"No maintenance window covers {CANARY}: make one" in ground.plan.waiting_for
+    assert f"No maintenance window covers {CANARY}." in ground.plan.waiting_for
 
 
 def test_what_had_begun_when_the_window_was_removed_goes_on(ground: Ground):

@@ -168,7 +168,7 @@ def another_answer(content) -> None:
 
 
 def another_number(content) -> None:
-    content["answers"][0]["measured"] = [["changed", 2]]
+    content["answers"][0]["evidence"][0]["value"] = 2
 
 
 def no_answer(content) -> None:
@@ -238,7 +238,7 @@ def test_of_several_approvers_an_edit_and_a_resumed_rejection_all_is_as_it_was()
     resume(plan, actor=ada, reason="It is another day.", now=NOON + timedelta(hours=1))
     later = answered(canary, at=NOON + timedelta(hours=1), since=NOON + timedelta(hours=1), answer="wait")
     reject(opened(plan, 1), actor=a_user("al"), bundle_hash="", reason="Nor now.", now=NOON + timedelta(hours=2))
-    type(later).objects.filter(pk=later.pk).update(at=NOON + timedelta(hours=3), reason="It goes on.")
+    type(later).objects.filter(pk=later.pk).update(at=NOON + timedelta(hours=3), title="It goes on")
     plan.refresh_from_db()
     found = verify(evidence_of(plan))
 

@@ -195,7 +195,7 @@ def test_gates_are_asked_of_the_nodes_that_changed_so_far(others: Others):
     others.change(0)
     others.round()
 
-    assert others.says("driver_version").reason == f"{NEW} runs on 1 of 3 nodes."
+    assert others.says("driver_version").title == "2 of 3 nodes are still to change"
     assert set(others.answers().values()) == {"wait"}
     assert not others.found()
 
@@ -211,7 +211,7 @@ def test_a_node_with_fewer_gpus_than_before_is_where_a_plan_would_have_halted(ot
     assert wrong.severity is Severity.CRITICAL
     assert wrong.sentence == (
         f"NVIDIADriver h200 from {OLD} to {NEW}, rolled out by others: 1 of 3 nodes changed, 2 not begun. Quarterdeck "
-        "would have halted here: node-0 offers fewer GPUs than before the change."
+        "would have halted here: node-0 offers fewer GPUs than before the change. 7 gpu, 8 before."
     )
     assert f"{UPGRADE_SKIP}=true" in wrong.action
     assert wrong.action.endswith(f"put {OLD} back: {others.rollout.its_component.command(OLD)}")
@@ -247,7 +247,7 @@ def test_it_comes_through_when_every_gate_has_passed_for_a_soak(others: Others):
     others.round()
     assert others.says("workloads_ready").cause == UNTESTED, "idle nodes prove nothing (Z41)"
     (shown,) = shown_external_rollouts([rollout])
-    assert (shown.shown_state, shown.why) == (NOT_SHOWN, others.says("workloads_ready").reason)
+    assert (shown.shown_state, shown.why) == (NOT_SHOWN, others.says("workloads_ready").sentence)
     assert "Run a GPU pod there" in shown.advice
     others.serve()
     others.round()
@@ -279,7 +279,7 @@ def test_what_is_not_seen_is_no_pass_and_moves_no_node(others: Others):
     rollout.refresh_from_db()
     assert rollout.state == ExternalRolloutState.ROLLING
     assert set(others.answers().values()) == {"wait"}
-    assert "cannot be seen" in others.says("driver_version").reason
+    assert "cannot be seen" in others.says("driver_version").title
     assert set(others.states().values()) == {TargetState.CHANGED}
 
 
@@ -569,13 +569,13 @@ def test_what_failed_is_kept_when_it_is_over_and_nothing_else_is(others: Others)
     assert others.answers()["failure_budget"] == "fail"
     assert not ExternalGateAnswer.objects.filter(is_current=False).exists(), "nobody asks for what waited or passed"
     assert others.rollout.failed_before() == []
-    failing = others.says("failure_budget").reason
+    failing = others.says("failure_budget").sentence
 
     others.node(1, upgrade_state="upgrade-required")
     others.round()
 
     assert others.answers()["failure_budget"] != "fail"
-    kept = [row.reason for row in others.rollout.failed_before() if row.gate == "failure_budget"]
+    kept = [row.sentence for row in others.rollout.failed_before() if row.gate == "failure_budget"]
     assert kept == [failing]
     assert set(ExternalGateAnswer.objects.filter(is_current=False).values_list("answer", flat=True)) == {"fail"}
 

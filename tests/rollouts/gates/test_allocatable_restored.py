@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from rollouts.gates.allocatable_restored import AllocatableRestored
 from rollouts.gates.base import Answer
 from tests.make import NOON
-from tests.rollouts.make import a_baseline, a_held_target, a_target, evidence
+from tests.rollouts.make import a_baseline, a_held_target, a_target, evidence, values_of
 
 GPU, SLICE = "nvidia.com/gpu", "nvidia.com/mig-1g.10gb"
 SETTLE = timedelta(minutes=2)
@@ -19,7 +19,9 @@ def test_passes_with_as_many_gpus_as_before():
     result = GATE.evaluate(evidence(a_target("node-1"), a_target("node-2")), now=NOON)
 
     assert result.answer is Answer.PASS
-    assert result.reason == "Allocatable: 16 nvidia.com/gpu where 16 were."
+    assert (
+        result.sentence == "2 changed nodes offer as many GPUs as before. No resource has a smaller allocatable number."
+    )
 
 
 @given(st.integers(1, 16), st.integers(0, 15))
@@ -70,7 +72,7 @@ def test_a_node_that_is_not_seen_is_compared_with_nothing():
     result = GATE.evaluate(evidence(a_target("node-1"), unseen, a_held_target("node-3")), now=NOON)
 
     assert result.answer is Answer.WAIT
-    assert result.measured == {f"{GPU} before": 8, f"{GPU} now": 8}
+    assert values_of(result) == {f"{GPU} before": 8, f"{GPU} now": 8}
 
 
 def test_waits_while_nodes_are_still_to_come():
@@ -84,5 +86,5 @@ def test_slices_do_not_make_up_for_gpus():
     result = GATE.evaluate(evidence(target), now=NOON)
 
     assert result.answer is Answer.FAIL
-    assert result.measured[f"{SLICE} before"] == 14
-    assert result.measured[f"{SLICE} now"] == 0
+    assert values_of(result)[f"{SLICE} before"] == 14
+    assert values_of(result)[f"{SLICE} now"] == 0

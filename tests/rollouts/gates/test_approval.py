@@ -39,4 +39,4 @@ def test_one_rejection_outweighs_all_approvals():
     result = GATE.evaluate(evidence(approvals=(an_approval("amy"), an_approval("bob"), rejection)), now=NOON)
 
     assert result.answer is Answer.FAIL
-    assert result.reason == "eve rejected it: Month end."
+    assert result.sentence == "eve rejected the stage. Reason: Month end."

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rollouts.gates.approval import ApprovalGate, still_owed
 from rollouts.gates.base import Answer
 from tests.make import NOON
-from tests.rollouts.make import an_approval, evidence
+from tests.rollouts.make import an_approval, evidence, values_of
 
 GATE = ApprovalGate(groups={"sre": 1, "platform": 1})
 
@@ -39,11 +39,9 @@ def test_more_people_than_the_groups_give_may_be_anybody():
 def test_the_sentence_and_the_numbers_say_who_is_to_come():
     result = evaluated(GATE, amy=("sre",), eve=())
 
-    assert result.reason == (
-        "It waits for a person who did not write the plan: 1 of 2 approvals given, 1 of platform to come."
-    )
-    assert result.measured["of platform"] == "0 of 1"
-    assert result.measured["of sre"] == "1 of 1"
+    assert result.sentence == "1 of 2 approvals given. Authors and editors of the plan cannot approve it."
+    assert values_of(result)["Of group platform"] == "0 of 1"
+    assert values_of(result)["Of group sre"] == "1 of 1"
 
 
 @pytest.mark.parametrize("groups", [{"sre": 0}, {"sre": 21}, {f"g{n}": 1 for n in range(11)}], ids=str)

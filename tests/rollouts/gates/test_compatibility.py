@@ -6,7 +6,7 @@ from gpu.compatibility.verdicts import Support
 from rollouts.gates.base import Answer, Combination, GateResult
 from rollouts.gates.compatibility import Compatibility
 from tests.make import NOON
-from tests.rollouts.make import NEW, a_held_target, evidence
+from tests.rollouts.make import NEW, a_held_target, evidence, values_of
 
 GOOD = Combination(Support.SUPPORTED, "R580 is maintained until June 2028.", 2)
 OLD_SOON = Combination(Support.DEPRECATED, "R580 is maintained until next month.", 2)
@@ -29,15 +29,18 @@ def test_passes_what_is_supported_on_every_node(line: Combination):
     result = evaluated(line)
 
     assert result.answer is Answer.PASS
-    assert result.reason == f"The matrix supports {NEW} on all 2 nodes."
-    assert result.measured == {"nodes": 2, str(line.support): 1}
+    assert result.title == f"Driver {NEW} is supported"
+    assert values_of(result)["Compared nodes"] == 2
 
 
-@pytest.mark.parametrize(("line", "where"), [(BAD, " That is about 1 node of 2."), (UNSUPPORTED, "")])
+@pytest.mark.parametrize(
+    ("line", "where"), [(BAD, "known bad on 1 of 2 nodes"), (UNSUPPORTED, "unsupported on 2 nodes")]
+)
 def test_what_is_known_to_fail_or_unsupported_fails_and_says_on_how_many(line: Combination, where: str):
     result = evaluated(line, GOOD)
 
-    assert (result.answer, result.reason) == (Answer.FAIL, f"{line.sentence}{where}")
+    assert (result.answer, result.title) == (Answer.FAIL, f"Driver {NEW} is {where}")
+    assert result.summary == line.sentence
 
 
 def test_unknown_waits_for_good_unless_it_is_allowed():
@@ -45,7 +48,7 @@ def test_unknown_waits_for_good_unless_it_is_allowed():
 
     assert (waits.answer, waits.is_final) == (Answer.WAIT, True)
     assert allowed.answer is Answer.PASS
-    assert UNKNOWN.sentence in allowed.reason
+    assert values_of(allowed)["Unknown"] == f"{UNKNOWN.sentence} (2 nodes)"
 
 
 def test_that_unknown_is_allowed_allows_nothing_bad():
@@ -57,7 +60,8 @@ def test_what_was_overridden_at_the_start_is_said_and_not_held_against_it(line: 
     result = evaluated(line, despite=DESPITE)
 
     assert result.answer is Answer.PASS
-    assert result.reason == f"{line.sentence} {DESPITE}"
+    assert result.summary == DESPITE
+    assert f"{line.sentence} ({line.nodes} node" in str(values_of(result))
 
 
 @pytest.mark.parametrize(

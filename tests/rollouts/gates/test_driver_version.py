@@ -16,7 +16,7 @@ def test_passes_when_every_node_names_the_new_driver():
     result = GATE.evaluate(evidence(a_target("node-1"), a_target("node-2")), now=NOON)
 
     assert result.answer is Answer.PASS
-    assert result.reason == f"{NEW} runs on all 2 nodes."
+    assert result.title == f"2 nodes run driver {NEW}"
 
 
 def test_fails_when_a_changed_node_runs_another_driver():
@@ -42,7 +42,7 @@ def test_waits_while_nodes_are_held():
     result = GATE.evaluate(evidence(a_target("node-1"), a_held_target("node-2")), now=NOON)
 
     assert result.answer is Answer.WAIT
-    assert result.reason.endswith(" runs on 1 of 2 nodes.")
+    assert result.title == "1 of 2 nodes are still to change"
 
 
 def test_fails_once_a_node_is_on_its_way_for_longer_than_its_timeout():
@@ -61,7 +61,8 @@ def test_of_one_that_the_operator_is_through_with_it_says_who_may_not_have_looke
     result = GATE.evaluate(evidence(a_target("a", driver_version=OLD, **late)), now=NOON)
 
     assert (result.answer, result.cause) == (Answer.FAIL, "late-to-name-it")
-    assert f"On a the operator is through, and {OLD} is still named as loaded: restart" in result.reason
+    assert result.summary == f"The operator finished on a, but {OLD} is reported there."
+    assert result.steps[0].startswith("Restart the pod of gpu-feature-discovery")
     silent = GATE.evaluate(evidence(a_target("a", driver_version="", **late)), now=NOON)
     assert silent.cause == "late"
 
@@ -75,10 +76,9 @@ def test_of_one_that_is_late_for_its_jobs_it_says_so_and_what_helps():
     result = GATE.evaluate(evidence(jobs, other), now=NOON)
 
     assert result.answer is Answer.FAIL
-    assert result.reason == (
-        f"a, b did not load {NEW} in time. On a the operator still waits for pods to end (waitForCompletion): "
-        "end them, or set its timeoutSeconds."
-    )
+    assert result.title == f"2 nodes did not load driver {NEW} in time"
+    assert result.summary == "The operator still waits for pods on a to end (waitForCompletion)."
+    assert result.steps == ("End these pods.", "Or set waitForCompletion.timeoutSeconds in the driver object.")
     assert result.nodes == ("a", "b")
 
 
@@ -89,9 +89,10 @@ def test_a_held_node_may_wait_for_ever():
 
 
 def test_one_node_is_one_node():
-    assert GATE.evaluate(evidence(a_target("node-1")), now=NOON).reason == f"{NEW} runs on the one node."
+    assert GATE.evaluate(evidence(a_target("node-1")), now=NOON).title == f"1 node runs driver {NEW}"
     wrong = GATE.evaluate(evidence(a_target("node-1", driver_version=OLD)), now=NOON)
-    assert wrong.reason == f"node-1 runs another driver than {NEW}."
+    assert wrong.title == "node-1 runs another driver"
+    assert wrong.summary == f"Driver {OLD} is loaded instead of {NEW}."
 
 
 @pytest.mark.parametrize(

@@ -26,14 +26,35 @@ one_unseen = st.tuples(targets("node-0", is_seen=st.just(value=False)), targets(
 
 
 @given(shown=some_evidence())
-def test_answers_in_a_sentence_whatever_was_seen(shown: Evidence):
+def test_answers_in_a_title_whatever_was_seen(shown: Evidence):
     for gate in ALL:
         result = gate.evaluate(shown, now=NOON)
 
         assert isinstance(result, GateResult), gate.key
         assert result.answer in Answer, gate.key
-        assert result.reason.strip(), gate.key
+        assert result.title.strip(), gate.key
+        assert result.answer is Answer.PASS or result.summary or result.steps, gate.key
         assert set(result.nodes) <= {target.name for target in shown.targets} | {"node-0"}, gate.key  # of the next wave
+
+
+@given(shown=some_evidence())
+def test_title_and_summary_are_short_enough_to_be_shown_whole(shown: Evidence):
+    for gate in ALL:
+        result = gate.evaluate(shown, now=NOON)
+
+        assert not result.title.endswith("…"), result.title
+        assert not result.summary.endswith("…"), result.summary
+        assert not result.title.endswith("."), result.title
+        assert all(step.endswith(".") for step in result.steps), result.steps
+
+
+@given(shown=some_evidence())
+def test_evidence_has_labels_and_plain_values(shown: Evidence):
+    for gate in ALL:
+        for item in gate.evaluate(shown, now=NOON).evidence:
+            assert item.label, gate.key
+            assert isinstance(item.value, str | int | float), item
+            assert item.value != "", item
 
 
 @given(shown=some_evidence())
@@ -49,7 +70,7 @@ def test_whatever_is_no_pass_names_its_cause_without_a_number_of_nodes(shown: Ev
 @given(shown=some_evidence())
 def test_speaks_of_one_as_of_one(shown: Evidence):
     for gate in ALL:
-        sentence = gate.evaluate(shown, now=NOON).reason
+        sentence = gate.evaluate(shown, now=NOON).sentence
 
         assert not NOT_OF_ONE.search(sentence), gate.key
 
@@ -178,7 +199,7 @@ def test_a_node_that_a_person_took_out_is_not_evaluated(shown: Evidence):
 
 def test_a_gate_that_was_not_asked_is_no_pass():
     stage = a_stage(a_target(), gates=tuple(THROUGH))
-    passing = GateResult(Answer.PASS, "Fine.")
+    passing = GateResult(Answer.PASS, title="Fine")
 
     assert all_pass(stage, {gate.key: passing for gate in THROUGH})
     assert not all_pass(stage, {gate.key: passing for gate in THROUGH[1:]})
@@ -191,4 +212,4 @@ def test_a_stage_without_a_gate_never_passes():
 def test_an_approval_alone_lets_no_stage_pass():
     stage = a_stage(a_target(), gates=(GATES["approval"](),))
 
-    assert not all_pass(stage, {"approval": GateResult(Answer.PASS, "Approved.")})
+    assert not all_pass(stage, {"approval": GateResult(Answer.PASS, title="Approved")})

@@ -9,9 +9,7 @@ from rollouts.gates.exposure import Exposure
 from rollouts.gates.options import BadGate, read_gates
 from rollouts.lifecycle import TargetState
 from tests.make import NOON
-from tests.rollouts.make import a_held_target, a_target, evidence
-
-NOTHING_SAYS = " How busy the GPUs of {} were nothing says: there it is for how long pods have had them."
+from tests.rollouts.make import a_held_target, a_target, evidence, values_of
 
 
 def worked(name: str = "node-1", minutes: float = 60, *, is_heard: bool = False, **given):
@@ -26,13 +24,14 @@ def test_passes_once_tenants_have_worked_for_long_enough():
     result = evaluated(worked(minutes=61.5))
 
     assert result.answer is Answer.PASS
-    assert result.reason == (
-        "61 GPU-minutes of tenants' work were seen on node-1 since the change: it asks for 60 on 1 node."
-        f"{NOTHING_SAYS.format('node-1')}"
-    )
-    assert result.measured == {
-        "gpu_minutes": 61, "gpu_minutes_needed": 60, "nodes": 1, "nodes_needed": 1,
-    }  # fmt: skip
+    assert result.title == "61 GPU-minutes of tenants' work since the change"
+    assert values_of(result) == {
+        "Tenants' work": 61,
+        "Work needed": 60,
+        "Nodes with work": "node-1",
+        "Nodes needed": 1,
+        "Counted as allocated time": "node-1",
+    }
 
 
 @pytest.mark.parametrize(("minutes", "answer"), [(59.99, Answer.WAIT), (60, Answer.PASS)])
@@ -45,8 +44,8 @@ def test_an_idle_canary_waits_and_is_named():
 
     assert (result.answer, result.cause, result.nodes) == (Answer.WAIT, "idle", ("node-1", "node-2"))
     assert not result.is_final
-    assert result.reason == (
-        "No GPU-minute of tenants' work was seen on node-1, node-2 since the change: it asks for 60 on 1 node."
+    assert result.sentence == (
+        "No tenant has used 2 nodes since the change. The gate needs 60 GPU-minutes on 1 node or more."
     )
 
 
@@ -60,10 +59,8 @@ def test_little_work_is_another_cause_than_none():
     result = evaluated(worked(minutes=1), gpu_minutes=2)
 
     assert (result.answer, result.cause) == (Answer.WAIT, "too-little")
-    assert result.reason == (
-        "1 GPU-minute of tenants' work was seen on node-1 since the change: it asks for 2 on 1 node."
-        f"{NOTHING_SAYS.format('node-1')}"
-    )
+    assert result.title == "1 GPU-minute of tenants' work since the change"
+    assert result.summary == "The gate needs 2 GPU-minutes on 1 node or more."
 
 
 @pytest.mark.parametrize("unseen", [a_target(work=None), worked(is_seen=False)])
@@ -78,13 +75,15 @@ def test_it_says_of_which_nodes_nothing_tells_whether_their_gpus_were_busy():
     result = evaluated(worked(minutes=60, is_heard=True), worked("node-2", minutes=2), worked("node-3", minutes=0))
 
     assert result.answer is Answer.PASS
-    assert result.reason.endswith(NOTHING_SAYS.format("node-2"))
-    assert "nothing says" not in evaluated(worked(minutes=60, is_heard=True)).reason
+    assert values_of(result)["Counted as allocated time"] == "node-2"
+    assert "Counted as allocated time" not in values_of(evaluated(worked(minutes=60, is_heard=True)))
 
 
 def test_where_telemetry_is_heard_it_says_that_hours_count_once_they_are_over():
-    assert "an hour of theirs counts once it is over" in evaluated(worked(minutes=0, is_heard=True)).reason
-    assert "once it is over" not in evaluated(worked(minutes=0)).reason
+    hours = "Counted by complete hours of utilisation"
+
+    assert values_of(evaluated(worked(minutes=0, is_heard=True)))[hours] == "node-1"
+    assert hours not in values_of(evaluated(worked(minutes=0)))
 
 
 def test_nodes_still_to_come_are_waited_for():
@@ -97,7 +96,7 @@ def test_more_nodes_than_there_are_can_never_come():
     result = evaluated(worked(), nodes=2)
 
     assert (result.answer, result.is_final) == (Answer.WAIT, True)
-    assert result.reason == "It asks for tenants' work on 2 nodes, and the stage has 1."
+    assert result.sentence == "The gate needs work on 2 nodes; the stage has 1."
 
 
 @pytest.mark.parametrize("options", [{"gpu_minutes": 0}, {"nodes": 0}])

@@ -4,7 +4,7 @@ from rollouts.gates.base import Answer
 from rollouts.gates.failure_budget import FailureBudget
 from rollouts.lifecycle import TargetState
 from tests.make import NOON
-from tests.rollouts.make import a_held_target, a_target, evidence
+from tests.rollouts.make import a_held_target, a_target, evidence, values_of
 
 
 def some(failed: int, *, of: int = 6):
@@ -43,7 +43,7 @@ def test_the_operators_word_counts_before_ours_does():
 def test_one_node_counts_once():
     shown = evidence(a_target(state=TargetState.FAILED, upgrade_state="upgrade-failed", is_ready=False))
 
-    assert FailureBudget(tolerate=1).evaluate(shown, now=NOON).measured["failed"] == 1
+    assert values_of(FailureBudget(tolerate=1).evaluate(shown, now=NOON))["Failed nodes"] == 1
 
 
 def test_a_failed_node_that_was_excluded_is_given_up():
@@ -58,7 +58,7 @@ def test_waits_until_every_node_has_changed():
     result = FailureBudget().evaluate(shown, now=NOON)
 
     assert result.answer is Answer.WAIT
-    assert "1 node is still to come" in result.reason
+    assert result.title == "1 of 2 nodes are still to change"
 
 
 NO_EVICTION = "PodDisruptionBudget team-a/web allows no eviction of team-a/web-0."
@@ -69,11 +69,13 @@ def test_a_failed_node_is_named_with_its_cause_and_the_count_is_its_evidence():
 
     result = FailureBudget().evaluate(shown, now=NOON)
 
-    assert result.reason == f"node-1 failed: {NO_EVICTION}"
-    assert result.measured == {"failed": 1, "tolerated": 0, "changed": 1}
+    assert (result.title, result.summary) == ("node-1 failed", NO_EVICTION)
+    assert values_of(result) == {
+        "Failed nodes": 1, "Tolerated failures": 0, "Changed nodes": 1, "node-1": NO_EVICTION,
+    }  # fmt: skip
 
 
-def test_nodes_of_one_cause_are_said_together_and_each_cause_once():
+def test_each_failed_node_has_its_own_cause_in_the_evidence():
     shown = evidence(
         a_target("node-1", state=TargetState.FAILED, failed_reason=NO_EVICTION),
         a_target("node-2", is_ready=False),
@@ -83,12 +85,19 @@ def test_nodes_of_one_cause_are_said_together_and_each_cause_once():
 
     result = FailureBudget().evaluate(shown, now=NOON)
 
-    assert result.reason == f"node-1, node-3 failed: {NO_EVICTION} node-4 failed. node-2 is not Ready."
+    assert (result.title, result.summary) == ("4 nodes failed", "0 failures are tolerated.")
+    assert {node: values_of(result)[node] for node in result.nodes} == {
+        "node-1": NO_EVICTION,
+        "node-2": "The node is not Ready.",
+        "node-3": NO_EVICTION,
+        "node-4": "The cause is unknown.",
+    }
 
 
-def test_of_many_causes_the_first_three_are_said():
-    failed = [a_target(f"node-{n}", state=TargetState.FAILED, failed_reason=f"Cause {n}.") for n in range(5)]
+def test_of_many_failed_nodes_the_others_are_counted():
+    failed = [a_target(f"node-{n}", state=TargetState.FAILED, failed_reason=f"Cause {n}.") for n in range(25)]
 
     result = FailureBudget().evaluate(evidence(*failed), now=NOON)
 
-    assert result.reason.endswith("node-2 failed: Cause 2. 2 more nodes failed.")
+    assert len(result.nodes) == 25
+    assert values_of(result)["Not listed"] == 5

@@ -7,7 +7,7 @@ from rollouts.gates.base import Answer, GateResult
 from rollouts.gates.mig_state import MigState
 from rollouts.lifecycle import TargetState
 from tests.make import NOON
-from tests.rollouts.make import a_baseline, a_target, evidence
+from tests.rollouts.make import a_baseline, a_target, evidence, values_of
 
 SMALL, LARGE = "nvidia.com/mig-1g.10gb", "nvidia.com/mig-3g.40gb"
 CUT = {"nvidia.com/gpu": 4, SMALL: 14, LARGE: 2}
@@ -27,10 +27,8 @@ def test_passes_with_as_many_of_each_profile_as_before():
     result = evaluated(cut(), a_target("whole"))
 
     assert result.answer is Answer.PASS
-    assert result.reason == (
-        "mig.config.state is success on 1 node with MIG: 14 1g.10gb where 14 were, 2 3g.40gb where 2 were."
-    )
-    assert result.measured["with MIG"] == 1
+    assert result.sentence == ("1 node with MIG has the same slices as before. A MIG manager configured 1 of 1 node.")
+    assert values_of(result)["Changed nodes with MIG"] == 1
 
 
 @pytest.mark.parametrize(("nodes", "says"), [(1, "The changed node had no MIG before."),
@@ -38,7 +36,7 @@ def test_passes_with_as_many_of_each_profile_as_before():
 def test_nodes_without_mig_pass_and_it_says_so(nodes: int, says: str):
     result = evaluated(*(a_target(f"node-{number}") for number in range(nodes)))
 
-    assert (result.answer, result.reason) == (Answer.PASS, says)
+    assert (result.answer, result.sentence) == (Answer.PASS, says)
 
 
 @pytest.mark.parametrize("now", [{"nvidia.com/gpu": 8}, {}])
@@ -50,15 +48,15 @@ def test_a_node_whose_manager_left_its_gpus_whole_has_no_mig(now: dict[str, int]
 
     result = evaluated(whole)
 
-    assert (result.answer, result.reason) == (Answer.PASS, "The changed node had no MIG before.")
-    assert result.measured["with MIG"] == 0
+    assert (result.answer, result.sentence) == (Answer.PASS, "The changed node had no MIG before.")
+    assert values_of(result)["Changed nodes with MIG"] == 0
 
 
 def test_a_node_with_the_strategy_single_has_mig():
     """Its slices are called nvidia.com/gpu."""
     sliced = a_target(baseline=a_baseline(mig_config_state="success", mig_gpus=8), mig_config_state="success")
 
-    assert evaluated(sliced).measured["with MIG"] == 1
+    assert values_of(evaluated(sliced))["Changed nodes with MIG"] == 1
 
 
 def test_waits_for_the_manager_of_whole_gpus_too():
@@ -72,7 +70,7 @@ def test_waits_while_the_manager_is_at_work_however_few_slices_there_are(state: 
     result = evaluated(cut(now={}, state=state, state_since=LONG_AGO))
 
     assert result.answer is Answer.WAIT
-    assert f"mig.config.state is {state or 'gone'}, not success" in result.reason
+    assert values_of(result)["node-1"] == (state or "no state")
 
 
 def test_a_manager_that_failed_fails():
@@ -87,10 +85,7 @@ def test_fewer_slices_wait_for_the_plugin_and_then_fail_with_the_numbers():
 
     assert evaluated(cut(now=fewer)).answer is Answer.WAIT
     result = evaluated(cut(now=fewer, state_since=LONG_AGO))
-    assert (result.answer, result.reason) == (
-        Answer.FAIL,
-        "node-1 offers 12 mig-1g.10gb where 14 were.",
-    )
+    assert (result.answer, result.summary) == (Answer.FAIL, "12 mig-1g.10gb, 14 before.")
 
 
 def test_one_profile_does_not_stand_for_another():
@@ -105,9 +100,9 @@ def test_where_no_manager_cut_a_node_its_slices_are_counted_alone():
 @pytest.mark.parametrize(
     ("cut_by_hand", "others", "says"),
     [
-        (1, 0, "1 node with MIG, cut by no MIG manager"),
-        (2, 0, "2 nodes with MIG, cut by no MIG manager"),
-        (1, 1, "mig.config.state is success on 1 of 2 nodes with MIG, and no MIG manager cut the other"),
+        (1, 0, "A MIG manager configured 0 of 1 node."),
+        (2, 0, "A MIG manager configured 0 of 2 nodes."),
+        (1, 1, "A MIG manager configured 1 of 2 nodes."),
     ],
 )
 def test_no_state_is_claimed_of_a_node_that_no_manager_cut(cut_by_hand: int, others: int, says: str):
@@ -115,7 +110,7 @@ def test_no_state_is_claimed_of_a_node_that_no_manager_cut(cut_by_hand: int, oth
 
     result = evaluated(*by_hand, *(cut(f"managed-{number}") for number in range(others)))
 
-    assert (result.answer, result.reason.partition(": ")[0]) == (Answer.PASS, says)
+    assert (result.answer, result.summary) == (Answer.PASS, says)
 
 
 def test_without_a_baseline_nobody_knows():

@@ -15,14 +15,17 @@ def test_passes_while_only_the_driver_is_another():
     result = evaluated(a_target("a"), a_target("b"))
 
     assert result.answer is Answer.PASS
-    assert result.reason == "All 2 nodes are unchanged since release, except for the driver."
+    assert (
+        result.sentence
+        == "Nobody else changed the 2 changed nodes. Kernel, OS image, MIG layout and cordons are as at the release."
+    )
 
 
 def test_another_kernel_is_another_machine():
     result = evaluated(a_target("a", traits=TRAITS | {"kernel": "6.8.0-64"}), a_target("b"))
 
     assert (result.answer, result.nodes) == (Answer.FAIL, ("a",))
-    assert result.reason == "a: its kernel is 6.8.0-64, and was 5.15.0-151."
+    assert result.sentence == "a differs from the state at release. Its kernel is 6.8.0-64, and was 5.15.0-151."
 
 
 @pytest.mark.parametrize(
@@ -32,7 +35,7 @@ def test_what_can_be_taken_back_is_waited_for(given: dict[str, Any], says: str):
     result = evaluated(a_target("a", **given), a_target("b"))
 
     assert (result.answer, result.nodes) == (Answer.WAIT, ("a",))
-    assert result.reason == f"a was {says} by somebody else since its release."
+    assert result.sentence == f"Somebody else changed a since the release. The node was {says}."
 
 
 def test_a_cordon_from_before_is_not_blamed_on_anybody():

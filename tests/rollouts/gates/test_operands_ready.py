@@ -3,7 +3,7 @@ from datetime import timedelta
 from rollouts.gates.base import Answer, OperandEvidence
 from rollouts.gates.operands_ready import OperandsReady, lacking
 from tests.make import NOON
-from tests.rollouts.make import a_baseline, a_held_target, a_target, evidence, ready
+from tests.rollouts.make import a_baseline, a_held_target, a_target, evidence, ready, values_of
 
 PATIENCE = timedelta(minutes=10)
 GATE = OperandsReady(PATIENCE)
@@ -22,7 +22,7 @@ def test_waits_while_an_operand_comes_up_and_fails_when_it_takes_too_long():
     assert GATE.evaluate(evidence(in_time), now=NOON).answer is Answer.WAIT
     result = GATE.evaluate(evidence(late), now=NOON)
     assert result.answer is Answer.FAIL
-    assert result.reason == "node-1: Validator is not ready (CrashLoopBackOff: cuda failed)."
+    assert result.sentence == "node-1 lacks a Ready operand. Validator is not ready (CrashLoopBackOff: cuda failed)."
 
 
 def test_an_operand_that_was_not_ready_before_is_not_asked_for():
@@ -40,7 +40,7 @@ def test_where_no_operand_was_ready_before_nothing_shows_that_the_stack_is_back(
 
     assert (result.answer, result.cause, result.nodes) == (Answer.WAIT, "none-before", ("node-1",))
     assert result.is_final
-    assert result.reason.startswith("No operand was Ready on node-1 before the change")
+    assert result.sentence.startswith("No operand was Ready on node-1 before the change")
 
 
 def test_an_operand_without_a_pod_lacks():
@@ -68,11 +68,11 @@ def test_a_node_that_is_not_seen_is_not_counted_as_back():
 
     result = GATE.evaluate(shown, now=NOON)
 
-    assert result.reason == "0 of 2 nodes are back with every operand."
-    assert result.measured == {"ready": 0, "of": 2}
+    assert result.sentence == "1 of 2 nodes are still to change. The gate evaluates each node after its change."
+    assert values_of(result) == {"Nodes with all operands Ready": 0, "Nodes of the stage": 2}
 
 
 def test_says_how_many_nodes_lack_something():
     shown = evidence(a_target("node-1", operands=()), a_target("node-2", operands=()))
 
-    assert "(2 nodes in all)" in GATE.evaluate(shown, now=NOON).reason
+    assert GATE.evaluate(shown, now=NOON).title == "2 nodes lack a Ready operand"

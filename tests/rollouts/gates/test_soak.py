@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from rollouts.gates.base import Answer
 from rollouts.gates.soak import Soak
 from tests.make import NOON
-from tests.rollouts.make import a_target, evidence
+from tests.rollouts.make import a_target, evidence, values_of
 
 DURATION = timedelta(minutes=30)
 GATE = Soak(DURATION)
@@ -24,7 +24,7 @@ def test_passes_when_the_others_have_passed_for_as_long_as_asked(soaked_s: int):
     result = GATE.evaluate(shown, now=NOON)
 
     assert result.answer is (Answer.PASS if soaked_s >= DURATION.total_seconds() else Answer.WAIT)
-    assert result.measured["until"] == (NOON - timedelta(seconds=soaked_s) + DURATION).isoformat()
+    assert values_of(result)["Until"] == (NOON - timedelta(seconds=soaked_s) + DURATION).isoformat()
 
 
 @given(st.integers(0, 1799), st.integers(0, 1799))
@@ -34,7 +34,7 @@ def test_whenever_it_is_asked_it_names_the_same_instant(first_s: int, later_s: i
     said = [GATE.evaluate(shown, now=NOON + timedelta(seconds=at)) for at in (first_s, later_s)]
 
     assert said[0] == said[1]
-    assert said[0].reason == "Every other gate has to pass until 12:30 UTC, for 30 min in all."
+    assert said[0].sentence == "Soak ends at 12:30 UTC. Every other gate must pass until then."
 
 
 def test_a_gate_that_it_does_not_wait_for_is_not_said_to_have_passed():
@@ -42,13 +42,13 @@ def test_a_gate_that_it_does_not_wait_for_is_not_said_to_have_passed():
     unsoaked = replace(shown, others_passing_since=None)
 
     said = [
-        GATE.evaluate(each, now=at).reason for each, at in ((unsoaked, NOON), (shown, NOON), (shown, NOON + DURATION))
+        GATE.evaluate(each, now=at).sentence for each, at in ((unsoaked, NOON), (shown, NOON), (shown, NOON + DURATION))
     ]
 
     assert said == [
-        "The clock starts when every other gate but Tenants' GPU pods passes.",
-        "Every other gate but Tenants' GPU pods has to pass until 12:30 UTC, for 30 min in all.",
-        "Every other gate but Tenants' GPU pods has passed since 12:00 UTC, for the 30 min asked.",
+        "The soak has not begun. It begins when every other gate but Tenants' GPU pods passes.",
+        "Soak ends at 12:30 UTC. Every other gate but Tenants' GPU pods must pass until then.",
+        "Soak of 30 min is complete. Every other gate but Tenants' GPU pods has passed since 12:00 UTC.",
     ]
 
 
@@ -57,5 +57,5 @@ def test_an_instant_of_another_day_is_named_with_its_day():
     gate, shown = Soak(timedelta(days=2)), evidence(a_target(), others_passing_since=NOON)
     friday = NOON + timedelta(days=2)
 
-    assert f"until {friday:%A} 12:00 UTC, for 2 d" in gate.evaluate(shown, now=NOON).reason
-    assert f"since {NOON.day} {NOON:%B %Y} 12:00 UTC, for the 2 d" in gate.evaluate(shown, now=friday).reason
+    assert gate.evaluate(shown, now=NOON).title == f"Soak ends at {friday:%A} 12:00 UTC"
+    assert f"since {NOON.day} {NOON:%B %Y} 12:00 UTC" in gate.evaluate(shown, now=friday).summary

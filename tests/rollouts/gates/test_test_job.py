@@ -23,8 +23,13 @@ def test_passes_once_a_job_has_completed_on_each_changed_node():
     one, two = (told(name, TestJobOutcome.PASSED, "It completed.") for name in ("node-1", "node-2"))
 
     assert evaluated(one).answer is Answer.PASS
-    assert evaluated(one).reason == "A test Job on the changed node has completed since the change."
-    assert evaluated(one, two).reason == "A test Job on each of 2 changed nodes has completed since the change."
+    assert (
+        evaluated(one).sentence == "A test Job completed on the changed node. Each Job used GPUs with the new driver."
+    )
+    assert (
+        evaluated(one, two).sentence
+        == "A test Job completed on all 2 changed nodes. Each Job used GPUs with the new driver."
+    )
 
 
 def test_the_first_that_fails_fails_it_with_its_last_words_and_names_the_others():
@@ -34,9 +39,7 @@ def test_the_first_that_fails_fails_it_with_its_last_words_and_names_the_others(
 
     assert result.answer is Answer.FAIL
     assert result.nodes == ("node-2", "node-3")
-    assert result.reason == (
-        "The test Job on node-2 failed. It ended with exit code 1. It said: CUDA error It failed on node-3, too."
-    )
+    assert result.sentence == ("The test Job failed on 2 nodes. It ended with exit code 1. CUDA error")
 
 
 @pytest.mark.parametrize(
@@ -58,8 +61,8 @@ def test_a_node_that_offers_no_gpu_as_a_resource_is_said_and_not_passed():
     result = evaluated(a_target(test_job=None, allocatable={}))
 
     assert (result.answer, result.cause) == (Answer.WAIT, "no-resource")
-    assert result.reason == (
-        "Nothing is tested: the test Job asks for 1 GPU as a resource, and node-1 offers no such thing."
+    assert result.sentence == (
+        "node-1 cannot run the test Job. The Job requests 1 GPU. The node offers no such resource."
     )
 
 

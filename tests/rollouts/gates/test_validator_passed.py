@@ -7,7 +7,7 @@ from rollouts.gates.base import Answer, GateResult
 from rollouts.gates.validator_passed import ValidatorPassed
 from rollouts.lifecycle import TargetState
 from tests.make import NOON
-from tests.rollouts.make import a_baseline, a_target, a_validator, evidence
+from tests.rollouts.make import a_baseline, a_target, a_validator, evidence, values_of
 
 DRIVER_AT = NOON - timedelta(minutes=5)
 
@@ -25,8 +25,10 @@ def test_passes_on_a_run_since_the_change():
     result = evaluated(validated())
 
     assert result.answer is Answer.PASS
-    assert result.reason == "The validator has passed on the one node since the change."
-    assert result.measured == {"validated": 1, "failed": 0, "not run since": 0, "of": 1}
+    assert result.sentence == "The validator has passed on 1 changed node. Every run began after the change."
+    assert values_of(result) == {
+        "Validated nodes": 1, "Failed validators": 0, "Not run since the change": 0, "Nodes of the stage": 1,
+    }  # fmt: skip
 
 
 def test_a_ready_pod_from_before_proves_nothing():
@@ -34,7 +36,7 @@ def test_a_ready_pod_from_before_proves_nothing():
     result = evaluated(validated("a", before="uid-now", uid="uid-now"), validated("b"))
 
     assert (result.answer, result.nodes) == (Answer.WAIT, ("a",))
-    assert result.reason == "The validator has not run on a since the change: its run is from before, or gone."
+    assert result.sentence == "The validator has not run on a since the change. An earlier run does not count."
 
 
 def test_a_run_that_began_before_the_driver_s_pod_is_an_old_one():
@@ -55,14 +57,14 @@ def test_a_validator_that_is_gone_is_waited_for_and_one_that_never_was_cannot_co
 
     assert (gone.answer, gone.is_final) == (Answer.WAIT, False)
     assert (never.answer, never.is_final) == (Answer.WAIT, True)
-    assert "none was Ready there before" in never.reason
+    assert never.summary == "None was Ready there before the change."
 
 
 def test_names_the_step_that_is_at_work():
     result = evaluated(validated("a", is_ready=False, step="cuda-validation"), validated("b"))
 
     assert (result.answer, result.nodes) == (Answer.WAIT, ("a",))
-    assert result.reason == "a: the validator is at cuda-validation."
+    assert result.sentence == "The validator is running on a. Step cuda-validation is in progress."
 
 
 @pytest.mark.parametrize(
@@ -77,7 +79,7 @@ def test_a_run_that_fails_names_its_step_and_cause(given: dict[str, Any]):
     result = evaluated(a_target("node-1", validator=target.validator, **early), validated("b"))
 
     assert (result.answer, result.nodes) == (Answer.FAIL, ("node-1",))
-    assert result.reason == "node-1: the validator fails at cuda-validation (CrashLoopBackOff)."
+    assert result.sentence == "The validator fails on node-1. Step cuda-validation fails (CrashLoopBackOff)."
 
 
 def test_the_fourth_restart_fails_and_the_third_does_not():
@@ -90,7 +92,7 @@ def test_nodes_to_come_are_waited_for():
     result = evaluated(validated("a"), a_target("b", state=TargetState.CHANGING))
 
     assert result.answer is Answer.WAIT
-    assert result.reason == "1 of 2 nodes are validated."
+    assert result.sentence == "1 of 2 nodes are still to change. The gate evaluates each node after its change."
 
 
 def test_a_run_on_a_node_that_nobody_sees_is_not_evaluated():

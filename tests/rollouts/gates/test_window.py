@@ -8,7 +8,7 @@ from rollouts.gates.base import Answer, Evidence, GateResult, WindowEvidence
 from rollouts.gates.window import COMES_BY_ITSELF, Window
 from tests.make import NOON
 from tests.rollouts.gates.random_evidence import some_evidence
-from tests.rollouts.make import a_held_target, evidence
+from tests.rollouts.make import a_held_target, evidence, values_of
 
 HOUR = timedelta(hours=1)
 OPEN, SHUT = "The maintenance window of cluster north is open until 13:00 UTC.", "It is closed until 14:00 UTC."
@@ -41,15 +41,15 @@ def evaluated(*windows: WindowEvidence, must_last: timedelta = timedelta(0)) -> 
 def test_passes_while_it_is_open_and_says_until_when():
     result = evaluated(an_open_one())
 
-    assert (result.answer, result.reason) == (Answer.PASS, OPEN)
-    assert result.measured["until"] == (NOON + HOUR).isoformat()
+    assert (result.answer, result.summary) == (Answer.PASS, OPEN)
+    assert values_of(result)["Until"] == (NOON + HOUR).isoformat()
 
 
 def test_waits_while_it_is_closed_with_the_next_opening():
     result = evaluated(a_shut_one())
 
-    assert (result.answer, result.cause, result.reason) == (Answer.WAIT, "closed", SHUT)
-    assert result.measured["opens"] == (NOON + 2 * HOUR).isoformat()
+    assert (result.answer, result.cause, result.summary) == (Answer.WAIT, "closed", SHUT)
+    assert values_of(result)["Opens"] == (NOON + 2 * HOUR).isoformat()
 
 
 @pytest.mark.parametrize(("openings", "answer"), [(hours(0, 1), Answer.PASS), (hours(-1, 0), Answer.WAIT)])
@@ -61,14 +61,14 @@ def test_waits_for_good_where_no_window_covers_a_node_also_beside_one_that_is_op
     result = evaluated(an_open_one("node-1"), WindowEvidence(("node-2",)))
 
     assert (result.answer, result.cause, result.is_final) == (Answer.WAIT, "no-window", True)
-    assert result.reason == "No maintenance window covers node-2: make one of the pool or of the cluster."
+    assert result.sentence == "No maintenance window covers node-2."
 
 
 def test_waits_for_good_for_one_that_opens_no_more():
     result = evaluated(WindowEvidence(("node-1",), "It opens no more: remove it.", ()))
 
     assert (result.answer, result.cause, result.is_final) == (Answer.WAIT, "never", True)
-    assert result.reason == "It opens no more: remove it."
+    assert result.sentence == "No later maintenance window is open. It opens no more: remove it."
 
 
 @pytest.mark.parametrize(("left_min", "answer"), [(30, Answer.PASS), (29, Answer.WAIT)])
@@ -80,7 +80,8 @@ def test_begins_no_wave_with_less_of_it_left_than_asked(left_min: int, answer: A
     assert result.answer is answer
     if answer is Answer.WAIT:
         assert result.cause in COMES_BY_ITSELF
-        assert result.reason == f"{OPEN} 30 min of it must be left when a wave goes: it waits for the next."
+        assert result.title == "The maintenance window closes in less than 30 min"
+        assert result.summary == OPEN
 
 
 def test_openings_that_are_all_too_short_are_waited_for_by_nobody():
@@ -90,15 +91,15 @@ def test_openings_that_are_all_too_short_are_waited_for_by_nobody():
     assert {too_short.cause, none_long.cause} == {"never"}
     assert too_short.is_final
     assert none_long.is_final
-    assert too_short.reason == f"{OPEN} 3 h of it must be left when a wave goes, and none to come is open for so long."
-    assert none_long.reason == f"{SHUT} None to come is open for 3 h."
+    assert too_short.sentence == f"No later maintenance window is open for 3 h. {OPEN}"
+    assert none_long.sentence == f"No later maintenance window is open for 3 h. {SHUT}"
 
 
 def test_a_short_opening_that_comes_before_a_long_one_is_passed_by():
     result = evaluated(a_shut_one(openings=hours(2, 3, 10, 14)), must_last=3 * HOUR)
 
-    assert (result.cause, result.measured["opens"]) == ("closed", (NOON + 10 * HOUR).isoformat())
-    assert result.reason == f"{SHUT} It waits for one that is open for 3 h."
+    assert (result.cause, values_of(result)["Opens"]) == ("closed", (NOON + 10 * HOUR).isoformat())
+    assert result.sentence == f"The next maintenance window is too short. {SHUT}"
 
 
 def test_nodes_whose_window_is_closed_hold_no_others_up():
@@ -106,13 +107,13 @@ def test_nodes_whose_window_is_closed_hold_no_others_up():
     result = evaluated(a_shut_one("node-1"), an_open_one("node-2"))
 
     assert result.answer is Answer.PASS
-    assert result.reason == f"{OPEN} 1 of 2 nodes still to go is in one that is open."
+    assert result.sentence == f"A maintenance window is open for 1 of 2 nodes. {OPEN}"
 
 
 def test_of_several_that_are_closed_the_one_that_opens_first_is_named():
     later = WindowEvidence(("node-1",), "Later.", hours(9, 10))
 
-    assert evaluated(later, a_shut_one("node-2")).reason == SHUT
+    assert evaluated(later, a_shut_one("node-2")).summary == SHUT
 
 
 def test_what_nobody_sees_is_no_pass_and_nobody_left_is_one():

@@ -8,7 +8,7 @@ from rollouts.gates.base import UNTESTED, Answer, TestJobEvidence
 from rollouts.gates.workloads_ready import WorkloadsReady
 from rollouts.test_jobs.test_progress import TestJobOutcome
 from tests.make import NOON
-from tests.rollouts.make import a_baseline, a_held_target, a_pod_on_it, a_target, evidence
+from tests.rollouts.make import a_baseline, a_held_target, a_pod_on_it, a_target, evidence, values_of
 
 PATIENCE = timedelta(minutes=10)
 GATE = WorkloadsReady(PATIENCE)
@@ -33,7 +33,9 @@ def test_passes_when_the_tenants_pods_run():
     result = GATE.evaluate(evidence(a_target(workloads=(a_pod_on_it(),))), now=NOON)
 
     assert result.answer is Answer.PASS
-    assert result.measured == {"pods": 1, "ready": 1, "broken": 0, "tolerated": 0, "proven": 1}
+    assert values_of(result) == {
+        "GPU pods of tenants": 1, "Ready": 1, "Broken": 0, "Tolerated": 0, "Pods are Ready on": "node-1",
+    }  # fmt: skip
 
 
 def test_a_pod_that_crashes_fails_the_stage_and_is_named():
@@ -42,7 +44,7 @@ def test_a_pod_that_crashes_fails_the_stage_and_is_named():
 
     assert result.answer is Answer.FAIL
     assert result.nodes == ("node-1",)
-    assert result.reason == "team-a/model-0 does not run on node-1 since the change: CrashLoopBackOff."
+    assert result.sentence == "team-a/model-0 fails on node-1. CrashLoopBackOff."
 
 
 def test_what_a_broken_pod_says_is_in_the_sentence_and_not_in_the_cause():
@@ -54,9 +56,11 @@ def test_what_a_broken_pod_says_is_in_the_sentence_and_not_in_the_cause():
 
     said, silent = (GATE.evaluate(evidence(a_target(workloads=(pod,))), now=NOON) for pod in pods)
 
-    assert said.reason == f"team-a/model-0 does not run on node-1 since the change: CrashLoopBackOff. {why}."
+    assert said.title == "team-a/model-0 fails on node-1"
+    assert said.summary == f"CrashLoopBackOff. {why}."
     assert said.cause == "CrashLoopBackOff"
-    assert silent.reason == f"team-a/silent does not run on node-1 since the change. {why}."
+    assert silent.title == "team-a/silent fails on node-1"
+    assert silent.summary.startswith("No reason is reported. The program asked for more GPU memory")
 
 
 def test_a_pod_that_loads_its_model_is_waited_for():
@@ -65,7 +69,7 @@ def test_a_pod_that_loads_its_model_is_waited_for():
     result = GATE.evaluate(evidence(a_target(workloads=(loading,))), now=NOON)
 
     assert result.answer is Answer.WAIT
-    assert "team-a/model-0" in result.reason
+    assert "team-a/model-0 on node-1" in values_of(result)
 
 
 def test_a_pod_that_loads_for_too_long_is_broken():
@@ -107,10 +111,12 @@ def test_an_idle_canary_never_passes():
 
     assert (result.answer, result.cause) == (Answer.WAIT, UNTESTED)
     assert result.nodes == ("node-1", "node-2")
-    assert result.reason == (
-        "Nothing has tested the new driver on node-1, node-2: no tenant's GPU pod ran, and no test Job passed."
+    assert result.sentence == (
+        "Nothing has tested the new driver on 2 nodes. No tenant's GPU pod ran there, and no test Job passed."
     )
-    assert result.measured == {"pods": 0, "ready": 0, "broken": 0, "tolerated": 0, "proven": 0}
+    assert values_of(result) == {
+        "GPU pods of tenants": 0, "Ready": 0, "Broken": 0, "Tolerated": 0, "Idle": "node-1, node-2",
+    }  # fmt: skip
 
 
 def test_where_nobody_knows_what_ran_before_there_is_no_proof_either():
@@ -121,7 +127,7 @@ def test_a_test_job_that_passed_is_proof():
     result = GATE.evaluate(evidence(a_target(baseline=a_baseline(workloads={OWNER: 2}))), now=NOON)
 
     assert result.answer is Answer.PASS
-    assert result.reason == "A test Job passed on node-1."
+    assert values_of(result)["Test Job passed on"] == "node-1"
 
 
 @pytest.mark.parametrize("outcome", [None, TestJobOutcome.FAILED, TestJobOutcome.UNKNOWN])
@@ -137,10 +143,11 @@ def test_a_busy_node_speaks_for_idle_ones_of_its_kind():
     result = GATE.evaluate(shown, now=NOON)
 
     assert result.answer is Answer.PASS
-    assert result.reason == (
-        "1 GPU pod of tenants is Ready on node-1. node-2, node-3 are idle, and of the same kinds as the proven nodes."
+    assert result.sentence == (
+        "The new driver is tested on 3 changed nodes. Tenants' pods ran or a test Job passed on each kind of node."
     )
-    assert result.measured["proven"] == 1
+    assert values_of(result)["Pods are Ready on"] == "node-1"
+    assert values_of(result)["Idle"] == "node-2, node-3"
 
 
 def test_a_busy_node_does_not_speak_for_an_idle_one_of_another_kernel():
@@ -149,7 +156,7 @@ def test_a_busy_node_does_not_speak_for_an_idle_one_of_another_kernel():
     result = GATE.evaluate(shown, now=NOON)
 
     assert (result.answer, result.cause, result.nodes) == (Answer.WAIT, UNTESTED, ("node-2",))
-    assert result.reason.endswith("No proven node has kernel 6.8.0-60.")
+    assert values_of(result)["Untested kernel"] == "6.8.0-60"
 
 
 def test_nobody_speaks_for_a_node_of_an_unknown_kind():
@@ -168,14 +175,14 @@ def test_what_tenants_have_shown_stays_shown_after_their_pods_are_gone():
     result = GATE.evaluate(evidence(untested(has_served=True)), now=NOON)
 
     assert result.answer is Answer.PASS
-    assert result.reason == "Tenants' GPU pods became Ready earlier on node-1."
+    assert values_of(result)["Pods were Ready on"] == "node-1"
 
 
 def test_a_tolerated_pod_is_not_called_ready():
     gate = WorkloadsReady(PATIENCE, tolerate=1)
     shown = evidence(a_target(workloads=(a_pod_on_it("team-a/fine"), crashing())))
 
-    assert gate.evaluate(shown, now=NOON).reason == "1 of 2 GPU pods of tenants is Ready on the changed nodes."
+    assert values_of(gate.evaluate(shown, now=NOON))["Ready"] == 1
     assert gate.evaluate(evidence(untested(workloads=(crashing(),))), now=NOON).cause == UNTESTED
 
 
@@ -185,7 +192,7 @@ def test_a_workload_that_has_fewer_ready_pods_than_before_is_waited_for():
     result = GATE.evaluate(shown, now=NOON)
 
     assert result.answer is Answer.WAIT
-    assert result.reason == f"{OWNER} has 3 Ready of the 4 it had before."
+    assert result.sentence == f"3 of 4 GPU pods are Ready again. Workload: {OWNER}."
 
 
 def test_a_workload_that_vanished_is_waited_for():
@@ -204,10 +211,9 @@ def test_a_pod_that_was_refused_is_pending_nowhere_and_missed_all_the_same():
     result = GATE.evaluate(shown, now=NOON)
 
     assert (result.answer, result.cause) == (Answer.WAIT, "refused")
-    assert result.reason == (
-        f"{OWNER} has 3 Ready of the 4 it had before. "
-        'The API server takes no new one: pods "model-x" is forbidden: exceeded quota: gpus'
-    )
+    assert result.title == "3 of 4 GPU pods are Ready again"
+    assert values_of(result)["Workload"] == OWNER
+    assert values_of(result)["The API server rejects new pods"].endswith("exceeded quota: gpus")
 
 
 def test_pods_that_fit_nowhere_say_nothing_about_the_driver():
@@ -233,7 +239,7 @@ def test_a_workload_that_crashed_before_the_change_is_not_blamed_on_it_and_prove
     result = GATE.evaluate(evidence(untested(baseline=sick, workloads=(crashing(),))), now=NOON)
 
     assert (result.answer, result.cause) == (Answer.WAIT, UNTESTED)
-    assert result.measured["sick_before"] == ["ReplicaSet team-a/model"]
+    assert values_of(result)["Crashed before the change"] == "ReplicaSet team-a/model"
 
 
 def test_pods_of_owners_that_crashed_before_prove_nothing_though_they_run():

@@ -31,7 +31,7 @@ def change(plan: Plan, node: str, **columns) -> None:
 
 
 def a_failing_gate(plan: Plan, gate: str, *nodes: str, **given) -> None:
-    row = {"gate": gate, "answer": "fail", "reason": "Broken.", "nodes": list(nodes), "since": NOON, "at": NOON}
+    row = {"gate": gate, "answer": "fail", "title": "Broken", "nodes": list(nodes), "since": NOON, "at": NOON}
     GateAnswer.objects.create(stage=plan.stages.get(index=0), **row | given)
 
 

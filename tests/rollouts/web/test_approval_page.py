@@ -238,8 +238,8 @@ def live(client, stage, look: str) -> str:
 @pytest.fixture
 def second(stage):
     """The stage after the canary, whose answers the decision rests on."""
-    answered(stage, "driver_version", "pass", reason="All 1 run it.")
-    answered(stage, "soak", "pass", reason="Long enough.")
+    answered(stage, "driver_version", "pass", title="All 1 run it")
+    answered(stage, "soak", "pass", title="Long enough")
     type(stage).objects.filter(pk=stage.pk).update(state="passed")
     following = stage.plan.stages.get(index=1)
     following.move("opening", now=make.NOON, actor="quarterdeck", reason="Its turn.")
@@ -249,15 +249,15 @@ def second(stage):
 def test_what_changed_is_marked_first_and_approve_is_locked(amy, stage, second):
     look = opened(amy, second)
     assert "disabled" not in approve_button(live(amy, second, look))
-    answered(stage, "soak", "wait", reason="Somebody fell over.")
+    answered(stage, "soak", "wait", title="Somebody fell over")
 
     seen = live(amy, second, look)
 
     text = Page(seen).text
     assert "What you saw at 12:00:00 UTC has changed since. Soak of Canary was pass and is wait." in text
     assert text.index("Soak") < text.index("Driver version")
-    assert "Somebody fell over." in text
-    assert "Long enough." in text
+    assert "Somebody fell over" in text
+    assert "Long enough" in text
     assert 'is-wait is-changed"' in seen
     assert "disabled" in approve_button(seen)
     assert "disabled" not in reject_button(seen)
@@ -266,23 +266,23 @@ def test_what_changed_is_marked_first_and_approve_is_locked(amy, stage, second):
 def test_what_is_only_advisory_is_named_and_voids_nothing(amy, stage, second):
     options = second.gate_options | {"operands_ready": {"advisory": True, "reason": "It flaps here."}}
     type(second).objects.filter(pk=second.pk).update(gate_options=options)
-    answered(stage, "operands_ready", "pass", reason="All up.", is_advisory=True)
+    answered(stage, "operands_ready", "pass", title="All up", is_advisory=True)
     look = opened(amy, second)
-    answered(stage, "operands_ready", "fail", reason="One is down.", is_advisory=True)
+    answered(stage, "operands_ready", "fail", title="One is down", is_advisory=True)
 
     seen = live(amy, second, look)
 
     whole = Page(amy.get(f"/stages/{second.pk}/approval").content.decode()).text
     assert "Operands ready is only advisory in" in whole
     assert "It flaps here." in whole
-    assert "One is down." in Page(seen).text
+    assert "One is down" in Page(seen).text
     assert "all 2 green" in Page(seen).text
     assert "disabled" not in approve_button(seen)
 
 
 def test_what_changed_may_be_rejected_without_another_look(amy, stage, second):
     look, seen = opened(amy, second), bundle_for(second).hash
-    answered(stage, "soak", "fail", reason="It crashed.")
+    answered(stage, "soak", "fail", title="It crashed")
 
     decide(amy, second, "reject", bundle_hash=seen, look=look)
 
@@ -291,7 +291,7 @@ def test_what_changed_may_be_rejected_without_another_look(amy, stage, second):
 
 def test_it_is_open_again_after_another_look_and_keeps_what_was_written(amy, stage, second):
     opened(amy, second)
-    answered(stage, "soak", "wait", reason="Somebody fell over.")
+    answered(stage, "soak", "wait", title="Somebody fell over")
 
     response = amy.post(f"/stages/{second.pk}/approval", {"decision": "look", "reason": "I have checked <b>it</b>."})
 
@@ -304,7 +304,7 @@ def test_it_is_open_again_after_another_look_and_keeps_what_was_written(amy, sta
 
 def test_a_refused_post_keeps_what_was_written_and_stays_locked(amy, stage, second):
     look, seen = opened(amy, second), bundle_for(second).hash
-    answered(stage, "soak", "fail", reason="It crashed.")
+    answered(stage, "soak", "fail", title="It crashed")
 
     asked = {"decision": "approve", "bundle_hash": seen, "look": look, "reason": "Long typed reason."}
     response = amy.post(f"/stages/{second.pk}/approval", asked)

@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
 @pytest.fixture
 def stage():
     stage = make.a_stage_to_approve()
-    answered(stage, "approval", "wait", reason="0 of 1 approval given.")
+    answered(stage, "approval", "wait", title="0 of 1 approval given")
     return type(stage).objects.select_related("plan__cluster").get(pk=stage.pk)
 
 

@@ -28,7 +28,7 @@ def viewer() -> User:
 
 def fails(rollout) -> ExternalGateAnswer:
     return rollout.answers.create(
-        gate="failure_budget", answer="fail", reason="gpu-3 failed: The node was deleted.", nodes=["gpu-3"],
+        gate="failure_budget", answer="fail", title="gpu-3 failed", summary="The node was deleted.", nodes=["gpu-3"],
         since=NOON, at=NOON,
     )  # fmt: skip
 
@@ -42,7 +42,7 @@ def test_its_page_says_how_far_it_is_and_what_each_gate_says(cluster: Cluster, v
     assert "2 of 6 nodes changed, 1 changing, 1 failed, 1 held, 1 not begun; 1 node gone since" in seen
     assert "driven by Helm release gpu-operator/gpu-operator" in seen
     assert "Driver version wait" in seen
-    assert "580.95.05 runs on 1 of 2 nodes." in seen
+    assert "580.95.05 runs on 1 of 2 nodes" in seen
     assert "not seen before it began" in seen
     assert "Quarterdeck writes nothing here: its mode is follow." in seen
 
@@ -56,7 +56,7 @@ def test_where_a_plan_would_have_halted_stands_there_once_it_is_over(cluster: Cl
     seen = page(visiting(viewer), f"/external-rollouts/{rollout.pk}").text
 
     assert "Failed before a plan would have halted" in seen
-    assert "gpu-3 failed: The node was deleted." in seen
+    assert "gpu-3 failed The node was deleted." in seen
     assert "Quarterdeck would have halted here" not in seen, "which is of now"
 
 
@@ -77,7 +77,7 @@ def test_where_a_gate_fails_it_says_that_a_plan_would_have_halted(cluster: Clust
 
     ((_, wrong),) = FAILING.say(cluster, now=NOON)
     seen = page(visiting(viewer), page_of_external_rollout(wrong.evidence)).text
-    assert "Quarterdeck would have halted here: gpu-3 failed: The node was deleted." in seen
+    assert "Quarterdeck would have halted here: gpu-3 failed. The node was deleted." in seen
     assert "failing" in seen
     assert wrong.action in seen
     assert "gpu-3 failed a gate fails because of it" in seen
@@ -89,7 +89,7 @@ def test_where_a_gate_fails_it_says_that_a_plan_would_have_halted(cluster: Clust
 
 def test_an_upgrade_of_idle_nodes_is_not_shown_to_be_good_and_says_what_would_show_it(cluster: Cluster, viewer: User):
     rollout = make.an_external_rollout(cluster, "changed")
-    nothing = {"reason": "Nothing has tested the new driver on gpu-1.", "nodes": ["gpu-1"], "since": NOON, "at": NOON}
+    nothing = {"title": "Nothing has tested the new driver on gpu-1", "nodes": ["gpu-1"], "since": NOON, "at": NOON}
     rollout.answers.all().delete()
     rollout.answers.create(gate="workloads_ready", answer="wait", cause="untested", **nothing)
 

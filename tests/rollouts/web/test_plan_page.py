@@ -10,6 +10,7 @@ from rollouts.models import Approval, Exclusion, GateAnswer, Hold, Plan, Target,
 from tests import make
 from tests.make import NOON
 from tests.pages import HOSTILE, Page, page, visiting
+from tests.rollouts.rows import an_item
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
 
@@ -19,9 +20,9 @@ def viewer():
     return visiting(make.a_user(role="viewer"))
 
 
-def an_answer(stage, gate="driver_version", answer="wait", reason="0 of 1 nodes run 580.126.20.", **given):
-    row = {"measured": [("of", 1), ("changed", 0)], "since": NOON, "at": NOON}
-    return GateAnswer.objects.create(stage=stage, gate=gate, answer=answer, reason=reason, **row | given)
+def an_answer(stage, gate="driver_version", answer="wait", title="0 of 1 nodes run 580.126.20", **given):
+    row = {"evidence": [an_item("Nodes", 1), an_item("Changed", 0)], "since": NOON, "at": NOON}
+    return GateAnswer.objects.create(stage=stage, gate=gate, answer=answer, title=title, **row | given)
 
 
 def test_shows_every_stage_with_its_targets(viewer):
@@ -66,15 +67,15 @@ def test_shows_a_gates_answer_sentence_and_numbers(viewer):
     seen = page(viewer, f"/plans/{stage.plan_id}")
 
     assert "Driver version wait" in seen.text
-    assert "0 of 1 nodes run 580.126.20." in seen.text
-    assert "of 1 changed 0" in seen.text
+    assert "0 of 1 nodes run 580.126.20 " in seen.text
+    assert "Nodes 1 Changed 0" in seen.text
 
 
 @pytest.mark.parametrize(("state", "runs"), [("soaking", True), ("halted", False)])
 def test_a_soak_counts_down_while_it_runs(viewer, state, runs):
     stage = make.a_stage_to_approve()
     type(stage).objects.filter(pk=stage.pk).update(state=state)
-    an_answer(stage, "soak", reason="Until 12:20:00 UTC.", measured=[("until", "2026-11-21T12:20:00+00:00")])
+    an_answer(stage, "soak", title="Soak", evidence=[an_item("Until", "2026-11-21T12:20:00+00:00", "UTC")])
 
     response = viewer.get(f"/plans/{stage.plan_id}").content.decode()
     times = re.findall(r'<time datetime="([^"]*)"[^>]*data-when="until">20 min', response)
@@ -285,7 +286,7 @@ def test_a_stranger_gets_404():
 
 def test_hostile_words_are_shown_and_not_run(viewer):
     stage = make.a_stage_to_approve(make.a_plan(title=HOSTILE))
-    an_answer(stage, reason=HOSTILE, measured=[(HOSTILE, HOSTILE)])
+    an_answer(stage, title=HOSTILE, evidence=[an_item(HOSTILE, HOSTILE)])
     Target.objects.filter(stage=stage).update(node_name=HOSTILE, reason=HOSTILE)
 
     assert HOSTILE in page(viewer, f"/plans/{stage.plan_id}").text
@@ -301,7 +302,7 @@ def test_the_number_of_queries_does_not_grow_with_the_targets(viewer, queries_of
 @pytest.mark.parametrize("state", ["promoted", "rolled-back", "aborted"])
 def test_gates_of_a_plan_that_is_over_speak_in_the_past_without_a_clock(viewer, state):
     stage = make.a_stage_to_approve()
-    an_answer(stage, "driver_version", "pass", reason="All 2 nodes run 580.126.20.")
+    an_answer(stage, "driver_version", "pass", title="All 2 nodes run 580.126.20")
     Plan.objects.filter(pk=stage.plan_id).update(state=state)
     type(stage).objects.filter(pk=stage.pk).update(state="passed")
 
@@ -310,14 +311,14 @@ def test_gates_of_a_plan_that_is_over_speak_in_the_past_without_a_clock(viewer, 
     shown = re.search(r'<li class="gate.*?Driver version.*?</li>', html, re.S)[0]
     gate = Page(shown[shown.rindex("<li") :]).text
     assert "passed" in gate
-    assert "at 12:00: “All 2 nodes run 580.126.20.”" in gate
+    assert "at 12:00: All 2 nodes run 580.126.20." in gate
     assert "for" not in gate.split()
     assert "is prepared" not in html
 
 
 def test_a_passed_stage_whose_next_one_opens_is_still_asked(viewer):
     stage = make.a_stage_to_approve()
-    an_answer(stage, "driver_version", "pass", reason="All 2 nodes run 580.126.20.")
+    an_answer(stage, "driver_version", "pass", title="All 2 nodes run 580.126.20")
     stage.plan.stages.filter(index=0).update(state="passed")
     stage.plan.stages.filter(index=1).update(state="opening")
 
@@ -328,8 +329,8 @@ def test_the_failure_budget_says_which_failing_node_it_does_not_count(viewer):
     stage = make.a_stage_to_approve()
     target = stage.targets.get()
     type(stage).objects.filter(pk=stage.pk).update(state="halted")
-    an_answer(stage, "failure_budget", "pass", reason="No node is lost.")
-    an_answer(stage, "workloads_ready", "fail", reason="It crashes.", nodes=[target.node_name])
+    an_answer(stage, "failure_budget", "pass", title="No node is lost")
+    an_answer(stage, "workloads_ready", "fail", title="It crashes", nodes=[target.node_name])
 
     assert (
         f"Not counted here: {target.node_name}, up, but failing Tenants' GPU pods."
@@ -491,8 +492,8 @@ def test_the_bar_of_a_stage_is_full_once_every_node_that_counts_has_changed(view
 
 def test_a_stage_that_was_approved_and_waits_for_something_else_awaits_no_approval(viewer):
     stage = make.a_stage_to_approve()
-    an_answer(stage, "approval", "pass", reason="Approved by amy.")
-    an_answer(stage, "headroom", "wait", reason="1 pod fits on no node.")
+    an_answer(stage, "approval", "pass", title="Approved by amy")
+    an_answer(stage, "headroom", "wait", title="1 pod fits on no node")
 
     assert "1. Canary preparing" in page(viewer, f"/plans/{stage.plan_id}").text
 
@@ -528,7 +529,7 @@ def test_a_cluster_that_is_not_seen_is_named_and_no_clock_of_a_gate_runs(viewer)
     stage = make.a_stage_to_approve()
     type(stage).objects.filter(pk=stage.pk).update(state="soaking")
     an_answer(stage)
-    an_answer(stage, "soak", reason="Until 12:20:00 UTC.", measured=[("until", "2026-11-21T12:20:00+00:00")])
+    an_answer(stage, "soak", title="Soak", evidence=[an_item("Until", "2026-11-21T12:20:00+00:00", "UTC")])
     not_heard_since(stage.plan, NOON - timedelta(minutes=5))
 
     html = viewer.get(f"/plans/{stage.plan_id}").content.decode()
@@ -657,7 +658,7 @@ def made_for(client, plan) -> Counter[str]:
     return made
 
 
-NO_EVICTION = "gpu-0 failed: PodDisruptionBudget team-a/web allows no eviction of team-a/web-0."
+NO_EVICTION = "gpu-0 failed. PodDisruptionBudget team-a/web allows no eviction of team-a/web-0."
 
 
 def a_stage_halted_by(gate: str, reason: str, *, state: str):
@@ -667,7 +668,9 @@ def a_stage_halted_by(gate: str, reason: str, *, state: str):
     Target.objects.filter(stage=stage).update(state=state)
     Plan.objects.filter(pk=stage.plan_id).update(state="halted", reason=reason, state_since=NOON)
     for each in stage.gates:
-        failed = {"reason": reason, "nodes": ["gpu-0"], "rested_on_at": NOON, "measured": [("failed", 1)]}
+        title, _, summary = reason.partition(". ")
+        failed = {"title": title, "summary": summary, "evidence": [an_item("Failed nodes", 1)]}
+        failed |= {"nodes": ["gpu-0"], "rested_on_at": NOON}
         an_answer(stage, each.key, **{"answer": "fail", **failed} if each.key == gate else {"answer": "pass"})
     return stage
 
@@ -677,7 +680,7 @@ def test_the_gate_that_failed_comes_first_and_its_numbers_stand_under_the_cause(
 
     html = viewer.get(f"/plans/{stage.plan_id}").content.decode()
 
-    assert f"Halted at 12:00:00 because {NO_EVICTION} Failure budget of Canary failed 1" in Page(html).text
+    assert f"Halted at 12:00:00 because {NO_EVICTION} Failure budget of Canary Failed nodes 1" in Page(html).text
     assert re.findall(r'<li class="gate[^"]*"', html)[0] == '<li class="gate is-fail"'
 
 

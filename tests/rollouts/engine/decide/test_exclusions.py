@@ -195,4 +195,4 @@ def test_the_soak_waits_for_their_eyes():
     answer = Soak().evaluate(seen, now=NOON)
 
     assert answer.answer == "wait"
-    assert answer.reason == "The clock starts when what keeps NVSentinel off a is put back."
+    assert answer.sentence == "The soak has not begun. NVSentinel must be allowed on a again."

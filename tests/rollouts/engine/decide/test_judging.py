@@ -36,7 +36,11 @@ def test_a_stage_whose_targets_were_all_taken_out_cannot_be_evaluated():
 
 
 def test_finds_the_first_of_an_answer():
-    results = {"a": GateResult(Answer.PASS, ""), "b": GateResult(Answer.WAIT, "1"), "c": GateResult(Answer.WAIT, "2")}
+    results = {
+        "a": GateResult(Answer.PASS, title=""),
+        "b": GateResult(Answer.WAIT, title="1"),
+        "c": GateResult(Answer.WAIT, title="2"),
+    }
 
-    assert first(Answer.WAIT, results) == ("b", GateResult(Answer.WAIT, "1"))
+    assert first(Answer.WAIT, results) == ("b", GateResult(Answer.WAIT, title="1"))
     assert first(Answer.FAIL, results) is None

@@ -362,7 +362,7 @@ def test_a_failed_node_with_its_cause_halts_before_what_other_gates_say_of_it():
 
     decision = decided(a_snapshot(stage, nodes=(a_node_snapshot("a"), a_changed_node("b"))))
 
-    assert decision.waiting_for == "a failed: Its pod cannot go."
+    assert decision.waiting_for == "a failed. Its pod cannot go."
 
 
 def test_a_failing_gate_halts_in_the_middle_of_a_wave_too():
@@ -440,7 +440,7 @@ def test_a_person_is_asked_once_the_one_before_has_been_unsure_for_longer_than_i
 
     asks = decided(replace(snapshot, stages=(hour_ago, second, *others))).pause_reason
 
-    assert asks.startswith("Stage 1 waits: Stage 0 is no longer sure. Which driver a runs is not said.")
+    assert asks.startswith("Stage 1 waits: Stage 0 is no longer sure. a reports no driver version.")
     assert "It has waited for 1 h: a person decides" in asks
     assert not decided(replace(snapshot, stages=(just_now, second, *others))).pause_reason
 
@@ -576,7 +576,7 @@ def test_a_gate_of_each_wave_holds_the_next_one_only(free: int, goes: tuple[str,
 
     assert released(decision) == goes
     assert not decision.moves
-    assert goes or "short" in decision.waiting_for
+    assert goes or "fits on no other node" in decision.waiting_for
     assert "headroom" in decision.results[0]
 
 
@@ -607,7 +607,11 @@ def test_a_window_is_not_out_of_patience_while_it_is_known_when_it_opens():
         WindowEvidence(("b",), "Open for 5 min.", (ends, ahead)), must_last=timedelta(minutes=10)
     )
 
-    assert (shut.waiting_for, shut.moves, shut.pause_reason) == ("Stage 0: Closed until Sunday.", (), "")
+    assert (shut.waiting_for, shut.moves, shut.pause_reason) == (
+        "Stage 0: The maintenance window is closed. Closed until Sunday.",
+        (),
+        "",
+    )
     assert (ending.moves, ending.pause_reason) == ((), "")
 
 
@@ -635,7 +639,7 @@ def test_nobody_is_asked_about_room_while_a_freeze_or_a_window_keeps_every_node(
 
     assert bool(decision.pause_reason) is not bool(reason)
     if reason:
-        assert decision.waiting_for == f"Stage 0: Room is looked for once a node may go. {reason}"
+        assert decision.waiting_for == f"Stage 0: No node can be released now. {reason}"
 
 
 def test_a_window_that_is_not_there_is_asked_about_in_the_end():

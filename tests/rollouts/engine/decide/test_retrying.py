@@ -208,4 +208,7 @@ def test_a_node_that_takes_too_long_is_named_while_it_is_waited_for():
 
     decision = decided(rolling_back(node, targets=(late,), gates=(DriverVersion(),)))
 
-    assert decision.waiting_for == f"1 node is rolling back to {OLD}. But: b did not load {OLD} in time."
+    assert (
+        decision.waiting_for
+        == f"1 node is rolling back to {OLD}. But: b did not load driver {OLD} in time. The limit is 30 min for a node."
+    )

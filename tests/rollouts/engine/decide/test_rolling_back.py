@@ -262,7 +262,7 @@ def test_a_gate_that_fails_at_the_end_is_named_and_keeps_no_node_from_the_end():
     decision = decided(snapshot)
 
     assert plan_moves(decision) == [PlanState.ROLLED_BACK]
-    assert "look at this: b is not Ready." in decision.waiting_for
+    assert "look at this: b failed. The node is not Ready." in decision.waiting_for
 
 
 def test_a_node_of_which_nobody_knows_how_many_gpus_it_had_holds_nobody_for_ever():
@@ -274,7 +274,7 @@ def test_a_node_of_which_nobody_knows_how_many_gpus_it_had_holds_nobody_for_ever
     decision = decided(snapshot)
 
     assert plan_moves(decision) == [PlanState.ROLLED_BACK]
-    assert "This could not be evaluated: How many GPUs b offered before is not known." in decision.waiting_for
+    assert "This could not be evaluated: The state of b before the change is unknown." in decision.waiting_for
 
 
 def test_a_gate_that_cannot_tell_in_the_rollback_has_the_stages_patience_and_no_more():
