@@ -23,7 +23,7 @@ class ResourceLine:
     requested: int | None  # None: pods were never read
     only_named: int = 0  # whole GPUs that are cut but still reported by the device plugin
     is_reconfiguring: bool = False  # by the MIG manager: missing units are not lost
-    twin: str = ""  # the resource under which another driver offers the same GPUs
+    alias: str = ""  # the resource under which another driver offers the same GPUs
 
     @property
     def kind(self) -> ResourceKind:
@@ -45,7 +45,7 @@ class ResourceLine:
     @property
     def is_second(self) -> bool:
         """Tells whether it duplicates a device plugin's resource, so that sums omit it."""
-        return bool(self.twin) and is_dra(self.name)
+        return bool(self.alias) and is_dra(self.name)
 
     @property
     def differences(self) -> list[str]:
@@ -102,9 +102,9 @@ class ResourceLine:
         )
 
     def _offered_twice(self) -> str:
-        if not self.twin:
+        if not self.alias:
             return ""
-        return f"The same GPUs are offered as {self.twin}, too, and neither knows what the other has given out."
+        return f"The same GPUs are offered as {self.alias}, too, and neither knows what the other has given out."
 
     @property
     def _offerer(self) -> str:
@@ -126,7 +126,7 @@ def resource_lines(
     """
     amounts = (expected, capacity, allocatable, requested or {})
     names = {name for column in amounts for name, amount in column.items() if amount}
-    twins = _twins(capacity, layout)
+    aliases = _aliases(capacity, layout)
     lines = [
         ResourceLine(
             name=name,
@@ -138,14 +138,14 @@ def resource_lines(
             requested=None if requested is None else requested.get(name, 0),
             only_named=only_named(allocatable, layout) if name == GPU else 0,
             is_reconfiguring=is_reconfiguring,
-            twin=twins.get(name, ""),
+            alias=aliases.get(name, ""),
         )
         for name in names
     ]
     return sorted(lines, key=lambda line: (-(line.expected or 0), line.name))
 
 
-def _twins(capacity: Amounts, layout: Layout) -> dict[str, str]:
+def _aliases(capacity: Amounts, layout: Layout) -> dict[str, str]:
     """Returns pairs of resources by which a device plugin and a DRA driver both offer one vendor's whole GPUs."""
     whole = [name for name, amount in capacity.items() if amount and layout.way(name).kind is ResourceKind.WHOLE]
     pairs = ((one, other) for one in whole for other in whole if is_dra(one) != is_dra(other))

@@ -57,7 +57,7 @@ class GpuDetail(OfAGpu):
     def get(self, request, node_id: int, index: int) -> Response:
         """Returns one GPU.
 
-        Its history is under its address: `placements`, `timeline`, `hours`, `twin`, `telemetry/history`.
+        Its history is under its address: `placements`, `timeline`, `hours`, `comparable`, `telemetry/history`.
         """
         gpu, now = self.gpu(node_id, index), timezone.now()
         seen = see_gpu(gpu, user=self.user, now=now)

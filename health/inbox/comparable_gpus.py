@@ -15,7 +15,7 @@ from fleet.models import Gpu, Node
 from health.inbox.comparable_nodes import (
     NOTHING,
     PROPERTIES,
-    TwinDifference,
+    Difference,
     chosen_for,
     differences_by_hour,
     differences_now,
@@ -31,17 +31,17 @@ from wording.numbers import count
 
 
 @dataclass(frozen=True)
-class GpuTwin:
+class ComparableGpu:
     """A comparable GPU and why it was chosen. If `gpu` is None, there is none, and `reason` says why."""
 
     gpu: Gpu | None
     reason: str
-    properties: Sequence[TwinDifference] = ()  # those that differ
-    measured: Sequence[TwinDifference] = ()  # what both say now, and said by the hour, whether or not it differs
+    properties: Sequence[Difference] = ()  # those that differ
+    measured: Sequence[Difference] = ()  # what both say now, and said by the hour, whether or not it differs
     alike: Sequence[str] = ()  # titles of the properties that do not differ
 
 
-def gpu_twin_of(gpu: Gpu, user: User, *, now: datetime) -> GpuTwin:
+def comparable_gpu_of(gpu: Gpu, user: User, *, now: datetime) -> ComparableGpu:
     """Returns a comparable GPU with its node and cluster, with 27 queries at most."""
     known = telemetry_of(gpu.node, now=now)
     allocated = allocations_on([gpu.node], now=now)[gpu.node_id]
@@ -50,17 +50,17 @@ def gpu_twin_of(gpu: Gpu, user: User, *, now: datetime) -> GpuTwin:
     if chosen is None:
         node, reason_of_node = chosen_for(gpu.node, user, now=now)
         if node is None:
-            return GpuTwin(None, f"{reason} {reason_of_node}")
+            return ComparableGpu(None, f"{reason} {reason_of_node}")
         chosen, of_other = _on(node, gpu)
         reason = f"{reason} {of_other} {reason_of_node}"
         if chosen is None:
-            return GpuTwin(None, reason)
+            return ComparableGpu(None, reason)
         there, allocated_there = telemetry_of(node, now=now), allocations_on([node], now=now)[node.pk]
     pairs = _properties(gpu, chosen, allocated.of(gpu), allocated_there.of(chosen), known, there)
     different = [pair for pair in pairs if pair.here != pair.there]
     labels = labels_of(gpu.node, chosen.node, different) if chosen.node_id != gpu.node_id else []
     devices = [replace(all_of, devices=of_gpu(all_of.devices, one)) for all_of, one in ((known, gpu), (there, chosen))]
-    return GpuTwin(
+    return ComparableGpu(
         chosen,
         reason,
         properties=[*different, *labels],
@@ -132,19 +132,19 @@ def _pods(allocated: AllocatedGpu) -> set[int]:
 
 
 def _properties(
-    gpu: Gpu, twin: Gpu, allocated: AllocatedGpu, its: AllocatedGpu, known: NodeTelemetry, there: NodeTelemetry
-) -> list[TwinDifference]:
+    gpu: Gpu, comparable: Gpu, allocated: AllocatedGpu, its: AllocatedGpu, known: NodeTelemetry, there: NodeTelemetry
+) -> list[Difference]:
     own = [
-        TwinDifference("Memory", *(f"{one.memory_mib} MiB" if one.memory_mib else "" for one in (gpu, twin))),
-        TwinDifference("Allocated to", _allocated_to(allocated), _allocated_to(its)),
-        TwinDifference("MIG slices", _slices(known, gpu), _slices(there, twin)),
-        TwinDifference("Taints of its DRA driver", ", ".join(allocated.taints), ", ".join(its.taints)),
+        Difference("Memory", *(f"{one.memory_mib} MiB" if one.memory_mib else "" for one in (gpu, comparable))),
+        Difference("Allocated to", _allocated_to(allocated), _allocated_to(its)),
+        Difference("MIG slices", _slices(known, gpu), _slices(there, comparable)),
+        Difference("Taints of its DRA driver", ", ".join(allocated.taints), ", ".join(its.taints)),
     ]
-    if gpu.node_id == twin.node_id:
+    if gpu.node_id == comparable.node_id:
         return own
     return [
         *own,
-        *(TwinDifference(f"Its node: {title}", said(gpu.node), said(twin.node)) for title, said in PROPERTIES),
+        *(Difference(f"Its node: {title}", said(gpu.node), said(comparable.node)) for title, said in PROPERTIES),
     ]
 
 

@@ -49,31 +49,31 @@ PROPERTIES: tuple[tuple[str, PropertyText], ...] = (
 
 
 @dataclass(frozen=True)
-class TwinDifference:
+class Difference:
     title: str
     here: str  # blank: nothing is known
     there: str
 
 
 @dataclass(frozen=True)
-class Twin:
+class ComparableNode:
     """A comparable node and why it was chosen. If `node` is None, there is none, and `reason` says why."""
 
     node: Node | None
     reason: str
-    properties: Sequence[TwinDifference] = ()  # those that differ
-    measured: Sequence[TwinDifference] = ()  # what GPUs say now, and said by the hour, whether or not it differs
+    properties: Sequence[Difference] = ()  # those that differ
+    measured: Sequence[Difference] = ()  # what GPUs say now, and said by the hour, whether or not it differs
     alike: Sequence[str] = ()  # titles of the properties that do not differ
 
 
-def twin_of(node: Node, user: User, *, now: datetime) -> Twin:
+def comparable_node_of(node: Node, user: User, *, now: datetime) -> ComparableNode:
     """Returns a comparable node, with 20 queries at most. Only one candidate node is loaded."""
     chosen, reason = chosen_for(node, user, now=now)
     if chosen is None:
-        return Twin(None, reason)
-    pairs = [TwinDifference(title, said(node), said(chosen)) for title, said in PROPERTIES]
+        return ComparableNode(None, reason)
+    pairs = [Difference(title, said(node), said(chosen)) for title, said in PROPERTIES]
     different = [pair for pair in pairs if pair.here != pair.there]
-    return Twin(
+    return ComparableNode(
         chosen,
         reason,
         properties=[*different, *labels_of(node, chosen, different)],
@@ -157,19 +157,19 @@ def _of(rows: QuerySet[Node], pools: Sequence[Pool]) -> QuerySet[Node]:
     return rows.filter(pk__in=members_of([pool.pk for pool in pools])) if pools else rows.filter(pools__isnull=True)
 
 
-def labels_of(node: Node, twin: Node, said: Sequence[TwinDifference]) -> list[TwinDifference]:
+def labels_of(node: Node, comparable: Node, said: Sequence[Difference]) -> list[Difference]:
     """Returns the labels of the stack that differ and that no property has shown already."""
     told = {(each.here, each.there) for each in said}
-    names = sorted({*node.labels, *twin.labels})
+    names = sorted({*node.labels, *comparable.labels})
     found = [
-        TwinDifference(name, str(node.labels.get(name, "")), str(twin.labels.get(name, "")))
+        Difference(name, str(node.labels.get(name, "")), str(comparable.labels.get(name, "")))
         for name in names
         if name.startswith(OF_THE_STACK) and not name.endswith(OF_ITS_OWN)
     ]
     return [each for each in found if each.here != each.there and (each.here, each.there) not in told][:MOST_LABELS]
 
 
-def differences_now(here: NodeTelemetry, there: NodeTelemetry, *, is_of_one: bool = False) -> Iterator[TwinDifference]:
+def differences_now(here: NodeTelemetry, there: NodeTelemetry, *, is_of_one: bool = False) -> Iterator[Difference]:
     """Yields fresh values that differ: of a node's GPUs the hottest, and the mean of the rest.
 
     `is_of_one` is true when each side is one GPU.
@@ -184,10 +184,10 @@ def differences_now(here: NodeTelemetry, there: NodeTelemetry, *, is_of_one: boo
         ("PCIe replays", "PCIe replays", "pcie_replays", sum, "{:.0f}"),
     )
     busy = "Utilisation now" if is_of_one else "Utilisation now, mean"
-    yield TwinDifference(busy, *map(_utilisation_text, (here, there)))
+    yield Difference(busy, *map(_utilisation_text, (here, there)))
     for of_one, of_all, key, of, form in asked:
         said = (_format_value(_of_boards(each, key), of, form) for each in (here, there))
-        yield TwinDifference(of_one if is_of_one else of_all, *said)
+        yield Difference(of_one if is_of_one else of_all, *said)
 
 
 def _utilisation_text(known: NodeTelemetry) -> str:
@@ -215,13 +215,13 @@ def _format_value(
     return form.format(of(values)) + some
 
 
-def differences_by_hour(here: Sequence[NodeHour], there: Sequence[NodeHour]) -> Iterator[TwinDifference]:
-    yield TwinDifference(f"GPU-hours under load, of the last {HOURS} h", *(_busy(hours) for hours in (here, there)))
-    yield TwinDifference("GPU-hours heard", *(f"{sum(hour.seen_h for hour in hours):.1f}" for hours in (here, there)))
-    yield TwinDifference(
+def differences_by_hour(here: Sequence[NodeHour], there: Sequence[NodeHour]) -> Iterator[Difference]:
+    yield Difference(f"GPU-hours under load, of the last {HOURS} h", *(_busy(hours) for hours in (here, there)))
+    yield Difference("GPU-hours heard", *(f"{sum(hour.seen_h for hour in hours):.1f}" for hours in (here, there)))
+    yield Difference(
         "Hours with findings", *(str(sum(bool(hour.findings) for hour in hours)) for hours in (here, there))
     )
-    yield TwinDifference("Xids, at least", *(_xids(hours) for hours in (here, there)))
+    yield Difference("Xids, at least", *(_xids(hours) for hours in (here, there)))
 
 
 def _busy(hours: Sequence[NodeHour]) -> str:

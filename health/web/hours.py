@@ -14,8 +14,8 @@ from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.models import Gpu, Node
 from fleet.web.node_lookup import node_for
-from health.inbox.comparable_gpus import gpu_twin_of
-from health.inbox.comparable_nodes import twin_of
+from health.inbox.comparable_gpus import comparable_gpu_of
+from health.inbox.comparable_nodes import comparable_node_of
 from health.inbox.hours import HOURS, LEAST_H, NodeHour, hours_of
 from wording.instants import to_the_minute
 from wording.lists import names
@@ -91,18 +91,18 @@ def _height(hour: NodeHour) -> int:
 
 
 @part
-def node_twin_part(request: PersonRequest, node_id: int) -> HttpResponse:
+def comparable_node_part(request: PersonRequest, node_id: int) -> HttpResponse:
     row = get_object_or_404(Node.objects.visible_to(request.user), pk=node_id)
-    twin = twin_of(row, request.user, now=timezone.now())
-    return render(request, "health/node/_node_twin.html", {"name": row.name, "twin": twin})
+    comparable = comparable_node_of(row, request.user, now=timezone.now())
+    return render(request, "health/node/_node_twin.html", {"name": row.name, "comparable": comparable})
 
 
 @part
-def gpu_twin_part(request: PersonRequest, node_id: int, index: int) -> HttpResponse:
+def comparable_gpu_part(request: PersonRequest, node_id: int, index: int) -> HttpResponse:
     row = get_object_or_404(Gpu.objects.visible_to(request.user).at(node_id, index))
-    twin = gpu_twin_of(row, request.user, now=timezone.now())
-    if twin.gpu is not None and twin.gpu.node_id == row.node_id:
-        name, other = f"GPU {row.index}", f"GPU {twin.gpu.index}"
+    comparable = comparable_gpu_of(row, request.user, now=timezone.now())
+    if comparable.gpu is not None and comparable.gpu.node_id == row.node_id:
+        name, other = f"GPU {row.index}", f"GPU {comparable.gpu.index}"
     else:
-        name, other = str(row), str(twin.gpu or "")
-    return render(request, "health/node/_gpu_twin.html", {"name": name, "other": other, "twin": twin})
+        name, other = str(row), str(comparable.gpu or "")
+    return render(request, "health/node/_gpu_twin.html", {"name": name, "other": other, "comparable": comparable})

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from health.inbox.comparable_gpus import gpu_twin_of
+from health.inbox.comparable_gpus import comparable_gpu_of
 from health.sources import snapshots
 from health.telemetry.snapshot import GpuDevice
 from tests import make
@@ -35,8 +35,8 @@ def gpu_of(node, index: int = 0):
     return type(node.gpus.first()).objects.at(node.pk, index).get()
 
 
-def twin(gpu, root):
-    return gpu_twin_of(gpu, root, now=NOON)
+def comparable(gpu, root):
+    return comparable_gpu_of(gpu, root, now=NOON)
 
 
 def test_is_the_first_of_its_node_of_which_no_finding_is_open(cluster, pool, root):
@@ -45,7 +45,7 @@ def test_is_the_first_of_its_node_of_which_no_finding_is_open(cluster, pool, roo
     make.a_finding(cluster, "GPU 1 of gpu-1, slice 3 (1g.10gb)", node=node, state="confirming", opened_at=None)
     make.a_finding(cluster, "GPU 2 of gpu-1", node=node, state="resolved", resolved_at=NOON)
 
-    found = twin(gpu_of(node, 0), root)
+    found = comparable(gpu_of(node, 0), root)
 
     assert found.gpu.index == 2
     assert found.reason == "No finding is open of it, it is on the same node; of 2 such GPUs it is the first."
@@ -58,24 +58,26 @@ def test_one_that_is_heard_goes_first_and_then_one_that_the_same_pod_holds(clust
         gpu.save()
     make.a_pod(node, "train", gpus=2, devices={"nvidia.com/gpu": ["GPU-0", "GPU-3"]})
 
-    assert twin(gpu_of(node, 0), root).gpu.index == 3
-    assert twin(gpu_of(node, 0), root).reason == (
+    assert comparable(gpu_of(node, 0), root).gpu.index == 3
+    assert comparable(gpu_of(node, 0), root).reason == (
         "No finding is open of it, it is on the same node, and the same pod has both."
     )
 
     make.a_source(cluster, exported=["engine_active_ratio"])
     devices = [GpuDevice("gpu-1", number, f"GPU-{number}") for number in (0, 2)]
     snapshots.keep(cluster.pk, told(*devices, engine_active_ratio=[0.5, 0.5]))
-    assert twin(gpu_of(node, 0), root).gpu.index == 2
-    assert twin(gpu_of(node, 0), root).reason == "No finding is open of it, it is on the same node, and it is heard."
+    assert comparable(gpu_of(node, 0), root).gpu.index == 2
+    assert (
+        comparable(gpu_of(node, 0), root).reason == "No finding is open of it, it is on the same node, and it is heard."
+    )
     devices = [GpuDevice("gpu-1", number, f"GPU-{number}") for number in (0, 1, 2)]
     snapshots.keep(cluster.pk, told(*devices, engine_active_ratio=[0.5] * 3))
-    assert twin(gpu_of(node, 0), root).reason == (
+    assert comparable(gpu_of(node, 0), root).reason == (
         "No finding is open of it, it is on the same node, and it is heard; of 2 such GPUs it is the first."
     )
     devices.append(GpuDevice("gpu-1", 3, "GPU-3"))
     snapshots.keep(cluster.pk, told(*devices[:2], devices[3], engine_active_ratio=[0.5] * 3))
-    assert twin(gpu_of(node, 0), root).reason == (
+    assert comparable(gpu_of(node, 0), root).reason == (
         "No finding is open of it, it is on the same node, it is heard, and the same pod has both."
     )
 
@@ -85,7 +87,7 @@ def test_is_one_of_the_nodes_twin_where_none_of_its_own_node_is_well(cluster, po
     other = like(cluster, "gpu-2", pool, gpus=2, kernel="6.9")
     make.a_finding(cluster, "GPU 1 of gpu-1", node=node)
 
-    found = twin(gpu_of(node, 0), root)
+    found = comparable(gpu_of(node, 0), root)
 
     assert (found.gpu.node, found.gpu.index) == (other, 0)
     assert found.reason.startswith(
@@ -97,7 +99,7 @@ def test_is_one_of_the_nodes_twin_where_none_of_its_own_node_is_well(cluster, po
 def test_says_what_lacks_where_there_is_none(cluster, pool, root):
     node = like(cluster, "gpu-1", pool, gpus=1)
 
-    found = twin(gpu_of(node), root)
+    found = comparable(gpu_of(node), root)
 
     assert found.gpu is None
     assert found.reason.startswith("No other GPU of its node is of its product. There is nothing to compare it with")
@@ -106,13 +108,13 @@ def test_says_what_lacks_where_there_is_none(cluster, pool, root):
 def test_a_cluster_that_was_never_heard_has_none(redis, root):
     node = like(make.a_cluster("new", seen_at=None), "gpu-1", gpus=2)
 
-    assert "nobody knows which GPUs of its node are well" in twin(gpu_of(node), root).reason
+    assert "nobody knows which GPUs of its node are well" in comparable(gpu_of(node), root).reason
 
 
 def test_of_a_cluster_that_nobody_sees_now_it_says_that_it_was(redis, root):
     node = like(make.a_cluster("away", seen_at=NOON - timedelta(days=2)), "gpu-1", gpus=2)
 
-    assert "No finding was open of it when its cluster was last heard" in twin(gpu_of(node), root).reason
+    assert "No finding was open of it when its cluster was last heard" in comparable(gpu_of(node), root).reason
 
 
 def test_what_is_measured_is_each_ones_own(cluster, pool, root):
@@ -121,7 +123,7 @@ def test_what_is_measured_is_each_ones_own(cluster, pool, root):
     devices = [GpuDevice("gpu-1", number, f"GPU-{number}") for number in range(2)]
     snapshots.keep(cluster.pk, told(*devices, temperature_celsius=[81.0, 60.0]))
 
-    said = {one.title: (one.here, one.there) for one in twin(gpu_of(node), root).measured}
+    said = {one.title: (one.here, one.there) for one in comparable(gpu_of(node), root).measured}
 
     assert said["Temperature now"] == ("81 °C", "60 °C")
     assert said["Power now"] == ("not exported", "not exported")
@@ -148,4 +150,4 @@ def test_costs_no_more_with_more_gpus_and_nodes(cluster, pool, root, django_asse
         like(cluster, f"gpu-{number}", pool)
 
     with django_assert_max_num_queries(36):
-        twin(gpu_of(node), root)
+        comparable(gpu_of(node), root)

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from django.urls import reverse
 
-from health.inbox.comparable_nodes import twin_of
+from health.inbox.comparable_nodes import comparable_node_of
 from health.models import GpuHour
 from health.sources import snapshots
 from health.sources.hours import provide_partition
@@ -49,11 +49,11 @@ def test_is_healthy_and_of_the_same_product_pool_and_driver(cluster, pool, root)
     like(cluster, "gpu-5", pool, is_unschedulable=True)
     like(cluster, "gpu-6", pool, unresolved=1)
     like(make.a_cluster("other"), "gpu-7")
-    twin = like(cluster, "gpu-8", pool)
+    comparable = like(cluster, "gpu-8", pool)
 
-    found = twin_of(here, root, now=NOON)
+    found = comparable_node_of(here, root, now=NOON)
 
-    assert found.node == twin
+    assert found.node == comparable
     assert found.reason == (
         "It is healthy, of pool h100, has GPUs H100 and runs driver 580.1; it is the only such node."
     )
@@ -65,16 +65,18 @@ def test_a_node_with_a_muted_finding_is_no_healthy_twin(cluster, pool, root):
     make.a_finding(cluster, f"GPU 3 of {ill.name}", node=ill, severity="critical", state="muted")
     make.a_finding(cluster, node=noted, severity="note", state="muted")
 
-    assert twin_of(here, root, now=NOON).node == noted
+    assert comparable_node_of(here, root, now=NOON).node == noted
     noted.delete()
-    assert twin_of(here, root, now=NOON).reason.endswith(": the only node like it and healthy has a muted finding.")
+    assert comparable_node_of(here, root, now=NOON).reason.endswith(
+        ": the only node like it and healthy has a muted finding."
+    )
 
 
 def test_a_driver_whose_label_is_gone_is_none_that_a_twin_runs(cluster, pool, root):
     here = like(cluster, "gpu-1", pool)
     like(cluster, "gpu-2", pool, driver_unknown_since=NOON)
 
-    found = twin_of(here, root, now=NOON)
+    found = comparable_node_of(here, root, now=NOON)
 
     assert found.node is None
     assert "the only node with them in pool h100 does not say that it runs driver 580.1." in found.reason
@@ -84,11 +86,11 @@ def test_who_names_its_driver_no_more_is_held_against_who_runs_what_it_last_name
     here = like(cluster, "gpu-1", pool, driver_unknown_since=NOON)
     like(cluster, "gpu-2", pool, driver_unknown_since=NOON)
     like(cluster, "gpu-3", pool, driver_version="570.1")
-    twin = like(cluster, "gpu-4", pool)
+    comparable = like(cluster, "gpu-4", pool)
 
-    found = twin_of(here, root, now=NOON)
+    found = comparable_node_of(here, root, now=NOON)
 
-    assert found.node == twin
+    assert found.node == comparable
     assert found.reason == (
         "It is healthy, of pool h100, has GPUs H100 and runs driver 580.1, which this one last named: its label is "
         "gone; it is the only such node."
@@ -102,19 +104,19 @@ def test_the_same_kernel_goes_first_then_the_load_then_the_name(cluster, pool, r
     busy = like(cluster, "gpu-4", pool, gpu_allocated=8)
     first = like(cluster, "gpu-3", pool, gpu_allocated=8)
 
-    assert twin_of(here, root, now=NOON).node == first
-    assert "of 4 such nodes it is the one with the same kernel" in twin_of(here, root, now=NOON).reason
+    assert comparable_node_of(here, root, now=NOON).node == first
+    assert "of 4 such nodes it is the one with the same kernel" in comparable_node_of(here, root, now=NOON).reason
     first.delete()
-    assert twin_of(here, root, now=NOON).node == busy
+    assert comparable_node_of(here, root, now=NOON).node == busy
     busy.delete()
-    assert twin_of(here, root, now=NOON).node == idle
+    assert comparable_node_of(here, root, now=NOON).node == idle
 
 
 def test_says_what_lacks_where_there_is_none(cluster, pool, root):
     here = like(cluster, "gpu-1", pool)
 
     def reason() -> str:
-        found = twin_of(here, root, now=NOON)
+        found = comparable_node_of(here, root, now=NOON)
         assert found.node is None
         return found.reason
 
@@ -140,14 +142,14 @@ def test_is_never_a_node_that_one_may_not_see(cluster, pool):
     pat = make.a_user("pat", role="")
     make.give(pat, "viewer", on=seen)
 
-    assert twin_of(here, pat, now=NOON).node is None
+    assert comparable_node_of(here, pat, now=NOON).node is None
 
 
 def test_says_what_differs_and_what_does_not(cluster, pool, root):
     here = like(cluster, "gpu-1", pool, kernel="6.8", labels={"nvidia.com/gpu.machine": "A", "app": "x"})
     like(cluster, "gpu-2", pool, kernel="6.9", labels={"nvidia.com/gpu.machine": "B", "app": "y"})
 
-    found = twin_of(here, root, now=NOON)
+    found = comparable_node_of(here, root, now=NOON)
 
     assert [(one.title, one.here, one.there) for one in found.properties] == [
         ("Kernel", "6.8", "6.9"),
@@ -169,7 +171,8 @@ def test_a_cluster_that_nobody_sees_has_no_healthy_nodes_but_some_that_were(redi
     assert reason in page(visiting(root), reverse("node-twin", args=[here.pk])).text
     type(here).objects.exclude(pk=here.pk).update(is_ready=False)
     assert (
-        "the only node like it was not healthy when its cluster was last heard" in twin_of(here, root, now=NOON).reason
+        "the only node like it was not healthy when its cluster was last heard"
+        in comparable_node_of(here, root, now=NOON).reason
     )
 
 
@@ -178,14 +181,14 @@ def test_a_cluster_that_was_never_heard_has_no_twins(redis, root):
     here = like(cluster, "gpu-1")
     like(cluster, "gpu-2")
 
-    found = twin_of(here, root, now=NOON)
+    found = comparable_node_of(here, root, now=NOON)
 
     assert found.node is None
     assert "nobody knows which nodes of it are healthy" in found.reason
 
 
 def measured(here, root) -> dict[str, str]:
-    return {one.title: one.here for one in twin_of(here, root, now=NOON).measured}
+    return {one.title: one.here for one in comparable_node_of(here, root, now=NOON).measured}
 
 
 def told(*devices: GpuDevice, at: list[float] | None = None, **columns: list[float]) -> TelemetryReading:
@@ -246,23 +249,23 @@ def test_says_of_how_many_gpus_a_number_is_where_not_all_are_fresh(cluster, pool
 
 def test_a_twin_in_two_of_its_pools_is_one_node(cluster, pool, root):
     both = make.a_pool(cluster, "more")
-    here, twin = like(cluster, "gpu-1", pool), like(cluster, "gpu-2", pool)
-    for each in (here, twin):
+    here, comparable = like(cluster, "gpu-1", pool), like(cluster, "gpu-2", pool)
+    for each in (here, comparable):
         each.pools.add(both)
 
-    assert "it is the only such node." in twin_of(here, root, now=NOON).reason
+    assert "it is the only such node." in comparable_node_of(here, root, now=NOON).reason
 
 
 def test_page_and_rest_say_the_same(cluster, pool, root):
     here = like(cluster, "gpu-1", pool)
-    twin = like(cluster, "gpu-2", pool)
+    comparable = like(cluster, "gpu-2", pool)
 
     shown = page(visiting(root), reverse("node-twin", args=[here.pk]))
     said = calling(root).get(f"/api/v1/nodes/{here.pk}/twin").json()
 
-    assert said["node"]["id"] == twin.pk
+    assert said["node"]["id"] == comparable.pk
     assert said["reason"] in shown.text
-    assert f"/nodes/{twin.pk}" in shown.links
+    assert f"/nodes/{comparable.pk}" in shown.links
     assert calling(make.a_user("eve")).get(f"/api/v1/nodes/{here.pk}/twin").status_code == 404
 
 
@@ -272,7 +275,7 @@ def test_costs_no_more_with_more_nodes(cluster, pool, root, django_assert_max_nu
         like(cluster, f"gpu-{number}", pool, created_at=NOON - timedelta(days=9))
 
     with django_assert_max_num_queries(24) as read:
-        twin_of(here, root, now=NOON)
+        comparable_node_of(here, root, now=NOON)
 
     rows = [query["sql"] for query in read.captured_queries if "kubelet_version" in query["sql"]]
     assert len(rows) == 1, "one node is read whole, and no other"

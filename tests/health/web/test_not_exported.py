@@ -239,8 +239,8 @@ def recorded(request, node, settings):
     history._kept.clear()
     Node.objects.update(gpu_product="H100", driver_version="580.1", created_at=NOON - timedelta(days=3))
     pool = make.a_pool(node.cluster, "h100")
-    twin = make.a_node(node.cluster, "gpu-2", gpus=1, gpu_product="H100", driver_version="580.1")
-    pool.nodes.add(node, twin)
+    comparable = make.a_node(node.cluster, "gpu-2", gpus=1, gpu_product="H100", driver_version="580.1")
+    pool.nodes.add(node, comparable)
     Observer.objects.create(cluster=node.cluster, lease_until=NOON + timedelta(hours=1))
     hear(node, a_text(request.param), by_prometheus=True)
     kept = snapshots.newest(node.cluster_id)
@@ -302,8 +302,8 @@ COMPARED = {
 def test_beside_a_twin_it_has_no_number(recorded, root):
     node, missing = recorded
 
-    twin = root.get(f"/api/v1/nodes/{node.pk}/twin").json()
-    measured = {one["title"]: one["here"] for one in twin["measured"]}
+    comparable = root.get(f"/api/v1/nodes/{node.pk}/twin").json()
+    measured = {one["title"]: one["here"] for one in comparable["measured"]}
 
     for title, keys in COMPARED.items():
         assert (measured[title] == "not exported") == without(missing, *keys), title

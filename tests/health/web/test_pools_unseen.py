@@ -28,8 +28,8 @@ PLACES = (
 def test_who_sees_one_of_them_is_told_of_no_other(place, role):
     cluster = make.a_cluster("north")
     mine, other = make.a_pool(cluster, "pool-of-mine"), make.a_pool(cluster, "pool-unseen")
-    node, twin = make.a_node(cluster, "gpu-001", pool=mine), make.a_node(cluster, "gpu-002", pool=mine)
-    for each in (node, twin):
+    node, comparable = make.a_node(cluster, "gpu-001", pool=mine), make.a_node(cluster, "gpu-002", pool=mine)
+    for each in (node, comparable):
         each.pools.add(other)
     finding = make.a_finding(cluster, node=node)
     caller = visiting(make.a_user("pia", role=role, on=mine))
