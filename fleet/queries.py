@@ -68,10 +68,10 @@ class ClusterRow:
 
         An incomplete first list is normal while a worker is at it.
         """
-        sight, cluster = self.freshness.sight, self.cluster
-        is_unseen = not sight.is_live and (sight.unwatched_since or not self.freshness.is_loading)
+        observation, cluster = self.freshness.observation, self.cluster
+        is_unseen = not observation.is_live and (observation.unwatched_since or not self.freshness.is_loading)
         troubles = [kind for kind in self.freshness.troubles if kind.state is not Freshness.LOADING]
-        return bool(is_unseen or cluster.foreign_uid or sight.behind_since or troubles)
+        return bool(is_unseen or cluster.foreign_uid or observation.behind_since or troubles)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from fleet.api.serializers import FreshnessSerializer, TallySerializer
 from fleet.clusters.acceptance import accept, try_now
 from fleet.drivers.cluster_drivers import Drivers, read_drivers
 from fleet.drivers.mode import DriverSetBy
-from fleet.freshness.observation_state import Sight
+from fleet.freshness.observation_state import ObservationState
 from fleet.models import ApprovalRule, Cluster, ExporterRound, Observer
 from fleet.models.bookmark import UNREAD_MOST
 from fleet.pools.approval_rules import set_approval
@@ -24,10 +24,10 @@ MODES = [(mode.value, mode.value) for mode in DriverSetBy]
 ADMINS = "How the workers reach it. Null: only admins see it."
 
 
-class SightSerializer(serializers.Serializer):
+class ObservationSerializer(serializers.Serializer):
     """The observation state of a cluster: state, sentence and action, as on its page."""
 
-    state = serializers.ChoiceField(choices=[(state.value, state.value) for state in Sight])
+    state = serializers.ChoiceField(choices=[(state.value, state.value) for state in ObservationState])
     since = serializers.DateTimeField(allow_null=True, help_text="Null: it is live.")
     last_seen_at = serializers.DateTimeField(allow_null=True, help_text="Null: never.")
     sentence = serializers.CharField(help_text="Blank: it is live.")
@@ -41,7 +41,7 @@ class ClusterSerializer(RowSerializer):
     cpu_memory = ClusterCpuMemorySerializer(
         source="tally.cpu_memory", help_text="Of the nodes that the caller may see."
     )
-    sight = SightSerializer(source="freshness.sight")
+    observation = ObservationSerializer(source="freshness.observation")
     freshness = FreshnessSerializer(source="kinds", many=True)
     kubeconfig = serializers.SerializerMethodField(help_text=ADMINS)
     context = serializers.SerializerMethodField(help_text=ADMINS)  # type: ignore[assignment]
@@ -50,7 +50,7 @@ class ClusterSerializer(RowSerializer):
         model = Cluster
         fields = (
             "id", "name", "uid", "foreign_uid", "mode", "approval", "server_version", "added_at", "counts",
-            "cpu_memory", "sight", "freshness", "kubeconfig", "context",
+            "cpu_memory", "observation", "freshness", "kubeconfig", "context",
         )  # fmt: skip
 
     def get_kubeconfig(self, cluster: Flat) -> str | None:
@@ -171,7 +171,7 @@ class ClusterDetail(Edge):
         cluster = self.load(visible, cluster_id)
         (seen,) = see_clusters([cluster], user=self.user, now=now)
         if hasattr(cluster, "observer"):
-            cluster.observer.behind_since = seen.freshness.sight.behind_since
+            cluster.observer.behind_since = seen.freshness.observation.behind_since
         sees_all = scope_of(self.user, Permission.SEE).covers_cluster(cluster.pk)
         if not sees_all and hasattr(cluster, "exporter_round"):
             cluster.exporter_round.message = ""  # it names nodes of the whole cluster

@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import cached_property
 
 from fleet.freshness.kinds import PODS, Freshness, KindFreshness, as_failing, freshnesses, named, never_listed
-from fleet.freshness.observation_state import ClusterSight, Sight, sight_of
+from fleet.freshness.observation_state import ClusterObservation, ObservationState, observation_of
 from fleet.models import Bookmark, Cluster, Observer
 
 
@@ -15,29 +15,29 @@ class ClusterFreshness:
     """The freshness of one cluster."""
 
     kinds: tuple[KindFreshness, ...]  # kinds that were requested at least once
-    sight: ClusterSight
+    observation: ClusterObservation
 
     @property
     def last_seen_at(self) -> datetime | None:
-        return self.sight.last_seen_at
+        return self.observation.last_seen_at
 
     @property
     def is_fresh(self) -> bool:
-        return self.sight.is_live
+        return self.observation.is_live
 
     @property
     def is_loading(self) -> bool:
         """Tells whether its nodes are being listed for the first time."""
-        return self.sight.state is Sight.CONNECTING and bool(self.sight.loading)
+        return self.observation.state is ObservationState.CONNECTING and bool(self.observation.loading)
 
     @property
     def has_begun(self) -> bool:
-        return self.sight.is_known
+        return self.observation.is_known
 
     @cached_property
     def by_kind(self) -> Mapping[str, KindFreshness]:
         """Returns the freshness by kind. No kind is live while the cluster does not answer."""
-        does_not_answer = self.sight.state in {Sight.FAILING, Sight.STALE}
+        does_not_answer = self.observation.state in {ObservationState.FAILING, ObservationState.STALE}
         return named(map(as_failing, self.kinds) if does_not_answer else self.kinds)
 
     @property
@@ -54,7 +54,7 @@ class ClusterFreshness:
     @property
     def sentence(self) -> str:
         """Returns why it is not live; blank if it is."""
-        return self.sight.sentence
+        return self.observation.sentence
 
     @property
     def troubles(self) -> list[KindFreshness]:
@@ -66,7 +66,7 @@ def cluster_freshness(
     bookmarks: list[Bookmark], *, now: datetime, observer: Observer | None = None, added_at: datetime | None = None
 ) -> ClusterFreshness:
     kinds = tuple(freshnesses(bookmarks, now=now))
-    return ClusterFreshness(kinds, sight_of(bookmarks, observer, added_at=added_at, now=now))
+    return ClusterFreshness(kinds, observation_of(bookmarks, observer, added_at=added_at, now=now))
 
 
 def load_cluster_freshness(row: Cluster, *, now: datetime) -> ClusterFreshness:

@@ -18,7 +18,7 @@ from wording.instants import clock
 from wording.lists import names
 
 
-class Sight(StrEnum):
+class ObservationState(StrEnum):
     FORBIDDEN = "forbidden"  # it answers, but its nodes may not be read
     NEVER = "never-reached"  # it has never answered
     CONNECTING = "connecting"  # the first list of its nodes is incomplete
@@ -28,20 +28,20 @@ class Sight(StrEnum):
 
 
 GLYPHS = {
-    Sight.FORBIDDEN: "bad",
-    Sight.NEVER: "bad",
-    Sight.CONNECTING: "waiting",
-    Sight.STALE: "unseen",
-    Sight.FAILING: "bad",
-    Sight.LIVE: "ok",
+    ObservationState.FORBIDDEN: "bad",
+    ObservationState.NEVER: "bad",
+    ObservationState.CONNECTING: "waiting",
+    ObservationState.STALE: "unseen",
+    ObservationState.FAILING: "bad",
+    ObservationState.LIVE: "ok",
 }
-TRIED_AGAIN = frozenset({Sight.NEVER, Sight.STALE, Sight.FAILING})
+TRIED_AGAIN = frozenset({ObservationState.NEVER, ObservationState.STALE, ObservationState.FAILING})
 HELP = {
-    Sight.FORBIDDEN: "Give our user the rule that its page shows.",
-    Sight.NEVER: "Look whether its address answers from where the workers run, and at its kubeconfig: "
+    ObservationState.FORBIDDEN: "Give our user the rule that its page shows.",
+    ObservationState.NEVER: "Look whether its address answers from where the workers run, and at its kubeconfig: "
     "`bin/manage doctor` asks it now.",
-    Sight.STALE: "Look at its API server, and at what is between here and there.",
-    Sight.FAILING: "Look at its API server, and at what is between here and there.",
+    ObservationState.STALE: "Look at its API server, and at what is between here and there.",
+    ObservationState.FAILING: "Look at its API server, and at what is between here and there.",
 }
 NO_WORKER = (
     "Look whether one of the queue “observe” runs, and whether those have a thread for each cluster that answers."
@@ -49,8 +49,8 @@ NO_WORKER = (
 
 
 @dataclass(frozen=True)
-class ClusterSight:
-    state: Sight
+class ClusterObservation:
+    state: ObservationState
     word: str  # `live`, `stale since 12:03:10`, `never reached`, `loading: nodes, pods (12 s)`
     loading: str  # kinds listed for the first time, with the duration; blank: none
     since: datetime | None  # None: live
@@ -65,7 +65,7 @@ class ClusterSight:
 
     @property
     def is_live(self) -> bool:
-        return self.state is Sight.LIVE
+        return self.state is ObservationState.LIVE
 
     @property
     def sentence(self) -> str:
@@ -77,21 +77,21 @@ class ClusterSight:
         return GLYPHS[self.state]
 
 
-def sight_of(
+def observation_of(
     bookmarks: Sequence[Bookmark], observer: Observer | None, *, added_at: datetime | None = None, now: datetime
-) -> ClusterSight:
+) -> ClusterObservation:
     """Returns the state. `bookmarks` are all of the cluster."""
     nodes = next((each for each in bookmarks if each.kind == NODES), None)
     state = _state(nodes, bookmarks, observer, now=now)
     unwatched_since = unwatched_since_of(observer, added_at=added_at, now=now)
     since = _since(state, nodes, bookmarks, observer) or added_at
     loading = _loading(bookmarks, now=now)
-    said = "" if state is Sight.LIVE else _sentence(state, nodes, since=since, now=now)
-    return ClusterSight(
+    said = "" if state is ObservationState.LIVE else _sentence(state, nodes, since=since, now=now)
+    return ClusterObservation(
         state=state,
         loading=loading,
-        word=(loading if state is Sight.CONNECTING else "") or _word(state, since, now=now),
-        since=None if state is Sight.LIVE else since,
+        word=(loading if state is ObservationState.CONNECTING else "") or _word(state, since, now=now),
+        since=None if state is ObservationState.LIVE else since,
         last_seen_at=nodes.last_seen_at if nodes else None,
         is_known=nodes is not None and nodes.is_known,
         reason=said,
@@ -103,28 +103,30 @@ def sight_of(
     )
 
 
-def sights_of_all(*, now: datetime) -> dict[int, ClusterSight]:
+def all_observations(*, now: datetime) -> dict[int, ClusterObservation]:
     """Returns the states by cluster key. Two queries."""
     marks: dict[int, list[Bookmark]] = defaultdict(list)
     for mark in Bookmark.objects.all():
         marks[mark.cluster_id].append(mark)
     clusters = Cluster.objects.select_related("observer").order_by()
     return {
-        each.pk: sight_of(marks[each.pk], getattr(each, "observer", None), added_at=each.added_at, now=now)
+        each.pk: observation_of(marks[each.pk], getattr(each, "observer", None), added_at=each.added_at, now=now)
         for each in clusters
     }
 
 
-def _state(nodes: Bookmark | None, bookmarks: Sequence[Bookmark], observer: Observer | None, *, now: datetime) -> Sight:
+def _state(
+    nodes: Bookmark | None, bookmarks: Sequence[Bookmark], observer: Observer | None, *, now: datetime
+) -> ObservationState:
     if nodes is None:
-        return Sight.NEVER if observer is not None and observer.failures else Sight.CONNECTING
+        return ObservationState.NEVER if observer is not None and observer.failures else ObservationState.CONNECTING
     if nodes.state in VOID:
-        return Sight.FORBIDDEN
+        return ObservationState.FORBIDDEN
     if nodes.listed_at is None or nodes.last_seen_at is None:
-        return Sight.NEVER if nodes.state == BookmarkState.FAILING else Sight.CONNECTING
+        return ObservationState.NEVER if nodes.state == BookmarkState.FAILING else ObservationState.CONNECTING
     if now - nodes.last_seen_at > STALE_AFTER:
-        return Sight.STALE
-    return Sight.FAILING if _is_failing(nodes, bookmarks) else Sight.LIVE
+        return ObservationState.STALE
+    return ObservationState.FAILING if _is_failing(nodes, bookmarks) else ObservationState.LIVE
 
 
 def _is_failing(nodes: Bookmark, bookmarks: Sequence[Bookmark]) -> bool:
@@ -135,16 +137,16 @@ def _is_failing(nodes: Bookmark, bookmarks: Sequence[Bookmark]) -> bool:
 
 
 def _since(
-    state: Sight, nodes: Bookmark | None, bookmarks: Sequence[Bookmark], observer: Observer | None
+    state: ObservationState, nodes: Bookmark | None, bookmarks: Sequence[Bookmark], observer: Observer | None
 ) -> datetime | None:
     tried_since = observer.failing_since if observer else None
     if nodes is None:
         return tried_since
-    if state is Sight.STALE:
+    if state is ObservationState.STALE:
         return nodes.last_seen_at
-    if state is Sight.FAILING and nodes.state != BookmarkState.FAILING:
+    if state is ObservationState.FAILING and nodes.state != BookmarkState.FAILING:
         return min(each.state_since for each in bookmarks if each.state == BookmarkState.FAILING)
-    return tried_since or nodes.state_since if state is Sight.NEVER else nodes.state_since
+    return tried_since or nodes.state_since if state is ObservationState.NEVER else nodes.state_since
 
 
 def unwatched_since_of(observer: Observer | None, *, added_at: datetime | None, now: datetime) -> datetime | None:
@@ -170,27 +172,27 @@ def _loading(bookmarks: Sequence[Bookmark], *, now: datetime) -> str:
     return f"loading: {kinds} ({spell(now - min(mark.state_since for mark in listing))})"
 
 
-def _word(state: Sight, since: datetime | None, *, now: datetime) -> str:
+def _word(state: ObservationState, since: datetime | None, *, now: datetime) -> str:
     """Returns the word. For failing, only the time of detection is known."""
-    if state is Sight.STALE and since:
+    if state is ObservationState.STALE and since:
         return f"stale since {clock(since, now=now)}"
-    if state is Sight.FAILING and since:
+    if state is ObservationState.FAILING and since:
         return f"failing, noticed at {clock(since, now=now)}"
     return state.value.replace("-", " ")
 
 
-def _sentence(state: Sight, nodes: Bookmark | None, *, since: datetime | None, now: datetime) -> str:
+def _sentence(state: ObservationState, nodes: Bookmark | None, *, since: datetime | None, now: datetime) -> str:
     reason = f" {nodes.message}" if nodes and nodes.message else ""
     match state:
-        case Sight.FORBIDDEN:
+        case ObservationState.FORBIDDEN:
             return f"Its nodes may not be read, since {_clock(since, now)}.{reason}"
-        case Sight.NEVER:
+        case ObservationState.NEVER:
             return f"It was never reached: tried since {_clock(since, now)}.{reason}"
-        case Sight.CONNECTING if nodes is None:
+        case ObservationState.CONNECTING if nodes is None:
             return "Nobody observes it yet."
-        case Sight.CONNECTING:
+        case ObservationState.CONNECTING:
             return f"Its nodes are being listed for the first time.{reason}"
-        case Sight.STALE:
+        case ObservationState.STALE:
             limit = int(STALE_AFTER.total_seconds())
             return f"Not seen since {_clock(since, now)}: nothing heard for more than {limit} s.{reason}"
         case _ if nodes is not None and nodes.state == BookmarkState.FAILING:

@@ -38,7 +38,7 @@ class TrueThen:
     href: str = ""
     glyph: str = "part"
     seen_until: datetime | None = None  # last confirmation; None: still true, or its end was observed
-    is_of_our_sight: bool = False  # about a time without observation of the cluster
+    is_observation_gap: bool = False  # about a time without observation of the cluster
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class NodeMoment:
     @property
     def not_seen(self) -> str:
         """Returns a sentence if the cluster was not observed at that moment. Blank: it was."""
-        since = min((one.since for one in self.true_then if one.is_of_our_sight), default=None)
+        since = min((one.since for one in self.true_then if one.is_observation_gap), default=None)
         if since is None:
             return ""
         return f"Nobody saw its cluster then, since {to_the_second(since)}: this is how it was when last seen."

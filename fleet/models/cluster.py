@@ -29,7 +29,7 @@ class ClusterQuerySet(models.QuerySet["Cluster"]):
         return self.filter(Q(pk__in=seen.cluster_ids) | Q(pools__in=seen.pool_ids)).distinct()
 
     def unwatched(self, *, now: datetime) -> "ClusterQuerySet":
-        """Filters to clusters whose lease is due but unclaimed, with their observers; like `ClusterSight`."""
+        """Filters to clusters whose lease is due but unclaimed, with their observers; like `ClusterObservation`."""
         late = now - GRACE
         is_due = Q(observer__next_look_at=None) | Q(observer__next_look_at__lt=late)
         never_taken = Q(observer=None, added_at__lt=late)

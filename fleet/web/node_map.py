@@ -20,7 +20,7 @@ from django.utils import timezone
 from edges.parts import packed, part
 from edges.requests import PersonRequest
 from fleet.allocation.amounts import PODS_READ
-from fleet.freshness.observation_state import sights_of_all
+from fleet.freshness.observation_state import all_observations
 from fleet.map_cells.cell import CellColumns
 from fleet.map_cells.chunks import LAID_OUT, MARK_BYTES, columns_of, keys_of
 from fleet.models import Cluster, MapPiece, Node, Pool
@@ -112,19 +112,21 @@ def _seen(cluster: Cluster, pieces: Collection[MapPiece], scope: Scope, mine: fr
 def raster_for(user: Any, *, now: datetime) -> bytes:
     """Returns `QDM1`, the length of the head in four bytes, the JSON head, and `CellColumns` of all nodes of the
     index."""
-    seen, sights = SeenMap.by(user), sights_of_all(now=now)
+    seen, observations = SeenMap.by(user), all_observations(now=now)
     with_pods = set(PODS_READ.values_list("cluster", flat=True))
     clusters = []
     for one in seen.clusters:
-        sight = sights[one.cluster.pk]
+        observation = observations[one.cluster.pk]
         clusters.append(
             {
                 "id": one.cluster.pk,
                 "seq": one.batch,
                 "nodes": len(one.keys),
-                "is_seen": sight.is_live,
+                "is_seen": observation.is_live,
                 # A live cluster's time comes from the connection.
-                "last_seen_at": None if sight.is_live or sight.last_seen_at is None else sight.last_seen_at.isoformat(),
+                "last_seen_at": None
+                if observation.is_live or observation.last_seen_at is None
+                else observation.last_seen_at.isoformat(),
                 "knows_pods": one.cluster.pk in with_pods,
             }
         )

@@ -10,7 +10,7 @@ from django.db.models import Q
 
 from edges.slices import Slice, slices
 from fleet.drivers.cluster_drivers import operator_trouble
-from fleet.freshness.observation_state import ClusterSight, Sight, sight_of
+from fleet.freshness.observation_state import ClusterObservation, ObservationState, observation_of
 from fleet.freshness.threads import threads
 from fleet.models import Bookmark, Cluster, DomainEvent, ExporterRound, Node, Observer
 from health.evaluation.driver_reports import bad_combinations
@@ -72,7 +72,7 @@ def look(cluster: Cluster, *, now: datetime) -> int:
     observer = Observer.objects.get(cluster=cluster)
     marks = list(Bookmark.objects.filter(cluster=cluster))
     live = {row.kind for row in marks if row.is_fresh(now=now)}
-    sight = sight_of(marks, observer, added_at=cluster.added_at, now=now)
+    observation = observation_of(marks, observer, added_at=cluster.added_at, now=now)
     source = TelemetrySource.objects.filter(cluster=cluster, is_on=True).only(*OF_SOURCE).first()
     asked = ExporterRound.objects.filter(cluster=cluster).first()
     gpus = evaluate_gpus(cluster, now=now) if live.issuperset((NODES,)) else GpuEvaluation()
@@ -89,7 +89,7 @@ def look(cluster: Cluster, *, now: datetime) -> int:
     of_cluster = [rule for rule in rules if rule.subject not in (NODE, OWNER)]
     silent = why_silent(source, asked, now=now)
     signals = [
-        *_of_cluster(cluster, observer, sight, source, silent, of_cluster, now=now),
+        *_of_cluster(cluster, observer, observation, source, silent, of_cluster, now=now),
         *_of_sources(cluster, now=now),
     ]
     signals += gpus.signals
@@ -125,26 +125,26 @@ def _of_sources(cluster: Cluster, *, now: datetime) -> Iterator[Signal]:
 def _of_cluster(
     cluster: Cluster,
     observer: Observer,
-    sight: ClusterSight,
+    observation: ClusterObservation,
     source: TelemetrySource | None,
     silent_reason: str,
     asked: Collection[Rule[ClusterFacts]],
     *,
     now: datetime,
 ) -> Iterator[Signal]:
-    is_unseen = sight.state not in (Sight.LIVE, Sight.CONNECTING)
+    is_unseen = observation.state not in (ObservationState.LIVE, ObservationState.CONNECTING)
     queued = queued_for_upgrade(cluster)
     are_still = bool(queued) and upgrades_are_still(cluster, now=now)
     kept_why, kept = what_keeps_the_queue(cluster) if are_still else ("", KeptBy())
     facts = ClusterFacts(
         cluster.name,
         observer.lag_ms,
-        sight.behind_since,
-        unseen_state=sight.state.value if is_unseen else "",
-        unseen_reason=sight.reason,
-        unseen_action=sight.action,
-        unwatched_action=threads(now=now).action if sight.unwatched_since else "",
-        unwatched_since=sight.unwatched_since,
+        observation.behind_since,
+        unseen_state=observation.state.value if is_unseen else "",
+        unseen_reason=observation.reason,
+        unseen_action=observation.action,
+        unwatched_action=threads(now=now).action if observation.unwatched_since else "",
+        unwatched_since=observation.unwatched_since,
         telemetry_silent_reason=silent_reason,
         exploding=tuple(Exploding(**each) for each in source.exploding) if source else (),
         combinations=bad_combinations(cluster, now=now) if UnsupportedCombination in map(type, asked) else (),

@@ -9,7 +9,7 @@ from django.db.models import Prefetch, QuerySet, prefetch_related_objects
 from fleet.allocation.allocations import GpuAllocation
 from fleet.allocation.amounts import PODS_READ
 from fleet.allocation.gpu_holders import allocated_gpus
-from fleet.freshness.observation_state import ClusterSight, sights_of_all
+from fleet.freshness.observation_state import ClusterObservation, all_observations
 from fleet.models import Cluster, Gpu, Node, Pool
 from fleet.queries import pool_names
 from gpu.resources.names import Vendor
@@ -52,7 +52,7 @@ class GpuSeen:
     metrics: Mapping[str, MetricReading]  # those that were read
     busy_key: str  # which metric says how busy it is
     xid_words: str
-    sight: ClusterSight | None  # of its cluster; None: it was never looked at
+    observation: ClusterObservation | None  # of its cluster; None: it was never looked at
 
     @property
     def node(self) -> Node:
@@ -61,7 +61,7 @@ class GpuSeen:
     @property
     def is_seen(self) -> bool:
         """Returns whether its cluster is live. If not, all data is from the last observation."""
-        return self.sight is not None and self.sight.is_live
+        return self.observation is not None and self.observation.is_live
 
     @property
     def busy(self) -> MetricReading:
@@ -94,7 +94,7 @@ class GpuTable:
     """The matching GPUs that the user sees. Rows are loaded on demand."""
 
     roster: Roster
-    sights: Mapping[int, ClusterSight]
+    observations: Mapping[int, ClusterObservation]
     pools: Mapping[int, str]  # that the person sees
     with_pods: frozenset[int]  # clusters whose pods were ever read
     metrics: Sequence[str]  # that are read of each
@@ -146,7 +146,7 @@ class GpuTable:
                     metrics=metrics,
                     busy_key=utilisation(metrics)[0],
                     xid_words=telemetry.xid_words(board, xid) if board is not None and xid is not None else "",
-                    sight=self.sights.get(gpu.node.cluster_id),
+                    observation=self.observations.get(gpu.node.cluster_id),
                 )
             )
         return found
@@ -176,7 +176,7 @@ def table_of(user: User, wanted: GpuFilter, *, now: datetime, stop: int | None =
     pools = dict(Pool.objects.visible_to(user).values_list("pk", "name"))
     with_pods = frozenset(PODS_READ.values_list("cluster", flat=True))
     roster = read_roster(user, wanted, now=now, stop=stop)
-    return GpuTable(roster, sights_of_all(now=now), pools, with_pods, wanted.metrics, now)
+    return GpuTable(roster, all_observations(now=now), pools, with_pods, wanted.metrics, now)
 
 
 def clusters_seen(user: User) -> dict[int, str]:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from fleet.freshness.observation_state import sights_of_all
+from fleet.freshness.observation_state import all_observations
 from fleet.models import Bookmark
 from health.evaluation.exporter_silence import of_silent_nodes
 from health.inbox.orphaned_findings import GPU_RULE_KEYS
@@ -53,7 +53,11 @@ def last_seen_of(
     if not waiting:
         return {}
     if last_seen_at is None:
-        last_seen_at = {key: sight.last_seen_at for key, sight in sights_of_all(now=now).items() if not sight.is_live}
+        last_seen_at = {
+            key: observation.last_seen_at
+            for key, observation in all_observations(now=now).items()
+            if not observation.is_live
+        }
     found = {one.pk: LastSeen(last_seen_at[one.cluster_id]) for one in waiting if one.cluster_id in last_seen_at}
     found |= _of_kinds([one for one in waiting if one.pk not in found and one.rule in KINDS_READ], now=now)
     of_gpus = [one for one in waiting if one.pk not in found and one.rule in GPU_RULE_KEYS]

@@ -128,11 +128,11 @@ def ages_of(user: User, lines: Sequence[ClusterRow], *, now: datetime) -> list[A
 
     A user who sees only a part of a cluster gets the age alone, since the source's messages contain addresses.
     """
-    sights = [(line.cluster, line.freshness.sight) for line in lines]
+    observations = [(line.cluster, line.freshness.observation) for line in lines]
     clusters = [line.cluster for line in lines]
     found = [
         Age(f"cluster {one.name}", seen.last_seen_at, not seen.is_live, seen.reason, topic=cluster_group(one.pk))
-        for one, seen in sights
+        for one, seen in observations
     ]
     whole = scope_of(user, Permission.SEE)
     sources = {row.cluster_id: row for row in TelemetrySource.objects.filter(cluster__in=clusters)}

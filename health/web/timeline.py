@@ -21,7 +21,7 @@ from wording.numbers import count
 
 GLYPHS = {Severity.CRITICAL: "bad", Severity.WARNING: "warn"}
 ENDS = {RESOLVED: "ok", NO_LONGER_REPORTED: "part"}  # by what the sentence of an entry begins with
-OF_OUR_SIGHT = ("cluster-not-seen", "cluster-unwatched")  # what makes that nobody saw the node, either
+OBSERVATION_GAPS = ("cluster-not-seen", "cluster-unwatched")  # what makes that nobody saw the node, either
 
 
 def lines_of_findings(node: NodeKept, user: User, span: Span) -> Iterator[TimelineLine]:
@@ -77,23 +77,23 @@ def findings_then(node: NodeKept, user: User, at: datetime) -> Iterator[TrueThen
     began = Coalesce("first_opened_at", "opened_at")
     told = Finding.objects.notified().filter(was_open, cluster=node.cluster_id)
     # Of our sight also before anybody was told: it was gone from the first second on.
-    then = told.alias(began=began).filter(Q(began__lte=at) | Q(rule__in=OF_OUR_SIGHT, since__lte=at))
+    then = told.alias(began=began).filter(Q(began__lte=at) | Q(rule__in=OBSERVATION_GAPS, since__lte=at))
     about = Q(node=node) if isinstance(node, Node) else Q(pk__in=_named_in_timeline(node))
-    rows = list(then.filter(about | Q(node__isnull=True, rule__in=OF_OUR_SIGHT)).order_by(WORST_FIRST, "pk"))
+    rows = list(then.filter(about | Q(node__isnull=True, rule__in=OBSERVATION_GAPS)).order_by(WORST_FIRST, "pk"))
     keys = [row.pk for row in rows]
     seen = set(Finding.objects.visible_to(user).filter(pk__in=keys).values_list("pk", flat=True))
     for row in rows:
         since = row.first_opened_at or row.opened_at or row.since
-        is_of_our_sight = row.rule in OF_OUR_SIGHT
+        is_observation_gap = row.rule in OBSERVATION_GAPS
         href = _page(row.pk) if row.pk in seen else ""
         yield TrueThen(
             FINDING,
             row.sentence,
-            min(since, row.since) if is_of_our_sight else since,
+            min(since, row.since) if is_observation_gap else since,
             row.resolved_at,
             href,
             _glyph(row),
-            is_of_our_sight=is_of_our_sight,
+            is_observation_gap=is_observation_gap,
         )
 
 

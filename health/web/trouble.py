@@ -63,7 +63,9 @@ def trouble_of(user: User, counts: FindingCounts, lines: Sequence[ClusterRow], *
         faulty=tally(counted_by(lines)).faulty,
         unseen=[line.cluster.name for line in unseen if not line.freshness.is_loading],
         loading=[
-            f"{line.cluster.name} is {line.freshness.sight.loading}" for line in unseen if line.freshness.is_loading
+            f"{line.cluster.name} is {line.freshness.observation.loading}"
+            for line in unseen
+            if line.freshness.is_loading
         ],
         last_seen_at={line.cluster.pk: line.freshness.last_seen_at for line in unseen},
         silent=[line.cluster.name for line in seen if line.cluster.pk not in reporting],

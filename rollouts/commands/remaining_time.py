@@ -3,7 +3,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from fleet.freshness.cluster import load_cluster_freshness
-from fleet.freshness.observation_state import ClusterSight
+from fleet.freshness.observation_state import ClusterObservation
 from fleet.models import DriverObject
 from rollouts.commands.duration import Duration, StageTime, at_once_now, duration_of
 from rollouts.commands.hold_progress import HoldProgress, holding_of, letting_go_of
@@ -25,13 +25,19 @@ def stage_time(stage: Stage, nodes: int, at_once: int, *, in_waves: int | None =
 
 
 def remaining(
-    plan: Plan, on_page: PlanOnPage, at_once: Mapping[int, AtOnce], sight: ClusterSight, *, now: datetime
+    plan: Plan, on_page: PlanOnPage, at_once: Mapping[int, AtOnce], observation: ClusterObservation, *, now: datetime
 ) -> Duration | None:
     """Returns the remaining duration; None if the plan does not move or its nodes are unknown.
 
     `at_once` is by stage key.
     """
-    if plan.state not in MOVING or on_page.current is None or on_page.pause or on_page.restraint or not sight.is_live:
+    if (
+        plan.state not in MOVING
+        or on_page.current is None
+        or on_page.pause
+        or on_page.restraint
+        or not observation.is_live
+    ):
         return None
     ahead = [one for one in on_page.ahead if one.stage.pk in at_once]
     took = [
@@ -67,9 +73,9 @@ def expected(plan: Plan, on_page: PlanOnPage, *, now: datetime) -> Duration | No
     """Returns the remaining duration for callers that have read nothing else. Sixteen queries at most."""
     if plan.state not in MOVING:
         return None
-    sight = load_cluster_freshness(plan.cluster, now=now).sight
+    observation = load_cluster_freshness(plan.cluster, now=now).observation
     driver_object = DriverObject.objects.filter(cluster=plan.cluster_id, uid=plan.object_uid).first()
-    return remaining(plan, on_page, at_once_now(plan, on_page, driver_object), sight, now=now)
+    return remaining(plan, on_page, at_once_now(plan, on_page, driver_object), observation, now=now)
 
 
 def _left(one: StageOnPage, at_once: int, *, now: datetime) -> StageTime:

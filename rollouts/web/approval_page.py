@@ -114,7 +114,7 @@ def _what(stage: Stage) -> dict[str, Any]:
     nodes = Node.objects.filter(cluster=cluster, uid__in=[target.node_uid for target in targets])
     pods = Pod.objects.filter(cluster=cluster, node__in=nodes, deleted_at=None).tenants().not_done()
     return {
-        "sight": load_cluster_freshness(cluster, now=timezone.now()).sight,
+        "observation": load_cluster_freshness(cluster, now=timezone.now()).observation,
         "targets": targets,
         "physical": physical_of(nodes),
         "pods": [(pod, _holds(pod)) for pod in pods.select_related("node").order_by("namespace", "name")],

@@ -13,7 +13,7 @@ from django.utils import timezone
 from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.freshness.cluster import load_cluster_freshness
-from fleet.freshness.observation_state import sights_of_all
+from fleet.freshness.observation_state import all_observations
 from fleet.models import Node
 from fleet.models.cluster import ClusterMode
 from fleet.web.summary import cluster_for
@@ -34,9 +34,9 @@ def listed(user: User, *, cluster_id: int | None = None, now: datetime) -> list[
     if cluster_id is not None:
         visible = visible.filter(cluster=cluster_id)
     shown = shown_external_rollouts(visible.order_by(F("ended_at").desc(nulls_first=True), "-pk")[:MOST])
-    sights = sights_of_all(now=now) if any(each.rollout.is_open for each in shown) else {}
+    observations = all_observations(now=now) if any(each.rollout.is_open for each in shown) else {}
     for each in shown:
-        each.rollout.sight = sights.get(each.rollout.cluster_id)  # type: ignore[attr-defined]
+        each.rollout.observation = observations.get(each.rollout.cluster_id)  # type: ignore[attr-defined]
     return shown
 
 
@@ -70,13 +70,13 @@ def _context(request: PersonRequest, rollout_id: int) -> dict[str, Any]:
     rows = rollout.nodes.in_bulk([node.pk for node in page.object_list])
     of_page = [rows[node.pk] for node in page.object_list if node.pk in rows]
     page.object_list = _with_pages(request.user, rollout, of_page)
-    sight = load_cluster_freshness(rollout.cluster, now=now).sight
+    observation = load_cluster_freshness(rollout.cluster, now=now).observation
     return {
         "shown": shown,
         "rollout": rollout,
         "cluster": rollout.cluster,
         "nodes": page,
-        "sight": sight if rollout.is_open else None,
+        "observation": observation if rollout.is_open else None,
         "failed_before": rollout.failed_before(),
         "failing": {name for answer in shown.failing for name in answer.nodes},
     }

@@ -74,7 +74,7 @@ def _context(request: PersonRequest, cluster_id: int) -> dict:
     disruptions = lines.in_force().order_by("taken_at", "pk")
     return {
         "cluster": cluster,
-        "sight": load_cluster_freshness(cluster, now=timezone.now()).sight,
+        "observation": load_cluster_freshness(cluster, now=timezone.now()).observation,
         "budgets": [(one, EACH[one.kind]) for one in budgets_of(cluster)],
         "pools": Pool.objects.visible_to(request.user).filter(cluster=cluster).order_by("name"),
         "disruptions": _with_plans(disruptions[:SHOWN]),

@@ -83,8 +83,8 @@ def history_part(request: PersonRequest, plan_id: int) -> HttpResponse:
 def _plan(request: PersonRequest, row: Plan) -> dict[str, Any]:
     now = timezone.now()
     on_page = plan_on_page(row, now=now)
-    sight = load_cluster_freshness(row.cluster, now=now).sight
-    seen_until = None if sight.is_live else sight.last_seen_at or row.cluster.added_at
+    observation = load_cluster_freshness(row.cluster, now=now).observation
+    seen_until = None if observation.is_live else observation.last_seen_at or row.cluster.added_at
     its = Target.objects.filter(stage__plan=row).order_by().values("node_uid")
     nodes = Node.objects.visible_to(request.user).filter(cluster=row.cluster_id, uid__in=its)
     node_ids = dict(nodes.order_by().values_list("uid", "pk"))
@@ -101,8 +101,8 @@ def _plan(request: PersonRequest, row: Plan) -> dict[str, Any]:
     return {
         "plan": row,
         "on_page": on_page,
-        "all_pass_now": row.state == PlanState.HALTED and sight.is_live and _all_pass(columns, on_page),
-        "sight": None if row.is_final else sight,
+        "all_pass_now": row.state == PlanState.HALTED and observation.is_live and _all_pass(columns, on_page),
+        "observation": None if row.is_final else observation,
         "columns": [column for column in columns if column.is_shown],
         "buttons": buttons(row, request.user, is_barred=is_barred),
         "may_override": scope_of(request.user, Permission.RUN).covers_cluster(row.cluster_id),
@@ -111,16 +111,16 @@ def _plan(request: PersonRequest, row: Plan) -> dict[str, Any]:
         "why": _why(on_page, is_barred=is_barred),
         "preview": preview,
         "resume_says": resume_says(row, on_page, driver_object, at_once),
-        "since_then": _since_then(row) if sight.is_live else "",
+        "since_then": _since_then(row) if observation.is_live else "",
         "shown_state": on_page.shown_state,
-        "soak_until": soak_until(on_page.current) if sight.is_live else None,
+        "soak_until": soak_until(on_page.current) if observation.is_live else None,
         "overridable": _overridable(preview),
         "rollback": row.sealed.get("rollback", ""),
         "rollback_title": ROLLBACK.get(row.state, "The rollback is prepared"),
         "driver_object": driver_object,
         "asks_otherwise": _asks_otherwise(row, driver_object),
         "label_progress": label_progress(on_page, now=now),
-        "duration": remaining(row, on_page, at_once, sight, now=now),
+        "duration": remaining(row, on_page, at_once, observation, now=now),
     }
 
 

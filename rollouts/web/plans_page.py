@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from edges.parts import part
 from edges.requests import PersonRequest
-from fleet.freshness.observation_state import sights_of_all
+from fleet.freshness.observation_state import all_observations
 from people.rights import Permission, scope_of
 from rollouts.approvals.decisions import waits_for
 from rollouts.lifecycle import PLAN_FINAL, PlanState, TargetState
@@ -60,9 +60,9 @@ def _plans(request: PersonRequest) -> dict[str, Any]:
 
 def _under_way(visible) -> list[Plan]:
     now = timezone.now()
-    under_way, sights = _standing(_with_back(_counted(visible.under_way())), now=now), sights_of_all(now=now)
+    under_way, observations = _standing(_with_back(_counted(visible.under_way())), now=now), all_observations(now=now)
     for plan in under_way:
-        plan.sight = sights[plan.cluster_id]  # type: ignore[attr-defined]
+        plan.observation = observations[plan.cluster_id]  # type: ignore[attr-defined]
     return under_way
 
 

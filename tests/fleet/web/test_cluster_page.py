@@ -400,7 +400,7 @@ def test_no_page_calls_a_cluster_live_whose_kinds_fail(viewer):
         shown = page(viewer, address).text
         assert "failing, noticed at 11:59:40" in shown
         assert "was ready" in shown
-    assert (row["sight"]["state"], row["sight"]["last_seen_at"]) == ("failing", "2026-11-21T11:59:30Z")
+    assert (row["observation"]["state"], row["observation"]["last_seen_at"]) == ("failing", "2026-11-21T11:59:30Z")
 
 
 def test_a_cluster_that_was_never_reached_has_no_nodes_instead_of_0(viewer):

@@ -147,7 +147,7 @@ def test_no_answer_calls_live_what_its_page_does_not(node, failing):
     gpu = viewer.get(f"/api/v1/nodes/{node.pk}/gpus/0").json()
 
     assert "was ready" in page(viewer, f"/nodes/{node.pk}").text
-    assert cluster["sight"]["state"] == "failing"
+    assert cluster["observation"]["state"] == "failing"
     assert {each["state"] for each in cluster["freshness"]} == {"failing"}
     assert {row["freshness"], pod["freshness"], gpu["freshness"], gpu["pods_freshness"]["state"]} == {"failing"}
     assert pool["nodes_freshness"]["state"] == "failing"

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from fleet.freshness.observation_state import sights_of_all
+from fleet.freshness.observation_state import all_observations
 from fleet.models import Cluster, Observer, ObservingWorker
 from fleet.models.observer import GRACE
 from tests import make
@@ -79,7 +79,7 @@ def test_the_database_picks_what_the_sight_of_one_calls_unwatched(lease, look):
     Cluster.objects.filter(pk=fresh.pk).update(added_at=NOON)
     make.a_cluster("never-taken")
 
-    said = {pk for pk, sight in sights_of_all(now=NOON).items() if sight.unwatched_since}
+    said = {pk for pk, observation in all_observations(now=NOON).items() if observation.unwatched_since}
 
     assert {each.pk for each in Cluster.objects.unwatched(now=NOON)} == said
     assert (cluster.pk in said) == (lease == -GRACE * 2 and look in (None, -GRACE * 2))
