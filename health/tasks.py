@@ -13,7 +13,7 @@ from health.logs import crashes
 from health.models import TelemetrySource, TelemetryTrial
 from health.sources import hours
 from health.sources import source_round as telemetry
-from health.sources.snapshots import FramesAway
+from health.sources.snapshots import SnapshotsUnavailable
 
 log = structlog.get_logger(__name__)
 
@@ -35,7 +35,7 @@ def look_for_findings(*, cluster_id: int, **_: object) -> None:
         try:
             overdue_clusters.record_evaluation(cluster_id, now=now)
             hours.write_over(cluster_id, now=now)
-        except FramesAway as error:  # the evaluation is done; the next sweep repeats it
+        except SnapshotsUnavailable as error:  # the evaluation is done; the next sweep repeats it
             log.warning("what is kept of a look is not: Redis is away", cluster=cluster.name, reason=str(error))
 
 

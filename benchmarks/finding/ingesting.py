@@ -15,7 +15,7 @@ from typing import Any
 
 from health.telemetry.metrics import METRICS
 from health.telemetry.prometheus.answers import Placing, fill, vector
-from health.telemetry.snapshot import Frame, GpuDevice, MetricColumn
+from health.telemetry.snapshot import GpuDevice, MetricColumn, TelemetrySnapshot
 
 NUMBER = 20  # metrics of a frame
 AT = 1_795_391_944.225
@@ -80,12 +80,12 @@ def _highest_mib() -> float:
 
 
 def _into_a_frame(files: list[Metric], devices: list[GpuDevice]) -> dict[str, MetricColumn]:
-    frame = Frame(AT, devices)
-    placing = Placing(frame.index())
+    snapshot = TelemetrySnapshot(AT, devices)
+    placing = Placing(snapshot.index())
     for key, values, times in files:
-        column = frame.columns[key] = MetricColumn.empty(len(devices))
+        column = snapshot.columns[key] = MetricColumn.empty(len(devices))
         fill(column, vector(values.read_bytes()), vector(times.read_bytes()), placing)
-    return frame.columns
+    return snapshot.columns
 
 
 def _into_dicts(files: list[Metric], _devices: list[GpuDevice]) -> dict[str, Any]:

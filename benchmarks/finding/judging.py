@@ -46,7 +46,7 @@ def judge(nodes: int) -> LookCost:
     looks = sorted(_cpu_s(lambda: look(cluster, now=now + timedelta(seconds=10))) for _ in range(3))
     gpus = sorted(_cpu_s(lambda: evaluate_gpus(cluster, now=now + timedelta(seconds=10))) for _ in range(3))
     longest_ms, findings = _at_once(cluster, now + timedelta(minutes=1))
-    kib = 16 * len(reading.frame.devices) * 20 // 1024
+    kib = 16 * len(reading.snapshot.devices) * 20 // 1024
     return LookCost(looks[1], gpus[1], keep_s, queries, kib, longest_ms, findings)
 
 
@@ -92,24 +92,24 @@ def _cluster(nodes: int, now: Any) -> Any:
 def _reading(nodes: int, at: float) -> Any:
     from health.telemetry.base import TelemetryReading
     from health.telemetry.metrics import METRICS
-    from health.telemetry.snapshot import Frame, GpuDevice, MetricColumn
+    from health.telemetry.snapshot import GpuDevice, MetricColumn, TelemetrySnapshot
     from health.telemetry.snapshot_memory import remember
 
     devices = tuple(
         GpuDevice(f"gpu-{place // 8:05}", place % 8, f"GPU-{place:08x}-1111-2222-3333-444444444444")
         for place in range(8 * nodes)
     )
-    before = Frame(at - 15, devices)
-    frame = before.copied()
-    frame.taken_at = at
+    before = TelemetrySnapshot(at - 15, devices)
+    snapshot = before.copied()
+    snapshot.taken_at = at
     for key in list(METRICS)[:20]:
-        column = frame.columns[key] = MetricColumn.empty(len(devices))
+        column = snapshot.columns[key] = MetricColumn.empty(len(devices))
         for place in range(len(devices)):
             column.values[place], column.times[place] = 0.0, at - 5
     for place in range(0, min(SICK, nodes) * 8, 8):
-        frame.columns["xid"].values[place] = 79.0
-    remember(before, frame)
-    return TelemetryReading(frame, frozenset(frame.columns), {})
+        snapshot.columns["xid"].values[place] = 79.0
+    remember(before, snapshot)
+    return TelemetryReading(snapshot, frozenset(snapshot.columns), {})
 
 
 def _cpu_s(act: Callable[[], object]) -> float:

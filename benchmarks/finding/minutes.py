@@ -93,7 +93,7 @@ class _Leases:
         self._began = 0.0
 
 
-def _plots(cluster: Any, frame: Any, now: Any) -> tuple[list[float], int]:
+def _plots(cluster: Any, snapshot: Any, now: Any) -> tuple[list[float], int]:
     """Seconds of CPU of each answer, and the queries of one."""
     from django.db import connection, reset_queries
     from rest_framework.test import APIClient
@@ -106,9 +106,9 @@ def _plots(cluster: Any, frame: Any, now: Any) -> tuple[list[float], int]:
     ExporterRound.objects.create(
         cluster=cluster, lease_until=now, next_look_at=now, state="asked", state_since=now, read_at=now
     )
-    snapshots.keep(cluster.pk, TelemetryReading(frame, frozenset(RANGES), {}))
+    snapshots.keep(cluster.pk, TelemetryReading(snapshot, frozenset(RANGES), {}))
     node = Node.objects.create(
-        cluster=cluster, uid="minutes-0", name=frame.devices[0].node_name, resource_version="1", created_at=now,
+        cluster=cluster, uid="minutes-0", name=snapshot.devices[0].node_name, resource_version="1", created_at=now,
         changed_at=now, is_ready=True, is_gpu_node=True,
     )  # fmt: skip
     caller = APIClient(SERVER_NAME="localhost")
@@ -129,7 +129,7 @@ def _plots(cluster: Any, frame: Any, now: Any) -> tuple[list[float], int]:
 def _frame(nodes: int, seed: int) -> Any:
     from array import array
 
-    from health.telemetry.snapshot import Frame, GpuDevice, MetricColumn
+    from health.telemetry.snapshot import GpuDevice, MetricColumn, TelemetrySnapshot
 
     drawn = random.Random(seed)
     devices = [
@@ -141,15 +141,15 @@ def _frame(nodes: int, seed: int) -> Any:
         key: MetricColumn(array("d", [drawn.uniform(*ends) for _ in devices]), array("d", [0.0]) * len(devices))
         for key, ends in RANGES.items()
     }
-    return Frame(0.0, devices, columns)
+    return TelemetrySnapshot(0.0, devices, columns)
 
 
-def _said_at(frame: Any, at: float) -> Any:
+def _said_at(snapshot: Any, at: float) -> Any:
     from array import array
 
-    times = array("d", [at]) * len(frame.devices)
-    columns = {key: replace(column, times=times) for key, column in frame.columns.items()}
-    return replace(frame, taken_at=at, columns=columns)
+    times = array("d", [at]) * len(snapshot.devices)
+    columns = {key: replace(column, times=times) for key, column in snapshot.columns.items()}
+    return replace(snapshot, taken_at=at, columns=columns)
 
 
 def _cpu_s(act: Callable[[], Any]) -> float:

@@ -20,14 +20,14 @@ from health.rules.gpus.base import GpuRule
 from health.rules.gpus.nvlink_quiet import BUSY, NvlinkQuiet
 from health.rules.gpus.resets import WITHIN, Resets
 from health.rules.gpus.xid import LastXid
-from health.sources.snapshots import KeptFrame
+from health.sources.snapshots import StoredSnapshot
 from health.sources.source_round import round_of
 from health.sources.xid_recall import keep_counted
 from health.telemetry.base import SKEW_S, STALE_AFTER_S, TelemetryReading
 from health.telemetry.prometheus.client import Bounds, Client
 from health.telemetry.prometheus.past import MissingSteps, Past
 from health.telemetry.prometheus.ranges import Steps
-from health.telemetry.snapshot import Frame, GpuDevice
+from health.telemetry.snapshot import GpuDevice, TelemetrySnapshot
 from wording.instants import to_the_minute
 from wording.lists import names
 
@@ -191,22 +191,24 @@ class GpuReplay:
                 self.reporting.miss(max(first, begin), last + step, evaluated, told.reason)
             return last
         keep_counted(told)
-        at = datetime.fromtimestamp(told.frame.taken_at, UTC)
+        at = datetime.fromtimestamp(told.snapshot.taken_at, UTC)
         if at < begin:
             return begin
         unsure = {name for name, since in self._unfinished.items() if since <= at}
         known_from = self._allocations.known_from
         if self.rule.key in READS_HOLDERS and (known_from is None or at < known_from):
-            self.reporting.count(at, 0, len(told.frame.devices), step, "Which pods had its GPUs was not written down.")
+            self.reporting.count(
+                at, 0, len(told.snapshot.devices), step, "Which pods had its GPUs was not written down."
+            )
             return at
         read = told.exported.intersection(self.rule.metrics) if self.rule.metrics else told.exported
-        reporting, reason = _count_reporting(told.frame, read, unsure), _why_silent(told.frame, unsure)
-        self.reporting.count(at, reporting, len(told.frame.devices), step, reason)
-        around = _AroundThen(_Then(nodes, at), classes, self._allocations, told.frame.devices, self._resets)
+        reporting, reason = _count_reporting(told.snapshot, read, unsure), _why_silent(told.snapshot, unsure)
+        self.reporting.count(at, reporting, len(told.snapshot.devices), step, reason)
+        around = _AroundThen(_Then(nodes, at), classes, self._allocations, told.snapshot.devices, self._resets)
         evaluator = GpuEvaluator(
-            KeptFrame(told.frame, told.exported, parts=told.parts, xids=told.xids), self.limits, around, at
+            StoredSnapshot(told.snapshot, told.exported, parts=told.parts, xids=told.xids), self.limits, around, at
         )
-        places = self.limits.suspects(self.rule, told.frame)
+        places = self.limits.suspects(self.rule, told.snapshot)
         signals = evaluator.signals({place: [self.rule] for place in sorted(places)})
 
         def can_resolve(found: WouldBe) -> bool:
@@ -238,20 +240,22 @@ def _is_there(nodes: Mapping[str, Sequence[NodePast]]) -> Callable[[str, float],
     return is_there
 
 
-def _why_silent(frame: Frame, unsure: Collection[str]) -> str:
-    if not frame.devices:
+def _why_silent(snapshot: TelemetrySnapshot, unsure: Collection[str]) -> str:
+    if not snapshot.devices:
         return "It has no sample of a GPU of a node that was known then."
     return "Whether its nodes were being changed is not known." if unsure else "It has no sample of a GPU of that time."
 
 
-def _count_reporting(frame: Frame, exported: Collection[str], unsure: Collection[str]) -> int:
+def _count_reporting(snapshot: TelemetrySnapshot, exported: Collection[str], unsure: Collection[str]) -> int:
     """Returns the number of devices with a fresh sample of any metric that the rule reads."""
-    oldest = frame.taken_at - STALE_AFTER_S
-    fresh = [map(oldest.__le__, frame.columns[key].times) for key in exported if key in frame.columns]
+    oldest = snapshot.taken_at - STALE_AFTER_S
+    fresh = [map(oldest.__le__, snapshot.columns[key].times) for key in exported if key in snapshot.columns]
     reporting = map(any, zip(*fresh, strict=True)) if fresh else iter(())
     if not unsure:
         return sum(reporting)
-    return sum(said for device, said in zip(frame.devices, reporting, strict=False) if device.node_name not in unsure)
+    return sum(
+        said for device, said in zip(snapshot.devices, reporting, strict=False) if device.node_name not in unsure
+    )
 
 
 def _steps(begin: datetime, end: datetime, step: timedelta, offset_s: float) -> Steps:

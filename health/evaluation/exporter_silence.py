@@ -11,7 +11,7 @@ from health.models.finding import FindingQuerySet
 from health.rules.exporter_silent import ExporterSilent
 from health.telemetry.base import STALE_AFTER_S, UnplacedXids
 from health.telemetry.hours import utilisation
-from health.telemetry.snapshot import Frame
+from health.telemetry.snapshot import TelemetrySnapshot
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class ReportingNodes:
 
     now: frozenset[str]
     ever: frozenset[str]
-    frame: Frame | None = None  # that it is from
+    snapshot: TelemetrySnapshot | None = None  # that it is from
     unplaced_xids: UnplacedXids = field(default_factory=dict)
 
     @cached_property
@@ -29,9 +29,9 @@ class ReportingNodes:
 
         If two boards share an index, the latest sample counts.
         """
-        if self.frame is None:
+        if self.snapshot is None:
             return {}
-        pairs = zip(self.frame.newest, self.frame.devices, strict=True)
+        pairs = zip(self.snapshot.newest, self.snapshot.devices, strict=True)
         spoke = sorted(pairs, key=lambda pair: pair[0])  # by that alone: what has no number is compared with none
         return {(device.node_name, device.index): device.uuid for _, device in spoke}
 
@@ -42,10 +42,12 @@ class ReportingNodes:
     @cached_property
     def _busiest(self) -> Mapping[str, float]:
         """Returns by board the load of its busiest slice; infinite if any slice does not report it."""
-        if self.frame is None:
+        if self.snapshot is None:
             return {}
         found: dict[str, float] = {}
-        pairs = zip(self.frame.devices, utilisation(self.frame, self.frame.taken_at - STALE_AFTER_S), strict=True)
+        pairs = zip(
+            self.snapshot.devices, utilisation(self.snapshot, self.snapshot.taken_at - STALE_AFTER_S), strict=True
+        )
         for device, value in pairs:
             found[device.uuid] = max(found.get(device.uuid, 0.0), value if value == value else math.inf)
         return found

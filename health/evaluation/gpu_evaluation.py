@@ -32,7 +32,7 @@ from health.rules.gpus.silent import GpuSilent
 from health.rules.gpus.xid import LastXid
 from health.sources import snapshots
 from health.sources.readings import BY_SLICE
-from health.sources.snapshots import KeptFrame
+from health.sources.snapshots import StoredSnapshot
 from health.subjects import SLICE, identity_of, name_of
 from health.telemetry.base import STALE_AFTER_S
 from health.telemetry.peers import medians
@@ -78,9 +78,9 @@ def evaluate_gpus(cluster: Cluster, *, now: datetime) -> GpuEvaluation:
     limits = LimitsInForce.of(cluster, rules)
     suspects: dict[int, list[GpuRule]] = {}
     for rule in rules:
-        for place in limits.suspects(rule, kept.frame):
+        for place in limits.suspects(rule, kept.snapshot):
             suspects.setdefault(place, []).append(rule)
-    rows = RowsAround(cluster, kept.frame.devices, frozenset(suspects), now)
+    rows = RowsAround(cluster, kept.snapshot.devices, frozenset(suspects), now)
     evaluator = GpuEvaluator(kept, limits, rows, now)
     signals = evaluator.signals(suspects)
 
@@ -96,27 +96,29 @@ def evaluate_gpus(cluster: Cluster, *, now: datetime) -> GpuEvaluation:
 
 def _reporting_nodes(cluster: Cluster, evaluator: "GpuEvaluator") -> ReportingNodes:
     """Returns the reporting nodes. A node called silent counts as one that ever reported. One query."""
-    frame = evaluator.kept.frame
-    ever = {device.node_name for device, at in zip(frame.devices, evaluator.newest, strict=True) if math.isfinite(at)}
+    snapshot = evaluator.kept.snapshot
+    ever = {
+        device.node_name for device, at in zip(snapshot.devices, evaluator.newest, strict=True) if math.isfinite(at)
+    }
     ever_reported = frozenset(ever | called_silent(cluster))
-    return ReportingNodes(frozenset(evaluator.reporting), ever_reported, frame, evaluator.kept.unplaced_xids)
+    return ReportingNodes(frozenset(evaluator.reporting), ever_reported, snapshot, evaluator.kept.unplaced_xids)
 
 
-def _newest(cluster: Cluster, *, now: datetime) -> KeptFrame | None:
+def _newest(cluster: Cluster, *, now: datetime) -> StoredSnapshot | None:
     """Returns the newest snapshot; None if nobody took one lately."""
     try:
         kept = snapshots.newest(cluster.pk)
-    except snapshots.FramesAway as error:
+    except snapshots.SnapshotsUnavailable as error:
         log.warning("GPUs are not evaluated: Redis is away", cluster=cluster.name, reason=str(error))
         return None
-    return kept if kept and now.timestamp() - kept.frame.taken_at <= STALE_AFTER_S else None
+    return kept if kept and now.timestamp() - kept.snapshot.taken_at <= STALE_AFTER_S else None
 
 
 @dataclass
 class GpuEvaluator:
     """One evaluation of one snapshot."""
 
-    kept: KeptFrame
+    kept: StoredSnapshot
     limits: LimitsInForce
     around: Around
     now: datetime
@@ -191,7 +193,7 @@ class GpuEvaluator:
     def _places_of(self, subject: str, gpu_uuid: str) -> Sequence[int]:
         """Returns the positions of the finding's slice, or of all slices of its board."""
         if not gpu_uuid:
-            return [place for place, device in enumerate(self.kept.frame.devices) if name_of(device) == subject]
+            return [place for place, device in enumerate(self.kept.snapshot.devices) if name_of(device) == subject]
         places = self._by_board.get(gpu_uuid, ())
         if SLICE not in subject:
             return places
@@ -211,7 +213,7 @@ class GpuEvaluator:
         return any(key in fresh for key in rests_on) if metrics else bool(fresh)
 
     def _has_sample(self, metric: str, place: int) -> bool:
-        column = self.kept.frame.columns.get(metric)
+        column = self.kept.snapshot.columns.get(metric)
         return column is not None and math.isfinite(column.times[place])
 
     def _is_replaced(self, device: GpuDevice, node: Mapping[str, Any]) -> bool:
@@ -229,27 +231,27 @@ class GpuEvaluator:
         return device.uuid in self.reporting.get(device.node_name, ())
 
     def _device(self, place: int) -> GpuDevice:
-        return self.kept.frame.devices[place]
+        return self.kept.snapshot.devices[place]
 
     @cached_property
     def oldest(self) -> float:
         """Returns the time of the oldest sample that counts as fresh."""
-        return self.kept.frame.taken_at - STALE_AFTER_S
+        return self.kept.snapshot.taken_at - STALE_AFTER_S
 
     @cached_property
     def _remembered_s(self) -> float:
         """Returns for how many seconds counter values are known; few after Redis was emptied."""
-        checkpoints = self.kept.frame.checkpoints
-        return self.kept.frame.taken_at - checkpoints[0].taken_at if checkpoints else 0.0
+        checkpoints = self.kept.snapshot.checkpoints
+        return self.kept.snapshot.taken_at - checkpoints[0].taken_at if checkpoints else 0.0
 
     @cached_property
     def newest(self) -> Sequence[float]:
-        return self.kept.frame.newest
+        return self.kept.snapshot.newest
 
     @cached_property
     def _by_board(self) -> Mapping[str, Sequence[int]]:
         found: dict[str, list[int]] = defaultdict(list)
-        for place, device in enumerate(self.kept.frame.devices):
+        for place, device in enumerate(self.kept.snapshot.devices):
             found[device.uuid].append(place)
         return found
 
@@ -257,20 +259,20 @@ class GpuEvaluator:
     def reporting(self) -> Mapping[str, set[str]]:
         """Returns the UUIDs of reporting boards by node."""
         found: dict[str, set[str]] = defaultdict(set)
-        for device, at in zip(self.kept.frame.devices, self.newest, strict=True):
+        for device, at in zip(self.kept.snapshot.devices, self.newest, strict=True):
             if at >= self.oldest:
                 found[device.node_name].add(device.uuid)
         return dict(found)
 
     @cached_property
     def _cut(self) -> Collection[str]:
-        return {device.node_name for device in self.kept.frame.devices if device.gi_id}
+        return {device.node_name for device in self.kept.snapshot.devices if device.gi_id}
 
     @cached_property
     def _renumbered(self) -> Collection[str]:
         """Returns the UUIDs of silent boards whose index another board of the node has now."""
         first: dict[tuple[str, int | None], str] = {}
-        devices = self.kept.frame.devices
+        devices = self.kept.snapshot.devices
         twice = {
             (device.node_name, device.index)
             for device in devices
@@ -285,7 +287,7 @@ class GpuEvaluator:
         return {uuid for times in numbered.values() for uuid, at in times.items() if at < max(times.values())}
 
     def _fresh(self, place: int) -> dict[str, float]:
-        columns = self.kept.frame.columns.items()
+        columns = self.kept.snapshot.columns.items()
         return {key: column.values[place] for key, column in columns if column.times[place] >= self.oldest}
 
     def _name(self, device: GpuDevice) -> str:
@@ -293,9 +295,9 @@ class GpuEvaluator:
 
     def _facts(self, place: int, node: Mapping[str, Any], read: Collection[str]) -> GpuFacts:
         """Returns the facts of a device. `read` holds the metrics that its rules read."""
-        frame, device, fresh = self.kept.frame, self._device(place), self._fresh(place)
+        snapshot, device, fresh = self.kept.snapshot, self._device(place), self._fresh(place)
         counters = [key for key in COUNTERS if key in read and key in fresh]
-        grown = {key: each for key in counters if (each := growth(frame, key, place)) is not None}
+        grown = {key: each for key in counters if (each := growth(snapshot, key, place)) is not None}
         compared = [key for key in COMPARED if key in read]
         peers = {key: self._peers[key][device.node_name] for key in compared if device.node_name in self._peers[key]}
         return GpuFacts(
@@ -326,18 +328,18 @@ class GpuEvaluator:
 
     def _xid(self, place: int) -> XidSeen | None:
         """Returns the last Xid, also of a silent GPU, since the Xid may explain the silence."""
-        column, latched = self.kept.frame.columns.get("xid"), self.kept.frame.latched.get("xid")
+        column, latched = self.kept.snapshot.columns.get("xid"), self.kept.snapshot.latched.get("xid")
         if column is None or not column.values[place] >= 1:
             return None
         number, told = int(column.values[place]), self.kept.xids.get(self._device(place).key)
         at = latched[place] if latched is not None else math.nan
         if at != at:  # its gauge was away for a while: the Xid was not
-            at = self.kept.frame.past_xids.get(self._device(place).key, {}).get(number, PastXid(math.nan)).since
+            at = self.kept.snapshot.past_xids.get(self._device(place).key, {}).get(number, PastXid(math.nan)).since
         since = datetime.fromtimestamp(at, UTC) if at == at else None
         return XidSeen(number, since, told.words if told and told.xid == number else "")
 
     def _past_xids(self, device: GpuDevice) -> tuple[XidSeen, ...]:
-        past = self.kept.frame.past_xids.get(device.key, {})
+        past = self.kept.snapshot.past_xids.get(device.key, {})
         return tuple(
             XidSeen(number, datetime.fromtimestamp(each.since, UTC) if each.since == each.since else None, each.words)
             for number, each in sorted(past.items())
@@ -345,7 +347,7 @@ class GpuEvaluator:
 
     @cached_property
     def _peers(self) -> Mapping[str, Mapping[str, float]]:
-        return {key: medians(self.kept.frame, key) for key in COMPARED}
+        return {key: medians(self.kept.snapshot, key) for key in COMPARED}
 
 
 def is_evaluated_by_slice(rule: GpuRule) -> bool:

@@ -18,7 +18,7 @@ from health.models import Finding, GpuHour
 from health.rules.base import IdleAllocation
 from health.rules.idle_gpus import BELOW, IdleGpus, patience, patiences, reported_hours_of
 from health.sources.intervals import take_turn
-from health.sources.snapshots import FramesAway
+from health.sources.snapshots import SnapshotsUnavailable
 
 log = structlog.get_logger(__name__)
 HOUR = timedelta(hours=1)
@@ -120,7 +120,7 @@ def is_due(cluster: Cluster, *, now: datetime) -> bool:
     """
     try:
         return take_turn(cluster.pk, IdleGpus.key, every=EVERY, now=now)
-    except FramesAway as error:
+    except SnapshotsUnavailable as error:
         log.warning("idle GPUs are not evaluated: Redis is away", cluster=cluster.name, reason=str(error))
         return False
 

@@ -9,7 +9,7 @@ from health.evaluation.signals import AnyRule
 from health.models import PoolLimits
 from health.rules.gpus.base import GpuRule
 from health.rules.limits import Comparing, strictest
-from health.telemetry.snapshot import Frame
+from health.telemetry.snapshot import TelemetrySnapshot
 
 # Names of nodes by rule as it holds for them: the rule with the limits of their pools. Each node is in one of them.
 Variants = tuple[tuple[AnyRule, frozenset[str]], ...]
@@ -49,12 +49,12 @@ class LimitsInForce:
         """Returns `rule_for` of each rule."""
         return [self.rule_for(rule, node) for rule in rules] if self.by_rule else rules
 
-    def suspects(self, rule: GpuRule, frame: Frame) -> set[int]:
+    def suspects(self, rule: GpuRule, snapshot: TelemetrySnapshot) -> set[int]:
         """Returns the positions of devices that may be faulty by the limits of their node."""
-        found = set(rule.suspects(frame))
+        found = set(rule.suspects(snapshot))
         for variant, nodes in self.by_rule.get(rule.key, ()):
-            places = cast("GpuRule", variant).suspects(frame)
-            found |= {place for place in places if frame.devices[place].node_name in nodes}
+            places = cast("GpuRule", variant).suspects(snapshot)
+            found |= {place for place in places if snapshot.devices[place].node_name in nodes}
         return found
 
 

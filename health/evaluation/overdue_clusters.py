@@ -6,7 +6,7 @@ from fleet.models import Cluster
 from health.lifecycle import FindingState
 from health.models import Finding
 from health.sources import intervals
-from health.sources.snapshots import FramesAway
+from health.sources.snapshots import SnapshotsUnavailable
 
 EVERY = timedelta(seconds=30)
 LOOK = "look"
@@ -31,5 +31,5 @@ def record_evaluation(cluster_id: int, *, now: datetime) -> None:
 def _is_overdue(cluster_id: int, *, now: datetime) -> bool:
     try:
         return intervals.is_due(cluster_id, LOOK, every=EVERY, now=now)
-    except FramesAway:  # nobody knows when: a second evaluation does no harm
+    except SnapshotsUnavailable:  # nobody knows when: a second evaluation does no harm
         return True

@@ -39,7 +39,7 @@ from health.sources import minutes, snapshots
 from health.sources.storage import keep
 from health.telemetry.exposition import NodeSamples
 from health.telemetry.identity import nameless, notes_on_claims, untrue_name
-from health.telemetry.snapshot import Frame
+from health.telemetry.snapshot import TelemetrySnapshot
 from kube import client
 from wording.lists import names
 from wording.numbers import count
@@ -153,7 +153,7 @@ def _ask_all(
         [*batch, *(ExporterAnswer(name, refused="No pod of it is seen on this node.") for name in gone)], now=clock()
     )
     nodes = frozenset(Node.objects.filter(cluster=cluster).values_list("name", flat=True))
-    _keep_frame(cluster, epoch, samples, nodes=nodes, now=clock())
+    _store_snapshot(cluster, epoch, samples, nodes=nodes, now=clock())
     state = State.FORBIDDEN if forbidden else State.ASKED
     odd = " ".join(filter(None, (*_untrue(samples, nodes), _unread(samples), _nameless(samples), _odd(samples))))
     return Outcome(state, forbidden or odd, len(pods), keeper.answered, keeper.has_changed)
@@ -190,7 +190,7 @@ def _odd(samples: Mapping[str, NodeSamples]) -> str:
     return f"Left out: {', '.join(parts)}{more}, which cannot be." if parts else ""
 
 
-def _keep_frame(
+def _store_snapshot(
     cluster: Cluster, epoch: int, samples: Mapping[str, NodeSamples], *, nodes: Collection[str], now: datetime
 ) -> None:
     """Stores the snapshot.
@@ -202,19 +202,21 @@ def _keep_frame(
         if taken is not None:
             its = partial(ExporterRound.keep, cluster.pk, epoch=epoch, lease_until=now + ROUND_LEASE)
             keep(cluster.pk, taken, assert_lease=its, now=now.timestamp())
-            _keep_minute(cluster, taken.frame, assert_lease=its, now=now)
-    except snapshots.FramesAway as error:
+            _keep_minute(cluster, taken.snapshot, assert_lease=its, now=now)
+    except snapshots.SnapshotsUnavailable as error:
         # Who holds which GPU is kept all the same; the pages of nodes say that Redis is away.
         log.warning("what exporters say of GPUs is not kept", cluster=cluster.name, reason=str(error))
 
 
-def _keep_minute(cluster: Cluster, frame: Frame, *, assert_lease: Callable[[], None], now: datetime) -> None:
+def _keep_minute(
+    cluster: Cluster, snapshot: TelemetrySnapshot, *, assert_lease: Callable[[], None], now: datetime
+) -> None:
     """Stores the minute. A failed write loses this minute of the plots, and nothing else of the round.
 
     :raises LostLease: when another worker has taken the round over
     """
     try:
-        minutes.keep(cluster.pk, frame, assert_lease=assert_lease, now=now.timestamp())
+        minutes.keep(cluster.pk, snapshot, assert_lease=assert_lease, now=now.timestamp())
     except DatabaseError:
         log.exception("a minute of GPUs is lost", cluster=cluster.name)
 

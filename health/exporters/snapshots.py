@@ -15,7 +15,7 @@ from health.telemetry.base import FORGET_AFTER_S, DeviceXid, Parts, TelemetryRea
 from health.telemetry.exposition import NodeSamples
 from health.telemetry.identity import Whereabouts, silenced
 from health.telemetry.metrics import METRICS
-from health.telemetry.snapshot import WITHOUT, Frame, GpuDevice, GpuDeviceKey, MetricColumn, in_order
+from health.telemetry.snapshot import WITHOUT, GpuDevice, GpuDeviceKey, MetricColumn, TelemetrySnapshot, in_order
 from health.telemetry.snapshot_memory import put_in_words, remember
 
 
@@ -34,16 +34,18 @@ def reading_of(
     if not said or has_prometheus(cluster):
         return None
     kept = snapshots.newest(cluster.pk)
-    before = kept.frame if kept else Frame(now, ())
-    taken = frame_of(before, said, nodes=nodes, now=now)
+    before = kept.snapshot if kept else TelemetrySnapshot(now, ())
+    taken = updated_snapshot(before, said, nodes=nodes, now=now)
     silent = {node: xids for node, xids in kept.unplaced_xids.items() if node not in said} if kept else {}
     taken = replace(taken, unplaced_xids={**silent, **_unplaced_xids(said)})
-    recall_xids(cluster.pk, before, taken.frame)
+    recall_xids(cluster.pk, before, taken.snapshot)
     keep_counted(taken)
     return taken
 
 
-def frame_of(before: Frame, said: Mapping[str, NodeSamples], *, nodes: Collection[str], now: float) -> TelemetryReading:
+def updated_snapshot(
+    before: TelemetrySnapshot, said: Mapping[str, NodeSamples], *, nodes: Collection[str], now: float
+) -> TelemetryReading:
     """Returns the previous snapshot updated with these answers. Pure.
 
     A device claimed by two nodes is left out, since it is unknown which claim is true.
@@ -54,27 +56,29 @@ def frame_of(before: Frame, said: Mapping[str, NodeSamples], *, nodes: Collectio
     carried = before.carried(
         in_order([*told, *_kept(before, told, said, contested, nodes, since=oldest)]), forget_before=oldest
     )
-    frame = carried.copied()
-    frame.taken_at = now
-    places = frame.index()
+    snapshot = carried.copied()
+    snapshot.taken_at = now
+    places = snapshot.index()
     for each in said.values():
         for key, values in each.values.items():
             if key in contested:
                 continue
             for metric, value in values.items():
-                column = frame.columns.setdefault(metric, MetricColumn.empty(len(frame.devices)))
+                column = snapshot.columns.setdefault(metric, MetricColumn.empty(len(snapshot.devices)))
                 column.values[places[key]], column.times[places[key]] = value, now
         for key, metrics in each.without.items():
             for metric in metrics if key in places and key not in contested else ():
-                column = frame.columns.setdefault(metric, MetricColumn.empty(len(frame.devices)))
+                column = snapshot.columns.setdefault(metric, MetricColumn.empty(len(snapshot.devices)))
                 if math.isnan(column.times[places[key]]):
                     column.times[places[key]] = WITHOUT
-    anew = tuple(frame.devices[place] for place in remember(carried, frame))
+    anew = tuple(snapshot.devices[place] for place in remember(carried, snapshot))
     xids = _xids(said, contested)
-    put_in_words(frame, xids)
-    exported = frozenset(key for key in METRICS if key in frame.columns and not math.isnan(frame.columns[key].newest()))
-    came = frame.boards_beside(before)
-    return TelemetryReading(frame, exported, xids, parts=_parts(said, contested), anew=anew, came=came)
+    put_in_words(snapshot, xids)
+    exported = frozenset(
+        key for key in METRICS if key in snapshot.columns and not math.isnan(snapshot.columns[key].newest())
+    )
+    came = snapshot.boards_beside(before)
+    return TelemetryReading(snapshot, exported, xids, parts=_parts(said, contested), anew=anew, came=came)
 
 
 def contested_in(said: Mapping[str, NodeSamples]) -> Mapping[GpuDeviceKey, Collection[str]]:
@@ -87,7 +91,7 @@ def contested_in(said: Mapping[str, NodeSamples]) -> Mapping[GpuDeviceKey, Colle
 
 
 def _kept(
-    before: Frame,
+    before: TelemetrySnapshot,
     told: list[GpuDevice],
     said: Mapping[str, NodeSamples],
     contested: Collection[GpuDeviceKey],

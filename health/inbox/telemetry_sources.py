@@ -137,7 +137,7 @@ def try_source(cluster: Cluster, **given: Any) -> Trial:
             taken = Prometheus(client, asked.matchers, asked.where).take(None, now=now.timestamp())
     except (Unusable, NoSecret) as error:
         return Trial(str(error))
-    return trial_with(len(taken.frame.devices), taken.exported, taken.notes, exporting_in(taken, cluster))
+    return trial_with(len(taken.snapshot.devices), taken.exported, taken.notes, exporting_in(taken, cluster))
 
 
 def trial_with(

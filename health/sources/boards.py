@@ -57,7 +57,7 @@ def write(cluster_id: int, taken: TelemetryReading, *, now: float) -> int:
     came = _by_node(taken.came)
     if not came or len(came) > NODES_AT_MOST:
         return 0
-    there = _by_node(taken.frame.devices[place] for place in reporting_devices(taken.frame))
+    there = _by_node(taken.snapshot.devices[place] for place in reporting_devices(taken.snapshot))
     nodes = list(Node.objects.filter(cluster=cluster_id, name__in=came).only("name", "uid", "created_at"))
     hours, was_added = _hours(cluster_id, came), _last_timeline_events(cluster_id, nodes)
     lines = []

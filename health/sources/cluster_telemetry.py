@@ -18,7 +18,7 @@ from health.models import TelemetrySource
 from health.sources import snapshots
 from health.sources.node_telemetry import REDIS_AWAY, standing_of
 from health.sources.readings import BY_SLICE, NOT_UNDER_MIG, MetricReading, ReadingState, Standing, read_metric
-from health.sources.snapshots import MOST_ORDERS, FramesAway, KeptFrame
+from health.sources.snapshots import MOST_ORDERS, SnapshotsUnavailable, StoredSnapshot
 from health.telemetry.base import DeviceXid
 from health.telemetry.metrics import exportable
 from health.telemetry.snapshot import NEVER, GpuDevice, no_values
@@ -68,7 +68,7 @@ class ClusterTelemetry:
     cluster: int
     standing: Standing
     trouble: str = ""  # why what is kept cannot be read; blank: it can
-    kept: KeptFrame | None = None
+    kept: StoredSnapshot | None = None
     boards: Boards = field(default_factory=Boards)
     _nodes_with: dict[str, frozenset[str]] = field(default_factory=dict, compare=False)  # by metric, once asked
 
@@ -80,7 +80,7 @@ class ClusterTelemetry:
         standing = self.standing.of_exporter({key} if self.is_exported(key, node, vendor) else ())
         if board is None or self.kept is None:
             return read_metric(key, math.nan, math.nan, standing, now=now)
-        told, column = self.boards.every[board], self.kept.frame.columns.get(key)
+        told, column = self.boards.every[board], self.kept.snapshot.columns.get(key)
         if not told.has_value(key):
             return MetricReading(ReadingState.NOT_APPLICABLE)
         value, at = (column.values[told.place], column.times[told.place]) if column else (math.nan, math.nan)
@@ -94,7 +94,7 @@ class ClusterTelemetry:
         if self.kept is None or node not in self.boards.by_node:
             return key in self.standing.exported and key in exportable(vendor)
         if key not in self._nodes_with:
-            self._nodes_with[key] = self.kept.frame.nodes_with(key)
+            self._nodes_with[key] = self.kept.snapshot.nodes_with(key)
         return node in self._nodes_with[key]
 
     def values(self, key: str) -> "array[float]":
@@ -106,7 +106,7 @@ class ClusterTelemetry:
         return self._of_boards(key, 1)
 
     def _of_boards(self, key: str, which: int) -> "array[float]":
-        column = self.kept.frame.columns.get(key) if self.kept else None
+        column = self.kept.snapshot.columns.get(key) if self.kept else None
         if column is None:
             return no_values(len(self.boards.every))
         said = (column.values, column.times)[which]
@@ -117,7 +117,7 @@ class ClusterTelemetry:
     def newest(self) -> "array[float]":
         """Returns the time of each board's newest sample of the loaded metrics; NaN if it never had one."""
         newest = no_values(len(self.boards.every))
-        for key in self.kept.frame.columns if self.kept else ():
+        for key in self.kept.snapshot.columns if self.kept else ():
             newest = array("d", map(_later, newest, self.times(key)))
         return newest
 
@@ -127,7 +127,7 @@ class ClusterTelemetry:
         return told.words if isinstance(told, DeviceXid) and told.xid == xid else ""
 
     def _key(self, board: int) -> tuple[str, str]:
-        return self.kept.frame.devices[self.boards.every[board].place].key if self.kept else ("", "")
+        return self.kept.snapshot.devices[self.boards.every[board].place].key if self.kept else ("", "")
 
 
 def _later(one: float, other: float) -> float:
@@ -154,7 +154,7 @@ def _of_cluster(cluster_id: int, standing: Standing, metrics: Collection[str]) -
         return ClusterTelemetry(cluster_id, standing)
     try:
         kept = snapshots.newest(cluster_id, metrics)
-    except FramesAway as error:
+    except SnapshotsUnavailable as error:
         return ClusterTelemetry(
             cluster_id, replace(standing, is_silent=True, silent_since=None), REDIS_AWAY.format(error)
         )
@@ -172,12 +172,12 @@ class _Remembered:
         self._made: OrderedDict[str, Boards] = OrderedDict()
         self._lock = Lock()
 
-    def of(self, kept: KeptFrame) -> Boards:
+    def of(self, kept: StoredSnapshot) -> Boards:
         with self._lock:
             if kept.order in self._made:
                 self._made.move_to_end(kept.order)
                 return self._made[kept.order]
-        made = boards_in(kept.frame.devices)
+        made = boards_in(kept.snapshot.devices)
         with self._lock:
             self._made[kept.order] = made
             while len(self._made) > MOST_ORDERS:

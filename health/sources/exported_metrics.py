@@ -15,7 +15,7 @@ from health.rules.gpus import GPU_RULES
 from health.rules.gpus.base import GpuRule, SeesLess, can_see
 from health.sources import snapshots
 from health.sources.readings import Standing
-from health.sources.snapshots import FramesAway, KeptExporters
+from health.sources.snapshots import KeptExporters, SnapshotsUnavailable
 from health.telemetry.base import TelemetryReading
 from health.telemetry.metrics import METRICS, exportable
 
@@ -130,7 +130,7 @@ def exporting_in(taken: TelemetryReading, cluster: Cluster) -> Exporting:
 
     Missing series count as never exported.
     """
-    by_node = {name: frozenset(has) for name, has in taken.frame.metrics_of_nodes().items()}
+    by_node = {name: frozenset(has) for name, has in taken.snapshot.metrics_of_nodes().items()}
     told = {cluster.pk: KeptExporters(taken.exported, by_node)}
     return _counted(told, Node.objects.filter(cluster=cluster))[cluster.pk]
 
@@ -155,7 +155,7 @@ def _known_exporters(cluster_id: int, standing: Standing) -> KeptExporters | Non
         return None
     try:
         kept = snapshots.exporters(cluster_id)
-    except FramesAway:
+    except SnapshotsUnavailable:
         kept = None  # pages of nodes say that it is away
     if kept is None:
         return KeptExporters(standing.exported, {}) if standing.exported else None

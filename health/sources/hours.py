@@ -16,9 +16,9 @@ from fleet.models import Observer
 from health.models import GpuHour
 from health.sources.allocated_hours import AllocatedFor, AllocatedHour
 from health.sources.intervals import take_turn
-from health.sources.snapshots import KEPT_S, FramesAway, redis_client, unpacked
+from health.sources.snapshots import KEPT_S, SnapshotsUnavailable, redis_client, unpacked
 from health.telemetry.hours import GAP_AT_MOST_S, HOUR_S, PEAKS, SUMS, GpuHourSums, HourTally, hour_of
-from health.telemetry.snapshot import Frame, GpuDevice
+from health.telemetry.snapshot import GpuDevice, TelemetrySnapshot
 
 log = structlog.get_logger(__name__)
 TABLE = "health_gpuhour"
@@ -46,25 +46,25 @@ class KeptHour(msgspec.Struct):
 KEPT = msgspec.msgpack.Decoder(KeptHour)
 
 
-def count(cluster_id: int, frame: Frame, *, now: float) -> None:
+def count(cluster_id: int, snapshot: TelemetrySnapshot, *, now: float) -> None:
     """Adds the time since the last call, once a minute, and writes a completed hour.
 
     :raises FramesAway: when Redis does not answer
     """
     tally = _kept(cluster_id)
     if tally is None:
-        _keep(cluster_id, HourTally.begun(frame, now=now))
+        _keep(cluster_id, HourTally.begun(snapshot, now=now))
         return
     is_over, gap = hour_of(now) != tally.hour, now - tally.counted_at
     if -GAP_AT_MOST_S <= gap < (0 if is_over else EVERY_S):  # below 0: another worker's clock was ahead
         return
-    tally = tally.carried(frame.devices)
+    tally = tally.carried(snapshot.devices)
     is_near = 0 <= gap <= GAP_AT_MOST_S  # what is said now is not of an hour long ago
     if not is_over or is_near:
-        tally.add(frame, now=now)
+        tally.add(snapshot, now=now)
     if is_over:
         _write_or_log(cluster_id, tally, now=now)
-        tally = _next(tally, frame, now=now, since=hour_of(now) if is_near else now)
+        tally = _next(tally, snapshot, now=now, since=hour_of(now) if is_near else now)
     _keep(cluster_id, tally)
 
 
@@ -82,10 +82,10 @@ def write_over(cluster_id: int, *, now: datetime) -> None:
         _write_or_log(cluster_id, tally, now=now.timestamp())
 
 
-def _next(tally: HourTally, frame: Frame, *, now: float, since: float) -> HourTally:
-    begun = HourTally.begun(frame, now=since, last_xids=tally.columns["last_xid"][: len(frame.devices)])
+def _next(tally: HourTally, snapshot: TelemetrySnapshot, *, now: float, since: float) -> HourTally:
+    begun = HourTally.begun(snapshot, now=since, last_xids=tally.columns["last_xid"][: len(snapshot.devices)])
     if since < now:  # what of the gap lies in the new hour
-        begun.add(frame, now=now)
+        begun.add(snapshot, now=now)
     return begun
 
 
@@ -186,7 +186,7 @@ def _kept(cluster_id: int) -> HourTally | None:
     try:
         said: Any = redis_client().get(_place(cluster_id))
     except RedisError as error:
-        raise FramesAway(str(error)) from error
+        raise SnapshotsUnavailable(str(error)) from error
     try:
         kept = KEPT.decode(said or b"")
     except msgspec.MsgspecError:
@@ -203,4 +203,4 @@ def _keep(cluster_id: int, tally: HourTally) -> None:
     try:
         redis_client().set(_place(cluster_id), msgspec.msgpack.encode(kept), ex=KEPT_S)
     except RedisError as error:
-        raise FramesAway(str(error)) from error
+        raise SnapshotsUnavailable(str(error)) from error

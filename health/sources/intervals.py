@@ -5,7 +5,7 @@ from typing import Any
 
 from redis.exceptions import RedisError
 
-from health.sources.snapshots import FramesAway, redis_client
+from health.sources.snapshots import SnapshotsUnavailable, redis_client
 
 
 def take_turn(cluster_id: int, what: str, *, every: timedelta, now: datetime) -> bool:
@@ -27,7 +27,7 @@ def is_due(cluster_id: int, what: str, *, every: timedelta, now: datetime) -> bo
     try:
         said: Any = redis_client().get(_place(cluster_id, what))
     except RedisError as error:
-        raise FramesAway(str(error)) from error
+        raise SnapshotsUnavailable(str(error)) from error
     return said is None or not 0 <= now.timestamp() - float(said) < every.total_seconds()
 
 
@@ -39,7 +39,7 @@ def done(cluster_id: int, what: str, *, every: timedelta, now: datetime) -> None
     try:
         redis_client().set(_place(cluster_id, what), now.timestamp(), ex=every)
     except RedisError as error:
-        raise FramesAway(str(error)) from error
+        raise SnapshotsUnavailable(str(error)) from error
 
 
 def _place(cluster_id: int, what: str) -> str:

@@ -24,7 +24,7 @@ from health.telemetry.minutes import (
     samples_of,
 )
 from health.telemetry.prometheus.ranges import Steps
-from health.telemetry.snapshot import Frame, GpuDeviceKey
+from health.telemetry.snapshot import GpuDeviceKey, TelemetrySnapshot
 
 AT_ONCE = 50  # rows a transaction: none takes 100 ms
 BLOCK = timedelta(seconds=BLOCK_S)
@@ -38,7 +38,7 @@ class PackedBlock(msgspec.Struct):
 PACKED = msgspec.msgpack.Decoder(PackedBlock)
 
 
-def keep(cluster_id: int, frame: Frame, *, assert_lease: Callable[[], None], now: float) -> None:
+def keep(cluster_id: int, snapshot: TelemetrySnapshot, *, assert_lease: Callable[[], None], now: float) -> None:
     """Writes the minute of `now` into the current blocks, once. Later rounds of the same minute write nothing.
 
     :raises LostLease: when another worker has taken the round over
@@ -47,7 +47,7 @@ def keep(cluster_id: int, frame: Frame, *, assert_lease: Callable[[], None], now
     blocks = GpuMinuteBlock.objects.filter(cluster=cluster_id, begins_at=begin)
     if blocks.filter(kept_at__gte=_instant(now - now % MINUTE_S)).exists():
         return
-    by_node = dict(_by_node(frame, samples_of(frame, now=now)))
+    by_node = dict(_by_node(snapshot, samples_of(snapshot, now=now)))
     nodes = list(by_node)
     for start in range(0, len(nodes), AT_ONCE):
         names = nodes[start : start + AT_ONCE]
@@ -100,13 +100,15 @@ def too_old(*, now: datetime) -> QuerySet[GpuMinuteBlock]:
     return GpuMinuteBlock.objects.filter(begins_at__lte=now - timedelta(seconds=KEPT_S) - BLOCK)
 
 
-def _by_node(frame: Frame, samples: MinuteSamples) -> Iterator[tuple[str, tuple[list[GpuDeviceKey], MinuteSamples]]]:
+def _by_node(
+    snapshot: TelemetrySnapshot, samples: MinuteSamples
+) -> Iterator[tuple[str, tuple[list[GpuDeviceKey], MinuteSamples]]]:
     """Yields the devices of each node, which are adjacent in a snapshot, and their samples.
 
     Nodes without samples are left out.
     """
     start = 0
-    for name, group in groupby(frame.devices, key=lambda device: device.node_name):
+    for name, group in groupby(snapshot.devices, key=lambda device: device.node_name):
         devices = [device.key for device in group]
         end = start + len(devices)
         its = {metric: values[start:end] for metric, values in samples.items()}

@@ -9,7 +9,7 @@ from health.models import SourceState, TelemetrySource
 from health.models.telemetry_source import STALE_AFTER
 from health.sources import snapshots
 from health.sources.readings import MetricReading, Standing, nothing_read, read_device, utilisation
-from health.sources.snapshots import FramesAway, KeptFrame
+from health.sources.snapshots import SnapshotsUnavailable, StoredSnapshot
 from health.telemetry.base import DeviceXid
 from health.telemetry.metrics import exportable
 from health.telemetry.snapshot import GpuDevice
@@ -106,7 +106,7 @@ def telemetry_of(node: Node, *, now: datetime) -> NodeTelemetry:
             kept = snapshots.of_node(node.cluster_id, node.name)
             standing = standing if standing.exported else _with_exported(standing, kept, node.cluster_id)
             standing = standing.of_exporter(_exported_on(node, kept, standing))
-        except FramesAway as error:
+        except SnapshotsUnavailable as error:
             trouble = REDIS_AWAY.format(error)
             standing = replace(standing, is_silent=True, silent_since=None)
     devices = _devices(kept, boards, standing, now=now.timestamp())
@@ -114,7 +114,7 @@ def telemetry_of(node: Node, *, now: datetime) -> NodeTelemetry:
     return NodeTelemetry(source, standing, trouble, placed, asked)
 
 
-def _with_exported(standing: Standing, kept: KeptFrame | None, cluster_id: int) -> Standing:
+def _with_exported(standing: Standing, kept: StoredSnapshot | None, cluster_id: int) -> Standing:
     """Adds the metrics of all exporters of the cluster. A dead exporter's metrics still count.
 
     :raises FramesAway: when Redis does not answer
@@ -123,14 +123,16 @@ def _with_exported(standing: Standing, kept: KeptFrame | None, cluster_id: int) 
     return replace(standing, exported=told.exported) if told else standing
 
 
-def _exported_on(node: Node, kept: KeptFrame | None, standing: Standing) -> Collection[str]:
+def _exported_on(node: Node, kept: StoredSnapshot | None, standing: Standing) -> Collection[str]:
     """Returns the metrics of the node's exporter. Without samples it may have all metrics of its vendor."""
     if kept is None:
         return standing.exported & exportable(node.gpu_vendor)
-    return [key for key in kept.frame.columns if node.name in kept.frame.nodes_with(key)]
+    return [key for key in kept.snapshot.columns if node.name in kept.snapshot.nodes_with(key)]
 
 
-def _devices(kept: KeptFrame | None, boards: Iterable[Gpu], standing: Standing, *, now: float) -> list[DeviceTelemetry]:
+def _devices(
+    kept: StoredSnapshot | None, boards: Iterable[Gpu], standing: Standing, *, now: float
+) -> list[DeviceTelemetry]:
     """Returns the devices. A board without an index replaces a row without a UUID."""
     boards, found = list(boards), _exported_devices(kept, standing, now=now) if kept else []
     uuids, indexes = {device.uuid for device in found}, {device.index for device in found}
@@ -149,12 +151,12 @@ def _devices(kept: KeptFrame | None, boards: Iterable[Gpu], standing: Standing, 
     return sorted(found, key=lambda each: (each.index is None, each.index or 0, each.uuid, _number(each.gi_id)))
 
 
-def _exported_devices(kept: KeptFrame, standing: Standing, *, now: float) -> list[DeviceTelemetry]:
-    cut = {device.uuid for device in kept.frame.devices if device.is_mig}
+def _exported_devices(kept: StoredSnapshot, standing: Standing, *, now: float) -> list[DeviceTelemetry]:
+    cut = {device.uuid for device in kept.snapshot.devices if device.is_mig}
     found = []
-    for place, device in enumerate(kept.frame.devices):
+    for place, device in enumerate(kept.snapshot.devices):
         is_mig = device.uuid in cut
-        metrics = read_device(kept.frame, place, standing, now=now, is_mig=is_mig)
+        metrics = read_device(kept.snapshot, place, standing, now=now, is_mig=is_mig)
         found.append(_exported_device(device, metrics, kept.xids.get(device.key), is_mig=is_mig))
     return found
 

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from health.telemetry.base import AHEAD_S, FORGET_AFTER_S, STALE_AFTER_S
 from health.telemetry.metrics import METRICS
-from health.telemetry.snapshot import Frame
+from health.telemetry.snapshot import TelemetrySnapshot
 
 # NVML, which DCGM has them from, does not say them of a GPU in MIG mode, or 0: whichever is said is no utilisation.
 NOT_UNDER_MIG = frozenset({"gpu_utilisation_ratio", "memory_busy_ratio"})
@@ -86,12 +86,12 @@ def _without_value(key: str, standing: Standing) -> MetricReading:
 
 
 def read_device(
-    frame: Frame, place: int, standing: Standing, *, now: float, is_mig: bool
+    snapshot: TelemetrySnapshot, place: int, standing: Standing, *, now: float, is_mig: bool
 ) -> Mapping[str, MetricReading]:
     """Returns every metric of the device at this position of the snapshot."""
     found = {}
     for key in METRICS:
-        column = frame.columns.get(key)
+        column = snapshot.columns.get(key)
         value, at = (column.values[place], column.times[place]) if column else (math.nan, math.nan)
         found[key] = read_metric(key, value, at, standing, now=now, is_mig=is_mig)
     return found

@@ -25,8 +25,8 @@ def write(cluster_id: int, taken: TelemetryReading, *, now: float) -> int:
     if not anew:
         return 0
     there: dict[str, set[int | None]] = defaultdict(set)
-    for place in reporting_devices(taken.frame):
-        device = taken.frame.devices[place]
+    for place in reporting_devices(taken.snapshot):
+        device = taken.snapshot.devices[place]
         there[device.node_name].add(device.index)
     at = datetime.fromtimestamp(now, UTC)
     nodes = Node.objects.filter(cluster=cluster_id, name__in=anew).only(*OF_NODE)

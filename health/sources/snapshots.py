@@ -22,7 +22,7 @@ from redis.exceptions import RedisError
 
 from health.telemetry.base import DeviceXid, Parts, TelemetryReading, UnplacedXids
 from health.telemetry.metrics import METRICS
-from health.telemetry.snapshot import Checkpoint, Frame, GpuDevice, MetricColumn, PastXid
+from health.telemetry.snapshot import Checkpoint, GpuDevice, MetricColumn, PastXid, TelemetrySnapshot
 from health.telemetry.snapshot_memory import CHECKPOINTS, COUNTERS, LAST_SAMPLE_AT, LATCHED
 
 KEPT_S = 24 * 3600
@@ -41,10 +41,10 @@ _exporters: OrderedDict[str, bytes] = OrderedDict()  # by which devices have whi
 
 
 @dataclass(frozen=True)
-class KeptFrame:
+class StoredSnapshot:
     """A snapshot, or the requested part of it, with messages of its source."""
 
-    frame: Frame
+    snapshot: TelemetrySnapshot
     exported: frozenset[str]
     order: str = ""  # the name of its devices and of how they stand: the same name, the same devices
     xids: Mapping[tuple[str, str], DeviceXid] = field(default_factory=dict)
@@ -57,12 +57,12 @@ class KeptExporters(NamedTuple):
     by_node: Mapping[str, frozenset[str]]  # what that of each has, or had within a day
 
 
-class FramesAway(Exception):
+class SnapshotsUnavailable(Exception):
     """Redis does not answer, so current GPU telemetry is unknown."""
 
 
 @dataclass(frozen=True)
-class FrameKeys:
+class SnapshotKeys:
     prefix: str
 
     @property
@@ -101,15 +101,15 @@ def keep(cluster_id: int, taken: TelemetryReading) -> None:
 
     :raises FramesAway: when Redis does not answer
     """
-    frame = taken.frame
-    devices = msgspec.json.encode(frame.devices)
+    snapshot = taken.snapshot
+    devices = msgspec.json.encode(snapshot.devices)
     order = sha256(devices).hexdigest()[:16]
     keys = _keys(cluster_id, order)
     head = {
         "order": order,
-        "taken_at": frame.taken_at,
+        "taken_at": snapshot.taken_at,
         "exported": sorted(taken.exported),
-        "checkpoints": [each.taken_at for each in frame.checkpoints],
+        "checkpoints": [each.taken_at for each in snapshot.checkpoints],
         "parts": [
             [*key, metric, part, value]
             for key, metrics in taken.parts.items()
@@ -122,7 +122,7 @@ def keep(cluster_id: int, taken: TelemetryReading) -> None:
         "xids": [[*key, told.xid, told.words] for key, told in taken.xids.items()],
         "past_xids": [
             [*key, xid, told.since if math.isfinite(told.since) else None, told.words]
-            for key, by_number in frame.past_xids.items()
+            for key, by_number in snapshot.past_xids.items()
             for xid, told in by_number.items()
         ],
     }
@@ -136,19 +136,19 @@ def keep(cluster_id: int, taken: TelemetryReading) -> None:
                 pipe.expire(keys.devices, KEPT_S)
                 pipe.expire(keys.nodes, KEPT_S)
             else:
-                _keep_devices(pipe, keys, devices, frame.devices)
-            for key, column in frame.columns.items():
+                _keep_devices(pipe, keys, devices, snapshot.devices)
+            for key, column in snapshot.columns.items():
                 pipe.set(keys.column(key), column.values.tobytes() + column.times.tobytes(), ex=KEPT_S)
-            pipe.set(keys.exporters, _exporters_of(frame, order), ex=KEPT_S)
-            for name, values in _remembered(frame, keys):
+            pipe.set(keys.exporters, _exporters_of(snapshot, order), ex=KEPT_S)
+            for name, values in _remembered(snapshot, keys):
                 pipe.set(name, values.tobytes(), ex=KEPT_S)
             pipe.set(_head(cluster_id), json.dumps(head), ex=KEPT_S)
             pipe.execute()
     except RedisError as error:
-        raise FramesAway(str(error)) from error
+        raise SnapshotsUnavailable(str(error)) from error
 
 
-def _keep_devices(pipe: Any, keys: FrameKeys, written: bytes, devices: Iterable[GpuDevice]) -> None:
+def _keep_devices(pipe: Any, keys: SnapshotKeys, written: bytes, devices: Iterable[GpuDevice]) -> None:
     """Stores a device order that is new, or that Redis lost."""
     pipe.set(keys.devices, written, ex=KEPT_S)
     if ranges := _ranges(devices):
@@ -156,7 +156,7 @@ def _keep_devices(pipe: Any, keys: FrameKeys, written: bytes, devices: Iterable[
         pipe.expire(keys.nodes, KEPT_S)
 
 
-def newest(cluster_id: int, metrics: Collection[str] | None = None) -> KeptFrame | None:
+def newest(cluster_id: int, metrics: Collection[str] | None = None) -> StoredSnapshot | None:
     """Returns the whole snapshot with its memory, or only some columns; None if there is none.
 
     :raises FramesAway: when Redis does not answer
@@ -171,23 +171,23 @@ def newest(cluster_id: int, metrics: Collection[str] | None = None) -> KeptFrame
         names = [*map(keys.column, wanted), *(keys.remembered if metrics is None else ())]
         found: list[Any] = redis_client().mget(names) if names else []
     except RedisError as error:
-        raise FramesAway(str(error)) from error
+        raise SnapshotsUnavailable(str(error)) from error
     if devices is None:
         return None
-    frame = Frame(head["taken_at"], devices)
-    length = len(frame.devices)
+    snapshot = TelemetrySnapshot(head["taken_at"], devices)
+    length = len(snapshot.devices)
     for key, packed in zip(wanted, found, strict=False):
         if packed is not None and len(packed) == 2 * DOUBLE * length:
             half = DOUBLE * length
-            frame.columns[key] = MetricColumn(unpacked(packed[:half]), unpacked(packed[half:]))
+            snapshot.columns[key] = MetricColumn(unpacked(packed[:half]), unpacked(packed[half:]))
     if metrics is None:
         kept = dict(zip(keys.remembered, found[len(wanted) :], strict=True))
-        frame.past_xids = _past_xids(head)
-        _recall(frame, head["checkpoints"], {name: packed for name, packed in kept.items() if packed}, keys)
-    return _kept(head, frame)
+        snapshot.past_xids = _past_xids(head)
+        _recall(snapshot, head["checkpoints"], {name: packed for name, packed in kept.items() if packed}, keys)
+    return _kept(head, snapshot)
 
 
-def _devices_of(order: str, keys: FrameKeys) -> tuple[GpuDevice, ...] | None:
+def _devices_of(order: str, keys: SnapshotKeys) -> tuple[GpuDevice, ...] | None:
     """Returns the devices of this order, of any cluster; None if they are lost."""
     with _orders_lock:
         if order in _orders:
@@ -204,10 +204,12 @@ def _devices_of(order: str, keys: FrameKeys) -> tuple[GpuDevice, ...] | None:
     return devices
 
 
-def _recall(frame: Frame, taken_at: Sequence[float], kept: Mapping[str, bytes], keys: FrameKeys) -> None:
-    arrays = {name: unpacked(packed) for name, packed in kept.items() if len(packed) == DOUBLE * len(frame.devices)}
-    frame.latched = {key: arrays[name] for key in LATCHED if (name := keys.latched(key)) in arrays}
-    frame.checkpoints = tuple(
+def _recall(
+    snapshot: TelemetrySnapshot, taken_at: Sequence[float], kept: Mapping[str, bytes], keys: SnapshotKeys
+) -> None:
+    arrays = {name: unpacked(packed) for name, packed in kept.items() if len(packed) == DOUBLE * len(snapshot.devices)}
+    snapshot.latched = {key: arrays[name] for key in LATCHED if (name := keys.latched(key)) in arrays}
+    snapshot.checkpoints = tuple(
         Checkpoint(
             at, {key: arrays[name] for key in OF_CHECKPOINTS if (name := keys.checkpoint(number, key)) in arrays}
         )
@@ -215,15 +217,15 @@ def _recall(frame: Frame, taken_at: Sequence[float], kept: Mapping[str, bytes], 
     )
 
 
-def _remembered(frame: Frame, keys: FrameKeys) -> "Iterable[tuple[str, array[float]]]":
-    for key, since in frame.latched.items():
+def _remembered(snapshot: TelemetrySnapshot, keys: SnapshotKeys) -> "Iterable[tuple[str, array[float]]]":
+    for key, since in snapshot.latched.items():
         yield keys.latched(key), since
-    for number, each in enumerate(frame.checkpoints):
+    for number, each in enumerate(snapshot.checkpoints):
         for key, values in each.values.items():
             yield keys.checkpoint(number, key), values
 
 
-def of_node(cluster_id: int, node_name: str) -> KeptFrame | None:
+def of_node(cluster_id: int, node_name: str) -> StoredSnapshot | None:
     """Returns the devices of one node with all columns; None if the snapshot does not contain it.
 
     :raises FramesAway: when Redis does not answer
@@ -243,13 +245,13 @@ def of_node(cluster_id: int, node_name: str) -> KeptFrame | None:
                     pipe.getrange(keys.column(key), first * DOUBLE, (first + len(devices)) * DOUBLE - 1)
             parts = pipe.execute()
     except RedisError as error:
-        raise FramesAway(str(error)) from error
-    frame = Frame(head["taken_at"], devices)
+        raise SnapshotsUnavailable(str(error)) from error
+    snapshot = TelemetrySnapshot(head["taken_at"], devices)
     for number, key in enumerate(METRICS):
         values, times = parts[2 * number : 2 * number + 2]
         if len(values) == len(times) == DOUBLE * len(devices):
-            frame.columns[key] = MetricColumn(unpacked(values), unpacked(times))
-    return _kept(head, frame)
+            snapshot.columns[key] = MetricColumn(unpacked(values), unpacked(times))
+    return _kept(head, snapshot)
 
 
 def exporters(cluster_id: int) -> KeptExporters | None:
@@ -263,18 +265,18 @@ def exporters(cluster_id: int) -> KeptExporters | None:
             return None
         said: Any = redis_client().get(_keys(cluster_id, head["order"]).exporters)
     except RedisError as error:
-        raise FramesAway(str(error)) from error
+        raise SnapshotsUnavailable(str(error)) from error
     by_node = {node: has for has, nodes in _EXPORTERS.decode(said) for node in nodes} if said is not None else {}
     return KeptExporters(frozenset(head["exported"]), by_node)
 
 
-def _exporters_of(frame: Frame, order: str) -> bytes:
+def _exporters_of(snapshot: TelemetrySnapshot, order: str) -> bytes:
     """Returns packed groups of nodes with the same metrics, recomputed only if a device's series changed.
 
     The top byte of a time distinguishes NaN, minus infinity and an instant.
     """
     seen = sha256(order.encode())
-    for key, column in frame.columns.items():
+    for key, column in snapshot.columns.items():
         seen.update(key.encode())
         seen.update(column.times.tobytes()[TOP])
     mark = seen.hexdigest()
@@ -283,7 +285,7 @@ def _exporters_of(frame: Frame, order: str) -> bytes:
     if known is not None:
         return known
     alike: dict[tuple[str, ...], list[str]] = {}
-    for node, metrics in frame.metrics_of_nodes().items():
+    for node, metrics in snapshot.metrics_of_nodes().items():
         alike.setdefault(tuple(metrics), []).append(node)
     made = msgspec.json.encode(list(alike.items()))
     with _orders_lock:
@@ -303,11 +305,11 @@ def forget(cluster_id: int) -> None:
         if head is not None:
             redis_client().delete(_head(cluster_id), *_keys(cluster_id, head["order"]).everything)
     except RedisError as error:
-        raise FramesAway(str(error)) from error
+        raise SnapshotsUnavailable(str(error)) from error
 
 
-def _keys(cluster_id: int, order: str) -> FrameKeys:
-    return FrameKeys(f"quarterdeck:telemetry:{cluster_id}:{order}")
+def _keys(cluster_id: int, order: str) -> SnapshotKeys:
+    return SnapshotKeys(f"quarterdeck:telemetry:{cluster_id}:{order}")
 
 
 def _head(cluster_id: int) -> str:
@@ -319,7 +321,7 @@ def _head_of(cluster_id: int) -> dict[str, Any] | None:
     return None if said is None else msgspec.json.decode(said)
 
 
-def _kept(head: Mapping[str, Any], frame: Frame) -> KeptFrame:
+def _kept(head: Mapping[str, Any], snapshot: TelemetrySnapshot) -> StoredSnapshot:
     xids = {(uuid, gi_id): DeviceXid(xid, words) for uuid, gi_id, xid, words in head["xids"]}
     parts: dict[tuple[str, str], dict[str, dict[str, float]]] = {}
     for uuid, gi_id, metric, part, value in head.get("parts", ()):  # a frame of before has none
@@ -327,7 +329,7 @@ def _kept(head: Mapping[str, Any], frame: Frame) -> KeptFrame:
     unplaced: dict[str, list[DeviceXid]] = {}
     for node, xid, words in head.get("unplaced_xids", ()):  # a frame of before has none
         unplaced.setdefault(node, []).append(DeviceXid(xid, words))
-    return KeptFrame(frame, frozenset(head["exported"]), head["order"], xids, parts, unplaced)
+    return StoredSnapshot(snapshot, frozenset(head["exported"]), head["order"], xids, parts, unplaced)
 
 
 def _past_xids(head: Mapping[str, Any]) -> Mapping[tuple[str, str], Mapping[int, PastXid]]:

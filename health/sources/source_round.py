@@ -75,10 +75,10 @@ def _asked(source: TelemetrySource, epoch: int, *, clock: Callable[[], datetime]
     try:
         taken = taken_from(source, clock=clock)
         its = partial(TelemetrySource.keep, source.pk, epoch=epoch, lease_until=clock() + ROUND_LEASE)
-        keep(source.cluster_id, taken, assert_lease=its, now=taken.frame.taken_at)
+        keep(source.cluster_id, taken, assert_lease=its, now=taken.snapshot.taken_at)
     except (Unusable, NoSecret) as error:
         return _silent(source, str(error), now=clock())
-    except snapshots.FramesAway as error:
+    except snapshots.SnapshotsUnavailable as error:
         return _silent(source, f"Redis does not take what it said: {error}", now=clock())
     now = clock()
     return {
@@ -88,7 +88,7 @@ def _asked(source: TelemetrySource, epoch: int, *, clock: Callable[[], datetime]
         "notes": list(taken.notes),
         "answered_at": now,
         "took_ms": int((time.monotonic() - begun) * 1000),
-        "devices": len(taken.frame.devices),
+        "devices": len(taken.snapshot.devices),
         "exported": sorted(taken.exported),
         "clock_offset_s": taken.clock_offset_s,
         "exploding": [asdict(each) for each in taken.exploding[:20]],
@@ -115,9 +115,9 @@ def taken_from(source: TelemetrySource, *, clock: Callable[[], datetime]) -> Tel
     kept, key = snapshots.newest(source.cluster_id), (source.pk, source.changed_at)
     with Client(asked.address) as client:
         prometheus = Prometheus(client, asked.matchers, asked.where, lambda: clock().timestamp(), _known.get(key))
-        before = kept.frame if kept else None
+        before = kept.snapshot if kept else None
         taken = prometheus.take(before, now=clock().timestamp())
-    recall_xids(source.cluster_id, before, taken.frame)
+    recall_xids(source.cluster_id, before, taken.snapshot)
     keep_counted(taken)
     if prometheus.known is not None:
         _keep_known(key, prometheus.known)

@@ -19,4 +19,4 @@ def keep(cluster_id: int, taken: TelemetryReading, *, assert_lease: Callable[[],
         snapshots.keep(cluster_id, taken)
         resets.write(cluster_id, taken, now=now)
         boards.write(cluster_id, taken, now=now)
-    hours.count(cluster_id, taken.frame, now=now)
+    hours.count(cluster_id, taken.snapshot, now=now)

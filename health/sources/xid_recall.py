@@ -14,15 +14,15 @@ from gpu.xids import XIDS
 from health.models import Finding
 from health.rules.gpus.xid import LastXid, counted_in, outlasts_its_window
 from health.telemetry.base import TelemetryReading
-from health.telemetry.snapshot import Frame, PastXid
+from health.telemetry.snapshot import PastXid, TelemetrySnapshot
 from health.telemetry.snapshot_memory import PAST_XIDS_AT_MOST, KnownXids, begun_lately, recall
 
 
-def recall_xids(cluster_id: int, before: Frame | None, frame: Frame) -> None:
+def recall_xids(cluster_id: int, before: TelemetrySnapshot | None, snapshot: TelemetrySnapshot) -> None:
     """Adds Xids to a snapshot, for boards that the previous snapshot lacked. One query if there are any."""
-    if before is not None and before.devices == frame.devices:
+    if before is not None and before.devices == snapshot.devices:
         return
-    new = {device.uuid for device in frame.devices} - {device.uuid for device in (before.devices if before else ())}
+    new = {device.uuid for device in snapshot.devices} - {device.uuid for device in (before.devices if before else ())}
     if not new:
         return
     open_ones = Finding.objects.unresolved().filter(cluster=cluster_id, rule=LastXid.key, node__isnull=False)
@@ -33,7 +33,7 @@ def recall_xids(cluster_id: int, before: Frame | None, frame: Frame) -> None:
             xids = {number: xid for number, xid in _xids(evidence, cause) if not _is_over(xid, since, booted_at)}
             told[node, uuid] = KnownXids(xids, evidence.get("counters", {}))
     if told:
-        recall(frame, told)
+        recall(snapshot, told)
 
 
 def keep_counted(taken: TelemetryReading) -> None:
@@ -42,17 +42,17 @@ def keep_counted(taken: TelemetryReading) -> None:
     The gauge shows only the last of several simultaneous Xids, and the counts expire in minutes. For a GPU that
     restarted lately, it is unknown which Xids came before the restart.
     """
-    past, at = dict(taken.frame.past_xids), taken.frame.taken_at
+    past, at = dict(taken.snapshot.past_xids), taken.snapshot.taken_at
     counted = {key: set(filter(outlasts_its_window, counted_in(parts))) for key, parts in taken.parts.items()}
     if not any(counted.values()):
         return
-    anew = frozenset(begun_lately(taken.frame))
-    for place, device in enumerate(taken.frame.devices):
+    anew = frozenset(begun_lately(taken.snapshot))
+    for place, device in enumerate(taken.snapshot.devices):
         known = past.get(device.key, {})
         if (those := counted.get(device.key, set()) - known.keys()) and place not in anew:
             came = {number: PastXid(at) for number in sorted(those)}
             past[device.key] = dict([*known.items(), *came.items()][:PAST_XIDS_AT_MOST])
-    taken.frame.past_xids = past
+    taken.snapshot.past_xids = past
 
 
 def _is_over(xid: PastXid, found_at: datetime, booted_at: datetime | None) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from health.telemetry.snapshot import Frame, GpuDevice, GpuDeviceKey
+from health.telemetry.snapshot import GpuDevice, GpuDeviceKey, TelemetrySnapshot
 
 PERIOD_S = 15.0  # between two frames: Prometheus asks exporters as often, by the GPU operator's ServiceMonitor
 STALE_AFTER_S = 90.0  # a sample that is older is not what is now: exporters collect every 30 s, and may miss one
@@ -42,7 +42,7 @@ class Exploding:
 class TelemetryReading:
     """One answer of a source. `exported` holds the keys of metrics with any series."""
 
-    frame: Frame
+    snapshot: TelemetrySnapshot
     exported: frozenset[str]
     xids: Mapping[GpuDeviceKey, DeviceXid]  # by the key of the device
     notes: tuple[str, ...] = ()  # what is odd, in sentences
@@ -55,7 +55,7 @@ class TelemetryReading:
 
 
 class Source(Protocol):
-    def take(self, before: Frame | None, *, now: float) -> TelemetryReading:
+    def take(self, before: TelemetrySnapshot | None, *, now: float) -> TelemetryReading:
         """Returns the source's answer.
 
         :raises Unusable: with the reason and the recommended action

@@ -11,7 +11,7 @@ from itertools import repeat
 from operator import ge
 
 from health.telemetry.base import STALE_AFTER_S
-from health.telemetry.snapshot import Frame, GpuDevice, no_values
+from health.telemetry.snapshot import GpuDevice, TelemetrySnapshot, no_values
 
 HOUR_S = 3600
 GAP_AT_MOST_S = 2 * STALE_AFTER_S  # of a longer one nobody knows what was in it
@@ -55,12 +55,12 @@ class HourTally:
     columns: "dict[str, array[float]]" = field(default_factory=dict)
 
     @classmethod
-    def begun(cls, frame: Frame, *, now: float, last_xids: "array[float] | None" = None) -> "HourTally":
-        length = len(frame.devices)
+    def begun(cls, snapshot: TelemetrySnapshot, *, now: float, last_xids: "array[float] | None" = None) -> "HourTally":
+        length = len(snapshot.devices)
         columns = {key: array("d", bytes(8 * length)) for key in SUMS} | {key: no_values(length) for key in PEAKS}
         if last_xids is not None:
             columns["last_xid"] = last_xids
-        return cls(hour_of(now), now, tuple(frame.devices), columns)
+        return cls(hour_of(now), now, tuple(snapshot.devices), columns)
 
     def carried(self, devices: Sequence[GpuDevice]) -> "HourTally":
         """Returns the tally for these devices. Sums of removed devices are kept behind them."""
@@ -76,7 +76,7 @@ class HourTally:
         }
         return HourTally(self.hour, self.counted_at, every, columns)
 
-    def add(self, frame: Frame, *, now: float) -> None:
+    def add(self, snapshot: TelemetrySnapshot, *, now: float) -> None:
         """Adds the time since the last call with the values of the snapshot, up to the end of the hour.
 
         The snapshot's devices are the first of ours, in the same order.
@@ -84,13 +84,13 @@ class HourTally:
         until = min(now, self.hour + HOUR_S)
         gap = min(max(0.0, until - self.counted_at), GAP_AT_MOST_S)
         self.counted_at = until
-        reporting_devices = frame.newest_by_device()
+        reporting_devices = snapshot.newest_by_device()
         fresh = now - STALE_AFTER_S
         self._sum("seen_s", (gap if at >= fresh else 0.0 for at in reporting_devices))
-        self._means(frame, gap, fresh)
-        self._peak("temperature_max", frame, "temperature_celsius", fresh)
-        self._peak("memory_max", frame, "memory_used_mib", fresh)
-        self._xids(frame)
+        self._means(snapshot, gap, fresh)
+        self._peak("temperature_max", snapshot, "temperature_celsius", fresh)
+        self._peak("memory_max", snapshot, "memory_used_mib", fresh)
+        self._xids(snapshot)
 
     def rows(self) -> Iterator[GpuHourSums]:
         """Yields the sums of devices with any telemetry."""
@@ -113,13 +113,13 @@ class HourTally:
                     xids=int(every["xids"][place]) if has_gauge else None,
                 )
 
-    def _means(self, frame: Frame, gap: float, fresh: float) -> None:
-        busy = utilisation(frame, fresh)
+    def _means(self, snapshot: TelemetrySnapshot, gap: float, fresh: float) -> None:
+        busy = utilisation(snapshot, fresh)
         self._sum("busy_s", (gap if value >= BUSY_FROM else 0.0 for value in busy))
         self._weigh("utilisation", busy, gap)
         for name, metric in MEANS.items():
-            if metric in frame.columns:
-                self._weigh(name, fresh_values(frame, metric, fresh), gap)
+            if metric in snapshot.columns:
+                self._weigh(name, fresh_values(snapshot, metric, fresh), gap)
 
     def _weigh(self, name: str, values: "array[float]", gap: float) -> None:
         """Adds the parts of a weighted mean."""
@@ -129,9 +129,9 @@ class HourTally:
                 seconds[place] += gap
                 total[place] += gap * value
 
-    def _xids(self, frame: Frame) -> None:
+    def _xids(self, snapshot: TelemetrySnapshot) -> None:
         """Counts changes of the last Xid. The first one observed of a device is older than the observation."""
-        column = frame.columns.get(XID)
+        column = snapshot.columns.get(XID)
         if column is None:
             return
         last, count = self.columns["last_xid"], self.columns["xids"]
@@ -147,9 +147,9 @@ class HourTally:
             if value:
                 column[place] += value
 
-    def _peak(self, key: str, frame: Frame, metric: str, fresh: float) -> None:
+    def _peak(self, key: str, snapshot: TelemetrySnapshot, metric: str, fresh: float) -> None:
         column = self.columns[key]
-        for place, value in enumerate(fresh_values(frame, metric, fresh)):
+        for place, value in enumerate(fresh_values(snapshot, metric, fresh)):
             if value == value and not value <= column[place]:  # NaN is no more than anything
                 column[place] = value
 
@@ -163,28 +163,28 @@ def hour_of(at: float) -> float:
     return at - at % HOUR_S
 
 
-def fresh_values(frame: Frame, key: str, fresh: float) -> "array[float]":
+def fresh_values(snapshot: TelemetrySnapshot, key: str, fresh: float) -> "array[float]":
     """Returns current values; NaN if missing or outdated."""
-    column = frame.columns.get(key)
+    column = snapshot.columns.get(key)
     if column is None:
-        return no_values(len(frame.devices))
+        return no_values(len(snapshot.devices))
     if all(map(ge, column.times, repeat(fresh))) and all(map(math.isfinite, column.values)):
         return column.values
     pairs = zip(column.values, column.times, strict=True)
     return array("d", (value if at >= fresh and math.isfinite(value) else math.nan for value, at in pairs))
 
 
-def utilisation(frame: Frame, fresh: float) -> "array[float]":
+def utilisation(snapshot: TelemetrySnapshot, fresh: float) -> "array[float]":
     """Returns the utilisation of each device from 0 to 1; NaN if unknown, which is not 0."""
-    first, better = (fresh_values(frame, key, fresh) for key in UTILISATION)
-    cut = {device.uuid for device in frame.devices if device.is_mig}  # DCGM says none of these, or 0
+    first, better = (fresh_values(snapshot, key, fresh) for key in UTILISATION)
+    cut = {device.uuid for device in snapshot.devices if device.is_mig}  # DCGM says none of these, or 0
     if not cut and all(map(math.isfinite, better)):
         return better
     return array(
         "d",
         (
             one if device.uuid in cut or other != other else other
-            for device, one, other in zip(frame.devices, first, better, strict=True)
+            for device, one, other in zip(snapshot.devices, first, better, strict=True)
         ),
     )
 

@@ -22,7 +22,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from health.telemetry.snapshot import Frame, GpuDevice, GpuDeviceKey, in_order
+from health.telemetry.snapshot import GpuDevice, GpuDeviceKey, TelemetrySnapshot, in_order
 from wording.numbers import are, count
 
 # Where the name of a node may stand: as a Prometheus writes it, and as an exporter says it.
@@ -172,7 +172,7 @@ def node_of(labels: Mapping[str, str], where: Whereabouts) -> str:
 
 
 def silenced(
-    before: Frame,
+    before: TelemetrySnapshot,
     devices: Iterable[GpuDevice],
     where: Whereabouts,
     *,

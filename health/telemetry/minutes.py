@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from health.telemetry.hours import fresh_values
-from health.telemetry.snapshot import Frame, GpuDeviceKey
+from health.telemetry.snapshot import GpuDeviceKey, TelemetrySnapshot
 
 MINUTE_S = 60
 BLOCK_MINUTES = 15
@@ -73,16 +73,16 @@ def block_begin(at: float) -> float:
     return at - at % BLOCK_S
 
 
-def samples_of(frame: Frame, *, now: float) -> "dict[str, array[float]]":
+def samples_of(snapshot: TelemetrySnapshot, *, now: float) -> "dict[str, array[float]]":
     """Returns the newest samples of the last minute, for metrics with any.
 
     A partitioned board has no usual utilisation, whatever its exporter reports (`hours.utilisation`).
     """
-    samples = {metric: fresh_values(frame, metric, now - MINUTE_S) for metric in NUMBERS_PER_UNIT}
+    samples = {metric: fresh_values(snapshot, metric, now - MINUTE_S) for metric in NUMBERS_PER_UNIT}
     usual, engine = samples["gpu_utilisation_ratio"], samples["engine_active_ratio"]
-    cut = {device.uuid for device in frame.devices if device.is_mig}
+    cut = {device.uuid for device in snapshot.devices if device.is_mig}
     samples["gpu_utilisation_ratio"] = array(
-        "d", (math.nan if device.uuid in cut else value for device, value in zip(frame.devices, usual, strict=True))
+        "d", (math.nan if device.uuid in cut else value for device, value in zip(snapshot.devices, usual, strict=True))
     )
     samples["engine_active_ratio"] = array(
         "d",

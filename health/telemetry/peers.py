@@ -5,36 +5,36 @@ from itertools import groupby
 from statistics import median
 
 from health.telemetry.base import STALE_AFTER_S
-from health.telemetry.snapshot import Frame
+from health.telemetry.snapshot import TelemetrySnapshot
 
 FEWEST = 4  # boards of a node that say something: of fewer nobody is far from the others
 
 
-def medians(frame: Frame, metric: str) -> dict[str, float]:
+def medians(snapshot: TelemetrySnapshot, metric: str) -> dict[str, float]:
     """Returns the median of a metric by node, if enough boards report it now."""
-    return {node: middle for node, middle, _ in _nodes(frame, metric)}
+    return {node: middle for node, middle, _ in _nodes(snapshot, metric)}
 
 
-def far_below_peers(frame: Frame, metric: str, share: float) -> list[int]:
+def far_below_peers(snapshot: TelemetrySnapshot, metric: str, share: float) -> list[int]:
     """Returns the positions of boards below this share of their node's median, of those that report it now."""
     return [
         place
-        for _, middle, said in _nodes(frame, metric)
+        for _, middle, said in _nodes(snapshot, metric)
         if middle > 0
         for place, value in said
         if value < middle * share
     ]
 
 
-def _nodes(frame: Frame, metric: str) -> Iterator[tuple[str, float, Sequence[tuple[int, float]]]]:
-    column, oldest = frame.columns.get(metric), frame.taken_at - STALE_AFTER_S
+def _nodes(snapshot: TelemetrySnapshot, metric: str) -> Iterator[tuple[str, float, Sequence[tuple[int, float]]]]:
+    column, oldest = snapshot.columns.get(metric), snapshot.taken_at - STALE_AFTER_S
     if column is None:
         return
-    for node, places in groupby(range(len(frame.devices)), key=lambda place: frame.devices[place].node_name):
+    for node, places in groupby(range(len(snapshot.devices)), key=lambda place: snapshot.devices[place].node_name):
         said = [
             (place, value)
             for place in places
-            if not frame.devices[place].gi_id
+            if not snapshot.devices[place].gi_id
             and column.times[place] >= oldest
             and (value := column.values[place]) == value
         ]

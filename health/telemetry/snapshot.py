@@ -86,7 +86,7 @@ class PastXid:
 
 
 @dataclass
-class Frame:
+class TelemetrySnapshot:
     taken_at: float  # seconds since the epoch, our clock
     devices: Sequence[GpuDevice]
     columns: dict[str, MetricColumn] = field(default_factory=dict)  # by the key of the metric
@@ -114,7 +114,7 @@ class Frame:
                 has[node].append(key)
         return has
 
-    def boards_beside(self, before: "Frame") -> tuple[GpuDevice, ...]:
+    def boards_beside(self, before: "TelemetrySnapshot") -> tuple[GpuDevice, ...]:
         """Returns the devices of boards that are new on their node; none in a first snapshot."""
         if not before.devices or self.devices == before.devices:
             return ()
@@ -133,7 +133,7 @@ class Frame:
             newest = array("d", map(max, newest, times))  # NaN is no more than anything
         return newest
 
-    def carried(self, devices: Sequence[GpuDevice], *, forget_before: float) -> "Frame":
+    def carried(self, devices: Sequence[GpuDevice], *, forget_before: float) -> "TelemetrySnapshot":
         """Returns a snapshot of these devices with the known values of this one."""
         if devices == self.devices:  # as nearly always
             return self._carried_on(devices, forget_before=forget_before)
@@ -141,7 +141,7 @@ class Frame:
         kept = [places.get(device.key, -1) for device in devices]
         if kept == list(range(len(self.devices))):
             return self._carried_on(devices, forget_before=forget_before)
-        grown = Frame(self.taken_at, devices)
+        grown = TelemetrySnapshot(self.taken_at, devices)
         for key, column in self.columns.items():
             fresh = grown.columns[key] = MetricColumn.empty(len(devices))
             for place, before in enumerate(kept):
@@ -156,7 +156,7 @@ class Frame:
         grown.past_xids = {key: told for key, told in self.past_xids.items() if key in there}
         return grown
 
-    def _carried_on(self, devices: Sequence[GpuDevice], *, forget_before: float) -> "Frame":
+    def _carried_on(self, devices: Sequence[GpuDevice], *, forget_before: float) -> "TelemetrySnapshot":
         """Returns the same for unchanged devices."""
         grown = self.copied()
         grown.devices = devices
@@ -167,10 +167,12 @@ class Frame:
                 column.values[place] = column.times[place] = NEVER
         return grown
 
-    def copied(self) -> "Frame":
+    def copied(self) -> "TelemetrySnapshot":
         """Returns a copy with columns of its own."""
         columns = {key: column.copied() for key, column in self.columns.items()}
-        return Frame(self.taken_at, self.devices, columns, self.checkpoints, dict(self.latched), self.past_xids)
+        return TelemetrySnapshot(
+            self.taken_at, self.devices, columns, self.checkpoints, dict(self.latched), self.past_xids
+        )
 
 
 def no_values(length: int) -> "array[float]":

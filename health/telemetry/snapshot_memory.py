@@ -12,7 +12,7 @@ from operator import gt, le, sub
 
 from health.telemetry.base import STALE_AFTER_S, DeviceXid
 from health.telemetry.metrics import METRICS, MetricKind
-from health.telemetry.snapshot import NEVER, Checkpoint, Frame, MetricColumn, PastXid, no_values
+from health.telemetry.snapshot import NEVER, Checkpoint, MetricColumn, PastXid, TelemetrySnapshot, no_values
 
 CHECKPOINT_S = 1800.0  # between two: what a counter grew is told of the last half to whole hour
 CHECKPOINTS = 2  # that are kept
@@ -43,30 +43,30 @@ class Growth:
         return self.amount / self.hours
 
 
-def remember(before: Frame, frame: Frame) -> list[int]:
-    """Writes into `frame` the memory of `before`, which has the same devices.
+def remember(before: TelemetrySnapshot, snapshot: TelemetrySnapshot) -> list[int]:
+    """Writes into `snapshot` the memory of `before`, which has the same devices.
 
     Returns the positions of devices whose counters restarted: they were reset, or their driver was reloaded.
     """
-    anew = begun_anew(before, frame)
-    frame.latched = {key: _since(before, frame, key) for key in LATCHED if key in frame.columns}
-    frame.past_xids = _past_xids(before, frame, anew)
-    now = frame.taken_at
-    held = [_held(each, before, frame, frozenset(anew)) for each in before.checkpoints]
+    anew = begun_anew(before, snapshot)
+    snapshot.latched = {key: _since(before, snapshot, key) for key in LATCHED if key in snapshot.columns}
+    snapshot.past_xids = _past_xids(before, snapshot, anew)
+    now = snapshot.taken_at
+    held = [_held(each, before, snapshot, frozenset(anew)) for each in before.checkpoints]
     if not held or now - held[-1].taken_at >= CHECKPOINT_S or held[-1].taken_at > now:
-        held.append(_checkpoint(frame))
-    frame.checkpoints = tuple(held[-CHECKPOINTS:])
+        held.append(_checkpoint(snapshot))
+    snapshot.checkpoints = tuple(held[-CHECKPOINTS:])
     return anew
 
 
-def put_in_words(frame: Frame, told: Mapping[tuple[str, str], DeviceXid]) -> None:
+def put_in_words(snapshot: TelemetrySnapshot, told: Mapping[tuple[str, str], DeviceXid]) -> None:
     """Stores the exporter's text of an Xid with it, for when the gauge shows another one."""
-    past = dict(frame.past_xids)
+    past = dict(snapshot.past_xids)
     for key, each in told.items():
         known = past.get(key, {}).get(each.xid)
         if known is not None and known.words != each.words:
             past[key] = {**past[key], each.xid: PastXid(known.since, each.words)}
-    frame.past_xids = past
+    snapshot.past_xids = past
 
 
 @dataclass(frozen=True)
@@ -77,34 +77,36 @@ class KnownXids:
     counters: Mapping[str, float]  # what it had counted by the time of the last of these; empty: nobody wrote that down
 
 
-def recall(frame: Frame, told: Mapping[tuple[str, str], KnownXids]) -> None:
+def recall(snapshot: TelemetrySnapshot, told: Mapping[tuple[str, str], KnownXids]) -> None:
     """Restores Xids known from elsewhere, by node and UUID of the board.
 
     Those are left out that a snapshot would have ended: the board restarted since, or has no counters and its gauge
     shows none. The gauge's own Xid is there already.
     """
-    column, past = frame.columns.get(XID), dict(frame.past_xids)
-    counted = _counted(frame, told)
-    for place, device in enumerate(frame.devices):
+    column, past = snapshot.columns.get(XID), dict(snapshot.past_xids)
+    counted = _counted(snapshot, told)
+    for place, device in enumerate(snapshot.devices):
         board = device.node_name, device.uuid
         if board not in told:
             continue
         shown = column.values[place] if column is not None else NEVER
-        is_anew = counts_anew(told[board].counters, counted[board]) or (shown == 0 and not _counts(frame, place))
+        is_anew = counts_anew(told[board].counters, counted[board]) or (shown == 0 and not _counts(snapshot, place))
         known = {number: xid for number, xid in told[board].xids.items() if number == shown or not is_anew}
         if not known:
             continue
         past[device.key] = dict([*past.get(device.key, {}).items(), *known.items()][:PAST_XIDS_AT_MOST])
         if shown in known:
-            frame.latched[XID][place] = known[int(shown)].since
-    frame.past_xids = past
+            snapshot.latched[XID][place] = known[int(shown)].since
+    snapshot.past_xids = past
 
 
-def _counted(frame: Frame, boards: Collection[tuple[str, str]]) -> Mapping[tuple[str, str], Mapping[str, float]]:
+def _counted(
+    snapshot: TelemetrySnapshot, boards: Collection[tuple[str, str]]
+) -> Mapping[tuple[str, str], Mapping[str, float]]:
     """Returns by board the highest value of each counter among its parts."""
     found: dict[tuple[str, str], dict[str, float]] = {board: {} for board in boards}
-    columns = {key: frame.columns[key].values for key in VOLATILE if key in frame.columns}
-    for place, device in enumerate(frame.devices):
+    columns = {key: snapshot.columns[key].values for key in VOLATILE if key in snapshot.columns}
+    for place, device in enumerate(snapshot.devices):
         its = found.get((device.node_name, device.uuid))
         if its is not None:
             said = ((key, values[place]) for key, values in columns.items())
@@ -119,20 +121,20 @@ def counts_anew(before: Mapping[str, float], now: Mapping[str, float]) -> bool:
     return not goes_on and any(_fell(key, was, value) for key, was, value in known)
 
 
-def growth(frame: Frame, key: str, place: int) -> Growth | None:
+def growth(snapshot: TelemetrySnapshot, key: str, place: int) -> Growth | None:
     """Returns the growth of a device's counter since the oldest checkpoint; None if unknown."""
-    column = frame.columns.get(key)
-    if column is None or not frame.checkpoints:
+    column = snapshot.columns.get(key)
+    if column is None or not snapshot.checkpoints:
         return None
-    oldest = frame.checkpoints[0]
+    oldest = snapshot.checkpoints[0]
     values = oldest.values.get(key)
     if values is None:
         return None
     amount = column.values[place] - values[place]
     if not amount >= 0:  # NaN: it has no value, or had none
         return None
-    goes_on, since = key not in SLOWED_FOR or still_grows(frame, key, place), _last_sample_at(oldest, place)
-    age_s = frame.taken_at - since
+    goes_on, since = key not in SLOWED_FOR or still_grows(snapshot, key, place), _last_sample_at(oldest, place)
+    age_s = snapshot.taken_at - since
     return Growth(amount, since, goes_on, age_s / HOUR_S if age_s > HOUR_S + STALE_AFTER_S else 1.0)
 
 
@@ -147,24 +149,24 @@ def _last_sample_at(checkpoint: Checkpoint, place: int) -> float:
     return reporting_devices[place] if reporting_devices is not None and is_silent else checkpoint.taken_at
 
 
-def still_grows(frame: Frame, key: str, place: int) -> bool:
+def still_grows(snapshot: TelemetrySnapshot, key: str, place: int) -> bool:
     """Returns whether a time counter grew with one of its last samples. One growth is reported for an hour."""
-    since = frame.latched.get(key)
-    return since is not None and since[place] >= frame.taken_at - STALE_AFTER_S
+    since = snapshot.latched.get(key)
+    return since is not None and since[place] >= snapshot.taken_at - STALE_AFTER_S
 
 
-def reporting_devices(frame: Frame) -> list[int]:
+def reporting_devices(snapshot: TelemetrySnapshot) -> list[int]:
     """Returns the positions of devices with any fresh value."""
-    oldest = frame.taken_at - STALE_AFTER_S
-    return [place for place, at in enumerate(frame.newest_by_device()) if at >= oldest]
+    oldest = snapshot.taken_at - STALE_AFTER_S
+    return [place for place, at in enumerate(snapshot.newest_by_device()) if at >= oldest]
 
 
-def begun_anew(before: Frame, frame: Frame) -> list[int]:
+def begun_anew(before: TelemetrySnapshot, snapshot: TelemetrySnapshot) -> list[int]:
     """Returns the positions of devices whose counters restarted. If only some of them fell, the exporter is wrong."""
     pairs = [
-        (key, before.columns[key], frame.columns[key])
+        (key, before.columns[key], snapshot.columns[key])
         for key in VOLATILE
-        if key in before.columns and key in frame.columns
+        if key in before.columns and key in snapshot.columns
     ]
     fell = {
         place
@@ -176,10 +178,10 @@ def begun_anew(before: Frame, frame: Frame) -> list[int]:
     return [place for place in sorted(fell) if not any(_goes_on(key, was, now, place) for key, was, now in pairs)]
 
 
-def begun_lately(frame: Frame) -> list[int]:
+def begun_lately(snapshot: TelemetrySnapshot) -> list[int]:
     """Returns the positions of devices that restarted in the last half to whole hour, by their energy counter."""
-    column = frame.columns.get(ENERGY)
-    then = frame.checkpoints[0].values.get(ENERGY) if frame.checkpoints else None
+    column = snapshot.columns.get(ENERGY)
+    then = snapshot.checkpoints[0].values.get(ENERGY) if snapshot.checkpoints else None
     if column is None or then is None:
         return []
     return [place for place, value in enumerate(then) if value == 0 and column.values[place] > 0]
@@ -202,25 +204,25 @@ def _goes_on(key: str, was: MetricColumn, now: MetricColumn, place: int) -> bool
     )
 
 
-def grown_by(frame: Frame, key: str, amount: float) -> list[int]:
+def grown_by(snapshot: TelemetrySnapshot, key: str, amount: float) -> list[int]:
     """Returns the positions of devices whose counter grew by at least `amount`."""
-    column = frame.columns.get(key)
-    values = frame.checkpoints[0].values.get(key) if frame.checkpoints else None
+    column = snapshot.columns.get(key)
+    values = snapshot.checkpoints[0].values.get(key) if snapshot.checkpoints else None
     if column is None or values is None:
         return []
     return [place for place, grown in enumerate(map(sub, column.values, values)) if grown >= amount]
 
 
-def grown_an_hour(frame: Frame, key: str, amount: float) -> list[int]:
+def grown_an_hour(snapshot: TelemetrySnapshot, key: str, amount: float) -> list[int]:
     """Returns the positions of devices whose counter grew by `amount` an hour, or more, since it was known."""
-    places = grown_by(frame, key, amount)
-    return [place for place in places if (grown := growth(frame, key, place)) and grown.an_hour >= amount]
+    places = grown_by(snapshot, key, amount)
+    return [place for place in places if (grown := growth(snapshot, key, place)) and grown.an_hour >= amount]
 
 
-def _since(before: Frame, frame: Frame, key: str) -> "array[float]":
+def _since(before: TelemetrySnapshot, snapshot: TelemetrySnapshot, key: str) -> "array[float]":
     """Returns since when each value is unchanged: the sample of its change, or unknown for a first value."""
-    column, was, since = frame.columns[key], before.columns.get(key), before.latched.get(key)
-    kept = since[:] if since is not None else no_values(len(frame.devices))
+    column, was, since = snapshot.columns[key], before.columns.get(key), before.latched.get(key)
+    kept = since[:] if since is not None else no_values(len(snapshot.devices))
     if was is None or column.values.tobytes() == was.values.tobytes():
         return kept
     for place, (value, earlier) in enumerate(zip(column.values, was.values, strict=True)):
@@ -229,38 +231,42 @@ def _since(before: Frame, frame: Frame, key: str) -> "array[float]":
     return kept
 
 
-def _past_xids(before: Frame, frame: Frame, anew: Collection[int]) -> Mapping[tuple[str, str], Mapping[int, PastXid]]:
+def _past_xids(
+    before: TelemetrySnapshot, snapshot: TelemetrySnapshot, anew: Collection[int]
+) -> Mapping[tuple[str, str], Mapping[int, PastXid]]:
     """Returns past Xids until the device restarts. Without counters they last until its gauge shows none."""
-    column, was = frame.columns.get(XID), before.columns.get(XID)
+    column, was = snapshot.columns.get(XID), before.columns.get(XID)
     kept = dict(before.past_xids)
     for place in anew:
-        kept.pop(frame.devices[place].key, None)
+        kept.pop(snapshot.devices[place].key, None)
     if column is None or (not anew and was is not None and column.values.tobytes() == was.values.tobytes()):
         return kept
-    since = frame.latched[XID]
+    since = snapshot.latched[XID]
     for place, value in enumerate(column.values):
         if value >= 1:
-            key, number = frame.devices[place].key, int(value)
+            key, number = snapshot.devices[place].key, int(value)
             known = kept.get(key, {})
             its = known.get(number)
             if its is None and len(known) < PAST_XIDS_AT_MOST:
                 kept[key] = {**known, number: PastXid(since[place])}
             elif its is not None and since[place] == since[place] and not since[place] <= its.since:  # it came again
                 kept[key] = {**known, number: PastXid(since[place], its.words)}
-        elif value == 0 and kept and not _counts(frame, place):
-            kept.pop(frame.devices[place].key, None)
+        elif value == 0 and kept and not _counts(snapshot, place):
+            kept.pop(snapshot.devices[place].key, None)
     return kept
 
 
-def _counts(frame: Frame, place: int) -> bool:
-    return any(frame.columns[key].values[place] > 0 for key in VOLATILE if key in frame.columns)
+def _counts(snapshot: TelemetrySnapshot, place: int) -> bool:
+    return any(snapshot.columns[key].values[place] > 0 for key in VOLATILE if key in snapshot.columns)
 
 
-def _held(checkpoint: Checkpoint, before: Frame, frame: Frame, anew: Collection[int]) -> Checkpoint:
+def _held(
+    checkpoint: Checkpoint, before: TelemetrySnapshot, snapshot: TelemetrySnapshot, anew: Collection[int]
+) -> Checkpoint:
     """Returns the checkpoint. A restarted counter grew from zero, and a new one begins at its value."""
     values = {}
     for key in COUNTERS:
-        column = frame.columns.get(key)
+        column = snapshot.columns.get(key)
         if column is None:
             continue
         then, last = checkpoint.values.get(key), before.columns.get(key)
@@ -268,7 +274,7 @@ def _held(checkpoint: Checkpoint, before: Frame, frame: Frame, anew: Collection[
         if then is not None and not fell and all(map(le, then, column.values)):  # and none is new: nearly always
             values[key] = then
             continue
-        values[key] = array("d", then if then is not None else no_values(len(frame.devices)))
+        values[key] = array("d", then if then is not None else no_values(len(snapshot.devices)))
         for place, (now, was) in enumerate(zip(column.values, values[key], strict=True)):
             if was != was:
                 values[key][place] = now
@@ -288,6 +294,6 @@ def _stays_less(before: MetricColumn | None, now: MetricColumn, place: int, was:
     return before is not None and before.values[place] < was and now.times[place] > before.times[place]
 
 
-def _checkpoint(frame: Frame) -> Checkpoint:
-    counted = {key: frame.columns[key].values[:] for key in COUNTERS if key in frame.columns}
-    return Checkpoint(frame.taken_at, {**counted, LAST_SAMPLE_AT: frame.newest_by_device()})
+def _checkpoint(snapshot: TelemetrySnapshot) -> Checkpoint:
+    counted = {key: snapshot.columns[key].values[:] for key in COUNTERS if key in snapshot.columns}
+    return Checkpoint(snapshot.taken_at, {**counted, LAST_SAMPLE_AT: snapshot.newest_by_device()})

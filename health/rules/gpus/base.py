@@ -10,7 +10,7 @@ from typing import ClassVar, Protocol, runtime_checkable
 
 from health.rules.base import Wrong
 from health.rules.limits import Comparing
-from health.telemetry.snapshot import Frame
+from health.telemetry.snapshot import TelemetrySnapshot
 from health.telemetry.snapshot_memory import Growth
 
 
@@ -67,7 +67,7 @@ class GpuRule(Protocol):
     def after(self) -> timedelta:
         """Returns how long the trouble must persist before anybody is notified."""
 
-    def suspects(self, frame: Frame) -> Iterable[int]:
+    def suspects(self, snapshot: TelemetrySnapshot) -> Iterable[int]:
         """Returns the positions of devices that may be faulty. It may return too many, but must miss none."""
 
     def evaluate(self, gpu: GpuFacts) -> Wrong | None:
@@ -94,9 +94,9 @@ def is_usual(usual_for: frozenset[str], workload_classes: Collection[str]) -> bo
     return not workload_classes or not usual_for.isdisjoint(workload_classes)
 
 
-def at_least(frame: Frame, metric: str, level: float) -> Collection[int]:
+def at_least(snapshot: TelemetrySnapshot, metric: str, level: float) -> Collection[int]:
     """Returns the positions of devices whose last value is at least `level`. Unreported values do not count."""
-    column = frame.columns.get(metric)
+    column = snapshot.columns.get(metric)
     return [place for place, value in enumerate(column.values) if value >= level] if column is not None else ()
 
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 from gpu.resources.names import tool_of
 from health.rules.base import Severity, Wrong
 from health.rules.gpus.base import GpuFacts
-from health.telemetry.snapshot import Frame
+from health.telemetry.snapshot import TelemetrySnapshot
 
 METRIC = "called_healthy"
 
@@ -20,8 +20,8 @@ class CalledUnhealthy:
     after: ClassVar[timedelta] = timedelta(minutes=1)
     metrics: ClassVar[tuple[str, ...]] = (METRIC,)
 
-    def suspects(self, frame: Frame) -> Iterable[int]:
-        column = frame.columns.get(METRIC)
+    def suspects(self, snapshot: TelemetrySnapshot) -> Iterable[int]:
+        column = snapshot.columns.get(METRIC)
         return [place for place, value in enumerate(column.values) if value < 1] if column is not None else ()
 
     def evaluate(self, gpu: GpuFacts) -> Wrong | None:

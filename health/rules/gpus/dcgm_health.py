@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from health.rules.base import Severity, Wrong
 from health.rules.gpus.base import GpuFacts, at_least
-from health.telemetry.snapshot import Frame
+from health.telemetry.snapshot import TelemetrySnapshot
 from wording.lists import names
 
 METRIC = "dcgm_health"
@@ -26,8 +26,8 @@ class DcgmHealth:
     after: ClassVar[timedelta] = timedelta(minutes=1)
     metrics: ClassVar[tuple[str, ...]] = (METRIC,)
 
-    def suspects(self, frame: Frame) -> Iterable[int]:
-        return at_least(frame, METRIC, WARNING)
+    def suspects(self, snapshot: TelemetrySnapshot) -> Iterable[int]:
+        return at_least(snapshot, METRIC, WARNING)
 
     def evaluate(self, gpu: GpuFacts) -> Wrong | None:
         parts = {watch: result for watch, result in gpu.parts.get(METRIC, {}).items() if result <= MOST}

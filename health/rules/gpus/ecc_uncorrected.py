@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from health.rules.base import Severity, Wrong
 from health.rules.gpus.base import GpuFacts, at_least
-from health.telemetry.snapshot import Frame
+from health.telemetry.snapshot import TelemetrySnapshot
 from health.telemetry.snapshot_memory import grown_by
 from wording.instants import to_the_minute
 
@@ -28,8 +28,8 @@ class EccUncorrected:
     own: ClassVar[str] = ERRORS
     instead: ClassVar[str] = "rows that were remapped within the last hour"
 
-    def suspects(self, frame: Frame) -> Iterable[int]:
-        return {*at_least(frame, ERRORS, 1), *grown_by(frame, ROWS, 1)}
+    def suspects(self, snapshot: TelemetrySnapshot) -> Iterable[int]:
+        return {*at_least(snapshot, ERRORS, 1), *grown_by(snapshot, ROWS, 1)}
 
     def evaluate(self, gpu: GpuFacts) -> Wrong | None:
         errors, remapped = gpu.now.get(ERRORS), gpu.grown.get(ROWS)

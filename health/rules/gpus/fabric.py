@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from health.rules.base import Severity, Wrong
 from health.rules.gpus.base import GpuFacts, at_least
-from health.telemetry.snapshot import Frame
+from health.telemetry.snapshot import TelemetrySnapshot
 from wording.lists import names
 
 STATUS, HEALTH = "fabric_manager_status", "fabric_health"
@@ -39,8 +39,8 @@ class Fabric:
     after: ClassVar[timedelta] = timedelta(minutes=10)  # training takes minutes after a boot
     metrics: ClassVar[tuple[str, ...]] = (STATUS, HEALTH)
 
-    def suspects(self, frame: Frame) -> Iterable[int]:
-        return {*at_least(frame, STATUS, IN_PROGRESS), *at_least(frame, HEALTH, 1)}
+    def suspects(self, snapshot: TelemetrySnapshot) -> Iterable[int]:
+        return {*at_least(snapshot, STATUS, IN_PROGRESS), *at_least(snapshot, HEALTH, 1)}
 
     def evaluate(self, gpu: GpuFacts) -> Wrong | None:
         status, faults = int(gpu.now.get(STATUS, SUCCESS)), faults_in(int(gpu.now.get(HEALTH, 0)))

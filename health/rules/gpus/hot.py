@@ -12,7 +12,7 @@ from gpu.resources.names import Vendor
 from health.rules.base import Wrong
 from health.rules.gpus.base import GpuFacts, at_least
 from health.rules.limits import Limits, Scale, beyond
-from health.telemetry.snapshot import Frame
+from health.telemetry.snapshot import TelemetrySnapshot
 
 METRIC = "temperature_celsius"
 ITS_OWN = Limits(83, 85, timedelta(minutes=5), timedelta(minutes=5))
@@ -33,8 +33,8 @@ class Hot:
     def after(self) -> timedelta:
         return self.limits.warn_after
 
-    def suspects(self, frame: Frame) -> Iterable[int]:
-        return at_least(frame, METRIC, self.limits.warn)
+    def suspects(self, snapshot: TelemetrySnapshot) -> Iterable[int]:
+        return at_least(snapshot, METRIC, self.limits.warn)
 
     def evaluate(self, gpu: GpuFacts) -> Wrong | None:
         limits = (

@@ -8,7 +8,7 @@ from typing import ClassVar
 from health.rules.base import Severity, Wrong
 from health.rules.gpus.base import GpuFacts
 from health.rules.limits import Limits, Scale
-from health.telemetry.snapshot import Frame
+from health.telemetry.snapshot import TelemetrySnapshot
 from health.telemetry.snapshot_memory import grown_an_hour, grown_by
 
 FLIT, DATA, REPLAYS, RECOVERIES = "nvlink_flit_errors", "nvlink_data_errors", "nvlink_replays", "nvlink_recoveries"
@@ -28,12 +28,12 @@ class NvlinkErrors:
     def after(self) -> timedelta:
         return self.limits.warn_after
 
-    def suspects(self, frame: Frame) -> Iterable[int]:
+    def suspects(self, snapshot: TelemetrySnapshot) -> Iterable[int]:
         return {
-            *grown_an_hour(frame, FLIT, self.limits.warn),
-            *grown_an_hour(frame, DATA, self.limits.warn),
-            *grown_an_hour(frame, REPLAYS, self.limits.warn),
-            *grown_by(frame, RECOVERIES, 1),
+            *grown_an_hour(snapshot, FLIT, self.limits.warn),
+            *grown_an_hour(snapshot, DATA, self.limits.warn),
+            *grown_an_hour(snapshot, REPLAYS, self.limits.warn),
+            *grown_by(snapshot, RECOVERIES, 1),
         }
 
     def evaluate(self, gpu: GpuFacts) -> Wrong | None:

@@ -12,7 +12,7 @@ from health.rules.base import Wrong
 from health.rules.gpus.base import GpuFacts
 from health.rules.limits import Limits, Scale, beyond
 from health.telemetry.peers import far_below_peers
-from health.telemetry.snapshot import Frame
+from health.telemetry.snapshot import TelemetrySnapshot
 
 METRIC = "nvlink_mib_per_s"
 BUSY = ("engine_active_ratio", "gpu_utilisation_ratio")  # the first is believed where there are both
@@ -40,10 +40,10 @@ class NvlinkQuiet:
         """Returns the limit as a share of the median of its peers. GPUs below it are reported."""
         return 1 - self.limits.warn / 100
 
-    def suspects(self, frame: Frame) -> Iterable[int]:
+    def suspects(self, snapshot: TelemetrySnapshot) -> Iterable[int]:
         """Returns GPUs far below their peers. Every fleet has healthy ones that their job leaves idle."""
-        busy = [column.values for key in BUSY if (column := frame.columns.get(key))]
-        below = far_below_peers(frame, METRIC, self.share)
+        busy = [column.values for key in BUSY if (column := snapshot.columns.get(key))]
+        below = far_below_peers(snapshot, METRIC, self.share)
         return [place for place in below if any(values[place] >= IDLE for values in busy)]
 
     def evaluate(self, gpu: GpuFacts) -> Wrong | None:

@@ -8,7 +8,7 @@ from typing import ClassVar
 from health.rules.base import Wrong
 from health.rules.gpus.base import GpuFacts
 from health.rules.limits import Limits, Scale, beyond
-from health.telemetry.snapshot import Frame
+from health.telemetry.snapshot import TelemetrySnapshot
 from health.telemetry.snapshot_memory import grown_an_hour
 
 METRIC = "pcie_replays"
@@ -28,8 +28,8 @@ class PcieReplays:
     def after(self) -> timedelta:
         return self.limits.warn_after
 
-    def suspects(self, frame: Frame) -> Iterable[int]:
-        return grown_an_hour(frame, METRIC, self.limits.warn)
+    def suspects(self, snapshot: TelemetrySnapshot) -> Iterable[int]:
+        return grown_an_hour(snapshot, METRIC, self.limits.warn)
 
     def evaluate(self, gpu: GpuFacts) -> Wrong | None:
         grown = gpu.grown.get(METRIC)

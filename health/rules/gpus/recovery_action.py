@@ -12,7 +12,7 @@ from gpu.xids import RECOVERY_ACTIONS
 from health.rules.base import Severity, Wrong
 from health.rules.gpus.base import GpuFacts, at_least
 from health.rules.gpus.xid import DO, SEVERITY
-from health.telemetry.snapshot import Frame
+from health.telemetry.snapshot import TelemetrySnapshot
 
 METRIC = "recovery_action"
 
@@ -24,8 +24,8 @@ class RecoveryActionNeeded:
     after: ClassVar[timedelta] = timedelta(0)
     metrics: ClassVar[tuple[str, ...]] = (METRIC,)
 
-    def suspects(self, frame: Frame) -> Iterable[int]:
-        return at_least(frame, METRIC, 1)
+    def suspects(self, snapshot: TelemetrySnapshot) -> Iterable[int]:
+        return at_least(snapshot, METRIC, 1)
 
     def evaluate(self, gpu: GpuFacts) -> Wrong | None:
         number = int(gpu.now.get(METRIC, 0))

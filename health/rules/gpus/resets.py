@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from health.rules.base import Severity, Wrong
 from health.rules.gpus.base import GpuFacts
-from health.telemetry.snapshot import Frame
+from health.telemetry.snapshot import TelemetrySnapshot
 from health.telemetry.snapshot_memory import ENERGY, begun_lately, reporting_devices
 
 METRIC = ENERGY  # since the driver was loaded, and exported unless somebody took it out
@@ -22,13 +22,13 @@ class Resets:
     after: ClassVar[timedelta] = timedelta(0)  # its resets took their time
     metrics: ClassVar[tuple[str, ...]] = (METRIC,)
 
-    def suspects(self, frame: Frame) -> Iterable[int]:
+    def suspects(self, snapshot: TelemetrySnapshot) -> Iterable[int]:
         """Returns devices whose counters restarted in the last half to whole hour, unless all of their node's did."""
-        anew = begun_lately(frame)
+        anew = begun_lately(snapshot)
         if not anew:
             return ()
-        go_on = {frame.devices[place].node_name for place in set(reporting_devices(frame)).difference(anew)}
-        return [place for place in anew if frame.devices[place].node_name in go_on]
+        go_on = {snapshot.devices[place].node_name for place in set(reporting_devices(snapshot)).difference(anew)}
+        return [place for place in anew if snapshot.devices[place].node_name in go_on]
 
     def evaluate(self, gpu: GpuFacts) -> Wrong | None:
         if gpu.resets < TIMES:

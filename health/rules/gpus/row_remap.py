@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from health.rules.base import Severity, Wrong
 from health.rules.gpus.base import GpuFacts, at_least
-from health.telemetry.snapshot import Frame
+from health.telemetry.snapshot import TelemetrySnapshot
 
 FAILED, PENDING = "row_remap_failed", "row_remap_pending"
 
@@ -19,8 +19,8 @@ class RowRemap:
     after: ClassVar[timedelta] = timedelta(0)
     metrics: ClassVar[tuple[str, ...]] = (FAILED, PENDING)
 
-    def suspects(self, frame: Frame) -> Iterable[int]:
-        return {*at_least(frame, FAILED, 1), *at_least(frame, PENDING, 1)}
+    def suspects(self, snapshot: TelemetrySnapshot) -> Iterable[int]:
+        return {*at_least(snapshot, FAILED, 1), *at_least(snapshot, PENDING, 1)}
 
     def evaluate(self, gpu: GpuFacts) -> Wrong | None:
         evidence = {FAILED: gpu.now.get(FAILED), PENDING: gpu.now.get(PENDING)}

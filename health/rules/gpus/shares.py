@@ -8,7 +8,7 @@ from typing import ClassVar
 from health.rules.base import Severity, Wrong
 from health.rules.gpus.base import GpuFacts, is_usual
 from health.rules.limits import Limits
-from health.telemetry.snapshot import Frame
+from health.telemetry.snapshot import TelemetrySnapshot
 
 
 @dataclass(frozen=True)
@@ -22,8 +22,8 @@ class ShareRule:
     def after(self) -> timedelta:
         return self.limits.warn_after
 
-    def suspects(self, frame: Frame) -> Iterable[int]:
-        part, other = (frame.columns.get(metric) for metric in self.metrics)
+    def suspects(self, snapshot: TelemetrySnapshot) -> Iterable[int]:
+        part, other = (snapshot.columns.get(metric) for metric in self.metrics)
         if part is None or other is None:
             return ()
         share, whole = self.limits.warn / 100, self.whole

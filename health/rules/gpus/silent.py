@@ -10,7 +10,7 @@ from gpu.resources.names import tool_of
 from health.rules.base import Severity, Wrong
 from health.rules.gpus.base import GpuFacts
 from health.telemetry.base import STALE_AFTER_S
-from health.telemetry.snapshot import Frame
+from health.telemetry.snapshot import TelemetrySnapshot
 
 
 @dataclass(frozen=True)
@@ -20,12 +20,12 @@ class GpuSilent:
     after: ClassVar[timedelta] = timedelta(minutes=1)
     metrics: ClassVar[tuple[str, ...]] = ()  # whatever there is
 
-    def suspects(self, frame: Frame) -> Iterable[int]:
+    def suspects(self, snapshot: TelemetrySnapshot) -> Iterable[int]:
         """Returns boards without a fresh sample on nodes that have some."""
-        newest, oldest = frame.newest, frame.taken_at - STALE_AFTER_S
+        newest, oldest = snapshot.newest, snapshot.taken_at - STALE_AFTER_S
         if min(newest, default=oldest) >= oldest:  # everybody speaks, as nearly always
             return
-        for _, places in groupby(range(len(frame.devices)), key=lambda place: frame.devices[place].node_name):
+        for _, places in groupby(range(len(snapshot.devices)), key=lambda place: snapshot.devices[place].node_name):
             on_node = list(places)
             if any(newest[place] >= oldest for place in on_node):
                 yield from (place for place in on_node if not newest[place] >= oldest)

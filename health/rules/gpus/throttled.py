@@ -11,7 +11,7 @@ from typing import ClassVar
 from health.rules.base import Severity, Wrong
 from health.rules.gpus.base import GpuFacts, at_least
 from health.telemetry.metrics import SLOWED_BY, SLOWING_BITS
-from health.telemetry.snapshot import Frame
+from health.telemetry.snapshot import TelemetrySnapshot
 from health.telemetry.snapshot_memory import grown_by, still_grows
 
 # Being at the limit of its power is how a training GPU should be (Z28): `throttled_power` is no reason here.
@@ -32,11 +32,16 @@ class Throttled:
     after: ClassVar[timedelta] = timedelta(minutes=10)
     metrics: ClassVar[tuple[str, ...]] = (*REASONS, CLOCK_REASONS, CLOCK_EVENTS)
 
-    def suspects(self, frame: Frame) -> Iterable[int]:
+    def suspects(self, snapshot: TelemetrySnapshot) -> Iterable[int]:
         return {
-            *(place for reason in REASONS for place in grown_by(frame, reason, 1) if still_grows(frame, reason, place)),
-            *at_least(frame, CLOCK_EVENTS, 1),
-            *_slowed_now(frame),
+            *(
+                place
+                for reason in REASONS
+                for place in grown_by(snapshot, reason, 1)
+                if still_grows(snapshot, reason, place)
+            ),
+            *at_least(snapshot, CLOCK_EVENTS, 1),
+            *_slowed_now(snapshot),
         }
 
     def evaluate(self, gpu: GpuFacts) -> Wrong | None:
@@ -64,8 +69,8 @@ def _bits(value: float) -> int:
     return int(value) if 0 <= value <= EVERY_BIT else 0
 
 
-def _slowed_now(frame: Frame) -> Iterable[int]:
-    column = frame.columns.get(CLOCK_REASONS)
+def _slowed_now(snapshot: TelemetrySnapshot) -> Iterable[int]:
+    column = snapshot.columns.get(CLOCK_REASONS)
     if column is None:
         return ()
     return [place for place, value in enumerate(column.values) if value >= 1 and _bits(value) & SLOWING_BITS]

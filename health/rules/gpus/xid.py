@@ -8,7 +8,7 @@ from typing import ClassVar
 from gpu.xids import XIDS, Xid, XidAction, XidPattern, XidWorkflow, verdict_of, workflow_of
 from health.rules.base import Severity, Wrong
 from health.rules.gpus.base import GpuFacts, XidSeen, at_least
-from health.telemetry.snapshot import Frame
+from health.telemetry.snapshot import TelemetrySnapshot
 from health.telemetry.snapshot_memory import VOLATILE
 
 METRIC, COUNTED = "xid", "xids_counted"
@@ -60,14 +60,14 @@ class LastXid:
     after: ClassVar[timedelta] = timedelta(0)
     metrics: ClassVar[tuple[str, ...]] = (METRIC, COUNTED)
 
-    def suspects(self, frame: Frame) -> Iterable[int]:
-        boards = {uuid for uuid, _ in frame.past_xids}
+    def suspects(self, snapshot: TelemetrySnapshot) -> Iterable[int]:
+        boards = {uuid for uuid, _ in snapshot.past_xids}
         past = [
             place
-            for place, device in enumerate(frame.devices)
-            if device.uuid in boards and device.key in frame.past_xids
+            for place, device in enumerate(snapshot.devices)
+            if device.uuid in boards and device.key in snapshot.past_xids
         ]
-        return {*at_least(frame, METRIC, 1), *at_least(frame, COUNTED, 1), *past}
+        return {*at_least(snapshot, METRIC, 1), *at_least(snapshot, COUNTED, 1), *past}
 
     def evaluate(self, gpu: GpuFacts) -> Wrong | None:
         """Returns the worst of the last Xid, the Xids counted by the exporter, and the Xids since the last reset.

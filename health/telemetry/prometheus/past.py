@@ -17,7 +17,7 @@ from health.telemetry.prometheus.answers import LabelledSample, Unusable, labels
 from health.telemetry.prometheus.client import Client
 from health.telemetry.prometheus.ranges import Steps, series_in
 from health.telemetry.prometheus.source import COVERING_SERIES, LOOK_EVERY_S, XID
-from health.telemetry.snapshot import Frame, GpuDevice, GpuDeviceKey, MetricColumn, in_order
+from health.telemetry.snapshot import GpuDevice, GpuDeviceKey, MetricColumn, TelemetrySnapshot, in_order
 from health.telemetry.snapshot_memory import put_in_words, remember
 
 STEPS_AT_ONCE = 60  # of which the devices are looked up together
@@ -59,8 +59,8 @@ class Past:
     metrics: tuple[str, ...]
     is_there: Callable[[str, float], bool] = lambda _node, _at: True  # whether the cluster had this node then
     notes: dict[str, None] = field(default_factory=dict)  # what contradicts, in sentences
-    before: Frame = field(default_factory=lambda: Frame(0.0, ()))
-    in_frame: frozenset[GpuDeviceKey] = frozenset()
+    before: TelemetrySnapshot = field(default_factory=lambda: TelemetrySnapshot(0.0, ()))
+    in_snapshot: frozenset[GpuDeviceKey] = frozenset()
     looked_at: float = -math.inf
 
     def readings(self, asked: Steps, *, offset_s: float = 0.0) -> Iterator[TelemetryReading | MissingSteps]:
@@ -141,7 +141,7 @@ class Past:
 
     def _look(self, known: Inventory, said: set[GpuDeviceKey], at: float) -> None:
         """Updates the devices of the snapshot as a round does: every few minutes, and at once for a new one."""
-        there, strange = dict[str, bool](), said - self.in_frame
+        there, strange = dict[str, bool](), said - self.in_snapshot
 
         def is_there(device: GpuDevice) -> bool:
             name = device.node_name
@@ -157,16 +157,16 @@ class Past:
         lost = silenced(self.before, now, self.where, since=oldest, contested=known.contested)
         lost = [device for device in lost if is_there(device)]
         self.before = self.before.carried(in_order([*now, *lost]), forget_before=oldest)
-        self.in_frame, self.looked_at = frozenset(device.key for device in self.before.devices), at
+        self.in_snapshot, self.looked_at = frozenset(device.key for device in self.before.devices), at
 
     def _reading(self, piece: _Piece, number: int, at: float, offset_s: float) -> TelemetryReading:
         before = self.before
-        frame = before.copied()
-        frame.taken_at = at
-        index = frame.index()
+        snapshot = before.copied()
+        snapshot.taken_at = at
+        index = snapshot.index()
         for row, lines in piece.values.items():
             times = piece.times[row]
-            column = frame.columns.setdefault(row.metric, MetricColumn.empty(len(frame.devices)))
+            column = snapshot.columns.setdefault(row.metric, MetricColumn.empty(len(snapshot.devices)))
             least, most = row.bounds
             for key, line in lines.items():
                 place, taken = index.get(key, -1), times.get(key)
@@ -175,12 +175,12 @@ class Past:
                 value, sampled = line[number], taken[number] + offset_s
                 if least <= value <= most and sampled == sampled and not sampled <= column.times[place]:
                     column.values[place], column.times[place] = value * row.factor, sampled
-        remember(before, frame)
+        remember(before, snapshot)
         xids = _xids(piece, number)
-        put_in_words(frame, xids)
-        self.before = frame
+        put_in_words(snapshot, xids)
+        self.before = snapshot
         exported = frozenset(row.metric for row in piece.values)
-        return TelemetryReading(frame, exported, xids, parts=_parts(piece, number))
+        return TelemetryReading(snapshot, exported, xids, parts=_parts(piece, number))
 
     def _piece(self, series: Sequence[MetricSeries], covering: Sequence[str], steps: Steps) -> _Piece:
         present = _by_device(self._range(promql.present(covering, self.matchers), steps))

@@ -30,7 +30,7 @@ from health.telemetry.identity import (
 from health.telemetry.metrics import SERIES, MetricSeries
 from health.telemetry.prometheus.answers import Filled, LabelledSample, Placing, Unusable, fill, labels, vector
 from health.telemetry.prometheus.client import Client
-from health.telemetry.snapshot import Frame, GpuDevice, GpuDeviceKey, MetricColumn, in_order
+from health.telemetry.snapshot import GpuDevice, GpuDeviceKey, MetricColumn, TelemetrySnapshot, in_order
 from health.telemetry.snapshot_memory import put_in_words, remember
 from wording.numbers import count
 
@@ -85,7 +85,7 @@ class Prometheus:
     _instant: str = ""  # that is asked of, by the Prometheus' clock; blank: now
     _times: tuple[bytes, list[LabelledSample]] | None = None  # the last that were answered
 
-    def take(self, before: Frame | None, *, now: float) -> TelemetryReading:
+    def take(self, before: TelemetrySnapshot | None, *, now: float) -> TelemetryReading:
         """Returns the source's answer.
 
         :raises Unusable: with the reason and the action
@@ -93,33 +93,33 @@ class Prometheus:
         self._until, self._instant = time.monotonic() + ROUND_S, ""
         offset_s, notes = self._offset()
         known = self._look(now=now)
-        earlier, oldest = before or Frame(now, ()), now - FORGET_AFTER_S
+        earlier, oldest = before or TelemetrySnapshot(now, ()), now - FORGET_AFTER_S
         lost = silenced(earlier, known.devices, self.where, since=oldest, contested=known.contested)
         devices = in_order([*known.devices, *lost]) if lost else known.devices
         carried = earlier.carried(devices, forget_before=oldest)
-        frame = carried.copied()
-        frame.taken_at = now
-        placing, are_doubled = Placing(frame.index(), known.keys), self._are_doubled(known.names)
+        snapshot = carried.copied()
+        snapshot.taken_at = now
+        placing, are_doubled = Placing(snapshot.index(), known.keys), self._are_doubled(known.names)
         series, odd, stranger = [row for name in sorted(known.names) for row in SERIES[name]], list[str](), ""
         for row in series:
             unknown = placing.unknown
-            filled = self._fill(frame, row, placing, offset_s=offset_s, are_doubled=are_doubled)
+            filled = self._fill(snapshot, row, placing, offset_s=offset_s, are_doubled=are_doubled)
             stranger = row.name if placing.unknown > unknown else stranger
             odd += _odd_in(row, filled)
         if placing.unknown > known.left_out:
             # New devices came: the next round looks who they are.
             beside = known.beside | {stranger}
             self.known = replace(known, looked_at=-math.inf, left_out=placing.unknown, beside=beside)
-        anew = tuple(frame.devices[place] for place in remember(carried, frame))
+        anew = tuple(snapshot.devices[place] for place in remember(carried, snapshot))
         xids = self._xids() if XID in known.names else {}
         unplaced = self._unplaced_xids() if any(not uuid for uuid, _ in xids) else {}
-        put_in_words(frame, xids)
+        put_in_words(snapshot, xids)
         parts = self._parts([row for row in series if row.label and row.has_parts])
         exported = frozenset(row.metric for row in series)
         notes = (*notes, *known.notes, *_inconsistency_notes(odd))
         skew_s = float(round(offset_s)) if abs(offset_s) > SKEW_S else 0.0
-        came = frame.boards_beside(earlier)
-        return TelemetryReading(frame, exported, xids, notes, parts, known.exploding, anew, came, unplaced, skew_s)
+        came = snapshot.boards_beside(earlier)
+        return TelemetryReading(snapshot, exported, xids, notes, parts, known.exploding, anew, came, unplaced, skew_s)
 
     def _query(self, expression: str) -> list[LabelledSample]:
         """Returns the series of a query.
@@ -228,16 +228,18 @@ class Prometheus:
         """Returns whether devices have duplicate series, over every name that identifies devices."""
         return bool(self._query(promql.doubled(_covering_names(names), self.matchers)))
 
-    def _fill(self, frame: Frame, row: MetricSeries, placing: Placing, *, offset_s: float, are_doubled: bool) -> Filled:
+    def _fill(
+        self, snapshot: TelemetrySnapshot, row: MetricSeries, placing: Placing, *, offset_s: float, are_doubled: bool
+    ) -> Filled:
         ask = promql.newest_values if are_doubled else promql.values
         matchers = self.matchers.and_one_of(row.label, row.only)
         # Times first: a value is never older than what is said of it.
         times = self._times_of(row.name, matchers)
         values = self._query(ask(row.name, matchers))
-        column = frame.columns.setdefault(row.metric, MetricColumn.empty(len(frame.devices)))
+        column = snapshot.columns.setdefault(row.metric, MetricColumn.empty(len(snapshot.devices)))
         return fill(
             column, values, times, placing, factor=row.factor, bounds=row.bounds, offset_s=offset_s,
-            latest=frame.taken_at + AHEAD_S,
+            latest=snapshot.taken_at + AHEAD_S,
         )  # fmt: skip
 
     def _times_of(self, name: str, matchers: promql.Matchers) -> list[LabelledSample]:

@@ -9,7 +9,7 @@ import pytest
 from health.sources import snapshots
 from health.telemetry.base import TelemetryReading
 from health.telemetry.metrics import METRICS
-from health.telemetry.snapshot import Frame, GpuDevice, MetricColumn
+from health.telemetry.snapshot import GpuDevice, MetricColumn, TelemetrySnapshot
 from tests import make
 from tests.callers import calling
 from tests.make import NOON
@@ -32,7 +32,9 @@ def heard(cluster) -> None:
     warm, busy = (array("d", at) for at in ([NOON.timestamp(), math.nan, math.nan], [NOON.timestamp()] * 3))
     columns = {"temperature_celsius": MetricColumn(warm[:], warm), "gpu_utilisation_ratio": MetricColumn(busy[:], busy)}
     snapshots.forget(cluster.pk)
-    snapshots.keep(cluster.pk, TelemetryReading(Frame(NOON.timestamp(), devices, columns), frozenset(columns), {}))
+    snapshots.keep(
+        cluster.pk, TelemetryReading(TelemetrySnapshot(NOON.timestamp(), devices, columns), frozenset(columns), {})
+    )
 
 
 def told(caller, cluster) -> dict:

@@ -23,7 +23,7 @@ from health.rules.gpus.hot import Hot
 from health.rules.limits import Limits
 from health.sources import snapshots
 from health.telemetry.base import TelemetryReading
-from health.telemetry.snapshot import Frame, GpuDevice, MetricColumn
+from health.telemetry.snapshot import GpuDevice, MetricColumn, TelemetrySnapshot
 from tests.health.telemetry.prometheus.a_past import Remembering
 from tests.health.telemetry.prometheus.a_server import a_server
 from tests.make import NOON, a_cluster, a_node, a_node_event, a_pool, a_source
@@ -359,16 +359,16 @@ def test_it_opens_and_resolves_what_the_live_look_does(redis, celsius, limits):
         pool=pool, rule="gpu-hot", warn=83, critical=85, warn_after_s=limits.warn_after.total_seconds(),
         critical_after_s=limits.critical_after.total_seconds(), by="ada", at=NOON, reason="Ours.",
     )  # fmt: skip
-    replaying, rule, frame = Replay(), Hot(limits), Frame(AT, (DEVICE,))
-    frame.columns["temperature_celsius"] = MetricColumn.empty(1)
+    replaying, rule, snapshot = Replay(), Hot(limits), TelemetrySnapshot(AT, (DEVICE,))
+    snapshot.columns["temperature_celsius"] = MetricColumn.empty(1)
 
     for number, value in enumerate(celsius):
         at = NOON + number * 2 * MINUTE
-        frame.taken_at = at.timestamp()
+        snapshot.taken_at = at.timestamp()
         if value is not None:
-            frame.columns["temperature_celsius"].values[0] = value
-            frame.columns["temperature_celsius"].times[0] = frame.taken_at
-        snapshots.keep(cluster.pk, TelemetryReading(frame, frozenset(frame.columns), {}))
+            snapshot.columns["temperature_celsius"].values[0] = value
+            snapshot.columns["temperature_celsius"].times[0] = snapshot.taken_at
+        snapshots.keep(cluster.pk, TelemetryReading(snapshot, frozenset(snapshot.columns), {}))
         Bookmark.objects.filter(cluster=cluster).update(last_seen_at=at)
         evaluation_round.look(cluster, now=at)
         wrong = rule.evaluate(GpuFacts("gpu-001", "GPU 0 of gpu-001", now={"temperature_celsius": value or 0.0}))

@@ -7,7 +7,7 @@ from health.evaluation import evaluation_round
 from health.models import Finding
 from health.sources import snapshots
 from health.telemetry.base import DeviceXid, TelemetryReading
-from health.telemetry.snapshot import Frame, GpuDevice, MetricColumn
+from health.telemetry.snapshot import GpuDevice, MetricColumn, TelemetrySnapshot
 from health.telemetry.snapshot_memory import remember
 from tests.make import NOON
 
@@ -20,7 +20,7 @@ class Saying:
 
     def __init__(self, cluster) -> None:
         self.cluster, self.devices = cluster, DEVICES
-        self.frame = Frame(NOON.timestamp(), DEVICES)
+        self.snapshot = TelemetrySnapshot(NOON.timestamp(), DEVICES)
 
     def __call__(self, at, *, silent=(), words="", parts=None, **values: dict[int, float]) -> None:
         """`values`: by metric, of some of the devices; the others are well."""
@@ -34,18 +34,18 @@ class Saying:
 
     def only(self, at, *, words="", parts=None, told=(), **values: dict[int, float]) -> None:
         """A round in which of each metric these devices alone have a value. `told`: the Xids among them, by place."""
-        before = self.frame.carried(self.devices, forget_before=0)
-        frame = before.copied()
-        frame.taken_at = at.timestamp()
+        before = self.snapshot.carried(self.devices, forget_before=0)
+        snapshot = before.copied()
+        snapshot.taken_at = at.timestamp()
         for metric, by_place in values.items():
-            column = frame.columns.setdefault(metric, MetricColumn.empty(len(self.devices)))
+            column = snapshot.columns.setdefault(metric, MetricColumn.empty(len(self.devices)))
             for place, value in by_place.items():
-                column.values[place], column.times[place] = value, frame.taken_at
-        remember(before, frame)
+                column.values[place], column.times[place] = value, snapshot.taken_at
+        remember(before, snapshot)
         xids = {self.devices[place].key: DeviceXid(int(xid), words) for place, xid in dict(told).items()}
         in_parts = {self.devices[place].key: said for place, said in (parts or {}).items()}
-        snapshots.keep(self.cluster.pk, TelemetryReading(frame, frozenset(frame.columns), xids, parts=in_parts))
-        self.frame = frame
+        snapshots.keep(self.cluster.pk, TelemetryReading(snapshot, frozenset(snapshot.columns), xids, parts=in_parts))
+        self.snapshot = snapshot
         looked(self.cluster, at)
 
 

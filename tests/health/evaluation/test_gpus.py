@@ -8,7 +8,7 @@ from django.db import connection
 from fleet.models import Node, NodeEvent
 from health.inbox import shadow_mode
 from health.models import Finding, PoolLimits
-from health.telemetry.snapshot import Frame, GpuDevice
+from health.telemetry.snapshot import GpuDevice, TelemetrySnapshot
 from tests.health.evaluation.saying import DEVICES, MINUTE, looked, open_ones
 from tests.make import NOON, a_finding, a_node, a_node_event, a_pod, a_pool
 
@@ -518,7 +518,7 @@ def test_errors_that_are_not_counted_any_more_are_not_over_by_rows_that_are(say,
 
 def test_nor_are_they_where_it_is_forgotten_that_they_were_counted(say, cluster):
     say.only(NOON, ecc_uncorrected=NONE | {3: 2.0}, rows_remapped_uncorrected=NONE | {3: 1.0})
-    say.frame = Frame(NOON.timestamp(), DEVICES)
+    say.snapshot = TelemetrySnapshot(NOON.timestamp(), DEVICES)
 
     for minutes in (1, 2, 3):
         say.only(NOON + minutes * MINUTE, ecc_uncorrected={}, rows_remapped_uncorrected=NONE | {3: 1.0})

@@ -5,14 +5,14 @@ from datetime import timedelta
 import pytest
 
 from fleet.models import Node
-from health.exporters.snapshots import frame_of
+from health.exporters.snapshots import updated_snapshot
 from health.inbox import rule_mutes
 from health.lifecycle import FindingState
 from health.models import Finding
 from health.sources import snapshots
 from health.telemetry.exposition import read_node
 from health.telemetry.identity import Whereabouts, silenced
-from health.telemetry.snapshot import Frame, GpuDevice, in_order
+from health.telemetry.snapshot import GpuDevice, TelemetrySnapshot, in_order
 from tests.health.evaluation.saying import DEVICES, MINUTE, looked, open_ones
 from tests.make import NOON, a_node, a_pod, a_pool, an_operand
 
@@ -141,7 +141,7 @@ def test_nothing_is_over_reason_redis_lost_it(say):
         say(NOON + minutes * MINUTE, silent={3})
     snapshots.forget(say.cluster.pk)
     say.devices = tuple(device for device in DEVICES if device.index != 3)
-    say.frame = Frame(NOON.timestamp(), say.devices)
+    say.snapshot = TelemetrySnapshot(NOON.timestamp(), say.devices)
 
     say(NOON + 6 * MINUTE)
 
@@ -157,12 +157,14 @@ def test_nothing_is_over_reason_an_exporter_names_the_gpu_of_another_node(say):
 
     a_node(say.cluster, "gpu-002")
     now = NOON.timestamp()
-    first = frame_of(Frame(now, ()), said("gpu-001", a=79, b=0) | said("gpu-002", c=0), nodes=NODES, now=now)
+    first = updated_snapshot(
+        TelemetrySnapshot(now, ()), said("gpu-001", a=79, b=0) | said("gpu-002", c=0), nodes=NODES, now=now
+    )
     snapshots.keep(say.cluster.pk, first)
     looked(say.cluster, NOON)
 
     two = said("gpu-001", a=79, b=0) | said("gpu-002", a=0, c=0)
-    snapshots.keep(say.cluster.pk, frame_of(first.frame, two, nodes=NODES, now=now + 30))
+    snapshots.keep(say.cluster.pk, updated_snapshot(first.snapshot, two, nodes=NODES, now=now + 30))
     looked(say.cluster, NOON + MINUTE / 2)
 
     assert open_ones() == [("gpu-xid", "GPU 0 of gpu-001", "critical")]
@@ -174,7 +176,7 @@ def test_what_its_slices_all_say_of_a_board_is_one_finding_and_so_is_its_fall(sa
     say(NOON + MINUTE, xid={0: 79, 1: 79, 2: 79})
     assert open_ones() == [("gpu-xid", "GPU 0 of gpu-001", "critical")]
 
-    fallen = silenced(say.frame, cut(1), Whereabouts(NODES), since=0)
+    fallen = silenced(say.snapshot, cut(1), Whereabouts(NODES), since=0)
     say.devices = in_order([*cut(1), *fallen])
     for minutes in (3, 5):
         say(NOON + minutes * MINUTE, silent={0, 1, 2})
@@ -229,7 +231,7 @@ def test_slices_go_with_another_layout_of_their_board(say):
     say.devices = in_order(cut(0))
     say(NOON)
     say(NOON + MINUTE, memory_used_mib={0: 1.0}, xid={0: 48, 1: 48, 2: 48})
-    assert silenced(say.frame, [GpuDevice("gpu-001", 0, "GPU-0", "1", "7g.80gb")], Whereabouts(NODES), since=0) == []
+    assert silenced(say.snapshot, [GpuDevice("gpu-001", 0, "GPU-0", "1", "7g.80gb")], Whereabouts(NODES), since=0) == []
 
 
 def test_nothing_is_over_while_its_own_metric_is_not_said(say):
@@ -276,7 +278,7 @@ def test_a_node_that_is_silent_for_more_than_a_day_was_heard(say):
     for minutes in (3, 6):
         say(NOON + minutes * MINUTE, silent=set(range(8)))
     later = NOON + timedelta(hours=25)
-    assert silenced(say.frame, OTHERS, Whereabouts(NODES), since=later.timestamp() - 86400) == []
+    assert silenced(say.snapshot, OTHERS, Whereabouts(NODES), since=later.timestamp() - 86400) == []
     say.devices = OTHERS
 
     say(later)

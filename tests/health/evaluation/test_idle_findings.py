@@ -10,7 +10,7 @@ from health.models import Finding, GpuHour
 from health.sources import snapshots
 from health.sources.hours import provide_partition
 from health.telemetry.base import TelemetryReading
-from health.telemetry.snapshot import Frame, GpuDevice, MetricColumn
+from health.telemetry.snapshot import GpuDevice, MetricColumn, TelemetrySnapshot
 from tests.health.turns import give_back
 from tests.make import NOON, a_cluster, a_node, a_pod, a_pool
 
@@ -46,12 +46,12 @@ def an_hour(node, at, *utilisation: float, seen_s: float = 3600) -> None:
 def looked(node, at, *utilisation: float | None) -> None:
     """With what each GPU says at that moment; None: nothing. No value at all: no frame comes."""
     if utilisation:
-        frame = Frame(at.timestamp(), DEVICES)
-        column = frame.columns["gpu_utilisation_ratio"] = MetricColumn.empty(2)
+        snapshot = TelemetrySnapshot(at.timestamp(), DEVICES)
+        column = snapshot.columns["gpu_utilisation_ratio"] = MetricColumn.empty(2)
         for place, value in enumerate(utilisation):
             if value is not None:
-                column.values[place], column.times[place] = value, frame.taken_at
-        snapshots.keep(node.cluster.pk, TelemetryReading(frame, frozenset(frame.columns), {}))
+                column.values[place], column.times[place] = value, snapshot.taken_at
+        snapshots.keep(node.cluster.pk, TelemetryReading(snapshot, frozenset(snapshot.columns), {}))
     Bookmark.objects.update(last_seen_at=at)
     evaluation_round.look(node.cluster, now=at)
 

@@ -12,7 +12,7 @@ from health.evaluation.idle_gpus import idle_allocations
 from health.models import GpuHour
 from health.rules.base import IdleAllocation
 from health.sources.hours import provide_partition
-from health.telemetry.snapshot import Frame, GpuDevice, MetricColumn
+from health.telemetry.snapshot import GpuDevice, MetricColumn, TelemetrySnapshot
 from tests.make import NOON, a_cluster, a_node, a_pod
 
 pytestmark = pytest.mark.django_db
@@ -47,12 +47,14 @@ def holding(node, *indices: int, began=3 * HOUR, told: bool = True):
 
 def reporting(*values: float | None) -> ReportingNodes:
     """What each GPU says now. None: nothing."""
-    frame = Frame(NOW.timestamp(), tuple(GpuDevice("gpu-1", index, f"GPU-{index}") for index in range(len(values))))
-    column = frame.columns["gpu_utilisation_ratio"] = MetricColumn.empty(len(values))
+    snapshot = TelemetrySnapshot(
+        NOW.timestamp(), tuple(GpuDevice("gpu-1", index, f"GPU-{index}") for index in range(len(values)))
+    )
+    column = snapshot.columns["gpu_utilisation_ratio"] = MetricColumn.empty(len(values))
     for place, value in enumerate(values):
         if value is not None:
-            column.values[place], column.times[place] = value, frame.taken_at
-    return ReportingNodes(frozenset({"gpu-1"}), frozenset({"gpu-1"}), frame)
+            column.values[place], column.times[place] = value, snapshot.taken_at
+    return ReportingNodes(frozenset({"gpu-1"}), frozenset({"gpu-1"}), snapshot)
 
 
 def found(node, reporting: ReportingNodes | None = None, classes=MappingProxyType({})) -> tuple[IdleAllocation, ...]:
@@ -253,11 +255,11 @@ def test_of_many_idle_nodes_the_last_is_told_of_too(node):
                 utilisation=0.0,
             )  # fmt: skip
     devices = tuple(GpuDevice(name, 0, f"GPU-of-{name}") for name in names)
-    frame = Frame(NOW.timestamp(), devices)
-    column = frame.columns["gpu_utilisation_ratio"] = MetricColumn.empty(len(devices))
+    snapshot = TelemetrySnapshot(NOW.timestamp(), devices)
+    column = snapshot.columns["gpu_utilisation_ratio"] = MetricColumn.empty(len(devices))
     for place in range(len(devices)):
-        column.values[place], column.times[place] = 0.0, frame.taken_at
+        column.values[place], column.times[place] = 0.0, snapshot.taken_at
 
-    found = idle_allocations(node.cluster, ReportingNodes(frozenset(names), frozenset(names), frame), {}, now=NOW)
+    found = idle_allocations(node.cluster, ReportingNodes(frozenset(names), frozenset(names), snapshot), {}, now=NOW)
 
     assert sorted(found) == names

@@ -3,7 +3,7 @@
 import pytest
 
 from health.models import Finding
-from health.telemetry.snapshot import Frame
+from health.telemetry.snapshot import TelemetrySnapshot
 from tests.health.evaluation.saying import DEVICES, MINUTE
 from tests.make import NOON
 
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.django_db
 
 
 def lose(say) -> None:
-    say.frame = Frame(NOON.timestamp(), DEVICES)
+    say.snapshot = TelemetrySnapshot(NOON.timestamp(), DEVICES)
 
 
 @pytest.mark.parametrize(

@@ -275,9 +275,9 @@ def test_an_exporter_that_answers_nothing_leaves_what_its_gpus_said(cluster, red
 
     after = snapshots.newest(cluster.pk)
     assert outcome.answered == outcome.exporters
-    assert after.frame.devices == before.frame.devices
-    times = after.frame.columns["temperature_celsius"].times
-    assert times == before.frame.columns["temperature_celsius"].times
+    assert after.snapshot.devices == before.snapshot.devices
+    times = after.snapshot.columns["temperature_celsius"].times
+    assert times == before.snapshot.columns["temperature_celsius"].times
 
 
 def test_values_that_no_gpu_can_have_are_named_with_the_round(cluster, told, monkeypatch):
@@ -328,10 +328,10 @@ def test_an_exporter_that_names_the_gpus_of_another_node_costs_those_two_and_onl
 
     assert "are claimed by several nodes and taken for none's" in outcome.message
     assert f" by {liar} and {owner}" in outcome.message
-    assert {device.node_name for device in snapshots.newest(cluster.pk).frame.devices} == set(others)
+    assert {device.node_name for device in snapshots.newest(cluster.pk).snapshot.devices} == set(others)
     due(cluster)
     assert ask(cluster).message == ""
-    assert {device.node_name for device in snapshots.newest(cluster.pk).frame.devices} == {liar, owner, *others}
+    assert {device.node_name for device in snapshots.newest(cluster.pk).snapshot.devices} == {liar, owner, *others}
 
 
 def test_series_that_name_no_gpu_are_counted_with_their_nodes(cluster, told, monkeypatch):

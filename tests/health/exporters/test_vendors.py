@@ -45,11 +45,11 @@ def test_each_is_asked_at_its_own_port_and_is_in_the_frame(api, cluster):
 
     kept = snapshots.newest(cluster.pk)
     assert (outcome.state, outcome.exporters, outcome.answered, outcome.message) == ("asked", 2, 2, "")
-    assert {(device.node_name, device.index) for device in kept.frame.devices} == {
+    assert {(device.node_name, device.index) for device in kept.snapshot.devices} == {
         (name, index) for name in ("gpu-amd-001", "gpu-gaudi-001") for index in range(8)
     }
     for key in ("temperature_celsius", "gpu_utilisation_ratio", "memory_used_mib", "power_watts"):
-        assert all(value == value for value in kept.frame.columns[key].values), key
+        assert all(value == value for value in kept.snapshot.columns[key].values), key
     asked = {one["path"].partition("/pods/")[2] for one in api.requests() if one["path"].endswith("/proxy/metrics")}
     assert {path.rpartition(":")[2].partition("/")[0] for path in asked} == {"5000", "41611"}
 

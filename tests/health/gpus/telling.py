@@ -9,7 +9,7 @@ from health.gpus.gpu_filter import GpuFilter
 from health.gpus.table import GpuTable, table_of
 from health.sources import snapshots
 from health.telemetry.base import DeviceXid, TelemetryReading
-from health.telemetry.snapshot import Frame, GpuDevice, MetricColumn
+from health.telemetry.snapshot import GpuDevice, MetricColumn, TelemetrySnapshot
 from tests.make import NOON
 
 AT = NOON.timestamp() - 5
@@ -18,12 +18,12 @@ UNSAID = math.nan
 
 def tell(cluster, *devices: GpuDevice, ages: list[float] | None = None, xids=None, **columns: list[float]) -> None:
     """What a source said five seconds ago, or so long ago of each device."""
-    frame = Frame(AT, devices)
+    snapshot = TelemetrySnapshot(AT, devices)
     times = [NOON.timestamp() - age for age in ages] if ages else [AT] * len(devices)
     for key, values in columns.items():
-        frame.columns[key] = MetricColumn(array("d", values), array("d", times))
+        snapshot.columns[key] = MetricColumn(array("d", values), array("d", times))
     said = {("GPU-a", ""): DeviceXid(79, "fell off the bus")} if xids is None else xids
-    snapshots.keep(cluster.pk, TelemetryReading(frame, frozenset(columns), said))
+    snapshots.keep(cluster.pk, TelemetryReading(snapshot, frozenset(columns), said))
 
 
 def table(user, **wanted: Any) -> GpuTable:

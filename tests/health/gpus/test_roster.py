@@ -16,8 +16,8 @@ from health.gpus.sort_order import column_of
 from health.models import Finding
 from health.sources.cluster_telemetry import ClusterTelemetry, boards_in
 from health.sources.readings import Standing, utilisation
-from health.sources.snapshots import KeptFrame
-from health.telemetry.snapshot import Frame, GpuDevice, MetricColumn
+from health.sources.snapshots import StoredSnapshot
+from health.telemetry.snapshot import GpuDevice, MetricColumn, TelemetrySnapshot
 from tests import make
 from tests.health.gpus.telling import UNSAID, names, table, tell
 from tests.make import NOON
@@ -286,7 +286,7 @@ def test_an_order_takes_for_of_now_what_a_reading_does(said, is_silent):
     now = NOON.timestamp()
     devices = tuple(GpuDevice("gpu-1", place, f"GPU-{place}") for place in range(len(said)))
     column = MetricColumn(array("d", [value for value, _ in said]), array("d", [now + at for _, at in said]))
-    kept = KeptFrame(Frame(now, devices, {"power_watts": column}), frozenset({"power_watts"}))
+    kept = StoredSnapshot(TelemetrySnapshot(now, devices, {"power_watts": column}), frozenset({"power_watts"}))
     standing = Standing(has_source=True, is_silent=is_silent, exported=kept.exported)
     told = ClusterTelemetry(1, standing, kept=kept, boards=boards_in(devices))
 
@@ -307,7 +307,7 @@ def test_an_order_by_utilisation_goes_by_what_a_row_shows(said, is_silent):
         key: MetricColumn(array("d", [each[at] for each in said]), array("d", [now + each[at + 1] for each in said]))
         for key, at in (("gpu_utilisation_ratio", 0), ("engine_active_ratio", 2))
     }
-    kept = KeptFrame(Frame(now, devices, columns), frozenset(columns))
+    kept = StoredSnapshot(TelemetrySnapshot(now, devices, columns), frozenset(columns))
     standing = Standing(has_source=True, is_silent=is_silent, exported=kept.exported)
     told = ClusterTelemetry(1, standing, kept=kept, boards=boards_in(devices))
 

@@ -12,7 +12,7 @@ from health.rules.gpus import GPU_RULES
 from health.rules.limits import Comparing
 from health.sources import history, snapshots
 from health.telemetry.base import TelemetryReading
-from health.telemetry.snapshot import WITHOUT, Frame, GpuDevice, MetricColumn, no_values
+from health.telemetry.snapshot import WITHOUT, GpuDevice, MetricColumn, TelemetrySnapshot, no_values
 from tests import make
 from tests.health.telemetry.prometheus.a_server import a_server, saying
 from tests.make import NOON
@@ -66,11 +66,11 @@ def node(db, redis, settings):
     history._kept.clear()
     row = make.a_node(make.a_cluster(), "gpu-1", gpus=2)
     devices = (GpuDevice("gpu-1", 0, "GPU-a"), GpuDevice("gpu-1", 1, "GPU-b"))
-    frame = Frame(NOON.timestamp(), devices)
+    snapshot = TelemetrySnapshot(NOON.timestamp(), devices)
     without = MetricColumn(no_values(2), array("d", [WITHOUT] * 2))
-    frame.columns = {"temperature_celsius": without, "power_watts": without.copied()}
+    snapshot.columns = {"temperature_celsius": without, "power_watts": without.copied()}
     snapshots.forget(row.cluster_id)
-    snapshots.keep(row.cluster_id, TelemetryReading(frame, frozenset({"temperature_celsius", "power_watts"}), {}))
+    snapshots.keep(row.cluster_id, TelemetryReading(snapshot, frozenset({"temperature_celsius", "power_watts"}), {}))
     return row
 
 
@@ -107,7 +107,7 @@ def test_draws_half_an_hour_on_both_sides_with_its_gpu_first(node):
 
 def test_under_mig_the_line_of_its_board_is_its_own_whichever_slice_says_it(node):
     slices = [GpuDevice("gpu-1", index, f"GPU-{index}", gi_id) for index in (0, 1) for gi_id in ("7", "8")]
-    snapshots.keep(node.cluster_id, TelemetryReading(Frame(NOON.timestamp(), slices), frozenset(), {}))
+    snapshots.keep(node.cluster_id, TelemetryReading(TelemetrySnapshot(NOON.timestamp(), slices), frozenset(), {}))
     finding = make.a_finding(node.cluster, "GPU 1 of gpu-1, slice 8", node=node, since=BEGAN, **HOT)
     hot, busy = [(BEGAN.timestamp(), 92)], [(BEGAN.timestamp(), 0.92)]
 

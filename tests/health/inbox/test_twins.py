@@ -11,7 +11,7 @@ from health.models import GpuHour
 from health.sources import snapshots
 from health.sources.hours import provide_partition
 from health.telemetry.base import TelemetryReading
-from health.telemetry.snapshot import Frame, GpuDevice, MetricColumn
+from health.telemetry.snapshot import GpuDevice, MetricColumn, TelemetrySnapshot
 from tests import make
 from tests.callers import calling
 from tests.make import NOON
@@ -192,11 +192,11 @@ def measured(here, root) -> dict[str, str]:
 
 
 def told(*devices: GpuDevice, at: list[float] | None = None, **columns: list[float]) -> TelemetryReading:
-    frame = Frame(NOON.timestamp(), devices)
+    snapshot = TelemetrySnapshot(NOON.timestamp(), devices)
     for key, values in columns.items():
         times = array("d", at or [NOON.timestamp() - 5] * len(values))
-        frame.columns[key] = MetricColumn(array("d", values), times)
-    return TelemetryReading(frame, frozenset(columns), {})
+        snapshot.columns[key] = MetricColumn(array("d", values), times)
+    return TelemetryReading(snapshot, frozenset(columns), {})
 
 
 def test_what_each_slice_says_of_its_board_counts_once_and_the_engine_says_how_busy_they_are(cluster, pool, root):

@@ -27,7 +27,7 @@ from health.rules.gpus.throttled import Throttled
 from health.rules.gpus.xid import LastXid
 from health.rules.limits import A_POOL, Limits
 from health.telemetry.metrics import METRICS
-from health.telemetry.snapshot import Checkpoint, Frame, GpuDevice, MetricColumn
+from health.telemetry.snapshot import Checkpoint, GpuDevice, MetricColumn, TelemetrySnapshot
 from health.telemetry.snapshot_memory import Growth
 from tests.make import NOON
 from wording.instants import to_the_minute
@@ -42,17 +42,17 @@ WELL = GpuFacts(
 BOARDS = [GpuDevice("gpu-1", index, f"GPU-{index}") for index in range(4)]
 
 
-def a_frame(metric: str, *values: float, grew_from: tuple[float, ...] = (), age_s: float = 5.0) -> Frame:
-    frame = Frame(AT, BOARDS)
-    column = frame.columns[metric] = MetricColumn.empty(len(BOARDS))
+def a_frame(metric: str, *values: float, grew_from: tuple[float, ...] = (), age_s: float = 5.0) -> TelemetrySnapshot:
+    snapshot = TelemetrySnapshot(AT, BOARDS)
+    column = snapshot.columns[metric] = MetricColumn.empty(len(BOARDS))
     for place, value in enumerate(values):
         column.values[place], column.times[place] = value, AT - age_s
     if grew_from:
         then = MetricColumn.empty(len(BOARDS)).values
         for place, value in enumerate(grew_from):
             then[place] = value
-        frame.checkpoints = (Checkpoint(AT - 3000, {metric: then}),)
-    return frame
+        snapshot.checkpoints = (Checkpoint(AT - 3000, {metric: then}),)
+    return snapshot
 
 
 def grown(**amounts: float) -> GpuFacts:
@@ -81,7 +81,7 @@ def test_a_gpu_that_is_well_is_well_by_every_rule():
 @pytest.mark.parametrize("rule", GPU_RULES, ids=lambda rule: rule.key)
 def test_nobody_is_blamed_where_nothing_is_known(rule):
     """No answer is never a finding: but for being silent itself."""
-    assert list(rule.suspects(Frame(AT, BOARDS))) == []
+    assert list(rule.suspects(TelemetrySnapshot(AT, BOARDS))) == []
     if rule.key != "gpu-silent":
         assert rule.evaluate(GpuFacts("gpu-1", "GPU 3 of gpu-1")) is None
 
@@ -154,12 +154,12 @@ def test_a_gpu_began_anew_by_itself_where_its_node_did_not():
 
 
 def test_a_board_that_is_silent_does_not_go_on_beside_one_that_began_anew():
-    frame = a_frame("energy_joules", 5, 5, 5, 9e6, grew_from=(0, 0, 0, 6e6))
-    assert list(Resets().suspects(frame)) == [0, 1, 2]
+    snapshot = a_frame("energy_joules", 5, 5, 5, 9e6, grew_from=(0, 0, 0, 6e6))
+    assert list(Resets().suspects(snapshot)) == [0, 1, 2]
 
-    frame.columns["energy_joules"].times[3] = AT - 3600
+    snapshot.columns["energy_joules"].times[3] = AT - 3600
 
-    assert list(Resets().suspects(frame)) == []
+    assert list(Resets().suspects(snapshot)) == []
 
 
 def test_one_reset_and_a_second_are_nobodys_fault():
@@ -208,10 +208,10 @@ def test_a_gpu_that_works_and_hardly_sends_is_far_below_its_peers():
 @pytest.mark.parametrize("metric", ["engine_active_ratio", "gpu_utilisation_ratio"])
 def test_only_who_works_can_be_below_its_peers(metric, is_busy):
     """Where jobs leave GPUs idle, those were all looked up: one in ten of a fleet."""
-    frame = a_frame("nvlink_mib_per_s", 9, 99, 99, 99)
-    frame.columns |= a_frame(metric, 0.9 if is_busy else 0.04, 0.9, 0.9, 0.9).columns
+    snapshot = a_frame("nvlink_mib_per_s", 9, 99, 99, 99)
+    snapshot.columns |= a_frame(metric, 0.9 if is_busy else 0.04, 0.9, 0.9, 0.9).columns
 
-    assert list(NvlinkQuiet().suspects(frame)) == [0] * is_busy
+    assert list(NvlinkQuiet().suspects(snapshot)) == [0] * is_busy
 
 
 def test_gpus_of_several_pods_are_no_peers():
@@ -260,12 +260,12 @@ def test_power_near_its_limit_is_a_note_where_no_training_runs(watts, limit, cla
 
 
 def test_power_is_near_its_limit_only_where_both_are_said():
-    frame = a_frame("power_watts", 700, 700, 100, 700)
-    assert list(PowerNearLimit().suspects(frame)) == []
+    snapshot = a_frame("power_watts", 700, 700, 100, 700)
+    assert list(PowerNearLimit().suspects(snapshot)) == []
 
-    frame.columns |= a_frame("power_limit_watts", 700, 1000, 700, 0).columns
+    snapshot.columns |= a_frame("power_limit_watts", 700, 1000, 700, 0).columns
 
-    assert list(PowerNearLimit().suspects(frame)) == [0]
+    assert list(PowerNearLimit().suspects(snapshot)) == [0]
 
 
 @pytest.mark.parametrize(
@@ -283,10 +283,10 @@ def test_a_share_is_seen_where_both_its_parts_are_exported(rule, part, whole):
 
 
 def test_a_gpu_that_went_silent_alone_is_lost():
-    frame = a_frame("temperature_celsius", 60, 60, 60, 60)
-    frame.columns["temperature_celsius"].times[2] = AT - 200
+    snapshot = a_frame("temperature_celsius", 60, 60, 60, 60)
+    snapshot.columns["temperature_celsius"].times[2] = AT - 200
 
-    assert list(GpuSilent().suspects(frame)) == [2]
+    assert list(GpuSilent().suspects(snapshot)) == [2]
     assert "Its last Xid was 79." in GpuSilent().evaluate(with_xid(79, now={})).sentence
 
 

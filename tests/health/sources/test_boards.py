@@ -11,7 +11,7 @@ from health.sources.boards import NODES_AT_MOST
 from health.sources.hours import provide_partition
 from health.telemetry.base import TelemetryReading
 from health.telemetry.exposition import read_node
-from health.telemetry.snapshot import Frame, GpuDevice, MetricColumn
+from health.telemetry.snapshot import GpuDevice, MetricColumn, TelemetrySnapshot
 from tests import make
 from tests.health.exporters.reporting import hear_exporters
 from tests.health.telemetry.prometheus.a_prometheus import Playing
@@ -132,9 +132,9 @@ def test_who_was_told_to_have_gone_may_come_again_and_goes_no_second_time(node, 
 def test_a_board_that_is_named_and_says_nothing_has_not_come(node):
     ever_reported(node, A, B)
     devices = (GpuDevice("gpu-1", 0, C), GpuDevice("gpu-1", 1, B))
-    frame = Frame(NOON.timestamp(), devices, {"xid": MetricColumn.empty(2)})
-    frame.columns["xid"].times[1] = frame.taken_at
-    taken = TelemetryReading(frame, frozenset(), {}, came=devices[:1])
+    snapshot = TelemetrySnapshot(NOON.timestamp(), devices, {"xid": MetricColumn.empty(2)})
+    snapshot.columns["xid"].times[1] = snapshot.taken_at
+    taken = TelemetryReading(snapshot, frozenset(), {}, came=devices[:1])
 
     assert boards.write(node.cluster_id, taken, now=NOON.timestamp()) == 0
 
@@ -217,10 +217,10 @@ def test_exporters_that_name_all_their_gpus_anew_swap_nothing(nodes, told, djang
         ever_reported(row, f"old-{number}", f"same-{number}")
     names = [(row.name, f"{kind}-{number}") for number, row in enumerate(rows) for kind in ("new", "same")]
     devices = tuple(GpuDevice(name, None, uuid) for name, uuid in names)
-    frame = Frame(NOON.timestamp(), devices, {"xid": MetricColumn.empty(len(devices))})
+    snapshot = TelemetrySnapshot(NOON.timestamp(), devices, {"xid": MetricColumn.empty(len(devices))})
     for place in range(len(devices)):
-        frame.columns["xid"].times[place] = frame.taken_at
-    taken = TelemetryReading(frame, frozenset(), {}, came=devices[::2])
+        snapshot.columns["xid"].times[place] = snapshot.taken_at
+    taken = TelemetryReading(snapshot, frozenset(), {}, came=devices[::2])
 
     with django_assert_max_num_queries(4):
         assert boards.write(cluster.pk, taken, now=NOON.timestamp()) == told

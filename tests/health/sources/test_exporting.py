@@ -13,7 +13,7 @@ from health.sources.cluster_telemetry import standings_of, telemetry_of_clusters
 from health.sources.exported_metrics import NodesCounted, exporting_of
 from health.telemetry.base import TelemetryReading
 from health.telemetry.metrics import METRICS, exportable
-from health.telemetry.snapshot import WITHOUT, Frame, GpuDevice, MetricColumn
+from health.telemetry.snapshot import WITHOUT, GpuDevice, MetricColumn, TelemetrySnapshot
 from tests import make
 from tests.make import NOON
 
@@ -30,11 +30,11 @@ NEVER_HEARD = {"nv-3": "nvidia", "amd-2": "amd", "whose": ""}
 
 def keep(cluster, *, exported=None, at=AT) -> None:
     devices = tuple(GpuDevice(node, 0, f"GPU-{node}") for node in LAST_SAMPLE_AT)
-    frame = Frame(NOON.timestamp(), devices)
+    snapshot = TelemetrySnapshot(NOON.timestamp(), devices)
     for key in set().union(*(has for _, has in LAST_SAMPLE_AT.values())):
         times = array("d", [at if key in LAST_SAMPLE_AT[device.node_name][1] else math.nan for device in devices])
-        frame.columns[key] = MetricColumn(times[:], times)
-    snapshots.keep(cluster.pk, TelemetryReading(frame, frozenset(exported or frame.columns), {}))
+        snapshot.columns[key] = MetricColumn(times[:], times)
+    snapshots.keep(cluster.pk, TelemetryReading(snapshot, frozenset(exported or snapshot.columns), {}))
 
 
 @pytest.fixture

@@ -3,14 +3,14 @@ from redis import Redis
 
 from health.sources import snapshots
 from health.telemetry.base import DeviceXid, TelemetryReading
-from health.telemetry.snapshot import WITHOUT, Frame, GpuDevice, MetricColumn
+from health.telemetry.snapshot import WITHOUT, GpuDevice, MetricColumn, TelemetrySnapshot
 
 pytestmark = [pytest.mark.rounds, pytest.mark.usefixtures("redis")]
 NODES = ("gpu-1", "gpu-2", "gpu-3")
 CLUSTER = 7
 
 
-def a_frame(*nodes: str, at: float = 1000.0) -> Frame:
+def a_frame(*nodes: str, at: float = 1000.0) -> TelemetrySnapshot:
     """Two devices a node, each as warm as its place."""
     devices = tuple(
         GpuDevice(name, index, f"GPU-{name}-{index}", product="NVIDIA H200") for name in nodes for index in (0, 1)
@@ -18,11 +18,11 @@ def a_frame(*nodes: str, at: float = 1000.0) -> Frame:
     column = MetricColumn.empty(len(devices))
     for place in range(len(devices)):
         column.values[place], column.times[place] = 60.0 + place, at
-    return Frame(at, devices, {"temperature_celsius": column})
+    return TelemetrySnapshot(at, devices, {"temperature_celsius": column})
 
 
-def taken(frame: Frame, **given) -> TelemetryReading:
-    return TelemetryReading(frame, frozenset({"temperature_celsius"}), **{"xids": {}, **given})
+def taken(snapshot: TelemetrySnapshot, **given) -> TelemetryReading:
+    return TelemetryReading(snapshot, frozenset({"temperature_celsius"}), **{"xids": {}, **given})
 
 
 def test_gives_back_what_was_kept():
@@ -30,7 +30,7 @@ def test_gives_back_what_was_kept():
 
     kept = snapshots.newest(CLUSTER)
 
-    assert kept.frame == a_frame(*NODES)
+    assert kept.snapshot == a_frame(*NODES)
     assert kept.exported == {"temperature_celsius"}
     assert kept.xids == {("GPU-gpu-1-0", ""): DeviceXid(79, "fell off the bus")}
 
@@ -43,8 +43,8 @@ def test_devices_that_redis_lost_are_written_with_the_next_frame(redis, lost):
 
     snapshots.keep(CLUSTER, taken(a_frame(*NODES, at=1015.0)))
 
-    assert snapshots.newest(CLUSTER).frame == a_frame(*NODES, at=1015.0)
-    assert snapshots.of_node(CLUSTER, "gpu-2").frame.devices[0].node_name == "gpu-2"
+    assert snapshots.newest(CLUSTER).snapshot == a_frame(*NODES, at=1015.0)
+    assert snapshots.of_node(CLUSTER, "gpu-2").snapshot.devices[0].node_name == "gpu-2"
 
 
 def test_gives_the_devices_of_one_node():
@@ -52,9 +52,9 @@ def test_gives_the_devices_of_one_node():
 
     kept = snapshots.of_node(CLUSTER, "gpu-2")
 
-    assert [device.index for device in kept.frame.devices] == [0, 1]
-    assert list(kept.frame.columns["temperature_celsius"].values) == [62.0, 63.0]
-    assert list(kept.frame.columns["temperature_celsius"].times) == [1000.0, 1000.0]
+    assert [device.index for device in kept.snapshot.devices] == [0, 1]
+    assert list(kept.snapshot.columns["temperature_celsius"].values) == [62.0, 63.0]
+    assert list(kept.snapshot.columns["temperature_celsius"].times) == [1000.0, 1000.0]
 
 
 def test_knows_no_cluster_and_no_node_that_nobody_kept():
@@ -67,7 +67,7 @@ def test_knows_no_cluster_and_no_node_that_nobody_kept():
 def test_reads_only_the_columns_that_are_asked_for():
     snapshots.keep(CLUSTER, taken(a_frame(*NODES)))
 
-    assert snapshots.newest(CLUSTER, ["power_watts"]).frame.columns == {}
+    assert snapshots.newest(CLUSTER, ["power_watts"]).snapshot.columns == {}
 
 
 def test_keeps_nothing_of_an_order_that_is_over(redis):
@@ -78,7 +78,7 @@ def test_keeps_nothing_of_an_order_that_is_over(redis):
 
     assert Redis.from_url(redis).dbsize() == number
     assert snapshots.of_node(CLUSTER, "gpu-2") is None
-    assert list(snapshots.of_node(CLUSTER, "gpu-3").frame.columns["temperature_celsius"].values) == [62.0, 63.0]
+    assert list(snapshots.of_node(CLUSTER, "gpu-3").snapshot.columns["temperature_celsius"].values) == [62.0, 63.0]
 
 
 def test_forgets_a_cluster_whole(redis):
@@ -93,17 +93,17 @@ def test_says_that_redis_is_away(settings, tmp_path):
     settings.REDIS_URL = f"unix://{tmp_path}/none.sock"
 
     for act in (snapshots.newest, snapshots.exporters, lambda cluster: snapshots.of_node(cluster, "gpu-1")):
-        with pytest.raises(snapshots.FramesAway):
+        with pytest.raises(snapshots.SnapshotsUnavailable):
             act(CLUSTER)
 
 
-def exporting(**has: float) -> Frame:
+def exporting(**has: float) -> TelemetrySnapshot:
     """By node when its first device last said how much power it draws; how warm all are, they say."""
-    frame = a_frame(*NODES)
-    column = frame.columns["power_watts"] = MetricColumn.empty(len(frame.devices))
+    snapshot = a_frame(*NODES)
+    column = snapshot.columns["power_watts"] = MetricColumn.empty(len(snapshot.devices))
     for node, at in has.items():
         column.times[2 * NODES.index(node.replace("_", "-"))] = at
-    return frame
+    return snapshot
 
 
 WARM, BOTH = frozenset({"temperature_celsius"}), frozenset({"temperature_celsius", "power_watts"})
@@ -129,10 +129,10 @@ def test_what_an_exporter_has_anew_or_no_more_is_known_at_once(then):
 
 
 def test_a_node_whose_exporter_has_nothing_that_is_read_was_heard():
-    frame = a_frame(*NODES)
-    frame.columns = {}
+    snapshot = a_frame(*NODES)
+    snapshot.columns = {}
 
-    snapshots.keep(CLUSTER, taken(frame))
+    snapshots.keep(CLUSTER, taken(snapshot))
 
     assert snapshots.exporters(CLUSTER).by_node == dict.fromkeys(NODES, frozenset())
 

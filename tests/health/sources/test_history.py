@@ -10,7 +10,7 @@ from health.sources.history import LINES_AT_MOST, PLOTTED, history_of
 from health.telemetry import promql
 from health.telemetry.base import TelemetryReading
 from health.telemetry.metrics import METRICS
-from health.telemetry.snapshot import Frame, GpuDevice, MetricColumn
+from health.telemetry.snapshot import GpuDevice, MetricColumn, TelemetrySnapshot
 from tests import make
 from tests.health.telemetry.prometheus.a_server import a_closed_port, a_server, saying
 from tests.make import NOON
@@ -34,11 +34,11 @@ def node():
 
 
 def keep(cluster, *devices: GpuDevice) -> None:
-    frame = Frame(AT, devices or (BOARD,))
-    frame.columns["temperature_celsius"] = MetricColumn.empty(len(frame.devices))
-    frame.columns["temperature_celsius"].values[0] = 61.0
-    frame.columns["temperature_celsius"].times = array("d", [AT] * len(frame.devices))
-    snapshots.keep(cluster.pk, TelemetryReading(frame, frozenset({"temperature_celsius"}), {}))
+    snapshot = TelemetrySnapshot(AT, devices or (BOARD,))
+    snapshot.columns["temperature_celsius"] = MetricColumn.empty(len(snapshot.devices))
+    snapshot.columns["temperature_celsius"].values[0] = 61.0
+    snapshot.columns["temperature_celsius"].times = array("d", [AT] * len(snapshot.devices))
+    snapshots.keep(cluster.pk, TelemetryReading(snapshot, frozenset({"temperature_celsius"}), {}))
 
 
 def series(name: str, *values: tuple[int, float], uuid: str = "GPU-a", **labels: str) -> dict:

@@ -40,9 +40,9 @@ def node():
 def hear(node, *devices: GpuDevice, minute: float, **values: float) -> None:
     """So many minutes after noon, as a round keeps it."""
     now = AT + 60 * minute
-    frame = said(now, *(devices or (BOARD,)), **values)
-    snapshots.keep(node.cluster_id, TelemetryReading(frame, frozenset(values), {}))
-    minutes.keep(node.cluster_id, frame, assert_lease=lambda: None, now=now)
+    snapshot = said(now, *(devices or (BOARD,)), **values)
+    snapshots.keep(node.cluster_id, TelemetryReading(snapshot, frozenset(values), {}))
+    minutes.keep(node.cluster_id, snapshot, assert_lease=lambda: None, now=now)
 
 
 def values_of(told, key: str) -> dict[str, list[float | None]]:

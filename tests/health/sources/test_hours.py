@@ -7,7 +7,7 @@ from redis import Redis
 from health import tasks
 from health.models import GpuHour
 from health.sources import hours
-from health.sources.snapshots import FramesAway
+from health.sources.snapshots import SnapshotsUnavailable
 from health.telemetry.hours import HourTally
 from tests import make
 from tests.health.telemetry.test_hours import BEGUN, BOARD, OTHER, said
@@ -192,7 +192,7 @@ def test_rubbish_that_is_kept_is_begun_anew(cluster, redis):
 
 def test_without_redis_it_is_said(cluster, settings):
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
-    with pytest.raises(FramesAway):
+    with pytest.raises(SnapshotsUnavailable):
         look(cluster, minute=0)
 
 

@@ -11,7 +11,7 @@ from health.sources.manual_refresh import SourceOff, ask_now
 from health.sources.node_telemetry import standing_of, telemetry_of
 from health.sources.readings import ReadingState
 from health.telemetry.base import DeviceXid, TelemetryReading
-from health.telemetry.snapshot import Frame, GpuDevice, MetricColumn
+from health.telemetry.snapshot import GpuDevice, MetricColumn, TelemetrySnapshot
 from tests import make
 from tests.make import NOON
 
@@ -21,11 +21,11 @@ AT = NOON.timestamp() - 5
 
 def keep(cluster, *devices: GpuDevice, xids=None, **columns: list[float]) -> None:
     """What a source said five seconds ago."""
-    frame = Frame(NOON.timestamp(), devices)
+    snapshot = TelemetrySnapshot(NOON.timestamp(), devices)
     for key, values in columns.items():
         times = array("d", [math.nan if math.isnan(value) else AT for value in values])
-        frame.columns[key] = MetricColumn(array("d", values), times)
-    snapshots.keep(cluster.pk, TelemetryReading(frame, frozenset(columns), xids or {}))
+        snapshot.columns[key] = MetricColumn(array("d", values), times)
+    snapshots.keep(cluster.pk, TelemetryReading(snapshot, frozenset(columns), xids or {}))
 
 
 @pytest.fixture

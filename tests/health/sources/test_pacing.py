@@ -3,7 +3,7 @@ from datetime import timedelta
 import pytest
 
 from health.sources import intervals
-from health.sources.snapshots import FramesAway
+from health.sources.snapshots import SnapshotsUnavailable
 from tests.health.turns import give_back
 from tests.make import NOON
 
@@ -39,5 +39,5 @@ def test_a_clock_that_was_set_back_does_not_wait_for_what_it_said_before():
 def test_where_redis_is_away_it_says_so(settings, tmp_path):
     settings.REDIS_URL = f"unix://{tmp_path}/nobody.sock"
 
-    with pytest.raises(FramesAway):
+    with pytest.raises(SnapshotsUnavailable):
         is_due(NOON)

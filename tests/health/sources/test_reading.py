@@ -16,7 +16,7 @@ from health.sources.readings import (
 )
 from health.telemetry.base import FORGET_AFTER_S, STALE_AFTER_S
 from health.telemetry.metrics import METRICS
-from health.telemetry.snapshot import Frame, GpuDevice, MetricColumn
+from health.telemetry.snapshot import GpuDevice, MetricColumn, TelemetrySnapshot
 
 NOW = 1_800_000_000.0
 KEY = "temperature_celsius"
@@ -88,11 +88,11 @@ def test_what_is_fresh_is_a_number_of_now_and_what_is_none_says_none(value, at, 
 
 
 def a_device(is_mig: bool, **values: float):
-    frame = Frame(NOW, [GpuDevice("gpu-1", 0, "GPU-a")])
+    snapshot = TelemetrySnapshot(NOW, [GpuDevice("gpu-1", 0, "GPU-a")])
     for key, value in values.items():
-        frame.columns[key] = MetricColumn(array("d", [value]), array("d", [NOW - 5]))
+        snapshot.columns[key] = MetricColumn(array("d", [value]), array("d", [NOW - 5]))
     standing = Standing(has_source=True, exported=frozenset(values))
-    return read_device(frame, 0, standing, now=NOW, is_mig=is_mig)
+    return read_device(snapshot, 0, standing, now=NOW, is_mig=is_mig)
 
 
 def test_under_mig_the_usual_utilisation_is_none_whatever_is_exported():

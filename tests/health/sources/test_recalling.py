@@ -11,7 +11,7 @@ from health.inbox import acts
 from health.models import Finding
 from health.sources.xid_recall import recall_xids
 from health.telemetry.exposition import read_node
-from health.telemetry.snapshot import Frame, GpuDevice, MetricColumn
+from health.telemetry.snapshot import GpuDevice, MetricColumn, TelemetrySnapshot
 from tests.health.evaluation.saying import looked
 from tests.health.exporters.reporting import hear_exporters
 from tests.make import NOON, a_cluster, a_finding, a_node
@@ -150,10 +150,10 @@ def test_a_gauge_that_is_back_a_round_late_shows_what_was_there_before(cluster, 
     assert Finding.objects.get(rule="gpu-xid").cause == before.cause
 
 
-def a_frame(*devices: GpuDevice) -> Frame:
-    frame = Frame(NOON.timestamp(), devices)
-    frame.columns["xid"] = MetricColumn.empty(len(devices))
-    return frame
+def a_frame(*devices: GpuDevice) -> TelemetrySnapshot:
+    snapshot = TelemetrySnapshot(NOON.timestamp(), devices)
+    snapshot.columns["xid"] = MetricColumn.empty(len(devices))
+    return snapshot
 
 
 def had(cluster, **given) -> None:
@@ -165,23 +165,23 @@ def had(cluster, **given) -> None:
 def test_each_of_the_others_is_known_with_its_own_time(cluster):
     weeks_before = NOON - timedelta(days=21)
     had(cluster, others={"31": None, "63": weeks_before.isoformat()}, since=NOON.isoformat())
-    frame = a_frame(BOARD)
+    snapshot = a_frame(BOARD)
 
-    recall_xids(cluster.pk, None, frame)
+    recall_xids(cluster.pk, None, snapshot)
 
-    past = frame.past_xids[BOARD.key]
+    past = snapshot.past_xids[BOARD.key]
     assert (past[63].since, past[79].since) == (weeks_before.timestamp(), NOON.timestamp())
     assert math.isnan(past[31].since)
 
 
 def test_the_others_of_a_finding_of_before_are_known_by_their_numbers(cluster):
     had(cluster, others=[31, 63], since=NOON.isoformat())
-    frame = a_frame(BOARD)
+    snapshot = a_frame(BOARD)
 
-    recall_xids(cluster.pk, None, frame)
+    recall_xids(cluster.pk, None, snapshot)
 
     at = NOON.timestamp()
-    assert {number: past.since for number, past in frame.past_xids[BOARD.key].items()} == {31: at, 63: at, 79: at}
+    assert {number: past.since for number, past in snapshot.past_xids[BOARD.key].items()} == {31: at, 63: at, 79: at}
 
 
 @pytest.mark.parametrize(
@@ -218,31 +218,31 @@ def test_it_ends_with_a_boot_that_is_seen_late(cluster, redis):
 
 def test_a_finding_of_before_says_no_time(cluster):
     had(cluster)
-    frame = a_frame(BOARD)
+    snapshot = a_frame(BOARD)
 
-    recall_xids(cluster.pk, None, frame)
+    recall_xids(cluster.pk, None, snapshot)
 
-    assert math.isnan(frame.past_xids[BOARD.key][79].since)
+    assert math.isnan(snapshot.past_xids[BOARD.key][79].since)
 
 
 def test_one_that_comes_late_is_known_too(cluster):
     had(cluster)
     other = GpuDevice("gpu-001", 3, "GPU-3")
-    frame = a_frame(BOARD, other)
+    snapshot = a_frame(BOARD, other)
 
-    recall_xids(cluster.pk, a_frame(other), frame)
+    recall_xids(cluster.pk, a_frame(other), snapshot)
 
-    assert frame.past_xids.keys() == {BOARD.key}
+    assert snapshot.past_xids.keys() == {BOARD.key}
 
 
 @pytest.mark.parametrize("device", [GpuDevice("gpu-002", 2, "GPU-2"), GpuDevice("gpu-001", 2, "GPU-9")])
 def test_another_board_or_one_in_another_node_has_had_none(cluster, device):
     had(cluster)
-    frame = a_frame(device)
+    snapshot = a_frame(device)
 
-    recall_xids(cluster.pk, None, frame)
+    recall_xids(cluster.pk, None, snapshot)
 
-    assert frame.past_xids == {}
+    assert snapshot.past_xids == {}
 
 
 def test_what_a_frame_remembers_is_asked_of_nobody(cluster, django_assert_num_queries):

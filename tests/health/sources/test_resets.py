@@ -3,7 +3,7 @@ import pytest
 from fleet.models import NodeEvent
 from health.sources import resets
 from health.telemetry.base import TelemetryReading
-from health.telemetry.snapshot import Frame, GpuDevice, MetricColumn
+from health.telemetry.snapshot import GpuDevice, MetricColumn, TelemetrySnapshot
 from tests import make
 from tests.make import NOON
 
@@ -46,8 +46,8 @@ def test_what_the_mig_manager_resets_is_nobodys_trouble(is_overdue, lines):
 def taken(gpus: int, anew: int, *, silent: int | None = None) -> TelemetryReading:
     """The first ones count from nothing again."""
     devices = tuple(GpuDevice("gpu-1", index, f"GPU-{index}") for index in range(gpus))
-    frame = Frame(NOON.timestamp(), devices)
-    column = frame.columns["energy_joules"] = MetricColumn.empty(gpus)
+    snapshot = TelemetrySnapshot(NOON.timestamp(), devices)
+    column = snapshot.columns["energy_joules"] = MetricColumn.empty(gpus)
     for place in range(gpus):
-        column.values[place], column.times[place] = 5.0, frame.taken_at - (3600 if place == silent else 0)
-    return TelemetryReading(frame, frozenset(), {}, anew=devices[:anew])
+        column.values[place], column.times[place] = 5.0, snapshot.taken_at - (3600 if place == silent else 0)
+    return TelemetryReading(snapshot, frozenset(), {}, anew=devices[:anew])

@@ -54,7 +54,7 @@ def test_keeps_a_frame_and_says_how_it_went(cluster, url):
 
     assert (row.state, row.message, row.devices) == (SourceState.ANSWERING, "", 1)
     assert row.exported == ["temperature_celsius"]
-    assert snapshots.of_node(cluster.pk, "gpu-1").frame.columns["temperature_celsius"].values[0] == 61.0
+    assert snapshots.of_node(cluster.pk, "gpu-1").snapshot.columns["temperature_celsius"].values[0] == 61.0
 
 
 def test_what_was_found_of_another_is_kept_when_one_is_asked_again(cluster, url, monkeypatch):
@@ -163,7 +163,7 @@ def test_whatever_it_answers_to_any_question_costs_its_round_and_is_one_sentence
         a_source(cluster, whole)
         assert asked(cluster).state == SourceState.ANSWERING
         questions = len(server.queries)
-    before = snapshots.newest(cluster.pk).frame.columns
+    before = snapshots.newest(cluster.pk).snapshot.columns
     assert questions > 10
 
     for number in range(questions):
@@ -173,7 +173,7 @@ def test_whatever_it_answers_to_any_question_costs_its_round_and_is_one_sentence
             TelemetrySource.objects.filter(cluster=cluster).update(url=bad, next_look_at=at)
             row = asked(cluster, at=at)
 
-        now = snapshots.newest(cluster.pk).frame.columns
+        now = snapshots.newest(cluster.pk).snapshot.columns
         if (
             row.state == SourceState.ANSWERING
         ):  # whether there are too many series is one thing, and what GPUs say another
@@ -238,7 +238,7 @@ def test_who_slept_through_their_lease_writes_no_frame_and_no_hour(cluster, url,
 
     assert source_round.ask(cluster.pk, clock=lambda: NOON + timedelta(minutes=1)) is None
 
-    assert snapshots.newest(cluster.pk).frame.taken_at == later.timestamp()
+    assert snapshots.newest(cluster.pk).snapshot.taken_at == later.timestamp()
     assert counted == [later.timestamp()]
 
 

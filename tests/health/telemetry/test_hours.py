@@ -7,28 +7,28 @@ from hypothesis import strategies as some
 
 from health.telemetry.base import STALE_AFTER_S
 from health.telemetry.hours import GAP_AT_MOST_S, HourTally, hour_of
-from health.telemetry.snapshot import Frame, GpuDevice, MetricColumn
+from health.telemetry.snapshot import GpuDevice, MetricColumn, TelemetrySnapshot
 
 BEGUN = 1_000 * 3600.0
 BOARD, OTHER, SLICE = GpuDevice("n1", 0, "GPU-0"), GpuDevice("n1", 1, "GPU-1"), GpuDevice("n1", 1, "GPU-1", "3")
 
 
-def said(at: float, *devices: GpuDevice, **columns: float) -> Frame:
+def said(at: float, *devices: GpuDevice, **columns: float) -> TelemetrySnapshot:
     """Each device says the same now. NaN: not this one."""
-    frame = Frame(at, devices)
+    snapshot = TelemetrySnapshot(at, devices)
     for key, value in columns.items():
-        frame.columns[key] = MetricColumn.empty(len(devices))
+        snapshot.columns[key] = MetricColumn.empty(len(devices))
         for place in range(len(devices)):
-            frame.columns[key].values[place] = value
-            frame.columns[key].times[place] = at if value == value else math.nan
-    return frame
+            snapshot.columns[key].values[place] = value
+            snapshot.columns[key].times[place] = at if value == value else math.nan
+    return snapshot
 
 
-def hour_with(*frames: Frame) -> HourTally:
+def hour_with(*frames: TelemetrySnapshot) -> HourTally:
     tally = HourTally.begun(frames[0], now=frames[0].taken_at)
-    for frame in frames[1:]:
-        tally = tally.carried(frame.devices)
-        tally.add(frame, now=frame.taken_at)
+    for snapshot in frames[1:]:
+        tally = tally.carried(snapshot.devices)
+        tally.add(snapshot, now=snapshot.taken_at)
     return tally
 
 
@@ -89,8 +89,8 @@ def test_under_mig_the_usual_utilisation_says_nothing():
 def test_xids_are_at_least_so_many_and_the_first_was_there_before():
     frames = [said(BEGUN + 60 * number, BOARD, xid=xid) for number, xid in enumerate((31.0, 31.0, 79.0, 0.0, 31.0))]
     tally = HourTally.begun(frames[0], now=BEGUN)
-    for frame in frames:
-        tally.add(frame, now=frame.taken_at)
+    for snapshot in frames:
+        tally.add(snapshot, now=snapshot.taken_at)
 
     assert next(tally.rows()).xids == 2
 

@@ -5,17 +5,17 @@ import pytest
 from health.sources.history import PLOTTED
 from health.telemetry.metrics import METRICS
 from health.telemetry.minutes import BLOCK_MINUTES, NUMBERS_PER_UNIT, MinuteBlock, block_begin, samples_of
-from health.telemetry.snapshot import Frame, GpuDevice
+from health.telemetry.snapshot import GpuDevice, TelemetrySnapshot
 from tests.health.telemetry.test_hours import BEGUN, BOARD, OTHER, SLICE, said
 
 MINUTE = 60
 
 
-def block_with(*frames: Frame) -> MinuteBlock:
+def block_with(*frames: TelemetrySnapshot) -> MinuteBlock:
     block = MinuteBlock(BEGUN)
-    for frame in frames:
-        at = frame.taken_at
-        block.add([device.key for device in frame.devices], samples_of(frame, now=at), at=at)
+    for snapshot in frames:
+        at = snapshot.taken_at
+        block.add([device.key for device in snapshot.devices], samples_of(snapshot, now=at), at=at)
     return block
 
 
@@ -30,10 +30,10 @@ def test_a_minute_without_a_sample_is_neither_zero_nor_the_one_before():
 
 
 def test_a_sample_older_than_a_minute_is_none_of_this_minute():
-    frame = said(BEGUN, BOARD, temperature_celsius=61.0)
+    snapshot = said(BEGUN, BOARD, temperature_celsius=61.0)
 
-    assert samples_of(frame, now=BEGUN + 60)["temperature_celsius"][0] == 61
-    assert samples_of(frame, now=BEGUN + 61) == {}
+    assert samples_of(snapshot, now=BEGUN + 60)["temperature_celsius"][0] == 61
+    assert samples_of(snapshot, now=BEGUN + 61) == {}
 
 
 @pytest.mark.parametrize(

@@ -3,24 +3,24 @@ from array import array
 from hypothesis import given
 from hypothesis import strategies as st
 
-from health.telemetry.snapshot import Frame, GpuDevice, MetricColumn
+from health.telemetry.snapshot import GpuDevice, MetricColumn, TelemetrySnapshot
 from health.telemetry.snapshot_memory import CHECKPOINT_S, Growth, begun_anew, grown_an_hour, grown_by, growth, remember
 
 A = GpuDevice("gpu-1", 0, "GPU-a")
 NOW = 10_000.0
 
 
-def followed(*steps: tuple[float, float], key: str = "pcie_replays") -> Frame:
+def followed(*steps: tuple[float, float], key: str = "pcie_replays") -> TelemetrySnapshot:
     """The frame after one device said each value at each time."""
-    frame = Frame(steps[0][0], (A,))
+    snapshot = TelemetrySnapshot(steps[0][0], (A,))
     for at, value in steps:
-        before = frame.carried((A,), forget_before=0.0)
-        frame = before.copied()
-        frame.taken_at = at
-        column = frame.columns.setdefault(key, MetricColumn.empty(1))
+        before = snapshot.carried((A,), forget_before=0.0)
+        snapshot = before.copied()
+        snapshot.taken_at = at
+        column = snapshot.columns.setdefault(key, MetricColumn.empty(1))
         column.values[0], column.times[0] = value, at
-        remember(before, frame)
-    return frame
+        remember(before, snapshot)
+    return snapshot
 
 
 def test_knows_how_much_a_counter_grew():
@@ -47,79 +47,79 @@ def test_a_counter_that_began_anew_grew_from_nothing():
 
 def test_a_counter_that_began_anew_twice_grew_from_nothing_however_soon_it_was_looked_at_after_the_first():
     """What it had come to at the checkpoint is of the time before, and it passes that within a period."""
-    frame = followed((NOW, 100), (NOW + 60, 1000), (NOW + 120, 400), key="energy_joules")
+    snapshot = followed((NOW, 100), (NOW + 60, 1000), (NOW + 120, 400), key="energy_joules")
 
-    assert growth(frame, "energy_joules", 0).amount == 400.0
-    assert frame.checkpoints[0].values["energy_joules"][0] == 0.0
+    assert growth(snapshot, "energy_joules", 0).amount == 400.0
+    assert snapshot.checkpoints[0].values["energy_joules"][0] == 0.0
 
 
 def test_of_a_device_that_began_anew_a_counter_that_still_says_what_it_said_did_not_grow():
     """Its series was asked for a scrape earlier, or is away for now."""
     before = counted(NOW, energy_joules=500.0, ecc_corrected=300.0)
-    remember(Frame(NOW - 15, (A,)), before)
+    remember(TelemetrySnapshot(NOW - 15, (A,)), before)
 
-    frame = counted(NOW + 15, energy_joules=2.0, ecc_corrected=300.0)
-    frame.columns["ecc_corrected"].times[0] = NOW
+    snapshot = counted(NOW + 15, energy_joules=2.0, ecc_corrected=300.0)
+    snapshot.columns["ecc_corrected"].times[0] = NOW
 
-    assert remember(before, frame) == [0]
-    assert growth(frame, "ecc_corrected", 0).amount == 0.0
+    assert remember(before, snapshot) == [0]
+    assert growth(snapshot, "ecc_corrected", 0).amount == 0.0
 
 
 def test_nobody_can_tell_of_a_series_that_is_new():
-    frame = followed((NOW, 1.0), key="temperature_celsius")
+    snapshot = followed((NOW, 1.0), key="temperature_celsius")
 
-    assert growth(frame, "pcie_replays", 0) is None
-    assert grown_by(frame, "pcie_replays", 1) == []
+    assert growth(snapshot, "pcie_replays", 0) is None
+    assert grown_by(snapshot, "pcie_replays", 1) == []
 
 
 def test_finds_whoever_grew():
-    frame = followed((NOW, 5), (NOW + 60, 12))
+    snapshot = followed((NOW, 5), (NOW + 60, 12))
 
-    assert grown_by(frame, "pcie_replays", 7) == [0]
-    assert grown_by(frame, "pcie_replays", 8) == []
+    assert grown_by(snapshot, "pcie_replays", 7) == [0]
+    assert grown_by(snapshot, "pcie_replays", 8) == []
 
 
 def test_what_grew_while_nobody_listened_is_not_all_of_one_hour():
     """A source that is silent for a night has ten hours' replays of a sound link, and they were told as an hour's."""
     hour = [(NOW + 60 * minute, 1000 + minute / 6) for minute in range(61)]
-    frame = followed(*hour, (NOW + 11 * 3600, 1110.0))
+    snapshot = followed(*hour, (NOW + 11 * 3600, 1110.0))
 
-    grown = growth(frame, "pcie_replays", 0)
+    grown = growth(snapshot, "pcie_replays", 0)
     assert (grown.amount, grown.hours, grown.an_hour) == (100.0, 10.0, 10.0)
-    assert grown_by(frame, "pcie_replays", 100) == [0]
-    assert grown_an_hour(frame, "pcie_replays", 100) == []
-    assert grown_an_hour(frame, "pcie_replays", 10) == [0]
+    assert grown_by(snapshot, "pcie_replays", 100) == [0]
+    assert grown_an_hour(snapshot, "pcie_replays", 100) == []
+    assert grown_an_hour(snapshot, "pcie_replays", 10) == [0]
 
 
 def test_what_grew_while_one_was_silent_is_not_all_of_one_hour():
     """Of its node alone, as others were heard: what it has at a checkpoint is of before."""
     steps = [(NOW + 60 * minute, 1000.0) for minute in range(61)]
-    frame = followed(*steps)
+    snapshot = followed(*steps)
     for at in range(61, 661):
-        before = frame.carried((A,), forget_before=0.0)
-        frame = before.copied()
-        frame.taken_at = NOW + 60 * at
+        before = snapshot.carried((A,), forget_before=0.0)
+        snapshot = before.copied()
+        snapshot.taken_at = NOW + 60 * at
         if at == 660:
-            frame.columns["pcie_replays"] = MetricColumn(array("d", [1100.0]), array("d", [frame.taken_at]))
-        remember(before, frame)
+            snapshot.columns["pcie_replays"] = MetricColumn(array("d", [1100.0]), array("d", [snapshot.taken_at]))
+        remember(before, snapshot)
 
-    grown = growth(frame, "pcie_replays", 0)
+    grown = growth(snapshot, "pcie_replays", 0)
     assert (grown.amount, grown.since, grown.an_hour) == (100.0, NOW + 3600, 10.0)
-    assert grown_an_hour(frame, "pcie_replays", 100) == []
+    assert grown_an_hour(snapshot, "pcie_replays", 100) == []
 
 
 def test_a_round_that_is_late_makes_no_more_than_an_hour():
     steps = [(NOW + 45 * number, float(number)) for number in range(200)]
 
     frames = [followed(*steps[:number]) for number in range(1, len(steps), 7)]
-    assert {growth(frame, "pcie_replays", 0).hours for frame in frames} == {1.0}
+    assert {growth(snapshot, "pcie_replays", 0).hours for snapshot in frames} == {1.0}
 
 
-def counted(at: float, **values: float) -> Frame:
-    frame = Frame(at, (A,))
+def counted(at: float, **values: float) -> TelemetrySnapshot:
+    snapshot = TelemetrySnapshot(at, (A,))
     for key, value in values.items():
-        frame.columns[key] = MetricColumn(array("d", [value]), array("d", [at]))
-    return frame
+        snapshot.columns[key] = MetricColumn(array("d", [value]), array("d", [at]))
+    return snapshot
 
 
 def test_who_counts_from_nothing_again_was_reset():
@@ -146,29 +146,29 @@ def test_of_two_exporters_of_one_gpu_the_one_that_is_behind_is_no_reset():
 
 
 def test_an_xid_outlasts_that_two_exporters_of_its_gpu_are_heard_by_turns():
-    frame = Frame(NOW, (A,))
+    snapshot = TelemetrySnapshot(NOW, (A,))
     for number, joules in enumerate((1e7, 1e7 + 6e3, 1e7 + 1e3, 1e7 + 12e3)):
         at = NOW + 15 * number
-        before = frame.carried((A,), forget_before=0.0)
-        frame = before.copied()
-        frame.taken_at = at
+        before = snapshot.carried((A,), forget_before=0.0)
+        snapshot = before.copied()
+        snapshot.taken_at = at
         for key, value in (("energy_joules", joules), ("pcie_replays", 0.0), ("xid", (0.0, 79.0, 45.0, 45.0)[number])):
-            frame.columns[key] = MetricColumn(array("d", [value]), array("d", [at]))
-        assert remember(before, frame) == []
+            snapshot.columns[key] = MetricColumn(array("d", [value]), array("d", [at]))
+        assert remember(before, snapshot) == []
 
-    assert sorted(frame.past_xids[A.key]) == [45, 79]
+    assert sorted(snapshot.past_xids[A.key]) == [45, 79]
 
 
 def test_knows_since_when_an_xid_is_the_last():
-    frame = followed((NOW, 0), (NOW + 60, 79), (NOW + 120, 79), key="xid")
+    snapshot = followed((NOW, 0), (NOW + 60, 79), (NOW + 120, 79), key="xid")
 
-    assert frame.latched["xid"][0] == NOW + 60
+    assert snapshot.latched["xid"][0] == NOW + 60
 
 
 def test_an_xid_that_came_again_is_remembered_with_its_last_time():
-    frame = followed((NOW, 0), (NOW + 60, 63), (NOW + 120, 48), (NOW + 9_000, 63), (NOW + 9_060, 48), key="xid")
+    snapshot = followed((NOW, 0), (NOW + 60, 63), (NOW + 120, 48), (NOW + 9_000, 63), (NOW + 9_060, 48), key="xid")
 
-    past = frame.past_xids[A.key]
+    past = snapshot.past_xids[A.key]
     assert {number: each.since for number, each in past.items()} == {63: NOW + 9_000, 48: NOW + 9_060}
 
 
@@ -180,6 +180,6 @@ def test_an_xid_that_was_there_at_the_first_look_is_so_since_who_knows():
 
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=60))
 def test_never_says_that_a_counter_shrank(values):
-    frame = followed(*((NOW + 600.0 * number, float(value)) for number, value in enumerate(values)))
+    snapshot = followed(*((NOW + 600.0 * number, float(value)) for number, value in enumerate(values)))
 
-    assert growth(frame, "pcie_replays", 0).amount >= 0
+    assert growth(snapshot, "pcie_replays", 0).amount >= 0

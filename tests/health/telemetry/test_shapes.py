@@ -45,7 +45,7 @@ def test_what_a_prometheus_has_of_it_is_read_alike(called):
     with a_server(scraped(shape.text)) as (url, _), Client(Address(url, may_be_loopback=True)) as client:
         taken = Prometheus(client, promql.Matchers(), WHERE, lambda: NOW).take(None, now=NOW)
 
-    columns, devices = taken.frame.columns, taken.frame.devices
+    columns, devices = taken.snapshot.columns, taken.snapshot.devices
     values = {
         device.key: {
             metric: pytest.approx(column.values[at])

@@ -21,7 +21,7 @@ from health.sources import snapshots
 from health.sources.exported_metrics import MISSED
 from health.telemetry.base import TelemetryReading
 from health.telemetry.metrics import METRICS
-from health.telemetry.snapshot import Frame, GpuDevice, MetricColumn
+from health.telemetry.snapshot import GpuDevice, MetricColumn, TelemetrySnapshot
 from people.models import User
 from tests import make
 from tests.callers import calling
@@ -632,13 +632,13 @@ def hear(cluster, **has: frozenset[str]) -> None:
     """By node what its exporter says a moment ago."""
     for name in has:
         make.a_node(cluster, name, gpus=1)
-    frame = Frame(NOON.timestamp(), tuple(GpuDevice(name, 0, f"GPU-{name}") for name in sorted(has)))
+    snapshot = TelemetrySnapshot(NOON.timestamp(), tuple(GpuDevice(name, 0, f"GPU-{name}") for name in sorted(has)))
     for key in frozenset().union(*has.values()):
-        times = [NOON.timestamp() if key in has[device.node_name] else math.nan for device in frame.devices]
-        frame.columns[key] = MetricColumn(array("d", times), array("d", times))
+        times = [NOON.timestamp() if key in has[device.node_name] else math.nan for device in snapshot.devices]
+        snapshot.columns[key] = MetricColumn(array("d", times), array("d", times))
     snapshots.forget(cluster.pk)
-    snapshots.keep(cluster.pk, TelemetryReading(frame, frozenset(frame.columns), {}))
-    make.a_source(cluster, exported=sorted(frame.columns))
+    snapshots.keep(cluster.pk, TelemetryReading(snapshot, frozenset(snapshot.columns), {}))
+    make.a_source(cluster, exported=sorted(snapshot.columns))
 
 
 def of_telemetry(cluster):

@@ -12,7 +12,7 @@ from health.models import TelemetrySource
 from health.sources import snapshots
 from health.sources.cluster_telemetry import boards_in
 from health.telemetry.base import TelemetryReading
-from health.telemetry.snapshot import Frame, GpuDevice, MetricColumn
+from health.telemetry.snapshot import GpuDevice, MetricColumn, TelemetrySnapshot
 from health.web.map_metrics import MOST, NO_DATA, NOT_EXPORTED, NOT_OF_NOW, cells_of
 from tests import make
 from tests.make import NOON
@@ -29,10 +29,10 @@ def viewer():
 
 
 def tell(cluster, *devices: GpuDevice, at: float = AT, **columns: list[float]) -> None:
-    frame = Frame(AT, devices)
+    snapshot = TelemetrySnapshot(AT, devices)
     for key, values in columns.items():
-        frame.columns[key] = MetricColumn(array("d", values), array("d", [at] * len(values)))
-    snapshots.keep(cluster.pk, TelemetryReading(frame, frozenset(columns), {}))
+        snapshot.columns[key] = MetricColumn(array("d", values), array("d", [at] * len(values)))
+    snapshots.keep(cluster.pk, TelemetryReading(snapshot, frozenset(columns), {}))
 
 
 def coloured(client, name: str = "temperature") -> list[int]:
@@ -94,10 +94,10 @@ def test_what_says_how_busy_a_gpu_is_now_stands_before_what_said_it(viewer):
     cluster = make.a_cluster()
     make.a_node(cluster, "gpu-1", gpus=2)
     make.a_source(cluster, exported=["engine_active_ratio"])
-    frame = Frame(AT, (GpuDevice("gpu-1", 0, "a"), GpuDevice("gpu-1", 1, "b")))
-    frame.columns["gpu_utilisation_ratio"] = MetricColumn(array("d", [0.9, 0.8]), array("d", [AT - 3600] * 2))
-    frame.columns["engine_active_ratio"] = MetricColumn(array("d", [0.25, 0.1]), array("d", [AT, AT - 7200]))
-    snapshots.keep(cluster.pk, TelemetryReading(frame, frozenset({"engine_active_ratio"}), {}))
+    snapshot = TelemetrySnapshot(AT, (GpuDevice("gpu-1", 0, "a"), GpuDevice("gpu-1", 1, "b")))
+    snapshot.columns["gpu_utilisation_ratio"] = MetricColumn(array("d", [0.9, 0.8]), array("d", [AT - 3600] * 2))
+    snapshot.columns["engine_active_ratio"] = MetricColumn(array("d", [0.25, 0.1]), array("d", [AT, AT - 7200]))
+    snapshots.keep(cluster.pk, TelemetryReading(snapshot, frozenset({"engine_active_ratio"}), {}))
 
     assert coloured(viewer, "utilisation") == [25, NOT_OF_NOW]
 

@@ -23,7 +23,7 @@ from health.telemetry.base import TelemetryReading
 from health.telemetry.exposition import read_node
 from health.telemetry.hours import HourTally
 from health.telemetry.metrics import AMD, DCGM, GAUDI, METRICS
-from health.telemetry.snapshot import WITHOUT, Frame, GpuDevice, MetricColumn, no_values
+from health.telemetry.snapshot import WITHOUT, GpuDevice, MetricColumn, TelemetrySnapshot, no_values
 from health.web.map_metrics import MAP_METRICS, NOT_EXPORTED
 from tests import make
 from tests.health.exporters.reporting import hear_exporters
@@ -198,9 +198,9 @@ def test_plots_of_a_finding_say_which_of_their_metrics_are_not_exported(node, se
     settings.TELEMETRY_LOOPBACK = True
     finding = make.a_finding(node.cluster, "GPU 0 of gpu-1", node=node, rule=DRAWN[key])
     missing = {key, history.INSTEAD.get(key, key)}
-    frame = Frame(NOON.timestamp(), (GpuDevice("gpu-1", 0, "GPU-a"),))
-    frame.columns = {key: MetricColumn(no_values(1), array("d", [WITHOUT])) for key in METRICS if key not in missing}
-    snapshots.keep(node.cluster_id, TelemetryReading(frame, frozenset(METRICS) - missing, {}))
+    snapshot = TelemetrySnapshot(NOON.timestamp(), (GpuDevice("gpu-1", 0, "GPU-a"),))
+    snapshot.columns = {key: MetricColumn(no_values(1), array("d", [WITHOUT])) for key in METRICS if key not in missing}
+    snapshots.keep(node.cluster_id, TelemetryReading(snapshot, frozenset(METRICS) - missing, {}))
     history._kept.clear()
 
     with a_server(saying(b'{"status":"success","data":{"resultType":"matrix","result":[]}}')) as (url, _):
@@ -216,7 +216,7 @@ def test_plots_of_a_gpu_of_which_nothing_is_read_call_nothing_exported(node, set
     finding = make.a_finding(node.cluster, "GPU 0 of gpu-1", node=node, rule="gpu-hot")
     snapshots.keep(
         node.cluster_id,
-        TelemetryReading(Frame(NOON.timestamp(), (GpuDevice("gpu-1", 0, "GPU-a"),)), frozenset(), {}),
+        TelemetryReading(TelemetrySnapshot(NOON.timestamp(), (GpuDevice("gpu-1", 0, "GPU-a"),)), frozenset(), {}),
     )
     history._kept.clear()
 
@@ -244,9 +244,9 @@ def recorded(request, node, settings):
     Observer.objects.create(cluster=node.cluster, lease_until=NOON + timedelta(hours=1))
     hear(node, a_text(request.param), by_prometheus=True)
     kept = snapshots.newest(node.cluster_id)
-    tally = HourTally.begun(kept.frame, now=kept.frame.taken_at - 4000)
+    tally = HourTally.begun(kept.snapshot, now=kept.snapshot.taken_at - 4000)
     for second in range(0, 3600, 60):
-        tally.add(kept.frame, now=tally.hour + second)
+        tally.add(kept.snapshot, now=tally.hour + second)
     hours.write(node.cluster_id, tally, now=NOON)
     with a_server(saying(b'{"status":"success","data":{"resultType":"matrix","result":[]}}')) as (url, _):
         TelemetrySource.objects.update(url=url)

@@ -11,7 +11,7 @@ from fleet.models import Node
 from health.sources import snapshots
 from health.telemetry.base import TelemetryReading
 from health.telemetry.metrics import METRICS
-from health.telemetry.snapshot import WITHOUT, Frame, GpuDevice, MetricColumn, no_values
+from health.telemetry.snapshot import WITHOUT, GpuDevice, MetricColumn, TelemetrySnapshot, no_values
 from rollouts.checks import Check
 from rollouts.commands.preview import preview
 from rollouts.preflight.missing_telemetry import WANTED
@@ -93,7 +93,7 @@ WHOLE = (*BY_DEFAULT, *ECC, *LINKS, "throttled_thermal")
 def heard(cluster, **has) -> None:
     """What the exporter of each node has, whatever those of others have."""
     devices = tuple(GpuDevice(name.replace("_", "-"), 0, f"GPU-{name}") for name in sorted(has))
-    frame = Frame(NOON.timestamp(), devices)
+    frame = TelemetrySnapshot(NOON.timestamp(), devices)
     for place, name in enumerate(sorted(has)):
         for key in has[name]:
             column = frame.columns.setdefault(key, MetricColumn(no_values(len(has)), no_values(len(has))))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from health.telemetry.prometheus.answers import Filled, Placing, Unusable, fill, labels, vector
-from health.telemetry.snapshot import Frame, GpuDevice, MetricColumn
+from health.telemetry.snapshot import GpuDevice, MetricColumn, TelemetrySnapshot
 
 DEVICES = tuple(GpuDevice("gpu-1", number, f"GPU-{number}") for number in range(3))
 
@@ -20,7 +20,7 @@ def an_answer(*values: object, **more: object) -> bytes:
 
 
 def filled(column: MetricColumn, values: bytes, times: bytes, **how: Any) -> int:
-    return fill(column, vector(values), vector(times), Placing(Frame(0.0, DEVICES).index()), **how).moved
+    return fill(column, vector(values), vector(times), Placing(TelemetrySnapshot(0.0, DEVICES).index()), **how).moved
 
 
 def test_writes_each_value_with_the_time_of_its_sample():
@@ -59,7 +59,7 @@ def test_takes_what_is_no_number_for_no_value(odd):
 
 
 def test_takes_what_cannot_be_for_no_value_and_counts_it():
-    column, index = MetricColumn.empty(3), Frame(0.0, DEVICES).index()
+    column, index = MetricColumn.empty(3), TelemetrySnapshot(0.0, DEVICES).index()
     values, times = vector(an_answer(82505, 2147483634, "NaN")), vector(an_answer(990, 990, 990))
 
     found = fill(column, values, times, Placing(index), bounds=(1.0, 150.0))
@@ -69,7 +69,7 @@ def test_takes_what_cannot_be_for_no_value_and_counts_it():
 
 
 def test_a_sample_of_a_time_that_is_yet_to_come_is_none_and_stands_in_nobodys_way():
-    column, index = MetricColumn.empty(3), Frame(0.0, DEVICES).index()
+    column, index = MetricColumn.empty(3), TelemetrySnapshot(0.0, DEVICES).index()
     column.values[2], column.times[2] = 55.0, 9_000.0  # as when our own clock was ahead
 
     first = fill(column, vector(an_answer(61, 62)), vector(an_answer(5000, 990)), Placing(index), latest=1090.0)
@@ -93,7 +93,7 @@ def test_leaves_out_devices_that_the_frame_does_not_have():
 
 
 def test_knows_devices_in_another_order_again():
-    column, placing = MetricColumn.empty(3), Placing(Frame(0.0, DEVICES).index())
+    column, placing = MetricColumn.empty(3), Placing(TelemetrySnapshot(0.0, DEVICES).index())
     fill(column, vector(an_answer(61, 62, 63)), vector(an_answer(990, 990, 990)), placing)
     backwards = vector(an_answer(71, 72, 73))[::-1]
 
@@ -105,10 +105,10 @@ def test_knows_devices_in_another_order_again():
 def test_knows_a_device_by_its_labels_in_the_next_round_too_and_forgets_a_stranger():
     keys = {}
     rows = vector(an_answer(61, 62, 63, 64))
-    Placing(Frame(0.0, DEVICES).index(), keys).places(rows)
+    Placing(TelemetrySnapshot(0.0, DEVICES).index(), keys).places(rows)
     assert sorted(keys.values()) == [device.key for device in DEVICES]
 
-    places = Placing(Frame(0.0, DEVICES[::-1]).index(), keys).places(rows)
+    places = Placing(TelemetrySnapshot(0.0, DEVICES[::-1]).index(), keys).places(rows)
 
     assert list(places) == [2, 1, 0, -1]
 

@@ -47,20 +47,20 @@ def test_a_piece_that_is_refused_is_the_gap_and_no_other_is(monkeypatch):
 
     told = read(remembering)
 
-    at = [each.asked.number if isinstance(each, MissingSteps) else each.frame.taken_at for each in told]
+    at = [each.asked.number if isinstance(each, MissingSteps) else each.snapshot.taken_at for each in told]
     assert at == [*AN_HOUR.times[:20], 20, *AN_HOUR.times[40:]]
     assert told[20].asked.times == AN_HOUR.times[20:40]
 
 
 def minute(reading) -> int:
-    return round((reading.frame.taken_at - (NOW - HOUR_S)) / 60)
+    return round((reading.snapshot.taken_at - (NOW - HOUR_S)) / 60)
 
 
 def known(told: list) -> dict[tuple[str, str], list[int]]:
     """By device the minutes at which it is one of the frame's."""
     found: dict[tuple[str, str], list[int]] = {}
     for each in told:
-        for device in each.frame.devices:
+        for device in each.snapshot.devices:
             found.setdefault(device.key, []).append(minute(each))
     return found
 
@@ -121,8 +121,8 @@ def test_what_spells_its_uuid_otherwise_from_a_moment_on_is_the_same():
 
     told = read(remembering)
 
-    assert [each.frame.columns[METRIC].values[0] for each in told] == [50.0] * 30 + [70.0] * 30
-    assert all(each.frame.taken_at - each.frame.columns[METRIC].times[0] <= 60 for each in told)
+    assert [each.snapshot.columns[METRIC].values[0] for each in told] == [50.0] * 30 + [70.0] * 30
+    assert all(each.snapshot.taken_at - each.snapshot.columns[METRIC].times[0] <= 60 for each in told)
 
 
 def test_short_jobs_make_no_answer_longer():
@@ -145,7 +145,7 @@ def test_a_device_is_of_the_node_on_which_its_exporter_runs():
 
     told = read(remembering, where=where)
 
-    assert [device.node_name for device in told[0].frame.devices] == ["gpu-001"]
+    assert [device.node_name for device in told[0].snapshot.devices] == ["gpu-001"]
     assert list(known(told)) == [("GPU-0", "")]
 
 
@@ -171,8 +171,8 @@ def test_a_device_that_has_none_of_the_usual_series_is_known_beside_those_that_d
     told = read(remembering, metrics=("xid",))
 
     assert known(told)["GPU-1", ""] == [*range(1, 61)]
-    column = told[-1].frame.columns["xid"]
-    assert column.values[told[-1].frame.index()["GPU-1", ""]] == 79
+    column = told[-1].snapshot.columns["xid"]
+    assert column.values[told[-1].snapshot.index()["GPU-1", ""]] == 79
 
 
 def test_that_one_falls_silent_is_known_too():
@@ -180,7 +180,7 @@ def test_that_one_falls_silent_is_known_too():
     remembering.add(CELSIUS, labels("GPU-0"), samples(0, 60))
     remembering.add(ODD, labels("GPU-1", gpu="1"), samples(0, 30, 0))
 
-    last = read(remembering, metrics=())[-1].frame
+    last = read(remembering, metrics=())[-1].snapshot
 
     assert last.newest_by_device()[last.index()["GPU-1", ""]] == NOW - HOUR_S / 2
 

@@ -14,7 +14,7 @@ from health.telemetry.base import SKEW_S, STALE_AFTER_S
 from health.telemetry.identity import Whereabouts
 from health.telemetry.prometheus.answers import LabelledSample, vector
 from health.telemetry.prometheus.source import Prometheus
-from health.telemetry.snapshot import Frame
+from health.telemetry.snapshot import TelemetrySnapshot
 from health.telemetry.snapshot_memory import growth
 from tests.health.telemetry.prometheus.a_prometheus import Playing
 
@@ -43,7 +43,7 @@ class Answering:
         return vector(self.ask("", {"query": expression}))
 
 
-def asked(ages, *, skew_s: float, at: float = NOW, before: Frame | None = None, waits_s: float = 0.0):
+def asked(ages, *, skew_s: float, at: float = NOW, before: TelemetrySnapshot | None = None, waits_s: float = 0.0):
     """What a round finds at `at`, by our clock, of one that is so far ahead of it. `ages`: of each GPU's samples."""
     playing = Playing(at + skew_s)
     for number, age in enumerate(ages):
@@ -55,7 +55,7 @@ def asked(ages, *, skew_s: float, at: float = NOW, before: Frame | None = None, 
 
 
 def states(taken, ages, *, at: float = NOW):
-    column, standing = taken.frame.columns["temperature_celsius"], Standing(has_source=True, exported=taken.exported)
+    column, standing = taken.snapshot.columns["temperature_celsius"], Standing(has_source=True, exported=taken.exported)
     pairs = zip(column.values, column.times, strict=True)
     return [read_metric("temperature_celsius", *pair, standing, now=at) for pair in pairs]
 
@@ -86,21 +86,21 @@ def test_a_clock_that_is_far_off_is_one_sentence(skew_s):
 @given(st.lists(SKEWS, min_size=2, max_size=4), st.lists(st.floats(0, 20), min_size=1, max_size=3))
 def test_nothing_is_found_in_a_clock_that_is_set_between_rounds(skews, ages):
     """What rules are judged by is what a clock without skew gives: the same values, of the same times."""
-    frame = right = None
+    snapshot = right = None
     for number, skew_s in enumerate(skews):
         at = NOW + 30 * number
-        taken, true = (asked(ages, skew_s=skew, at=at, before=b) for skew, b in ((skew_s, frame), (0.0, right)))
-        frame, right = taken.frame, true.frame
+        taken, true = (asked(ages, skew_s=skew, at=at, before=b) for skew, b in ((skew_s, snapshot), (0.0, right)))
+        snapshot, right = taken.snapshot, true.snapshot
 
         assert taken.anew == true.anew == ()
-        assert frame.past_xids == {}
+        assert snapshot.past_xids == {}
         for key, column in right.columns.items():
-            assert frame.columns[key].values == column.values
-            assert list(frame.columns[key].times) == pytest.approx(list(column.times), abs=0.01)
+            assert snapshot.columns[key].values == column.values
+            assert list(snapshot.columns[key].times) == pytest.approx(list(column.times), abs=0.01)
         assert all(state.is_fresh for state in states(taken, ages, at=at))
     for place in range(len(ages)):
-        assert growth(frame, "pcie_replays", place).amount == 0
-        assert not growth(frame, "throttled_thermal", place).goes_on
+        assert growth(snapshot, "pcie_replays", place).amount == 0
+        assert not growth(snapshot, "throttled_thermal", place).goes_on
 
 
 @given(SKEWS, st.floats(0, 7.5))

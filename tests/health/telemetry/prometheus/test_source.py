@@ -10,7 +10,7 @@ from health.telemetry.identity import Whereabouts
 from health.telemetry.prometheus.answers import Unusable
 from health.telemetry.prometheus.client import ANSWER_S, Address, Client
 from health.telemetry.prometheus.source import LOOK_EVERY_S, Prometheus
-from health.telemetry.snapshot import Frame, GpuDevice
+from health.telemetry.snapshot import GpuDevice, TelemetrySnapshot
 from tests.health.telemetry.prometheus.a_prometheus import Playing
 from tests.health.telemetry.prometheus.a_server import a_server, saying
 
@@ -39,19 +39,19 @@ def ask(playing):
 
 
 def column(taken, metric):
-    return list(taken.frame.columns[metric].values)
+    return list(taken.snapshot.columns[metric].values)
 
 
 def test_takes_a_frame(ask):
     taken = ask().take(None, now=NOW)
 
-    assert [(device.uuid, device.gi_id, device.index) for device in taken.frame.devices] == [
+    assert [(device.uuid, device.gi_id, device.index) for device in taken.snapshot.devices] == [
         ("GPU-a", "", 0),
         ("GPU-b", "1", 1),
     ]
     assert column(taken, "temperature_celsius") == [61.0, 55.0]
     assert column(taken, "gpu_utilisation_ratio")[0] == pytest.approx(0.9)
-    assert taken.frame.columns["temperature_celsius"].times[0] == pytest.approx(NOW - 5)
+    assert taken.snapshot.columns["temperature_celsius"].times[0] == pytest.approx(NOW - 5)
     assert taken.exported == {"temperature_celsius", "gpu_utilisation_ratio", "xid"}
     assert taken.xids == {("GPU-a", ""): DeviceXid(79, "GPU has fallen off the bus")}
 
@@ -78,7 +78,7 @@ def test_each_metric_has_the_times_of_its_own_samples(ask, playing):
         playing.add(name, SLICE, 55, age_s=age_s)
         playing.add(name, A, 50, age_s=age_s + 2)
 
-    columns = ask().take(None, now=NOW).frame.columns
+    columns = ask().take(None, now=NOW).snapshot.columns
 
     named = ("memory_used_mib", "temperature_celsius", "gpu_utilisation_ratio", "power_watts")
     assert {name: [NOW - at for at in columns[name].times] for name in named} == {
@@ -91,11 +91,11 @@ def test_what_is_not_exported_is_in_no_column(ask):
     taken = ask().take(None, now=NOW)
 
     assert "ecc_uncorrected" not in taken.exported
-    assert "ecc_uncorrected" not in taken.frame.columns
+    assert "ecc_uncorrected" not in taken.snapshot.columns
 
 
 def test_a_slice_that_has_no_value_has_none(ask):
-    values = ask().take(None, now=NOW).frame.columns["gpu_utilisation_ratio"].values
+    values = ask().take(None, now=NOW).snapshot.columns["gpu_utilisation_ratio"].values
 
     assert values[1] != values[1]
 
@@ -106,10 +106,10 @@ def test_remembers_what_was_last_seen_of_a_device_whose_series_went(ask, playing
     playing.now = NOW + 60
     del playing.series["DCGM_FI_DEV_GPU_TEMP"][0]
 
-    after = source.take(before.frame, now=NOW + 60)
+    after = source.take(before.snapshot, now=NOW + 60)
 
     assert column(after, "temperature_celsius")[0] == 61.0
-    assert after.frame.columns["temperature_celsius"].times[0] == pytest.approx(NOW - 5)
+    assert after.snapshot.columns["temperature_celsius"].times[0] == pytest.approx(NOW - 5)
 
 
 def test_looks_for_new_devices_now_and_then_only(ask, playing):
@@ -129,23 +129,23 @@ def test_looks_again_at_once_when_an_answer_names_a_new_device(ask, playing):
     source = ask()
     before = source.take(None, now=NOW)
     playing.add("DCGM_FI_DEV_GPU_TEMP", {"UUID": "GPU-new", "Hostname": "gpu-1", "gpu": "2"}, 50)
-    between = source.take(before.frame, now=NOW + 15)
-    assert len(between.frame.devices) == 2
+    between = source.take(before.snapshot, now=NOW + 15)
+    assert len(between.snapshot.devices) == 2
 
-    after = source.take(between.frame, now=NOW + 30)
+    after = source.take(between.snapshot, now=NOW + 30)
 
-    assert len(after.frame.devices) == 3
+    assert len(after.snapshot.devices) == 3
 
 
 def test_a_gpu_that_another_node_claims_as_well_is_neithers_from_then_on(ask, playing):
     """One that was known before took what either said, and was in the frame of the node that had it."""
     source = ask(where=Whereabouts(frozenset({"gpu-1", "gpu-2"})))
-    frame = source.take(None, now=NOW).frame
+    snapshot = source.take(None, now=NOW).snapshot
     playing.add("DCGM_FI_DEV_GPU_TEMP", {**A, "Hostname": "gpu-2"}, 149)
 
-    taken = source.take(frame, now=NOW + LOOK_EVERY_S)
+    taken = source.take(snapshot, now=NOW + LOOK_EVERY_S)
 
-    assert [device.uuid for device in taken.frame.devices] == ["GPU-b"]
+    assert [device.uuid for device in taken.snapshot.devices] == ["GPU-b"]
     assert column(taken, "temperature_celsius") == [55.0]
     assert any("GPU-a by gpu-1 and gpu-2" in note for note in taken.notes)
 
@@ -159,12 +159,12 @@ def test_of_two_series_of_a_gpu_the_newer_counts(ask, playing):
     taken = ask().take(None, now=NOW)
 
     assert column(taken, "temperature_celsius") == [40.0]
-    assert list(taken.frame.columns["temperature_celsius"].times) == [NOW - 5]
+    assert list(taken.snapshot.columns["temperature_celsius"].times) == [NOW - 5]
 
 
 def test_of_two_exporters_of_a_gpu_what_either_says_is_not_taken_back_by_the_other(ask, playing):
     """An operator's beside a cloud's, which was started after the Xid and is scraped last as often as not."""
-    source, frame = ask(), None
+    source, snapshot = ask(), None
     for number, (first, second) in enumerate([(5, 12), (14, 3), (7, 9)]):
         playing.now = NOW + 15 * number
         playing.series = {}
@@ -173,8 +173,8 @@ def test_of_two_exporters_of_a_gpu_what_either_says_is_not_taken_back_by_the_oth
             playing.add(f"DCGM_FI_DEV_{name}", {**A, "pod": "other"}, other, age_s=second)
         playing.add("DCGM_FI_DEV_GPU_TEMP", {**A, "pod": "one"}, 60)
         playing.add("DCGM_FI_DEV_GPU_TEMP", {**A, "pod": "other"}, 60)
-        taken = source.take(frame, now=playing.now)
-        frame = taken.frame
+        taken = source.take(snapshot, now=playing.now)
+        snapshot = taken.snapshot
 
         assert column(taken, "xid") == [79.0]
         assert column(taken, "energy_joules") == [9e6 + 6e3 * number]
@@ -205,15 +205,15 @@ def test_knows_gpus_whose_exporters_lack_what_others_have(ask, playing):
     playing.add("gpu_junction_temperature", {"serial_number": "s1", "gpu_id": "0", "hostname": "gpu-1"}, 40)
     playing.add("gpu_junction_temperature", {"serial_number": "s2", "gpu_id": "1", "hostname": "gpu-1"}, 41)
     playing.add("DCGM_FI_DEV_GPU_UTIL", {"UUID": "GPU-t4", "Hostname": "gpu-1", "gpu": "2"}, 20)
-    source, frame = ask(), None
+    source, snapshot = ask(), None
     for number in range(3):
-        frame = source.take(frame, now=NOW + 15 * number).frame
+        snapshot = source.take(snapshot, now=NOW + 15 * number).snapshot
     looks = sum(query.startswith("group by") for query in playing.queries)
 
-    frame = source.take(frame, now=NOW + LOOK_EVERY_S + 45).frame
-    source.take(frame, now=NOW + LOOK_EVERY_S + 60)
+    snapshot = source.take(snapshot, now=NOW + LOOK_EVERY_S + 45).snapshot
+    source.take(snapshot, now=NOW + LOOK_EVERY_S + 60)
 
-    assert {device.uuid for device in frame.devices} == {"GPU-a", "GPU-b", "GPU-t4", "s1", "s2"}
+    assert {device.uuid for device in snapshot.devices} == {"GPU-a", "GPU-b", "GPU-t4", "s1", "s2"}
     assert sum(query.startswith("group by") for query in playing.queries) == looks + 1
 
 
@@ -222,12 +222,12 @@ def test_does_not_look_each_time_for_devices_of_others(ask, playing):
     playing.add("DCGM_FI_DEV_FAN", {"UUID": "GPU-y", "Hostname": "elsewhere"}, 50)
     playing.add("DCGM_FI_DEV_GPU_UTIL", {"UUID": "GPU-z", "Hostname": "elsewhere"}, 50)
     playing.add("DCGM_FI_DEV_GPU_UTIL", {"UUID": "GPU-w", "Hostname": "elsewhere"}, 50)
-    source, frame = ask(), None
+    source, snapshot = ask(), None
     for number in range(4):
-        frame = source.take(frame, now=NOW + 15 * number).frame
+        snapshot = source.take(snapshot, now=NOW + 15 * number).snapshot
     number = sum(query.startswith("group by") for query in playing.queries)
 
-    source.take(frame, now=NOW + 75)
+    source.take(snapshot, now=NOW + 75)
 
     assert sum(query.startswith("group by") for query in playing.queries) == number
 
@@ -246,7 +246,7 @@ def test_says_times_by_our_clock_and_names_the_skew(ask, playing):
 
     taken = source.take(None, now=NOW)
 
-    assert taken.frame.columns["temperature_celsius"].times[0] == pytest.approx(NOW - 5)
+    assert taken.snapshot.columns["temperature_celsius"].times[0] == pytest.approx(NOW - 5)
     assert "120 s behind ours" in taken.notes[0]
 
 
@@ -313,7 +313,7 @@ def test_knows_every_gpu_where_only_some_are_profiled(ask, playing):
     playing.add("DCGM_FI_PROF_GR_ENGINE_ACTIVE", A, 0.5)
     playing.add("DCGM_FI_DEV_GPU_UTIL", {"UUID": "GPU-t4", "Hostname": "gpu-1", "gpu": "1"}, 20)
 
-    assert [device.uuid for device in ask().take(None, now=NOW).frame.devices] == ["GPU-a", "GPU-t4"]
+    assert [device.uuid for device in ask().take(None, now=NOW).snapshot.devices] == ["GPU-a", "GPU-t4"]
 
 
 @pytest.mark.parametrize(
@@ -369,9 +369,9 @@ def test_knows_amd_and_gaudi_by_what_their_exporters_call_them(ask, playing):
     playing.add("habanalabs_power_mW", {"UUID": "01P0", "hostname": "gpu-1"}, 350_000)
     playing.add("habanalabs_temperature_onchip", {"UUID": "01P0", "hostname": "gpu-1"}, 45)
 
-    taken = ask().take(Frame(NOW, ()), now=NOW)
+    taken = ask().take(TelemetrySnapshot(NOW, ()), now=NOW)
 
-    assert set(taken.frame.devices) == {GpuDevice("gpu-1", 4, "s1", serial="s1"), GpuDevice("gpu-1", None, "01P0")}
+    assert set(taken.snapshot.devices) == {GpuDevice("gpu-1", 4, "s1", serial="s1"), GpuDevice("gpu-1", None, "01P0")}
     assert sorted(column(taken, "power_watts")) == [350.0, 500.0]
     assert sorted(column(taken, "temperature_celsius")) == [45.0, 70.0]
 
@@ -381,9 +381,9 @@ def test_labels_in_capitals_are_an_older_exporter_of_amds(ask, playing):
     labels = {"SERIAL_NUMBER": "s1", "GPU_ID": "4", "HOSTNAME": "gpu-1", "CARD_MODEL": "102-G30211-0C"}
     playing.add("gpu_power_usage", {**labels, "GPU_PARTITION_ID": "0", "GPU_COMPUTE_PARTITION_TYPE": "SPX"}, 500)
 
-    taken = ask().take(Frame(NOW, ()), now=NOW)
+    taken = ask().take(TelemetrySnapshot(NOW, ()), now=NOW)
 
-    assert taken.frame.devices == (GpuDevice("gpu-1", 4, "s1", product="102-G30211-0C", serial="s1"),)
+    assert taken.snapshot.devices == (GpuDevice("gpu-1", 4, "s1", product="102-G30211-0C", serial="s1"),)
     assert column(taken, "power_watts") == [500.0]
 
 
@@ -397,9 +397,9 @@ def test_an_amd_gpu_that_is_not_partitioned_is_a_board(ask, playing):
     playing.add("gpu_power_usage", {**parts, "gpu_partition_id": "0", "gpu_id": "2"}, 160)
     playing.add("gpu_power_usage", {**parts, "gpu_partition_id": "1", "gpu_id": "3"}, 170)
 
-    taken = ask().take(Frame(NOW, ()), now=NOW)
+    taken = ask().take(TelemetrySnapshot(NOW, ()), now=NOW)
 
-    assert {device.key: column(taken, "power_watts")[at] for at, device in enumerate(taken.frame.devices)} == {
+    assert {device.key: column(taken, "power_watts")[at] for at, device in enumerate(taken.snapshot.devices)} == {
         ("s1", ""): 140.0, ("a8ff", ""): 150.0, ("s2", "0"): 160.0, ("s2", "1"): 170.0,
     }  # fmt: skip
 
@@ -493,7 +493,7 @@ def test_gpus_are_seen_where_the_count_of_series_does_not_come(scraped, ask, mon
     odd = {"error": "expired"}
     monkeypatch.setattr(scraped, "result", lambda query: odd if counts_series(query) else result(query))
 
-    after = source.take(before.frame, now=NOW + LOOK_EVERY_S)
+    after = source.take(before.snapshot, now=NOW + LOOK_EVERY_S)
 
     assert column(after, "temperature_celsius") == [50.0, 50.0]
     assert after.exploding == before.exploding
