@@ -13,9 +13,9 @@ from typing import Any
 from gpu.labels import (
     AUTOSCALER_GOING,
     AUTOSCALER_LEAVE,
+    EXCLUDED_BY,
     KARPENTER_LEAVE,
     KARPENTER_POOL,
-    OPTED_OUT_BY,
     PUT_BACK,
     SENTINEL_MANAGED,
     SENTINEL_MARKS,
@@ -106,16 +106,16 @@ def before(metadata: Metadata, controllers: Iterable[ExternalController]) -> dic
     return values
 
 
-def opted_out(metadata: Metadata, was: Mapping[str, str | None], owner: str) -> Metadata:
+def excluded(metadata: Metadata, was: Mapping[str, str | None], owner: str) -> Metadata:
     """Returns the metadata that excludes the node. `was` has the previous values from `before`.
 
     Values that the owner wrote already are not written again, since a person may have changed them.
     """
-    known = earlier_values(metadata) if metadata.annotations.get(OPTED_OUT_BY) == owner else {}
+    known = earlier_values(metadata) if metadata.annotations.get(EXCLUDED_BY) == owner else {}
     if was.keys() <= known.keys():
         return Metadata()
     labels: MetadataValues = {}
-    annotations: MetadataValues = {OPTED_OUT_BY: owner, PUT_BACK: _as_patch({**was, **known})}
+    annotations: MetadataValues = {EXCLUDED_BY: owner, PUT_BACK: _as_patch({**was, **known})}
     for controller in (EXTERNAL_CONTROLLERS[key] for key in was if key not in known):
         (labels if controller.part is MetadataPart.LABELS else annotations)[controller.name] = controller.value
     return Metadata(labels, annotations)
@@ -127,7 +127,7 @@ def as_before(metadata: Metadata, known: Mapping[str, str | None]) -> Metadata:
     `known` has the previous values from our rows; they win over the annotation, which others can write.
     """
     labels: MetadataValues = {}
-    annotations: MetadataValues = {OPTED_OUT_BY: None, PUT_BACK: None}
+    annotations: MetadataValues = {EXCLUDED_BY: None, PUT_BACK: None}
     for key, was in {**earlier_values(metadata), **known}.items():
         controller = EXTERNAL_CONTROLLERS[key]
         if metadata.value(controller) == controller.value:
@@ -141,7 +141,7 @@ def earlier_values(metadata: Metadata) -> dict[str, str | None]:
     Anyone with annotate permission can write that text, so only known keys and short values are read.
     """
     text = metadata.annotations.get(PUT_BACK) or ""
-    if OPTED_OUT_BY not in metadata.annotations or len(text) > LONGEST_PATCH:
+    if EXCLUDED_BY not in metadata.annotations or len(text) > LONGEST_PATCH:
         return {}
     try:
         patch = json.loads(text)
@@ -171,6 +171,6 @@ def _as_patch(before: Mapping[str, str | None]) -> str:
     parts: dict[str, MetadataValues] = {MetadataPart.LABELS: {}, MetadataPart.ANNOTATIONS: {}}
     for key, was in before.items():
         parts[EXTERNAL_CONTROLLERS[key].part][EXTERNAL_CONTROLLERS[key].name] = was
-    parts[MetadataPart.ANNOTATIONS] |= {OPTED_OUT_BY: None, PUT_BACK: None}
+    parts[MetadataPart.ANNOTATIONS] |= {EXCLUDED_BY: None, PUT_BACK: None}
     filled = {part: values for part, values in parts.items() if values}
     return json.dumps({"metadata": filled}, sort_keys=True, separators=(",", ":"))

@@ -92,8 +92,8 @@ def _patient() -> Iterator[None]:
             patch.setattr(client, name, PATIENCE_S)
         patch.setattr(
             history,
-            "PATIENCE",
-            replace(history.PATIENCE, connect_s=PATIENCE_S, read_s=PATIENCE_S, answer_s=PATIENCE_S),
+            "BOUNDS",
+            replace(history.BOUNDS, connect_s=PATIENCE_S, read_s=PATIENCE_S, answer_s=PATIENCE_S),
         )
         patch.setattr(snapshots, "TIMEOUT_S", PATIENCE_S)
         yield

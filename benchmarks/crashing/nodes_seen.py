@@ -9,7 +9,7 @@ SKIP = "nvidia.com/gpu-driver-upgrade.skip"
 STATE = "nvidia.com/gpu-driver-upgrade-state"
 LOADED = "nvidia.com/cuda.driver-version.full"
 HELD_BY, HELD_SINCE = "quarterdeck.io/held-by", "quarterdeck.io/held-since"
-OPTED_OUT_BY = "quarterdeck.io/opted-out-by"
+EXCLUDED_BY = "quarterdeck.io/opted-out-by"
 CORDONED_BY = "quarterdeck.io/cordoned-by"
 OPT_OUTS = {  # of NVSentinel, Karpenter and the autoscaler: the value with which each leaves a node alone
     "k8saas.nvidia.com/ManagedByNVSentinel": "false",
@@ -87,7 +87,7 @@ def note_opt_outs(node: NodeSeen, body: Any) -> None:
     written = {**(metadata.get("labels") or {}), **(metadata.get("annotations") or {})}
     for name in written.keys() & OPT_OUTS.keys():
         node.theirs[name] = written[name]
-        is_same = written[name] == OPT_OUTS[name] and OPTED_OUT_BY in node.annotations
+        is_same = written[name] == OPT_OUTS[name] and EXCLUDED_BY in node.annotations
         (node.unclear.add if is_same else node.unclear.discard)(name)
 
 

@@ -13,9 +13,9 @@ from typing import Any
 
 from benchmarks.crashing.nodes_seen import (
     CORDONED_BY,
+    EXCLUDED_BY,
     HELD_BY,
     IDLE,
-    OPTED_OUT_BY,
     STATE,
     NodeSeen,
     apply,
@@ -169,7 +169,7 @@ class Reading:
             told.paused = False
         told.seen_halted = told.seen_halted or is_halted
         for name in word.soaking & self.nodes.keys():
-            if self.nodes[name].annotations.get(OPTED_OUT_BY):
+            if self.nodes[name].annotations.get(EXCLUDED_BY):
                 self._say("leaked_optouts", f"{name} is judged, and somebody is kept off it: {word.verb}")
         if word.is_whole:
             self.seen_through = word.at
@@ -484,7 +484,7 @@ def at_the_end(
         is_ours = annotations.get(HELD_BY) == mark
         if is_ours and (is_as_asked or not is_driven or (state != "aborted" and uid not in left_out)):
             yield Violation("leaked_labels", f"{name} is held by a plan that is {state}.")
-        if annotations.get(OPTED_OUT_BY) == mark:
+        if annotations.get(EXCLUDED_BY) == mark:
             yield Violation("leaked_optouts", f"Somebody is kept off {name} by a plan that is {state}.")
         is_kept = annotations.get(CORDONED_BY) == mark and uid in unproven and state != "rolled-back"
         if annotations.get(CORDONED_BY) == mark and not is_kept:

@@ -137,8 +137,8 @@ class LiveConsumer(AsyncJsonWebsocketConsumer):
         """Sends at most ten frames per second and key; closes when the layer delivers nothing any more."""
         while True:
             try:
-                patience = self.last_seen_at + heart.MISSED * heart.EVERY_S + 1 - time.monotonic()
-                async with asyncio.timeout(max(0.01, patience)):  # `wait_for` would create a task per wait
+                timeout_s = self.last_seen_at + heart.MISSED * heart.EVERY_S + 1 - time.monotonic()
+                async with asyncio.timeout(max(0.01, timeout_s)):  # `wait_for` would create a task per wait
                     await self.has_news.wait()
                 self.has_news.clear()
                 async with asyncio.timeout(SEND_S):

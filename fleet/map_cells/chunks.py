@@ -13,7 +13,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from fleet.map_cells.cell import CellColumns, NodeCells, cells_of
-from fleet.models import MapPiece, Node
+from fleet.models import MapChunk, Node
 from fleet.states.node import NodeState
 
 NODES = 256  # per chunk, without gaps in the keys
@@ -42,16 +42,16 @@ def draw(cluster_id: int, nodes: Collection[int]) -> None:
     if len(nodes) > TOO_MANY:
         draw_all(cluster_id)
         return
-    pieces = MapPiece.objects.filter(cluster_id=cluster_id, number__in={pk // NODES for pk in nodes})
-    _write(cluster_id, nodes, list(pieces), _drawn(cluster_id, nodes))
+    chunks = MapChunk.objects.filter(cluster_id=cluster_id, number__in={pk // NODES for pk in nodes})
+    _write(cluster_id, nodes, list(chunks), _drawn(cluster_id, nodes))
 
 
 def draw_all(cluster_id: int) -> int:
     """Redraws all nodes. Returns how many chunks were wrong."""
-    pieces = list(MapPiece.objects.filter(cluster_id=cluster_id))
+    chunks = list(MapChunk.objects.filter(cluster_id=cluster_id))
     drawn = _drawn(cluster_id, None)
-    known = {key for piece in pieces for key in keys_of(piece)}
-    return _write(cluster_id, known | drawn.keys(), pieces, drawn)
+    known = {key for chunk in chunks for key in keys_of(chunk)}
+    return _write(cluster_id, known | drawn.keys(), chunks, drawn)
 
 
 def node_messages(nodes: QuerySet[Node]) -> list[NodeMessage]:
@@ -64,24 +64,24 @@ def _text(code: int, *counted: Any) -> str:
     return b64encode(_cells(code, *counted).alone).decode()
 
 
-def keys_of(piece: MapPiece) -> tuple[int, ...]:
-    return struct.unpack(f"<{len(piece.keys) // 8}q", piece.keys)
+def keys_of(chunk: MapChunk) -> tuple[int, ...]:
+    return struct.unpack(f"<{len(chunk.keys) // 8}q", chunk.keys)
 
 
-def columns_of(piece: MapPiece) -> CellColumns:
-    return CellColumns(*(bytes(each) for each in (piece.states, piece.sizes, piece.gpus, piece.parts)))
+def columns_of(chunk: MapChunk) -> CellColumns:
+    return CellColumns(*(bytes(each) for each in (chunk.states, chunk.sizes, chunk.gpus, chunk.parts)))
 
 
-def _write(cluster_id: int, nodes: Iterable[int], pieces: Iterable[MapPiece], drawn: dict[int, Drawn]) -> int:
+def _write(cluster_id: int, nodes: Iterable[int], chunks: Iterable[MapChunk], drawn: dict[int, Drawn]) -> int:
     by_number: dict[int, dict[int, Drawn]] = {}
     was: dict[int, bytes] = {}
-    for piece in pieces:
-        marks = bytes(piece.marks)
-        every = zip(keys_of(piece), columns_of(piece).nodes(), strict=True)
-        by_number[piece.number] = {
+    for chunk in chunks:
+        marks = bytes(chunk.marks)
+        every = zip(keys_of(chunk), columns_of(chunk).nodes(), strict=True)
+        by_number[chunk.number] = {
             key: (marks[at * MARK_BYTES : (at + 1) * MARK_BYTES], each) for at, (key, each) in enumerate(every)
         }
-        was[piece.number] = _bytes_of(piece)
+        was[chunk.number] = _bytes_of(chunk)
     for key in nodes:
         of_piece = by_number.setdefault(key // NODES, {})
         of_piece.pop(key, None)
@@ -92,22 +92,22 @@ def _write(cluster_id: int, nodes: Iterable[int], pieces: Iterable[MapPiece], dr
     empty = [number for number, found in by_number.items() if not found and number in was]
     if changed:
         columns = ("keys", "marks", "states", "sizes", "gpus", "parts")
-        MapPiece.objects.bulk_create(
+        MapChunk.objects.bulk_create(
             changed, update_conflicts=True, unique_fields=("cluster", "number"), update_fields=columns
         )
     if empty:
-        MapPiece.objects.filter(cluster_id=cluster_id, number__in=empty).delete()
+        MapChunk.objects.filter(cluster_id=cluster_id, number__in=empty).delete()
     return len(changed) + len(empty)
 
 
-def _bytes_of(piece: MapPiece) -> bytes:
-    return bytes(piece.keys) + bytes(piece.marks) + bytes(columns_of(piece))
+def _bytes_of(chunk: MapChunk) -> bytes:
+    return bytes(chunk.keys) + bytes(chunk.marks) + bytes(columns_of(chunk))
 
 
-def _row(cluster_id: int, number: int, found: dict[int, Drawn]) -> MapPiece:
+def _row(cluster_id: int, number: int, found: dict[int, Drawn]) -> MapChunk:
     ordered = sorted(found.items())
     columns = CellColumns.of(each for _, (_, each) in ordered)
-    return MapPiece(
+    return MapChunk(
         cluster_id=cluster_id,
         number=number,
         keys=struct.pack(f"<{len(ordered)}q", *(key for key, _ in ordered)),

@@ -734,7 +734,7 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="MapPiece",
+            name="MapChunk",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("number", models.PositiveBigIntegerField()),
@@ -747,13 +747,13 @@ class Migration(migrations.Migration):
                 (
                     "cluster",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="map_pieces", to="fleet.cluster"
+                        on_delete=django.db.models.deletion.CASCADE, related_name="map_chunks", to="fleet.cluster"
                     ),
                 ),
             ],
             options={
                 "ordering": ["cluster_id", "number"],
-                "constraints": [models.UniqueConstraint(fields=("cluster", "number"), name="one_map_piece_per_number")],
+                "constraints": [models.UniqueConstraint(fields=("cluster", "number"), name="one_map_chunk_per_number")],
             },
         ),
         migrations.CreateModel(

@@ -5,7 +5,7 @@ from fleet.models.driver_object import DriverObject
 from fleet.models.dynamic_resources import DeviceClass, ResourceClaim, ResourceSlice
 from fleet.models.exporter import ExporterReading, ExporterRound, ExportersState
 from fleet.models.gpu import Gpu
-from fleet.models.map_piece import MapPiece
+from fleet.models.map_chunk import MapChunk
 from fleet.models.node import Node
 from fleet.models.node_event import GoneNode, NodeEvent, NodeNote
 from fleet.models.observer import LostLease, Observer, ObservingWorker
@@ -43,7 +43,7 @@ __all__ = [
     "Gpu",
     "LimitRange",
     "LostLease",
-    "MapPiece",
+    "MapChunk",
     "Node",
     "NodeEvent",
     "NodeNote",

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 # After this time without a crash the back-off starts anew (kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle,
 # “Container restart policy”). A crashing container runs, and may be ready, between two back-offs.
-CALM_AFTER = timedelta(minutes=10)
+SETTLED_AFTER = timedelta(minutes=10)
 OFTEN = 3  # restarts; fewer may be accidental
 
 ENDED = frozenset({"Succeeded", "Failed"})  # phases of a finished pod, which holds no resource
@@ -71,7 +71,7 @@ def pod_state(
         return PodState.UNKNOWN
     if is_leaving:
         return PodState.TERMINATING
-    if is_stuck or (restarts >= OFTEN and crashed_at is not None and now - crashed_at < CALM_AFTER):
+    if is_stuck or (restarts >= OFTEN and crashed_at is not None and now - crashed_at < SETTLED_AFTER):
         return PodState.FAILING
     if is_ready:
         return PodState.READY

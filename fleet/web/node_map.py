@@ -23,7 +23,7 @@ from fleet.allocation.amounts import PODS_READ
 from fleet.freshness.observation_state import all_observations
 from fleet.map_cells.cell import CellColumns
 from fleet.map_cells.chunks import LAID_OUT, MARK_BYTES, columns_of, keys_of
-from fleet.models import Cluster, MapPiece, Node, Pool
+from fleet.models import Cluster, MapChunk, Node, Pool
 from fleet.models.node import members_of
 from people.rights import Permission, Scope, scope_of
 
@@ -68,10 +68,10 @@ class SeenMap:
         pools = Pool.objects.visible_to(user).select_related("cluster").order_by("cluster__name", "name")
         titles = {pool.pk: f"{pool.cluster.name} / {pool.name}" if len(clusters) > 1 else pool.name for pool in pools}
         mine = _mine(scope, clusters)
-        pieces: dict[int, list[MapPiece]] = {cluster.pk: [] for cluster in clusters}
-        for piece in MapPiece.objects.filter(cluster__in=pieces).order_by("cluster_id", "number"):
-            pieces[piece.cluster_id].append(piece)
-        return cls([_seen(each, pieces[each.pk], scope, mine) for each in clusters], titles)
+        chunks: dict[int, list[MapChunk]] = {cluster.pk: [] for cluster in clusters}
+        for chunk in MapChunk.objects.filter(cluster__in=chunks).order_by("cluster_id", "number"):
+            chunks[chunk.cluster_id].append(chunk)
+        return cls([_seen(each, chunks[each.pk], scope, mine) for each in clusters], titles)
 
     @property
     def version(self) -> str:
@@ -91,11 +91,11 @@ def _mine(scope: Scope, clusters: Iterable[Cluster]) -> frozenset[int]:
     return frozenset(members_of(scope.pool_ids).values_list("node_id", flat=True))
 
 
-def _seen(cluster: Cluster, pieces: Collection[MapPiece], scope: Scope, mine: frozenset[int]) -> SeenCluster:
+def _seen(cluster: Cluster, chunks: Collection[MapChunk], scope: Scope, mine: frozenset[int]) -> SeenCluster:
     batch = cluster.observer.batch if hasattr(cluster, "observer") else 0
-    keys = tuple(key for piece in pieces for key in keys_of(piece))
-    marks = b"".join(bytes(piece.marks) for piece in pieces)
-    columns = CellColumns.joined(map(columns_of, pieces))
+    keys = tuple(key for chunk in chunks for key in keys_of(chunk))
+    marks = b"".join(bytes(chunk.marks) for chunk in chunks)
+    columns = CellColumns.joined(map(columns_of, chunks))
     if scope.covers_cluster(cluster.pk):
         return SeenCluster(cluster, batch, keys, marks, columns)
     shown = [at for at, key in enumerate(keys) if key in mine]

@@ -100,7 +100,7 @@ def _segments(request: PersonRequest) -> dict[str, Any]:
         "table": _table(found, axes, where),
         "nodes_href": where.nodes(choice),
         "pool_href": f"{reverse('new-pool')}?{urlencode(choice, doseq=True)}" if choice else "",
-        "strays": read.strays,
+        "misassigned": read.misassigned,
         "unseen": [line for line in clusters if line.freshness.has_begun and not line.freshness.is_fresh],
         "not_counted": not_counted(clusters),
         "clusters": clusters,

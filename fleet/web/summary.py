@@ -17,7 +17,7 @@ from wording.lists import names
 
 
 @dataclass(frozen=True)
-class Strays:
+class MisassignedNodes:
     """GPU nodes in no pool, or in several, of any cluster."""
 
     tally: Tally
@@ -30,11 +30,11 @@ class FleetRead:
 
     whole: Tally
     pools: list[PoolRow]
-    unpooled: Strays  # GPU nodes in no pool
-    overlap: Strays  # GPU nodes in several pools, counted more than once in pools
+    unpooled: MisassignedNodes  # GPU nodes in no pool
+    overlap: MisassignedNodes  # GPU nodes in several pools, counted more than once in pools
 
     @property
-    def strays(self) -> dict[str, int]:
+    def misassigned(self) -> dict[str, int]:
         """Returns the GPU nodes in no pool and in several; both are mistakes."""
         return {"none": self.unpooled.tally.gpu_nodes or 0, "several": self.overlap.tally.gpu_nodes or 0}
 
@@ -52,15 +52,15 @@ def read_fleet(user, counted: Iterable[Alike], freshness: Mapping[int, ClusterFr
     return FleetRead(
         whole=tally(alike),
         pools=[see_pool(pool, alike, freshness[pool.cluster_id]) for pool in pools],
-        unpooled=_strays([each for each in gpu_nodes if not each.pools], freshness),
-        overlap=_strays([each for each in gpu_nodes if len(each.pools) > 1], freshness),
+        unpooled=_misassigned([each for each in gpu_nodes if not each.pools], freshness),
+        overlap=_misassigned([each for each in gpu_nodes if len(each.pools) > 1], freshness),
     )
 
 
-def _strays(alike: Sequence[Alike], freshness: Mapping[int, ClusterFreshness]) -> Strays:
+def _misassigned(alike: Sequence[Alike], freshness: Mapping[int, ClusterFreshness]) -> MisassignedNodes:
     counted = tally(alike)
     found = [freshness[cluster] for cluster in counted.clusters]
-    return Strays(
+    return MisassignedNodes(
         counted, min((each.last_seen_at for each in found if not each.is_fresh and each.last_seen_at), default=None)
     )
 

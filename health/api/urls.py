@@ -51,7 +51,7 @@ urlpatterns = [
     path("nodes/<int:node_id>/stack", NodeStackDetail.as_view(), name="api-node-stack"),
     path("nodes/<int:node_id>/telemetry", NodeTelemetryDetail.as_view(), name="api-node-telemetry"),
     path("nodes/<int:node_id>/telemetry/history", NodeTelemetryHistory.as_view(), name="api-node-telemetry-history"),
-    path("nodes/<int:node_id>/twin", NodeComparable.as_view()),
+    path("nodes/<int:node_id>/comparable", NodeComparable.as_view()),
     path("nodes/<int:node_id>/gpus/<int:index>", GpuDetail.as_view()),
     path("nodes/<int:node_id>/gpus/<int:index>/hours", GpuHours.as_view()),
     path(
@@ -59,7 +59,7 @@ urlpatterns = [
         GpuTelemetryHistory.as_view(),
         name="api-gpu-telemetry-history",
     ),
-    path("nodes/<int:node_id>/gpus/<int:index>/twin", GpuComparable.as_view()),
+    path("nodes/<int:node_id>/gpus/<int:index>/comparable", GpuComparable.as_view()),
     path("pool-limits/<int:limits_id>/removals", PoolLimitsRemovals.as_view()),
     path("pools/<int:pool_id>/limits", PoolLimitsList.as_view()),
     path("rules", RuleList.as_view()),

@@ -31,7 +31,7 @@ from health.telemetry.snapshot import GpuDevice, TelemetrySnapshot
 from wording.instants import to_the_minute
 from wording.lists import names
 
-PATIENCE = Bounds(connect_s=3.0, read_s=30.0, answer_s=60.0, answer_bytes=64 << 20)
+BOUNDS = Bounds(connect_s=3.0, read_s=30.0, answer_s=60.0, answer_bytes=64 << 20)
 READS_HOLDERS = frozenset({NvlinkQuiet.key})
 READS_BESIDE = {NvlinkQuiet.key: BUSY, LastXid.key: ("energy_joules",)}  # read, but not among its own metrics
 WARM_UP = timedelta(hours=1)  # counters need an hour of samples
@@ -163,7 +163,7 @@ class GpuReplay:
             uids = {node.uid for node in chain.from_iterable(pasts_by_name.values())}
             self._resets = resets_of(self.cluster, uids, since=begin - WITHIN, until=end)
         metrics = (*self.rule.metrics, *READS_BESIDE.get(self.rule.key, ()))
-        with Client(asked.address, PATIENCE) as client:
+        with Client(asked.address, BOUNDS) as client:
             past = Past(client, asked.matchers, where, metrics, _is_there(pasts_by_name))
             offset_s = self.clock().timestamp() - past.clock()
             if abs(offset_s) <= SKEW_S:

@@ -8,7 +8,7 @@ from django.db.models import Q
 
 from fleet.models import Cluster, Pod
 from fleet.pod_reasons import reasons_of
-from fleet.states.pod import CALM_AFTER, PodState
+from fleet.states.pod import SETTLED_AFTER, PodState
 from health.rules.base import FailingPod
 from health.rules.pods_failing import BARE_FOR, deserves_finding, failed_of
 
@@ -27,7 +27,7 @@ def failing_pods(cluster: Cluster, *, now: datetime) -> dict[str, list[FailingPo
 
     The query may find a few pods that the rule then leaves out.
     """
-    may_fail = (~Q(stuck_container="") & ~Q(waiting_reason="")) | Q(crashed_at__gt=now - CALM_AFTER)
+    may_fail = (~Q(stuck_container="") & ~Q(waiting_reason="")) | Q(crashed_at__gt=now - SETTLED_AFTER)
     maybe = (~Q(phase="Failed") & may_fail) | (Q(phase="Failed") & _may_have_finding(now))
     concern = Q(is_tenant=True) | ~Q(operand="")
     found: dict[str, list[FailingPod]] = defaultdict(list)

@@ -16,7 +16,7 @@ from gpu.resources.layout import UNKNOWN_SHARING
 from health.evaluation.exporter_silence import ReportingNodes
 from health.models import Finding, GpuHour
 from health.rules.base import IdleAllocation
-from health.rules.idle_gpus import BELOW, IdleGpus, patience, patiences, reported_hours_of
+from health.rules.idle_gpus import BELOW, IdleGpus, all_idle_hours, idle_hours_for, reported_hours_of
 from health.sources.intervals import take_turn
 from health.sources.snapshots import SnapshotsUnavailable
 
@@ -101,7 +101,7 @@ def idle_allocations(
         nodes = [
             node
             for node in Node.objects.filter(cluster=cluster, name__in=some).with_gpus()
-            if node.name in reported or hours.longest.get(node.name, 0) >= patience(classes.get(node.pk, ()))
+            if node.name in reported or hours.longest.get(node.name, 0) >= idle_hours_for(classes.get(node.pk, ()))
         ]
         allocated = allocations_on(nodes, now=now)
         for node in nodes:
@@ -133,7 +133,7 @@ def _reported_hours(cluster: Cluster) -> dict[str, ReportedIdleHours]:
 
 def _candidates(cluster: Cluster, end: datetime) -> set[str]:
     """Returns nodes with tenants' pods and a GPU that was idle for the shortest time that is reported."""
-    fewest = min(patiences())
+    fewest = min(all_idle_hours())
     holding = Pod.objects.filter(cluster=cluster, is_tenant=True, started_at__lte=end - fewest * HOUR).not_done()
     rows = GpuHour.objects.filter(IDLE, cluster=cluster, hour__gte=end - fewest * HOUR, hour__lt=end)
     rows = rows.filter(node_name__in=holding.order_by().values("node_name"))
@@ -143,9 +143,9 @@ def _candidates(cluster: Cluster, end: datetime) -> set[str]:
 
 def _hours(cluster: Cluster, reporting: ReportingNodes, names: Collection[str], end: datetime) -> _Hours:
     """Returns the idle hours. A board is idle while all its slices are, and works while one of them does."""
-    counts = {f"of_{hours}": Count("hour", filter=IDLE & Q(hour__gte=end - hours * HOUR)) for hours in patiences()}
+    counts = {f"of_{hours}": Count("hour", filter=IDLE & Q(hour__gte=end - hours * HOUR)) for hours in all_idle_hours()}
     lasts = {"was_idle": Max("hour", filter=IDLE), "was_busy": Max("hour", filter=BUSY)}
-    since = end - max(patiences()) * HOUR
+    since = end - max(all_idle_hours()) * HOUR
     rows = GpuHour.objects.filter(cluster=cluster, node_name__in=names, hour__gte=since, hour__lt=end)
     idle: dict[str, int] = {}
     longest: dict[str, int] = {}
@@ -153,7 +153,7 @@ def _hours(cluster: Cluster, reporting: ReportingNodes, names: Collection[str], 
     counted: Any = rows.order_by().values("node_name", "uuid", "gi_id").annotate(**counts, **lasts)
     for row in counted:
         name, uuid = row["node_name"], row["uuid"]
-        hours = max((each for each in patiences() if row[f"of_{each}"] == each), default=0)
+        hours = max((each for each in all_idle_hours() if row[f"of_{each}"] == each), default=0)
         idle[uuid] = min(hours, idle.get(uuid, hours))
         longest[name] = max(hours, longest.get(name, 0))
         if row["was_busy"] and not (row["was_idle"] and row["was_idle"] > row["was_busy"]):
@@ -175,4 +175,4 @@ def _allocated_for(pod: Pod, end: datetime) -> int:
     if not pod.is_tenant or pod.started_at is None:
         return 0
     started = pod.started_at
-    return max((hours for hours in patiences() if started <= end - hours * HOUR), default=0)
+    return max((hours for hours in all_idle_hours() if started <= end - hours * HOUR), default=0)

@@ -16,7 +16,7 @@ from django.db.models.functions import Cast
 from fleet.allocation.allocations import AllocationSource
 from fleet.allocation.gpu_holders import allocations_on
 from fleet.models import Cluster, Node, Pod
-from fleet.states.pod import CALM_AFTER, PodState, pod_state
+from fleet.states.pod import SETTLED_AFTER, PodState, pod_state
 from health.rules.base import WorkloadHere
 
 FAILED_WITHIN = timedelta(hours=1)  # what failed for good longer ago is no news of its node
@@ -74,7 +74,7 @@ def workloads_by_node(cluster: Cluster, *, now: datetime) -> dict[str, tuple[Wor
 
 def _failing_templates(cluster: Cluster, *, now: datetime) -> Collection[str]:
     """Returns the UIDs of owners whose pods may fail now."""
-    crashed = Q(crashed_at__gt=now - CALM_AFTER)
+    crashed = Q(crashed_at__gt=now - SETTLED_AFTER)
     at_it = ~Q(phase="Failed") & (crashed | (~Q(stuck_container="") & ~Q(waiting_reason="")))
     over = Q(phase="Failed", waiting_reason="", crashed_at__gt=now - FAILED_WITHIN)
     rows = Pod.objects.filter(at_it | over, cluster=cluster, is_tenant=True).exclude(owner_uid="")

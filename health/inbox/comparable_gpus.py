@@ -108,8 +108,8 @@ def _on(node: Node, gpu: Gpu) -> tuple[Gpu | None, str]:
     others = list(Gpu.objects.filter(node=node, product=gpu.product).select_related("node__cluster"))
     well = sorted(_well(others), key=lambda one: (one.index != gpu.index, one.index))
     if not well:
-        return None, f"{NOTHING}: on {node.name}, its node's twin, no GPU of its product is without a finding."
-    return well[0], f"So it is one of {node.name}, its node's twin."
+        return None, f"{NOTHING}: on {node.name}, its comparable node, no GPU of its product is without a finding."
+    return well[0], f"So it is one of {node.name}, its comparable node."
 
 
 def _well(gpus: Collection[Gpu]) -> list[Gpu]:

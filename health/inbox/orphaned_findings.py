@@ -27,7 +27,7 @@ from kube import resources
 
 NOBODY_LISTENS = "nobody listens to its GPUs any more"
 GPU_RULE_KEYS = frozenset({*(rule.key for rule in GPU_RULES), IdleGpus.key, ExporterSilent.key})
-PATIENCE_S = 2.0  # a request resolves for so long: the next look does the rest
+TIMEOUT_S = 2.0  # a request resolves for so long: the next look does the rest
 GONE_AFTER = timedelta(minutes=15)  # without an exporter: an operator that is installed anew has its DaemonSets sooner
 SEEN_LIVE = frozenset({NODES, PODS, resources.DAEMON_SETS.name})
 log = structlog.get_logger(__name__)
@@ -49,7 +49,7 @@ def mark_telemetry_lost(cluster: Cluster, *, now: datetime) -> None:
 def resolve_gpu_findings(cluster: Cluster, *, now: datetime) -> None:
     """Resolves the marked findings after that transaction, for as long as a request may take."""
     is_so = partial(_is_over, cluster, now=now)
-    _resolve(cluster, is_so, until=time.monotonic() + PATIENCE_S, now=now)
+    _resolve(cluster, is_so, until=time.monotonic() + TIMEOUT_S, now=now)
 
 
 def go_on(cluster: Cluster, *, now: datetime) -> None:

@@ -27,7 +27,7 @@ from health.models.mute import MuteQuerySet
 from people.models import AuditEntry
 from wording.instants import to_the_minute
 
-PATIENCE_S = 2.0  # a request silences for so long: the next look does the rest
+TIMEOUT_S = 2.0  # a request silences for so long: the next look does the rest
 MOST = timedelta(days=14)  # what is wrong for longer is mended, or the rule is
 SCOPES = ("finding", "node", "pool", "cluster")
 
@@ -90,7 +90,7 @@ def mute(row: Mute, *, actor: str, reason: str, until: datetime, now: datetime, 
         if same := _given(row, now=now):
             return same
         raise
-    _silence(row, until=time.monotonic() + PATIENCE_S, now=now)
+    _silence(row, until=time.monotonic() + TIMEOUT_S, now=now)
     return row
 
 

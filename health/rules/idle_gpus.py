@@ -18,7 +18,7 @@ from wording.numbers import are, either
 BELOW = 0.05  # of its time, in the mean of an hour. Ours
 # How many hours it must be so. Ours: one, and one more, so that a job that loads its data is not told of; a service
 # waits for requests for a day, a person's notebook for a night (Z28 asks for notes by workload class).
-PATIENCE: Mapping[str, int] = {"training": 2, "mixed": 2, "development": 12, "inference": 24}
+IDLE_HOURS: Mapping[str, int] = {"training": 2, "mixed": 2, "development": 12, "inference": 24}
 WITHOUT_POOL = 2
 UNKNOWN = "unknown"  # in the evidence, for the boards of which nothing says which they are
 
@@ -32,7 +32,7 @@ class IdleGpus:
     after: ClassVar[timedelta] = timedelta(0)  # the hours took their time
 
     def evaluate(self, node: NodeFacts) -> Wrong | None:
-        hours = patience(node.workload_classes)
+        hours = idle_hours_for(node.workload_classes)
         idle = [each for each in node.idle_allocations if each.hours >= hours]
         if not idle:
             return None
@@ -56,14 +56,14 @@ class IdleGpus:
         )
 
 
-def patience(workload_classes: Collection[str]) -> int:
+def idle_hours_for(workload_classes: Collection[str]) -> int:
     """Returns after how many idle hours a GPU is reported on a node whose pools are of these classes."""
-    return max((PATIENCE[each] for each in workload_classes if each in PATIENCE), default=WITHOUT_POOL)
+    return max((IDLE_HOURS[each] for each in workload_classes if each in IDLE_HOURS), default=WITHOUT_POOL)
 
 
-def patiences() -> list[int]:
+def all_idle_hours() -> list[int]:
     """Returns the hours of all rules, the fewest first."""
-    return sorted({*PATIENCE.values(), WITHOUT_POOL})
+    return sorted({*IDLE_HOURS.values(), WITHOUT_POOL})
 
 
 def reported_hours_of(evidence: Mapping[str, Any]) -> dict[tuple[str, str], int]:

@@ -37,7 +37,7 @@ KEPT_S = 15.0
 MOST_KEPT = 64
 TURN_S = 1.0  # somebody waits for a turn
 AT_ONCE = 4  # of a process: more people than that do not hold all of its threads
-PATIENCE = Bounds(connect_s=1.0, read_s=2.0, answer_s=3.0, answer_bytes=24 << 20)
+BOUNDS = Bounds(connect_s=1.0, read_s=2.0, answer_s=3.0, answer_bytes=24 << 20)
 MARKED = ("version", "boot", "ready", "condition", "cordon", "upgrade")  # kinds of a node's events
 XID = "xid"
 # What is drawn, one plot each. Utilisation is drawn from either of two metrics, by device.
@@ -311,9 +311,9 @@ def _asked(
     )
     form = {
         "query": expression, "start": f"{its.first:.0f}", "end": f"{its.last:.0f}", "step": f"{its.step_s:.0f}",
-        "timeout": f"{PATIENCE.answer_s:.0f}s",
+        "timeout": f"{BOUNDS.answer_s:.0f}s",
     }  # fmt: skip
-    with Client(address_of(source), PATIENCE) as client:
+    with Client(address_of(source), BOUNDS) as client:
         return lines_in(client.ask("/api/v1/query_range", form), its)
 
 

@@ -10,8 +10,8 @@ from health.stack.causes import PodSigns, Signs
 from health.stack.rows import StackRows
 
 # How long an operand may take to come up. A driver is compiled first; its startup probe gives it 20 minutes.
-PATIENCE = timedelta(minutes=5)
-PATIENCE_WITH_DRIVER = timedelta(minutes=15)
+TIMEOUT = timedelta(minutes=5)
+TIMEOUT_WITH_DRIVER = timedelta(minutes=15)
 
 
 def signs_of(node: Node, operand: str, daemon_set: Operand | None) -> Signs:
@@ -44,7 +44,7 @@ def signs_of(node: Node, operand: str, daemon_set: Operand | None) -> Signs:
 
 def pod_signs(pod: Pod, log: CrashLog | None, rows: StackRows) -> PodSigns:
     reason, message = split(pod.waiting_reason)
-    patience = PATIENCE_WITH_DRIVER if pod.operand == DRIVER else PATIENCE
+    timeout = TIMEOUT_WITH_DRIVER if pod.operand == DRIVER else TIMEOUT
     return PodSigns(
         name=str(pod),
         phase=pod.phase,
@@ -59,7 +59,7 @@ def pod_signs(pod: Pod, log: CrashLog | None, rows: StackRows) -> PodSigns:
         events=rows.events_by_uid.get(pod.uid, []),
         image=pod.image,
         restarts=pod.restarts,
-        is_overdue=pod.started_at is not None and rows.now - pod.started_at >= patience,
+        is_overdue=pod.started_at is not None and rows.now - pod.started_at >= timeout,
     )
 
 

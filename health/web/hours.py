@@ -94,7 +94,7 @@ def _height(hour: NodeHour) -> int:
 def comparable_node_part(request: PersonRequest, node_id: int) -> HttpResponse:
     row = get_object_or_404(Node.objects.visible_to(request.user), pk=node_id)
     comparable = comparable_node_of(row, request.user, now=timezone.now())
-    return render(request, "health/node/_node_twin.html", {"name": row.name, "comparable": comparable})
+    return render(request, "health/node/_comparable_node.html", {"name": row.name, "comparable": comparable})
 
 
 @part
@@ -105,4 +105,4 @@ def comparable_gpu_part(request: PersonRequest, node_id: int, index: int) -> Htt
         name, other = f"GPU {row.index}", f"GPU {comparable.gpu.index}"
     else:
         name, other = str(row), str(comparable.gpu or "")
-    return render(request, "health/node/_gpu_twin.html", {"name": name, "other": other, "comparable": comparable})
+    return render(request, "health/node/_comparable_gpu.html", {"name": name, "other": other, "comparable": comparable})

@@ -34,7 +34,7 @@ class Trouble:
     unlisted: Sequence[str]  # kinds that rules read and that are not seen in a cluster that is: "Pods of north"
 
     @property
-    def is_calm(self) -> bool:
+    def has_no_findings(self) -> bool:
         """Returns whether a page may show "no findings"."""
         unsure = (
             self.confirming or self.muted or self.loading or self.unseen or self.silent or self.unread or self.unlisted

@@ -62,11 +62,11 @@ urlpatterns = [
     path("parts/nodes/<int:node_id>/hours", hours.node_hours_part, name="node-hours"),
     path("parts/nodes/<int:node_id>/stack", node_stack.node_stack_part, name="node-stack"),
     path("parts/nodes/<int:node_id>/telemetry", telemetry.node_telemetry_part, name="node-telemetry"),
-    path("parts/nodes/<int:node_id>/twin", hours.comparable_node_part, name="node-twin"),
+    path("parts/nodes/<int:node_id>/comparable", hours.comparable_node_part, name="comparable-node"),
     path("parts/nodes/<int:node_id>/which", which_gpus.node_which_gpus_part, name="node-which-gpus"),
     path("parts/nodes/<int:node_id>/gpus/<int:index>/findings", findings_page.gpu_findings_part, name="gpu-findings"),
     path("parts/nodes/<int:node_id>/gpus/<int:index>/hours", hours.gpu_hours_part, name="gpu-hours"),
     path("parts/nodes/<int:node_id>/gpus/<int:index>/telemetry", telemetry.gpu_telemetry_part, name="gpu-telemetry"),
-    path("parts/nodes/<int:node_id>/gpus/<int:index>/twin", hours.comparable_gpu_part, name="gpu-twin"),
+    path("parts/nodes/<int:node_id>/gpus/<int:index>/comparable", hours.comparable_gpu_part, name="comparable-gpu"),
     path("parts/pools/<int:pool_id>/findings", findings_page.pool_findings_part, name="pool-findings"),
 ]

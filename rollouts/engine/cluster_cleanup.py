@@ -12,10 +12,10 @@ from fleet.models import Cluster
 from gpu.external_controllers import EXTERNAL_CONTROLLERS, Metadata, as_before, earlier_values
 from gpu.labels import (
     CORDONED_BY,
+    EXCLUDED_BY,
     HELD_BY,
     HELD_SINCE,
     MANAGED_BY,
-    OPTED_OUT_BY,
     OURS,
     PROVES_FOR,
     PULLS_FOR,
@@ -149,7 +149,7 @@ def _mark(node: NodeSeen) -> Mark | None:
     """Returns the node's mark; None if it has none. An annotation of our name without a plan is somebody else's."""
     has = node.annotations
     is_held = _is_of_a_plan(has.get(HELD_BY)) or (HELD_SINCE in has and HELD_BY not in has)
-    has_exclusions = _is_of_a_plan(has.get(OPTED_OUT_BY)) or (PUT_BACK in has and OPTED_OUT_BY not in has)
+    has_exclusions = _is_of_a_plan(has.get(EXCLUDED_BY)) or (PUT_BACK in has and EXCLUDED_BY not in has)
     is_cordoned = _is_of_a_plan(has.get(CORDONED_BY))
     if not (is_held or has_exclusions or is_cordoned):
         return None
@@ -159,7 +159,7 @@ def _mark(node: NodeSeen) -> Mark | None:
     return Mark(
         node=node.name,
         uid=node.uid,
-        plan=has.get(HELD_BY) or has.get(OPTED_OUT_BY) or has.get(CORDONED_BY, ""),
+        plan=has.get(HELD_BY) or has.get(EXCLUDED_BY) or has.get(CORDONED_BY, ""),
         since=has.get(HELD_SINCE, ""),
         has_label=has_label,
         is_held=is_held,

@@ -5,7 +5,7 @@ It does not matter who made it: a cordon of the operator keeps pods away as well
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from gpu.labels import CORDONED_BY, HELD_BY, HELD_SINCE, OPTED_OUT_BY, PROVES_FOR, PULLS_FOR, PUT_BACK, UPGRADE_SKIP
+from gpu.labels import CORDONED_BY, EXCLUDED_BY, HELD_BY, HELD_SINCE, PROVES_FOR, PULLS_FOR, PUT_BACK, UPGRADE_SKIP
 from kube import client
 from kube.structs import NodeSeen
 from rollouts.components.driver import Driver
@@ -14,7 +14,7 @@ from wording.lists import names
 from wording.numbers import are, either
 
 MOST = 8  # nodes that a command names
-OF_A_PLAN = {HELD_BY: (HELD_BY, HELD_SINCE), OPTED_OUT_BY: (OPTED_OUT_BY, PUT_BACK), CORDONED_BY: (CORDONED_BY,)}
+OF_A_PLAN = {HELD_BY: (HELD_BY, HELD_SINCE), EXCLUDED_BY: (EXCLUDED_BY, PUT_BACK), CORDONED_BY: (CORDONED_BY,)}
 
 
 def what_is_left(plan: Plan, nodes: Iterable[NodeSeen], connection: client.Connection) -> str:

@@ -11,7 +11,7 @@ from edges.slices import slices
 from edges.transition_errors import IllegalMove, LostRace
 from fleet.models import DomainEvent
 from gpu.external_controllers import Metadata, earlier_values
-from gpu.labels import CORDONED_BY, HELD_BY, OPTED_OUT_BY
+from gpu.labels import CORDONED_BY, EXCLUDED_BY, HELD_BY
 from kube.structs import NodeSeen
 from operations.models import Disruption
 from people.models import AuditEntry
@@ -268,7 +268,7 @@ def record_holds(plan: Plan, seen: Sequence[NodeSeen], *, now: datetime) -> None
 
 def record_exclusions(plan: Plan, seen: Sequence[NodeSeen], *, now: datetime) -> None:
     """Creates rows for exclusions that the API server shows as ours, so that none outlives the plan."""
-    ours = [node for node in seen if node.annotations.get(OPTED_OUT_BY) == plan.mark]
+    ours = [node for node in seen if node.annotations.get(EXCLUDED_BY) == plan.mark]
     if not ours:
         return
     found = {(node.uid, key): (node.name, was) for node in ours for key, was in earlier_values(_metadata(node)).items()}

@@ -6,7 +6,7 @@ from django.urls import reverse
 
 from fleet.models import Cluster, Node
 from gpu.external_controllers import EXTERNAL_CONTROLLERS, Metadata, earlier_values
-from gpu.labels import CORDONED_BY, HELD_BY, HELD_SINCE, OPTED_OUT_BY, UPGRADE_SKIP, WAS_CORDONED
+from gpu.labels import CORDONED_BY, EXCLUDED_BY, HELD_BY, HELD_SINCE, UPGRADE_SKIP, WAS_CORDONED
 from health.evaluation.finding_sources import FindingSource
 from health.rules.base import Severity, Wrong
 from rollouts.gates import GATES
@@ -95,7 +95,7 @@ def exclusions_left_behind(cluster: Cluster, *, now: datetime) -> Iterator[tuple
     """Yields exclusions of ended plans. One query, and two more if there ever was one."""
     if not Exclusion.objects.filter(plan__cluster=cluster).exists():
         return
-    for plan, name, annotations in _marked_by_plans_over(cluster, OPTED_OUT_BY):
+    for plan, name, annotations in _marked_by_plans_over(cluster, EXCLUDED_BY):
         off = earlier_values(Metadata({}, annotations))
         who = names([EXTERNAL_CONTROLLERS[key].title for key in off]) or "Nobody any more"
         yield (

@@ -45,7 +45,7 @@ class NodePlots {
     this.frame = place.querySelector("[data-plots]");
     this.marks = place.querySelector("[data-marks]");
     this.source = place.querySelector("[data-source]");
-    this.beside = place.querySelector("#node-twin"); // null: it is compared with nobody
+    this.beside = place.querySelector("#comparable-node"); // null: it is compared with nobody
     this.ended = new AbortController();
     const { signal } = this.ended;
     for (const button of place.querySelectorAll("[data-window]")) button.addEventListener("click", () => this.choose(button.dataset.window), { signal });
@@ -95,7 +95,7 @@ class NodePlots {
   // Whether only what came since is missing.
   get hasAll() {
     const { known } = this;
-    return known && !known.trouble && this.shown.span === this.window && this.shown.twin === this.twin && !known.twin?.trouble && performance.now() - this.loadedAt < AFRESH_MS;
+    return known && !known.trouble && this.shown.span === this.window && this.shown.comparable === this.comparable && !known.comparable?.trouble && performance.now() - this.loadedAt < AFRESH_MS;
   }
 
   // Whether all of its time is drawn, with what came late: it does not change any more.
@@ -110,13 +110,13 @@ class NodePlots {
   }
 
   // Whom it is compared with; null: nobody.
-  get twin() {
-    return this.place.querySelector("[data-twin]");
+  get comparable() {
+    return this.place.querySelector("[data-comparable]");
   }
 
   // The button that opens and closes it.
   get comparer() {
-    return this.place.querySelector("[aria-controls='node-twin']");
+    return this.place.querySelector("[aria-controls='comparable-node']");
   }
 
   // Pressed again it asks for nothing.
@@ -142,21 +142,21 @@ class NodePlots {
     this.beside.replaceChildren();
     this.comparer.setAttribute("aria-expanded", "false");
     this.comparer.focus();
-    if (this.known) this.draw({ ...this.known, twin: null });
+    if (this.known) this.draw({ ...this.known, comparable: null });
     this.load(); // what is on its way is of both
   }
 
   // All of it. Where there is none, what is drawn stays, and is said to be of before.
   async load() {
-    const span = this.window, twin = this.twin, at = Date.now();
+    const span = this.window, comparable = this.comparable, at = Date.now();
     const known = await this.ask(async () => {
       const own = this.fetch(this.place.dataset.history, span);
-      const its = twin && this.other(twin, span);
-      return { ...(await own), twin: await its };
+      const its = comparable && this.other(comparable, span);
+      return { ...(await own), comparable: await its };
     });
-    if (!known || span !== this.window || twin !== this.twin) return;
-    if (known.trouble && this.known?.plots.length && this.shown.span === span && this.shown.twin === twin) return this.tellOfBefore(known.trouble);
-    this.shown = { span, twin };
+    if (!known || span !== this.window || comparable !== this.comparable) return;
+    if (known.trouble && this.known?.plots.length && this.shown.span === span && this.shown.comparable === comparable) return this.tellOfBefore(known.trouble);
+    this.shown = { span, comparable };
     this.loadedAt = performance.now();
     this.drawnAt = at;
     this.draw(known);
@@ -164,16 +164,16 @@ class NodePlots {
 
   // What came since, and nothing else is drawn anew.
   async follow() {
-    const { known, twin, window: span } = this, at = Date.now();
+    const { known, comparable, window: span } = this, at = Date.now();
     const came = await this.ask(async () => {
       const own = this.fetch(this.place.dataset.history, span, since(known));
-      const its = twin && this.fetch(twin.dataset.twin, span, since(known.twin));
+      const its = comparable && this.fetch(comparable.dataset.comparable, span, since(known.comparable));
       return { own: await own, its: await its };
     });
-    if (!came || known !== this.known || span !== this.window || twin !== this.twin) return;
+    if (!came || known !== this.known || span !== this.window || comparable !== this.comparable) return;
     if (came.own.trouble) return this.tellOfBefore(came.own.trouble);
     const most = span ? known.times.length : Infinity;
-    if (!extend(known, came.own, most) || (twin && (came.its.trouble || !extend(known.twin, came.its, most)))) return this.load();
+    if (!extend(known, came.own, most) || (comparable && (came.its.trouble || !extend(known.comparable, came.its, most)))) return this.load();
     this.drawnAt = at;
     this.drawOn(known);
   }
@@ -222,11 +222,11 @@ class NodePlots {
     return response.json();
   }
 
-  // What the twin said at the same time. Without an answer nothing of it is drawn, and that is said.
-  async other(twin, span) {
-    const { name } = twin.dataset, { pairs } = this.place.dataset;
+  // What the compared node said at the same time. Without an answer nothing of it is drawn, and that is said.
+  async other(comparable, span) {
+    const { name } = comparable.dataset, { pairs } = this.place.dataset;
     try {
-      return { name, pairs, ...(await this.fetch(twin.dataset.twin, span)) };
+      return { name, pairs, ...(await this.fetch(comparable.dataset.comparable, span)) };
     } catch {
       return { name, times: [], plots: [], marks: [], trouble: "The server does not say what it did." };
     }
@@ -258,7 +258,7 @@ class NodePlots {
   }
 
   tellBeside(known) {
-    const words = known.trouble || missing(known) + (known.twin?.trouble ? ` Of ${known.twin.name} nothing is drawn: ${known.twin.trouble}` : "");
+    const words = known.trouble || missing(known) + (known.comparable?.trouble ? ` Of ${known.comparable.name} nothing is drawn: ${known.comparable.trouble}` : "");
     this.say(words, known.trouble || known.silent_since ? "is-warn" : "muted");
     if (known.add_source_href) this.said.append(" ", Object.assign(document.createElement("a"), { href: known.add_source_href, textContent: "Add a Prometheus" }));
     this.source.textContent = known.plots.length ? SOURCES[known.drawn_from] : "";
@@ -287,7 +287,7 @@ class NodePlots {
     const colours = isDark ? DARK : LIGHT, style = getComputedStyle(this.place);
     const of = (name) => style.getPropertyValue(name).trim();
     const { factor, digits, range } = shown(plot), hasSubject = plot.lines.some((line) => line.is_subject);
-    const twins = twinsOf(plot, known);
+    const comparables = comparablesOf(plot, known);
     const limits = plot.limits.map(({ severity, value }) => ({ severity, value: value * factor }));
     const ends = limits.map(({ value }) => value);
     const axis = { stroke: of("--ink-3"), grid: { stroke: of("--line"), width: 1 }, ticks: { stroke: of("--line"), width: 1 }, font: `12px ${getComputedStyle(document.body).fontFamily}` };
@@ -299,7 +299,7 @@ class NodePlots {
       series: [{}, ...plot.lines.map((line, number) => ({
         label: line.name, stroke: hasSubject && !line.is_subject ? of("--line-strong") : colours[number % colours.length],
         width: line.is_subject ? 2.5 : 1.5, spanGaps: false, points: LONE,
-        dash: number >= colours.length && !hasSubject && !twins.length ? [4, 3] : undefined,
+        dash: number >= colours.length && !hasSubject && !comparables.length ? [4, 3] : undefined,
       }))],
       hooks: {
         drawAxes: [(chart) => drawLimits(chart, limits, of)],
@@ -308,9 +308,9 @@ class NodePlots {
         setData: [(chart) => tell(chart, plot, known, values, { factor, digits })],
       },
     };
-    for (const line of twins) {
-      const number = plot.lines.findIndex((own) => isPair(own, line, known.twin));
-      options.series.push({ label: `${line.name} of ${known.twin.name}`, stroke: number < 0 ? of("--ink-3") : colours[number % colours.length], width: 1, dash: [4, 3], spanGaps: false, points: LONE });
+    for (const line of comparables) {
+      const number = plot.lines.findIndex((own) => isPair(own, line, known.comparable));
+      options.series.push({ label: `${line.name} of ${known.comparable.name}`, stroke: number < 0 ? of("--ink-3") : colours[number % colours.length], width: 1, dash: [4, 3], spanGaps: false, points: LONE });
     }
     return new uPlot(options, [known.times, ...valuesOf(plot, known)], canvas);
   }
@@ -366,9 +366,9 @@ function tell(chart, plot, known, place, { factor, digits }) {
     key.style.borderColor = chart.series[number + 1].stroke();
     if (hasSubject && !line.is_subject) said.className = "faint";
     said.append(key, `${line.name} `, Object.assign(document.createElement("b"), { textContent: value === null ? "no sample" : (value * factor).toFixed(digits) }));
-    const twin = twinsOf(plot, known).find((other) => isPair(line, other, known.twin));
-    if (twin) {
-      const values = aligned(twin.values, known.twin.times, known.times);
+    const comparable = comparablesOf(plot, known).find((other) => isPair(line, other, known.comparable));
+    if (comparable) {
+      const values = aligned(comparable.values, known.comparable.times, known.times);
       const its = values[chosen ?? newest(values)] ?? null;
       said.append(small(` (${its === null ? "no sample" : (its * factor).toFixed(digits)})`));
     }
@@ -378,20 +378,20 @@ function tell(chart, plot, known, place, { factor, digits }) {
   place.replaceChildren(...words);
 }
 
-// A line each, in the unit that is read; those of the twin after its own, on the same instants.
+// A line each, in the unit that is read; those of the compared node after its own, on the same instants.
 function valuesOf(plot, known) {
   const { factor } = shown(plot);
-  const lines = [...plot.lines.map(({ values }) => values), ...twinsOf(plot, known).map(({ values }) => aligned(values, known.twin.times, known.times))];
+  const lines = [...plot.lines.map(({ values }) => values), ...comparablesOf(plot, known).map(({ values }) => aligned(values, known.comparable.times, known.times))];
   return lines.map((values) => values.map((value) => (value === null ? null : value * factor)));
 }
 
-function twinsOf(plot, known) {
-  return known.twin?.plots.find(({ key }) => key === plot.key)?.lines ?? [];
+function comparablesOf(plot, known) {
+  return known.comparable?.plots.find(({ key }) => key === plot.key)?.lines ?? [];
 }
 
-// Which line of the twin is to be held against which: of two GPUs that are compared, the slice of the same number.
-function isPair(own, other, twin) {
-  return twin.pairs === "slice" ? own.gi_id === other.gi_id : own.name === other.name;
+// Which line of the compared node is to be held against which: of two GPUs that are compared, the slice of the same number.
+function isPair(own, other, comparable) {
+  return comparable.pairs === "slice" ? own.gi_id === other.gi_id : own.name === other.name;
 }
 
 // On the instants of the plot: two answers may be a step apart.
@@ -409,13 +409,13 @@ function limitOf({ severity, value }, plot, unit = ` ${shown(plot).unit}`) {
   return `${severity} from ${Number((value * shown(plot).factor).toFixed(1))}${unit}`;
 }
 
-// For who does not see it: whom it is about and those beside, where it is compared its twin, and limits.
+// For who does not see it: whom it is about and those beside, those of the compared node or GPU, and limits.
 function summary(plot, known) {
   const subjects = plot.lines.filter((line) => line.is_subject), others = plot.lines.filter((line) => !line.is_subject);
-  const twins = twinsOf(plot, known);
+  const comparables = comparablesOf(plot, known);
   const said = subjects.map((line) => `${line.name} ${reach([line], plot)}`);
   if (others.length) said.push(`${others.length} ${said.length ? "beside" : "in all"} ${reach(others, plot)}`);
-  if (twins.length) said.push(`${twins.length} of ${known.twin.name} ${reach(twins, plot)}`);
+  if (comparables.length) said.push(`${comparables.length} of ${known.comparable.name} ${reach(comparables, plot)}`);
   said.push(...plot.limits.map((limit) => limitOf(limit, plot)));
   return `${plot.title} ${known.window === AROUND ? "around when it began" : `over ${known.window}`}: ${said.join("; ")}`;
 }

@@ -310,17 +310,17 @@ def test_a_node_that_was_made_anew_under_a_targets_name_is_in_no_stage_and_may_s
 
 SENTINEL = "k8saas.nvidia.com/ManagedByNVSentinel"
 MARKED = f"/metadata/labels/{SENTINEL.replace('/', '~1')}"
-OPTED_OUT_BY = "/metadata/annotations/quarterdeck.io~1opted-out-by"
+EXCLUDED_BY = "/metadata/annotations/quarterdeck.io~1opted-out-by"
 
 
 def opt_out() -> dict:
-    steps = [(MARKED, "false"), (OPTED_OUT_BY, "plan-1")]
+    steps = [(MARKED, "false"), (EXCLUDED_BY, "plan-1")]
     return asked(f"/api/v1/nodes/{NODE}", [{"op": "add", "path": path, "value": value} for path, value in steps])
 
 
 def put_back(was: str | None) -> dict:
     mark = {"op": "remove", "path": MARKED} if was is None else {"op": "replace", "path": MARKED, "value": was}
-    return asked(f"/api/v1/nodes/{NODE}", [mark, {"op": "remove", "path": OPTED_OUT_BY}])
+    return asked(f"/api/v1/nodes/{NODE}", [mark, {"op": "remove", "path": EXCLUDED_BY}])
 
 
 def somebody(value: str | None) -> dict:

@@ -12,10 +12,10 @@ from tests.browser.conftest import Watched
 from tests.browser.outside import look_away, look_back, tell
 
 OWN = re.compile(r"/api/v1/nodes/\d+/telemetry/history")
-THE_TWIN = re.compile(r"/parts/nodes/\d+/twin$")
-ITS_TWIN, A_FINDING, ANOTHER = "/api/v1/twin", "/api/v1/findings/1/telemetry", "/api/v1/findings/2/telemetry"
+THE_TWIN = re.compile(r"/parts/nodes/\d+/comparable$")
+ITS_TWIN, A_FINDING, ANOTHER = "/api/v1/comparable", "/api/v1/findings/1/telemetry", "/api/v1/findings/2/telemetry"
 STOP = "<button data-alone>Stop comparing</button>"
-TWIN = f'<div data-twin="{ITS_TWIN}" data-name="gpu-twin"><p><span data-told>Compared.</span> {STOP}</p></div>'
+TWIN = f'<div data-comparable="{ITS_TWIN}" data-name="other-gpu"><p><span data-told>Compared.</span> {STOP}</p></div>'
 A_SECTION = """([about, until]) => {
   const fresh = `<section id="finding-plots" data-own="${about}" data-history="${about}" data-until="${until}">
     <span data-source></span><p data-said>Loading…</p>
@@ -313,16 +313,16 @@ def test_comparing_is_told_and_who_ends_it_is_at_its_button(looking, answers):
     compare.click()
     expect(compare).to_have_attribute("aria-expanded", "true")
     expect(page.locator("#announcer")).to_have_text("Compared.")
-    expect(page.get_by_role("img", name="1 of gpu-twin from 60 to 70 °C")).to_have_count(1)
+    expect(page.get_by_role("img", name="1 of comparable-gpu from 60 to 70 °C")).to_have_count(1)
 
     page.click("text=Stop comparing")
     expect(compare).to_have_attribute("aria-expanded", "false")
     expect(compare).to_be_focused()
 
     compare.click()
-    expect(page.locator("[data-twin]")).to_have_count(1)
+    expect(page.locator("[data-comparable]")).to_have_count(1)
     compare.click()
-    expect(page.locator("#node-twin")).to_be_empty()
+    expect(page.locator("#comparable-node")).to_be_empty()
 
 
 def test_a_twin_that_the_server_does_not_find_is_said(looking, answers):
@@ -339,7 +339,7 @@ def test_a_twin_that_the_server_does_not_find_is_said(looking, answers):
     page.route(THE_TWIN, lambda route: route.fulfill(body=TWIN))
     page.click("text=Compare with a healthy node")
     expect(page.get_by_role("alert")).to_have_count(0)
-    expect(page.locator("[data-twin]")).to_have_count(1)
+    expect(page.locator("[data-comparable]")).to_have_count(1)
 
 
 def test_a_findings_plot_says_whom_it_is_about_and_its_limits(looking, answers):
@@ -372,7 +372,7 @@ def test_comparing_ends_also_before_anything_was_drawn(looking, answers):
     answers.let_go(said("1h"))
 
     drawn(page)
-    expect(page.locator("#node-twin")).to_be_empty()
+    expect(page.locator("#comparable-node")).to_be_empty()
 
 
 def test_what_links_move_is_told_in_units_that_fit(looking, answers):

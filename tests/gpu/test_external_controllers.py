@@ -66,12 +66,12 @@ def test_what_leaves_the_node_alone_already_is_not_ours():
     seen = Metadata({OPT_OUT: "false"}, {LEAVE: "true"})
 
     assert before(seen, [NVSENTINEL, KARPENTER]) == {}
-    assert opted_out(seen, {}, "plan-7") == Metadata()
+    assert excluded(seen, {}, "plan-7") == Metadata()
 
 
 def test_beside_our_value_stands_whose_it_is_and_the_patch_that_puts_it_back():
     """Z33."""
-    node = written(Metadata(WATCHED, {LEAVE: "false"}), opted_out(
+    node = written(Metadata(WATCHED, {LEAVE: "false"}), excluded(
         Metadata(WATCHED, {LEAVE: "false"}), {"nvsentinel": None, "karpenter": "false"}, "plan-7"
     ))  # fmt: skip
 

@@ -34,7 +34,7 @@ from kube import client
 
 HELD_S = 60.0  # then any free worker takes the next; `lease_until` moves with each flush
 ASK_AGAIN_S = 5.0
-PATIENCE_S = 15.0  # for a cluster with a recent answer: an API server restarts in less
+TIMEOUT_S = 15.0  # for a cluster with a recent answer: an API server restarts in less
 CLOCK_STEP_S = 0.5  # smaller changes of the clock skew are not written
 
 log = structlog.get_logger(__name__)
@@ -151,7 +151,7 @@ def _reach(lease: WatchLease) -> client.Connection | None:
 
     :raises ClusterError: when it does not answer; after a recent answer, it is retried for some seconds
     """
-    until = time.monotonic() + (PATIENCE_S if _was_live_lately(lease) else 0.0)
+    until = time.monotonic() + (TIMEOUT_S if _was_live_lately(lease) else 0.0)
     while not lease.stop.is_set():
         give_back()
         try:

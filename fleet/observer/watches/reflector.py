@@ -29,8 +29,8 @@ from kube.resources import Resource
 LONGEST_WAIT_S = 5.0
 SHORTEST_WATCH_S = 1.0  # minimum interval for a server that ends every watch at once
 SHORTEST_ASKED_S = 30.0
-PATIENCE_S = 5.0  # delay until a waiting kind reports it
-LONGEST_PATIENCE_S = 30.0  # maximum wait for other kinds: a failing kind must not block another
+TIMEOUT_S = 5.0  # delay until a waiting kind reports it
+LONGEST_TIMEOUT_S = 30.0  # maximum wait for other kinds: a failing kind must not block another
 
 
 class Reflector(threading.Thread):
@@ -126,11 +126,11 @@ class Reflector(threading.Thread):
         while not self._may_begin():
             if self._stop_asked.wait(0.05):
                 return False
-            if not has_answered and time.monotonic() - begun > PATIENCE_S:
+            if not has_answered and time.monotonic() - begun > TIMEOUT_S:
                 waits = f"Waits for the list of {' and '.join(self.kind.after)}."
                 self._put(Failed(self.kind.name, BookmarkState.LISTING, waits))
                 has_answered = True
-            if time.monotonic() - begun > LONGEST_PATIENCE_S:
+            if time.monotonic() - begun > LONGEST_TIMEOUT_S:
                 return True
         return True
 

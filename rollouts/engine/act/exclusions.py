@@ -15,7 +15,7 @@ from gpu.external_controllers import (
     external_controllers_of,
     opted_out,
 )
-from gpu.labels import OPTED_OUT_BY
+from gpu.labels import EXCLUDED_BY
 from kube import client
 from kube.structs import NodeSeen
 from rollouts.engine.act.node_writes import Beside, NodeWrite, alone, nothing_else
@@ -76,7 +76,7 @@ def beside_release(writer: Writer, rows: Sequence[Exclusion]) -> Beside:
     def written(seen: NodeSeen) -> NodeWrite:
         here = metadata_of(seen)
         was = before(here, [row.external_controller for row in rows])
-        is_ours = seen.annotations.get(OPTED_OUT_BY) == writer.plan.mark
+        is_ours = seen.annotations.get(EXCLUDED_BY) == writer.plan.mark
         for row in rows:  # what it is now, and not what it was when the release was decided
             changed = row.controller in was and was[row.controller] != row.was
             if changed and not (is_ours and row.controller in earlier_values(here)):
@@ -91,7 +91,7 @@ def beside_recall(writer: Writer, rows: Sequence[Exclusion]) -> Beside:
     known = {row.controller: row.was for row in rows if row.placed_at}
 
     def written(seen: NodeSeen) -> NodeWrite:
-        is_ours = seen.annotations.get(OPTED_OUT_BY) == writer.plan.mark
+        is_ours = seen.annotations.get(EXCLUDED_BY) == writer.plan.mark
         return _as_write(as_before(metadata_of(seen), known)) if is_ours else NodeWrite()
 
     return written if rows else nothing_else
@@ -131,7 +131,7 @@ def unwant(plan: Plan, uids: Iterable[str], *, now: datetime) -> None:
 
 def read_back(writer: Writer, seen: NodeSeen, rows: Sequence[Exclusion]) -> None:
     now, here = writer.clock(), metadata_of(seen)
-    ours = earlier_values(here) if seen.annotations.get(OPTED_OUT_BY) == writer.plan.mark else {}
+    ours = earlier_values(here) if seen.annotations.get(EXCLUDED_BY) == writer.plan.mark else {}
     for row in rows:
         one = row.external_controller
         if row.controller in ours:
@@ -151,7 +151,7 @@ def read_back(writer: Writer, seen: NodeSeen, rows: Sequence[Exclusion]) -> None
 
 
 def settle(writer: Writer, seen: NodeSeen, rows: Sequence[Exclusion]) -> None:
-    if not rows or seen.annotations.get(OPTED_OUT_BY) == writer.plan.mark:
+    if not rows or seen.annotations.get(EXCLUDED_BY) == writer.plan.mark:
         return
     now, here = writer.clock(), metadata_of(seen)
     left = {row.pk: _left(row, here) if row.placed_at else "" for row in rows}

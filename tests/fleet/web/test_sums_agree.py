@@ -53,7 +53,7 @@ def test_a_cluster_that_is_added_while_a_page_is_read_is_not_on_it_yet():
     read = read_fleet(user, read_alike(user), heard)
 
     assert [line.pool for line in read.pools] == [first]
-    assert (read.whole.nodes, read.strays) == (1, {"none": 0, "several": 0})
+    assert (read.whole.nodes, read.misassigned) == (1, {"none": 0, "several": 0})
 
 
 def counts(viewer, what: str) -> list[dict]:
@@ -101,7 +101,7 @@ def test_the_fleet_is_what_its_pools_and_the_rest_add_up_to(viewer, fleet):
     assert read.whole.physical.total == parts == 2 * TOTAL
     assert read.whole.physical.uncounted == 2 * len(UNCOUNTED)
     assert overlap.gpu_nodes == 1
-    assert read.strays == {"none": 2 * (len(KINDS) - 1) - len(BOTH), "several": 1}
+    assert read.misassigned == {"none": 2 * (len(KINDS) - 1) - len(BOTH), "several": 1}
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from fleet.map_cells.cell import CRITICAL
-from fleet.models import MapPiece, Node
+from fleet.models import MapChunk, Node
 from health.evaluation.finding_counts import count_on_nodes
 from health.inbox import acts, rule_mutes
 from health.lifecycle import FindingState
@@ -37,7 +37,7 @@ def numbers() -> tuple[int, int]:
 
 
 def is_critical_on_the_map() -> bool:
-    return bool(bytes(MapPiece.objects.get().states)[0] & CRITICAL)
+    return bool(bytes(MapChunk.objects.get().states)[0] & CRITICAL)
 
 
 def test_of_those_of_a_node_the_critical_ones_are_counted_beside_all(cluster, node):

@@ -12,7 +12,7 @@ from health.lifecycle import FindingState
 from health.models import Finding, TelemetrySource
 from health.sources import snapshots
 from health.telemetry.snapshot import GpuDevice
-from tests.health.inbox.test_twins import told
+from tests.health.inbox.test_comparable_nodes import told
 from tests.make import NOON, a_bookmark, a_cluster, a_finding, a_node, a_source, an_exporter_round, an_operand
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("redis")]

@@ -5,7 +5,7 @@ import pytest
 
 from gpu.resources import Way
 from health.rules.base import IdleAllocation, NodeFacts, Severity
-from health.rules.idle_gpus import IdleGpus, patiences, reported_hours_of
+from health.rules.idle_gpus import IdleGpus, all_idle_hours, reported_hours_of
 
 GPU = "nvidia.com/gpu"
 NODE = NodeFacts("gpu-1", allocatable={GPU: 8}, capacity={GPU: 8}, expected={GPU: 8}, requested={GPU: 8})
@@ -25,7 +25,7 @@ HOURS = {(): 2, ("training",): 2, ("mixed",): 2, ("development",): 12, ("inferen
 HOURS |= {("training", "inference"): 24, ("training", "development"): 12}
 
 
-@pytest.mark.parametrize(("classes", "hours"), list(product(HOURS, patiences())))
+@pytest.mark.parametrize(("classes", "hours"), list(product(HOURS, all_idle_hours())))
 def test_how_long_a_gpu_may_do_nothing_depends_on_the_work(classes, hours):
     wrong = evaluated(IdleAllocation("a/b", hours, "GPU-0"), classes=classes)
 

@@ -16,13 +16,13 @@ from health.telemetry.snapshot import GpuDevice
 from tests import make
 from tests.callers import calling
 from tests.health.exporters.reporting import hear_exporters
-from tests.health.inbox.test_twins import told
+from tests.health.inbox.test_comparable_nodes import told
 from tests.make import NOON
 from tests.pages import page, visiting
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
-PARTS = ("", "/findings", "/telemetry", "/hours", "/placements", "/timeline", "/twin")
-READS = ("", "/hours", "/placements", "/timeline", "/twin", "/telemetry/history")
+PARTS = ("", "/findings", "/telemetry", "/hours", "/placements", "/timeline", "/comparable")
+READS = ("", "/hours", "/placements", "/timeline", "/comparable", "/telemetry/history")
 
 
 @pytest.fixture
@@ -398,7 +398,7 @@ def test_findings_and_telemetry_are_of_one_board_whatever_its_exporter_calls_it(
     assert {row["index"]: (row["finding"] or {}).get("sentence") for row in rows} == {
         0: None, 1: None, 2: None, 3: "GPU 1 has 91 C.",
     }  # fmt: skip
-    assert rest(ada, node, "/twin", index=0).json()["gpu"]["index"] != 3
+    assert rest(ada, node, "/comparable", index=0).json()["gpu"]["index"] != 3
 
 
 def test_a_finding_about_one_that_nobody_lists_leads_to_what_is_known_of_it(cluster, node, ada):

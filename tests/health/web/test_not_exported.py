@@ -302,7 +302,7 @@ COMPARED = {
 def test_beside_a_twin_it_has_no_number(recorded, root):
     node, missing = recorded
 
-    comparable = root.get(f"/api/v1/nodes/{node.pk}/twin").json()
+    comparable = root.get(f"/api/v1/nodes/{node.pk}/comparable").json()
     measured = {one["title"]: one["here"] for one in comparable["measured"]}
 
     for title, keys in COMPARED.items():

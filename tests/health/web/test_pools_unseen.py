@@ -13,12 +13,12 @@ PLACES = (
     "/nodes/{node}",
     "/nodes/{node}/gpus/0",
     "/gpus",
-    "/parts/nodes/{node}/twin",
-    "/parts/nodes/{node}/gpus/0/twin",
+    "/parts/nodes/{node}/comparable",
+    "/parts/nodes/{node}/gpus/0/comparable",
     "/api/v1/nodes/{node}",
     "/api/v1/nodes/{node}/gpus/0",
-    "/api/v1/nodes/{node}/gpus/0/twin",
-    "/api/v1/nodes/{node}/twin",
+    "/api/v1/nodes/{node}/gpus/0/comparable",
+    "/api/v1/nodes/{node}/comparable",
     "/api/v1/gpu-health",
 )
 

@@ -5,7 +5,7 @@ from django.core.management import CommandError, call_command
 
 from edges.transition_errors import LostRace
 from fleet.models import Cluster
-from gpu.labels import OPTED_OUT_BY, PUT_BACK, SENTINEL_MANAGED, UPGRADE_STATE, WAS_CORDONED
+from gpu.labels import EXCLUDED_BY, PUT_BACK, SENTINEL_MANAGED, UPGRADE_STATE, WAS_CORDONED
 from gpu.upgrade_controller import UPGRADE_DONE, UPGRADE_FAILED, UPGRADE_REQUIRED
 from kube import client
 from kube.client.decoder import Unread
@@ -407,7 +407,7 @@ def test_what_was_before_an_exclusion_and_cannot_be_read_is_said_and_left(
 ):
     held(ground)
     ground.label(CANARY, **{SENTINEL_MANAGED: "false"})
-    annotations = {OPTED_OUT_BY: ground.plan.mark, PUT_BACK: "{"}
+    annotations = {EXCLUDED_BY: ground.plan.mark, PUT_BACK: "{"}
     ground.patch_node(CANARY, {"metadata": {"annotations": annotations}})
 
     with pytest.raises(CommandError, match="1 node still carries a mark"):

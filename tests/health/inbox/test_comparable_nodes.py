@@ -165,10 +165,10 @@ def test_a_cluster_that_nobody_sees_has_no_healthy_nodes_but_some_that_were(redi
     here = like(cluster, "gpu-1", pool)
     like(cluster, "gpu-2", pool)
 
-    reason = calling(root).get(f"/api/v1/nodes/{here.pk}/twin").json()["reason"]
+    reason = calling(root).get(f"/api/v1/nodes/{here.pk}/comparable").json()["reason"]
 
     assert reason.startswith("It was healthy when its cluster was last heard, 19 November 2026 12:00 UTC, of pool h100")
-    assert reason in page(visiting(root), reverse("node-twin", args=[here.pk])).text
+    assert reason in page(visiting(root), reverse("comparable-node", args=[here.pk])).text
     type(here).objects.exclude(pk=here.pk).update(is_ready=False)
     assert (
         "the only node like it was not healthy when its cluster was last heard"
@@ -260,13 +260,13 @@ def test_page_and_rest_say_the_same(cluster, pool, root):
     here = like(cluster, "gpu-1", pool)
     comparable = like(cluster, "gpu-2", pool)
 
-    shown = page(visiting(root), reverse("node-twin", args=[here.pk]))
-    said = calling(root).get(f"/api/v1/nodes/{here.pk}/twin").json()
+    shown = page(visiting(root), reverse("comparable-node", args=[here.pk]))
+    said = calling(root).get(f"/api/v1/nodes/{here.pk}/comparable").json()
 
     assert said["node"]["id"] == comparable.pk
     assert said["reason"] in shown.text
     assert f"/nodes/{comparable.pk}" in shown.links
-    assert calling(make.a_user("eve")).get(f"/api/v1/nodes/{here.pk}/twin").status_code == 404
+    assert calling(make.a_user("eve")).get(f"/api/v1/nodes/{here.pk}/comparable").status_code == 404
 
 
 def test_costs_no_more_with_more_nodes(cluster, pool, root, django_assert_max_num_queries):

@@ -1,13 +1,13 @@
 from django.db import models
 
 
-class MapPiece(models.Model):
+class MapChunk(models.Model):
     """The map's cells of up to `fleet.map_cells.chunks.NODES` GPU nodes of one cluster, ordered by key.
 
     `fleet.map_cells.cell` defines the bytes. Written in the transaction that writes the nodes.
     """
 
-    cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="map_pieces")
+    cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="map_chunks")
     number = models.PositiveBigIntegerField()  # the key of its nodes, divided
     keys = models.BinaryField()  # of its nodes: eight bytes each
     marks = models.BinaryField()  # of its nodes: a digest of what the map knows of each beside its cells
@@ -17,5 +17,5 @@ class MapPiece(models.Model):
     parts = models.BinaryField()
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["cluster", "number"], name="one_map_piece_per_number")]
+        constraints = [models.UniqueConstraint(fields=["cluster", "number"], name="one_map_chunk_per_number")]
         ordering = ["cluster_id", "number"]

@@ -9,7 +9,7 @@ from health.sources import snapshots
 from health.telemetry.snapshot import GpuDevice
 from tests import make
 from tests.callers import calling
-from tests.health.inbox.test_twins import like, told
+from tests.health.inbox.test_comparable_nodes import like, told
 from tests.make import NOON
 from tests.pages import page, visiting
 
@@ -91,7 +91,7 @@ def test_is_one_of_the_nodes_twin_where_none_of_its_own_node_is_well(cluster, po
 
     assert (found.gpu.node, found.gpu.index) == (other, 0)
     assert found.reason.startswith(
-        "Of each of the 1 other GPU of its node a finding is open. So it is one of gpu-2, its node's twin."
+        "Of each of the 1 other GPU of its node a finding is open. So it is one of gpu-2, its comparable node."
     )
     assert ("Its node: Kernel", "6.8", "6.9") in [(one.title, one.here, one.there) for one in found.properties]
 
@@ -133,13 +133,13 @@ def test_what_is_measured_is_each_ones_own(cluster, pool, root):
 def test_page_and_rest_say_the_same_and_a_stranger_nothing(cluster, pool, root):
     node = like(cluster, "gpu-1", pool, gpus=2)
 
-    shown = page(visiting(root), f"/parts/nodes/{node.pk}/gpus/0/twin")
-    said = calling(root).get(f"/api/v1/nodes/{node.pk}/gpus/0/twin").json()
+    shown = page(visiting(root), f"/parts/nodes/{node.pk}/gpus/0/comparable")
+    said = calling(root).get(f"/api/v1/nodes/{node.pk}/gpus/0/comparable").json()
 
     assert said["gpu"] == {"node": {"id": node.pk, "name": "gpu-1"}, "index": 1}
     assert said["reason"] in shown.text
     assert f"/nodes/{node.pk}/gpus/1" in shown.links
-    assert calling(make.a_user("eve")).get(f"/api/v1/nodes/{node.pk}/gpus/0/twin").status_code == 404
+    assert calling(make.a_user("eve")).get(f"/api/v1/nodes/{node.pk}/gpus/0/comparable").status_code == 404
 
 
 def test_costs_no_more_with_more_gpus_and_nodes(cluster, pool, root, django_assert_max_num_queries):

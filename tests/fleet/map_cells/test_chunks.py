@@ -6,7 +6,7 @@ from django.db import transaction
 from fleet.allocation.counters import kept, recount
 from fleet.map_cells import chunks
 from fleet.map_cells.cell import CRITICAL
-from fleet.models import MapPiece, Node
+from fleet.models import MapChunk, Node
 from fleet.states.node import NodeState
 from tests import make
 from tests.make import NOON
@@ -20,7 +20,7 @@ def cluster():
 
 
 def keys() -> list[int]:
-    return [key for piece in MapPiece.objects.all() for key in chunks.keys_of(piece)]
+    return [key for chunk in MapChunk.objects.all() for key in chunks.keys_of(chunk)]
 
 
 def test_a_node_is_drawn_by_whoever_writes_it(cluster):
@@ -30,7 +30,7 @@ def test_a_node_is_drawn_by_whoever_writes_it(cluster):
     with kept(cluster.pk, [node.pk]):
         Node.objects.update(is_ready=False)
 
-    (drawn,) = chunks.columns_of(MapPiece.objects.get()).nodes()
+    (drawn,) = chunks.columns_of(MapChunk.objects.get()).nodes()
     assert drawn.state == NodeState.NOT_READY
     assert chunks.draw_all(cluster.pk) == 0
 
@@ -53,7 +53,7 @@ def test_a_piece_without_nodes_is_no_row(cluster):
     Node.objects.all().delete()
 
     assert chunks.draw_all(cluster.pk) == 1
-    assert not MapPiece.objects.exists()
+    assert not MapChunk.objects.exists()
 
 
 def test_nodes_of_two_clusters_are_on_pieces_of_their_own(cluster):
@@ -61,7 +61,7 @@ def test_nodes_of_two_clusters_are_on_pieces_of_their_own(cluster):
     make.a_node(make.a_cluster())
     make.counted()
 
-    assert sorted(MapPiece.objects.values_list("cluster_id", flat=True)) == sorted(
+    assert sorted(MapChunk.objects.values_list("cluster_id", flat=True)) == sorted(
         Node.objects.values_list("cluster_id", flat=True)
     )
 
@@ -70,7 +70,7 @@ def test_only_the_piece_that_changed_is_written(cluster, monkeypatch, django_ass
     monkeypatch.setattr(chunks, "NODES", 2)
     nodes = [make.a_node(cluster) for _ in range(6)]
     recount(cluster.pk)
-    assert MapPiece.objects.count() >= 3
+    assert MapChunk.objects.count() >= 3
 
     with django_assert_num_queries(3):
         chunks.draw(cluster.pk, [nodes[0].pk])
@@ -103,15 +103,15 @@ def test_more_than_a_few_are_read_as_a_whole(cluster, monkeypatch):
 def test_a_mark_is_another_where_the_node_is_found_by_another_name(cluster, change):
     node = make.a_node(cluster)
     recount(cluster.pk)
-    before = bytes(MapPiece.objects.get().marks)
+    before = bytes(MapChunk.objects.get().marks)
 
     Node.objects.filter(pk=node.pk).update(is_held=True, gpu_allocated=3)
     chunks.draw(cluster.pk, [node.pk])
-    assert bytes(MapPiece.objects.get().marks) == before
+    assert bytes(MapChunk.objects.get().marks) == before
     Node.objects.filter(pk=node.pk).update(**change)
     chunks.draw(cluster.pk, [node.pk])
 
-    assert bytes(MapPiece.objects.get().marks) != before
+    assert bytes(MapChunk.objects.get().marks) != before
 
 
 def test_a_message_has_the_cells_of_nodes_with_gpus(cluster):
@@ -129,7 +129,7 @@ def test_a_node_with_a_critical_finding_says_so_on_its_piece_and_in_a_message(cl
     sick, warned = make.a_node(cluster, unresolved=2, critical=1), make.a_node(cluster, unresolved=2)
     recount(cluster.pk)
 
-    drawn = [node.state for node in chunks.columns_of(MapPiece.objects.get()).nodes()]
+    drawn = [node.state for node in chunks.columns_of(MapChunk.objects.get()).nodes()]
     messages = {pk: b64decode(text)[0] for pk, _, text in chunks.node_messages(Node.objects.all())}
 
     assert drawn == [NodeState.HAS_FINDINGS | CRITICAL, NodeState.HAS_FINDINGS]
