@@ -15,8 +15,6 @@ FORMS = {"application/x-www-form-urlencoded", "multipart/form-data"}
 
 
 class NulCharacter(SuspiciousOperation):
-    """The refusal of a request with a NUL character."""
-
     def __init__(self, place: str, fields: Iterable[str] = ()) -> None:
         super().__init__(f"There is a NUL character in {place}.")
         self.fields = tuple(fields)  # the affected fields, if they have names

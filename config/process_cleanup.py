@@ -34,7 +34,6 @@ def collect_after_answers() -> None:
 
 
 def start_cleanup() -> None:
-    """Starts cleanup for the rest of the process."""
     collect_after_answers()
     threading.Thread(target=_clean_forever, name="tidying", daemon=True).start()
 

@@ -10,5 +10,4 @@ VERSION: str = tomllib.loads(PYPROJECT.read_text(encoding="utf-8"))["project"]["
 
 
 def version(_: HttpRequest) -> dict[str, str]:
-    """The version, for templates."""
     return {"version": VERSION}

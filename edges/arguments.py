@@ -21,8 +21,6 @@ def words(most: int) -> Callable[[str], str]:
 
 
 def number(least: int, most: int) -> Callable[[str], int]:
-    """Returns a reader of a whole number in ASCII digits."""
-
     def read(text: str) -> int:
         number_read = whole(text)
         if number_read is None or not least <= number_read <= most:

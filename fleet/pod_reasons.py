@@ -24,7 +24,6 @@ READERS: list[ReasonReader] = []
 
 
 def reasons_of(pods: Sequence[Pod], *, now: datetime) -> Mapping[str, PodReason]:
-    """Returns the reasons by pod UID, for pods that do not run normally."""
     found: dict[str, PodReason] = {}
     for read in READERS:
         found |= read(pods, now)

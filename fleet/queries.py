@@ -92,8 +92,6 @@ class PoolRow:
 
 @dataclass(frozen=True)
 class DatedRow:
-    """A row for REST with the freshness of its kind."""
-
     own_freshness: KindFreshness
 
     @property
@@ -169,8 +167,6 @@ class PodRow(DatedRow):
 
 @dataclass(frozen=True)
 class NodeInDetail(NodeRow):
-    """One node with all details, for its page and REST."""
-
     cluster_freshness: ClusterFreshness
     resources: Sequence[ResourceLine]
     gpus: Sequence[AllocatedGpu]
@@ -222,7 +218,6 @@ def see_pools(pools: Sequence[Pool], *, user, now: datetime) -> list[PoolRow]:
 
 
 def see_pool(pool: Pool, alike: Iterable[Alike], freshness: ClusterFreshness) -> PoolRow:
-    """Builds the row of a pool."""
     return PoolRow(pool, freshness, _tally_of_known([each for each in alike if pool.pk in each.pools], freshness))
 
 
@@ -326,8 +321,6 @@ def lines_of(node: Node, *, knows_pods: bool = True) -> list[ResourceLine]:
 
 
 class NodeLeft(Exception):
-    """The requested node left its cluster."""
-
     def __init__(self, gone: NodeGone) -> None:
         super().__init__(f"{gone.row.name} left {gone.row.cluster.name} at {to_the_second(gone.row.gone_at)}.")
         self.gone = gone

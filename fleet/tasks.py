@@ -15,11 +15,9 @@ def observe(*, cluster_id: int, epoch: int, **_: object) -> None:
 
 @shared_task(queue="default", ignore_result=True)
 def sweep_observers(**_: object) -> int:
-    """Returns the number of offered leases."""
     return sweep(now=timezone.now())
 
 
 @shared_task(queue="default", ignore_result=True)
 def tidy_up(**_: object) -> int:
-    """Returns the number of deleted rows."""
     return retention.tidy(now=timezone.now())

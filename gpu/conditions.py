@@ -246,7 +246,6 @@ def _verdict(name: str, status: str, reporter: str) -> ConditionVerdict:
 
 
 def _severity(name: str, reporter: str, item: str) -> ConditionSeverity:
-    """Returns the severity of one reported fault."""
     if _is_notice(name) or _is_harmless(name, item):
         return ConditionSeverity.NOTE
     if IMEX_UNHEALTHY in item or NO_SUBNET_MANAGER in item or item.startswith(DCGM_LOST) or _asks_for_nothing(item):

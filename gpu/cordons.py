@@ -37,8 +37,6 @@ def whose_cordon(manager: str, labels: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True)
 class CordonedNode:
-    """A cordoned node with the traces of its cordon."""
-
     name: str
     manager: str  # the field manager that set it; blank: not reported
     labels: Mapping[str, str]

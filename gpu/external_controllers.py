@@ -28,8 +28,6 @@ MetadataValues = dict[str, str | None]  # by key; None: absent, or to be removed
 
 
 class MetadataPart(StrEnum):
-    """The part of a node's metadata."""
-
     LABELS = "labels"
     ANNOTATIONS = "annotations"
 

@@ -105,7 +105,6 @@ def suspects_of(outcomes: Iterable[NodeOutcome]) -> Suspects:
 
 
 def _groups(nodes: Sequence[NodeOutcome], names: Iterable[str]) -> dict[frozenset[str], list[Property]]:
-    """Returns the properties by the group of nodes that have them."""
     members: dict[Property, set[str]] = defaultdict(set)
     for name in names:
         for node in nodes:

@@ -11,7 +11,6 @@ findings_soon = Coalesced("health.tasks.look_for_findings", "default", at_most_e
 
 
 def wake_findings_of(cluster_id: int) -> None:
-    """Evaluate a cluster again."""
     queue("health.tasks.look_for_findings", queue="default", kwargs={"cluster_id": cluster_id}, expires=EXPIRES_S)
 
 

@@ -63,7 +63,6 @@ class Resource(Generic[S]):
         return f"/apis/{self.group_version}" if "/" in self.group_version else f"/api/{self.group_version}"
 
     def path(self, name: str = "", *, namespace: str = "") -> str:
-        """Returns the path of one object or of all, in one namespace or in all."""
         namespace = namespace or self.namespace
         where = f"/namespaces/{namespace}" if namespace else ""
         return f"{self.base}{where}/{self.plural}" + (f"/{name}" if name else "")

@@ -12,7 +12,6 @@ def every(number: int, noun: str) -> str:
 
 
 def either(number: int, singular: str, plural: str) -> str:
-    """Returns the singular or the plural form."""
     return singular if number == 1 else plural
 
 

@@ -80,7 +80,6 @@ def since(at: datetime | None) -> SafeString:
 
 @register.filter
 def until(at: datetime | None) -> SafeString:
-    """Renders the time until a future instant."""
     return known(None) if at is None else _time(at, spell(at - timezone.now()), "until")
 
 

@@ -57,8 +57,6 @@ class Unplaced:
 
 @dataclass(frozen=True)
 class NodeAllocations:
-    """The allocations of one node."""
-
     boards: tuple[Board, ...] = ()
     unplaced: tuple[Unplaced, ...] = ()
     disagreements: tuple[str, ...] = ()  # between its exporter and more reliable sources
@@ -97,7 +95,6 @@ class Placement:
     disagreements: list[str] = field(default_factory=list)
 
     def boards_of(self, pod: Pod) -> dict[str, GpuAllocation]:
-        """Returns a pod's allocations by GPU UUID."""
         return {
             uuid: one for uuid, allocations in self.allocations.items() for one in allocations if one.pod.pk == pod.pk
         }

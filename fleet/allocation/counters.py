@@ -35,11 +35,9 @@ class Kept:
             self._nodes |= new
 
     def born(self, nodes: Iterable[int]) -> None:
-        """Adds nodes that are new."""
         self._nodes.update(nodes)
 
     def lock(self) -> None:
-        """Locks the counters of the cluster."""
         if not self._nodes:
             Observer.lock(self.cluster_id)
 

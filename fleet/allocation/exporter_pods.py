@@ -23,8 +23,6 @@ BELIEVED = {
 
 @dataclass(frozen=True)
 class NamedDevice:
-    """A GPU, or a slice of one, with a pod on it."""
-
     uuid: str
     gi_id: str  # blank: the whole GPU
     profile: str
@@ -34,7 +32,6 @@ class NamedDevice:
 
 
 def uuids_by_index(reading: ExporterReading | None) -> dict[int, str]:
-    """Returns the UUIDs by the exporter's index."""
     devices = reading.devices if reading else []
     by_uuid = {device["uuid"]: device["index"] for device in devices if device["index"] is not None}
     return {index: uuid for uuid, index in by_uuid.items()}
@@ -61,8 +58,6 @@ def _by_pod(reading: ExporterReading) -> Mapping[str, list[NamedDevice]]:
 
 @dataclass(frozen=True)
 class _Placing:
-    """The placement of one pod."""
-
     placement: Placement
     pod: Pod
     layout: Layout

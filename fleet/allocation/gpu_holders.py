@@ -64,8 +64,6 @@ def allocations_on(nodes: Sequence[Node], *, now: datetime) -> dict[int, NodeAll
 
 
 class GpusOfPod(NamedTuple):
-    """The GPUs of a pod on its node."""
-
     indices: list[int]  # indices of GPUs that it has, completely or partly
     slices: list[tuple[int, str]]  # MIG slices with a number from the exporter: index of the GPU, number
 

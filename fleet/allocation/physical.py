@@ -36,7 +36,6 @@ class Physical:
 
     @property
     def parts(self) -> list[tuple[str, int]]:
-        """Returns the uses that are not zero, with their titles."""
         return [(TITLES[use], self.uses[use]) for use in Use if self.uses.get(use)]
 
     @property
@@ -46,7 +45,6 @@ class Physical:
 
 
 def physical_of(nodes: Iterable[Node]) -> Physical:
-    """Adds up loaded rows."""
     found = Physical()
     for node in nodes:
         found.add(Physical(dict(node.uses), int(node.is_gpu_node and node.physical_gpus is None)))
@@ -54,5 +52,4 @@ def physical_of(nodes: Iterable[Node]) -> Physical:
 
 
 def by_use(uses: Uses) -> dict[str, int]:
-    """Returns all uses, including zeros, for REST and metrics."""
     return {use.value: uses.get(use, 0) for use in Use}

@@ -120,12 +120,10 @@ class Tally:
 
     @property
     def uncounted_nodes(self) -> int | None:
-        """Returns the GPU nodes with an unknown number of GPUs."""
         return None if self.physical is None else self.physical.uncounted
 
     @property
     def amounts(self) -> list[tuple[str, GpuAmount]]:
-        """Returns the amounts that are not zero, with the singular noun."""
         found = (("whole GPU" if self.has_parts else "GPU", self.gpus), ("slice", self.slices), ("share", self.shares))
         return [(word, amount) for word, amount in found if amount.expected]
 

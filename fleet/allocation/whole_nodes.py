@@ -25,7 +25,6 @@ def place_all(placement: Placement, boards: Sequence[Board], node: Node, pods: S
 
 
 def _holder_of_all(node: Node, pods: Sequence[Pod]) -> tuple[Pod | None, str]:
-    """Returns the pod that requests all GPUs of a node with whole GPUs of one resource, and the resource."""
     number = node.physical_gpus
     offers = (node.expected, node.capacity)
     names = {name for offer in offers for name, amount in offer.items() if amount}

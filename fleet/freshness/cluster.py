@@ -12,8 +12,6 @@ from fleet.models import Bookmark, Cluster, Observer
 
 @dataclass(frozen=True)
 class ClusterFreshness:
-    """The freshness of one cluster."""
-
     kinds: tuple[KindFreshness, ...]  # kinds that were requested at least once
     observation: ClusterObservation
 

@@ -20,7 +20,6 @@ class Threads:
 
     @property
     def action(self) -> str:
-        """Returns advice for an unwatched cluster."""
         if not self.workers:
             return "No worker of the queue “observe” reports: start one, with a thread for each cluster."
         ratio = f"{count(self.total, 'thread')} for {count(self.clusters, 'cluster')}"

@@ -62,7 +62,6 @@ class TimelineLine:
 
     @property
     def id(self) -> str:
-        """Returns the line's id among the lines of its instant."""
         return "-".join(map(str, self.position))
 
 
@@ -143,7 +142,6 @@ def lines_of_apps(node: NodeKept, user: User, span: Span) -> list[TimelineLine]:
 
 
 def kinds_in(names: Collection[str]) -> frozenset[str]:
-    """Returns the names that are valid kinds."""
     return frozenset(names) & frozenset(LINE_KINDS)
 
 

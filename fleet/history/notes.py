@@ -85,7 +85,6 @@ def _idempotency_key(note: NodeNote) -> IdempotencyKey:
 
 
 def _announce(node: NodeKept, *, at: datetime) -> None:
-    """Notifies viewers of its timeline."""
     newest = Observer.batch_of(node.cluster_id)
     its = node_messages(Node.objects.filter(pk=_key_of(node)))
     announce.cluster_changed(node.cluster_id, seq=newest, nodes=its, kinds=("notes",), at=at)

@@ -87,7 +87,6 @@ def of_gpu(
 
 
 def _whole(node: Node) -> list[str]:
-    """Returns the resources of whole GPUs."""
     layout = Layout.read(node.layout)
     names = {GPU, *node.expected, *node.capacity}
     return sorted(name for name in names if layout.way(name).kind is ResourceKind.WHOLE)
@@ -99,8 +98,6 @@ def _is_elsewhere(row: PodPlacement, gpu: Gpu, its: Collection[int], whole: Coll
 
 
 class JsonLength(Func):
-    """The length of a JSON list column."""
-
     function = "JSON_ARRAY_LENGTH"
     output_field = IntegerField()
 

@@ -18,8 +18,6 @@ CellCounts = tuple[int, int, int]  # allocated, allocatable, expected
 
 
 class GpuState(IntEnum):
-    """The state of a GPU for scheduling."""
-
     WHOLE = 0
     MISSING = 1  # expected, but not allocatable
     AWAY = 2  # being reconfigured by the MIG manager

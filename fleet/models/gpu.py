@@ -14,7 +14,6 @@ class GpuQuerySet(Visible["Gpu"]):
         return Q(node__in=members_of(pool_ids))
 
     def at(self, node_id: int, index: int) -> "GpuQuerySet":
-        """Filters to one GPU, with its node and cluster."""
         return self.filter(node__pk=node_id, index=index).select_related("node__cluster__observer")
 
 

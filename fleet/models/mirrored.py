@@ -14,8 +14,6 @@ class Mirrored(models.Model):
 
 
 class Namespaced(Mirrored):
-    """A mirrored object in a namespace."""
-
     namespace = models.CharField(max_length=63)
     name = models.CharField(max_length=253)
 

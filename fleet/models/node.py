@@ -183,7 +183,6 @@ class Node(Mirrored):
 
     @property
     def unhealthy(self) -> list[str]:
-        """Returns a sentence per unhealthy GPU with its reporter."""
         return unhealthy_in_words(self.unhealthy_gpus, self.devices_unhealthy)
 
     def unhealthy_of(self, index: int, uuid: str) -> list[str]:

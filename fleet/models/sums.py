@@ -24,8 +24,6 @@ class SumsQuerySet(Visible[S]):
 
 
 class Sums(models.Model):
-    """Equal nodes of one cluster."""
-
     alike: ClassVar[tuple[str, ...]]  # columns that are equal within a row; the others are added up
     is_of_gpu_nodes: ClassVar[bool] = False  # GPU nodes only
 
@@ -56,8 +54,6 @@ class NodeSumsQuerySet(SumsQuerySet["NodeSums"]):
 
 
 class NodeSums(Sums):
-    """Counters of nodes and GPUs for pages and REST."""
-
     alike = ALIKE
 
     pools = models.TextField(blank=True)  # the keys of all pools they are in: 3,17; blank: in none

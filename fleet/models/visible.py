@@ -25,5 +25,4 @@ class Visible(models.QuerySet[M]):
         return self.filter(Q(**{f"{self.by_cluster}__in": seen.cluster_ids}) | self.in_pools(seen.pool_ids))
 
     def in_pools(self, _pool_ids: Collection[int]) -> Q:
-        """Returns the filter for viewers of these pools."""
         return Q()

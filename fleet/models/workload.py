@@ -8,7 +8,6 @@ class WorkloadQuerySet(Visible["Workload"]):
     """Workloads are visible with their cluster, like a pod without a node."""
 
     def operators(self) -> "WorkloadQuerySet":
-        """Filters to the Deployments of GPU operators with a version."""
         return self.exclude(operator_version="")
 
 

@@ -57,8 +57,6 @@ NUMBERS = ("nodes", "uncounted", *USE_COLUMNS.values())
 
 @dataclass(frozen=True)
 class NodeGroup:
-    """Nodes with equal values of all facets."""
-
     values: Mapping[str, str]
     nodes: int
     uncounted: int  # nodes with an unknown number of GPUs
@@ -183,7 +181,6 @@ def groups_of(sums: QuerySet[SegmentSums], facets: Sequence[Facet]) -> list[Node
 
 
 def _of_nodes(nodes: QuerySet[Node], facets: Sequence[Facet]) -> QuerySet:
-    """Returns equivalent rows counted from the nodes."""
     columns = _columns(facets)
     annotated = nodes.order_by().annotate(**{name: OF_NODES[name] for name in columns if name in OF_NODES})
     uses = {f"sum_of_{column}": Sum(column) for column in USE_COLUMNS.values()}
@@ -212,7 +209,6 @@ def _groups(rows: Iterable[tuple[Any, ...]], facets: Sequence[Facet]) -> list[No
 
 
 def _values_by_key() -> dict[str, dict[int | None, str]]:
-    """Returns the facet values of cluster and pool keys."""
     pools = list(Pool.objects.values_list("pk", "environment", "workload_class"))
     nowhere: dict[int | None, str] = {None: NO_POOL, IN_SEVERAL: SEVERAL}
     return {

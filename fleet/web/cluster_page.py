@@ -157,8 +157,6 @@ def _of_all(line: ClusterRow, objects: list[DriverObject], *, now: datetime) -> 
 
 @dataclass(frozen=True)
 class WatchedBy:
-    """The observer of a cluster and its lag."""
-
     observer: Observer | None
     has_lease: bool
     glyph: str

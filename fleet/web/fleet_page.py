@@ -182,7 +182,6 @@ def _hints(every, pools, wanted: NodeFilter, page: Page) -> list[tuple[str, str,
 
 
 def _choices(clusters: list[ClusterRow], read: FleetRead) -> dict[str, Any]:
-    """Returns the existing values for each select."""
     return {
         "cluster_choices": [line.cluster.name for line in clusters],
         "pool_choices": [f"{line.pool.cluster.name}/{line.pool.name}" for line in read.pools],

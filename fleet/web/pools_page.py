@@ -20,8 +20,6 @@ from people.rights import Permission, scope_of
 
 @dataclass(frozen=True)
 class Suggested:
-    """The suggestions for one cluster."""
-
     cluster: Cluster
     suggestions: Sequence[tuple[Suggestion, str]]  # with the form's URL
     covered: int  # suggestions whose nodes all have a pool

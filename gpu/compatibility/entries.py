@@ -17,14 +17,11 @@ class MatrixEntry:
     date: date  # the day it was published or read
 
     def verdict(self, rule: str, subject: str, answer: Support, sentence: str, action: str = "") -> Verdict:
-        """Returns a verdict based on this entry."""
         return Verdict(rule, subject, answer, sentence, action, self.source, self.date)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Release(MatrixEntry):
-    """A release of the operator with the operands of its chart."""
-
     version: str
     driver: str
     operands: Mapping[str, str]
@@ -62,8 +59,6 @@ class Elsewhere(MatrixEntry):
 
 @dataclass(frozen=True, kw_only=True)
 class OpenShift(MatrixEntry):
-    """The Kubernetes version of an OpenShift version."""
-
     version: str
     kubernetes: str
 
@@ -104,8 +99,6 @@ class Branch(MatrixEntry):
 
 @dataclass(frozen=True, kw_only=True)
 class ListedEntry(MatrixEntry):
-    """The drivers listed for an operator."""
-
     operator: Range
     drivers: Sequence[str]
     recommended: str = ""

@@ -63,7 +63,6 @@ class Matrix:
 
     @property
     def read_on(self) -> date:
-        """Returns the date of the life cycle table."""
         return max(series.date for series in self.series)
 
     def branch_of(self, driver: str) -> Branch | None:
@@ -117,7 +116,6 @@ def _read(file: str, table: str, kind: type[E]) -> tuple[E, ...]:
 
 
 def _with_ranges(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Replaces bounds by ranges."""
     converted = dict(row)
     for name in ("operator", "cuda", "kubelet"):
         if isinstance(converted.get(name), dict):

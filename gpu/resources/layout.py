@@ -79,7 +79,6 @@ class Layout:
         return bool(self.ways)
 
     def way(self, name: str) -> Way:
-        """Returns the unit of a resource."""
         plain = name.removesuffix(SHARED)
         way = self.ways.get(name) or self.ways.get(plain) or self.ways.get(plain + SHARED)
         if way is None:
@@ -93,7 +92,6 @@ class Layout:
         return next((way.sharing for way in self.ways.values() if way.sharing), "")
 
     def sharing_of(self, names: Iterable[str]) -> str:
-        """Returns the sharing of these resources, from labels or else from a name."""
         return self.sharing or next((how for name in sorted(names) if (how := self.way(name).sharing)), "")
 
     @property

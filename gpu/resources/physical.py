@@ -74,7 +74,6 @@ def boards_of(amounts: Mapping[str, int], layout: Layout, *, product: str) -> in
 
 
 def columns_of(uses: Uses) -> dict[str, int | None]:
-    """Returns the columns of a node's row."""
     return {TOTAL: sum(uses.values()) or None, **{column: uses.get(use, 0) for use, column in COLUMNS.items()}}
 
 

@@ -16,8 +16,6 @@ from health.subjects import identity_of
 
 @dataclass
 class WouldBe:
-    """A finding that the rule would have opened."""
-
     subject: str
     gpu_uuid: str
     severity: Severity

@@ -108,7 +108,6 @@ def look(cluster: Cluster, *, now: datetime) -> int:
 
 
 def _of_owners(cluster: Cluster, rules: Collection[Rule[RejectedOwner]], *, now: datetime) -> Iterator[Signal]:
-    """Yields signals about owners whose pods are rejected."""
     for owner in rejected_owners(cluster, now=now) if rules else ():
         for rule in rules:
             if wrong := rule.evaluate(owner):
@@ -116,7 +115,6 @@ def _of_owners(cluster: Cluster, rules: Collection[Rule[RejectedOwner]], *, now:
 
 
 def _of_sources(cluster: Cluster, *, now: datetime) -> Iterator[Signal]:
-    """Yields signals from the apps above."""
     for source in SOURCES.values():
         for subject, wrong in source.say(cluster, now=now):
             yield Signal(Subject(subject), source, wrong)

@@ -268,7 +268,6 @@ def note(finding: Finding, uid: str, name: str, sentence: str, *, now: datetime)
 
 
 def noted(finding: Finding, uid: str, name: str, sentence: str, *, now: datetime) -> NodeEvent:
-    """Returns the unsaved entry."""
     return NodeEvent(
         cluster_id=finding.cluster_id,
         node_uid=uid,

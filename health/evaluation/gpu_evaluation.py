@@ -116,8 +116,6 @@ def _newest(cluster: Cluster, *, now: datetime) -> StoredSnapshot | None:
 
 @dataclass
 class GpuEvaluator:
-    """One evaluation of one snapshot."""
-
     kept: StoredSnapshot
     limits: LimitsInForce
     around: Around
@@ -257,7 +255,6 @@ class GpuEvaluator:
 
     @cached_property
     def reporting(self) -> Mapping[str, set[str]]:
-        """Returns the UUIDs of reporting boards by node."""
         found: dict[str, set[str]] = defaultdict(set)
         for device, at in zip(self.kept.snapshot.devices, self.newest, strict=True):
             if at >= self.oldest:

@@ -33,8 +33,6 @@ IDLE, BUSY = REPORTED & Q(utilisation__lt=BELOW), REPORTED & Q(utilisation__gte=
 
 @dataclass(frozen=True)
 class _Hours:
-    """Idle hours of boards by UUID."""
-
     idle: Mapping[str, int]  # for how many of the hours that are asked for it did nothing, up to now
     longest: Mapping[str, int]  # of these by node, at most
     worked: Collection[str]  # in the last hour that was heard as a whole
@@ -52,8 +50,6 @@ class _Hours:
 
 @dataclass(frozen=True)
 class _Looking:
-    """The evaluation of one node."""
-
     allocated: NodeAllocations
     layout: Layout
     uuids: Sequence[str]  # of its boards, in their order
@@ -126,7 +122,6 @@ def is_due(cluster: Cluster, *, now: datetime) -> bool:
 
 
 def _reported_hours(cluster: Cluster) -> dict[str, ReportedIdleHours]:
-    """Returns the reported idle hours by node name."""
     findings = Finding.objects.unresolved().filter(cluster=cluster, rule=IdleGpus.key, node__isnull=False)
     return {name: reported_hours_of(evidence) for name, evidence in findings.values_list("node__name", "evidence")}
 

@@ -18,8 +18,6 @@ R = TypeVar("R", bound=AnyRule)
 
 @dataclass(frozen=True)
 class LimitsInForce:
-    """The limits in force in one cluster."""
-
     by_rule: Mapping[str, Variants] = field(default_factory=dict)
 
     @classmethod

@@ -66,7 +66,6 @@ def _labelling(node: Node, rows: Sequence[OperandOnNode]) -> Iterator[OperandOnN
 
 
 def _before(rows: Sequence[OperandOnNode]) -> Iterator[OperandOnNode]:
-    """Returns the operands that the plugins wait for."""
     return (row for row in rows if row.operand == DRIVER)
 
 

@@ -76,7 +76,6 @@ def _offerers(expected: Mapping[str, int], allocatable: Mapping[str, int]) -> se
 
 
 def _vendors(cluster: Cluster, names: list[str]) -> Iterator[tuple[str, str]]:
-    """Yields the vendor by name for names that are nodes."""
     rows = Node.objects.filter(cluster=cluster).order_by()
     for start in range(0, len(names), AT_ONCE):
         yield from rows.filter(name__in=names[start : start + AT_ONCE]).values_list("name", "gpu_vendor")

@@ -78,7 +78,6 @@ class XidsFound:
         return occasions(self._of_nodes[number, node]) if number in OF_NODES else self._times[number][gpu_uuid]
 
     def had(self, gpu_uuid: str) -> Mapping[int, Collection[datetime]]:
-        """Returns the times of each Xid number."""
         those = ((number, sorted(self._of_gpus[number, gpu_uuid])) for number in COUNTED_WITHIN)
         return {number: instants for number, instants in those if instants}
 

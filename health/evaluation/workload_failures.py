@@ -40,8 +40,6 @@ COLUMNS = (
 
 
 class TemplatePod(NamedTuple):
-    """A pod of such a template that fails or runs."""
-
     pk: int
     node_name: str
     owner: str  # "team-a/infer-7f9c": what made it, or itself
@@ -163,7 +161,6 @@ def _failures(failing: Sequence[TemplatePod]) -> int:
 def _gpu(
     failing: Iterable[TemplatePod], running: Iterable[TemplatePod], boards: Mapping[int, frozenset[int]]
 ) -> int | None:
-    """Returns the one GPU that all failing pods and no running pod had."""
     had = Counter(index for pod in failing for index in boards.get(pod.pk, (-1,)))
     if len(had) != 1 or -1 in had:
         return None

@@ -82,7 +82,6 @@ def updated_snapshot(
 
 
 def contested_in(said: Mapping[str, NodeSamples]) -> Mapping[GpuDeviceKey, Collection[str]]:
-    """Returns devices claimed by several nodes, with those nodes."""
     claimed: dict[GpuDeviceKey, set[str]] = {}
     for node, each in said.items():
         for key in each.devices:

@@ -19,8 +19,6 @@ Uids = Mapping[tuple[str, str, str], list[str]]  # by node, namespace and name o
 
 @dataclass
 class Keeper:
-    """Stores the answers of one round."""
-
     cluster: Cluster
     epoch: int
     known: dict[str, ExporterReading] = field(default_factory=dict)  # by node

@@ -39,7 +39,6 @@ class GpuColumn:
 
 
 def _of(metric: Metric) -> GpuColumn:
-    """Returns the column of a metric that is in no other column."""
     note = "Whether its counter is above 0: in which unit it counts, nothing says" if metric.key in UNITLESS else ""
     return GpuColumn(
         metric.key, metric.title, can_order=metric.key != "clock_reasons", is_number=True, is_usual=False, note=note,

@@ -75,7 +75,6 @@ class GpuFilter:
 
     @property
     def shown(self) -> list[GpuColumn]:
-        """Returns the chosen columns, and that of the filtered metric."""
         return [
             column
             for key, column in COLUMNS.items()
@@ -92,7 +91,6 @@ class GpuFilter:
 
     @property
     def compares(self) -> bool:
-        """Returns whether the filter compares a value, and not the state of a reading."""
         return self.reading in {"", ZERO}
 
     def wants(self, reading: MetricReading) -> bool:

@@ -77,7 +77,6 @@ def gpus_of(clusters: Collection[int]) -> dict[int, ClusterGpus]:
 
 
 def forget() -> None:
-    """Drops the cache of all clusters."""
     with _lock:
         _kept.clear()
 

@@ -75,7 +75,6 @@ _BEGIN = (
 
 
 def head(metrics: Iterable[str]) -> Sequence[str]:
-    """Returns the header of a table with these metrics."""
     return (*_BEGIN, *(f"{key}{part}" for key in metrics for part in ("", "_state", "_sampled_at", "_since")))
 
 

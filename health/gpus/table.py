@@ -36,8 +36,6 @@ AT_ONCE = 2000  # GPUs whose rows are read together
 
 @dataclass(frozen=True)
 class GpuSeen:
-    """A GPU with its allocation, findings and telemetry."""
-
     gpu: Gpu
     uuid: str  # blank: nothing has named it yet
     pools: Sequence[str]
@@ -102,7 +100,6 @@ class GpuTable:
 
     @property
     def total(self) -> int:
-        """Returns the number of all GPUs that the user sees."""
         return self.roster.total
 
     @property
@@ -152,12 +149,10 @@ class GpuTable:
         return found
 
     def every(self) -> Iterator[GpuSeen]:
-        """Yields all matching GPUs in batches."""
         for start in range(0, len(self), AT_ONCE):
             yield from self.rows(start, start + AT_ONCE)
 
     def sources(self, clusters: Mapping[int, str]) -> list[tuple[str, ClusterTelemetry]]:
-        """Returns the clusters of matching GPUs, with the state of their telemetry."""
         return [(clusters[key], each) for key, each in self.roster.telemetry.items() if key in clusters]
 
 

@@ -166,7 +166,6 @@ def _whose(finding: Finding) -> str:
 
 
 def record(finding: Finding, verb: str, *, actor: str, reason: str, now: datetime, key: str = "", to: str = "") -> None:
-    """Records the act, its actor and its reason with the finding and in the audit chain."""
     FindingAct.objects.create(
         finding=finding, rule=finding.rule, verb=verb, by=actor, at=now, reason=reason, to=to, key=key,
         said=finding.sentence,

@@ -77,8 +77,6 @@ def _alike(rows: QuerySet[Finding]) -> list[Finding]:
 
 @dataclass(frozen=True)
 class DescribedGroup:
-    """A group with its text."""
-
     rule: str
     title: str
     code: str

@@ -102,7 +102,6 @@ class NodeHour:
 
     @property
     def sentence(self) -> str:
-        """Returns a sentence about the activity of its GPUs."""
         if self.is_of_one:
             return self._sentence_of_one
         if not self.devices:

@@ -86,7 +86,6 @@ def run_trial(trial_id: int, *, clock: Callable[[], datetime]) -> None:
 
 
 def trial_summary(trial: TelemetryTrial, *, now: datetime) -> str:
-    """Returns the progress or the result of the trial, in one sentence."""
     match trial.state_at(now):
         case TrialState.WAITING:
             return "No worker has begun to ask it yet."

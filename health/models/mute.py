@@ -60,7 +60,6 @@ class Mute(models.Model):
 
     @property
     def place(self) -> str:
-        """Returns the name of its scope for a sentence."""
         if self.subject:
             return f"{self.subject} in {self.cluster.name}"
         if self.node_name:
@@ -69,7 +68,6 @@ class Mute(models.Model):
 
     @property
     def mark(self) -> str:
-        """Returns its name in the audit chain."""
         return f"mute:{self.pk}"
 
     def is_in_force(self, *, now: datetime) -> bool:

@@ -137,7 +137,6 @@ class TelemetryTrialQuerySet(Visible["TelemetryTrial"]):
     """Trials, visible to users who see the whole cluster."""
 
     def open_at(self, now: datetime) -> Self:
-        """Returns trials in progress."""
         since = now - ROUND_LEASE
         return self.filter(Q(begun_at=None, asked_at__gt=since) | Q(begun_at__gt=since), ended_at=None)
 

@@ -149,7 +149,6 @@ def _in_parts(names: Collection[str]) -> Iterator[Sequence[str]]:
 
 
 def _gpus_now(cluster_id: int, names: Collection[str], *, now: datetime) -> Mapping[str, GpusOfPod]:
-    """Returns the GPUs of each pod by its UID."""
     found: dict[str, GpusOfPod] = {}
     for some in _in_parts(names):
         nodes = Node.objects.filter(cluster=cluster_id, name__in=some)

@@ -28,8 +28,6 @@ _OF_NVIDIA = re.compile(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 @dataclass(frozen=True)
 class BoardsOfNode:
-    """The boards of a node by UUID."""
-
     reporting_devices: Collection[str]  # now
     came: Collection[str]  # of these since the frame before
     hours: Mapping[str, datetime]  # of each that was heard in an hour before, also under another machine of its name
@@ -82,7 +80,6 @@ def write(cluster_id: int, taken: TelemetryReading, *, now: float) -> int:
 
 
 def _by_node(devices: Iterable[GpuDevice]) -> dict[str, dict[str, int | None]]:
-    """Returns the index of each board."""
     found: dict[str, dict[str, int | None]] = defaultdict(dict)
     for device in devices:
         found[device.node_name][device.uuid] = device.index

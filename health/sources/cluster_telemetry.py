@@ -40,7 +40,6 @@ class SnapshotBoard:
         return bool(self.slices)
 
     def has_value(self, key: str) -> bool:
-        """Returns whether the value at its position is the board's."""
         return not (self.is_mig and (key in NOT_UNDER_MIG or (key in BY_SLICE and not self.is_own)))
 
 

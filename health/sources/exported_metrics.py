@@ -63,14 +63,12 @@ class Exporting:
 
     @property
     def of(self) -> int:
-        """Returns the number of these nodes."""
         return sum(self.nodes.values())
 
     def of_metric(self, key: str) -> NodesCounted:
         return self._counted(lambda has: key in has)
 
     def by_metric(self) -> dict[str, NodesCounted]:
-        """Returns the counts of every metric."""
         return {key: self.of_metric(key) for key in METRICS}
 
     def of_rule(self, rule: GpuRule) -> NodesCounted:

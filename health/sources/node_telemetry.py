@@ -22,8 +22,6 @@ REDIS_AWAY = "Redis does not answer, so that nobody knows what GPUs said last: {
 
 @dataclass(frozen=True)
 class DeviceTelemetry:
-    """A board, or a slice of one."""
-
     index: int | None  # of the board; None: nothing says
     uuid: str  # of the board either way; blank: nothing has named it yet
     gi_id: str

@@ -88,7 +88,6 @@ def _without_value(key: str, standing: Standing) -> MetricReading:
 def read_device(
     snapshot: TelemetrySnapshot, place: int, standing: Standing, *, now: float, is_mig: bool
 ) -> Mapping[str, MetricReading]:
-    """Returns every metric of the device at this position of the snapshot."""
     found = {}
     for key in METRICS:
         column = snapshot.columns.get(key)
@@ -98,7 +97,6 @@ def read_device(
 
 
 def nothing_read(standing: Standing, *, now: float) -> Mapping[str, MetricReading]:
-    """Returns the readings of a device that is in no snapshot."""
     return {key: read_metric(key, math.nan, math.nan, standing, now=now) for key in METRICS}
 
 

@@ -49,7 +49,6 @@ def read_stack(node: Node, *, now: datetime) -> NodeStack:
 
 
 def _pods(node: Node):
-    """The operands' pods on the node, and those that wait for one."""
     mine = Pod.objects.filter(cluster=node.cluster_id).exclude(operand="")
     return mine.filter(Q(node_name=node.name) | Q(node_name="")).order_by("-node_name", "pk")[:ENOUGH]
 

@@ -62,7 +62,6 @@ def is_troubled(pod: Pod) -> bool:
 
 
 def causes_of(cluster_id: int, pods: Sequence[Pod], *, now: datetime) -> Iterator[tuple[Pod, Cause]]:
-    """Returns the causes of one cluster's pods in trouble."""
     around = _PodSurroundings(cluster_id, pods, now)
     for pod in pods:
         if cause := why_waits(around.signs_of(pod)):

@@ -93,7 +93,6 @@ class HourTally:
         self._xids(snapshot)
 
     def rows(self) -> Iterator[GpuHourSums]:
-        """Yields the sums of devices with any telemetry."""
         every = self.columns
         for place, device in enumerate(self.devices):
             if every["seen_s"][place]:
@@ -159,7 +158,6 @@ class HourTally:
 
 
 def hour_of(at: float) -> float:
-    """Returns the start of the hour."""
     return at - at % HOUR_S
 
 

@@ -125,8 +125,6 @@ def take_inventory(labelled: Iterable[tuple[tuple[str, str], Mapping[str, str]]]
 
 @dataclass
 class _Odd:
-    """Labels that are ignored or not trusted."""
-
     nameless: int = 0  # series that name no device
     placeless: int = 0  # series that name no node
     unknown: dict[str, None] = field(default_factory=dict)  # names that are no node's

@@ -157,7 +157,6 @@ class TelemetrySnapshot:
         return grown
 
     def _carried_on(self, devices: Sequence[GpuDevice], *, forget_before: float) -> "TelemetrySnapshot":
-        """Returns the same for unchanged devices."""
         grown = self.copied()
         grown.devices = devices
         for column in grown.columns.values():
@@ -168,7 +167,6 @@ class TelemetrySnapshot:
         return grown
 
     def copied(self) -> "TelemetrySnapshot":
-        """Returns a copy with columns of its own."""
         columns = {key: column.copied() for key, column in self.columns.items()}
         return TelemetrySnapshot(
             self.taken_at, self.devices, columns, self.checkpoints, dict(self.latched), self.past_xids

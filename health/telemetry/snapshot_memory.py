@@ -156,7 +156,6 @@ def still_grows(snapshot: TelemetrySnapshot, key: str, place: int) -> bool:
 
 
 def reporting_devices(snapshot: TelemetrySnapshot) -> list[int]:
-    """Returns the positions of devices with any fresh value."""
     oldest = snapshot.taken_at - STALE_AFTER_S
     return [place for place, at in enumerate(snapshot.newest_by_device()) if at >= oldest]
 

@@ -120,7 +120,6 @@ def _line(line: Line, *, is_of_one: bool = False) -> AnswerLine:
 
 
 def source_of(text: str) -> tuple[str, str]:
-    """Returns the URL of a source and its short name."""
     if found := REPOSITORY.fullmatch(text):
         href = f"https://github.com/{found['repository']}/blob/{found['ref']}/{found['path']}"
         return href, found["path"].rpartition("/")[2]

@@ -78,8 +78,6 @@ class GpuLine:
 
 @dataclass(frozen=True)
 class Pager:
-    """A pager over a known total."""
-
     number: int
     pages: int
     count: int

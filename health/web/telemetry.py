@@ -37,8 +37,6 @@ class MetricOnPage:
 
 @dataclass(frozen=True)
 class SourceCard:
-    """A cluster's source for its page."""
-
     source: TelemetrySource | None
     state: str  # none, off, waiting, answering, late, silent
     exported: Sequence[MetricOnPage] = ()
@@ -128,7 +126,6 @@ def node_telemetry_part(request: PersonRequest, node_id: int) -> HttpResponse:
 
 @part
 def gpu_telemetry_part(request: PersonRequest, node_id: int, index: int) -> HttpResponse:
-    """Renders the telemetry of one GPU and its slices."""
     gpu = gpu_at(node_id, index, user=request.user)
     if gpu is None:
         raise Http404

@@ -130,7 +130,6 @@ class DriverObjectSeen(Seen, frozen=True):
 
     @property
     def operands(self) -> Mapping[str, OperandSpec | None]:
-        """Returns the specs of its operands by field name."""
         return MappingProxyType({})
 
     @property

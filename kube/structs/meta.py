@@ -59,8 +59,6 @@ class Variable(Struct, frozen=True):
 
 
 class Seen(Struct, frozen=True):
-    """An object with its identity."""
-
     metadata: Meta
 
     @property

@@ -49,8 +49,6 @@ class ByClaim(Struct, frozen=True):
 
 
 class ExtendedResourceClaim(Struct, frozen=True):
-    """The claim that the scheduler created for extended resources."""
-
     request_mappings: list[ByClaim] | None = None
     resource_claim_name: str | None = ""
 

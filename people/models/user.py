@@ -11,8 +11,6 @@ from django.db import models
 
 
 class User(AbstractUser):
-    """A person, or the automation that acts for one."""
-
     # Set for one request by the authentication. It limits what its owner may do in this request.
     token: ApiToken | None = None
 

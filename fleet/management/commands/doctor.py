@@ -32,7 +32,6 @@ class Command(BaseCommand):
             sys.exit(1)
 
     def _look_at(self, cluster: Cluster) -> int:
-        """Returns the number of problems."""
         self.stdout.write(f"{cluster.name} ({cluster.mode})")
         complaints = [*self._asked(cluster), *self._check_watches(cluster)]
         for complaint in complaints:

@@ -74,7 +74,6 @@ class Command(BaseCommand):
 
 
 def _of_labels(product: str, labels: Mapping[str, str], pools: Mapping[str, set[Pool]]) -> Suggestion:
-    """Builds a suggestion from the nodes' labels and pools."""
     mine = {name: label for name, label in labels.items() if product_of(label) == product}
     words, unpooled = sorted(set(mine.values())), [name for name in mine if not pools.get(name)]
     have = {pool for name in mine for pool in pools.get(name, ())}

@@ -91,7 +91,6 @@ class ListWatch:
         )
 
     def _listen(self) -> None:
-        """Waits for a change or a due flush."""
         moments = [self._tick_at, time.monotonic() + LOOK_UP_S]
         if self._until > time.monotonic():
             moments.append(self._until)

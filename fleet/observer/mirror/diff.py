@@ -20,7 +20,6 @@ KEPT_WHILE_SILENT = ("driver_version", "gpu_product", "gpu_memory_mib", "gpu_ven
 
 
 def fingerprint(row: Columns) -> int:
-    """Returns a hash of the row, which heartbeats do not change."""
     return hash(ENCODER.encode(row))
 
 
@@ -72,7 +71,6 @@ def _names_its_driver(row: Columns) -> bool:
 
 
 def _resources(old: Columns | None, row: Columns) -> Columns:
-    """Returns layout and expected amounts."""
     text, since = _layout(old, row)
     layout = Layout.read(text)
     most = most_by_labels(row["labels"], layout)
@@ -105,7 +103,6 @@ def _uses(row: Columns, expected: dict[str, int], layout: Layout) -> Uses:
 
 
 def _layout(old: Columns | None, row: Columns) -> tuple[str, Since]:
-    """Returns the current layout, and how it relates to the previous one."""
     said = row["layout"]
     if old is None:
         return said, Since.FIRST

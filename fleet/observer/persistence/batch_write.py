@@ -103,7 +103,6 @@ def _write_kind(
     *,
     now: datetime,
 ) -> list[Written]:
-    """Returns the changes of this kind and the dependent changes of other kinds."""
     written = compare(cluster_id, kind, {uid: pending.row for uid, pending in rows.items()}, now=now)
     if not written:
         return []

@@ -32,7 +32,6 @@ def touched_by(written: Written) -> set[str]:
 
 
 def bound_to(cluster_id: int, names: Collection[str]) -> set[str]:
-    """Returns the nodes with reduced pod rows."""
     others = OtherPod.objects.filter(cluster_id=cluster_id, node_name__in=names)
     return set(others.order_by().values_list("node_name", flat=True))
 

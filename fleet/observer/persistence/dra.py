@@ -20,7 +20,6 @@ AT_ONCE = 200
 
 
 def reread_nodes(cluster_id: int, slices: Written, *, now: datetime) -> Written:
-    """Rewrites the nodes with changed slices, from labels and slices."""
     names = nodes_of_slices(slices)
     written = Written(KINDS[NODES.name])
     if not names:
@@ -38,12 +37,10 @@ def reread_nodes(cluster_id: int, slices: Written, *, now: datetime) -> Written:
 
 
 def nodes_of_slices(slices: Written) -> set[str]:
-    """Returns the nodes whose GPU slices changed."""
     return {row["node_name"] for row in _every(slices) if row["node_name"] and is_gpu_resource(row["driver"])}
 
 
 def nodes_of_claims(cluster_id: int, claims: Written) -> set[str]:
-    """Returns the nodes with devices of changed claims."""
     pods = {uid for row in _every(claims) for uid in row["reserved_for"]}
     found = Pod.objects.filter(cluster_id=cluster_id, uid__in=pods).exclude(node_name="")
     return set(found.values_list("node_name", flat=True)) if pods else set()

@@ -37,7 +37,6 @@ def _drop_shares(written: Written) -> None:
 
 
 def fit(nodes: Iterable[Columns], offered: Mapping[str, Offered]) -> None:
-    """Creates missing rows and updates all."""
     counted: list[Columns] = []
     named: list[Columns] = []
     for row in nodes:

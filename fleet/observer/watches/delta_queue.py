@@ -113,7 +113,6 @@ class DeltaQueue:
                 self.pending[part.name][unread.uid] = Pending(None, delta.resource_version, 0)
 
     def _note(self, kind: Kind, seen: Seen, *, is_gone: bool) -> bool:
-        """Returns whether the object has, or will have, a row."""
         try:
             row = kind.row(seen, self.scope)
             has_rest = row is None and not is_gone and self._note_rest(kind, seen)

@@ -158,7 +158,6 @@ class WatchCursor:
         }
 
     def new_columns(self) -> dict[str, Any]:
-        """Returns the columns that differ from the row."""
         unknown = object()
         return {name: value for name, value in self.columns().items() if self.written.get(name, unknown) != value}
 

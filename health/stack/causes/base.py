@@ -112,8 +112,6 @@ class PodSigns:
 
 @dataclass(frozen=True)
 class ClaimSigns:
-    """A ResourceClaim that a pod names."""
-
     name: str
     driver: str = ""  # whose devices it wants; blank: its class does not say
     is_allocated: bool = False

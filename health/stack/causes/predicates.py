@@ -39,8 +39,6 @@ PAUSED = "paused-for-"  # -driver-upgrade, -mig-change
 
 
 class PredicateAnswer(NamedTuple):
-    """The result of a predicate beside its condition."""
-
     facts: Mapping[str, str] = {}
     quote: str = ""  # the line to quote
     lines: Sequence[str] | None = None  # the only lines that patterns are matched with; None: every line of the pod

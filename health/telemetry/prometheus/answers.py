@@ -45,8 +45,6 @@ class Vector(msgspec.Struct):
 
 
 class AnswerHead(msgspec.Struct):
-    """The part that all answers have in common."""
-
     status: str = ""
     error: str = ""
     error_type: str = msgspec.field(default="", name="errorType")

@@ -166,7 +166,6 @@ class Client:
         return Answer(response.status_code, response.headers, self._sent.cut(body).decode(errors="replace"))
 
     def _beginning(self, url: str, content: bytes, headers: Mapping[str, str]) -> tuple[httpx.Response, bytes]:
-        """Returns the response and the beginning of its body."""
         extensions = self._extensions
         with self._http.stream("POST", url, content=content, headers=dict(headers), extensions=extensions) as response:
             body = b""

@@ -88,7 +88,6 @@ class PlotSpan:
         return steps(self.length_s, now=self.until).since(self.since)
 
     def minutes(self) -> Steps:
-        """Returns the whole minutes."""
         last, number = math.floor(self.until / MINUTE_S) * MINUTE_S, self.length_s // MINUTE_S + 1
         return Steps(last - MINUTE_S * (number - 1), MINUTE_S, number).since(self.since)
 

@@ -68,7 +68,6 @@ def _of_container(container: Container) -> Requests:
 
 
 def _amounts(quantities: ResourceList) -> Requests:
-    """Returns readable amounts."""
     found: Requests = {}
     for name, scale in SCALES.items():
         if name in quantities and (amount := rounded_up(quantities[name], scale)) is not None:

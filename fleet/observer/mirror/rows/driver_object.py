@@ -88,7 +88,6 @@ def manager_label(driver: DriverSpec) -> str:
 
 
 def operand_versions(seen: DriverObjectSeen) -> dict[str, str]:
-    """Returns the versions of enabled operands with a version."""
     return {
         OPERANDS[field]: fitted(spec.version, 64)
         for field, spec in seen.operands.items()

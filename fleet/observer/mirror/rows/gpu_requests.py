@@ -40,7 +40,6 @@ def satisfied_by_claim(seen: PodSeen) -> set[str]:
 
 
 def claims_of(seen: PodSeen) -> list[str]:
-    """Returns the names of its ResourceClaims, named or generated."""
     by_itself, by_templates = seen.spec.resource_claims or (), seen.status.resource_claim_statuses or ()
     by_scheduler = filter(None, [seen.status.extended_resource_claim_status])
     names = {one.resource_claim_name for one in (*by_itself, *by_templates, *by_scheduler)}
@@ -69,7 +68,6 @@ def unhealthy_devices_of(seen: PodSeen) -> list[str]:
 
 
 def _kubelet_devices(seen: PodSeen) -> Iterator[tuple[str, str, str]]:
-    """Yields resource, device and health from the kubelet."""
     for status in (*(seen.status.init_container_statuses or ()), *(seen.status.container_statuses or ())):
         for allocated in status.allocated_resources_status or ():
             for each in (allocated.resources or ()) if is_gpu_resource(allocated.name) else ():

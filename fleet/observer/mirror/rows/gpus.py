@@ -104,7 +104,6 @@ def _parts(what: str, counts: Counts) -> dict[str, int]:
 
 
 def _amounts(quantities: Mapping[str, str | int | float]) -> dict[str, int]:
-    """Returns readable amounts of GPU resources."""
     names = [name for name in quantities if is_gpu_resource(name)][:RESOURCES_AT_MOST]
     read = {name.replace("\x00", ""): whole(quantities[name]) for name in names}
     return {name: min(amount, INTEGER_MOST) for name, amount in sorted(read.items()) if amount is not None}

@@ -74,7 +74,6 @@ def pod_row(seen: PodSeen) -> dict[str, Any]:
 
 
 def _are_ready(statuses: list[ContainerStatus] | None) -> bool:
-    """Tells whether all are ready, which is the usual case."""
     return bool(statuses) and all(status.ready for status in statuses or ())
 
 

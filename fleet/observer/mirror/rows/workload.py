@@ -47,7 +47,6 @@ def workload_row(seen: WorkloadSeen, scope: WatchScope) -> dict[str, Any] | None
 
 
 def claims_of(template: PodTemplate) -> list[str]:
-    """Returns the names of ResourceClaims and claim templates."""
     named = (one.resource_claim_name or one.resource_claim_template_name for one in template.spec.resource_claims or ())
     return sorted({fitted(name, 253) for name in named if name})[:CLAIMS_AT_MOST]
 
