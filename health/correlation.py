@@ -82,8 +82,8 @@ EXPLAINED_BY: Mapping[str, tuple[str, ...]] = {
     "workload-fails-here": ("node-not-ready", "upgrade-failed", "gpu-silent", "gpu-xid", "operand-down"),
 }
 OfPlace = Mapping[tuple[str, int | None, str], "Collection[Found]"]  # by rule, node and GPU, the worst first
-OfGpus = Mapping[tuple[str, int | None], "Collection[Found]"]  # those about single GPUs
-OF_A_GPU = "GPU "  # what the subject of a finding about one GPU begins with: GPU 3 of gpu-001
+OfGpus = Mapping[tuple[str, int | None], "Collection[Found]"]  # findings about single GPUs
+OF_A_GPU = "GPU "  # prefix of the subject of a GPU finding: GPU 3 of gpu-001
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Found:
 
     key: int
     rule: str
-    gpu: str  # what it is known by, whatever it is called (`Finding.identity`); blank: it is about no single one
+    gpu: str  # identity of the GPU (`Finding.identity`); blank: not about a single GPU
     node: int | None  # None: it is about the cluster
     rank: int  # of its severity: 0 is the worst
     since: datetime

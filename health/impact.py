@@ -7,7 +7,7 @@ from datetime import datetime
 from wording.instants import to_the_minute, to_the_second
 from wording.numbers import count, either
 
-NAMED = 5  # pods whose names are said
+NAMED = 5  # number of pods that are named
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class AllocatedPod:
     owner: str = ""  # what controls it: Job/train; blank: nothing does
     gpus: int = 0  # whole ones; 0: slices, shares or a claim
     boards: frozenset[int | str] = frozenset()  # GPUs that something says it has: numbers, else UUIDs
-    has_unplaced: bool = False  # it has more than those, and nothing says which
+    has_unplaced: bool = False  # the pod has more GPUs, whose numbers are unknown
 
     @property
     def job(self) -> tuple[str, str]:
@@ -36,8 +36,8 @@ class Impact:
     pods: int = 0
     jobs: int = 0  # what controls them: a pod that nothing controls is one of its own
     gpus: int = 0  # whole ones that they have
-    uncounted: int = 0  # of the pods, those with slices, shares or claims
-    perhaps: int = 0  # of a GPU in parts: the node's other pods with parts, of which nothing says on which GPU
+    uncounted: int = 0  # pods with slices, shares or claims
+    perhaps: int = 0  # for a partitioned GPU: other pods with parts on the node, on an unknown GPU
     names: tuple[str, ...] = ()  # namespace/name of the first few
     namespaces: tuple[str, ...] = ()
     seen_until: datetime | None = None  # when the pods there were last seen; None: they are, or were never read
@@ -96,7 +96,7 @@ def impact_of(pods: Collection[AllocatedPod], *, gpu: int | str | None = None, i
     hit = [pod for pod in pods if gpu in pod.boards] if is_gpu else list(pods)
     unplaced = [pod for pod in pods if pod.has_unplaced or not pod.boards] if is_gpu else []
     unsure = unplaced if not hit else []
-    # An exporter names one of those that share a GPU. Of one that somebody has as a whole nobody else has any.
+    # An exporter names one of the pods that share a GPU. A whole GPU has one pod.
     beside = [pod for pod in unplaced if pod not in hit and not pod.gpus] if not any(pod.gpus for pod in hit) else []
     hit = sorted(hit or unsure, key=lambda pod: (-pod.gpus, pod.namespace, pod.name))
     return Impact(

@@ -5,10 +5,10 @@ from enum import StrEnum
 
 
 class FindingState(StrEnum):
-    CONFIRMING = "confirming"  # its rule is right, and not for as long as it asks for: nobody is told
+    CONFIRMING = "confirming"  # the fault has not lasted as long as its rule requires; not notified
     OPEN = "open"  # somebody should look
     ACKNOWLEDGED = "acknowledged"  # somebody does
-    MUTED = "muted"  # somebody decided that nobody is told for a while
+    MUTED = "muted"  # muted by a person for a while
     RESOLVED = "resolved"  # its rule no longer speaks; what comes back soon opens the same row again
 
 

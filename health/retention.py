@@ -9,7 +9,7 @@ from fleet.retention import delete
 from health.models import CrashLog, Finding, TelemetryTrial
 from health.sources import hours, minutes
 
-KEEP_TRIALS = timedelta(days=1)  # what was decided is in the audit
+KEEP_TRIALS = timedelta(days=1)  # decisions are in the audit chain
 
 
 def tidy(*, before: datetime, now: datetime) -> int:

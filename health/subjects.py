@@ -8,7 +8,7 @@ from health.telemetry.snapshot import GpuDevice
 # By rule: the address of what a finding is about, from its evidence. For the apps above, with their sources.
 PAGES: dict[str, Callable[[Mapping[str, Any]], str]] = {}
 LONGEST = 300  # characters
-SLICE = ", slice "  # what the name of a part of a board has between the board's and its own
+SLICE = ", slice "  # separator between the names of a board and its slice
 
 
 def name_of(device: GpuDevice, *, by_uuid: bool = False) -> str:

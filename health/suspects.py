@@ -65,7 +65,7 @@ class Suspect:
 class Suspects:
     failed: int
     good: int
-    compared: int  # properties whose value is known on every node
+    compared: int  # properties with a known value on every node
     suspects: tuple[Suspect, ...]  # the least likely by chance first
     unknown: tuple[str, ...] = ()  # names of properties that are not known on every node, and so are not compared
 

@@ -28,7 +28,7 @@ class GpuAllocation:
     profile: str = ""
     device: str = ""  # the UUID of its slice, or the name of the DRA device; from metrics, the slice's number
     claim: str = ""
-    only_looks: bool = False  # administrative access: takes the device from nobody
+    only_looks: bool = False  # administrative access: the device stays available to others
     seen_at: datetime | None = None  # None: as current as its pod and claim
     is_current: bool = True  # False: last seen there at `seen_at`
 

@@ -54,7 +54,7 @@ class TimelineLine:
     at: datetime
     kind: str  # of `LINE_KINDS`
     sentence: str
-    who: str = ""  # blank: observed, by nobody in particular
+    who: str = ""  # blank: observed in the cluster
     href: str = ""  # the page of its cause
     glyph: str = "part"
     detail: Mapping[str, Any] = field(default_factory=dict)

@@ -79,7 +79,7 @@ class Node(Mirrored):
     unhealthy_gpus = models.JSONField(default=list)  # reported by labels and slices: [{"gpu", "index", "reason"}]
     devices_unhealthy = models.JSONField(default=dict)  # reported by its kubelet: pod by UUID
     # The highest number of physical GPUs seen, by use (`gpu.resources.physical`).
-    physical_gpus = models.PositiveIntegerField(null=True)  # the sum of the others; null: nobody says how many
+    physical_gpus = models.PositiveIntegerField(null=True)  # the sum of the others; null: unknown
     physical_whole = models.PositiveIntegerField(default=0)
     physical_mig = models.PositiveIntegerField(default=0)
     physical_partitioned = models.PositiveIntegerField(default=0)
@@ -118,7 +118,7 @@ class Node(Mirrored):
     is_held = models.BooleanField(default=False)  # carries the label that keeps the upgrade controller off
     held_by = models.CharField(max_length=64, blank=True)  # our annotation's plan; blank with is_held: not ours
     driver_owner = models.CharField(max_length=253, blank=True)  # the NVIDIADriver, where the operator names it
-    driver_daemon_set = models.CharField(max_length=64, blank=True)  # the UID of the one whose driver pod it has
+    driver_daemon_set = models.CharField(max_length=64, blank=True)  # UID of the DaemonSet of its driver pod
 
     unresolved = models.PositiveIntegerField(default=0)  # findings about it, confirmed or not, without notes
     critical = models.PositiveIntegerField(default=0)  # of these

@@ -67,8 +67,8 @@ class GoneNode(models.Model):
     uid = models.CharField(max_length=64)
     name = models.CharField(max_length=253)
     gone_at = models.DateTimeField()  # when it was seen to be gone
-    was = models.JSONField(default=dict)  # what it was, by title
-    pools = models.ManyToManyField("fleet.Pool", related_name="gone_nodes")  # those it was in when it left
+    was = models.JSONField(default=dict)  # earlier values by title
+    pools = models.ManyToManyField("fleet.Pool", related_name="gone_nodes")  # its pools when it left
 
     objects = GoneNodeQuerySet.as_manager()
 

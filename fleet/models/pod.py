@@ -75,7 +75,7 @@ class Pod(Namespaced):
     owner_uid = models.CharField(max_length=64, blank=True)
     claims = models.JSONField(default=list)  # names of its ResourceClaims
     devices = models.JSONField(default=dict)  # reported by its kubelet: {"nvidia.com/gpu": ["GPU-…"]}
-    unhealthy_devices = models.JSONField(default=list)  # those of them that its kubelet calls unhealthy
+    unhealthy_devices = models.JSONField(default=list)  # devices that its kubelet reports as unhealthy
     runtime_class = models.CharField(max_length=253, blank=True)
     priority_class = models.CharField(max_length=253, blank=True)
     labels = models.JSONField(default=dict)  # of tenants that have or want GPUs: what budgets select by
@@ -172,7 +172,7 @@ class PodPlacement(models.Model):
     resources = models.JSONField(default=dict)  # as `Pod.resources`
     since = models.DateTimeField()  # when its node took it, else when it was first seen there
     until = models.DateTimeField(null=True)  # when it was seen to end, or to be gone; null: it is there
-    seen_until = models.DateTimeField(null=True)  # when it was last known there, where nobody looked until it was over
+    seen_until = models.DateTimeField(null=True)  # last observation, if the end was not observed
     ended = models.CharField(max_length=128, blank=True)  # Completed, Error, Evicted; blank: it is there, or gone
     boards = models.JSONField(default=list)  # the indices of its GPUs, as told when it ended; empty: nothing told
     # Of its MIG slices the index of the GPU and the number there, of those that were told, as told when it ended.

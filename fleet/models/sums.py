@@ -70,7 +70,7 @@ class NodeSums(Sums):
     held = models.IntegerField()
     gpus_named = models.IntegerField()  # nodes that ever said how many whole GPUs they have
     gpus_named_now = models.IntegerField()
-    uncounted = models.IntegerField()  # nodes of which nobody says how many physical GPUs they have
+    uncounted = models.IntegerField()  # nodes with an unknown number of physical GPUs
     # A node may say that it has two billion, and there are others beside it.
     physical_whole = models.BigIntegerField()
     physical_mig = models.BigIntegerField()

@@ -12,7 +12,7 @@ from health.rules.node_not_ready import NodeNotReady
 from health.rules.upgrade_failed import UpgradeFailed
 from health.rules.upgrade_stuck import UpgradeStuck
 
-# What these read of a node is on its timeline. What else rules read (pods, conditions, what is expected) is not kept.
+# These rules read the node's timeline. Pods, conditions and expected counts have no history.
 REPLAYED: tuple[Rule[NodeFacts], ...] = (NodeNotReady(), NodeFlapping(), UpgradeFailed(), UpgradeStuck())
 READ = ("is_ready", "upgrade_state")
 

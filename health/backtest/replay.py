@@ -29,8 +29,8 @@ class WouldBe:
     resolved_at: datetime | None = None
     times: int = 1
     evidence: Mapping[str, Any] = field(default_factory=dict)
-    worst: Severity | None = None  # that people would have been told of
-    last_sentence: str = ""  # the sentence of that, as it was last; blank: they were told of nothing
+    worst: Severity | None = None  # highest severity that would have notified
+    last_sentence: str = ""  # its last sentence; blank: no notification
 
     @property
     def identity(self) -> str:
@@ -54,8 +54,8 @@ class Replay:
     """
 
     is_exact: bool = False
-    now: dict[str, WouldBe] = field(default_factory=dict)  # wrong now, by what it is about
-    lately: dict[str, WouldBe] = field(default_factory=dict)  # the last that opened and is over, by what it is about
+    now: dict[str, WouldBe] = field(default_factory=dict)  # current faults by subject
+    lately: dict[str, WouldBe] = field(default_factory=dict)  # the last resolved finding by subject
     opened: list[WouldBe] = field(default_factory=list)  # the oldest first
 
     def look(

@@ -31,15 +31,15 @@ class NodePast:
     node_id: int
     uid: str
     name: str
-    seen_from: datetime  # before that nobody knew of it, or nothing is kept
+    seen_from: datetime  # earlier history is unknown or deleted
     gone_at: datetime | None
     turns: Mapping[str, Sequence[Turn]]
     reasons: Mapping[datetime, str]  # why it was not ready, by when it became so
     reason: str = ""  # why it is not ready now
     is_known: bool = True  # else it is gone, and nothing that is kept says how it was
-    # By column: it changed once more after this turn, and nobody wrote down when.
+    # Columns with another change after this turn, at an unknown time.
     unknown_since: Mapping[str, datetime] = field(default_factory=dict)
-    vendor: str = ""  # of its GPUs; blank: nobody says, as of one that is gone
+    vendor: str = ""  # of its GPUs; blank: unknown, for example of a removed node
 
     def is_there(self, at: datetime) -> bool:
         return self.seen_from <= at and (self.gone_at is None or at < self.gone_at)

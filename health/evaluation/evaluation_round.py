@@ -55,7 +55,7 @@ from health.telemetry.base import Exploding
 
 OF_SOURCE = ("state", "state_since", "message", "exploding", "answered_at", "exported")
 GPU_KEYS = frozenset(rule.key for rule in GPU_RULES)
-# Whoever is asked of them or not: what was wrong with a node is over with it.
+# Findings about a removed node always end.
 OF_GONE_NODES = Q(node=None, rule__in=GPU_KEYS.union(rule.key for rule in RULES if rule.subject == NODE))
 CAUSE_CHARS = 1200
 WRITTEN_AGAIN = (

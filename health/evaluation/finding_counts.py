@@ -61,6 +61,6 @@ def _findings_by_node(cluster: Cluster, which: Q) -> CountsByNode:
 
 def announce_findings(cluster_id: int, *, nodes: Collection[int], at: datetime) -> None:
     """Notifies browsers after the commit."""
-    newest = Observer.batch_of(cluster_id)  # before the nodes: what is told of them is as new, or newer
+    newest = Observer.batch_of(cluster_id)  # read before the nodes, so the nodes are at least as new
     changed = node_messages(Node.objects.filter(pk__in=nodes))
     announce.cluster_changed(cluster_id, seq=newest, nodes=changed, kinds=("findings",), at=at)

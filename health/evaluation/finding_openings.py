@@ -30,7 +30,7 @@ from health.rules.node_conditions import NodeConditions
 AT_ONCE = 500  # rows a statement
 SAME_WITHIN = timedelta(minutes=30)  # what begins again so soon after its end is the same trouble
 LATELY = SAME_WITHIN + LONGEST  # resolved before: nothing that opens now began so soon after
-RESOLVED, NO_LONGER_REPORTED = "Resolved", "No longer reported"  # what the entry of a node's timeline begins with
+RESOLVED, NO_LONGER_REPORTED = "Resolved", "No longer reported"  # prefixes of entries in a node's timeline
 OPENED, UNCOVERED = "finding.opened", "finding.uncovered"  # of `fleet.event_kinds`
 ATTENDED = (FindingState.OPEN, FindingState.ACKNOWLEDGED)
 ACTIVE = (FindingState.OPEN, FindingState.ACKNOWLEDGED, FindingState.MUTED)

@@ -17,8 +17,8 @@ class FindingSource:
     title: str
     after: timedelta  # how long it must be so before anybody is told
     say: Callable[..., Iterable[tuple[str, Wrong]]]  # of a cluster, `now`: each with a subject of its own there
-    says: str = ""  # what is wrong where it speaks, for the list of rules
-    page: Callable[[Mapping[str, Any]], str] | None = None  # the address of what it is about, from its evidence
+    says: str = ""  # description for the list of rules
+    page: Callable[[Mapping[str, Any]], str] | None = None  # the subject's address, from the evidence
     steps: Sequence[str] = ()  # what to do about it, in this order
 
 

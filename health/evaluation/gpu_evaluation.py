@@ -42,7 +42,9 @@ from health.telemetry.snapshot_memory import CHECKPOINT_S, COUNTERS, SLOWED_FOR,
 METRICS_OF = {rule.key: rule.metrics for rule in GPU_RULES}
 USUAL_FOR = {rule.key: rule.usual_for for rule in GPU_RULES if isinstance(rule, UsualForSome)}
 OF_SHARES = frozenset(rule.key for rule in GPU_RULES if reads_a_share(rule))
-BY_ONE = frozenset({EccUncorrected.key})  # by the one metric that it names, also once nobody says that any more
+BY_ONE = frozenset(
+    {EccUncorrected.key}
+)  # evaluated by the one metric in its evidence, even if that is no longer exported
 # For rules of counters: the seconds without growth (or restart) after which the fault is absent. By evidence.
 GROWN_WITHIN_S: Mapping[str, float] = {
     **dict.fromkeys((*EccCorrected.metrics, ROWS, *NvlinkErrors.metrics, *PcieReplays.metrics), CHECKPOINT_S),
@@ -63,7 +65,7 @@ class GpuEvaluation:
     signals: tuple[Signal, ...] = ()
     evaluated: frozenset[str] = frozenset()
     can_resolve: Callable[[Finding], bool] = lambda _: True
-    reporting: ReportingNodes | None = None  # None: nobody listens now
+    reporting: ReportingNodes | None = None  # None: no telemetry now
 
 
 def evaluate_gpus(cluster: Cluster, *, now: datetime) -> GpuEvaluation:
@@ -180,7 +182,7 @@ class GpuEvaluator:
         if all(self._is_replaced(self._device(place), node) for place in its):
             return True
         if rule == LastXid.key and any(self._counts_anew(evidence.get("counters", {}), place) for place in its):
-            return True  # whichever of its series are there: what it had is over with that
+            return True  # the device reports again, so its silence ended
         if any(self._remembered_s < GROWN_WITHIN_S.get(key, 0.0) for key in evidence):
             return False
         return any(self._has_evidence(rule, evidence, place) for place in its)

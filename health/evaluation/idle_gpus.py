@@ -23,7 +23,7 @@ from health.sources.snapshots import SnapshotsUnavailable
 log = structlog.get_logger(__name__)
 HOUR = timedelta(hours=1)
 WRITTEN_WITHIN = timedelta(minutes=10)  # an hour's rows come with the first round after it, or minutes later
-REPORTED_FOR = 0.9  # of an hour: of one that was heard for less nobody knows what was in it
+REPORTED_FOR = 0.9  # share of an hour with samples; with less, the hour is unknown
 ReportedIdleHours = Mapping[tuple[str, str], int]  # by pod and board, for how many hours, as a finding says
 NODES_AT_ONCE = 200
 EVERY = timedelta(minutes=5)

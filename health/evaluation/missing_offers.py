@@ -25,7 +25,7 @@ from health.stack.causes import Weight
 OFFERERS = (DEVICE_PLUGIN, AMD_PLUGIN, INTEL_PLUGIN, GAUDI_PLUGIN, DRA_DRIVER, AMD_DRA, INTEL_DRA)
 LABELLED = "feature.node.kubernetes.io/"
 STARTS_WITHIN = timedelta(minutes=5)
-READ_AT_MOST = 5  # nodes whose stack is read: of the others no more is said than that it is so
+READ_AT_MOST = 5  # nodes whose stack is read; findings of other nodes have no cause
 SWITCHES = (f"{DEPLOY_PREFIX}operands", f"{DEPLOY_PREFIX}device-plugin")  # "false": somebody wants it so
 
 

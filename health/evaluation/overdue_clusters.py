@@ -31,5 +31,5 @@ def record_evaluation(cluster_id: int, *, now: datetime) -> None:
 def _is_overdue(cluster_id: int, *, now: datetime) -> bool:
     try:
         return intervals.is_due(cluster_id, LOOK, every=EVERY, now=now)
-    except SnapshotsUnavailable:  # nobody knows when: a second evaluation does no harm
+    except SnapshotsUnavailable:  # unknown; a second evaluation does no harm
         return True

@@ -19,9 +19,9 @@ from health.subjects import LONGEST
 
 # A controller tries again after 1000 s at most: client-go, util/workqueue, DefaultControllerRateLimiter.
 RECENT = timedelta(minutes=20)
-MAKERS = ("Job", "ReplicaSet", "StatefulSet")  # what makes pods of those that are watched
-NO_MAKERS = ("DaemonSet", "Pod", "Node")  # what a DaemonSet lacks, its own status says
-NAME = re.compile(r"(?:requests\.|limits\.)?([a-z0-9.-]+/[A-Za-z0-9_.-]+)")  # of a resource, in what was said
+MAKERS = ("Job", "ReplicaSet", "StatefulSet")  # watched kinds that create pods
+NO_MAKERS = ("DaemonSet", "Pod", "Node")  # a DaemonSet's status has the missing pods
+NAME = re.compile(r"(?:requests\.|limits\.)?([a-z0-9.-]+/[A-Za-z0-9_.-]+)")  # a resource in the message
 EVENTS_AT_MOST = 500  # the newest: where more are rejected, it is one trouble
 OWNERS_AT_MOST = 50
 

@@ -14,7 +14,7 @@ from health.rules.upgrade_queue_still import STILL_FOR
 from wording.lists import names
 from wording.numbers import either
 
-REASON_CHARS = 150  # of what the scheduler says, which counts nodes of each kind
+REASON_CHARS = 150  # limit for the scheduler's message, which counts nodes of each kind
 FIT_IT = (
     "Its DaemonSet's events and its own say what it needs: make room for it, or change what its NVIDIADriver selects."
 )

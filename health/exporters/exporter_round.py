@@ -46,9 +46,9 @@ from wording.numbers import count
 
 A_BATCH = 25  # readings a transaction
 UNSEEN_AGAIN = timedelta(minutes=2)
-NOT_ASKED_AGAIN = timedelta(seconds=10)  # after a round that asked nobody: it costs one query
+NOT_ASKED_AGAIN = timedelta(seconds=10)  # delay after a round without requests, which costs one query
 ODD_NAMED = 3  # series of a node
-NEVER = Event()  # nobody tells it to stop
+NEVER = Event()  # never set
 
 log = structlog.get_logger(__name__)
 
@@ -243,7 +243,7 @@ def _end(cluster: Cluster, epoch: int, outcome: Outcome, *, now: datetime) -> No
 def _useless(cluster: Cluster, state: State):
     rows = ExporterReading.objects.filter(cluster=cluster)
     if state in (State.NONE, State.TOO_MANY):
-        return rows  # nobody asks any more: what was said is not going to be taken back
+        return rows  # no longer read, so its last answer stays
     return rows.exclude(node_name__in=Node.objects.filter(cluster=cluster).values("name"))
 
 

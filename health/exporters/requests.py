@@ -15,7 +15,7 @@ from kube import client
 from kube.client.pod_proxy import metrics_of
 
 AT_ONCE = 4
-SECONDS = 20.0  # a round; whom it does not come to is asked first by the next one
+SECONDS = 20.0  # per round; the next round starts with the exporters that were not reached
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ class Findings:
     """The worst open finding of each GPU, and of each node as a whole."""
 
     of_gpu: dict[tuple[int, str], FindingSeen] = field(default_factory=dict)  # by node, and UUID, else number or name
-    of_number: dict[tuple[int, str], FindingSeen] = field(default_factory=dict)  # those whose UUID no GPU has, too
+    of_number: dict[tuple[int, str], FindingSeen] = field(default_factory=dict)  # also findings whose UUID no GPU has
     of_node: dict[int, FindingSeen] = field(default_factory=dict)
 
     @cached_property

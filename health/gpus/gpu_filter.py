@@ -50,8 +50,8 @@ class GpuFilter:
     namespace: str = ""  # of a pod that has it
     state: str = ""  # of its node
     severity: str = ""  # of its worst finding
-    faults: str = ""  # anything: only those with a finding that is no mere note
-    metric: str = ""  # by its key: only those of which it is more than 0, unless the next two say what else
+    faults: str = ""  # not blank: only GPUs with a finding above severity note
+    metric: str = ""  # key of a metric: only GPUs with a value above 0, unless the next two fields say otherwise
     reading: str = ""  # of `READINGS`
     at_least: str = ""  # a number in the metric's unit
     ordering: str = WORST_FIRST

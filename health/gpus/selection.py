@@ -20,7 +20,7 @@ from health.telemetry.metrics import METRICS
 from people.models import User
 from people.rights import Permission, scope_of
 
-MOST_NODES = 1000  # of which it is found out who has what, to find the GPUs of a namespace
+MOST_NODES = 1000  # nodes whose allocations are loaded to find the GPUs of a namespace
 FAULTS = frozenset({Severity.CRITICAL.value, Severity.WARNING.value})
 
 

@@ -16,7 +16,7 @@ from health.sources.cluster_telemetry import ClusterTelemetry
 from health.telemetry.base import AHEAD_S, FORGET_AFTER_S, STALE_AFTER_S
 from health.telemetry.snapshot import NEVER
 
-OF_NODE: Mapping[str, Callable[[SeenNode], Any]] = {  # by the key of a column; what is empty is not known
+OF_NODE: Mapping[str, Callable[[SeenNode], Any]] = {  # by the key of a column; empty means unknown
     "node": lambda node: node.name,
     "product": lambda node: node.product,
     "driver": lambda node: read(node.driver).numbers,
@@ -92,7 +92,7 @@ def column_of(telemetry: ClusterTelemetry, key: str, *, now: float) -> tuple[Seq
             for value, at in zip(values, times, strict=True)
         ]  # fmt: skip
         is_new = [at >= least for at in times]
-        if found:  # what the metric before did not say of a board, or says no more, this one may
+        if found:  # the next metric fills in for boards without a value
             pairs = zip(found, is_fresh, said, is_new, strict=True)
             chosen = [
                 (other, b) if one != one or (b and not a and other == other) else (one, a) for one, a, other, b in pairs

@@ -47,7 +47,7 @@ class GpuSeen:
     finding: FindingSeen | None
     finding_title: str  # of its rule; blank: there is none
     is_exported: bool  # whether its source ever named it
-    metrics: Mapping[str, MetricReading]  # those that were read
+    metrics: Mapping[str, MetricReading]  # the metrics that were read
     busy_key: str  # which metric says how busy it is
     xid_words: str
     observation: ClusterObservation | None  # of its cluster; None: it was never looked at

@@ -36,7 +36,7 @@ class ComparableGpu:
 
     gpu: Gpu | None
     reason: str
-    properties: Sequence[Difference] = ()  # those that differ
+    properties: Sequence[Difference] = ()  # the properties that differ
     measured: Sequence[Difference] = ()  # what both say now, and said by the hour, whether or not it differs
     alike: Sequence[str] = ()  # titles of the properties that do not differ
 

@@ -61,7 +61,7 @@ class ComparableNode:
 
     node: Node | None
     reason: str
-    properties: Sequence[Difference] = ()  # those that differ
+    properties: Sequence[Difference] = ()  # the properties that differ
     measured: Sequence[Difference] = ()  # what GPUs say now, and said by the hour, whether or not it differs
     alike: Sequence[str] = ()  # titles of the properties that do not differ
 
@@ -104,7 +104,7 @@ def chosen_for(node: Node, user: User, *, now: datetime) -> tuple[Node | None, s
     if not rows.exists():
         return None, f"{NOTHING}: no other node of {where}, of those that you may see, has GPUs {product}."
     muted = Finding.objects.muted().exclude(severity=Severity.NOTE).filter(node=OuterRef("pk"))
-    # Which nodes are left, what one of them must be, and what the only one is instead.
+    # The candidates, the property they must share, and how the only candidate differs.
     steps = (
         (
             f"with them in {where}",
@@ -128,7 +128,7 @@ def chosen_for(node: Node, user: User, *, now: datetime) -> tuple[Node | None, s
             "like it and healthy",
             "is without a muted finding",
             "has a muted finding",
-            ~Q(Exists(muted)),  # its state says nothing of what nobody is told of
+            ~Q(Exists(muted)),  # the node's state does not include muted findings
         ),
     )
     for such, wanted, instead, narrowed in steps:

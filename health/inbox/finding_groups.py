@@ -32,7 +32,7 @@ class FindingGroup:
 
     keys: tuple[int, ...]
     nodes: int = 0  # 0: it is one by itself
-    is_open_critical: bool = False  # and nobody acknowledged it
+    is_open_critical: bool = False  # and not acknowledged
 
     @property
     def first(self) -> int:

@@ -26,7 +26,7 @@ MOST = 24 * 31
 @dataclass(frozen=True)
 class NodeHour:
     hour: datetime  # its beginning
-    devices: Sequence[GpuHour]  # boards and slices that were heard; none: nobody heard any
+    devices: Sequence[GpuHour]  # boards and slices with telemetry
     findings: Sequence[Finding]  # that were open at any time of it, the worst first
     is_of_one: bool = False  # it is one GPU's
 

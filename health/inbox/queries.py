@@ -62,12 +62,12 @@ class Detail:
     title: str  # of its rule
     impact: Impact | None  # None: it is about no node
     pools: Sequence[str]
-    children: Sequence[Finding]  # that are listed under it; of one that is over, those that were while it was so
-    elsewhere: int  # findings of the same rule that are open now, those that this person sees
+    children: Sequence[Finding]  # findings listed under it; for a resolved finding, those listed while it was open
+    elsewhere: int  # visible open findings of the same rule
     code: str  # what its rule tells apart by: "Xid 79", a condition's type; blank: nothing
     alike: Sequence[Finding]  # the newest of `elsewhere` of the same code; where there is none, of the same rule
     alike_left_out: int
-    alike_listed: int  # beside them: those that are open and listed under their causes
+    alike_listed: int  # further open findings of the rule, listed under their causes
     driver_change: NodeEvent | None  # the last one on its node
     around: Sequence[NodeEvent]  # what happened on its node within half an hour of when it began, the nearest
     around_left_out: int  # and how much more did
@@ -222,7 +222,7 @@ def as_seen_by(user: User, findings: Collection[Finding]) -> None:
             finding.parent = None
 
 
-# Whose findings are told apart by what their evidence has: of the others nobody needs to read it.
+# Rules whose findings differ by their evidence; the evidence of other findings is not loaded.
 CODED = frozenset({"gpu-xid", "node-conditions", "operand-down"})
 
 

@@ -28,7 +28,7 @@ from people.models import AuditEntry
 from wording.instants import to_the_minute
 
 TIMEOUT_S = 2.0  # a request silences for so long: the next look does the rest
-MOST = timedelta(days=14)  # what is wrong for longer is mended, or the rule is
+MOST = timedelta(days=14)  # a longer fault is repaired, or the rule is changed
 SCOPES = ("finding", "node", "pool", "cluster")
 
 

@@ -17,7 +17,7 @@ from health.rules.base import NODE, OWNER
 from health.rules.gpus import GPU_RULES
 from people.models import AuditEntry
 
-# Rules of nodes and GPUs that say that nobody sees how those are.
+# Rules that report missing observation of nodes and GPUs.
 OF_NOT_SEEING = frozenset({"exporter-silent", "gpu-silent", "operand-down"})
 # Rules about missing observations, and findings of plans, are never in shadow mode.
 MAY_BE_SHADOWS: Collection[str] = (

@@ -15,7 +15,7 @@ from health.models import Finding, RuleShadow
 from health.models.finding import WORST_FIRST
 from people.models import User
 
-HOURS = (8, 12, 24, 72, 168)  # of what was over
+HOURS = (8, 12, 24, 72, 168)  # length of the reported period
 USUAL = 8
 MOST = 100  # of a section; the rest is counted
 
@@ -37,11 +37,11 @@ class ReportSection:
 @dataclass(frozen=True)
 class Handover:
     at: datetime
-    hours: int  # of what was over, back from `at`
-    counts: FindingCounts  # of what is not over
+    hours: int  # length of the reported period, back from `at`
+    counts: FindingCounts  # unresolved findings
     unresolved: ReportSection  # the worst first
     resolved: ReportSection  # the newest first
-    in_shadow_mode: int  # rules of whose findings nobody is told: they are in none of these
+    in_shadow_mode: int  # rules in shadow mode; their findings are not counted here
     ages: Sequence[Age]  # of each cluster that is seen, and of what tells of its GPUs
 
 

@@ -115,7 +115,7 @@ class Age:
     at: datetime | None
     is_late: bool
     reason: str = ""
-    topic: str = ""  # whose heartbeats say how old it is from then on; blank: none do
+    topic: str = ""  # topic whose heartbeats update the age; blank: none
 
     @property
     def words(self) -> str:

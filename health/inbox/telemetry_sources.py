@@ -50,7 +50,7 @@ class Trial:
     devices: int = 0
     exported: tuple[Metric, ...] = ()
     notes: tuple[str, ...] = ()
-    exporting: Exporting | None = None  # None: nobody has counted
+    exporting: Exporting | None = None  # None: not counted yet
 
     @property
     def sentence(self) -> str:

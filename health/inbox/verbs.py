@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from health.lifecycle import FindingState
 from people.rights import Permission
 
-MAY = Permission.STOP  # who may stop a plan there may say who looks after what is wrong there
+MAY = Permission.STOP  # the right to stop a plan includes the right to handle findings
 WHAT = "act on findings"
 MUTABLE = frozenset({FindingState.OPEN, FindingState.ACKNOWLEDGED})
 
@@ -15,10 +15,10 @@ MUTABLE = frozenset({FindingState.OPEN, FindingState.ACKNOWLEDGED})
 class FindingVerb:
     label: str  # of its button
     states: frozenset[FindingState]  # in which it means something
-    consequence: str  # for who is about to say it
+    consequence: str  # shown before the act
     done: str  # once it is written down
     needs_reason: bool = True
-    changes: tuple[str, ...] = ()  # columns that mean it as they were shown: of others nobody has decided
+    changes: tuple[str, ...] = ()  # columns that must be unchanged since they were shown
 
 
 UNRESOLVED = frozenset({FindingState.OPEN, FindingState.ACKNOWLEDGED, FindingState.MUTED})

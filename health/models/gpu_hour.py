@@ -15,7 +15,7 @@ class GpuHour(models.Model):
     node_name = models.CharField(max_length=253)
     index = models.PositiveIntegerField(null=True)  # of the board
     seen_s = models.FloatField()  # seconds of it in which anybody heard the device
-    busy_s = models.FloatField(null=True)  # of those under load: its exposure; null: nothing says how busy it was
+    busy_s = models.FloatField(null=True)  # seconds under load; null: unknown utilisation
     utilisation = models.FloatField(null=True)  # mean, 0 to 1
     tensor = models.FloatField(null=True)  # mean, 0 to 1: its tensor cores at work
     bandwidth = models.FloatField(null=True)  # mean, 0 to 1: of its memory's

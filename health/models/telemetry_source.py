@@ -17,7 +17,7 @@ PERIOD = timedelta(seconds=15)  # as the operator's ServiceMonitor scrapes
 PERIOD_AT_MOST = timedelta(seconds=45)  # twice in the time in which a sample grows stale: one may be missed
 SHARE = 50  # a round may take this part of its period, and the look after it as much: together 0.04 of a core
 AGAIN_AFTER = timedelta(seconds=30)  # a source that did not answer
-STALE_AFTER = timedelta(seconds=STALE_AFTER_S)  # its answer is of now no more: nobody hears its GPUs
+STALE_AFTER = timedelta(seconds=STALE_AFTER_S)  # an older answer is not current
 LATE, LATE_AFTER = "late", 3  # periods, of one that answered last time and was not asked since; or `STALE_AFTER`
 
 
@@ -30,7 +30,7 @@ def period_after(took: timedelta) -> timedelta:
 
 
 class SourceState(models.TextChoices):
-    WAITING = "waiting"  # nobody has asked it yet
+    WAITING = "waiting"  # not queried yet
     ANSWERING = "answering"
     SILENT = "silent"  # it does not answer, or not with what was asked for: `message` says why
     OFF = "off"  # a person switched it off
@@ -66,7 +66,7 @@ class TelemetrySource(models.Model):
     state = models.CharField(max_length=16, choices=SourceState.choices, default=SourceState.WAITING)
     state_since = models.DateTimeField()
     message = models.CharField(max_length=600, blank=True)
-    notes = models.JSONField(default=list)  # what is odd about its answers, in sentences
+    notes = models.JSONField(default=list)  # anomalies of its answers, as sentences
     answered_at = models.DateTimeField(null=True)  # null: it never did
     took_ms = models.PositiveIntegerField(null=True)  # the last round that was answered
     devices = models.PositiveIntegerField(default=0)  # boards and slices of its last answer
@@ -162,8 +162,8 @@ class TelemetryTrial(models.Model):
     trouble = models.CharField(max_length=600, blank=True)  # blank: it answers, once it has ended
     devices = models.PositiveIntegerField(default=0)  # boards and slices of its answer
     exported = models.JSONField(default=list)  # keys of the metrics that it has any series of
-    nodes = models.JSONField(null=True)  # as `Exporting` writes it; null: nobody has counted
-    notes = models.JSONField(default=list)  # what is odd about its answer, in sentences
+    nodes = models.JSONField(null=True)  # as `Exporting` writes it; null: not counted
+    notes = models.JSONField(default=list)  # anomalies of its answer, as sentences
 
     objects = TelemetryTrialQuerySet.as_manager()
 

@@ -37,7 +37,7 @@ class AllocatedHour:
     # Nodes where a pod had GPUs, and nothing tells which, or not of all of them, or whether it had; and slices.
     unplaced: Collection[str] = frozenset()
     unsliced: Collection[str] = frozenset()
-    uuids: Mapping[str, Mapping[int, str]] = field(default_factory=dict)  # by node and index, of those that have one
+    uuids: Mapping[str, Mapping[int, str]] = field(default_factory=dict)  # by node and index
 
     @classmethod
     def of(cls, cluster_id: int, hour: datetime, *, now: datetime) -> "AllocatedHour":

@@ -30,8 +30,10 @@ _OF_NVIDIA = re.compile(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 class BoardsOfNode:
     reporting_devices: Collection[str]  # now
     came: Collection[str]  # of these since the frame before
-    hours: Mapping[str, datetime]  # of each that was heard in an hour before, also under another machine of its name
-    was_added: Mapping[str, bool]  # of each that its timeline told of whether it came last; else it went
+    hours: Mapping[
+        str, datetime
+    ]  # the last hour with telemetry of each board, also from an earlier machine of that name
+    was_added: Mapping[str, bool]  # per board: true if its last timeline entry added it
 
     def swapped(self, *, since: datetime) -> tuple[list[str], list[str]]:
         """Returns removed and added boards, equally many. `since` excludes samples of an earlier machine of that name.

@@ -66,7 +66,7 @@ class Boards:
 class ClusterTelemetry:
     cluster: int
     standing: Standing
-    trouble: str = ""  # why what is kept cannot be read; blank: it can
+    trouble: str = ""  # why the stored snapshot cannot be read; blank: it can
     kept: StoredSnapshot | None = None
     boards: Boards = field(default_factory=Boards)
     _nodes_with: dict[str, frozenset[str]] = field(default_factory=dict, compare=False)  # by metric, once asked

@@ -28,7 +28,7 @@ MISSED = tuple(rule for rule in GPU_RULES if any(METRICS[key].is_missed for key 
 class AlikeExporters(NamedTuple):
     """Nodes whose exporters have the same metrics."""
 
-    has: frozenset[str]  # where none was heard: those that it may have
+    has: frozenset[str]  # without telemetry: the metrics that it may have
     is_reporting: bool = True
 
 

@@ -75,7 +75,7 @@ class PlotLine:
     device: DeviceTelemetry  # of a board's metric the first of its slices that says it
     metric: str  # its key
     values: list[float | None]  # a step each; None: no sample
-    is_subject: bool = False  # what the plots are about: the others are beside it
+    is_subject: bool = False  # subject of the plots; the others are shown beside it
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Plot:
     title: str
     unit: str
     lines: list[PlotLine]
-    left_out: int  # devices beyond those that are drawn
+    left_out: int  # devices that are not drawn
     limits: Sequence[PlotLimit] = ()
 
 
@@ -110,10 +110,10 @@ class TelemetryHistory:
     asked: Steps
     drawn_from: PlotSource
     why_none: str = ""  # why there are no lines; blank: there are, or nothing is exported
-    source_message: str = ""  # names addresses, and where its secret is: for who sees the source
-    plots: list[Plot] = field(default_factory=list)  # those that have a line
-    not_drawn: list[str] = field(default_factory=list)  # titles of those that have none, although exported
-    not_exported: list[str] = field(default_factory=list)  # titles of those of which the source has no series at all
+    source_message: str = ""  # contains addresses and the place of the secret: only for people who see the source
+    plots: list[Plot] = field(default_factory=list)  # plots with at least one line
+    not_drawn: list[str] = field(default_factory=list)  # titles of exported metrics without a line
+    not_exported: list[str] = field(default_factory=list)  # titles of metrics without any series
     not_kept: list[str] = field(
         default_factory=list
     )  # titles of those that are exported, and kept by a Prometheus alone

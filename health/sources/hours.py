@@ -59,7 +59,7 @@ def count(cluster_id: int, snapshot: TelemetrySnapshot, *, now: float) -> None:
     if -GAP_AT_MOST_S <= gap < (0 if is_over else EVERY_S):  # below 0: another worker's clock was ahead
         return
     tally = tally.carried(snapshot.devices)
-    is_near = 0 <= gap <= GAP_AT_MOST_S  # what is said now is not of an hour long ago
+    is_near = 0 <= gap <= GAP_AT_MOST_S  # a sample belongs to a recent hour only
     if not is_over or is_near:
         tally.add(snapshot, now=now)
     if is_over:

@@ -30,7 +30,7 @@ class DeviceTelemetry:
     is_mig: bool  # a slice, or a board that is cut into some
     is_exported: bool  # whether the source ever named it
     metrics: Mapping[str, MetricReading]
-    xid_words: str = ""  # what the exporter has for its last Xid
+    xid_words: str = ""  # the exporter's text for its last Xid
     serial: str = ""  # of the board; blank: its exporter does not say it
     listed: int | None = None  # as Kubernetes counts them, of its page; None: nothing tells
 
@@ -51,7 +51,7 @@ class DeviceTelemetry:
 class NodeTelemetry:
     source: TelemetrySource | None
     standing: Standing
-    trouble: str  # why what is kept cannot be read; blank: it can
+    trouble: str  # why the stored snapshot cannot be read; blank: it can
     devices: list[DeviceTelemetry]  # by index and slice
     exporters: ExporterRound | None = None  # how the last round at its cluster's exporters went; None: there was none
 

@@ -21,9 +21,9 @@ UTILISATION = ("gpu_utilisation_ratio", "engine_active_ratio")
 
 class ReadingState(StrEnum):
     FRESH = "fresh"
-    STALE = "stale"  # its source answers, and its last sample is too old to be what is now
+    STALE = "stale"  # its source answers, but its last sample is too old
     NOT_EXPORTED = "not-exported"  # its exporter has no series of this metric
-    SOURCE_SILENT = "source-silent"  # what is here is what it said before
+    SOURCE_SILENT = "source-silent"  # the value is the last one before the silence
     NO_SOURCE = "no-source"  # the cluster has none, or it is switched off
     NEVER = "never"  # its exporter has a series of it, or was never heard, and no value of this device is known
     NOT_APPLICABLE = "not-applicable"  # it cannot be said of such a device
@@ -35,7 +35,7 @@ class Standing:
 
     has_source: bool
     is_silent: bool = False
-    silent_since: float | None = None  # seconds since the epoch; None: it is not, or nobody knows
+    silent_since: float | None = None  # seconds since the epoch; None: not silent, or unknown
     exported: frozenset[str] = frozenset()  # keys of metrics, by any exporter; `of_exporter`: by that one
 
     @property
@@ -52,7 +52,7 @@ class MetricReading:
     state: ReadingState
     value: float | None = None  # in the metric's unit; None: there is none
     sampled_at: float | None = None  # seconds since the epoch, our clock; None: there is no value
-    since: float | None = None  # when it became stale or silent; None: it is neither, or nobody knows
+    since: float | None = None  # start of staleness or silence; None: neither, or unknown
 
     @property
     def is_fresh(self) -> bool:

@@ -72,7 +72,7 @@ class SecretPlaces:
     prefix: str  # of variables
     of_variable: str  # the suffix of the variable that lists the users of a secret
     of_file: str  # the suffix of the file that does
-    user: str  # what a user is called in sentences
+    user: str  # name of the user in sentences
     owner: str  # what has the secret
 
     @property

@@ -29,7 +29,7 @@ KEPT_S = 24 * 3600
 TIMEOUT_S = 2.0
 DOUBLE = 8  # bytes
 OF_CHECKPOINTS = (*COUNTERS, LAST_SAMPLE_AT)
-MOST_ORDERS = 16  # of which a process remembers the devices: 40,000 take longer to decode than all their columns
+MOST_ORDERS = 16  # device lists cached per process: decoding 40,000 devices takes longer than all their columns
 TOP = slice(7 if sys.byteorder == "little" else 0, None, DOUBLE)  # of packed doubles the bytes with sign and exponent
 _DEVICES = msgspec.json.Decoder(tuple[GpuDevice, ...])
 _EXPORTERS = msgspec.json.Decoder(list[tuple[frozenset[str], list[str]]])

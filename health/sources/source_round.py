@@ -29,7 +29,7 @@ from health.telemetry.prometheus.client import Address, Client
 from health.telemetry.prometheus.source import Known, Prometheus
 from health.telemetry.promql import Matchers
 
-MOST_KNOWN = 64  # clusters of which a worker remembers what it found last
+MOST_KNOWN = 64  # clusters whose last result a worker caches
 log = structlog.get_logger(__name__)
 _known: OrderedDict[tuple[int, datetime], Known] = OrderedDict()  # by source and when a person changed it
 _known_lock = Lock()

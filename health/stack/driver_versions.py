@@ -42,7 +42,7 @@ class DriverVersions:
     pod_image: str  # the driver pod's tag; blank: no pod
     desired: str  # blank: the operator's own default, or no object
     desired_by: str  # "NVIDIADriver a100"; blank: nothing says
-    disagreement: str  # in a sentence; blank: those that speak agree
+    disagreement: str  # a sentence; blank: all sources agree
 
 
 def driver_versions(

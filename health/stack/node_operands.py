@@ -42,7 +42,7 @@ class OperandOnNode:
     desired: Desired
     cause: Cause | None  # why it is not as it should be; None: it is
     log: tuple[str, ...] = ()  # the last lines of the container that crashed
-    log_refused: str = ""  # why those could not be read
+    log_refused: str = ""  # why the logs could not be read
     status: str = ""  # of the pod, as kubectl spells it; blank: no pod
     is_silent: bool = False  # the node's kubelet does not report: all this is the last that it said
 

@@ -33,9 +33,9 @@ from health.stack.rows import StackRows
 from health.stack.signs import pod_signs, signs_of
 from kube.resources import RESOURCE_SLICES
 
-RECENT = timedelta(minutes=30)  # of Events: a kubelet and a scheduler say again what is still so
+RECENT = timedelta(minutes=30)  # age limit of Events: kubelet and scheduler repeat an Event while the problem persists
 ENOUGH = 1000  # Events that are read at once
-NODES_AT_MOST = 5  # whose GPU stack is read for what pods wait for
+NODES_AT_MOST = 5  # nodes whose GPU stack is read to explain waiting pods
 AT_ONCE = 500  # keys in one query
 PLACED_SINCE = frozenset({"FailedScheduling", "NotTriggerScaleUp", "Unschedulable"})  # over once a pod has a node
 WHOLE = "/gpu"

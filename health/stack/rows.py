@@ -18,7 +18,7 @@ class StackRows:
     operands: list[Operand]
     revisions: Iterable[OperandRevision]
     driver_objects: list[DriverObject]
-    pods: list[Pod]  # the operands' on this node, and those that were given none
+    pods: list[Pod]  # operand pods on this node, and unscheduled ones
     now: datetime
     events: Iterable[ClusterEvent] = ()
     crash_logs: Iterable[CrashLog] = ()

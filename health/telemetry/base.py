@@ -7,7 +7,7 @@ from typing import Protocol
 from health.telemetry.snapshot import GpuDevice, GpuDeviceKey, TelemetrySnapshot
 
 PERIOD_S = 15.0  # between two frames: Prometheus asks exporters as often, by the GPU operator's ServiceMonitor
-STALE_AFTER_S = 90.0  # a sample that is older is not what is now: exporters collect every 30 s, and may miss one
+STALE_AFTER_S = 90.0  # an older sample is stale: exporters collect every 30 s, and may miss one
 AHEAD_S = STALE_AFTER_S  # a sample that claims a later time than in as much is not believed
 SKEW_S = 30.0  # between a source's clock and ours: more is worth a word
 FORGET_AFTER_S = 24 * 3600.0  # of a device that is in no answer any more
@@ -45,7 +45,7 @@ class TelemetryReading:
     snapshot: TelemetrySnapshot
     exported: frozenset[str]
     xids: Mapping[GpuDeviceKey, DeviceXid]  # by the key of the device
-    notes: tuple[str, ...] = ()  # what is odd, in sentences
+    notes: tuple[str, ...] = ()  # anomalies, as sentences
     parts: Parts = field(default_factory=dict)
     exploding: tuple[Exploding, ...] = ()  # the worst first
     anew: tuple[GpuDevice, ...] = ()  # that count from nothing since the frame before

@@ -14,7 +14,7 @@ from health.telemetry.base import STALE_AFTER_S
 from health.telemetry.snapshot import GpuDevice, TelemetrySnapshot, no_values
 
 HOUR_S = 3600
-GAP_AT_MOST_S = 2 * STALE_AFTER_S  # of a longer one nobody knows what was in it
+GAP_AT_MOST_S = 2 * STALE_AFTER_S  # a longer gap is unknown
 BUSY_FROM = 0.01  # of its time: NVIDIA's own unit is whole percents
 UTILISATION = ("engine_active_ratio", "gpu_utilisation_ratio")  # the second is believed where there are both
 XID = "xid"

@@ -7,7 +7,7 @@ from statistics import median
 from health.telemetry.base import STALE_AFTER_S
 from health.telemetry.snapshot import TelemetrySnapshot
 
-FEWEST = 4  # boards of a node that say something: of fewer nobody is far from the others
+FEWEST = 4  # boards with a value; with fewer there is no outlier
 
 
 def medians(snapshot: TelemetrySnapshot, metric: str) -> dict[str, float]:

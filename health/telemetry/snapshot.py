@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 AMDS_PARTITION = re.compile(r"[a-z]px(_nps\d+)?$")  # how it is cut: cpx_nps4
 NEVER = math.nan
-WITHOUT = -math.inf  # the time of a series that is there, and of which no value can be believed
+WITHOUT = -math.inf  # the time of a series without a plausible value
 GpuDeviceKey = tuple[str, str]  # the UUID of its board, and the slice of it; blank: all of it
 
 

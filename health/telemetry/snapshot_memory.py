@@ -23,7 +23,7 @@ ENERGY = "energy_joules"
 # What a board draws at most between what two exporters of it said, each of which collects when it likes: half a minute
 # at 2 kW, and as much for one that missed it twice.
 APART_J = STALE_AFTER_S * 2_000
-VOLATILE = tuple(key for key in COUNTERS if not key.startswith("rows_remapped"))  # those are the board's, for good
+VOLATILE = tuple(key for key in COUNTERS if not key.startswith("rows_remapped"))  # remapped rows never reset
 XID = "xid"
 SLOWED_FOR = ("throttled_thermal", "throttled_board", "throttled_reliability")  # how long, in whatever unit
 # Of which is kept since when each device has its value.
@@ -74,7 +74,7 @@ class KnownXids:
     """Known Xids of a board without a stored snapshot."""
 
     xids: Mapping[int, PastXid]  # by number
-    counters: Mapping[str, float]  # what it had counted by the time of the last of these; empty: nobody wrote that down
+    counters: Mapping[str, float]  # counters at the time of the last Xid; empty: not recorded
 
 
 def recall(snapshot: TelemetrySnapshot, told: Mapping[tuple[str, str], KnownXids]) -> None:

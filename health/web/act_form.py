@@ -29,7 +29,7 @@ class ActForm(forms.Form):
 
     def clean_to(self) -> str:
         to: str = self.cleaned_data["to"]
-        return to[: LONGEST_NAME + 1]  # one more: it is nobody's
+        return to[: LONGEST_NAME + 1]  # one character more, so that it matches no name
 
 
 class MuteForm(forms.Form):

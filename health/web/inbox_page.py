@@ -83,7 +83,7 @@ class Filter:
     pool: str = ""  # cluster/name
     severity: str = ""
     rule: str = ""
-    together: int | None = None  # the key of a finding: those that began together with it
+    together: int | None = None  # the key of a finding: filters to findings that began with it
 
     @classmethod
     def read(cls, request: PersonRequest) -> "Filter":
@@ -136,7 +136,7 @@ class ActButton:
     consequence: str
     why_not: str
     needs_reason: bool
-    seen: str = ""  # the mark of what it is about to change, as it is shown
+    seen: str = ""  # mark of the shown state, against concurrent changes
 
 
 @dataclass(frozen=True)
@@ -148,17 +148,17 @@ class Chosen:
     markdown: str
     evidence: list[tuple[str, str]]
     is_of_telemetry: bool  # what GPUs said around it is evidence, too; to be drawn where its node is there
-    plotted_until: datetime  # what they said after that is not
+    plotted_until: datetime  # end of the plotted time
     limits_unit: str  # of limits that no line can show; blank: there are none
     scopes: list[tuple[str, str]]
     gone: GoneNode | None  # its node, where it left since
-    before: int | None  # the keys of those beside it in the list
+    before: int | None  # the keys of the previous and the next finding
     after: int | None
     people: Collection[str] = field(default_factory=list)
 
 
 def inbox(request: PersonRequest) -> HttpResponse:
-    clusters = lines_for(request, now=timezone.now())  # before the rest: what is told since is asked for again
+    clusters = lines_for(request, now=timezone.now())  # read first: later changes are fetched again
     seq = numbers_of({line.cluster.pk: line.seq for line in clusters})
     found = _inbox(request)
     chosen: Chosen | None = found["chosen"]

@@ -28,7 +28,7 @@ from people.rights import Permission, scope_of, why_not
 @dataclass(frozen=True)
 class MetricOnPage:
     metric: Metric
-    nodes: NodesCounted | None = None  # None: nobody has counted
+    nodes: NodesCounted | None = None  # None: not counted yet
 
     @property
     def is_partly(self) -> bool:
@@ -42,7 +42,7 @@ class SourceCard:
     exported: Sequence[MetricOnPage] = ()
     not_exported: Sequence[Metric] = ()  # usual ones
     to_be_switched_on: Sequence[Metric] = ()
-    exporting: Exporting | None = None  # None: nobody knows
+    exporting: Exporting | None = None  # None: unknown
 
     @property
     def partly(self) -> int:

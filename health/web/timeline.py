@@ -20,8 +20,11 @@ from people.models import User
 from wording.numbers import count
 
 GLYPHS = {Severity.CRITICAL: "bad", Severity.WARNING: "warn"}
-ENDS = {RESOLVED: "ok", NO_LONGER_REPORTED: "part"}  # by what the sentence of an entry begins with
-OBSERVATION_GAPS = ("cluster-not-seen", "cluster-unwatched")  # what makes that nobody saw the node, either
+ENDS = {RESOLVED: "ok", NO_LONGER_REPORTED: "part"}  # by the prefix of the entry's sentence
+OBSERVATION_GAPS = (
+    "cluster-not-seen",
+    "cluster-unwatched",
+)  # rules whose findings mean that the node was not observed either
 
 
 def lines_of_findings(node: NodeKept, user: User, span: Span) -> Iterator[TimelineLine]:

@@ -22,13 +22,13 @@ READ = frozenset(kind for rule in RULES for kind in rule.reads)
 class Trouble:
     open: int  # findings that are confirmed
     confirming: int  # that are not yet
-    muted: int  # that nobody is told of for a while
+    muted: int  # muted findings
     faulty: int  # GPU nodes with faults, as the fleet counts them
     loading: Sequence[str]  # clusters whose nodes are listed for the first time: "north is loading: nodes, pods (12 s)"
     unseen: Sequence[str]  # the others that are not live
     last_seen_at: Mapping[int, datetime | None]  # both by their keys: when each was heard last
-    silent: Sequence[str]  # clusters that are live, and of whose GPUs nothing is heard
-    unread: Sequence[str]  # those that are heard, and of which no rule on GPUs reads anything: it is not exported
+    silent: Sequence[str]  # live clusters without GPU telemetry
+    unread: Sequence[str]  # reporting clusters whose exporters have no metric that a GPU rule reads
     blind: int  # rules on GPUs that read nothing on some nodes; this and `unread` only where nothing is found
     has_clusters: bool
     unlisted: Sequence[str]  # kinds that rules read and that are not seen in a cluster that is: "Pods of north"
@@ -52,9 +52,7 @@ def trouble_of(user: User, counts: FindingCounts, lines: Sequence[ClusterRow], *
     seen = [line for line in lines if line.freshness.is_fresh and any(each.is_gpu_node for each in line.alike)]
     standings = standings_of([line.cluster.pk for line in seen], now=now)
     reporting = {key: standing for key, standing in standings.items() if standing.is_reporting}
-    is_exported = (
-        counts.open or counts.acknowledged or counts.confirming
-    )  # then no word is green, and nobody is to be told
+    is_exported = counts.open or counts.acknowledged or counts.confirming  # no reassurance beside findings
     exporting = {} if is_exported else exporting_of(reporting, Node.objects.visible_to(user))
     return Trouble(
         open=counts.open + counts.acknowledged,

@@ -30,7 +30,7 @@ def reach(kubeconfig_path: str, context: str, *, uid: str) -> Iterator[Connectio
 
 
 TAIL_LINES = 200  # a crash of Go's is told before the stacks of all its goroutines
-# A limit cuts off the end, which is what we are after: so it is far above what those lines may be.
+# A byte limit would cut off the needed end, so it is far above the size of these lines.
 AT_MOST_BYTES = 1024 * 1024
 READ_S = 5.0
 

@@ -16,7 +16,7 @@ from gpu.external_controllers import (
     before,
     earlier_values,
     external_controllers_of,
-    opted_out,
+    excluded,
 )
 
 OPT_OUT = "k8saas.nvidia.com/ManagedByNVSentinel"
@@ -42,7 +42,7 @@ def written(seen: Metadata, change: Metadata) -> Metadata:
 
 
 def off(seen: Metadata, owner: str = "plan-7") -> Metadata:
-    return written(seen, opted_out(seen, before(seen, EXTERNAL_CONTROLLERS.values()), owner))
+    return written(seen, excluded(seen, before(seen, EXTERNAL_CONTROLLERS.values()), owner))
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_what_somebody_has_changed_since_is_left(seen: Metadata, key: str, value
 def test_written_twice_it_is_written_once(seen: Metadata):
     node = off(seen)
 
-    assert opted_out(node, before(node, EXTERNAL_CONTROLLERS.values()), "plan-7") == Metadata()
+    assert excluded(node, before(node, EXTERNAL_CONTROLLERS.values()), "plan-7") == Metadata()
 
 
 @given(NODES)

@@ -148,7 +148,7 @@ def _silent(draw: random.Random, place: Place) -> Planting:
     return _one(SilentExporter(place.node, draw.choice(tuple(Silence))))
 
 
-def _let_go(place: Place, *faults: Fault, says: str = "") -> Planting:
+def _release(place: Place, *faults: Fault, says: str = "") -> Planting:
     return Planting(faults, says, (LetGo(place.node),))
 
 
@@ -262,12 +262,12 @@ FOUND: tuple[Kind, ...] = (
          lambda _, at: Planting(deeds=(WithoutValidator(at.node), LetGo(at.node)), says="alidator"),
          lambda seen: seen.is_at_work, ("upgrade-stuck",), 30 * MINUTE, **UPGRADE),
     Kind("upgrade-without-image",
-         lambda _, at: _let_go(at, BrokenOperand(Ailment.IMAGE, node=at.node, version=DRIVER_NEXT), says="image"),
+         lambda _, at: _release(at, BrokenOperand(Ailment.IMAGE, node=at.node, version=DRIVER_NEXT), says="image"),
          lambda seen: seen.is_at_work, ("upgrade-stuck",), 30 * MINUTE, **UPGRADE),
     # While a DaemonSet of the driver wants a pod more than it has, the operator moves no node of the cluster.
-    Kind("upgrade-without-pod", lambda _, at: _let_go(at, RefusedPods(at.node), says="admission webhook"),
+    Kind("upgrade-without-pod", lambda _, at: _release(at, RefusedPods(at.node), says="admission webhook"),
          lambda seen: seen.is_at_work, ("upgrade-stuck",), 30 * MINUTE, is_alone=True, **UPGRADE),
-    Kind("upgrade-held", lambda _, at: _let_go(at, HeldDriver(at.node), says="k8s-driver-manager"),
+    Kind("upgrade-held", lambda _, at: _release(at, HeldDriver(at.node), says="k8s-driver-manager"),
          lambda seen: seen.upgrade_state == UpgradeState.FAILED, ("upgrade-failed",), 1 * MINUTE, **UPGRADE),
     Kind("upgrade-unmanaged", _let_go_with(Stubborn.ALONE), lambda seen: seen.upgrade_state == UpgradeState.FAILED,
          ("upgrade-failed",), 1 * MINUTE, fits=lambda at: at.has_room, **UPGRADE),
@@ -276,21 +276,21 @@ FOUND: tuple[Kind, ...] = (
     Kind("upgrade-budget", _let_go_with(Stubborn.BUDGET), lambda seen: seen.upgrade_state == UpgradeState.FAILED,
          ("upgrade-failed",), 1 * MINUTE, fits=lambda at: at.has_room, **UPGRADE),
     Kind("bad-driver",
-         lambda _, at: _let_go(at, BadDriver(DRIVER_NEXT, how=Harm.CRASH, node=at.node), says="nvidia-driver-ctr"),
+         lambda _, at: _release(at, BadDriver(DRIVER_NEXT, how=Harm.CRASH, node=at.node), says="nvidia-driver-ctr"),
          lambda seen: seen.upgrade_state == UpgradeState.FAILED, ("upgrade-failed",), 1 * MINUTE, **UPGRADE),
     # After ten minutes the operator gives it up, and takes it for done: its driver pod is ready.
     Kind("bad-driver-invalid",
-         lambda _, at: _let_go(at, BadDriver(DRIVER_NEXT, how=Harm.VALIDATOR, node=at.node), says="validator"),
+         lambda _, at: _release(at, BadDriver(DRIVER_NEXT, how=Harm.VALIDATOR, node=at.node), says="validator"),
          lambda seen: seen.has_crashing_pods, ("pods-failing",), 1 * MINUTE, **UPGRADE),
     Kind("bad-driver-loses-gpus",
-         lambda draw, at: _let_go(at, BadDriver(DRIVER_NEXT, "", Harm.GPUS_LOST, draw.randint(1, at.gpus), at.node)),
+         lambda draw, at: _release(at, BadDriver(DRIVER_NEXT, "", Harm.GPUS_LOST, draw.randint(1, at.gpus), at.node)),
          lambda seen: seen.upgrade_state == UpgradeState.DONE and seen.allocatable < seen.place.gpus,
          ("allocatable-below-expected",), 1 * MINUTE, **UPGRADE),
     Kind("bad-driver-breaks-pods",
-         lambda _, at: _let_go(at, BadDriver(DRIVER_NEXT, how=Harm.WORKLOADS, node=at.node)),
+         lambda _, at: _release(at, BadDriver(DRIVER_NEXT, how=Harm.WORKLOADS, node=at.node)),
          lambda seen: seen.upgrade_state == UpgradeState.DONE and seen.has_crashing_pods,
          ("workload-fails-here", "pods-failing"), 5 * MINUTE, fits=lambda at: at.is_of_one_job, **UPGRADE),
-    Kind("versions-disagree", lambda _, at: _let_go(at, StaleLabels(at.node), says=DRIVER_NEXT),
+    Kind("versions-disagree", lambda _, at: _release(at, StaleLabels(at.node), says=DRIVER_NEXT),
          lambda seen: seen.upgrade_state == UpgradeState.DONE and seen.driver_label == DRIVER_NOW,
          ("versions-disagree",), 10 * MINUTE, **UPGRADE),
     Kind("cordon-removed",

@@ -25,7 +25,7 @@ class Taken:
     requested: tuple[tuple[str, int], ...] = ()
     counts: tuple[int, int, int] = (0, 0, 0)  # whole GPUs, slices, shares
     sick: tuple[tuple[str, str], ...] = ()  # devices that the kubelet calls so, and the pod that has each
-    driver_daemon_set: str = ""  # the UID of the one whose driver pod it has
+    driver_daemon_set: str = ""  # UID of the DaemonSet of its driver pod
 
     @classmethod
     def of(cls, requested: Mapping[str, int], layout: Layout, sick: Mapping[str, str], daemon_set: str) -> "Taken":

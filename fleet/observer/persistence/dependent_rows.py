@@ -139,7 +139,7 @@ AT_ONCE = 500
 def count_all(cluster_id: int) -> None:
     """Recounts in short transactions, each updating the counters of its nodes once."""
     taken, requested = allocation.differing(cluster_id, None), cpu_memory.differing(cluster_id, None)
-    nodes = list(dict.fromkeys(chain(*taken.values(), requested)))  # those of which the same is said come together
+    nodes = list(dict.fromkeys(chain(*taken.values(), requested)))  # nodes with equal values are adjacent
     for start in range(0, len(nodes), AT_ONCE):
         some = set(nodes[start : start + AT_ONCE])
         with kept(cluster_id, some):

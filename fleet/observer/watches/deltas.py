@@ -61,7 +61,7 @@ class Broke:
 Delta = ListBegun | ListPage | Opened | Changed | Failed | Broke
 
 
-MOST = 1000  # objects; what nobody claims is pushed out, since most events are about nothing that we keep
+MOST = 1000  # objects; unclaimed ones are dropped, since most events concern objects that have no row
 OF_ONE = 20
 
 

@@ -113,7 +113,7 @@ class PodSigns:
 @dataclass(frozen=True)
 class ClaimSigns:
     name: str
-    driver: str = ""  # whose devices it wants; blank: its class does not say
+    driver: str = ""  # driver of the requested devices; blank: unknown
     is_allocated: bool = False
     is_published: bool = True  # a ResourceSlice of that driver has devices
 

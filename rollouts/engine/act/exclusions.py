@@ -13,7 +13,7 @@ from gpu.external_controllers import (
     before,
     earlier_values,
     external_controllers_of,
-    opted_out,
+    excluded,
 )
 from gpu.labels import EXCLUDED_BY
 from kube import client
@@ -82,7 +82,7 @@ def beside_release(writer: Writer, rows: Sequence[Exclusion]) -> Beside:
             if changed and not (is_ours and row.controller in earlier_values(here)):
                 row.was = was[row.controller]
                 Exclusion.objects.in_force().filter(pk=row.pk).update(was=row.was)
-        return _as_write(opted_out(here, was, writer.plan.mark))
+        return _as_write(excluded(here, was, writer.plan.mark))
 
     return written if rows else nothing_else
 

@@ -81,7 +81,7 @@ def _wants(seen: PodSeen) -> dict[str, Any]:
     """Returns its GPU requests and devices. `gpus` counts by the resource's name; on a shared node it counts shares."""
     claims, operand, claimed = claims_of(seen), operand_of(seen.labels, seen.name), satisfied_by_claim(seen)
     resources = {name: amount for name, amount in extended_resources(seen).items() if name not in claimed}
-    is_ours = seen.labels.get(MANAGED_BY) == OURS and PROVES_FOR in seen.labels  # a test Job's: nobody's work
+    is_ours = seen.labels.get(MANAGED_BY) == OURS and PROVES_FOR in seen.labels  # a pod of a test Job
     is_tenant = not operand and not is_ours and bool(resources or claims or gpu_groups(seen.labels))
     return {
         "resources": resources,
