@@ -45,7 +45,7 @@ def holding(node, *indices: int, began=3 * HOUR, told: bool = True):
     return a_pod(node, "idler", gpus=len(indices), devices=devices, started_at=NOON - began)
 
 
-def reporting(*values: float | None) -> ReportingNodes:
+def samples_of(*values: float | None) -> ReportingNodes:
     """What each GPU says now. None: nothing."""
     snapshot = TelemetrySnapshot(
         NOW.timestamp(), tuple(GpuDevice("gpu-1", index, f"GPU-{index}") for index in range(len(values)))
@@ -58,7 +58,7 @@ def reporting(*values: float | None) -> ReportingNodes:
 
 
 def found(node, reporting: ReportingNodes | None = None, classes=MappingProxyType({})) -> tuple[IdleAllocation, ...]:
-    return idle_allocations(node.cluster, reporting or reporting(0.0, 0.0), classes, now=NOW).get("gpu-1", ())
+    return idle_allocations(node.cluster, reporting or samples_of(0.0, 0.0), classes, now=NOW).get("gpu-1", ())
 
 
 def test_a_pod_whose_gpu_did_nothing_for_two_hours(node):
@@ -91,7 +91,7 @@ def test_what_it_says_now_counts_too(node, values, number):
     holding(node, 0)
     hours(node, 0.0, 0.0)
 
-    assert len(found(node, reporting(*values))) == number
+    assert len(found(node, samples_of(*values))) == number
 
 
 def test_where_nobody_listens_nobody_is_idle(node, django_assert_num_queries):
@@ -111,7 +111,7 @@ def test_a_gpu_that_nobody_holds_is_free_and_not_idle(node):
     hours(node, 0.0, 0.0)
     hours(node, 0.9, 0.9, index=1)
 
-    assert found(node, reporting(0.0, 0.9)) == ()
+    assert found(node, samples_of(0.0, 0.9)) == ()
 
 
 def test_of_a_pod_that_uses_some_of_its_gpus_the_others_are_told(node):
@@ -119,7 +119,7 @@ def test_of_a_pod_that_uses_some_of_its_gpus_the_others_are_told(node):
     hours(node, 0.0, 0.0)
     hours(node, 0.9, 0.9, index=1)
 
-    assert found(node, reporting(0.0, 0.9)) == (IdleAllocation("team-a/idler", 2, "GPU-0"),)
+    assert found(node, samples_of(0.0, 0.9)) == (IdleAllocation("team-a/idler", 2, "GPU-0"),)
 
 
 def test_a_board_is_idle_when_all_its_slices_are(node):
@@ -221,7 +221,7 @@ def test_an_hour_whose_rows_are_to_come_is_not_waited_for_in_vain(node):
     holding(node, 0)
     hours(node, 0.0, 0.0)
 
-    pods = idle_allocations(node.cluster, reporting(0.0, 0.0), {}, now=NOON + HOUR + timedelta(minutes=5))
+    pods = idle_allocations(node.cluster, samples_of(0.0, 0.0), {}, now=NOON + HOUR + timedelta(minutes=5))
 
     assert pods == {"gpu-1": (IdleAllocation("team-a/idler", 2, "GPU-0"),)}
 
