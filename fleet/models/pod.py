@@ -8,7 +8,7 @@ from fleet.models.mirrored import Mirrored, Namespaced, one_per_uid
 from fleet.models.node import members_of
 from fleet.models.state_column import POD_STATE_CODE
 from fleet.models.visible import Visible
-from fleet.states.pod import CALM_AFTER, CODES, ENDED, OFTEN, PodState, pod_state
+from fleet.states.pod import CODES, ENDED, OFTEN, SETTLED_AFTER, PodState, pod_state
 
 LASTING = [CODES[state] for state in (PodState.DONE, PodState.FAILED, PodState.REJECTED)]
 NOT_CRASHING = [*LASTING, CODES[PodState.UNKNOWN], CODES[PodState.TERMINATING]]
@@ -32,7 +32,7 @@ class PodQuerySet(Visible["Pod"]):
 
         `silent_nodes` are the keys of nodes whose kubelets are silent. Read before, since a join would read every node.
         """
-        is_crashing = Q(restarts__gte=OFTEN, crashed_at__gt=now - CALM_AFTER) & ~Q(state_code__in=NOT_CRASHING)
+        is_crashing = Q(restarts__gte=OFTEN, crashed_at__gt=now - SETTLED_AFTER) & ~Q(state_code__in=NOT_CRASHING)
         is_silent = Q(node__in=silent_nodes) & ~Q(state_code__in=LASTING)
         return self.annotate(
             shown_state=Case(

@@ -23,7 +23,7 @@ def due(*, now: datetime) -> list[int]:
 def record_evaluation(cluster_id: int, *, now: datetime) -> None:
     """Records the evaluation of a cluster.
 
-    :raises FramesAway: when Redis does not answer
+    :raises SnapshotsUnavailable: when Redis does not answer
     """
     intervals.done(cluster_id, LOOK, every=EVERY, now=now)
 

@@ -29,7 +29,7 @@ def reading_of(
 ) -> TelemetryReading | None:
     """Returns the reading from answers by node; None if a Prometheus is the source, or no node answered.
 
-    :raises frames.FramesAway: when Redis does not return the previous snapshot
+    :raises SnapshotsUnavailable: when Redis does not return the previous snapshot
     """
     if not said or has_prometheus(cluster):
         return None

@@ -49,7 +49,7 @@ KEPT = msgspec.msgpack.Decoder(KeptHour)
 def count(cluster_id: int, snapshot: TelemetrySnapshot, *, now: float) -> None:
     """Adds the time since the last call, once a minute, and writes a completed hour.
 
-    :raises FramesAway: when Redis does not answer
+    :raises SnapshotsUnavailable: when Redis does not answer
     """
     tally = _kept(cluster_id)
     if tally is None:
@@ -71,7 +71,7 @@ def count(cluster_id: int, snapshot: TelemetrySnapshot, *, now: float) -> None:
 def write_over(cluster_id: int, *, now: datetime) -> None:
     """Writes a completed hour if no further call follows, since its source fell silent or was removed.
 
-    :raises FramesAway: when Redis does not answer
+    :raises SnapshotsUnavailable: when Redis does not answer
     """
     if not take_turn(cluster_id, "hour", every=OVER_EVERY, now=now):
         return

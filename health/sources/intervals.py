@@ -11,7 +11,7 @@ from health.sources.snapshots import SnapshotsUnavailable, redis_client
 def take_turn(cluster_id: int, what: str, *, every: timedelta, now: datetime) -> bool:
     """Returns whether the work is due, and marks it as done. Two simultaneous callers may both do it.
 
-    :raises FramesAway: when Redis does not answer
+    :raises SnapshotsUnavailable: when Redis does not answer
     """
     if not is_due(cluster_id, what, every=every, now=now):
         return False
@@ -22,7 +22,7 @@ def take_turn(cluster_id: int, what: str, *, every: timedelta, now: datetime) ->
 def is_due(cluster_id: int, what: str, *, every: timedelta, now: datetime) -> bool:
     """Returns whether nobody did it within `every`.
 
-    :raises FramesAway: when Redis does not answer
+    :raises SnapshotsUnavailable: when Redis does not answer
     """
     try:
         said: Any = redis_client().get(_place(cluster_id, what))
@@ -34,7 +34,7 @@ def is_due(cluster_id: int, what: str, *, every: timedelta, now: datetime) -> bo
 def done(cluster_id: int, what: str, *, every: timedelta, now: datetime) -> None:
     """Marks it as done, so that it is not due again within `every`.
 
-    :raises FramesAway: when Redis does not answer
+    :raises SnapshotsUnavailable: when Redis does not answer
     """
     try:
         redis_client().set(_place(cluster_id, what), now.timestamp(), ex=every)

@@ -115,7 +115,7 @@ def telemetry_of(node: Node, *, now: datetime) -> NodeTelemetry:
 def _with_exported(standing: Standing, kept: StoredSnapshot | None, cluster_id: int) -> Standing:
     """Adds the metrics of all exporters of the cluster. A dead exporter's metrics still count.
 
-    :raises FramesAway: when Redis does not answer
+    :raises SnapshotsUnavailable: when Redis does not answer
     """
     told = kept or snapshots.newest(cluster_id, ())
     return replace(standing, exported=told.exported) if told else standing

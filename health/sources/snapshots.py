@@ -99,7 +99,7 @@ class SnapshotKeys:
 def keep(cluster_id: int, taken: TelemetryReading) -> None:
     """Stores the snapshot.
 
-    :raises FramesAway: when Redis does not answer
+    :raises SnapshotsUnavailable: when Redis does not answer
     """
     snapshot = taken.snapshot
     devices = msgspec.json.encode(snapshot.devices)
@@ -159,7 +159,7 @@ def _keep_devices(pipe: Any, keys: SnapshotKeys, written: bytes, devices: Iterab
 def newest(cluster_id: int, metrics: Collection[str] | None = None) -> StoredSnapshot | None:
     """Returns the whole snapshot with its memory, or only some columns; None if there is none.
 
-    :raises FramesAway: when Redis does not answer
+    :raises SnapshotsUnavailable: when Redis does not answer
     """
     wanted = list(METRICS if metrics is None else metrics)
     try:
@@ -228,7 +228,7 @@ def _remembered(snapshot: TelemetrySnapshot, keys: SnapshotKeys) -> "Iterable[tu
 def of_node(cluster_id: int, node_name: str) -> StoredSnapshot | None:
     """Returns the devices of one node with all columns; None if the snapshot does not contain it.
 
-    :raises FramesAway: when Redis does not answer
+    :raises SnapshotsUnavailable: when Redis does not answer
     """
     try:
         head = _head_of(cluster_id)
@@ -257,7 +257,7 @@ def of_node(cluster_id: int, node_name: str) -> StoredSnapshot | None:
 def exporters(cluster_id: int) -> KeptExporters | None:
     """Returns the exporters with two Redis requests, without columns; None if there is no snapshot.
 
-    :raises FramesAway: when Redis does not answer
+    :raises SnapshotsUnavailable: when Redis does not answer
     """
     try:
         head = _head_of(cluster_id)
@@ -298,7 +298,7 @@ def _exporters_of(snapshot: TelemetrySnapshot, order: str) -> bytes:
 def forget(cluster_id: int) -> None:
     """Deletes the snapshot.
 
-    :raises FramesAway: when Redis does not answer
+    :raises SnapshotsUnavailable: when Redis does not answer
     """
     try:
         head = _head_of(cluster_id)

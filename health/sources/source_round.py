@@ -109,7 +109,7 @@ def taken_from(source: TelemetrySource, *, clock: Callable[[], datetime]) -> Tel
 
     :raises Unusable: when the source gives no answer
     :raises NoSecret: when its password or token is missing
-    :raises frames.FramesAway: when Redis does not answer
+    :raises SnapshotsUnavailable: when Redis does not answer
     """
     asked = round_of(source)
     kept, key = snapshots.newest(source.cluster_id), (source.pk, source.changed_at)

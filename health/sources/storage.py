@@ -12,7 +12,7 @@ def keep(cluster_id: int, taken: TelemetryReading, *, assert_lease: Callable[[],
     """Stores the snapshot. Whoever takes over the round or removes the source waits until it is written.
 
     :raises LostLease: when they did so before
-    :raises frames.FramesAway: when Redis does not accept it
+    :raises SnapshotsUnavailable: when Redis does not accept it
     """
     with transaction.atomic():
         assert_lease()

@@ -15,8 +15,8 @@ from gpu.external_controllers import (
     as_before,
     before,
     earlier_values,
-    external_controllers_of,
     excluded,
+    external_controllers_of,
 )
 
 OPT_OUT = "k8saas.nvidia.com/ManagedByNVSentinel"

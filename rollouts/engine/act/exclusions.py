@@ -12,8 +12,8 @@ from gpu.external_controllers import (
     as_before,
     before,
     earlier_values,
-    external_controllers_of,
     excluded,
+    external_controllers_of,
 )
 from gpu.labels import EXCLUDED_BY
 from kube import client
