@@ -36,6 +36,7 @@ CONTAINERS = {
     "fleet/live/heart.py:_hearts": "weak: a key an event loop",
     "fleet/messages/listeners.py:CHANGED": REGISTERED,
     "fleet/messages/listeners.py:CRASHED": REGISTERED,
+    "fleet/messages/listeners.py:HAPPENED": REGISTERED,
     "fleet/messages/listeners.py:STATE_CHANGED": REGISTERED,
     "fleet/messages/numbers.py:MORE": REGISTERED,
     "fleet/observer/mirror/memory.py:_memories": A_CLUSTER,
@@ -55,7 +56,7 @@ CONTAINERS = {
     "health/stack/causes/predicates.py:PREDICATES": "a key a function, at import",
     "health/subjects.py:PAGES": REGISTERED,
     "health/wake.py:_crash_logs_woken": A_CLUSTER,
-    "health/web/findings_page.py:SAID_ABOVE": "never written",
+    "health/web/findings_page.py:NO_DATES": "never written",
     "people/places.py:_sources": REGISTERED,
 }
 EMPTY = {"{}", "[]", "set()", "dict()", "list()"}
