@@ -213,8 +213,8 @@ CORDON_LEFT = FindingSource(
     ),
 )
 CORDON_TAKEN = FindingSource(
-    "cordon-taken-off",
-    "Cordon taken off",
+    "cordon-removed",
+    "Cordon removed",
     timedelta(0),
     cordons_removed,
     "A node that takes no pods until its test Job has completed was uncordoned, and is cordoned again.",
