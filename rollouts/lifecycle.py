@@ -118,5 +118,5 @@ def is_lost(target: TargetState, *, is_retried: bool, stage: StageState, is_roll
 
     A target that waits for its retry counts as well.
     """
-    was_let_go = is_retried or target is not TargetState.HELD
-    return was_let_go and stage is not StageState.PASSED and not is_rollback
+    was_released = is_retried or target is not TargetState.HELD
+    return was_released and stage is not StageState.PASSED and not is_rollback

@@ -102,7 +102,7 @@ IS_STILL_WANTED, FREE_NODE = waves._is_still_wanted, levers.free_node  # noqa: S
 
 
 def _is_wanted_frozen_or_not(*given: Any) -> bool:
-    with mock.patch.object(waves, "why_not_let_go", _always("")):
+    with mock.patch.object(waves, "why_not_released", _always("")):
         return IS_STILL_WANTED(*given)
 
 
@@ -277,7 +277,7 @@ PLANTS = {
     "freeze": Plant(
         "freezes and the stop of the fleet",
         (
-            _instead(waves, "why_not_let_go", _always("")),
+            _instead(waves, "why_not_released", _always("")),
             _instead(waves, "restraints_of", NO_RESTRAINTS),
             _instead(observation, "restraints_of", NO_RESTRAINTS),
         ),

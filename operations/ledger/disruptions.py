@@ -48,7 +48,7 @@ def take(
     taking: Mapping[str, str],
     *,
     by: str,
-    goes_back: bool = False,
+    is_rollback: bool = False,
     binds_rollbacks: bool = False,
     now: datetime,
 ) -> None:
@@ -60,9 +60,9 @@ def take(
     :raises NoPlace: with a sentence about the full domain or the node
     """
     Cluster.objects.select_for_update(no_key=True).get(pk=cluster_id)
-    reading = _Reading(cluster_id, list(taking.values()), goes_back=goes_back)
+    reading = _Reading(cluster_id, list(taking.values()), is_rollback=is_rollback)
     there = {one.node_uid: one for one in reading.disruptions}
-    if reason := _not_free([there[uid] for uid in taking if uid in there], by, goes_back=goes_back):
+    if reason := _not_free([there[uid] for uid in taking if uid in there], by, is_rollback=is_rollback):
         raise NoPlace(reason)
     if reason := reading.budgets().why_not(list(taking.values())):
         raise NoPlace(reason)
@@ -77,23 +77,23 @@ def take(
     )  # fmt: skip
 
 
-def _not_free(there: Sequence[Disruption], by: str, *, goes_back: bool) -> str:
+def _not_free(there: Sequence[Disruption], by: str, *, is_rollback: bool) -> str:
     """Returns why the node is not free."""
-    others = (one for one in there if one.taken_by != by and (one.binds_rollbacks or not goes_back))
+    others = (one for one in there if one.taken_by != by and (one.binds_rollbacks or not is_rollback))
     return next((one.not_free for one in others), "")
 
 
-def read_budgets(cluster_id: int, asked: Sequence[str], *, goes_back: bool) -> Budgets:
+def read_budgets(cluster_id: int, asked: Sequence[str], *, is_rollback: bool) -> Budgets:
     """Returns the budgets that bind these nodes now. At most nine queries.
 
-    `goes_back` limits a rollback by entries that bind rollbacks: broken nodes and failed services do not block it.
+    `is_rollback` limits a rollback by entries that bind rollbacks: broken nodes and failed services do not block it.
     """
-    return _Reading(cluster_id, asked, goes_back=goes_back).budgets()
+    return _Reading(cluster_id, asked, is_rollback=is_rollback).budgets()
 
 
 class _Reading:
-    def __init__(self, cluster_id: int, asked: Sequence[str], *, goes_back: bool) -> None:
-        self.cluster_id, self.asked, self.goes_back = cluster_id, asked, goes_back
+    def __init__(self, cluster_id: int, asked: Sequence[str], *, is_rollback: bool) -> None:
+        self.cluster_id, self.asked, self.is_rollback = cluster_id, asked, is_rollback
         self.limits = {DomainKind(row.kind): row for row in DomainBudget.objects.filter(cluster=cluster_id).order_by()}
         pools = Pool.objects.filter(cluster=cluster_id).select_related("cluster").order_by()
         self.pools = {str(pool.pk): pool for pool in pools}
@@ -107,7 +107,7 @@ class _Reading:
         domains = {name: self.domains_of(name) for name in self.asked}
         for domain in {domain for those in domains.values() for domain in those} - set(of):
             of[domain] = self._budget(domain, {})
-        if not self.goes_back:
+        if not self.is_rollback:
             for domain, (budget, hosts) in services_of(self.cluster_id, self._emptied(), self.asked).items():
                 for name in hosts & set(self.asked):
                     domains[name] = (*domains[name], domain)
@@ -141,7 +141,7 @@ class _Reading:
         return Allowance(f"{words} {domain.key}", self.limits[domain.kind].max_unavailable, out)
 
     def _out(self) -> dict[str, str]:
-        if self.goes_back:
+        if self.is_rollback:
             return {one.node_name: one.words for one in self.disruptions if one.binds_rollbacks}
         found = {one.node_name: one.words for one in self.disruptions}
         seen = {name: f"{name} ({why})" for name, node in self.nodes.items() if (why := _why_out(node))}

@@ -141,7 +141,7 @@ class PlanInDetail:
     on_page: PlanOnPage
     buttons: list[Button]
     holding: HoldProgress | None
-    letting_go: HoldProgress | None
+    releasing: HoldProgress | None
     duration: Duration | None  # None: nothing of it moves, or nobody sees whether it does
     rollback_checks: list[Check]
 
@@ -174,7 +174,7 @@ class PlanSerializer(PlanRowSerializer):
     )
     holds = HoldsSerializer(source="on_page")
     holding = HoldProgressSerializer(allow_null=True, help_text="Null: it is not at holding its nodes, or is through.")
-    letting_go = HoldProgressSerializer(
+    releasing = HoldProgressSerializer(
         allow_null=True, help_text="Outside of waves. Null: it is not at letting nodes go, or is through."
     )
     buttons = ButtonSerializer(many=True)
@@ -205,7 +205,7 @@ class PlanSerializer(PlanRowSerializer):
             "overrides",
             "holds",
             "holding",
-            "letting_go",
+            "releasing",
             "buttons",
             "takes_s",
             "takes",

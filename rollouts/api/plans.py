@@ -24,7 +24,7 @@ from rollouts.api.serializers import StageDraftSerializer
 from rollouts.commands.plan_drafts import draft, edit, stages_of, suggest_stages
 from rollouts.commands.preview import preview
 from rollouts.commands.refusals import ObjectGone
-from rollouts.commands.remaining_time import expected, holding, letting_go
+from rollouts.commands.remaining_time import expected, holding, releasing
 from rollouts.commands.stage_drafts import StageDraft
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan, PlanEvent
@@ -124,7 +124,7 @@ def shown(plan: Plan, user) -> dict[str, Any]:
         on_page,
         buttons(plan, user),
         holding(on_page, now=now),
-        letting_go(on_page, now=now),
+        releasing(on_page, now=now),
         duration=expected(plan, on_page, now=now),
         rollback_checks=rollback_checks(on_page, now=now),
     )
@@ -139,6 +139,6 @@ def drafted(plan: Plan, user) -> dict[str, Any]:
         told = None
     on_page = plan_on_page(plan, now=now)
     detail = DraftInDetail(
-        on_page, buttons(plan, user), holding=None, letting_go=None, duration=None, rollback_checks=[], preview=told
+        on_page, buttons(plan, user), holding=None, releasing=None, duration=None, rollback_checks=[], preview=told
     )
     return DraftSerializer(detail).data

@@ -76,7 +76,7 @@ def at_once_now(plan: Plan, on_page: PlanOnPage, driver_object: DriverObject | N
     asked = [name for _, names in ahead for name in names]
     if driver_object is None or not asked:
         return {}
-    budgets = read_budgets(plan.cluster_id, asked, goes_back=back)
+    budgets = read_budgets(plan.cluster_id, asked, is_rollback=back)
     policy, fleet = upgrade_policy(driver_object), nodes_of(plan).count()
     return {stage.pk: at_once(stage.max_unavailable, names, policy, budgets, fleet=fleet) for stage, names in ahead}
 

@@ -145,21 +145,21 @@ def _plans_in_pools(plans: Sequence[Plan], pools: Sequence[int]) -> set[tuple[in
     if not pools:
         return set()
     members = Pool.nodes.through.objects.filter(pool__in=pools)
-    goes_back = {plan.pk: plan.state in GOES_BACK for plan in plans}
-    targets = Target.objects.filter(stage__plan__in=goes_back, state__in=(TargetState.HELD, *IN_FLIGHT)).order_by()
+    is_rollback = {plan.pk: plan.state in GOES_BACK for plan in plans}
+    targets = Target.objects.filter(stage__plan__in=is_rollback, state__in=(TargetState.HELD, *IN_FLIGHT)).order_by()
     rows = targets.filter(node_uid__in=members.values("node__uid"))
     found: dict[str, set[int]] = defaultdict(set)
     for uid, plan, kind in rows.values_list("node_uid", "stage__plan", "stage__kind"):
-        if (kind == StageKind.ROLLBACK) == goes_back[plan]:
+        if (kind == StageKind.ROLLBACK) == is_rollback[plan]:
             found[uid].add(plan)
     return {(pool, plan) for uid, pool in members.values_list("node__uid", "pool_id") for plan in found.get(uid, ())}
 
 
 def _bound(plan: Plan, counts: Mapping[tuple[int, bool, str], int], *, binds_rollbacks: bool) -> BoundPlan:
-    goes_back = plan.state in GOES_BACK
+    is_rollback = plan.state in GOES_BACK
 
     def number(*states: TargetState) -> int:
-        return sum(counts.get((plan.pk, goes_back, state), 0) for state in states)
+        return sum(counts.get((plan.pk, is_rollback, state), 0) for state in states)
 
     return BoundPlan(
         plan,

@@ -36,7 +36,7 @@ def holding_of(placed: Collection[datetime | None], *, now: datetime) -> HoldPro
     return _progress(placed, "held", now=now)
 
 
-def letting_go_of(freed: Collection[datetime | None], *, now: datetime) -> HoldProgress | None:
+def releasing_of(freed: Collection[datetime | None], *, now: datetime) -> HoldProgress | None:
     """Returns the progress of releasing; None if complete. `freed` are the times at which each label was gone."""
     return _progress(freed, "let go", now=now)
 

@@ -6,7 +6,7 @@ from fleet.freshness.cluster import load_cluster_freshness
 from fleet.freshness.observation_state import ClusterObservation
 from fleet.models import DriverObject
 from rollouts.commands.duration import Duration, StageTime, at_once_now, duration_of
-from rollouts.commands.hold_progress import HoldProgress, holding_of, letting_go_of
+from rollouts.commands.hold_progress import HoldProgress, holding_of, releasing_of
 from rollouts.gates.soak import UNTIL, Soak
 from rollouts.gates.test_job import TestJobGate
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
@@ -60,13 +60,13 @@ def holding(on_page: PlanOnPage, *, now: datetime) -> HoldProgress | None:
     return holding_of(on_page.placed, now=now) if holds_first else None
 
 
-def letting_go(on_page: PlanOnPage, *, now: datetime) -> HoldProgress | None:
+def releasing(on_page: PlanOnPage, *, now: datetime) -> HoldProgress | None:
     """Returns the progress of releases outside of waves; None if they are not in progress."""
-    return letting_go_of(on_page.freed, now=now)
+    return releasing_of(on_page.freed, now=now)
 
 
 def label_progress(on_page: PlanOnPage, *, now: datetime) -> list[HoldProgress]:
-    return [one for one in (holding(on_page, now=now), letting_go(on_page, now=now)) if one]
+    return [one for one in (holding(on_page, now=now), releasing(on_page, now=now)) if one]
 
 
 def expected(plan: Plan, on_page: PlanOnPage, *, now: datetime) -> Duration | None:

@@ -101,7 +101,7 @@ class Component(Protocol):
 
     def phase(self, state: str, *, has_pod: bool = True, is_in_sync: bool = False) -> Phase: ...
 
-    def is_let_go(self, *, has_label: bool, has_pod: bool, is_in_sync: bool) -> bool:
+    def is_released(self, *, has_label: bool, has_pod: bool, is_in_sync: bool) -> bool:
         """Returns whether the release is seen to be done."""
         ...
 

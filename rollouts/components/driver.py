@@ -94,7 +94,7 @@ class Driver:
         """Returns the phase. Every label value that is not listed means that the controller works (nvidia.md 2.2)."""
         return PHASES.get(state, Phase.AT_WORK)
 
-    def is_let_go(self, *, has_label: bool, has_pod: bool, is_in_sync: bool) -> bool:
+    def is_released(self, *, has_label: bool, has_pod: bool, is_in_sync: bool) -> bool:
         return not has_label
 
     def has_changed(self, *, wanted: str, loaded: str, is_in_sync: bool) -> bool:

@@ -19,7 +19,7 @@ class HoldWords:
     recalled: str = "Held again before it began."
     stays: str = "What is held stays held."  # after a halt
     begun: str = "The operator has begun: {state}."
-    let_go: str = "The hold is gone."
+    released: str = "The hold is gone."
     changed: str = "{loaded} is loaded."
     escaped: str = "{names} began to take the new driver although held."
     has_escaped: str = "It began to take the new driver although it was held."

@@ -42,9 +42,9 @@ from rollouts.queries.driver_nodes import (
 )
 from rollouts.queries.operators import operator_down
 from rollouts.queries.restraints import GOES_BACK, restraints_of
-from rollouts.queries.stage_windows import LET_GO, let_go_outside
+from rollouts.queries.stage_windows import RELEASED_STATES, released_outside_windows
 
-LETS_GO = (StageState.OPENING, StageState.PROMOTING)
+RELEASING_STATES = (StageState.OPENING, StageState.PROMOTING)
 
 
 def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = None) -> Snapshot:
@@ -65,10 +65,10 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
     there = {row.uid for row in rows}
     openings = restraints.openings_of(_not_begun(stages, there), lasting=_must_last(stages))
     if plan.state == PlanState.PROMOTING:  # whatever goes back waits for no window (hazard Z32)
-        restrained = let_go_outside(stages, openings, there, now=now) | restrained
+        restrained = released_outside_windows(stages, openings, there, now=now) | restrained
     may_go = {row.uid: row for row in rows if row.uid not in restrained and not row.is_unschedulable}
     budgets = _budgets(plan, stages, [row.name for row in rows])
-    going = {stage.pk: _goes_next(stage, may_go, policy, budgets) for stage in stages if _asks(stage, Headroom)}
+    going = {stage.pk: _next_wave(stage, may_go, policy, budgets) for stage in stages if _asks(stage, Headroom)}
     looked = heard(plan, now=now)
     stale, oldest = looked.stale_reason, looked.oldest
     holds = nodes.holds
@@ -289,13 +289,15 @@ def _failures_in_the_rollback(plan: Plan, stages: Iterable[Stage], *, since: dat
 
 
 def _asks(stage: Stage, gate: type[Gate]) -> bool:
-    return stage.state in LETS_GO and not stage.is_rollback and gate.key in stage.gate_options
+    return stage.state in RELEASING_STATES and not stage.is_rollback and gate.key in stage.gate_options
 
 
 def _not_begun(stages: Iterable[Stage], there: Collection[str]) -> list[str]:
     """Returns the nodes that a gate asks maintenance windows for: not released, or released and not begun."""
     targets = (target for stage in stages if _asks(stage, Window) for target in stage.targets.all())
-    return [one.node_uid for one in targets if one.state in {TargetState.HELD, *LET_GO} and one.node_uid in there]
+    return [
+        one.node_uid for one in targets if one.state in {TargetState.HELD, *RELEASED_STATES} and one.node_uid in there
+    ]
 
 
 def _must_last(stages: Iterable[Stage]) -> timedelta:
@@ -311,16 +313,16 @@ def _budgets(plan: Plan, stages: Sequence[Stage], every: Sequence[str]) -> Budge
     `every` are the names of all nodes of the object, any of which a handover releases.
     """
     if plan.state == PlanState.ABORTING:
-        return read_budgets(plan.cluster_id, every, goes_back=False) if plan.handed_to else UNBOUND
-    goes_back = plan.state in GOES_BACK
-    lets_go = [each for each in stages if each.state in LETS_GO and each.is_rollback == goes_back]
-    held = [target for each in lets_go for target in each.targets.all() if target.state == TargetState.HELD]
+        return read_budgets(plan.cluster_id, every, is_rollback=False) if plan.handed_to else UNBOUND
+    is_rollback = plan.state in GOES_BACK
+    is_releasing = [each for each in stages if each.state in RELEASING_STATES and each.is_rollback == is_rollback]
+    held = [target for each in is_releasing for target in each.targets.all() if target.state == TargetState.HELD]
     if not held or plan.state not in (PlanState.PROMOTING, PlanState.ROLLING_BACK):
         return UNBOUND
-    return read_budgets(plan.cluster_id, [target.node_name for target in held], goes_back=goes_back)
+    return read_budgets(plan.cluster_id, [target.node_name for target in held], is_rollback=is_rollback)
 
 
-def _goes_next(stage: Stage, may_go: Mapping[str, Node], policy: UpgradePolicy, budgets: Budgets) -> list[Node]:
+def _next_wave(stage: Stage, may_go: Mapping[str, Node], policy: UpgradePolicy, budgets: Budgets) -> list[Node]:
     """Returns as many nodes as stage, operator and failure domains allow; a wave may be smaller."""
     held = {target.node_name: target.node_uid for target in stage.targets.all() if target.state == TargetState.HELD}
     limits = [policy.max_parallel or stage.max_unavailable, stage.max_unavailable]

@@ -163,7 +163,7 @@ class Snapshot:
         return bool(self.newest_hashes)
 
     @property
-    def told_to_wait(self) -> str:
+    def wait_reason(self) -> str:
         """Returns who ordered the plan to wait; empty means nobody."""
         return self.stopped_reason or self.paused_reason or self.frozen_reason
 
@@ -209,8 +209,8 @@ class Snapshot:
         newest = self.newest_hashes.get(self.pod_daemonsets.get(node.uid, ""))
         return bool(node.pod_hash) and node.pod_hash == newest
 
-    def is_let_go(self, node: NodeSnapshot) -> bool:
-        return self.component.is_let_go(
+    def is_released(self, node: NodeSnapshot) -> bool:
+        return self.component.is_released(
             has_label=node.has_label, has_pod=bool(node.pod_hash), is_in_sync=self.is_in_sync(node)
         )
 
@@ -230,7 +230,7 @@ class Snapshot:
         return not self.runs(node, self.object_version)
 
     @property
-    def going_over(self) -> tuple[NodeSnapshot, ...]:
+    def handover_nodes(self) -> tuple[NodeSnapshot, ...]:
         """Returns nodes that are released to a foreign version, or about to be, and do not run it yet.
 
         Nodes that the operator gave up on are not included.

@@ -224,8 +224,8 @@ def refused_since(
     for target in targets:
         base = target.baseline or {}
         for owner in lacking & set(base.get("owners_ready") or {}):
-            let_go = datetime.fromisoformat(base["at"]) + around.clock_ahead
-            since[owner] = max(let_go, since.get(owner, let_go))
+            released = datetime.fromisoformat(base["at"]) + around.clock_ahead
+            since[owner] = max(released, since.get(owner, released))
     return refused(plan, since) if since else {}
 
 

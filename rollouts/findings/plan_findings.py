@@ -42,10 +42,12 @@ def _how_far(plan: Plan) -> str:
     """Returns the state of the plan's nodes, without excluded ones."""
     targets = Target.objects.filter(stage__plan=plan).forward().exclude(state=TargetState.EXCLUDED)
     untouched = targets.filter(state=TargetState.HELD).count()
-    let_go = targets.count() - untouched
-    if not let_go:
+    released = targets.count() - untouched
+    if not released:
         return "No node was released."
-    return f"{let_go} of {count(let_go + untouched, 'node')} {was(let_go)} released: the cluster runs two versions."
+    return (
+        f"{released} of {count(released + untouched, 'node')} {was(released)} released: the cluster runs two versions."
+    )
 
 
 def unacknowledged_overrides(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Wrong]]:  # noqa: ARG001

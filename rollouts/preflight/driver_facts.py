@@ -236,5 +236,5 @@ def budget_facts(row: DisruptionBudget) -> BudgetFacts:
         allowed=row.disruptions_allowed,
         healthy=row.current_healthy,
         needed=row.desired_healthy,
-        lets_unhealthy_go=row.unhealthy_pod_eviction_policy == ALWAYS,
+        evicts_unhealthy=row.unhealthy_pod_eviction_policy == ALWAYS,
     )

@@ -70,7 +70,7 @@ class BudgetFacts:
     allowed: int | None  # None: not counted yet, and until then no pod goes
     healthy: int = 0
     needed: int = 0
-    lets_unhealthy_go: bool = False  # unhealthyPodEvictionPolicy: AlwaysAllow
+    evicts_unhealthy: bool = False  # unhealthyPodEvictionPolicy: AlwaysAllow
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
@@ -83,7 +83,7 @@ class BudgetFacts:
         if pod.is_pending:
             return False
         is_healthy = 0 < self.needed <= self.healthy
-        return pod.is_ready or not (self.lets_unhealthy_go or is_healthy)
+        return pod.is_ready or not (self.evicts_unhealthy or is_healthy)
 
 
 @dataclass(frozen=True)

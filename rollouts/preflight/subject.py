@@ -49,7 +49,7 @@ class PreflightSubject:
     @cached_property
     def budgets(self) -> Budgets:
         """Returns the failure domains' budgets for the stages' nodes. Seven queries."""
-        return read_budgets(self.plan.cluster_id, [node.name for node in self.picks.nodes], goes_back=False)
+        return read_budgets(self.plan.cluster_id, [node.name for node in self.picks.nodes], is_rollback=False)
 
     @cached_property
     def facts(self) -> PreflightFacts:

@@ -39,7 +39,7 @@ from rollouts.verbs import VERBS, why_not_now
 from wording.instants import moment, to_the_minute
 from wording.lists import names
 
-LETS_GO = frozenset({PlanState.HOLDING, PlanState.PROMOTING, PlanState.ROLLING_BACK})  # or writes what lets go
+RELEASING_STATES = frozenset({PlanState.HOLDING, PlanState.PROMOTING, PlanState.ROLLING_BACK})  # or writes what lets go
 
 LOOK = "Look whether one of the queue “rollouts” runs."
 UNSHOWN = ("facts", "baseline")  # of a target: most of what is written of it, and asked for elsewhere
@@ -233,16 +233,16 @@ def _freed(holds: Iterable[HoldSeen], stages: Iterable[StageOnPage]) -> list[dat
     Nodes that a wave released and that nobody held again are left out: their rows may not show a removed label.
     """
     by_waves = {(one.node_uid, one.wave.decided_at) for stage in stages for one in stage.targets if one.wave}
-    let_go = [
+    released = [
         one for one in holds if not (one.is_wanted or one.is_foreign or (one.node_uid, one.wanted_since) in by_waves)
     ]
-    left = [one for one in let_go if one.placed_at is not None]
+    left = [one for one in released if one.placed_at is not None]
     since = min((one.wanted_since for one in left), default=None)
     if since is None:
         return []
     return [
         *(None for _ in left),
-        *(at for one in let_go if one.placed_at is None and (at := one.freed_at) and at >= since),
+        *(at for one in released if one.placed_at is None and (at := one.freed_at) and at >= since),
     ]
 
 
@@ -296,14 +296,14 @@ def cordons_of(plan: Plan) -> dict[str, Cordon]:
     return {row.node_uid: row for row in Cordon.objects.in_force().filter(plan=plan)}
 
 
-def restraint_on(plan: Plan, letting_go: Iterable[Target], *, now: datetime) -> Restraint | None:
+def restraint_on(plan: Plan, releasing: Iterable[Target], *, now: datetime) -> Restraint | None:
     """Returns what restrains all remaining nodes; None if nothing does.
 
-    `letting_go` are the targets of the releasing stage.
+    `releasing` are the targets of the releasing stage.
     """
-    if plan.state not in LETS_GO:
+    if plan.state not in RELEASING_STATES:
         return None
-    found, targets = restraints_of(plan, now=now), list(letting_go)
+    found, targets = restraints_of(plan, now=now), list(releasing)
     if found.first:
         return found.first
     held = {target.node_uid for target in targets if target.state == TargetState.HELD}

@@ -209,9 +209,9 @@ def schedules_of(cluster_id: int, *, of_pool: int | None) -> tuple[list[Schedule
 
 def restraints_of(plan: Plan, *, now: datetime) -> Restraints:
     """Returns the plan's restraints. Three queries, and two more each for freezes and windows."""
-    goes_back = restores(plan)
+    is_rollback = restores(plan)
     frozen = Freeze.objects.in_force(now=now).binding(plan.cluster_id).prefetch_related("cluster", "pool")
-    freezes = [one for one in frozen if one.binds_rollbacks or not goes_back]
+    freezes = [one for one in frozen if one.binds_rollbacks or not is_rollback]
     of_pools: dict[int, tuple[Restraint, ...]] = {}
     for one in freezes:
         if one.pool_id:
@@ -221,7 +221,7 @@ def restraints_of(plan: Plan, *, now: datetime) -> Restraints:
         *(Restraint(one.sentence, ends_at=None) for one in asked),
         *(restraint_by(one, now=now) for one in freezes if not one.pool_id),
     )
-    by_place = {} if goes_back else windows_of(plan.cluster_id)
+    by_place = {} if is_rollback else windows_of(plan.cluster_id)
     windows = Windows(now, by_place) if by_place else None
     return Restraints(plan.cluster_id, of_all, of_pools, windows)
 

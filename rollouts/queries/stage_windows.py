@@ -36,7 +36,7 @@ def outside(
     return said
 
 
-def let_go_outside(
+def released_outside_windows(
     stages: Iterable[Stage], openings: Mapping[str, OpenHours], there: Collection[str], *, now: datetime
 ) -> dict[str, str]:
     """Returns why released nodes that have not begun are held again, by UID.
@@ -45,19 +45,19 @@ def let_go_outside(
     """
     found: dict[str, str] = {}
     for stage in stages:
-        let_go = [one for one in stage.targets.all() if one.state in LET_GO and one.node_uid in there]
-        if let_go and (gate := asked_of(stage, now=now)):
-            to_go = [one for one in let_go if one.state == TargetState.RELEASING]
-            queued = [one for one in let_go if one.state == TargetState.RELEASED]
+        released = [one for one in stage.targets.all() if one.state in RELEASED_STATES and one.node_uid in there]
+        if released and (gate := asked_of(stage, now=now)):
+            to_go = [one for one in released if one.state == TargetState.RELEASING]
+            queued = [one for one in released if one.state == TargetState.RELEASED]
             found |= outside(gate, to_go, openings, now=now)
             found |= outside(replace(gate, must_last=timedelta(0)), queued, openings, now=now)
     return found
 
 
-LET_GO = frozenset({TargetState.RELEASING, TargetState.RELEASED})
+RELEASED_STATES = frozenset({TargetState.RELEASING, TargetState.RELEASED})
 
 
-def why_not_let_go(stage: Stage, targets: Collection[Target], *, now: datetime) -> str:
+def why_not_released(stage: Stage, targets: Collection[Target], *, now: datetime) -> str:
     restraints, uids = restraints_of(stage.plan, now=now), [target.node_uid for target in targets]
     if reason := restraints.why_not(uids):
         return reason

@@ -54,13 +54,15 @@ def _next(plan: Plan, current: StageOnPage, at_once: AtOnce | None) -> str:
     waves = {target.wave.number for target in current.targets if target.wave}
     if "approval" in stage.gate_options and not (waves and _is_approved(current)):
         waits = "has to be approved again" if waves else "has let nothing go: it waits for its approval"
-        return f"{stage.name} {waits}, then {_goes(going, len(held)) if going else 'its gates evaluate it'}."
+        return (
+            f"{stage.name} {waits}, then {_release_sentence(going, len(held)) if going else 'its gates evaluate it'}."
+        )
     if not held:
         under_way = f"; {count(on_the_way, 'node')} on the way" if on_the_way else ""
         return f"No node of {stage.name} is left to go{under_way}."
     if not going:
         return f"{stage.name}: {count(len(held), 'node')} to go, once those on the way are back."
-    return f"{stage.name}, wave {max(waves, default=0) + 1}: {_goes(going, len(held))}."
+    return f"{stage.name}, wave {max(waves, default=0) + 1}: {_release_sentence(going, len(held))}."
 
 
 def _is_approved(current: StageOnPage) -> bool:
@@ -68,7 +70,7 @@ def _is_approved(current: StageOnPage) -> bool:
     return any(each.is_standing and not each.is_rejection for each in current.approvals)
 
 
-def _goes(going: list[str], held: int) -> str:
+def _release_sentence(going: list[str], held: int) -> str:
     left = held - len(going)
     more = f", {left} more after {either(len(going), 'it', 'them')}" if left else ""
     verb = either(len(going), "goes", "go")

@@ -33,21 +33,21 @@ def a_budget(plan: Plan, kind: str = "zone", most: int = 1, **given) -> DomainBu
     return DomainBudget.objects.create(cluster=plan.cluster, kind=kind, **row | given)
 
 
-def taken(plan: Plan, *names: str, goes_back: bool = False) -> None:
+def taken(plan: Plan, *names: str, is_rollback: bool = False) -> None:
     uids = dict(Node.objects.filter(cluster=plan.cluster, name__in=names).values_list("uid", "name"))
     with transaction.atomic():
         take(
             plan.cluster_id,
             {uid: uids[uid] for uid in sorted(uids)},
             by=plan.mark,
-            goes_back=goes_back,
+            is_rollback=is_rollback,
             binds_rollbacks=True,
             now=NOON,
         )
 
 
-def why(plan: Plan, name: str, *, goes_back: bool = False) -> str:
-    return read_budgets(plan.cluster_id, [name], goes_back=goes_back).why_not([name])
+def why(plan: Plan, name: str, *, is_rollback: bool = False) -> str:
+    return read_budgets(plan.cluster_id, [name], is_rollback=is_rollback).why_not([name])
 
 
 def another_plan(plan: Plan) -> Plan:
@@ -73,11 +73,11 @@ def test_two_plans_take_from_one_budget_and_the_second_waits(plan: Plan):
     assert [one.node_name for one in Disruption.objects.all()] == ["n1"]
 
 
-def taken_by(plan: Plan, by: Plan | str, *names: str, goes_back: bool = False) -> None:
+def taken_by(plan: Plan, by: Plan | str, *names: str, is_rollback: bool = False) -> None:
     uids = dict(Node.objects.filter(cluster=plan.cluster, name__in=names).values_list("uid", "name"))
     with transaction.atomic():
         owner = by if isinstance(by, str) else by.mark
-        take(plan.cluster_id, uids, by=owner, goes_back=goes_back, binds_rollbacks=owner != by, now=NOON)
+        take(plan.cluster_id, uids, by=owner, is_rollback=is_rollback, binds_rollbacks=owner != by, now=NOON)
 
 
 def test_who_is_no_plan_takes_from_the_same_budget(plan: Plan):
@@ -121,8 +121,8 @@ def test_who_goes_back_waits_for_nobody_who_is_no_plan(plan: Plan):
     a_budget(plan)
     taken_by(plan, "quarantine", "n1")
 
-    taken(plan, "n1", goes_back=True)
-    taken(plan, "n2", goes_back=True)
+    taken(plan, "n1", is_rollback=True)
+    taken(plan, "n2", is_rollback=True)
 
     assert [one.taken_by for one in Disruption.objects.all()] == ["quarantine", f"plan-{plan.pk}"]
 
@@ -201,9 +201,9 @@ def test_nobody_who_goes_back_waits_for_what_others_have_broken(plan: Plan):
     nodes(plan, "n2", "n3", zone="a")
     a_budget(plan)
 
-    assert why(plan, "n2", goes_back=True) == ""
-    taken(plan, "n2", goes_back=True)
-    assert "n2 (plan-" in why(plan, "n3", goes_back=True)
+    assert why(plan, "n2", is_rollback=True) == ""
+    taken(plan, "n2", is_rollback=True)
+    assert "n2 (plan-" in why(plan, "n3", is_rollback=True)
 
 
 def test_a_place_counts_once_though_its_node_is_seen_to_be_out(plan: Plan):
@@ -271,7 +271,7 @@ def test_the_last_ready_replica_of_a_service_is_not_taken(plan: Plan):
 
     alone = "ReplicaSet team-a/chat-5d is Ready on n2 alone: the last Ready replica is not taken."
     assert why(plan, "n2") == alone
-    assert why(plan, "n2", goes_back=True) == ""
+    assert why(plan, "n2", is_rollback=True) == ""
 
 
 def test_a_replica_on_a_node_that_somebody_cordoned_serves_and_counts(plan: Plan):
@@ -288,7 +288,7 @@ def test_a_replica_on_a_node_that_somebody_cordoned_serves_and_counts(plan: Plan
 def test_two_nodes_that_have_all_replicas_do_not_go_together(plan: Plan):
     nodes(plan, "n1", "n2", "n3")
     replicas(plan, "n1", "n2")
-    budgets = read_budgets(plan.cluster_id, ["n1", "n2", "n3"], goes_back=False)
+    budgets = read_budgets(plan.cluster_id, ["n1", "n2", "n3"], is_rollback=False)
 
     assert budgets.going(["n1", "n2", "n3"], 3) == ("n1", "n3")
 
@@ -518,7 +518,7 @@ def test_what_a_look_costs_does_not_grow(plan: Plan, number: int, django_assert_
     asked = [f"n{one}" for one in range(number)]
 
     with django_assert_max_num_queries(7):
-        budgets = read_budgets(plan.cluster_id, asked, goes_back=False)
+        budgets = read_budgets(plan.cluster_id, asked, is_rollback=False)
 
     assert len(budgets.going(asked, number)) == 2
 

@@ -11,7 +11,7 @@ from kube import client
 from operations.writer_lease import take_writer_lease
 from rollouts.engine.act.cordons import cordon_again, uncordon
 from rollouts.engine.act.exclusions import exclude_again, put_back
-from rollouts.engine.act.holds import free_strays, lift_holds, place_holds
+from rollouts.engine.act.holds import lift_holds, place_holds, release_unmanaged_nodes
 from rollouts.engine.act.node_handover import hand_over
 from rollouts.engine.act.node_writes import clear_upgrade_state, requeue_failed
 from rollouts.engine.act.test_jobs import create_test_jobs, track_test_jobs
@@ -25,13 +25,13 @@ from rollouts.engine.decide.acts import (
     CreateTestJobs,
     ExcludeAgain,
     FinishRelease,
-    FreeStrays,
     HandOver,
     LiftHolds,
     OpenRollbackStage,
     PlaceHolds,
     PutBack,
     Recall,
+    ReleaseUnmanagedNodes,
     ReleaseWave,
     RequeueFailed,
     TrackTestJobs,
@@ -44,7 +44,7 @@ CARRY_OUT: dict[type, Callable[[Writer, Any], str | None]] = {
     PlaceHolds: place_holds,
     LiftHolds: lift_holds,
     HandOver: hand_over,
-    FreeStrays: free_strays,
+    ReleaseUnmanagedNodes: release_unmanaged_nodes,
     WriteVersion: write_version,
     ReleaseWave: release_wave,
     FinishRelease: finish_release,

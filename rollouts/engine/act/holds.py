@@ -13,9 +13,9 @@ from kube import client
 from kube.structs import NodeSeen
 from rollouts.components.base import Phase
 from rollouts.engine.act.node_writes import Beside, NodeWrite, clear_queued, nothing_else, patch_of
-from rollouts.engine.act.release_checks import OthersDrivers, why_nobody_goes
+from rollouts.engine.act.release_checks import OthersDrivers, why_nothing_is_released
 from rollouts.engine.act.writer import Writer
-from rollouts.engine.decide.acts import FreeStrays, LiftHolds, PlaceHolds
+from rollouts.engine.decide.acts import LiftHolds, PlaceHolds, ReleaseUnmanagedNodes
 from rollouts.models import Hold, Plan
 from rollouts.models.plan import MARK
 from wording.lists import names
@@ -33,28 +33,28 @@ def place_holds(writer: Writer, act: PlaceHolds) -> None:
 
 def lift_holds(writer: Writer, act: LiftHolds) -> str:
     """Removes hold labels, and returns why some remain; empty means all are removed."""
-    if waits := why_nobody_goes(writer):
+    if waits := why_nothing_is_released(writer):
         return waits
     ours = want(writer.plan, act.nodes, is_wanted=False, now=writer.clock())
     for uid, name in writer.some(_in_turn(writer.plan, ours, is_wanted=False)):
-        if waits := why_nobody_goes(writer):
+        if waits := why_nothing_is_released(writer):
             return waits
         free_node(writer, uid, name, even_queued=False)
     return ""
 
 
-def free_strays(writer: Writer, act: FreeStrays) -> str:
+def release_unmanaged_nodes(writer: Writer, act: ReleaseUnmanagedNodes) -> str:
     """Removes the hold and the queue mark of unmanaged nodes, and returns why some remain.
 
     The queue mark would drain the node when the driver object selects it again. A node that another driver object would
     change at once stays held (Z38).
     """
-    if waits := why_nobody_goes(writer):
+    if waits := why_nothing_is_released(writer):
         return waits
     others, kept = OthersDrivers(writer), list[str]()
     ours = want(writer.plan, act.nodes, is_wanted=False, now=writer.clock())
     for uid, name in writer.some(_in_turn(writer.plan, ours, is_wanted=False)):
-        if waits := why_nobody_goes(writer):
+        if waits := why_nothing_is_released(writer):
             return waits
         if others.would_change(name):
             kept.append(name)

@@ -19,7 +19,7 @@ class Lever(Protocol):
         """Returns whether the node is ours to release and has not begun, as the API server shows it."""
         ...
 
-    def let_go(
+    def release(
         self, writer: Writer, uid: str, name: str, *, may_go: Callable[[], bool], beside: Beside
     ) -> NodeSeen | None:
         """Releases the node and returns it as the API server then shows it; None if not.
@@ -45,7 +45,7 @@ class ByLabel:
         is_ours = seen.annotations.get(HELD_BY) == writer.plan.mark and writer.is_kept(seen.labels)
         return is_ours and writer.component.phase(seen.labels.get(UPGRADE_STATE, "")) not in BEGUN
 
-    def let_go(
+    def release(
         self, writer: Writer, uid: str, name: str, *, may_go: Callable[[], bool], beside: Beside
     ) -> NodeSeen | None:
         return free_node(writer, uid, name, even_queued=True, may_go=may_go, beside=beside)

@@ -11,7 +11,7 @@ from kube import client
 from operations.ledger.disruptions import NoPlace, take
 from rollouts.engine.act.holds import free_node, want
 from rollouts.engine.act.levers import lever_of
-from rollouts.engine.act.release_checks import why_nobody_goes
+from rollouts.engine.act.release_checks import why_nothing_is_released
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide.acts import HandOver
 from rollouts.lifecycle import PlanState
@@ -23,7 +23,7 @@ from wording.lists import names
 
 def hand_over(writer: Writer, act: HandOver) -> str:
     """Hands nodes over, and returns why some remain; empty means all are released."""
-    if waits := why_nobody_goes(writer):
+    if waits := why_nothing_is_released(writer):
         return waits
     looked = {uid: _why_kept(writer, uid, name) for uid, name in act.nodes.items()}
     going = {uid: name for uid, name in act.nodes.items() if not looked[uid]}
@@ -68,7 +68,7 @@ def _intend(plan: Plan, going: Mapping[str, str], *, now: datetime) -> None:
 
 def _may_go(writer: Writer, uid: str) -> bool:
     """Asks the cluster first, since that takes longest, and then the rows."""
-    if why_nobody_goes(writer) or not _stands(writer.plan).exists():
+    if why_nothing_is_released(writer) or not _stands(writer.plan).exists():
         return False
     return not why_not(writer.plan, [uid], now=writer.clock())
 

@@ -14,7 +14,7 @@ from rollouts.queries.driver_nodes import daemonsets_of
 from rollouts.queries.restraints import restraint_by
 
 
-def why_nobody_goes(writer: Writer) -> str:
+def why_nothing_is_released(writer: Writer) -> str:
     """Returns why no node may be released: the stop, or a foreign change of the object. Empty means none."""
     if stopped := stopped_in_cluster(writer.plan, writer.connection):
         return stopped

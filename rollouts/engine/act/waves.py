@@ -28,7 +28,7 @@ from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import Hold, Plan, Stage, Target, Wave
 from rollouts.models.target import move_targets
 from rollouts.queries.restraints import restraints_of
-from rollouts.queries.stage_windows import why_not_let_go
+from rollouts.queries.stage_windows import why_not_released
 from rollouts.test_jobs.test_job import resource_of
 from wording.lists import names
 from wording.numbers import either
@@ -51,7 +51,7 @@ def release_wave(writer: Writer, act: ReleaseWave) -> str:
     has_autoscaler = exclusions.autoscaler_runs(writer.connection)
     off = {uid: exclusions.wanted_for(node, has_autoscaler=has_autoscaler) for uid, node in seen.items()}
     _intend(writer.plan, stage, ready, found, off=off, reason=act.reason, now=writer.clock())
-    _let_go(writer, stage, ready)
+    _release(writer, stage, ready)
     return _says_kept(stage, kept)
 
 
@@ -69,7 +69,7 @@ def _says_kept(stage: Stage, kept: Mapping[str, str]) -> str:
 
 def finish_release(writer: Writer, act: FinishRelease) -> None:
     stage = Stage.objects.select_related("plan").get(plan=writer.plan, index=act.stage_index)
-    _let_go(writer, stage, list(stage.targets.filter(node_name__in=act.targets, state=TargetState.RELEASING)))
+    _release(writer, stage, list(stage.targets.filter(node_name__in=act.targets, state=TargetState.RELEASING)))
 
 
 def recall(writer: Writer, act: Recall) -> None:
@@ -78,8 +78,8 @@ def recall(writer: Writer, act: Recall) -> None:
     A node that the operator begins at the same moment continues; a label cannot stop it (Z3).
     """
     stage = Stage.objects.get(plan=writer.plan, index=act.stage_index)
-    let_go = [TargetState.RELEASING, TargetState.RELEASED]
-    targets, lever = list(stage.targets.filter(node_name__in=act.targets, state__in=let_go)), lever_of(writer)
+    released = [TargetState.RELEASING, TargetState.RELEASED]
+    targets, lever = list(stage.targets.filter(node_name__in=act.targets, state__in=released)), lever_of(writer)
     uids = [target.node_uid for target in targets]
     off = exclusions.rows_of(writer.plan, uids)
     cordoned = {} if stage.is_rollback else cordons.rows_of(writer.plan, uids)  # what goes back stays off until it is
@@ -225,7 +225,7 @@ def _intend(
 def _take_places(plan: Plan, stage: Stage, targets: Sequence[Target], *, now: datetime) -> None:
     taking = {target.node_uid: target.node_name for target in targets}
     try:
-        take(plan.cluster_id, taking, by=plan.mark, goes_back=stage.is_rollback, binds_rollbacks=True, now=now)
+        take(plan.cluster_id, taking, by=plan.mark, is_rollback=stage.is_rollback, binds_rollbacks=True, now=now)
     except NoPlace as full:
         raise LostRace(str(full)) from full
 
@@ -239,11 +239,11 @@ def _still_may(plan: Plan, stage: Stage, targets: Sequence[Target], *, now: date
         raise LostRace(f"{stage.name} may not release anything any more.")
     if plan.commands.in_force().exists():
         raise LostRace("The plan is paused.")
-    if reason := why_not_let_go(stage, targets, now=now):
+    if reason := why_not_released(stage, targets, now=now):
         raise LostRace(reason)
 
 
-def _let_go(writer: Writer, stage: Stage, targets: Sequence[Target]) -> None:
+def _release(writer: Writer, stage: Stage, targets: Sequence[Target]) -> None:
     """Releases one node after another, and checks before each whether somebody has stopped the plan."""
     uids = [target.node_uid for target in targets]
     off, cordoned = exclusions.rows_of(writer.plan, uids), cordons.rows_of(writer.plan, uids)
@@ -251,7 +251,7 @@ def _let_go(writer: Writer, stage: Stage, targets: Sequence[Target]) -> None:
         may_go = partial(_is_still_wanted, writer, stage, target)
         rows, cordon = off[target.node_uid], cordoned.get(target.node_uid)
         beside = both(exclusions.beside_release(writer, rows), cordons.beside_release(writer, cordon))
-        if seen := lever_of(writer).let_go(writer, target.node_uid, target.node_name, may_go=may_go, beside=beside):
+        if seen := lever_of(writer).release(writer, target.node_uid, target.node_name, may_go=may_go, beside=beside):
             Target.objects.filter(pk=target.pk).update(released_at=writer.clock())
             exclusions.read_back(writer, seen, rows)
             cordons.read_back(writer, seen, cordon)
@@ -266,4 +266,4 @@ def _is_still_wanted(writer: Writer, stage: Stage, target: Target) -> bool:
     releasing = Target.objects.filter(pk=target.pk, state=TargetState.RELEASING)
     if paused or not (free.exists() and releasing.exists()):
         return False
-    return not why_not_let_go(stage, [target], now=writer.clock())
+    return not why_not_released(stage, [target], now=writer.clock())

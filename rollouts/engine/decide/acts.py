@@ -30,7 +30,7 @@ class HandOver:
 
 
 @dataclass(frozen=True)
-class FreeStrays:
+class ReleaseUnmanagedNodes:
     """Remove the hold label and the queue mark from nodes that the driver object no longer selects."""
 
     nodes: Mapping[str, str]
@@ -137,7 +137,7 @@ Act = (
     PlaceHolds
     | LiftHolds
     | HandOver
-    | FreeStrays
+    | ReleaseUnmanagedNodes
     | WriteVersion
     | ReleaseWave
     | FinishRelease
@@ -200,7 +200,7 @@ class Decision:
     def is_for_good(self) -> bool:
         """Returns whether the decision is final for some nodes; such a decision must not rest on rows alone."""
         takes_out = any(isinstance(move, MoveTarget) and move.to is TargetState.EXCLUDED for move in self.moves)
-        frees = any(isinstance(act, FreeStrays | HandOver) for act in self.acts)
+        frees = any(isinstance(act, ReleaseUnmanagedNodes | HandOver) for act in self.acts)
         return self.ends or takes_out or frees
 
     @property

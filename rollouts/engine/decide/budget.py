@@ -28,10 +28,10 @@ def room(snapshot: Snapshot, stage: StageSnapshot) -> Room:
 
 
 def room_to_hand_over(snapshot: Snapshot) -> Room:
-    going = {node.name for node in snapshot.going_over}
+    going = {node.name for node in snapshot.handover_nodes}
     ours = _room(snapshot, snapshot.rollback_stage.max_unavailable, "the plan", going)
     throttle = snapshot.component.room
-    waiting = sum(not node.has_begun for node in snapshot.going_over)
+    waiting = sum(not node.has_begun for node in snapshot.handover_nodes)
     operators = throttle(snapshot.policy, snapshot.nodes, waiting=waiting) if throttle else ours
     return min(ours, operators, key=lambda one: one.nodes)
 
@@ -79,16 +79,16 @@ def given_back(snapshot: Snapshot) -> frozenset[str]:
     """
     if snapshot.stale_reason:
         return frozenset()
-    goes_back = snapshot.state in (PlanState.ROLLING_BACK, PlanState.ABORTING)
-    targets = _targets((snapshot.rollback_stage,) if goes_back else snapshot.forward)
-    if goes_back:
+    is_rollback = snapshot.state in (PlanState.ROLLING_BACK, PlanState.ABORTING)
+    targets = _targets((snapshot.rollback_stage,) if is_rollback else snapshot.forward)
+    if is_rollback:
         targets = {uid: one for uid, one in _targets(snapshot.forward).items() if one.state in MAY_BEGIN} | targets
     nodes = {node.uid: node for node in snapshot.nodes}
     there = {uid: nodes[uid] for uid in snapshot.disruptions if uid in nodes}
     back = {uid for uid, node in there.items() if _is_through(node, targets.get(uid), snapshot.seen_at)}
     # Without a DaemonSet the object selects no node for a moment, and those that were released go on afterwards.
     back -= {uid for uid, one in snapshot.cordons.items() if not one.has_failed}  # it takes no pods yet
-    back -= {node.uid for node in snapshot.going_over}
+    back -= {node.uid for node in snapshot.handover_nodes}
     return frozenset(back) | (
         snapshot.disruptions & frozenset(snapshot.gone) if snapshot.has_daemonsets else frozenset()
     )

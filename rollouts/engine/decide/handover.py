@@ -56,7 +56,7 @@ def ask_to_hand_over(snapshot: Snapshot) -> Decision | None:
 
 def hand_over(snapshot: Snapshot) -> Decision | None:
     """Returns the next wave or its reason to wait; None if every node is released."""
-    going, bound = snapshot.going_over, snapshot.told_to_wait
+    going, bound = snapshot.handover_nodes, snapshot.wait_reason
     back = _named(node for node in going if not node.has_begun and (bound or node.uid in snapshot.restrained))
     if back:
         reason = bound or snapshot.restrained[next(iter(back))]
@@ -99,7 +99,7 @@ def _wave(snapshot: Snapshot, wanted: list[NodeSnapshot]) -> Decision:
 
 def _next(snapshot: Snapshot, ready: list[NodeSnapshot], room: Room) -> tuple[str, ...]:
     """Returns the next nodes. Broken nodes come first; the budget counts them in any case."""
-    if room.nodes or snapshot.going_over:
+    if room.nodes or snapshot.handover_nodes:
         return next_wave([node.name for node in ready], room.nodes, snapshot.budgets)
     return next_wave([node.name for node in ready if node.is_unavailable], 1, snapshot.budgets)
 

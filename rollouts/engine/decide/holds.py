@@ -7,16 +7,16 @@ from rollouts.components.base import Phase
 from rollouts.engine.decide.acts import (
     Decision,
     FinishRelease,
-    FreeStrays,
     HandOver,
     LiftHolds,
     MovePlan,
     PlaceHolds,
+    ReleaseUnmanagedNodes,
     ReleaseWave,
     WriteVersion,
 )
 from rollouts.engine.decide.releases import SOON
-from rollouts.engine.decide.unmanaged_nodes import free_strays
+from rollouts.engine.decide.unmanaged_nodes import release_unmanaged_nodes
 from rollouts.engine.snapshot import Snapshot
 from rollouts.lifecycle import PlanState
 from wording.lists import names
@@ -56,7 +56,7 @@ def hold_all(snapshot: Snapshot, *, now: datetime) -> Decision:  # noqa: ARG001
     if unheld := {node.uid: node.name for node in free}:
         sentence = snapshot.says.holding_all.format(version=snapshot.to_version)
         return Decision(sentence, acts=(PlaceHolds(unheld),), look_again_in=timedelta(0))
-    if snapshot.has_daemonsets and (freeing := free_strays(snapshot)):
+    if snapshot.has_daemonsets and (freeing := release_unmanaged_nodes(snapshot)):
         return freeing
     if moving := _from_an_earlier_change(snapshot):
         return Decision(moving)
@@ -79,7 +79,7 @@ def _from_an_earlier_change(snapshot: Snapshot) -> str:
 
 
 def _not_yet(snapshot: Snapshot) -> str:
-    if blocked := snapshot.told_to_wait or snapshot.stale_reason:
+    if blocked := snapshot.wait_reason or snapshot.stale_reason:
         return blocked
     if off := snapshot.policy.off:
         return f"{off.reason}: the operator would not change any node. {off.fix}, or abort."
@@ -89,11 +89,11 @@ def _not_yet(snapshot: Snapshot) -> str:
     return f"{busy.busy_with} is changing {busy.name}: one change at a time on a node, so this waits." if busy else ""
 
 
-LETS_GO = (LiftHolds, FreeStrays, HandOver, ReleaseWave, FinishRelease)
+RELEASING_ACTS = (LiftHolds, ReleaseUnmanagedNodes, HandOver, ReleaseWave, FinishRelease)
 
 
 def under_a_stop(snapshot: Snapshot, decision: Decision) -> Decision:
-    kept = tuple(act for act in decision.acts if not isinstance(act, LETS_GO))
+    kept = tuple(act for act in decision.acts if not isinstance(act, RELEASING_ACTS))
     if not snapshot.stopped_reason or len(kept) == len(decision.acts):
         return decision
     return replace(decision, waiting_for=snapshot.stopped_reason, acts=kept)

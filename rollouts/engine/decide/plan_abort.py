@@ -6,7 +6,7 @@ If somebody else has changed the object since the first hold, nothing is release
 from datetime import datetime, timedelta
 
 from rollouts.components.base import Phase
-from rollouts.engine.decide.acts import AS_BEFORE, Decision, FreeStrays, LiftHolds, MovePlan
+from rollouts.engine.decide.acts import AS_BEFORE, Decision, LiftHolds, MovePlan, ReleaseUnmanagedNodes
 from rollouts.engine.decide.handover import ask_to_hand_over, free_unchanged, hand_over
 from rollouts.engine.decide.releases import SOON, recall
 from rollouts.engine.decide.restoration import (
@@ -20,7 +20,7 @@ from rollouts.engine.decide.restoration import (
     unmarked,
 )
 from rollouts.engine.decide.target_progress import lost
-from rollouts.engine.decide.unmanaged_nodes import free_strays
+from rollouts.engine.decide.unmanaged_nodes import release_unmanaged_nodes
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot
 from rollouts.lifecycle import BEGUN, PlanState
 from wording.lists import names
@@ -31,12 +31,16 @@ def abort(snapshot: Snapshot, *, now: datetime) -> Decision:  # noqa: ARG001
     """Aborts the plan: unchanged nodes are as before, changed nodes stay changed and held."""
     if snapshot.object_trouble:
         return _free_all(snapshot)
-    if let_go := recall(snapshot):
-        return Decision(snapshot.says.recalling, acts=let_go, look_again_in=SOON)
+    if recalls := recall(snapshot):
+        return Decision(snapshot.says.recalling, acts=recalls, look_again_in=SOON)
     if snapshot.is_handed_over:
-        return hand_over(snapshot) or free_strays(snapshot) or _end(snapshot, _how_it_was_handed_over(snapshot))
+        return (
+            hand_over(snapshot)
+            or release_unmanaged_nodes(snapshot)
+            or _end(snapshot, _how_it_was_handed_over(snapshot))
+        )
     if snapshot.is_of_others:
-        asks = ask_to_hand_over(snapshot) or free_strays(snapshot)
+        asks = ask_to_hand_over(snapshot) or release_unmanaged_nodes(snapshot)
         return asks or _end(snapshot, f"Given up. {_what_others_did(snapshot)} {_who_is_held(snapshot)}")
     return _as_before(snapshot)
 
@@ -48,7 +52,7 @@ def _as_before(snapshot: Snapshot) -> Decision:
         return freeing
     if gone := lost(snapshot):
         return Decision(AS_BEFORE, moves=gone, look_again_in=timedelta(0))
-    if freeing := free_strays(snapshot):
+    if freeing := release_unmanaged_nodes(snapshot):
         return freeing
     if asks := ask_to_hand_over(snapshot):
         return asks
@@ -92,7 +96,7 @@ def _free_all(snapshot: Snapshot) -> Decision:
     ]
     if nodes := {node.uid: node.name for node in marked if not node.is_of_another}:
         sentence = f"Letting {count(len(nodes), 'node')} go: {snapshot.object_trouble}"
-        return Decision(sentence, acts=(FreeStrays(nodes),), look_again_in=SOON)
+        return Decision(sentence, acts=(ReleaseUnmanagedNodes(nodes),), look_again_in=SOON)
     begun = tuple(target.name for stage in snapshot.forward for target in stage.in_state(*BEGUN))
     changed = f"{names(begun)} had begun to change." if begun else "No node had begun to change."
     pods = "Its driver pods went with it: which driver its nodes load now is no longer this plan's to say."

@@ -20,15 +20,15 @@ from rollouts.engine.decide.releases import (
     held_though_changed,
     recall,
     recall_restrained,
+    recall_sentence,
     release,
-    says_who_goes_back,
     to_hold,
     unfinished_releases,
     wait_for_gates,
 )
 from rollouts.engine.decide.restoration import unmarked
 from rollouts.engine.decide.target_progress import follow
-from rollouts.engine.decide.unmanaged_nodes import free_strays
+from rollouts.engine.decide.unmanaged_nodes import release_unmanaged_nodes
 from rollouts.engine.decide.write_failures import nobody_left
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
 from rollouts.gates.base import Answer, GateResult, When
@@ -53,21 +53,21 @@ def promote(snapshot: Snapshot, *, now: datetime) -> Decision:
         return Decision(
             reason, acts=recall(snapshot), moves=halted, results=results, void_reason=void, look_again_in=SOON
         )
-    blocked = snapshot.told_to_wait or _without_controller(snapshot)
+    blocked = snapshot.wait_reason or _without_controller(snapshot)
     called_back = recall(snapshot) if blocked else recall_restrained(snapshot, snapshot.forward)
     if moves:
         return Decision(AS_BEFORE, acts=called_back, moves=moves, results=results, look_again_in=timedelta(0))
     if unheld := to_hold(snapshot):
         sentence = snapshot.says.holding.format(nodes=count(len(unheld), "node"))
         return Decision(sentence, acts=(*called_back, PlaceHolds(unheld)), results=results, look_again_in=SOON)
-    if snapshot.has_daemonsets and (freeing := free_strays(snapshot)):
+    if snapshot.has_daemonsets and (freeing := release_unmanaged_nodes(snapshot)):
         return replace(freeing, acts=(*called_back, *freeing.acts), results=results)
     if blocked:
         return Decision(blocked, acts=called_back, results=results)
     if asks := _armed_for_too_long(snapshot, now=now):
         return Decision(asks, acts=recall(snapshot), results=results, pause_reason=asks)
     if called_back:
-        return Decision(says_who_goes_back(snapshot, called_back), called_back, results=results, look_again_in=SOON)
+        return Decision(recall_sentence(snapshot, called_back), called_back, results=results, look_again_in=SOON)
     return replace(_step(snapshot, results, now=now), results=results)
 
 
@@ -190,7 +190,7 @@ def _step(snapshot: Snapshot, results: GateResults, *, now: datetime) -> Decisio
             return Decision(
                 f"Letting {count(len(late), 'node')} go that changed.", acts=(LiftHolds(late),), look_again_in=SOON
             )
-        return free_strays(snapshot) or _finish(snapshot)
+        return release_unmanaged_nodes(snapshot) or _finish(snapshot)
     if unfinished := unfinished_releases(snapshot, stage):
         return Decision(
             f"{stage.name}: letting {names(unfinished.targets)} go.", acts=(unfinished,), look_again_in=SOON

@@ -64,7 +64,7 @@ def release(snapshot: Snapshot, stage: StageSnapshot, answers: Mapping[str, Gate
         return Decision(says_what_waits(stage, restrained, cordoned))
     if not free.nodes and (unproven := _untested(snapshot, stage, answers, now=now)):
         return replace(unproven, look_again_in=SOON)
-    return _nobody_goes(snapshot, stage, ready, restrained, cordoned, free)
+    return _why_nothing_is_released(snapshot, stage, ready, restrained, cordoned, free)
 
 
 def _untested(
@@ -87,7 +87,7 @@ def _all_gone(stage: StageSnapshot) -> str:
     return "Every target has changed." if changed else "Every target was taken out."
 
 
-def _nobody_goes(
+def _why_nothing_is_released(
     snapshot: Snapshot,
     stage: StageSnapshot,
     ready: Sequence[str],
@@ -204,7 +204,7 @@ def _has_failed(node: NodeSnapshot) -> bool:
 
 def unfinished_releases(snapshot: Snapshot, stage: StageSnapshot) -> FinishRelease | None:
     """Returns the releases that a killed worker left between intent and act."""
-    kept = {node.uid for node in snapshot.nodes if not snapshot.is_let_go(node)}
+    kept = {node.uid for node in snapshot.nodes if not snapshot.is_released(node)}
     releasing = stage.in_state(TargetState.RELEASING)
     left = tuple(target.name for target in releasing if target.uid in kept)
     return FinishRelease(stage.index, left) if left else None
@@ -224,13 +224,13 @@ def _recall(snapshot: Snapshot, stages: Sequence[StageSnapshot], wanted: Callabl
     begun = {node.uid for node in snapshot.nodes if node.has_begun}
     found = []
     for stage in stages:
-        let_go = stage.in_state(TargetState.RELEASING, TargetState.RELEASED)
-        if targets := tuple(target.name for target in let_go if target.uid not in begun and wanted(target.uid)):
+        released = stage.in_state(TargetState.RELEASING, TargetState.RELEASED)
+        if targets := tuple(target.name for target in released if target.uid not in begun and wanted(target.uid)):
             found.append(Recall(stage.index, targets))
     return tuple(found)
 
 
-def says_who_goes_back(snapshot: Snapshot, called_back: Sequence[Recall]) -> str:
+def recall_sentence(snapshot: Snapshot, called_back: Sequence[Recall]) -> str:
     held = tuple(name for one in called_back for name in one.targets)
     uids = {target.name: target.uid for stage in snapshot.stages for target in stage.targets}
     return f"Holding {names(held)} again. {snapshot.restrained[uids[held[0]]]}"

@@ -7,7 +7,7 @@ from rollouts.engine.decide.acts import ClearUpgradeState, Decision, LiftHolds, 
 from rollouts.engine.decide.holds import ask_which_template
 from rollouts.engine.decide.node_retries import given_another_try
 from rollouts.engine.decide.releases import SOON, recall
-from rollouts.engine.decide.unmanaged_nodes import free_strays
+from rollouts.engine.decide.unmanaged_nodes import release_unmanaged_nodes
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot
 from rollouts.lifecycle import IN_FLIGHT, PlanState, TargetState
 from wording.lists import names
@@ -16,8 +16,8 @@ from wording.numbers import count, either
 
 def restore(snapshot: Snapshot) -> Decision | None:
     """Returns the next of steps 1 to 4; None if they are done."""
-    if let_go := recall(snapshot, snapshot.forward):
-        return Decision(snapshot.says.recalling, acts=let_go, look_again_in=SOON)
+    if recalls := recall(snapshot, snapshot.forward):
+        return Decision(snapshot.says.recalling, acts=recalls, look_again_in=SOON)
     if unheld := _not_held(snapshot):
         sentence = snapshot.says.holding_first.format(nodes=count(len(unheld), "node"))
         return Decision(sentence, acts=(PlaceHolds(unheld),), look_again_in=SOON)
@@ -32,14 +32,14 @@ def restore(snapshot: Snapshot) -> Decision | None:
         return Decision("Waiting until every driver DaemonSet has its earlier template again.", look_again_in=SOON)
     if snapshot.stale_reason:
         return Decision(snapshot.stale_reason)
-    return free_strays(snapshot) or _let_unchanged_go(snapshot)
+    return release_unmanaged_nodes(snapshot) or _release_unchanged(snapshot)
 
 
 def _not_held(snapshot: Snapshot) -> dict[str, str]:
     """Returns the nodes to hold: every node until the version is restored, then only nodes that wait for their wave."""
     if not (snapshot.has_old_version and _template_is_back(snapshot)):
         return {node.uid: node.name for node in snapshot.nodes if not node.is_held or node.is_unwritten}
-    waiting = (node for node in snapshot.nodes if not node.is_held and node.uid not in _let_go(snapshot))
+    waiting = (node for node in snapshot.nodes if not node.is_held and node.uid not in _released(snapshot))
     unwritten = (node for node in snapshot.nodes if node.is_unwritten and not snapshot.is_as_before(node))
     return {node.uid: node.name for node in (*unwritten, *waiting) if node.is_unwritten or _has_to_wait(snapshot, node)}
 
@@ -63,12 +63,12 @@ def is_ours(node: NodeSnapshot) -> bool:
     return node.hold_wanted is not None and not node.hold_is_foreign
 
 
-def _let_go(snapshot: Snapshot) -> frozenset[str]:
+def _released(snapshot: Snapshot) -> frozenset[str]:
     """Returns the nodes of the waves so far. An aborted plan has none, since it holds them again."""
     if snapshot.state is PlanState.ABORTING:
         return frozenset()
-    let_go = snapshot.rollback_stage.in_state(*IN_FLIGHT, TargetState.CHANGED, TargetState.FAILED)
-    return frozenset(target.uid for target in let_go)
+    released = snapshot.rollback_stage.in_state(*IN_FLIGHT, TargetState.CHANGED, TargetState.FAILED)
+    return frozenset(target.uid for target in released)
 
 
 def _template_is_back(snapshot: Snapshot) -> bool:
@@ -80,7 +80,7 @@ def _template_is_back(snapshot: Snapshot) -> bool:
     return not snapshot.unsettled and all(newest == snapshot.recorded_hashes[uid] for uid, newest in known.items())
 
 
-def _let_unchanged_go(snapshot: Snapshot) -> Decision | None:
+def _release_unchanged(snapshot: Snapshot) -> Decision | None:
     if queued := ours(snapshot, lambda node: snapshot.is_as_before(node) and node.phase is Phase.QUEUED):
         sentence = f"Clearing the operator's mark on {count(len(queued), 'node')} that never changed."
         return Decision(sentence, acts=(ClearUpgradeState(queued, _failed_once(snapshot)),), look_again_in=SOON)

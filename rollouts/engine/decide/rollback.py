@@ -26,9 +26,9 @@ from rollouts.engine.decide.releases import (
     SOON,
     recall,
     recall_restrained,
+    recall_sentence,
     restrained_in,
     says_what_waits,
-    says_who_goes_back,
     unfinished_releases,
     unqueued_yet,
 )
@@ -96,17 +96,17 @@ def _bring_back(snapshot: Snapshot, results: Mapping[int, Mapping[str, GateResul
     if stage.state is StageState.OPENING:
         moves = (MoveStage(stage.index, StageState.PROMOTING, "The plan's approval covers its rollback."),)
         return Decision("The rollback stage begins.", moves=moves, look_again_in=timedelta(0))
-    called_back = recall(snapshot) if snapshot.told_to_wait else recall_restrained(snapshot, (stage,))
+    called_back = recall(snapshot) if snapshot.wait_reason else recall_restrained(snapshot, (stage,))
     if seen := follow(snapshot, stage):
         return Decision(AS_BEFORE, acts=called_back, moves=seen, look_again_in=timedelta(0))
-    if called_back and not snapshot.told_to_wait:
-        return Decision(says_who_goes_back(snapshot, called_back), called_back, look_again_in=SOON)
-    if not snapshot.told_to_wait and (unfinished := unfinished_releases(snapshot, stage)):
+    if called_back and not snapshot.wait_reason:
+        return Decision(recall_sentence(snapshot, called_back), called_back, look_again_in=SOON)
+    if not snapshot.wait_reason and (unfinished := unfinished_releases(snapshot, stage)):
         return Decision(f"Letting {names(unfinished.targets)} go back.", acts=(unfinished,), look_again_in=SOON)
     if failed := _failed(snapshot):
         sentence = f"Putting {names(tuple(failed.values()))} back into the operator's queue."
         return Decision(sentence, acts=(RequeueFailed(failed),), look_again_in=SOON)
-    return _let_waves_go(snapshot, results.get(stage.index, {}), now=now)
+    return _release_waves(snapshot, results.get(stage.index, {}), now=now)
 
 
 def _not_on_it(snapshot: Snapshot) -> tuple[str, ...]:
@@ -133,9 +133,9 @@ def _failed(snapshot: Snapshot) -> dict[str, str]:
     return {node.uid: node.name for node in stuck if node.has_label and not snapshot.is_in_sync(node)}
 
 
-def _let_waves_go(snapshot: Snapshot, answers: Mapping[str, GateResult], *, now: datetime) -> Decision:
+def _release_waves(snapshot: Snapshot, answers: Mapping[str, GateResult], *, now: datetime) -> Decision:
     stage = snapshot.rollback_stage
-    if blocked := snapshot.told_to_wait or snapshot.stale_reason:
+    if blocked := snapshot.wait_reason or snapshot.stale_reason:
         return Decision(blocked, acts=recall(snapshot))
     if again := try_again(snapshot):
         sentence = (

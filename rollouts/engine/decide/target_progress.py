@@ -87,8 +87,8 @@ def _next_state(
         return TargetState.CHANGED, snapshot.says.changed.format(loaded=node.driver_version)
     if node.has_begun:
         return TargetState.CHANGING, snapshot.says.begun.format(state=node.upgrade_state)
-    if target.state is TargetState.RELEASING and snapshot.is_let_go(node):
-        return TargetState.RELEASED, snapshot.says.let_go
+    if target.state is TargetState.RELEASING and snapshot.is_released(node):
+        return TargetState.RELEASED, snapshot.says.released
     if target.state is TargetState.CHANGED:
         return TargetState.CHANGING, "It is no longer as it was: the driver is being changed again."
     return None

@@ -1,6 +1,6 @@
 """Frees nodes that left the driver object while held; nothing drives their upgrades now. Pure."""
 
-from rollouts.engine.decide.acts import Decision, FreeStrays
+from rollouts.engine.decide.acts import Decision, ReleaseUnmanagedNodes
 from rollouts.engine.decide.releases import SOON
 from rollouts.engine.snapshot import Snapshot
 from wording.numbers import count
@@ -8,7 +8,7 @@ from wording.numbers import count
 ABORT_FREES = "Abort ends the plan and frees every hold."  # of a plan whose driver object is gone
 
 
-def free_strays(snapshot: Snapshot) -> Decision | None:
+def release_unmanaged_nodes(snapshot: Snapshot) -> Decision | None:
     """Frees unmanaged nodes; None if there are none.
 
     A returning node gets a new driver pod of the newest template, held or not (Z4), so the label protects nothing. A
@@ -19,4 +19,4 @@ def free_strays(snapshot: Snapshot) -> Decision | None:
     if not unmanaged_nodes:
         return None
     sentence = f"Letting {count(len(unmanaged_nodes), 'node')} go that the driver object no longer selects."
-    return Decision(sentence, acts=(FreeStrays(unmanaged_nodes),), look_again_in=SOON)
+    return Decision(sentence, acts=(ReleaseUnmanagedNodes(unmanaged_nodes),), look_again_in=SOON)

@@ -9,11 +9,11 @@ from rollouts.engine.decide.acts import (
     ClearUpgradeState,
     Decision,
     FinishRelease,
-    FreeStrays,
     HandOver,
     LiftHolds,
     PlaceHolds,
     Recall,
+    ReleaseUnmanagedNodes,
     RequeueFailed,
 )
 from rollouts.engine.snapshot import Snapshot, StageSnapshot
@@ -22,7 +22,7 @@ from wording.lists import names
 from wording.numbers import count, was
 
 PACE = timedelta(seconds=2)  # asked again at once it would be refused again; a recall must not wait for longer
-OF_NODES = (PlaceHolds, LiftHolds, HandOver, FreeStrays, ClearUpgradeState, RequeueFailed)
+OF_NODES = (PlaceHolds, LiftHolds, HandOver, ReleaseUnmanagedNodes, ClearUpgradeState, RequeueFailed)
 
 
 def with_troubles(snapshot: Snapshot, decision: Decision) -> Decision:

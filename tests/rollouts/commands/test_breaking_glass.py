@@ -143,7 +143,7 @@ def another_gate(stage: Stage) -> str:
     return "has no gate “driver_version”"
 
 
-def goes_back(stage: Stage) -> str:
+def is_going_back(stage: Stage) -> str:
     Plan.objects.filter(pk=stage.plan_id).update(state="rolling-back")
     return "in a plan that is rolling back: no gate holds it up"
 
@@ -163,7 +163,7 @@ def once_for_a_day(stage: Stage) -> str:
 
 @pytest.mark.parametrize(
     "change",
-    [once_for_a_day, rejected, unseen, to_come, passes, not_asked, advisory, another_gate, goes_back, once_before],
+    [once_for_a_day, rejected, unseen, to_come, passes, not_asked, advisory, another_gate, is_going_back, once_before],
 )
 def test_what_holds_nothing_up_or_may_not_be_overridden_is_not(stage, owner, change):
     """Loses to whoever changed the plan, the stage or the answer since it was read."""

@@ -271,7 +271,7 @@ def test_a_node_that_left_the_cluster_can_be_taken_out_whatever_it_was_doing(pla
         ({"state": TargetState.FAILED}, False),  # a person gives it up, as if it were there
     ],
 )
-def test_a_node_that_went_after_it_was_let_go_counts_as_failed_whoever_takes_it_out(plan: Plan, owner, was, counts):
+def test_a_node_that_went_after_it_was_released_counts_as_failed_whoever_takes_it_out(plan: Plan, owner, was, counts):
     """The next round would have taken it out as lost: a person who is quicker must not free its place in the budget."""
     plan.stages.filter(index=0).update(state=StageState.PROMOTING)
     Target.objects.filter(stage__plan=plan, node_name="node-0").update(**was)

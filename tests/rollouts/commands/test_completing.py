@@ -109,7 +109,7 @@ def still_to_come(plan: Plan) -> str:
     return "Rest is still to come, with 2 nodes"
 
 
-def nothing_let_go(plan: Plan) -> str:
+def nothing_released(plan: Plan) -> str:
     Wave.objects.all().delete()
     return "Rest has let nothing go yet"
 
@@ -124,11 +124,11 @@ def nothing_left(plan: Plan) -> str:
     return "No node failed or is held back"
 
 
-@pytest.mark.parametrize("let_go", [True, False])
-def test_a_last_stage_whose_nodes_were_all_taken_out_is_ended_without_it(plan, owner, let_go):
+@pytest.mark.parametrize("released", [True, False])
+def test_a_last_stage_whose_nodes_were_all_taken_out_is_ended_without_it(plan, owner, released):
     """It has nothing to evaluate: it would wait for good."""
     Target.objects.filter(stage__plan=plan, stage__index=1).update(state="excluded")
-    if not let_go:
+    if not released:
         Wave.objects.all().delete()
 
     assert states(complete(plan, owner)) == ["passed", "abandoned"]
@@ -144,7 +144,7 @@ def passed(plan: Plan) -> str:
     return "Every stage has passed"
 
 
-@pytest.mark.parametrize("change", [still_to_come, nothing_let_go, on_its_way, nothing_left, nothing_changed, passed])
+@pytest.mark.parametrize("change", [still_to_come, nothing_released, on_its_way, nothing_left, nothing_changed, passed])
 def test_where_it_makes_no_sense_it_is_refused(plan, owner, change):
     """Loses to whoever moved the stage or a target since it was read."""
     reason = change(plan)

@@ -64,7 +64,7 @@ def test_two_nodes_are_taken_out_of_one_plan_at_the_same_moment():
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("verb", ["cluster", "pool"])
-def test_a_wave_is_let_go_while_somebody_says_who_has_to_be_asked(verb):
+def test_a_wave_is_released_while_somebody_says_who_has_to_be_asked(verb):
     """Its intent has the plan, and wants the row of the cluster last."""
     plan = a_plan()
     in_state(plan, "promoting")
@@ -79,7 +79,7 @@ def test_a_wave_is_let_go_while_somebody_says_who_has_to_be_asked(verb):
     refusals = while_it_is_written(
         lambda: plan.keep_lease(now=NOON),
         say,
-        lambda: take(plan.cluster_id, {target.node_uid: target.node_name}, by=plan, goes_back=False, now=NOON),
+        lambda: take(plan.cluster_id, {target.node_uid: target.node_name}, by=plan, is_rollback=False, now=NOON),
     )
 
     assert refusals == []

@@ -13,7 +13,7 @@ from rollouts.commands import fleet_freezes, plan_control
 from rollouts.commands.pending_commands import record_pending
 from rollouts.models import PendingCommand, Plan, Stage, Target
 from rollouts.queries.plan_view import plan_on_page
-from rollouts.queries.stage_windows import why_not_let_go
+from rollouts.queries.stage_windows import why_not_released
 from tests.callers import calling
 from tests.make import NOON, a_fleet, a_plan, a_token, a_user
 from tests.patience import PATIENCE_S
@@ -62,7 +62,7 @@ def locks(plan: Plan) -> Callable[[], object]:
 
 def why_held(plan: Plan) -> str:
     stage = Stage.objects.select_related("plan").filter(plan=plan).forward().first()
-    return why_not_let_go(stage, list(Target.objects.filter(stage=stage)), now=NOON)
+    return why_not_released(stage, list(Target.objects.filter(stage=stage)), now=NOON)
 
 
 @pytest.mark.parametrize(

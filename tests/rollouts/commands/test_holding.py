@@ -3,7 +3,7 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rollouts.commands.hold_progress import LATELY, holding_of, letting_go_of
+from rollouts.commands.hold_progress import LATELY, holding_of, releasing_of
 from tests.make import NOON
 
 SECOND = timedelta(seconds=1)
@@ -40,7 +40,7 @@ def test_there_is_nothing_to_say_when_all_are_held_or_none_is_to_be():
 
 
 def test_letting_go_is_said_in_its_own_words():
-    found = letting_go_of([*placed(60, over=30 * SECOND), None], now=NOON)
+    found = releasing_of([*placed(60, over=30 * SECOND), None], now=NOON)
 
     assert found.sentence == "60 of 61 nodes let go; the rest takes about 1 s at the pace of the last minute"
 

@@ -73,7 +73,7 @@ def stage_passed(target: Target) -> str:
     return "is passed in a plan that is halted: nothing goes there"
 
 
-def goes_back(target: Target) -> str:
+def is_going_back(target: Target) -> str:
     Plan.objects.filter(pk=target.stage.plan_id).update(state="rolling-back")
     return "tried again by itself, three times"
 
@@ -87,7 +87,7 @@ def is_over(target: Target) -> str:
     "change",
     [
         *(lambda target, state=state: stands_at(target, state) for state in sorted({*TargetState} - {"failed"})),
-        is_gone, went_on, has_its_new_pod, stage_passed, goes_back, is_over,
+        is_gone, went_on, has_its_new_pod, stage_passed, is_going_back, is_over,
     ],
 )  # fmt: skip
 def test_where_it_makes_no_sense_it_is_refused_with_what_helps(target, owner, change):

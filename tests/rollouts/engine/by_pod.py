@@ -33,7 +33,7 @@ BY_ITS_POD = HoldWords(
     recalled="Called back before its pod was deleted.",
     stays="No further pod is deleted.",
     begun="Its pod was deleted, which nobody can take back.",
-    let_go="Its pod is gone.",
+    released="Its pod is gone.",
     changed="Its pod is of the newest template.",
     escaped="{names} took the new version by a pod made anew.",
     has_escaped="It took the new version by a pod made anew.",
@@ -64,7 +64,7 @@ class ByPod:
     def may_go(self, writer: Writer, seen: NodeSeen) -> bool:
         return any(_old_pods(writer, seen.name))
 
-    def let_go(
+    def release(
         self, writer: Writer, uid: str, name: str, *, may_go: Callable[[], bool], beside: Beside
     ) -> NodeSeen | None:
         seen = writer.change(uid, name, lambda node: alone(beside)(node) if may_go() else [])

@@ -58,7 +58,7 @@ class DcgmExporter:
             return Phase.AT_WORK
         return Phase.DONE if is_in_sync else Phase.QUEUED
 
-    def is_let_go(self, *, has_label: bool, has_pod: bool, is_in_sync: bool) -> bool:
+    def is_released(self, *, has_label: bool, has_pod: bool, is_in_sync: bool) -> bool:
         return is_in_sync or not has_pod
 
     def has_changed(self, *, wanted: str, loaded: str, is_in_sync: bool) -> bool:

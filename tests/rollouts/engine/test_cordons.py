@@ -342,13 +342,13 @@ def test_while_the_plan_is_halted_nothing_comes_to_what_changed(ground: Ground):
 
 def test_a_node_that_somebody_cordons_in_between_stays_theirs(ground: Ground, monkeypatch: pytest.MonkeyPatch):
     ground.armed(gates=GATES)
-    let_go = waves._let_go
+    release = waves._release
 
     def be_late(*given):
         ground.cordon(CANARY)
-        let_go(*given)
+        release(*given)
 
-    monkeypatch.setattr(waves, "_let_go", be_late)
+    monkeypatch.setattr(waves, "_release", be_late)
     ground.act(WAVE)
 
     assert marks(ground) == {}

@@ -63,7 +63,7 @@ def test_an_abort_in_the_rollback_does_not_end_on_old_rows(ground: Ground):
     assert CANARY in ground.held()
 
 
-def test_an_abort_calls_back_what_was_let_go_before_anything_else(ground: Ground):
+def test_an_abort_calls_back_what_was_released_before_anything_else(ground: Ground):
     ground.armed()
     ground.rounds(2)
     assert CANARY not in ground.held()
@@ -128,7 +128,7 @@ def test_an_old_version_that_is_gone_again_is_put_back_and_told(ground: Ground):
 
 
 @pytest.mark.parametrize("verb", [plan_control.roll_back, plan_control.abort])
-def test_a_node_that_somebody_else_held_and_freed_since_is_let_go_as_well(ground: Ground, verb):
+def test_a_node_that_somebody_else_held_and_freed_since_is_released_as_well(ground: Ground, verb):
     """The plan held it then, as every node of an armed object: that label is ours, whoever had one there before."""
     ground.label(REST[1], **{UPGRADE_SKIP: "true"})
     ground.look()
@@ -184,7 +184,7 @@ def test_a_rollback_that_ends_while_it_is_paused_says_how_it_ended(ground: Groun
     assert plan_on_page(ground.plan, now=ground.clock()).why == ground.plan.reason
 
 
-def test_a_node_that_leaves_in_the_middle_is_let_go_and_out_of_its_stage(ground: Ground):
+def test_a_node_that_leaves_in_the_middle_is_released_and_out_of_its_stage(ground: Ground):
     ground.armed()
     ground.leave(REST[0])
 
@@ -225,7 +225,7 @@ def test_a_target_that_is_deleted_is_out_of_its_stage_and_the_stage_goes_on(grou
     assert CANARY not in ground.held()
 
 
-def test_a_target_that_is_deleted_after_it_was_let_go_counts_as_failed(ground: Ground):
+def test_a_target_that_is_deleted_after_it_was_released_counts_as_failed(ground: Ground):
     ground.armed()
     ground.rounds(2)
     ground.delete(CANARY)

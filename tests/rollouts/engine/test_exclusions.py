@@ -374,13 +374,13 @@ def test_one_released_by_hand_before_we_were_through_is_excluded_all_the_same(gr
 def test_it_is_as_it_was_when_the_patch_was_sent_that_is_kept(ground: Ground, monkeypatch: pytest.MonkeyPatch):
     """Somebody writes between the intent and the act."""
     watched(ground)
-    let_go = waves._let_go
+    release = waves._release
 
     def be_late(*given):
         ground.label(CANARY, **{OPT_OUT: "perhaps"})
-        let_go(*given)
+        release(*given)
 
-    monkeypatch.setattr(waves, "_let_go", be_late)
+    monkeypatch.setattr(waves, "_release", be_late)
     ground.act(WAVE)
 
     assert ground.labels(CANARY)[OPT_OUT] == "false"
@@ -390,13 +390,13 @@ def test_it_is_as_it_was_when_the_patch_was_sent_that_is_kept(ground: Ground, mo
 
 def test_one_that_somebody_opts_out_in_between_is_theirs(ground: Ground, monkeypatch: pytest.MonkeyPatch):
     watched(ground)
-    let_go = waves._let_go
+    release = waves._release
 
     def be_late(*given):
         ground.label(CANARY, **{OPT_OUT: "false"})
-        let_go(*given)
+        release(*given)
 
-    monkeypatch.setattr(waves, "_let_go", be_late)
+    monkeypatch.setattr(waves, "_release", be_late)
     ground.act(WAVE)
 
     assert BY not in annotations(ground)

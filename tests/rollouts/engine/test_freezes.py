@@ -30,7 +30,7 @@ def a_pool_of(ground: Ground, *nodes: str):
     return pool
 
 
-def test_a_freeze_calls_back_what_was_let_go_and_wakes_the_plan(ground: Ground):
+def test_a_freeze_calls_back_what_was_released_and_wakes_the_plan(ground: Ground):
     """Z3: a released node is held again in the round that the freeze asks for."""
     ground.armed()
     ground.rounds(2)

@@ -13,7 +13,7 @@ from rollouts.commands.fleet_freezes import Where
 from rollouts.commands.handover import hand_over
 from rollouts.engine.act import node_handover
 from rollouts.engine.act.holds import lift_holds
-from rollouts.engine.decide.acts import FreeStrays, HandOver, LiftHolds
+from rollouts.engine.decide.acts import HandOver, LiftHolds, ReleaseUnmanagedNodes
 from rollouts.lifecycle import PlanState
 from rollouts.models import Hold, Plan
 from simulator.actors.gpu_operator.kinds import NVIDIA_DRIVER
@@ -225,7 +225,7 @@ def test_a_plan_whose_decision_is_another_by_now_lets_nothing_go(ground: Ground)
     assert ground.releases() == []
 
 
-def test_the_configmap_is_asked_before_each_node_that_is_let_go(ground: Ground):
+def test_the_configmap_is_asked_before_each_node_that_is_released(ground: Ground):
     """Z33."""
     writer, act = handing(ground)
     ground.stop_everything("incident 4711")
@@ -234,13 +234,13 @@ def test_the_configmap_is_asked_before_each_node_that_is_let_go(ground: Ground):
     assert ground.releases() == []
 
 
-@pytest.mark.parametrize("lets_go", [LiftHolds, FreeStrays])
-def test_nor_is_a_node_let_go_that_nothing_changes(ground: Ground, lets_go: type):
+@pytest.mark.parametrize("act", [LiftHolds, ReleaseUnmanagedNodes])
+def test_nor_is_a_node_released_that_nothing_changes(ground: Ground, act: type):
     ground.start()
     ground.round()
     ground.stop_everything("incident 4711")
 
-    ground.act(lets_go({ground.node(CANARY)["metadata"]["uid"]: CANARY}))
+    ground.act(act({ground.node(CANARY)["metadata"]["uid"]: CANARY}))
 
     assert CANARY in ground.held()
 
@@ -308,7 +308,7 @@ def test_a_node_that_another_driver_object_would_change_stays_held(ground: Groun
     ground.armed()
     left = left_for_another_object(ground, REST[0])
 
-    ground.act(FreeStrays(left))
+    ground.act(ReleaseUnmanagedNodes(left))
 
     assert REST[0] in ground.held()
 

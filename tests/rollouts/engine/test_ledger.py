@@ -48,7 +48,7 @@ def another_plan_has(ground: Ground, name: str) -> Plan:
 def somebody_has(ground: Ground, name: str, by: str = "quarantine") -> None:
     node = Node.objects.get(cluster=ground.cluster, name=name)
     with transaction.atomic():
-        take(ground.cluster.pk, {node.uid: name}, by=by, goes_back=False, now=ground.clock())
+        take(ground.cluster.pk, {node.uid: name}, by=by, is_rollback=False, now=ground.clock())
 
 
 def disruptions() -> list[str]:

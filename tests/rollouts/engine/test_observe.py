@@ -206,7 +206,7 @@ def test_the_others_pass_since_the_last_of_them_did(plan: Plan):
     assert seen(plan).stages[0].evidence.others_passing_since is None
 
 
-def test_a_node_is_compared_with_what_it_was_when_it_was_let_go(plan: Plan):
+def test_a_node_is_compared_with_what_it_was_when_it_was_released(plan: Plan):
     """Z24, Z26."""
     row = Node.objects.get(name="node-0")
     a_pod(row, "model-0")
@@ -230,7 +230,7 @@ def refused_pod(plan: Plan, *, at) -> None:
 
 
 @pytest.mark.parametrize(("after", "is_said"), [(-60, False), (60, True)])
-def test_what_refuses_the_pods_of_an_owner_since_its_node_was_let_go_is_said(plan: Plan, after: int, is_said):
+def test_what_refuses_the_pods_of_an_owner_since_its_node_was_released_is_said(plan: Plan, after: int, is_said):
     """Z31."""
     row = Node.objects.get(name="node-0")
     a_pod(row, "model-0")
@@ -262,13 +262,15 @@ def test_what_refused_a_pod_is_not_said_once_a_newer_one_was_taken(plan: Plan, p
     assert seen(plan).stages[0].evidence.workloads_refused == told
 
 
-@pytest.mark.parametrize(("let_go_after", "is_said"), [(30, True), (90, False)])
-def test_what_refused_a_pod_before_another_of_its_nodes_was_let_go_is_not_said(plan: Plan, let_go_after: int, is_said):
+@pytest.mark.parametrize(("released_after", "is_said"), [(30, True), (90, False)])
+def test_what_refused_a_pod_before_another_of_its_nodes_was_released_is_not_said(
+    plan: Plan, released_after: int, is_said
+):
     """Z31: nothing is evaluated by what is older than our last act on it."""
     rows = list(Node.objects.filter(name__in=["node-0", "node-1"]).order_by("name"))
     for number, row in enumerate(rows):
         a_pod(row, f"model-{number}")
-        at = NOON + timedelta(seconds=let_go_after * number)
+        at = NOON + timedelta(seconds=released_after * number)
         written = baselines(plan, [row.uid], now=at)[row.uid]
         Target.objects.filter(node_name=row.name).update(
             baseline=written, state="changed", stage=plan.stages.get(index=0)
@@ -472,7 +474,7 @@ def test_a_gate_has_waited_for_nobody_while_nothing_might_go(plan: Plan):
 
 
 @pytest.mark.parametrize(("state", "is_bound"), [("promoting", True), ("rolling-back", False), ("aborting", False)])
-def test_what_was_let_go_is_bound_by_a_window_that_is_gone_only_on_the_way_forward(plan: Plan, state, is_bound):
+def test_what_was_released_is_bound_by_a_window_that_is_gone_only_on_the_way_forward(plan: Plan, state, is_bound):
     """Z3, Z32."""
     plan.stages.filter(index=0).update(gate_options={"window": {}, "driver_version": {}}, state="promoting")
     Target.objects.filter(node_name="node-0").update(state="released")

@@ -339,7 +339,7 @@ def test_where_another_quarterdeck_has_written_last_nothing_is_touched(ground: G
     assert Plan.objects.get(pk=plan.pk).is_under_way
 
 
-def test_while_the_stop_is_in_force_plans_end_and_no_node_is_let_go(ground: Ground):
+def test_while_the_stop_is_in_force_plans_end_and_no_node_is_released(ground: Ground):
     """Z33: deleting it then lets nothing go that this has not."""
     plan = held(ground)
     ground.stop_everything("incident 4711")

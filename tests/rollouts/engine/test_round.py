@@ -51,7 +51,7 @@ def test_every_node_is_held_and_seen_to_be_before_the_version_is_written(ground:
     assert ground.plan.armed_since is not None
 
 
-def test_a_wave_is_recorded_before_it_is_let_go(ground: Ground):
+def test_a_wave_is_recorded_before_it_is_released(ground: Ground):
     ground.armed()
 
     ground.round()

@@ -230,11 +230,11 @@ def released(ground: Ground) -> None:
     assert CANARY not in ground.held()
 
 
-@pytest.mark.parametrize("let_go", [intend, released])
-def test_what_was_let_go_is_held_again_where_no_window_covers_it_any_more(ground: Ground, let_go):
+@pytest.mark.parametrize("begin", [intend, released])
+def test_what_was_released_is_held_again_where_no_window_covers_it_any_more(ground: Ground, begin):
     """Z3. Its stage goes in a window only: without any nothing says until when it may begin."""
     window = in_its_window(ground)
-    let_go(ground)
+    begin(ground)
     ground.releases()  # read until here
     window.delete()
 

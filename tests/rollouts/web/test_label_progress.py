@@ -17,7 +17,7 @@ from tests.rollouts.rows import a_draft, a_driver_cluster, in_state
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
 SECOND = timedelta(seconds=1)
-LET_GO = "8 of 12 nodes let go; the rest takes about 4 s at the pace of the last minute"
+RELEASED_STATES = "8 of 12 nodes let go; the rest takes about 4 s at the pace of the last minute"
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def plan() -> Plan:
     return made
 
 
-def let_go(plan: Plan, *names: str, freed: int) -> None:
+def release(plan: Plan, *names: str, freed: int) -> None:
     """As an act leaves it that has come so far, one in each second."""
     rows = Hold.objects.filter(plan=plan, node_name__in=names)
     rows.update(is_wanted=False, wanted_since=NOON - 60 * SECOND)
@@ -50,12 +50,12 @@ def nodes(number: int) -> list[str]:
 def test_page_and_rest_say_how_far_it_is_with_letting_go(plan, state):
     in_state(plan, state)
     Plan.objects.update(put_back_at=NOON)
-    let_go(plan, *nodes(12), freed=8)
+    release(plan, *nodes(12), freed=8)
     bob = a_user("bob", role="viewer")
 
-    assert LET_GO in page(visiting(bob), f"/plans/{plan.pk}").text
+    assert RELEASED_STATES in page(visiting(bob), f"/plans/{plan.pk}").text
     shown = calling(bob).get(f"/api/v1/plans/{plan.pk}").json()
-    assert shown["letting_go"] == {"done": 8, "total": 12, "left_s": 4.0}
+    assert shown["releasing"] == {"done": 8, "total": 12, "left_s": 4.0}
     assert shown["holding"] is None
 
 
@@ -71,7 +71,7 @@ def test_nodes_that_waves_let_go_are_not_among_them(plan, became):
     """Neither those of long ago nor the one whose label a wave takes off now, or took off with nobody to write it."""
     in_state(plan, "rolling-back")
     Plan.objects.update(put_back_at=NOON)
-    let_go(plan, *nodes(14), freed=9)
+    release(plan, *nodes(14), freed=9)
     Hold.objects.filter(node_name="node-0").update(
         wanted_since=NOON - timedelta(hours=2), freed_at=NOON - timedelta(hours=2)
     )
@@ -79,12 +79,12 @@ def test_nodes_that_waves_let_go_are_not_among_them(plan, became):
     by_a_wave(last)
     Target.objects.filter(node_uid=last.node_uid).update(state=became)
 
-    assert said(plan) == [LET_GO]
+    assert said(plan) == [RELEASED_STATES]
 
 
 def test_a_wave_whose_label_went_unwritten_speaks_for_no_other(plan):
     in_state(plan, "promoting")
-    let_go(plan, "node-0", freed=0)
+    release(plan, "node-0", freed=0)
     by_a_wave(Hold.objects.get(node_name="node-0"))
     Target.objects.filter(node_name="node-0").update(state="changed")
 
@@ -94,16 +94,16 @@ def test_a_wave_whose_label_went_unwritten_speaks_for_no_other(plan):
 def test_one_that_was_held_again_since_its_wave_is_among_them(plan):
     in_state(plan, "rolling-back")
     Plan.objects.update(put_back_at=NOON)
-    let_go(plan, *nodes(12), freed=8)
+    release(plan, *nodes(12), freed=8)
     by_a_wave(Hold.objects.get(node_name="node-11"))
     Wave.objects.update(decided_at=NOON - timedelta(hours=2))
 
-    assert said(plan) == [LET_GO]
+    assert said(plan) == [RELEASED_STATES]
 
 
 def test_nothing_is_said_where_every_label_is_gone(plan):
     in_state(plan, "aborting")
-    let_go(plan, *nodes(12), freed=12)
+    release(plan, *nodes(12), freed=12)
 
     assert said(plan) == []
 

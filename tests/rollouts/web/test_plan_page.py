@@ -92,7 +92,7 @@ def test_a_node_that_a_gate_fails_on_is_marked_though_it_changed(viewer):
     assert "fails Tenants' GPU pods" in page(viewer, f"/plans/{stage.plan_id}").text
 
 
-def let_go(plan, *names: str) -> None:
+def release(plan, *names: str) -> None:
     Hold.objects.filter(plan=plan, node_name__in=names).update(is_wanted=False, placed_at=None)
 
 
@@ -101,7 +101,7 @@ def test_a_target_that_an_ended_plan_never_came_to_is_not_called_held(viewer):
     Plan.objects.filter(pk=plan.pk).update(state="aborted")
     plan.stages.update(state="abandoned")
     plan.holds.update(placed_at=NOON)
-    let_go(plan, "gpu-1")
+    release(plan, "gpu-1")
 
     seen = page(viewer, f"/plans/{plan.pk}")
 
@@ -118,7 +118,7 @@ def test_what_began_outside_of_a_wave_is_neither_to_come_nor_as_it_was(viewer):
     under_way = page(viewer, f"/plans/{plan.pk}").text
     Plan.objects.filter(pk=plan.pk).update(state="aborted", put_back_at=NOON)
     plan.stages.update(state="abandoned")
-    let_go(plan, "gpu-0", "gpu-1", "gpu-2")
+    release(plan, "gpu-0", "gpu-1", "gpu-2")
     over = page(viewer, f"/plans/{plan.pk}").text
 
     assert "Begun outside of a wave this plan did not let them go gpu-1 changed, escaped" in under_way
@@ -164,7 +164,7 @@ def test_a_node_says_whom_the_plan_keeps_off_it_and_what_somebody_made_of_that(v
 def test_what_is_not_listed_is_counted_by_what_is_true_of_it(viewer):
     plan = make.a_plan(make.a_fleet(nodes=70))
     plan.holds.update(placed_at=NOON)
-    let_go(plan, *(f"gpu-{number}" for number in range(1, 68)))
+    release(plan, *(f"gpu-{number}" for number in range(1, 68)))
 
     assert re.search(r"and 7 more, not begun and 2 more, held", page(viewer, f"/plans/{plan.pk}").text)
 
@@ -173,11 +173,11 @@ def test_the_hold_is_not_said_to_be_off_of_those_that_have_it_still(viewer):
     """Nodes that never changed are let go one after another: of thousands the last has its hold for minutes."""
     plan = make.a_plan(make.a_fleet(nodes=70))
     plan.holds.update(placed_at=NOON)
-    let_go(plan, *(f"gpu-{number}" for number in range(1, 70) if number != 68))
+    release(plan, *(f"gpu-{number}" for number in range(1, 70) if number != 68))
 
     assert "our hold is off, but for those called held" in page(viewer, f"/plans/{plan.pk}").text
 
-    let_go(plan, "gpu-68")
+    release(plan, "gpu-68")
 
     assert "our hold is off, but for" not in page(viewer, f"/plans/{plan.pk}").text
 
@@ -564,7 +564,7 @@ def test_a_stage_that_was_rolled_back_counts_what_became_of_each_node(viewer):
     rest = plan.stages.get(index=1)
     for node, state in [("gpu-1", "changed"), ("gpu-2", "failed"), ("gpu-3", "changing")]:
         assert Target.objects.filter(stage=rest, node_name=node).update(state=state)
-    let_go(plan, "gpu-1", "gpu-2", "gpu-3", "gpu-4")
+    release(plan, "gpu-1", "gpu-2", "gpu-3", "gpu-4")
     Plan.objects.filter(pk=plan.pk).update(state="rolled-back", put_back_at=NOON)
 
     seen = page(viewer, f"/plans/{plan.pk}").text

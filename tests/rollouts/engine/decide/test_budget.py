@@ -83,7 +83,7 @@ def test_no_limit_is_as_many_as_there_are():
     assert free(a_policy(max_parallel=0), fleet(*["upgrade-required"] * 5)) == 5
 
 
-def test_what_was_let_go_and_has_not_begun_will_take_a_slot():
+def test_what_was_released_and_has_not_begun_will_take_a_slot():
     """Z3: nothing is queued behind our back."""
     assert free(a_policy(max_parallel=2), fleet("upgrade-required", "upgrade-required"), waiting=1) == 1
 

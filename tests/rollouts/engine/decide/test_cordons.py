@@ -47,7 +47,7 @@ def again(decision: Decision) -> list[str]:
     return [name for act in decision.acts if isinstance(act, CordonAgain) for name in act.nodes.values()]
 
 
-def let_go(**given) -> NodeSnapshot:
+def released_node(**given) -> NodeSnapshot:
     row = {"has_label": False, "label_is_ours": False, "hold_wanted": False, "is_unschedulable": True}
     return a_node_snapshot("a", **row | given)
 
@@ -66,7 +66,7 @@ def cordoned(target, node: NodeSnapshot, one: CordonedByUs = OURS, *, stage=None
 def test_what_is_in_the_operators_hands_stays_cordoned(state: TargetState, plan: PlanState):
     snapshot = cordoned(
         a_held_target("a", state=state, upgrade_state="drain-required"),
-        let_go(upgrade_state="drain-required"),
+        released_node(upgrade_state="drain-required"),
         state=plan,
     )
 
@@ -113,11 +113,11 @@ def test_one_that_is_not_cordoned_any_more_is_cordoned_again():
     assert again(decided(snapshot)) == ["a"]
 
 
-def test_one_that_nobody_has_read_back_is_written_again_but_not_before_it_is_let_go():
+def test_one_that_nobody_has_read_back_is_written_again_but_not_before_it_is_released():
     unread = replace(OURS, is_placed=False)
     releasing = a_held_target("a", state=TargetState.RELEASING)
 
-    assert again(decided(cordoned(releasing, let_go(), unread))) == ["a"]
+    assert again(decided(cordoned(releasing, released_node(), unread))) == ["a"]
     assert again(decided(cordoned(releasing, a_node_snapshot("a"), unread))) == []
 
 
@@ -129,7 +129,7 @@ def test_what_is_held_again_takes_pods_but_for_what_failed_once_and_waits_for_it
 
 
 def test_what_the_operator_is_at_work_on_is_waited_for_whatever_was_decided():
-    node = let_go(upgrade_state="validation-required")
+    node = released_node(upgrade_state="validation-required")
     snapshot = cordoned(a_target("a", state=TargetState.EXCLUDED), node)
 
     assert uncordoned(decided(snapshot)) == []

@@ -37,12 +37,12 @@ def again(decision: Decision) -> list[str]:
     return [name for act in decision.acts if isinstance(act, ExcludeAgain) for name in act.nodes.values()]
 
 
-def let_go(**given) -> NodeSnapshot:
+def released_node(**given) -> NodeSnapshot:
     return a_node_snapshot("a", has_label=False, label_is_ours=False, hold_wanted=False, **given)
 
 
 def at_work() -> NodeSnapshot:
-    return let_go(upgrade_state="drain-required")
+    return released_node(upgrade_state="drain-required")
 
 
 def off(target: TargetEvidence, node: NodeSnapshot, one: NodeExclusions = OFF, **given) -> Snapshot:

@@ -10,11 +10,11 @@ from rollouts.engine.decide import decide
 from rollouts.engine.decide.acts import (
     ClearUpgradeState,
     Decision,
-    FreeStrays,
     HandOver,
     LiftHolds,
     MovePlan,
     PlaceHolds,
+    ReleaseUnmanagedNodes,
     RequeueFailed,
 )
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot
@@ -72,12 +72,12 @@ def handed_over(*nodes: NodeSnapshot, **given: Any) -> Snapshot:
     return given_up(*nodes, **{"handed_to": OTHER, "handed_by": "ada"} | given)
 
 
-def let_go(decision: Decision) -> tuple[Any, ...]:
-    return tuple(act for act in decision.acts if isinstance(act, LiftHolds | FreeStrays | HandOver))
+def releases_outside_waves(decision: Decision) -> tuple[Any, ...]:
+    return tuple(act for act in decision.acts if isinstance(act, LiftHolds | ReleaseUnmanagedNodes | HandOver))
 
 
 @BEFORE_OR_AFTER
-def test_no_node_is_let_go_to_a_version_of_somebody_else(*, write_intended: bool):
+def test_no_node_is_released_to_a_version_of_somebody_else(*, write_intended: bool):
     decision = decided(given_up(held("a"), held("b"), write_intended=write_intended))
 
     assert (decision.acts, decision.moves) == ((), ())
@@ -121,7 +121,7 @@ def test_nor_to_a_template_that_a_person_took_for_the_plan():
     assert "A person decides" in decision.waiting_for
 
 
-def test_what_was_let_go_before_it_came_and_has_not_begun_is_held_again():
+def test_what_was_released_before_it_came_and_has_not_begun_is_held_again():
     decision = decided(given_up(gone_over("a"), held("b"), gone_over("c", upgrade_state="cordon-required")))
 
     assert decision.acts == (PlaceHolds({"uid-of-a": "a"}),)
@@ -196,7 +196,7 @@ def test_and_not_under_the_stop_or_a_freeze(given: dict[str, Any]):
 @pytest.mark.parametrize(
     "given", [{"stopped_reason": STOP}, {"frozen_reason": FROZEN}, {"restrained": {"uid-of-a": FROZEN}}]
 )
-def test_which_hold_again_what_was_let_go_and_has_not_begun(given: dict[str, Any]):
+def test_which_hold_again_what_was_released_and_has_not_begun(given: dict[str, Any]):
     """Z3."""
     begun = gone_over("b", upgrade_state="drain-required")
 
@@ -261,8 +261,8 @@ def test_a_handed_over_node_is_out_until_it_is_through():
 # The stop
 
 
-def lets_go_under(snapshot: Snapshot) -> tuple[Any, ...]:
-    return let_go(decided(replace(snapshot, stopped_reason=STOP)))
+def releases_under(snapshot: Snapshot) -> tuple[Any, ...]:
+    return releases_outside_waves(decided(replace(snapshot, stopped_reason=STOP)))
 
 
 @pytest.mark.parametrize(
@@ -275,14 +275,14 @@ def lets_go_under(snapshot: Snapshot) -> tuple[Any, ...]:
     ],
     ids=["given up early", "put back", "left the object", "object gone"],
 )
-def test_nothing_is_let_go_under_the_stop_whoever_asks(snapshot: Snapshot):
-    assert let_go(decided(snapshot))
-    assert lets_go_under(snapshot) == ()
+def test_nothing_is_released_under_the_stop_whoever_asks(snapshot: Snapshot):
+    assert releases_outside_waves(decided(snapshot))
+    assert releases_under(snapshot) == ()
     assert decided(replace(snapshot, stopped_reason=STOP)).waiting_for == STOP
 
 
 @pytest.mark.parametrize("frozen", [{"frozen_reason": FROZEN}, {"restrained": {"uid-of-a": FROZEN}}])
-def test_what_nothing_changes_is_let_go_under_a_freeze(frozen: dict[str, Any]):
+def test_what_nothing_changes_is_released_under_a_freeze(frozen: dict[str, Any]):
     """Z32: a label that holds nothing back is no reason to keep a plan from its end."""
     back = {"object_version": OLD, "newest_hashes": {DAEMONSET: OLD_HASH}}
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rollouts.components.driver import NO_AUTO_UPGRADE
 from rollouts.engine.decide import decide
-from rollouts.engine.decide.acts import FreeStrays, MovePlan, PlaceHolds, WriteVersion
+from rollouts.engine.decide.acts import MovePlan, PlaceHolds, ReleaseUnmanagedNodes, WriteVersion
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot
 from rollouts.lifecycle import PlanState
 from tests.make import NOON
@@ -56,7 +56,7 @@ def test_lets_go_of_nodes_that_left_the_object_before_it_writes():
 
     decision = decide(snapshot, now=NOON)
 
-    assert decision.acts == (FreeStrays({"uid-of-left": "left"}),)
+    assert decision.acts == (ReleaseUnmanagedNodes({"uid-of-left": "left"}),)
 
 
 nodes = st.builds(

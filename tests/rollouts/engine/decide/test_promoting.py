@@ -65,7 +65,7 @@ def held(*names: str) -> tuple[list[TargetEvidence], tuple[NodeSnapshot, ...]]:
     return [a_held_target(name) for name in names], tuple(a_node_snapshot(name) for name in names)
 
 
-def let_go(name: str = "a", **given) -> NodeSnapshot:
+def released_node(name: str = "a", **given) -> NodeSnapshot:
     return a_node_snapshot(name, has_label=False, label_is_ours=False, hold_wanted=False, **given)
 
 
@@ -97,7 +97,7 @@ def test_the_next_wave_waits_until_the_last_one_is_back():
 def test_a_node_that_the_operator_has_not_begun_with_is_waited_for_by_its_clock():
     target = a_held_target("a", state=TargetState.RELEASED)
 
-    decision = decided(a_snapshot(a_stage(target), nodes=(let_go("a"),)))
+    decision = decided(a_snapshot(a_stage(target), nodes=(released_node("a"),)))
 
     assert decision.waiting_for.endswith("1 node is on the way; the operator looks again within two minutes.")
 
@@ -129,7 +129,7 @@ def test_the_order_of_release_is_the_targets():
     assert released(decided(a_snapshot(a_stage(*targets), nodes=nodes))) == ("z",)
 
 
-def test_a_node_that_others_cordoned_is_never_let_go():
+def test_a_node_that_others_cordoned_is_never_released():
     """Z6: the operator would take it at once, past its own slots."""
     targets, _ = held("a", "b")
     nodes = (a_node_snapshot("a", is_unschedulable=True), a_node_snapshot("b"))
@@ -189,7 +189,7 @@ def test_an_old_snapshot_lets_nothing_go_and_nothing_pass():
 @pytest.mark.parametrize("state", [TargetState.RELEASING, TargetState.RELEASED])
 def test_a_pause_and_the_stop_switch_call_back_what_has_not_begun(blocked: str, state: TargetState):
     """Z3, Z33."""
-    node = let_go("a") if state is TargetState.RELEASED else a_node_snapshot("a", hold_wanted=False)
+    node = released_node("a") if state is TargetState.RELEASED else a_node_snapshot("a", hold_wanted=False)
     targets = (a_held_target("a", state=state), a_held_target("b"))
     snapshot = a_snapshot(
         a_stage(*targets, max_unavailable=5), nodes=(node, a_node_snapshot("b")), **{blocked: "Stop."}
@@ -204,7 +204,9 @@ def test_a_pause_and_the_stop_switch_call_back_what_has_not_begun(blocked: str, 
 def test_what_has_begun_cannot_be_called_back():
     """Z3."""
     target = a_held_target("a", state=TargetState.RELEASED)
-    snapshot = a_snapshot(a_stage(target), nodes=(let_go("a", upgrade_state="drain-required"),), state=PlanState.HALTED)
+    snapshot = a_snapshot(
+        a_stage(target), nodes=(released_node("a", upgrade_state="drain-required"),), state=PlanState.HALTED
+    )
 
     assert not any(isinstance(act, Recall) for act in decided(snapshot).acts)
 
@@ -213,7 +215,7 @@ def test_what_has_begun_cannot_be_called_back():
 def test_a_target_that_was_seen_to_move_does_not_keep_others_from_being_called_back(given: dict):
     """Z3: right after a wave some move in every round."""
     targets = (a_held_target("a", state=TargetState.RELEASED), a_held_target("b", state=TargetState.RELEASING))
-    snapshot = a_snapshot(a_stage(*targets, max_unavailable=5), nodes=(let_go("a"), let_go("b")), **given)
+    snapshot = a_snapshot(a_stage(*targets, max_unavailable=5), nodes=(released_node("a"), released_node("b")), **given)
 
     decision = decided(snapshot)
 
@@ -226,7 +228,7 @@ def test_a_late_node_that_cannot_be_held_does_not_keep_others_from_being_called_
     """Z3 and Z4 at once: one node whose label cannot be written must not cost another its recall."""
     late_node = a_node_snapshot("new", has_label=False, label_is_ours=False, hold_wanted=None)
     snapshot = a_snapshot(
-        a_stage(a_held_target("a", state=TargetState.RELEASED)), nodes=(let_go("a"), late_node), **given
+        a_stage(a_held_target("a", state=TargetState.RELEASED)), nodes=(released_node("a"), late_node), **given
     )
 
     decision = decided(snapshot)
@@ -313,7 +315,7 @@ def test_a_late_node_that_starts_on_the_new_driver_has_not_escaped():
     assert not plan_moves(decided(a_snapshot(a_stage(*targets), nodes=(*nodes, late_node))))
 
 
-def test_a_late_node_on_the_new_driver_is_let_go_before_the_end():
+def test_a_late_node_on_the_new_driver_is_released_before_the_end():
     late_node = a_changed_node("new", has_label=True, label_is_ours=True, hold_wanted=True, is_late_node=True)
     passed = a_stage(a_target("a", state=TargetState.CHANGED), state=PASSED)
 
@@ -332,7 +334,7 @@ def test_a_label_held_by_others_is_not_watched_by_us():
 
 def test_a_failed_node_that_a_person_excluded_does_not_halt_again():
     """It was let go, and failed: that it is out of the stage makes it no escape."""
-    failed = let_go("x", upgrade_state="upgrade-failed", pod_hash=NEW_HASH)
+    failed = released_node("x", upgrade_state="upgrade-failed", pod_hash=NEW_HASH)
     targets = (a_held_target("a"), a_target("x", state=TargetState.EXCLUDED, upgrade_state="upgrade-failed"))
     nodes = (a_node_snapshot("a"), failed)
     snapshot = a_snapshot(a_stage(*targets, max_unavailable=2, gates=(FailureBudget(),)), nodes=nodes)
@@ -459,7 +461,7 @@ def test_a_stage_soaks_once_every_target_has_changed():
 
 def test_a_stage_does_not_soak_while_a_target_is_on_its_way():
     target = a_held_target("a", state=TargetState.CHANGING)
-    snapshot = a_snapshot(a_stage(target), nodes=(let_go("a", upgrade_state="drain-required"),))
+    snapshot = a_snapshot(a_stage(target), nodes=(released_node("a", upgrade_state="drain-required"),))
 
     assert not stage_moves(decided(snapshot))
 
@@ -674,7 +676,7 @@ def test_the_plan_is_promoted_when_every_stage_has_passed():
     assert plan_moves(decision) == [PlanState.PROMOTED]
 
 
-def test_a_node_that_was_called_back_too_late_is_let_go_before_the_plan_ends():
+def test_a_node_that_was_called_back_too_late_is_released_before_the_plan_ends():
     """Held again in the moment the operator began: the label stopped nothing, and would stay for ever (hazard Z3)."""
     stages = (a_stage(a_target("a"), a_target("b"), state=PASSED),)
     late = replace(a_changed_node("a"), has_label=True, label_is_ours=True, hold_wanted=True)
@@ -706,7 +708,7 @@ def test_a_halt_calls_back_what_has_not_begun_in_the_same_round():
     assert decision.acts == (Recall(0, ("b",)),)
 
 
-def test_nothing_is_let_go_while_the_operator_is_switched_off():
+def test_nothing_is_released_while_the_operator_is_switched_off():
     """Z2: without autoUpgrade the states are gone, and a node that is let go changes unwatched."""
     snapshot = a_snapshot(a_stage(a_held_target()), nodes=(a_node_snapshot(),), policy=a_policy(off=NO_AUTO_UPGRADE))
 
@@ -757,7 +759,7 @@ def test_an_armed_fleet_is_brought_before_a_person_in_time():
 def test_a_plan_that_left_nodes_out_says_so_when_it_ends():
     out = TargetState.EXCLUDED
     stage = a_stage(a_target("a"), a_target("b", state=out), a_held_target("c", state=out), state=PASSED)
-    nodes = (a_changed_node("a"), let_go("b", upgrade_state="upgrade-failed"), a_node_snapshot("c"))
+    nodes = (a_changed_node("a"), released_node("b", upgrade_state="upgrade-failed"), a_node_snapshot("c"))
 
     decision = decided(a_snapshot(stage, nodes=nodes))
 

@@ -11,13 +11,13 @@ from rollouts.engine.decide.acts import (
     ClearUpgradeState,
     Decision,
     FinishRelease,
-    FreeStrays,
     LiftHolds,
     MovePlan,
     MoveStage,
     OpenRollbackStage,
     PlaceHolds,
     Recall,
+    ReleaseUnmanagedNodes,
     ReleaseWave,
     RequeueFailed,
     WriteVersion,
@@ -156,7 +156,7 @@ def test_and_wait_until_the_operator_calls_them_done(state: PlanState):
 
 
 @BOTH
-def test_and_only_then_they_are_let_go(state: PlanState):
+def test_and_only_then_they_are_released(state: PlanState):
     """Z5 (4)."""
     decision = decided(restored(untouched(upgrade_state="upgrade-done"), moved(), state=state))
 
@@ -380,7 +380,7 @@ def test_a_node_in_the_operators_hands_does_not_keep_the_others_waiting():
     assert isinstance(decided(snapshot).acts[0], ReleaseWave)
 
 
-def test_a_node_of_a_later_daemonset_is_let_go_as_well():
+def test_a_node_of_a_later_daemonset_is_released_as_well():
     """Its template was not there when the plan was sealed: in sync, and on the old version, it is as before."""
     node = a_node_snapshot("new", upgrade_state="upgrade-done", pod_hash="hash-of-its-own")
     hashes = {DAEMONSET: OLD_HASH, "uid-of-a-later-one": "hash-of-its-own"}
@@ -460,7 +460,7 @@ def test_a_plan_given_up_waits_for_what_the_operator_has_in_its_hands_and_holds_
     assert (then.moves, then.waiting_for) == ((), "Waiting until the operator is through with b.")
 
 
-def test_giving_up_the_rollback_holds_again_what_was_let_go():
+def test_giving_up_the_rollback_holds_again_what_was_released():
     """Z3: abort re-holds what has not begun, in the rollback as well."""
     back = (held_target("b", state=TargetState.RELEASED),)
 
@@ -476,13 +476,13 @@ def test_a_rollback_first_calls_back_what_the_way_forward_had_let_go():
 
 
 @BOTH
-def test_a_node_that_left_the_object_is_let_go_in_the_end(state: PlanState):
+def test_a_node_that_left_the_object_is_released_in_the_end(state: PlanState):
     """Nobody drives its upgrades any more, and our label would stay for ever."""
     left = untouched("left")
 
     decision = decided(replace(restored(state=state), unmanaged_nodes=(left,)))
 
-    assert decision.acts == (FreeStrays({"uid-of-left": "left"}),)
+    assert decision.acts == (ReleaseUnmanagedNodes({"uid-of-left": "left"}),)
     assert decision.is_for_good
     assert not decision.moves
 
@@ -600,16 +600,16 @@ def test_no_end_says_of_a_node_whose_label_has_lost_its_mark_that_it_is_free():
 
 
 @BOTH
-def test_a_place_is_kept_until_what_was_let_go_is_called_back(state: PlanState):
-    let_go = a_held_target("a", state=TargetState.RELEASED)
+def test_a_place_is_kept_until_what_was_released_is_called_back(state: PlanState):
+    released = a_held_target("a", state=TargetState.RELEASED)
     node = a_node_snapshot("a", has_label=False, label_is_ours=False, hold_wanted=False)
-    snapshot = put_back(a_snapshot(a_stage(let_go), nodes=(node,), disruptions=frozenset({node.uid})), state=state)
+    snapshot = put_back(a_snapshot(a_stage(released), nodes=(node,), disruptions=frozenset({node.uid})), state=state)
 
     decision = decide(snapshot, now=NOON)
 
     assert decision.acts == (Recall(0, ("a",)),)
     assert decision.given_back == frozenset()
-    held = replace(let_go, state=TargetState.HELD, state_since=NOON - timedelta(minutes=1))
+    held = replace(released, state=TargetState.HELD, state_since=NOON - timedelta(minutes=1))
     called_back = put_back(
         a_snapshot(a_stage(held), nodes=(untouched("a"),), disruptions=frozenset({node.uid})), state=state
     )
@@ -617,9 +617,9 @@ def test_a_place_is_kept_until_what_was_let_go_is_called_back(state: PlanState):
 
 
 def test_a_place_is_kept_while_the_daemonsets_are_made_anew():
-    let_go = a_held_target("a", state=TargetState.RELEASED)
+    released = a_held_target("a", state=TargetState.RELEASED)
     gone = {"uid-of-a": "is no longer selected by NVIDIADriver default"}
-    snapshot = a_snapshot(a_stage(let_go), newest_hashes={}, gone=gone, disruptions=frozenset(gone))
+    snapshot = a_snapshot(a_stage(released), newest_hashes={}, gone=gone, disruptions=frozenset(gone))
 
     assert decide(snapshot, now=NOON).given_back == frozenset()
     assert decide(replace(snapshot, newest_hashes={DAEMONSET: NEW_HASH}), now=NOON).given_back == {"uid-of-a"}

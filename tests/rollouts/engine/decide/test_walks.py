@@ -97,19 +97,19 @@ def go_away(world: World, name: str, chance: random.Random) -> None:
 
 
 def step(worker: Worker) -> None:
-    releases_before = {name for name, node in worker.world.nodes.items() if node.let_go_by_us}
+    releases_before = {name for name, node in worker.world.nodes.items() if node.released_by_us}
     is_released = worker.state in (PlanState.PROMOTING, PlanState.ROLLING_BACK) and not worker.is_paused
     may_release = is_released or (worker.state is PlanState.ABORTING and worker.handed_to)
     frozen = {name for name in worker.world.nodes if worker.holds_back(name)}
     is_forward = worker.state is PlanState.PROMOTING
     worker.round()
     assert worker.waiting_for, "nothing is said of why it waits"
-    fresh = {name for name, node in worker.world.nodes.items() if node.let_go_by_us} - releases_before
+    fresh = {name for name, node in worker.world.nodes.items() if node.released_by_us} - releases_before
     assert may_release or not fresh, f"{fresh} let go while {worker.state}, paused: {worker.is_paused}"
     assert not (is_forward and fresh & frozen), f"{fresh & frozen} let go though frozen"
     worker.world.tick()
     worker.now += TICK
-    at_work = [node.name for node in worker.world.nodes.values() if node.let_go_by_us and node.is_at_work]
+    at_work = [node.name for node in worker.world.nodes.values() if node.released_by_us and node.is_at_work]
     assert len(at_work) <= worker.max_unavailable, f"{at_work} at once, where {worker.max_unavailable} may be"
 
 
@@ -195,7 +195,7 @@ def check_racks(worker: Worker) -> None:
         on_their_way = [
             node.name
             for node in worker.world.nodes.values()
-            if node.let_go_by_us and node.is_at_work and worker.racks.get(node.name) == rack
+            if node.released_by_us and node.is_at_work and worker.racks.get(node.name) == rack
         ]
         others = [name for name, where in worker.out_by_others.items() if where == rack]
         assert len(on_their_way) + len(others) <= worker.most_per_rack, f"{on_their_way}, {others} of {rack} at once"
@@ -217,7 +217,7 @@ def walk(seed: int, *, has_bad_kernel: bool = True, may_die: bool = True, is_wil
 
 
 @pytest.mark.parametrize("seed", [*range(WALKS), *FOUND])
-def test_whatever_happens_nothing_is_let_go_unbidden_and_everything_ends(seed: int):
+def test_whatever_happens_nothing_is_released_unbidden_and_everything_ends(seed: int):
     """Z1, Z3, Z4, Z5, Z6."""
     walk(seed)
 

@@ -52,7 +52,7 @@ def test_a_budget_that_is_not_counted_yet_allows_none():
     ("pod", "budget"),
     [
         ({"is_pending": True}, {}),
-        ({"is_ready": False}, {"lets_unhealthy_go": True, "healthy": 0}),
+        ({"is_ready": False}, {"evicts_unhealthy": True, "healthy": 0}),
         ({"is_ready": False}, {"healthy": 2, "needed": 2}),
         ({"resources": ()}, {}),
         ({"labels": {"app": "other"}}, {}),

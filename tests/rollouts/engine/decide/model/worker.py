@@ -146,8 +146,8 @@ class Worker:
 
     def budgets(self, nodes: dict[str, Node]) -> Budgets:
         """Of racks: as `operations.ledger.disruptions` reads them, from these rows."""
-        lets_go = self.state in (PlanState.PROMOTING, PlanState.ROLLING_BACK) or self.handed_to
-        if not self.racks or not lets_go:
+        is_releasing = self.state in (PlanState.PROMOTING, PlanState.ROLLING_BACK) or self.handed_to
+        if not self.racks or not is_releasing:
             return UNBOUND
         out = dict.fromkeys(self.disruptions, "plan-1") | dict.fromkeys(self.out_by_others, "plan-2")
         if self.state is PlanState.PROMOTING:
@@ -328,7 +328,7 @@ class Worker:
         if name not in self.world.nodes:
             return
         self.world.nodes[name].has_label = True
-        self.world.nodes[name].let_go_by_us &= self.world.nodes[name].is_at_work
+        self.world.nodes[name].released_by_us &= self.world.nodes[name].is_at_work
         self._die_here()
         self.holds[name].was_placed = True
 
@@ -372,10 +372,10 @@ class Worker:
             if self.holds_back(name):
                 return
             self._die_here()
-            self.world.nodes[name].let_go_by_us = True
+            self.world.nodes[name].released_by_us = True
             self._unlabel(name)
 
-    def _FreeStrays(self, act: a.FreeStrays) -> None:  # noqa: N802
+    def _ReleaseUnmanagedNodes(self, act: a.ReleaseUnmanagedNodes) -> None:  # noqa: N802
         self._want(act.nodes.values(), is_wanted=False)
         for name in sorted(act.nodes.values()):
             assert not self.world.nodes[name].is_selected, f"{name} is no stray"
@@ -418,7 +418,7 @@ class Worker:
             stage.targets[name] = TargetRow(TargetState.RELEASING, self.now, stage.targets[name].is_retried)
         stage.has_waves = stage.has_waves or bool(ready)
         self._want(ready, is_wanted=False)
-        self._let_go(stage, ready)
+        self._release(stage, ready)
 
     def _may_go_live(self, stage: StageRow, name: str) -> bool:
         node = self.world.nodes.get(name)
@@ -430,9 +430,9 @@ class Worker:
 
     def _FinishRelease(self, act: a.FinishRelease) -> None:  # noqa: N802
         stage = self.stages[act.stage_index]
-        self._let_go(stage, [n for n in act.targets if stage.targets[n].state is TargetState.RELEASING])
+        self._release(stage, [n for n in act.targets if stage.targets[n].state is TargetState.RELEASING])
 
-    def _let_go(self, stage: StageRow, names: list[str]) -> None:
+    def _release(self, stage: StageRow, names: list[str]) -> None:
         for name in names:
             if self.is_paused or self.state is not MAY_RELEASE[stage.is_rollback] or self.holds_back(name):
                 return
@@ -440,7 +440,7 @@ class Worker:
             assert stage.targets[name].state is TargetState.RELEASING, f"{name} is let go without an intent"
             if name not in self.world.nodes:
                 continue
-            self.world.nodes[name].let_go_by_us = True
+            self.world.nodes[name].released_by_us = True
             self._unlabel(name)
 
     def _Recall(self, act: a.Recall) -> None:  # noqa: N802

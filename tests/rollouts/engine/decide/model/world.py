@@ -23,7 +23,7 @@ class Node:
     cordoned_by_others: bool = False
     cordoned_by_operator: bool = False
     template: str = OLD  # what its driver pod was made from: the version, and what somebody made of the rest
-    let_go_by_us: bool = False
+    released_by_us: bool = False
     evictions_to_fail: int = 0  # a PodDisruptionBudget keeps the operator from emptying it so often
     is_selected: bool = True  # by the driver object; else it has no driver pod, and the operator leaves its labels
     crashes_for: int = 0  # so many ticks its driver pod does not come up, whichever template it is of
@@ -102,7 +102,7 @@ class World:
         node.cordoned_by_operator = node.state != "uncordon-required"
         node.state = NEXT[node.state]
         if node.state == "upgrade-done":
-            node.let_go_by_us = False
+            node.released_by_us = False
 
     def recreate_driver_pod(self, name: str) -> None:
         """It takes the newest template, held or not."""
@@ -111,7 +111,7 @@ class World:
     def leave(self, name: str) -> None:
         """The object's selector is narrowed: its driver pod goes, the labels stay."""
         self.nodes[name].is_selected = False
-        self.nodes[name].let_go_by_us = False
+        self.nodes[name].released_by_us = False
 
     def come_back(self, name: str) -> None:
         """With a driver pod of the newest template."""
