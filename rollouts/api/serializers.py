@@ -56,7 +56,7 @@ class GateOptions(serializers.DictField):
         gates = "; ".join(f"{key} ({', '.join(_own_options(gate))})" for key, gate in GATES.items())
         of_all = (
             "Every gate but the approval also takes `advisory` (shown and stored, never counted), `reason` (why: "
-            "approvers see it) and `patience_s` (how long it may wait before the plan pauses; else as its stage)."
+            "approvers see it) and `wait_timeout_s` (how long it may wait before the plan pauses; else as its stage)."
         )
         super().__init__(child=serializers.DictField(child=Option()), help_text=f"{gates}. {of_all}", **kwargs)
 

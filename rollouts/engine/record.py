@@ -18,7 +18,7 @@ from people.models import AuditEntry
 from rollouts.engine.decide.acts import Move, MovePlan, MoveStage, MoveTarget
 from rollouts.gates import GATES
 from rollouts.gates.approval import ApprovalGate
-from rollouts.gates.base import NO_PATIENCE_LOST, Answer, GateResult, When
+from rollouts.gates.base import UNTIMED_WAITS, Answer, GateResult, When
 from rollouts.gates.window import Window, comes_by_itself
 from rollouts.lifecycle import StageState, TargetState
 from rollouts.models import Command, Cordon, Exclusion, GateAnswer, Hold, Plan, Stage, Target, Verb
@@ -76,7 +76,7 @@ def _opens(before: GateAnswer | None, window: GateResult | None) -> bool:
 
 def _was_bound(before: GateAnswer | None, result: GateResult) -> bool:
     """Returns whether a freeze or window released some node since, so that the wait is a new one."""
-    return before is not None and before.cause in NO_PATIENCE_LOST and before.cause != result.cause
+    return before is not None and before.cause in UNTIMED_WAITS and before.cause != result.cause
 
 
 def _answer(

@@ -93,7 +93,7 @@ class StageSnapshot:
     is_rollback: bool
     state: StageState
     state_since: datetime
-    patience: timedelta  # how long a gate may wait before a person is asked
+    wait_timeout: timedelta  # how long a gate may wait before a person is asked
     max_unavailable: int
     gates: tuple[Gate, ...]
     evidence: Evidence

@@ -18,7 +18,7 @@ from rollouts.engine.workloads import driver_started_at, operands_of, refused, v
 from rollouts.gates.approval import ApprovalGate
 from rollouts.gates.base import (
     LEFT_OUT,
-    NO_PATIENCE_LOST,
+    UNTIMED_WAITS,
     Answer,
     ApprovalEvidence,
     Combination,
@@ -114,8 +114,8 @@ def stage_snapshot(
         name=stage.name,
         is_rollback=stage.is_rollback,
         state=StageState(stage.state),
-        state_since=max(stage.state_since, resumed_at),  # who says "go on" has given every gate its patience again
-        patience=timedelta(seconds=stage.timeout_s),
+        state_since=max(stage.state_since, resumed_at),  # who says "go on" restarts the wait timeout of each gate
+        wait_timeout=timedelta(seconds=stage.timeout_s),
         max_unavailable=stage.max_unavailable,
         gates=gates,
         evidence=evidence,
@@ -138,7 +138,7 @@ def _waiting_since(gates: Iterable[Gate], answers: Mapping[str, GateAnswer], *, 
     """
     is_shut = any(row.comes_by_itself for row in answers.values())
     unhurried = {gate.key for gate in gates if is_shut and gate.when is When.WAVE}
-    unhurried |= {key for key, row in answers.items() if row.cause in NO_PATIENCE_LOST}
+    unhurried |= {key for key, row in answers.items() if row.cause in UNTIMED_WAITS}
     return {
         key: row.since if row.answer == Answer.WAIT and key not in unhurried else now for key, row in answers.items()
     }

@@ -424,7 +424,7 @@ def _stage(
         is_rollback=False,
         state=StageState.SOAKING,
         state_since=rollout.state_since,
-        patience=timedelta.max,
+        wait_timeout=timedelta.max,
         max_unavailable=1,
         gates=ASKED,
         evidence=evidence,

@@ -71,10 +71,12 @@ def still_plans(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Wrong
     plans = list(Plan.objects.under_way().filter(cluster=cluster).exclude(state=PlanState.HALTED).order_by("pk"))
     for standing in standings_of(plans, now=now):
         plan, wait = standing.plan, _wait_of(standing, now=now)
-        if standing.unlooked or wait is None or now - wait.since <= wait.patience:
+        if standing.unlooked or wait is None or now - wait.since <= wait.wait_timeout:
             continue
         since = to_the_minute(wait.since)
-        what = f"plan #{plan.pk} “{plan.title}” has {wait.lacks} since {since}, for more than {spell(wait.patience)}"
+        what = (
+            f"plan #{plan.pk} “{plan.title}” has {wait.lacks} since {since}, for more than {spell(wait.wait_timeout)}"
+        )
         yield (
             f"plan {plan.pk}",
             Wrong(
@@ -89,7 +91,7 @@ def still_plans(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Wrong
 
 class Wait(NamedTuple):
     since: datetime
-    patience: timedelta
+    wait_timeout: timedelta
     of_what: str = "Nothing"
     lacks: str = "moved"
 
@@ -99,8 +101,8 @@ def _wait_of(standing: PlanStanding, *, now: datetime) -> Wait | None:
     plan = standing.plan
     if _soaks(plan) and not standing.pause:
         return Wait(_evaluated_at(plan), _of_machines(plan), "No gate", "been evaluated")
-    patience = _patience(standing, now=now)
-    return None if patience is None else Wait(_moved_at(plan), patience)
+    wait_timeout = _wait_timeout(standing, now=now)
+    return None if wait_timeout is None else Wait(_moved_at(plan), wait_timeout)
 
 
 def _moved_at(plan: Plan) -> datetime:
@@ -110,7 +112,7 @@ def _moved_at(plan: Plan) -> datetime:
     return max(at for at in (plan.state_since, *held.values(), *said.values(), *newest.values()) if at)
 
 
-def _patience(standing: PlanStanding, *, now: datetime) -> timedelta | None:
+def _wait_timeout(standing: PlanStanding, *, now: datetime) -> timedelta | None:
     """Returns how long the wait may last; None if it ends by itself."""
     plan = standing.plan
     waits = _waits(plan)

@@ -33,8 +33,8 @@ class ApprovalGate(Gate):
             raise ValueError("needed must be at least 1: an approval that nobody gives is none.")
         if self.advisory:
             raise ValueError("it can never be advisory: an approval that does not count is none.")
-        if self.patience is not None:
-            raise ValueError("it has no patience of its own: people take the time they take.")
+        if self.wait_timeout is not None:
+            raise ValueError("it has no wait timeout: people take the time they need.")
         if len(self.groups) > MOST_GROUPS:
             raise ValueError(f"groups names at most {MOST_GROUPS}.")
         if wrong := [name for name, number in self.groups.items() if not 1 <= number <= MOST_OF_ONE]:

@@ -247,7 +247,7 @@ class Gate(ABC):
 
     advisory: bool = False  # judged, shown and stored, and never counted: it halts and holds nothing
     reason: str = ""  # why it is only advisory, for whoever approves
-    patience: timedelta | None = None  # how long it may wait before a person is asked; None: as its stage
+    wait_timeout: timedelta | None = None  # how long it may wait before a person is asked; None: as its stage
 
     key: ClassVar[str]
     title: ClassVar[str]
@@ -263,7 +263,7 @@ class Gate(ABC):
 
 BOUND = "bound"  # the cause of a gate that is not asked about before a freeze or a window lets some node go
 KEPT_EMPTY = "kept-empty"  # the cause of a gate that waits for pods which we keep off: another gate says how long
-NO_PATIENCE_LOST = frozenset({BOUND, KEPT_EMPTY})  # causes of waits about which nobody is asked, however long
+UNTIMED_WAITS = frozenset({BOUND, KEPT_EMPTY})  # causes of waits about which nobody is asked, however long
 TO_COME = "to-come"  # the cause of a gate that only waits for nodes that have not changed yet
 GAVE_UP = "The operator gave up on it (upgrade-failed)."  # of a node that failed, where nothing says why
 UNTESTED = "untested"  # the cause of a gate that waits since nothing has tested the change: the page offers what would

@@ -100,7 +100,7 @@ def _read_seconds(key: str, name: str, value: float) -> timedelta:
 def _read_kinds(gate: type[Gate]) -> dict[str, type]:
     own = sorted(fields(gate), key=lambda field: field.kw_only is True)
     hints = get_type_hints(gate)
-    return {field.name: timedelta if field.name == "patience" else hints[field.name] for field in own}
+    return {field.name: timedelta if field.name == "wait_timeout" else hints[field.name] for field in own}
 
 
 # Once: reading a class's annotations costs more than reading a gate's options does, and a plan's are read all the time.

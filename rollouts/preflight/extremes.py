@@ -18,7 +18,7 @@ from wording.numbers import are, count
 
 # Up to this nobody can meet it; of every other length of time: zero.
 LEAST = {"approval": {"valid_for_s": 60.0}, "window": {"must_last_s": -1.0}}
-TIMEOUT_LEAST, TIMEOUT_MOST = timedelta(minutes=1), timedelta(days=7)  # of a stage, and of a gate's own patience
+TIMEOUT_LEAST, TIMEOUT_MOST = timedelta(minutes=1), timedelta(days=7)  # of a stage and of a gate
 LONGEST = timedelta(days=7)  # a gate that waits for longer asks nobody in time
 CHANGE_IT = "Change the stage so that it can hold somebody back, or start it as it is."
 MOST_RESTARTS = 20  # a pod that has crashed so often is crashing
@@ -31,8 +31,8 @@ def never_met(gates: Sequence[Gate]) -> Iterator[str]:
     if evaluating and all(isinstance(gate, Soak) for gate in evaluating):
         yield "The soak counts while every other gate passes, and there is none: name one that looks at the nodes."
     for gate in gates:
-        if gate.patience is not None and not TIMEOUT_LEAST <= gate.patience <= TIMEOUT_MOST:
-            yield f"{gate.title}: its patience must be between a minute and a week."
+        if gate.wait_timeout is not None and not TIMEOUT_LEAST <= gate.wait_timeout <= TIMEOUT_MOST:
+            yield f"{gate.title}: its wait timeout must be between a minute and a week."
         for name, value in _lengths(gate).items():
             least = LEAST.get(gate.key, {}).get(name, 0.0)
             if not isinstance(gate, Soak) and value <= least:
@@ -41,7 +41,7 @@ def never_met(gates: Sequence[Gate]) -> Iterator[str]:
 
 def _lengths(gate: Gate) -> dict[str, float]:
     """Returns the gate's own durations in seconds."""
-    written = {name: value for name, value in write_options(gate).items() if name != "patience_s"}
+    written = {name: value for name, value in write_options(gate).items() if name != "wait_timeout_s"}
     return {name: float(value) for name, value in written.items() if name.endswith("_s")}
 
 

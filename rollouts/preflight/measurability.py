@@ -76,7 +76,7 @@ IDLE: Mapping[str, tuple[str, str]] = {
     ),
     Exposure.key: (
         "so that it waits until some have worked there",
-        "Its option patience_s says for how long, before a person is asked.",
+        "Its option wait_timeout_s says for how long, before a person is asked.",
     ),
 }
 

@@ -148,7 +148,7 @@ def a_stage(*targets: TargetEvidence, index: int = 0, **given: Any) -> StageSnap
         "is_rollback": False,
         "state": StageState.PROMOTING,
         "state_since": NOON - timedelta(minutes=5),
-        "patience": timedelta(hours=1),
+        "wait_timeout": timedelta(hours=1),
         "max_unavailable": 1,
         "gates": (DriverVersion(),),
     }

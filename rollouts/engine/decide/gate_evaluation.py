@@ -38,15 +38,15 @@ def is_overridden(stage: StageSnapshot, key: str, result: GateResult) -> bool:
     return key in stage.overridden and result.cause not in NEVER_OVERRIDDEN
 
 
-def out_of_patience(stage: StageSnapshot, key: str, *, now: datetime) -> str:
+def exceeded_wait_timeout(stage: StageSnapshot, key: str, *, now: datetime) -> str:
     """Returns for how long a gate has waited, once that exceeds its timeout; empty means it has not.
 
     The wait begins with the gate's first WAIT, the stage's last change of state, or the last resume, whichever is
     latest.
     """
-    patience = next((gate.patience for gate in stage.gates if gate.key == key), None) or stage.patience
+    wait_timeout = next((gate.wait_timeout for gate in stage.gates if gate.key == key), None) or stage.wait_timeout
     since = max(stage.state_since, stage.waiting_since.get(key, stage.state_since))
-    return spell(patience) if now - since > patience else ""
+    return spell(wait_timeout) if now - since > wait_timeout else ""
 
 
 def first(answer: Answer, results: Mapping[str, GateResult]) -> tuple[str, GateResult] | None:

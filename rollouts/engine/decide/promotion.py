@@ -217,7 +217,7 @@ def _not_sure_any_more(snapshot: Snapshot, results: GateResults, *, now: datetim
         waits[1].sentence if waits else f"{names(undone)} {was(len(undone))} changed, and {are(len(undone))} not now."
     )
     sentence = f"Every stage passed, but: {reason}"
-    return Decision(sentence, pause_reason=sentence if now - last.state_since > last.patience else "")
+    return Decision(sentence, pause_reason=sentence if now - last.state_since > last.wait_timeout else "")
 
 
 def _finish(snapshot: Snapshot) -> Decision:

@@ -10,11 +10,11 @@ from rollouts.components.base import Phase
 from rollouts.components.throttle import Room
 from rollouts.engine.decide.acts import Decision, FinishRelease, MoveStage, Recall, ReleaseWave, RequeueFailed
 from rollouts.engine.decide.budget import room
-from rollouts.engine.decide.gate_evaluation import counted, out_of_patience
+from rollouts.engine.decide.gate_evaluation import counted, exceeded_wait_timeout
 from rollouts.engine.decide.node_retries import to_queue, waiting, waiting_anywhere
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
 from rollouts.gates.approval import ApprovalGate
-from rollouts.gates.base import NO_PATIENCE_LOST, TO_COME, Answer, GateResult, When
+from rollouts.gates.base import TO_COME, UNTIMED_WAITS, Answer, GateResult, When
 from rollouts.gates.soak import Soak
 from rollouts.gates.test_job import TestJobGate
 from rollouts.gates.window import Window, comes_by_itself
@@ -30,7 +30,7 @@ UNHURRIED = frozenset({ApprovalGate.key, Soak.key})  # a person takes their time
 
 def release(snapshot: Snapshot, stage: StageSnapshot, answers: Mapping[str, GateResult], *, now: datetime) -> Decision:
     if ignored := _ignored(stage, now=now):
-        asks = f"{stage.name}: the operator has not begun with {names(ignored)} for {spell(stage.patience)}."
+        asks = f"{stage.name}: the operator has not begun with {names(ignored)} for {spell(stage.wait_timeout)}."
         look = snapshot.operator_down or "Look at its log and its slots, then resume."
         return Decision(asks, pause_reason=f"{asks} {look}")
     held = stage.in_state(TargetState.HELD)
@@ -146,7 +146,7 @@ def wait_for_gates(
     waiting = [(key, one) for key, one in counted(stage, answers).items() if one.answer is Answer.WAIT]
     unhurried = _unhurried(stage, dict(waiting))
     for key, result in waiting:
-        if key not in unhurried and (waited := out_of_patience(stage, key, now=now)):
+        if key not in unhurried and (waited := exceeded_wait_timeout(stage, key, now=now)):
             sentence = f"{said} {result.sentence} It has waited for {waited}"
             asks = f"{sentence}: a person decides whether to wait, exclude or go back."
             return Decision(asks, pause_reason=asks)
@@ -156,7 +156,7 @@ def wait_for_gates(
 def _unhurried(stage: StageSnapshot, waiting: Mapping[str, GateResult]) -> frozenset[str]:
     """Returns the gates whose wait asks nobody: closed windows, and gates that depend on a freeze, a window or another
     gate."""
-    unhurried = UNHURRIED | {key for key, result in waiting.items() if result.cause in NO_PATIENCE_LOST}
+    unhurried = UNHURRIED | {key for key, result in waiting.items() if result.cause in UNTIMED_WAITS}
     window = waiting.get(Window.key)
     if window is None or not comes_by_itself(Window.key, window.cause):
         return unhurried
@@ -165,7 +165,7 @@ def _unhurried(stage: StageSnapshot, waiting: Mapping[str, GateResult]) -> froze
 
 def _ignored(stage: StageSnapshot, *, now: datetime) -> tuple[str, ...]:
     released = stage.in_state(TargetState.RELEASED)
-    return tuple(target.name for target in released if now - target.state_since > stage.patience)
+    return tuple(target.name for target in released if now - target.state_since > stage.wait_timeout)
 
 
 def _may_go(snapshot: Snapshot, stage: StageSnapshot, uid: str) -> bool:

@@ -205,7 +205,7 @@ def _settle(snapshot: Snapshot, answers: Mapping[str, GateResult], *, now: datet
     # The soak waits for the others, so it waits for ever where one of them can never tell.
     others = [result for key, result in answers.items() if result in waits and key != Soak.key]
     can_never_tell = bool(others) and all(result.is_final for result in others)
-    if can_never_tell or (waits and now - stage.state_since > stage.patience):
+    if can_never_tell or (waits and now - stage.state_since > stage.wait_timeout):
         return _rolled_back(stage, f"{_how_it_ended(snapshot)} This could not be evaluated: {waits[0].sentence}")
     return Decision(
         f"They are back and being evaluated: {waits[0].sentence if waits else 'no gate answers.'}", look_again_in=SOON

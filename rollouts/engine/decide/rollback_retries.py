@@ -60,7 +60,7 @@ def ask_for_help(snapshot: Snapshot, failed: tuple[TargetEvidence, ...], *, now:
     if not sentence:
         again = f"{are(len(failed))} in the operator's queue again"
         return Decision(f"{_names(failed)} failed and {again}.", look_again_in=SOON)
-    too_long = [one for one in crashing if now - max(one.state_since, stage.state_since) > stage.patience]
+    too_long = [one for one in crashing if now - max(one.state_since, stage.state_since) > stage.wait_timeout]
     if tried or gone or too_long:
         return Decision(f"{sentence} Then resume.", pause_reason=f"{sentence} Then resume.")
     return Decision(sentence, look_again_in=SOON)

@@ -74,7 +74,7 @@ PROBLEMS = {
         "stages.1.gate_options",
     ),
     "impatient": (
-        {"stages": (CANARY, replace(REST, gate_options={"driver_version": {"patience_s": 5}}))},
+        {"stages": (CANARY, replace(REST, gate_options={"driver_version": {"wait_timeout_s": 5}}))},
         "stages.1.gate_options",
     ),
     "approval only": ({"stages": (CANARY, replace(REST, gate_options={"approval": {}}))}, "stages.1.gate_options"),

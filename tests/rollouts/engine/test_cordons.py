@@ -203,7 +203,7 @@ def test_the_next_node_waits_for_the_proof_and_once_that_takes_too_long_a_person
     assert "a person decides" in ground.plan.waiting_for
 
 
-def test_tenants_are_waited_for_from_then_on_and_lose_no_patience_before(ground: Ground):
+def test_tenants_are_waited_for_from_then_on_and_lose_no_wait_timeout_before(ground: Ground):
     under_test_with_tenants(ground)
     answer = GateAnswer.objects.get(stage=ground.stage(), gate="workloads_ready", is_current=True)
     assert (answer.answer, answer.cause) == ("wait", KEPT_EMPTY)

@@ -55,7 +55,7 @@ def test_it_waits_for_a_tenant_and_goes_on_once_one_has_worked_for_long_enough(g
 
 
 def test_nobody_comes_and_a_person_is_asked(ground: Ground):
-    soaking(ground, patience_s=120)
+    soaking(ground, wait_timeout_s=120)
     assert not ground.plan.commands.in_force().exists()
 
     ground.clock.move(minutes=3)

@@ -127,7 +127,7 @@ def test_a_pause_that_stands_is_seen(plan: Plan):
     assert seen(plan).paused_reason == "ada paused it: Lunch."
 
 
-def test_patience_starts_anew_when_a_pause_ends(plan: Plan):
+def test_wait_timeout_starts_anew_when_a_pause_ends(plan: Plan):
     later = NOON + timedelta(hours=2)
     Command.objects.create(plan=plan, verb="pause", actor="engine", at=NOON, reason="Look.", ended_at=later)
 

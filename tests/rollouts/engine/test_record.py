@@ -127,7 +127,7 @@ def test_the_time_for_which_a_window_was_closed_counts_for_no_other_wait(plan: P
 
 
 def test_the_time_for_which_nothing_might_go_counts_for_no_wait_for_room(plan: Plan):
-    """A freeze, or a window that no gate asks for: once it lets a node go, the room has its whole patience."""
+    """A freeze, or a window that no gate asks for: once it lets a node go, the room has its whole wait timeout."""
 
     def waiting_since(cause: str, at: datetime) -> datetime:
         waits = GateResult(Answer.WAIT, title=f"{cause}.", cause=cause)
@@ -142,7 +142,7 @@ def test_the_time_for_which_nothing_might_go_counts_for_no_wait_for_room(plan: P
     assert waiting_since("unseen", fourth) == third
 
 
-def test_a_window_that_is_only_advisory_keeps_nobodys_patience(plan: Plan):
+def test_a_window_that_is_only_advisory_keeps_nobodys_wait_timeout(plan: Plan):
     Stage.objects.filter(plan=plan, index=0).update(gate_options={"window": {"advisory": True}, "headroom": {}})
 
     waiting_since(plan, window="closed", headroom="unseen", at=NOON)

@@ -274,7 +274,7 @@ def test_a_cluster_that_was_not_seen_for_long_lets_nothing_go(ground: Ground):
 
 
 def test_a_pause_that_a_person_ended_is_not_put_back_at_once(ground: Ground):
-    """Out of patience the plan pauses and asks; who says "go on" has given it another patience."""
+    """Out of wait timeout the plan pauses and asks; who says "go on" has given it another wait timeout."""
     ground.armed()
     ground.stage().targets.update(state=TargetState.CHANGED, state_since=ground.clock())
     soaking = {"state": StageState.SOAKING, "timeout_s": 60, "gate_options": {"operands_ready": {}}}

@@ -88,7 +88,7 @@ def test_a_soak_has_an_end_of_its_own():
 
 
 def test_a_soak_whose_gates_nobody_evaluates_is_reported():
-    """Its rounds fail, or its cluster does not answer: no gate is asked, so that none runs out of patience."""
+    """Its rounds fail, or its cluster does not answer: no gate is asked, so that none runs out of wait timeout."""
     plan = soaking(evaluated_at=NOON + HOUR)
 
     (told,) = said(plan, NOON + 2 * HOUR + timedelta(seconds=1))

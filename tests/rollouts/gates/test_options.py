@@ -60,8 +60,8 @@ def test_numbers_survive_the_round_trip(timeout_s: int, tolerate: int):
         ({"soak": {"duration_s": math.inf}}, "duration_s"),
         ({"soak": {"duration_s": math.nan}}, "duration_s"),
         ({"failure_budget": {"tolerate": 0.5}}, "whole"),
-        ({"soak": {"patience": 60}}, "patience_s"),
-        ({"soak": {"patience_s": True}}, "number"),
+        ({"soak": {"wait_timeout": 60}}, "wait_timeout_s"),
+        ({"soak": {"wait_timeout_s": True}}, "number"),
         ({"soak": {"advisory": 1}}, "true or false"),
         ({"soak": {"advisory": "true"}}, "true or false"),
         ({"soak": {"advisory": True, "reason": "x" * 201}}, "200"),
@@ -84,17 +84,19 @@ def test_an_approval_by_nobody_is_no_approval():
         read_gates({"approval": {"needed": 0}})
 
 
-def test_every_gate_may_be_advisory_with_a_reason_and_have_a_patience_of_its_own():
-    written = {"advisory": True, "reason": "No tenants here.", "patience_s": 90.0}
+def test_every_gate_may_be_advisory_with_a_reason_and_have_a_wait_timeout_of_its_own():
+    written = {"advisory": True, "reason": "No tenants here.", "wait_timeout_s": 90.0}
 
     (gate,) = read_gates({"workloads_ready": written})
 
-    assert (gate.advisory, gate.reason, gate.patience) == (True, "No tenants here.", timedelta(seconds=90))
+    assert (gate.advisory, gate.reason, gate.wait_timeout) == (True, "No tenants here.", timedelta(seconds=90))
     assert write_options(gate).items() >= written.items()
 
 
 @pytest.mark.parametrize(
-    ("options", "words"), [({"advisory": True}, "never be advisory"), ({"patience_s": 60}, "no patience")], ids=str
+    ("options", "words"),
+    [({"advisory": True}, "never be advisory"), ({"wait_timeout_s": 60}, "no wait timeout")],
+    ids=str,
 )
 def test_an_approval_always_counts_and_waits_as_long_as_people_take(options, words: str):
     with pytest.raises(BadGate, match=words):

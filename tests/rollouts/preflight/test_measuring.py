@@ -75,7 +75,7 @@ def test_of_the_gate_that_waits_for_tenants_it_is_said_that_it_will(cluster, own
     (check,) = warned(cluster, owner, "unmeasured", exposure={})
 
     assert "so that it waits until some have worked there" in check.sentence
-    assert "patience_s" in check.fix
+    assert "wait_timeout_s" in check.fix
     assert not check.is_grave
     assert warned(cluster, owner, "unmeasured", exposure={"advisory": True}) == []
 

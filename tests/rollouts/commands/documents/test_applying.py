@@ -162,7 +162,7 @@ REFUSED = {
     "no version": (f"to: {NEW}", "to: latest", "to"),
     "pool": ("max_unavailable: 2", "pool: gone", "stages[1].pool"),
     "selector": ("max_unavailable: 2", "selector: a==b==c", "stages[1].selector"),
-    "patience": ("kind: pool", "timeout: 1s, kind: pool", "stages[1].timeout"),
+    "wait_timeout": ("kind: pool", "timeout: 1s, kind: pool", "stages[1].timeout"),
     "no canary": ("kind: canary", "kind: pool", "stages"),
     "gates that never pass": ("driver_version: {{}}, ", "", "stages[0].gates"),
     "a plan of nobody": ("cluster: {}", "plan: 99\ncluster: {}", "plan"),
@@ -195,9 +195,9 @@ def test_only_who_may_draft_there_applies_or_looks(text):
 words = st.text(st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")), min_size=1, max_size=20).map(str.strip)
 lengths = st.integers(60, 600_000) | st.floats(60, 600_000).map(lambda seconds: round(seconds, 6))
 valid = lengths.filter(lambda seconds: seconds > 60)
-patience = {"patience_s": st.integers(60, 600_000)}
-of_all = st.fixed_dictionaries({}, optional=patience) | st.fixed_dictionaries(
-    {"advisory": st.just(True)}, optional={"reason": words.filter(bool), **patience}
+wait_timeout = {"wait_timeout_s": st.integers(60, 600_000)}
+of_all = st.fixed_dictionaries({}, optional=wait_timeout) | st.fixed_dictionaries(
+    {"advisory": st.just(True)}, optional={"reason": words.filter(bool), **wait_timeout}
 )
 gates = st.fixed_dictionaries(
     {"driver_version": st.just({})},

@@ -26,7 +26,7 @@ stages:
     approval: {needed: 2, valid_for: 8h}
     window: {must_last: 30m}
     driver_version:
-    workloads_ready: {advisory: true, reason: Noisy., patience: 10m}
+    workloads_ready: {advisory: true, reason: Noisy., wait_timeout: 10m}
     soak: {duration: 1h30m}
 """
 
@@ -51,7 +51,7 @@ def test_a_document_is_read():
         "approval": {"needed": 2, "valid_for_s": 28_800},
         "window": {"must_last_s": 1800},
         "driver_version": {},
-        "workloads_ready": {"advisory": True, "reason": "Noisy.", "patience_s": 600},
+        "workloads_ready": {"advisory": True, "reason": "Noisy.", "wait_timeout_s": 600},
         "soak": {"duration_s": 5400},
     }
 

@@ -433,7 +433,7 @@ def test_an_opening_stage_waits_while_the_one_before_is_no_longer_sure():
     assert not decision.pause_reason
 
 
-def test_a_person_is_asked_once_the_one_before_has_been_unsure_for_longer_than_its_patience():
+def test_a_person_is_asked_once_the_one_before_has_been_unsure_for_longer_than_its_wait_timeout():
     snapshot = opening(an_approval(), earlier=a_target("a", driver_version=""))
     passed, second, *others = snapshot.stages
     passed = replace(passed, state_since=NOON - timedelta(hours=3))
@@ -491,13 +491,13 @@ def test_a_stage_without_a_gate_never_passes(gates: tuple):
 
 @pytest.mark.parametrize(("minutes", "asks"), [(3, False), (5, True)])
 def test_a_gate_that_waits_for_too_long_asks_a_person(minutes: int, asks: bool):
-    """No answer is never a pass: out of patience, the plan pauses and asks."""
+    """No answer is never a pass: out of wait timeout, the plan pauses and asks."""
     stage = a_stage(
         a_target("a", baseline=None),
         gates=(OperandsReady(),),
         state=SOAKING,
         state_since=NOON - timedelta(minutes=minutes),
-        patience=timedelta(minutes=4),
+        wait_timeout=timedelta(minutes=4),
     )
 
     decision = decided(a_snapshot(stage, nodes=(a_changed_node("a"),)))
@@ -507,9 +507,9 @@ def test_a_gate_that_waits_for_too_long_asks_a_person(minutes: int, asks: bool):
 
 
 @pytest.mark.parametrize(("seconds", "asks"), [(29, False), (31, True)])
-def test_a_gate_with_a_patience_of_its_own_asks_after_it(seconds: int, asks: bool):
+def test_a_gate_with_a_wait_timeout_of_its_own_asks_after_it(seconds: int, asks: bool):
     """Its stage would have waited for an hour; another gate that waits first has not kept it from asking."""
-    gates = (DriverVersion(), OperandsReady(patience=timedelta(seconds=30)))
+    gates = (DriverVersion(), OperandsReady(wait_timeout=timedelta(seconds=30)))
     since = NOON - timedelta(seconds=seconds)
     stage = a_stage(a_target("a", baseline=None, driver_version=""), gates=gates, state=SOAKING, state_since=since)
 
@@ -519,8 +519,8 @@ def test_a_gate_with_a_patience_of_its_own_asks_after_it(seconds: int, asks: boo
     assert not asks or "It has waited for 30 s" in decision.pause_reason
 
 
-def test_patience_begins_when_the_gate_begins_to_wait():
-    """One that passed through an hour of soak, and waits now, is not out of patience at once."""
+def test_wait_timeout_begins_when_the_gate_begins_to_wait():
+    """One that passed through an hour of soak, and waits now, is not out of wait timeout at once."""
     long_ago = {"state": SOAKING, "state_since": NOON - timedelta(hours=2), "gates": (OperandsReady(),)}
     stage = a_stage(a_target("a", baseline=None), **long_ago, waiting_since={"operands_ready": NOON})
 
@@ -584,7 +584,11 @@ def test_a_gate_of_each_wave_holds_the_next_one_only(free: int, goes: tuple[str,
 
 def test_a_gate_of_each_wave_holds_the_first_one_too_and_asks_in_the_end():
     shown = evidence(a_held_target("b"), next_wave=a_next_wave(free=0))
-    given = {"evidence": shown, "gates": (Headroom(patience=timedelta(minutes=2)), DriverVersion()), "state": OPENING}
+    given = {
+        "evidence": shown,
+        "gates": (Headroom(wait_timeout=timedelta(minutes=2)), DriverVersion()),
+        "state": OPENING,
+    }
     stage = a_stage(a_held_target("b"), **given)
 
     decision = decided(a_snapshot(stage, nodes=(a_node_snapshot("b"),)))
@@ -595,12 +599,12 @@ def test_a_gate_of_each_wave_holds_the_first_one_too_and_asks_in_the_end():
 
 def waits_for_windows(*windows: WindowEvidence, **given) -> Decision:
     shown = evidence(a_held_target("b"), windows=windows)
-    long_ago = {"patience": timedelta(minutes=1), "state_since": NOON - timedelta(days=2)}
+    long_ago = {"wait_timeout": timedelta(minutes=1), "state_since": NOON - timedelta(days=2)}
     stage = a_stage(evidence=shown, gates=(Window(**given), DriverVersion()), state=OPENING, **long_ago)
     return decided(a_snapshot(stage, nodes=(a_node_snapshot("b"),)))
 
 
-def test_a_window_is_not_out_of_patience_while_it_is_known_when_it_opens():
+def test_a_window_is_not_out_of_wait_timeout_while_it_is_known_when_it_opens():
     ahead = (NOON + timedelta(days=3), NOON + timedelta(days=4))
     ends = (NOON - timedelta(hours=5), NOON + timedelta(minutes=5))
 
@@ -622,7 +626,7 @@ def test_what_goes_before_each_wave_is_not_asked_about_while_none_goes(given):
     """Which nodes would go next is not known while every one of them waits for its window."""
     ahead = (NOON + timedelta(days=3), NOON + timedelta(days=4))
     shown = evidence(a_held_target("b"), windows=(WindowEvidence(("b",), "Closed until Sunday.", (ahead,)),))
-    long_ago = {"patience": timedelta(minutes=1), "state_since": NOON - timedelta(days=2)}
+    long_ago = {"wait_timeout": timedelta(minutes=1), "state_since": NOON - timedelta(days=2)}
     stage = a_stage(evidence=shown, gates=(Window(**given), Headroom()), state=OPENING, **long_ago)
 
     asks = decided(a_snapshot(stage, nodes=(a_node_snapshot("b"),))).pause_reason
@@ -634,7 +638,7 @@ def test_what_goes_before_each_wave_is_not_asked_about_while_none_goes(given):
 def test_nobody_is_asked_about_room_while_a_freeze_or_a_window_keeps_every_node(reason):
     """Without the gate `window`, too: who would find room has no node to find it for."""
     shown = evidence(a_held_target("b"), bound_reason=reason)
-    long_ago = {"patience": timedelta(minutes=1), "state_since": NOON - timedelta(days=2)}
+    long_ago = {"wait_timeout": timedelta(minutes=1), "state_since": NOON - timedelta(days=2)}
     stage = a_stage(evidence=shown, gates=(Headroom(), DriverVersion()), state=OPENING, **long_ago)
 
     decision = decided(a_snapshot(stage, nodes=(a_node_snapshot("b"),)))
@@ -657,10 +661,14 @@ def test_a_gate_of_each_wave_does_not_keep_a_stage_from_passing():
     assert stage_moves(decided(a_snapshot(stage, nodes=(a_changed_node("a"),)))) == [(0, PASSED)]
 
 
-def test_a_soak_is_not_out_of_patience():
+def test_a_soak_is_not_out_of_wait_timeout():
     gates = (DriverVersion(), Soak(timedelta(hours=9)))
     stage = a_stage(
-        a_target("a"), state=SOAKING, gates=gates, patience=timedelta(minutes=1), state_since=NOON - timedelta(hours=2)
+        a_target("a"),
+        state=SOAKING,
+        gates=gates,
+        wait_timeout=timedelta(minutes=1),
+        state_since=NOON - timedelta(hours=2),
     )
     shown = replace(stage.evidence, others_passing_since=NOON - timedelta(hours=1))
     snapshot = a_snapshot(replace(stage, evidence=shown), nodes=(a_changed_node("a"),))

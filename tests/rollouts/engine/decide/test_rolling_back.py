@@ -277,7 +277,7 @@ def test_a_node_of_which_nobody_knows_how_many_gpus_it_had_holds_nobody_for_ever
     assert "This could not be evaluated: The state of b before the change is unknown." in decision.waiting_for
 
 
-def test_a_gate_that_cannot_tell_in_the_rollback_has_the_stages_patience_and_no_more():
+def test_a_gate_that_cannot_tell_in_the_rollback_has_the_stages_wait_timeout_and_no_more():
     back = (a_target("b", driver_version="", upgrade_state="upgrade-done"),)
     nodes = (free(untouched("b", upgrade_state="upgrade-done")),)
     snapshot = restored(*nodes, back=back, gates=(DriverVersion(timedelta(hours=9)),), stage_state=StageState.SOAKING)
