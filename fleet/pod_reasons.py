@@ -21,10 +21,15 @@ class PodReason:
 
 ReasonReader = Callable[[Sequence[Pod], datetime], Mapping[str, PodReason]]
 READERS: list[ReasonReader] = []
+# Readers that know more: they get the reasons so far, and return those that they replace.
+ReasonRefiner = Callable[[Sequence[Pod], Mapping[str, PodReason], datetime], Mapping[str, PodReason]]
+REFINERS: list[ReasonRefiner] = []
 
 
 def reasons_of(pods: Sequence[Pod], *, now: datetime) -> Mapping[str, PodReason]:
     found: dict[str, PodReason] = {}
     for read in READERS:
         found |= read(pods, now)
+    for refine in REFINERS:
+        found |= refine(pods, found, now)
     return found

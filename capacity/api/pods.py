@@ -1,13 +1,15 @@
 """One pod with its whole story, as on its page."""
 
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from capacity.pods.story import story_of
+from capacity.pods.story import NearNode, story_of, waiting_story
+from capacity.wait_reasons.answers import Actor
 from edges.rest import Edge, RowSerializer
 from fleet.api.pods import PodRowSerializer
+from fleet.freshness.cluster import load_cluster_freshness
 from fleet.models import ClusterEvent, Pod
 
 
@@ -66,6 +68,70 @@ class PodStorySerializer(serializers.Serializer):
     conditions = PodConditionSerializer(many=True, help_text="Of a pod without a node.")
     placement = serializers.JSONField(source="pod.placement", help_text="What it asks of its node, while it has none.")
     events = PodEventSerializer(many=True, help_text="Of the pod and its direct owner, newest first.")
+
+
+class PendingChangeSerializer(serializers.Serializer):
+    text = serializers.CharField()
+    actor = serializers.ChoiceField(choices=[(actor.value, actor.value) for actor in Actor], help_text="Who makes it.")
+    fits_now = serializers.IntegerField(help_text="Nodes on which the pod fits at once.")
+    fits_later = serializers.IntegerField(help_text="Nodes on which it fits once other pods end, those included.")
+
+
+class FunnelStepSerializer(serializers.Serializer):
+    title = serializers.CharField()
+    left = serializers.IntegerField(help_text="Nodes after this step.")
+    removed = serializers.IntegerField()
+
+
+class NearNodeSerializer(serializers.Serializer):
+    node = serializers.IntegerField(source="miss.node.key", help_text="ID.")
+    name = serializers.CharField(source="miss.node.name")
+    lacks = serializers.ListField(source="miss.lacks", child=serializers.CharField())
+    holders = serializers.SerializerMethodField(help_text="Pods that hold GPUs there, the largest first.")
+
+    @extend_schema_field(serializers.ListField(child=serializers.CharField()))
+    def get_holders(self, near: NearNode) -> list[str]:
+        return [f"{holder.pod}: {holder.gpus}" for holder in near.holders]
+
+
+class WhyPendingSerializer(serializers.Serializer):
+    """The reason why a pod waits for a node, recomputed from the rows of its cluster."""
+
+    key = serializers.CharField(source="found.key", help_text="Of the reason: no_room, fragmented, matches_no_node.")
+    title = serializers.CharField(source="found.title")
+    summary = serializers.CharField(source="found.summary")
+    decided_by = serializers.CharField(
+        source="found.decided_by", help_text="Label, taint, resource, gate, claim, node."
+    )
+    changes = PendingChangeSerializer(source="found.changes", many=True, help_text="Each makes the pod fit.")
+    funnel = FunnelStepSerializer(source="found.funnel", many=True)
+    near_summary = serializers.CharField(source="found.near_summary", help_text="`3 nodes lack only 1 GPU.`")
+    near_nodes = NearNodeSerializer(source="near", many=True)
+    scheduler_message = serializers.CharField()
+    scheduler_at = serializers.DateTimeField(allow_null=True, help_text="Last transition of PodScheduled.")
+    agreement_ratio = serializers.FloatField(
+        source="found.agreement_ratio", allow_null=True,
+        help_text="Share of the scheduler's counts that this check confirms, 0 to 1. Null: it has no counts.",
+    )  # fmt: skip
+    differences = serializers.ListField(
+        source="found.differences", child=serializers.CharField(), help_text="From the scheduler, which decides."
+    )
+    not_checked = serializers.ListField(source="found.not_checked", child=serializers.CharField())
+    nodes_seen_at = serializers.DateTimeField(allow_null=True)
+
+
+class PodAnswerSerializer(serializers.Serializer):
+    why_pending = WhyPendingSerializer(allow_null=True, help_text="Null: the pod does not wait for a node.")
+
+
+class WhyPending(Edge):
+    @extend_schema(responses=PodAnswerSerializer)
+    def get(self, request, pod_id: int) -> Response:
+        """Returns why the pod waits for a node, and what would change that."""
+        pod = self.load(Pod.objects.visible_to(self.user).select_related("cluster__observer"), pod_id)
+        now = timezone.now()
+        story = waiting_story(pod, load_cluster_freshness(pod.cluster, now=now), now=now)
+        return Response({"why_pending": None if story is None else WhyPendingSerializer(story).data})
 
 
 class PodDetail(Edge):

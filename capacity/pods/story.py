@@ -8,10 +8,13 @@ from typing import Any
 from django.db.models import Q, QuerySet
 
 from capacity.pods.rows import GpuPodLine
+from capacity.wait_reasons.answers import NearMiss, PendingExplanation
+from capacity.wait_reasons.requirements import USUAL_SCHEDULER
+from capacity.waiting_pods import GpuHolder, explanations_of, facts_of, holders_on
 from fleet.allocation.allocations import GpuAllocation, Unplaced
 from fleet.allocation.gpu_holders import allocations_on
 from fleet.freshness.cluster import ClusterFreshness, load_cluster_freshness
-from fleet.freshness.kinds import PODS
+from fleet.freshness.kinds import NODES, PODS
 from fleet.gpu_pods import top_owners
 from fleet.models import ClusterEvent, Pod, ResourceClaim, Workload
 from fleet.pod_reasons import reasons_of
@@ -20,6 +23,7 @@ from fleet.states.pod import ENDED
 from people.models import User
 
 EVENTS_AT_MOST = 100
+HOLDERS_AT_MOST = 3  # that are named for each near node
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,25 @@ class HeldGpu:
 
 
 @dataclass(frozen=True)
+class NearNode:
+    miss: NearMiss
+    holders: Sequence[GpuHolder]  # pods that hold the missing GPUs, the largest first
+    more: int  # holders that are not listed
+
+
+@dataclass(frozen=True)
+class WaitingStory:
+    """The reason why a pod waits for a node, with the pods that hold what it misses."""
+
+    found: PendingExplanation
+    near: Sequence[NearNode]
+    scheduler_message: str
+    scheduler_at: datetime | None  # when the condition last turned; its message may be newer
+    nodes_seen_at: datetime | None
+    is_usual_scheduler: bool
+
+
+@dataclass(frozen=True)
 class PodStory:
     line: GpuPodLine
     freshness: ClusterFreshness
@@ -39,6 +62,7 @@ class PodStory:
     claims: Sequence[ResourceClaim]  # that are mirrored
     missing_claims: Sequence[str]  # names of claims that do not exist, or are not mirrored
     conditions: Sequence[Mapping[str, Any]]  # of a pod without a node: type, status, reason, message, at
+    waiting: WaitingStory | None  # why it waits for a node; None: it does not
     events: Sequence[ClusterEvent]  # of the pod and of its owner, newest first
     is_cut: bool  # there are more Events
 
@@ -68,10 +92,38 @@ def story_of(pod: Pod, *, user: User, now: datetime) -> PodStory:
         unplaced=unplaced,
         claims=claims,
         missing_claims=[name for name in pod.claims if name not in there],
-        conditions=pod.placement.get("conditions", []),
+        conditions=[{**each, "at": _instant(each.get("at"))} for each in pod.placement.get("conditions", ())],
+        waiting=waiting_story(pod, freshness, now=now),
         events=events[:EVENTS_AT_MOST],
         is_cut=len(events) > EVENTS_AT_MOST,
     )
+
+
+def waiting_story(pod: Pod, freshness: ClusterFreshness, *, now: datetime) -> WaitingStory | None:
+    """Returns why the pod waits for a node. Four queries at most; none for a pod that has one."""
+    found = explanations_of([pod], now=now).get(pod.uid)
+    if found is None:
+        return None
+    facts, resource = facts_of(pod), next(iter(pod.resources), "")
+    nodes = [miss.node.key for miss in found.near_misses]
+    holders = holders_on(nodes, resource) if nodes and resource else {}
+    near = [
+        NearNode(miss, there[:HOLDERS_AT_MOST], len(there[HOLDERS_AT_MOST:]))
+        for miss in found.near_misses
+        for there in (holders.get(miss.node.key, []),)
+    ]
+    return WaitingStory(
+        found,
+        near,
+        facts.message or pod.waiting_reason,
+        facts.message_at,
+        freshness.by_kind[NODES].last_seen_at,
+        facts.scheduler == USUAL_SCHEDULER,
+    )
+
+
+def _instant(text: str | None) -> datetime | None:
+    return datetime.fromisoformat(text) if text else None
 
 
 def _gpus(pod: Pod, *, now: datetime) -> tuple[list[HeldGpu], list[Unplaced]]:

@@ -7,6 +7,8 @@ from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
 
 from capacity.pods.story import story_of
+from capacity.wait_reasons.amounts import amount_text
+from capacity.wait_reasons.obstacles import CPU, MEMORY
 from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.messages.numbers import numbers_of
@@ -40,6 +42,9 @@ def _pod(request: PersonRequest, row: Pod) -> dict[str, Any]:
         "line": story.line,
         "story": story,
         "freshness": story.freshness,
+        "cpu_and_memory": ", ".join(
+            amount_text(name, amount) for name, amount in ((CPU, row.cpu_m), (MEMORY, row.memory_bytes)) if amount
+        ),
         "placement": _placement(row.placement),
         "commands": [
             f"kubectl{context} -n {row.namespace} describe pod {row.name}",

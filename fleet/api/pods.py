@@ -70,12 +70,7 @@ class PodRowSerializer(PodSerializer):
         fields = (*PodSerializer.Meta.fields, "reason", "seen_at", "freshness")
 
 
-# Every column but what a pod's own page shows.
-SHOWN = tuple(
-    field.name
-    for field in Pod._meta.concrete_fields  # noqa: SLF001 - documented, in spite of its name
-    if field.name not in {"placement", "state_code"}
-)
+SHOWN = tuple(field.name for field in Pod._meta.concrete_fields)  # noqa: SLF001 - documented, in spite of its name
 
 
 class PodList(Listing):

@@ -81,6 +81,60 @@ def test_a_waiting_pod_shows_its_conditions_claims_and_what_it_asks_of_a_node(vi
     assert "Volume claims data" in text
 
 
+def test_a_crashing_pod_shows_its_cause_and_the_line_that_tells_it(viewer, cluster):
+    broken = {"is_ready": False, "stuck_container": "main", "status": "CrashLoopBackOff"}
+    line = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB"
+    pod = make.a_pod(make.a_node(cluster), waiting_reason="CrashLoopBackOff: back-off 5m0s", last_words=line, **broken)
+
+    text = page(viewer, f"/pods/{pod.pk}").text
+
+    assert "Why it does not run" in text
+    assert text.count(line) == 1
+    assert "Container main: CrashLoopBackOff: back-off 5m0s" in text
+
+
+def test_a_waiting_pod_says_why_and_who_holds_what_it_misses(viewer, cluster):
+    node = make.a_node(cluster, "gpu-1", requested={"nvidia.com/gpu": 7}, cpu_allocatable_m=128_000)
+    make.a_pod(node, "holder", gpus=7)
+    message = "0/1 nodes are available: 1 Insufficient nvidia.com/gpu."
+    conditions = [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}]
+    pod = make.a_pending_pod(cluster, "train", gpus=2, placement={"conditions": conditions})
+
+    seen = page(viewer, f"/pods/{pod.pk}")
+
+    assert "Too few free GPUs: the pod requests 2 GPUs. 1 node qualifies. 1 GPU is free there in total." in seen.text
+    assert "1 node lacks only 1 GPU." in seen.text
+    assert "Nodes in the cluster 1 Have 2 GPUs free 0 −1" in seen.text
+    assert "gpu-1 1 GPU free of 2 GPUs team-a/holder 7 GPUs" in seen.text
+    assert message in seen.text
+    assert "This check counts the same nodes." in seen.text
+    answer = calling(make.a_user(role="viewer")).get(f"/api/v1/pods/{pod.pk}/why-pending").json()["why_pending"]
+    assert (answer["key"], answer["agreement_ratio"], answer["differences"]) == ("no_room", 1.0, [])
+    assert answer["near_nodes"][0]["holders"] == ["team-a/holder: 7 GPUs"]
+    assert [step["left"] for step in answer["funnel"]] == [1, 0]
+    assert page(viewer, "/pods").text.count("Too few free GPUs") == 1
+
+
+def test_a_scheduler_that_disagrees_decides(viewer, cluster):
+    make.a_node(cluster, "gpu-1", cpu_allocatable_m=1000)
+    message = "0/1 nodes are available: 1 Insufficient rdma/hca."
+    conditions = [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}]
+    pod = make.a_pending_pod(cluster, placement={"conditions": conditions})
+
+    text = page(viewer, f"/pods/{pod.pk}").text
+
+    assert "The scheduler rejects 1 node: insufficient rdma/hca. 1 node fits by the checked requirements." in text
+    assert "The scheduler's message differs. The scheduler decides." in text
+
+
+def test_a_pod_with_a_node_does_not_wait(cluster):
+    pod = make.a_pod(make.a_node(cluster))
+
+    answer = calling(make.a_user(role="viewer")).get(f"/api/v1/pods/{pod.pk}/why-pending").json()
+
+    assert answer == {"why_pending": None}
+
+
 def test_rest_says_the_same(cluster):
     node = make.a_node(cluster, "gpu-1", gpus=1, pool=make.a_pool(cluster, "h200"))
     pod = make.a_pod(node, "serving")

@@ -1,0 +1,31 @@
+"""Amounts of resources as text, and the resource of a pod that is hardest to place. Pure."""
+
+from collections.abc import Mapping
+
+from capacity.wait_reasons.obstacles import CPU, MEMORY, Obstacles
+from gpu.resources import Layout, in_words, is_gpu_resource
+from wording.numbers import either
+
+BY_NAME = Layout()
+
+
+def amount_text(resource: str, amount: int) -> str:
+    """Returns `8 GPUs`, `2.5 CPUs` or `64 GiB of memory`."""
+    if resource == CPU:
+        return f"{amount / 1000:g} {either(amount, 'CPU', 'CPUs')}" if amount != 1000 else "1 CPU"
+    if resource == MEMORY:
+        return f"{amount / 2**30:.4g} GiB of memory"
+    if is_gpu_resource(resource):
+        return in_words(amount, BY_NAME.way(resource))
+    return f"{amount} {resource}"
+
+
+def main_resource(obstacles: Obstacles) -> str:
+    """Returns the GPU resource that the fewest nodes offer. Blank: the pod requests none."""
+    gpus = [name for name in obstacles.pod.requests if is_gpu_resource(name)]
+    return min(gpus, key=lambda name: obstacles.index.offering(name).bit_count(), default="")
+
+
+def by_weight(requests: Mapping[str, int]) -> list[tuple[str, int]]:
+    """Returns the requests, GPUs first."""
+    return sorted(requests.items(), key=lambda each: (each[0] in (CPU, MEMORY), each[0]))

@@ -1,0 +1,63 @@
+"""The parts of the answer to why a pod waits for a node. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from capacity.wait_reasons.node_index import ComparedNode
+from capacity.wait_reasons.scheduler_message import SchedulerVerdict
+
+
+class Actor(StrEnum):
+    OWNER = "pod owner"
+    ADMIN = "cluster admin"
+    NOBODY = "nobody"
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change after which the pod fits. Counts are of nodes."""
+
+    text: str
+    actor: Actor
+    fits_now: int = 0
+    fits_later: int = 0  # once other pods end, those that fit now included
+
+
+@dataclass(frozen=True)
+class FunnelStep:
+    title: str
+    left: int  # nodes after this step
+    removed: int
+
+
+@dataclass(frozen=True)
+class NearMiss:
+    node: ComparedNode
+    lacks: Sequence[str]
+
+
+@dataclass(frozen=True)
+class PendingExplanation:
+    key: str
+    title: str
+    summary: str = ""
+    decided_by: str = ""  # the label, taint, resource, gate, claim or node that decides
+    changes: Sequence[Change] = ()
+    funnel: Sequence[FunnelStep] = ()
+    near_misses: Sequence[NearMiss] = ()
+    near_summary: str = ""  # `3 nodes lack only 1 GPU.`
+    verdict: SchedulerVerdict | None = None
+    agreement_ratio: float | None = None
+    differences: Sequence[str] = ()
+    not_checked: Sequence[str] = ()
+
+    @property
+    def is_disputed(self) -> bool:
+        """Tells whether the scheduler's own message says something else."""
+        return bool(self.differences)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Tells whether the pod starts by itself once other pods end."""
+        return self.key in {"no_room", "fragmented", "no_cpu", "no_memory", "fits"}

@@ -1,0 +1,114 @@
+"""The changes after which a pod fits, found by leaving out one obstacle, or two. Pure."""
+
+from dataclasses import replace
+from itertools import combinations
+
+from capacity.wait_reasons.amounts import amount_text, main_resource
+from capacity.wait_reasons.answers import Actor, Change
+from capacity.wait_reasons.node_index import NodeSet
+from capacity.wait_reasons.obstacles import Obstacle, ObstacleKind, Obstacles, union
+from wording.lists import names
+
+CHANGES_AT_MOST = 6
+SET_BY_KUBERNETES = "node.kubernetes.io/"
+PAIRS_AT_MOST = 40  # obstacles of which pairs are compared
+
+
+def helpful_changes(obstacles: Obstacles) -> list[Change]:
+    """Returns the single changes after which the pod fits, the most helpful first; else pairs of changes."""
+    now, later = obstacles.sole([*obstacles.fixed, *obstacles.room]), obstacles.sole(obstacles.fixed)
+    found = [
+        change if change.fits_later else _counted(change, now.get(each, 0), nodes)
+        for each, nodes in later.items()
+        if (change := _change(obstacles, each, nodes))
+    ]
+    found.sort(key=lambda change: (-change.fits_now, -change.fits_later, change.actor is not Actor.OWNER))
+    waiting = obstacles.candidates.bit_count()
+    wait = [Change("Wait until other pods end, or add nodes.", Actor.NOBODY, 0, waiting)] if waiting else []
+    fewer = _fewer(obstacles)
+    return [*wait, *_moves(obstacles), *fewer, *found][:CHANGES_AT_MOST] or _pairs(obstacles)
+
+
+def _counted(change: Change, now: NodeSet, later: NodeSet) -> Change:
+    return replace(change, fits_now=now.bit_count(), fits_later=later.bit_count())
+
+
+def _change(obstacles: Obstacles, obstacle: Obstacle, nodes: NodeSet) -> Change | None:
+    """Returns the change that removes an obstacle from these nodes. None: there is none."""
+    named = names([node.name for node in obstacles.index.nodes_of(nodes)])
+    match obstacle.kind:
+        case ObstacleKind.CORDON:
+            return Change(f"Uncordon {named}.", Actor.ADMIN)
+        case ObstacleKind.TAINT if obstacle.name.startswith(SET_BY_KUBERNETES):
+            return Change(f"Repair {named}. Kubernetes sets the taint {obstacle.name}.", Actor.ADMIN)
+        case ObstacleKind.TAINT:
+            return Change(f"Tolerate the taint {obstacle.name} in the pod template.", Actor.OWNER)
+        case ObstacleKind.SELECTOR:
+            return Change(f"Remove {obstacle.name} from the node selector.", Actor.OWNER)
+        case ObstacleKind.AFFINITY:
+            return Change(f"Change the node affinity ({obstacle.name}).", Actor.OWNER)
+        case ObstacleKind.SIZE:
+            return _smaller(obstacles, obstacle, nodes)
+    return None
+
+
+def _smaller(obstacles: Obstacles, obstacle: Obstacle, nodes: NodeSet) -> Change | None:
+    """Returns the request that the largest of these nodes can hold. None: they have none of it."""
+    index, name = obstacles.index, obstacle.name
+    most = max(node.allocatable.get(name, 0) for node in index.nodes_of(nodes))
+    if most <= 0:
+        return None
+    later = nodes & index.offering(name, most)
+    now = later & index.with_free(name, most) & ~union([each for each in obstacles.room if each.name != name])
+    text = f"Request at most {amount_text(name, most)} per pod."
+    return Change(text, Actor.OWNER, now.bit_count(), later.bit_count())
+
+
+def _moves(obstacles: Obstacles) -> list[Change]:
+    """Returns the node that needs the fewest GPUs freed, where enough GPUs are free on other nodes."""
+    resource = main_resource(obstacles)
+    others = union([each for each in obstacles.room if each.name != resource])
+    nodes = list(obstacles.index.nodes_of(obstacles.candidates & ~others)) if resource else []
+    if not nodes:
+        return []
+    best = max(nodes, key=lambda node: node.free(resource))
+    lacks = obstacles.pod.requests[resource] - best.free(resource)
+    elsewhere = sum(max(0, node.free(resource)) for node in nodes if node is not best)
+    if not 0 < lacks <= elsewhere:
+        return []
+    text = f"Move pods with {amount_text(resource, lacks)} from {best.name} to other nodes: {elsewhere} are free there."
+    return [Change(text, Actor.ADMIN, 0, 1)]
+
+
+def _fewer(obstacles: Obstacles) -> list[Change]:
+    """Returns the largest request that a candidate has free now."""
+    resource = main_resource(obstacles)
+    if not resource or not obstacles.candidates:
+        return []
+    others = union([each for each in obstacles.room if each.name != resource])
+    nodes = list(obstacles.index.nodes_of(obstacles.candidates & ~others))
+    most = max((node.free(resource) for node in nodes), default=0)
+    if not 0 < most < obstacles.pod.requests[resource]:
+        return []
+    number = sum(node.free(resource) >= most for node in nodes)
+    return [Change(f"Request at most {amount_text(resource, most)} per pod.", Actor.OWNER, number, len(nodes))]
+
+
+def _pairs(obstacles: Obstacles) -> list[Change]:
+    fixed = obstacles.fixed[:PAIRS_AT_MOST]
+    rest = union(obstacles.fixed[PAIRS_AT_MOST:])
+    best: tuple[int, Obstacle, Obstacle] | None = None
+    for a, b in combinations(fixed, 2):
+        others = union([each for each in fixed if each is not a and each is not b]) | rest
+        if (number := (a.nodes & b.nodes & ~others).bit_count()) and (best is None or number > best[0]):
+            best = (number, a, b)
+    if best is None:
+        return []
+    number, a, b = best
+    nodes = a.nodes & b.nodes
+    found = [change for each in (a, b) if (change := _change(obstacles, each, nodes))]
+    if len(found) < 2:
+        return []
+    is_admins = Actor.ADMIN in {change.actor for change in found}
+    text = f"Two changes are needed. {found[0].text} {found[1].text}"
+    return [Change(text, Actor.ADMIN if is_admins else Actor.OWNER, 0, number)]

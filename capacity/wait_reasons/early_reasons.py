@@ -1,0 +1,140 @@
+"""The reasons of pods that wait before any node is compared: gates, silence, volumes and claims. Pure."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from capacity.wait_reasons.answers import Actor, Change, PendingExplanation
+from capacity.wait_reasons.requirements import USUAL_SCHEDULER, WaitingPod
+from capacity.wait_reasons.scheduler_message import SchedulerVerdict
+from wording.lists import names
+from wording.numbers import either
+
+SILENT_AFTER = timedelta(minutes=2)  # a scheduler tries a new pod within seconds
+KUEUE = "kueue.x-k8s.io/"
+
+
+@dataclass(frozen=True)
+class ClaimFacts:
+    name: str
+    is_allocated: bool
+    device_class: str = ""
+
+
+@dataclass(frozen=True)
+class WaitFacts:
+    """Facts beside the nodes."""
+
+    claims: Sequence[ClaimFacts] | None = None  # of the pod; None: claims are not observed
+    device_classes: Collection[str] | None = None  # None: not observed
+    has_events: bool = False  # an Event of a scheduler about the pod
+
+
+def reason_before_nodes(
+    pod: WaitingPod, around: WaitFacts, verdict: SchedulerVerdict | None, *, now: datetime
+) -> PendingExplanation | None:
+    """Returns the reason of a pod that no comparison with nodes explains."""
+    if pod.gates:
+        return _gated(pod)
+    if pod.condition_reason == "SchedulerError":
+        return PendingExplanation(
+            "scheduler_error", "The scheduler failed on this pod", "An error stopped it before it compared nodes.",
+            changes=[Change("Read the scheduler's message below, and its log.", Actor.ADMIN)]
+        )  # fmt: skip
+    if verdict and verdict.is_about_volumes:
+        return _volumes(pod)
+    if not verdict and not around.has_events and now - pod.created_at >= SILENT_AFTER:
+        return _silent(pod)
+    if pod.claims:
+        return _claims(pod, around)
+    if not pod.is_read:
+        return PendingExplanation(
+            "not_observed", "The requirements of this pod are not observed",
+            "Its selector, affinity or tolerations could not be read. The scheduler's message is below."
+        )  # fmt: skip
+    return None
+
+
+def _gated(pod: WaitingPod) -> PendingExplanation:
+    gates = names(pod.gates)
+    if any(gate.startswith(KUEUE) for gate in pod.gates):
+        step = "Check the quota of its Kueue queue: kubectl get workloads -n NAMESPACE. Kueue removes the gate."
+        return PendingExplanation(
+            "gated", f"Kueue holds this pod: {gates}", "The scheduler ignores the pod until Kueue admits it.",
+            decided_by=gates, changes=[Change(step, Actor.ADMIN)], not_checked=["Kueue queues and quotas"],
+        )  # fmt: skip
+    return PendingExplanation(
+        "gated", f"A scheduling gate holds this pod: {gates}",
+        "The scheduler ignores the pod until its controller removes the gate. That controller is unknown.",
+        decided_by=gates, changes=[Change("Find the controller that sets this gate, and its reason.", Actor.ADMIN)],
+    )  # fmt: skip
+
+
+def _silent(pod: WaitingPod) -> PendingExplanation:
+    if pod.scheduler != USUAL_SCHEDULER:
+        return PendingExplanation(
+            "no_scheduler", f"No scheduler named {pod.scheduler} reports on this pod",
+            "The pod has no condition and no Event. Only a scheduler with this name places it.",
+            decided_by=f"schedulerName {pod.scheduler}",
+            changes=[
+                Change(f"Start the scheduler {pod.scheduler}, or check its log.", Actor.ADMIN),
+                Change(f"Set schedulerName to {USUAL_SCHEDULER} in the pod template.", Actor.OWNER),
+            ],
+        )  # fmt: skip
+    step = "Check that kube-scheduler runs, and that the ResourceClaims of the pod exist."
+    return PendingExplanation(
+        "silent", "The scheduler has not reported on this pod",
+        "The pod has no condition and no Event. The scheduler is down, late, or holds the pod in its queue.",
+        changes=[Change(step, Actor.ADMIN)],
+    )  # fmt: skip
+
+
+def _volumes(pod: WaitingPod) -> PendingExplanation:
+    claims = names(pod.volume_claims) or "a volume claim"
+    return PendingExplanation(
+        "volume", f"Waits for {either(len(pod.volume_claims), 'its volume claim', 'its volume claims')}: {claims}",
+        "The scheduler does not compare nodes before the claim is bound.", decided_by=claims,
+        changes=[Change("Describe the claim: kubectl describe pvc. Check its storage class.", Actor.OWNER)],
+        not_checked=["storage classes"],
+    )  # fmt: skip
+
+
+def _claims(pod: WaitingPod, around: WaitFacts) -> PendingExplanation:
+    there = {claim.name: claim for claim in around.claims or ()}
+    missing = [name for name in pod.claims if name not in there]
+    open_claims = [claim for claim in there.values() if not claim.is_allocated]
+    if missing and around.claims is not None:
+        return PendingExplanation(
+            "claim", f"ResourceClaim {names(missing)} does not exist", "The scheduler waits until it is created.",
+            decided_by=names(missing), changes=[Change("Create the claim, or correct its name.", Actor.OWNER)]
+        )  # fmt: skip
+    unknown = [c.device_class for c in open_claims if around.device_classes is not None and c.device_class]
+    unknown = [name for name in unknown if name not in (around.device_classes or ())]
+    if unknown:
+        return PendingExplanation(
+            "claim", f"DeviceClass {names(unknown)} does not exist", "No device can satisfy the claim.",
+            decided_by=names(unknown),
+            changes=[
+                Change("Install the DRA driver that has this class.", Actor.ADMIN),
+                Change("Name an existing DeviceClass in the claim.", Actor.OWNER),
+            ],
+        )  # fmt: skip
+    waits = names([claim.name for claim in open_claims] or list(pod.claims))
+    return PendingExplanation(
+        "claim", f"No node satisfies ResourceClaim {waits}", "The scheduler found no free devices that match it.",
+        decided_by=waits, changes=[Change("Compare the claim with the ResourceSlices of the nodes.", Actor.OWNER)],
+        not_checked=["device selectors of claims" if around.claims is not None else "resource claims"],
+    )  # fmt: skip
+
+
+def unchecked_parts(pod: WaitingPod) -> list[str]:
+    """Returns the requirements that are not compared with nodes."""
+    found = {
+        "topology spread constraints": pod.spread,
+        "affinity to other pods": pod.pod_affinity,
+        "host ports": pod.host_ports,
+        "volumes": pod.volume_claims,
+        f"the rules of the scheduler {pod.scheduler}": pod.scheduler != USUAL_SCHEDULER,
+        "parts of the pod that could not be read": pod.unread,
+    }
+    return [name for name, is_there in found.items() if is_there]

@@ -1,0 +1,80 @@
+"""The answer to why a pod waits for a node, compared with the scheduler's own message. Pure."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import datetime
+
+from capacity.wait_reasons.answers import Actor, Change, PendingExplanation
+from capacity.wait_reasons.changes import helpful_changes
+from capacity.wait_reasons.early_reasons import WaitFacts, reason_before_nodes, unchecked_parts
+from capacity.wait_reasons.near_misses import funnel_of, near_misses_of, near_summary
+from capacity.wait_reasons.node_index import NodeIndex
+from capacity.wait_reasons.node_reasons import reason_over_nodes
+from capacity.wait_reasons.obstacles import find_obstacles
+from capacity.wait_reasons.requirements import WaitingPod
+from capacity.wait_reasons.scheduler_message import SchedulerVerdict, agreement, read_message, title_of_kind
+from wording.lists import names
+from wording.numbers import count
+
+AGREES_FROM = 0.95
+COMPARE = (Change("Compare the pod template with the nodes that the scheduler rejects.", Actor.OWNER),)
+LAG_RATIO = 0.01  # more nodes apart than this: our rows or our rights are incomplete
+
+
+def explain(pod: WaitingPod, index: NodeIndex, around: WaitFacts, *, now: datetime) -> PendingExplanation:
+    verdict = read_message(pod.message)
+    early = reason_before_nodes(pod, around, verdict, now=now)
+    if early is not None:
+        return replace(early, verdict=verdict, not_checked=[*early.not_checked, *unchecked_parts(pod)])
+    obstacles = find_obstacles(pod, index)
+    ours = obstacles.counted_as_scheduler()
+    ratio = agreement(ours, verdict) if verdict else None
+    found = reason_over_nodes(obstacles)
+    if found.key == "fits" and verdict:
+        found = _as_scheduler_says(found, ours, verdict)
+    differences = [*_differences(ours, verdict, ratio, index)]
+    if verdict and verdict.unknown:
+        differences.append(f"The scheduler also names reasons unknown here: {_counted(verdict.unknown)}.")
+    return replace(
+        found,
+        changes=found.changes or ([] if obstacles.fitting else helpful_changes(obstacles)),
+        funnel=funnel_of(obstacles),
+        near_misses=near_misses_of(obstacles),
+        near_summary=near_summary(obstacles),
+        verdict=verdict,
+        agreement_ratio=ratio,
+        differences=differences,
+        not_checked=unchecked_parts(pod),
+    )
+
+
+def _as_scheduler_says(
+    found: PendingExplanation, ours: Mapping[str, int], verdict: SchedulerVerdict
+) -> PendingExplanation:
+    """Returns the scheduler's main reason where nodes fit by the checked requirements: the scheduler decides."""
+    beyond = {title_of_kind(kind): number - ours.get(kind, 0) for kind, number in verdict.counts.items()}
+    reasons = {reason: number for reason, number in (beyond | dict(verdict.unknown)).items() if number > 0}
+    if not reasons:
+        return found
+    reason, number = max(reasons.items(), key=lambda each: each[1])
+    title = f"The scheduler rejects {count(number, 'node')}: {reason}"
+    summary = f"{found.title}. The scheduler decides."
+    return replace(found, key="scheduler", title=title, summary=summary, changes=COMPARE)
+
+
+def _differences(
+    ours: Mapping[str, int], verdict: SchedulerVerdict | None, ratio: float | None, index: NodeIndex
+) -> Iterator[str]:
+    if verdict is None:
+        return
+    if verdict.nodes is not None and abs(verdict.nodes - len(index)) > max(1, LAG_RATIO * len(index)):
+        yield f"The scheduler knows {count(verdict.nodes, 'node')}, and {len(index)} are observed here."
+    if ratio is not None and ratio < AGREES_FROM:
+        for kind in sorted({*ours, *verdict.counts}):
+            mine, theirs = ours.get(kind, 0), verdict.counts.get(kind, 0)
+            if mine != theirs:
+                yield f"{title_of_kind(kind).capitalize()}: the scheduler counts {theirs} nodes, this check {mine}."
+
+
+def _counted(reasons: Mapping[str, int]) -> str:
+    return names([f"{number} {reason}" for reason, number in reasons.items()])

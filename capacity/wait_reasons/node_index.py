@@ -1,0 +1,138 @@
+"""The nodes of one cluster as bit sets, one for each label value, taint and amount. Pure.
+
+A set of nodes is an integer with a bit for each node, so that a pod is compared with thousands of nodes in a few
+operations. Sets are built on first use and shared by all pods of the cluster.
+"""
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from capacity.wait_reasons.requirements import LabelRequirement, NodeTaint
+
+NodeSet = int
+CORDON_KEY = "node.kubernetes.io/unschedulable"  # corev1.TaintNodeUnschedulable
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedNode:
+    """One node. Amounts are by resource, with cpu in millicores and memory in bytes."""
+
+    key: int
+    name: str
+    labels: Mapping[str, str]
+    taints: tuple[NodeTaint, ...] = ()
+    is_cordoned: bool = False
+    allocatable: Mapping[str, int] = field(default_factory=dict)
+    requested: Mapping[str, int] = field(default_factory=dict)
+    expected: Mapping[str, int] = field(default_factory=dict)  # the highest that it ever offered
+
+    def free(self, resource: str) -> int:
+        return self.allocatable.get(resource, 0) - self.requested.get(resource, 0)
+
+
+class NodeIndex:
+    def __init__(self, nodes: Iterable[ComparedNode]) -> None:
+        self.nodes: Sequence[ComparedNode] = tuple(nodes)
+        self.every: NodeSet = (1 << len(self.nodes)) - 1
+        self._by_label: dict[str, dict[str, NodeSet]] = {}
+        self._requirements: dict[LabelRequirement, NodeSet] = {}
+        self._amounts: dict[tuple[str, bool], tuple[list[int], list[int]]] = {}
+        self._at_least: dict[tuple[str, bool, int], NodeSet] = {}
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def nodes_of(self, nodes: NodeSet) -> Iterator[ComparedNode]:
+        """Yields the nodes of a set."""
+        while nodes:
+            last = nodes & -nodes
+            yield self.nodes[last.bit_length() - 1]
+            nodes ^= last
+
+    def where(self, is_wanted: Callable[[ComparedNode], bool]) -> NodeSet:
+        return self._set_of(place for place, node in enumerate(self.nodes) if is_wanted(node))
+
+    @cached_property
+    def cordoned(self) -> NodeSet:
+        return self.where(lambda node: node.is_cordoned)
+
+    @cached_property
+    def tainted(self) -> Mapping[NodeTaint, NodeSet]:
+        """Returns the nodes of each taint that keeps pods away. A cordon's own taint counts as the cordon."""
+        found: dict[NodeTaint, list[int]] = defaultdict(list)
+        for place, node in enumerate(self.nodes):
+            for taint in node.taints:
+                if taint.keeps_away and taint.key != CORDON_KEY:
+                    found[taint].append(place)
+        return {taint: self._set_of(places) for taint, places in found.items()}
+
+    def matching(self, requirement: LabelRequirement) -> NodeSet:
+        """Returns the nodes that satisfy one requirement of a node affinity."""
+        if requirement not in self._requirements:
+            self._requirements[requirement] = self._matching(requirement)
+        return self._requirements[requirement]
+
+    def values_of(self, key: str) -> Mapping[str, NodeSet]:
+        """Returns the nodes by value of a label."""
+        if key not in self._by_label:
+            found: dict[str, list[int]] = defaultdict(list)
+            for place, node in enumerate(self.nodes):
+                if (value := node.labels.get(key)) is not None:
+                    found[value].append(place)
+            self._by_label[key] = {value: self._set_of(places) for value, places in found.items()}
+        return self._by_label[key]
+
+    def offering(self, resource: str, amount: int = 1) -> NodeSet:
+        """Returns the nodes with at least this amount in total, whoever has it."""
+        return self._with(resource, amount, is_free=False)
+
+    def with_free(self, resource: str, amount: int) -> NodeSet:
+        return self._with(resource, amount, is_free=True)
+
+    def _matching(self, wanted: LabelRequirement) -> NodeSet:
+        if wanted.is_field:
+            return self.where(lambda node: wanted.holds({wanted.key: node.name}))
+        by_value = self.values_of(wanted.key)
+        present = _union(by_value.values())
+        match wanted.operator:
+            case "In":
+                return _union(by_value.get(value, 0) for value in wanted.values)
+            case "NotIn":
+                return self.every & ~_union(by_value.get(value, 0) for value in wanted.values)
+            case "Exists":
+                return present
+            case "DoesNotExist":
+                return self.every & ~present
+        return _union(nodes for value, nodes in by_value.items() if wanted.holds({wanted.key: value}))
+
+    def _with(self, resource: str, amount: int, *, is_free: bool) -> NodeSet:
+        if (resource, is_free, amount) not in self._at_least:
+            amounts, places = self._sorted(resource, is_free=is_free)
+            start = bisect_left(amounts, amount)
+            self._at_least[resource, is_free, amount] = self._set_of(places[start:])
+        return self._at_least[resource, is_free, amount]
+
+    def _sorted(self, resource: str, *, is_free: bool) -> tuple[list[int], list[int]]:
+        """Returns the amounts in ascending order, and the place of the node of each."""
+        if (resource, is_free) not in self._amounts:
+            of = (node.free(resource) if is_free else node.allocatable.get(resource, 0) for node in self.nodes)
+            pairs = sorted((amount, place) for place, amount in enumerate(of))
+            self._amounts[resource, is_free] = ([amount for amount, _ in pairs], [place for _, place in pairs])
+        return self._amounts[resource, is_free]
+
+    def _set_of(self, places: Iterable[int]) -> NodeSet:
+        """Returns the set in linear time: single bits set in an integer would each copy it."""
+        bits = bytearray(len(self.nodes) // 8 + 1)
+        for place in places:
+            bits[place >> 3] |= 1 << (place & 7)
+        return int.from_bytes(bits, "little")
+
+
+def _union(sets: Iterable[NodeSet]) -> NodeSet:
+    found = 0
+    for nodes in sets:
+        found |= nodes
+    return found

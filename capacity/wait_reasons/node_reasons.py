@@ -1,0 +1,189 @@
+"""The reasons of pods that no node fits, from the obstacles of every node. Pure."""
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+from capacity.wait_reasons.amounts import amount_text, main_resource
+from capacity.wait_reasons.answers import Actor, Change, PendingExplanation
+from capacity.wait_reasons.node_index import NodeSet
+from capacity.wait_reasons.obstacles import CPU, MEMORY, Obstacle, ObstacleKind, Obstacles, union
+from gpu.labels import MIG_CONFIG
+from gpu.resources import is_gpu_resource
+from gpu.resources.names import profile_in
+from wording.lists import names
+from wording.numbers import count, either
+
+VALUES_COMPARED = 500
+
+
+def reason_over_nodes(obstacles: Obstacles) -> PendingExplanation:
+    index = obstacles.index
+    if not len(index):
+        return PendingExplanation("no_nodes", "The cluster has no nodes", "A pod needs a node.")
+    if obstacles.fitting:
+        return _fits(obstacles)
+    if not obstacles.candidates:
+        return _excluded(obstacles)
+    return _no_room(obstacles)
+
+
+def _fits(obstacles: Obstacles) -> PendingExplanation:
+    number = obstacles.fitting.bit_count()
+    named = names([node.name for node in obstacles.index.nodes_of(obstacles.fitting)])
+    return PendingExplanation(
+        "fits", f"{count(number, 'node')} {either(number, 'fits', 'fit')} by the checked requirements",
+        f"For example {named}. The scheduler has not tried again, or a requirement that is not checked keeps it away.",
+        changes=[Change("Wait: the scheduler tries again within 5 minutes.", Actor.NOBODY, number, number)],
+    )  # fmt: skip
+
+
+def _excluded(obstacles: Obstacles) -> PendingExplanation:
+    """Explains a pod for which no node qualifies, even if all nodes were empty: the first step that leaves none."""
+    pod, index = obstacles.pod, obstacles.index
+    resource = main_resource(obstacles)
+    if resource and not index.offering(resource):
+        return _not_offered(obstacles, resource)
+    left = index.offering(resource) if resource else index.every
+    size = [each for each in obstacles.fixed if each.kind is ObstacleKind.SIZE]
+    for each in size:
+        if not index.every & ~each.nodes:
+            return _too_large(obstacles, each.name)
+    for kind in (ObstacleKind.SELECTOR, ObstacleKind.AFFINITY, ObstacleKind.TAINT, ObstacleKind.CORDON):
+        own = [each for each in obstacles.fixed if each.kind is kind]
+        if left and not left & ~union(own):
+            return _excluded_by(obstacles, kind, own, left)
+        left &= ~union(own)
+    largest = max((node.allocatable.get(resource, 0) for node in index.nodes_of(left)), default=0)
+    qualify = f"{count(left.bit_count(), 'node')} {either(left.bit_count(), 'qualifies', 'qualify')}"
+    return PendingExplanation(
+        "larger_than_any_node", f"No qualifying node has {amount_text(resource, pod.requests.get(resource, 0))}",
+        f"{qualify} otherwise. The largest has {amount_text(resource, largest)}.",
+        decided_by=resource,
+    )  # fmt: skip
+
+
+def _excluded_by(
+    obstacles: Obstacles, kind: ObstacleKind, own: Sequence[Obstacle], left: NodeSet
+) -> PendingExplanation:
+    number = left.bit_count()
+    whole = [each for each in own if not left & ~each.nodes]  # that alone keeps all of them away
+    name = names([each.name for each in (whole[:1] or own)])
+    nodes = count(number, "node")
+    have = either(number, "has", "have")
+    if kind is ObstacleKind.SELECTOR:
+        title = f"No GPU node has the label {name}" if len(whole[:1] or own) == 1 else f"No GPU node has all of {name}"
+        return PendingExplanation("matches_no_node", title, _label_hint(obstacles, whole[:1] or own), decided_by=name)
+    if kind is ObstacleKind.AFFINITY:
+        summary = f"{nodes} with these GPUs {have} other labels."
+        return PendingExplanation(
+            "matches_no_node", f"No GPU node matches the node affinity: {name}", summary, decided_by=name
+        )
+    if kind is ObstacleKind.TAINT:
+        title = f"The pod does not tolerate the taint {name}"
+        return PendingExplanation(
+            "untolerated_taint", title, f"{nodes} that otherwise qualify {have} it.", decided_by=name
+        )
+    named = names([node.name for node in obstacles.index.nodes_of(left)])
+    title = f"{either(number, 'The only node that qualifies is', f'All {number} nodes that qualify are')} cordoned"
+    return PendingExplanation("cordoned", title, f"They are {named}." if number > 1 else f"It is {named}.", named)
+
+
+def _label_hint(obstacles: Obstacles, own: Sequence[Obstacle]) -> str:
+    """Returns the values that nodes have, and the nearest spelling."""
+    by_text = {each.text: each for each in obstacles.pod.selector}
+    wanted = [by_text[each.name] for each in own if each.name in by_text]
+    if len(wanted) != 1:
+        return "Each label exists, but no node has all of them."
+    key, (value,) = wanted[0].key, wanted[0].values
+    values = list(obstacles.index.values_of(key))
+    if not values:
+        return f"No node has the label {key}."
+    if value in values:
+        return "Only nodes without these GPUs have it."
+    near = get_close_matches(value, values[:VALUES_COMPARED], n=1, cutoff=0.85)
+    hint = f" Nearest spelling: {near[0]}." if near else ""
+    return f"Nodes have {either(len(values), 'the value', 'the values')} {names(sorted(values))}.{hint}"
+
+
+def _not_offered(obstacles: Obstacles, resource: str) -> PendingExplanation:
+    index = obstacles.index
+    before = [node.name for node in index.nodes if node.expected.get(resource, 0)]
+    if before:
+        step = "Check the device plugin and the driver on these nodes."
+        return PendingExplanation(
+            "offered_by_no_node", f"No node offers {resource} now",
+            f"{count(len(before), 'node')} offered it before: {names(before)}.", resource,
+            changes=[Change(step, Actor.ADMIN, 0, len(before))],
+        )  # fmt: skip
+    others = sorted(
+        {name for node in index.nodes for name, n in node.allocatable.items() if n and is_gpu_resource(name)}
+    )
+    summary = f"Nodes offer {names(others)}." if others else "No node offers GPUs."
+    changes = [Change("Request a resource that nodes offer.", Actor.OWNER)] if others else []
+    step = "Check the device plugin of nodes that should offer it."
+    if profile := profile_in(resource):
+        step = f"Give a node the MIG profile {profile}, by its label {MIG_CONFIG}."
+    changes.append(Change(step, Actor.ADMIN))
+    return PendingExplanation("offered_by_no_node", f"No node offers {resource}", summary, resource, changes=changes)
+
+
+def _too_large(obstacles: Obstacles, resource: str) -> PendingExplanation:
+    index, asked = obstacles.index, obstacles.pod.requests[resource]
+    most = max((node.allocatable.get(resource, 0) for node in index.nodes), default=0)
+    left = index.every & ~union([each for each in obstacles.fixed if each.kind is not ObstacleKind.SIZE])
+    fits = max((node.allocatable.get(resource, 0) for node in index.nodes_of(left)), default=0)
+    step = f"Request at most {amount_text(resource, fits or most)} in one pod, or spread the work over several pods."
+    nodes = (left & index.offering(resource, fits)).bit_count() if fits else 0
+    return PendingExplanation(
+        "larger_than_any_node",
+        f"No node has {amount_text(resource, asked)}",
+        f"The pod requests them on one node. The largest node has {amount_text(resource, most)}.",
+        resource,
+        changes=[Change(step, Actor.OWNER, 0, nodes)],
+    )
+
+
+def _no_room(obstacles: Obstacles) -> PendingExplanation:
+    index, candidates = obstacles.index, obstacles.candidates
+    resource = main_resource(obstacles)
+    if not resource or candidates & index.with_free(resource, obstacles.pod.requests[resource]):
+        return _no_cpu_or_memory(obstacles, resource)
+    asked = amount_text(resource, obstacles.pod.requests[resource])
+    free = [(max(0, node.free(resource)), node.name) for node in index.nodes_of(candidates)]
+    total, (most, best) = sum(amount for amount, _ in free), max(free)
+    qualify = f"{count(len(free), 'node')} {either(len(free), 'qualifies', 'qualify')}."
+    if total < obstacles.pod.requests[resource]:
+        none = either(len(free), "It has no free GPU.", "None of them has a free GPU.")
+        free_now = (
+            f"{amount_text(resource, total)} {either(total, 'is', 'are')} free there in total." if total else none
+        )
+        title = f"Too few free GPUs: the pod requests {asked}"
+        return PendingExplanation("no_room", title, f"{qualify} {free_now}", resource)
+    having = sum(amount > 0 for amount, _ in free)
+    return PendingExplanation(
+        "fragmented",
+        f"Free GPUs are spread over nodes: none has {asked}",
+        f"{qualify} {amount_text(resource, total)} are free on {having} of them, at most {most} on one ({best}).",
+        resource,
+    )
+
+
+def _no_cpu_or_memory(obstacles: Obstacles, resource: str) -> PendingExplanation:
+    """Explains nodes that have the GPUs free, but not the CPU or memory."""
+    index, pod = obstacles.index, obstacles.pod
+    nodes = obstacles.candidates & (index.with_free(resource, pod.requests[resource]) if resource else index.every)
+    name = max(
+        (name for name in (CPU, MEMORY) if pod.requests.get(name)),
+        key=lambda name: (nodes & ~index.with_free(name, pod.requests[name])).bit_count(),
+    )
+    most = max(0, *(node.free(name) for node in index.nodes_of(nodes)))
+    number = nodes.bit_count()
+    whose = f"{count(number, 'node')} {either(number, 'has', 'have')} the GPUs free" if resource else "Nodes qualify"
+    step = f"Request less {'CPU' if name == CPU else 'memory'} per pod: at most {amount_text(name, most)}."
+    return PendingExplanation(
+        f"no_{name}",
+        f"No node with free GPUs has {amount_text(name, pod.requests[name])} free",
+        f"{whose}, with at most {amount_text(name, most)} free.",
+        name,
+        changes=[Change(step, Actor.OWNER, 0, number)] if most else [],
+    )

@@ -1,0 +1,125 @@
+"""The obstacles between a pod and the nodes of its cluster, in the order in which kube-scheduler filters. Pure.
+
+An obstacle is one label of the node selector, the node affinity, one taint, the cordon, or one resource. Each has the
+set of nodes that it keeps from the pod, whatever the others do.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property, reduce
+from operator import or_
+
+from capacity.wait_reasons import scheduler_message
+from capacity.wait_reasons.node_index import CORDON_KEY, NodeIndex, NodeSet
+from capacity.wait_reasons.requirements import NodeTaint, WaitingPod
+
+CORDON_TAINT = NodeTaint(CORDON_KEY, "", "NoSchedule")
+CPU, MEMORY = "cpu", "memory"
+
+
+class ObstacleKind(StrEnum):
+    CORDON = "cordon"
+    TAINT = "taint"
+    SELECTOR = "selector"
+    AFFINITY = "affinity"
+    SIZE = "size"  # the node never has as much
+    ROOM = "room"  # others have it now
+
+
+@dataclass(frozen=True)
+class Obstacle:
+    kind: ObstacleKind
+    name: str  # the label, taint or resource
+    nodes: NodeSet  # that it keeps from the pod
+
+
+@dataclass(frozen=True)
+class Obstacles:
+    pod: WaitingPod
+    index: NodeIndex
+    fixed: Sequence[Obstacle]  # that stay until somebody changes the pod or a node
+    room: Sequence[Obstacle]  # that go when other pods end
+
+    @cached_property
+    def candidates(self) -> NodeSet:
+        """Returns the nodes on which the pod fits once they are empty."""
+        return self.index.every & ~union(self.fixed)
+
+    @cached_property
+    def fitting(self) -> NodeSet:
+        """Returns the nodes on which the pod fits now."""
+        return self.candidates & ~union(self.room)
+
+    def sole(self, obstacles: Sequence[Obstacle]) -> Mapping[Obstacle, NodeSet]:
+        """Returns the nodes that only one of these obstacles keeps from the pod."""
+        once = twice = 0
+        for each in obstacles:
+            twice |= once & each.nodes
+            once |= each.nodes
+        return {each: found for each in obstacles if (found := each.nodes & once & ~twice)}
+
+    def counted_as_scheduler(self) -> dict[str, int]:
+        """Returns the nodes by their first failing filter, as kube-scheduler counts them."""
+        left, counts = self.index.every, dict[str, int]()
+        by_kind = (
+            (scheduler_message.CORDON, (ObstacleKind.CORDON,)),
+            (scheduler_message.TAINT, (ObstacleKind.TAINT,)),
+            (scheduler_message.AFFINITY, (ObstacleKind.SELECTOR, ObstacleKind.AFFINITY)),
+        )
+        for name, kinds in by_kind:
+            rejected = left & union([each for each in self.fixed if each.kind in kinds])
+            left &= ~rejected
+            counts[name] = rejected.bit_count()
+        for each in (*self.fixed, *self.room):
+            if each.kind in (ObstacleKind.SIZE, ObstacleKind.ROOM):
+                kind = f"resource:{each.name}"
+                counts[kind] = counts.get(kind, 0) + (left & each.nodes).bit_count()
+        return {name: number for name, number in counts.items() if number}
+
+
+def union(obstacles: Sequence[Obstacle]) -> NodeSet:
+    return reduce(or_, (each.nodes for each in obstacles), 0)
+
+
+def find_obstacles(pod: WaitingPod, index: NodeIndex) -> Obstacles:
+    """Returns the obstacles of a pod. Those that keep no node from it are left out."""
+    size = [
+        Obstacle(ObstacleKind.SIZE, name, index.every & ~index.offering(name, n)) for name, n in pod.requests.items()
+    ]
+    room = [
+        Obstacle(ObstacleKind.ROOM, name, index.offering(name, n) & ~index.with_free(name, n))
+        for name, n in pod.requests.items()
+    ]
+    fixed = [_cordon(pod, index), *_taints(pod, index), *_labels(pod, index), _affinity(pod, index), *size]
+    return Obstacles(pod, index, [each for each in fixed if each.nodes], [each for each in room if each.nodes])
+
+
+def _cordon(pod: WaitingPod, index: NodeIndex) -> Obstacle:
+    is_tolerated = any(each.tolerates(CORDON_TAINT) for each in pod.tolerations)
+    return Obstacle(ObstacleKind.CORDON, "", 0 if is_tolerated else index.cordoned)
+
+
+def _taints(pod: WaitingPod, index: NodeIndex) -> list[Obstacle]:
+    return [
+        Obstacle(ObstacleKind.TAINT, taint.text, nodes)
+        for taint, nodes in index.tainted.items()
+        if not any(each.tolerates(taint) for each in pod.tolerations)
+    ]
+
+
+def _labels(pod: WaitingPod, index: NodeIndex) -> list[Obstacle]:
+    return [Obstacle(ObstacleKind.SELECTOR, each.text, index.every & ~index.matching(each)) for each in pod.selector]
+
+
+def _affinity(pod: WaitingPod, index: NodeIndex) -> Obstacle:
+    if not pod.terms:
+        return Obstacle(ObstacleKind.AFFINITY, "", 0)
+    taken = 0
+    for term in pod.terms:
+        nodes = index.every if term else 0
+        for requirement in term:
+            nodes &= index.matching(requirement)
+        taken |= nodes
+    name = ", ".join(each.text for each in pod.terms[0]) if len(pod.terms) == 1 else f"{len(pod.terms)} terms"
+    return Obstacle(ObstacleKind.AFFINITY, name, index.every & ~taken)

@@ -1,0 +1,188 @@
+"""The requirements of a pod on its node, matched as Kubernetes does. Pure.
+
+kubernetes.io/docs/reference/kubernetes-api/definitions: node-selector-v1-core (one term is enough, every requirement
+of a term must hold, an empty term takes no node), toleration-v1-core and taint-v1-core.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+USUAL_SCHEDULER = "default-scheduler"  # corev1.DefaultSchedulerName
+KEEPS_AWAY = frozenset({"NoSchedule", "NoExecute"})
+COMPARING = frozenset({"Gt", "Lt"})
+
+
+@dataclass(frozen=True, slots=True)
+class NodeTaint:
+    key: str
+    value: str
+    effect: str
+
+    @property
+    def keeps_away(self) -> bool:
+        return self.effect in KEEPS_AWAY
+
+    @property
+    def text(self) -> str:
+        """Returns the taint as kubectl writes it: nvidia.com/gpu=present:NoSchedule."""
+        return f"{self.key}{f'={self.value}' if self.value else ''}:{self.effect}"
+
+
+@dataclass(frozen=True, slots=True)
+class PodToleration:
+    key: str
+    operator: str
+    value: str
+    effect: str
+
+    def tolerates(self, taint: NodeTaint) -> bool:
+        """Tells whether it tolerates the taint. Operators that compare numbers do so where the value is one."""
+        if self.effect and self.effect != taint.effect:
+            return False
+        if not self.key:
+            return self.operator == "Exists"
+        if self.key != taint.key:
+            return False
+        if self.operator == "Exists":
+            return True
+        if self.operator in COMPARING:
+            return _compares(self.operator, taint.value, self.value)
+        return self.value == taint.value
+
+
+@dataclass(frozen=True, slots=True)
+class LabelRequirement:
+    """One requirement of a node affinity term, or one label of a node selector."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+    is_field: bool = False  # about the node's name
+
+    @property
+    def text(self) -> str:
+        """Returns `zone=a`, `zone in (a, b)`, `zone`, `!zone` or `cores > 8`."""
+        values = self.values[:SHOWN]
+        more = f" and {len(self.values) - SHOWN} more" if len(self.values) > SHOWN else ""
+        match self.operator:
+            case "In" if len(values) == 1:
+                return f"{self.key}={values[0]}"
+            case "In" | "NotIn":
+                return f"{self.key} {'in' if self.operator == 'In' else 'not in'} ({', '.join(values)}{more})"
+            case "Exists":
+                return self.key
+            case "DoesNotExist":
+                return f"!{self.key}"
+            case "Gt" | "Lt" as operator:
+                return f"{self.key} {'>' if operator == 'Gt' else '<'} {''.join(values[:1])}"
+        return f"{self.key} {self.operator}"
+
+    def holds(self, labels: Mapping[str, str]) -> bool:
+        """Tells whether a node with these labels satisfies it. An unknown operator takes no node."""
+        match self.operator:
+            case "In":
+                return labels.get(self.key) in self.values
+            case "NotIn":
+                return labels.get(self.key) not in self.values
+            case "Exists":
+                return self.key in labels
+            case "DoesNotExist":
+                return self.key not in labels
+            case "Gt" | "Lt" as operator:
+                return bool(self.values) and _compares(operator, labels.get(self.key, ""), self.values[0])
+        return False
+
+
+SHOWN = 3  # values in a text
+Term = tuple[LabelRequirement, ...]
+
+
+@dataclass(frozen=True)
+class WaitingPod:
+    """A pod without a node."""
+
+    name: str  # namespace/name
+    requests: Mapping[str, int]  # by resource, with cpu in millicores and memory in bytes
+    created_at: datetime
+    selector: Term = ()
+    terms: Sequence[Term] = ()
+    tolerations: Sequence[PodToleration] = ()
+    scheduler: str = USUAL_SCHEDULER
+    priority: int = 0
+    gates: Sequence[str] = ()
+    nominated_node: str = ""
+    spread: Sequence[str] = ()
+    pod_affinity: Sequence[str] = ()  # topology keys, of affinity and anti-affinity
+    host_ports: Sequence[int] = ()
+    volume_claims: Sequence[str] = ()
+    claims: Sequence[str] = ()
+    unread: Sequence[str] = ()  # parts that are not known
+    condition_reason: str = ""  # of PodScheduled
+    message: str = ""  # of PodScheduled, whole
+    message_at: datetime | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_read(self) -> bool:
+        """Tells whether all requirements on nodes are known."""
+        return not {"affinity", "tolerations", "node_selector", "placement"} & set(self.unread)
+
+
+def read_pod(
+    placement: Mapping[str, Any], *, name: str, requests: Mapping[str, int], claims: Sequence[str], created_at: datetime
+) -> WaitingPod:
+    """Reads the stored placement of a pod. An empty one was never observed, so nothing of it is known."""
+    scheduled: Mapping[str, str] = next(
+        (each for each in placement.get("conditions", ()) if each.get("type") == "PodScheduled"), {}
+    )
+    at = scheduled.get("at")
+    return WaitingPod(
+        name=name,
+        requests={resource: amount for resource, amount in requests.items() if amount},
+        created_at=created_at,
+        selector=tuple(LabelRequirement(k, "In", (v,)) for k, v in sorted(placement.get("node_selector", {}).items())),
+        terms=tuple(tuple(map(_requirement, term)) for term in placement.get("node_affinity", ())),
+        tolerations=tuple(map(read_toleration, placement.get("tolerations", ()))),
+        scheduler=placement.get("scheduler", USUAL_SCHEDULER),
+        priority=placement.get("priority", 0),
+        gates=tuple(placement.get("gates", ())),
+        nominated_node=placement.get("nominated_node", ""),
+        spread=tuple(placement.get("spread", ())),
+        pod_affinity=(*placement.get("pod_affinity", ()), *placement.get("pod_anti_affinity", ())),
+        host_ports=tuple(placement.get("host_ports", ())),
+        volume_claims=tuple(placement.get("volume_claims", ())),
+        claims=tuple(claims),
+        unread=tuple(placement.get("unread", ())) if placement else ("placement",),
+        condition_reason=scheduled.get("reason", ""),
+        message=scheduled.get("message", ""),
+        message_at=datetime.fromisoformat(at) if at else None,
+    )
+
+
+def read_taint(stored: Mapping[str, str]) -> NodeTaint:
+    return NodeTaint(stored.get("key", ""), stored.get("value") or "", stored.get("effect", ""))
+
+
+def read_toleration(stored: Mapping[str, str]) -> PodToleration:
+    return PodToleration(
+        stored.get("key") or "",
+        stored.get("operator") or "Equal",
+        stored.get("value") or "",
+        stored.get("effect") or "",
+    )
+
+
+def _requirement(stored: Mapping[str, Any]) -> LabelRequirement:
+    return LabelRequirement(
+        stored.get("key", ""), stored.get("operator", ""), tuple(stored.get("values") or ()), bool(stored.get("field"))
+    )
+
+
+def _compares(operator: str, value: str, bound: str) -> bool:
+    """Compares whole numbers; a text that is none compares with nothing."""
+    try:
+        return int(value) > int(bound) if operator == "Gt" else int(value) < int(bound)
+    except ValueError:
+        return False

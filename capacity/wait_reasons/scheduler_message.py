@@ -1,0 +1,118 @@
+"""The sentence of kube-scheduler about a pod that fits no node, read into counts. Pure.
+
+FitError.Error of kubernetes, pkg/scheduler/framework/types.go: `0/N nodes are available: [text. ][COUNT REASON, …. ]
+[text of preemption]`. The texts of the plugins are those of Kubernetes 1.30 to 1.36. A node that lacks several
+resources is counted for each.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+LONGEST = 10_000  # characters that are read
+BEGIN = re.compile(r"^0/(\d{1,9}) nodes are available: ")
+PART = re.compile(r"(\d{1,9}) (.+?)(?=, \d{1,9} |$)", re.DOTALL)
+TAIL = re.compile(r"(?:no new claims to deallocate, )?preemption: ")
+INSUFFICIENT = "Insufficient "
+CORDON, TAINT, AFFINITY, PODS = "cordon", "taint", "affinity", "resource:pods"
+# Beginnings of reasons, and what they are counted as.
+REASONS: tuple[tuple[str, str], ...] = (
+    ("node(s) were unschedulable", CORDON),
+    ("node(s) had untolerated taint", TAINT),
+    ("node(s) had taint", TAINT),  # before 1.20
+    ("node(s) didn't match Pod's node affinity/selector", AFFINITY),
+    ("node(s) didn't match node selector", AFFINITY),
+    ("node(s) didn't satisfy plugin(s) [NodeAffinity]", AFFINITY),
+    ("Too many pods", PODS),
+    ("node(s) didn't have free ports", "ports"),
+    ("node(s) didn't match pod topology spread", "spread"),
+    ("node(s) didn't match pod affinity", "pod-affinity"),
+    ("node(s) didn't match pod anti-affinity", "pod-affinity"),
+    ("node(s) didn't satisfy existing pods anti-affinity", "pod-affinity"),
+    ("node(s) didn't find available persistent volumes", "volume"),
+    ("node(s) had volume node affinity conflict", "volume"),
+    ("node(s) didn't match PersistentVolume's node affinity", "volume"),
+    ("node(s) did not have enough free storage", "volume"),
+    ("node(s) unavailable due to", "volume"),
+    ("node(s) had no available volume zone", "volume"),
+    ("node(s) had no available disk", "volume"),
+    ("node has pod using PersistentVolumeClaim", "volume"),
+    ("node(s) exceed max volume count", "volume"),
+    ("cannot allocate all claims", "claim"),
+    ("resourceclaim not available on the node", "claim"),
+    ("timed out trying to allocate devices", "claim"),
+)
+TITLES: Mapping[str, str] = {
+    CORDON: "cordoned nodes",
+    TAINT: "untolerated taints",
+    AFFINITY: "node selector or affinity",
+    PODS: "the limit of pods per node",
+    "ports": "host ports in use",
+    "spread": "topology spread constraints",
+    "pod-affinity": "affinity to other pods",
+    "volume": "volumes",
+    "claim": "resource claims",
+}
+VOLUMES = re.compile(r"persistentvolumeclaim|ephemeral volume controller", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class SchedulerVerdict:
+    nodes: int | None  # that the scheduler knows; None: the sentence has no number
+    counts: Mapping[str, int] = field(default_factory=dict)  # nodes by what rejected them
+    unknown: Mapping[str, int] = field(default_factory=dict)  # nodes by a text that is not known here
+    text: str = ""  # the sentence before its counts, if any
+    finds_no_victims: bool = False  # nothing of lower priority is in the way
+    preemption: str = ""  # what it says of preemption
+
+    @property
+    def is_about_volumes(self) -> bool:
+        return bool(VOLUMES.search(self.text))
+
+
+def read_message(message: str) -> SchedulerVerdict | None:
+    """Reads the message of the condition PodScheduled. None: it is empty."""
+    message = message[:LONGEST].strip()
+    if not message:
+        return None
+    begin = BEGIN.match(message)
+    if begin is None:
+        return SchedulerVerdict(None, text=message)
+    body, tail = _split_tail(message[begin.end() :])
+    counts, unknown, text = Counter[str](), Counter[str](), ""
+    for number, part in enumerate(body.split(". ")):
+        found = list(PART.finditer(part.rstrip(". ")))
+        if not found or found[0].start() != 0:
+            text = part if number == 0 else text
+            continue
+        for each in found:
+            key = kind_of(each[2])
+            (counts if key else unknown)[key or each[2]] += int(each[1])
+    return SchedulerVerdict(
+        int(begin[1]), counts, unknown, text.rstrip(". "), "No preemption victims found" in tail, tail.strip()
+    )
+
+
+def kind_of(reason: str) -> str:
+    """Returns what a reason counts as. Blank: not known."""
+    if reason.startswith(INSUFFICIENT):
+        return f"resource:{reason.removeprefix(INSUFFICIENT).strip()}"
+    return next((kind for beginning, kind in REASONS if reason.startswith(beginning)), "")
+
+
+def title_of_kind(kind: str) -> str:
+    return TITLES.get(kind) or f"insufficient {kind.removeprefix('resource:')}"
+
+
+def agreement(ours: Mapping[str, int], theirs: SchedulerVerdict) -> float | None:
+    """Returns the share of the scheduler's counts that ours confirm, from 0 to 1. None: it has no counts."""
+    total = sum(theirs.counts.values()) + sum(theirs.unknown.values())
+    if not total:
+        return None
+    return sum(min(number, ours.get(kind, 0)) for kind, number in theirs.counts.items()) / total
+
+
+def _split_tail(text: str) -> tuple[str, str]:
+    found = TAIL.search(text)
+    return (text[: found.start()].rstrip(), text[found.start() :]) if found else (text, "")

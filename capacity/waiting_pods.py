@@ -1,0 +1,178 @@
+"""Reasons of pods that wait for a node: reads the nodes and claims of their cluster, and explains each pod."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models.fields.json import KeyTextTransform
+
+from capacity.wait_reasons.amounts import amount_text
+from capacity.wait_reasons.answers import PendingExplanation
+from capacity.wait_reasons.early_reasons import ClaimFacts, WaitFacts
+from capacity.wait_reasons.explanation import explain
+from capacity.wait_reasons.node_index import ComparedNode, NodeIndex
+from capacity.wait_reasons.obstacles import CPU, MEMORY
+from capacity.wait_reasons.requirements import LabelRequirement, WaitingPod, read_pod, read_taint
+from fleet.allocation.cpu_memory import WHOSE
+from fleet.models import Bookmark, ClusterEvent, DeviceClass, Node, Pod, ResourceClaim
+from fleet.pod_reasons import PodReason
+from kube.resources import DEVICE_CLASSES, RESOURCE_CLAIMS
+
+SCHEDULED = ("FailedScheduling", "Scheduled", "Unschedulable", "NotTriggerScaleUp")
+# Causes that tell no more than the scheduler's sentence and the free room.
+GENERAL = frozenset(
+    {"matches_no_node", "offered_by_no_node", "larger_than_any_node", "no_room", "fragmented", "fits_no_node"}
+)
+LABELS_AT_MOST = 12  # labels that are read one by one; with more, whole sets of labels are read
+COLUMNS = (
+    "pk", "name", "taints", "is_unschedulable", "allocatable", "requested", "expected",
+    "cpu_allocatable_m", "memory_allocatable_bytes",
+    *(f"cpu_{whose}_m" for whose in WHOSE), *(f"memory_{whose}_bytes" for whose in WHOSE),
+)  # fmt: skip
+
+
+def is_waiting(pod: Pod) -> bool:
+    """Tells whether a GPU pod waits for a node."""
+    return pod.is_tenant and pod.phase == "Pending" and not pod.node_name and pod.deleted_at is None
+
+
+def explanations_of(pods: Iterable[Pod], *, now: datetime) -> Mapping[str, PendingExplanation]:
+    """Returns the explanations by UID, of pods that wait for a node. Four queries for each cluster at most."""
+    by_cluster: dict[int, list[Pod]] = defaultdict(list)
+    for pod in pods:
+        if is_waiting(pod):
+            by_cluster[pod.cluster_id].append(pod)
+    found: dict[str, PendingExplanation] = {}
+    for cluster_id, waiting in by_cluster.items():
+        found |= _of_cluster(cluster_id, waiting, now=now)
+    return found
+
+
+def refined_reasons(pods: Sequence[Pod], known: Mapping[str, PodReason], now: datetime) -> Mapping[str, PodReason]:
+    """Returns the reasons of pods that wait for a node, where no cause knows more than the scheduler's sentence."""
+    waiting = [pod for pod in pods if pod.uid not in known or known[pod.uid].key in GENERAL]
+    found = explanations_of(waiting, now=now)
+    by_uid = {pod.uid: pod for pod in waiting}
+    return {uid: _reason(by_uid[uid], each) for uid, each in found.items()}
+
+
+def _reason(pod: Pod, found: PendingExplanation) -> PodReason:
+    steps = tuple(change.text for change in found.changes)
+    return PodReason(
+        found.key,
+        f"{found.title}. {found.summary}".strip(),
+        " ".join(steps),
+        pod.waiting_reason,
+        is_wrong=not found.is_waiting,
+        title=found.title,
+        summary=found.summary,
+        steps=steps,
+    )
+
+
+def facts_of(pod: Pod) -> WaitingPod:
+    requests = {**pod.resources, CPU: pod.cpu_m, MEMORY: pod.memory_bytes}
+    return read_pod(pod.placement, name=str(pod), requests=requests, claims=pod.claims, created_at=pod.created_at)
+
+
+def index_of(cluster_id: int, pods: Sequence[WaitingPod]) -> NodeIndex:
+    """Reads the nodes of a cluster with the labels that these pods mention. One query."""
+    keys = {each.key for pod in pods for each in _requirements(pod) if not each.is_field}
+    rows = Node.objects.filter(cluster=cluster_id).order_by()
+    if len(keys) > LABELS_AT_MOST:
+        return NodeIndex(_node(row, row["labels"]) for row in rows.values(*COLUMNS, "labels"))
+    names = {f"label_{number}": key for number, key in enumerate(sorted(keys))}
+    read = rows.annotate(**{name: KeyTextTransform(key, "labels") for name, key in names.items()})
+    return NodeIndex(
+        _node(row, {key: value for name, key in names.items() if (value := row[name]) is not None})
+        for row in read.values(*COLUMNS, *names)
+    )
+
+
+def _of_cluster(cluster_id: int, pods: Sequence[Pod], *, now: datetime) -> dict[str, PendingExplanation]:
+    facts = {pod.uid: facts_of(pod) for pod in pods}
+    index = index_of(cluster_id, list(facts.values()))
+    around = _surroundings(cluster_id, pods)
+    return {uid: explain(each, index, around[uid], now=now) for uid, each in facts.items()}
+
+
+def _surroundings(cluster_id: int, pods: Sequence[Pod]) -> dict[str, WaitFacts]:
+    silent = [pod.uid for pod in pods if not pod.placement.get("conditions")]
+    events = ClusterEvent.objects.filter(cluster=cluster_id, about_uid__in=silent, reason__in=SCHEDULED)
+    reported = set(events.order_by().values_list("about_uid", flat=True)) if silent else set()
+    claims = _claims(cluster_id, pods)
+    classes = _device_classes(cluster_id) if claims is not None else None
+    return {
+        pod.uid: WaitFacts(
+            None if claims is None else [claims[key] for key in _claim_keys(pod) if key in claims],
+            classes,
+            has_events=pod.uid in reported,
+        )
+        for pod in pods
+    }
+
+
+def _claim_keys(pod: Pod) -> list[tuple[str, str]]:
+    return [(pod.namespace, name) for name in pod.claims]
+
+
+def _claims(cluster_id: int, pods: Sequence[Pod]) -> dict[tuple[str, str], ClaimFacts] | None:
+    """Returns the claims of these pods. None: no pod has claims, or claims were never read."""
+    names = {name for pod in pods for name in pod.claims}
+    if not names or not Bookmark.objects.known(RESOURCE_CLAIMS.name).filter(cluster=cluster_id).exists():
+        return None
+    rows = ResourceClaim.objects.filter(cluster=cluster_id, name__in=names)
+    return {
+        (row.namespace, row.name): ClaimFacts(
+            row.name, bool(row.allocated), next((wish["device_class"] for wish in row.requests), "")
+        )
+        for row in rows
+    }
+
+
+def _device_classes(cluster_id: int) -> Collection[str] | None:
+    """Returns the names of device classes. None: they were never read."""
+    if not Bookmark.objects.known(DEVICE_CLASSES.name).filter(cluster=cluster_id).exists():
+        return None
+    return set(DeviceClass.objects.filter(cluster=cluster_id).values_list("name", flat=True))
+
+
+def _requirements(pod: WaitingPod) -> list[LabelRequirement]:
+    return [*pod.selector, *(each for term in pod.terms for each in term)]
+
+
+def _node(row: Mapping[str, Any], labels: Mapping[str, str]) -> ComparedNode:
+    cpu = {CPU: row["cpu_allocatable_m"] or 0, MEMORY: row["memory_allocatable_bytes"] or 0}
+    used = {
+        CPU: sum(row[f"cpu_{whose}_m"] for whose in WHOSE),
+        MEMORY: sum(row[f"memory_{whose}_bytes"] for whose in WHOSE),
+    }
+    return ComparedNode(
+        key=row["pk"],
+        name=row["name"],
+        labels=labels,
+        taints=tuple(map(read_taint, row["taints"])),
+        is_cordoned=row["is_unschedulable"],
+        allocatable={**row["allocatable"], **cpu},
+        requested={**row["requested"], **used},
+        expected=row["expected"],
+    )
+
+
+@dataclass(frozen=True)
+class GpuHolder:
+    """A pod that holds GPUs of a node that another pod misses by little."""
+
+    pod: Pod
+    gpus: str  # as text
+
+
+def holders_on(nodes: Collection[int], resource: str) -> Mapping[int, list[GpuHolder]]:
+    """Returns by node the pods that hold a resource there, the largest first. One query."""
+    found: dict[int, list[GpuHolder]] = defaultdict(list)
+    holders = Pod.objects.filter(node__in=nodes, resources__has_key=resource).not_done()
+    for pod in holders.order_by("-gpus", "created_at", "pk").defer("placement", "labels", "devices"):
+        found[pod.node_id or 0].append(GpuHolder(pod, amount_text(resource, pod.resources[resource])))
+    return found

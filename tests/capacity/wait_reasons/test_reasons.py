@@ -1,0 +1,320 @@
+"""One sentence for each way in which a pod waits."""
+
+from datetime import timedelta
+
+import pytest
+
+from capacity.wait_reasons.answers import Actor
+from capacity.wait_reasons.early_reasons import ClaimFacts
+from capacity.wait_reasons.obstacles import CPU, MEMORY
+from tests.capacity.wait_reasons.clusters import GIB, GPU, GPU_TAINT, PRODUCT, a_node, a_pod, explained
+from tests.make import NOON
+from tests.pages import HOSTILE
+
+H100 = {PRODUCT: "NVIDIA-H100-80GB-HBM3"}
+
+
+def said(found) -> str:
+    return f"{found.title}. {found.summary}".strip()
+
+
+def texts(found) -> list[tuple[str, str, int, int]]:
+    return [(change.text, change.actor.value, change.fits_now, change.fits_later) for change in found.changes]
+
+
+def test_too_few_gpus():
+    found = explained(a_pod(gpus=4), a_node("a", used=7), a_node("b", used=6))
+
+    assert found.key == "no_room"
+    assert said(found) == (
+        "Too few free GPUs: the pod requests 4 GPUs. 2 nodes qualify. 3 GPUs are free there in total."
+    )
+    assert found.near_summary == "1 node lacks only 2 GPUs."
+    assert found.near_misses[0].node.name == "b"
+    assert found.near_misses[0].lacks == ["2 GPUs free of 4 GPUs"]
+    assert texts(found) == [
+        ("Wait until other pods end, or add nodes.", "nobody", 0, 2),
+        ("Request at most 2 GPUs per pod.", "pod owner", 1, 2),
+    ]
+
+
+def test_no_gpu_is_free():
+    found = explained(a_pod(), a_node("a", used=8))
+
+    assert said(found) == "Too few free GPUs: the pod requests 1 GPU. 1 node qualifies. It has no free GPU."
+
+
+def test_fragmented():
+    found = explained(a_pod(gpus=8), *[a_node(f"n{number}", used=3) for number in range(3)], a_node("big", used=2))
+
+    assert found.key == "fragmented"
+    assert said(found) == (
+        "Free GPUs are spread over nodes: none has 8 GPUs. 4 nodes qualify. 21 GPUs are free on 4 of them, at most 6 "
+        "on one (big)."
+    )
+    assert found.near_summary == "1 node lacks only 2 GPUs."
+    assert found.is_waiting
+
+
+def test_a_node_with_room_that_is_cordoned_is_named_before_waiting_helps():
+    found = explained(a_pod(), a_node("a", used=8), a_node("b", is_cordoned=True))
+
+    assert ("Uncordon b.", "cluster admin", 1, 1) in texts(found)
+
+
+def test_all_qualifying_nodes_are_cordoned():
+    found = explained(a_pod(), a_node("a", is_cordoned=True), a_node("cpu", gpus=0))
+
+    assert said(found) == "The only node that qualifies is cordoned. It is a."
+    assert texts(found) == [("Uncordon a.", "cluster admin", 1, 1)]
+
+
+def test_a_label_that_no_gpu_node_has():
+    pod = a_pod(placement={"node_selector": {PRODUCT: "NVIDIA-H200"}})
+    found = explained(pod, a_node("a", labels=H100), a_node("b", labels=H100))
+
+    assert found.key == "matches_no_node"
+    assert said(found) == (
+        f"No GPU node has the label {PRODUCT}=NVIDIA-H200. Nodes have the value NVIDIA-H100-80GB-HBM3."
+    )
+    assert texts(found) == [(f"Remove {PRODUCT}=NVIDIA-H200 from the node selector.", "pod owner", 2, 2)]
+
+
+def test_a_misspelled_label_value_is_recognized():
+    pod = a_pod(placement={"node_selector": {PRODUCT: "NVIDIA-H100-80GB-HMB3"}})
+
+    assert "Nearest spelling: NVIDIA-H100-80GB-HBM3." in explained(pod, a_node("a", labels=H100)).summary
+
+
+def test_a_label_key_that_no_node_has():
+    pod = a_pod(placement={"node_selector": {"rack": "r1"}})
+
+    assert said(explained(pod, a_node("a"))) == "No GPU node has the label rack=r1. No node has the label rack."
+
+
+def test_a_label_of_nodes_without_gpus():
+    pod = a_pod(placement={"node_selector": {"zone": "b"}})
+    found = explained(pod, a_node("a", labels={"zone": "a"}), a_node("cpu", gpus=0, labels={"zone": "b"}))
+
+    assert found.summary == "Only nodes without these GPUs have it."
+
+
+def test_labels_that_no_node_has_together():
+    pod = a_pod(placement={"node_selector": {"zone": "a", "rack": "r1"}})
+    nodes = (a_node("a", labels={"zone": "a", "rack": "r2"}), a_node("b", labels={"zone": "b", "rack": "r1"}))
+
+    assert said(explained(pod, *nodes)) == (
+        "No GPU node has all of rack=r1, zone=a. Each label exists, but no node has all of them."
+    )
+
+
+def test_an_affinity_that_no_gpu_node_matches():
+    term = [{"key": "zone", "operator": "NotIn", "values": ["a"]}]
+    found = explained(a_pod(placement={"node_affinity": [term]}), a_node("a", labels={"zone": "a"}))
+
+    assert found.title == "No GPU node matches the node affinity: zone not in (a)"
+    assert texts(found) == [("Change the node affinity (zone not in (a)).", "pod owner", 1, 1)]
+
+
+def test_a_taint_that_the_pod_does_not_tolerate():
+    taint = {"key": "team", "value": "vision", "effect": "NoSchedule"}
+    found = explained(a_pod(), a_node("a", taints=[GPU_TAINT, taint]), a_node("b", taints=[taint]))
+
+    assert said(found) == (
+        "The pod does not tolerate the taint team=vision:NoSchedule. 2 nodes that otherwise qualify have it."
+    )
+    assert texts(found) == [("Tolerate the taint team=vision:NoSchedule in the pod template.", "pod owner", 2, 2)]
+
+
+def test_a_taint_of_kubernetes_is_repaired_and_not_tolerated():
+    taint = {"key": "node.kubernetes.io/not-ready", "value": "", "effect": "NoSchedule"}
+    found = explained(a_pod(), a_node("a", taints=[taint]))
+
+    assert texts(found) == [
+        ("Repair a. Kubernetes sets the taint node.kubernetes.io/not-ready:NoSchedule.", "cluster admin", 1, 1)
+    ]
+
+
+def test_more_gpus_than_any_node_has():
+    found = explained(a_pod(gpus=16), a_node("a"), a_node("b", gpus=4))
+
+    assert said(found) == "No node has 16 GPUs. The pod requests them on one node. The largest node has 8 GPUs."
+    assert texts(found)[0] == (
+        "Request at most 8 GPUs in one pod, or spread the work over several pods.", "pod owner", 0, 1,
+    )  # fmt: skip
+
+
+def test_more_gpus_than_the_qualifying_nodes_have():
+    pod = a_pod(gpus=8, placement={"node_selector": {"zone": "a"}})
+    found = explained(pod, a_node("a", gpus=4, labels={"zone": "a"}), a_node("b", labels={"zone": "b"}))
+
+    assert said(found) == "No qualifying node has 8 GPUs. 1 node qualifies otherwise. The largest has 4 GPUs."
+    assert ("Request at most 4 GPUs per pod.", "pod owner", 1, 1) in texts(found)
+    assert ("Remove zone=a from the node selector.", "pod owner", 1, 1) in texts(found)
+
+
+def test_a_device_plugin_that_is_down():
+    down = a_node("a", allocatable={GPU: 0, CPU: 128_000, MEMORY: 1024 * GIB}, expected={GPU: 8})
+
+    assert said(explained(a_pod(), down)) == "No node offers nvidia.com/gpu now. 1 node offered it before: a."
+
+
+def test_a_mig_profile_that_no_node_has():
+    mixed = {"nvidia.com/mig-3g.40gb": 2, CPU: 128_000, MEMORY: 1024 * GIB}
+    pod = a_pod(requests={"nvidia.com/mig-1g.10gb": 1})
+    found = explained(pod, a_node("a", allocatable=mixed, expected={}))
+
+    assert said(found) == "No node offers nvidia.com/mig-1g.10gb. Nodes offer nvidia.com/mig-3g.40gb."
+    assert [change.actor for change in found.changes] == [Actor.OWNER, Actor.ADMIN]
+    assert "MIG profile 1g.10gb" in found.changes[1].text
+
+
+def test_gpus_are_free_but_the_cpu_is_not():
+    full = {GPU: 2, CPU: 126_000}
+    found = explained(a_pod(gpus=4), a_node("a", requested=full), a_node("b", used=8))
+
+    assert found.key == "no_cpu"
+    assert said(found) == "No node with free GPUs has 4 CPUs free. 1 node has the GPUs free, with at most 2 CPUs free."
+    assert texts(found) == [("Request less CPU per pod: at most 2 CPUs.", "pod owner", 0, 1)]
+
+
+def test_gpus_are_free_but_the_memory_is_not():
+    found = explained(a_pod(), a_node("a", requested={MEMORY: 1000 * GIB}))
+
+    assert said(found) == (
+        "No node with free GPUs has 32 GiB of memory free. 1 node has the GPUs free, with at most 24 GiB of memory "
+        "free."
+    )
+
+
+def test_two_changes_are_needed():
+    taint = {"key": "team", "value": "", "effect": "NoExecute"}
+    found = explained(a_pod(), a_node("a", taints=[taint], is_cordoned=True))
+
+    (change,) = found.changes
+    assert change.text == ("Two changes are needed. Uncordon a. Tolerate the taint team:NoExecute in the pod template.")
+    assert (change.actor, change.fits_later) == (Actor.ADMIN, 1)
+
+
+def test_a_node_fits_and_the_scheduler_has_not_tried_again():
+    found = explained(a_pod(message="0/1 nodes are available: 1 Insufficient nvidia.com/gpu."), a_node("a"))
+
+    assert found.key == "scheduler"
+    assert said(found) == (
+        "The scheduler rejects 1 node: insufficient nvidia.com/gpu. 1 node fits by the checked requirements. The "
+        "scheduler decides."
+    )
+    assert found.is_disputed
+
+
+def test_the_scheduler_decides_where_it_names_what_is_not_checked():
+    message = "0/2 nodes are available: 2 Insufficient rdma/hca. preemption: 0/2 nodes are available: 2 x."
+    found = explained(a_pod(message=message), a_node("a"), a_node("b"))
+
+    assert found.title == "The scheduler rejects 2 nodes: insufficient rdma/hca"
+    assert found.differences == ["Insufficient rdma/hca: the scheduler counts 2 nodes, this check 0."]
+
+
+def test_an_unknown_reason_is_named_and_not_guessed():
+    found = explained(a_pod(message="0/1 nodes are available: 1 node(s) zu klein."), a_node("a", used=8))
+
+    assert found.key == "no_room"
+    assert found.differences[-1] == "The scheduler also names reasons unknown here: 1 node(s) zu klein."
+
+
+@pytest.mark.parametrize("number", [3, 30])
+def test_missing_nodes_are_named(number):
+    message = f"0/{number} nodes are available: {number} Insufficient nvidia.com/gpu."
+
+    found = explained(a_pod(message=message), a_node("a", used=8))
+
+    assert f"The scheduler knows {number} nodes, and 1 are observed here." in found.differences
+
+
+@pytest.mark.parametrize(
+    ("gate", "title"),
+    [
+        ("kueue.x-k8s.io/admission", "Kueue holds this pod: kueue.x-k8s.io/admission"),
+        ("example.com/wait", "A scheduling gate holds this pod: example.com/wait"),
+    ],
+)
+def test_a_gate(gate, title):
+    found = explained(a_pod(placement={"gates": [gate]}), a_node("a"))
+
+    assert (found.key, found.title, found.decided_by) == ("gated", title, gate)
+
+
+def test_no_scheduler_of_that_name():
+    pod = a_pod(placement={"scheduler": "volcan"}, created_at=NOON - timedelta(minutes=3))
+
+    assert explained(pod, a_node("a")).title == "No scheduler named volcan reports on this pod"
+    assert explained(pod, a_node("a"), has_events=True).key == "fits"
+    assert explained(pod, a_node("a"), now=NOON - timedelta(minutes=2)).key == "fits"
+
+
+def test_a_silent_scheduler():
+    pod = a_pod(created_at=NOON - timedelta(minutes=3))
+
+    assert explained(pod, a_node("a")).title == "The scheduler has not reported on this pod"
+
+
+def test_an_unbound_volume_claim():
+    pod = a_pod(
+        placement={"volume_claims": ["datasets"]},
+        message="0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims. not found",
+    )
+
+    assert explained(pod, a_node("a")).title == "Waits for its volume claim: datasets"
+
+
+@pytest.mark.parametrize(
+    ("around", "title"),
+    [
+        ({"claims": []}, "ResourceClaim gpu does not exist"),
+        ({}, "No node satisfies ResourceClaim gpu"),
+        ({"claims": [ClaimFacts("gpu", False, "x")], "device_classes": []}, "DeviceClass x does not exist"),
+        ({"claims": [ClaimFacts("gpu", False, "x")]}, "No node satisfies ResourceClaim gpu"),
+    ],
+)  # fmt: skip
+def test_resource_claims(around, title):
+    pod = a_pod(requests={}, claims=["gpu"], message="0/1 nodes are available: 1 cannot allocate all claims.")
+
+    found = explained(pod, a_node("a"), **around)
+
+    assert found.title == title
+
+
+def test_what_is_not_checked_is_named():
+    pod = a_pod(
+        placement={
+            "spread": ["zone"], "pod_anti_affinity": ["host"], "host_ports": [80], "volume_claims": ["x"],
+            "scheduler": "volcano",
+        },
+        message="0/1 nodes are available: 1 Insufficient nvidia.com/gpu.",
+    )  # fmt: skip
+
+    assert explained(pod, a_node("a", used=8)).not_checked == [
+        "topology spread constraints", "affinity to other pods", "host ports", "volumes",
+        "the rules of the scheduler volcano",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("placement", [{"unread": ["affinity"]}, {"unread": ["tolerations"]}])
+def test_requirements_that_could_not_be_read_are_not_guessed(placement):
+    found = explained(a_pod(placement=placement, message="0/1 nodes are available: 1 x."), a_node("a"))
+
+    assert (found.key, found.not_checked) == ("not_observed", ["parts of the pod that could not be read"])
+
+
+def test_a_cluster_without_nodes():
+    assert explained(a_pod(message="no nodes available to schedule pods")).title == "The cluster has no nodes"
+
+
+def test_two_hundred_affinity_terms_and_markup_in_names():
+    terms = [[{"key": HOSTILE, "operator": "In", "values": [f"{HOSTILE}{number}"]}] for number in range(200)]
+    pod = a_pod(placement={"node_affinity": terms, "node_selector": {HOSTILE: HOSTILE}})
+
+    found = explained(pod, *[a_node(f"{HOSTILE}{number}") for number in range(20)])
+
+    assert found.key == "matches_no_node"
+    assert len(found.title) < 300
