@@ -1,15 +1,21 @@
 """However many findings open or end at once, no transaction is long: a person's halt finds a gap (Z40)."""
 
 from datetime import timedelta
+from threading import Thread
 
 import pytest
+from django.db import connection
+from django.test import Client
 
 from benchmarks.writes import watch_writes
 from fleet.models import Bookmark, Node, NodeEvent, Observer
 from health.evaluation import evaluation_round
 from health.inbox import orphaned_findings, rule_mutes, shadow_mode, telemetry_sources
 from health.models import Finding, FindingAct, TelemetrySource
-from tests.make import NOON, a_cluster, a_finding, a_node, a_source
+from rollouts.commands import plan_control
+from tests.make import NOON, a_cluster, a_finding, a_fleet, a_node, a_plan, a_source, a_user
+from tests.patience import PATIENCE_S
+from tests.rollouts.rows import in_state
 
 MANY = 450
 LATER = NOON + timedelta(days=1)
@@ -54,6 +60,48 @@ def test_what_opens_and_ends_at_once_is_written_in_short_transactions(cluster):
     assert counted(cluster) == {0}
     assert NodeEvent.objects.filter(kind="finding").count() == 2 * MANY
     assert max(opening.longest_cpu_ms, ending.longest_cpu_ms) <= LONGEST_CPU_MS
+
+
+@pytest.fixture
+def others(monkeypatch) -> list[str]:
+    """What a person is answered who halts a plan and signs in between two slices, each time anew."""
+    ada, answers, truly = a_user("ada", role="admin"), [], evaluation_round.slices
+    ada.set_password("secret")
+    ada.save()
+
+    def halt_and_sign_in() -> None:
+        try:
+            plan = in_state(a_plan(a_fleet()), "promoting")
+            plan_control.halt(plan, actor=ada, reason="Smoke.", now=NOON)
+            plan.refresh_from_db()
+            signed_in = Client().post("/sign-in", {"username": "ada", "password": "secret"})
+            answers.extend([plan.state, signed_in.status_code])
+        finally:
+            connection.close()
+
+    def slices(rows):
+        for number, some in enumerate(truly(rows)):
+            if number == 1:
+                thread = Thread(target=halt_and_sign_in)
+                thread.start()
+                thread.join(PATIENCE_S)
+            yield some
+
+    monkeypatch.setattr(evaluation_round, "slices", slices)
+    return answers
+
+
+def test_a_halt_and_a_sign_in_are_done_while_findings_open_and_while_they_end(cluster, others):
+    look(cluster, 0)
+    others.clear()
+
+    look(cluster, 2)
+    assert others == ["halted", 302]
+    others.clear()
+    Node.objects.filter(cluster=cluster).update(allocatable=WELL)
+
+    assert look(cluster, 4) == MANY
+    assert others == ["halted", 302]
 
 
 def test_a_worker_that_dies_between_two_slices_is_followed_by_one_that_ends_the_rest(cluster, monkeypatch):
