@@ -9,6 +9,7 @@ from django.db import IntegrityError, transaction
 
 from edges.digests import digest
 from edges.idempotency import IdempotencyKey
+from edges.prepared_inserts import compile_inserts, run_inserts
 from edges.transition_errors import IllegalMove, LostRace
 from fleet.models import Node
 from people.models import AuditEntry, User
@@ -141,9 +142,17 @@ def begin(plan: Plan, asked: AskedStart, looked: LookBefore, live: LiveSeal, *, 
     picks = pick(forward(plan), nodes, now=now)
     if unsorted := list(unsorted_pools(plan.cluster_id)):  # read last: the nodes of a pool were read before
         raise Blocked(unsorted)
+    sealed = _content(plan, picks) | checks
+    columns = {
+        "sealed": sealed,
+        "content_hash": digest(sealed),
+        "templates": {"spec": dict(live.spec)} if live.spec else {},
+    }
+    inserts = [*compile_inserts(_targets(plan, picks, now=now)), *compile_inserts(_holds(plan, nodes, now=now))]
     try:
         with transaction.atomic():
-            _seal(plan, asked, nodes, picks, checks, live, now=now)
+            _seal(plan, asked, columns, now=now)
+            run_inserts(inserts)
             plan.move(PlanState.HOLDING, now=now, actor=actor.get_username(), reason=reason)
             Command.objects.create(
                 plan=plan, verb=Verb.START, actor=actor.get_username(), at=now, reason=reason, key=asked.key,
@@ -179,40 +188,33 @@ def _live(live: LiveSeal) -> dict[str, Any]:
     return {"live": {"at": live.answered_at.isoformat(), "answers": said}}
 
 
-def _seal(
-    plan: Plan,
-    asked: AskedStart,
-    nodes: Sequence[Node],
-    picks: Picks,
-    checks: dict[str, Any],
-    live: LiveSeal,
-    *,
-    now: datetime,
-) -> None:
-    sealed = _content(plan, picks) | checks
+def _seal(plan: Plan, asked: AskedStart, columns: dict[str, Any], *, now: datetime) -> None:
     same = Plan.objects.filter(pk=plan.pk, state=PlanState.DRAFT, revision=asked.expected_revision)
-    content_hash = digest(sealed)
     won = same.update(
         started_by=asked.actor.get_username(),
         sealed_at=now,
-        sealed=sealed,
-        content_hash=content_hash,
-        templates={"spec": dict(live.spec)} if live.spec else {},
         waiting_for="",
         next_look_at=now,
         lease_until=now,
+        **columns,
     )
     if not won:
         raise OutOfDate(CHANGED)
     plan.refresh_from_db()
     plan.stages.update(state_since=now)  # none of them could begin before
+
+
+def _targets(plan: Plan, picks: Picks, *, now: datetime) -> list[Target]:
     stages = {stage.index: stage for stage in plan.stages.all()}
-    Target.objects.bulk_create(
+    return [
         _target(stages[index], position, node, now=now)
         for index, chosen in picks.by_stage.items()
         for position, node in enumerate(chosen)
-    )
-    Hold.objects.bulk_create(
+    ]
+
+
+def _holds(plan: Plan, nodes: Sequence[Node], *, now: datetime) -> list[Hold]:
+    return [
         Hold(
             plan=plan,
             node_uid=node.uid,
@@ -221,7 +223,7 @@ def _seal(
             is_foreign=plan.its_component.hold is not None and is_held_by_others(node),
         )
         for node in nodes
-    )
+    ]
 
 
 def _target(stage: Stage, position: int, node: Node, *, now: datetime) -> Target:

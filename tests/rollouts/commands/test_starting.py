@@ -4,6 +4,7 @@ from types import SimpleNamespace
 import pytest
 
 from edges.digests import digest
+from edges.prepared_inserts import compile_inserts
 from fleet.models import Bookmark, DriverObject, Node, Operand, OperandRevision
 from people.models import AuditEntry
 from rollouts.commands import plan_start
@@ -280,3 +281,18 @@ def test_a_kernel_that_the_canary_does_not_meet_is_named(cluster, owner):
     uncovered = " ".join(preview(plan, now=NOON).cohorts_uncovered)
 
     assert "kernel" in uncovered
+
+
+def test_a_start_compiles_its_inserts_before_its_transaction(cluster, owner, monkeypatch):
+    """Django compiles the rows of 20,000 nodes for seconds; a halt of another plan would wait for them (Z40)."""
+    compiled = []
+
+    def outside(rows):
+        compiled.append((type(rows[0]), Plan.objects.get().state))
+        return compile_inserts(rows)
+
+    monkeypatch.setattr(plan_start, "compile_inserts", outside)
+
+    started(a_draft(cluster, owner), owner)
+
+    assert compiled == [(Target, PlanState.DRAFT), (Hold, PlanState.DRAFT)]
