@@ -133,7 +133,7 @@ def test_a_mute_of_a_whole_cluster_is_in_short_transactions_and_what_it_left_the
     look(cluster, 0)
     look(cluster, 2)
     rule, at = Finding.objects.open().first().rule, NOON + timedelta(minutes=3)
-    monkeypatch.setattr(rule_mutes, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(rule_mutes, "TIMEOUT_S", 0.0)
 
     with watch_writes() as muted:
         rule_mutes.mute(rule_mutes.of_place(cluster, rule), actor="ada", reason="A move.", until=LATER, now=at)
@@ -172,7 +172,7 @@ def hot(cluster):
 def test_what_a_removed_source_found_ends_in_short_transactions_and_the_next_look_ends_what_is_left(
     cluster, hot, monkeypatch
 ):
-    monkeypatch.setattr(orphaned_findings, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(orphaned_findings, "TIMEOUT_S", 0.0)
 
     with watch_writes() as removed:
         telemetry_sources.remove_source(hot, actor="ada", now=NOON)
@@ -187,7 +187,7 @@ def test_what_a_removed_source_found_ends_in_short_transactions_and_the_next_loo
 
 
 def test_a_source_that_is_added_before_all_is_ended_keeps_the_rest(cluster, hot, monkeypatch):
-    monkeypatch.setattr(orphaned_findings, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(orphaned_findings, "TIMEOUT_S", 0.0)
     telemetry_sources.remove_source(hot, actor="ada", now=NOON)
     left = Finding.objects.open().count()
     a_source(cluster)
