@@ -59,6 +59,10 @@ class Forbidden(ClusterError):
     """403: our credentials are valid but lack a permission. The sentence names the missing rule."""
 
 
+class NamespaceTerminating(Forbidden):
+    """403 with the cause NamespaceTerminating: the namespace is being deleted, and its pods with it."""
+
+
 class Absent(ClusterError):
     """404: the object does not exist, or its kind is not installed."""
 
@@ -85,9 +89,15 @@ class Conflict(ClusterError):
 
 
 class TooManyRequests(ClusterError):
-    """429: throttled, or an eviction that a PodDisruptionBudget does not allow now."""
+    """429: throttled."""
 
     retry_after_s = 1.0
+
+
+class BudgetRefused(TooManyRequests):
+    """429 with the cause DisruptionBudget: a PodDisruptionBudget does not allow the eviction now."""
+
+    retry_after_s = 5.0
 
 
 class ServerFailing(ClusterError):
@@ -119,6 +129,9 @@ PATCH_DOES_NOT_APPLY = "the server rejected our request due to an error in our r
 # The answer of a watch cache that waited three seconds for a version in vain (NewTimeoutError with this cause:
 # kubernetes/kubernetes pull 92537; the body is quoted in kubernetes-client/java issue 2190).
 VERSION_TOO_LARGE = "ResourceVersionTooLarge"
+# kubernetes, pkg/registry/core/pod/storage/eviction.go (checkAndDecrement: DisruptionBudgetCause), and
+# k8s.io/api/core/v1/types.go (NamespaceTerminatingCause).
+BUDGET, NAMESPACE_ENDS = "DisruptionBudget", "NamespaceTerminating"
 
 SECONDS = re.compile(r"[0-9]{1,9}")  # RFC 9110 10.2.3; a date is ignored
 LONGEST_WAIT_S = 300.0
@@ -134,8 +147,16 @@ BY_STATUS: dict[int, type[ClusterError]] = {
 }
 
 
+BY_CAUSE: dict[str, type[ClusterError]] = {
+    VERSION_TOO_LARGE: Backwards,
+    BUDGET: BudgetRefused,
+    NAMESPACE_ENDS: NamespaceTerminating,
+}
+
+
 class StatusCause(msgspec.Struct, frozen=True):
     reason: str | None = ""
+    message: str | None = ""
 
 
 class StatusDetails(msgspec.Struct, frozen=True, rename="camel"):
@@ -172,8 +193,9 @@ def error_from(status: Status, *, code: int | None = None, retry_after: str | No
         wait_s = _bounded(status.details.retry_after_seconds)
     if code == 422 and status.message == PATCH_DOES_NOT_APPLY:
         return Conflict("The object changed since the patch was made.")
-    if status.details is not None and any(cause.reason == VERSION_TOO_LARGE for cause in status.details.causes or ()):
-        return Backwards(message, retry_after_s=wait_s)
+    for cause in (status.details and status.details.causes) or ():
+        if kind := BY_CAUSE.get(cause.reason or ""):
+            return kind(f"{message} {cause.message or ''}".strip(), retry_after_s=wait_s)
     return _class_for(code)(message, retry_after_s=wait_s)
 
 

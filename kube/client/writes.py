@@ -7,7 +7,7 @@ from kube.client.connection import FIELD_MANAGER, Connection
 from kube.client.decoder import decode, decode_by
 from kube.client.patches import Patch
 from kube.client.queries import WHOLE_SPEC
-from kube.resources import DRIVER_OBJECTS, JOBS, LEASES, NODES
+from kube.resources import DRIVER_OBJECTS, JOBS, LEASES, NODES, PODS
 from kube.structs import LeaseSeen, NodeSeen
 from kube.structs.workload import JobSeen
 
@@ -16,6 +16,7 @@ AS_US = {"fieldManager": FIELD_MANAGER}
 # Runs every stage of a request except storage: authorization, admission and validation
 # (kubernetes.io/docs/reference/using-api/api-concepts, "Dry-run").
 DRY_RUN = {"dryRun": "All"}
+DRY_RUN_OPTION = {"dryRun": ["All"]}
 # The message of a 400 for a dry run whose webhook does not declare itself free of side effects; the webhook was not
 # called (kubernetes/kubernetes pull 66936).
 NO_DRY_RUN = "does not support dry run"
@@ -103,6 +104,29 @@ def delete_job(connection: Connection, observed: JobSeen) -> None:
         "preconditions": {"uid": observed.uid},
     }
     connection.request("DELETE", JOBS.path(observed.name, namespace=observed.metadata.namespace), body=options)
+
+
+def evict_pod(connection: Connection, namespace: str, name: str, *, uid: str, is_dry_run: bool = False) -> None:
+    """Asks the API server to evict a pod. The pod keeps its own grace period, and its budgets are respected.
+
+    Pending, ended and terminating pods are deleted without a look at budgets (kubernetes,
+    pkg/registry/core/pod/storage/eviction.go).
+
+    :raises Absent: when the pod does not exist
+    :raises Conflict: when another pod has the name now
+    :raises BudgetRefused: when a PodDisruptionBudget does not allow it now
+    :raises TooManyRequests: when the API server throttles us
+    :raises InternalError: when several budgets select the pod, which the API server never evicts
+    :raises Forbidden: when we may not evict, or its namespace is being deleted
+    """
+    eviction = {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": name, "namespace": namespace},
+        "deleteOptions": {"preconditions": {"uid": uid}, **(DRY_RUN_OPTION if is_dry_run else {})},
+    }
+    path = PODS.path(name, namespace=namespace) + "/eviction"
+    connection.request("POST", path, AS_US | DRY_RUN if is_dry_run else AS_US, body=eviction)
 
 
 def lease_spec(*, holder: str, seconds: int, acquired_at: datetime, now: datetime, transitions: int) -> dict[str, Any]:

@@ -50,12 +50,14 @@ def take(
     by: str,
     is_rollback: bool = False,
     binds_rollbacks: bool = False,
+    is_budgeted: bool = True,
     now: datetime,
 ) -> None:
     """Records that these nodes (uid → name) are unavailable from now on.
 
     Call it inside the transaction of the intent, as its last lock: the lock on the cluster makes takers wait for each
-    other. `by` is the mark of the owner. Rollbacks wait only for entries that bind them.
+    other. `by` is the mark of the owner. Rollbacks wait only for entries that bind them. Without
+    budgets (`is_budgeted`) only the owner of a node is checked: a broken node is unavailable anyway.
 
     :raises NoPlace: with a sentence about the full domain or the node
     """
@@ -64,7 +66,7 @@ def take(
     there = {one.node_uid: one for one in reading.disruptions}
     if reason := _not_free([there[uid] for uid in taking if uid in there], by, is_rollback=is_rollback):
         raise NoPlace(reason)
-    if reason := reading.budgets().why_not(list(taking.values())):
+    if is_budgeted and (reason := reading.budgets().why_not(list(taking.values()))):
         raise NoPlace(reason)
     Disruption.objects.bulk_create(
         Disruption(

@@ -1,5 +1,6 @@
 from operations.models.disruption import Disruption, DomainBudget
 from operations.models.freeze import Freeze
+from operations.models.operation import Operation, OperationNode, Quarantine
 from operations.models.writer_lease import WriterLease
 
-__all__ = ["Disruption", "DomainBudget", "Freeze", "WriterLease"]
+__all__ = ["Disruption", "DomainBudget", "Freeze", "Operation", "OperationNode", "Quarantine", "WriterLease"]

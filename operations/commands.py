@@ -1,0 +1,180 @@
+"""What people do with operations: start, pause, resume, retry, cancel. A worker carries them out."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from edges.idempotency import CarriedOut, IdempotencyKey, is_done
+from fleet.models import Cluster, ClusterMode, Node
+from operations.impact import Impact, impact_of
+from operations.lifecycle import NodeState, OperationState
+from operations.models import Operation, OperationNode
+from operations.refusals import BadOperation, OperationRefused
+from people.models import AuditEntry
+from wording.numbers import count
+
+MOST_NODES = 1000
+# What a person may ask for: the steps in order. A drain keeps new pods off first.
+KINDS: Mapping[str, tuple[str, ...]] = {
+    "quarantine": ("cordon",),
+    "drain": ("cordon", "drain"),
+    "release": ("uncordon",),
+}
+TITLES: Mapping[str, str] = {"quarantine": "Quarantine", "drain": "Drain", "release": "Release"}
+OPTIONS = {"unmanaged": bool, "empty_dir": bool, "deadline_s": int, "at_once": int}
+
+
+def kind_of(operation: Operation) -> str:
+    """Returns the key of KINDS."""
+    return next((kind for kind, steps in KINDS.items() if list(steps) == list(operation.steps)), "")
+
+
+def preview(cluster: Cluster, kind: str, nodes: Sequence[Node], *, now: datetime) -> Impact:
+    """:raises BadOperation: when the kind is unknown, or there are no or too many nodes"""
+    if kind not in KINDS:
+        raise BadOperation(("kind", f"Choose one of {', '.join(KINDS)}."))
+    if not nodes:
+        raise BadOperation(("nodes", "Choose at least one node. An empty selection is never “all”."))
+    if len(nodes) > MOST_NODES:
+        raise BadOperation(("nodes", f"At most {MOST_NODES} nodes at once."))
+    return impact_of(cluster, nodes, KINDS[kind], now=now)
+
+
+def start(
+    cluster: Cluster,
+    kind: str,
+    nodes: Sequence[Node],
+    *,
+    actor: str,
+    reason: str,
+    options: Mapping[str, Any] | None = None,
+    typed_count: int | None = None,
+    key: str = "",
+    now: datetime,
+) -> Operation:
+    """Records the operation with its frozen list of nodes, and wakes a worker. Repeating the key returns the same one.
+
+    :raises BadOperation: when the input is invalid
+    :raises OperationRefused: when the cluster may not be changed, or the key belongs to another command
+    """
+    asked = _key_of(kind, nodes, reason, options or {}, actor=actor, key=key)
+    if (earlier := _earlier(asked)) is not None:
+        return earlier
+    if cluster.mode != ClusterMode.OPERATE:
+        raise OperationRefused(f"Quarterdeck may not change {cluster.name}: its mode is {cluster.mode}.")
+    impact = preview(cluster, kind, nodes, now=now)
+    if impact.needs_typed_count and typed_count != len(nodes):
+        raise BadOperation(("typed_count", f"Type the number of nodes, {len(nodes)}, to confirm."))
+    try:
+        with transaction.atomic():
+            operation = Operation.objects.create(
+                cluster=cluster, steps=list(KINDS[kind]), options=dict(options or {}), state_since=now, reason=reason,
+                asked_by=actor, asked_at=now, key=key, preview=impact.as_kept, next_look_at=now, lease_until=now,
+            )  # fmt: skip
+            OperationNode.objects.bulk_create(
+                OperationNode(
+                    operation=operation, position=position, node_uid=node.uid, node_name=node.name, state_since=now
+                )
+                for position, node in enumerate(nodes)
+            )
+            evidence = {"nodes": [node.name for node in nodes], "options": operation.options, "impact": impact.sentence}
+            _record(operation, f"start-{kind}", actor=actor, reason=reason, now=now, evidence=evidence)
+    except IntegrityError as clash:
+        if (earlier := _earlier(asked)) is not None:
+            return earlier
+        raise OperationRefused("The same key was used for another operation at the same time.") from clash
+    Operation.queue_round(operation.pk)
+    return operation
+
+
+def pause(operation: Operation, *, actor: str, reason: str, now: datetime) -> None:
+    """Pauses: nothing more is written until it is resumed.
+
+    :raises IllegalMove: when it is not running
+    :raises LostRace: when somebody else was first
+    """
+    _move(operation, OperationState.PAUSED, "pause", actor=actor, reason=reason, now=now)
+
+
+def resume(operation: Operation, *, actor: str, reason: str, now: datetime) -> None:
+    """Resumes. Failures so far no longer pause the operation. Raises as `pause` does."""
+    failed = operation.nodes.filter(state=NodeState.FAILED).count()
+    options = operation.options | {"failures_accepted": failed}
+    with transaction.atomic():
+        _move(operation, OperationState.RUNNING, "resume", actor=actor, reason=reason, now=now)
+        Operation.objects.filter(pk=operation.pk).update(options=options)
+
+
+def retry(operation: Operation, *, actor: str, reason: str, now: datetime) -> None:
+    """Starts the failed nodes again. Raises as `pause` does.
+
+    :raises OperationRefused: when no node has failed
+    """
+    with transaction.atomic():
+        failed = operation.nodes.filter(state=NodeState.FAILED)
+        again = failed.update(state=NodeState.PENDING, state_since=now, step=0, step_since=None, progress={}, reason="")
+        if not again:
+            raise OperationRefused("No node has failed: there is nothing to retry.")
+        if operation.state != OperationState.RUNNING:
+            _move(operation, OperationState.RUNNING, "retry", actor=actor, reason=reason, now=now)
+        else:
+            _record(operation, "retry", actor=actor, reason=reason, now=now, evidence={"nodes": again})
+            Operation.objects.filter(pk=operation.pk).update(next_look_at=now)
+
+
+def cancel(operation: Operation, *, actor: str, reason: str, now: datetime) -> None:
+    """Ends the operation. Nodes without a result are left as they are; quarantines stay. Raises as `pause` does."""
+    with transaction.atomic():
+        left = operation.nodes.unfinished()
+        uids = list(left.values_list("node_uid", flat=True))
+        _move(operation, OperationState.CANCELLED, "cancel", actor=actor, reason=reason, now=now)
+        left.update(state=NodeState.CANCELLED, state_since=now, reason=f"Cancelled by {actor}.")
+        operation.give_back(uids, now=now)
+
+
+def _move(operation: Operation, to: OperationState, verb: str, *, actor: str, reason: str, now: datetime) -> None:
+    with transaction.atomic():
+        operation.move(to, now=now, reason=f"{verb.capitalize()} by {actor}: {reason}")
+        _record(operation, verb, actor=actor, reason=reason, now=now)
+    if to == OperationState.RUNNING:
+        transaction.on_commit(lambda: Operation.queue_round(operation.pk), robust=True)
+
+
+def _record(
+    operation: Operation, verb: str, *, actor: str, reason: str, now: datetime, evidence: dict[str, Any] | None = None
+) -> None:
+    AuditEntry.record(
+        operation.mark, verb=f"operation.{verb}", actor=actor, reason=reason, evidence=evidence or {}, now=now
+    )
+
+
+def _key_of(
+    kind: str, nodes: Sequence[Node], reason: str, options: Mapping[str, Any], *, actor: str, key: str
+) -> IdempotencyKey:
+    body = {"nodes": sorted(node.uid for node in nodes), "reason": reason, "options": dict(options)}
+    return IdempotencyKey.of(key, person=actor, verb=kind, body=body)
+
+
+def _earlier(asked: IdempotencyKey) -> Operation | None:
+    """Returns the operation that this command has started.
+
+    :raises OperationRefused: when the key belongs to another command
+    """
+    if not asked.key:
+        return None
+    operation = Operation.objects.filter(asked_by=asked.person, key=asked.key).first()
+    if operation is None:
+        return None
+    nodes = list(operation.nodes.values_list("node_uid", flat=True))
+    body = {"nodes": sorted(nodes), "reason": operation.reason, "options": operation.options}
+    verb = kind_of(operation)
+    first = IdempotencyKey.of(asked.key, person=asked.person, verb=verb, body=body)
+    carried_out = CarriedOut(first, operation.asked_at, holds=True, now_is=lambda: "")
+    return operation if is_done(asked, carried_out, refusal=OperationRefused) else None
+
+
+def summary_of(operation: Operation) -> str:
+    """Returns "Drain of 3 nodes"."""
+    return f"{TITLES.get(kind_of(operation), 'Operation')} of {count(operation.nodes.count(), 'node')}"

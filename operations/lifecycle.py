@@ -1,0 +1,36 @@
+"""The states of operations and of their nodes."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+
+class OperationState(StrEnum):
+    RUNNING = "running"  # nodes are started as the ledger allows
+    PAUSED = "paused"  # no node is started or evicted; a person or too many failures paused it
+    FINISHED = "finished"  # every node has a result
+    CANCELLED = "cancelled"  # a person ended it; nodes without a result were left as they are
+
+
+class NodeState(StrEnum):
+    PENDING = "pending"  # not started: nothing was written to the node
+    RUNNING = "running"  # a step is in progress; its reason says what it waits for
+    DONE = "done"  # every step is done, read back from the cluster
+    FAILED = "failed"  # a step cannot be done; a person may retry it
+    CANCELLED = "cancelled"  # the operation was cancelled first
+
+
+OPERATION_MOVES: Mapping[OperationState, frozenset[OperationState]] = {
+    OperationState.RUNNING: frozenset({OperationState.PAUSED, OperationState.FINISHED, OperationState.CANCELLED}),
+    OperationState.PAUSED: frozenset({OperationState.RUNNING, OperationState.CANCELLED}),
+    OperationState.FINISHED: frozenset({OperationState.RUNNING}),  # failed nodes are retried
+    OperationState.CANCELLED: frozenset(),
+}
+NODE_MOVES: Mapping[NodeState, frozenset[NodeState]] = {
+    NodeState.PENDING: frozenset({NodeState.RUNNING, NodeState.FAILED, NodeState.CANCELLED}),
+    NodeState.RUNNING: frozenset({NodeState.DONE, NodeState.FAILED, NodeState.CANCELLED}),
+    NodeState.DONE: frozenset(),
+    NodeState.FAILED: frozenset({NodeState.PENDING}),  # a person retries it
+    NodeState.CANCELLED: frozenset(),
+}
+IN_PROGRESS = frozenset({OperationState.RUNNING, OperationState.PAUSED})
+UNFINISHED = frozenset({NodeState.PENDING, NodeState.RUNNING})

@@ -1,0 +1,195 @@
+"""Operations: one or more steps on a frozen list of nodes, with a result for each node."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import models, transaction
+from django.db.models import Q
+
+from edges.transitions import write_move
+from fleet.models import Cluster
+from fleet.models.visible import Visible
+from operations.lifecycle import IN_PROGRESS, NODE_MOVES, OPERATION_MOVES, UNFINISHED, NodeState, OperationState
+from operations.models.disruption import Disruption
+from operations.models.leased import Leased
+
+MARK = "operation-"  # of any operation: what `Operation.mark` begins with
+LONGEST_REASON = 1000
+
+
+class OperationQuerySet(Visible["Operation"]):
+    def in_progress(self) -> OperationQuerySet:
+        return self.filter(state__in=sorted(IN_PROGRESS))
+
+    def due(self, *, now: datetime) -> OperationQuerySet:
+        return self.filter(state=OperationState.RUNNING, next_look_at__lte=now)
+
+
+class Operation(Leased):
+    """Steps on a frozen list of nodes. The row and its nodes are the intent; a worker carries them out."""
+
+    lease_for = timedelta(seconds=20)
+    round_task = "operations.tasks.run_operation"
+
+    cluster = models.ForeignKey(Cluster, models.PROTECT, related_name="operations")
+    steps = models.JSONField()  # keys of steps, in order
+    options = models.JSONField(default=dict)
+    state = models.CharField(max_length=16, default=OperationState.RUNNING)
+    state_since = models.DateTimeField()
+    reason = models.CharField(max_length=LONGEST_REASON)  # of whoever asked
+    asked_by = models.CharField(max_length=150)
+    asked_at = models.DateTimeField()
+    key = models.CharField(max_length=100, blank=True)  # idempotency key of the asker
+    preview = models.JSONField(default=dict)  # the impact that the asker saw
+    state_reason = models.CharField(max_length=LONGEST_REASON, blank=True)  # of the last move
+    waiting_for = models.CharField(max_length=LONGEST_REASON, blank=True)
+    looked_at = models.DateTimeField(null=True)
+
+    objects = OperationQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["asked_by", "key"], condition=~Q(key=""), name="one_operation_per_key"),
+        ]
+        indexes = [
+            models.Index(fields=["next_look_at"], condition=Q(state="running"), name="operations_due"),
+            models.Index(fields=["cluster", "-id"], name="operations_of_cluster"),
+        ]
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        return self.mark
+
+    @property
+    def mark(self) -> str:
+        """Returns the owner's name in the cluster, the ledger and the audit chain."""
+        return f"{MARK}{self.pk}"
+
+    @property
+    def is_in_progress(self) -> bool:
+        return self.state in IN_PROGRESS
+
+    def its_row(self) -> OperationQuerySet:
+        return Operation.objects.filter(pk=self.pk, state=OperationState.RUNNING)
+
+    def end_lease(self, *, now: datetime, next_look_at: datetime, waiting_for: str) -> None:
+        """Ends the lease. An earlier time for the next round, set by a command, stays."""
+        mine = Operation.objects.filter(pk=self.pk, epoch=self.epoch)
+        mine.update(lease_until=now, waiting_for=waiting_for[:LONGEST_REASON], looked_at=now)
+        mine.filter(next_look_at__gt=now).update(next_look_at=next_look_at)
+
+    def move(self, to: OperationState, *, now: datetime, reason: str = "") -> None:
+        """Moves the operation.
+
+        :raises IllegalMove: when the state table does not allow it
+        :raises LostRace: when somebody else moved it first
+        """
+        reason = reason[:LONGEST_REASON]
+        columns = {"state_since": now, "state_reason": reason, "next_look_at": now}
+        write_move(self, OPERATION_MOVES, OperationState(self.state), to, **columns)
+        self.state, self.state_since, self.state_reason = to, now, reason
+
+    def give_back(self, node_uids: Collection[str], *, now: datetime) -> None:
+        """Ends the ledger entries of nodes that it leaves without a quarantine."""
+        kept = Quarantine.objects.of_nodes(node_uids).values_list("node_uid", flat=True)
+        places = Disruption.objects.filter(taken_by=self.mark, node_uid__in=node_uids)
+        places.exclude(node_uid__in=list(kept)).give_back(now=now)
+
+
+class OperationNodeQuerySet(Visible["OperationNode"]):
+    by_cluster = "operation__cluster"
+
+    def unfinished(self) -> OperationNodeQuerySet:
+        return self.filter(state__in=sorted(UNFINISHED))
+
+
+class OperationNode(models.Model):
+    """One node of an operation, with its step in progress and its result."""
+
+    operation = models.ForeignKey(Operation, models.CASCADE, related_name="nodes")
+    position = models.PositiveIntegerField()
+    node_uid = models.CharField(max_length=64)
+    node_name = models.CharField(max_length=253)
+    state = models.CharField(max_length=16, default=NodeState.PENDING)
+    state_since = models.DateTimeField()
+    step = models.PositiveSmallIntegerField(default=0)  # index of the step in progress
+    step_since = models.DateTimeField(null=True)
+    reason = models.CharField(max_length=LONGEST_REASON, blank=True)  # what it waits for, or the result
+    progress = models.JSONField(default=dict)  # of the step: {"pods": [{"name": "team/a", "state": "asked", …}]}
+
+    objects = OperationNodeQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["operation", "node_uid"], name="one_operation_row_per_node"),
+            models.UniqueConstraint(
+                fields=["node_uid"], condition=Q(state="running"), name="one_running_operation_per_node"
+            ),
+        ]
+        indexes = [models.Index(fields=["node_uid", "-id"], name="operations_of_node")]
+        ordering = ["operation_id", "position"]
+
+    def move(self, to: NodeState, *, now: datetime, reason: str = "", **columns: Any) -> None:
+        """Moves the node.
+
+        :raises IllegalMove: when the state table does not allow it
+        :raises LostRace: when somebody else moved it first
+        """
+        columns |= {"state_since": now, "reason": reason[:LONGEST_REASON]}
+        write_move(self, NODE_MOVES, NodeState(self.state), to, **columns)
+        self.state = to
+        for name, value in columns.items():
+            setattr(self, name, value)
+
+    def note(self, reason: str, *, progress: dict[str, Any] | None = None) -> None:
+        """Stores what the step waits for. Writes only a change."""
+        changed = {"reason": reason[:LONGEST_REASON]} | ({} if progress is None else {"progress": progress})
+        if any(getattr(self, name) != value for name, value in changed.items()):
+            OperationNode.objects.filter(pk=self.pk, state=NodeState.RUNNING).update(**changed)
+            for name, value in changed.items():
+                setattr(self, name, value)
+
+
+class QuarantineQuerySet(Visible["Quarantine"]):
+    def in_force(self) -> QuarantineQuerySet:
+        return self.filter(ended_at__isnull=True)
+
+    def of_nodes(self, node_uids: Collection[str]) -> QuarantineQuerySet:
+        return self.in_force().filter(node_uid__in=node_uids)
+
+
+class Quarantine(models.Model):
+    """A cordon that an operation keeps on a node until another operation releases it.
+
+    The row is the intent: it is written before the cordon and ends when the cordon was read back as gone.
+    """
+
+    cluster = models.ForeignKey(Cluster, models.PROTECT, related_name="quarantines")
+    operation = models.ForeignKey(Operation, models.PROTECT, related_name="quarantines")
+    node_uid = models.CharField(max_length=64)
+    node_name = models.CharField(max_length=253)
+    wanted_since = models.DateTimeField()
+    placed_at = models.DateTimeField(null=True)  # when the cordon was read back
+    ended_at = models.DateTimeField(null=True)  # when it was read back that no cordon of ours is left
+    left_reason = models.CharField(max_length=500, blank=True)  # why the node is cordoned after it; blank: it is not
+
+    objects = QuarantineQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["node_uid"], condition=Q(ended_at__isnull=True), name="one_quarantine_in_force_per_node"
+            ),
+        ]
+        indexes = [models.Index(fields=["cluster"], condition=Q(ended_at=None), name="quarantines_in_force")]
+        ordering = ["cluster_id", "node_name", "pk"]
+
+    def end(self, *, now: datetime, left_reason: str = "") -> None:
+        """Ends the quarantine and gives its place in the ledger back."""
+        with transaction.atomic():
+            in_force = Quarantine.objects.in_force().filter(pk=self.pk)
+            if in_force.update(ended_at=now, left_reason=left_reason[:500]):
+                Disruption.objects.filter(taken_by=self.operation.mark, node_uid=self.node_uid).give_back(now=now)

@@ -1,0 +1,56 @@
+"""One guarded write to a node: read it, check its UID, patch it, return it as the API server then shows it."""
+
+from collections.abc import Callable
+
+from kube import client
+from kube.structs import NodeSeen
+
+TRIES = 4  # a heartbeat between our read and our write is common
+
+
+class NotWritten(Exception):
+    """The write is impossible now; the text says why, for a person."""
+
+
+def change_node(
+    connection: client.Connection,
+    uid: str,
+    name: str,
+    wanted: Callable[[NodeSeen], client.Patch],
+    *,
+    before_write: Callable[[], None],
+) -> NodeSeen:
+    """Patches a node. An empty patch writes nothing.
+
+    `before_write` runs after each read, and raises if the caller has lost its turn. `wanted` is called after it.
+
+    :raises NotWritten: when the node is another one, is gone, keeps changing, or the API server refuses the patch
+    :raises TooManyRequests: with the time to wait
+    :raises ServerFailing: when the API server fails for other requests too
+    :raises Unreachable: when the cluster does not answer
+    """
+    for _ in range(TRIES):
+        try:
+            observed = client.get_node(connection, name)
+            if observed.uid != uid:
+                raise NotWritten(f"{name} is another node now.")
+            before_write()
+            patch = wanted(observed)
+            return _patch(connection, name, patch) if patch else observed
+        except client.Conflict:
+            continue
+        except (client.Absent, client.Forbidden, client.Refused) as refusal:
+            raise NotWritten(str(refusal)) from refusal
+    raise NotWritten(f"{name} changed each time we tried to write it.")
+
+
+def _patch(connection: client.Connection, name: str, patch: client.Patch) -> NodeSeen:
+    """Patches the node.
+
+    :raises Refused: also when a webhook fails for this node, which was read a moment ago; the failure must not block
+        other nodes
+    """
+    try:
+        return client.patch_node(connection, name, patch)
+    except client.InternalError as failing:
+        raise client.Refused(str(failing)) from failing

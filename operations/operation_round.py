@@ -1,0 +1,229 @@
+"""One round of an operation: run the steps of its running nodes, then start the next ones. Safe to stop anywhere.
+
+Each step has its intent in a row before its first write, and is repeated until it was read back.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection
+from contextlib import closing
+from datetime import datetime, timedelta
+
+import structlog
+from django.db import transaction
+
+from edges.failures import failure_sentence
+from edges.transition_errors import LostRace
+from kube import client
+from operations.ledger.disruptions import NoPlace, take
+from operations.lifecycle import NodeState, OperationState
+from operations.models import Operation, OperationNode, Quarantine
+from operations.restraints import freezes_of, stop_reason
+from operations.steps import STEPS
+from operations.steps.base import NodeWork, Step, StepOutcome, StepResult
+from operations.stop_switch import stopped_by_switch
+from operations.writer_lease import Forfeit, take_writer_lease
+from wording.numbers import count
+
+log = structlog.get_logger()
+
+NOT_SOON, AT_ONCE = timedelta(seconds=10), timedelta(seconds=1)
+AFTER_A_BUG = timedelta(seconds=30)
+LONGEST = timedelta(seconds=12)  # of a round's steps; the lease is longer
+AT_ONCE_MOST = 5  # nodes with a disruptive step at the same time, unless the asker said otherwise
+QUIET_AT_ONCE_MOST = 200  # nodes without one, such as cordons, in one round
+FAILURES, FAILURES_RATIO = 2, 0.05  # as many failed nodes, and of more nodes as large a share, pause an operation
+
+
+def run_operation(operation_id: int, *, owner: str, clock: Callable[[], datetime]) -> None:
+    found = Operation.objects.filter(pk=operation_id, state=OperationState.RUNNING).select_related("cluster")
+    operation = found.first()
+    if operation is None or not operation.take_lease(owner=owner, now=clock()):
+        return
+    try:
+        waiting_for, again_after = _look_and_act(operation, clock=clock)
+    except Exception as bug:
+        reason = f"{failure_sentence(bug)} No node is changed meanwhile."
+        operation.end_lease(now=clock(), next_look_at=clock() + AFTER_A_BUG, waiting_for=reason)
+        raise
+    operation.end_lease(now=clock(), next_look_at=clock() + again_after, waiting_for=waiting_for)
+
+
+def _look_and_act(operation: Operation, *, clock: Callable[[], datetime]) -> tuple[str, timedelta]:
+    """Returns why the operation does not continue, and when the next round is due."""
+    cluster = operation.cluster
+    try:
+        with closing(client.connect(cluster.kubeconfig, cluster.context)) as connection:
+            take_writer_lease(connection, cluster, now=clock())
+            stopped = stop_reason(now=clock()) or stopped_by_switch(cluster, connection)
+            return OperationRound(operation, connection, clock, stopped).go()
+    except client.ClusterError as error:
+        log.warning("an operation does not continue", operation=operation.pk, cluster=cluster.name, error=str(error))
+        return f"{cluster.name}: {error}", timedelta(seconds=error.retry_after_s or NOT_SOON.total_seconds())
+    except Forfeit as forfeit:
+        return str(forfeit), NOT_SOON
+    except LostRace as lost:
+        return str(lost), AT_ONCE
+
+
+class OperationRound:
+    def __init__(
+        self, operation: Operation, connection: client.Connection, clock: Callable[[], datetime], stopped: str
+    ) -> None:
+        self.operation, self.connection, self.clock, self.stopped = operation, connection, clock, stopped
+        self.steps = [STEPS[key] for key in operation.steps]
+        self.began = clock()
+        self.waits: list[timedelta] = []
+
+    def go(self) -> tuple[str, timedelta]:
+        running = list(self._nodes(NodeState.RUNNING))
+        frozen = self._frozen(running)
+        for node in running:
+            self._run(node, frozen)
+        if not self._pause_after_failures():
+            self._start_next()
+        if not OperationNode.objects.filter(operation=self.operation).unfinished().exists():
+            self._finish()
+        return self.stopped, min(self.waits, default=NOT_SOON)
+
+    def _nodes(self, state: NodeState):
+        return OperationNode.objects.filter(operation=self.operation, state=state).order_by("position")
+
+    def _frozen(self, nodes: Collection[OperationNode]) -> dict[str, str]:
+        if not any(step.waits_for_freeze for step in self.steps):
+            return {}
+        return freezes_of(self.operation.cluster_id, [node.node_uid for node in nodes], now=self.clock())
+
+    def _held_back(self, step: Step, node: OperationNode, frozen: dict[str, str]) -> str:
+        """Returns why the step may not write now; empty if it may."""
+        if step.waits_for_stop and self.stopped:
+            return self.stopped
+        return frozen.get(node.node_uid, "") if step.waits_for_freeze else ""
+
+    def _run(self, node: OperationNode, frozen: dict[str, str]) -> None:
+        """Runs the node's steps until one waits. One node's error never stops the others."""
+        while node.state == NodeState.RUNNING and self.clock() - self.began < LONGEST:
+            step = self.steps[node.step]
+            if held_back := self._held_back(step, node, frozen):
+                node.note(held_back)
+                self.waits.append(timedelta(seconds=2))
+                return
+            work = NodeWork(
+                self.operation, node, self.connection, self.clock, lambda step=step, node=node: self._guard(step, node)
+            )
+            try:
+                result = step.run(work)
+            except client.Absent:
+                result = StepResult(StepOutcome.FAILED, f"{node.node_name} is gone.")
+            self._record(node, result)
+            if result.outcome is StepOutcome.WAIT:
+                self.waits.append(result.again_after)
+                return
+
+    def _guard(self, step: Step, node: OperationNode) -> None:
+        """Checks, before each write, everything that could forbid it.
+
+        :raises LostRace: when the operation was paused or cancelled, a stop or freeze is in force, or another worker
+            has the turn
+        """
+        now = self.clock()
+        self.operation.keep_lease(now=now)
+        if step.waits_for_stop and (reason := stop_reason(now=now)):
+            raise LostRace(reason)
+        if step.waits_for_freeze and (
+            reason := freezes_of(self.operation.cluster_id, [node.node_uid], now=now).get(node.node_uid, "")
+        ):
+            raise LostRace(reason)
+
+    def _record(self, node: OperationNode, result: StepResult) -> None:
+        """Writes the result of a step under the lease, with the intent of the next step.
+
+        :raises LostRace: when another worker has the turn, or the operation was cancelled
+        """
+        now = self.clock()
+        with transaction.atomic():
+            self.operation.keep_lease(now=now)
+            if result.outcome is StepOutcome.WAIT:
+                node.note(result.reason, progress=result.progress)
+            elif result.outcome is StepOutcome.FAILED:
+                node.move(NodeState.FAILED, now=now, reason=result.reason, progress=result.progress)
+            elif node.step + 1 < len(self.steps):
+                self._begin_step(node, node.step + 1, now=now)
+            else:
+                node.move(NodeState.DONE, now=now, reason=result.reason, progress=result.progress)
+            if node.state in (NodeState.DONE, NodeState.FAILED):
+                self.operation.give_back([node.node_uid], now=now)
+
+    def _begin_step(self, node: OperationNode, index: int, *, now: datetime) -> None:
+        self.steps[index].intend(self.operation, node, now=now)
+        columns = {"step": index, "step_since": now, "progress": {}, "reason": ""}
+        OperationNode.objects.filter(pk=node.pk, state=NodeState.RUNNING).update(**columns)
+        for name, value in columns.items():
+            setattr(node, name, value)
+
+    def _start_next(self) -> None:
+        """Starts as many nodes as run at once and have a place in their failure domains."""
+        is_disruptive = any(step.needs_place for step in self.steps)
+        most = self.operation.options.get("at_once", AT_ONCE_MOST) if is_disruptive else QUIET_AT_ONCE_MOST
+        room = most - self._nodes(NodeState.RUNNING).count()
+        pending = list(self._nodes(NodeState.PENDING)[: max(0, room) * 4])
+        frozen = self._frozen(pending)
+        for node in pending:
+            if room <= 0 or self.clock() - self.began >= LONGEST:
+                break
+            held_back = [reason for step in self.steps if (reason := self._held_back(step, node, frozen))]
+            if held_back:
+                self._note_pending(node, held_back[0])
+            elif self._start(node):
+                room -= 1
+                self._run(node, frozen)
+        if pending:
+            self.waits.append(AT_ONCE if room > 0 and len(pending) > room else timedelta(seconds=5))
+
+    def _start(self, node: OperationNode) -> bool:
+        """Records that the node is being changed, and takes its place in the ledger. False: there is no place now."""
+        now = self.clock()
+        try:
+            with transaction.atomic():
+                self.operation.keep_lease(now=now)
+                node.move(NodeState.RUNNING, now=now, step=0, step_since=now, progress={})
+                self.steps[0].intend(self.operation, node, now=now)
+                self._take_place(node, now=now)
+        except NoPlace as reason:
+            node.refresh_from_db()
+            self._note_pending(node, str(reason))
+            return False
+        return True
+
+    def _take_place(self, node: OperationNode, *, now: datetime) -> None:
+        """:raises NoPlace: when another owner has the node, or a domain is full"""
+        quarantine = Quarantine.objects.of_nodes([node.node_uid]).select_related("operation").first()
+        owner = quarantine.operation.mark if quarantine else self.operation.mark
+        is_budgeted = any(step.needs_place for step in self.steps)
+        taking = {node.node_uid: node.node_name}
+        if any(step.key == "uncordon" for step in self.steps) and quarantine is None:
+            return
+        take(self.operation.cluster_id, taking, by=owner, is_budgeted=is_budgeted, now=now)
+
+    def _note_pending(self, node: OperationNode, reason: str) -> None:
+        OperationNode.objects.filter(pk=node.pk, state=NodeState.PENDING).exclude(reason=reason).update(reason=reason)
+
+    def _pause_after_failures(self) -> bool:
+        """Pauses the operation after its first surprises; returns whether it did."""
+        nodes = OperationNode.objects.filter(operation=self.operation)
+        failed, total = nodes.filter(state=NodeState.FAILED).count(), nodes.count()
+        to_come = nodes.filter(state=NodeState.PENDING).count()
+        if not to_come or failed < max(FAILURES, math.ceil(total * FAILURES_RATIO)):
+            return False
+        seen = self.operation.options.get("failures_accepted", 0)
+        if failed <= seen:
+            return False
+        reason = f"{count(failed, 'node')} of {total} failed. Look at them, then resume, retry or cancel."
+        self.operation.move(OperationState.PAUSED, now=self.clock(), reason=reason)
+        return True
+
+    def _finish(self) -> None:
+        with transaction.atomic():
+            self.operation.keep_lease(now=self.clock())
+            self.operation.move(OperationState.FINISHED, now=self.clock())

@@ -1,0 +1,36 @@
+"""What holds an operation back beside itself: the stop of the fleet, and freezes of its cluster and pools."""
+
+from collections.abc import Collection
+from datetime import datetime
+
+from fleet.models import Pool
+from operations.models import Freeze
+from wording.instants import moment
+
+
+def stop_reason(*, now: datetime) -> str:
+    """Returns why the whole fleet is stopped; empty if it is not. One query."""
+    stop = Freeze.objects.in_force(now=now).filter(is_stop=True).order_by("pk").first()
+    return f"The fleet is stopped by {stop.by}: {stop.reason}" if stop else ""
+
+
+def freezes_of(cluster_id: int, node_uids: Collection[str], *, now: datetime) -> dict[str, str]:
+    """Returns why each frozen node may not be drained, by node UID. Two queries at most. The stop is not among them."""
+    freezes = list(Freeze.objects.in_force(now=now).binding(cluster_id).filter(is_stop=False).order_by("pk"))
+    if not freezes:
+        return {}
+    pools: dict[str, set[int]] = {uid: set() for uid in node_uids}
+    members = Pool.nodes.through.objects.filter(node__cluster=cluster_id, node__uid__in=list(node_uids))
+    for uid, pool_id in members.values_list("node__uid", "pool_id"):
+        pools[uid].add(pool_id)
+    found = {}
+    for uid, its in pools.items():
+        bound = next((freeze for freeze in freezes if freeze.pool_id is None or freeze.pool_id in its), None)
+        if bound:
+            found[uid] = _sentence(bound, now=now)
+    return found
+
+
+def _sentence(freeze: Freeze, *, now: datetime) -> str:
+    until = f" until {moment(freeze.until, now=now)}" if freeze.until else ""
+    return f"Frozen by {freeze.by}{until}: {freeze.reason}"

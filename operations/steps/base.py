@@ -1,0 +1,73 @@
+"""A step: one kind of act on a node."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any, ClassVar
+
+from kube import client
+from operations.models import Operation, OperationNode
+
+
+class StepOutcome(StrEnum):
+    DONE = "done"  # read back from the cluster
+    WAIT = "wait"  # run it again
+    FAILED = "failed"  # it cannot be done; a person decides
+
+
+@dataclass(frozen=True)
+class StepResult:
+    outcome: StepOutcome
+    reason: str  # one sentence
+    progress: dict[str, Any] = field(default_factory=dict)
+    again_after: timedelta = timedelta(seconds=5)
+
+
+def done(reason: str, **progress: Any) -> StepResult:
+    return StepResult(StepOutcome.DONE, reason, progress)
+
+
+def wait(reason: str, *, again_after: timedelta = timedelta(seconds=5), **progress: Any) -> StepResult:
+    return StepResult(StepOutcome.WAIT, reason, progress, again_after)
+
+
+def failed(reason: str, **progress: Any) -> StepResult:
+    return StepResult(StepOutcome.FAILED, reason, progress)
+
+
+@dataclass(frozen=True)
+class NodeWork:
+    """The access of one step to one node during one round."""
+
+    operation: Operation
+    node: OperationNode
+    connection: client.Connection
+    clock: Callable[[], datetime]
+    # Call it before each write. It raises `LostRace` if the operation was paused or cancelled, a stop or a freeze is in
+    # force, or another worker has the turn.
+    guard: Callable[[], None]
+
+
+class Step(ABC):
+    """One kind of act. `run` is safe to repeat, and returns DONE only for what was read back."""
+
+    key: ClassVar[str]
+    title: ClassVar[str]  # a verb, for buttons: "Quarantine"
+    needs_place: ClassVar[bool] = False  # waits for a free place in the budgets of the node's failure domains
+    waits_for_freeze: ClassVar[bool] = False  # a freeze of the node's cluster or pool holds it back
+    waits_for_stop: ClassVar[bool] = True  # the stop of the fleet holds it back
+
+    def intend(self, operation: Operation, node: OperationNode, *, now: datetime) -> None:  # noqa: B027
+        """Records what the step will write. It runs in the transaction that starts the step."""
+
+    @abstractmethod
+    def run(self, work: NodeWork) -> StepResult:
+        """Tries the step once.
+
+        :raises ClusterError: when the cluster does not answer; the step is repeated
+        :raises LostRace: when the guard forbids the next write
+        """

@@ -1,0 +1,50 @@
+"""Quarantine: a cordon with our owner annotation. Running pods stay."""
+
+from datetime import datetime
+from typing import ClassVar
+
+from gpu.cordons import whose_cordon
+from gpu.labels import CORDONED_BY
+from kube import client
+from kube.structs import NodeSeen
+from operations.models import Operation, OperationNode, Quarantine
+from operations.node_writer import NotWritten, change_node
+from operations.steps.base import NodeWork, Step, StepResult, done, failed
+
+
+class Cordon(Step):
+    key: ClassVar[str] = "cordon"
+    title: ClassVar[str] = "Quarantine"
+    waits_for_stop: ClassVar[bool] = False  # it moves no pod and changes no driver
+
+    def intend(self, operation: Operation, node: OperationNode, *, now: datetime) -> None:
+        if not Quarantine.objects.of_nodes([node.node_uid]).exists():
+            Quarantine.objects.create(
+                cluster_id=operation.cluster_id, operation=operation, node_uid=node.node_uid, node_name=node.node_name,
+                wanted_since=now,
+            )  # fmt: skip
+
+    def run(self, work: NodeWork) -> StepResult:
+        row = Quarantine.objects.of_nodes([work.node.node_uid]).select_related("operation").get()
+
+        def cordoned(observed: NodeSeen) -> client.Patch:
+            owner = observed.annotations.get(CORDONED_BY)
+            if owner != row.operation.mark and (owner or observed.is_unschedulable):
+                return []  # somebody else's cordon: left alone
+            return client.node_patch(observed, annotations={CORDONED_BY: row.operation.mark}, is_unschedulable=True)
+
+        try:
+            observed = change_node(
+                work.connection, work.node.node_uid, work.node.node_name, cordoned, before_write=work.guard
+            )
+        except NotWritten as trouble:
+            row.end(now=work.clock())
+            return failed(str(trouble))
+        now = work.clock()
+        if observed.annotations.get(CORDONED_BY) != row.operation.mark:
+            owner = observed.annotations.get(CORDONED_BY) or ""
+            whose = f" by {owner}" if owner else whose_cordon(observed.cordoned_by, observed.labels)
+            row.end(now=now, left_reason=f"Cordoned before{whose}.")
+            return done(f"Already cordoned{whose}. Quarterdeck leaves that cordon alone.")
+        Quarantine.objects.in_force().filter(pk=row.pk, placed_at=None).update(placed_at=now)
+        return done("Cordoned. New pods do not start here; running pods stay.")

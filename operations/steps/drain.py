@@ -1,0 +1,159 @@
+"""Drain: evicts the pods of a node through the eviction API, with respect for budgets (Z30, Z47).
+
+Each eviction names the pod's UID and keeps its own grace period. An eviction never becomes a deletion. At the deadline
+nothing is forced: the node fails with the pod that blocks it, and a person decides.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Any, ClassVar
+
+from kube import client
+from operations.steps.base import NodeWork, Step, StepResult, done, failed, wait
+from operations.steps.evictions import Consent, Evictions, PodOnNode, evictions_of
+from wording.durations import spell
+from wording.lists import names
+from wording.numbers import count
+
+PER_ROUND = 10  # evictions; a round every 2 s makes 5 a second
+BETWEEN_ROUNDS = timedelta(seconds=2)
+EMPTY_FOR = timedelta(seconds=10)  # a pod may be bound between our list and our look
+DEADLINE = timedelta(minutes=30)
+SHOWN = 100  # pods in the progress of a node
+
+
+class Drain(Step):
+    key: ClassVar[str] = "drain"
+    title: ClassVar[str] = "Drain"
+    needs_place: ClassVar[bool] = True
+    waits_for_freeze: ClassVar[bool] = True
+
+    def run(self, work: NodeWork) -> StepResult:
+        node = client.get_node(work.connection, work.node.node_name)
+        if node.uid != work.node.node_uid:
+            return failed(f"{work.node.node_name} is another node now.")
+        if not node.is_unschedulable:
+            return failed("The node was uncordoned meanwhile: evicted pods could come back. Quarantine it again.")
+        if node.ready is None or node.ready.status != "True":
+            return failed("The node is not Ready: its kubelet cannot end pods. Repair the node first.")
+        evictions = evictions_of(_pods(work), _consent(work.operation.options), now=work.clock())
+        if evictions.needs_consent:
+            first, why = evictions.needs_consent[0]
+            more = len(evictions.needs_consent) - 1
+            others = f" and {count(more, 'other pod')}" if more else ""
+            return failed(f"{first.title}{others} needs your consent: {why}. Start the drain again with it.")
+        if evictions.is_empty:
+            return _emptied(work)
+        states = _evict(work, evictions.to_evict)
+        progress = _progress(evictions, states, work)
+        if blocked := next((reason for state, reason in states.values() if state == "never"), ""):
+            return failed(blocked, **progress)
+        if work.node.step_since and work.clock() - work.node.step_since > deadline_of(work.operation.options):
+            return failed(f"Drain blocked. {_waits_for(evictions, states)}", **progress)
+        return wait(_waits_for(evictions, states), again_after=BETWEEN_ROUNDS, **progress)
+
+
+def deadline_of(options: dict[str, Any]) -> timedelta:
+    return timedelta(seconds=options["deadline_s"]) if "deadline_s" in options else DEADLINE
+
+
+def _consent(options: dict[str, Any]) -> Consent:
+    return Consent(unmanaged=options.get("unmanaged", False), empty_dir=options.get("empty_dir", False))
+
+
+def _pods(work: NodeWork) -> Iterable[PodOnNode]:
+    for pod in client.list_pods_on(work.connection, work.node.node_name):
+        owner = pod.metadata.owner
+        yield PodOnNode(
+            uid=pod.uid,
+            namespace=pod.namespace,
+            name=pod.name,
+            owner_kind=owner.kind if owner else "",
+            owner=owner.name if owner else "",
+            phase=pod.status.phase,
+            has_empty_dir=any(volume.empty_dir is not None for volume in pod.spec.volumes or ()),
+            ends_at=pod.metadata.deletion_timestamp,
+        )
+
+
+def _in_turn(pods: Sequence[PodOnNode], *, turn: int) -> Sequence[PodOnNode]:
+    """Returns the pods of one round. Turns go around, so that refused pods do not keep the others waiting."""
+    first = turn * PER_ROUND % len(pods) if pods else 0
+    return [*pods[first:], *pods[:first]][:PER_ROUND]
+
+
+def _evict(work: NodeWork, pods: Sequence[PodOnNode]) -> dict[str, tuple[str, str]]:
+    """Asks for the evictions of one round. Returns state and reason by pod UID.
+
+    :raises TooManyRequests: when the API server throttles us
+    """
+    states: dict[str, tuple[str, str]] = {}
+    for pod in _in_turn(pods, turn=work.node.progress.get("turn", 0)):
+        work.guard()
+        try:
+            client.evict_pod(work.connection, pod.namespace, pod.name, uid=pod.uid)
+            states[pod.uid] = ("asked", "evicted, within its grace period")
+        except (client.Absent, client.Conflict):
+            states[pod.uid] = ("gone", "gone")
+        except client.BudgetRefused as refusal:
+            states[pod.uid] = ("refused", str(refusal))
+        except client.NamespaceTerminating:
+            states[pod.uid] = ("asked", "its namespace is being deleted")
+        except client.InternalError as failing:
+            states[pod.uid] = ("never", f"{pod.title} cannot be evicted: {failing}")
+        except (client.Forbidden, client.Refused) as refusal:
+            states[pod.uid] = ("never", f"{pod.title} cannot be evicted: {refusal}")
+    return states
+
+
+def _emptied(work: NodeWork) -> StepResult:
+    """Returns DONE once the node was empty twice, `EMPTY_FOR` apart (lifecycle of a node: drained)."""
+    now = work.clock()
+    since = work.node.progress.get("empty_since")
+    if since and now - datetime.fromisoformat(since) >= EMPTY_FOR:
+        return done("Drained: no pod of a tenant is left.", gone=work.node.progress.get("of", 0))
+    return wait(
+        "No pod is left. Looking once more.",
+        again_after=EMPTY_FOR,
+        empty_since=since or now.isoformat(),
+        of=work.node.progress.get("of", 0),
+        pods=[],
+    )
+
+
+def _progress(evictions: Evictions, states: dict[str, tuple[str, str]], work: NodeWork) -> dict[str, Any]:
+    """Returns the pods that are left, with their states, and the most pods that were left at any time."""
+    now = work.clock()
+    waiting = ("waiting", "waits for its turn")
+    rows = [
+        *((pod, *states.get(pod.uid, waiting)) for pod in evictions.to_evict),
+        *((pod, "terminating", f"grace period ends in {spell(_left(pod, now))}") for pod in evictions.terminating),
+        *((pod, "stuck", f"{spell(-_left(pod, now))} beyond its grace period") for pod in evictions.stuck),
+    ]
+    left = sum(state != "gone" for _, state, _ in rows)
+    pods = [{"name": pod.title, "owner": pod.job, "state": state, "reason": reason} for pod, state, reason in rows]
+    before = work.node.progress
+    return {
+        "pods": pods[:SHOWN],
+        "left": left,
+        "of": max(left, before.get("of", 0)),
+        "turn": before.get("turn", 0) + 1,
+    }
+
+
+def _left(pod: PodOnNode, now: datetime) -> timedelta:
+    return pod.ends_at - now if pod.ends_at else timedelta(0)
+
+
+def _waits_for(evictions: Evictions, states: dict[str, tuple[str, str]]) -> str:
+    """Returns what the drain waits for: the pod that blocks it first."""
+    refused = [(pod, states[pod.uid][1]) for pod in evictions.to_evict if states.get(pod.uid, ("",))[0] == "refused"]
+    if refused:
+        pod, reason = refused[0]
+        more = f" {count(len(refused) - 1, 'other pod')} too." if len(refused) > 1 else ""
+        return f"{pod.title} is kept by its budget: {reason}.{more}".replace("..", ".")
+    if evictions.stuck:
+        listed = names([pod.title for pod in evictions.stuck])
+        return f"{listed} did not end within the grace period. Look for finalizers and volumes that do not unmount."
+    left = len(evictions.to_evict) + len(evictions.terminating)
+    return f"{count(left, 'pod')} to go."

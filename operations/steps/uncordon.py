@@ -1,0 +1,49 @@
+"""Release from quarantine: removes the cordon that an operation wrote, and nothing else."""
+
+from datetime import timedelta
+from typing import ClassVar
+
+from gpu.cordons import whose_cordon
+from gpu.labels import CORDONED_BY, UPGRADE_STATE
+from gpu.upgrade_controller import UPGRADE_DONE, UPGRADE_FAILED, UPGRADE_REQUIRED
+from kube import client
+from kube.structs import NodeSeen
+from operations.models import Quarantine
+from operations.node_writer import NotWritten, change_node
+from operations.steps.base import NodeWork, Step, StepResult, done, failed, wait
+
+IDLE = frozenset({"", UPGRADE_REQUIRED, UPGRADE_DONE, UPGRADE_FAILED})  # in other states the operator works on the node
+
+
+class Uncordon(Step):
+    key: ClassVar[str] = "uncordon"
+    title: ClassVar[str] = "Release"
+
+    def run(self, work: NodeWork) -> StepResult:
+        rows = Quarantine.objects.of_nodes([work.node.node_uid]).select_related("operation")
+        row = rows.first()
+        mark = row.operation.mark if row else ""
+        busy = ""
+
+        def uncordoned(observed: NodeSeen) -> client.Patch:
+            nonlocal busy
+            state = observed.labels.get(UPGRADE_STATE, "")
+            busy = "" if state in IDLE else state
+            if not mark or busy or observed.annotations.get(CORDONED_BY) != mark:
+                return []
+            return client.node_patch(observed, annotations={CORDONED_BY: None}, is_unschedulable=False)
+
+        try:
+            observed = change_node(
+                work.connection, work.node.node_uid, work.node.node_name, uncordoned, before_write=work.guard
+            )
+        except NotWritten as trouble:
+            return failed(str(trouble))
+        if busy:
+            return wait(f"The GPU Operator is changing the driver ({busy}).", again_after=timedelta(seconds=15))
+        left = whose_cordon(observed.cordoned_by, observed.labels) if observed.is_unschedulable else ""
+        if row is not None:
+            row.end(now=work.clock(), left_reason=f"Still cordoned{left}." if left else "")
+        if left:
+            return failed(f"Cordoned{left}. Quarterdeck did not cordon it and leaves it alone.")
+        return done("Uncordoned. New pods may start here." if row else "It was not cordoned.")

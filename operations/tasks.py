@@ -1,0 +1,23 @@
+import os
+import socket
+import threading
+
+from celery import shared_task
+from django.utils import timezone
+
+from operations import operation_round
+from operations.models import Operation
+
+
+@shared_task(queue="rollouts", ignore_result=True)
+def run_operation(*, key: int, **_: object) -> None:
+    """Runs one round of an operation. It accepts unknown arguments, so that old and new workers can run together."""
+    owner = f"{socket.gethostname()}:{os.getpid()}:{threading.get_ident()}"[:100]
+    operation_round.run_operation(key, owner=owner, clock=timezone.now)
+
+
+@shared_task(queue="rollouts", ignore_result=True)
+def sweep_operations(**_: object) -> None:
+    """Queues every due operation, so that a lost message or a crashed worker costs two seconds."""
+    for key in Operation.objects.due(now=timezone.now()).values_list("pk", flat=True):
+        Operation.queue_round(key)

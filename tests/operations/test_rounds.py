@@ -1,0 +1,316 @@
+"""Operations against the API server: what they write, what they leave alone, and when they stop."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from fleet.models import Node
+from gpu.labels import CORDONED_BY, UPGRADE_STATE
+from operations import commands
+from operations.ledger.disruptions import take
+from operations.lifecycle import NodeState, OperationState
+from operations.models import Disruption, Freeze, Operation, OperationNode, Quarantine
+from operations.operation_round import run_operation
+from simulator.kinds import DISRUPTION_BUDGET, NAMESPACE, NODE, POD
+from tests.rollouts.engine.ground import CANARY, REST, Ground
+
+pytestmark = pytest.mark.django_db
+SPEC: dict[str, Any] = {"containers": [{"name": "main", "image": "x"}]}
+
+
+def begin(ground: Ground, kind: str, *names: str, **given: Any) -> Operation:
+    by_name = {node.name: node for node in Node.objects.filter(cluster=ground.cluster, name__in=names)}
+    nodes = [by_name[name] for name in names]
+    given = {"actor": "ada", "reason": "Xid 79.", "typed_count": len(names), "now": ground.clock()} | given
+    return commands.start(ground.cluster, kind, nodes, **given)
+
+
+def rounds(ground: Ground, operation: Operation, number: int = 1) -> Operation:
+    for _ in range(number):
+        ground.clock.move(seconds=30)
+        run_operation(operation.pk, owner="worker", clock=ground.clock)
+    return Operation.objects.get(pk=operation.pk)
+
+
+def a_pod(ground: Ground, name: str, *, node: str = CANARY, owner: str = "ReplicaSet", ready: bool = True, **spec: Any):
+    if not any(one["metadata"]["name"] == "team-a" for one in ground.store.list(NAMESPACE)[0]):
+        ground.store.seed(NAMESPACE, {"metadata": {"name": "team-a"}})
+    owners = [{"apiVersion": "apps/v1", "kind": owner, "name": "web", "uid": "uid-web", "controller": True}]
+    metadata = {"name": name, "labels": {"app": "web"}, "ownerReferences": owners if owner else []}
+    conditions = [{"type": "Ready", "status": str(ready)}]
+    status = {"phase": "Running", "conditions": conditions}
+    pod = {"metadata": metadata, "spec": {**SPEC, "nodeName": node, **spec}, "status": status}
+    return ground.store.seed(POD, pod, "team-a")
+
+
+def a_budget(ground: Ground, name: str = "web", *, allowed: int = 0) -> None:
+    spec = {"selector": {"matchLabels": {"app": "web"}}, "minAvailable": 1}
+    status = {"disruptionsAllowed": allowed, "desiredHealthy": 1, "currentHealthy": 1, "observedGeneration": 1}
+    ground.store.seed(DISRUPTION_BUDGET, {"metadata": {"name": name}, "spec": spec, "status": status}, "team-a")
+
+
+def end_pods(ground: Ground) -> None:
+    """Ends evicted pods, as their kubelets would."""
+    for metadata in terminating(ground):
+        ground.store.delete(POD, metadata["name"], metadata["namespace"], grace_s=0)
+
+
+def terminating(ground: Ground) -> list[dict[str, Any]]:
+    """Returns the metadata of evicted pods, the cluster's other tenants among them."""
+    return [pod["metadata"] for pod in ground.store.list(POD)[0] if "deletionTimestamp" in pod["metadata"]]
+
+
+def pods(ground: Ground) -> list[str]:
+    return sorted(pod["metadata"]["name"] for pod in ground.store.list(POD, "team-a")[0])
+
+
+def is_cordoned(ground: Ground, name: str = CANARY) -> bool:
+    return ground.node(name)["spec"].get("unschedulable", False)
+
+
+def owner(ground: Ground, name: str = CANARY) -> str | None:
+    return ground.node(name)["metadata"].get("annotations", {}).get(CORDONED_BY)
+
+
+def node(operation: Operation) -> OperationNode:
+    return operation.nodes.get()
+
+
+def taken() -> list[str]:
+    return [one.node_name for one in Disruption.objects.in_force()]
+
+
+def test_quarantine_cordons_with_its_owner_and_release_leaves_the_node_as_it_was(ground: Ground):
+    """lifecycle R4: the node is as before, but for the history."""
+    before = ground.node(CANARY)
+    quarantine = rounds(ground, begin(ground, "quarantine", CANARY))
+
+    assert quarantine.state == OperationState.FINISHED
+    assert node(quarantine).state == NodeState.DONE
+    assert (is_cordoned(ground), owner(ground)) == (True, quarantine.mark)
+    assert Quarantine.objects.in_force().get().placed_at
+    assert taken() == [CANARY]
+
+    released = rounds(ground, begin(ground, "release", CANARY))
+
+    assert node(released).reason == "Uncordoned. New pods may start here."
+    after = ground.node(CANARY)
+    assert after["spec"] == before["spec"]
+    assert (after["metadata"].get("annotations") or {}) == (before["metadata"].get("annotations") or {})
+    assert after["metadata"]["labels"] == before["metadata"]["labels"]
+    assert not Quarantine.objects.in_force().exists()
+    assert taken() == []
+
+
+def test_a_foreign_cordon_is_left_alone_both_ways(ground: Ground):
+    """L3: a cordon that we did not make is never undone."""
+    ground.cordon(CANARY)
+
+    quarantine = rounds(ground, begin(ground, "quarantine", CANARY))
+    released = rounds(ground, begin(ground, "release", CANARY))
+
+    assert node(quarantine).reason.startswith("Already cordoned")
+    assert node(released).state == NodeState.FAILED
+    assert "Quarterdeck did not cordon it" in node(released).reason
+    assert (is_cordoned(ground), owner(ground)) == (True, None)
+    assert taken() == []
+
+
+def test_a_node_of_another_uid_is_not_written(ground: Ground):
+    """lifecycle R11."""
+    operation = begin(ground, "quarantine", CANARY)
+    OperationNode.objects.filter(operation=operation).update(node_uid="uid-of-another")
+    operation = rounds(ground, operation)
+
+    assert node(operation).state == NodeState.FAILED
+    assert "another node now" in node(operation).reason
+    assert not is_cordoned(ground)
+    assert not Quarantine.objects.in_force().exists()
+
+
+def test_a_drain_evicts_and_waits_until_the_node_is_empty(ground: Ground):
+    a_pod(ground, "web-1")
+    a_pod(ground, "agent", owner="DaemonSet")
+    operation = rounds(ground, begin(ground, "drain", CANARY))
+
+    assert is_cordoned(ground)
+    assert node(operation).state == NodeState.RUNNING
+    assert node(operation).progress["pods"][0]["state"] in ("asked", "terminating")
+    end_pods(ground)
+    operation = rounds(ground, operation, 3)
+
+    assert operation.state == OperationState.FINISHED
+    assert node(operation).reason == "Drained: no pod of a tenant is left."
+    assert pods(ground) == ["agent"]
+    assert taken() == [CANARY], "it stays out until it is released"
+
+
+def test_a_budget_keeps_its_pod_and_the_drain_says_which(ground: Ground):
+    """Z47: an eviction never becomes a deletion."""
+    a_pod(ground, "web-1")
+    a_budget(ground)
+    operation = rounds(ground, begin(ground, "drain", CANARY))
+
+    assert "team-a/web-1 is kept by its budget" in node(operation).reason
+    assert "The disruption budget web needs 1 healthy pods and has 1 currently" in node(operation).reason
+    ground.clock.move(minutes=31)
+    operation = rounds(ground, operation)
+    assert node(operation).state == NodeState.FAILED
+    assert node(operation).reason.startswith("Drain blocked. team-a/web-1")
+    assert pods(ground) == ["web-1"]
+
+
+def test_several_budgets_on_a_pod_fail_the_drain(ground: Ground):
+    """Z30: the API server never evicts such a pod."""
+    a_pod(ground, "web-1")
+    a_budget(ground, "one", allowed=1)
+    a_budget(ground, "two", allowed=1)
+    operation = rounds(ground, begin(ground, "drain", CANARY))
+
+    assert node(operation).state == NodeState.FAILED
+    assert "more than one PodDisruptionBudget" in node(operation).reason
+
+
+@pytest.mark.parametrize(
+    ("given", "option", "why"),
+    [
+        ({"owner": ""}, {"unmanaged": True}, "no controller starts it again"),
+        ({"volumes": [{"name": "scratch", "emptyDir": {}}]}, {"empty_dir": True}, "its emptyDir data is lost"),
+    ],
+)
+def test_what_is_lost_needs_consent_and_nothing_is_evicted_before(ground: Ground, given, option, why):
+    a_pod(ground, "other")
+    a_pod(ground, "web-1", **given)
+    operation = rounds(ground, begin(ground, "drain", CANARY))
+
+    assert node(operation).state == NodeState.FAILED
+    assert f"team-a/web-1 needs your consent: {why}" in node(operation).reason
+    assert pods(ground) == ["other", "web-1"]
+
+    operation = rounds(ground, begin(ground, "drain", CANARY, options=option))
+    end_pods(ground)
+    assert pods(ground) == []
+
+
+def test_a_node_that_is_not_ready_is_not_drained(ground: Ground):
+    """lifecycle R30: nobody can end its pods."""
+    ground.store.patch(
+        NODE, CANARY, {"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}, how="merge",
+        subresource="status",
+    )  # fmt: skip
+    a_pod(ground, "web-1")
+    operation = rounds(ground, begin(ground, "drain", CANARY))
+
+    assert node(operation).reason == "The node is not Ready: its kubelet cannot end pods. Repair the node first."
+    assert pods(ground) == ["web-1"]
+
+
+@pytest.mark.parametrize("by", ["pause", "cancel", "stop", "freeze", "switch"])
+def test_nothing_is_evicted_after_a_stop(ground: Ground, by: str):
+    """Z40."""
+    a_pod(ground, "web-1")
+    a_budget(ground)
+    operation = rounds(ground, begin(ground, "drain", CANARY))
+    ground.store.delete(DISRUPTION_BUDGET, "web", "team-a", grace_s=0)
+    now = ground.clock()
+    if by == "pause":
+        commands.pause(operation, actor="ben", reason="Wait.", now=now)
+    elif by == "cancel":
+        commands.cancel(operation, actor="ben", reason="No.", now=now)
+    elif by == "switch":
+        ground.stop_everything("Smoke.")
+    else:
+        is_stop = by == "stop"
+        cluster = None if is_stop else ground.cluster
+        Freeze.objects.create(by="ben", at=now, reason="x", is_stop=is_stop, binds_rollbacks=is_stop, cluster=cluster)
+
+    evicted = len(terminating(ground))
+
+    rounds(ground, operation, 3)
+
+    assert len(terminating(ground)) == evicted
+
+
+def test_a_stop_that_comes_between_two_evictions_spares_the_second(ground: Ground, monkeypatch):
+    """The guard is asked before each eviction, and loses here."""
+    a_pod(ground, "web-1")
+    a_pod(ground, "web-2")
+    from operations.steps import drain
+
+    evict = drain.client.evict_pod
+
+    def evict_and_stop(*args, **kwargs):
+        evict(*args, **kwargs)
+        Operation.objects.update(state=OperationState.PAUSED)
+
+    monkeypatch.setattr(drain.client, "evict_pod", evict_and_stop)
+    rounds(ground, begin(ground, "drain", CANARY))
+
+    assert len(terminating(ground)) == 1
+
+
+def test_cancel_gives_back_what_was_not_quarantined(ground: Ground):
+    operation = begin(ground, "drain", CANARY, REST[0], options={"at_once": 1})
+    a_pod(ground, "web-1")
+    a_budget(ground)
+    operation = rounds(ground, operation)
+    commands.cancel(operation, actor="ben", reason="No.", now=ground.clock())
+
+    assert taken() == [CANARY], "it is quarantined still"
+    states = dict(operation.nodes.values_list("node_name", "state"))
+    assert set(states.values()) == {NodeState.CANCELLED}
+    assert not is_cordoned(ground, REST[0])
+
+
+def test_a_node_that_a_plan_changes_waits(ground: Ground):
+    """Z43: one owner at a time."""
+    row = Node.objects.get(cluster=ground.cluster, name=CANARY)
+    take(ground.cluster.pk, {row.uid: CANARY}, by="plan-7", now=ground.clock())
+    operation = rounds(ground, begin(ground, "drain", CANARY))
+
+    assert node(operation).state == NodeState.PENDING
+    assert node(operation).reason == f"{CANARY} is out already, by plan-7: one change at a time on a node."
+    assert not is_cordoned(ground)
+
+
+def test_a_node_in_driver_upgrade_is_released_after_it(ground: Ground):
+    rounds(ground, begin(ground, "quarantine", CANARY))
+    ground.label(CANARY, **{UPGRADE_STATE: "pod-restart-required"})
+    operation = rounds(ground, begin(ground, "release", CANARY))
+
+    assert "pod-restart-required" in node(operation).reason
+    assert is_cordoned(ground)
+    ground.label(CANARY, **{UPGRADE_STATE: "upgrade-done"})
+    rounds(ground, operation)
+    assert not is_cordoned(ground)
+
+
+def test_two_failures_pause_the_rest_and_a_retry_starts_them_again(ground: Ground):
+    """lifecycle R48."""
+    for name in (CANARY, REST[0]):
+        a_pod(ground, f"bare-{name}", node=name, owner="")
+    operation = begin(ground, "drain", CANARY, *REST[:2], options={"at_once": 2})
+    operation = rounds(ground, operation, 2)
+
+    assert operation.state == OperationState.PAUSED
+    assert operation.state_reason.startswith("2 nodes of 3 failed.")
+    assert OperationNode.objects.get(node_name=REST[1]).state == NodeState.PENDING
+    for name in (CANARY, REST[0]):
+        ground.store.delete(POD, f"bare-{name}", "team-a", grace_s=0)
+    commands.retry(operation, actor="ada", reason="Gone by hand.", now=ground.clock())
+    for _ in range(10):
+        operation = rounds(ground, operation)
+        end_pods(ground)
+
+    assert operation.state == OperationState.FINISHED
+    assert set(operation.nodes.values_list("state", flat=True)) == {NodeState.DONE}
+
+
+def test_a_worker_without_the_turn_writes_nothing(ground: Ground):
+    operation = begin(ground, "quarantine", CANARY)
+    Operation.objects.update(lease_until=ground.clock() + timedelta(hours=1))
+
+    rounds(ground, operation)
+
+    assert not is_cordoned(ground)
