@@ -49,5 +49,6 @@ app.conf.beat_schedule = {
     "query GPU telemetry": tick("health.tasks.sweep_telemetry", every_s=5.0),
     # On the queue of their rounds: on another queue, a halt could wait behind a telemetry round of seconds.
     "advance every plan that is due": tick("rollouts.tasks.sweep_plans", every_s=1.0, expires_s=2.0, queue="rollouts"),
+    "run every operation that is due": tick("operations.tasks.sweep_operations", every_s=2.0, queue="rollouts"),
     "run every other round that is due": tick("rollouts.tasks.sweep_rounds", every_s=2.0, queue="rollouts"),
 }

@@ -33,6 +33,7 @@ from health.inbox.source_trials import TrialOpen
 from health.inbox.telemetry_sources import BadSource
 from health.sources.manual_refresh import SourceOff
 from kube.selectors import BadSelector
+from operations.refusals import BadOperation, OperationRefused
 from people.rights import NotAllowed
 from people.roster.accounts import HasItAlready, LastAdmin, NameTaken
 from people.roster.groups import AlreadyIn
@@ -77,6 +78,8 @@ REFUSALS: dict[type[Exception], Meaning] = {
     BadSource: Meaning(400, "bad-source", "Invalid telemetry source"),
     SourceOff: Meaning(409, "source-off", "This source is switched off"),
     TrialOpen: Meaning(409, "trial-open", "Another source is being tried"),
+    BadOperation: Meaning(400, "bad-operation", "Invalid operation"),
+    OperationRefused: Meaning(409, "operation-refused", "Not possible now"),
     BadPoolFile: Meaning(400, "bad-pool-file", "Invalid pool file"),
     NodeLeft: Meaning(410, "node-left", "This node left its cluster"),
     NameTaken: Meaning(409, "name-taken", "The name is taken"),

@@ -56,6 +56,7 @@ GROUPS = (
         (
             MenuEntry("Plans", "plans", ("plan", "draft", "edit-plan", "apply-document", "external-rollout")),
             MenuEntry("Approvals", "approvals", ("approval",), counted_by="approvals-count"),
+            MenuEntry("Operations", "operations", ("operation", "new-operation")),
             MenuEntry("Freezes and windows", "freezes", ("new-freeze", "new-window")),
             MenuEntry("Ledger", "ledgers", ("ledger",)),
         ),

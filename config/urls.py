@@ -15,6 +15,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("fleet.web.urls")),
     path("", include("health.web.urls")),
     path("", include("capacity.web.urls")),
+    path("", include("operations.web.urls")),
     path("", include("rollouts.web.urls")),
     path("", include("people.web.urls")),
     path("gallery", gallery, name="gallery"),

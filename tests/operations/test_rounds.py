@@ -288,6 +288,8 @@ def test_a_node_in_driver_upgrade_is_released_after_it(ground: Ground):
 
 def test_two_failures_pause_the_rest_and_a_retry_starts_them_again(ground: Ground):
     """lifecycle R48."""
+    for budget in ground.store.list(DISRUPTION_BUDGET)[0]:
+        ground.store.delete(DISRUPTION_BUDGET, budget["metadata"]["name"], budget["metadata"]["namespace"], grace_s=0)
     for name in (CANARY, REST[0]):
         a_pod(ground, f"bare-{name}", node=name, owner="")
     operation = begin(ground, "drain", CANARY, *REST[:2], options={"at_once": 2})

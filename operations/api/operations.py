@@ -1,0 +1,233 @@
+"""Operations on nodes: a POST starts one, a worker carries it out, a GET shows its progress."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import django_filters as filters
+from django.db.models import QuerySet
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from edges.rest import KEY, Asked, Edge, Listing, RowSerializer
+from fleet.api.serializers import RefSerializer
+from fleet.models import Cluster, Node
+from operations import commands
+from operations.lifecycle import OperationState
+from operations.models import Operation, OperationNode
+from operations.refusals import BadOperation
+from people.rights import Permission, require
+
+KEY_MOST = 2**53
+STATES = [(state.value, state.value) for state in OperationState]
+KINDS = [(kind, kind) for kind in commands.KINDS]
+
+
+class OperationSerializer(RowSerializer):
+    cluster = RefSerializer()
+    kind = serializers.SerializerMethodField(help_text="quarantine, drain or release.")
+    steps = serializers.ListField(child=serializers.CharField(), help_text="In order: cordon, drain, uncordon.")
+    state = serializers.ChoiceField(choices=STATES)
+    preview = serializers.DictField(help_text="The impact at the start.")
+    options = serializers.DictField()
+
+    class Meta:
+        model = Operation
+        fields = ("id", "cluster", "kind", "steps", "state", "state_since", "state_reason", "waiting_for", "reason",
+                  "asked_by", "asked_at", "options", "preview", "looked_at")  # fmt: skip
+
+    def get_kind(self, operation: Operation) -> str:
+        return commands.kind_of(operation)
+
+
+class OperationNodeSerializer(RowSerializer):
+    step = serializers.SerializerMethodField(help_text="The step in progress, or the last one.")
+    progress = serializers.DictField(help_text="Of a drain: `pods` with name, state and reason, `left` and `of`.")
+
+    class Meta:
+        model = OperationNode
+        fields = ("node_name", "node_uid", "state", "state_since", "step", "step_since", "reason", "progress")
+
+    def get_step(self, node: OperationNode) -> str:
+        steps = node.operation.steps
+        return str(steps[node.step]) if node.step < len(steps) else ""
+
+
+class PreviewSerializer(serializers.Serializer):
+    """The impact now, from rows."""
+
+    sentence = serializers.CharField()
+    nodes = serializers.IntegerField()
+    gpus = serializers.IntegerField(allow_null=True, help_text="Null: unknown of some node.")
+    gpu_pods = serializers.IntegerField(help_text="Evicted by a drain.")
+    other_pods = serializers.IntegerField(help_text="Pods without GPUs; a drain evicts at most so many.")
+    jobs = serializers.ListField(child=serializers.CharField(), help_text="Jobs that end as a whole.")
+    unmanaged = serializers.ListField(child=serializers.CharField(), help_text="Pods that nothing starts again.")
+    empty_dir = serializers.ListField(child=serializers.CharField(), help_text="Pods that lose emptyDir data.")
+    budgets = serializers.ListField(child=serializers.CharField(), help_text="Budgets that allow no eviction now.")
+    waits = serializers.ListField(child=serializers.CharField(), help_text="Why nodes wait after the start.")
+    warnings = serializers.ListField(child=serializers.CharField())
+
+
+class OperationAsked(Asked):
+    cluster = serializers.IntegerField(min_value=1, max_value=KEY_MOST, help_text="Its id.")
+    kind = serializers.ChoiceField(choices=KINDS)
+    nodes = serializers.ListField(
+        child=serializers.CharField(max_length=64), allow_empty=False, max_length=commands.MOST_NODES,
+        help_text="UIDs of nodes of this cluster. An empty list is never “all”.",
+    )  # fmt: skip
+
+
+class OperationRequest(OperationAsked):
+    reason = serializers.CharField(max_length=1000, help_text="Why. Kept for good.")
+    typed_count = serializers.IntegerField(
+        min_value=1, max_value=commands.MOST_NODES, required=False, default=None, allow_null=True,
+        help_text="The number of nodes, to confirm. Needed above 10 nodes, or 5 % of the cluster's GPU nodes.",
+    )  # fmt: skip
+    unmanaged = serializers.BooleanField(required=False, default=False, help_text="Evict pods without a controller.")
+    empty_dir = serializers.BooleanField(required=False, default=False, help_text="Lose the data of emptyDir volumes.")
+    deadline_s = serializers.IntegerField(
+        min_value=60, max_value=86_400, required=False, default=1800,
+        help_text="Of a node's drain. At its end the node fails, and nothing is forced.",
+    )  # fmt: skip
+    at_once = serializers.IntegerField(
+        min_value=1, max_value=100, required=False, default=5, help_text="Nodes drained at the same time, at most."
+    )
+
+
+class ReasonAsked(Asked):
+    reason = serializers.CharField(max_length=1000, help_text="Why. Kept for good.")
+
+
+class OperationEdge(Edge):
+    def operation(self, operation_id: int) -> Operation:
+        return self.load(Operation.objects.visible_to(self.user).select_related("cluster"), operation_id)
+
+    def chosen(self, asked: dict[str, Any]) -> tuple[Cluster, Sequence[Node]]:
+        """Returns the cluster and its nodes, in the order of the request.
+
+        :raises BadOperation: when a node is not in the cluster, or the caller may not see it
+        """
+        cluster = self.load(Cluster.objects.visible_to(self.user), asked.pop("cluster"))
+        require(self.user, Permission.RUN, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
+        uids = list(dict.fromkeys(asked.pop("nodes")))
+        nodes = {node.uid: node for node in Node.objects.visible_to(self.user).filter(cluster=cluster, uid__in=uids)}
+        if missing := [uid for uid in uids if uid not in nodes]:
+            raise BadOperation(("nodes", f"{cluster.name} has no node with UID {missing[0][:64]}."))
+        return cluster, [nodes[uid] for uid in uids]
+
+
+class OperationFilters(filters.FilterSet):
+    cluster = filters.CharFilter(field_name="cluster__name", max_length=63, label="Name of the cluster.")
+    state = filters.ChoiceFilter(choices=STATES)
+    node = filters.CharFilter(field_name="nodes__node_name", max_length=253, label="Name of a node.", distinct=True)
+
+    class Meta:
+        model = Operation
+        fields: ClassVar[list[str]] = []
+
+
+class OperationList(OperationEdge, Listing):
+    """Lists operations, the newest first."""
+
+    serializer_class = OperationSerializer
+    filterset_class = OperationFilters
+    queryset = Operation.objects.none()
+
+    def get_queryset(self) -> QuerySet[Operation]:
+        return Operation.objects.visible_to(self.user).select_related("cluster").order_by("-pk")
+
+    @extend_schema(request=OperationRequest, responses={202: OperationSerializer}, parameters=[KEY])
+    def post(self, request) -> Response:
+        """Starts an operation. A worker carries it out; `nodes` shows the result of each node."""
+        asked = self.read(OperationRequest)
+        cluster, nodes = self.chosen(asked)
+        given = {name: asked.pop(name) for name in ("kind", "reason", "typed_count")}
+        operation = commands.start(
+            cluster, nodes=nodes, actor=self.user.get_username(), options=asked, key=self.key(), now=timezone.now(),
+            **given,
+        )  # fmt: skip
+        return Response(OperationSerializer(operation).data, status=202)
+
+
+class OperationPreviews(OperationEdge):
+    http_method_names: ClassVar[list[str]] = ["post", "options"]
+
+    @extend_schema(request=OperationAsked, responses=PreviewSerializer)
+    def post(self, request) -> Response:
+        """Returns the impact of an operation now. Changes nothing."""
+        asked = self.read(OperationAsked)
+        cluster, nodes = self.chosen(asked)
+        return Response(
+            PreviewSerializer(commands.preview(cluster, asked["kind"], nodes, now=timezone.now()).as_kept).data
+        )
+
+
+class OperationDetail(OperationEdge):
+    @extend_schema(responses=OperationSerializer)
+    def get(self, request, operation_id: int) -> Response:
+        return Response(OperationSerializer(self.operation(operation_id)).data)
+
+
+class OperationNodes(OperationEdge, Listing):
+    """Lists the nodes of an operation with their results."""
+
+    serializer_class = OperationNodeSerializer
+    queryset = OperationNode.objects.none()
+
+    def get_queryset(self) -> QuerySet[OperationNode]:
+        return self.operation(self.kwargs["operation_id"]).nodes.select_related("operation").order_by("position")
+
+
+class OperationVerb(OperationEdge):
+    http_method_names: ClassVar[list[str]] = ["post", "options"]
+    permission: ClassVar[Permission] = Permission.RUN
+
+    def carry_out(self, operation: Operation, **given: Any) -> None:
+        raise NotImplementedError
+
+    @extend_schema(request=ReasonAsked, responses={204: None})
+    def post(self, request, operation_id: int) -> Response:
+        operation = self.operation(operation_id)
+        cluster = operation.cluster
+        require(self.user, self.permission, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
+        self.carry_out(operation, actor=self.user.get_username(), now=timezone.now(), **self.read(ReasonAsked))
+        return Response(status=204)
+
+
+class Pauses(OperationVerb):
+    """Pauses: nothing more is written until it is resumed."""
+
+    permission = Permission.STOP
+
+    def carry_out(self, operation: Operation, **given: Any) -> None:
+        commands.pause(operation, **given)
+
+
+class Resumptions(OperationVerb):
+    """Resumes a paused operation."""
+
+    def carry_out(self, operation: Operation, **given: Any) -> None:
+        commands.resume(operation, **given)
+
+
+class Retries(OperationVerb):
+    """Starts the failed nodes again."""
+
+    def carry_out(self, operation: Operation, **given: Any) -> None:
+        commands.retry(operation, **given)
+
+
+class Cancellations(OperationVerb):
+    """Ends the operation. Nodes without a result are left as they are; quarantines stay."""
+
+    permission = Permission.STOP
+
+    def carry_out(self, operation: Operation, **given: Any) -> None:
+        commands.cancel(operation, **given)
+
+
+VERB_VIEWS: dict[str, type[OperationVerb]] = {
+    "pauses": Pauses, "resumptions": Resumptions, "retries": Retries, "cancellations": Cancellations,
+}  # fmt: skip

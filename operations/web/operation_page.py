@@ -1,0 +1,170 @@
+"""The pages of one operation: its preview with the form that starts it, and its live progress."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+from uuid import uuid4
+
+from django import forms
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_POST
+
+from edges.fields import Reason, WholeNumber
+from edges.kept_input import BadForm
+from edges.parts import part
+from edges.reason_form import reason_of
+from edges.requests import PersonRequest, answered
+from edges.transition_errors import IllegalMove, LostRace
+from fleet.models import Cluster, Node
+from operations import commands
+from operations.lifecycle import NodeState, OperationState
+from operations.models import Operation
+from operations.refusals import OperationRefused
+from people.rights import NotAllowed, Permission, require, scope_of, why_not
+
+VERBS = {
+    "pause": (commands.pause, Permission.STOP, "Paused: nothing more is written."),
+    "resume": (commands.resume, Permission.RUN, "Resumed."),
+    "retry": (commands.retry, Permission.RUN, "Failed nodes start again."),
+    "cancel": (commands.cancel, Permission.STOP, "Cancelled. Quarantined nodes stay quarantined."),
+}
+REFUSALS = (BadForm, NotAllowed, OperationRefused, IllegalMove, LostRace)
+SHOWN = 200  # nodes; all are in REST
+DIALOGS = (
+    ("pause", "Pause", "Nothing more is written. Evicted pods still end."),
+    ("resume", "Resume", "The remaining nodes start again."),
+    ("retry", "Retry failed nodes", "Failed nodes start again from their first step."),
+    ("cancel", "Cancel", "Unfinished nodes are left as they are. Quarantined nodes stay quarantined."),
+)
+
+
+class OperationForm(forms.Form):
+    reason = Reason()
+    typed_count = WholeNumber(required=False, label="Number of nodes", min_value=1, max_value=commands.MOST_NODES)
+    unmanaged = forms.BooleanField(required=False, label="Evict pods without a controller: nothing starts them again")
+    empty_dir = forms.BooleanField(required=False, label="Lose the data of emptyDir volumes")
+    deadline_min = WholeNumber(label="Deadline of each node, in minutes", min_value=1, max_value=1440, initial=30)
+    at_once = WholeNumber(label="Nodes at once, at most", min_value=1, max_value=100, initial=5)
+    key = forms.CharField(required=False, max_length=100)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        given = self.cleaned_data
+        return {
+            "unmanaged": given["unmanaged"],
+            "empty_dir": given["empty_dir"],
+            "deadline_s": given["deadline_min"] * 60,
+            "at_once": given["at_once"],
+        }
+
+
+def new(request: PersonRequest) -> HttpResponse:
+    """Shows the impact of an operation, and starts it when the form is sent."""
+    sent = request.POST if request.method == "POST" else request.GET
+    kind = sent.get("kind", "")
+    if kind not in commands.KINDS:
+        raise Http404(f"Choose one of {', '.join(commands.KINDS)}.")
+    cluster, nodes = _chosen(request, sent.getlist("node"))
+    now = timezone.now()
+    impact = commands.preview(cluster, kind, nodes, now=now)
+    form = _form(kind, request)
+    reason = why_not(request.user, Permission.RUN, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
+    status = 200
+    if form.is_bound and not form.is_valid():
+        status = 400
+    elif form.is_bound:
+        try:
+            require(request.user, Permission.RUN, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
+            given = {name: form.cleaned_data[name] for name in ("reason", "typed_count", "key")}
+            actor = request.user.get_username()
+            operation = commands.start(cluster, kind, nodes, actor=actor, options=form.options, now=now, **given)
+        except (NotAllowed, OperationRefused) as refusal:
+            for problem in getattr(refusal, "problems", [{"field": None, "sentence": str(refusal)}]):
+                form.add_error(problem["field"] if problem["field"] in form.fields else None, problem["sentence"])
+            status = 409
+        else:
+            messages.success(request, f"Started: {commands.summary_of(operation)}.")
+            return redirect("operation", operation_id=operation.pk)
+    context = {
+        "kind": kind, "title": commands.TITLES[kind], "cluster": cluster, "nodes": nodes[:SHOWN],
+        "more": max(0, len(nodes) - SHOWN), "impact": impact, "form": form, "why_not": reason, "key": uuid4().hex,
+        "read_at": now,
+    }  # fmt: skip
+    return render(request, "operations/new.html", context, status=status)
+
+
+def _form(kind: str, request: PersonRequest) -> OperationForm:
+    if request.method != "POST":
+        return OperationForm()
+    data = request.POST.copy()
+    if kind != "drain":  # its form has no such fields
+        data.setdefault("deadline_min", "30")
+        data.setdefault("at_once", "5")
+    return OperationForm(data)
+
+
+def _chosen(request: PersonRequest, keys: Sequence[str]) -> tuple[Cluster, list[Node]]:
+    """Returns the chosen nodes and their cluster. Nodes that the caller may not see answer 404."""
+    ids = [int(key) for key in dict.fromkeys(keys) if key.isascii() and key.isdecimal() and len(key) < 12]
+    visible = Node.objects.visible_to(request.user).filter(pk__in=ids[: commands.MOST_NODES]).select_related("cluster")
+    nodes = sorted(visible, key=lambda node: node.name)
+    if not nodes or len(nodes) != len(ids):
+        raise Http404("A chosen node is gone. Choose again.")
+    if len({node.cluster_id for node in nodes}) > 1:
+        raise Http404("The chosen nodes are of several clusters. Choose nodes of one cluster.")
+    return nodes[0].cluster, nodes
+
+
+def operation(request: PersonRequest, operation_id: int) -> HttpResponse:
+    return render(request, "operations/page.html", _context(request, operation_id) | {"dialogs": DIALOGS})
+
+
+@part
+def operation_part(request: PersonRequest, operation_id: int) -> HttpResponse:
+    return render(request, "operations/_body.html", _context(request, operation_id))
+
+
+@require_POST
+def carry_out(request: PersonRequest, operation_id: int, verb: str) -> HttpResponse:
+    row = _load(request, operation_id)
+    if verb not in VERBS:
+        raise Http404(f"Choose one of {', '.join(VERBS)}.")
+    act, permission, done = VERBS[verb]
+    with answered(request, REFUSALS, done=done, ends_form=True):
+        require(request.user, permission, cluster_id=row.cluster_id, where=f"cluster {row.cluster.name}")
+        act(row, actor=request.user.get_username(), reason=reason_of(request), now=timezone.now())
+    return redirect("operation", operation_id=operation_id)
+
+
+def _load(request: PersonRequest, operation_id: int) -> Operation:
+    visible = Operation.objects.visible_to(request.user).select_related("cluster")
+    return get_object_or_404(visible, pk=operation_id)
+
+
+def _context(request: PersonRequest, operation_id: int) -> dict[str, Any]:
+    row = _load(request, operation_id)
+    nodes = list(row.nodes.order_by("position")[:SHOWN])
+    counts = Counter(row.nodes.values_list("state", flat=True))
+    ids = Node.objects.visible_to(request.user).filter(uid__in=[node.node_uid for node in nodes])
+    keys = dict(ids.values_list("uid", "pk"))
+    return {
+        "operation": row,
+        "title": commands.summary_of(row),
+        "kind": commands.kind_of(row),
+        "nodes": [(node, keys.get(node.node_uid)) for node in nodes],
+        "more": max(0, counts.total() - SHOWN),
+        "counts": {state.value: counts[state] for state in NodeState if counts[state]},
+        "total": counts.total(),
+        "finished": counts[NodeState.DONE] + counts[NodeState.FAILED] + counts[NodeState.CANCELLED],
+        "failed": counts[NodeState.FAILED],
+        "may_run": scope_of(request.user, Permission.RUN).covers_cluster(row.cluster_id),
+        "may_stop": scope_of(request.user, Permission.STOP).covers_cluster(row.cluster_id),
+        "is_running": row.state == OperationState.RUNNING,
+        "is_paused": row.state == OperationState.PAUSED,
+        "may_retry": counts[NodeState.FAILED] and row.state != OperationState.CANCELLED,
+    }

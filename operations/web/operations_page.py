@@ -1,0 +1,40 @@
+"""The page of all operations and quarantined nodes."""
+
+from typing import Any
+
+from django.db.models import Count, Q
+from django.http import HttpResponse
+from django.shortcuts import render
+
+from edges.parts import part
+from edges.requests import PersonRequest
+from operations.commands import TITLES, kind_of
+from operations.lifecycle import NodeState
+from operations.models import Operation, Quarantine
+
+SHOWN = 50
+
+
+def operations(request: PersonRequest) -> HttpResponse:
+    return render(request, "operations/list.html", _context(request))
+
+
+@part
+def operations_part(request: PersonRequest) -> HttpResponse:
+    return render(request, "operations/_list.html", _context(request))
+
+
+def _context(request: PersonRequest) -> dict[str, Any]:
+    visible = Operation.objects.visible_to(request.user).select_related("cluster")
+    counted = visible.annotate(
+        total=Count("nodes"),
+        done=Count("nodes", filter=Q(nodes__state=NodeState.DONE)),
+        failed=Count("nodes", filter=Q(nodes__state=NodeState.FAILED)),
+    ).order_by("-pk")
+    quarantines = Quarantine.objects.visible_to(request.user).in_force().select_related("cluster", "operation")
+    return {
+        "operations": [(row, TITLES.get(kind_of(row), "Operation")) for row in counted[:SHOWN]],
+        "most": SHOWN,
+        "quarantines": quarantines.order_by("-wanted_since")[:SHOWN],
+        "quarantined": quarantines.count(),
+    }

@@ -1,0 +1,152 @@
+"""The pages and REST of operations, as an operator, a viewer and a stranger."""
+
+import pytest
+
+from fleet.models import Cluster, Node
+from operations.models import Operation, OperationNode, Quarantine
+from tests.callers import calling
+from tests.make import NOON, a_cluster, a_node, a_user
+from tests.pages import page, visiting
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return a_cluster(mode="operate")
+
+
+@pytest.fixture
+def node(cluster: Cluster) -> Node:
+    return a_node(cluster, "gpu-1")
+
+
+def form(kind: str, *nodes: Node, **given):
+    fields = {"kind": kind, "node": [node.pk for node in nodes], "reason": "Xid 79.", "deadline_min": 30, "at_once": 5}
+    return fields | given
+
+
+def test_an_operator_quarantines_a_node_in_three_clicks(node):
+    ada = visiting(a_user("ada", role="operator"))
+
+    assert "Quarantine Drain" in page(ada, f"/parts/nodes/{node.pk}/operations").text
+    assert "1 node, " in page(ada, f"/operations/new?kind=quarantine&node={node.pk}").text
+    answer = ada.post("/operations/new", form("quarantine", node), follow=True)
+
+    assert answer.status_code == 200
+    operation = Operation.objects.get()
+    assert (operation.asked_by, operation.steps) == ("ada", ["cordon"])
+    assert "Quarantine of 1 node" in page(ada, f"/operations/{operation.pk}").text
+    assert "gpu-1" in page(ada, "/operations").text or "Quarantine of 1 node" in page(ada, "/operations").text
+
+
+def test_a_viewer_sees_why_the_buttons_are_locked_and_is_refused(node):
+    bob = visiting(a_user("bob", role="viewer"))
+
+    assert "you need the role" in page(bob, f"/parts/nodes/{node.pk}/operations").text
+    assert bob.post("/operations/new", form("drain", node)).status_code == 409
+    assert not Operation.objects.exists()
+
+
+def test_a_stranger_gets_404(node):
+    other = a_cluster("south")
+    eve = visiting(a_user("eve", role="operator", on=other))
+    operation = Operation.objects.create(
+        cluster=node.cluster, steps=["cordon"], state_since=NOON, reason="x", asked_by="ada", asked_at=NOON,
+        lease_until=NOON,
+    )  # fmt: skip
+
+    assert eve.get(f"/operations/new?kind=drain&node={node.pk}").status_code == 404
+    assert eve.post("/operations/new", form("drain", node)).status_code == 404
+    assert eve.get(f"/operations/{operation.pk}").status_code == 404
+    assert eve.post(f"/operations/{operation.pk}/cancel", {"reason": "x"}).status_code == 404
+    api = calling(a_user("eva", role="operator", on=other))
+    assert api.get(f"/api/v1/operations/{operation.pk}").status_code == 404
+    assert api.get("/api/v1/operations").json()["results"] == []
+
+
+def test_many_nodes_need_their_number_typed(cluster):
+    nodes = [a_node(cluster, f"gpu-{number}") for number in range(3)]
+    ada = visiting(a_user("ada", role="operator"))
+
+    refused = ada.post("/operations/new", form("quarantine", *nodes))
+    assert refused.status_code == 409
+    assert "Type the number of nodes, 3, to confirm." in refused.content.decode()
+    assert ada.post("/operations/new", form("quarantine", *nodes, typed_count=3)).status_code == 302
+
+
+def test_rest_starts_shows_and_repeats_by_key(node):
+    ada = calling(a_user("ada", role="operator"))
+    asked = {"cluster": node.cluster_id, "kind": "drain", "nodes": [node.uid], "reason": "Xid 79."}
+
+    only = {name: asked[name] for name in ("cluster", "kind", "nodes")}
+    seen = ada.post("/api/v1/operations/previews", only, format="json").json()
+    first = ada.post("/api/v1/operations", asked, format="json", headers={"Idempotency-Key": "k1"})
+    again = ada.post("/api/v1/operations", asked, format="json", headers={"Idempotency-Key": "k1"})
+    other = ada.post(
+        "/api/v1/operations", asked | {"kind": "release"}, format="json", headers={"Idempotency-Key": "k1"}
+    )
+
+    assert seen["nodes"] == 1
+    assert (first.status_code, again.json()["id"]) == (202, first.json()["id"])
+    assert other.status_code == 409
+    path = f"/api/v1/operations/{first.json()['id']}"
+    assert ada.get(f"{path}/nodes").json()["results"][0]["state"] == "pending"
+    assert ada.post(f"{path}/pauses", {"reason": "Wait."}, format="json").status_code == 204
+    assert ada.post(f"{path}/pauses", {"reason": "Wait."}, format="json").status_code == 409
+    assert ada.post(f"{path}/cancellations", {"reason": "No."}, format="json").status_code == 204
+    assert ada.get(path).json()["state"] == "cancelled"
+
+
+@pytest.mark.parametrize(
+    ("given", "status"),
+    [
+        ({"nodes": []}, 400),
+        ({"nodes": ["uid-of-nobody"]}, 400),
+        ({"kind": "reboot"}, 400),
+        ({"reason": ""}, 400),
+        ({"cluster": 2**40}, 404),
+        ({"deadline_s": 1}, 400),
+        ({"at_once": 0}, 400),
+    ],
+)
+def test_bad_input_starts_nothing(node, given, status):
+    ada = calling(a_user("ada", role="operator"))
+    asked = {"cluster": node.cluster_id, "kind": "drain", "nodes": [node.uid], "reason": "x"} | given
+
+    assert ada.post("/api/v1/operations", asked, format="json").status_code == status
+    assert not Operation.objects.exists()
+
+
+def test_an_observed_only_cluster_is_not_changed(node):
+    Cluster.objects.update(mode="observe-only")
+    ada = calling(a_user("ada", role="operator"))
+    asked = {"cluster": node.cluster_id, "kind": "drain", "nodes": [node.uid], "reason": "x"}
+
+    answer = ada.post("/api/v1/operations", asked, format="json")
+
+    assert answer.status_code == 409
+    assert "observe-only" in answer.json()["detail"]
+
+
+def test_a_drain_shows_the_pod_that_blocks_it(node):
+    operation = Operation.objects.create(
+        cluster=node.cluster, steps=["cordon", "drain"], state_since=NOON, reason="x", asked_by="ada", asked_at=NOON,
+        lease_until=NOON,
+    )  # fmt: skip
+    pods = [{"name": "team-a/web-1", "owner": "ReplicaSet/web", "state": "refused", "reason": "kept"}]
+    OperationNode.objects.create(
+        operation=operation, position=0, node_uid=node.uid, node_name=node.name, state="running", state_since=NOON,
+        step=1, reason="team-a/web-1 is kept by its budget.", progress={"pods": pods, "left": 1, "of": 4},
+    )  # fmt: skip
+    Quarantine.objects.create(
+        cluster=node.cluster, operation=operation, node_uid=node.uid, node_name=node.name, wanted_since=NOON
+    )
+    bob = visiting(a_user("bob", role="viewer"))
+
+    text = page(bob, f"/operations/{operation.pk}").text
+
+    assert "team-a/web-1 is kept by its budget." in text
+    assert "1 of 4" in text
+    assert "Quarantined" in page(bob, f"/parts/nodes/{node.pk}/operations").text
+    assert "gpu-1" in page(bob, "/operations").text
