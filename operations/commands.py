@@ -1,4 +1,4 @@
-"""What people do with operations: start, pause, resume, retry, cancel. A worker carries them out."""
+"""Commands of people on operations: start, pause, resume, retry, cancel. A worker carries them out."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -8,8 +8,8 @@ from django.db import IntegrityError, transaction
 
 from edges.idempotency import CarriedOut, IdempotencyKey, is_done
 from fleet.models import Cluster, ClusterMode, Node
-from operations.impact import Impact, impact_of
-from operations.lifecycle import NodeState, OperationState
+from operations.impact import OperationImpact, impact_of
+from operations.lifecycle import NodeProgress, OperationState
 from operations.models import Operation, OperationNode
 from operations.refusals import BadOperation, OperationRefused
 from people.models import AuditEntry
@@ -31,7 +31,7 @@ def kind_of(operation: Operation) -> str:
     return next((kind for kind, steps in KINDS.items() if list(steps) == list(operation.steps)), "")
 
 
-def preview(cluster: Cluster, kind: str, nodes: Sequence[Node], *, now: datetime) -> Impact:
+def preview(cluster: Cluster, kind: str, nodes: Sequence[Node], *, now: datetime) -> OperationImpact:
     """:raises BadOperation: when the kind is unknown, or there are no or too many nodes"""
     if kind not in KINDS:
         raise BadOperation(("kind", f"Choose one of {', '.join(KINDS)}."))
@@ -100,7 +100,7 @@ def pause(operation: Operation, *, actor: str, reason: str, now: datetime) -> No
 
 def resume(operation: Operation, *, actor: str, reason: str, now: datetime) -> None:
     """Resumes. Failures so far no longer pause the operation. Raises as `pause` does."""
-    failed = operation.nodes.filter(state=NodeState.FAILED).count()
+    failed = operation.nodes.filter(state=NodeProgress.FAILED).count()
     options = operation.options | {"failures_accepted": failed}
     with transaction.atomic():
         _move(operation, OperationState.RUNNING, "resume", actor=actor, reason=reason, now=now)
@@ -113,8 +113,10 @@ def retry(operation: Operation, *, actor: str, reason: str, now: datetime) -> No
     :raises OperationRefused: when no node has failed
     """
     with transaction.atomic():
-        failed = operation.nodes.filter(state=NodeState.FAILED)
-        again = failed.update(state=NodeState.PENDING, state_since=now, step=0, step_since=None, progress={}, reason="")
+        failed = operation.nodes.filter(state=NodeProgress.FAILED)
+        again = failed.update(
+            state=NodeProgress.PENDING, state_since=now, step=0, step_since=None, progress={}, reason=""
+        )
         if not again:
             raise OperationRefused("No node has failed: there is nothing to retry.")
         if operation.state != OperationState.RUNNING:
@@ -130,7 +132,7 @@ def cancel(operation: Operation, *, actor: str, reason: str, now: datetime) -> N
         left = operation.nodes.unfinished()
         uids = list(left.values_list("node_uid", flat=True))
         _move(operation, OperationState.CANCELLED, "cancel", actor=actor, reason=reason, now=now)
-        left.update(state=NodeState.CANCELLED, state_since=now, reason=f"Cancelled by {actor}.")
+        left.update(state=NodeProgress.CANCELLED, state_since=now, reason=f"Cancelled by {actor}.")
         operation.give_back(uids, now=now)
 
 

@@ -22,7 +22,7 @@ TYPED_ABOVE_RATIO = 0.05  # of the cluster's GPU nodes
 
 
 @dataclass(frozen=True)
-class Impact:
+class OperationImpact:
     """Rows of one moment. `warnings` do not bar the start; each names its remedy."""
 
     nodes: Sequence[Node]
@@ -64,14 +64,14 @@ class Impact:
         }  # fmt: skip
 
 
-def impact_of(cluster: Cluster, nodes: Sequence[Node], steps: Sequence[str], *, now: datetime) -> Impact:
+def impact_of(cluster: Cluster, nodes: Sequence[Node], steps: Sequence[str], *, now: datetime) -> OperationImpact:
     """Returns the impact on these nodes of one cluster. At most 20 queries, whatever the number of nodes."""
     node_names = [node.name for node in nodes]
     pods = _pods(cluster, node_names) if "drain" in steps else []
     evictions = evictions_of(pods, Consent(unmanaged=True, empty_dir=True), now=now)
     known = [node.physical_gpus for node in nodes]
     all_nodes = Node.objects.filter(cluster=cluster).with_gpus().count()
-    return Impact(
+    return OperationImpact(
         nodes=nodes,
         steps=steps,
         gpus=None if None in known else sum(number or 0 for number in known),
@@ -133,7 +133,7 @@ def _waits(cluster: Cluster, nodes: Sequence[Node], steps: Sequence[str], *, now
     yield from (one.not_free for one in others)
     if needs_place:
         asked = [name for uid, name in uids.items() if uid not in kept]
-        full = read_budgets(cluster.pk, asked, goes_back=False).why_not(asked) if asked else ""
+        full = read_budgets(cluster.pk, asked, is_rollback=False).why_not(asked) if asked else ""
         if full:
             yield f"Waves: {full} The other nodes wait."
 

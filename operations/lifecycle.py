@@ -11,7 +11,7 @@ class OperationState(StrEnum):
     CANCELLED = "cancelled"  # a person ended it; nodes without a result were left as they are
 
 
-class NodeState(StrEnum):
+class NodeProgress(StrEnum):
     PENDING = "pending"  # not started: nothing was written to the node
     RUNNING = "running"  # a step is in progress; its reason says what it waits for
     DONE = "done"  # every step is done, read back from the cluster
@@ -25,12 +25,12 @@ OPERATION_MOVES: Mapping[OperationState, frozenset[OperationState]] = {
     OperationState.FINISHED: frozenset({OperationState.RUNNING}),  # failed nodes are retried
     OperationState.CANCELLED: frozenset(),
 }
-NODE_MOVES: Mapping[NodeState, frozenset[NodeState]] = {
-    NodeState.PENDING: frozenset({NodeState.RUNNING, NodeState.FAILED, NodeState.CANCELLED}),
-    NodeState.RUNNING: frozenset({NodeState.DONE, NodeState.FAILED, NodeState.CANCELLED}),
-    NodeState.DONE: frozenset(),
-    NodeState.FAILED: frozenset({NodeState.PENDING}),  # a person retries it
-    NodeState.CANCELLED: frozenset(),
+NODE_MOVES: Mapping[NodeProgress, frozenset[NodeProgress]] = {
+    NodeProgress.PENDING: frozenset({NodeProgress.RUNNING, NodeProgress.FAILED, NodeProgress.CANCELLED}),
+    NodeProgress.RUNNING: frozenset({NodeProgress.DONE, NodeProgress.FAILED, NodeProgress.CANCELLED}),
+    NodeProgress.DONE: frozenset(),
+    NodeProgress.FAILED: frozenset({NodeProgress.PENDING}),  # a person retries it
+    NodeProgress.CANCELLED: frozenset(),
 }
 IN_PROGRESS = frozenset({OperationState.RUNNING, OperationState.PAUSED})
-UNFINISHED = frozenset({NodeState.PENDING, NodeState.RUNNING})
+UNFINISHED = frozenset({NodeProgress.PENDING, NodeProgress.RUNNING})

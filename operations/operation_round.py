@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Collection
 from contextlib import closing
 from datetime import datetime, timedelta
+from functools import partial
 
 import structlog
 from django.db import transaction
@@ -17,7 +18,7 @@ from edges.failures import failure_sentence
 from edges.transition_errors import LostRace
 from kube import client
 from operations.ledger.disruptions import NoPlace, take
-from operations.lifecycle import NodeState, OperationState
+from operations.lifecycle import NodeProgress, OperationState
 from operations.models import Operation, OperationNode, Quarantine
 from operations.restraints import freezes_of, stop_reason
 from operations.steps import STEPS
@@ -77,7 +78,7 @@ class OperationRound:
         self.waits: list[timedelta] = []
 
     def go(self) -> tuple[str, timedelta]:
-        running = list(self._nodes(NodeState.RUNNING))
+        running = list(self._nodes(NodeProgress.RUNNING))
         frozen = self._frozen(running)
         for node in running:
             self._run(node, frozen)
@@ -87,7 +88,7 @@ class OperationRound:
             self._finish()
         return self.stopped, min(self.waits, default=NOT_SOON)
 
-    def _nodes(self, state: NodeState):
+    def _nodes(self, state: NodeProgress):
         return OperationNode.objects.filter(operation=self.operation, state=state).order_by("position")
 
     def _frozen(self, nodes: Collection[OperationNode]) -> dict[str, str]:
@@ -103,15 +104,14 @@ class OperationRound:
 
     def _run(self, node: OperationNode, frozen: dict[str, str]) -> None:
         """Runs the node's steps until one waits. One node's error never stops the others."""
-        while node.state == NodeState.RUNNING and self.clock() - self.began < LONGEST:
+        while node.state == NodeProgress.RUNNING and self.clock() - self.began < LONGEST:
             step = self.steps[node.step]
             if held_back := self._held_back(step, node, frozen):
                 node.note(held_back)
                 self.waits.append(timedelta(seconds=2))
                 return
-            work = NodeWork(
-                self.operation, node, self.connection, self.clock, lambda step=step, node=node: self._guard(step, node)
-            )
+            guard = partial(self._guard, step, node)
+            work = NodeWork(self.operation, node, self.connection, self.clock, guard)
             try:
                 result = step.run(work)
             except client.Absent:
@@ -147,18 +147,18 @@ class OperationRound:
             if result.outcome is StepOutcome.WAIT:
                 node.note(result.reason, progress=result.progress)
             elif result.outcome is StepOutcome.FAILED:
-                node.move(NodeState.FAILED, now=now, reason=result.reason, progress=result.progress)
+                node.move(NodeProgress.FAILED, now=now, reason=result.reason, progress=result.progress)
             elif node.step + 1 < len(self.steps):
                 self._begin_step(node, node.step + 1, now=now)
             else:
-                node.move(NodeState.DONE, now=now, reason=result.reason, progress=result.progress)
-            if node.state in (NodeState.DONE, NodeState.FAILED):
+                node.move(NodeProgress.DONE, now=now, reason=result.reason, progress=result.progress)
+            if node.state in (NodeProgress.DONE, NodeProgress.FAILED):
                 self.operation.give_back([node.node_uid], now=now)
 
     def _begin_step(self, node: OperationNode, index: int, *, now: datetime) -> None:
         self.steps[index].intend(self.operation, node, now=now)
         columns = {"step": index, "step_since": now, "progress": {}, "reason": ""}
-        OperationNode.objects.filter(pk=node.pk, state=NodeState.RUNNING).update(**columns)
+        OperationNode.objects.filter(pk=node.pk, state=NodeProgress.RUNNING).update(**columns)
         for name, value in columns.items():
             setattr(node, name, value)
 
@@ -166,8 +166,8 @@ class OperationRound:
         """Starts as many nodes as run at once and have a place in their failure domains."""
         is_disruptive = any(step.needs_place for step in self.steps)
         most = self.operation.options.get("at_once", AT_ONCE_MOST) if is_disruptive else QUIET_AT_ONCE_MOST
-        room = most - self._nodes(NodeState.RUNNING).count()
-        pending = list(self._nodes(NodeState.PENDING)[: max(0, room) * 4])
+        room = most - self._nodes(NodeProgress.RUNNING).count()
+        pending = list(self._nodes(NodeProgress.PENDING)[: max(0, room) * 4])
         frozen = self._frozen(pending)
         for node in pending:
             if room <= 0 or self.clock() - self.began >= LONGEST:
@@ -187,7 +187,7 @@ class OperationRound:
         try:
             with transaction.atomic():
                 self.operation.keep_lease(now=now)
-                node.move(NodeState.RUNNING, now=now, step=0, step_since=now, progress={})
+                node.move(NodeProgress.RUNNING, now=now, step=0, step_since=now, progress={})
                 self.steps[0].intend(self.operation, node, now=now)
                 self._take_place(node, now=now)
         except NoPlace as reason:
@@ -207,13 +207,15 @@ class OperationRound:
         take(self.operation.cluster_id, taking, by=owner, is_budgeted=is_budgeted, now=now)
 
     def _note_pending(self, node: OperationNode, reason: str) -> None:
-        OperationNode.objects.filter(pk=node.pk, state=NodeState.PENDING).exclude(reason=reason).update(reason=reason)
+        OperationNode.objects.filter(pk=node.pk, state=NodeProgress.PENDING).exclude(reason=reason).update(
+            reason=reason
+        )
 
     def _pause_after_failures(self) -> bool:
         """Pauses the operation after its first surprises; returns whether it did."""
         nodes = OperationNode.objects.filter(operation=self.operation)
-        failed, total = nodes.filter(state=NodeState.FAILED).count(), nodes.count()
-        to_come = nodes.filter(state=NodeState.PENDING).count()
+        failed, total = nodes.filter(state=NodeProgress.FAILED).count(), nodes.count()
+        to_come = nodes.filter(state=NodeProgress.PENDING).count()
         if not to_come or failed < max(FAILURES, math.ceil(total * FAILURES_RATIO)):
             return False
         seen = self.operation.options.get("failures_accepted", 0)

@@ -1,4 +1,4 @@
-"""What holds an operation back beside itself: the stop of the fleet, and freezes of its cluster and pools."""
+"""Restraints on operations: the stop of the fleet, and freezes of clusters and pools."""
 
 from collections.abc import Collection
 from datetime import datetime

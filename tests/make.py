@@ -325,6 +325,21 @@ def begun(plan, actor, *, reason: str = "", now: datetime = NOON):
     return plan
 
 
+def an_operation(cluster, *names: str, steps: tuple[str, ...] = ("cordon",), **given: Any):
+    """One that is running, with a pending node for each name."""
+    from operations.models import Operation, OperationNode
+
+    row = {"state_since": NOON, "reason": "Xid 79.", "asked_by": "ada", "asked_at": NOON, "lease_until": NOON}
+    operation = Operation.objects.create(cluster=cluster, steps=list(steps), **row | given)
+    OperationNode.objects.bulk_create(
+        OperationNode(
+            operation=operation, position=position, node_uid=f"uid-of-{name}", node_name=name, state_since=NOON
+        )
+        for position, name in enumerate(names or ["gpu-0"])
+    )
+    return operation
+
+
 def an_image_pull(plan, *outcomes: str, **given: Any):
     """One that is under way, a Job for each outcome: blank, pulled, failed or unknown; on gpu-1, gpu-2, …"""
     from rollouts.models import ImagePull, PullJob

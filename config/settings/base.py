@@ -225,6 +225,8 @@ SPECTACULAR_SETTINGS = {
         "ReadingState": "health.api.telemetry.READINGS",
         "TelemetrySourceState": "health.api.telemetry.STATES",
         "DomainBudgetKind": "rollouts.api.ledger.DOMAIN_KINDS",
+        "OperationKind": "operations.api.operations.KINDS",
+        "OperationState": "operations.api.operations.STATES",
         "PodState": "fleet.api.pods.STATES",
     },
 }

@@ -17,7 +17,7 @@ from operations import commands
 from operations.lifecycle import OperationState
 from operations.models import Operation, OperationNode
 from operations.refusals import BadOperation
-from people.rights import Permission, require
+from people.rights import Permission, require, require_somewhere
 
 KEY_MOST = 2**53
 STATES = [(state.value, state.value) for state in OperationState]
@@ -54,7 +54,7 @@ class OperationNodeSerializer(RowSerializer):
         return str(steps[node.step]) if node.step < len(steps) else ""
 
 
-class PreviewSerializer(serializers.Serializer):
+class OperationImpactSerializer(serializers.Serializer):
     """The impact now, from rows."""
 
     sentence = serializers.CharField()
@@ -141,6 +141,7 @@ class OperationList(OperationEdge, Listing):
     @extend_schema(request=OperationRequest, responses={202: OperationSerializer}, parameters=[KEY])
     def post(self, request) -> Response:
         """Starts an operation. A worker carries it out; `nodes` shows the result of each node."""
+        require_somewhere(self.user, Permission.RUN)
         asked = self.read(OperationRequest)
         cluster, nodes = self.chosen(asked)
         given = {name: asked.pop(name) for name in ("kind", "reason", "typed_count")}
@@ -152,15 +153,16 @@ class OperationList(OperationEdge, Listing):
 
 
 class OperationPreviews(OperationEdge):
-    http_method_names: ClassVar[list[str]] = ["post", "options"]
+    http_method_names = ["post", "options"]
 
-    @extend_schema(request=OperationAsked, responses=PreviewSerializer)
+    @extend_schema(request=OperationAsked, responses=OperationImpactSerializer)
     def post(self, request) -> Response:
         """Returns the impact of an operation now. Changes nothing."""
+        require_somewhere(self.user, Permission.RUN)
         asked = self.read(OperationAsked)
         cluster, nodes = self.chosen(asked)
         return Response(
-            PreviewSerializer(commands.preview(cluster, asked["kind"], nodes, now=timezone.now()).as_kept).data
+            OperationImpactSerializer(commands.preview(cluster, asked["kind"], nodes, now=timezone.now()).as_kept).data
         )
 
 
@@ -181,7 +183,7 @@ class OperationNodes(OperationEdge, Listing):
 
 
 class OperationVerb(OperationEdge):
-    http_method_names: ClassVar[list[str]] = ["post", "options"]
+    http_method_names = ["post", "options"]
     permission: ClassVar[Permission] = Permission.RUN
 
     def carry_out(self, operation: Operation, **given: Any) -> None:

@@ -51,7 +51,7 @@ class Migration(migrations.Migration):
                 ("position", models.PositiveIntegerField()),
                 ("node_uid", models.CharField(max_length=64)),
                 ("node_name", models.CharField(max_length=253)),
-                ("state", models.CharField(default=operations.lifecycle.NodeState["PENDING"], max_length=16)),
+                ("state", models.CharField(default=operations.lifecycle.OperationNodeState["PENDING"], max_length=16)),
                 ("state_since", models.DateTimeField()),
                 ("step", models.PositiveSmallIntegerField(default=0)),
                 ("step_since", models.DateTimeField(null=True)),

@@ -12,7 +12,14 @@ from django.db.models import Q
 from edges.transitions import write_move
 from fleet.models import Cluster
 from fleet.models.visible import Visible
-from operations.lifecycle import IN_PROGRESS, NODE_MOVES, OPERATION_MOVES, UNFINISHED, NodeState, OperationState
+from operations.lifecycle import (
+    IN_PROGRESS,
+    NODE_MOVES,
+    OPERATION_MOVES,
+    UNFINISHED,
+    NodeProgress,
+    OperationState,
+)
 from operations.models.disruption import Disruption
 from operations.models.leased import Leased
 
@@ -113,7 +120,7 @@ class OperationNode(models.Model):
     position = models.PositiveIntegerField()
     node_uid = models.CharField(max_length=64)
     node_name = models.CharField(max_length=253)
-    state = models.CharField(max_length=16, default=NodeState.PENDING)
+    state = models.CharField(max_length=16, default=NodeProgress.PENDING)
     state_since = models.DateTimeField()
     step = models.PositiveSmallIntegerField(default=0)  # index of the step in progress
     step_since = models.DateTimeField(null=True)
@@ -132,14 +139,14 @@ class OperationNode(models.Model):
         indexes = [models.Index(fields=["node_uid", "-id"], name="operations_of_node")]
         ordering = ["operation_id", "position"]
 
-    def move(self, to: NodeState, *, now: datetime, reason: str = "", **columns: Any) -> None:
+    def move(self, to: NodeProgress, *, now: datetime, reason: str = "", **columns: Any) -> None:
         """Moves the node.
 
         :raises IllegalMove: when the state table does not allow it
         :raises LostRace: when somebody else moved it first
         """
         columns |= {"state_since": now, "reason": reason[:LONGEST_REASON]}
-        write_move(self, NODE_MOVES, NodeState(self.state), to, **columns)
+        write_move(self, NODE_MOVES, NodeProgress(self.state), to, **columns)
         self.state = to
         for name, value in columns.items():
             setattr(self, name, value)
@@ -148,7 +155,7 @@ class OperationNode(models.Model):
         """Stores what the step waits for. Writes only a change."""
         changed = {"reason": reason[:LONGEST_REASON]} | ({} if progress is None else {"progress": progress})
         if any(getattr(self, name) != value for name, value in changed.items()):
-            OperationNode.objects.filter(pk=self.pk, state=NodeState.RUNNING).update(**changed)
+            OperationNode.objects.filter(pk=self.pk, state=NodeProgress.RUNNING).update(**changed)
             for name, value in changed.items():
                 setattr(self, name, value)
 

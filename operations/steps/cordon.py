@@ -12,7 +12,7 @@ from operations.node_writer import NotWritten, change_node
 from operations.steps.base import NodeWork, Step, StepResult, done, failed
 
 
-class Cordon(Step):
+class CordonStep(Step):
     key: ClassVar[str] = "cordon"
     title: ClassVar[str] = "Quarantine"
     waits_for_stop: ClassVar[bool] = False  # it moves no pod and changes no driver

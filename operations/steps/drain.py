@@ -22,7 +22,7 @@ DEADLINE = timedelta(minutes=30)
 SHOWN = 100  # pods in the progress of a node
 
 
-class Drain(Step):
+class DrainStep(Step):
     key: ClassVar[str] = "drain"
     title: ClassVar[str] = "Drain"
     needs_place: ClassVar[bool] = True

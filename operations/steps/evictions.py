@@ -1,4 +1,4 @@
-"""Which pods of a node a drain evicts, waits for, and leaves alone. Pure.
+"""The pods of a node that a drain evicts, waits for, or leaves alone. Pure.
 
 As kubectl drain: pods of DaemonSets and static pods stay, and pods without a controller or with an emptyDir volume need
 a person's consent (kubernetes, staging/src/k8s.io/kubectl/pkg/drain/filters.go).
@@ -35,7 +35,7 @@ class PodOnNode:
 
 @dataclass(frozen=True)
 class Consent:
-    """What a person agreed to lose."""
+    """The losses that a person agreed to."""
 
     unmanaged: bool = False  # pods without a controller: nothing starts them again
     empty_dir: bool = False  # data in emptyDir volumes
@@ -57,7 +57,11 @@ class Evictions:
 
 def evictions_of(pods: Iterable[PodOnNode], consent: Consent, *, now: datetime) -> Evictions:
     """Returns each pod in one list. Pods of one controller are together, so that a whole job ends at once."""
-    to_evict, terminating, stuck, needs_consent, left_alone = [], [], [], [], []
+    to_evict: list[PodOnNode] = []
+    terminating: list[PodOnNode] = []
+    stuck: list[PodOnNode] = []
+    needs_consent: list[tuple[PodOnNode, str]] = []
+    left_alone: list[tuple[PodOnNode, str]] = []
     for pod in sorted(pods, key=lambda pod: (pod.namespace, pod.owner_kind, pod.owner, pod.name)):
         if pod.owner_kind in LEFT_ALONE:
             left_alone.append((pod, LEFT_ALONE[pod.owner_kind]))
@@ -69,7 +73,7 @@ def evictions_of(pods: Iterable[PodOnNode], consent: Consent, *, now: datetime) 
             needs_consent.append((pod, lacking))
         else:
             to_evict.append(pod)
-    return Evictions(*map(tuple, (to_evict, terminating, stuck, needs_consent, left_alone)))
+    return Evictions(tuple(to_evict), tuple(terminating), tuple(stuck), tuple(needs_consent), tuple(left_alone))
 
 
 def _lacking(pod: PodOnNode, consent: Consent) -> str:

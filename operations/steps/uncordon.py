@@ -15,7 +15,7 @@ from operations.steps.base import NodeWork, Step, StepResult, done, failed, wait
 IDLE = frozenset({"", UPGRADE_REQUIRED, UPGRADE_DONE, UPGRADE_FAILED})  # in other states the operator works on the node
 
 
-class Uncordon(Step):
+class UncordonStep(Step):
     key: ClassVar[str] = "uncordon"
     title: ClassVar[str] = "Release"
 

@@ -1,13 +1,14 @@
 """The part of a node's page that quarantines, drains and releases it, and shows its last operations."""
 
 from django.http import HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import render
 
 from edges.parts import part
 from edges.requests import PersonRequest
-from fleet.models import ClusterMode, Node
+from fleet.models import ClusterMode
+from fleet.web.node_lookup import node_for
 from operations.commands import TITLES, kind_of
-from operations.lifecycle import NodeState
+from operations.lifecycle import NodeProgress
 from operations.models import OperationNode, Quarantine
 from people.rights import Permission, why_not
 
@@ -16,7 +17,7 @@ SHOWN = 5
 
 @part
 def node_part(request: PersonRequest, node_id: int) -> HttpResponse:
-    node = get_object_or_404(Node.objects.visible_to(request.user).select_related("cluster"), pk=node_id)
+    node = node_for(request, node_id)
     rows = OperationNode.objects.visible_to(request.user).filter(node_uid=node.uid)
     last = list(rows.select_related("operation").order_by("-pk")[:SHOWN])
     quarantine = Quarantine.objects.of_nodes([node.uid]).select_related("operation").first()
@@ -28,7 +29,7 @@ def node_part(request: PersonRequest, node_id: int) -> HttpResponse:
         "node": node,
         "quarantine": quarantine,
         "is_busy": any(
-            row.state in (NodeState.PENDING, NodeState.RUNNING) and row.operation.is_in_progress for row in last
+            row.state in (NodeProgress.PENDING, NodeProgress.RUNNING) and row.operation.is_in_progress for row in last
         ),
         "last": [(row, TITLES.get(kind_of(row.operation), "Operation")) for row in last],
         "why_not": locked,

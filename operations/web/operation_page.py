@@ -22,7 +22,7 @@ from edges.requests import PersonRequest, answered
 from edges.transition_errors import IllegalMove, LostRace
 from fleet.models import Cluster, Node
 from operations import commands
-from operations.lifecycle import NodeState, OperationState
+from operations.lifecycle import NodeProgress, OperationState
 from operations.models import Operation
 from operations.refusals import OperationRefused
 from people.rights import NotAllowed, Permission, require, scope_of, why_not
@@ -158,13 +158,13 @@ def _context(request: PersonRequest, operation_id: int) -> dict[str, Any]:
         "kind": commands.kind_of(row),
         "nodes": [(node, keys.get(node.node_uid)) for node in nodes],
         "more": max(0, counts.total() - SHOWN),
-        "counts": {state.value: counts[state] for state in NodeState if counts[state]},
+        "counts": {state.value: counts[state] for state in NodeProgress if counts[state]},
         "total": counts.total(),
-        "finished": counts[NodeState.DONE] + counts[NodeState.FAILED] + counts[NodeState.CANCELLED],
-        "failed": counts[NodeState.FAILED],
+        "finished": counts[NodeProgress.DONE] + counts[NodeProgress.FAILED] + counts[NodeProgress.CANCELLED],
+        "failed": counts[NodeProgress.FAILED],
         "may_run": scope_of(request.user, Permission.RUN).covers_cluster(row.cluster_id),
         "may_stop": scope_of(request.user, Permission.STOP).covers_cluster(row.cluster_id),
         "is_running": row.state == OperationState.RUNNING,
         "is_paused": row.state == OperationState.PAUSED,
-        "may_retry": counts[NodeState.FAILED] and row.state != OperationState.CANCELLED,
+        "may_retry": counts[NodeProgress.FAILED] and row.state != OperationState.CANCELLED,
     }

@@ -9,7 +9,7 @@ from django.shortcuts import render
 from edges.parts import part
 from edges.requests import PersonRequest
 from operations.commands import TITLES, kind_of
-from operations.lifecycle import NodeState
+from operations.lifecycle import NodeProgress
 from operations.models import Operation, Quarantine
 
 SHOWN = 50
@@ -28,8 +28,8 @@ def _context(request: PersonRequest) -> dict[str, Any]:
     visible = Operation.objects.visible_to(request.user).select_related("cluster")
     counted = visible.annotate(
         total=Count("nodes"),
-        done=Count("nodes", filter=Q(nodes__state=NodeState.DONE)),
-        failed=Count("nodes", filter=Q(nodes__state=NodeState.FAILED)),
+        done=Count("nodes", filter=Q(nodes__state=NodeProgress.DONE)),
+        failed=Count("nodes", filter=Q(nodes__state=NodeProgress.FAILED)),
     ).order_by("-pk")
     quarantines = Quarantine.objects.visible_to(request.user).in_force().select_related("cluster", "operation")
     return {

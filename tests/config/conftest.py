@@ -19,6 +19,7 @@ from tests.make import (
     a_window,
     an_external_rollout,
     an_image_pull,
+    an_operation,
 )
 
 
@@ -48,6 +49,8 @@ def there(db, now) -> dict[str, int]:  # noqa: F811
         "freeze_id": freeze.pk,
         "rollout_id": an_external_rollout(node.cluster).pk,
         "pull_id": an_image_pull(stage.plan).pk,
+        "operation_id": an_operation(node.cluster).pk,
+        "verb": "pause",
         "finding_id": a_finding(node.cluster, node=node, rule="gpu-hot").pk,
         "mute_id": a_mute(node.cluster).pk,
         "shadow_id": RuleShadow.objects.create(rule="gpu-hot", by="pat", at=now, reason="New here.").pk,

@@ -53,6 +53,7 @@ from health.web.shift_report import ReportForm
 from health.web.telemetry_form import TelemetrySourceForm
 from kube import quantity, selectors
 from kube.selectors import BadSelector
+from operations.web.operation_page import OperationForm
 from people.api.people import NewPerson, RoleRequest
 from people.api.session import SessionRequest
 from people.api.tokens import TokenRequest
@@ -313,6 +314,9 @@ PARSERS = (
     Parser("act on a finding", "1,000, 150 and 100 characters", FORM_BYTES,
            _fields(ActForm, "to", "reason", "seen", "key"), ("health.web.acts",)),
     Parser("mute of a rule", "1,000, 100 and 40 characters", FORM_BYTES, _mute),
+    Parser("operation form", "1,000 and 100 characters, numbers of a few digits", FORM_BYTES,
+           _fields(OperationForm, "reason", "typed_count", "deadline_min", "at_once", "key"),
+           ("operations.web.operation_page",)),
     Parser("freeze form", "40, 32 and 1,000 characters", FORM_BYTES, _freeze,
            ("rollouts.web.freezes_page",)),
     Parser("window form", "200, 64 and 1,000 characters", FORM_BYTES, _window,

@@ -14,7 +14,8 @@ from fleet.models import Bookmark, Gpu
 from fleet.models.bookmark import BookmarkState
 from health.gpus.faults import findings_of
 from health.models import Finding, Mute
-from operations.models import Freeze
+from operations.lifecycle import OperationState
+from operations.models import Freeze, Operation
 from rollouts.lifecycle import ExternalRolloutState, PlanState, TargetState
 from rollouts.models import (
     Approval,
@@ -68,6 +69,16 @@ TWINS = {
         lambda _stage, _number: {"by": "ada", "at": NOON, "reason": "x"},
         lambda rows: rows.in_force(now=NOON),
         lambda row: row.is_in_force(now=NOON),
+    ),
+    ("Operation", "in_progress"): Twins(
+        Operation,
+        {"state": st.sampled_from(list(OperationState))},
+        lambda stage, _: {
+            "cluster": stage.plan.cluster, "steps": ["cordon"], "reason": "x", "asked_by": "ada", "asked_at": NOON,
+            "state_since": NOON, "lease_until": NOON,
+        },
+        lambda rows: rows.in_progress(),
+        lambda row: row.is_in_progress,
     ),
     ("Mute", "in_force"): Twins(
         Mute,

@@ -30,6 +30,7 @@ from tests.make import (
     a_window,
     an_external_rollout,
     an_image_pull,
+    an_operation,
     give,
 )
 
@@ -58,6 +59,7 @@ def widen(stage: Stage, root: User) -> None:
         plan.events.create(what="note", to="x", at=NOON, actor="ada", stage=stage, target=stage.targets.first())
         an_image_pull(plan, "pulled", "failed", ended_at=NOON)
         an_external_rollout(cluster, object_uid=f"uid-{number}")
+        an_operation(cluster)
         a_source(a_plan(a_fleet()).cluster)
         fleet_freezes.freeze(Where(a_fleet()), actor="ada", reason="x", now=NOON)
         a_window(a_fleet())
@@ -104,6 +106,7 @@ def test_what_an_endpoint_costs_does_not_grow(now, db):
         "stage_id": stage.pk,
         "rollout_id": an_external_rollout(node.cluster).pk,
         "pull_id": an_image_pull(stage.plan).pk,
+        "operation_id": an_operation(node.cluster).pk,
         "person_id": root.pk,
         "group_id": groups.add("sre", actor="root", now=NOON).pk,
         "window_id": a_window(node.cluster).pk,

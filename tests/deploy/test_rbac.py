@@ -49,7 +49,7 @@ def test_whoever_acts_also_sees_all_that_who_observes_sees():
     assert seen <= acting
 
 
-def test_nothing_is_deleted_but_our_own_jobs_and_lease_and_no_pod_is_touched():
+def test_nothing_is_deleted_but_our_own_jobs_and_lease_and_pods_are_only_evicted():
     writes = {
         (resource, verb)
         for rule in rules("quarterdeck.yaml")
@@ -61,7 +61,8 @@ def test_nothing_is_deleted_but_our_own_jobs_and_lease_and_no_pod_is_touched():
 
     assert {resource for resource, verb in writes if verb == "delete"} == {"jobs", "leases"}
     assert [rule["resourceNames"] for rule in deleting if "leases" in rule["resources"]] == [["quarterdeck"]]
-    assert {resource for resource, _ in writes} == {"nodes", "nvidiadrivers", "clusterpolicies", "leases", "jobs"}
+    kinds = {"nodes", "nvidiadrivers", "clusterpolicies", "leases", "jobs", "pods/eviction"}
+    assert {resource for resource, _ in writes} == kinds
 
 
 def test_jobs_are_made_and_deleted_in_the_operators_namespace_only():

@@ -5,7 +5,7 @@ import pytest
 from fleet.models import Cluster, Node
 from operations.models import Operation, OperationNode, Quarantine
 from tests.callers import calling
-from tests.make import NOON, a_cluster, a_node, a_user
+from tests.make import NOON, a_cluster, a_node, a_user, an_operation
 from tests.pages import page, visiting
 
 pytestmark = pytest.mark.django_db
@@ -51,10 +51,7 @@ def test_a_viewer_sees_why_the_buttons_are_locked_and_is_refused(node):
 def test_a_stranger_gets_404(node):
     other = a_cluster("south")
     eve = visiting(a_user("eve", role="operator", on=other))
-    operation = Operation.objects.create(
-        cluster=node.cluster, steps=["cordon"], state_since=NOON, reason="x", asked_by="ada", asked_at=NOON,
-        lease_until=NOON,
-    )  # fmt: skip
+    operation = an_operation(node.cluster)
 
     assert eve.get(f"/operations/new?kind=drain&node={node.pk}").status_code == 404
     assert eve.post("/operations/new", form("drain", node)).status_code == 404
@@ -130,10 +127,8 @@ def test_an_observed_only_cluster_is_not_changed(node):
 
 
 def test_a_drain_shows_the_pod_that_blocks_it(node):
-    operation = Operation.objects.create(
-        cluster=node.cluster, steps=["cordon", "drain"], state_since=NOON, reason="x", asked_by="ada", asked_at=NOON,
-        lease_until=NOON,
-    )  # fmt: skip
+    operation = an_operation(node.cluster, steps=("cordon", "drain"))
+    OperationNode.objects.all().delete()
     pods = [{"name": "team-a/web-1", "owner": "ReplicaSet/web", "state": "refused", "reason": "kept"}]
     OperationNode.objects.create(
         operation=operation, position=0, node_uid=node.uid, node_name=node.name, state="running", state_since=NOON,

@@ -9,7 +9,7 @@ from fleet.models import Node
 from gpu.labels import CORDONED_BY, UPGRADE_STATE
 from operations import commands
 from operations.ledger.disruptions import take
-from operations.lifecycle import NodeState, OperationState
+from operations.lifecycle import NodeProgress, OperationState
 from operations.models import Disruption, Freeze, Operation, OperationNode, Quarantine
 from operations.operation_round import run_operation
 from simulator.kinds import DISRUPTION_BUDGET, NAMESPACE, NODE, POD
@@ -87,7 +87,7 @@ def test_quarantine_cordons_with_its_owner_and_release_leaves_the_node_as_it_was
     quarantine = rounds(ground, begin(ground, "quarantine", CANARY))
 
     assert quarantine.state == OperationState.FINISHED
-    assert node(quarantine).state == NodeState.DONE
+    assert node(quarantine).state == NodeProgress.DONE
     assert (is_cordoned(ground), owner(ground)) == (True, quarantine.mark)
     assert Quarantine.objects.in_force().get().placed_at
     assert taken() == [CANARY]
@@ -111,7 +111,7 @@ def test_a_foreign_cordon_is_left_alone_both_ways(ground: Ground):
     released = rounds(ground, begin(ground, "release", CANARY))
 
     assert node(quarantine).reason.startswith("Already cordoned")
-    assert node(released).state == NodeState.FAILED
+    assert node(released).state == NodeProgress.FAILED
     assert "Quarterdeck did not cordon it" in node(released).reason
     assert (is_cordoned(ground), owner(ground)) == (True, None)
     assert taken() == []
@@ -123,7 +123,7 @@ def test_a_node_of_another_uid_is_not_written(ground: Ground):
     OperationNode.objects.filter(operation=operation).update(node_uid="uid-of-another")
     operation = rounds(ground, operation)
 
-    assert node(operation).state == NodeState.FAILED
+    assert node(operation).state == NodeProgress.FAILED
     assert "another node now" in node(operation).reason
     assert not is_cordoned(ground)
     assert not Quarantine.objects.in_force().exists()
@@ -135,7 +135,7 @@ def test_a_drain_evicts_and_waits_until_the_node_is_empty(ground: Ground):
     operation = rounds(ground, begin(ground, "drain", CANARY))
 
     assert is_cordoned(ground)
-    assert node(operation).state == NodeState.RUNNING
+    assert node(operation).state == NodeProgress.RUNNING
     assert node(operation).progress["pods"][0]["state"] in ("asked", "terminating")
     end_pods(ground)
     operation = rounds(ground, operation, 3)
@@ -156,7 +156,7 @@ def test_a_budget_keeps_its_pod_and_the_drain_says_which(ground: Ground):
     assert "The disruption budget web needs 1 healthy pods and has 1 currently" in node(operation).reason
     ground.clock.move(minutes=31)
     operation = rounds(ground, operation)
-    assert node(operation).state == NodeState.FAILED
+    assert node(operation).state == NodeProgress.FAILED
     assert node(operation).reason.startswith("Drain blocked. team-a/web-1")
     assert pods(ground) == ["web-1"]
 
@@ -168,7 +168,7 @@ def test_several_budgets_on_a_pod_fail_the_drain(ground: Ground):
     a_budget(ground, "two", allowed=1)
     operation = rounds(ground, begin(ground, "drain", CANARY))
 
-    assert node(operation).state == NodeState.FAILED
+    assert node(operation).state == NodeProgress.FAILED
     assert "more than one PodDisruptionBudget" in node(operation).reason
 
 
@@ -184,7 +184,7 @@ def test_what_is_lost_needs_consent_and_nothing_is_evicted_before(ground: Ground
     a_pod(ground, "web-1", **given)
     operation = rounds(ground, begin(ground, "drain", CANARY))
 
-    assert node(operation).state == NodeState.FAILED
+    assert node(operation).state == NodeProgress.FAILED
     assert f"team-a/web-1 needs your consent: {why}" in node(operation).reason
     assert pods(ground) == ["other", "web-1"]
 
@@ -259,7 +259,7 @@ def test_cancel_gives_back_what_was_not_quarantined(ground: Ground):
 
     assert taken() == [CANARY], "it is quarantined still"
     states = dict(operation.nodes.values_list("node_name", "state"))
-    assert set(states.values()) == {NodeState.CANCELLED}
+    assert set(states.values()) == {NodeProgress.CANCELLED}
     assert not is_cordoned(ground, REST[0])
 
 
@@ -269,7 +269,7 @@ def test_a_node_that_a_plan_changes_waits(ground: Ground):
     take(ground.cluster.pk, {row.uid: CANARY}, by="plan-7", now=ground.clock())
     operation = rounds(ground, begin(ground, "drain", CANARY))
 
-    assert node(operation).state == NodeState.PENDING
+    assert node(operation).state == NodeProgress.PENDING
     assert node(operation).reason == f"{CANARY} is out already, by plan-7: one change at a time on a node."
     assert not is_cordoned(ground)
 
@@ -297,7 +297,7 @@ def test_two_failures_pause_the_rest_and_a_retry_starts_them_again(ground: Groun
 
     assert operation.state == OperationState.PAUSED
     assert operation.state_reason.startswith("2 nodes of 3 failed.")
-    assert OperationNode.objects.get(node_name=REST[1]).state == NodeState.PENDING
+    assert OperationNode.objects.get(node_name=REST[1]).state == NodeProgress.PENDING
     for name in (CANARY, REST[0]):
         ground.store.delete(POD, f"bare-{name}", "team-a", grace_s=0)
     commands.retry(operation, actor="ada", reason="Gone by hand.", now=ground.clock())
@@ -306,7 +306,7 @@ def test_two_failures_pause_the_rest_and_a_retry_starts_them_again(ground: Groun
         end_pods(ground)
 
     assert operation.state == OperationState.FINISHED
-    assert set(operation.nodes.values_list("state", flat=True)) == {NodeState.DONE}
+    assert set(operation.nodes.values_list("state", flat=True)) == {NodeProgress.DONE}
 
 
 def test_a_worker_without_the_turn_writes_nothing(ground: Ground):
