@@ -9,7 +9,7 @@ from health.inbox.comparable_gpus import comparable_gpu_of
 from health.inbox.comparable_nodes import comparable_node_of
 
 
-class DifferenceSerializer(serializers.Serializer):
+class ComparedSerializer(serializers.Serializer):
     title = serializers.CharField()
     here = serializers.CharField(help_text="Blank: nothing is known.")
     there = serializers.CharField(help_text="Blank: nothing is known.")
@@ -18,8 +18,8 @@ class DifferenceSerializer(serializers.Serializer):
 class ComparableNodeSerializer(serializers.Serializer):
     node = RefSerializer(allow_null=True, help_text="Null: there is none. Its telemetry is at its own address.")
     reason = serializers.CharField(help_text="Why it is this one, or why there is none.")
-    properties = DifferenceSerializer(many=True, help_text="Those that differ, labels of the GPU stack among them.")
-    measured = DifferenceSerializer(many=True, help_text="What GPUs say now and said by the hour, of both.")
+    properties = ComparedSerializer(many=True, help_text="Those that differ, labels of the GPU stack among them.")
+    measured = ComparedSerializer(many=True, help_text="What GPUs say now and said by the hour, of both.")
     alike = serializers.ListField(child=serializers.CharField(), help_text="Titles of properties that do not differ.")
 
 

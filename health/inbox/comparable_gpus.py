@@ -15,7 +15,7 @@ from fleet.models import Gpu, Node
 from health.inbox.comparable_nodes import (
     NOTHING,
     PROPERTIES,
-    Difference,
+    Compared,
     chosen_for,
     differences_by_hour,
     differences_now,
@@ -36,8 +36,8 @@ class ComparableGpu:
 
     gpu: Gpu | None
     reason: str
-    properties: Sequence[Difference] = ()  # the properties that differ
-    measured: Sequence[Difference] = ()  # what both say now, and said by the hour, whether or not it differs
+    properties: Sequence[Compared] = ()  # the properties that differ
+    measured: Sequence[Compared] = ()  # what both say now, and said by the hour, whether or not it differs
     alike: Sequence[str] = ()  # titles of the properties that do not differ
 
 
@@ -133,18 +133,18 @@ def _pods(allocated: AllocatedGpu) -> set[int]:
 
 def _properties(
     gpu: Gpu, comparable: Gpu, allocated: AllocatedGpu, its: AllocatedGpu, known: NodeTelemetry, there: NodeTelemetry
-) -> list[Difference]:
+) -> list[Compared]:
     own = [
-        Difference("Memory", *(f"{one.memory_mib} MiB" if one.memory_mib else "" for one in (gpu, comparable))),
-        Difference("Allocated to", _allocated_to(allocated), _allocated_to(its)),
-        Difference("MIG slices", _slices(known, gpu), _slices(there, comparable)),
-        Difference("Taints of its DRA driver", ", ".join(allocated.taints), ", ".join(its.taints)),
+        Compared("Memory", *(f"{one.memory_mib} MiB" if one.memory_mib else "" for one in (gpu, comparable))),
+        Compared("Allocated to", _allocated_to(allocated), _allocated_to(its)),
+        Compared("MIG slices", _slices(known, gpu), _slices(there, comparable)),
+        Compared("Taints of its DRA driver", ", ".join(allocated.taints), ", ".join(its.taints)),
     ]
     if gpu.node_id == comparable.node_id:
         return own
     return [
         *own,
-        *(Difference(f"Its node: {title}", said(gpu.node), said(comparable.node)) for title, said in PROPERTIES),
+        *(Compared(f"Its node: {title}", said(gpu.node), said(comparable.node)) for title, said in PROPERTIES),
     ]
 
 

@@ -49,7 +49,7 @@ PROPERTIES: tuple[tuple[str, PropertyText], ...] = (
 
 
 @dataclass(frozen=True)
-class Difference:
+class Compared:
     title: str
     here: str  # blank: nothing is known
     there: str
@@ -61,8 +61,8 @@ class ComparableNode:
 
     node: Node | None
     reason: str
-    properties: Sequence[Difference] = ()  # the properties that differ
-    measured: Sequence[Difference] = ()  # what GPUs say now, and said by the hour, whether or not it differs
+    properties: Sequence[Compared] = ()  # the properties that differ
+    measured: Sequence[Compared] = ()  # what GPUs say now, and said by the hour, whether or not it differs
     alike: Sequence[str] = ()  # titles of the properties that do not differ
 
 
@@ -71,7 +71,7 @@ def comparable_node_of(node: Node, user: User, *, now: datetime) -> ComparableNo
     chosen, reason = chosen_for(node, user, now=now)
     if chosen is None:
         return ComparableNode(None, reason)
-    pairs = [Difference(title, said(node), said(chosen)) for title, said in PROPERTIES]
+    pairs = [Compared(title, said(node), said(chosen)) for title, said in PROPERTIES]
     different = [pair for pair in pairs if pair.here != pair.there]
     return ComparableNode(
         chosen,
@@ -157,19 +157,19 @@ def _of(rows: QuerySet[Node], pools: Sequence[Pool]) -> QuerySet[Node]:
     return rows.filter(pk__in=members_of([pool.pk for pool in pools])) if pools else rows.filter(pools__isnull=True)
 
 
-def labels_of(node: Node, comparable: Node, said: Sequence[Difference]) -> list[Difference]:
+def labels_of(node: Node, comparable: Node, said: Sequence[Compared]) -> list[Compared]:
     """Returns the labels of the stack that differ and that no property has shown already."""
     told = {(each.here, each.there) for each in said}
     names = sorted({*node.labels, *comparable.labels})
     found = [
-        Difference(name, str(node.labels.get(name, "")), str(comparable.labels.get(name, "")))
+        Compared(name, str(node.labels.get(name, "")), str(comparable.labels.get(name, "")))
         for name in names
         if name.startswith(OF_THE_STACK) and not name.endswith(OF_ITS_OWN)
     ]
     return [each for each in found if each.here != each.there and (each.here, each.there) not in told][:MOST_LABELS]
 
 
-def differences_now(here: NodeTelemetry, there: NodeTelemetry, *, is_of_one: bool = False) -> Iterator[Difference]:
+def differences_now(here: NodeTelemetry, there: NodeTelemetry, *, is_of_one: bool = False) -> Iterator[Compared]:
     """Yields fresh values that differ: of a node's GPUs the hottest, and the mean of the rest.
 
     `is_of_one` is true when each side is one GPU.
@@ -184,10 +184,10 @@ def differences_now(here: NodeTelemetry, there: NodeTelemetry, *, is_of_one: boo
         ("PCIe replays", "PCIe replays", "pcie_replays", sum, "{:.0f}"),
     )
     busy = "Utilisation now" if is_of_one else "Utilisation now, mean"
-    yield Difference(busy, *map(_utilisation_text, (here, there)))
+    yield Compared(busy, *map(_utilisation_text, (here, there)))
     for of_one, of_all, key, of, form in asked:
         said = (_format_value(_of_boards(each, key), of, form) for each in (here, there))
-        yield Difference(of_one if is_of_one else of_all, *said)
+        yield Compared(of_one if is_of_one else of_all, *said)
 
 
 def _utilisation_text(known: NodeTelemetry) -> str:
@@ -215,13 +215,11 @@ def _format_value(
     return form.format(of(values)) + some
 
 
-def differences_by_hour(here: Sequence[NodeHour], there: Sequence[NodeHour]) -> Iterator[Difference]:
-    yield Difference(f"GPU-hours under load, of the last {HOURS} h", *(_busy(hours) for hours in (here, there)))
-    yield Difference("GPU-hours heard", *(f"{sum(hour.seen_h for hour in hours):.1f}" for hours in (here, there)))
-    yield Difference(
-        "Hours with findings", *(str(sum(bool(hour.findings) for hour in hours)) for hours in (here, there))
-    )
-    yield Difference("Xids, at least", *(_xids(hours) for hours in (here, there)))
+def differences_by_hour(here: Sequence[NodeHour], there: Sequence[NodeHour]) -> Iterator[Compared]:
+    yield Compared(f"GPU-hours under load, of the last {HOURS} h", *(_busy(hours) for hours in (here, there)))
+    yield Compared("GPU-hours heard", *(f"{sum(hour.seen_h for hour in hours):.1f}" for hours in (here, there)))
+    yield Compared("Hours with findings", *(str(sum(bool(hour.findings) for hour in hours)) for hours in (here, there)))
+    yield Compared("Xids, at least", *(_xids(hours) for hours in (here, there)))
 
 
 def _busy(hours: Sequence[NodeHour]) -> str:

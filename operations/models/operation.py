@@ -44,7 +44,7 @@ class Operation(Leased):
     cluster = models.ForeignKey(Cluster, models.PROTECT, related_name="operations")
     steps = models.JSONField()  # keys of steps, in order
     options = models.JSONField(default=dict)
-    state = models.CharField(max_length=16, default=OperationState.RUNNING)
+    state = models.CharField(max_length=16, default=OperationState.RUNNING.value)
     state_since = models.DateTimeField()
     reason = models.CharField(max_length=LONGEST_REASON)  # of whoever asked
     asked_by = models.CharField(max_length=150)
@@ -120,7 +120,7 @@ class OperationNode(models.Model):
     position = models.PositiveIntegerField()
     node_uid = models.CharField(max_length=64)
     node_name = models.CharField(max_length=253)
-    state = models.CharField(max_length=16, default=NodeProgress.PENDING)
+    state = models.CharField(max_length=16, default=NodeProgress.PENDING.value)
     state_since = models.DateTimeField()
     step = models.PositiveSmallIntegerField(default=0)  # index of the step in progress
     step_since = models.DateTimeField(null=True)

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit, urlunsplit
 import httpx
 
 from health.telemetry.prometheus.answers import LabelledSample, Unusable, refusal_in, vector
-from health.telemetry.prometheus.hosts import Networks, check_host
+from health.telemetry.prometheus.hosts import AllowedNetworks, check_host
 from wording.numbers import count
 from wording.sent_secrets import SentSecrets
 
@@ -63,12 +63,12 @@ class Address:
     token: str = field(default="", repr=False)
     ca: str = field(default="", repr=False)  # PEM certificates; blank: whom this machine trusts
     may_be_loopback: bool = False
-    private_in: Networks | None = None  # the private networks that it may be in; None: any
+    private_in: AllowedNetworks | None = None  # the private networks that it may be in; None: any
     path_secrets: tuple[str, ...] = field(default=(), repr=False)  # secrets that the path of a request has
 
 
 @dataclass(frozen=True)
-class Answer:
+class PostAnswer:
     """The answer to one request. The secrets that were sent are cut from its body."""
 
     status: int
@@ -155,7 +155,7 @@ class Client:
             raise Unusable(f"{helped} It says: {said}" if said else helped)
         return body
 
-    def post(self, path: str, content: bytes, headers: Mapping[str, str]) -> Answer:
+    def post(self, path: str, content: bytes, headers: Mapping[str, str]) -> PostAnswer:
         """Sends a body and returns the answer, whatever its status. What follows the status is read as far as it comes.
 
         :raises Unusable: when no status arrives in time, or it is a redirect
@@ -163,7 +163,7 @@ class Client:
         with self._reached(), self._in_time():
             response, body = self._first_of(lambda root: self._beginning(root + path, content, headers))
         self._refuse_redirect(response)
-        return Answer(response.status_code, response.headers, self._sent.cut(body).decode(errors="replace"))
+        return PostAnswer(response.status_code, response.headers, self._sent.cut(body).decode(errors="replace"))
 
     def _beginning(self, url: str, content: bytes, headers: Mapping[str, str]) -> tuple[httpx.Response, bytes]:
         extensions = self._extensions

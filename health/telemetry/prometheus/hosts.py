@@ -15,7 +15,7 @@ from health.telemetry.prometheus.answers import Unusable
 
 LOOK_UP_S = 5.0  # its name, while a person waits whose form has it
 IPAddress = IPv4Address | IPv6Address
-Networks = Collection[IPv4Network | IPv6Network]
+AllowedNetworks = Collection[IPv4Network | IPv6Network]
 
 # Where clouds serve an instance its credentials, beside the link-local addresses (169.254.0.0/16, fe80::/10) that are
 # refused altogether: most clouds serve at 169.254.169.254.
@@ -48,7 +48,7 @@ _NO_SERVERS = tuple(ip_network(text) for text in NO_SERVERS)
 
 
 def check_host(
-    url: str, *, may_be_loopback: bool, private_in: Networks | None = None, within_s: float = LOOK_UP_S
+    url: str, *, may_be_loopback: bool, private_in: AllowedNetworks | None = None, within_s: float = LOOK_UP_S
 ) -> list[str]:
     """Returns the allowed addresses in the name server's order. `within_s` limits the lookup.
 
@@ -111,7 +111,7 @@ def _check_address(address: IPAddress, *, may_be_loopback: bool) -> None:
             raise Unusable(f"Its address is {address}, which is no server's: it is not asked.")
 
 
-def _check_public(address: IPAddress, private_in: Networks | None) -> None:
+def _check_public(address: IPAddress, private_in: AllowedNetworks | None) -> None:
     for reached in list(_embedded_in(address)) or [address]:
         if private_in is not None and not reached.is_global:
             raise Unusable(
