@@ -22,7 +22,7 @@ from operations.lifecycle import NodeProgress, OperationState
 from operations.models import Operation, OperationNode, Quarantine
 from operations.restraints import freezes_of, stop_reason
 from operations.steps import STEPS
-from operations.steps.base import NodeWork, Step, StepOutcome, StepResult
+from operations.steps.base import NodeStep, NodeWork, StepOutcome, StepResult
 from operations.stop_switch import stopped_by_switch
 from operations.writer_lease import Forfeit, take_writer_lease
 from wording.numbers import count
@@ -96,7 +96,7 @@ class OperationRound:
             return {}
         return freezes_of(self.operation.cluster_id, [node.node_uid for node in nodes], now=self.clock())
 
-    def _held_back(self, step: Step, node: OperationNode, frozen: dict[str, str]) -> str:
+    def _held_back(self, step: NodeStep, node: OperationNode, frozen: dict[str, str]) -> str:
         """Returns why the step may not write now; empty if it may."""
         if step.waits_for_stop and self.stopped:
             return self.stopped
@@ -121,7 +121,7 @@ class OperationRound:
                 self.waits.append(result.again_after)
                 return
 
-    def _guard(self, step: Step, node: OperationNode) -> None:
+    def _guard(self, step: NodeStep, node: OperationNode) -> None:
         """Checks, before each write, everything that could forbid it.
 
         :raises LostRace: when the operation was paused or cancelled, a stop or freeze is in force, or another worker

@@ -5,8 +5,8 @@ from typing import Any
 
 from kube.structs import NodeSeen, Seen
 
-Operation = dict[str, Any]
-Patch = list[Operation]
+PatchOperation = dict[str, Any]
+Patch = list[PatchOperation]
 
 
 def pointer(*parts: str) -> str:

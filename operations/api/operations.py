@@ -198,7 +198,7 @@ class OperationVerb(OperationEdge):
         return Response(status=204)
 
 
-class Pauses(OperationVerb):
+class OperationPauses(OperationVerb):
     """Pauses: nothing more is written until it is resumed."""
 
     permission = Permission.STOP
@@ -207,21 +207,21 @@ class Pauses(OperationVerb):
         commands.pause(operation, **given)
 
 
-class Resumptions(OperationVerb):
+class OperationResumptions(OperationVerb):
     """Resumes a paused operation."""
 
     def carry_out(self, operation: Operation, **given: Any) -> None:
         commands.resume(operation, **given)
 
 
-class Retries(OperationVerb):
+class OperationRetries(OperationVerb):
     """Starts the failed nodes again."""
 
     def carry_out(self, operation: Operation, **given: Any) -> None:
         commands.retry(operation, **given)
 
 
-class Cancellations(OperationVerb):
+class OperationCancellations(OperationVerb):
     """Ends the operation. Nodes without a result are left as they are; quarantines stay."""
 
     permission = Permission.STOP
@@ -231,5 +231,8 @@ class Cancellations(OperationVerb):
 
 
 VERB_VIEWS: dict[str, type[OperationVerb]] = {
-    "pauses": Pauses, "resumptions": Resumptions, "retries": Retries, "cancellations": Cancellations,
-}  # fmt: skip
+    "pauses": OperationPauses,
+    "resumptions": OperationResumptions,
+    "retries": OperationRetries,
+    "cancellations": OperationCancellations,
+}

@@ -1,8 +1,8 @@
 """The steps that an operation may have. To add one, add a file here and a line below."""
 
-from operations.steps.base import Step
+from operations.steps.base import NodeStep
 from operations.steps.cordon import CordonStep
 from operations.steps.drain import DrainStep
 from operations.steps.uncordon import UncordonStep
 
-STEPS: dict[str, Step] = {step.key: step for step in (CordonStep(), DrainStep(), UncordonStep())}
+STEPS: dict[str, NodeStep] = {step.key: step for step in (CordonStep(), DrainStep(), UncordonStep())}

@@ -52,7 +52,7 @@ class NodeWork:
     guard: Callable[[], None]
 
 
-class Step(ABC):
+class NodeStep(ABC):
     """One kind of act. `run` is safe to repeat, and returns DONE only for what was read back."""
 
     key: ClassVar[str]

@@ -9,10 +9,10 @@ from kube import client
 from kube.structs import NodeSeen
 from operations.models import Operation, OperationNode, Quarantine
 from operations.node_writer import NotWritten, change_node
-from operations.steps.base import NodeWork, Step, StepResult, done, failed
+from operations.steps.base import NodeStep, NodeWork, StepResult, done, failed
 
 
-class CordonStep(Step):
+class CordonStep(NodeStep):
     key: ClassVar[str] = "cordon"
     title: ClassVar[str] = "Quarantine"
     waits_for_stop: ClassVar[bool] = False  # it moves no pod and changes no driver

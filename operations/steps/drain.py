@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
 from kube import client
-from operations.steps.base import NodeWork, Step, StepResult, done, failed, wait
+from operations.steps.base import NodeStep, NodeWork, StepResult, done, failed, wait
 from operations.steps.evictions import Consent, Evictions, PodOnNode, evictions_of
 from wording.durations import spell
 from wording.lists import names
@@ -22,7 +22,7 @@ DEADLINE = timedelta(minutes=30)
 SHOWN = 100  # pods in the progress of a node
 
 
-class DrainStep(Step):
+class DrainStep(NodeStep):
     key: ClassVar[str] = "drain"
     title: ClassVar[str] = "Drain"
     needs_place: ClassVar[bool] = True

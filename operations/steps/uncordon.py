@@ -10,12 +10,12 @@ from kube import client
 from kube.structs import NodeSeen
 from operations.models import Quarantine
 from operations.node_writer import NotWritten, change_node
-from operations.steps.base import NodeWork, Step, StepResult, done, failed, wait
+from operations.steps.base import NodeStep, NodeWork, StepResult, done, failed, wait
 
 IDLE = frozenset({"", UPGRADE_REQUIRED, UPGRADE_DONE, UPGRADE_FAILED})  # in other states the operator works on the node
 
 
-class UncordonStep(Step):
+class UncordonStep(NodeStep):
     key: ClassVar[str] = "uncordon"
     title: ClassVar[str] = "Release"
 

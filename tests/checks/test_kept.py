@@ -45,6 +45,7 @@ CONTAINERS = {
     "fleet/pools/approval_rules.py:LOCKS": REGISTERED,
     "fleet/pools/changes.py:GOES_WITH": REGISTERED,
     "fleet/pod_reasons.py:READERS": REGISTERED,
+    "fleet/pod_reasons.py:REFINERS": REGISTERED,
     "fleet/web/node_gpus.py:SICKNESSES": REGISTERED,
     "health/gpus/roster_cache.py:_kept": A_CLUSTER,
     "health/evaluation/finding_sources.py:SOURCES": REGISTERED,
