@@ -29,7 +29,7 @@ def form(kind: str, *nodes: Node, **given):
 def test_an_operator_quarantines_a_node_in_three_clicks(node):
     ada = visiting(a_user("ada", role="operator"))
 
-    assert "Quarantine Drain" in page(ada, f"/parts/nodes/{node.pk}/operations").text
+    assert "Act on this node Quarantine Drain" in page(ada, f"/nodes/{node.pk}").text
     assert "1 node, " in page(ada, f"/operations/new?kind=quarantine&node={node.pk}").text
     answer = ada.post("/operations/new", form("quarantine", node), follow=True)
 
