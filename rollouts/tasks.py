@@ -1,7 +1,7 @@
 import os
 import socket
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from celery import shared_task
@@ -22,26 +22,26 @@ def owner() -> str:
     return f"{socket.gethostname()}:{os.getpid()}:{threading.get_ident()}"[:100]
 
 
-# The function that runs a round of each leased row.
-ROUNDS: Mapping[type[Leased], Callable[..., None]] = {
+# The function that runs a round of each leased row. Apps above add theirs.
+ROUNDS: dict[type[Leased], Callable[..., None]] = {
     Plan: run_round,
     LiveCheck: run_live_check,
     ImagePull: run_pull,
     ExternalRollout: run_external_rollout,
 }
-BY_NAME = {model.__name__: model for model in ROUNDS}
 
 
 @shared_task(queue="rollouts", ignore_result=True)
 def run_leased(*, model: str, key: int, **_: object) -> None:
     """Runs one round of a leased row. It accepts unknown arguments, so that old and new workers can run together."""
-    ROUNDS[BY_NAME[model]](key, owner=owner(), clock=timezone.now)
+    run_round_of = next(run for leased, run in ROUNDS.items() if leased.__name__ == model)
+    run_round_of(key, owner=owner(), clock=timezone.now)
 
 
 @shared_task(queue="rollouts", ignore_result=True)
 def sweep_plans(**_: object) -> None:
     """Queues every due plan, so that a lost message or a crashed worker costs a second."""
-    _queue_due(Plan)
+    queue_due(Plan)
     record_pending(now=timezone.now())
 
 
@@ -50,11 +50,12 @@ def sweep_rounds(**_: object) -> None:
     """Creates missing rows of followed driver objects, and queues every due round but those of plans."""
     take_up(now=timezone.now())
     for model in ROUNDS:
-        if model is not Plan:
-            _queue_due(model)
+        if model is not Plan and model.queue_name == Leased.queue_name:
+            queue_due(model)
 
 
-def _queue_due(model: Any) -> None:
+def queue_due(model: Any) -> None:
+    """Queues a round of each due row of a leased model."""
     for key in model.objects.due(now=timezone.now()).values_list("pk", flat=True):
         model.queue_round(key)
 

@@ -16,6 +16,7 @@ class Leased(models.Model):
 
     lease_for: ClassVar[timedelta]  # longer than a round takes; a killed worker costs this much
     round_task: ClassVar[str] = "rollouts.tasks.run_leased"  # runs one round; takes `model` and `key`
+    queue_name: ClassVar[str] = "rollouts"  # whose workers run its rounds
 
     next_look_at = models.DateTimeField(null=True)  # null: nobody needs to
     epoch = models.PositiveBigIntegerField(default=0)  # counts the turns
@@ -28,7 +29,8 @@ class Leased(models.Model):
     @classmethod
     def queue_round(cls, key: int) -> None:
         """Queues a round of the row with this key. The row says when; the message only hints it."""
-        wake.queue(cls.round_task, queue="rollouts", kwargs={"model": cls.__name__, "key": key}, expires=30)
+        kwargs = {"model": cls.__name__, "key": key}
+        wake.queue(cls.round_task, queue=cls.queue_name, kwargs=kwargs, expires=30)
 
     def its_row(self) -> models.QuerySet[Any]:
         """Returns the row; nothing if no round is left to run."""
