@@ -12,13 +12,15 @@ NOT_OURS = ("QUARTERDECK_", "DJANGO_", "CELERY_", "DATABASE_URL", "REDIS_URL", "
 
 
 def environment(
-    folder: Path, *, redis_url: str, database_url: str, debug: bool, has_prometheus: bool = False
+    folder: Path, *, redis_url: str, database_url: str, debug: bool, has_prometheus: bool = False, port: int = 0
 ) -> dict[str, str]:
     """Return the environment of every process of a stack that keeps its things in the folder."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(NOT_OURS)}
     # The web process checks the same settings; in each worker, and in beat, that takes another second of the start.
     own = {"PYTHONUNBUFFERED": "1", "CELERY_SKIP_CHECKS": "1"}
-    return {**inherited, **own, **contract(folder, redis_url, database_url, debug=debug, has_prometheus=has_prometheus)}
+    ours = contract(folder, redis_url, database_url, debug=debug, has_prometheus=has_prometheus)
+    links = {"QUARTERDECK_PUBLIC_URL": f"http://127.0.0.1:{port}"} if port else {}
+    return {**inherited, **own, **ours, **links}
 
 
 def contract(
@@ -32,6 +34,10 @@ def contract(
         "QUARTERDECK_ALLOWED_HOSTS": "127.0.0.1,localhost",
         "QUARTERDECK_DEBUG": "true" if debug else "false",
         "QUARTERDECK_TELEMETRY_LOOPBACK": "true" if has_prometheus else "false",  # it runs beside us
+        # Receivers of notifications on this machine: docs/notifications.md has how to try them.
+        "QUARTERDECK_NOTIFICATION_NETWORKS": "127.0.0.0/8",
+        "QUARTERDECK_SMTP_URL": "smtp://127.0.0.1:8025",
+        "QUARTERDECK_SECRETS_DIR": str(folder / "secrets"),
         "DATABASE_URL": database_url or f"sqlite:///{folder / 'quarterdeck.sqlite3'}",
         "REDIS_URL": redis_url,
     }

@@ -96,6 +96,7 @@ class Stack:
             database_url=self._database_url,
             debug=self._debug,
             has_prometheus=self._with_prometheus,
+            port=self.port,
         )
         self._start_cluster()
         self._say("database and people")

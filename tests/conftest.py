@@ -29,6 +29,7 @@ from tests.processes import OneBrowser
 PROGRAMS = {
     "needs_kubectl": ("kubectl",),
     "prometheus": ("prometheus",),
+    "alertmanager": ("prometheus-alertmanager", "alertmanager"),
     "browser": ("chromium", "chromium-browser", "google-chrome"),
 }
 # Fixtures that start an API server: what asks for one is no unit test.

@@ -1,5 +1,6 @@
 """All settings. The environment is read only here."""
 
+from ipaddress import ip_network
 from pathlib import Path
 
 from structlog.stdlib import ProcessorFormatter
@@ -37,6 +38,7 @@ INSTALLED_APPS = [
     "capacity",
     "operations",
     "rollouts",
+    "notifications",
     "config.apps.QuarterdeckConfig",
 ]
 
@@ -150,6 +152,23 @@ else:
 SECRETS_DIR = env("QUARTERDECK_SECRETS_DIR", default="/etc/quarterdeck/secrets")
 # Allows a source on this machine, and passwords over http; for demos.
 TELEMETRY_LOOPBACK = env.bool("QUARTERDECK_TELEMETRY_LOOPBACK", default=False)
+
+# The address of this installation for links in messages, as https://quarterdeck.example.org. Blank: without links.
+PUBLIC_URL = env("QUARTERDECK_PUBLIC_URL", default="")
+# A part of the keys by which receivers recognize a subject. Two installations need two names.
+INSTANCE = env("QUARTERDECK_INSTANCE", default="default")
+# Private networks in which a channel may be, as 10.0.0.0/8. Public addresses are always allowed.
+NOTIFICATION_NETWORKS = [ip_network(text) for text in env.list("QUARTERDECK_NOTIFICATION_NETWORKS", default=[])]
+# smtp+tls://user:password@mail.example.org:587; blank: no mail can be sent.
+SMTP_URL = env("QUARTERDECK_SMTP_URL", default="")
+if SMTP_URL:
+    smtp = env.email_url_config(SMTP_URL)
+    EMAIL_HOST, EMAIL_PORT = smtp["EMAIL_HOST"], smtp["EMAIL_PORT"]
+    EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = smtp["EMAIL_HOST_USER"] or "", smtp["EMAIL_HOST_PASSWORD"] or ""
+    EMAIL_USE_TLS, EMAIL_USE_SSL = smtp.get("EMAIL_USE_TLS", False), smtp.get("EMAIL_USE_SSL", False)
+EMAIL_TIMEOUT = 15
+DEFAULT_FROM_EMAIL = env("QUARTERDECK_MAIL_FROM", default="quarterdeck@localhost")
+
 REDIS_URL = env("REDIS_URL", default="redis://127.0.0.1:6379/0")
 CHANNEL_LAYERS = {
     "default": {
@@ -228,6 +247,8 @@ SPECTACULAR_SETTINGS = {
         "OperationKind": "operations.api.operations.KINDS",
         "OperationState": "operations.api.operations.STATES",
         "PodState": "fleet.api.pods.STATES",
+        "NotificationChannelKind": "notifications.api.channels.KINDS",
+        "SeverityEnum": "health.models.finding.SEVERITIES",
     },
 }
 

@@ -8,7 +8,7 @@ from config.settings.base import INSTALLED_APPS
 
 pytestmark = pytest.mark.sqlite
 
-OURS = set(INSTALLED_APPS) & {"people", "fleet", "health", "capacity", "operations", "rollouts"}
+OURS = set(INSTALLED_APPS) & {"people", "fleet", "health", "capacity", "operations", "rollouts", "notifications"}
 # Few rows, which people read by the names of their places.
 BY_THEIR_PLACES = {"MaintenanceWindow", "PoolLimits", "TelemetrySource"}
 

@@ -1,0 +1,1 @@
+"""Notifications: channels, routes, and the delivery of domain events to people and machines."""

@@ -1,0 +1,61 @@
+"""Alertmanager API v2 (github.com/prometheus/alertmanager, api/v2/openapi.yaml).
+
+Labels are the identity of an alert, so everything that changes is an annotation. Alertmanager forgets its alerts in a
+restart: an open one is sent again every few minutes, and ends by itself if Quarterdeck stops.
+"""
+
+import json
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from notifications.channels.base import (
+    JSON,
+    ChannelRequest,
+    ChannelSettings,
+    DeliveryAct,
+    HttpChannel,
+    Notification,
+    as_json,
+)
+
+REFRESH = timedelta(minutes=2)
+LASTS = timedelta(minutes=10)  # after the last refresh; longer than two of them may be late
+
+
+class Alertmanager(HttpChannel):
+    key = "alertmanager"
+    title = "Alertmanager"
+    asks = "bearer token, if it wants one"
+    wants_address = "its address, as http://alertmanager.monitoring:9093"
+    has_storms = False  # it groups by itself
+
+    def request(
+        self, target: ChannelSettings, message: Notification, act: DeliveryAct, *, delivery: str, now: datetime
+    ) -> ChannelRequest:
+        headers = {**JSON, "Authorization": f"Bearer {target.secret}"} if target.secret else JSON
+        ends_at = now if act is DeliveryAct.RESOLVE else now + LASTS
+        alert = {
+            "labels": {
+                "alertname": message.labels.get("rule", message.kind),
+                "quarterdeck_key": message.key,
+                "cluster": message.cluster,
+                "subject": message.subject,
+                **{name: value for name, value in message.labels.items() if name in ("node", "pool") and value},
+            },
+            "annotations": {
+                "summary": message.title,
+                "description": "\n".join(message.paragraphs),
+                "severity": message.severity,
+                "impact": message.impact,
+            },
+            "startsAt": min(message.since, now).isoformat(),
+            "endsAt": ends_at.isoformat(),
+            "generatorURL": message.link,
+        }
+        return ChannelRequest(f"{target.address.rstrip('/')}/api/v2/alerts", as_json([alert]), headers)
+
+    def joined(self, requests: Sequence[ChannelRequest]) -> ChannelRequest:
+        """Returns one request with the alerts of all of them."""
+        first = requests[0]
+        alerts = [alert for each in requests for alert in json.loads(each.body)]
+        return ChannelRequest(first.url, as_json(alerts), first.headers)

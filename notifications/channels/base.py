@@ -1,0 +1,158 @@
+"""The interface of a channel: how one kind of receiver is sent, updated and resolved. Pure."""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any, ClassVar
+
+
+class DeliveryAct(StrEnum):
+    """The effect of a delivery on the conversation about a subject."""
+
+    OPEN = "open"
+    UPDATE = "update"
+    RESOLVE = "resolve"
+    DIGEST = "digest"  # opens one conversation for many subjects
+    TEST = "test"
+
+
+@dataclass(frozen=True)
+class Notification:
+    """The text for a receiver, the same in every channel."""
+
+    key: str  # stable over the life of the subject, the same in every channel
+    kind: str  # of `fleet.event_kinds`
+    title: str  # what and where, in one line
+    severity: str  # critical, warning or note
+    at: datetime  # of the event
+    since: datetime  # of the subject
+    cluster: str = ""
+    subject: str = ""
+    summary: str = ""
+    impact: str = ""  # whom it hurts; blank: nothing is known
+    steps: Sequence[str] = ()  # the next ones
+    link: str = ""  # blank: no address of Quarterdeck is configured
+    happened: str = ""  # what changed, such as "Acknowledged by ada."; blank: it opened
+    is_acknowledged: bool = False
+    labels: Mapping[str, str] = field(default_factory=dict)  # what a receiver may group and route by
+
+    @property
+    def paragraphs(self) -> list[str]:
+        """Returns the text after the title, for receivers that show plain text."""
+        listed = [f"{number}. {step}" for number, step in enumerate(self.steps, 1)]
+        since = f"Since {self.since:%Y-%m-%d %H:%M} UTC"
+        where = f"{since}, cluster {self.cluster}." if self.cluster else f"{since}."
+        return [part for part in (self.happened, self.summary, where, self.impact, *listed, self.link) if part]
+
+    def written(self) -> dict[str, Any]:
+        """Returns the message as it is stored."""
+        row = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return row | {"at": self.at.isoformat(), "since": self.since.isoformat(), "steps": list(self.steps)}
+
+    @classmethod
+    def read(cls, row: Mapping[str, Any]) -> "Notification":
+        times = {name: datetime.fromisoformat(row[name]) for name in ("at", "since")}
+        return cls(**{**row, **times, "steps": tuple(row["steps"])})
+
+
+@dataclass(frozen=True)
+class ChannelSettings:
+    """The settings of one channel, with its secret, which exists here for one round only."""
+
+    name: str
+    address: str = ""
+    secret: str = field(default="", repr=False)
+    recipients: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class ChannelRequest:
+    """One HTTP request. `url` may contain a secret, and is never stored or shown."""
+
+    url: str = field(repr=False)
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+class Acceptance(StrEnum):
+    ACCEPTED = "accepted"
+    RETRY = "retry"  # the same later
+    REFUSED = "refused"  # the same would be refused again
+
+
+@dataclass(frozen=True)
+class SendOutcome:
+    verdict: Acceptance
+    status: int = 0  # of HTTP or SMTP; 0: there was no answer
+    sentence: str = ""  # the receiver's own words, or why there are none
+    retry_after_s: float | None = None  # as the receiver asks; None: it does not say
+    ref: str = ""  # the receiver's own key
+
+
+PAGER_RETRIES = tuple(timedelta(seconds=s) for s in (5, 30, 120, 300, 600))
+RETRIES = tuple(timedelta(seconds=s) for s in (5, 300, 1800, 7200, 18_000, 36_000))  # Standard Webhooks 1.0
+GIVE_UP_AFTER = timedelta(hours=24)
+MOST_RETRY_AFTER_S = 3600.0
+
+
+class HttpChannel(ABC):
+    """A kind of receiver that speaks HTTP with JSON."""
+
+    key: ClassVar[str]
+    title: ClassVar[str]
+    asks: ClassVar[str] = ""  # what the secret is, for the form; blank: it has none
+    wants_address: ClassVar[str] = ""  # what the address is, for the form; blank: the secret is the address
+    default_address: ClassVar[str] = ""
+    is_pager: ClassVar[bool] = False  # wakes people: it is retried sooner
+    has_storms: ClassVar[bool] = True  # people read it: many events at once become one message
+    retried: ClassVar[frozenset[int]] = frozenset({408, 425, 429})
+
+    @abstractmethod
+    def request(
+        self, target: ChannelSettings, message: Notification, act: DeliveryAct, *, delivery: str, now: datetime
+    ) -> ChannelRequest | None:
+        """Returns the request; None for an act that the receiver cannot use, which is then skipped."""
+
+    def outcome(self, status: int, headers: Mapping[str, str], body: str) -> SendOutcome:
+        words = words_of(body)
+        if 200 <= status < 300:
+            return SendOutcome(Acceptance.ACCEPTED, status, words, ref=self.ref_in(body))
+        if status in self.retried or status >= 500:
+            return SendOutcome(Acceptance.RETRY, status, words, retry_after_s=retry_after(headers))
+        return SendOutcome(Acceptance.REFUSED, status, words)
+
+    def ref_in(self, body: str) -> str:
+        return ""
+
+
+def words_of(body: str) -> str:
+    """Returns the receiver's own words: the message and errors of a JSON answer, or its text."""
+    try:
+        told = json.loads(body)
+    except ValueError:
+        return " ".join(body.split())[:300]
+    if not isinstance(told, dict):
+        return str(told)[:300]
+    parts = [told.get(name) for name in ("message", "error", "errors", "detail", "reason", "result")]
+    flat = [", ".join(map(str, part)) if isinstance(part, list) else str(part) for part in parts if part]
+    return ": ".join(flat)[:300]
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Returns the seconds of a Retry-After header; None for a missing one, or one that names a date."""
+    text = headers.get("retry-after", "")
+    return min(float(text), MOST_RETRY_AFTER_S) if text.isascii() and text.isdigit() else None
+
+
+def as_json(body: Any) -> bytes:
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+JSON = {"Content-Type": "application/json"}

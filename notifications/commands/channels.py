@@ -1,0 +1,222 @@
+"""Adds, changes, tests and removes channels. Each is recorded as a decision."""
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email, validate_slug
+from django.db import transaction
+
+from edges import concurrent_edits
+from edges.digests import digest
+from health.sources.addresses import check_ca
+from health.sources.secrets import NoSecret
+from health.telemetry.prometheus.answers import Unusable
+from health.telemetry.prometheus.hosts import check_host
+from notifications.channels import CHANNELS
+from notifications.channels.base import DeliveryAct
+from notifications.channels.mail import Mail
+from notifications.commands.refusals import BadChannel, NotificationRefusal
+from notifications.models import Channel, Delivery, DeliveryState
+from notifications.models.channel import wake_channels
+from notifications.rounds.transport import CHANNEL_SECRETS
+from notifications.texts import message_of_test
+from people.models import AuditEntry
+from wording.lists import names
+
+GIVEN = ("kind", "address", "secret_from", "ca_file", "recipients", "is_on")
+LABELS = {"secret_from": "secret", "ca_file": "CA", "is_on": "switched on"}
+RECIPIENTS_AT_MOST = 20
+LOCAL_SECRETS = frozenset({"webhook"})  # it is signed with, and never sent
+
+
+def add_channel(name: str, *, actor: str, now: datetime, key: str = "", **given: Any) -> Channel:
+    """Adds a channel. A repeated `key` with the same settings returns the channel that the first call added.
+
+    :raises BadChannel: naming the field
+    :raises NotificationRefusal: when another channel has the name
+    """
+    try:
+        validate_slug(name)
+    except ValidationError as error:
+        raise BadChannel("name", "Letters, digits, - and _ only.") from error
+    fields = checked(given)
+    with transaction.atomic():
+        before = Channel.objects.filter(name=name).first()
+        if before is not None:
+            if key and _first_key(before, actor=actor) == key:
+                return before
+            raise NotificationRefusal(f"There is a channel {name} already.")
+        channel = Channel.objects.create(
+            name=name, added_by=actor, added_at=now, changed_at=now, state_since=now, lease_until=now, **fields
+        )
+        _record(channel, "channel.add", actor=actor, now=now, evidence={**_settings(channel), "key": key})
+    return channel
+
+
+def change_channel(channel: Channel, *, actor: str, now: datetime, was: str = "", **given: Any) -> Channel:
+    """Changes a channel. What waits for it is sent with the new settings, at once.
+
+    `was` is the `mark_of` the channel when it was shown; empty means whatever is saved.
+
+    :raises BadChannel: naming the field
+    :raises LostRace: when it changed since it was shown
+    """
+    fields = checked({name: getattr(channel, name) for name in GIVEN} | given, known_address=channel.address)
+    with transaction.atomic():
+        row = Channel.objects.select_for_update().get(pk=channel.pk)
+        concurrent_edits.refuse_unseen(row, GIVEN, was=was, to=fields, labels=LABELS)
+        before = _settings(row)
+        # Whoever sends with the old settings records nothing: the epoch is over.
+        Channel.objects.filter(pk=row.pk).update(
+            **fields, changed_at=now, epoch=row.epoch + 1, lease_until=now, paused_until=None
+        )
+        row.refresh_from_db()
+        _record(row, "channel.change", actor=actor, now=now, evidence={"before": before, "after": _settings(row)})
+        wake_channels([row.pk], now=now)
+    return row
+
+
+def remove_channel(channel: Channel, *, actor: str, now: datetime) -> None:
+    """Removes a channel that no route names. What waits for it is given up, and stays in the log.
+
+    :raises NotificationRefusal: when a route names it
+    """
+    with transaction.atomic():
+        row = Channel.objects.select_for_update().filter(pk=channel.pk).first()
+        if row is None:
+            return
+        if used := list(row.routes.values_list("name", flat=True)):
+            raise NotificationRefusal(f"{row.name} is a channel of {names(used)}: take it out there first.")
+        gone = {"state": DeliveryState.DEAD, "ended_at": now, "sentence": f"The channel was removed by {actor}."}
+        waiting = Delivery.objects.waiting().filter(channel=row).update(**gone)
+        _record(row, "channel.remove", actor=actor, now=now, evidence={**_settings(row), "given_up": waiting})
+        row.delete()
+
+
+def send_test(channel: Channel, *, actor: str, now: datetime) -> Delivery:
+    """Queues a test message. A worker sends it once, with the network and the secrets of all others.
+
+    :raises NotificationRefusal: when the channel is switched off
+    """
+    if not channel.is_on:
+        raise NotificationRefusal(f"{channel.name} is switched off: switch it on first.")
+    with transaction.atomic():
+        written = message_of_test(channel.name, by=actor, now=now).written()
+        delivery = Delivery.objects.create(
+            channel=channel, channel_name=channel.name, key=f"test/{channel.pk}", act=DeliveryAct.TEST, message=written,
+            digest=digest(written), created_at=now, next_try_at=now, asked_by=actor,
+        )  # fmt: skip
+        Channel.objects.filter(pk=channel.pk).update(paused_until=None)
+        _record(channel, "channel.test", actor=actor, now=now, evidence={"delivery": delivery.pk})
+        wake_channels([channel.pk], now=now)
+    return delivery
+
+
+def resend(delivery: Delivery, *, actor: str, now: datetime) -> Delivery:
+    """Sends a message once more, as a new delivery of the same conversation.
+
+    :raises NotificationRefusal: when it waits, or its channel is gone or switched off
+    """
+    channel = delivery.channel
+    if delivery.state == DeliveryState.WAITING:
+        raise NotificationRefusal("It is being sent: there is nothing to repeat yet.")
+    if channel is None:
+        raise NotificationRefusal(f"Its channel {delivery.channel_name} was removed: no message can be sent there.")
+    if not channel.is_on:
+        raise NotificationRefusal(f"{channel.name} is switched off: switch it on first.")
+    with transaction.atomic():
+        again = Delivery.objects.create(
+            channel=channel, channel_name=channel.name, route_name=delivery.route_name, event=delivery.event,
+            key=delivery.key, act=delivery.act, message=delivery.message, digest=delivery.digest, created_at=now,
+            next_try_at=now, asked_by=actor,
+        )  # fmt: skip
+        _record(channel, "delivery.resend", actor=actor, now=now, evidence={"delivery": delivery.pk, "as": again.pk})
+        wake_channels([channel.pk], now=now)
+    return again
+
+
+def mark_of(channel: Channel | None) -> str:
+    """Returns a digest of all settings of the channel, also of a missing one."""
+    return concurrent_edits.mark_of(channel, GIVEN)
+
+
+def checked(given: dict[str, Any], *, known_address: str = "") -> dict[str, Any]:
+    """Returns the validated settings.
+
+    :raises BadChannel: naming the field
+    """
+    kind = CHANNELS.get(given.get("kind", ""))
+    if kind is None:
+        raise BadChannel("kind", f"One of: {', '.join(CHANNELS)}.")
+    fields = {name: given[name] for name in GIVEN if name in given}
+    fields["address"] = _address(
+        kind.wants_address,
+        fields.get("address", "").strip(),
+        default=kind.default_address,
+        known={known_address, kind.default_address} - {""},
+    )
+    fields["recipients"] = _recipients(fields.get("recipients", ())) if isinstance(kind, Mail) else []
+    secret = fields["secret_from"] = fields.get("secret_from", "").strip() if kind.asks else ""
+    if secret:
+        _check("secret_from", CHANNEL_SECRETS.check, secret)
+    elif kind.asks and kind.key != "alertmanager":
+        raise BadChannel("secret_from", f"Say where its secret is: {CHANNEL_SECRETS.places}.")
+    is_sent = secret and kind.key not in LOCAL_SECRETS
+    if is_sent and fields["address"].startswith("http://") and not settings.NOTIFICATION_NETWORKS:
+        raise BadChannel("address", "A secret is not sent over http://, where anybody on the way reads it.")
+    if fields.get("ca_file"):
+        _check("ca_file", check_ca, fields["ca_file"])
+    return fields
+
+
+def _address(wanted: str, given: str, *, default: str, known: Collection[str]) -> str:
+    """Returns the address. Known ones are not looked up, so that a channel can be changed without a name server."""
+    if not wanted:
+        return ""
+    address = given or default
+    if address in known:
+        return address
+    parts = urlsplit(address)
+    base = f"{parts.scheme}://{parts.netloc}{parts.path}"
+    _check("address", check_host, base, may_be_loopback=False, private_in=settings.NOTIFICATION_NETWORKS)
+    if parts.fragment:
+        raise BadChannel("address", "An address of a receiver has no #.")
+    return address
+
+
+def _recipients(given: Sequence[str]) -> list[str]:
+    found = list(dict.fromkeys(address.strip() for address in given if address.strip()))
+    if not found:
+        raise BadChannel("recipients", "Give at least one mail address.")
+    if len(found) > RECIPIENTS_AT_MOST:
+        raise BadChannel("recipients", f"At most {RECIPIENTS_AT_MOST} addresses: use a mailing list for more.")
+    for address in found:
+        try:
+            validate_email(address)
+        except ValidationError as error:
+            raise BadChannel("recipients", f"{address[:100]} is no mail address.") from error
+    return found
+
+
+def _check(field: str, check: Any, *args: Any, **named: Any) -> None:
+    try:
+        check(*args, **named)
+    except (Unusable, NoSecret) as error:
+        raise BadChannel(field, str(error)) from error
+
+
+def _settings(channel: Channel) -> dict[str, Any]:
+    return {"name": channel.name, **{name: getattr(channel, name) for name in GIVEN}}
+
+
+def _first_key(channel: Channel, *, actor: str) -> str:
+    first = AuditEntry.objects.filter(subject=f"channel:{channel.pk}", number=1, actor=actor).first()
+    return first.evidence.get("key", "") if first else ""
+
+
+def _record(channel: Channel, verb: str, *, actor: str, now: datetime, evidence: Any) -> None:
+    AuditEntry.record(f"channel:{channel.pk}", verb=verb, actor=actor, evidence=evidence, now=now)

@@ -1,0 +1,143 @@
+"""Adds, changes, moves and removes routes. Each is recorded as a decision."""
+
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F, Max
+
+from edges import concurrent_edits
+from fleet.models.pool import WorkloadClass
+from health.rules.base import Severity
+from notifications.commands.refusals import BadRoute, NotificationRefusal
+from notifications.models import Channel, Route
+from notifications.models.route import LAST, LONGEST_NAME
+from notifications.queries import known_kinds, known_places
+from people.models import AuditEntry
+
+LISTS = ("places", "severities", "kinds", "workload_classes")
+MOST = 50  # entries of a list, and routes
+
+
+def put_route(
+    route: Route | None, name: str, *, channels: list[str], actor: str, now: datetime, was: str = "", **given: Any
+) -> Route:
+    """Adds a route before the catch-all, or changes one. Of the catch-all only the channels change.
+
+    :raises BadRoute: naming the field
+    :raises LostRace: when it changed since it was shown
+    """
+    chosen = _channels(channels)
+    with transaction.atomic():
+        Route.objects.select_for_update().get(pk=Route.catch_all().pk)  # routes change one at a time
+        if route is not None:
+            route = Route.objects.get(pk=route.pk)
+            refuse_unseen(route, was=was)
+        is_catch_all = route is not None and route.is_catch_all
+        fields = {} if is_catch_all else {"name": _name(name, route), **_lists(given)}
+        if route is None:
+            others = Route.objects.filter(is_catch_all=False)
+            if others.count() >= MOST:
+                raise BadRoute("name", f"At most {MOST} routes.")
+            route = Route(position=(others.aggregate(last=Max("position"))["last"] or 0) + 1)
+        before = described(route) if route.pk else None
+        for field, value in fields.items():
+            setattr(route, field, value)
+        route.changed_by, route.changed_at = actor, now
+        route.save()
+        route.channels.set(chosen)
+        _record(route, "route.put", actor=actor, now=now, evidence={"before": before, "after": described(route)})
+    return route
+
+
+def move_route(route: Route, *, up: bool, actor: str, now: datetime) -> None:
+    """Moves a route one place up or down. Does nothing at the end.
+
+    :raises NotificationRefusal: for the catch-all, which is always the last
+    """
+    if route.is_catch_all:
+        raise NotificationRefusal("The route for everything else is always the last.")
+    with transaction.atomic():
+        Route.objects.select_for_update().get(pk=Route.catch_all().pk)
+        rows = list(Route.objects.filter(is_catch_all=False).order_by("position"))
+        place = next((place for place, row in enumerate(rows) if row.pk == route.pk), None)
+        other = None if place is None else place - 1 if up else place + 1
+        if place is None or other is None or not 0 <= other < len(rows):
+            return
+        rows[place], rows[other] = rows[other], rows[place]
+        Route.objects.filter(is_catch_all=False).update(position=F("position") + LAST + 1)
+        for position, row in enumerate(rows, 1):
+            Route.objects.filter(pk=row.pk).update(position=position)
+        _record(route, "route.move", actor=actor, now=now, evidence={"order": [row.name for row in rows]})
+
+
+def remove_route(route: Route, *, actor: str, now: datetime) -> None:
+    """Removes a route.
+
+    :raises NotificationRefusal: for the catch-all
+    """
+    if route.is_catch_all:
+        raise NotificationRefusal("The route for everything else is always there.")
+    with transaction.atomic():
+        was = described(route)
+        if Route.objects.filter(pk=route.pk).delete()[0]:
+            _record(route, "route.remove", actor=actor, now=now, evidence=was)
+
+
+def mark_of(route: Route | None) -> str:
+    return concurrent_edits.mark_of(_Marked(route), ("text",)) if route else concurrent_edits.NONE
+
+
+def refuse_unseen(route: Route, *, was: str) -> None:
+    concurrent_edits.refuse_unseen(_Marked(route), ("text",), was=was, to={}, labels={})
+
+
+class _Marked:
+    """A route with its channels as one text."""
+
+    def __init__(self, route: Route) -> None:
+        self.text = str(described(route))
+
+
+def described(route: Route) -> dict[str, Any]:
+    channels = sorted(channel.name for channel in route.channels.all())
+    return {"name": route.name, **{name: getattr(route, name) for name in LISTS}, "channels": channels}
+
+
+def _name(name: str, route: Route | None) -> str:
+    name = " ".join(name.split())
+    if not 1 <= len(name) <= LONGEST_NAME:
+        raise BadRoute("name", f"A name of at most {LONGEST_NAME} characters.")
+    others = Route.objects.exclude(pk=route.pk) if route else Route.objects.all()
+    if others.filter(name=name).exists():
+        raise BadRoute("name", "Another route has this name.")
+    return name
+
+
+def _channels(given: list[str]) -> list[Channel]:
+    found = {channel.name: channel for channel in Channel.objects.filter(name__in=given)}
+    if missing := [name for name in given if name not in found]:
+        raise BadRoute("channels", f"There is no channel {missing[0][:63]}.")
+    return list(found.values())
+
+
+def _lists(given: dict[str, Any]) -> dict[str, list[str]]:
+    known = {
+        "places": known_places(),
+        "severities": [severity.value for severity in Severity],
+        "kinds": list(known_kinds()),
+        "workload_classes": WorkloadClass.values,
+    }
+    found = {}
+    for field in LISTS:
+        values = list(dict.fromkeys(given.get(field, ())))
+        if len(values) > MOST:
+            raise BadRoute(field, f"At most {MOST}.")
+        if unknown := [value for value in values if value not in known[field]]:
+            raise BadRoute(field, f"Unknown: {unknown[0][:100]}.")
+        found[field] = values
+    return found
+
+
+def _record(route: Route, verb: str, *, actor: str, now: datetime, evidence: Any) -> None:
+    AuditEntry.record(f"route:{route.pk}", verb=verb, actor=actor, evidence=evidence, now=now)

@@ -1,0 +1,99 @@
+"""Channels, routes and deliveries, as pages and REST show them."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from django.db.models import Count, Q, QuerySet
+
+from fleet.models import Cluster, Pool
+from health.inbox.queries import titles
+from notifications.models import Channel, Delivery, DeliveryState, Route
+from notifications.routing import PLAN, EventProperties, first_match
+
+
+@dataclass(frozen=True)
+class ChannelRow:
+    """A channel with the state of its deliveries."""
+
+    channel: Channel
+    waiting: int
+    dead: int  # in the log, that nobody has sent again
+    routes: Sequence[str]
+
+    @property
+    def state(self) -> str:
+        return self.channel.state if self.channel.is_on else "off"
+
+
+@dataclass(frozen=True)
+class Recipients:
+    """The recipients of an event: the route that decides, and its channels."""
+
+    route: Route
+    channels: Sequence[Channel]
+
+    @property
+    def sentence(self) -> str:
+        if self.channels:
+            return f"Route “{self.route.name}”: {', '.join(channel.name for channel in self.channels)}."
+        return f"Nobody: route “{self.route.name}” matches first and has no channel that is switched on."
+
+
+def channel_rows(channels: Collection[Channel] | None = None) -> list[ChannelRow]:
+    """Returns the rows of channels; None means all. Three queries."""
+    rows = list(Channel.objects.all()) if channels is None else list(channels)
+    counted = Delivery.objects.filter(channel__in=rows).order_by().values_list("channel")
+    sums = {"waiting": _count(DeliveryState.WAITING), "dead": _count(DeliveryState.DEAD)}
+    numbers = {key: (waiting, dead) for key, waiting, dead in counted.annotate(**sums)}
+    routes: dict[int, list[str]] = {row.pk: [] for row in rows}
+    for name, key in Route.objects.filter(channels__in=rows).values_list("name", "channels"):
+        routes[key].append(name)
+    return [ChannelRow(row, *numbers.get(row.pk, (0, 0)), routes=routes[row.pk]) for row in rows]
+
+
+def _count(state: DeliveryState) -> Count:
+    return Count("pk", filter=Q(state=state))
+
+
+def routes_in_order() -> list[Route]:
+    return list(Route.in_order().prefetch_related("channels"))
+
+
+def recipients_of(*, where: str, severity: str, kind: str) -> Recipients:
+    """Returns who gets an event of this kind. `where` is a cluster, or a pool as `cluster/pool`."""
+    cluster, _, pool = where.partition("/")
+    classes = Pool.objects.filter(cluster__name=cluster, name=pool).values_list("workload_class", flat=True)
+    place = EventProperties(cluster, severity, kind, (pool,) if pool else (), tuple(classes) if pool else ())
+    route = first_match(routes_in_order(), place)
+    return Recipients(route, route.its_channels)
+
+
+def known_places() -> list[str]:
+    """Returns the names that a route may match: clusters, and pools as `cluster/pool`. Two queries."""
+    clusters = list(Cluster.objects.order_by("name").values_list("name", flat=True))
+    pools = Pool.objects.order_by("cluster__name", "name").values_list("cluster__name", "name")
+    return [*clusters, *(f"{cluster}/{pool}" for cluster, pool in pools)]
+
+
+def known_kinds() -> Mapping[str, str]:
+    """Returns the kinds that a route may match, with their titles."""
+    return {PLAN: "Plans", **dict(sorted(titles().items(), key=lambda item: item[1]))}
+
+
+def deliveries(*, state: str = "", channel: str = "") -> QuerySet[Delivery]:
+    """Returns the delivery log, newest first."""
+    rows = Delivery.objects.select_related("channel", "event")
+    rows = rows.filter(state=state) if state else rows
+    return rows.filter(channel_name=channel) if channel else rows
+
+
+def offered_places() -> list[tuple[str, str]]:
+    return [(place, place) for place in known_places()]
+
+
+def offered_kinds() -> list[tuple[str, str]]:
+    return list(known_kinds().items())
+
+
+def offered_channels() -> list[tuple[str, str]]:
+    return [(name, name) for name in Channel.objects.order_by("name").values_list("name", flat=True)]

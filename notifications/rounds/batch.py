@@ -1,0 +1,194 @@
+"""Some events of the outbox, and the deliveries and conversations that they lead to."""
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import cached_property
+
+from django.conf import settings
+
+from edges.digests import digest
+from fleet.event_kinds import EventPhase
+from fleet.models import DomainEvent
+from notifications.channels.alertmanager import Alertmanager
+from notifications.channels.base import DeliveryAct, Notification
+from notifications.models import Channel, Conversation, Delivery, Route
+from notifications.rounds.subjects import Subjects
+from notifications.routing import first_match
+
+AT_ONCE = 200  # rows per statement
+STORM = 20  # conversations that a channel begins in STORM_WITHIN, each with a message; more become a digest
+STORM_WITHIN = timedelta(minutes=1)
+DIGEST_AFTER = timedelta(seconds=10)  # a digest waits for what comes with it
+
+
+@dataclass
+class RoutedBatch:
+    """Some events with the rows that their deliveries need, by a fixed number of queries."""
+
+    events: Sequence[DomainEvent]
+    now: datetime
+    deliveries: list[Delivery] = field(default_factory=list)
+    begun: list[Conversation] = field(default_factory=list)
+    ended: list[Conversation] = field(default_factory=list)
+    changed: list[Conversation] = field(default_factory=list)
+    woken: set[int] = field(default_factory=set)
+
+    def route(self, event: DomainEvent) -> None:
+        phase = event.its_kind.phase
+        if phase is EventPhase.RECORD:
+            return
+        message = self._subjects.message(event)
+        if message is None:
+            return
+        known = self._open[event.key]
+        if phase is EventPhase.RESOLVE:
+            self._end(event, message)
+            return
+        for conversation in known.values():
+            self._update(event, message, conversation)
+        if phase is EventPhase.UPDATE or not self._subjects.needs_attention(event):
+            return
+        route = first_match(self._routes, self._subjects.place_of(event))
+        for channel in route.its_channels:
+            if channel.pk not in known:
+                self._begin(event, message, channel, route)
+
+    def _begin(self, event: DomainEvent, message: Notification, channel: Channel, route: Route) -> None:
+        conversation = Conversation(
+            channel=channel, key=event.key, opened_at=self.now, message=message.written(),
+            refreshed_at=self.now if isinstance(channel.its_kind, Alertmanager) else None,
+        )  # fmt: skip
+        self._open[event.key][channel.pk] = conversation
+        self.begun.append(conversation)
+        if self._is_storm(channel):
+            conversation.digest_key = self._digest(channel, route)
+        else:
+            self._recent[channel.pk] += 1
+            self._deliver(event, message, channel, DeliveryAct.OPEN, route_name=route.name)
+
+    def _update(self, event: DomainEvent, message: Notification, conversation: Conversation) -> None:
+        conversation.message = message.written()
+        if conversation.pk:
+            self.changed.append(conversation)
+        if not conversation.digest_key:
+            self._deliver(event, message, conversation.channel, DeliveryAct.UPDATE)
+
+    def _end(self, event: DomainEvent, message: Notification) -> None:
+        """Ends the conversations about the subject. The end of a plan ends those about its stages, too."""
+        keys = [event.key, *(key for key in self._open if key.startswith(f"{event.key}/"))]
+        for conversation in [each for key in keys for each in self._open.pop(key, {}).values()]:
+            conversation.ended_at = self.now
+            if conversation.pk:
+                self.ended.append(conversation)
+            if conversation.digest_key:
+                self._ended_digests.add((conversation.channel_id, conversation.digest_key))
+            else:
+                told = Notification.read(message.written() | {"key": self._key(conversation, message, event)})
+                self._deliver(event, told, conversation.channel, DeliveryAct.RESOLVE, key=conversation.key)
+
+    def _key(self, conversation: Conversation, message: Notification, event: DomainEvent) -> str:
+        """Returns the receiver's key: of a stage whose plan has ended, the stage's."""
+        return message.key + conversation.key.removeprefix(event.key)
+
+    def _deliver(
+        self,
+        event: DomainEvent | None,
+        message: Notification,
+        channel: Channel,
+        act: DeliveryAct,
+        *,
+        key: str = "",
+        route_name: str = "",
+        after: timedelta = timedelta(0),
+    ) -> Delivery:
+        written = message.written()
+        delivery = Delivery(
+            channel=channel, channel_name=channel.name, route_name=route_name, event=event,
+            key=key or (event.key if event else message.key), act=act, message=written,
+            digest=digest(written), created_at=self.now, next_try_at=self.now + after,
+        )  # fmt: skip
+        self.deliveries.append(delivery)
+        self.woken.add(channel.pk)
+        return delivery
+
+    def write(self) -> None:
+        """Writes conversations and deliveries."""
+        Conversation.objects.filter(pk__in=[each.pk for each in self.ended]).update(ended_at=self.now)
+        Conversation.objects.bulk_update(self.changed, ["message"], batch_size=AT_ONCE)
+        Conversation.objects.bulk_create(self.begun, batch_size=AT_ONCE)
+        for channel_id, key in sorted(self._ended_digests):
+            self._end_digest(channel_id, key)
+        Delivery.objects.bulk_create(self.deliveries, batch_size=AT_ONCE)
+
+    # Storms
+
+    def _is_storm(self, channel: Channel) -> bool:
+        return channel.its_kind.has_storms and self._recent[channel.pk] >= STORM
+
+    def _digest(self, channel: Channel, route: Route) -> str:
+        """Returns the key of the digest that the channel is to get next. A new one comes a minute after the last."""
+        if channel.pk not in self._digests:
+            last = Delivery.objects.filter(channel=channel, act=DeliveryAct.DIGEST).order_by("-pk").first()
+            if last is not None and last.state == "waiting" and not last.attempts:
+                self._digests[channel.pk] = last.key
+            else:
+                key = f"digest/{channel.pk}/{self.now.timestamp():.0f}"
+                message = self._digest_message(key)
+                rest = max(DIGEST_AFTER, last.created_at + STORM_WITHIN - self.now) if last else DIGEST_AFTER
+                self._deliver(None, message, channel, DeliveryAct.DIGEST, key=key, route_name=route.name, after=rest)
+                self.begun.append(Conversation(channel=channel, key=key, opened_at=self.now, message=message.written()))
+                self._digests[channel.pk] = key
+        return self._digests[channel.pk]
+
+    def _end_digest(self, channel_id: int, key: str) -> None:
+        """Ends a digest once each subject that it names has ended."""
+        opened = Conversation.objects.open().filter(channel=channel_id)
+        if opened.filter(digest_key=key).exists():
+            return
+        conversation = opened.filter(key=key).select_related("channel").first()
+        if conversation is not None and conversation.end(now=self.now):
+            message = Notification.read(conversation.message)
+            self._deliver(None, message, conversation.channel, DeliveryAct.RESOLVE, key=key)
+
+    def _digest_message(self, key: str) -> Notification:
+        return Notification(
+            key=f"quarterdeck/{settings.INSTANCE}/{key}", kind="digest", title="Many at once", severity="note",
+            at=self.now, since=self.now,
+        )  # fmt: skip
+
+    @cached_property
+    def _subjects(self) -> Subjects:
+        return Subjects(self.events, self.now)
+
+    @cached_property
+    def _routes(self) -> Sequence[Route]:
+        return list(Route.in_order().prefetch_related("channels"))
+
+    @cached_property
+    def _open(self) -> dict[str, dict[int, Conversation]]:
+        """Returns open conversations by key and channel, with those about stages of plans that end."""
+        keys = {event.key for event in self.events}
+        rows = Conversation.objects.open().filter(key__in=keys)
+        for event in self.events:
+            if event.kind == "plan.finished":
+                rows |= Conversation.objects.open().filter(key__startswith=f"{event.key}/")
+        found: dict[str, dict[int, Conversation]] = defaultdict(dict)
+        for row in rows.select_related("channel"):
+            found[row.key][row.channel_id] = row
+        return found
+
+    @cached_property
+    def _recent(self) -> Counter[int]:
+        """Returns by channel how many conversations began with a message of their own lately."""
+        rows = Delivery.objects.filter(act=DeliveryAct.OPEN, created_at__gt=self.now - STORM_WITHIN)
+        return Counter(rows.values_list("channel", flat=True))
+
+    @cached_property
+    def _digests(self) -> dict[int, str]:
+        return {}
+
+    @cached_property
+    def _ended_digests(self) -> set[tuple[int, str]]:
+        return set()

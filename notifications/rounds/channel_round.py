@@ -1,0 +1,159 @@
+"""A round of one channel: it sends what is due, oldest first, and records what became of it."""
+
+import time
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+import structlog
+from django.db import transaction
+from django.db.models import F, Min
+
+from edges.transition_errors import LostRace
+from notifications.channels.alertmanager import REFRESH, Alertmanager
+from notifications.channels.base import Acceptance, DeliveryAct, Notification, SendOutcome
+from notifications.models import Channel, ChannelState, Conversation, Delivery, DeliveryState
+from notifications.retries import next_try, pause_after
+from notifications.rounds.digests import digest_message
+from notifications.rounds.transport import send, send_again
+
+ROUND_S = 30.0  # then the lease is given back, for a moment
+AT_ONCE = 50
+REFRESHED_AT_ONCE = 500
+NOT_DELIVERED = "The message before it was not delivered."
+log = structlog.get_logger(__name__)
+Clock = Callable[[], datetime]
+
+
+def run_channel(key: int, *, owner: str, clock: Clock) -> None:
+    channel = Channel.objects.filter(pk=key, is_on=True).first()
+    if channel is None or not channel.take_lease(owner=owner, now=clock()):
+        return
+    try:
+        _send_due(channel, clock=clock, until=time.monotonic() + ROUND_S)
+        _refresh(channel, now=clock())
+    except LostRace as lost:
+        log.info("a round of a channel ended early", channel=channel.name, reason=str(lost))
+        return
+    now = clock()
+    if channel.end_lease(now=now, next_look_at=_next_look_at(channel, now=now)):
+        Channel.queue_round(channel.pk)
+
+
+def _send_due(channel: Channel, *, clock: Clock, until: float) -> None:
+    """Sends until nothing is due, the time is up, or the channel has to rest.
+
+    :raises LostRace: when another worker has the channel
+    """
+    channel.refresh_from_db(fields=["paused_until"])
+    if channel.paused_until is not None and channel.paused_until > clock():
+        return
+    while due := list(Delivery.objects.due(now=clock()).filter(channel=channel)[:AT_ONCE]):
+        for delivery in due:
+            if time.monotonic() > until or not _attempt(channel, delivery, clock=clock):
+                return
+
+
+def _attempt(channel: Channel, delivery: Delivery, *, clock: Clock) -> bool:
+    """Sends one message; returns whether the channel may go on at once.
+
+    The attempt is recorded first. A worker that dies in between leaves a message that is sent again under the same key,
+    by which receivers recognize it.
+
+    :raises LostRace: when another worker has the channel
+    """
+    now, began = clock(), time.monotonic()
+    with transaction.atomic():
+        channel.keep_lease(now=now)
+        Delivery.objects.waiting().filter(pk=delivery.pk).update(attempts=F("attempts") + 1, tried_at=now)
+    delivery.attempts += 1
+    if delivery.act == DeliveryAct.DIGEST:
+        delivery.message = digest_message(channel, delivery, now=now).written()
+    message = Notification.read(delivery.message)
+    outcome = send(channel, message, DeliveryAct(delivery.act), delivery=delivery.name, now=now)
+    took_ms = round(1000 * (time.monotonic() - began))
+    with transaction.atomic():
+        now = clock()
+        channel.keep_lease(now=now)
+        if outcome is None:
+            _end(delivery, DeliveryState.SKIPPED, now=now)
+            return True
+        return _record(channel, delivery, outcome, took_ms=took_ms, now=now)
+
+
+def _record(channel: Channel, delivery: Delivery, outcome: SendOutcome, *, took_ms: int, now: datetime) -> bool:
+    """Records the outcome; returns whether the channel may go on at once."""
+    told = {"status": outcome.status, "sentence": outcome.sentence[:600], "took_ms": took_ms}
+    if outcome.verdict is Acceptance.ACCEPTED:
+        _end(delivery, DeliveryState.SENT, now=now, **told, ref=outcome.ref, message=delivery.message)
+        _note(channel, ChannelState.WORKING, "", now=now, delivered_at=now, paused_until=None)
+        return True
+    again = _again_at(channel, delivery, outcome, now=now)
+    if again is None:
+        _give_up(channel, delivery, now=now, **told)
+    else:
+        Delivery.objects.waiting().filter(pk=delivery.pk).update(next_try_at=again, **told)
+    rests = outcome.verdict is Acceptance.RETRY
+    pause = {"paused_until": now + pause_after(outcome.retry_after_s)} if rests else {}
+    _note(channel, ChannelState.FAILING, outcome.sentence or f"It answers {outcome.status}.", now=now, **pause)
+    return not rests
+
+
+def _again_at(channel: Channel, delivery: Delivery, outcome: SendOutcome, *, now: datetime) -> datetime | None:
+    """Returns when the message is sent again; None for a test, a refusal, and after the last retry."""
+    if outcome.verdict is Acceptance.REFUSED or delivery.act == DeliveryAct.TEST:
+        return None
+    is_pager = channel.its_kind.is_pager
+    at = next_try(attempts=delivery.attempts, created_at=delivery.created_at, is_pager=is_pager, now=now)
+    return at and max(at, now + timedelta(seconds=outcome.retry_after_s or 0))
+
+
+def _give_up(channel: Channel, delivery: Delivery, *, now: datetime, **told: object) -> None:
+    """Ends the message, and a conversation that has therefore not begun, so that the next event begins it."""
+    _end(delivery, DeliveryState.DEAD, now=now, **told)
+    if delivery.act in (DeliveryAct.OPEN, DeliveryAct.DIGEST):
+        of_channel = Conversation.objects.open().filter(channel=channel)
+        (of_channel.filter(key=delivery.key) | of_channel.filter(digest_key=delivery.key)).update(ended_at=now)
+        later = Delivery.objects.waiting().filter(channel=channel, key=delivery.key, pk__gt=delivery.pk)
+        later.update(state=DeliveryState.SKIPPED, ended_at=now, sentence=NOT_DELIVERED)
+
+
+def _end(delivery: Delivery, state: DeliveryState, *, now: datetime, **told: object) -> None:
+    Delivery.objects.waiting().filter(pk=delivery.pk).update(state=state, ended_at=now, **told)
+
+
+def _note(channel: Channel, state: ChannelState, sentence: str, *, now: datetime, **columns: object) -> None:
+    since = {} if channel.state == state else {"state_since": now}
+    Channel.objects.filter(pk=channel.pk).update(state=state, sentence=sentence[:600], **since, **columns)
+    channel.state = state
+
+
+def _refresh(channel: Channel, *, now: datetime) -> None:
+    """Sends open conversations again to a receiver that forgets them, in one request."""
+    kind = channel.its_kind
+    if not isinstance(kind, Alertmanager):
+        return
+    old = list(_to_refresh(channel, until=now - REFRESH)[:REFRESHED_AT_ONCE])
+    if not old:
+        return
+    messages = [Notification.read(each.message) for each in old]
+    outcome = send_again(channel, kind, messages, now=now)
+    if outcome.verdict is Acceptance.ACCEPTED:
+        Conversation.objects.filter(pk__in=[each.pk for each in old]).update(refreshed_at=now)
+    else:
+        _note(channel, ChannelState.FAILING, outcome.sentence or f"It answers {outcome.status}.", now=now)
+
+
+def _to_refresh(channel: Channel, *, until: datetime):
+    return Conversation.objects.open().filter(channel=channel, refreshed_at__lte=until).order_by("refreshed_at")
+
+
+def _next_look_at(channel: Channel, *, now: datetime) -> datetime | None:
+    """Returns when something is due next; None: nothing waits."""
+    waiting = Delivery.objects.next_of_each_key().filter(channel=channel)
+    times = [waiting.aggregate(at=Min("next_try_at"))["at"]]
+    if isinstance(channel.its_kind, Alertmanager):
+        oldest = Conversation.objects.open().filter(channel=channel).aggregate(at=Min("refreshed_at"))["at"]
+        times.append(oldest and oldest + REFRESH)
+    due = min((at for at in times if at is not None), default=None)
+    paused = Channel.objects.filter(pk=channel.pk).values_list("paused_until", flat=True).first()
+    return due and max(due, now, paused or now)

@@ -1,0 +1,97 @@
+"""The subjects of events, as they are now: their messages, and the properties that routes match."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+
+from fleet.models import DomainEvent, Node, Pool
+from health.impact import Impact
+from health.inbox.queries import impacts_of, titles
+from health.lifecycle import FindingState
+from health.models import Finding
+from notifications.channels.base import Notification
+from notifications.routing import PLAN, EventProperties
+from notifications.texts import message_of_finding, message_of_plan
+from rollouts.models import Plan
+
+ATTENDED = (FindingState.OPEN, FindingState.ACKNOWLEDGED)
+
+
+@dataclass(frozen=True)
+class Subjects:
+    """The subjects of some events, by a fixed number of queries."""
+
+    events: Sequence[DomainEvent]
+    now: datetime
+
+    def message(self, event: DomainEvent) -> Notification | None:
+        """Returns the message; None if its subject is gone, so that there is nothing to look at."""
+        if "finding" in event.facts:
+            finding = self._findings.get(event.facts["finding"])
+            if finding is None:
+                return None
+            title = self._titles.get(finding.rule, finding.rule)
+            pools = [pool.name for pool in self._pools.get(finding.node_id or 0, ())]
+            return message_of_finding(event, finding, title=title, impact=self._impacts.get(finding.pk), pools=pools)
+        plan = self._plans.get(event.facts["plan"])
+        return message_of_plan(event, plan) if plan else None
+
+    def needs_attention(self, event: DomainEvent) -> bool:
+        """Returns whether the subject still is as the event says, and nothing else explains it."""
+        if "finding" not in event.facts:
+            return True
+        finding = self._findings[event.facts["finding"]]
+        return finding.state in ATTENDED and finding.parent_id is None and not finding.is_shadow
+
+    def place_of(self, event: DomainEvent) -> EventProperties:
+        facts = event.facts
+        if "finding" in facts:
+            finding = self._findings[facts["finding"]]
+            pools = self._pools.get(finding.node_id or 0, ())
+            return EventProperties(
+                finding.cluster.name, finding.severity, finding.rule, [pool.name for pool in pools],
+                [pool.workload_class for pool in pools],
+            )  # fmt: skip
+        return place_of_plan(self._plans[facts["plan"]], facts["severity"])
+
+    @cached_property
+    def _findings(self) -> Mapping[int, Finding]:
+        keys = {event.facts["finding"] for event in self.events if "finding" in event.facts}
+        return Finding.objects.select_related("cluster", "node").in_bulk(keys) if keys else {}
+
+    @cached_property
+    def _plans(self) -> Mapping[int, Plan]:
+        keys = {event.facts["plan"] for event in self.events if "plan" in event.facts}
+        rows = Plan.objects.select_related("cluster").prefetch_related("stages__pool")
+        return rows.in_bulk(keys) if keys else {}
+
+    @cached_property
+    def _pools(self) -> Mapping[int, Sequence[Pool]]:
+        return pools_by_node(finding.node_id for finding in self._findings.values())
+
+    @cached_property
+    def _impacts(self) -> Mapping[int, Impact]:
+        return impacts_of(list(self._findings.values()), now=self.now)
+
+    @cached_property
+    def _titles(self) -> Mapping[str, str]:
+        return titles()
+
+
+def pools_by_node(node_ids: Iterable[int | None]) -> dict[int, list[Pool]]:
+    """Returns the pools of each node. One query."""
+    found: dict[int, list[Pool]] = defaultdict(list)
+    through = Node.pools.through.objects.filter(node__in={key for key in node_ids if key}).select_related("pool")
+    for row in through.order_by("pool__name"):
+        found[row.node_id].append(row.pool)
+    return found
+
+
+def place_of_plan(plan: Plan, severity: str) -> EventProperties:
+    pools = {stage.pool for stage in plan.stages.all() if stage.pool}
+    return EventProperties(
+        plan.cluster.name, severity, PLAN, sorted(pool.name for pool in pools),
+        sorted({pool.workload_class for pool in pools}),
+    )  # fmt: skip

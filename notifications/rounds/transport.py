@@ -1,0 +1,105 @@
+"""Sends one message to one channel, and returns what became of it. It never raises for a receiver's fault."""
+
+import smtplib
+from collections.abc import Sequence
+from datetime import datetime
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.core.mail import EmailMessage, get_connection
+
+from health.sources.addresses import certificates_at
+from health.sources.secrets import NoSecret, SecretPlaces
+from health.telemetry.prometheus.answers import Unusable
+from health.telemetry.prometheus.client import Address, Bounds, Client
+from notifications.channels.alertmanager import Alertmanager
+from notifications.channels.base import (
+    Acceptance,
+    ChannelRequest,
+    ChannelSettings,
+    DeliveryAct,
+    HttpChannel,
+    Notification,
+    SendOutcome,
+)
+from notifications.channels.mail import mail_of, outcome_of
+from notifications.channels.webhook import BadSigningSecret
+from notifications.models import Channel
+from wording.sent_secrets import SentSecrets
+
+CHANNEL_SECRETS = SecretPlaces("QUARTERDECK_CHANNEL_", "_CHANNELS", ".channels", "channel", "channel")
+BOUNDS = Bounds(connect_s=5.0, read_s=15.0, answer_s=20.0, answer_bytes=16 << 10)
+NO_SERVER = "No mail server is configured: set QUARTERDECK_SMTP_URL for web and workers."
+
+
+def send(
+    channel: Channel, message: Notification, act: DeliveryAct, *, delivery: str, now: datetime
+) -> SendOutcome | None:
+    """Sends a message. None: the receiver cannot use this act."""
+    try:
+        target = target_of(channel)
+        kind = channel.its_kind
+        if not isinstance(kind, HttpChannel):
+            return _mail(target, message, act, delivery=delivery, now=now)
+        outgoing = kind.request(target, message, act, delivery=delivery, now=now)
+        return None if outgoing is None else post(channel, target, outgoing, kind)
+    except (NoSecret, BadSigningSecret, Unusable) as error:
+        return SendOutcome(Acceptance.RETRY, 0, str(error))
+
+
+def send_again(channel: Channel, kind: Alertmanager, messages: Sequence[Notification], *, now: datetime) -> SendOutcome:
+    """Sends messages that the receiver would forget, in one request."""
+    try:
+        target = target_of(channel)
+        requests = [kind.request(target, each, DeliveryAct.UPDATE, delivery=each.key, now=now) for each in messages]
+        return post(channel, target, kind.joined(requests), kind)
+    except (NoSecret, Unusable) as error:
+        return SendOutcome(Acceptance.RETRY, 0, str(error))
+
+
+def target_of(channel: Channel) -> ChannelSettings:
+    """Returns the settings of a channel with its secret.
+
+    :raises NoSecret: when there is none for it
+    """
+    secret = CHANNEL_SECRETS.secret_at(channel.secret_from, channel.name)
+    return ChannelSettings(channel.name, channel.address, secret, tuple(channel.recipients))
+
+
+def post(channel: Channel, target: ChannelSettings, outgoing: ChannelRequest, kind: HttpChannel) -> SendOutcome:
+    """Sends one request.
+
+    :raises Unusable: when no answer arrives
+    """
+    url = urlsplit(outgoing.url)
+    if url.scheme != "https" and not settings.NOTIFICATION_NETWORKS:
+        raise Unusable("Messages are not sent over http://, where anybody on the way reads them.")
+    path = f"{url.path or '/'}{f'?{url.query}' if url.query else ''}"
+    address = Address(
+        f"{url.scheme}://{url.netloc}",
+        ca=certificates_at(channel.ca_file),
+        private_in=settings.NOTIFICATION_NETWORKS,
+        path_secrets=(target.secret, path if target.secret in path else ""),
+    )
+    with Client(address, BOUNDS) as client:
+        answer = client.post(path, outgoing.body, outgoing.headers)
+    return kind.outcome(answer.status, answer.headers, answer.body)
+
+
+def _mail(
+    target: ChannelSettings, message: Notification, act: DeliveryAct, *, delivery: str, now: datetime
+) -> SendOutcome:
+    if not settings.SMTP_URL:
+        return SendOutcome(Acceptance.RETRY, 0, NO_SERVER)
+    content = mail_of(message, act, delivery=delivery, now=now)
+    mail = EmailMessage(
+        content.subject, content.body, settings.DEFAULT_FROM_EMAIL, list(target.recipients),
+        headers=dict(content.headers), connection=get_connection(),
+    )  # fmt: skip
+    try:
+        mail.send()
+    except (OSError, smtplib.SMTPException) as error:
+        outcome = outcome_of(error)
+        words = SentSecrets(settings.EMAIL_HOST_PASSWORD).cut_text(outcome.sentence)
+        return SendOutcome(outcome.verdict, outcome.status, words)
+    return outcome_of(None)

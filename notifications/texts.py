@@ -1,0 +1,110 @@
+"""The text of a message: what, where, since when, whom it hurts, and the next steps."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.urls import reverse
+
+from fleet.models import DomainEvent
+from health.impact import Impact
+from health.models import Finding
+from notifications.channels.base import Notification
+from rollouts.models import Plan
+
+
+def message_of_finding(
+    event: DomainEvent, finding: Finding, *, title: str, impact: Impact | None, pools: Sequence[str]
+) -> Notification:
+    """Returns the message. `title` is the rule's; the finding needs its cluster and node loaded."""
+    node = finding.node.name if finding.node else ""
+    is_over = event.kind == "finding.resolved"
+    labels = {"rule": finding.rule, "severity": finding.severity, "node": node, "pool": pools[0] if pools else ""}
+    return Notification(
+        key=key_of(event),
+        kind=event.kind,
+        title=f"{title}: {finding.subject} in {finding.cluster.name}",
+        severity=finding.severity,
+        at=event.at,
+        since=finding.since,
+        cluster=finding.cluster.name,
+        subject=finding.subject,
+        summary=finding.sentence,
+        impact=impact.sentence if impact and not is_over else "",
+        steps=() if is_over else (finding.action,),
+        link=link_to(f"{reverse('findings')}?finding={finding.pk}"),
+        happened=_happened(event.kind, event.facts),
+        is_acknowledged=finding.acknowledged_at is not None,
+        labels={name: value for name, value in labels.items() if value},
+    )
+
+
+def message_of_plan(event: DomainEvent, plan: Plan) -> Notification:
+    """Returns the message. The plan needs its cluster loaded."""
+    facts = event.facts
+    what = {
+        "plan.started": f"started by {facts['actor']}",
+        "plan.approval-wanted": f"{facts.get('stage_name')} waits for approval",
+        "plan.approval-settled": f"{facts.get('stage_name')} waits no longer for approval",
+        "plan.finished": f"finished, {facts.get('state')}",
+    }[event.kind]
+    steps = ("Open the stage, look at its bundle, and approve or reject it.",)
+    return Notification(
+        key=key_of(event),
+        kind=event.kind,
+        title=f"Plan #{plan.pk} “{plan.title}” in {plan.cluster.name}: {what}",
+        severity=facts["severity"],
+        at=event.at,
+        since=event.at,
+        cluster=plan.cluster.name,
+        subject=f"plan {plan.pk}",
+        summary=f"{plan.component} {plan.from_version} → {plan.to_version}. {facts['reason']}".strip(),
+        steps=steps if event.kind == "plan.approval-wanted" else (),
+        link=link_to(reverse("plan", args=[plan.pk])),
+        happened=_happened(event.kind, facts),
+        labels={"kind": "plan", "severity": facts["severity"]},
+    )
+
+
+def message_of_test(channel: str, *, by: str, now: datetime) -> Notification:
+    """Returns the message of the button Test."""
+    return Notification(
+        key=f"quarterdeck/{settings.INSTANCE}/test/{channel}",
+        kind="test",
+        title=f"Test of channel {channel} by {by}",
+        severity="note",
+        at=now,
+        since=now,
+        summary="Quarterdeck can reach this channel. Nothing is wrong.",
+        link=link_to(reverse("notifications")),
+    )
+
+
+def key_of(event: DomainEvent) -> str:
+    """Returns the key of the conversation for receivers: stable, and different in every installation."""
+    return f"quarterdeck/{settings.INSTANCE}/{event.key}"
+
+
+def link_to(path: str) -> str:
+    """Returns the absolute address of a page; empty if the address of this installation is not configured."""
+    return f"{settings.PUBLIC_URL.rstrip('/')}{path}" if settings.PUBLIC_URL else ""
+
+
+def _happened(kind: str, facts: Mapping[str, Any]) -> str:
+    match kind:
+        case "finding.worse":
+            return f"It became {facts['severity']}; it was {facts['was']}."
+        case "finding.better":
+            return f"It is only {facts['severity']} now; it was {facts['was']}."
+        case "finding.acknowledged":
+            return f"Acknowledged by {facts['actor']}."
+        case "finding.unassigned":
+            return f"{facts['actor']} gave it back: nobody looks after it."
+        case "finding.muted":
+            return "Muted: no further message about it until the mute ends."
+        case "finding.uncovered":
+            return "Its cause is resolved, and it persists."
+        case "finding.resolved":
+            return f"Closed: {facts['reason']}." if facts["reason"] else "Resolved."
+    return ""

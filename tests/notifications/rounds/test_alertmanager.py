@@ -1,0 +1,95 @@
+"""A real Alertmanager: alerts open, stay open, survive its restart, and end."""
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from ipaddress import ip_network
+from pathlib import Path
+
+import httpx
+import pytest
+from django.utils import timezone
+
+from demo import tied
+from demo.ports import LOOPBACK, free_port
+from notifications.channels.alertmanager import REFRESH
+from notifications.models import Channel, Conversation
+from notifications.models.router import KEY
+from notifications.rounds.channel_round import run_channel
+from notifications.rounds.router_round import run_router
+from tests.make import a_cluster, a_finding, a_node
+from tests.notifications.make import a_channel, catch_all, happened
+from tests.patience import PATIENCE_S
+
+pytestmark = [pytest.mark.alertmanager, pytest.mark.django_db]
+CONFIGURATION = {"route": {"receiver": "none"}, "receivers": [{"name": "none"}]}
+
+
+class RealAlertmanager:
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.port = folder, free_port()
+        self.url = f"http://{LOOPBACK}:{self.port}"
+        (folder / "alertmanager.yml").write_text(json.dumps(CONFIGURATION))
+        self.start()
+
+    def start(self) -> None:
+        program = shutil.which("prometheus-alertmanager") or shutil.which("alertmanager") or ""
+        command = [
+            program, f"--config.file={self.folder / 'alertmanager.yml'}", f"--storage.path={self.folder / 'data'}",
+            f"--web.listen-address={LOOPBACK}:{self.port}", "--cluster.listen-address=",
+        ]  # fmt: skip
+        self.child = tied.start("alertmanager", command, log=self.folder / "log", env=os.environ)
+        until = time.monotonic() + PATIENCE_S
+        while time.monotonic() < until:
+            with suppress(httpx.HTTPError):
+                httpx.get(f"{self.url}/-/ready", timeout=5).raise_for_status()
+                return
+        raise TimeoutError((self.folder / "log").read_text())
+
+    def alerts(self) -> list[dict]:
+        return httpx.get(f"{self.url}/api/v2/alerts", timeout=5).raise_for_status().json()
+
+
+@pytest.fixture
+def alertmanager(tmp_path, settings) -> Iterator[RealAlertmanager]:
+    settings.NOTIFICATION_NETWORKS = [ip_network("127.0.0.0/8")]
+    running = RealAlertmanager(tmp_path)
+    yield running
+    running.child.stop()
+
+
+def work() -> None:
+    run_router(KEY, owner="worker-1", clock=timezone.now)
+    for channel in Channel.objects.all():
+        run_channel(channel.pk, owner="worker-1", clock=timezone.now)
+
+
+def test_an_alert_opens_survives_a_restart_and_ends(alertmanager):
+    catch_all(a_channel("alerts", "alertmanager", address=alertmanager.url, lease_until=timezone.now()))
+    now = timezone.now()
+    cluster = a_cluster("eu-1")
+    finding = a_finding(cluster, node=a_node(cluster, "gpu-001"), rule="node-not-ready", severity="critical", since=now)
+
+    happened(finding, at=now)
+    work()
+    (alert,) = alertmanager.alerts()
+    assert alert["labels"] == {
+        "alertname": "node-not-ready", "cluster": "eu-1", "node": "gpu-001", "subject": "node gpu-001",
+        "quarterdeck_key": f"quarterdeck/default/finding/{finding.pk}",
+    }  # fmt: skip
+    assert alert["annotations"]["severity"] == "critical"
+
+    alertmanager.child.stop()
+    alertmanager.start()
+    assert alertmanager.alerts() == []
+    Conversation.objects.update(refreshed_at=timezone.now() - REFRESH)
+    work()
+    assert [each["fingerprint"] for each in alertmanager.alerts()] == [alert["fingerprint"]]
+
+    happened(finding, "finding.resolved", at=timezone.now(), reason="")
+    work()
+
+    assert alertmanager.alerts() == []
