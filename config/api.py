@@ -42,6 +42,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("v1/", include("capacity.api.urls")),
     path("v1/", include("operations.api.urls")),
     path("v1/", include("rollouts.api.urls")),
+    path("v1/", include("notifications.api.urls")),
     path("v1/version", RunningVersion.as_view(), name="version"),
     path("v1/schema", SpectacularAPIView.as_view(), name="schema"),
     path("v1/docs", Docs.as_view(url_name="schema"), name="api-docs"),

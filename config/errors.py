@@ -33,6 +33,7 @@ from health.inbox.source_trials import TrialOpen
 from health.inbox.telemetry_sources import BadSource
 from health.sources.manual_refresh import SourceOff
 from kube.selectors import BadSelector
+from notifications.commands.refusals import BadChannel, BadRoute, NotificationRefusal
 from operations.refusals import BadOperation, OperationRefused
 from people.rights import NotAllowed
 from people.roster.accounts import HasItAlready, LastAdmin, NameTaken
@@ -91,6 +92,9 @@ REFUSALS: dict[type[Exception], Meaning] = {
     PoolInUse: Meaning(409, "pool-in-use", "The pool has a history"),
     FindingRefusal: Meaning(409, "refused", "Refused"),
     BadAct: Meaning(400, "bad-act", "Invalid action on a finding"),
+    BadChannel: Meaning(400, "bad-channel", "Invalid channel"),
+    BadRoute: Meaning(400, "bad-route", "Invalid route"),
+    NotificationRefusal: Meaning(409, "refused", "Refused"),
     Refusal: Meaning(409, "refused", "Refused"),
     OutOfDate: Meaning(409, "out-of-date", "The page you saw is outdated"),
     StaleBundle: Meaning(409, "stale-bundle", "The page you saw is outdated"),

@@ -17,6 +17,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("capacity.web.urls")),
     path("", include("operations.web.urls")),
     path("", include("rollouts.web.urls")),
+    path("", include("notifications.web.urls")),
     path("", include("people.web.urls")),
     path("gallery", gallery, name="gallery"),
     path("status", status, name="status"),

@@ -1,6 +1,7 @@
 import pytest
 
 from health.models import PoolLimits, RuleShadow
+from notifications.commands.channels import send_test
 from people.roster import groups
 from rollouts.commands import fleet_freezes
 from rollouts.commands.fleet_freezes import Where
@@ -21,6 +22,7 @@ from tests.make import (
     an_image_pull,
     an_operation,
 )
+from tests.notifications.make import a_channel, a_route
 
 
 @pytest.fixture
@@ -33,7 +35,11 @@ def there(db, now) -> dict[str, int]:  # noqa: F811
     pat = a_user("pat", role="viewer")
     freeze = fleet_freezes.freeze(Where(node.cluster), actor="pat", reason="Quarter end.", now=now)
     override = GateOverride.objects.create(stage=stage, gate="soak", said="", by="pat", at=now, reason="x", until=now)
+    channel = a_channel()
     return {
+        "channel_id": channel.pk,
+        "delivery_id": send_test(channel, actor="pat", now=now).pk,
+        "route_id": a_route("pages", channel).pk,
         "override_id": override.pk,
         "group_id": groups.add("sre", actor="root", now=now).pk,
         "person_id": pat.pk,

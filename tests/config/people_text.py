@@ -53,6 +53,9 @@ from health.web.shift_report import ReportForm
 from health.web.telemetry_form import TelemetrySourceForm
 from kube import quantity, selectors
 from kube.selectors import BadSelector
+from notifications.web.channel_page import ChannelForm
+from notifications.web.notifications_page import LogForm
+from notifications.web.route_page import RouteForm
 from operations.web.operation_page import OperationForm
 from people.api.people import NewPerson, RoleRequest
 from people.api.session import SessionRequest
@@ -210,6 +213,13 @@ PARSERS = (
     Parser("source of telemetry", "its columns' lengths", FORM_BYTES,
            _fields(TelemetrySourceForm, "url", "matchers", "user", "secret_from", "ca_file", "is_on"),
            ("health.web.telemetry_form", "health.web.telemetry_trial")),
+    Parser("channel of notifications", "its columns' lengths", FORM_BYTES,
+           _fields(ChannelForm, "name", "kind", "address", "secret_from", "ca_file", "recipients"),
+           ("notifications.web.channel_page",)),
+    Parser("filter of deliveries", "63 characters, the states there are", HEADERS_BYTES,
+           _fields(LogForm, "state", "channel"), ("notifications.web.notifications_page",)),
+    Parser("name of a route, of a list that Django compares with what there is", "100 characters", FORM_BYTES,
+           RouteForm.base_fields["name"].clean, ("notifications.web.route_page",)),
     Parser("limits of a pool", "numbers, and 1,000 characters", FORM_BYTES,
            _fields(LimitsForm, "pool", "version", "warn", "critical", "warn_after_s", "critical_after_s", "reason"),
            ("health.web.rule_page",)),

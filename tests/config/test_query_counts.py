@@ -5,6 +5,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from health.models import Finding
+from notifications.commands.channels import send_test
 from people.models import User
 from people.roster import groups
 from rollouts.commands import fleet_freezes
@@ -33,6 +34,7 @@ from tests.make import (
     an_operation,
     give,
 )
+from tests.notifications.make import a_channel, a_route
 
 pytestmark = pytest.mark.sqlite
 
@@ -67,6 +69,9 @@ def widen(stage: Stage, root: User) -> None:
             a_user(f"more-{number}", role="viewer", on=a_cluster())
         )
         give(root, "viewer", on=a_cluster())
+        more = a_channel(f"more-{number}")
+        send_test(more, actor="root", now=NOON)
+        a_route(f"more-{number}", more, position=10 + number)
 
 
 def costs(caller, there: dict[str, int]) -> dict[str, int]:
@@ -94,7 +99,11 @@ def test_what_an_endpoint_costs_does_not_grow(now, db):
     GateAnswer.objects.create(stage=stage, gate="soak", answer="wait", title="", since=NOON, at=NOON)
     stage.approvals.create(by="amy", at=NOON, bundle={}, bundle_hash="")
     a_source(node.cluster)
+    channel = a_channel()
     there = {
+        "channel_id": channel.pk,
+        "delivery_id": send_test(channel, actor="root", now=NOON).pk,
+        "route_id": a_route("pages", channel).pk,
         "cluster_id": node.cluster_id,
         "node_id": node.pk,
         "index": 0,

@@ -1,0 +1,143 @@
+"""Channels: where notifications go. No answer contains a secret."""
+
+from typing import Any
+
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from edges.concurrent_edits import LENGTH
+from edges.rest import KEY, Asked, Listing, RowSerializer
+from notifications.api.access import NotificationEdge
+from notifications.api.deliveries import DeliverySerializer
+from notifications.channels import CHANNELS
+from notifications.commands.channels import add_channel, change_channel, mark_of, remove_channel, send_test
+from notifications.models import Channel, ChannelState
+from notifications.queries import ChannelRow, channel_rows
+from notifications.rounds.transport import CHANNEL_SECRETS
+from people.rights import Permission, why_not
+
+KINDS = [(kind.key, kind.title) for kind in CHANNELS.values()]
+STATES = [(state, state) for state in (*ChannelState.values, "off")]
+
+
+class NotificationChannelSerializer(RowSerializer):
+    row = "channel"
+    kind = serializers.ChoiceField(choices=KINDS)
+    secret_from = serializers.CharField(allow_null=True, help_text="The place of its secret. Null: only admins see it.")
+    recipients = serializers.ListField(child=serializers.CharField(), help_text="Mail addresses.")
+    state = serializers.ChoiceField(choices=STATES)
+    since = serializers.DateTimeField(source="state_since")
+    sentence = serializers.CharField(help_text="Why it fails, in the receiver's own words. Blank: it does not.")
+    delivered_at = serializers.DateTimeField(allow_null=True, help_text="Null: never.")
+    paused_until = serializers.DateTimeField(allow_null=True, help_text="It rests after a failure. Null: it does not.")
+    waiting = serializers.IntegerField(help_text="Messages that are to be sent.")
+    dead = serializers.IntegerField(help_text="Messages of the log that were given up.")
+    routes = serializers.ListField(child=serializers.CharField(), help_text="Names of the routes that use it.")
+    mark = serializers.SerializerMethodField(help_text="Of its settings; see `was` of PATCH. Null: only admins see it.")
+
+    class Meta:
+        model = Channel
+        fields = (
+            "id", "name", "kind", "address", "secret_from", "ca_file", "recipients", "is_on", "state", "since",
+            "sentence", "delivered_at", "paused_until", "waiting", "dead", "routes", "mark", "added_by", "added_at",
+            "changed_at",
+        )  # fmt: skip
+
+    def to_representation(self, row: ChannelRow) -> dict[str, Any]:
+        said = super().to_representation(row)
+        if not self.context["administers"]:
+            said |= dict.fromkeys(("secret_from", "mark"))
+        return said
+
+    @extend_schema_field(serializers.CharField(allow_null=True))
+    def get_mark(self, row: Any) -> str:
+        return mark_of(row)
+
+
+class ChannelFields(Asked):
+    address = serializers.CharField(max_length=300, required=False, allow_blank=True, help_text="Blank: of its kind.")
+    secret_from = serializers.CharField(
+        max_length=300, required=False, allow_blank=True,
+        help_text=f"The place of its secret, never the secret: {CHANNEL_SECRETS.places}. The channels that may use it "
+        f"are listed beside it, in {CHANNEL_SECRETS.prefix}NAME{CHANNEL_SECRETS.of_variable} or "
+        f"NAME{CHANNEL_SECRETS.of_file}.",
+    )  # fmt: skip
+    ca_file = serializers.CharField(
+        max_length=300, required=False, allow_blank=True, help_text="A file in the folder QUARTERDECK_SECRETS_DIR."
+    )
+    recipients = serializers.ListField(
+        child=serializers.CharField(max_length=254), max_length=50, required=False, help_text="Mail addresses."
+    )
+    is_on = serializers.BooleanField(required=False)
+
+
+class NewChannel(ChannelFields):
+    name = serializers.CharField(max_length=63, help_text="Letters, digits, - and _ only. It never changes.")
+    kind = serializers.ChoiceField(choices=KINDS)
+
+
+class ChannelChange(ChannelFields):
+    was = serializers.CharField(
+        max_length=LENGTH, required=False, default="", allow_blank=True,
+        help_text="The `mark` that was read: 409 if the settings have changed since. Blank: never.",
+    )  # fmt: skip
+
+
+class ChannelEdge(NotificationEdge):
+    def channel(self, channel_id: int) -> Channel:
+        return self.load(Channel.objects.all(), channel_id)
+
+    def context(self) -> dict[str, Any]:
+        return {"administers": not why_not(self.user, Permission.ADMINISTER)}
+
+    def shown(self, channel: Channel, *, status: int = 200) -> Response:
+        (row,) = channel_rows([channel])
+        return Response(NotificationChannelSerializer(row, context=self.context()).data, status=status)
+
+
+class ChannelList(ChannelEdge, Listing):
+    """Lists the channels by name. For those who see the whole fleet."""
+
+    serializer_class = NotificationChannelSerializer
+    queryset = Channel.objects.order_by("name")
+
+    def see(self, rows) -> list[ChannelRow]:
+        return channel_rows(rows)
+
+    def get_serializer_context(self) -> dict[str, Any]:
+        return {**super().get_serializer_context(), **self.context()}
+
+    @extend_schema(request=NewChannel, responses={201: NotificationChannelSerializer}, parameters=[KEY])
+    def post(self, request) -> Response:
+        """Adds a channel. It gets nothing until a route names it."""
+        body = self.read(NewChannel)
+        channel = add_channel(body.pop("name"), actor=self.actor, now=timezone.now(), key=self.key(), **body)
+        return self.shown(channel, status=201)
+
+
+class ChannelDetail(ChannelEdge):
+    @extend_schema(responses=NotificationChannelSerializer)
+    def get(self, request, channel_id: int) -> Response:
+        return self.shown(self.channel(channel_id))
+
+    @extend_schema(request=ChannelChange, responses=NotificationChannelSerializer)
+    def patch(self, request, channel_id: int) -> Response:
+        """Changes settings. What waits is sent with the new ones, at once."""
+        channel, body = self.channel(channel_id), self.read(ChannelChange)
+        return self.shown(change_channel(channel, actor=self.actor, now=timezone.now(), **body))
+
+    @extend_schema(responses={204: OpenApiResponse(description="Messages that wait are given up. The log stays.")})
+    def delete(self, request, channel_id: int) -> Response:
+        """Removes a channel that no route names."""
+        remove_channel(self.channel(channel_id), actor=self.actor, now=timezone.now())
+        return Response(status=204)
+
+
+class ChannelTests(ChannelEdge):
+    @extend_schema(request=None, responses={202: DeliverySerializer})
+    def post(self, request, channel_id: int) -> Response:
+        """Sends a test message, once. Read the delivery for what the receiver answered."""
+        delivery = send_test(self.channel(channel_id), actor=self.actor, now=timezone.now())
+        return Response(DeliverySerializer(delivery).data, status=202)

@@ -1,0 +1,73 @@
+"""The delivery log: each message, its attempts, and what the receiver answered."""
+
+from django.utils import timezone
+from django_filters import rest_framework as filters
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from edges.rest import Listing, RowSerializer
+from fleet.api.filters import Text
+from notifications.api.access import NotificationEdge
+from notifications.channels.base import DeliveryAct
+from notifications.commands.channels import resend
+from notifications.models import Delivery, DeliveryState
+from notifications.queries import deliveries
+
+
+class DeliverySerializer(RowSerializer):
+    channel = serializers.CharField(source="channel_name")
+    channel_id = serializers.IntegerField(allow_null=True, help_text="Null: the channel was removed.")
+    route = serializers.CharField(source="route_name", help_text="Blank: an update, a test, or sent again.")
+    key = serializers.CharField(help_text="Of its subject. Messages of one key are sent in order.")
+    act = serializers.ChoiceField(choices=[act.value for act in DeliveryAct])
+    state = serializers.ChoiceField(choices=DeliveryState.values)
+    title = serializers.CharField(source="message.title")
+    severity = serializers.CharField(source="message.severity")
+    digest = serializers.CharField(help_text="SHA-256 of the message.")
+    next_try_at = serializers.DateTimeField(help_text="Only of one that waits.")
+    tried_at = serializers.DateTimeField(allow_null=True, help_text="When the last attempt began.")
+    status = serializers.IntegerField(help_text="Of HTTP or SMTP. 0: there was no answer.")
+    sentence = serializers.CharField(help_text="The receiver's own words, or why there are none.")
+    took_ms = serializers.IntegerField(allow_null=True)
+    ref = serializers.CharField(help_text="The receiver's own key.")
+    asked_by = serializers.CharField(help_text="Who tested the channel, or sent it again. Blank: an event.")
+
+    class Meta:
+        model = Delivery
+        fields = (
+            "id", "channel", "channel_id", "route", "key", "act", "state", "title", "severity", "digest", "created_at",
+            "next_try_at", "attempts", "tried_at", "ended_at", "status", "sentence", "took_ms", "ref", "asked_by",
+        )  # fmt: skip
+
+
+class DeliveryFilters(filters.FilterSet):
+    channel = Text(field_name="channel_name", label="Name of the channel.")
+    state = filters.ChoiceFilter(choices=DeliveryState.choices, label="State.")
+    key = Text(label="Key of the subject.")
+
+    class Meta:
+        model = Delivery
+        fields: list[str] = []
+
+
+class DeliveryList(NotificationEdge, Listing):
+    """Lists deliveries, newest first. They are kept for 90 days."""
+
+    serializer_class = DeliverySerializer
+    queryset = deliveries()
+    filterset_class = DeliveryFilters
+
+
+class DeliveryDetail(NotificationEdge):
+    @extend_schema(responses=DeliverySerializer)
+    def get(self, request, delivery_id: int) -> Response:
+        return Response(DeliverySerializer(self.load(deliveries(), delivery_id)).data)
+
+
+class DeliveryResends(NotificationEdge):
+    @extend_schema(request=None, responses={201: DeliverySerializer})
+    def post(self, request, delivery_id: int) -> Response:
+        """Sends the message once more, as a new delivery."""
+        again = resend(self.load(deliveries(), delivery_id), actor=self.actor, now=timezone.now())
+        return Response(DeliverySerializer(again).data, status=201)

@@ -1,0 +1,154 @@
+"""Routes: which channels get an event. The first that matches decides."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from edges.concurrent_edits import LENGTH
+from edges.rest import Asked, Listing, RowSerializer
+from fleet.models.pool import WorkloadClass
+from health.rules.base import Severity
+from notifications.api.access import NotificationEdge
+from notifications.commands.refusals import BadRoute
+from notifications.commands.routes import mark_of, move_route, put_route, remove_route
+from notifications.models import Route
+from notifications.models.route import LONGEST_NAME
+from notifications.queries import known_kinds, known_places, recipients_of
+
+MOST = 50
+SEVERITIES = [severity.value for severity in Severity]
+
+
+def _names(help_text: str, *, most: int = 130, choices: list[str] | None = None) -> serializers.ListField:
+    child = serializers.ChoiceField(choices=choices) if choices else serializers.CharField(max_length=most)
+    return serializers.ListField(child=child, max_length=MOST, required=False, default=list, help_text=help_text)
+
+
+@dataclass(frozen=True)
+class RouteRow:
+    route: Route
+    channels: list[str]
+    mark: str
+
+    @classmethod
+    def of(cls, route: Route) -> "RouteRow":
+        return cls(route, sorted(channel.name for channel in route.channels.all()), mark_of(route))
+
+
+class RouteSerializer(RowSerializer):
+    row = "route"
+    places = _names("Clusters, and pools as `cluster/pool`. Empty: everywhere.")
+    severities = _names("Empty: each.", choices=SEVERITIES)
+    kinds = _names("Keys of rules, or `plan`. Empty: each.")
+    workload_classes = _names("Of the node's pools. Empty: each.", choices=WorkloadClass.values)
+    channels = serializers.ListField(child=serializers.CharField(), help_text="Names.")
+    mark = serializers.CharField(help_text="Of its settings; see `was` of PUT.")
+
+    class Meta:
+        model = Route
+        fields = (
+            "id", "name", "position", "is_catch_all", "places", "severities", "kinds", "workload_classes", "channels",
+            "mark", "changed_by", "changed_at",
+        )  # fmt: skip
+
+
+class RoutePut(Asked):
+    name = serializers.CharField(max_length=LONGEST_NAME, help_text="Of the catch-all it stays as it is.")
+    places = _names("Clusters, and pools as `cluster/pool`. Empty: everywhere.")
+    severities = _names("Empty: each.", choices=SEVERITIES)
+    kinds = _names("Keys of rules, or `plan`. Empty: each.")
+    workload_classes = _names("Of the node's pools. Empty: each.", choices=WorkloadClass.values)
+    channels = _names("Names. Empty: nobody is notified.", most=63)
+    was = serializers.CharField(
+        max_length=LENGTH, required=False, default="", allow_blank=True,
+        help_text="The `mark` that was read: 409 if the route has changed since. Blank: never.",
+    )  # fmt: skip
+
+
+class RouteMove(Asked):
+    up = serializers.BooleanField(help_text="False: down.")
+
+
+class RecipientsQuestion(Asked):
+    where = serializers.CharField(max_length=130, help_text="A cluster, or a pool as `cluster/pool`.")
+    severity = serializers.ChoiceField(choices=SEVERITIES)
+    kind = serializers.CharField(max_length=63, help_text="The key of a rule, or `plan`.")
+
+
+class RecipientsSerializer(serializers.Serializer):
+    route = serializers.CharField(source="route.name")
+    channels = serializers.SerializerMethodField(help_text="Names. Empty: nobody would be notified.")
+    sentence = serializers.CharField()
+
+    @extend_schema_field(serializers.ListField(child=serializers.CharField()))
+    def get_channels(self, recipients: Any) -> list[str]:
+        return [channel.name for channel in recipients.channels]
+
+
+class RouteEdge(NotificationEdge):
+    def route(self, route_id: int) -> Route:
+        return self.load(Route.in_order(), route_id)
+
+    def shown(self, route: Route, *, status: int = 200) -> Response:
+        return Response(RouteSerializer(RouteRow.of(route)).data, status=status)
+
+
+class RouteList(RouteEdge, Listing):
+    """Lists the routes in their order. The last one matches everything and is always there."""
+
+    serializer_class = RouteSerializer
+    queryset = Route.objects.none()
+
+    def get_queryset(self):
+        return Route.in_order().prefetch_related("channels")
+
+    def see(self, rows) -> list[RouteRow]:
+        return [RouteRow.of(route) for route in rows]
+
+    @extend_schema(request=RoutePut, responses={201: RouteSerializer})
+    def post(self, request) -> Response:
+        """Adds a route before the last one."""
+        route = put_route(None, actor=self.actor, now=timezone.now(), **self.read(RoutePut))
+        return self.shown(route, status=201)
+
+
+class RouteDetail(RouteEdge):
+    @extend_schema(responses=RouteSerializer)
+    def get(self, request, route_id: int) -> Response:
+        return self.shown(self.route(route_id))
+
+    @extend_schema(request=RoutePut, responses=RouteSerializer)
+    def put(self, request, route_id: int) -> Response:
+        """Changes a route. Of the last one only the channels change."""
+        route = put_route(self.route(route_id), actor=self.actor, now=timezone.now(), **self.read(RoutePut))
+        return self.shown(route)
+
+    @extend_schema(responses={204: OpenApiResponse(description="Later routes decide from now on.")})
+    def delete(self, request, route_id: int) -> Response:
+        """Removes a route. The last one stays."""
+        remove_route(self.route(route_id), actor=self.actor, now=timezone.now())
+        return Response(status=204)
+
+
+class RouteMoves(RouteEdge):
+    @extend_schema(request=RouteMove, responses=RouteSerializer)
+    def post(self, request, route_id: int) -> Response:
+        """Moves a route one place up or down."""
+        move_route(self.route(route_id), up=self.read(RouteMove)["up"], actor=self.actor, now=timezone.now())
+        return self.shown(self.route(route_id))
+
+
+class RecipientsPreview(NotificationEdge):
+    @extend_schema(request=RecipientsQuestion, responses=RecipientsSerializer)
+    def post(self, request) -> Response:
+        """Returns who would get an event. Sends nothing."""
+        asked = self.read(RecipientsQuestion)
+        if asked["where"] not in known_places():
+            raise BadRoute("where", "There is no such cluster or pool.")
+        if asked["kind"] not in known_kinds():
+            raise BadRoute("kind", "There is no such rule.")
+        return Response(RecipientsSerializer(recipients_of(**asked)).data)

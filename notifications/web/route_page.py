@@ -1,0 +1,98 @@
+"""Adds, changes, moves and removes routes from pages, with the same calls as REST."""
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST
+
+from edges.concurrent_edits import LENGTH
+from edges.requests import PersonRequest, answered
+from edges.transition_errors import LostRace
+from fleet.models.pool import WorkloadClass
+from health.rules.base import Severity
+from notifications.commands.refusals import BadRoute, NotificationRefusal
+from notifications.commands.routes import LISTS, mark_of, move_route, put_route, remove_route
+from notifications.models import Route
+from notifications.models.route import LONGEST_NAME
+from notifications.queries import offered_channels, offered_kinds, offered_places
+from notifications.web.access import for_the_fleet, why_not_change
+from people.rights import Permission
+
+REFUSALS = (NotificationRefusal,)
+BOXES = forms.CheckboxSelectMultiple
+LIST = forms.SelectMultiple({"size": 8})
+
+
+class RouteForm(forms.Form):
+    """A route. An empty list matches everything."""
+
+    name = forms.CharField(max_length=LONGEST_NAME, required=False)
+    places = forms.MultipleChoiceField(required=False, widget=LIST, choices=offered_places)
+    kinds = forms.MultipleChoiceField(required=False, widget=LIST, choices=offered_kinds)
+    severities = forms.MultipleChoiceField(
+        required=False, widget=BOXES, choices=[(each.value, each.value) for each in Severity]
+    )
+    workload_classes = forms.MultipleChoiceField(
+        required=False, widget=BOXES, choices=[(each, each) for each in WorkloadClass.values]
+    )
+    channels = forms.MultipleChoiceField(required=False, widget=BOXES, choices=offered_channels)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@for_the_fleet(Permission.ADMINISTER)
+def add(request: PersonRequest) -> HttpResponse:
+    return _put(request, None)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@for_the_fleet(Permission.ADMINISTER)
+def edit(request: PersonRequest, route_id: int) -> HttpResponse:
+    return _put(request, get_object_or_404(Route.in_order(), pk=route_id))
+
+
+@require_POST
+@for_the_fleet(Permission.ADMINISTER)
+def move(request: PersonRequest, route_id: int) -> HttpResponse:
+    route = get_object_or_404(Route.in_order(), pk=route_id)
+    with answered(request, REFUSALS):
+        is_up = request.POST.get("up") == "1"
+        move_route(route, up=is_up, actor=request.user.get_username(), now=timezone.now())
+    return redirect("notifications")
+
+
+@require_POST
+@for_the_fleet(Permission.ADMINISTER)
+def remove(request: PersonRequest, route_id: int) -> HttpResponse:
+    route = get_object_or_404(Route.in_order(), pk=route_id)
+    with answered(request, REFUSALS, done=f"Route “{route.name}” is removed."):
+        remove_route(route, actor=request.user.get_username(), now=timezone.now())
+    return redirect("notifications")
+
+
+def _put(request: PersonRequest, route: Route | None) -> HttpResponse:
+    if request.method != "POST":
+        initial = {name: getattr(route, name) for name in ("name", *LISTS)} if route else {}
+        initial |= {"channels": [channel.name for channel in route.channels.all()]} if route else {}
+        return _form(request, RouteForm(initial=initial, auto_id="%s"), route, was=mark_of(route))
+    form, was, status = RouteForm(request.POST, auto_id="%s"), request.POST.get("was", "")[:LENGTH], 400
+    if form.is_valid():
+        try:
+            saved = put_route(
+                route, actor=request.user.get_username(), now=timezone.now(), was=was, **form.cleaned_data
+            )
+        except BadRoute as wrong:
+            form.add_error(wrong.field, str(wrong))
+        except LostRace as refusal:
+            form.add_error(None, str(refusal))
+            was, status = mark_of(route), 409
+        else:
+            messages.success(request, f"Route “{saved.name}” is saved.")
+            return redirect("notifications")
+    return _form(request, form, route, was=was, status=status)
+
+
+def _form(request: PersonRequest, form: RouteForm, route: Route | None, *, was: str, status: int = 200) -> HttpResponse:
+    context = {"form": form, "route": route, "was": was, "why_not": why_not_change(request)}
+    return render(request, "notifications/route.html", context, status=status)

@@ -1,0 +1,19 @@
+from django.urls import path
+
+from notifications.web import channel_page, notifications_page, route_page
+
+urlpatterns = [
+    path("notifications", notifications_page.notifications, name="notifications"),
+    path("parts/notifications/log", notifications_page.log_part, name="delivery-log"),
+    path("notifications/deliveries/<int:delivery_id>", notifications_page.delivery, name="delivery"),
+    path("parts/notifications/deliveries/<int:delivery_id>", notifications_page.outcome_part, name="delivery-outcome"),
+    path("notifications/deliveries/<int:delivery_id>/resends", notifications_page.send_again, name="resend-delivery"),
+    path("notifications/channels/add", channel_page.add, name="add-channel"),
+    path("notifications/channels/<int:channel_id>", channel_page.edit, name="channel"),
+    path("notifications/channels/<int:channel_id>/tests", channel_page.test, name="test-channel"),
+    path("notifications/channels/<int:channel_id>/removals", channel_page.remove, name="remove-channel"),
+    path("notifications/routes/add", route_page.add, name="add-route"),
+    path("notifications/routes/<int:route_id>", route_page.edit, name="route"),
+    path("notifications/routes/<int:route_id>/moves", route_page.move, name="move-route"),
+    path("notifications/routes/<int:route_id>/removals", route_page.remove, name="remove-route"),
+]

@@ -1,0 +1,110 @@
+"""REST of notifications: who may, what is shown, and what is refused."""
+
+import pytest
+
+from notifications.models import Channel, Delivery
+from tests.callers import calling
+from tests.make import a_cluster, a_pool, a_user
+from tests.notifications.make import a_channel, a_route, catch_all
+
+BASE = "/api/v1"
+PAGER = {"name": "pager", "kind": "pagerduty", "secret_from": "env:QUARTERDECK_CHANNEL_KEY"}
+
+
+@pytest.fixture
+def root(db):
+    return calling(a_user("root", role="admin"))
+
+
+@pytest.fixture
+def viewer(db):
+    return calling(a_user("vera", role="viewer"))
+
+
+def test_an_admin_adds_changes_tests_and_removes_a_channel(root):
+    made = root.post(f"{BASE}/notification-channels", PAGER, format="json")
+    assert (made.status_code, made.data["state"]) == (201, "unused")
+    path = f"{BASE}/notification-channels/{made.data['id']}"
+
+    tested = root.post(f"{path}/tests")
+    changed = root.patch(path, {"is_on": False, "was": made.data["mark"]}, format="json")
+    late = root.patch(path, {"is_on": True, "was": made.data["mark"]}, format="json")
+    gone = root.delete(path)
+
+    assert (tested.status_code, tested.data["act"], tested.data["state"]) == (202, "test", "waiting")
+    assert (changed.data["state"], late.status_code, gone.status_code) == ("off", 409, 204)
+    assert root.get(f"{BASE}/notification-deliveries/{tested.data['id']}").data["state"] == "dead"
+
+
+def test_a_repeated_key_adds_one_channel(root):
+    given = {"format": "json", "headers": {"Idempotency-Key": "k1"}}
+
+    answers = [root.post(f"{BASE}/notification-channels", PAGER, **given) for _ in range(2)]
+
+    assert [answer.status_code for answer in answers] == [201, 201]
+    assert Channel.objects.count() == 1
+
+
+def test_a_viewer_of_the_fleet_sees_no_place_of_a_secret_and_changes_nothing(viewer):
+    channel = a_channel(secret_from="env:QUARTERDECK_CHANNEL_KEY")
+    a_route("pages", channel)
+
+    (seen,) = viewer.get(f"{BASE}/notification-channels").data["results"]
+
+    assert (seen["secret_from"], seen["mark"], seen["routes"]) == (None, None, ["pages"])
+    path = f"{BASE}/notification-channels/{channel.pk}"
+    refused = [
+        viewer.post(f"{BASE}/notification-channels", PAGER, format="json"),
+        viewer.patch(path, {"is_on": False}, format="json"),
+        viewer.delete(path),
+        viewer.post(f"{path}/tests"),
+        viewer.post(f"{BASE}/notification-routes", {"name": "mine"}, format="json"),
+    ]
+    assert {answer.status_code for answer in refused} == {403}
+
+
+@pytest.mark.parametrize("list_of", ["channels", "routes", "deliveries"])
+def test_who_sees_a_part_of_the_fleet_sees_none_of_it(list_of, db):
+    caller = calling(a_user("eve", role="admin", on=a_cluster("eu-1")))
+
+    assert caller.get(f"{BASE}/notification-{list_of}").status_code == 403
+
+
+def test_routes_are_listed_in_order_with_the_last_one_at_the_end(root):
+    a_channel("chat", "slack")
+    a_pool(a_cluster("eu-1"), "h200")
+    body = {"name": "pages", "severities": ["critical"], "places": ["eu-1/h200"], "channels": ["chat"]}
+
+    made = root.post(f"{BASE}/notification-routes", body, format="json")
+    root.post(f"{BASE}/notification-routes", {"name": "second"}, format="json")
+    root.post(f"{BASE}/notification-routes/{made.data['id']}/moves", {"up": False}, format="json")
+
+    rows = root.get(f"{BASE}/notification-routes").data["results"]
+    assert [row["name"] for row in rows] == ["second", "pages", "Everything else"]
+    assert (rows[1]["channels"], rows[2]["is_catch_all"]) == (["chat"], True)
+
+
+def test_who_would_get_this_is_answered_without_sending(root):
+    pool = a_pool(a_cluster("eu-1"), "h200", workload_class="training")
+    a_route("training", a_channel("pager", "slack"), workload_classes=["training"])
+    catch_all()
+
+    def ask(where: str):
+        body = {"where": where, "severity": "critical", "kind": "gpu-xid"}
+        return root.post(f"{BASE}/notification-recipients", body, format="json")
+
+    assert ask(f"eu-1/{pool.name}").data["channels"] == ["pager"]
+    assert ask("eu-1").data["sentence"].startswith("Nobody: route “Everything else”")
+    assert ask("eu-9").status_code == 400
+    assert not Delivery.objects.exists()
+
+
+def test_the_log_is_filtered_by_state_and_channel(root):
+    for name in ("one", "two"):
+        channel = a_channel(name, "slack")
+        root.post(f"{BASE}/notification-channels/{channel.pk}/tests")
+
+    listed = root.get(f"{BASE}/notification-deliveries", {"channel": "two", "state": "waiting"}).data
+
+    assert [row["channel"] for row in listed["results"]] == ["two"]
+    assert root.get(f"{BASE}/notification-deliveries", {"sate": "waiting"}).status_code == 400

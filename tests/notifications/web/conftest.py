@@ -1,0 +1,1 @@
+from tests.pages import queries_of  # noqa: F401 (fixtures)
