@@ -14,8 +14,8 @@ from rollouts.models import Plan
 from tests.make import NOON, a_plan
 from tests.rollouts.rows import a_started_plan, in_state
 
-WANTED = GateResult(Answer.WAIT, "Nobody has approved it yet.")
-GIVEN = GateResult(Answer.PASS, "ada approved it.")
+WANTED = GateResult(Answer.WAIT, title="Not approved yet")
+GIVEN = GateResult(Answer.PASS, title="Approved by ada")
 
 
 @pytest.fixture
