@@ -5,7 +5,19 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 
 from simulator.actors import fits, preemption
-from simulator.actors.objects import Key, Obj, by_age, condition, is_active, is_finished, key, name, node_of, spec
+from simulator.actors.objects import (
+    Key,
+    Obj,
+    by_age,
+    condition,
+    is_active,
+    is_finished,
+    is_unschedulable,
+    key,
+    name,
+    node_of,
+    spec,
+)
 from simulator.actors.world import World
 from simulator.clock import stamp
 from simulator.kinds import NODE, POD
@@ -48,13 +60,13 @@ class Scheduler:
         reasons: Counter[str] = Counter()
         best: tuple[float, str] | None = None
         for node in self._candidates(pod):
-            why = self._wrong_node(pod, node) or self._short_of(pod, wanted, node)
+            why = wrong_node(pod, node) or self._short_of(pod, wanted, node)
             reasons.update(why)
             if not why:
                 mark = (self._load(node, wanted), name(node))
                 best = min(best, mark) if best else mark
         if best is None:
-            return _no_node(len(self._world[NODE].objects), reasons)
+            return no_node(len(self._world[NODE].objects), reasons)
         self._bind(pod, best[1])
         return ""
 
@@ -64,17 +76,6 @@ class Scheduler:
             return self._world[NODE].all()
         node = self._world[NODE].get(pinned)
         return [node] if node else []
-
-    def _wrong_node(self, pod: Obj, node: Obj) -> list[str]:
-        """What no preemption can help."""
-        if not fits.selects(spec(pod), node):
-            return ["node(s) didn't match Pod's node affinity/selector"]
-        taint = fits.untolerated(node, spec(pod).get("tolerations") or [])
-        if taint and taint["key"] == fits.UNSCHEDULABLE["key"]:
-            return ["node(s) were unschedulable"]
-        if taint:
-            return [f"node(s) had untolerated taint {{{taint['key']}: {taint.get('value', '')}}}"]
-        return []
 
     def _missing(self, pod: Obj, wanted: Amounts, node: Obj) -> Amounts:
         """How much of each resource is not free for this pod."""
@@ -129,7 +130,7 @@ class Scheduler:
         wanted = requests(pod)
         found: list[tuple[tuple[int, int], str, list[Obj]]] = []
         for node in self._candidates(pod):
-            if self._wrong_node(pod, node):
+            if wrong_node(pod, node):
                 continue
             residents = [each for each in self._world[POD].by("node", name(node)) if not is_finished(each)]
             chosen = preemption.victims(pod, residents, self._missing(pod, wanted, node))
@@ -206,6 +207,19 @@ class Scheduler:
             self._world.loop.soon(self.schedule)
 
 
+def wrong_node(pod: Obj, node: Obj) -> list[str]:
+    """What no preemption can help, in the order of kube-scheduler's filters: a node is counted for the first alone."""
+    tolerations = spec(pod).get("tolerations") or []
+    if is_unschedulable(node) and not any(fits.tolerates(each, fits.UNSCHEDULABLE) for each in tolerations):
+        return ["node(s) were unschedulable"]
+    taint = fits.untolerated(node, tolerations)
+    if taint and taint["key"] == fits.UNSCHEDULABLE["key"]:
+        return ["node(s) were unschedulable"]
+    if taint:
+        return [f"node(s) had untolerated taint {{{taint['key']}: {taint.get('value', '')}}}"]
+    return [] if fits.selects(spec(pod), node) else ["node(s) didn't match Pod's node affinity/selector"]
+
+
 def _holds(pod: Obj | None) -> str:
     """The node on which a pod takes room; empty while it takes none."""
     return node_of(pod) if pod and not is_finished(pod) else ""
@@ -221,7 +235,7 @@ def _shape(pod: Obj) -> str:
     return json.dumps(asked, sort_keys=True)
 
 
-def _no_node(total: int, reasons: Counter[str]) -> str:
+def no_node(total: int, reasons: Counter[str]) -> str:
     """The words of kube-scheduler's FitError."""
     counted = ", ".join(sorted(f"{count} {reason}" for reason, count in reasons.items()))
     hopeless = sum(count for reason, count in reasons.items() if reason.startswith("node(s)"))

@@ -89,6 +89,22 @@ def test_taints_keep_pods_away_unless_tolerated():
     assert where(stage, "guest") == "gpu-h100-001"
 
 
+def test_a_node_is_counted_for_the_first_filter_that_rejects_it():
+    """In the order of kube-scheduler's plugins: NodeUnschedulable, TaintToleration, NodeAffinity, NodeResourcesFit."""
+    stage = an_empty_fleet(2)
+    taint = {"key": "dedicated", "value": "training", "effect": "NoSchedule"}
+    cordoned = {"spec": {"unschedulable": True, "taints": [taint]}}
+    stage.store.patch(NODE, "gpu-h100-001", cordoned, how="merge")
+    stage.store.patch(NODE, "gpu-a100-002", {"spec": {"taints": [taint]}}, how="merge")
+    stage.settle()
+
+    a_pod(stage, "stranger", nodeSelector={"zone": "nowhere"}, gpus=16)
+    stage.settle()
+
+    assert "1 node(s) had untolerated taint {dedicated: training}" in why(stage, "stranger")
+    assert "1 node(s) were unschedulable" in why(stage, "stranger")
+
+
 def test_a_freed_gpu_is_taken_by_who_waits_longest():
     stage = an_empty_fleet(1)
     a_pod(stage, "first", gpus=8)
