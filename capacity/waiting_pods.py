@@ -2,15 +2,15 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 
 from django.db.models.fields.json import KeyTextTransform
 
 from capacity.wait_reasons.amounts import amount_text
 from capacity.wait_reasons.answers import PendingExplanation
-from capacity.wait_reasons.early_reasons import ClaimFacts, WaitFacts
+from capacity.wait_reasons.early_reasons import SILENT_AFTER, ClaimFacts, WaitFacts
 from capacity.wait_reasons.explanation import explain
 from capacity.wait_reasons.node_index import ComparedNode, NodeIndex
 from capacity.wait_reasons.obstacles import CPU, MEMORY
@@ -25,6 +25,7 @@ SCHEDULED = ("FailedScheduling", "Scheduled", "Unschedulable", "NotTriggerScaleU
 GENERAL = frozenset(
     {"matches_no_node", "offered_by_no_node", "larger_than_any_node", "no_room", "fragmented", "fits_no_node"}
 )
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LABELS_AT_MOST = 12  # labels that are read one by one; with more, whole sets of labels are read
 COLUMNS = (
     "pk", "name", "taints", "is_unschedulable", "allocatable", "requested", "expected",
@@ -95,7 +96,20 @@ def _of_cluster(cluster_id: int, pods: Sequence[Pod], *, now: datetime) -> dict[
     facts = {pod.uid: facts_of(pod) for pod in pods}
     index = index_of(cluster_id, list(facts.values()))
     around = _surroundings(cluster_id, pods)
-    return {uid: explain(each, index, around[uid], now=now) for uid, each in facts.items()}
+    keys = {uid: _likeness(pod, around[uid], now=now) for uid, pod in facts.items()}
+    found = {key: explain(facts[uid], index, around[uid], now=now) for key, uid in _first_of(keys).items()}
+    return {uid: found[key] for uid, key in keys.items()}
+
+
+def _first_of(keys: Mapping[str, str]) -> dict[str, str]:
+    """Returns one UID for each key."""
+    return {key: uid for uid, key in keys.items()}
+
+
+def _likeness(pod: WaitingPod, around: WaitFacts, *, now: datetime) -> str:
+    """Returns what is equal in pods with equal explanations."""
+    is_old = now - pod.created_at >= SILENT_AFTER
+    return repr((replace(pod, name="", created_at=EPOCH, message_at=None), around, is_old))
 
 
 def _surroundings(cluster_id: int, pods: Sequence[Pod]) -> dict[str, WaitFacts]:

@@ -7,7 +7,6 @@ from capacity.wait_reasons.amounts import amount_text, main_resource
 from capacity.wait_reasons.answers import Actor, Change
 from capacity.wait_reasons.node_index import NodeSet
 from capacity.wait_reasons.obstacles import Obstacle, ObstacleKind, Obstacles, union
-from wording.lists import names
 
 CHANGES_AT_MOST = 6
 SET_BY_KUBERNETES = "node.kubernetes.io/"
@@ -35,7 +34,7 @@ def _counted(change: Change, now: NodeSet, later: NodeSet) -> Change:
 
 def _change(obstacles: Obstacles, obstacle: Obstacle, nodes: NodeSet) -> Change | None:
     """Returns the change that removes an obstacle from these nodes. None: there is none."""
-    named = names([node.name for node in obstacles.index.nodes_of(nodes)])
+    named = obstacles.index.named(nodes)
     match obstacle.kind:
         case ObstacleKind.CORDON:
             return Change(f"Uncordon {named}.", Actor.ADMIN)
@@ -66,32 +65,35 @@ def _smaller(obstacles: Obstacles, obstacle: Obstacle, nodes: NodeSet) -> Change
 
 def _moves(obstacles: Obstacles) -> list[Change]:
     """Returns the node that needs the fewest GPUs freed, where enough GPUs are free on other nodes."""
-    resource = main_resource(obstacles)
-    others = union([each for each in obstacles.room if each.name != resource])
-    nodes = list(obstacles.index.nodes_of(obstacles.candidates & ~others)) if resource else []
+    resource, nodes = _with_room_but_gpus(obstacles)
     if not nodes:
         return []
-    best = max(nodes, key=lambda node: node.free(resource))
-    lacks = obstacles.pod.requests[resource] - best.free(resource)
-    elsewhere = sum(max(0, node.free(resource)) for node in nodes if node is not best)
+    room = obstacles.index.room(resource, nodes)
+    lacks, elsewhere = obstacles.pod.requests[resource] - room.most, room.total - max(0, room.most)
     if not 0 < lacks <= elsewhere:
         return []
-    text = f"Move pods with {amount_text(resource, lacks)} from {best.name} to other nodes: {elsewhere} are free there."
+    name = room.best[0].name
+    text = f"Move pods with {amount_text(resource, lacks)} from {name} to other nodes: {elsewhere} are free there."
     return [Change(text, Actor.ADMIN, 0, 1)]
 
 
 def _fewer(obstacles: Obstacles) -> list[Change]:
     """Returns the largest request that a candidate has free now."""
+    resource, nodes = _with_room_but_gpus(obstacles)
+    if not nodes:
+        return []
+    room = obstacles.index.room(resource, nodes)
+    if not 0 < room.most < obstacles.pod.requests[resource]:
+        return []
+    text = f"Request at most {amount_text(resource, room.most)} per pod."
+    return [Change(text, Actor.OWNER, room.with_most, nodes.bit_count())]
+
+
+def _with_room_but_gpus(obstacles: Obstacles) -> tuple[str, NodeSet]:
+    """Returns the GPU resource, and the nodes that have everything else free."""
     resource = main_resource(obstacles)
-    if not resource or not obstacles.candidates:
-        return []
     others = union([each for each in obstacles.room if each.name != resource])
-    nodes = list(obstacles.index.nodes_of(obstacles.candidates & ~others))
-    most = max((node.free(resource) for node in nodes), default=0)
-    if not 0 < most < obstacles.pod.requests[resource]:
-        return []
-    number = sum(node.free(resource) >= most for node in nodes)
-    return [Change(f"Request at most {amount_text(resource, most)} per pod.", Actor.OWNER, number, len(nodes))]
+    return resource, obstacles.candidates & ~others if resource else 0
 
 
 def _pairs(obstacles: Obstacles) -> list[Change]:

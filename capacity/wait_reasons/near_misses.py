@@ -5,10 +5,8 @@ from collections.abc import Iterator, Sequence
 from capacity.wait_reasons.amounts import amount_text, by_weight, main_resource
 from capacity.wait_reasons.answers import FunnelStep, NearMiss
 from capacity.wait_reasons.node_index import ComparedNode, NodeSet
-from capacity.wait_reasons.obstacles import Obstacle, ObstacleKind, Obstacles, union
+from capacity.wait_reasons.obstacles import CPU, Obstacle, ObstacleKind, Obstacles, union
 from wording.numbers import count, either
-
-NEAR_AT_MOST = 5
 
 
 def funnel_of(obstacles: Obstacles) -> list[FunnelStep]:
@@ -40,8 +38,9 @@ def funnel_of(obstacles: Obstacles) -> list[FunnelStep]:
 
 
 def near_misses_of(obstacles: Obstacles) -> list[NearMiss]:
-    nodes = sorted(obstacles.index.nodes_of(_nearest(obstacles)), key=lambda node: _shortage(obstacles, node))
-    return [NearMiss(node, list(_lacks(obstacles, node))) for node in nodes[:NEAR_AT_MOST]]
+    """Returns the nodes with the fewest obstacles, those with the most free GPUs first."""
+    nearest = obstacles.index.room(main_resource(obstacles) or CPU, _nearest(obstacles)).best
+    return [NearMiss(node, list(_lacks(obstacles, node))) for node in nearest]
 
 
 def near_summary(obstacles: Obstacles) -> str:
@@ -50,14 +49,13 @@ def near_summary(obstacles: Obstacles) -> str:
     if not resource or not obstacles.candidates or obstacles.fitting:
         return ""
     others = union([each for each in obstacles.room if each.name != resource])
-    lacking = [
-        obstacles.pod.requests[resource] - node.free(resource)
-        for node in obstacles.index.nodes_of(obstacles.candidates & ~others)
-    ]
-    least = min(lacking, default=0)
+    nodes = obstacles.candidates & ~others
+    if not nodes:
+        return ""
+    room = obstacles.index.room(resource, nodes)
+    least, number = obstacles.pod.requests[resource] - room.most, room.with_most
     if not 0 < least < obstacles.pod.requests[resource]:
         return ""
-    number = lacking.count(least)
     return f"{count(number, 'node')} {either(number, 'lacks', 'lack')} only {amount_text(resource, least)}."
 
 
@@ -78,9 +76,8 @@ def _nearest(obstacles: Obstacles) -> NodeSet:
 
 
 def _lacks(obstacles: Obstacles, node: ComparedNode) -> Iterator[str]:
-    place = obstacles.index.nodes.index(node)
     for each in (*obstacles.fixed, *obstacles.room):
-        if not each.nodes >> place & 1:
+        if not obstacles.index.has(each.nodes, node):
             continue
         match each.kind:
             case ObstacleKind.CORDON:
@@ -97,13 +94,6 @@ def _lacks(obstacles: Obstacles, node: ComparedNode) -> Iterator[str]:
             case ObstacleKind.ROOM:
                 wanted = obstacles.pod.requests[each.name]
                 yield f"{amount_text(each.name, max(0, node.free(each.name)))} free of {amount_text(each.name, wanted)}"
-
-
-def _shortage(obstacles: Obstacles, node: ComparedNode) -> tuple[float, str]:
-    """Returns the sort key of a near miss: the greatest share of a request that is missing."""
-    requests = obstacles.pod.requests
-    missing = [(amount - node.free(name)) / amount for name, amount in requests.items() if amount > node.free(name)]
-    return (max(missing, default=0.0), node.name)
 
 
 def _of(obstacles: Sequence[Obstacle], kind: ObstacleKind) -> NodeSet:

@@ -13,6 +13,8 @@ from functools import cached_property
 from capacity.wait_reasons.requirements import LabelRequirement, NodeTaint
 
 NodeSet = int
+NAMED = 3  # nodes in a sentence
+BEST_AT_MOST = 5
 CORDON_KEY = "node.kubernetes.io/unschedulable"  # corev1.TaintNodeUnschedulable
 
 
@@ -33,6 +35,17 @@ class ComparedNode:
         return self.allocatable.get(resource, 0) - self.requested.get(resource, 0)
 
 
+@dataclass(frozen=True, slots=True)
+class FreeRoom:
+    """The free amount of one resource on a set of nodes."""
+
+    total: int
+    having: int  # nodes with any
+    most: int  # on one node; below 0 where others took more than there is
+    with_most: int  # nodes with so much
+    best: tuple[ComparedNode, ...]  # nodes with the most, at most `BEST_AT_MOST`
+
+
 class NodeIndex:
     def __init__(self, nodes: Iterable[ComparedNode]) -> None:
         self.nodes: Sequence[ComparedNode] = tuple(nodes)
@@ -40,6 +53,7 @@ class NodeIndex:
         self._by_label: dict[str, dict[str, NodeSet]] = {}
         self._requirements: dict[LabelRequirement, NodeSet] = {}
         self._amounts: dict[tuple[str, bool], tuple[list[int], list[int]]] = {}
+        self._rooms: dict[tuple[str, NodeSet], FreeRoom] = {}
         self._at_least: dict[tuple[str, bool, int], NodeSet] = {}
 
     def __len__(self) -> int:
@@ -47,10 +61,40 @@ class NodeIndex:
 
     def nodes_of(self, nodes: NodeSet) -> Iterator[ComparedNode]:
         """Yields the nodes of a set."""
-        while nodes:
-            last = nodes & -nodes
-            yield self.nodes[last.bit_length() - 1]
-            nodes ^= last
+        bits = f"{nodes:b}"[::-1]
+        place = bits.find("1")
+        while place >= 0:
+            yield self.nodes[place]
+            place = bits.find("1", place + 1)
+
+    def named(self, nodes: NodeSet) -> str:
+        """Returns the first names of a set as text: `a, b, c and 4 more`."""
+        number = nodes.bit_count()
+        first = [node.name for node, _ in zip(self.nodes_of(nodes), range(NAMED), strict=False)]
+        return ", ".join(first) + (f" and {number - NAMED} more" if number > NAMED else "")
+
+    def room(self, resource: str, nodes: NodeSet) -> FreeRoom:
+        """Returns how much of a resource is free on these nodes. Remembered: pods of one owner ask the same."""
+        if (resource, nodes) not in self._rooms:
+            amounts, places = self._sorted(resource, is_free=True)
+            bits = f"{nodes:0{len(self.nodes)}b}"[::-1]
+            free = [(amount, place) for amount, place in zip(amounts, places, strict=True) if bits[place] == "1"]
+            most = free[-1][0] if free else 0
+            self._rooms[resource, nodes] = FreeRoom(
+                total=sum(amount for amount, _ in free if amount > 0),
+                having=sum(amount > 0 for amount, _ in free),
+                most=most,
+                with_most=sum(amount == most for amount, _ in free),
+                best=tuple(self.nodes[place] for _, place in reversed(free[-BEST_AT_MOST:])),
+            )
+        return self._rooms[resource, nodes]
+
+    def has(self, nodes: NodeSet, node: ComparedNode) -> bool:
+        return bool(nodes >> self._places[node.name] & 1)
+
+    @cached_property
+    def _places(self) -> Mapping[str, int]:
+        return {node.name: place for place, node in enumerate(self.nodes)}
 
     def where(self, is_wanted: Callable[[ComparedNode], bool]) -> NodeSet:
         return self._set_of(place for place, node in enumerate(self.nodes) if is_wanted(node))
@@ -119,8 +163,8 @@ class NodeIndex:
         """Returns the amounts in ascending order, and the place of the node of each."""
         if (resource, is_free) not in self._amounts:
             of = (node.free(resource) if is_free else node.allocatable.get(resource, 0) for node in self.nodes)
-            pairs = sorted((amount, place) for place, amount in enumerate(of))
-            self._amounts[resource, is_free] = ([amount for amount, _ in pairs], [place for _, place in pairs])
+            pairs = sorted((amount, -place) for place, amount in enumerate(of))
+            self._amounts[resource, is_free] = ([amount for amount, _ in pairs], [-place for _, place in pairs])
         return self._amounts[resource, is_free]
 
     def _set_of(self, places: Iterable[int]) -> NodeSet:

@@ -29,7 +29,7 @@ def reason_over_nodes(obstacles: Obstacles) -> PendingExplanation:
 
 def _fits(obstacles: Obstacles) -> PendingExplanation:
     number = obstacles.fitting.bit_count()
-    named = names([node.name for node in obstacles.index.nodes_of(obstacles.fitting)])
+    named = obstacles.index.named(obstacles.fitting)
     return PendingExplanation(
         "fits", f"{count(number, 'node')} {either(number, 'fits', 'fit')} by the checked requirements",
         f"For example {named}. The scheduler has not tried again, or a requirement that is not checked keeps it away.",
@@ -83,7 +83,7 @@ def _excluded_by(
         return PendingExplanation(
             "untolerated_taint", title, f"{nodes} that otherwise qualify {have} it.", decided_by=name
         )
-    named = names([node.name for node in obstacles.index.nodes_of(left)])
+    named = obstacles.index.named(left)
     title = f"{either(number, 'The only node that qualifies is', f'All {number} nodes that qualify are')} cordoned"
     return PendingExplanation("cordoned", title, f"They are {named}." if number > 1 else f"It is {named}.", named)
 
@@ -149,21 +149,21 @@ def _no_room(obstacles: Obstacles) -> PendingExplanation:
     if not resource or candidates & index.with_free(resource, obstacles.pod.requests[resource]):
         return _no_cpu_or_memory(obstacles, resource)
     asked = amount_text(resource, obstacles.pod.requests[resource])
-    free = [(max(0, node.free(resource)), node.name) for node in index.nodes_of(candidates)]
-    total, (most, best) = sum(amount for amount, _ in free), max(free)
-    qualify = f"{count(len(free), 'node')} {either(len(free), 'qualifies', 'qualify')}."
+    room, number = index.room(resource, candidates), candidates.bit_count()
+    total = room.total
+    qualify = f"{count(number, 'node')} {either(number, 'qualifies', 'qualify')}."
     if total < obstacles.pod.requests[resource]:
-        none = either(len(free), "It has no free GPU.", "None of them has a free GPU.")
+        none = either(number, "It has no free GPU.", "None of them has a free GPU.")
         free_now = (
             f"{amount_text(resource, total)} {either(total, 'is', 'are')} free there in total." if total else none
         )
         title = f"Too few free GPUs: the pod requests {asked}"
         return PendingExplanation("no_room", title, f"{qualify} {free_now}", resource)
-    having = sum(amount > 0 for amount, _ in free)
+    most = f"{room.most} on one ({room.best[0].name})"
     return PendingExplanation(
         "fragmented",
         f"Free GPUs are spread over nodes: none has {asked}",
-        f"{qualify} {amount_text(resource, total)} are free on {having} of them, at most {most} on one ({best}).",
+        f"{qualify} {amount_text(resource, total)} are free on {room.having} of them, at most {most}.",
         resource,
     )
 
@@ -176,7 +176,7 @@ def _no_cpu_or_memory(obstacles: Obstacles, resource: str) -> PendingExplanation
         (name for name in (CPU, MEMORY) if pod.requests.get(name)),
         key=lambda name: (nodes & ~index.with_free(name, pod.requests[name])).bit_count(),
     )
-    most = max(0, *(node.free(name) for node in index.nodes_of(nodes)))
+    most = max(0, index.room(name, nodes).most)
     number = nodes.bit_count()
     whose = f"{count(number, 'node')} {either(number, 'has', 'have')} the GPUs free" if resource else "Nodes qualify"
     step = f"Request less {'CPU' if name == CPU else 'memory'} per pod: at most {amount_text(name, most)}."
