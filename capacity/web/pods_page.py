@@ -4,12 +4,13 @@ from typing import Any
 
 from django.http import HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
-from django.urls import reverse
 from django.utils import timezone
+from django.views.decorators.http import require_POST
 
 from capacity.pods.files import TooManyPods, csv_of
 from capacity.pods.pod_filter import ORDERS, PARTS, PodFilter
 from capacity.pods.rows import PodTable, table_of, titled
+from capacity.pods.views import POD_VIEWS
 from edges.digits import whole
 from edges.parts import part
 from edges.requests import PersonRequest
@@ -19,6 +20,7 @@ from fleet.models import Cluster, Node, Observer
 from fleet.queries import pools_named
 from fleet.states.pod import TITLES
 from fleet.web.states import POD_GLYPHS
+from health.web.saved_views import context_of, forget_view, save_view
 from people.models import User
 from people.rights import Permission, scope_of
 
@@ -31,6 +33,7 @@ def pods(request: PersonRequest) -> HttpResponse:
         "seq": numbers_of(Observer.batches_of(clusters)),
         "has_role": not scope_of(request.user, Permission.SEE).nowhere,
         **_table(request),
+        **context_of(request, POD_VIEWS),
         "cluster_choices": list(clusters.values()),
         "pool_choices": pools_named(request.user),
         "resource_choices": _resources(request.user),
@@ -44,7 +47,7 @@ def pods(request: PersonRequest) -> HttpResponse:
 def pods_part(request: PersonRequest) -> HttpResponse:
     response = render(request, "capacity/pods/_table.html", _table(request))
     if request.headers.get("HX-Trigger") == "pod-filters":
-        response["HX-Push-Url"] = address(PodFilter.read(request.GET).query())
+        response["HX-Push-Url"] = _address(PodFilter.read(request.GET))
     return response
 
 
@@ -55,8 +58,14 @@ def csv_file(request: PersonRequest) -> HttpResponse | StreamingHttpResponse:
         return HttpResponse(str(refusal), status=400, content_type="text/plain; charset=utf-8")
 
 
-def address(query: str) -> str:
-    return f"{reverse('pods')}{f'?{query}' if query else ''}"
+@require_POST
+def save(request: PersonRequest) -> HttpResponse:
+    return save_view(request, POD_VIEWS)
+
+
+@require_POST
+def forget(request: PersonRequest, view_id: int) -> HttpResponse:
+    return forget_view(request, POD_VIEWS, view_id)
 
 
 def _table(request: PersonRequest) -> dict[str, Any]:
@@ -78,11 +87,17 @@ def _table(request: PersonRequest) -> dict[str, Any]:
         "before": number - 1,
         "after": number + 1,
         "states": [
-            (title, POD_GLYPHS[state], count, address(wanted.with_state(state.value).query()), state == wanted.state)
+            (
+                title,
+                POD_GLYPHS[state],
+                count,
+                POD_VIEWS.address(wanted.with_state(state.value).query()),
+                state == wanted.state,
+            )
             for state, title, count in titled(table.counts)
         ],
         "every": sum(table.counts.values()),
-        "every_href": address(wanted.without("state").query()),
+        "every_href": _address(wanted.without("state")),
         "hints": [] if lines else _hints(request.user, table),
     }
 
@@ -90,8 +105,14 @@ def _table(request: PersonRequest) -> dict[str, Any]:
 def _hints(user: User, table: PodTable) -> list[tuple[str, str, int]]:
     """Returns for an empty result how many pods would match without each part of the filter."""
     looser = [(PARTS[name], table.wanted.without(name)) for name in table.wanted.active]
-    found = [(title, address(each.query()), len(table_of(user, each, now=table.now))) for title, each in looser]
+    found = [
+        (title, POD_VIEWS.address(each.query()), len(table_of(user, each, now=table.now))) for title, each in looser
+    ]
     return sorted((hint for hint in found if hint[2]), key=lambda hint: -hint[2])
+
+
+def _address(wanted: PodFilter) -> str:
+    return POD_VIEWS.address(wanted.query())
 
 
 def _clusters(user: User) -> dict[int, str]:

@@ -5,11 +5,11 @@ from health.api.comparables import GpuComparable, NodeComparable
 from health.api.exported_metrics import ExportedMetrics
 from health.api.findings import FindingDetail, FindingGroups, FindingList, FindingTelemetry
 from health.api.gpu import GpuDetail
-from health.api.gpu_views import GpuViewDetail, GpuViewList
 from health.api.gpus import GpuHealthFile, GpuHealthList
 from health.api.hours import GpuHours, NodeHours
 from health.api.mutes import MuteDetail, MuteLifts, MuteList
 from health.api.rules import PoolLimitsList, PoolLimitsRemovals, RuleList, RuleShadowEnds, RuleShadowList
+from health.api.saved_views import GpuViewDetail, GpuViewList
 from health.api.shift_report import ShiftReport
 from health.api.stacks import CompatibilityDetail, NodeStackDetail
 from health.api.telemetry import (

@@ -3,13 +3,13 @@
 from health.models.crash_log import CrashLog
 from health.models.finding import Finding, FindingAct
 from health.models.gpu_hour import GpuHour, GpuMinuteBlock
-from health.models.gpu_view import GpuView
 from health.models.mute import Mute
 from health.models.pool_limits import PoolLimits
 from health.models.rule_shadow import RuleShadow
+from health.models.saved_view import SavedView
 from health.models.telemetry_source import SourceState, TelemetrySource, TelemetryTrial, TrialState
 
 __all__ = [
-    "CrashLog", "Finding", "FindingAct", "GpuHour", "GpuMinuteBlock", "GpuView", "Mute", "PoolLimits", "RuleShadow",
+    "CrashLog", "Finding", "FindingAct", "GpuHour", "GpuMinuteBlock", "Mute", "PoolLimits", "RuleShadow", "SavedView",
     "SourceState", "TelemetrySource", "TelemetryTrial", "TrialState",
 ]  # fmt: skip

@@ -6,15 +6,13 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from django.contrib import messages
 from django.http import HttpResponse, StreamingHttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from edges.digits import whole
-from edges.kept_input import keep, take
 from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.messages.numbers import numbers_of
@@ -26,20 +24,20 @@ from health.gpus.files import TooLong, csv_of, json_of
 from health.gpus.gpu_filter import PARTS, READINGS, SEVERITIES, GpuFilter
 from health.gpus.selection import TooWide
 from health.gpus.table import GpuSeen, GpuTable, clusters_seen, table_of
-from health.gpus.views import BadView, filter_sent, save_view, views_of
+from health.gpus.views import GPU_VIEWS
 from health.sources.cluster_telemetry import ClusterTelemetry
 from health.sources.node_telemetry import instant
 from health.sources.readings import MetricReading, ReadingState
 from health.telemetry.metrics import METRICS
 from health.web.gpu_readings import words_of
 from health.web.reading_cells import ReadingCell, cell_of, gib, look_of
+from health.web.saved_views import context_of, forget_view, save_view
 from people.models import User
 from people.rights import Permission, scope_of
 from wording.instants import clock
 from wording.numbers import count
 
 PER_PAGE = 100
-ABOUT = "gpu-view"  # the name that a view was refused under is kept under this
 ALLOCATIONS_SHOWN = 2
 SHOWN = frozenset({"temperature", "utilisation", "memory", "power", "xid"})  # columns with a cell of their own
 GLYPHS: Mapping[str, str] = {"critical": "bad", "warning": "warn", "note": "part"}
@@ -99,8 +97,7 @@ def gpus(request: PersonRequest) -> HttpResponse:
         **table,
         **_choices(request.user),
         "order_choices": _orders(table["wanted"]),
-        "views": views_of(request.user),
-        "written": take(request, ABOUT),
+        **context_of(request, GPU_VIEWS),
     }
     return render(request, "health/gpus/page.html", context)
 
@@ -288,20 +285,9 @@ def _refused(sentence: str, *, status: int = 400) -> HttpResponse:
 
 @require_POST
 def save(request: PersonRequest) -> HttpResponse:
-    name, query = request.POST.get("name", ""), request.POST.get("query", "")
-    try:
-        view = save_view(request.user, name=name, query=query, now=timezone.now())
-    except BadView as refusal:
-        messages.error(request, str(refusal))
-        keep(request, ABOUT, "name")
-        return redirect(address(filter_sent(query).query()))
-    messages.success(request, f"The view “{view.name}” is saved.")
-    return redirect(address(view.query))
+    return save_view(request, GPU_VIEWS)
 
 
 @require_POST
 def forget(request: PersonRequest, view_id: int) -> HttpResponse:
-    view = get_object_or_404(views_of(request.user), pk=view_id)
-    view.delete()
-    messages.success(request, f"The view “{view.name}” is deleted.")
-    return redirect("gpus")
+    return forget_view(request, GPU_VIEWS, view_id)

@@ -63,7 +63,7 @@ def there(db, now) -> dict[str, int]:  # noqa: F811
         "limits_id": PoolLimits.objects.create(
             pool=node.pools.get(), rule="gpu-hot", warn=80, warn_after_s=60, by="pat", at=now, reason="x"
         ).pk,
-        "view_id": pat.gpu_views.create(name="Hot", query="", saved_at=now).pk,
+        "view_id": pat.saved_views.create(table="gpus", name="Hot", query="", saved_at=now).pk,
         "window_id": a_window(node.cluster).pk,
         "trial_id": a_telemetry_trial(node.cluster).pk,
         "driver_object_id": node.cluster.driver_objects.get(kind="NVIDIADriver").pk,

@@ -43,8 +43,9 @@ from health.api.hours import HoursAsked
 from health.api.shift_report import ShiftReportAsked
 from health.api.telemetry_history import HistoryAsked
 from health.gpus.gpu_filter import GpuFilter
-from health.gpus.views import BadView, filter_sent, spelt_view
+from health.gpus.views import GPU_VIEWS
 from health.models import Finding
+from health.saved_views import BadView
 from health.telemetry.promql import BadMatchers, Matchers
 from health.web.act_form import ActForm, MuteForm
 from health.web.inbox_page import Filter as FindingsFilter
@@ -144,8 +145,8 @@ def _findings_filter(text: str) -> None:
 
 
 def _view(text: str) -> None:
-    filter_sent(text)
-    spelt_view(name=text, query=text)
+    GPU_VIEWS.filter_sent(text)
+    GPU_VIEWS.spelt(name=text, query=text)
 
 
 def _freeze(text: str) -> None:
@@ -257,7 +258,7 @@ PARSERS = (
            lambda text: GpuHealthAsked(
                data={"q": text, "limit": text, "at_least": text, "column": [text], text[:100]: text}
            ).is_valid(), ("health.api.gpus",)),
-    Parser("view of GPUs", "60 and 2,000 characters, a filter 32,000", FORM_BYTES, _view, ("health.web.gpus_page",)),
+    Parser("saved view", "60 and 2,000 characters, a filter 32,000", FORM_BYTES, _view, ("health.web.saved_views",)),
     Parser("layout of the map, and a cluster of it", "64 characters, compared, and 18", HEADERS_BYTES,
            lambda text: (text[:64] == "x", whole(text)), ("health.web.map_metrics",)),
     Parser("filters of nodes in REST", "253 characters each, a selector 1,000", HEADERS_BYTES,

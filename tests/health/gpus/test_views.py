@@ -2,10 +2,11 @@ from urllib.parse import urlencode
 
 import pytest
 
-from health.gpus import views
+from health import saved_views as views
 from health.gpus.columns import COLUMNS
-from health.gpus.views import BadView, filter_sent, save_view
-from health.models import GpuView
+from health.gpus.views import GPU_VIEWS
+from health.models import SavedView
+from health.saved_views import BadView
 from tests import make
 from tests.make import NOON
 from tests.pages import HOSTILE, page, visiting
@@ -19,7 +20,9 @@ def bob():
 
 
 def test_a_view_is_what_the_table_knows_of_an_address(bob):
-    view = save_view(bob, name="  hot  ones ", query="?ordering=-temperature&page=3&next=//evil&faults=1", now=NOON)
+    view = GPU_VIEWS.save(
+        bob, name="  hot  ones ", query="?ordering=-temperature&page=3&next=//evil&faults=1", now=NOON
+    )
 
     assert (view.name, view.query) == ("hot ones", "faults=1&ordering=-temperature")
 
@@ -28,10 +31,13 @@ def test_a_view_knows_every_column_and_what_exporters_are_to_say(bob):
     columns = "&".join(f"column={key}" for key, column in COLUMNS.items() if not column.is_fixed)
     asked = f"metric=ecc_uncorrected&reading=fresh&at_least=2&ordering=-row_remap_pending&{columns}"
 
-    view = save_view(bob, name="ECC", query=asked, now=NOON)
+    view = GPU_VIEWS.save(bob, name="ECC", query=asked, now=NOON)
 
-    assert filter_sent(view.query) == filter_sent(asked)
-    assert (filter_sent(view.query).metric, filter_sent(view.query).at_least) == ("ecc_uncorrected", "2")
+    assert GPU_VIEWS.filter_sent(view.query) == GPU_VIEWS.filter_sent(asked)
+    assert (GPU_VIEWS.filter_sent(view.query).metric, GPU_VIEWS.filter_sent(view.query).at_least) == (
+        "ecc_uncorrected",
+        "2",
+    )
     make.a_node(make.a_cluster(), gpus=1)
     asked = view.query.replace("metric=ecc_uncorrected", "")
     shown = visiting(bob).get(f"/gpus?{asked}").content.decode()
@@ -39,28 +45,28 @@ def test_a_view_knows_every_column_and_what_exporters_are_to_say(bob):
 
 
 def test_the_same_name_again_is_the_same_view(bob):
-    save_view(bob, name="mine", query="q=a", now=NOON)
-    save_view(bob, name="mine", query="q=b", now=NOON)
+    GPU_VIEWS.save(bob, name="mine", query="q=a", now=NOON)
+    GPU_VIEWS.save(bob, name="mine", query="q=b", now=NOON)
 
-    assert [view.query for view in GpuView.objects.all()] == ["q=b"]
+    assert [view.query for view in SavedView.objects.all()] == ["q=b"]
 
 
 @pytest.mark.parametrize("name", ["", "   ", "x" * 61, "a\u202eb"])
 def test_a_name_that_is_none_is_refused(bob, name):
     with pytest.raises(BadView, match="needs a name"):
-        save_view(bob, name=name, query="", now=NOON)
+        GPU_VIEWS.save(bob, name=name, query="", now=NOON)
 
 
 def test_a_name_that_is_too_long_is_refused_and_never_cut_to_that_of_another(bob):
-    save_view(bob, name="prod", query="q=a", now=NOON)
+    GPU_VIEWS.save(bob, name="prod", query="q=a", now=NOON)
     longer = f"prod{' ' * 60}{'staging' * 9}"
 
     with pytest.raises(BadView, match="needs a name"):
-        save_view(bob, name=longer, query="q=b", now=NOON)
+        GPU_VIEWS.save(bob, name=longer, query="q=b", now=NOON)
     visiting(bob).post("/gpus/views", {"name": longer, "query": "q=b"})
     visiting(bob).post("/gpus/views", {"name": f"prod{' ' * 60}staging", "query": "q=c"})
 
-    assert dict(GpuView.objects.values_list("name", "query")) == {"prod": "q=a", "prod staging": "q=c"}
+    assert dict(SavedView.objects.values_list("name", "query")) == {"prod": "q=a", "prod staging": "q=c"}
 
 
 def test_a_filter_that_is_too_long_is_refused_and_never_cut_to_another(bob):
@@ -68,17 +74,17 @@ def test_a_filter_that_is_too_long_is_refused_and_never_cut_to_another(bob):
     assert len(query) > views.LONGEST_QUERY
 
     with pytest.raises(BadView, match="too long to be saved"):
-        save_view(bob, name="mine", query=query, now=NOON)
+        GPU_VIEWS.save(bob, name="mine", query=query, now=NOON)
     refused = visiting(bob).post("/gpus/views", {"name": "mine", "query": f"?{query}"})
 
     assert refused.url == f"/gpus?{query}"
-    assert not GpuView.objects.exists()
+    assert not SavedView.objects.exists()
 
 
 @pytest.mark.parametrize("name", ["", "three"])
 def test_the_filter_of_a_view_that_is_refused_stays(bob, monkeypatch, name):
     monkeypatch.setattr(views, "MOST", 1)
-    save_view(bob, name="one", query="", now=NOON)
+    GPU_VIEWS.save(bob, name="one", query="", now=NOON)
 
     refused = visiting(bob).post("/gpus/views", {"name": name, "query": "?q=gpu-1&next=//evil"})
 
@@ -99,19 +105,19 @@ def test_the_name_of_a_view_that_is_refused_comes_back_once(bob, monkeypatch):
 def test_nobody_saves_more_than_so_many(bob, monkeypatch):
     monkeypatch.setattr(views, "MOST", 2)
     for name in ("one", "two"):
-        save_view(bob, name=name, query="", now=NOON)
+        GPU_VIEWS.save(bob, name=name, query="", now=NOON)
 
     with pytest.raises(BadView, match="You have 2 views"):
-        save_view(bob, name="three", query="", now=NOON)
-    save_view(bob, name="two", query="q=x", now=NOON)
-    save_view(make.a_user(), name="three", query="", now=NOON)
+        GPU_VIEWS.save(bob, name="three", query="", now=NOON)
+    GPU_VIEWS.save(bob, name="two", query="q=x", now=NOON)
+    GPU_VIEWS.save(make.a_user(), name="three", query="", now=NOON)
 
 
 def test_a_person_saves_opens_and_deletes_their_own_and_sees_no_others(bob):
     mine, theirs = visiting(bob), visiting(make.a_user("amy", role="viewer"))
 
     saved = mine.post("/gpus/views", {"name": HOSTILE[:60], "query": "?q=gpu-1"})
-    view = GpuView.objects.get()
+    view = SavedView.objects.get()
 
     assert saved.url == "/gpus?q=gpu-1"
     assert "/gpus?q=gpu-1" in page(mine, "/gpus").links
@@ -119,6 +125,6 @@ def test_a_person_saves_opens_and_deletes_their_own_and_sees_no_others(bob):
     assert theirs.post(f"/gpus/views/{view.pk}/forget").status_code == 404
     assert mine.get(f"/gpus/views/{view.pk}/forget").status_code == 405
     mine.post(f"/gpus/views/{view.pk}/forget")
-    assert not GpuView.objects.exists()
+    assert not SavedView.objects.exists()
     mine.post("/gpus/views", {"name": "", "query": ""})
     assert "A view needs a name" in page(mine, "/gpus").text

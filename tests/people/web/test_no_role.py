@@ -12,7 +12,7 @@ from tests.pages import Page, page, visiting
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
 
 MAP = {"/parts/fleet/map", "/parts/fleet/map/index"}  # numbers for a drawing, and no words
-POSTED = {"/stop", "/stop/lifts", "/gpus/views"}  # buttons, whose page is the one they stand on
+POSTED = {"/stop", "/stop/lifts", "/gpus/views", "/pods/views"}  # buttons, whose page is the one they stand on
 
 
 def plain_pages() -> list[str]:

@@ -1,31 +1,33 @@
-"""The caller's saved views of the GPU table, as on the page."""
+"""The caller's saved views of a table, as on its page."""
+
+from typing import Any, ClassVar
 
 from django.db.models import QuerySet
-from django.urls import reverse
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.response import Response
 
 from edges.rest import Asked, Edge, Listing, RowSerializer
-from health.gpus.views import LONGEST_NAME, LONGEST_QUERY, BadView, save_view, views_of
-from health.models import GpuView
+from health.gpus.views import GPU_VIEWS
+from health.models import SavedView
+from health.saved_views import LONGEST_NAME, LONGEST_QUERY, BadView, ViewTable, address_of
 
 
-class GpuViewSerializer(RowSerializer):
+class SavedViewSerializer(RowSerializer):
     query = serializers.CharField(help_text="The filter, as the table spells it. Blank: all of it, as it usually is.")
     page = serializers.SerializerMethodField(help_text="Where the table shows it.")
 
     class Meta:
-        model = GpuView
+        model = SavedView
         fields = ("id", "name", "query", "page", "saved_at")
 
     @extend_schema_field(serializers.CharField())
-    def get_page(self, view: GpuView) -> str:
-        return f"{reverse('gpus')}?{view.query}" if view.query else reverse("gpus")
+    def get_page(self, view: SavedView) -> str:
+        return address_of(view.table, view.query)
 
 
-class GpuViewRequest(Asked):
+class SavedViewRequest(Asked):
     name = serializers.CharField(max_length=LONGEST_NAME, help_text="A view of the caller's of this name is replaced.")
     query = serializers.CharField(
         max_length=LONGEST_QUERY, required=False, allow_blank=True, default="",
@@ -33,29 +35,40 @@ class GpuViewRequest(Asked):
     )  # fmt: skip
 
 
-class GpuViewList(Listing):
-    """Lists the caller's saved views of the GPU table by name."""
+class SavedViewList(Listing):
+    table: ClassVar[ViewTable[Any]]
+    serializer_class = SavedViewSerializer
+    queryset = SavedView.objects.none()
 
-    serializer_class = GpuViewSerializer
-    queryset = GpuView.objects.none()
+    def get_queryset(self) -> QuerySet[SavedView]:
+        return self.table.of(self.user)
 
-    def get_queryset(self) -> QuerySet[GpuView]:
-        return views_of(self.user)
-
-    @extend_schema(request=GpuViewRequest, responses={201: GpuViewSerializer})
+    @extend_schema(request=SavedViewRequest, responses={201: SavedViewSerializer})
     def post(self, request) -> Response:
         """Saves a view. It replaces the caller's view of that name."""
-        asked = self.read(GpuViewRequest)
+        asked = self.read(SavedViewRequest)
         try:
-            view = save_view(self.user, **asked, now=timezone.now())
+            view = self.table.save(self.user, **asked, now=timezone.now())
         except BadView as refusal:
             raise serializers.ValidationError({"name": [str(refusal)]}) from refusal
-        return Response(GpuViewSerializer(view).data, status=201)
+        return Response(SavedViewSerializer(view).data, status=201)
 
 
-class GpuViewDetail(Edge):
+class SavedViewDetail(Edge):
+    table: ClassVar[ViewTable[Any]]
+
     @extend_schema(responses={204: None})
     def delete(self, request, view_id: int) -> Response:
         """Deletes the view."""
-        self.load(views_of(self.user), view_id).delete()
+        self.load(self.table.of(self.user), view_id).delete()
         return Response(status=204)
+
+
+class GpuViewList(SavedViewList):
+    """Lists the caller's saved views of the GPU table by name."""
+
+    table = GPU_VIEWS
+
+
+class GpuViewDetail(SavedViewDetail):
+    table = GPU_VIEWS
