@@ -7,9 +7,10 @@ docs.nebius.com, kubernetes/maintenance/health-checks. NVIDIA/NVSentinel, platfo
 the reason <check>IsNotHealthy, its messages end with "Recommended Action=…;". ROCm/gpu-operator, docs/npd: AMD's.
 facebookresearch/gcm: Gcm…Problem. k3s: EtcdIsVoter. leptonai/gpud writes none; query it on the machine itself.
 GoogleCloudPlatform/container-engine-accelerators #497: XidCriticalError of GKE's device plugin has its Xids in the
-reason, {"31":true}, and stays until the machine restarts.
+reason, {"31":true}, and stays until the machine restarts. oracle-quickstart/oci-hpc-oke, docs/running-gpu-rdma-
+healthchecks-with-node-problem-detector.md: OKE's, with reasons such as GpuCountHasIssues and GpuCountHasNoIssues.
 
-An unlisted type is classified by its name. If the name does not tell, its polarity is unknown.
+An unlisted type is classified by its name, or else by its reason. If neither tells, its polarity is unknown.
 """
 
 import re
@@ -21,8 +22,9 @@ from typing import Any
 from gpu.xids import XIDS, XidAction
 
 KUBELET, DETECTOR, NVSENTINEL = "kubelet", "node-problem-detector", "NVSentinel"
-AKS, EKS, GKE, NEBIUS, AMD, GCM, K3S = (
+AKS, EKS, GKE, NEBIUS, AMD, GCM, K3S, OKE = (
     "AKS", "EKS node monitoring agent", "GKE's device plugin", "Nebius", "AMD's node-problem-detector", "GCM", "k3s",
+    "OKE's node-problem-detector",
 )  # fmt: skip
 UNNAMED = "unknown detector"
 READY = "Ready"  # of the kubelet; it has its own rules
@@ -87,6 +89,14 @@ REPORTERS: Mapping[str, str] = {
     **dict.fromkeys(
         ("AcceleratedHardwareReady", "ContainerRuntimeReady", "KernelReady", "NetworkingReady", "StorageReady"), EKS
     ),
+    **dict.fromkeys(
+        (
+            "GpuCount", "GpuEcc", "GpuRowRemap", "GpuBus", "GpuPcie", "GpuFabricMgr", "GpuXid", "GpuBadPages",
+            "GpuImex", "NvlinkSpeed", "DcgmiHealth", "Rocminfo", "RdmaLink", "RdmaLinkFlapping", "RdmaWpaAuth", "RdmaRttcc",
+            "RdmaVfRoutes", "RdmaVfCounters",
+        ),
+        OKE,
+    ),
     **dict.fromkeys(("NebiusGPUError", "NebiusContainerRuntimeError", "NebiusBootDiskIOError"), NEBIUS),
     "AMDGPUUnhealthy": AMD,
     "XidCriticalError": GKE,
@@ -123,6 +133,9 @@ _BAD = re.compile(
     r"offline|s?xids?|abnormal\w*|insufficient|high|required|needed|pending|scheduled|retired|not|no|un\w+able|zombies?|"
     r"watch|out|defect\w*|damaged?|abort\w*|reject\w*|denied|incorrect|unsupported|outdated"
 )
+_NEGATED = frozenset({"no", "not", "non", "without"})
+# Words that name a fault in a type, but not in a reason.
+_SOFT = frozenset({"high", "required", "needed", "pending", "scheduled", "watch", "out", "retired", "down"})
 _OF_A_GPU = re.compile(
     r"(amd)?gpus?|s?xids?|nvidia\w*|nvlink\w*|nvswitch|dcgmi?|accelerat\w*|cuda|hbm|habana|gaudi|ecc|smi|rocm"
 )
@@ -143,6 +156,8 @@ IMEX_UNHEALTHY = "DCGM_FR_IMEX_UNHEALTHY"
 # About a device file for subnet managers, which some providers omit; RDMA works without it (NVSentinel #1663, #1716).
 NO_SUBNET_MANAGER = "issm character device missing"
 ROW_REMAP = 63
+# NVSentinel's text of a check without a failure. A check that recovered may stay at True (NVSentinel #1438).
+NO_FAILURES = "no health failures"
 # EKS' agent reports this when it loses DCGM's host engine, and keeps it afterwards (eks-node-monitoring-agent #266).
 DCGM_LOST = "DCGMError: "
 
@@ -188,7 +203,7 @@ def is_of_a_gpu(name: str) -> bool:
 def read_condition(name: str, status: str, reason: str = "", message: str = "") -> ConditionReading:
     """Classifies a condition; used by observer, findings, pages and REST."""
     reporter = _reporter_of(name, reason)
-    verdict = _verdict(name, status, reporter)
+    verdict = _verdict(name, status, reporter, reason)
     if verdict is not ConditionVerdict.WRONG:
         return ConditionReading(verdict, reporter)
     text = f"{reason}: {message}"
@@ -236,17 +251,28 @@ def _reporter_of(name: str, reason: str) -> str:
     return next((who for prefix, who in (("Nebius", NEBIUS), ("Gcm", GCM)) if name.startswith(prefix)), UNNAMED)
 
 
-def _verdict(name: str, status: str, reporter: str) -> ConditionVerdict:
+def _verdict(name: str, status: str, reporter: str, reason: str) -> ConditionVerdict:
     if is_bad_when_false(name):
         return ConditionVerdict.FINE if status == "True" else ConditionVerdict.WRONG
     if not (name in REPORTERS or reporter is NVSENTINEL or _is_named_badly(name)):
-        return ConditionVerdict.UNKNOWN
+        return _verdict_of_reason(reason) if status in ("True", "False") else ConditionVerdict.UNKNOWN
     verdicts = {"True": ConditionVerdict.WRONG, "False": ConditionVerdict.FINE}
     return verdicts.get(status, ConditionVerdict.UNKNOWN)
 
 
+def _verdict_of_reason(reason: str) -> ConditionVerdict:
+    """Returns the verdict of the reason of a type whose name does not tell: HasIssues is bad, HasNoIssues is good."""
+    words = _words_in(reason)
+    is_negated = not _NEGATED.isdisjoint(words)
+    if any(_BAD.fullmatch(word) for word in words if word not in _NEGATED | _SOFT):
+        return ConditionVerdict.FINE if is_negated else ConditionVerdict.WRONG
+    if not _GOOD.isdisjoint(words):
+        return ConditionVerdict.WRONG if is_negated else ConditionVerdict.FINE
+    return ConditionVerdict.UNKNOWN
+
+
 def _severity(name: str, reporter: str, item: str) -> ConditionSeverity:
-    if _is_notice(name) or _is_harmless(name, item):
+    if _is_notice(name) or _is_harmless(name, item) or NO_FAILURES in item.casefold():
         return ConditionSeverity.NOTE
     if IMEX_UNHEALTHY in item or NO_SUBNET_MANAGER in item or item.startswith(DCGM_LOST) or _asks_for_nothing(item):
         return ConditionSeverity.WARNING

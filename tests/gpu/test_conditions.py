@@ -19,7 +19,7 @@ W, F, U = ConditionVerdict.WRONG, ConditionVerdict.FINE, ConditionVerdict.UNKNOW
             "GpuNvswitchFatalWatch", "SysLogsGPUFallenOff", "NebiusGPUError", "NebiusBootDiskIOError",
             "HardwareIssuesSuspected", "AMDGPUUnhealthy", "GcmSmiEccProblem", "NvidiaXidError", "NvidiaDeviceLost",
             "NvidiaTemperatureHigh", "GpuUnavailable", "KubeletUnhealthy", "GpuNotReady", "ReadOnlyRootFileSystem",
-            "RebootRequired", "DeprecatedAuthsFieldInContainerdConfiguration", "MemoryPressure",
+            "RebootRequired", "DeprecatedAuthsFieldInContainerdConfiguration", "MemoryPressure", "GpuCount", "RdmaLink",
         )),
         *((name, U, U, U) for name in ("CWActive", "Swap", "NodeHasGPU", "", "x" * 300)),
     ],
@@ -28,6 +28,26 @@ def test_the_polarity_of_a_condition_goes_by_its_detector_or_its_name(name, when
     told = [read_condition(name, status).verdict for status in ("True", "False", "Unknown")]
 
     assert told == [when_true, when_false, when_unknown]
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "reason", "verdict"),
+    [
+        ("NodeChecks", "True", "ChecksHasIssues", W), ("NodeChecks", "False", "ChecksHasNoIssues", F),
+        ("NodeChecks", "True", "ChecksPassed", F), ("NodeChecks", "False", "ChecksNotPassed", W),
+        ("NodeChecks", "True", "UpdateScheduled", U), ("NodeChecks", "True", "", U),
+        ("NodeChecks", "Unknown", "ChecksHasIssues", U), ("GpuReady", "True", "ProbeFailed", F),
+    ],
+)  # fmt: skip
+def test_where_the_name_does_not_tell_the_reason_does(name, status, reason, verdict):
+    assert read_condition(name, status, reason).verdict == verdict
+
+
+def test_a_check_that_recovered_and_stays_true_is_a_note():
+    told = read_condition("GpuMemWatch", "True", "GpuMemWatchIsNotHealthy", "No Health Failures;")
+
+    assert told.verdict == W
+    assert told.severity == "note"
 
 
 @pytest.mark.parametrize("name", ["Ready", "Drained", "MaintenancePlanned", "GracefulNodeShutdownInProgress"])
