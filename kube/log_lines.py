@@ -60,6 +60,7 @@ ADVICE = any_of(
 ECHOED = re.compile(r"\++ ")  # a shell's trace of its commands (set -x)
 TRACED = any_of(r"[,\s]+\"?stack_?trace\"?[=:]")  # the rest of the line is a stack trace
 GENERAL = any_of(r"encountered a failure\b", r"observed a panic\b")  # the next line has the details
+ANNOUNCING = re.compile(r"^\W*(?:last error|root cause|caused by|reason):\s*$", re.IGNORECASE)  # the next line says it
 FATAL = any_of(
     r"(?:^|\s)panic: ",
     r"^fatal(?: error)?: ",
@@ -114,8 +115,17 @@ def decisive_line(lines: Sequence[str]) -> str:
 def decisive_index(lines: Sequence[str]) -> int | None:
     """Returns its index: the first of the last run of heaviest lines, since a cause precedes its consequences.
 
+    A line such as "Last error:" (torch, of NCCL) announces it.
+
     Without any line about a failure: the last line.
     """
+    announced = [
+        index + 1
+        for index, (line, following) in enumerate(zip(lines, lines[1:], strict=False))
+        if ANNOUNCING.match(line) and WORDS.search(following[:SCANNED])
+    ]
+    if announced:
+        return announced[-1]
     weighed = [(line_weight, index) for index, line in enumerate(lines) if (line_weight := weight(line))]
     most = max((line_weight for line_weight, _ in weighed), default=None)
     runs = [(line_weight, [index for _, index in run]) for line_weight, run in groupby(weighed, lambda pair: pair[0])]

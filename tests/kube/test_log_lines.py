@@ -41,6 +41,19 @@ def test_the_stack_in_a_line_is_not_quoted():
     assert said.endswith('"error":"open /sys/class/drm/card0/device/product_name: no such file or directory"')
 
 
+def test_a_line_that_announces_the_error_leads_to_the_next_one():
+    """vllm-project/production-stack #276."""
+    said = [
+        "torch.distributed.DistBackendError: NCCL error in: NCCLUtils.hpp:317, unhandled system error",
+        "ncclSystemError: System call (e.g. socket, malloc) or external library call failed or device error. ",
+        "Last error:",
+        "Error while creating shared memory segment /dev/shm/nccl-F9ffgB (size 9637888)",
+    ]
+
+    assert decisive_line(said) == said[3]
+    assert decisive_line([*said[:3], "rank 0 leaves"]) == said[0]
+
+
 def test_without_trouble_it_is_the_last_one():
     assert decisive_line(["one", "two", ""]) == "two"
 
