@@ -39,7 +39,6 @@ UNVERIFIED = {
     "placement.without_pod.no_driver_made",
     "placement.without_pod.no_driver_managed",
     "placement.without_pod.no_driver_selects",
-    "sandbox.rule.no_iommu",
     "sandbox.rule.vfio_not_bound",
     "sandbox.vgpu.vgpu_not_made",
     "tenants.dra.claim_not_made",
