@@ -92,8 +92,8 @@ REPORTERS: Mapping[str, str] = {
     **dict.fromkeys(
         (
             "GpuCount", "GpuEcc", "GpuRowRemap", "GpuBus", "GpuPcie", "GpuFabricMgr", "GpuXid", "GpuBadPages",
-            "GpuImex", "NvlinkSpeed", "DcgmiHealth", "Rocminfo", "RdmaLink", "RdmaLinkFlapping", "RdmaWpaAuth", "RdmaRttcc",
-            "RdmaVfRoutes", "RdmaVfCounters",
+            "GpuImex", "NvlinkSpeed", "DcgmiHealth", "Rocminfo", "RdmaLink", "RdmaLinkFlapping", "RdmaWpaAuth",
+            "RdmaRttcc", "RdmaVfRoutes", "RdmaVfCounters",
         ),
         OKE,
     ),

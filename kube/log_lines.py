@@ -8,7 +8,7 @@ begins with `panic: ` or `fatal error: `, followed by its goroutines (runtime/pa
 import re
 from collections.abc import Sequence
 from enum import IntEnum
-from itertools import groupby
+from itertools import groupby, pairwise
 
 SCANNED = 400  # characters of a line; its meaning is at the beginning
 
@@ -56,7 +56,12 @@ ADVICE = any_of(
     r"\bfor more (?:details|information)\b",
     r"\bis required to address\b",
     r"^\s*https?://\S+$",
+    r"\bwhen one has already been registered\b",  # of TensorFlow, in a program that works
 )
+# "RuntimeError: …", also after a prefix; the advice that follows in the line does not matter.
+EXCEPTION = re.compile(r"(?:^|[\]\s(:|])[A-Za-z_][\w.]{0,80}(?:Error|Exception): \S")
+# A program that relays the lines of another: its word for an error is before each line, also those of the source.
+RELAYED = re.compile(r"^[\w .-]{1,40}(?:error|stderr): {2,}", re.IGNORECASE)
 ECHOED = re.compile(r"\++ ")  # a shell's trace of its commands (set -x)
 TRACED = any_of(r"[,\s]+\"?stack_?trace\"?[=:]")  # the rest of the line is a stack trace
 GENERAL = any_of(r"encountered a failure\b", r"observed a panic\b")  # the next line has the details
@@ -102,7 +107,7 @@ WORDS = any_of(
     r"\b(?:fail(?:ed|ure|s)?|cannot|can't|could ?n[o']t|unable|refus\w+|denied|invalid|no such|unbound|timed? ?out)\b",
     r"\bnot (?:found|supported|permitted|allowed|loaded|ready)\b",
     r"\b(?:deadline exceeded|unsupported|missing|killed|aborting|insufficient|mismatch|exceptions?|errors?)\b",
-    r"\b(?:segfault|segmentation|no space left|does not exist)\b",
+    r"\b(?:segfault|segmentation|no space left|does not exist|out of memory|crashed|aborted|signal \d+)\b",
 )
 
 
@@ -121,7 +126,7 @@ def decisive_index(lines: Sequence[str]) -> int | None:
     """
     announced = [
         index + 1
-        for index, (line, following) in enumerate(zip(lines, lines[1:], strict=False))
+        for index, (line, following) in enumerate(pairwise(lines))
         if ANNOUNCING.match(line) and WORDS.search(following[:SCANNED])
     ]
     if announced:
@@ -135,11 +140,14 @@ def decisive_index(lines: Sequence[str]) -> int | None:
 
 def weight(line: str) -> LineWeight:
     line, whole = _untraced(line)[:SCANNED], line
-    if is_frame(line) or ADVICE.search(line):
+    if is_frame(line) or (ADVICE.search(line) and not EXCEPTION.search(line)):
         return LineWeight.NOTHING
-    if ECHOED.match(line) or (TRACED.search(whole) and GENERAL.search(line)):
+    if ECHOED.match(line) or RELAYED.match(line) or (TRACED.search(whole) and GENERAL.search(line)):
         return LineWeight.ASIDE
-    for pattern, level in ((FATAL, LineWeight.FATAL), (ERROR, LineWeight.ERROR), (WARNING, LineWeight.WARNING)):
+    for pattern, level in (
+        (FATAL, LineWeight.FATAL), (ERROR, LineWeight.ERROR), (WARNING, LineWeight.WARNING),
+        (EXCEPTION, LineWeight.ERROR),
+    ):  # fmt: skip
         if pattern.search(line):
             return level
     if line[0].isspace() or line.startswith("- "):

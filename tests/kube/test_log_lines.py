@@ -54,6 +54,31 @@ def test_a_line_that_announces_the_error_leads_to_the_next_one():
     assert decisive_line([*said[:3], "rank 0 leaves"]) == said[0]
 
 
+def test_what_a_library_says_in_a_program_that_works_explains_nothing():
+    """tensorflow/tensorflow #94593."""
+    said = [
+        "E cuda_fft.cc:467] Unable to register cuFFT factory: plugin cuFFT when one has already been registered",
+        "W gpu_device.cc:2341] Cannot dlopen some GPU libraries.",
+    ]
+
+    assert decisive_line(said) == said[1]
+
+
+@pytest.mark.parametrize(
+    ("lines", "index"),
+    [
+        # comfyUI_docker #2: advice in the line of the exception
+        (("starting", "RuntimeError: Found no NVIDIA driver on your system. Please check that you have one"), 1),
+        # StableSwarmUI #153: a program relays the lines of another
+        (("ComfyUI error:     torch._C._cuda_init()", "ComfyUI error: RuntimeError: CUDA unknown error"), 1),
+        (("[rank0]: torch.OutOfMemoryError: CUDA out of memory.", "[rank0]: leaving"), 0),
+        (("see below", "Installation has failed. Please see the file"), 0),
+    ],
+)
+def test_an_exception_is_found_behind_a_prefix_and_before_advice(lines, index):
+    assert decisive_line(lines) == lines[index]
+
+
 def test_without_trouble_it_is_the_last_one():
     assert decisive_line(["one", "two", ""]) == "two"
 
