@@ -65,6 +65,13 @@ RELAYED = re.compile(r"^[\w .-]{1,40}(?:error|stderr): {2,}", re.IGNORECASE)
 ECHOED = re.compile(r"\++ ")  # a shell's trace of its commands (set -x)
 TRACED = any_of(r"[,\s]+\"?stack_?trace\"?[=:]")  # the rest of the line is a stack trace
 GENERAL = any_of(r"encountered a failure\b", r"observed a panic\b")  # the next line has the details
+# A parent process names the end of another; what that one said explains it, if the log has it.
+SECONDHAND = any_of(
+    r"\bchildfailederror:",
+    r"\bfailed \(exitcode: \d",
+    r"\broot error\(s\) found",
+    r"\bsee (?:root cause|stack trace|the (?:root cause|stack trace)) (?:above|below|for)",
+)
 ANNOUNCING = re.compile(r"^\W*(?:last error|root cause|caused by|reason):\s*$", re.IGNORECASE)  # the next line says it
 FATAL = any_of(
     r"(?:^|\s)panic: ",
@@ -87,6 +94,8 @@ ERROR = any_of(
     r"^[\w.]+(?:Error|Exception): ",
     r"^[\w./-]+: .{0,80}\berror\b",
     r"\*\*\* .{0,200}\berror \d",
+    r": E \S{1,200}:\d+\] ",  # TensorFlow, XLA
+    r"\bsignal \d+ \(SIG\w+\)",  # torch, of a worker
 )
 WARNING = any_of(
     r"\blevel=\"?warn",
@@ -144,6 +153,8 @@ def weight(line: str) -> LineWeight:
         return LineWeight.NOTHING
     if ECHOED.match(line) or RELAYED.match(line) or (TRACED.search(whole) and GENERAL.search(line)):
         return LineWeight.ASIDE
+    if SECONDHAND.search(line):
+        return LineWeight.WORDED
     for pattern, level in (
         (FATAL, LineWeight.FATAL), (ERROR, LineWeight.ERROR), (WARNING, LineWeight.WARNING),
         (EXCEPTION, LineWeight.ERROR),

@@ -79,6 +79,23 @@ def test_an_exception_is_found_behind_a_prefix_and_before_advice(lines, index):
     assert decisive_line(lines) == lines[index]
 
 
+@pytest.mark.parametrize(
+    ("lines", "index"),
+    [
+        # mmsegmentation #3288
+        (("ERROR:api:failed (exitcode: -7) local_rank: 0 (pid: 138)", "torch.errors.ChildFailedError: "), 0),
+        # accelerate #1254
+        (("torch.errors.ChildFailedError:", "  exitcode  : -7", "  traceback : Signal 7 (SIGBUS) received"), 2),
+        # colabtools #3086
+        (("0: E tf/cuda_dnn.cc:362] Loaded runtime CuDNN library: 8", "UnknownError: 2 root error(s) found."), 0),
+        (("ValueError: No GPU", "RuntimeError: Engine core initialization failed. See root cause above."), 0),
+        (("RuntimeError: Engine core initialization failed. See root cause above.", "leaving"), 0),
+    ],
+)  # fmt: skip
+def test_the_error_of_a_child_explains_more_than_that_of_its_parent(lines, index):
+    assert decisive_line(lines).strip() == lines[index].strip()
+
+
 def test_without_trouble_it_is_the_last_one():
     assert decisive_line(["one", "two", ""]) == "two"
 

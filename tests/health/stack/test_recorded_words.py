@@ -47,6 +47,33 @@ def test_what_was_said_of_a_tenants_pod_is_understood(said):
     assert "{" not in cause.sentence + cause.action
 
 
+@pytest.mark.parametrize(
+    ("key", "spellings"),
+    [
+        ("cuda_none_given", "CUDA_ERROR_NO_DEVICE cudaErrorNoDevice no CUDA-capable device is detected"),
+        ("cuda_ordinal", "CUDA_ERROR_INVALID_DEVICE cudaErrorInvalidDevice invalid device ordinal"),
+        ("cuda_no_kernel", "CUDA_ERROR_INVALID_PTX cudaErrorInvalidPtx a PTX JIT compilation failed"),
+        ("cuda_no_kernel", "CUDA_ERROR_NO_BINARY_FOR_GPU cudaErrorNoKernelImageForDevice no kernel image is available"),
+        ("cuda_illegal_access", "CUDA_ERROR_LAUNCH_TIMEOUT cudaErrorLaunchTimeout the launch timed out"),
+        ("cuda_illegal_access", "CUDA_ERROR_INVALID_PC cudaErrorInvalidPc invalid program counter"),
+        ("cuda_misuse", "CUDA_ERROR_INVALID_VALUE cudaErrorInvalidValue invalid argument"),
+        ("cuda_nvlink", "CUDA_ERROR_CONTAINED cudaErrorContained peer GPU memory over nvlink or a hardware error"),
+        ("cuda_unknown", "CUDA_ERROR_NOT_INITIALIZED cudaErrorInitializationError initialization error"),
+    ],
+)  # fmt: skip
+def test_the_spellings_of_an_error_of_cuda_have_one_cause(key, spellings):
+    """The driver API, the runtime API and the text: CUDA's group__CUDA__TYPES and group__CUDART__TYPES."""
+    of_driver, of_runtime, text = spellings.split(" ", 2)
+    said = [
+        f"failed call to cuInit: {of_driver}",
+        f"AcceleratorError: {of_runtime}",
+        f"RuntimeError: CUDA error: {text}",
+    ]
+    crashed = [a_pod(container="main", reason="CrashLoopBackOff", restarts=3, last_words=line) for line in said]
+
+    assert {why_waits(signs("", pod)).key for pod in crashed} == {key}
+
+
 def test_what_was_held_when_a_pod_came_is_no_fault_of_the_plugin():
     enough = "Pod was rejected: Node didn't have enough resource: nvidia.com/gpu, requested: 1, used: {}, capacity: {}"
     held, none = (
