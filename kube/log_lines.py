@@ -38,6 +38,7 @@ FRAME = re.compile(
       | (?:main|runtime|syscall|reflect|net/http)\.[\w.]+
       | [re]?[a-ds][xip]l?\s+0x[0-9a-f]+ | (?:r\d+|[re]?[bs]p|[re]?flags|[cfg]s)\s+0x[0-9a-f]+
       | PC=0x.* | \#\d+\ +0x[0-9a-f]+.* | \S+\(.*\)\s?\[0x[0-9a-f]+\]
+      | frame\ \#\d+:\ .*                                       # of torch
       | File\ "[^"]*",\ line\ \d+.* | Traceback\ \(most\ recent\ call\ last\):
     )\s*$""",
     re.VERBOSE,

@@ -56,7 +56,7 @@ def of(node: Node, operand: str) -> OperandOnNode:
         ("passthrough", "driver", "for_machines", Weight.CHOSEN),
         ("poc01", "operator-validator", "cuda_validation", Weight.WRONG),
         ("poc01", "cuda-test", "crashed", Weight.WRONG),
-        ("peermem", "driver", "crashed", Weight.WRONG),
+        ("peermem", "driver", "driver_script", Weight.WRONG),
         ("mito26", "driver", "mofed_validation", Weight.WRONG),
         ("mito26", "container-toolkit", "waits", Weight.WAITING),
         ("ocp-refuses", "dcgm-exporter", "cannot_be_made", Weight.WRONG),

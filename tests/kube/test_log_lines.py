@@ -96,6 +96,13 @@ def test_the_error_of_a_child_explains_more_than_that_of_its_parent(lines, index
     assert decisive_line(lines).strip() == lines[index].strip()
 
 
+def test_the_stack_of_torch_explains_nothing():
+    """sglang #3424."""
+    said = ["Watchdog: timed out", "frame #0: c10::Error::Error(c10::SourceLocation) + 0x96 (0x7ff1 in libc10.so)"]
+
+    assert decisive_line(said) == said[0]
+
+
 def test_without_trouble_it_is_the_last_one():
     assert decisive_line(["one", "two", ""]) == "two"
 

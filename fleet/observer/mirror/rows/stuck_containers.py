@@ -12,6 +12,7 @@ from kube.structs.pod import ContainerStateTerminated, ContainerStateWaiting, Co
 ORDINARY = frozenset({"PodInitializing", "ContainerCreating"})
 AT_MOST = 500
 MOST_OF_REASON = 63  # characters: one word
+BY_SIGNAL = 128  # an exit code above it is the number of a signal more
 READ_AT_MOST = 20_000  # characters of a termination message: the kubelet caps it at 12 KiB
 
 
@@ -74,8 +75,8 @@ def _reason(status: ContainerStatus) -> str:
 def _waits(waiting: ContainerStateWaiting, died: ContainerStateTerminated | None) -> str:
     """Returns the reason of a wait with the last end: a back-off hides that the kernel killed it for memory."""
     reason, ended = fitted(waiting.reason, MOST_OF_REASON), ""
-    if died is not None and died.reason not in ("", "Error", None):
-        ended = f" (it ended with {fitted(died.reason, MOST_OF_REASON)}, exit code {died.exit_code})"
+    if died is not None and (died.reason not in ("", "Error", None) or died.exit_code > BY_SIGNAL):
+        ended = f" (it ended with {fitted(died.reason or 'Error', MOST_OF_REASON)}, exit code {died.exit_code})"
     message = both_ends(waiting.message, AT_MOST - len(reason) - len(": ") - len(ended))
     return fitted_words(AT_MOST, reason, f"{message}{ended}".strip())
 

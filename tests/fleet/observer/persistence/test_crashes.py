@@ -84,6 +84,8 @@ def test_the_two_daemon_sets_of_the_device_plugins_chart_are_told_apart(mirror):
     [
         ({"reason": "OOMKilled", "exitCode": 137}, " (it ended with OOMKilled, exit code 137)"),
         ({"reason": "StartError", "exitCode": 128}, " (it ended with StartError, exit code 128)"),
+        ({"reason": "Error", "exitCode": 139}, " (it ended with Error, exit code 139)"),
+        ({"exitCode": 139}, " (it ended with Error, exit code 139)"),
         ({"reason": "Error", "exitCode": 1}, ""),
         ({"exitCode": 1}, ""),
         ({"reason": "Completed", "exitCode": 0}, ""),
