@@ -29,7 +29,7 @@ class EventKind:
     may_have_cause: bool = False
 
 
-OF_FINDING = ("finding", "rule", "severity", "subject", "sentence")
+OF_FINDING = ("finding", "rule", "severity", "subject", "title", "summary")
 OF_PLAN = ("plan", "title", "severity", "from", "to", "actor", "reason")
 OF_STAGE = (*OF_PLAN, "stage", "stage_name")
 

@@ -228,7 +228,7 @@ def is_applications(xid: int) -> bool:
     """Tells whether an Xid is caused by an application or needs no action, so the hardware is not suspected."""
     known = XIDS.get(xid)
     is_mild = known is not None and known.action in (XidAction.RESTART_APP, XidAction.IGNORE)
-    return is_mild and known is not None and not known.outlasts_app and known.number != ROW_REMAP
+    return is_mild and known is not None and not known.outlasts_app and xid != ROW_REMAP
 
 
 def _is_harmless(name: str, item: str) -> bool:

@@ -45,11 +45,12 @@ def entry_of(row: Mapping[str, Any], kind: type[E]) -> E:
 
 
 def _value(name: str, value: Any, hint: Any) -> Any:
-    if isinstance(hint, type) and issubclass(hint, StrEnum):
-        return hint(value)
+    for kind in get_args(hint) or (hint,):
+        if isinstance(kind, type) and issubclass(kind, StrEnum):
+            return kind(value)
     container = get_origin(hint)
     if container in (tuple, frozenset):
-        return container(_checked(name, each, str) for each in _checked(name, value, list))
+        return container(_checked(name, each, get_args(hint)[0]) for each in _checked(name, value, list))
     if container is Mapping:
         return {key: _checked(name, each, str) for key, each in _checked(name, value, dict).items()}
     kinds = tuple(kind for kind in get_args(hint) or (hint,) if kind in (str, bool, int, date))

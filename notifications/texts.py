@@ -32,7 +32,7 @@ def message_of_finding(
         subject=finding.subject,
         summary=finding.sentence,
         impact=impact.sentence if impact and not is_over else "",
-        steps=() if is_over else (finding.action,),
+        steps=() if is_over else tuple(finding.steps),
         link=link_to(f"{reverse('findings')}?finding={finding.pk}"),
         happened=_happened(event.kind, event.facts),
         is_acknowledged=finding.acknowledged_at is not None,

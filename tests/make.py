@@ -209,7 +209,7 @@ def a_finding(cluster, subject: str = "", *, node=None, **given: Any):
 
     row = {
         "subject": subject or (f"node {node.name}" if node else "quarterdeck"), "rule": "x", "severity": "warning",
-        "cause": "x", "sentence": "It is wrong.", "action": "Look at it.", "since": NOON - timedelta(minutes=5),
+        "fingerprint": "x", "title": "It is wrong.", "steps": ["Look at it."], "since": NOON - timedelta(minutes=5),
         "opened_at": NOON - timedelta(minutes=4), "resolved_at": None, "updated_at": NOON,
     } | given  # fmt: skip
     state = FindingState.OPEN if row["opened_at"] else FindingState.CONFIRMING

@@ -1,11 +1,15 @@
-"""The parts of a report: a title, a summary line, evidence as labelled values, and steps."""
+"""The parts of a report: a title, a summary line, evidence as labelled values, causes and steps."""
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from typing import Any
+
+from wording.instants import to_the_second
 
 LONGEST_TITLE, LONGEST_SUMMARY = 70, 140  # characters
 MOST_ITEMS = 20  # of evidence about single objects
+UTC = "UTC"  # the unit of an instant in ISO 8601
 
 
 @dataclass(frozen=True)
@@ -13,6 +17,14 @@ class EvidenceItem:
     label: str
     value: str | int | float
     unit: str = ""  # "s" for seconds; "UTC" for an instant in ISO 8601; blank for text and counts
+
+    @property
+    def text(self) -> str:
+        """Returns the value with its unit: "84 °C", "2026-11-30 08:00:00 UTC"."""
+        if self.unit == UTC:
+            return to_the_second(datetime.fromisoformat(str(self.value)))
+        value = f"{self.value:.6g}" if isinstance(self.value, float) else str(self.value)
+        return f"{value} {self.unit}".rstrip()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +34,7 @@ class Report:
     title: str  # with the name of its object where there is one
     summary: str = ""
     evidence: tuple[EvidenceItem, ...] = ()
+    causes: tuple[str, ...] = ()  # probable causes, the most probable first
     steps: tuple[str, ...] = ()  # what a person does, in order
 
     @property
@@ -53,7 +66,29 @@ def clip(text: str, longest: int) -> str:
     return text if len(text) <= longest else f"{text[: longest - 1].rstrip()}…"
 
 
+def fit(template: str, *names: object, longest: int = LONGEST_TITLE) -> str:
+    """Returns the template with names for each `{}`. Long names are cut in the middle, so that the text fits."""
+    texts = [str(name) for name in names]
+    room = longest - len(template.replace("{}", ""))
+    shares: dict[int, int] = {}
+    for place in sorted(range(len(texts)), key=lambda place: len(texts[place])):
+        shares[place] = min(len(texts[place]), max(3, room // (len(texts) - len(shares))))
+        room -= shares[place]
+    return template.format(*(_cut(text, shares[place]) for place, text in enumerate(texts)))
+
+
+def instant(label: str, at: datetime) -> EvidenceItem:
+    return EvidenceItem(label, at.isoformat(), UTC)
+
+
 def at_most(items: Iterable[EvidenceItem], most: int = MOST_ITEMS) -> tuple[EvidenceItem, ...]:
     """Returns the first items, and an item with the number of the others."""
     every = tuple(items)
     return every if len(every) <= most else (*every[:most], EvidenceItem("Not listed", len(every) - most))
+
+
+def _cut(text: str, longest: int) -> str:
+    if len(text) <= longest:
+        return text
+    head = longest // 2
+    return f"{text[:head]}…{text[len(text) - (longest - head - 1) :]}"

@@ -10,7 +10,7 @@ from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from edges.rest import Edge, Listing, RowSerializer
+from edges.rest import Edge, EvidenceItemSerializer, Listing, RowSerializer
 from fleet.api.filters import Text, YesNo, ordering
 from fleet.api.nodes import EventSerializer
 from fleet.api.serializers import RefSerializer
@@ -25,6 +25,7 @@ from health.inbox.queries import MOST_ALIKE, MOST_AROUND, as_seen_by, detail_of,
 from health.lifecycle import FindingState
 from health.models import Finding, FindingAct
 from health.models.finding import SEVERITIES, STATES
+from wording.reports import LONGEST_SUMMARY, LONGEST_TITLE
 
 
 class FindingFilters(filters.FilterSet):
@@ -91,10 +92,11 @@ class FindingSerializer(RowSerializer):
     node = RefSerializer(
         allow_null=True, help_text="Null: it is about the cluster, about Quarterdeck, or the node is gone."
     )
-    probable_cause = serializers.SerializerMethodField(
-        help_text="Why it is so, as far as its rule can tell. Null: nothing tells, or its sentence says it."
-    )
-    evidence = serializers.JSONField(help_text="The numbers it rests on.")
+    title = serializers.CharField(help_text=f"At most {LONGEST_TITLE} characters, with the name of its object.")
+    summary = serializers.CharField(help_text=f"At most {LONGEST_SUMMARY} characters. May be blank.")
+    evidence = EvidenceItemSerializer(many=True)
+    causes = serializers.ListField(child=serializers.CharField(), help_text="Probable causes, the most probable first.")
+    steps = serializers.ListField(child=serializers.CharField(), help_text="What a person does, in order.")
     listed_under = serializers.IntegerField(
         source="parent_id",
         allow_null=True,
@@ -116,14 +118,11 @@ class FindingSerializer(RowSerializer):
     class Meta:
         model = Finding
         fields = (
-            "id", "cluster", "node", "subject", "rule", "severity", "state", "sentence", "probable_cause", "action",
-            "evidence", "since", "confirmed_at", "opened_at", "first_opened_at", "times", "updated_at", "resolved_at",
+            "id", "cluster", "node", "subject", "rule", "severity", "state", "title", "summary", "evidence", "causes",
+            "steps", "since", "confirmed_at", "opened_at", "first_opened_at", "times", "updated_at", "resolved_at",
             "resolved_reason", "is_shadow", "listed_under", "acknowledged_at", "acknowledged_by", "assigned_to",
             "feedback", "feedback_by", "feedback_reason", "impact", "is_seen", "seen_until",
         )  # fmt: skip
-
-    def get_probable_cause(self, finding: Finding) -> str | None:
-        return finding.probable_cause or None
 
     @extend_schema_field(ImpactSerializer(allow_null=True))
     def get_impact(self, finding: Finding) -> dict[str, Any] | None:
@@ -154,7 +153,7 @@ class PrecisionSerializer(serializers.Serializer):
 
 class FindingDetailSerializer(serializers.Serializer):
     finding = FindingSerializer()
-    title = serializers.CharField(help_text="Of its rule.")
+    rule_title = serializers.CharField()
     pools = serializers.ListField(child=serializers.CharField(), help_text="Of its node.")
     children = serializers.ListField(
         child=serializers.IntegerField(), source="child_keys",

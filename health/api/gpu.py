@@ -7,28 +7,23 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 
+from edges.rest import ReportSerializer
 from fleet.api.gpus import GpuSerializer
 from fleet.api.nodes import OfAGpu
 from fleet.api.serializers import FreshnessSerializer, RefSerializer
 from fleet.queries import see_gpu
 from health.api.telemetry import NodeTelemetrySerializer
-from health.inbox.queries import titles
 from health.models import Finding
 from health.models.finding import SEVERITIES
 from health.sources.node_telemetry import of_gpu, telemetry_of
 
 
-class OpenFindingSerializer(serializers.Serializer):
+class OpenFindingSerializer(ReportSerializer):
     id = serializers.IntegerField()
     rule = serializers.CharField()
-    title = serializers.SerializerMethodField(help_text="Of its rule.")
     severity = serializers.ChoiceField(choices=SEVERITIES)
-    sentence = serializers.CharField()
-    action = serializers.CharField()
+    causes = serializers.ListField(child=serializers.CharField(), help_text="Probable causes.")
     since = serializers.DateTimeField()
-
-    def get_title(self, finding: Finding) -> str:
-        return titles().get(finding.rule, finding.rule)
 
 
 class ConfirmingFindingSerializer(OpenFindingSerializer):

@@ -94,9 +94,8 @@ class GpuAllocationSerializer(serializers.Serializer):
 class GpuFindingSerializer(serializers.Serializer):
     id = serializers.IntegerField()
     rule = serializers.CharField()
-    title = serializers.CharField(help_text="Of its rule.")
+    title = serializers.CharField()
     severity = serializers.ChoiceField(choices=[(each.value, each.value) for each in Severity])
-    sentence = serializers.CharField()
     is_of_node = serializers.BooleanField(help_text="It is about the node as a whole.")
 
 

@@ -26,7 +26,7 @@ class HourFindingSerializer(serializers.Serializer):
     id = serializers.IntegerField()
     rule = serializers.CharField()
     severity = serializers.CharField()
-    sentence = serializers.CharField()
+    title = serializers.CharField()
 
 
 class NodeHourSerializer(serializers.Serializer):

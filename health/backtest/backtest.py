@@ -198,4 +198,4 @@ def _unseen(cluster: Cluster, begin: datetime, end: datetime) -> list[Gap]:
     """Returns the periods in which the cluster was not observed, from the findings about it."""
     over = Q(resolved_at=None) | Q(resolved_at__gt=begin)
     rows = Finding.objects.filter(over, cluster=cluster, rule__in=UNSEEING, opened_at__isnull=False, since__lt=end)
-    return [Gap(max(row.since, begin), row.resolved_at or end, row.sentence) for row in rows.order_by("since", "pk")]
+    return [Gap(max(row.since, begin), row.resolved_at or end, row.title) for row in rows.order_by("since", "pk")]

@@ -212,7 +212,7 @@ class GpuReplay:
         signals = evaluator.signals({place: [self.rule] for place in sorted(places)})
 
         def can_resolve(found: WouldBe) -> bool:
-            return evaluator.can_resolve(self.rule.key, found.subject, found.gpu_uuid, found.evidence, around.nodes)
+            return evaluator.can_resolve(self.rule.key, found.subject, found.gpu_uuid, found.facts, around.nodes)
 
         self.replay.look(at, signals, can_resolve)
         return at

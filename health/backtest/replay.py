@@ -10,7 +10,7 @@ from typing import Any
 
 from health.evaluation.finding_openings import LATELY, SAME_WITHIN
 from health.evaluation.signals import Signal
-from health.rules.base import Severity, Wrong
+from health.rules.base import Problem, Severity
 from health.subjects import identity_of
 
 
@@ -19,7 +19,7 @@ class WouldBe:
     subject: str
     gpu_uuid: str
     severity: Severity
-    cause: str
+    fingerprint: str
     sentence: str
     since: datetime
     confirmed_at: datetime
@@ -28,7 +28,7 @@ class WouldBe:
     opened_at: datetime | None = None  # the first time; None: being confirmed
     resolved_at: datetime | None = None
     times: int = 1
-    evidence: Mapping[str, Any] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)
     worst: Severity | None = None  # highest severity that would have notified
     last_sentence: str = ""  # its last sentence; blank: no notification
 
@@ -70,16 +70,16 @@ class Replay:
                 self._end(found, at)
 
     def _update(self, signal: Signal, at: datetime) -> None:
-        about, wrong = signal.subject, signal.wrong
+        about, problem = signal.subject, signal.problem
         found = self.now.get(about.identity)
         if found is None:
             confirmed_at = at + min(signal.rule.after, signal.after)
-            found = WouldBe(about.name, about.gpu_uuid, wrong.severity, wrong.cause, wrong.sentence, at, confirmed_at)
-            found.evidence = wrong.evidence
+            texts = problem.severity, problem.fingerprint, problem.sentence
+            found = WouldBe(about.name, about.gpu_uuid, *texts, at, confirmed_at, facts=problem.facts)
             self.now[about.identity] = found
-        is_too_soon = _is_worse_too_soon(found, wrong, at)
+        is_too_soon = _is_worse_too_soon(found, problem, at)
         if not is_too_soon:
-            _take(found, wrong, at)
+            _take(found, problem, at)
         if found.opened_at is None:
             confirmed_at = found.since + signal.rule.after
             if not is_too_soon:
@@ -96,8 +96,8 @@ class Replay:
         ended = before.resolved_at if before else None
         if before and ended and found.since - ended <= SAME_WITHIN and at - ended <= LATELY:
             before.times, before.resolved_at = before.times + 1, None
-            before.severity, before.cause, before.sentence = found.severity, found.cause, found.sentence
-            before.subject, before.evidence = found.subject, found.evidence
+            before.severity, before.fingerprint, before.sentence = found.severity, found.fingerprint, found.sentence
+            before.subject, before.facts = found.subject, found.facts
             before.as_bad_since, before.worse_since = found.as_bad_since, found.worse_since
             self.now[found.identity] = before
             return before
@@ -115,23 +115,23 @@ class Replay:
             self.lately[found.identity] = found
 
 
-def _take(found: WouldBe, wrong: Wrong, at: datetime) -> None:
-    if (wrong.severity, wrong.cause) == (found.severity, found.cause):
+def _take(found: WouldBe, problem: Problem, at: datetime) -> None:
+    if (problem.severity, problem.fingerprint) == (found.severity, found.fingerprint):
         return
-    if found.severity.is_less_than(wrong.severity):
+    if found.severity.is_less_than(problem.severity):
         found.as_bad_since = found.worse_since or at
-    elif wrong.severity.is_less_than(found.severity):
+    elif problem.severity.is_less_than(found.severity):
         found.as_bad_since = None
     found.worse_since = None
-    found.severity, found.cause, found.sentence = wrong.severity, wrong.cause, wrong.sentence
-    found.evidence = wrong.evidence
+    found.severity, found.fingerprint, found.sentence = problem.severity, problem.fingerprint, problem.sentence
+    found.facts = problem.facts
 
 
-def _is_worse_too_soon(found: WouldBe, wrong: Wrong, at: datetime) -> bool:
-    if not wrong.worsens_after:
+def _is_worse_too_soon(found: WouldBe, problem: Problem, at: datetime) -> bool:
+    if not problem.worsens_after:
         return False
-    if not found.severity.is_less_than(wrong.severity):
+    if not found.severity.is_less_than(problem.severity):
         found.worse_since = None
         return False
     found.worse_since = found.worse_since or at
-    return at - found.worse_since < wrong.worsens_after
+    return at - found.worse_since < problem.worsens_after

@@ -54,6 +54,7 @@ def bad_combinations(cluster: Cluster, *, now: datetime) -> tuple[BadCombination
     return tuple(
         BadCombination(
             line.verdict.answer is Support.KNOWN_BAD,
+            line.verdict.subject,
             line.verdict.sentence,
             line.verdict.action,
             line.verdict.source,

@@ -4,6 +4,7 @@ Unobserved parts are not evaluated: while a cluster is not observed, its finding
 """
 
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import asdict
 from datetime import datetime
 
 from django.db.models import Q
@@ -16,6 +17,7 @@ from fleet.models import Bookmark, Cluster, DomainEvent, ExporterRound, Node, Ob
 from health.evaluation.driver_reports import bad_combinations
 from health.evaluation.finding_counts import announce_findings, count_on_nodes
 from health.evaluation.finding_openings import (
+    TEXTS,
     Openings,
     correlate,
     lock_findings,
@@ -33,12 +35,12 @@ from health.evaluation.rejected_owners import rejected_owners
 from health.evaluation.shadow_transitions import turn
 from health.evaluation.signals import Signal, Subject
 from health.evaluation.stuck_drivers import driver_conflict, stuck_drivers, stuck_policy
-from health.evaluation.upgrade_queue import queued_for_upgrade, upgrades_are_still, what_keeps_the_queue
+from health.evaluation.upgrade_queue import blocker_of_queue, queued_for_upgrade, upgrades_are_still
 from health.lifecycle import FindingState
 from health.models import Finding, RuleShadow, SourceState, TelemetrySource
 from health.models.finding import FindingQuerySet
 from health.rules import RULES
-from health.rules.base import NODE, NODES, OWNER, ClusterFacts, KeptBy, RejectedOwner, Rule, Severity, Wrong
+from health.rules.base import NODE, NODES, OWNER, Blocker, ClusterFacts, Problem, RejectedOwner, Rule, Severity
 from health.rules.claims_waiting import ClaimsWaiting
 from health.rules.cluster_policy_stuck import ClusterPolicyStuck
 from health.rules.driver_conflict import DriversConflict
@@ -57,9 +59,9 @@ OF_SOURCE = ("state", "state_since", "message", "exploding", "answered_at", "exp
 GPU_KEYS = frozenset(rule.key for rule in GPU_RULES)
 # Findings about a removed node always end.
 OF_GONE_NODES = Q(node=None, rule__in=GPU_KEYS.union(rule.key for rule in RULES if rule.subject == NODE))
-CAUSE_CHARS = 1200
+FINGERPRINT_CHARS = 1200
 WRITTEN_AGAIN = (
-    "severity", "cause", "sentence", "probable_cause", "action", "evidence", "updated_at", "feedback", "feedback_by",
+    "severity", *TEXTS, "updated_at", "feedback", "feedback_by",
     "feedback_reason", "worse_since", "as_bad_since", "gpu_uuid", "subject",
 )  # fmt: skip
 
@@ -110,14 +112,14 @@ def look(cluster: Cluster, *, now: datetime) -> int:
 def _of_owners(cluster: Cluster, rules: Collection[Rule[RejectedOwner]], *, now: datetime) -> Iterator[Signal]:
     for owner in rejected_owners(cluster, now=now) if rules else ():
         for rule in rules:
-            if wrong := rule.evaluate(owner):
-                yield Signal(Subject(owner.name), rule, wrong)
+            if problem := rule.evaluate(owner):
+                yield Signal(Subject(owner.name), rule, problem)
 
 
 def _of_sources(cluster: Cluster, *, now: datetime) -> Iterator[Signal]:
     for source in SOURCES.values():
-        for subject, wrong in source.say(cluster, now=now):
-            yield Signal(Subject(subject), source, wrong)
+        for subject, problem in source.say(cluster, now=now):
+            yield Signal(Subject(subject), source, problem)
 
 
 def _of_cluster(
@@ -133,7 +135,7 @@ def _of_cluster(
     is_unseen = observation.state not in (ObservationState.LIVE, ObservationState.CONNECTING)
     queued = queued_for_upgrade(cluster)
     are_still = bool(queued) and upgrades_are_still(cluster, now=now)
-    kept_why, kept = what_keeps_the_queue(cluster) if are_still else ("", KeptBy())
+    blocked_by, blocker = blocker_of_queue(cluster) if are_still else ("", Blocker())
     facts = ClusterFacts(
         cluster.name,
         observer.lag_ms,
@@ -148,8 +150,8 @@ def _of_cluster(
         combinations=bad_combinations(cluster, now=now) if UnsupportedCombination in map(type, asked) else (),
         upgrades_queued=queued,
         upgrades_are_still=are_still,
-        upgrades_kept=kept,
-        upgrades_kept_why=kept_why,
+        upgrades_blocker=blocker,
+        upgrades_blocked_by=blocked_by,
         operator_trouble=operator_trouble(cluster),
         claims_waiting=claims_waiting(cluster, now=now) if ClaimsWaiting in map(type, asked) else (),
         stuck_drivers=stuck_drivers(cluster) if DriverObjectStuck in map(type, asked) else (),
@@ -157,8 +159,8 @@ def _of_cluster(
         driver_conflict=driver_conflict(cluster) if DriversConflict in map(type, asked) else None,
     )
     for rule in asked:
-        if wrong := rule.evaluate(facts):
-            yield Signal(Subject(rule.subject), rule, wrong)
+        if problem := rule.evaluate(facts):
+            yield Signal(Subject(rule.subject), rule, problem)
 
 
 def _write(
@@ -256,26 +258,27 @@ def _new(cluster: Cluster, signal: Signal, shadows: frozenset[str], *, now: date
 
 def _update(finding: Finding, signal: Signal, openings: Openings, *, now: datetime) -> int:
     """Returns 1 if the finding opened now, else 0. Values that only grow are not written."""
-    wrong = signal.wrong
-    known = wrong.severity.value, wrong.cause[:CAUSE_CHARS], signal.subject.gpu_uuid, signal.subject.name
-    is_too_soon = _is_worse_too_soon(finding, wrong, now=now)
+    problem = signal.problem
+    fingerprint = problem.fingerprint[:FINGERPRINT_CHARS]
+    known = problem.severity.value, fingerprint, signal.subject.gpu_uuid, signal.subject.name
+    is_too_soon = _is_worse_too_soon(finding, problem, now=now)
     if not is_too_soon and (finding.pk is None or known != _known(finding)):
         is_new = finding.pk is None
-        must_notify = not is_new and must_notify_again(finding, wrong.severity)
+        must_notify = not is_new and must_notify_again(finding, problem.severity)
         was = "" if is_new else finding.severity
-        if finding.action != wrong.action[:500]:
+        if finding.steps != signal.steps:
             finding.feedback = finding.feedback_by = finding.feedback_reason = ""
         if not is_new:
-            _remember_since_when(finding, wrong.severity, now=now)
+            _remember_since_when(finding, problem.severity, now=now)
         finding.worse_since = None
-        finding.severity, finding.cause, finding.gpu_uuid, finding.subject = known
-        finding.sentence, finding.action = wrong.sentence[:500], wrong.action[:500]
-        finding.probable_cause = wrong.probable_cause[:500]
-        finding.evidence = dict(wrong.evidence)
+        finding.severity, finding.fingerprint, finding.gpu_uuid, finding.subject = known
+        finding.title, finding.summary = problem.title, problem.summary
+        finding.evidence = [asdict(item) for item in signal.evidence]
+        finding.causes, finding.steps, finding.facts = list(problem.causes), signal.steps, dict(problem.facts)
         finding.updated_at = now
         finding.save(update_fields=None if is_new else WRITTEN_AGAIN)
         if was not in ("", finding.severity):
-            is_worse = Severity(was).is_less_than(wrong.severity)
+            is_worse = Severity(was).is_less_than(problem.severity)
             openings.note(finding, "finding.worse" if is_worse else "finding.better", was=was)
         if must_notify:
             finding.move(FindingState.OPEN, now=now)
@@ -286,14 +289,13 @@ def _update(finding: Finding, signal: Signal, openings: Openings, *, now: dateti
     finding = openings.open(finding, signal.subject.node_name)
     if finding.is_shadow:
         return 0
-    title = f"{signal.rule.title}: {finding.sentence}"
-    note(finding, signal.subject.node_uid, signal.subject.node_name, title, now=now)
+    note(finding, signal.subject.node_uid, signal.subject.node_name, finding.sentence, now=now)
     return 1
 
 
 def _known(finding: Finding) -> tuple[str, str, str, str]:
     """Returns the fields that are written when they change."""
-    return finding.severity, finding.cause, finding.gpu_uuid, finding.subject
+    return finding.severity, finding.fingerprint, finding.gpu_uuid, finding.subject
 
 
 def _remember_since_when(finding: Finding, severity: Severity, *, now: datetime) -> None:
@@ -318,16 +320,16 @@ def _confirm(finding: Finding, signal: Signal, *, is_too_soon: bool) -> None:
         finding.confirmed_at = at
 
 
-def _is_worse_too_soon(finding: Finding, wrong: Wrong, *, now: datetime) -> bool:
+def _is_worse_too_soon(finding: Finding, problem: Problem, *, now: datetime) -> bool:
     """Returns whether the fault is worse than the finding states, but has not been for long enough."""
-    if finding.pk is None or not wrong.worsens_after:
+    if finding.pk is None or not problem.worsens_after:
         return False
-    if not Severity(finding.severity).is_less_than(wrong.severity):
+    if not Severity(finding.severity).is_less_than(problem.severity):
         _worse_since(finding, None)
         return False
     if finding.worse_since is None:
         _worse_since(finding, now)
-    return now - (finding.worse_since or now) < wrong.worsens_after
+    return now - (finding.worse_since or now) < problem.worsens_after
 
 
 def _worse_since(finding: Finding, at: datetime | None) -> None:

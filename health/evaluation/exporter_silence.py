@@ -60,5 +60,5 @@ def called_silent(cluster: Cluster) -> frozenset[str]:
 
 def of_silent_nodes() -> FindingQuerySet:
     """Returns findings about existing nodes without GPU telemetry."""
-    told = Finding.objects.unresolved().filter(rule=ExporterSilent.key, cause=ExporterSilent.SILENT)
+    told = Finding.objects.unresolved().filter(rule=ExporterSilent.key, fingerprint=ExporterSilent.SILENT)
     return told.filter(node__isnull=False).order_by()

@@ -39,7 +39,7 @@ def failing_pods(cluster: Cluster, *, now: datetime) -> dict[str, list[FailingPo
     for pod, said in failing:
         reason = reasons.get(pod.uid)
         if reason and reason.key not in UNEXPLAINED:
-            said = replace(said, reason=reason.sentence, action=reason.action, message=reason.quote)
+            said = replace(said, cause=reason.sentence, steps=reason.steps, message=reason.quote)
         found[pod.node_name].append(said)
     return found
 

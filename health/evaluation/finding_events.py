@@ -15,7 +15,8 @@ def event_of(finding: Finding, kind: str, *, now: datetime, **facts: Any) -> Dom
         "rule": finding.rule,
         "severity": finding.severity,
         "subject": finding.subject,
-        "sentence": finding.sentence,
+        "title": finding.title,
+        "summary": finding.summary,
     }
     key = f"finding/{finding.pk}"
     return DomainEvent.of(kind, key, cluster_id=finding.cluster_id, at=now, facts=about | facts)

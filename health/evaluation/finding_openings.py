@@ -34,13 +34,14 @@ RESOLVED, NO_LONGER_REPORTED = "Resolved", "No longer reported"  # prefixes of e
 OPENED, UNCOVERED = "finding.opened", "finding.uncovered"  # of `fleet.event_kinds`
 ATTENDED = (FindingState.OPEN, FindingState.ACKNOWLEDGED)
 ACTIVE = (FindingState.OPEN, FindingState.ACKNOWLEDGED, FindingState.MUTED)
+TEXTS = ("fingerprint", "title", "summary", "evidence", "causes", "steps", "facts")
 AGAIN = (
-    "subject", "severity", "cause", "sentence", "probable_cause", "action", "evidence", "since", "confirmed_at",
+    "subject", "severity", *TEXTS, "since", "confirmed_at",
     "as_bad_since", "worse_since", "node_id", "gpu_uuid",
 )  # fmt: skip
 # What says whether one explains another.
 COMPARED = (
-    "rule", "subject", "gpu_uuid", "node", "severity", "parent", "since", "state", "muted_at", "evidence",
+    "rule", "subject", "gpu_uuid", "node", "severity", "parent", "since", "state", "muted_at", "facts",
     "node__layout", "node__gpu_product",
 )  # fmt: skip
 NO_FEEDBACK = {"feedback": "", "feedback_by": "", "feedback_reason": ""}
@@ -89,7 +90,7 @@ class Openings:
             return finding
         again = {name: getattr(finding, name) for name in AGAIN}
         finding.delete()
-        is_other = before.action != again["action"]
+        is_other = before.steps != again["steps"]
         before.move(to, now=self.now, times=F("times") + 1, parent=None, **again, **(NO_FEEDBACK if is_other else {}))
         before.refresh_from_db(fields=["times"])
         self.note(before, OPENED)
@@ -111,7 +112,7 @@ class Openings:
         for finding in findings:
             before = self._same_before(finding)
             if before is not None:
-                is_other = before.action != finding.action
+                is_other = before.steps != finding.steps
                 for name in AGAIN:
                     setattr(before, name, getattr(finding, name))
                 before.times, before.parent = before.times + 1, None
@@ -229,10 +230,10 @@ def _found(row: Finding) -> Found:
 def _gpus(row: Finding) -> int:
     """Returns how many of the node's GPUs need findings before those explain this one; 0 if GPU findings cannot."""
     if row.rule == NodeConditions.key:
-        return int(all(map(is_of_a_gpu, row.evidence)))
+        return int(all(map(is_of_a_gpu, row.facts)))
     if row.rule != AllocatableBelowExpected.key or row.node is None:
         return 1
-    gone = {name: each["expected"] - (each["allocatable"] or 0) for name, each in row.evidence.items()}
+    gone = {name: each["expected"] - (each["allocatable"] or 0) for name, each in row.facts.items()}
     return max(1, boards_of(gone, Layout.read(row.node.layout), product=row.node.gpu_product))
 
 
@@ -256,7 +257,7 @@ def resolve(findings: Sequence[Finding], *, reason: str = "", now: datetime) -> 
     write_events(told, "finding.resolved", now=now, reason=reason)
     prefix = f"{NO_LONGER_REPORTED}, as {reason}" if reason else RESOLVED
     NodeEvent.objects.bulk_create(
-        noted(one, one.node.uid, one.node.name, f"{prefix}: {one.sentence}", now=now) for one in told if one.node
+        noted(one, one.node.uid, one.node.name, f"{prefix}: {one.title}", now=now) for one in told if one.node
     )
     return len(told)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from health.rules.base import Wrong
+from health.rules.base import Problem
 from health.subjects import PAGES
 
 
@@ -16,10 +16,10 @@ class FindingSource:
     key: str  # that no rule of this app has
     title: str
     after: timedelta  # how long it must be so before anybody is told
-    say: Callable[..., Iterable[tuple[str, Wrong]]]  # of a cluster, `now`: each with a subject of its own there
+    say: Callable[..., Iterable[tuple[str, Problem]]]  # of a cluster, `now`: each with a subject of its own there
     says: str = ""  # description for the list of rules
-    page: Callable[[Mapping[str, Any]], str] | None = None  # the subject's address, from the evidence
-    steps: Sequence[str] = ()  # what to do about it, in this order
+    page: Callable[[Mapping[str, Any]], str] | None = None  # the subject's address, from the facts
+    steps: Sequence[str] = ()  # of its findings, unless a problem has its own
 
 
 SOURCES: dict[str, FindingSource] = {}

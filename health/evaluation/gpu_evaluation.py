@@ -42,10 +42,8 @@ from health.telemetry.snapshot_memory import CHECKPOINT_S, COUNTERS, SLOWED_FOR,
 METRICS_OF = {rule.key: rule.metrics for rule in GPU_RULES}
 USUAL_FOR = {rule.key: rule.usual_for for rule in GPU_RULES if isinstance(rule, UsualForSome)}
 OF_SHARES = frozenset(rule.key for rule in GPU_RULES if reads_a_share(rule))
-BY_ONE = frozenset(
-    {EccUncorrected.key}
-)  # evaluated by the one metric in its evidence, even if that is no longer exported
-# For rules of counters: the seconds without growth (or restart) after which the fault is absent. By evidence.
+BY_ONE = frozenset({EccUncorrected.key})  # evaluated by the one metric in its facts, even if that is no longer exported
+# For rules of counters: the seconds without growth (or restart) after which the fault is absent. By keys of facts.
 GROWN_WITHIN_S: Mapping[str, float] = {
     **dict.fromkeys((*EccCorrected.metrics, ROWS, *NvlinkErrors.metrics, *PcieReplays.metrics), CHECKPOINT_S),
     **dict.fromkeys(SLOWED_FOR, STALE_AFTER_S),
@@ -87,9 +85,7 @@ def evaluate_gpus(cluster: Cluster, *, now: datetime) -> GpuEvaluation:
     signals = evaluator.signals(suspects)
 
     def can_resolve(finding: Finding) -> bool:
-        return evaluator.can_resolve(
-            finding.rule, finding.subject, finding.gpu_uuid, finding.evidence, rows.of_findings
-        )
+        return evaluator.can_resolve(finding.rule, finding.subject, finding.gpu_uuid, finding.facts, rows.of_findings)
 
     return GpuEvaluation(
         signals, frozenset(rule.key for rule in rules), can_resolve, _reporting_nodes(cluster, evaluator)
@@ -132,7 +128,7 @@ class GpuEvaluator:
         for place, rules in suspects.items():
             for signal in self._signals(place, rules):
                 known = worst.get(signal.key)
-                if known is None or known.wrong.severity.is_less_than(signal.wrong.severity):
+                if known is None or known.problem.severity.is_less_than(signal.problem.severity):
                     worst[signal.key] = signal
         return tuple(worst.values())
 
@@ -154,15 +150,16 @@ class GpuEvaluator:
             if rule.key == GpuSilent.key and self._is_reporting(device):
                 continue  # another part of it is
             with_limits = self.limits.rule_for(rule, its.node_name)
-            if wrong := with_limits.evaluate(its):
-                yield Signal(Subject(its.name, node["id"], node["uid"], node["name"], device.uuid), with_limits, wrong)
+            if problem := with_limits.evaluate(its):
+                subject = Subject(its.name, node["id"], node["uid"], node["name"], device.uuid)
+                yield Signal(subject, with_limits, problem)
 
     def can_resolve(
         self,
         rule: str,
         subject: str,
         gpu_uuid: str,
-        evidence: Mapping[str, Any],
+        facts: Mapping[str, Any],
         nodes: Mapping[str, Mapping[str, Any]],
     ) -> bool:
         """Returns whether the finding's device reports now, so that a rule's silence resolves the finding.
@@ -181,11 +178,11 @@ class GpuEvaluator:
             return not gpu_uuid or gpu_uuid in self._by_board or self._has_all(node)
         if all(self._is_replaced(self._device(place), node) for place in its):
             return True
-        if rule == LastXid.key and any(self._counts_anew(evidence.get("counters", {}), place) for place in its):
+        if rule == LastXid.key and any(self._counts_anew(facts.get("counters", {}), place) for place in its):
             return True  # the device reports again, so its silence ended
-        if any(self._remembered_s < GROWN_WITHIN_S.get(key, 0.0) for key in evidence):
+        if any(self._remembered_s < GROWN_WITHIN_S.get(key, 0.0) for key in facts):
             return False
-        return any(self._has_evidence(rule, evidence, place) for place in its)
+        return any(self._has_evidence(rule, facts, place) for place in its)
 
     def _counts_anew(self, before: Mapping[str, float], place: int) -> bool:
         return counts_anew(before, self._fresh(place))
@@ -200,12 +197,12 @@ class GpuEvaluator:
         identity = identity_of(subject, gpu_uuid)
         return [one for one in places if identity_of(name_of(self._device(one)), gpu_uuid) == identity]
 
-    def _has_evidence(self, rule: str, evidence: Mapping[str, Any], place: int) -> bool:
+    def _has_evidence(self, rule: str, facts: Mapping[str, Any], place: int) -> bool:
         fresh, metrics = self._fresh(place), METRICS_OF.get(rule, ())
         compared = [key for key in COMPARED if key in metrics]
         if any(self._device(place).node_name not in self._peers[key] for key in compared):
             return False  # nothing to hold it against
-        named = {key.partition(":")[0] for key in evidence}
+        named = {key.partition(":")[0] for key in facts}
         said = {key for key in metrics if self._has_sample(key, place)}
         rests_on = (named.intersection(metrics) if rule in BY_ONE else said.intersection(named)) or said
         if rule in OF_SHARES:

@@ -123,7 +123,7 @@ def is_due(cluster: Cluster, *, now: datetime) -> bool:
 
 def _reported_hours(cluster: Cluster) -> dict[str, ReportedIdleHours]:
     findings = Finding.objects.unresolved().filter(cluster=cluster, rule=IdleGpus.key, node__isnull=False)
-    return {name: reported_hours_of(evidence) for name, evidence in findings.values_list("node__name", "evidence")}
+    return {name: reported_hours_of(facts) for name, facts in findings.values_list("node__name", "facts")}
 
 
 def _candidates(cluster: Cluster, end: datetime) -> set[str]:

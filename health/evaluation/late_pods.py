@@ -49,7 +49,7 @@ def _failing(pod: Pod, reason: PodReason) -> FailingPod:
         str(pod),
         pod.status or pod.phase,
         pod.restarts,
-        reason=reason.sentence,
-        action=reason.action,
+        cause=reason.sentence,
+        steps=reason.steps,
         message=reason.quote,
     )

@@ -56,7 +56,7 @@ def _offer(node: Node, *, now: datetime) -> NoOffer | None:
     first = next(iter(told), None)
     if first is None or first.cause is None:
         return None if any(row.cause for row in offerers) else NoOffer()
-    return NoOffer(title_of(first.operand), first.is_ready, first.cause.sentence, first.cause.action, first.cause.quote)
+    return NoOffer(title_of(first.operand), first.is_ready, first.cause.sentence, first.cause.steps, first.cause.quote)
 
 
 def _labelling(node: Node, rows: Sequence[OperandOnNode]) -> Iterator[OperandOnNode]:
@@ -84,7 +84,7 @@ def domain_daemons(cluster: Cluster, *, now: datetime) -> Mapping[str, FailingPo
             cause = next((row.cause for row in rows if row.pod == str(pod)), None)
         found[pod.node_name] = FailingPod(
             str(pod), pod.status, pod.restarts, COMPUTE_DOMAIN,
-            reason=cause.sentence if cause else "", action=cause.action if cause else "",
+            cause=cause.sentence if cause else "", steps=cause.steps if cause else (),
             message=cause.quote if cause else "",
         )  # fmt: skip
     return found

@@ -41,7 +41,7 @@ def resets_of(cluster: Cluster, node_uids: Collection[str], *, since: datetime, 
 
 
 TOGETHER = timedelta(minutes=10)
-OF_NODES = frozenset(row.number for row in WORKFLOWS if row.is_of_node)
+OF_NODES = frozenset(number for flow in WORKFLOWS if flow.is_of_node for number in flow.numbers)
 
 
 class XidFound(NamedTuple):
@@ -113,9 +113,9 @@ def occasions(found: Collection[datetime]) -> int:
 def xids_found(cluster: Cluster, *, now: datetime) -> XidsFound:
     """Loads the Xids with one query."""
     lately = Q(resolved_at=None) | Q(resolved_at__gte=now - max(COUNTED_WITHIN.values()))
-    is_counted = Q(evidence__xid__in=list(COUNTED_WITHIN)) | Q(evidence__had__isnull=False)
+    is_counted = Q(facts__xid__in=list(COUNTED_WITHIN)) | Q(facts__had__isnull=False)
     rows = Finding.objects.filter(lately, is_counted, cluster=cluster, rule=LastXid.key).order_by()
-    told = rows.values_list("evidence__xid", "evidence__had", "node", "gpu_uuid", "since", "resolved_at")
+    told = rows.values_list("facts__xid", "facts__had", "node", "gpu_uuid", "since", "resolved_at")
     found = (
         XidFound(number, node, uuid, at, is_open=resolved_at is None and number == xid)
         for xid, had, node, uuid, since, resolved_at in told
@@ -125,7 +125,7 @@ def xids_found(cluster: Cluster, *, now: datetime) -> XidsFound:
 
 
 def _read(had: Mapping[str, Iterable[str]] | None, xid: int, since: datetime) -> Iterable[tuple[int, datetime]]:
-    """Yields Xid numbers and times from evidence. Evidence without times stands for its own Xid, when it began."""
+    """Yields Xid numbers and times from facts. Facts without times stand for their own Xid, when it began."""
     if not had:
         return [(xid, since)]
     each = ((int(number), datetime.fromisoformat(at)) for number, instants in had.items() for at in instants)

@@ -28,13 +28,13 @@ from health.evaluation.missing_offers import domain_daemons, never_offered
 from health.evaluation.missing_operands import operands_away
 from health.evaluation.node_flaps import falls
 from health.evaluation.signals import Signal, Subject
-from health.evaluation.upgrade_blockers import why_upgrades_stay
+from health.evaluation.upgrade_blockers import find_blockers
 from health.evaluation.workload_failures import workloads_by_node
 from health.models import Finding
 from health.rules.base import (
+    Blocker,
     FailingPod,
     IdleAllocation,
-    KeptBy,
     NodeCondition,
     NodeFacts,
     NoOffer,
@@ -63,7 +63,7 @@ class _Around:
     classes: dict[int, frozenset[str]]
     failing: dict[str, list[FailingPod]]
     workloads: dict[str, tuple[WorkloadHere, ...]]
-    why: dict[int, KeptBy]
+    blockers: dict[int, Blocker]
     uncordoned: dict[int, datetime]
     stale: Mapping[int, StaleCordon]
     drivers: dict[str, dict[str, str]]
@@ -87,7 +87,7 @@ class _Around:
             classes,
             failing_pods(cluster, now=now),
             workloads_by_node(cluster, now=now),
-            why_upgrades_stay(cluster, now=now),
+            find_blockers(cluster, now=now),
             _uncordoned(cluster, now=now),
             _stale(cluster),
             reported_drivers(cluster),
@@ -198,7 +198,7 @@ def _facts(row: dict[str, Any], around: _Around, *, now: datetime) -> NodeFacts:
         mig_config=row["mig_config"],
         mig_state=row["mig_config_state"],
         mig_overdue_since=_mig_overdue_since(row, now=now),
-        unhealthy=" ".join(unhealthy_in_words(row["unhealthy_gpus"], row["devices_unhealthy"])),
+        unhealthy=tuple(unhealthy_in_words(row["unhealthy_gpus"], row["devices_unhealthy"])),
         layout=row["layout"],
         sharing=row["sharing"],
         sharing_replicas=row["sharing_replicas"],
@@ -213,7 +213,7 @@ def _facts(row: dict[str, Any], around: _Around, *, now: datetime) -> NodeFacts:
         is_paused=row["is_paused"],
         upgrade_state=row["upgrade_state"],
         is_held=row["is_held"],
-        upgrade_kept=around.why.get(row["id"], KeptBy()),
+        upgrade_blocker=around.blockers.get(row["id"], Blocker()),
         is_reporting=reporting is None or row["name"] in reporting.now,
         ever_reported=reporting is None or row["name"] in reporting.ever,
         unplaced_xids=tuple(each.xid for each in reporting.unplaced_xids.get(row["name"], ())) if reporting else (),

@@ -7,17 +7,14 @@ from collections.abc import Sequence
 
 from fleet.models import NodeEvent
 from health.evaluation.finding_events import write_events
-from health.evaluation.finding_openings import NO_LONGER_REPORTED, Openings, noted
+from health.evaluation.finding_openings import NO_LONGER_REPORTED, TEXTS, Openings, noted
 from health.lifecycle import FindingState
 from health.models import Finding
-from health.rules import RULES
-from health.rules.gpus import GPU_RULES
 
 BEGAN, ENDED = "its rule entered shadow mode", "its rule left shadow mode"
-TITLES = {rule.key: rule.title for rule in RULES} | {rule.key: rule.title for rule in GPU_RULES}
 CARRIED = (
-    "cluster_id", "node_id", "subject", "rule", "severity", "cause", "sentence", "probable_cause", "action", "evidence",
-    "since", "confirmed_at", "as_bad_since", "worse_since", "gpu_uuid",
+    "cluster_id", "node_id", "subject", "rule", "severity", *TEXTS, "since", "confirmed_at", "as_bad_since",
+    "worse_since", "gpu_uuid",
 )  # fmt: skip
 
 
@@ -60,6 +57,5 @@ def _noted(was: Finding, other: Finding, openings: Openings) -> NodeEvent | None
     if node is None:
         return None
     if other.is_shadow:
-        return noted(was, node.uid, node.name, f"{NO_LONGER_REPORTED}, as {BEGAN}: {was.sentence}", now=openings.now)
-    title = TITLES.get(other.rule, other.rule)
-    return noted(other, node.uid, node.name, f"{title}: {other.sentence}", now=openings.now)
+        return noted(was, node.uid, node.name, f"{NO_LONGER_REPORTED}, as {BEGAN}: {was.title}", now=openings.now)
+    return noted(other, node.uid, node.name, other.sentence, now=openings.now)

@@ -13,7 +13,7 @@ from gpu.operands import DRIVER, VALIDATOR
 from gpu.upgrade_controller import DRAIN_REQUIRED, POD_DELETION_REQUIRED, UPGRADE_FAILED, WAIT_FOR_JOBS
 from health.lifecycle import FindingState
 from health.models import Finding
-from health.rules.base import KeptBy
+from health.rules.base import Blocker
 from health.rules.upgrade_failed import UpgradeFailed
 from health.rules.upgrade_stuck import UpgradeStuck
 from health.stack import read_stack
@@ -39,7 +39,7 @@ class PodThere:
     budget: str = ""
 
 
-def why_upgrades_stay(cluster: Cluster, *, now: datetime) -> dict[int, KeptBy]:
+def find_blockers(cluster: Cluster, *, now: datetime) -> dict[int, Blocker]:
     """Returns causes by node key, for upgrades that failed or take too long.
 
     The driver's own pod comes first, then the validator's, then the pods to evict. Each evaluation examines a few
@@ -53,18 +53,21 @@ def why_upgrades_stay(cluster: Cluster, *, now: datetime) -> dict[int, KeptBy]:
     found = _found_before(told, states) if states else {}
     asked = [key for key in states if key not in found][:ASKED_WHY]
     asked += Random(now.timestamp()).sample(sorted(found), min(len(found), ASKED_WHY - len(asked)))
-    found |= {node.pk: why_upgrade_stays(node, now=now) for node in nodes.filter(pk__in=asked)} if asked else {}
-    return {key: kept for key, kept in found.items() if any(kept)}
+    found |= {node.pk: find_blocker(node, now=now) for node in nodes.filter(pk__in=asked)} if asked else {}
+    return {key: blocker for key, blocker in found.items() if blocker != Blocker()}
 
 
-def _found_before(told: QuerySet[Finding], states: Mapping[int, str]) -> dict[int, KeptBy]:
-    """Returns earlier causes by node key, for nodes in the same state; empty if an earlier check found none."""
-    known = told.exclude(state=FindingState.CONFIRMING).values_list("node", "cause")
-    causes = ((key, *cause.partition(" ")) for key, cause in known)
-    return {key: KeptBy.read(said) for key, state, _, said in causes if state == states.get(key)}
+def _found_before(told: QuerySet[Finding], states: Mapping[int, str]) -> dict[int, Blocker]:
+    """Returns earlier blockers by node key, for nodes in the same state; empty if an earlier check found none."""
+    known = told.exclude(state=FindingState.CONFIRMING).values_list("node", "facts")
+    return {
+        key: Blocker(**{name: tuple(texts) for name, texts in facts.get("blocker", {}).items()})
+        for key, facts in known
+        if facts.get("state") == states.get(key)
+    }
 
 
-def why_upgrade_stays(node: Node, *, now: datetime) -> KeptBy:
+def find_blocker(node: Node, *, now: datetime) -> Blocker:
     """Returns the cause for one node from its current rows, with ten queries."""
     causes: dict[str, Cause | None] = {row.operand: row.cause for row in read_stack(node, now=now).operands}
     of_validator = causes.get(VALIDATOR)
@@ -73,16 +76,16 @@ def why_upgrade_stays(node: Node, *, now: datetime) -> KeptBy:
     cause = causes.get(DRIVER) or of_validator
     if node.upgrade_state in (WAIT_FOR_JOBS, POD_DELETION_REQUIRED, DRAIN_REQUIRED) or cause is None:
         return kept_by_pods(node.upgrade_state, _policy(node), _pods(node))
-    whose = "The operator waits for the validator of this node. " if cause is of_validator else ""
-    return KeptBy(f"{whose}{cause.sentence}", cause.action)
+    validator = ("The operator waits for the validator of this node.",) if cause is of_validator else ()
+    return Blocker((*validator, cause.sentence), cause.steps)
 
 
-def kept_by_pods(state: str, policy: EvictionPolicy, pods: Sequence[PodThere]) -> KeptBy:
+def kept_by_pods(state: str, policy: EvictionPolicy, pods: Sequence[PodThere]) -> Blocker:
     """Returns the cause if pods delay the upgrade; empty if unknown."""
     if state == WAIT_FOR_JOBS:
         return _awaited(policy, pods)
     if state not in EVICTING:
-        return KeptBy()
+        return Blocker()
     refused: dict[Hindrance, list[str]] = {}
     for pod in pods:
         for hindrance in policy.pods.hindrances(owner_kind=pod.owner_kind, has_empty_dir=pod.has_empty_dir):
@@ -94,14 +97,8 @@ def kept_by_pods(state: str, policy: EvictionPolicy, pods: Sequence[PodThere]) -
     said = [
         f"PodDisruptionBudget {budget} allows no eviction of {names(sorted(those))}." for budget, those in held.items()
     ]
-    if refused:
-        words = [
-            f"{names(sorted(refused[each]))} {WORDS[each](len(refused[each]))}" for each in WORDS if each in refused
-        ]
-        said.append(f"The operator could not empty the node: {' '.join(words)}")
-    if not said:
-        return KeptBy()
-    return KeptBy(" ".join(said), "Delete it by hand, or let the policy or the budget allow it.")
+    said += [f"{names(sorted(refused[each]))} {WORDS[each](len(refused[each]))}" for each in WORDS if each in refused]
+    return Blocker(tuple(said), ("Delete the pods by hand, or let the policy or the budget allow it.",) if said else ())
 
 
 WORDS: Mapping[Hindrance, Callable[[int], str]] = {
@@ -117,17 +114,17 @@ WORDS: Mapping[Hindrance, Callable[[int], str]] = {
 }
 
 
-def _awaited(policy: EvictionPolicy, pods: Iterable[PodThere]) -> KeptBy:
+def _awaited(policy: EvictionPolicy, pods: Iterable[PodThere]) -> Blocker:
     try:
         selector = parse(policy.waits_for)
     except BadSelector:
-        return KeptBy()
+        return Blocker()
     those = sorted(pod.name for pod in pods if pod.labels and selector.matches(pod.labels))
     named = names(those) or f"pods that are {policy.waits_for}"
-    until = f"for {spell(policy.waits_at_most)} at most" if policy.waits_at_most else "without an end"
-    return KeptBy(
-        f"It waits for {named} to end, {until}, as upgradePolicy.waitForCompletion says.",
-        f"End {either(max(1, len(those)), 'it', 'them')}, or set timeoutSeconds there.",
+    limit = f"for {spell(policy.waits_at_most)} at most" if policy.waits_at_most else "without a limit"
+    return Blocker(
+        (f"The operator waits for {named} to end, {limit} (upgradePolicy.waitForCompletion).",),
+        (f"End {either(max(1, len(those)), 'it', 'them')}, or set timeoutSeconds there.",),
     )
 
 

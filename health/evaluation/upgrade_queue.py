@@ -9,16 +9,17 @@ from fleet.models import Cluster, Node, NodeEvent, Pod
 from fleet.states.node import AT_REST
 from gpu.operands import DRIVER
 from gpu.upgrade_controller import UPGRADE_FAILED, UPGRADE_REQUIRED
-from health.rules.base import KeptBy
+from health.rules.base import Blocker
 from health.rules.upgrade_queue_still import STILL_FOR
 from wording.lists import names
 from wording.numbers import either
 
-REASON_CHARS = 150  # limit for the scheduler's message, which counts nodes of each kind
-FIT_IT = (
-    "Its DaemonSet's events and its own say what it needs: make room for it, or change what its NVIDIADriver selects."
+REASON_CHARS = 150  # of what the scheduler says, which counts nodes of each kind
+FIT_IT = ("Check the events of the pod and its DaemonSet. Make room for it, or change what its NVIDIADriver selects.",)
+FREE_THEM = (
+    "Repair these nodes.",
+    "Or let more nodes upgrade at once: maxParallelUpgrades and maxUnavailable of the upgradePolicy.",
 )
-FREE_THEM = "Bring them back, or let more go at once: maxParallelUpgrades and maxUnavailable of its upgradePolicy."
 
 
 def queued_for_upgrade(cluster: Cluster) -> int:
@@ -31,8 +32,8 @@ def upgrades_are_still(cluster: Cluster, *, now: datetime) -> bool:
     return not NodeEvent.objects.filter(cluster=cluster, kind="upgrade", at__gt=now - STILL_FOR).exists()
 
 
-def what_keeps_the_queue(cluster: Cluster) -> tuple[str, KeptBy]:
-    """Returns the cause, and its sentences with the recommended action; empty if unknown. Two queries.
+def blocker_of_queue(cluster: Cluster) -> tuple[str, Blocker]:
+    """Returns the identity of the cause, and the blocker; empty if unknown. Two queries.
 
     Slots are counted among the nodes of one NVIDIADriver, or of the ClusterPolicy (k8s-operator-libs,
     GetUpgradesAvailable). Failed nodes take a slot, and so do nodes that are cordoned or not ready for any reason.
@@ -40,8 +41,8 @@ def what_keeps_the_queue(cluster: Cluster) -> tuple[str, KeptBy]:
     homeless = Pod.objects.filter(cluster=cluster, operand=DRIVER, node_name="", deleted_at=None).not_done()
     if (pod := homeless.order_by("pk").first()) is not None:
         reason = f" ({Truncator(pod.waiting_reason).chars(REASON_CHARS)})" if pod.waiting_reason else ""
-        has_none = f"The driver pod {pod} has no node{reason}: while one has none, the operator moves no node."
-        return f"pod {pod}", KeptBy(has_none, FIT_IT)
+        has_none = f"The driver pod {pod} has no node{reason}. Until it has one, the operator upgrades no node."
+        return f"pod {pod}", Blocker((has_none,), FIT_IT)
     owners = _queued(cluster).order_by().values("driver_owner")
     those = Node.objects.filter(cluster=cluster, driver_owner__in=owners).with_gpus().order_by("name")
     taking = those.filter(
@@ -54,12 +55,13 @@ def what_keeps_the_queue(cluster: Cluster) -> tuple[str, KeptBy]:
     for node in taking.only("name", "is_unschedulable", "is_ready", "upgrade_state"):
         found.setdefault(_takes_a_slot_by(node), []).append(node.name)
     said = [f"{names(found[how])} {either(len(found[how]), *WORDS[how])}" for how in WORDS if how in found]
-    return "; ".join(said), KeptBy(f"In its slots count: {'; '.join(said)}.", FREE_THEM) if said else KeptBy()
+    causes = tuple(f"A slot is taken: {each}." for each in said)
+    return "; ".join(said), Blocker(causes, FREE_THEM) if said else Blocker()
 
 
 WORDS = {
     "failed": ("failed its upgrade", "failed their upgrades"),
-    "under way": ("is under way", "are under way"),
+    "in progress": ("is in progress", "are in progress"),
     "not ready": ("is not ready", "are not ready"),
     "cordoned": ("is cordoned", "are cordoned"),
 }
@@ -69,7 +71,7 @@ def _takes_a_slot_by(node: Node) -> str:
     if node.upgrade_state == UPGRADE_FAILED:
         return "failed"
     if node.upgrade_state not in AT_REST:
-        return "under way"
+        return "in progress"
     return "cordoned" if node.is_ready else "not ready"
 
 

@@ -19,7 +19,7 @@ class FindingSeen:
     key: int
     rule: str
     severity: str
-    sentence: str
+    title: str
     is_of_node: bool
 
     @property
@@ -70,8 +70,8 @@ def findings_of(user: User) -> Findings:
     found = Findings()
     rows = Finding.objects.visible_to(user).open().of_nodes_own().order_by("-pk")
     boards = Gpu.objects.filter(node=OuterRef("node"), uuid=OuterRef("gpu_uuid")).exclude(uuid="")
-    told = rows.values_list("node", "subject", "gpu_uuid", Exists(boards), "pk", "rule", "severity", "sentence")
-    for node, subject, uuid, is_named, key, rule, severity, sentence in told:
-        seen = FindingSeen(key, rule, severity, sentence, is_of_node=not subject.startswith(OF_A_GPU))
+    told = rows.values_list("node", "subject", "gpu_uuid", Exists(boards), "pk", "rule", "severity", "title")
+    for node, subject, uuid, is_named, key, rule, severity, title in told:
+        seen = FindingSeen(key, rule, severity, title, is_of_node=not subject.startswith(OF_A_GPU))
         found.add(node or 0, subject, uuid, seen, is_named=is_named)
     return found

@@ -36,9 +36,8 @@ def written(seen: GpuSeen) -> dict[str, Any]:
         "finding": None if finding is None else {
             "id": finding.key,
             "rule": finding.rule,
-            "title": seen.finding_title,
+            "title": finding.title,
             "severity": finding.severity,
-            "sentence": finding.sentence,
             "is_of_node": finding.is_of_node,
         },
         "driver_version": node.driver_version,

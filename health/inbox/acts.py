@@ -6,6 +6,7 @@ evaluation, so neither overwrites the other.
 
 from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
+from typing import Any
 
 from django.db import IntegrityError, transaction
 
@@ -113,7 +114,7 @@ def _give_feedback(
         if finding.feedback:
             raise FindingRefusal(f"{finding.feedback_by} {finding.feedback} the action already.")
         _write(
-            finding, now=now, unless={"feedback": "", "action": finding.action}, feedback=feedback, feedback_by=actor,
+            finding, now=now, unless={"feedback": "", "steps": finding.steps}, feedback=feedback, feedback_by=actor,
             feedback_reason=reason,
         )  # fmt: skip
 
@@ -156,8 +157,8 @@ def _apply_verb(
 
 
 def _by_now(finding: Finding, verb: str) -> str:
-    if "action" in VERBS[verb].changes:
-        return f"It recommends something else since you looked: {finding.action}"
+    if "steps" in VERBS[verb].changes:
+        return f"Its steps changed since you looked: {' '.join(finding.steps)}"
     return f"It is {_whose(finding)} since you looked. To go on all the same, say it again."
 
 
@@ -168,11 +169,11 @@ def _whose(finding: Finding) -> str:
 def record(finding: Finding, verb: str, *, actor: str, reason: str, now: datetime, key: str = "", to: str = "") -> None:
     FindingAct.objects.create(
         finding=finding, rule=finding.rule, verb=verb, by=actor, at=now, reason=reason, to=to, key=key,
-        said=finding.sentence,
+        said=finding.title,
     )  # fmt: skip
     evidence = {
-        "rule": finding.rule, "subject": finding.subject, "severity": finding.severity, "sentence": finding.sentence,
-        "probable_cause": finding.probable_cause, "action": finding.action, "evidence": finding.evidence,
+        "rule": finding.rule, "subject": finding.subject, "severity": finding.severity, "title": finding.title,
+        "summary": finding.summary, "evidence": finding.evidence, "causes": finding.causes, "steps": finding.steps,
     } | ({"to": to} if to else {})  # fmt: skip
     AuditEntry.record(
         f"finding:{finding.pk}", verb=f"finding.{verb}", actor=actor, reason=reason, evidence=evidence, now=now
@@ -188,7 +189,7 @@ def recount(cluster: Cluster, nodes: Collection[int | None] | None = None, *, no
     transaction.on_commit(lambda: announce_findings(cluster.pk, nodes=changed, at=now), robust=True)
 
 
-def _write(finding: Finding, *, now: datetime, unless: dict[str, str], **columns: str) -> None:
+def _write(finding: Finding, *, now: datetime, unless: dict[str, Any], **columns: str) -> None:
     """Saves the finding.
 
     :raises LostRace: when the finding changed since it was read
@@ -227,7 +228,7 @@ def _is_done(finding: Finding, asked: IdempotencyKey) -> bool:
 
 
 def _now_is(finding: Finding, verb: str) -> str:
-    if "action" in VERBS[verb].changes:
+    if "steps" in VERBS[verb].changes:
         feedback = f"{finding.feedback_by} {finding.feedback} that" if finding.feedback else "it has no feedback"
-        return f"It recommends: {finding.action.rstrip('.')}; {feedback}."
+        return f"Its steps are: {' '.join(finding.steps)} Feedback: {feedback}."
     return f"It is {finding.state}, and {_whose(finding)}."

@@ -23,7 +23,7 @@ FEWEST = 4  # nodes: fewer are read as fast one by one
 TOGETHER = timedelta(minutes=10)  # at most, between one and the next
 AT_MOST = timedelta(hours=1)  # between the first and the last
 ALIKE = ("cluster", "node", "rule", "severity", "state", "assigned_to", "since")
-OF_CODED = Case(When(rule__in=CODED, then="evidence"), default=None)
+OF_CODED = Case(When(rule__in=CODED, then="facts"), default=None)
 
 
 @dataclass(frozen=True)
@@ -67,11 +67,11 @@ def _is_open_critical(row: Finding) -> bool:
 def _alike(rows: QuerySet[Finding]) -> list[Finding]:
     """Loads the fields that findings are compared by.
 
-    Long evidence that does not distinguish findings is not loaded.
+    Long facts that do not distinguish findings is not loaded.
     """
     found = rows.select_related(None).only(*ALIKE).annotate(of_coded=OF_CODED)
     for row in found:
-        row.evidence = row.of_coded or {}
+        row.facts = row.of_coded or {}
     return list[Finding](found)
 
 

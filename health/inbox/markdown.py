@@ -17,9 +17,12 @@ def as_markdown(detail: Detail, *, link: str, now: datetime) -> str:
 
 def _lines(detail: Detail, link: str, now: datetime) -> Iterator[str]:
     finding = detail.finding
-    yield f"**{_plain(finding.sentence)}**"
+    yield f"**{_plain(finding.title)}**"
     yield ""
-    yield f"- {finding.severity}, {finding.state}: {_plain(detail.title)} (`{finding.rule}`)"
+    if finding.summary:
+        yield _plain(finding.summary)
+        yield ""
+    yield f"- {finding.severity}, {finding.state}: {_plain(detail.rule_title)} (`{finding.rule}`)"
     where = f", {either(len(detail.pools), 'pool', 'pools')} {', '.join(detail.pools)}" if detail.pools else ""
     yield f"- Where: {_plain(finding.subject)}, cluster {_plain(finding.cluster.name)}{_plain(where)}"
     again = f"; {finding.recurrence}" if finding.recurrence else ""
@@ -32,10 +35,9 @@ def _lines(detail: Detail, link: str, now: datetime) -> Iterator[str]:
     yield from _whose(finding)
     if detail.impact:
         yield f"- Impact: {detail.impact.sentence}{_named(detail.impact)}"
-    if finding.probable_cause:
-        yield f"- Probable cause: {_plain(finding.probable_cause)}"
-    yield f"- Do: {_plain(finding.action)}"
-    yield from (f"- Listed under it: {_plain(child.sentence)}" for child in detail.children)
+    yield from (f"- {_plain(item.label)}: {_plain(item.text)}" for item in finding.evidence_items)
+    yield from (f"- Probable cause: {_plain(cause)}" for cause in finding.causes)
+    yield from (f"- Listed under it: {_plain(child.title)}" for child in detail.children)
     if detail.alike:
         named = ", ".join(f"{_plain(one.subject)} in {_plain(one.cluster.name)}" for one in detail.alike)
         more = f" and {detail.alike_left_out} more" if detail.alike_left_out else ""
@@ -49,6 +51,11 @@ def _lines(detail: Detail, link: str, now: datetime) -> Iterator[str]:
         yield "- Last driver change: none was seen"
     yield f"- {link}"
     yield ""
+    if finding.steps:
+        yield "Steps:"
+        yield ""
+        yield from (f"{number}. {_plain(step)}" for number, step in enumerate(finding.steps, 1))
+        yield ""
     yield f"As of {to_the_second(now)}."
 
 
@@ -120,7 +127,7 @@ def _in_a_line(line: ReportedFinding) -> str:
         parts.append(line.impact.short)
     if line.last_seen:
         parts.append(line.last_seen.sentence.removesuffix("."))
-    return f"**{_plain(finding.sentence)}** ({'; '.join(parts)})"
+    return f"**{_plain(finding.title)}** ({'; '.join(parts)})"
 
 
 def _plain(text: str) -> str:

@@ -112,8 +112,8 @@ def limits_of(finding: Finding) -> dict[str, list[PlotLimit]]:
         return {}
     found = []
     for severity, key in ((Severity.WARNING, "warn"), (Severity.CRITICAL, "critical")):
-        limit = finding.evidence.get(key)
-        level = rule.scale.level(limit, finding.evidence) if isinstance(limit, int | float) else None
+        limit = finding.facts.get(key)
+        level = rule.scale.level(limit, finding.facts) if isinstance(limit, int | float) else None
         if level is not None:
             found.append(PlotLimit(severity.value, level))
     return {rule.scale.metric: found}

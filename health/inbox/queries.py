@@ -59,7 +59,7 @@ class Precision:
 @dataclass(frozen=True)
 class Detail:
     finding: Finding
-    title: str  # of its rule
+    rule_title: str  # of its rule
     impact: Impact | None  # None: it is about no node
     pools: Sequence[str]
     children: Sequence[Finding]  # findings listed under it; for a resolved finding, those listed while it was open
@@ -170,7 +170,7 @@ def detail_of(
     around, around_left_out = _around(events, finding.since)
     return Detail(
         finding=finding,
-        title=titles().get(finding.rule, finding.rule),
+        rule_title=titles().get(finding.rule, finding.rule),
         impact=(impacts_of([finding], now=now) if impacts is None else impacts).get(finding.pk),
         pools=list(pools.values()),
         children=list(_listed_under(finding).order_by("since", "pk")),
@@ -222,20 +222,20 @@ def as_seen_by(user: User, findings: Collection[Finding]) -> None:
             finding.parent = None
 
 
-# Rules whose findings differ by their evidence; the evidence of other findings is not loaded.
+# Rules whose findings differ by their facts; the facts of other findings are not loaded.
 CODED = frozenset({"gpu-xid", "node-conditions", "operand-down"})
 
 
 def code_of(finding: Finding) -> tuple[str, Q]:
     """Returns the code that distinguishes findings of the rule, and a filter for the same code elsewhere; empty if
     there is none."""
-    if finding.rule == "gpu-xid" and (xid := finding.evidence.get("xid")) is not None:
-        return f"Xid {xid}", Q(evidence__xid=xid)
-    if finding.rule == "node-conditions" and finding.evidence:
-        types = sorted(finding.evidence)
-        return " or ".join(types), Q(evidence__has_any_keys=types)
-    if finding.rule == "operand-down" and (operands := finding.evidence.get("operands")):
-        return " and ".join(operands), Q(evidence__operands=operands)
+    if finding.rule == "gpu-xid" and (xid := finding.facts.get("xid")) is not None:
+        return f"Xid {xid}", Q(facts__xid=xid)
+    if finding.rule == "node-conditions" and finding.facts:
+        types = sorted(finding.facts)
+        return " or ".join(types), Q(facts__has_any_keys=types)
+    if finding.rule == "operand-down" and (operands := finding.facts.get("operands")):
+        return " and ".join(operands), Q(facts__operands=operands)
     return "", Q()
 
 

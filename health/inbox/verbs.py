@@ -54,14 +54,14 @@ VERBS: Mapping[str, FindingVerb] = {
         "Says that the recommended action is right. It is not carried out by this: you do it. It is counted for the "
         "rule.",
         "Kept: the action was right.",
-        changes=("action",),
+        changes=("steps",),
     ),
     "dismiss": FindingVerb(
         "Dismiss",
         UNRESOLVED,
         "Says that the recommended action is not right here. The finding stays. It is counted for the rule.",
         "Kept: the action was not right here.",
-        changes=("action",),
+        changes=("steps",),
     ),
     "mute": FindingVerb(
         "Mute",

@@ -19,6 +19,7 @@ from health.subjects import LONGEST, PAGES, identity_of
 from people.models import User
 from people.rights import Permission, scope_of
 from wording.instants import to_the_minute
+from wording.reports import LONGEST_SUMMARY, LONGEST_TITLE, EvidenceItem, sentence_of
 
 OF_A_GPU, OF_A_NAME = re.compile(r"GPU (\d{1,4}) of "), re.compile(r"GPU (\S+) of ")
 STAMPS = {
@@ -149,12 +150,13 @@ class Finding(models.Model):
     gpu_uuid = models.CharField(max_length=64, blank=True, default="")  # of its board; blank: about none
     rule = models.CharField(max_length=63)  # the name of a file in `health.rules`
     severity = models.CharField(max_length=16, choices=SEVERITIES)
-    cause = models.CharField(max_length=1200)  # what it is written again for, when it changes: in no answer
-    sentence = models.CharField(max_length=500)
-    # Why it is so, as far as its rule can tell. Blank: nothing tells, or its sentence says it.
-    probable_cause = models.CharField(max_length=500, blank=True, default="")
-    action = models.CharField(max_length=500)  # what a person should do about it
-    evidence = models.JSONField(default=dict)
+    fingerprint = models.CharField(max_length=1200)  # it is written again when this changes; in no answer
+    title = models.CharField(max_length=LONGEST_TITLE)
+    summary = models.CharField(max_length=LONGEST_SUMMARY, blank=True, default="")
+    evidence = models.JSONField(default=list)  # of `wording.reports.EvidenceItem`
+    causes = models.JSONField(default=list)  # probable causes, the most probable first
+    steps = models.JSONField(default=list)  # what a person does, in order
+    facts = models.JSONField(default=dict)  # for later evaluations and queries; in no answer
     state = models.CharField(max_length=16, choices=STATES, default=FindingState.CONFIRMING)
     since = models.DateTimeField()  # when it was first seen; of one that came back: this time
     confirmed_at = models.DateTimeField()  # when it opens, if it is still so by then
@@ -195,7 +197,16 @@ class Finding(models.Model):
         ordering = ["-opened_at", "-pk"]
 
     def __str__(self) -> str:
-        return self.sentence
+        return self.title
+
+    @property
+    def sentence(self) -> str:
+        """Returns title and summary as one text, for histories."""
+        return sentence_of(self.title, self.summary)
+
+    @property
+    def evidence_items(self) -> list[EvidenceItem]:
+        return [EvidenceItem(**row) for row in self.evidence]
 
     def move(self, to: FindingState, *, now: datetime, **given: Any) -> None:
         """Changes the state, with further columns in the same statement.
@@ -278,7 +289,7 @@ class Finding(models.Model):
     def page(self) -> str:
         """Returns the address of the subject if an app above knows it; empty if it is the finding's node or cluster."""
         address = PAGES.get(self.rule)
-        return address(self.evidence) if address else ""
+        return address(self.facts) if address else ""
 
 
 class FindingActQuerySet(models.QuerySet["FindingAct"]):

@@ -1,14 +1,18 @@
 """Fewer GPUs are allocatable than the node once had. Its capacity may still include them (Z24)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
 from gpu.resources import Layout, missing_in_words
 from gpu.resources.names import is_dra, tool_of
-from health.rules.base import NODE, NODES, NodeFacts, Severity, Wrong
+from health.rules.base import NODE, NODES, NodeFacts, Problem, Severity
+from health.rules.steps import DRAIN, REBOOT, UNCORDON
 from wording.instants import to_the_minute
+from wording.reports import EvidenceItem, fit
+
+KERNEL_LOG = "Read the kernel log of the node."
 
 
 @dataclass(frozen=True)
@@ -18,20 +22,31 @@ class AllocatableBelowExpected:
     subject: ClassVar[str] = NODE
     reads: ClassVar[tuple[str, ...]] = (NODES,)
     after: ClassVar[timedelta] = timedelta(minutes=1)  # a device plugin that restarts is back in seconds
+    steps: ClassVar[tuple[str, ...]] = (
+        "Compare capacity with the expected number (Evidence). If capacity fell too, the node itself lost GPUs.",
+        "If capacity is unchanged, read the log of the device plugin or DRA driver on the node for an Xid.",
+        "If capacity fell, look for the GPUs in lspci and nvidia-smi on the node.",
+        KERNEL_LOG,
+        DRAIN,
+        REBOOT,
+        UNCORDON,
+    )
 
-    def evaluate(self, node: NodeFacts) -> Wrong | None:
+    def evaluate(self, node: NodeFacts) -> Problem | None:
         missing = node.missing
         if node.is_changing or not missing:
             return None
-        probable_cause, action = _why(node, missing)
+        cause, steps = _diagnose(node, missing)
         lost = missing_in_words(node.expected, node.allocatable, Layout.read(node.layout))
-        called = f" {node.unhealthy}" if node.unhealthy else ""
-        sentence = f"{node.name} lacks {lost}. It had more allocatable GPUs before.{called}"
-        return Wrong(
-            Severity.CRITICAL if node.has_lost_all else Severity.WARNING,
-            sentence,
-            action,
-            {
+        title = fit("{} missing on {}", lost, node.name)
+        return Problem(
+            severity=Severity.CRITICAL if node.has_lost_all else Severity.WARNING,
+            title=title,
+            summary="The node had more allocatable GPUs before.",
+            evidence=(*_evidence(node, missing), *node.unhealthy_evidence),
+            causes=(cause,),
+            steps=(*steps, DRAIN, REBOOT, UNCORDON),
+            facts={
                 name: {
                     "allocatable": node.allocatable.get(name),
                     "capacity": node.capacity.get(name),
@@ -39,35 +54,33 @@ class AllocatableBelowExpected:
                 }
                 for name in missing
             },
-            why=f"{sentence} {action}",  # a boot is said for an hour
-            probable_cause=probable_cause,
+            identity=" ".join((title, *node.unhealthy, *steps)),  # the cause names a boot for an hour
         )
 
 
-def _why(node: NodeFacts, missing: Mapping[str, int]) -> tuple[str, str]:
-    """Returns the probable cause and the recommended action."""
-    is_one = sum(missing.values()) == 1
-    gpu, it = ("GPU", "it") if is_one else ("GPUs", "them")
+def _evidence(node: NodeFacts, missing: Mapping[str, int]) -> Iterator[EvidenceItem]:
+    for name in missing:
+        yield EvidenceItem(f"{name} allocatable", node.allocatable.get(name, 0))
+        yield EvidenceItem(f"{name} capacity", node.capacity.get(name, 0))
+        yield EvidenceItem(f"{name} expected", node.expected[name])
+
+
+def _diagnose(node: NodeFacts, missing: Mapping[str, int]) -> tuple[str, tuple[str, ...]]:
+    """Returns the probable cause and the first steps."""
+    gpu, it = ("GPU", "it") if sum(missing.values()) == 1 else ("GPUs", "them")
     offerer, tool = "DRA driver" if all(map(is_dra, missing)) else "device plugin", tool_of(node.vendor)
     if all(node.capacity.get(name, 0) >= node.expected[name] for name in missing):
-        cause = f"The {offerer} calls {it} unhealthy."
+        cause = f"The {offerer} reports the {gpu} as unhealthy."
         if not node.is_nvidias:
-            return cause, f"Read the {offerer}'s log, then the node's kernel log."
-        return cause, (
-            f"Read the {offerer}'s log for the Xid, then the node's kernel log. If the Xid is over, restart the pod "
-            f"of the {offerer}."
-        )
+            return cause, (f"Read the log of the {offerer} on the node.", KERNEL_LOG)
+        restart = f"If the Xid is over, restart the pod of the {offerer}."
+        return cause, (f"Read the log of the {offerer} on the node for the Xid.", KERNEL_LOG, restart)
     if not any(node.capacity.get(name) for name in missing):
-        driver = "at the driver's on this node first" if node.is_nvidias else f"whether {tool} lists {it} on the node"
-        return f"The {offerer} offers none.", f"Look at the {offerer}'s pod and {driver}."
-    look = f"Look for {it} in lspci and {tool} on the node."
+        driver = "Check the driver's pod on the node." if node.is_nvidias else f"Check whether {tool} lists the {gpu}."
+        return f"The {offerer} offers none.", (driver, f"Check the pod of the {offerer} on the node.")
+    find = f"Look for the {gpu} in lspci and {tool} on the node."
+    booted = f" The node booted at {to_the_minute(node.booted_at)}." if node.booted_at else ""
     if all(map(is_dra, missing)):
-        boot = f"as when the node booted at {to_the_minute(node.booted_at)}" if node.booted_at else "as after a boot"
-        cause = f"The DRA driver publishes {it} no more: it took {it} out as unhealthy, or began without {it}, {boot}."
-        return cause, f"{look} The DRA driver's log says what it found."
-    boot = (
-        f"it booted at {to_the_minute(node.booted_at)}, perhaps without"
-        if node.booted_at
-        else "as after a boot without"
-    )
-    return f"Capacity fell too, {boot} the {gpu}.", look
+        cause = f"The DRA driver removed the {gpu} as unhealthy, or started without {it}.{booted}"
+        return cause, (find, "Read the log of the DRA driver on the node.")
+    return f"The node probably booted without the {gpu}. Its capacity fell too.{booted}", (find, KERNEL_LOG)

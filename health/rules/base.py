@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from gpu.cordons import StaleCordon
 from gpu.resources import Vendor, Way
 from health.telemetry.base import Exploding
+from wording.reports import EvidenceItem, Report
 
 NODE = "node"  # the subject of a rule that is asked of each node
 OWNER = "each owner of GPU pods"  # the subject of a rule that is asked of each whose pods are rejected
@@ -32,47 +33,34 @@ class Severity(StrEnum):
 RANKS = {severity.value: rank for rank, severity in enumerate(Severity)}  # 0 is the worst
 
 
-@dataclass(frozen=True)
-class Wrong:
+@dataclass(frozen=True, kw_only=True)
+class Problem(Report):
     """The result of a rule, shown to users as it is.
 
-    It is saved again when its cause or severity changes. So no sentence contains a number that only grows.
+    It is saved again when its fingerprint or severity changes. So no title or summary has a number that only grows.
     """
 
     severity: Severity
-    sentence: str
-    action: str
-    evidence: Mapping[str, Any] = field(default_factory=dict)  # as it was when the cause was first seen
-    why: str = ""  # blank: the sentence and the action say nothing that changes while the cause is the same
-    worsens_after: timedelta = timedelta(0)  # how long it must be worse before it is said to be
-    # How long it must be as bad as this before anybody is told: no longer than its rule takes. None: as its rule.
+    facts: Mapping[str, Any] = field(default_factory=dict)  # for later evaluations and queries; not shown
+    identity: str = ""  # what stays the same while the fault does; blank: the texts do
+    worsens_after: timedelta = timedelta(0)  # how long it must be worse before the finding says so
+    # How long it must be as bad as this before the finding opens: no longer than its rule takes. None: as its rule.
     opens_after: timedelta | None = None
-    # Why it is so, in sentences, as far as that can be told. Blank: it cannot, or the sentence says it.
-    probable_cause: str = ""
 
     @property
-    def cause(self) -> str:
-        """Returns the identity of the trouble, which stays the same while the trouble lasts."""
-        return self.why or " ".join(filter(None, (self.sentence, self.probable_cause, self.action)))
+    def fingerprint(self) -> str:
+        return self.identity or " ".join((self.title, self.summary, *self.causes, *self.steps))
 
 
-class KeptBy(NamedTuple):
-    """The reason why an upgrade is delayed, and the recommended action; empty if unknown."""
+@dataclass(frozen=True)
+class Blocker:
+    """The causes why an upgrade is delayed, and the steps against them; empty if unknown."""
 
-    reason: str = ""
-    helps: str = ""
-
-    @classmethod
-    def read(cls, said: str) -> "KeptBy":
-        """Returns the value from a finding's cause. Older findings have both sentences in one."""
-        reason, _, helps = said.rpartition("\n")
-        return cls(reason, helps)
-
-    def __str__(self) -> str:
-        return f"{self.reason}\n{self.helps}" if self.reason else self.helps
+    causes: tuple[str, ...] = ()
+    steps: tuple[str, ...] = ()
 
 
-UNKNOWN = KeptBy()
+UNKNOWN = Blocker()
 
 
 @dataclass(frozen=True)
@@ -82,9 +70,17 @@ class FailingPod:
     restarts: int
     operand: str = ""  # blank: a tenant's
     is_over: bool = False  # it failed for good; else it is started again, and fails again
-    reason: str = ""  # why, in a sentence; blank: nothing says
-    action: str = ""
-    message: str = ""  # the line that tells it
+    cause: str = ""  # blank: unknown
+    steps: tuple[str, ...] = ()
+    message: str = ""  # the line that shows the cause
+
+    @property
+    def causes(self) -> tuple[str, ...]:
+        return (self.cause,) if self.cause else ()
+
+    @property
+    def evidence(self) -> EvidenceItem:
+        return EvidenceItem(f"Pod {self.name}", f"{self.status}: {self.message}" if self.message else self.status)
 
 
 @dataclass(frozen=True)
@@ -93,8 +89,8 @@ class NoOffer:
 
     title: str = ""  # of the operand
     is_ready: bool = False
-    reason: str = ""
-    action: str = ""
+    cause: str = ""
+    steps: tuple[str, ...] = ()
     message: str = ""
 
 
@@ -179,7 +175,7 @@ class NodeFacts:
     mig_config: str = ""  # the layout that the MIG manager is asked for
     mig_state: str = ""  # its word: pending, rebooting, success, failed
     mig_overdue_since: datetime | None = None  # when that began, where it takes too long; None: it does not
-    unhealthy: str = ""  # the GPUs that something names and calls so, in words
+    unhealthy: tuple[str, ...] = ()  # sentences: "GPU 3: AMD's metrics exporter calls it unhealthy."
     layout: str = ""  # how they are cut and shared (`gpu.resources.Layout`)
     sharing: str = ""  # time-slicing, mps
     sharing_replicas: int | None = None
@@ -197,7 +193,7 @@ class NodeFacts:
     is_paused: bool = False  # operands of it are, for a driver upgrade
     upgrade_state: str = ""
     is_held: bool = False
-    upgrade_kept: KeptBy = UNKNOWN  # why its driver does not run
+    upgrade_blocker: Blocker = UNKNOWN  # why its driver does not run
     is_reporting: bool = True  # fresh samples of its GPUs come in; also where nobody listens
     ever_reported: bool = True  # some ever did
     unplaced_xids: tuple[int, ...] = ()  # that its exporter has in series that name no GPU
@@ -216,6 +212,11 @@ class NodeFacts:
     @property
     def is_nvidias(self) -> bool:
         return self.vendor in ("", Vendor.NVIDIA)
+
+    @property
+    def unhealthy_evidence(self) -> tuple[EvidenceItem, ...]:
+        pairs = (sentence.rstrip(".").partition(": ") for sentence in self.unhealthy)
+        return tuple(EvidenceItem(gpu, report) for gpu, _, report in pairs)
 
     @property
     def missing(self) -> Mapping[str, int]:
@@ -249,6 +250,7 @@ class BadCombination:
     """A result of the compatibility matrix against versions that run together."""
 
     is_known_bad: bool  # else: outside what NVIDIA supports
+    subject: str  # the compared items
     sentence: str
     action: str
     source: str
@@ -270,13 +272,13 @@ class ClusterFacts:
     combinations: tuple[BadCombination, ...] = ()  # the worst first
     upgrades_queued: int = 0  # nodes that the operator has queued for a driver upgrade, and nobody holds
     upgrades_are_still: bool = False  # no node's upgrade state has changed of late
-    upgrades_kept: KeptBy = UNKNOWN  # where they are still: by what
-    upgrades_kept_why: str = ""  # the same as a cause, which no number in a message changes
+    upgrades_blocker: Blocker = UNKNOWN
+    upgrades_blocked_by: str = ""  # the same as an identity, which no number in a message changes
     claims_waiting: tuple[FailingPod, ...] = ()  # pods without a node, for claims that no driver serves
     stuck_drivers: tuple[StuckDriver, ...] = ()
     stuck_policy: StuckPolicy | None = None
     driver_conflict: DriverConflict | None = None
-    operator_trouble: str = ""  # why the GPU operator does not run, in a sentence; blank: it runs, or is not seen
+    operator_trouble: str = ""  # why the GPU operator does not run, in sentences; blank: it runs, or is not seen
 
 
 class Rule(Protocol[RuleFacts]):
@@ -286,10 +288,11 @@ class Rule(Protocol[RuleFacts]):
     title: ClassVar[str]
     subject: ClassVar[str]  # NODE: each node; else what of the cluster it is about: quarterdeck, GPU operator
     reads: ClassVar[tuple[str, ...]]  # the kinds that must be live for its evaluation
+    steps: ClassVar[tuple[str, ...]]  # of its findings, unless a problem has its own
 
     @property
     def after(self) -> timedelta:
         """Returns how long the trouble must persist before anybody is notified."""
 
-    def evaluate(self, facts: RuleFacts, /) -> Wrong | None:
-        """Returns the trouble, or None if there is none of this kind."""
+    def evaluate(self, facts: RuleFacts, /) -> Problem | None:
+        """Returns the problem, or None if there is none of this kind."""

@@ -4,10 +4,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
-from health.rules.base import CLAIMS, PODS, SLICES, ClusterFacts, Severity, Wrong
-from wording.numbers import count, either
-
-NAMED = 2
+from health.rules.base import CLAIMS, PODS, SLICES, ClusterFacts, Problem, Severity
+from wording.reports import at_most, fit
 
 
 @dataclass(frozen=True)
@@ -17,20 +15,22 @@ class ClaimsWaiting:
     subject: ClassVar[str] = "ResourceClaims"
     reads: ClassVar[tuple[str, ...]] = (PODS, SLICES, CLAIMS)
     after: ClassVar[timedelta] = timedelta(minutes=5)  # a driver that starts publishes within a minute
+    steps: ClassVar[tuple[str, ...]] = (
+        "Find the driver that the DeviceClass names: kubectl get deviceclass",
+        "Check whether the driver publishes devices: kubectl get resourceslices",
+        "Read the log of the driver's plugin pod on a node with such GPUs. The API server may reject its slice.",
+    )
 
-    def evaluate(self, cluster: ClusterFacts) -> Wrong | None:
+    def evaluate(self, cluster: ClusterFacts) -> Problem | None:
         pods = sorted(cluster.claims_waiting, key=lambda pod: pod.name)
         if not pods:
             return None
-        more = len(pods) - NAMED
-        others = f" and {more} more" if more > 0 else ""
-        named = ", ".join(pod.name for pod in pods[:NAMED])
-        waits = either(len(pods), "waits for a claim", "wait for claims")
-        return Wrong(
-            Severity.WARNING,
-            f"{count(len(pods), 'pod')} {waits} that no driver serves: {named}{others}.",
-            pods[0].action,
-            {pod.name: {"said": pod.message} for pod in pods[:20]},
-            why=f"{pods[0].reason} {pods[0].action}",
-            probable_cause=pods[0].reason,
+        return Problem(
+            severity=Severity.WARNING,
+            title=fit("ResourceClaims wait for a driver in {}", cluster.name),
+            summary="Pods wait for claims whose devices no driver publishes.",
+            evidence=at_most(pod.evidence for pod in pods),
+            causes=pods[0].causes,
+            steps=pods[0].steps,
+            identity=" ".join((*pods[0].causes, *pods[0].steps)),
         )

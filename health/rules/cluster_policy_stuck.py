@@ -4,9 +4,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
-from health.rules.base import CLUSTER_POLICIES, PODS, ClusterFacts, Severity, Wrong
+from health.rules.base import CLUSTER_POLICIES, PODS, ClusterFacts, Problem, Severity
+from health.rules.steps import DRAIN, UNCORDON
 from wording.lists import names
-from wording.numbers import are, every
+from wording.reports import EvidenceItem, fit
+
+READ_LOG = ("Read the operator's log for the states that the condition names.", "Restart the operator's pod.")
 
 
 @dataclass(frozen=True)
@@ -16,23 +19,31 @@ class ClusterPolicyStuck:
     subject: ClassVar[str] = "ClusterPolicy"
     reads: ClassVar[tuple[str, ...]] = (PODS, CLUSTER_POLICIES)
     after: ClassVar[timedelta] = timedelta(minutes=15)  # the operator looks again every few minutes
+    steps: ClassVar[tuple[str, ...]] = (
+        "Compare the conditions (kubectl get clusterpolicy -o yaml) with the pods' controller-revision-hash.",
+        DRAIN,
+        "Delete the node's pods of an older template. Repeat this node by node.",
+        UNCORDON,
+    )
 
-    def evaluate(self, cluster: ClusterFacts) -> Wrong | None:
+    def evaluate(self, cluster: ClusterFacts) -> Problem | None:
         stuck = cluster.stuck_policy
         if stuck is None:
             return None
         if stuck.older:
-            cause = f"Pods of {names(stuck.older)} use an older template. Only a person can replace them."
-            action = "Delete these pods, one node at a time. Drain a node before its driver pod is deleted."
+            cause = f"Pods of {names(stuck.older)} use an older template. Only a person replaces them."
         else:
             cause = "It does not wait for any observed pod. Its condition names the states."
-            action = "Read the operator's log for the states that the condition names, and restart the operator's pod."
-        return Wrong(
-            Severity.WARNING,
-            f"ClusterPolicy {stuck.name} is notReady, while {every(stuck.pods, 'pod')} of its operands "
-            f"{are(stuck.pods)} ready.",
-            f"{action} GPUs keep working, but the operator makes no further change.",
-            {"pods": stuck.pods, "of an older template": ", ".join(stuck.older), "said": stuck.message},
-            why=f"{stuck.name} {stuck.older}",
-            probable_cause=cause,
+        return Problem(
+            severity=Severity.WARNING,
+            title=fit("ClusterPolicy {} stays notReady", stuck.name),
+            summary="All pods of its operands are ready. GPUs keep working, but the operator makes no further change.",
+            evidence=(
+                EvidenceItem("Ready pods", stuck.pods),
+                EvidenceItem("Operands with an older template", ", ".join(stuck.older) or "none"),
+                *((EvidenceItem("Condition", stuck.message),) if stuck.message else ()),
+            ),
+            causes=(cause,),
+            steps=() if stuck.older else READ_LOG,
+            identity=f"{stuck.name} {stuck.older}",
         )

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
-from health.rules.base import ClusterFacts, Severity, Wrong
-from wording.instants import to_the_second
+from health.rules.base import ClusterFacts, Problem, Severity
+from wording.reports import fit, instant
 
 
 @dataclass(frozen=True)
@@ -15,14 +15,19 @@ class ClusterUnwatched:
     subject: ClassVar[str] = "quarterdeck"
     reads: ClassVar[tuple[str, ...]] = ()
     after: ClassVar[timedelta] = timedelta(0)  # `unwatched_since` waited already
+    steps: ClassVar[tuple[str, ...]] = (
+        "Check whether a worker of the queue observe runs: bin/manage doctor",
+        "Start a worker, or give the queue more threads.",
+    )
 
-    def evaluate(self, cluster: ClusterFacts) -> Wrong | None:
+    def evaluate(self, cluster: ClusterFacts) -> Problem | None:
         if cluster.unwatched_since is None:
             return None
-        return Wrong(
-            Severity.CRITICAL,
-            f"No worker watches {cluster.name} since {to_the_second(cluster.unwatched_since)}. Pages show its state at "
-            "that time.",
-            cluster.unwatched_action,
-            {"unwatched_since": cluster.unwatched_since.isoformat()},
+        return Problem(
+            severity=Severity.CRITICAL,
+            title=fit("No worker watches cluster {}", cluster.name),
+            summary="Pages show the cluster's last known state.",
+            evidence=(instant("Unwatched since", cluster.unwatched_since),),
+            steps=(cluster.unwatched_action, self.steps[0]) if cluster.unwatched_action else (),
+            identity=f"{cluster.unwatched_since} {cluster.unwatched_action}",
         )

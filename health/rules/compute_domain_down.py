@@ -4,7 +4,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
-from health.rules.base import NODE, NODES, PODS, NodeFacts, Severity, Wrong
+from health.rules.base import NODE, NODES, PODS, NodeFacts, Problem, Severity
+from health.rules.steps import GPU_STACK
+from wording.reports import fit
 
 
 @dataclass(frozen=True)
@@ -14,15 +16,23 @@ class ComputeDomainDown:
     subject: ClassVar[str] = NODE
     reads: ClassVar[tuple[str, ...]] = (NODES, PODS)
     after: ClassVar[timedelta] = timedelta(minutes=2)  # its daemon has had five before it is read
+    steps: ClassVar[tuple[str, ...]] = (
+        GPU_STACK,
+        "Read the daemon's log for the missing part of IMEX.",
+        "If an IMEX session is in use, run systemctl disable --now nvidia-imex, then delete the daemon's pod.",
+        "Compare driver versions on all nodes of the domain. Check that port 50000 is open between the nodes.",
+    )
 
-    def evaluate(self, node: NodeFacts) -> Wrong | None:
+    def evaluate(self, node: NodeFacts) -> Problem | None:
         daemon = node.domain_daemon
         if daemon is None or node.is_changing or node.is_unreported:
             return None
-        return Wrong(
-            Severity.WARNING,
-            f"On {node.name} the daemon of a ComputeDomain ({daemon.name}) is not ready: pods that need IMEX wait.",
-            daemon.action or "See the GPU stack on the node's page. The daemon's log names the missing part of IMEX.",
-            {"pod": daemon.name, "said": daemon.message},
-            probable_cause=daemon.reason,
+        return Problem(
+            severity=Severity.WARNING,
+            title=fit("ComputeDomain daemon is not ready on {}", node.name),
+            summary="Pods that need IMEX wait on this node.",
+            evidence=(daemon.evidence,),
+            causes=daemon.causes,
+            steps=daemon.steps,
+            identity=" ".join((daemon.name, *daemon.causes, *daemon.steps)),
         )

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
-from health.rules.base import NODE, NODES, NodeFacts, Severity, Wrong
-from wording.instants import to_the_minute
+from health.rules.base import NODE, NODES, NodeFacts, Problem, Severity
+from wording.reports import EvidenceItem, fit, instant
 
 
 @dataclass(frozen=True)
@@ -20,19 +20,25 @@ class CordonRemoved:
     subject: ClassVar[str] = NODE
     reads: ClassVar[tuple[str, ...]] = (NODES,)
     after: ClassVar[timedelta] = timedelta(0)  # new pods come at once
+    steps: ClassVar[tuple[str, ...]] = (
+        "Find out why the node was cordoned. Its timeline may show who did it.",
+        "If the reason persists, cordon the node again: kubectl cordon NODE",
+        "Check the pods that started since, and notify their owners.",
+        "If a person uncordoned the node, dismiss this finding.",
+    )
 
-    def evaluate(self, node: NodeFacts) -> Wrong | None:
+    def evaluate(self, node: NodeFacts) -> Problem | None:
         since = node.uncordoned_since
         if since is None or node.is_unschedulable:
             return None
-        return Wrong(
-            Severity.WARNING,
-            f"{node.name} was cordoned before its driver upgrade, and has taken pods again since "
-            f"{to_the_minute(since)}. The upgrade should have left it cordoned.",
-            "Find out why the node was cordoned. If the reason persists, cordon it again (kubectl "
-            "cordon) and check the pods that started since. If a person uncordoned it, dismiss this "
-            "finding.",
-            {"uncordoned_since": since.isoformat(), "upgrade_state": node.upgrade_state},
-            why="removed",
-            probable_cause="The driver manager removes every cordon, whoever set it.",
+        return Problem(
+            severity=Severity.WARNING,
+            title=fit("A driver upgrade removed the cordon of {}", node.name),
+            summary="The node was cordoned before its driver upgrade. It accepts pods again.",
+            evidence=(
+                instant("Uncordoned since", since),
+                EvidenceItem("Upgrade state", node.upgrade_state or "none"),
+            ),
+            causes=("The driver manager removes every cordon, whoever set it.",),
+            identity="removed",
         )

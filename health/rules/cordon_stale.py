@@ -7,7 +7,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
-from health.rules.base import NODE, NODES, NodeFacts, Severity, Wrong
+from health.rules.base import NODE, NODES, NodeFacts, Problem, Severity
+from wording.reports import EvidenceItem, fit
+
+FIRST = (
+    "Find on the node's timeline who cordoned it. Ask whether work on the node is finished.",
+    "Check the node's other findings. Whoever cordoned the node may not report a fault.",
+)
 
 
 @dataclass(frozen=True)
@@ -17,15 +23,17 @@ class CordonStale:
     subject: ClassVar[str] = NODE
     reads: ClassVar[tuple[str, ...]] = (NODES,)
     after: ClassVar[timedelta] = timedelta(minutes=30)  # whoever cordoned it has its rounds
+    steps: ClassVar[tuple[str, ...]] = (*FIRST, "Remove the cordon and its marks by the command of the finding.")
 
-    def evaluate(self, node: NodeFacts) -> Wrong | None:
+    def evaluate(self, node: NodeFacts) -> Problem | None:
         cordon = node.stale_cordon
         if cordon is None or node.is_changing:
             return None
-        return Wrong(
-            Severity.WARNING,
-            f"{node.name} is cordoned by {cordon.by}, and {cordon.reason}.",
-            f"Check whether anybody works on the node. If not: {cordon.command}",
-            {"by": cordon.by, "command": cordon.command},
-            why=f"{cordon.by} {cordon.reason}",
+        return Problem(
+            severity=Severity.WARNING,
+            title=fit("Stale cordon on {}", node.name),
+            summary="The node is cordoned, and the reason is gone. Its GPUs are unavailable.",
+            evidence=(EvidenceItem("Cordoned by", cordon.by), EvidenceItem("Reason is gone", cordon.reason)),
+            steps=(*FIRST, f"If nobody works on the node: {cordon.command}"),
+            identity=f"{cordon.by} {cordon.reason}",
         )

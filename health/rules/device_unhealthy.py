@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
-from health.rules.base import NODE, NODES, NodeFacts, Severity, Wrong
+from health.rules.base import NODE, NODES, NodeFacts, Problem, Severity
+from health.rules.steps import DRAIN, NOTIFY, REPLACE, RESET, SAVE_LOGS, UNCORDON
+from wording.numbers import count
+from wording.reports import fit
 
 
 @dataclass(frozen=True)
@@ -18,15 +21,24 @@ class DeviceUnhealthy:
     subject: ClassVar[str] = NODE
     reads: ClassVar[tuple[str, ...]] = (NODES,)
     after: ClassVar[timedelta] = timedelta(minutes=1)
+    steps: ClassVar[tuple[str, ...]] = (
+        "Read the log of the reporter (Evidence): device plugin, DRA driver, kubelet or exporter.",
+        "Read the kernel log of the node.",
+        NOTIFY,
+        SAVE_LOGS,
+        DRAIN,
+        RESET,
+        REPLACE,
+        UNCORDON,
+    )
 
-    def evaluate(self, node: NodeFacts) -> Wrong | None:
+    def evaluate(self, node: NodeFacts) -> Problem | None:
         if not node.unhealthy or node.missing or node.is_changing:
             return None
-        return Wrong(
-            Severity.WARNING,
-            f"{node.name}: {node.unhealthy}",
-            "Read the log of the reporter on the node (device plugin, DRA driver, exporter), then "
-            "the kernel log. If the report is right, drain the node and reset the GPU, or reboot.",
-            {"unhealthy": node.unhealthy},
-            why=node.unhealthy,
+        return Problem(
+            severity=Severity.WARNING,
+            title=fit("{} reported unhealthy on {}", count(len(node.unhealthy), "GPU"), node.name),
+            summary="The node still offers as many GPUs as before.",
+            evidence=node.unhealthy_evidence,
+            identity=" ".join(node.unhealthy),
         )

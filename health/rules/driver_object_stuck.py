@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
-from health.rules.base import NVIDIA_DRIVERS, PODS, ClusterFacts, Severity, Wrong
-from wording.numbers import are, either, every
+from health.rules.base import NVIDIA_DRIVERS, PODS, ClusterFacts, Problem, Severity
+from health.rules.steps import DRAIN, UNCORDON
+from wording.reports import EvidenceItem, fit
 
 
 @dataclass(frozen=True)
@@ -15,23 +16,32 @@ class DriverObjectStuck:
     subject: ClassVar[str] = "NVIDIADriver"
     reads: ClassVar[tuple[str, ...]] = (PODS, NVIDIA_DRIVERS)
     after: ClassVar[timedelta] = timedelta(minutes=15)  # the operator looks again every few minutes
+    steps: ClassVar[tuple[str, ...]] = (
+        "Compare the driver pods' label controller-revision-hash with the newest revision of their DaemonSet.",
+        DRAIN,
+        "Delete the driver pod of the node. Its DaemonSet creates it from the newest template.",
+        "Repeat this node by node.",
+        UNCORDON,
+    )
 
-    def evaluate(self, cluster: ClusterFacts) -> Wrong | None:
-        """Returns the trouble of the first by name. A cluster has few."""
+    def evaluate(self, cluster: ClusterFacts) -> Problem | None:
+        """Returns the problem of the first by name. A cluster has few."""
         stuck = min(cluster.stuck_drivers, key=lambda each: each.name, default=None)
         if stuck is None:
             return None
-        old = f"{stuck.older} of its driver pods {are(stuck.older)} of an older template" if stuck.older else (
-            "Its driver pods were probably created before it changed"
-        )  # fmt: skip
-        them = either(stuck.pods, "the driver pod", "the driver pods, one node at a time")
-        return Wrong(
-            Severity.WARNING,
-            f"NVIDIADriver {stuck.name} is notReady, while {every(stuck.pods, 'driver pod')} of it {are(stuck.pods)} "
-            "ready.",
-            f"Drain the node and delete {them}: the DaemonSet creates it again from the newest template, and the "
-            "driver is reloaded. Until then the operator waits, and GPUs keep working.",
-            {"pods": stuck.pods, "of an older template": stuck.older, "said": stuck.message},
-            probable_cause=f"{old}: the operator waits for pods of the newest, and restarts none where only its "
-            "nodeSelector or labels changed (gpu-operator #1661).",
+        old = f"Driver pods {'use' if stuck.older else 'probably use'} an older template."
+        return Problem(
+            severity=Severity.WARNING,
+            title=fit("NVIDIADriver {} stays notReady", stuck.name),
+            summary="All its driver pods are ready. GPUs keep working, but the operator waits.",
+            evidence=(
+                EvidenceItem("Driver pods", stuck.pods),
+                EvidenceItem("Of an older template", stuck.older),
+                *((EvidenceItem("Condition", stuck.message),) if stuck.message else ()),
+            ),
+            causes=(
+                old,
+                "The operator replaces no pod if only its nodeSelector or labels changed (gpu-operator #1661).",
+            ),
+            identity=f"{stuck.name} {stuck.pods} {stuck.older}",
         )

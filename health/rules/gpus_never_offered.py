@@ -4,7 +4,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
-from health.rules.base import NODE, NODES, PODS, NodeFacts, Severity, Wrong
+from health.rules.base import NODE, NODES, PODS, NodeFacts, Problem, Severity
+from health.rules.steps import GPU_STACK
+from wording.reports import EvidenceItem, fit
 
 
 @dataclass(frozen=True)
@@ -14,16 +16,26 @@ class GpusNeverOffered:
     subject: ClassVar[str] = NODE
     reads: ClassVar[tuple[str, ...]] = (NODES, PODS)
     after: ClassVar[timedelta] = timedelta(minutes=20)  # a new node compiles its driver first
+    steps: ClassVar[tuple[str, ...]] = (
+        GPU_STACK,
+        "If the operand is Ready, read the log of its pod. Most plugins look for GPUs only at their start.",
+        "Check that the driver runs on the node (nvidia-smi, amd-smi). Then delete the plugin's pod.",
+        "If there is no operand, check the labels that its DaemonSets select, and the node's taints.",
+    )
 
-    def evaluate(self, node: NodeFacts) -> Wrong | None:
+    def evaluate(self, node: NodeFacts) -> Problem | None:
         offer = node.never_offered
         if offer is None or node.is_changing or node.is_unreported or node.is_ready is not True:
             return None
-        though = f", though {offer.title} is Ready" if offer.is_ready else ""
-        return Wrong(
-            Severity.WARNING,
-            f"{node.name} has GPUs by its labels or taints and offers none{though}, so no pod can use one here.",
-            offer.action or "See the GPU stack on the node's page for the missing operand and its cause.",
-            {"operand": offer.title, "said": offer.message} if offer.title else {},
-            probable_cause=offer.reason,
+        state = EvidenceItem(offer.title, "Ready" if offer.is_ready else "not ready")
+        return Problem(
+            severity=Severity.WARNING,
+            title=fit("{} never offered its GPUs", node.name),
+            summary="Its labels or taints show GPUs. No pod can use them.",
+            evidence=(
+                *((state,) if offer.title else ()),
+                *((EvidenceItem("Log line", offer.message),) if offer.message else ()),
+            ),
+            causes=(offer.cause,) if offer.cause else (),
+            steps=offer.steps,
         )

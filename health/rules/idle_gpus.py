@@ -11,9 +11,8 @@ from datetime import timedelta
 from typing import Any, ClassVar
 
 from gpu.resources import Way, in_words
-from health.rules.base import NODE, NODES, PODS, WHOLE, IdleAllocation, NodeFacts, Severity, Wrong
-from wording.lists import names
-from wording.numbers import are, either
+from health.rules.base import NODE, NODES, PODS, WHOLE, IdleAllocation, NodeFacts, Problem, Severity
+from wording.reports import EvidenceItem, at_most, fit
 
 BELOW = 0.05  # of its time, in the mean of an hour. Ours
 # How many hours it must be so. Ours: one, and one more, so that a job that loads its data is not told of; a service
@@ -30,8 +29,12 @@ class IdleGpus:
     subject: ClassVar[str] = NODE
     reads: ClassVar[tuple[str, ...]] = (NODES, PODS)
     after: ClassVar[timedelta] = timedelta(0)  # the hours took their time
+    steps: ClassVar[tuple[str, ...]] = (
+        "Ask the owners of the pods (Evidence). A pod may wait for data, for its peers or for a person.",
+        "End the pods that nobody needs.",
+    )
 
-    def evaluate(self, node: NodeFacts) -> Wrong | None:
+    def evaluate(self, node: NodeFacts) -> Problem | None:
         hours = idle_hours_for(node.workload_classes)
         idle = [each for each in node.idle_allocations if each.hours >= hours]
         if not idle:
@@ -39,20 +42,22 @@ class IdleGpus:
         boards, pods = _boards(idle), _by_pod(idle)
         amounts = _amounts(each for each in idle if not each.board) + Counter({WHOLE: len(boards)})
         unplaced = sum(each.hours * each.number for each in idle if not each.board and each.way == WHOLE)
-        who = [f"{pod} ({_in_words(_amounts(its))})" for pod, its in pods.items()]
-        return Wrong(
-            Severity.NOTE,
-            f"{_in_words(amounts)} of {node.name} {are(amounts.total())} allocated and less than {BELOW:.0%} busy, in "
-            f"each of the last {hours} hours and more: {names(who)}.",
-            f"Ask whose {either(len(pods), 'pod it is', 'pods they are')}: one that waits for data, for its peers or "
-            "for a person has its GPUs as one that works does. What nobody needs is to be ended.",
-            {
+        has = {pod: _in_words(_amounts(its)) for pod, its in pods.items()}
+        return Problem(
+            severity=Severity.NOTE,
+            title=fit("{} allocated and idle on {}", _in_words(amounts), node.name),
+            summary=f"Each was less than {100 * BELOW:g} % busy in each of the last {hours} hours.",
+            evidence=(
+                EvidenceItem("Idle, at least", sum(boards.values()) + unplaced, "GPU hours"),
+                *at_most(EvidenceItem(f"Pod {pod}", amount) for pod, amount in has.items()),
+            ),
+            facts={
                 "below": BELOW,
                 "hours": hours,
                 "gpu_hours_at_least": sum(boards.values()) + unplaced,
-                "pods": {pod: _evidence(its) for pod, its in pods.items()},
+                "pods": {pod: _facts(its) for pod, its in pods.items()},
             },
-            why=f"{hours} {' '.join(sorted(boards))} {' '.join(who)}",
+            identity=" ".join((str(hours), *sorted(boards), *(f"{pod} ({amount})" for pod, amount in has.items()))),
         )
 
 
@@ -66,11 +71,11 @@ def all_idle_hours() -> list[int]:
     return sorted({*IDLE_HOURS.values(), WITHOUT_POOL})
 
 
-def reported_hours_of(evidence: Mapping[str, Any]) -> dict[tuple[str, str], int]:
-    """Returns by pod and board the minimum of idle hours that a finding reported. An empty board means unknown."""
+def reported_hours_of(facts: Mapping[str, Any]) -> dict[tuple[str, str], int]:
+    """Returns by pod and board the minimum of idle hours from a finding's facts. An empty board means unknown."""
     return {
         (pod, "" if board == UNKNOWN else board): hours
-        for pod, its in evidence["pods"].items()
+        for pod, its in facts.get("pods", {}).items()
         for board, hours in its.get("idle_hours", {}).items()
     }
 
@@ -92,8 +97,8 @@ def _by_pod(idle: Iterable[IdleAllocation]) -> dict[str, list[IdleAllocation]]:
     return dict(sorted(found.items(), key=lambda pair: (-_amounts(pair[1])[WHOLE], pair[0])))
 
 
-def _evidence(idle: Collection[IdleAllocation]) -> dict[str, Any]:
-    """Returns the evidence of one pod."""
+def _facts(idle: Collection[IdleAllocation]) -> dict[str, Any]:
+    """Returns the facts of one pod."""
     return {"has": _in_words(_amounts(idle)), "idle_hours": {each.board or UNKNOWN: each.hours for each in idle}}
 
 

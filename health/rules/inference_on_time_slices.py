@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
-from health.rules.base import NODE, NODES, NodeFacts, Severity, Wrong
-from wording.numbers import count, either
+from health.rules.base import NODE, NODES, NodeFacts, Problem, Severity
+from wording.reports import EvidenceItem, fit
 
 
 @dataclass(frozen=True)
@@ -15,19 +15,24 @@ class InferenceOnTimeSlices:
     subject: ClassVar[str] = NODE
     reads: ClassVar[tuple[str, ...]] = (NODES,)
     after: ClassVar[timedelta] = timedelta(minutes=5)
+    steps: ClassVar[tuple[str, ...]] = (
+        "Ask whether the latency of the inference matters. Pods on one GPU take turns and share its memory.",
+        "If it does, give the pods whole GPUs, MIG slices or MPS in the device plugin's configuration.",
+        "If it does not, change the workload class of the pool.",
+    )
 
-    def evaluate(self, node: NodeFacts) -> Wrong | None:
+    def evaluate(self, node: NodeFacts) -> Problem | None:
         taken = sum(node.requested.values())
         if node.sharing != "time-slicing" or "inference" not in node.workload_classes or not taken:
             return None
-        each = "several pods take turns" if node.sharing_replicas is None else _turns(node.sharing_replicas)
-        return Wrong(
-            Severity.WARNING,
-            f"{node.name} is in a pool for inference, and its GPUs are time-sliced: {each} on each, and pods do.",
-            "Latency-sensitive inference needs a whole GPU or a MIG slice. Move it, or change the pool's class.",
-            {"shares_taken": taken, "replicas": node.sharing_replicas},
+        replicas = node.sharing_replicas
+        return Problem(
+            severity=Severity.WARNING,
+            title=fit("Inference runs on time-sliced GPUs of {}", node.name),
+            summary="The node is in a pool for inference. Pods take turns on its GPUs.",
+            evidence=(
+                EvidenceItem("Shares in use", taken),
+                *((EvidenceItem("Shares of each GPU", replicas),) if replicas is not None else ()),
+            ),
+            identity=f"{replicas}",
         )
-
-
-def _turns(replicas: int) -> str:
-    return f"up to {count(replicas, 'pod')} {either(replicas, 'takes', 'take')} turns"

@@ -3,13 +3,14 @@
 A rule that compares has its own `Limits`, and a `Scale` on which a person may set others for a pool.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
-from health.rules.base import Severity, Wrong
+from health.rules.base import Problem, Severity
 from wording.durations import spell
+from wording.reports import EvidenceItem
 
 OURS = "Quarterdeck"
 A_POOL = "a pool"  # never which: who reads a finding may see its node by another pool
@@ -36,18 +37,19 @@ class Limits:
     def after(self, *, is_critical: bool) -> timedelta:
         return self.critical_after if is_critical else self.warn_after
 
-    def describe(self, *, is_critical: bool) -> str:
-        """Returns the end of a sentence: ": Quarterdeck's limit for a warning, which must last 5 min".
-
-        It applies from the first second, when the value has not lasted yet.
-        """
-        after = self.after(is_critical=is_critical)
-        lasting = f", which must last {spell(after)}" if after else ""
-        return f": {self.whose}’s limit for {'critical' if is_critical else 'a warning'}{lasting}"
-
     @property
-    def evidence(self) -> dict[str, float | str | None]:
+    def facts(self) -> dict[str, float | str | None]:
         return {"warn": self.warn, "critical": self.critical, "limits_of": self.whose}
+
+    def evidence(self, unit: str, *, is_critical: bool) -> tuple[EvidenceItem, ...]:
+        critical = () if self.critical is None else (EvidenceItem("Limit for critical", self.critical, unit),)
+        after = self.after(is_critical=is_critical)
+        return (
+            EvidenceItem("Limit for a warning", self.warn, unit),
+            *critical,
+            *((EvidenceItem("Must last", int(after.total_seconds()), "s"),) if after else ()),
+            EvidenceItem("Limits set by", self.whose),
+        )
 
 
 @dataclass(frozen=True)
@@ -59,14 +61,14 @@ class Scale:
     most: float
     may_be_critical: bool = True
     metric: str = ""  # what its values are compared with as they are; blank: with how a counter grows
-    percent_of: tuple[str, ...] = ()  # of whose sum, in the evidence, a limit is so many percent; empty: of nothing
+    percent_of: tuple[str, ...] = ()  # of whose sum, in the facts, a limit is so many percent; empty: of nothing
     is_less: bool = False  # so many percent less than that
 
-    def level(self, limit: float, evidence: Mapping[str, Any]) -> float | None:
+    def level(self, limit: float, facts: Mapping[str, Any]) -> float | None:
         """Returns the limit in the unit of `metric`, to draw it in a chart; None if it cannot be converted."""
         if not self.metric:
             return None
-        parts = [evidence.get(key) for key in self.percent_of]
+        parts = [facts.get(key) for key in self.percent_of]
         known = [part for part in parts if isinstance(part, int | float)]
         if len(known) < len(parts):
             return None
@@ -117,17 +119,26 @@ class Comparing(Protocol):
 
 
 def beyond(
-    limits: Limits, metric: str, value: float, says: Callable[[float], str], action: str, probable_cause: str = ""
-) -> Wrong:
-    """Returns the trouble of a value that has reached a limit. `says` returns its sentence without a full stop."""
+    rule: Comparing,
+    value: float,
+    *,
+    title: str,
+    summary: str,
+    evidence: tuple[EvidenceItem, ...],
+    facts: Mapping[str, Any],
+    causes: tuple[str, ...] = (),
+) -> Problem:
+    """Returns the problem of a value that has reached a limit of the rule."""
+    limits = rule.limits
     is_critical, limit = limits.is_critical(value), limits.reached(value)
-    return Wrong(
-        Severity.CRITICAL if is_critical else Severity.WARNING,
-        f"{says(limit)}{limits.describe(is_critical=is_critical)}.",
-        action,
-        {metric: value, **limits.evidence},
-        why=f"{limit:g} {limits.whose}",
+    return Problem(
+        severity=Severity.CRITICAL if is_critical else Severity.WARNING,
+        title=title,
+        summary=summary,
+        evidence=(*evidence, *limits.evidence(rule.scale.unit, is_critical=is_critical)),
+        causes=causes,
+        facts={**facts, **limits.facts},
+        identity=f"{limit:g} {limits.whose}",
         worsens_after=limits.critical_after,
         opens_after=limits.after(is_critical=is_critical),
-        probable_cause=probable_cause,
     )

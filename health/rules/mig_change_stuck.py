@@ -5,8 +5,9 @@ from datetime import timedelta
 from typing import ClassVar
 
 from gpu.resources import Layout, missing_in_words
-from health.rules.base import NODE, NODES, NodeFacts, Severity, Wrong
-from wording.instants import to_the_minute
+from health.rules.base import NODE, NODES, NodeFacts, Problem, Severity
+from health.rules.steps import DRAIN, UNCORDON
+from wording.reports import EvidenceItem, fit, instant
 
 
 @dataclass(frozen=True)
@@ -16,18 +17,28 @@ class MigChangeStuck:
     subject: ClassVar[str] = NODE
     reads: ClassVar[tuple[str, ...]] = (NODES,)
     after: ClassVar[timedelta] = timedelta(0)  # `mig_overdue_since` waited already
+    steps: ClassVar[tuple[str, ...]] = (
+        "Read the log of the MIG manager's pod on the node. Usually a process still uses a GPU.",
+        DRAIN,
+        "If the MIG manager gave up, set the label nvidia.com/mig.config to another value and back.",
+        "Check the labels nvidia.com/gpu.deploy.*. Operands that the MIG manager paused must be true again.",
+        UNCORDON,
+    )
 
-    def evaluate(self, node: NodeFacts) -> Wrong | None:
+    def evaluate(self, node: NodeFacts) -> Problem | None:
         if node.mig_overdue_since is None:
             return None
         lost = missing_in_words(node.expected, node.allocatable, Layout.read(node.layout))
-        return Wrong(
-            Severity.CRITICAL if lost else Severity.WARNING,
-            f"{node.name}: the MIG manager has been changing its layout to {node.mig_config or '(none named)'} since "
-            f"{to_the_minute(node.mig_overdue_since)}; mig.config.state is still {node.mig_state}."
-            + (f" Meanwhile it lacks {lost}." if lost else ""),
-            # gpu-operator #2833: after a time-out it waits for a change of the label, which never comes.
-            "Read the MIG manager's log on this node. Where it gave up, set the label nvidia.com/mig.config to another "
-            "value and back; what it paused, the nvidia.com/gpu.deploy labels name.",
-            {"config": node.mig_config, "state": node.mig_state, "expected": dict(node.expected)},
+        # gpu-operator #2833: after a time-out it waits for a change of the label, which never comes.
+        return Problem(
+            severity=Severity.CRITICAL if lost else Severity.WARNING,
+            title=fit("MIG change stuck on {}", node.name),
+            summary="The MIG manager has not finished its change." + (" GPUs are missing meanwhile." if lost else ""),
+            evidence=(
+                EvidenceItem("Requested layout", node.mig_config or "none"),
+                EvidenceItem("mig.config.state", node.mig_state),
+                instant("Since", node.mig_overdue_since),
+                *((EvidenceItem("Missing", lost),) if lost else ()),
+            ),
+            identity=f"{node.mig_config} {node.mig_state} {node.mig_overdue_since} {lost}",
         )

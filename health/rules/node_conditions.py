@@ -3,7 +3,7 @@
 Without such a detector nobody reads the kernel's log, and Xids that DCGM does not export go unnoticed.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
@@ -23,14 +23,12 @@ from gpu.conditions import (
     USUAL_DURING_UPGRADE,
     is_applications,
 )
-from gpu.xids import XIDS
-from health.rules.base import NODE, NODES, RANKS, NodeCondition, NodeFacts, Severity, Wrong
-from health.rules.gpus.xid import DO
+from gpu.xids import ACTIONS, XIDS
+from health.rules.base import NODE, NODES, RANKS, NodeCondition, NodeFacts, Problem, Severity
 from wording.instants import to_the_minute
 from wording.lists import names
-from wording.numbers import either
+from wording.reports import LONGEST_SUMMARY, EvidenceItem, at_most, fit
 
-SENTENCE_CHARS = 460  # of all messages together; Evidence has them whole
 SHOWN = 4
 # NVSentinel's RecommendedAction, data-models/protobufs/health_event.proto.
 RECOMMENDED = {
@@ -54,23 +52,35 @@ class NodeConditions:
     subject: ClassVar[str] = NODE
     reads: ClassVar[tuple[str, ...]] = (NODES,)
     after: ClassVar[timedelta] = timedelta(minutes=1)
+    steps: ClassVar[tuple[str, ...]] = (
+        "Read each condition's message, its reporter and its recommended action (Evidence).",
+        "NVSentinel: follow its remediation. If its quarantine is enabled, it cordons the node.",
+        "EKS, Nebius: check first whether the cloud repairs or replaces the node itself.",
+        "Kubelet or runtime restarts: read journalctl -u kubelet -u containerd. Restart the runtime first.",
+        "Pressure: find what uses memory, disk or PIDs, before the kubelet evicts pods.",
+        "Otherwise read the kernel log and the node's events: kubectl describe node NODE",
+    )
 
-    def evaluate(self, node: NodeFacts) -> Wrong | None:
+    def evaluate(self, node: NodeFacts) -> Problem | None:
         bad = sorted(
             (each for each in node.conditions if not (node.is_changing and _is_usual_during_upgrade(each))),
             key=lambda each: RANKS[each.severity.value],
         )
         if not bad:
             return None
-        by = {each.reporter for each in bad}
-        start = f"{' and '.join(sorted(by))} {either(len(by), 'says', 'say')} of {node.name}: "
-        return Wrong(
-            bad[0].severity,
-            f"{start}{_messages(bad, SENTENCE_CHARS - len(start))}.",
-            _action(bad),
-            {each.type: each.message for each in bad},
-            why=" ".join(sorted(f"{each.title} {each.recommended_action} {each.xids or ''}".strip() for each in bad)),
-            probable_cause=_probable_cause(bad, node),
+        reporters = " and ".join(sorted({each.reporter for each in bad}))
+        types = names([each.title for each in bad], most=1)
+        return Problem(
+            severity=bad[0].severity,
+            title=fit("{} on {}", types, node.name),
+            summary=fit("Reported by {}: {}", reporters, bad[0].message or types, longest=LONGEST_SUMMARY),
+            evidence=at_most(EvidenceItem(each.title, each.message or each.status) for each in bad),
+            causes=tuple(_probable_causes(bad, node)),
+            steps=tuple(_steps(bad)),
+            facts={each.type: each.message for each in bad},
+            identity=" ".join(
+                sorted(f"{each.title} {each.recommended_action} {each.xids or ''}".strip() for each in bad)
+            ),
         )
 
 
@@ -78,73 +88,55 @@ def _is_usual_during_upgrade(condition: NodeCondition) -> bool:
     return condition.type in USUAL_DURING_UPGRADE or condition.message.startswith(DCGM_LOST)
 
 
-def _messages(bad: Sequence[NodeCondition], most: int) -> str:
-    """Returns each condition's message. Long ones are cut in the middle, since the action is at the end."""
-    shown = bad[:SHOWN]
-    each_most = most // len(shown) - max(len(each.title) for each in shown) - len(" (); ")
-    parts = [f"{each.title} ({_fit(each.message, each_most)})" if each.message else each.title for each in shown]
-    more = len(bad) - len(shown)
-    return "; ".join(parts) + (f"; {more} more" if more else "")
-
-
-def _fit(text: str, most: int) -> str:
-    text = text.rstrip(".; ")
-    if len(text) <= most:
-        return text
-    half = max((most - 3) // 2, 20)
-    return f"{text[:half]} … {text[-half:]}"
-
-
-def _probable_cause(bad: Sequence[NodeCondition], node: NodeFacts) -> str:
+def _probable_causes(bad: Sequence[NodeCondition], node: NodeFacts) -> Iterator[str]:
     types = {each.type for each in bad}
     if not AFTER_A_BOOT.isdisjoint(types):
-        boot = f"it booted at {to_the_minute(node.booted_at)}, and" if node.booted_at else "after a boot"
-        return f"The kubelet or its container runtime starts again and again: {boot} the two may race."
+        booted = f" The node booted at {to_the_minute(node.booted_at)}." if node.booted_at else ""
+        yield f"The kubelet and its container runtime may race after a boot.{booted}"
+        return
     if RUNS_OUT.issuperset(types):
-        return "The machine runs out of a resource."
-    parts = []
+        yield "The machine runs out of a resource."
+        return
     if any(IMEX_UNHEALTHY in each.message for each in bad):
-        parts.append(
-            "IMEX does not run while no ComputeDomain is active, and DCGM's watch of NVLink reports that. It is no "
-            "fault of the NVLink hardware."
+        yield (
+            "IMEX does not run while no ComputeDomain is active, and DCGM's NVLink watch reports that. The NVLink "
+            "hardware has no fault."
         )
     if any(NO_SUBNET_MANAGER in each.message for each in bad):
-        parts.append(
-            "/dev/infiniband/issm* is for a subnet manager alone, and some providers make none: programs use RDMA "
-            "without. It is no fault of the network card."
+        yield (
+            "Only a subnet manager needs /dev/infiniband/issm*, and some providers omit it. RDMA works without it. "
+            "The network card has no fault."
         )
     if any(each.message.startswith(DCGM_LOST) for each in bad):
-        parts.append(
-            "The agent lost DCGM's host engine: that says nothing of a GPU. It keeps the condition when DCGM is back."
-        )
+        yield "The agent lost DCGM's host engine. That is no GPU fault. The condition stays when DCGM is back."
     xids = sorted({xid for each in bad if each.severity is Severity.NOTE for xid in each.xids if is_applications(xid)})
     if xids:
-        parts.append(f"An application failed: no GPU is blamed for Xid {names([str(xid) for xid in xids])}.")
-    return " ".join(parts)
+        yield f"An application failed with Xid {names([str(xid) for xid in xids])}. No GPU is at fault."
 
 
-def _action(bad: Sequence[NodeCondition]) -> str:
-    """Returns the actions against each fault, the first to do first."""
+def _steps(bad: Sequence[NodeCondition]) -> Iterator[str]:
+    """Yields the steps against each fault, the first to do first."""
     faults = [each for each in bad if each.severity is not Severity.NOTE]
     types, by = {each.type for each in bad}, {each.reporter for each in faults}
     rest = types - AFTER_A_BOOT
     by_detector = {each.reporter for each in bad if each.type in rest}
     asked = {
-        "Read both logs (journalctl -u kubelet -u containerd) and restart the runtime first.": rest != types,
+        "Read both logs (journalctl -u kubelet -u containerd), and restart the runtime first.": rest != types,
         **dict.fromkeys(_recommended(bad), True),
         **dict.fromkeys(_of_xids(faults), True),
         "Follow NVSentinel's actions: if its quarantine is enabled, it cordons the node itself.": NVSENTINEL in by,
-        "Look at the pod dcgm-server on it. Where that runs, delete the agent's pod on it: the condition is written "
-        "anew.": any(each.message.startswith(DCGM_LOST) for each in bad),
-        "GKE's condition stays until the node's machine is started again.": any(each.reporter == GKE for each in bad),
-        "With auto repair on EKS reboots or replaces the node by itself.": EKS in by,
-        "Nebius cordons, drains and restarts the node by itself.": NEBIUS in by,
+        "Check the pod dcgm-server on the node. If it runs, delete the agent's pod: the condition is written again.": (
+            any(each.message.startswith(DCGM_LOST) for each in bad)
+        ),
+        "Restart the node's machine. GKE's condition stays until then.": any(each.reporter == GKE for each in bad),
+        "Wait if auto repair is enabled on EKS: it reboots or replaces the node.": EKS in by,
+        "Wait for Nebius: it cordons, drains and restarts the node.": NEBIUS in by,
         "Find the processes that use up the resource before pods are evicted.": bool(rest & RUNS_OUT),
-        "Look at the pods of the cluster's network plugin on it.": NETWORK in rest,
-        "Look at the node's kernel log and events.": _needs_the_log(by_detector),
+        "Check the pods of the cluster's network plugin on the node.": NETWORK in rest,
+        "Read the node's kernel log and events: kubectl describe node NODE": _needs_the_log(by_detector),
         "The hardware needs no action.": not faults,
     }
-    return " ".join(sentence for sentence, is_asked in asked.items() if is_asked)
+    yield from (step for step, is_asked in asked.items() if is_asked)
 
 
 def _needs_the_log(by: Collection[str]) -> bool:
@@ -166,7 +158,8 @@ def _recommends(actions: str) -> str:
 
 
 def _of_xids(faults: Sequence[NodeCondition]) -> list[str]:
-    """Returns the actions of the Xids that a condition names without an action."""
+    """Returns the steps for the Xids that a condition names without an action."""
     xids = dict.fromkeys(xid for each in faults if not each.recommended_action for xid in each.xids)
-    known = [XIDS[xid] for xid in xids if xid in XIDS and not is_applications(xid)]
-    return [f"Xid {each.number}: {DO[each.action]}" for each in known if each.action in DO][:SHOWN]
+    known = [xid for xid in xids if xid in XIDS and not is_applications(xid)]
+    steps = {xid: ACTIONS[XIDS[xid].action].steps for xid in known}
+    return [f"Xid {xid}: {' '.join(its)}" for xid, its in steps.items() if its][:SHOWN]

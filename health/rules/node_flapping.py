@@ -4,8 +4,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
-from health.rules.base import NODE, NODES, NodeFacts, Wrong
+from health.rules.base import NODE, NODES, NodeFacts, Problem
 from health.rules.limits import Limits, Scale, beyond
+from health.rules.steps import CORDON, UNCORDON
+from wording.reports import EvidenceItem, fit
 
 WITHIN = timedelta(minutes=30)
 ITS_OWN = Limits(3, None)  # ours: two may be a boot, and a kubelet that is started anew after it; they took their time
@@ -18,20 +20,26 @@ class NodeFlapping:
     subject: ClassVar[str] = NODE
     reads: ClassVar[tuple[str, ...]] = (NODES,)
     scale: ClassVar[Scale] = Scale("times within half an hour", 2, 100)
+    steps: ClassVar[tuple[str, ...]] = (
+        CORDON,
+        "Read the kubelet's log. Check memory and disk of the node.",
+        "Check the network between the node and the API server.",
+        UNCORDON,
+    )
     limits: Limits = ITS_OWN
 
     @property
     def after(self) -> timedelta:
         return self.limits.warn_after
 
-    def evaluate(self, node: NodeFacts) -> Wrong | None:
+    def evaluate(self, node: NodeFacts) -> Problem | None:
         if node.falls < self.limits.warn:
             return None
         return beyond(
-            self.limits,
-            "falls",
+            self,
             node.falls,
-            lambda limit: f"{node.name} is repeatedly not ready, {limit:g} times or more within half an hour",
-            "Check its kubelet's log, its memory and disk, and the network between it and the API "
-            "server. Jobs with a pod there may hang. Cordon it until it is stable.",
+            title=fit("{} is repeatedly not ready", node.name),
+            summary="Jobs with a pod on the node may hang.",
+            evidence=(EvidenceItem("Not ready", node.falls, self.scale.unit),),
+            facts={"falls": node.falls},
         )

@@ -4,8 +4,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
-from health.rules.base import NODE, NODES, NodeFacts, Severity, Wrong
+from health.rules.base import NODE, NODES, NodeFacts, Problem, Severity
+from health.rules.steps import NOTIFY
 from wording.instants import to_the_minute
+from wording.reports import EvidenceItem, fit
 
 RUNTIME = ("container runtime", "containerd", "crio", "cri-o", "docker")
 
@@ -17,32 +19,41 @@ class NodeNotReady:
     subject: ClassVar[str] = NODE
     reads: ClassVar[tuple[str, ...]] = (NODES,)
     after: ClassVar[timedelta] = timedelta(minutes=1)
+    steps: ClassVar[tuple[str, ...]] = (
+        NOTIFY,
+        "Check whether the machine answers: its console, its BMC.",
+        "Read the reason: kubectl describe node NODE, then journalctl -u kubelet on the node.",
+        "If the container runtime does not answer, restart it. Then restart the kubelet.",
+        "If the node stays not ready, reboot it or take it out of service.",
+    )
 
-    def evaluate(self, node: NodeFacts) -> Wrong | None:
+    def evaluate(self, node: NodeFacts) -> Problem | None:
         if node.is_ready is not False and not node.is_unreported:
             return None
-        reason = f": {node.not_ready_reason.rstrip('. ')}" if node.not_ready_reason else ""
+        evidence = (EvidenceItem("Reason", node.not_ready_reason),) if node.not_ready_reason else ()
         if node.is_unreported:
-            return Wrong(
-                Severity.CRITICAL,
-                f"The kubelet of {node.name} stopped reporting{reason}.",
-                "Look whether the machine answers (its console, its BMC). Its pods are evicted after five minutes, "
-                "unless they tolerate that; a job with a pod there hangs.",
-                why="unreported",
+            return Problem(
+                severity=Severity.CRITICAL,
+                title=fit("Kubelet of {} stopped reporting", node.name),
+                summary="Most pods are evicted after five minutes. Jobs with a pod on the node hang.",
+                evidence=evidence,
+                identity="unreported",
             )
         is_runtime = any(word in node.not_ready_reason.lower() for word in RUNTIME)
-        return Wrong(
-            Severity.CRITICAL,
-            f"{node.name} is not ready{reason}.",
-            "Restart the runtime, then the kubelet." if is_runtime else "Look at the kubelet's log and at the machine.",
-            why=f"not ready {node.not_ready_reason}",
-            probable_cause=_race(node) if is_runtime else "",
+        return Problem(
+            severity=Severity.CRITICAL,
+            title=fit("Node {} is not ready", node.name),
+            summary="The container runtime does not answer the kubelet." if is_runtime else "New pods do not start.",
+            evidence=evidence,
+            causes=_race(node) if is_runtime else (),
+            steps=(NOTIFY, "Restart the container runtime, then the kubelet.", self.steps[4]) if is_runtime else (),
+            identity=f"not ready {node.not_ready_reason}",
         )
 
 
-def _race(node: NodeFacts) -> str:
-    boot = f"it booted at {to_the_minute(node.booted_at)}, and" if node.booted_at else "after a boot"
+def _race(node: NodeFacts) -> tuple[str, ...]:
+    booted = f" The node booted at {to_the_minute(node.booted_at)}." if node.booted_at else ""
     return (
-        f"Its container runtime does not answer the kubelet: {boot} the two may have started in the wrong order, or "
-        "with a configuration that the toolkit was still writing."
+        f"After a boot, the runtime and the kubelet may have started in the wrong order.{booted}",
+        "The runtime started with a configuration that the toolkit was still writing.",
     )

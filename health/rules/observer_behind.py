@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
-from fleet.freshness import lag
-from health.rules.base import ClusterFacts, Severity, Wrong
+from health.rules.base import ClusterFacts, Problem, Severity
+from wording.reports import EvidenceItem, fit, instant
 
 
 @dataclass(frozen=True)
@@ -15,14 +15,22 @@ class ObserverBehind:
     subject: ClassVar[str] = "quarterdeck"
     reads: ClassVar[tuple[str, ...]] = ()
     after: ClassVar[timedelta] = timedelta(0)  # `behind_since` waited already
+    steps: ClassVar[tuple[str, ...]] = (
+        "Check the CPU of the worker that observes the cluster, and the database.",
+        "Add a worker to the queue observe.",
+    )
 
-    def evaluate(self, cluster: ClusterFacts) -> Wrong | None:
+    def evaluate(self, cluster: ClusterFacts) -> Problem | None:
         if cluster.behind_since is None:
             return None
-        return Wrong(
-            Severity.WARNING,
-            lag.sentence(cluster.name, behind_since=cluster.behind_since),
-            "Check the CPU of the worker that observes the cluster, and the database. Add a worker to the observe "
-            "queue.",
-            {"lag_ms": cluster.lag_ms},
+        return Problem(
+            severity=Severity.WARNING,
+            title=fit("Quarterdeck lags behind cluster {}", cluster.name),
+            summary="Pages show changes late.",
+            evidence=(
+                instant("Behind since", cluster.behind_since),
+                EvidenceItem("Lag at the start", cluster.lag_ms, "ms"),
+            ),
+            causes=("The worker has too little CPU.", "The database is slow."),
+            identity=cluster.behind_since.isoformat(),
         )

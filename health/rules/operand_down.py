@@ -5,8 +5,10 @@ from datetime import timedelta
 from typing import ClassVar
 
 from gpu.operands import DEVICE_PLUGIN, DRA_DRIVER, DRIVER, EXPORTERS, OF_OTHERS, title_of
-from health.rules.base import NODE, NODES, PODS, NodeFacts, Severity, Wrong
-from wording.numbers import either
+from health.rules.base import NODE, NODES, PODS, NodeFacts, Problem, Severity
+from health.rules.steps import GPU_STACK
+from wording.lists import names
+from wording.reports import EvidenceItem, fit
 
 CALLED = {DEVICE_PLUGIN: "device plugin", DRIVER: "driver"}  # others by their titles, which begin with a name
 
@@ -18,21 +20,30 @@ class OperandDown:
     subject: ClassVar[str] = NODE
     reads: ClassVar[tuple[str, ...]] = (NODES, PODS)
     after: ClassVar[timedelta] = timedelta(minutes=1)
+    steps: ClassVar[tuple[str, ...]] = (
+        GPU_STACK,
+        "Read the last log of the pod that crashes: kubectl logs POD --previous",
+        "If there is no pod, check the node's taints, and the labels nvidia.com/gpu.deploy.* or the node selector.",
+    )
 
-    def evaluate(self, node: NodeFacts) -> Wrong | None:
+    def evaluate(self, node: NodeFacts) -> Problem | None:
         away = node.operands_away
         if node.is_changing or node.is_unreported or not away:
             return None
         called = [CALLED.get(operand) or title_of(operand) for operand in away]
         is_deployed = any(operand not in OF_OTHERS and operand != DRA_DRIVER for operand in away)
+        results = [] if set(away) <= set(EXPORTERS) else ["Its GPUs are not allocatable."]
+        results += ["Its GPUs have no telemetry."] if set(away) & set(EXPORTERS) else []
         kept_by = "label nvidia.com/gpu.deploy.*" if is_deployed else "node selector"
-        so = [] if set(away) <= set(EXPORTERS) else ["its GPUs are not allocatable"]
-        so += ["its GPUs have no telemetry"] if set(away) & set(EXPORTERS) else []
-        return Wrong(
-            Severity.CRITICAL if node.has_lost_all else Severity.WARNING,
-            f"On {node.name} {' and '.join(f'the {name}' for name in called)} {either(len(away), 'does', 'do')} not "
-            f"run: {' and '.join(so)}.",
-            "The GPU stack on the node's page says why: a pod of it that crashes or waits, a taint that it does not "
-            f"tolerate, or a {kept_by} that keeps it away.",
-            {"operands": list(away)},
+        return Problem(
+            severity=Severity.CRITICAL if node.has_lost_all else Severity.WARNING,
+            title=fit("{} not running on {}", f"{names(called)}"[:1].upper() + names(called)[1:], node.name),
+            summary=" ".join(results),
+            evidence=(EvidenceItem("Operands", ", ".join(away)),),
+            causes=(
+                "A pod of the operand crashes or waits.",
+                "The operand does not tolerate a taint of the node.",
+                f"A {kept_by} excludes the node.",
+            ),
+            facts={"operands": list(away)},
         )

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
-from health.rules.base import DEPLOYMENTS, ClusterFacts, Severity, Wrong
+from health.rules.base import DEPLOYMENTS, ClusterFacts, Problem, Severity
+from wording.reports import EvidenceItem, fit
 
 
 @dataclass(frozen=True)
@@ -14,12 +15,19 @@ class OperatorDown:
     subject: ClassVar[str] = "GPU operator"
     reads: ClassVar[tuple[str, ...]] = (DEPLOYMENTS,)
     after: ClassVar[timedelta] = timedelta(minutes=2)  # its own upgrade makes its pod anew
+    steps: ClassVar[tuple[str, ...]] = (
+        "Describe its Deployment: kubectl describe deployment in its namespace.",
+        "Read the last log of its pod: kubectl logs POD --previous",
+        "If the Deployment was scaled to 0, ask why. Then scale it to 1.",
+    )
 
-    def evaluate(self, cluster: ClusterFacts) -> Wrong | None:
+    def evaluate(self, cluster: ClusterFacts) -> Problem | None:
         if not cluster.operator_trouble:
             return None
-        return Wrong(
-            Severity.WARNING,
-            cluster.operator_trouble,
-            "Describe the Deployment and read its pod's last log. If it was scaled to 0, scale it to 1 again.",
+        return Problem(
+            severity=Severity.WARNING,
+            title=fit("GPU operator down in {}", cluster.name),
+            summary="The operator rolls out and repairs nothing.",
+            evidence=(EvidenceItem("State", cluster.operator_trouble),),
+            identity=cluster.operator_trouble,
         )

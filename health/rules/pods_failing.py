@@ -1,35 +1,38 @@
 """Pods on a node crash or cannot start: GPU pods of tenants, or pods of the GPU stack."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
-from health.rules.base import NODE, NODES, PODS, FailingPod, NodeFacts, Severity, Wrong
+from health.rules.base import NODE, NODES, PODS, FailingPod, NodeFacts, Problem, Severity
+from health.rules.steps import GPU_STACK
 from wording.numbers import count, either
+from wording.reports import LONGEST_SUMMARY, EvidenceItem, at_most, fit
 
 NAMED = 2
 REFUSED = (
-    "The kubelet refused it, because the GPUs were not there to be given: look at the device plugin on this node, and "
-    "restart its pod where the node offers fewer GPUs than it has."
+    "The kubelet refused the pod because no GPU was free. Check the device plugin on the node.",
+    "If the node offers fewer GPUs than it has, restart the device plugin's pod.",
 )
-SHUT_DOWN = "The node was shut down under it: look why. A pod without an owner has to be made again."
+SHUT_DOWN = ("Find out why the node was shut down.", "Create a pod without an owner again.")
 # What a kubelet says of a pod that it refuses or ends, and what helps (kubernetes/kubernetes:
 # pkg/kubelet/lifecycle/predicate.go, eviction/eviction_manager.go, nodeshutdown, preemption, cm/topologymanager).
-BY_KUBELET = {
+BY_KUBELET: Mapping[str, tuple[str, ...]] = {
     "UnexpectedAdmissionError": REFUSED,
     **{f"OutOf{vendor}": REFUSED for vendor in ("nvidia.com/", "amd.com/", "habana.ai/", "gpu.intel.com/")},
-    "OutOf": "The node had no room left when it came: look who places pods there beside the scheduler.",
-    "TopologyAffinityError": "No NUMA node had all that it asks for: look at the kubelet's topology manager policy.",
-    "Evicted": "The node was short of memory, disk or PIDs: `kubectl describe node` says of which.",
+    "OutOf": ("The node had no room left for the pod. Check who places pods there beside the scheduler.",),
+    "TopologyAffinityError": ("No NUMA node had all requests. Check the kubelet's topology manager policy.",),
+    "Evicted": ("The node was short of memory, disk or PIDs: `kubectl describe node` shows which.",),
     "Terminated": SHUT_DOWN,
     "NodeShutdown": SHUT_DOWN,
     "Shutdown": SHUT_DOWN,
-    "Preempting": "A critical pod took its place: it has to find another node.",
-    "NodeAffinity": "The node's labels no longer fit it: look who changed them.",
+    "Preempting": ("A critical pod took its place. The pod needs another node.",),
+    "NodeAffinity": ("The node's labels no longer match the pod. Find out who changed them.",),
 }
+BARE = ("Read its log: kubectl logs POD", "Delete the pod. Nothing creates it again.")
 OWNED_FOR = timedelta(hours=1)  # its owner has made another: what its node did to it is news for a while
 BARE_FOR = timedelta(days=1)  # nobody makes it again
-ITS_OWN = "Nothing creates it again. Read its log (`kubectl logs`), then delete it."
 
 
 @dataclass(frozen=True)
@@ -39,46 +42,47 @@ class PodsFailing:
     subject: ClassVar[str] = NODE
     reads: ClassVar[tuple[str, ...]] = (NODES, PODS)
     after: ClassVar[timedelta] = timedelta(minutes=1)  # one crash while a driver restarts is over in seconds
+    steps: ClassVar[tuple[str, ...]] = (
+        "Open the node's page for the cause and its log line, or run kubectl describe pod POD.",
+        "Read the container's last log: kubectl logs POD --previous. A container that ends with StartError has none.",
+        "If an image is missing, the pod's events show the registry's answer.",
+        "If pods of one workload fail only on this node, check its driver and GPUs. Otherwise check the workload.",
+    )
 
-    def evaluate(self, node: NodeFacts) -> Wrong | None:
+    def evaluate(self, node: NodeFacts) -> Problem | None:
         pods = sorted(node.failing_pods, key=lambda pod: (pod.is_over, not pod.operand, pod.name))
         if not pods:
             return None
-        number = count(len(pods), "pod")
         does = "failed" if all(pod.is_over for pod in pods) else either(len(pods), "fails", "fail")
-        more = len(pods) - NAMED
-        named = "; ".join(_said(pod) for pod in pods[:NAMED])
-        return Wrong(
-            Severity.WARNING,
-            f"{node.name}: {number} {does}, {named}{f'; and {more} more' if more > 0 else ''}.",
-            _action(pods),
-            {pod.name: _evidence(pod) for pod in pods[:20]},
-            probable_cause=next((pod.reason for pod in pods if pod.reason), ""),
+        known = next((pod for pod in pods if pod.cause), None)
+        steps = self._steps_for(pods, known)
+        named = " ".join(f"{pod.name} {pod.status}" for pod in pods[:NAMED])
+        return Problem(
+            severity=Severity.WARNING,
+            title=fit("{} {} on {}", count(len(pods), "pod"), does, node.name),
+            summary=fit("{}", "; ".join(f"{pod.name} ({pod.status})" for pod in pods[:NAMED]), longest=LONGEST_SUMMARY),
+            evidence=at_most(item for pod in pods for item in _evidence(pod)),
+            causes=known.causes if known else (),
+            steps=steps,
+            identity=" ".join((f"{len(pods)} {named}", *(known.causes if known else ()), *steps)),
         )
 
+    def _steps_for(self, pods: list[FailingPod], known: FailingPod | None) -> tuple[str, ...]:
+        if known and known.steps:
+            return (f"Pod {known.name}: {known.steps[0]}", *known.steps[1:]) if len(pods) > 1 else known.steps
+        if all(pod.is_over for pod in pods):
+            return next((steps for reason, steps in BY_KUBELET.items() if pods[0].status.startswith(reason)), BARE)
+        if any(pod.operand for pod in pods):
+            return (GPU_STACK,)
+        if any("Image" in pod.status for pod in pods):
+            return ("Describe the pod. Its events name the image and the registry's answer.",)
+        return self.steps[1::2]
 
-def _evidence(pod: FailingPod) -> dict[str, str | int]:
-    said = {"said": pod.message} if pod.message else {}
-    return {"status": pod.status, "restarts": pod.restarts, **said}
 
-
-def _said(pod: FailingPod) -> str:
-    return f"{pod.name} ({pod.status})"
-
-
-def _action(pods: list[FailingPod]) -> str:
-    if (known := next((pod for pod in pods if pod.reason), None)) and known.action:
-        return f"{known.name}: {known.action}" if len(pods) > 1 else known.action
-    if all(pod.is_over for pod in pods):
-        return next((action for reason, action in BY_KUBELET.items() if pods[0].status.startswith(reason)), ITS_OWN)
-    if any(pod.operand for pod in pods):
-        return "See the GPU stack on the node's page for the cause and the recommended action."
-    if any("Image" in pod.status for pod in pods):
-        return "Describe the pod: its events name the image and what the registry says."
-    return (
-        "Read the last log of its container (`kubectl logs --previous`). Where pods of one workload fail on this node "
-        "alone, look at the node's driver and GPUs; where they fail everywhere, at the workload."
-    )
+def _evidence(pod: FailingPod) -> Iterator[EvidenceItem]:
+    yield pod.evidence
+    if pod.restarts:
+        yield EvidenceItem(f"Restarts of {pod.name}", pod.restarts)
 
 
 def failed_of(reason: str) -> str:

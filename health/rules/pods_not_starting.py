@@ -4,10 +4,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
-from health.rules.base import EVENTS, NODE, NODES, PODS, NodeFacts, Severity, Wrong
+from health.rules.base import EVENTS, NODE, NODES, PODS, NodeFacts, Problem, Severity
 from wording.numbers import count, either
-
-NAMED = 2
+from wording.reports import at_most, fit
 
 
 @dataclass(frozen=True)
@@ -17,19 +16,25 @@ class PodsNotStarting:
     subject: ClassVar[str] = NODE
     reads: ClassVar[tuple[str, ...]] = (NODES, PODS, EVENTS)
     after: ClassVar[timedelta] = timedelta(minutes=1)  # they have waited for ten before they are read
+    steps: ClassVar[tuple[str, ...]] = (
+        "Read the kubelet's message on the node's page, or run kubectl describe pod POD.",
+        "If the pod waits for a claim, check the DRA driver's pod on the node.",
+        "If the pod waits for a sandbox, check the container runtime and the toolkit.",
+        "If the pod waits for a volume, check the claim and its attachments.",
+        "If nothing is reported, a large image may still be pulled.",
+    )
 
-    def evaluate(self, node: NodeFacts) -> Wrong | None:
+    def evaluate(self, node: NodeFacts) -> Problem | None:
         pods = sorted(node.starting_pods, key=lambda pod: pod.name)
         if not pods:
             return None
-        more = len(pods) - NAMED
-        others = f"; and {more} more" if more > 0 else ""
-        named = "; ".join(f"{pod.name} ({pod.status})" for pod in pods[:NAMED])
-        does = either(len(pods), "does", "do")
-        return Wrong(
-            Severity.WARNING,
-            f"{node.name}: {count(len(pods), 'pod')} {does} not become ready, {named}{others}.",
-            pods[0].action or "Run kubectl describe on the pod to see the step that it waits for.",
-            {pod.name: {"status": pod.status, "said": pod.message} for pod in pods[:20]},
-            probable_cause=pods[0].reason,
+        number = f"{count(len(pods), 'pod')} {either(len(pods), 'does', 'do')}"
+        return Problem(
+            severity=Severity.WARNING,
+            title=fit("{} not become ready on {}", number, node.name),
+            summary="Each has a node, and waited longer than expected.",
+            evidence=at_most(pod.evidence for pod in pods),
+            causes=pods[0].causes,
+            steps=pods[0].steps,
+            identity=" ".join((number, f"{pods[0].name} {pods[0].status}", *pods[0].causes, *pods[0].steps)),
         )

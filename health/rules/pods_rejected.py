@@ -11,58 +11,59 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar, NamedTuple
 
-from health.rules.base import EVENTS, JOBS, OWNER, PODS, REPLICA_SETS, STATEFUL_SETS, RejectedOwner, Severity, Wrong
-from wording.numbers import are, count
+from health.rules.base import EVENTS, JOBS, OWNER, PODS, REPLICA_SETS, STATEFUL_SETS, Problem, RejectedOwner, Severity
+from wording.reports import LONGEST_SUMMARY, EvidenceItem, fit
 
 # kubernetes/apiserver, pkg/admission/plugin/resourcequota/controller.go.
 QUOTA = re.compile(
     r"exceeded quota: (?P<name>[^,]+), requested: (?P<requested>.*?), used: .*?, limited: (?P<limited>.*)$", re.DOTALL
 )
 WEBHOOK = re.compile(r"admission webhook (?P<name>\"[^\"]+\")")
-MORE_ROOM = "end one of those, or have that quota raised."
 # Its name is another each time. KubeRay's own words: ray-operator/controllers/ray/raycluster_controller.go.
 CALLED = re.compile(
     r"^Error creating: |^Failed to create (?:head|worker) Pod (?:for the cluster )?[^\s,]+, |"
     r"pods? \"[^\"]*\" is (?:forbidden|invalid): "
 )
-UNSAID = "Whether they ask for GPUs, nothing that is read says."
 
 
 class Rejection(NamedTuple):
     says: re.Pattern[str]
-    reason: str  # the probable cause
-    helps: str
+    cause: str
+    steps: tuple[str, ...]
 
 
 # In the words of Kubernetes' own admission plugins and of its validation (pkg/apis/core/validation).
 REJECTIONS = (
     Rejection(
         re.compile(r"failed quota: [^:]+: must specify"),
-        "A ResourceQuota of its namespace counts what its template does not say.",
-        "Write what is named into the requests and limits of its template, or give the namespace a LimitRange with "
-        "defaults.",
+        "A ResourceQuota of the namespace counts a resource that the template does not set.",
+        ("Set it in the template's requests and limits, or add a LimitRange with defaults to the namespace.",),
     ),
     Rejection(
         re.compile(r"(?:minimum|maximum) \S+ usage per |max limit to request ratio per "),
-        "A LimitRange of its namespace forbids such a pod.",
-        "Change the requests of its template, or the LimitRange.",
+        "A LimitRange of the namespace forbids such a pod.",
+        ("Change the template's requests, or the LimitRange.",),
     ),
     Rejection(
         re.compile(r"Limit must be set for non overcommitable|must be an integer|must be equal to \S+ limit"),
         "GPUs must be requested in whole numbers and as a limit.",
-        "Write the GPUs into the limits of its template: a whole number. Part of a GPU is a MIG slice or a shared GPU, "
-        "which are resources of their own, or are set up on the node.",
+        (
+            "Set a whole number of GPUs in the template's limits.",
+            "For part of a GPU, request a MIG slice, or set up a shared GPU on the node.",
+        ),
     ),
     Rejection(
         re.compile(r"violates PodSecurity|security context constraint", re.IGNORECASE),
-        "The pod security of its namespace forbids such a pod.",
-        "Change its securityContext as the words say, or the label pod-security.kubernetes.io/enforce of the namespace "
-        "(on OpenShift: the SCC of its service account).",
+        "The pod security of the namespace forbids such a pod.",
+        (
+            "Change the template's securityContext as the message says.",
+            "Or change the namespace's label pod-security.kubernetes.io/enforce (OpenShift: the SCC).",
+        ),
     ),
     Rejection(
         re.compile(r"RuntimeClass|no PriorityClass with name|serviceaccount \"[^\"]*\" not found", re.IGNORECASE),
-        "An object that its template names is missing.",
-        "Create the object that the message names, or remove it from the template.",
+        "An object that the template names is missing.",
+        ("Create the object that the message names, or remove it from the template.",),
     ),
 )
 
@@ -74,49 +75,54 @@ class PodsRejected:
     subject: ClassVar[str] = OWNER
     reads: ClassVar[tuple[str, ...]] = (EVENTS, PODS, JOBS, REPLICA_SETS, STATEFUL_SETS)
     after: ClassVar[timedelta] = timedelta(minutes=5)  # a rollout that replaces pods may wait for the room of old ones
+    steps: ClassVar[tuple[str, ...]] = (
+        "Read the API server's message (Evidence). It names who rejects the pods.",
+        "By a quota: check kubectl describe resourcequota -n NAMESPACE. Wait, end pods, or raise the quota.",
+        "By a LimitRange, validation or pod security: change the template. By a webhook: ask who runs it.",
+        "The controller tries again after 17 minutes at most. A restarted Deployment tries at once.",
+    )
 
-    def evaluate(self, owner: RejectedOwner) -> Wrong | None:
+    def evaluate(self, owner: RejectedOwner) -> Problem | None:
         if owner.lacking is not None and owner.lacking < 1:
             return None
-        told, evidence = (
-            CALLED.sub("", owner.message).strip().rstrip("."),
-            {"said": owner.message, "resources": owner.asks},
-        )
-        lacks = f"Pods of {owner.name} are rejected at creation"
-        if owner.lacking is not None:
-            lacks = f"{count(owner.lacking, 'pod')} of {owner.name} {are(owner.lacking)} rejected at creation"
-        severity, reason, helps = _read(owner, told)
-        return Wrong(
-            severity if owner.is_of_gpus else Severity.NOTE,
-            f"{lacks}: {told[:300]}.{'' if owner.is_of_gpus else f' {UNSAID}'}",
-            helps,
-            {**evidence, "lacking": owner.lacking},
-            why=f"{reason} {helps}",  # the words count what is used, and the pods that lack
-            probable_cause=reason,
+        message = CALLED.sub("", owner.message).strip().rstrip(".")
+        severity, causes, steps = _read(owner, message)
+        gpus = (EvidenceItem(f"{name} of a pod", number) for name, number in owner.asks.items())
+        return Problem(
+            severity=severity if owner.is_of_gpus else Severity.NOTE,
+            title=fit("Pods of {} are rejected", owner.name),
+            summary=fit("The API server says: {}", message, longest=LONGEST_SUMMARY),
+            evidence=(
+                EvidenceItem("Owner", owner.name),
+                EvidenceItem("Message", owner.message),
+                *((EvidenceItem("Missing pods", owner.lacking),) if owner.lacking is not None else ()),
+                *(gpus if owner.is_of_gpus else (EvidenceItem("GPUs of a pod", "unknown"),)),
+            ),
+            causes=causes,
+            steps=(*steps, *self.steps[3:]) if steps else (),
+            identity=" ".join((*causes, *steps)) or "rejected",  # the message counts what is used
         )
 
 
-def _read(owner: RejectedOwner, told: str) -> tuple[Severity, str, str]:
-    if quota := QUOTA.search(told):
+def _read(owner: RejectedOwner, message: str) -> tuple[Severity, tuple[str, ...], tuple[str, ...]]:
+    """Returns the severity, the causes and the first steps."""
+    if quota := QUOTA.search(message):
         name = f"ResourceQuota {owner.namespace}/{quota['name']}"
         if _never_fits(_amounts(quota["requested"]), _amounts(quota["limited"])):
-            return (
-                Severity.WARNING,
-                f"One pod of it asks for more than {name} allows in all.",
-                "Ask for less in its template, or have that quota raised: it never comes by itself.",
-            )
-        return (
-            Severity.NOTE,  # as where work waits for its turn by a quota
-            f"{name} is used up.",
-            f"It comes once others of its namespace end. Where it must not wait: {MORE_ROOM}",
+            causes = (f"One pod requests more than {name} allows in total.",)
+            return Severity.WARNING, causes, ("Request less in the template, or have the quota raised.",)
+        steps = ("Wait until other pods of the namespace end.", "If it is urgent, end one, or have the quota raised.")
+        return Severity.NOTE, (f"{name} is used up.",), steps  # as where work waits for its turn by a quota
+    if webhook := WEBHOOK.search(message):
+        steps = (
+            "Change the template as the message says.",
+            "Ask who runs the webhook: kubectl get validatingwebhookconfigurations",
         )
-    if webhook := WEBHOOK.search(told):
-        helps = "Change its template as it says, or ask who runs it (kubectl get validatingwebhookconfigurations)."
-        return Severity.WARNING, f"The admission webhook {webhook['name']} says no.", helps
-    for one in REJECTIONS:
-        if one.says.search(told):
-            return Severity.WARNING, one.reason, one.helps
-    return Severity.WARNING, "", "What the API server says names who rejects it: change its template, or that."
+        return Severity.WARNING, (f"The admission webhook {webhook['name']} rejects the pods.",), steps
+    for rejection in REJECTIONS:
+        if rejection.says.search(message):
+            return Severity.WARNING, (rejection.cause,), rejection.steps
+    return Severity.WARNING, (), ()
 
 
 def _amounts(said: str) -> Mapping[str, int]:

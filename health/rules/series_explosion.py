@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
-from health.rules.base import ClusterFacts, Severity, Wrong
+from health.rules.base import ClusterFacts, Problem, Severity
 from health.telemetry.base import SERIES_AT_MOST
-from wording.numbers import count, either
+from wording.reports import EvidenceItem, at_most, fit
 
 
 @dataclass(frozen=True)
@@ -20,19 +20,22 @@ class SeriesExplosion:
     subject: ClassVar[str] = "telemetry"
     reads: ClassVar[tuple[str, ...]] = ()
     after: ClassVar[timedelta] = timedelta(0)  # its source is looked at every five minutes
+    steps: ClassVar[tuple[str, ...]] = (
+        "Find the label that grows: topk by it in Prometheus.",
+        "Drop the series at the scrape: metricRelabelings of the ServiceMonitor.",
+        "Remove the drop when the exporter no longer creates them.",
+    )
 
-    def evaluate(self, cluster: ClusterFacts) -> Wrong | None:
+    def evaluate(self, cluster: ClusterFacts) -> Problem | None:
         worst = next(iter(cluster.exploding), None)
         if worst is None:
             return None
-        more = len(cluster.exploding) - 1
-        rest = f", and so {either(more, 'has', 'have')} {count(more, 'other')}" if more else ""
-        return Wrong(
-            Severity.WARNING,
-            f"The exporter at {worst.instance} has more than {SERIES_AT_MOST:,} series of "
-            f"{worst.name}{rest}. No node has so many GPUs.",
-            "Look which label grows (topk by it in Prometheus), and drop the series where they are scraped "
-            "(metricRelabelings of the ServiceMonitor) until the exporter no longer makes them.",
-            {f"{each.instance} {each.name}"[:200]: each.series for each in cluster.exploding[:20]},
-            why=" ".join(f"{each.instance} {each.name}" for each in cluster.exploding[:5]),
+        return Problem(
+            severity=Severity.WARNING,
+            title=fit("Too many series of exporter {}", worst.instance),
+            summary=f"It has more than {SERIES_AT_MOST:,} series of one metric. No node has so many GPUs.",
+            evidence=at_most(
+                EvidenceItem(f"{each.instance} {each.name}"[:200], each.series, "series") for each in cluster.exploding
+            ),
+            identity=" ".join(f"{each.instance} {each.name}" for each in cluster.exploding[:5]),
         )

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
-from health.rules.base import ClusterFacts, Severity, Wrong
+from health.rules.base import ClusterFacts, Problem, Severity
+from wording.reports import EvidenceItem, fit
 
 
 @dataclass(frozen=True)
@@ -14,13 +15,19 @@ class TelemetrySilent:
     subject: ClassVar[str] = "telemetry"
     reads: ClassVar[tuple[str, ...]] = ()
     after: ClassVar[timedelta] = timedelta(minutes=2)
+    steps: ClassVar[tuple[str, ...]] = (
+        "Read the reason. Its source may not answer, refuse, return HTML, or time out.",
+        "Ask the source from the worker's host: GET /-/ready of the Prometheus.",
+        "Check its secret (a file, or the name of a variable), its CA and its label matchers. Test the source.",
+    )
 
-    def evaluate(self, cluster: ClusterFacts) -> Wrong | None:
+    def evaluate(self, cluster: ClusterFacts) -> Problem | None:
         if not cluster.telemetry_silent_reason:
             return None
-        return Wrong(
-            Severity.WARNING,
-            f"The telemetry source of {cluster.name} is silent: {cluster.telemetry_silent_reason}",
-            "Until it answers, temperatures, Xids and loads are unknown. The last values stay, with their times.",
-            why=cluster.telemetry_silent_reason,
+        return Problem(
+            severity=Severity.WARNING,
+            title=fit("No telemetry from cluster {}", cluster.name),
+            summary="Temperatures, Xids and utilisation are unknown. Pages show the last values with their times.",
+            evidence=(EvidenceItem("Reason", cluster.telemetry_silent_reason),),
+            identity=cluster.telemetry_silent_reason,
         )

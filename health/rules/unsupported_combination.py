@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
-from health.rules.base import NODES, ClusterFacts, Severity, Wrong
-
-NAMED = 2
+from health.rules.base import NODES, BadCombination, ClusterFacts, Problem, Severity
+from wording.numbers import count
+from wording.reports import EvidenceItem, at_most, fit
 
 
 @dataclass(frozen=True)
@@ -19,21 +19,30 @@ class UnsupportedCombination:
     subject: ClassVar[str] = "GPU stack"
     reads: ClassVar[tuple[str, ...]] = (NODES,)
     after: ClassVar[timedelta] = timedelta(minutes=30)  # an upgrade passes through pairs that nobody means to keep
+    steps: ClassVar[tuple[str, ...]] = (
+        "Open the cluster's page. It lists each combination with its nodes and its source.",
+        "Plan a change to versions that NVIDIA supports together. Start with combinations that are known to fail.",
+    )
 
-    def evaluate(self, cluster: ClusterFacts) -> Wrong | None:
+    def evaluate(self, cluster: ClusterFacts) -> Problem | None:
         if not cluster.combinations:
             return None
         known_bad = [each for each in cluster.combinations if each.is_known_bad]
-        told = known_bad or cluster.combinations
-        more = len(cluster.combinations) - min(len(told), NAMED)
-        rest = f" NVIDIA's support matrix speaks against {more} more: the page of the cluster has them." if more else ""
-        return Wrong(
-            Severity.WARNING if known_bad else Severity.NOTE,  # it runs; nobody may help where it one day does not
-            f"{cluster.name} runs what {'is known to fail' if known_bad else 'NVIDIA does not support'}: "
-            f"{' '.join(each.sentence for each in told[:NAMED])}{rest}",
-            f"{told[0].action or 'Plan a change to versions that go together.'} The page of the cluster has all of it, "
-            "with sources.",
-            {f"{place + 1}": {"says": each.sentence, "nodes": each.nodes, "source": each.source}
-             for place, each in enumerate(cluster.combinations[:20])},
-            why=" ".join(each.sentence for each in cluster.combinations[:20]),
-        )  # fmt: skip
+        first = (known_bad or cluster.combinations)[0]
+        return Problem(
+            severity=Severity.WARNING if known_bad else Severity.NOTE,
+            title=fit("{} versions in cluster {}", "Known-bad" if known_bad else "Unsupported", cluster.name),
+            summary=(
+                "Versions run together that are known to fail."
+                if known_bad
+                else "NVIDIA does not support versions that run together."
+            ),
+            evidence=at_most(_evidence(each) for each in cluster.combinations),
+            steps=(*filter(None, (first.action,)), *self.steps),
+            identity=" ".join(each.sentence for each in cluster.combinations[:20]),
+        )
+
+
+def _evidence(each: BadCombination) -> EvidenceItem:
+    where = f" ({count(each.nodes, 'node')})" if each.nodes else ""
+    return EvidenceItem(each.subject, f"{each.sentence}{where}")

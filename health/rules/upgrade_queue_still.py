@@ -7,15 +7,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
-from health.rules.base import NODES, ClusterFacts, Severity, Wrong
-from wording.numbers import count, either
+from health.rules.base import NODES, ClusterFacts, Problem, Severity
+from wording.reports import EvidenceItem, fit
 
 STILL_FOR = timedelta(minutes=10)  # no node changed its upgrade state for so long
-
-LOOK = (
-    "The operator's slots are taken: by a node that failed, is cordoned or is not ready, or by a DaemonSet with a pod "
-    "that fits nowhere, which stops them all. Look for upgrade-failed and for driver pods that are Pending."
-)
 
 
 @dataclass(frozen=True)
@@ -25,17 +20,23 @@ class UpgradeQueueStill:
     subject: ClassVar[str] = "driver upgrades"
     reads: ClassVar[tuple[str, ...]] = (NODES,)
     after: ClassVar[timedelta] = timedelta(minutes=20)  # half an hour since the last one moved
+    steps: ClassVar[tuple[str, ...]] = (
+        "Check findings of the rule upgrade-failed. A failed node keeps its slot.",
+        "Check nodes that are cordoned or not ready. They take slots too.",
+        "Check for a driver pod that is Pending. It stops all upgrades of its DaemonSet.",
+        "Repair these nodes first, or raise maxParallelUpgrades or maxUnavailable of the upgrade policy.",
+    )
 
-    def evaluate(self, cluster: ClusterFacts) -> Wrong | None:
-        queued = cluster.upgrades_queued
+    def evaluate(self, cluster: ClusterFacts) -> Problem | None:
+        queued, blocker = cluster.upgrades_queued, cluster.upgrades_blocker
         if not queued or not cluster.upgrades_are_still:
             return None
-        return Wrong(
-            Severity.WARNING,
-            f"{count(queued, 'node')} of {cluster.name} {either(queued, 'waits', 'wait')} for a driver upgrade, and no "
-            "upgrade has progressed for at least ten minutes.",
-            cluster.upgrades_kept.helps or LOOK,
-            {"queued": queued},
-            why=cluster.upgrades_kept_why or "still",
-            probable_cause=cluster.upgrades_kept.reason,
+        return Problem(
+            severity=Severity.WARNING,
+            title=fit("Driver upgrades do not progress in {}", cluster.name),
+            summary="Nodes wait in the operator's queue. No upgrade has progressed for ten minutes or more.",
+            evidence=(EvidenceItem("Queued at the start", queued, "nodes"),),
+            causes=blocker.causes,
+            steps=blocker.steps,
+            identity=cluster.upgrades_blocked_by or "still",
         )

@@ -1,11 +1,13 @@
 """A driver upgrade by the operator has lasted half an hour. The GPU stack's rows may give the cause."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import ClassVar
 
 from fleet.states.node import AT_REST
-from health.rules.base import NODE, NODES, NodeFacts, Severity, Wrong
+from health.rules.base import NODE, NODES, NodeFacts, Problem, Severity
+from health.rules.steps import GPU_STACK
+from wording.reports import EvidenceItem, fit
 
 
 @dataclass(frozen=True)
@@ -15,22 +17,26 @@ class UpgradeStuck:
     subject: ClassVar[str] = NODE
     reads: ClassVar[tuple[str, ...]] = (NODES,)
     after: ClassVar[timedelta] = timedelta(minutes=30)
+    steps: ClassVar[tuple[str, ...]] = (
+        GPU_STACK,
+        "Check pods that the operator waits for or cannot evict: jobs, pods without a controller or with an emptyDir.",
+        "Check PodDisruptionBudgets that allow no eviction.",
+        "Check for a process that uses the GPU without a request.",
+        "Check the driver's pod: its image may be missing for this system, or a module may be in use.",
+        "If several nodes are stuck like this, halt the plan.",
+    )
 
-    def evaluate(self, node: NodeFacts) -> Wrong | None:
+    def evaluate(self, node: NodeFacts) -> Problem | None:
         if node.upgrade_state in AT_REST:  # a queue is its cluster's (`upgrade_queue_still`)
             return None
-        return Wrong(
-            Severity.WARNING,
-            f"The driver upgrade of {node.name} has not ended: it is in {node.upgrade_state}.",
-            node.upgrade_kept.helps or AT_WORK,
-            {"state": node.upgrade_state},
-            why=f"{node.upgrade_state} {node.upgrade_kept}",
-            probable_cause=node.upgrade_kept.reason,
+        blocker = node.upgrade_blocker
+        return Problem(
+            severity=Severity.WARNING,
+            title=fit("Driver upgrade of {} is stuck", node.name),
+            summary=f"Its upgrade state is {node.upgrade_state}.",
+            evidence=(EvidenceItem("Upgrade state", node.upgrade_state),),
+            causes=blocker.causes,
+            steps=(*blocker.steps, self.steps[-1]) if blocker.steps else (),
+            facts={"state": node.upgrade_state, "blocker": asdict(blocker)},
+            identity=" ".join((node.upgrade_state, *blocker.causes, *blocker.steps)),
         )
-
-
-AT_WORK = (
-    "Look for what keeps it: jobs it waits for without a limit, a pod that nothing makes again or that has an "
-    "emptyDir, a PodDisruptionBudget, a process that holds the GPU without asking for it, a validator that is absent, "
-    "an image that is not there for this system."
-)

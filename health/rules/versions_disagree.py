@@ -9,7 +9,9 @@ from itertools import combinations
 from typing import ClassVar
 
 from gpu.versions import agree_on_driver
-from health.rules.base import NODE, NODES, PODS, NodeFacts, Severity, Wrong
+from health.rules.base import NODE, NODES, PODS, NodeFacts, Problem, Severity
+from health.rules.steps import DRAIN, UNCORDON
+from wording.reports import EvidenceItem, fit
 
 
 @dataclass(frozen=True)
@@ -19,18 +21,26 @@ class VersionsDisagree:
     subject: ClassVar[str] = NODE
     reads: ClassVar[tuple[str, ...]] = (NODES, PODS)
     after: ClassVar[timedelta] = timedelta(minutes=10)  # feature discovery labels a node anew every minute
+    steps: ClassVar[tuple[str, ...]] = (
+        "Run nvidia-smi in the driver's pod of the node.",
+        "If it shows the version of the pod's image, restart GPU feature discovery's pod on the node.",
+        "Otherwise the old module is still loaded. Continue with the next steps.",
+        DRAIN,
+        "Restart the driver's pod, or reboot the node.",
+        UNCORDON,
+    )
 
-    def evaluate(self, node: NodeFacts) -> Wrong | None:
+    def evaluate(self, node: NodeFacts) -> Problem | None:
         if node.is_changing:
             return None
-        said = dict(node.drivers)
-        if all(agree_on_driver(one, other) is not False for one, other in combinations(said.values(), 2)):
+        versions = [version for _, version in node.drivers]
+        if all(agree_on_driver(one, other) is not False for one, other in combinations(versions, 2)):
             return None
-        return Wrong(
-            Severity.WARNING,
-            f"{node.name}: of its driver, {', '.join(f'{by} says {version}' for by, version in said.items())}.",
-            "Look what nvidia-smi says in its driver pod. Where that is what the pod's image says, restart GPU feature "
-            "discovery's pod; where it is the other, drain the node, then restart the driver's pod, or reboot.",
-            said,
-            probable_cause="A label is outdated, or the old module is still loaded.",
+        return Problem(
+            severity=Severity.WARNING,
+            title=fit("Driver versions disagree on {}", node.name),
+            summary="Sources report different driver versions, and no change is in progress.",
+            evidence=tuple(EvidenceItem(f"{by[:1].upper()}{by[1:]}", version) for by, version in node.drivers),
+            causes=("A label is outdated.", "The old kernel module is still loaded."),
+            identity=" ".join(f"{by} {version}" for by, version in node.drivers),
         )

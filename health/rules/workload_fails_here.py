@@ -4,14 +4,17 @@ If a node fails only one workload, something that only this workload does may be
 affects one pod.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
-from health.rules.base import NODE, NODES, PODS, NodeFacts, Severity, WorkloadHere, Wrong
-from wording.numbers import count, either
+from health.rules.base import NODE, NODES, PODS, NodeFacts, Problem, Severity, WorkloadHere
+from health.rules.steps import CORDON, UNCORDON
+from wording.reports import EvidenceItem, at_most, fit
 
-NAMED = 2
+COMPARE = "Compare the node with a comparable healthy node (on its page): {}."
+ONE_POD = "One pod proves little. Delete it, and check whether the next one runs on another node."
 
 
 @dataclass(frozen=True)
@@ -21,31 +24,40 @@ class WorkloadFailsHere:
     subject: ClassVar[str] = NODE
     reads: ClassVar[tuple[str, ...]] = (NODES, PODS)
     after: ClassVar[timedelta] = timedelta(minutes=5)  # the others have had as long to fail, too
+    steps: ClassVar[tuple[str, ...]] = (
+        "Compare the failing pod's last log (kubectl logs POD --previous) with that of a pod that runs elsewhere.",
+        CORDON,
+        COMPARE.format("driver, kernel, Xids"),
+        "Drain the node, then run dcgmi diag -r 3 on it.",
+        UNCORDON,
+    )
     enough: int = 3  # that run elsewhere: of fewer it is anybody's guess
     one_in: int = 10  # that may fail elsewhere, too: of those that run there
 
-    def evaluate(self, node: NodeFacts) -> Wrong | None:
+    def evaluate(self, node: NodeFacts) -> Problem | None:
         if node.is_changing or node.is_unreported:
             return None
         here = [each for each in node.workloads if self._is_the_nodes(each)]
         if not here:
             return None
         here.sort(key=lambda each: (-each.failing, each.name))
-        more = len(here) - NAMED
         boards = {each.gpu for each in here}
         gpu = boards.pop() if len(boards) == 1 else None
-        rest = f"; and so do those of {count(more, 'other workload')}" if more > 0 else ""
+        place = node.name if gpu is None else f"GPU {gpu} of {node.name}"
         is_one = sum(each.failing for each in here) == 1
-        return Wrong(
-            Severity.NOTE if is_one else Severity.WARNING,
-            f"{'; '.join(_said(each, node.name) for each in here[:NAMED])}{rest}.",
-            _action(node, is_one=is_one),
-            {each.name: {"failing": each.failing, "tries": each.tries, "running": each.running, "gpu": each.gpu,
-                         "failing_elsewhere": each.failing_elsewhere, "running_elsewhere": each.running_elsewhere,
-                         "nodes_elsewhere": each.nodes_elsewhere} for each in here[:20]},
-            why=f"{gpu} {'one' if is_one else ' '.join(sorted(each.name for each in here[:20]))}",
-            probable_cause="" if is_one else f"The {'node' if gpu is None else 'GPU'}, not the workload.",
-        )  # fmt: skip
+        compare = COMPARE.format("driver, kernel, Xids" if node.is_nvidias else "driver, kernel")
+        steps = (*self.steps[:2], compare, *self.steps[3:])
+        return Problem(
+            severity=Severity.NOTE if is_one else Severity.WARNING,
+            title=fit(
+                "{} only on {}", f"{here[0].name} fails" if len(here) == 1 else f"{len(here)} workloads fail", place
+            ),
+            summary="Pods of the same template run elsewhere.",
+            evidence=at_most(item for each in here for item in _evidence(each)),
+            causes=() if is_one else (f"The {'node' if gpu is None else 'GPU'} is at fault, not the workload.",),
+            steps=(ONE_POD, *steps) if is_one else steps,
+            identity=f"{gpu} {'one' if is_one else ' '.join(sorted(each.name for each in here[:20]))}",
+        )
 
     def _is_the_nodes(self, each: WorkloadHere) -> bool:
         others = each.running_elsewhere + (each.running if each.gpu is not None else 0)
@@ -58,27 +70,14 @@ class WorkloadFailsHere:
         )
 
 
-def _said(each: WorkloadHere, node: str) -> str:
-    place = node if each.gpu is None else f"GPU {each.gpu} of {node}"
-    there = []
-    if each.gpu is not None and each.running:
-        there.append(f"{each.running} on its other GPUs")
-    if each.running_elsewhere:
-        there.append(f"{each.running_elsewhere} on {count(each.nodes_elsewhere, 'other node')}")
-    others = each.running_elsewhere + (each.running if each.gpu is not None else 0)
-    fails = f", where {each.failing_elsewhere} {either(each.failing_elsewhere, 'fails', 'fail')}, too"
-    tries = f" in {each.tries} tries" if each.tries > each.failing else ""
-    return (
-        f"{count(each.failing, 'pod')} of {each.name} {either(each.failing, 'fails', 'fail')} on {place}{tries}, "
-        f"and {others} of the same template {either(others, 'runs', 'run')}: {' and '.join(there)}"
-        + (fails if each.failing_elsewhere else "")
-    )
-
-
-def _action(node: NodeFacts, *, is_one: bool) -> str:
-    compared = "driver, kernel and Xids" if node.is_nvidias else "driver and kernel"
-    first = "One pod proves little: delete it, and see whether the next one on another node runs. " if is_one else ""
-    return (
-        f"{first}Cordon the node, read the last log of a pod that failed (`kubectl logs --previous`), and compare the "
-        f"node's {compared} with those of a node where it runs."
-    )
+def _evidence(each: WorkloadHere) -> Iterator[EvidenceItem]:
+    yield EvidenceItem(f"Failing pods of {each.name} here", each.failing)
+    if each.tries > each.failing:
+        yield EvidenceItem("Tries", each.tries)
+    if each.gpu is not None:
+        yield EvidenceItem("GPU", each.gpu)
+        yield EvidenceItem("Running on the node's other GPUs", each.running)
+    yield EvidenceItem("Running on other nodes", each.running_elsewhere)
+    yield EvidenceItem("Other nodes", each.nodes_elsewhere)
+    if each.failing_elsewhere:
+        yield EvidenceItem("Failing on other nodes", each.failing_elsewhere)

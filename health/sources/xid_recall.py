@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from gpu.xids import XIDS
 from health.models import Finding
 from health.rules.gpus.xid import LastXid, counted_in, outlasts_its_window
 from health.telemetry.base import TelemetryReading
@@ -27,11 +26,11 @@ def recall_xids(cluster_id: int, before: TelemetrySnapshot | None, snapshot: Tel
         return
     open_ones = Finding.objects.unresolved().filter(cluster=cluster_id, rule=LastXid.key, node__isnull=False)
     told: dict[tuple[str, str], KnownXids] = {}
-    columns = ("node__name", "gpu_uuid", "evidence", "cause", "since", "node__booted_at")
-    for node, uuid, evidence, cause, since, booted_at in open_ones.values_list(*columns):
+    columns = ("node__name", "gpu_uuid", "facts", "since", "node__booted_at")
+    for node, uuid, facts, since, booted_at in open_ones.values_list(*columns):
         if uuid in new:
-            xids = {number: xid for number, xid in _xids(evidence, cause) if not _is_over(xid, since, booted_at)}
-            told[node, uuid] = KnownXids(xids, evidence.get("counters", {}))
+            xids = {number: xid for number, xid in _xids(facts) if not _is_over(xid, since, booted_at)}
+            told[node, uuid] = KnownXids(xids, facts.get("counters", {}))
     if told:
         recall(snapshot, told)
 
@@ -61,19 +60,17 @@ def _is_over(xid: PastXid, found_at: datetime, booted_at: datetime | None) -> bo
     return booted_at is not None and came_at < booted_at.timestamp()
 
 
-def _xids(evidence: Mapping[str, Any], cause: str) -> Iterator[tuple[int, PastXid]]:
-    """Yields Xids of a finding. The evidence may hold our text or the exporter's; the cause holds only the exporter's.
+def _xids(facts: Mapping[str, Any]) -> Iterator[tuple[int, PastXid]]:
+    """Yields the Xids of a finding.
 
     Older findings have only the numbers of the other Xids; none of those is from before the worst one's driver.
     """
-    since, words = _instant(evidence.get("since")), evidence.get("words", "")
-    others = evidence.get("others", {})
+    since = _instant(facts.get("since"))
+    others = facts.get("others", {})
     for other in others:
         yield int(other), PastXid(_instant(others[other]) if isinstance(others, dict) else since)
-    if isinstance(number := evidence.get("xid"), int):
-        known = XIDS.get(number)
-        is_ours = known is not None and words == known.title and words not in cause
-        yield number, PastXid(since, "" if is_ours else words)
+    if isinstance(number := facts.get("xid"), int):
+        yield number, PastXid(since, facts.get("words", ""))
 
 
 def _instant(said: str | None) -> float:

@@ -22,7 +22,7 @@ class MetricKind(StrEnum):
 
 @dataclass(frozen=True)
 class Metric:
-    key: str  # in REST, in evidence, in a frame
+    key: str  # in REST, in facts, in a frame
     title: str
     unit: str = ""  # of the value, after its factor
     kind: MetricKind = MetricKind.GAUGE

@@ -44,7 +44,7 @@ class Bar:
 
     @property
     def words(self) -> str:
-        found = [finding.sentence for finding in self.hour.findings]
+        found = [finding.title for finding in self.hour.findings]
         said = f"{to_the_minute(self.hour.hour)}. {self.hour.sentence}"
         return f"{said} Findings: {names(found, most=3)}" if found else said
 

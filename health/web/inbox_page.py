@@ -1,8 +1,6 @@
 """The inbox: a list of findings, and the selected finding beside it."""
 
-import re
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -52,13 +50,8 @@ from health.web.kept_input import take
 from health.web.trouble import trouble_of
 from people.models import User
 from people.rights import Permission, who_may
-from wording.instants import to_the_second
 
 PER_PAGE = 50
-DIGITS = 12  # of a number of the evidence: what comes after says how a machine keeps it
-INSTANT = re.compile(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?\+00:00"
-)  # as rules write one
 TABS = {
     "mine": "Mine",
     "unacknowledged": "Unacknowledged",
@@ -146,7 +139,6 @@ class Chosen:
     buttons: Mapping[str, ActButton]
     mutes: list[tuple[Mute, str]]  # with why this person may not lift it
     markdown: str
-    evidence: list[tuple[str, str]]
     is_of_telemetry: bool  # what GPUs said around it is evidence, too; to be drawn where its node is there
     plotted_until: datetime  # end of the plotted time
     limits_unit: str  # of limits that no line can show; blank: there are none
@@ -285,7 +277,6 @@ def _shown(request: PersonRequest, detail: Detail, shown: list[Finding], *, now:
         buttons={verb: _button(verb, finding, may_not) for verb in VERBS},
         mutes=[(mute, why_not_mute(user, mute)) for mute in detail.mutes],
         markdown=as_markdown(detail, link=link, now=now),
-        evidence=[(name, _in_words(value)) for name, value in finding.evidence.items()],
         is_of_telemetry=is_of_telemetry(finding),
         plotted_until=finding.since + AROUND,
         limits_unit=unit_of_limits(finding),
@@ -307,30 +298,9 @@ def _button(verb: str, finding: Finding, may_not: str) -> ActButton:
     return ActButton(verb, its.label, its.consequence, why_not, its.needs_reason, mark_of(finding, verb))
 
 
-def _in_words(value: object) -> str:
-    """Returns a value of the evidence as text, whatever type a rule stored."""
-    if isinstance(value, dict):
-        return _in_one([f"{name} {_in_words(inner)}" for name, inner in value.items()])
-    if isinstance(value, list | tuple):
-        return _in_one([_in_words(inner) for inner in value])
-    if isinstance(value, float):
-        return f"{value:.{DIGITS}g}"
-    if isinstance(value, str) and INSTANT.fullmatch(value):
-        with suppress(ValueError):  # what a cluster says may only look like one
-            return to_the_second(datetime.fromisoformat(value))
-    return "–" if value is None or value == "" else str(value)
-
-
-def _in_one(parts: Sequence[str]) -> str:
-    """Joins parts with commas. A complete sentence ends before the next part."""
-    if not any(part.endswith(".") for part in parts[:-1]):
-        return ", ".join(parts)
-    return "; ".join([*(part.removesuffix(".") for part in parts[:-1]), *parts[-1:]])
-
-
 def _scopes(finding: Finding, detail: Detail, user: User) -> list[tuple[str, str]]:
     """Returns the scopes of a mute: the form's name and the text for users."""
-    title = detail.title
+    title = detail.rule_title
     found = [("finding", "this finding, also when it comes back")]
     if finding.node is not None:
         found.append(("node", f"“{title}” on node {finding.node.name}"))

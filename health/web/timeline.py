@@ -91,7 +91,7 @@ def findings_then(node: NodeKept, user: User, at: datetime) -> Iterator[TrueThen
         href = _page(row.pk) if row.pk in seen else ""
         yield TrueThen(
             FINDING,
-            row.sentence,
+            row.title,
             min(since, row.since) if is_observation_gap else since,
             row.resolved_at,
             href,

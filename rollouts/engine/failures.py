@@ -5,7 +5,7 @@ from datetime import datetime
 
 from fleet.models import Node
 from gpu.upgrade_controller import UPGRADE_FAILED
-from health.evaluation.upgrade_blockers import why_upgrade_stays
+from health.evaluation.upgrade_blockers import find_blocker
 from rollouts.gates.base import GAVE_UP
 from rollouts.lifecycle import TargetState
 from rollouts.models import Stage, Target
@@ -24,7 +24,7 @@ def causes_of_failures(stages: Iterable[Stage], nodes: Mapping[str, Node], *, no
     targets = [target for stage in stages for target in stage.targets.all()]
     fresh = [target.node_uid for target in targets if _has_just_failed(target, nodes)][:ASKED_WHY]
     rows = Node.objects.filter(pk__in=[nodes[uid].pk for uid in fresh]) if fresh else ()
-    found = {row.uid: why_upgrade_stays(row, now=now).reason for row in rows}
+    found = {row.uid: " ".join(find_blocker(row, now=now).causes) for row in rows}
     unknown = [target for target in targets if target.state == TargetState.FAILED and target.reason == GAVE_UP]
     if unknown:
         found |= causes_found(target.node_uid for target in unknown)

@@ -8,7 +8,7 @@ from fleet.models import Cluster, Node
 from gpu.external_controllers import EXTERNAL_CONTROLLERS, Metadata, earlier_values
 from gpu.labels import CORDONED_BY, EXCLUDED_BY, HELD_BY, HELD_SINCE, UPGRADE_SKIP, WAS_CORDONED
 from health.evaluation.finding_sources import FindingSource
-from health.rules.base import Severity, Wrong
+from health.rules.base import Problem, Severity
 from rollouts.gates import GATES
 from rollouts.gates.approval import ApprovalGate
 from rollouts.lifecycle import PlanState, TargetState
@@ -16,12 +16,13 @@ from rollouts.models import Cordon, Exclusion, GateOverride, Hold, Plan, Target,
 from rollouts.models.plan import MARK
 from wording.instants import to_the_minute
 from wording.lists import names
-from wording.numbers import are, count, was
+from wording.numbers import count, was
+from wording.reports import EvidenceItem, fit, instant
 
 PUT_BACK_PATH = "'{.metadata.annotations.quarterdeck\\.io/put-back}'"
 
 
-def halted_plans(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Wrong]]:  # noqa: ARG001
+def halted_plans(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Problem]]:  # noqa: ARG001
     """Yields a critical finding per halted plan. One query, and three more per plan."""
     for plan in Plan.objects.filter(cluster=cluster, state=PlanState.HALTED).order_by("pk"):
         told = plan.commands.filter(verb=Verb.HALT, at=plan.state_since).first()
@@ -29,13 +30,25 @@ def halted_plans(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Wron
         reason = told.sentence if told else last.reason if last else ""
         yield (
             f"plan {plan.pk}",
-            Wrong(
-                Severity.CRITICAL,
-                f"Plan #{plan.pk} “{plan.title}” is halted{f': {reason}' if reason else '.'} {_how_far(plan)}",
-                f"Open the plan: {'roll it back' if plan.write_intended_at else 'abort it'}, or say why it is resumed.",
-                {"plan": plan.pk, "from": plan.from_version, "to": plan.to_version},
+            Problem(
+                severity=Severity.CRITICAL,
+                title=fit("Plan #{} “{}” is halted", plan.pk, plan.title),
+                summary=_how_far(plan),
+                evidence=(
+                    *((EvidenceItem("Reason", reason),) if reason else ()),
+                    EvidenceItem("From version", plan.from_version or "unknown"),
+                    EvidenceItem("To version", plan.to_version),
+                ),
+                steps=_after_halt(plan),
+                facts={"plan": plan.pk},
+                identity=f"{plan.pk} {reason} {_how_far(plan)} {plan.write_intended_at is None}",
             ),
         )
+
+
+def _after_halt(plan: Plan) -> tuple[str, ...]:
+    end = "If it does harm, roll the plan back." if plan.write_intended_at else "If it is not needed, abort the plan."
+    return (*HALTED_STEPS, end, "If the reason of the halt is gone, resume the plan with a reason.")
 
 
 def _how_far(plan: Plan) -> str:
@@ -45,29 +58,34 @@ def _how_far(plan: Plan) -> str:
     released = targets.count() - untouched
     if not released:
         return "No node was released."
-    return (
-        f"{released} of {count(released + untouched, 'node')} {was(released)} released: the cluster runs two versions."
-    )
+    of = count(released + untouched, "node")
+    return f"{released} of {of} {was(released)} released. The cluster runs two versions."
 
 
-def unacknowledged_overrides(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Wrong]]:  # noqa: ARG001
+def unacknowledged_overrides(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Problem]]:  # noqa: ARG001
     """Yields overrides of gates until a second person has acknowledged them. One query."""
     rows = GateOverride.objects.filter(stage__plan__cluster=cluster, acknowledged_at=None).order_by("pk")
     for override in rows.select_related("stage__plan"):
         plan, is_approval = override.stage.plan, override.gate == ApprovalGate.key
-        where = f"{override.stage.name} of plan #{plan.pk} “{plan.title}”"
         yield (
             f"override {override.pk}",
-            Wrong(
-                Severity.CRITICAL if is_approval else Severity.WARNING,
-                f"{override.by} overrode the gate {GATES[override.gate].title} in {where}: {override.reason}",
-                f"Somebody other than {override.by} acknowledges it on the plan's page.",
-                {"plan": plan.pk, "stage": override.stage.name, "gate": override.gate, "it said": override.said},
+            Problem(
+                severity=Severity.CRITICAL if is_approval else Severity.WARNING,
+                title=fit("Gate {} of plan #{} “{}” overridden", GATES[override.gate].title, plan.pk, plan.title),
+                summary="No second person has acknowledged the override yet.",
+                evidence=(
+                    EvidenceItem("Overridden by", override.by),
+                    EvidenceItem("Reason", override.reason),
+                    EvidenceItem("Stage", override.stage.name),
+                    EvidenceItem("Gate result at the override", override.said or "none"),
+                ),
+                facts={"plan": plan.pk},
+                identity=f"{override.by} {override.gate} {plan.pk} {override.stage.name} {override.reason}",
             ),
         )
 
 
-def left_behind(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Wrong]]:  # noqa: ARG001
+def left_behind(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Problem]]:  # noqa: ARG001
     """Yields hold labels of ended plans, which a late write can leave. One query, and three more with held nodes."""
     held = Node.objects.filter(cluster=cluster, is_held=True, held_by__startswith=MARK).order_by("name")
     by_uid = {node.uid: (node.name, node.held_by) for node in held.only("uid", "name", "held_by")}
@@ -79,56 +97,83 @@ def left_behind(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Wrong
     for uid, (name, mark) in by_uid.items():
         if mark in plans and (uid, mark) not in wanted:
             plan = plans[mark]
-            state = plan.state.replace("-", " ")
             yield (
                 f"node {name}",
-                Wrong(
-                    Severity.WARNING,
-                    f"{name} carries the hold of plan #{plan.pk} “{plan.title}”, which is {state} and let it go: "
-                    "the operator changes nothing there.",
-                    f"Take it off: kubectl label node {name} {UPGRADE_SKIP}- "
-                    f"&& kubectl annotate node {name} {HELD_BY}- {HELD_SINCE}-",
-                    {"plan": plan.pk, "node": name},
+                _left_on_node(
+                    plan,
+                    name,
+                    title="Hold of an ended plan on {}",
+                    summary="The plan released the node, but its hold label stays. The operator changes nothing there.",
+                    steps=(
+                        "Check that no other plan holds the node. The node's page names the holder.",
+                        f"Remove the label: kubectl label node {name} {UPGRADE_SKIP}-",
+                        f"Remove the annotations: kubectl annotate node {name} {HELD_BY}- {HELD_SINCE}-",
+                    ),
                 ),
             )
 
 
-def exclusions_left_behind(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Wrong]]:  # noqa: ARG001
+def exclusions_left_behind(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Problem]]:  # noqa: ARG001
     """Yields exclusions of ended plans. One query, and two more if there ever was one."""
     if not Exclusion.objects.filter(plan__cluster=cluster).exists():
         return
     for plan, name, annotations in _marked_by_plans_over(cluster, EXCLUDED_BY):
         off = earlier_values(Metadata({}, annotations))
-        who = names([EXTERNAL_CONTROLLERS[key].title for key in off]) or "Nobody any more"
+        excluded = names([EXTERNAL_CONTROLLERS[key].title for key in off]) or "none any more"
+        patch = f'kubectl patch node {name} --type=merge -p "$(kubectl get node {name} -o jsonpath={PUT_BACK_PATH})"'
         yield (
             f"node {name}",
-            Wrong(
-                Severity.WARNING,
-                f"{who} {are(len(off) or 1)} kept off {name} by plan #{plan.pk} “{plan.title}”, which is "
-                f"{plan.state.replace('-', ' ')}.",
-                "Put back what was there: kubectl patch node "
-                f'{name} --type=merge -p "$(kubectl get node {name} -o jsonpath={PUT_BACK_PATH})"',
-                {"plan": plan.pk, "node": name},
+            _left_on_node(
+                plan,
+                name,
+                title="Exclusion of an ended plan on {}",
+                summary="The plan excluded the node from external controllers, and its marks stay.",
+                steps=("Check that no other plan changes the node.", f"Restore the earlier values: {patch}"),
+                evidence=(EvidenceItem("Excluded from", excluded),),
             ),
         )
 
 
-def cordons_left_behind(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Wrong]]:  # noqa: ARG001
+def cordons_left_behind(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Problem]]:  # noqa: ARG001
     """Yields cordons of ended plans on nodes whose test Job failed. Two queries if there ever was one."""
     if not Cordon.objects.filter(plan__cluster=cluster).exists():
         return
     for plan, name, _ in _marked_by_plans_over(cluster, CORDONED_BY):
         yield (
             f"node {name}",
-            Wrong(
-                Severity.WARNING,
-                f"{name} is cordoned by plan #{plan.pk} “{plan.title}”, which is {plan.state.replace('-', ' ')}: "
-                "no test Job there has completed since its driver changed.",
-                "See what the test Job said on the page of the plan. Once the node is mended: kubectl uncordon "
-                f"{name} && kubectl annotate node {name} {CORDONED_BY}- {WAS_CORDONED}-",
-                {"plan": plan.pk, "node": name},
+            _left_on_node(
+                plan,
+                name,
+                title="Cordon of an ended plan on {}",
+                summary="No test Job on the node has completed since its driver changed.",
+                steps=(
+                    "Open the plan. The line of the node has the last output of its test Job.",
+                    "Repair the node, or roll its driver back. Check that no other plan changes it.",
+                    f"Uncordon the node: kubectl uncordon {name}",
+                    f"Remove the annotations: kubectl annotate node {name} {CORDONED_BY}- {WAS_CORDONED}-",
+                ),
             ),
         )
+
+
+def _left_on_node(
+    plan: Plan, node: str, *, title: str, summary: str, steps: tuple[str, ...], evidence: tuple[EvidenceItem, ...] = ()
+) -> Problem:
+    """Returns the problem of marks that an ended plan left on a node."""
+    return Problem(
+        severity=Severity.WARNING,
+        title=fit(title, node),
+        summary=summary,
+        evidence=(
+            EvidenceItem("Node", node),
+            EvidenceItem("Plan", f"#{plan.pk} “{plan.title}”"),
+            EvidenceItem("State of the plan", plan.state.replace("-", " ")),
+            *evidence,
+        ),
+        steps=steps,
+        facts={"plan": plan.pk, "node": node},
+        identity=" ".join((node, str(plan.pk), plan.state, *(str(item.value) for item in evidence))),
+    )
 
 
 def _marked_by_plans_over(cluster: Cluster, annotation: str) -> Iterator[tuple[Plan, str, dict[str, str]]]:
@@ -140,7 +185,7 @@ def _marked_by_plans_over(cluster: Cluster, annotation: str) -> Iterator[tuple[P
             yield plan, name, annotations
 
 
-def cordons_removed(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Wrong]]:  # noqa: ARG001
+def cordons_removed(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Problem]]:  # noqa: ARG001
     """Yields nodes that accepted pods for a moment before their test (Z7). One query.
 
     The driver manager's own uncordon does not count: without a driver no pod can have a GPU yet.
@@ -151,32 +196,36 @@ def cordons_removed(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, W
             continue
         yield (
             f"node {name}",
-            Wrong(
-                Severity.WARNING,
-                f"{name} was uncordoned before its test Job had completed, and was cordoned again at "
-                f"{to_the_minute(removed_at)}: pods may have come to it.",
-                "Look which pods have started there since, and ask who uncordoned it.",
-                {"plan": plan_id, "node": name},
+            Problem(
+                severity=Severity.WARNING,
+                title=fit("{} was uncordoned before its test Job completed", name),
+                summary="The plan cordoned the node again. Pods may have started on it in between.",
+                evidence=(EvidenceItem("Node", name), instant("Cordoned again", removed_at)),
+                facts={"plan": plan_id, "node": name},
+                identity=f"{name} {plan_id} {to_the_minute(removed_at)}",
             ),
         )
 
 
-def page_of_plan(evidence: Mapping[str, Any]) -> str:
-    return reverse("plan", args=[evidence["plan"]])
+def page_of_plan(facts: Mapping[str, Any]) -> str:
+    return reverse("plan", args=[facts["plan"]])
 
 
+HALTED_STEPS = (
+    "Open the plan. It shows the gate or the person that halted it, and the state of each node.",
+    "Check the findings and GPU stacks of the released nodes for harm by the new version.",
+)
 HALTED = FindingSource(
     "plan-halted",
     "Plan halted",
     timedelta(0),
     halted_plans,
-    "A plan is halted: nothing of it goes until a person decides.",
+    "A plan is halted. It releases nothing until a person decides.",
     page_of_plan,
     (
-        "Open the plan: its page says which gate or which person halted it, and where each of its nodes stands.",
-        "Check the findings and GPU stacks of the released nodes for harm by the new version.",
-        "Roll it back if there is harm. Abort it if no node was released yet. Give a reason.",
-        "Resume it where what halted it is over, and say so.",
+        *HALTED_STEPS,
+        "If it does harm, roll the plan back. If no node was released, abort it.",
+        "If the reason of the halt is gone, resume the plan with a reason.",
     ),
 )
 LEFT_BEHIND = FindingSource(
@@ -184,10 +233,10 @@ LEFT_BEHIND = FindingSource(
     "Hold left behind",
     timedelta(minutes=2),
     left_behind,
-    "A node carries the hold of a plan that is over and let it go: the operator changes nothing there.",
+    "A node carries the hold of an ended plan that released it. The operator changes nothing there.",
     steps=(
-        "Look that the plan is over, and that no other one holds the node: its page says whose hold it is.",
-        "Take the label and the annotations off, by the two commands of the action.",
+        "Check that no other plan holds the node. The node's page names the holder.",
+        "Remove the label and the annotations by the commands of the finding.",
     ),
 )
 EXCLUSION_LEFT = FindingSource(
@@ -195,10 +244,10 @@ EXCLUSION_LEFT = FindingSource(
     "Exclusion left behind",
     timedelta(minutes=2),
     exclusions_left_behind,
-    "A node carries the label or annotation by which a plan that is over kept NVSentinel or an autoscaler off it.",
+    "A node carries the mark by which an ended plan excluded it from NVSentinel or an autoscaler.",
     steps=(
-        "Look that the plan is over, and that no other one works on the node.",
-        "Put back what was there before, by the command of the action.",
+        "Check that no other plan changes the node.",
+        "Restore the earlier values by the command of the finding.",
     ),
 )
 CORDON_LEFT = FindingSource(
@@ -206,24 +255,24 @@ CORDON_LEFT = FindingSource(
     "Cordon left behind",
     timedelta(minutes=2),
     cordons_left_behind,
-    "A node whose test Job failed is cordoned still, by a plan that is over.",
+    "A node whose test Job failed is still cordoned by an ended plan.",
     page_of_plan,
     (
-        "Open the plan: the line of the node has what its test Job said last.",
-        "Mend the node, or roll its driver back; look that no other plan works on it.",
-        "Uncordon it, and take the annotation off, by the two commands of the action.",
+        "Open the plan. The line of the node has the last output of its test Job.",
+        "Repair the node, or roll its driver back. Check that no other plan changes it.",
+        "Uncordon the node and remove the annotations by the commands of the finding.",
     ),
 )
 CORDON_TAKEN = FindingSource(
-    "cordon-removed",
-    "Cordon removed",
+    "plan-cordon-removed",
+    "Cordon of a plan removed",
     timedelta(0),
     cordons_removed,
-    "A node that takes no pods until its test Job has completed was uncordoned, and is cordoned again.",
+    "A node was uncordoned before its test Job completed. The plan cordoned it again.",
     page_of_plan,
     (
-        "Look which pods have started on the node since: they run on a driver that nothing has tested yet.",
-        "Where a person uncordoned it, ask why: passing over the gate Test Job on the page of the plan does the same.",
+        "Check the pods that started on the node since. They run on an untested driver.",
+        "Ask who uncordoned the node, and why. To skip the test, override the gate Test Job on the plan's page.",
     ),
 )
 UNACKNOWLEDGED_OVERRIDES = FindingSource(
@@ -235,7 +284,7 @@ UNACKNOWLEDGED_OVERRIDES = FindingSource(
     page_of_plan,
     (
         "Open the plan as another person. The page shows the gate's result at the override.",
-        "Look whether it still says so, and halt the plan where it should not have gone on.",
-        "Say on the page of the plan that you have seen it.",
+        "Check whether the gate still fails. If the plan should not have continued, halt it.",
+        "Acknowledge the override on the plan's page.",
     ),
 )

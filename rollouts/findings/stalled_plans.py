@@ -12,7 +12,7 @@ from django.db.models import Max, Q, QuerySet
 
 from fleet.models import Cluster
 from health.evaluation.finding_sources import FindingSource
-from health.rules.base import Severity, Wrong
+from health.rules.base import Problem, Severity
 from rollouts.findings.plan_findings import page_of_plan
 from rollouts.gates.approval import ApprovalGate
 from rollouts.gates.base import BOUND, Answer
@@ -21,86 +21,84 @@ from rollouts.lifecycle import PlanState, StageState
 from rollouts.models import GateAnswer, Plan, StageKind, Target
 from rollouts.models.gate_answer import BLIND
 from rollouts.queries.plan_view import (
-    LOOK,
     PlanStanding,
     is_unlooked,
     restraint_on,
-    says_unlooked,
     standings_of,
 )
 from rollouts.queries.restraints import GOES_BACK
 from wording.durations import spell
-from wording.instants import to_the_minute
+from wording.reports import EvidenceItem, fit, instant
 
 OF_PEOPLE = timedelta(days=1)  # an approval, a pause, a freeze: whoever is asked has slept since
 # Where only the operator, or we, have something to do and no freeze forbids it: as long as the plan lets a gate wait.
 OF_MACHINES = frozenset({PlanState.HOLDING, PlanState.ROLLING_BACK, PlanState.ABORTING})
 
 
-def unlooked_plans(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Wrong]]:
+def unlooked_plans(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Problem]]:
     """Yields plans that are due and whose rounds do not begin. One query.
 
     The due time is by the clock of the last worker. The subject therefore names the round: the finding opens once that
     has been unchanged long enough by the evaluating clock.
     """
     for plan in Plan.objects.under_way().filter(cluster=cluster).order_by("pk"):
-        called = f"plan #{plan.pk} “{plan.title}”"
-        if is_unlooked(plan, now=now):
-            sentence = says_unlooked(called, to_the_minute(plan.looked_at) if plan.looked_at else "")
-        elif plan.looked_at and plan.looked_at - now > BLIND:
-            sentence = (
-                f"No worker has begun another round of {called}, and the clock of who looked at it last is "
-                f"{spell(plan.looked_at - now)} ahead: no node is released or held, and no gate is evaluated."
-            )
-        else:
+        ahead = plan.looked_at - now if plan.looked_at and plan.looked_at - now > BLIND else None
+        if ahead is None and not is_unlooked(plan, now=now):
             continue
         yield (
             f"plan {plan.pk} round {plan.epoch}",
-            Wrong(
-                Severity.CRITICAL,
-                sentence,
-                f"{LOOK} Until then a halt of this plan is carried out by nobody.",
-                {"plan": plan.pk, "state": plan.state, "round": plan.epoch},
-                why=plan.state,
+            Problem(
+                severity=Severity.CRITICAL,
+                title=fit("No worker runs plan #{} “{}”", plan.pk, plan.title),
+                summary="No node is released or held. No gate is evaluated. No halt takes effect.",
+                evidence=(
+                    EvidenceItem("State", plan.state),
+                    *((instant("Last round", plan.looked_at),) if plan.looked_at else ()),
+                    EvidenceItem("Rounds", plan.epoch),
+                    *((EvidenceItem("Clock ahead", int(ahead.total_seconds()), "s"),) if ahead else ()),
+                ),
+                facts={"plan": plan.pk, "state": plan.state, "round": plan.epoch},
+                identity=plan.state,
             ),
         )
 
 
-def still_plans(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Wrong]]:
+def still_plans(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Problem]]:
     """Yields stalled plans. Two queries, and a dozen per plan in progress. Halted plans have their own finding."""
     plans = list(Plan.objects.under_way().filter(cluster=cluster).exclude(state=PlanState.HALTED).order_by("pk"))
     for standing in standings_of(plans, now=now):
         plan, wait = standing.plan, _wait_of(standing, now=now)
-        if standing.unlooked or wait is None or now - wait.since <= wait.wait_timeout:
+        if standing.unlooked or wait is None or now - wait.since <= wait.timeout:
             continue
-        since = to_the_minute(wait.since)
-        what = (
-            f"plan #{plan.pk} “{plan.title}” has {wait.lacks} since {since}, for more than {spell(wait.wait_timeout)}"
-        )
         yield (
             f"plan {plan.pk}",
-            Wrong(
-                Severity.WARNING,
-                f"{wait.of_what} of {what}. {standing.why}",
-                f"Open the plan and end the wait, or give the plan up. {plan.started_by or plan.author} started it.",
-                {"plan": plan.pk, "state": plan.state, "since": wait.since.isoformat()},
-                why=f"{plan.state} {wait.since.isoformat()}",
+            Problem(
+                severity=Severity.WARNING,
+                title=fit("Plan #{} “{}” is stalled", plan.pk, plan.title),
+                summary=f"{wait.lacks} for more than {spell(wait.timeout)}.",
+                evidence=(
+                    instant("Since", wait.since),
+                    EvidenceItem("State", plan.state),
+                    *((EvidenceItem("Waits for", standing.why),) if standing.why else ()),
+                    EvidenceItem("Started by", plan.started_by or plan.author),
+                ),
+                facts={"plan": plan.pk, "state": plan.state, "since": wait.since.isoformat()},
+                identity=f"{plan.state} {wait.since.isoformat()}",
             ),
         )
 
 
 class Wait(NamedTuple):
     since: datetime
-    wait_timeout: timedelta
-    of_what: str = "Nothing"
-    lacks: str = "moved"
+    timeout: timedelta
+    lacks: str = "No node, gate or stage has changed"
 
 
 def _wait_of(standing: PlanStanding, *, now: datetime) -> Wait | None:
     """Returns what the plan waits for; None if the wait ends by itself at a stated time."""
     plan = standing.plan
     if _soaks(plan) and not standing.pause:
-        return Wait(_evaluated_at(plan), _of_machines(plan), "No gate", "been evaluated")
+        return Wait(_evaluated_at(plan), _of_machines(plan), "No gate has been evaluated")
     wait_timeout = _wait_timeout(standing, now=now)
     return None if wait_timeout is None else Wait(_moved_at(plan), wait_timeout)
 
@@ -165,12 +163,12 @@ STILL = FindingSource(
     "Plan stalled",
     timedelta(0),
     still_plans,
-    "Nothing of a plan has moved for a day; for as long as it lets a gate wait, where no person has to decide.",
+    "A plan has not progressed for a day, or for its gate timeout where no person has to decide.",
     page_of_plan,
     (
-        "Open the plan: it says what it waits for, and since when.",
-        "End that wait: approve or reject, resume what is paused, or put right what a gate waits for on its nodes.",
-        "Where it should not go on, roll it back or abort it, with a reason.",
+        "Open the plan. It shows what it waits for, and since when.",
+        "End the wait: approve or reject, resume the plan, or repair what a gate waits for on its nodes.",
+        "If the plan should not continue, roll it back or abort it with a reason.",
     ),
 )
 UNLOOKED = FindingSource(
@@ -181,8 +179,8 @@ UNLOOKED = FindingSource(
     "A plan is due, but no worker runs it. No node is released or held. No gate is evaluated. No halt takes effect.",
     page_of_plan,
     (
-        "Look whether a worker of the queue “rollouts” runs, and what its log says; start one where none does.",
-        "Look whether Redis answers: without it no message and no sweep reaches a worker.",
-        "Where none can be started soon and nodes must not begin, hold them by hand (docs/takeover.md).",
+        "Check whether a worker of the queue rollouts runs, and read its log. Start one if none runs.",
+        "Check whether Redis answers. Without it no message and no sweep reaches a worker.",
+        "If no worker can start soon and nodes must not begin, hold them by hand (docs/takeover.md).",
     ),
 )

@@ -91,4 +91,4 @@ def _why_not(stages: list[Stage], current: Stage, numbers: dict[tuple[int, Targe
 def causes_found(node_uids: Iterable[str]) -> dict[str, str]:
     """Returns the cause of each failed upgrade by node UID. One query."""
     told = Finding.objects.unresolved().filter(rule=UpgradeFailed.key, node__uid__in=list(node_uids))
-    return dict(told.exclude(probable_cause="").values_list("node__uid", "probable_cause"))
+    return {uid: " ".join(causes) for uid, causes in told.values_list("node__uid", "causes") if causes}

@@ -15,11 +15,11 @@ SICK = (AllocatableBelowExpected.key, NodeFlapping.key, NodeNotReady.key)
 
 
 def sick_nodes(cluster_id: int) -> Mapping[str, Sequence[str]]:
-    """Returns the findings' sentences by node UID, the worst first, muted ones included. One query."""
+    """Returns the findings' titles, as sentences, by node UID, the worst first, muted ones included. One query."""
     told = Finding.objects.unresolved().filter(cluster=cluster_id, node__isnull=False, is_shadow=False)
     known = told.exclude(state=FindingState.CONFIRMING)
     sick = known.filter(severity=Severity.CRITICAL) | known.filter(rule__in=SICK)
     found: dict[str, list[str]] = defaultdict(list)
-    for uid, sentence in sick.worst_first().values_list("node__uid", "sentence"):
-        found[uid].append(sentence)
+    for uid, title in sick.worst_first().values_list("node__uid", "title"):
+        found[uid].append(f"{title}.")
     return found

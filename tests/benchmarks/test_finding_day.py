@@ -22,7 +22,7 @@ from benchmarks.finding.day.telling import Told
 from benchmarks.finding.day.unplanted import UNPLANTED
 from demo.settings import ROOT
 from health.evaluation import evaluation_round, gpu_evaluation
-from health.rules.base import NODE, NODES, NodeFacts, Severity, Wrong
+from health.rules.base import NODE, NODES, NodeFacts, Problem, Severity
 from health.rules.gpus.xid import LastXid
 from simulator.faults import IN_A_GPU, OF_AN_EXPORTER
 from simulator.faults.gpu_resets import GpuResets
@@ -142,8 +142,10 @@ def test_a_rule_that_always_speaks_is_false(monkeypatch: pytest.MonkeyPatch):
         reads: ClassVar[tuple[str, ...]] = (NODES,)
         after: ClassVar[timedelta] = timedelta(0)
 
-        def evaluate(self, node: NodeFacts) -> Wrong | None:
-            return Wrong(Severity.WARNING, f"{node.name} is odd.", "Nothing.") if node.name.endswith("3") else None
+        steps: ClassVar[tuple[str, ...]] = ("Nothing.",)
+
+        def evaluate(self, node: NodeFacts) -> Problem | None:
+            return Problem(severity=Severity.WARNING, title=f"{node.name} is odd") if node.name.endswith("3") else None
 
     monkeypatch.setattr(evaluation_round, "RULES", (*evaluation_round.RULES, Bogus()))
 

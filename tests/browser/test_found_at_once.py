@@ -60,10 +60,10 @@ def fleet():
     sick = next(node for node in nodes if node.name == "gpu-0731")
     long_ago = NOON - timedelta(days=3)
     for node in nodes[:20]:
-        make.a_finding(cluster, node=node, sentence="PCIe replays. " * 20, since=long_ago, opened_at=long_ago)
+        make.a_finding(cluster, node=node, title="PCIe replays. " * 20, since=long_ago, opened_at=long_ago)
     for node in nodes[20:30]:
-        make.a_finding(cluster, node=node, sentence="Not supported. " * 20, since=long_ago, opened_at=None)
-    make.a_finding(cluster, "GPU 3 of gpu-0731", node=sick, rule="gpu-hot", severity="critical", sentence=HOT)
+        make.a_finding(cluster, node=node, title="Not supported. " * 20, since=long_ago, opened_at=None)
+    make.a_finding(cluster, "GPU 3 of gpu-0731", node=sick, rule="gpu-hot", severity="critical", title=HOT)
     count_on_nodes(cluster)
     return make.counted(sick)
 

@@ -44,7 +44,7 @@ def cluster():
     made = make.a_cluster("demo")
     node = make.a_node(made, "gpu-1", gpus=8)
     make.a_source(made, answered_at=NOON)
-    make.a_finding(made, node=node, sentence="Row remap failed on GPU 3.", severity="critical")
+    make.a_finding(made, node=node, title="Row remap failed on GPU 3.", severity="critical")
     return made
 
 

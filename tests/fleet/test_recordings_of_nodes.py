@@ -17,6 +17,7 @@ from health.models import Finding
 from tests import make
 from tests.fleet.recorded import Recorded, observed, seen, units, unread
 from tests.pages import page, visiting
+from tests.reports import told
 
 pytestmark = pytest.mark.django_db
 CLUSTERS = (Recorded("nodes"),)
@@ -74,9 +75,10 @@ def test_a_layout_that_is_never_done_is_found_and_its_gpus_are_missing_again():
 
     found = Finding.objects.get(rule="mig-change-stuck", node=node)
     assert found.opened_at == late
-    since = f"{node.mig_changing_since:%Y-%m-%d %H:%M} UTC"
-    assert f"to all-1g.5gb since {since}; mig.config.state is still" in found.sentence
-    assert "Meanwhile it lacks 4 GPUs." in found.sentence
+    since = f"{node.mig_changing_since:%Y-%m-%d %H:%M:%S} UTC"
+    assert "Requested layout: all-1g.5gb" in told(found)
+    assert f"Since: {since}" in told(found)
+    assert "Missing: 4 GPUs" in told(found)
     assert seen("k3s-a100-pending").gpus_missing == 4
     assert state_of(seen("k3s-a100-pending")).word == "4 of 4 GPUs missing, 1 critical finding"
 
@@ -96,7 +98,7 @@ def test_a_finding_names_the_gpu_as_well():
 
     evaluation_round.look(node.cluster, now=timezone.now())
 
-    assert "GPU 3: AMD's metrics exporter" in Finding.objects.get(node=node).sentence
+    assert "GPU 3: AMD's metrics exporter" in told(Finding.objects.get(node=node))
 
 
 def test_a_board_that_is_bound_to_vfio_is_one_for_virtual_machines():

@@ -108,8 +108,8 @@ def test_a_bad_driver_is_a_finding_and_its_commands_keep_the_rest_from_it(viewer
         return rows[0] if rows else {}
 
     finding = wait_until(found, what=lambda: f"a finding: {newest(viewer, BAD)}", timeout_s=3 * PATIENCE_S)
-    assert "Quarterdeck would have halted here" in finding["sentence"]
-    assert f"{UPGRADE_STATE}=upgrade-required {HOLD}=true" in finding["action"]
+    assert "Quarterdeck would have halted here" in finding["summary"]
+    assert f"{UPGRADE_STATE}=upgrade-required {HOLD}=true" in " ".join(finding["steps"])
     assert newest(viewer, BAD)["progress"]["before"] > 0
 
     queued = in_it.core.list_node(label_selector=f"{UPGRADE_STATE}=upgrade-required").items

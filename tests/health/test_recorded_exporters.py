@@ -18,6 +18,7 @@ from health.telemetry.exposition import read_node
 from tests import make
 from tests.health.exporters.reporting import hear_exporters
 from tests.make import NOON
+from tests.reports import causes, steps
 
 pytestmark = pytest.mark.django_db
 RECORDINGS = Path(__file__).parent / "telemetry" / "recordings"
@@ -58,31 +59,31 @@ def test_a_recovery_action_is_found_under_both_of_its_names(hear):
         "GPU 0 of b200-1": "gpu-recovery-action",
         "GPU 1 of b200-1": "gpu-recovery-action",
     }
-    assert "recovery action 2 (Node Reboot)" in found["GPU 0 of b200-1"].sentence
-    assert "recovery action 1 (GPU Reset)" in found["GPU 1 of b200-1"].sentence
+    assert "recovery action Node Reboot" in found["GPU 0 of b200-1"].title
+    assert "recovery action GPU Reset" in found["GPU 1 of b200-1"].title
 
 
 @pytest.mark.parametrize(
     ("recording", "node", "action", "does"),
     [
-        ("h100-79-then-154-os-reboot", "h100-1", "OS Reboot", "reboot"),
-        ("rtx-51-then-154-pf-flr", "rtx-1", "PF FLR", "reset the GPU"),
+        ("h100-79-then-154-os-reboot", "h100-1", "OS Reboot", "Reboot the node"),
+        ("rtx-51-then-154-pf-flr", "rtx-1", "PF FLR", "Reset the GPU"),
     ],
 )
 def test_the_new_texts_of_154_are_found_and_may_hide_an_earlier_xid(hear, recording, node, action, does):
     (found,) = hear(recording, node).values()
 
     assert found.severity == "critical"
-    assert f"Xid 154 (GPU recovery action: {action})" in found.sentence
-    assert does in found.action
-    assert "It may hide an earlier Xid" in found.probable_cause
+    assert f"Xid 154 (GPU recovery action: {action})" in found.title
+    assert does in steps(found)
+    assert "It may hide an earlier Xid" in causes(found)
 
 
 def test_where_xids_are_counted_the_79_before_a_154_is_found(hear):
     (found,) = hear("h100-79-and-154-counted", "h100-1").values()
 
-    assert "has had Xid 79" in found.sentence
-    assert (found.severity, set(found.evidence["others"])) == ("critical", {"154"})
+    assert ": Xid 79" in found.title
+    assert (found.severity, set(found.facts["others"])) == ("critical", {"154"})
 
 
 def test_a_fabric_that_is_not_ready_is_found_of_each_gpu(hear):
@@ -93,8 +94,8 @@ def test_a_fabric_that_is_not_ready_is_found_of_each_gpu(hear):
         "GPU 1 of b200-2": "warning",
         "GPU 2 of b200-2": "critical",
     }
-    assert "the Fabric Manager failed" in found["GPU 0 of b200-2"].sentence
-    assert "reports unhealthy route" in found["GPU 2 of b200-2"].sentence
+    assert found["GPU 0 of b200-2"].summary == "Its Fabric Manager failed."
+    assert "reports unhealthy route" in found["GPU 2 of b200-2"].summary
 
 
 @pytest.mark.parametrize("layout", ["", "amd.com/gpu=cpx_nps4"], ids=["without its label", "labelled"])
@@ -126,9 +127,9 @@ def test_an_xid_of_a_series_that_names_no_gpu_is_kept_for_its_node(hear):
     found = hear("xid-45-without-a-gpu", "dgx-1", minutes=3)
 
     of_node = {finding.rule: finding for finding in Finding.objects.open()}
-    assert of_node["xid-of-unknown-gpu"].sentence.startswith("Xid 45 (Preemptive cleanup) of an unknown GPU of dgx-1")
-    assert "45 is a consequence" in of_node["xid-of-unknown-gpu"].probable_cause
-    assert "an Xid before this one" in of_node["xid-of-unknown-gpu"].action
-    assert "answers, but none of its series names a GPU" in of_node["exporter-silent"].sentence
+    assert of_node["xid-of-unknown-gpu"].title == "Xid 45 (Preemptive cleanup) of an unknown GPU of dgx-1"
+    assert "45 is a consequence" in causes(of_node["xid-of-unknown-gpu"])
+    assert "an Xid before this one" in steps(of_node["xid-of-unknown-gpu"])
+    assert "answers, but none of its series names a GPU" in of_node["exporter-silent"].summary
     assert set(of_node) == {"xid-of-unknown-gpu", "exporter-silent"}
     assert found

@@ -15,6 +15,7 @@ from tests import make
 from tests.fleet.recorded import Recorded, observed, seen, unread
 from tests.health.logs import logged
 from tests.pages import page, visiting
+from tests.reports import causes, steps, told
 
 pytestmark = pytest.mark.django_db
 OPERATED = ("ClusterPolicy", "NVIDIADriver")
@@ -224,22 +225,22 @@ def test_findings_carry_the_causes_and_the_lines_that_tell_them():
     found = findings(seen("q12").cluster)
 
     fails = found["pods-failing", "node q05"]
-    assert "management.nvidia.com/gpu=GPU-fee00000" in fails.probable_cause
-    assert fails.action.startswith("Remove runtimeClassName nvidia-cdi from the pod")
-    assert "unresolvable CDI devices" in fails.evidence["cdi-of-management/hello-0"]["said"]
+    assert "management.nvidia.com/gpu=GPU-fee00000" in causes(fails)
+    assert steps(fails).startswith("Remove runtimeClassName nvidia-cdi from the pod")
+    assert "unresolvable CDI devices" in told(fails)
     starts = found["pods-not-starting", "node q09"]
-    assert "Another nvidia-imex uses the IMEX session" in starts.probable_cause
+    assert "Another nvidia-imex uses the IMEX session" in causes(starts)
     domain = found["compute-domain-down", "node q09"]
-    assert "one IMEX session" in domain.probable_cause
-    assert "systemctl disable --now nvidia-imex" in domain.action
+    assert "one IMEX session" in causes(domain)
+    assert "systemctl disable --now nvidia-imex" in steps(domain)
     offers = found["gpus-never-offered", "node q12"]
-    assert "though AMD DRA driver is Ready" in offers.sentence
-    assert "6.19.14.31400000" in offers.probable_cause
-    assert "1.0.1" in offers.action
+    assert "AMD DRA driver: Ready" in told(offers)
+    assert "6.19.14.31400000" in causes(offers)
+    assert "1.0.1" in steps(offers)
     claims = found["claims-waiting", "ResourceClaims"]
-    assert "vllm-0" in claims.sentence
-    assert "gpu.amd.com" in claims.probable_cause
-    assert "though Device plugin is Ready" in found["gpus-never-offered", "node finds-none"].sentence
+    assert "vllm-0" in told(claims)
+    assert "gpu.amd.com" in causes(claims)
+    assert "Device plugin: Ready" in told(found["gpus-never-offered", "node finds-none"])
     assert ("pods-not-starting", "node programs") not in found
     assert ("gpus-never-offered", "node q05") not in found
 
@@ -255,19 +256,19 @@ def test_a_node_that_nothing_labels_as_a_taint_keeps_the_labeller_away_is_a_find
     found = findings(seen(name).cluster)
 
     offers = found["gpus-never-offered", f"node {name}"]
-    assert offers.evidence["operand"] == "Node feature discovery"
-    assert offers.probable_cause.endswith(taint)
-    assert offers.action.startswith("Add a toleration to the DaemonSet")
+    assert "Node feature discovery: " in told(offers)
+    assert causes(offers).endswith(taint)
+    assert steps(offers).startswith("Add a toleration to the DaemonSet")
     assert ("gpus-never-offered", "node without-gpus") not in found
 
 
 def test_a_driver_object_that_stays_not_ready_beside_its_ready_pod_is_a_finding():
     found = findings(seen("p22").cluster)["driver-object-stuck", "NVIDIADriver"]
 
-    assert found.sentence == "NVIDIADriver h100 is notReady, while the one driver pod of it is ready."
-    assert "older template" in found.action + found.probable_cause or "before it changed" in found.probable_cause
-    assert "delete the driver pod" in found.action
-    assert found.evidence["said"].endswith("Waiting for driver pod to be ready")
+    assert found.title == "NVIDIADriver h100 stays notReady"
+    assert "older template" in causes(found)
+    assert "Delete the driver pod" in steps(found)
+    assert told(found).endswith("Waiting for driver pod to be ready")
 
 
 def test_an_upgrade_under_way_is_no_driver_object_that_is_stuck():
@@ -283,9 +284,9 @@ def policy_stuck() -> Finding | None:
 def test_a_cluster_policy_that_stays_not_ready_beside_ready_pods_is_a_finding():
     found = policy_stuck()
 
-    assert found.sentence == "ClusterPolicy gpu-cluster-policy is notReady, while the one pod of its operands is ready."
-    assert "states not ready: [state-driver]" in found.evidence["said"]
-    assert "restart the operator's pod" in found.action
+    assert found.title == "ClusterPolicy gpu-cluster-policy stays notReady"
+    assert "states not ready: [state-driver]" in told(found)
+    assert "Restart the operator's pod." in found.steps
 
 
 def test_pods_of_an_older_template_are_why_a_cluster_policy_stays_not_ready():
@@ -297,8 +298,8 @@ def test_pods_of_an_older_template_are_why_a_cluster_policy_stays_not_ready():
         )  # fmt: skip
     found = policy_stuck()
 
-    assert found.probable_cause.startswith("Pods of Driver use an older template")
-    assert found.action.startswith("Delete these pods, one node at a time.")
+    assert causes(found).startswith("Pods of Driver use an older template")
+    assert any("Delete the node's pods of an older template." in step for step in found.steps)
 
 
 @pytest.mark.parametrize(
@@ -320,9 +321,9 @@ def test_a_cluster_policy_is_not_stuck_while_its_operands_say_why(change):
 def test_nvidia_drivers_that_select_the_same_node_are_a_finding_though_they_say_ready():
     found = findings(seen("conflict-1").cluster)["drivers-conflict", "NVIDIADriver"]
 
-    assert "NVIDIADriver default, nvd-gold" in found.sentence
-    assert "conflicting NVIDIADriver NodeSelectors found" in found.evidence["said"]
-    assert "change a label" in found.action
+    assert "NVIDIADrivers: default, nvd-gold" in told(found)
+    assert "conflicting NVIDIADriver NodeSelectors found" in told(found)
+    assert "change a label" in steps(found)
 
 
 def test_every_recording_is_read():

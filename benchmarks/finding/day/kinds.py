@@ -210,7 +210,7 @@ FOUND: tuple[Kind, ...] = (
          fits=lambda at: at.workload_class == "inference" and at.has_pods, needs_telemetry=False),
     Kind("rejected-for-good",
          lambda _, __: Planting(deeds=(StartWork(STATEFUL_SET, "evaluation", "judge", quota=4, pods=2, gpus=8),),
-                                says="ResourceQuota evaluation/gpus allows in all"),
+                                says="ResourceQuota evaluation/gpus allows in total"),
          lambda seen: seen.is_rejected("evaluation"), ("pods-rejected",), 5 * MINUTE, is_of_gpu=False,
          of_cluster="StatefulSet evaluation/judge", needs_telemetry=False),
     Kind("rejected-for-now",

@@ -23,7 +23,7 @@ UNPLANTED = {
     "compute-domain-down": NO_DRA,
     "cordon-left-behind": NO_PLANS,
     "cordon-stale": "nobody but the operator and people cordon in a day",
-    "cordon-removed": NO_PLANS,
+    "plan-cordon-removed": NO_PLANS,
     "device-unhealthy": "what is called unhealthy in a day is taken off what can be allocated",
     "plan-halted": NO_PLANS,
     "plan-still": NO_PLANS,

@@ -20,9 +20,11 @@ READ = (
     "rule",
     "subject",
     "severity",
-    "sentence",
-    "probable_cause",
-    "action",
+    "title",
+    "summary",
+    "evidence",
+    "causes",
+    "steps",
     "since",
     "opened_at",
     "times",
@@ -119,7 +121,7 @@ class Verdict:
             if row["rule"] in plant.kind.leaves:
                 continue
             if not self._is_right(plant, row):
-                plant.wrong = plant.wrong or f"{row['rule']}: {row['sentence']}"
+                plant.wrong = plant.wrong or f"{row['rule']}: {row['title']}"
             elif row["rule"] == plant.kind.rules[-1] and plant.planting.says not in _told(row):
                 plant.wrong = f"it says “{_told(row)}”, and not “{plant.planting.says}”"
         told = [row for row in alone if row["rule"] not in plant.kind.leaves]
@@ -160,7 +162,7 @@ class Verdict:
             self.notes.add(row["pk"])
             return
         there = f" where {plant.kind.name} was planted" if plant else ""
-        told = f"{row['rule']}{there}, at {clock(now_s)}: {row['sentence']}"
+        told = f"{row['rule']}{there}, at {clock(now_s)}: {row['title']}"
         self.false.setdefault((row["pk"], row["times"]), FalseFinding(plant.number if plant else None, told))
 
     def _is_of_an_outage(self, row: Row) -> bool:
@@ -182,4 +184,5 @@ def clock(passed_s: float) -> str:
 
 def _told(row: Row) -> str:
     """All that a person reads of it."""
-    return " ".join(row[name] for name in ("sentence", "probable_cause", "action") if row[name])
+    values = [str(item["value"]) for item in row["evidence"]]
+    return " ".join([row["title"], row["summary"], *values, *row["causes"], *row["steps"]])

@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import ClassVar, Protocol, runtime_checkable
 
-from health.rules.base import Wrong
+from health.rules.base import Problem
 from health.rules.limits import Comparing
+from health.telemetry.metrics import METRICS
 from health.telemetry.snapshot import TelemetrySnapshot
 from health.telemetry.snapshot_memory import Growth
+from wording.reports import EvidenceItem
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,7 @@ class GpuRule(Protocol):
 
     key: ClassVar[str]
     title: ClassVar[str]
+    steps: ClassVar[tuple[str, ...]]  # of its findings, unless a problem has its own
     metrics: ClassVar[tuple[str, ...]]  # that it reads: where none of them is exported it cannot see, and says so
 
     @property
@@ -70,8 +73,8 @@ class GpuRule(Protocol):
     def suspects(self, snapshot: TelemetrySnapshot) -> Iterable[int]:
         """Returns the positions of devices that may be faulty. It may return too many, but must miss none."""
 
-    def evaluate(self, gpu: GpuFacts) -> Wrong | None:
-        """Returns the trouble, or None if there is none of this kind."""
+    def evaluate(self, gpu: GpuFacts) -> Problem | None:
+        """Returns the problem, or None if there is none of this kind."""
 
 
 @runtime_checkable
@@ -87,6 +90,11 @@ class SeesLess(GpuRule, Protocol):
 
     own: ClassVar[str]
     instead: ClassVar[str]  # what it sees then, in words
+
+
+def measured(metric: str, value: float, unit: str = "") -> EvidenceItem:
+    """Returns a value as evidence, in the metric's unit unless another is given."""
+    return EvidenceItem(METRICS[metric].title, value, unit or METRICS[metric].unit)
 
 
 def is_usual(usual_for: frozenset[str], workload_classes: Collection[str]) -> bool:

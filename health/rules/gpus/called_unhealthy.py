@@ -6,9 +6,10 @@ from datetime import timedelta
 from typing import ClassVar
 
 from gpu.resources.names import tool_of
-from health.rules.base import Severity, Wrong
-from health.rules.gpus.base import GpuFacts
+from health.rules.base import Problem, Severity
+from health.rules.gpus.base import GpuFacts, measured
 from health.telemetry.snapshot import TelemetrySnapshot
+from wording.reports import fit
 
 METRIC = "called_healthy"
 
@@ -19,20 +20,29 @@ class CalledUnhealthy:
     title: ClassVar[str] = "Reported unhealthy by its exporter"
     after: ClassVar[timedelta] = timedelta(minutes=1)
     metrics: ClassVar[tuple[str, ...]] = (METRIC,)
+    steps: ClassVar[tuple[str, ...]] = (
+        "Check the GPU's page for findings about its memory or temperature.",
+        "Read the log of its exporter's pod, which has the reason, and of its device plugin.",
+        "Check the kernel log and the vendor's tool (amd-smi) on the node.",
+        "Drain the node, then reset the GPU with the vendor's tool, or reboot the node.",
+        "If the report returns, ask the vendor for another board.",
+    )
 
     def suspects(self, snapshot: TelemetrySnapshot) -> Iterable[int]:
         column = snapshot.columns.get(METRIC)
         return [place for place, value in enumerate(column.values) if value < 1] if column is not None else ()
 
-    def evaluate(self, gpu: GpuFacts) -> Wrong | None:
+    def evaluate(self, gpu: GpuFacts) -> Problem | None:
         if gpu.now.get(METRIC, 1.0) >= 1:
             return None
-        return Wrong(
-            Severity.CRITICAL,
-            f"{gpu.name} is reported unhealthy by its exporter.",
-            f"Read the log of the exporter's pod, which says why. Look at {tool_of(gpu.vendor)} and at the kernel log "
-            "on the node, drain it, and reset the GPU.",
-            {METRIC: gpu.now[METRIC]},
-            why="unhealthy",
-            probable_cause="Usually memory errors beyond the exporter's thresholds, or a fatal error.",
+        tool = f"Check the kernel log and {tool_of(gpu.vendor)} on the node."
+        return Problem(
+            severity=Severity.CRITICAL,
+            title=fit("{} is reported unhealthy", gpu.name),
+            summary="Its exporter reports it. New pods do not get this GPU.",
+            evidence=(measured(METRIC, gpu.now[METRIC]),),
+            causes=("Memory errors exceed the exporter's thresholds.", "The GPU had a fatal error."),
+            steps=(*self.steps[:2], tool, *self.steps[3:]),
+            facts={METRIC: gpu.now[METRIC]},
+            identity="unhealthy",
         )

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import ClassVar
 
-from health.rules.base import Severity, Wrong
-from health.rules.gpus.base import GpuFacts, at_least
+from health.rules.base import Problem, Severity
+from health.rules.gpus.base import GpuFacts, at_least, measured
+from health.rules.steps import DRAIN, REPLACE, RESET, SAVE_LOGS, UNCORDON
 from health.telemetry.snapshot import TelemetrySnapshot
 from health.telemetry.snapshot_memory import grown_by
-from wording.instants import to_the_minute
+from wording.reports import EvidenceItem, fit, instant
 
 ERRORS, ROWS = "ecc_uncorrected", "rows_remapped_uncorrected"
-SAID = "{} has had memory errors that ECC could not correct"
 
 
 @dataclass(frozen=True)
@@ -27,33 +27,46 @@ class EccUncorrected:
     metrics: ClassVar[tuple[str, ...]] = (ERRORS, ROWS)
     own: ClassVar[str] = ERRORS
     instead: ClassVar[str] = "rows that were remapped within the last hour"
+    steps: ClassVar[tuple[str, ...]] = (
+        "Notify the owners of its jobs. Their results may be wrong.",
+        SAVE_LOGS,
+        DRAIN,
+        RESET,
+        "Check whether the row was remapped: nvidia-smi -q -d ROW_REMAPPER",
+        REPLACE,
+        UNCORDON,
+    )
 
     def suspects(self, snapshot: TelemetrySnapshot) -> Iterable[int]:
         return {*at_least(snapshot, ERRORS, 1), *grown_by(snapshot, ROWS, 1)}
 
-    def evaluate(self, gpu: GpuFacts) -> Wrong | None:
+    def evaluate(self, gpu: GpuFacts) -> Problem | None:
         errors, remapped = gpu.now.get(ERRORS), gpu.grown.get(ROWS)
         if errors is not None:
-            return _wrong(Severity.CRITICAL, f"{SAID.format(gpu.name)} since its driver was loaded.", ERRORS, errors)
+            counted = measured(ERRORS, errors)
+            return _problem(gpu, Severity.CRITICAL, "since its driver was loaded", ERRORS, errors, counted)
         if remapped is not None:
-            within = "within the last hour"
+            rows = measured(ROWS, remapped.amount)
+            within, since = "within the last hour", []
             if remapped.hours > 1:  # it was not heard for a while
-                within = f"since {to_the_minute(datetime.fromtimestamp(remapped.since, UTC))}"
-            by = f"{SAID.format(gpu.name)} {within}, by the rows that were remapped for them."
-            return _wrong(Severity.WARNING, by, ROWS, remapped.amount)
+                since = [instant("Since", datetime.fromtimestamp(remapped.since, UTC))]
+                within = "since its telemetry was last compared"
+            return _problem(gpu, Severity.WARNING, within, ROWS, remapped.amount, rows, *since)
         return None
 
 
-def _wrong(severity: Severity, sentence: str, metric: str, number: float) -> Wrong | None:
-    """Returns trouble by one metric alone. The other metric cannot resolve it."""
+def _problem(
+    gpu: GpuFacts, severity: Severity, within: str, metric: str, number: float, *evidence: EvidenceItem
+) -> Problem | None:
+    """Returns the problem by one metric alone. The other metric cannot resolve it."""
     if number < 1:
         return None
-    return Wrong(
-        severity,
-        sentence,
-        "Jobs on it may have computed wrong results: tell their owner. Drain the node and reset "
-        "the GPU, so that the row is remapped. If remapping fails, or the errors return, replace "
-        "the board.",
-        {metric: number},
-        why="uncorrected",
+    by = "" if metric == ERRORS else " Rows were remapped for them."
+    return Problem(
+        severity=severity,
+        title=fit("{} had uncorrectable memory errors", gpu.name),
+        summary=f"ECC could not correct them {within}.{by}",
+        evidence=evidence,
+        facts={metric: number},
+        identity="uncorrected",
     )

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
-from health.rules.base import Severity, Wrong
-from health.rules.gpus.base import GpuFacts, at_least
+from health.rules.base import Problem, Severity
+from health.rules.gpus.base import GpuFacts, at_least, measured
+from health.rules.steps import DRAIN, REPLACE, UNCORDON
 from health.telemetry.snapshot import TelemetrySnapshot
 from wording.lists import names
+from wording.reports import EvidenceItem, fit
 
 STATUS, HEALTH = "fabric_manager_status", "fabric_health"
 IN_PROGRESS, SUCCESS, FAILURE, UNRECOGNISED = 2, 3, 4, 5
@@ -38,50 +40,52 @@ class Fabric:
     title: ClassVar[str] = "NVLink fabric not ready"
     after: ClassVar[timedelta] = timedelta(minutes=10)  # training takes minutes after a boot
     metrics: ClassVar[tuple[str, ...]] = (STATUS, HEALTH)
+    steps: ClassVar[tuple[str, ...]] = (
+        "Read journalctl -u nvidia-fabricmanager on the node, and nvidia-smi -q, Fabric.",
+        "Compare the versions of the driver and the Fabric Manager. They must be equal.",
+        "When nothing uses the GPUs, restart nvidia-fabricmanager.",
+        DRAIN,
+        "Reboot the node.",
+        REPLACE,
+        UNCORDON,
+    )
 
     def suspects(self, snapshot: TelemetrySnapshot) -> Iterable[int]:
         return {*at_least(snapshot, STATUS, IN_PROGRESS), *at_least(snapshot, HEALTH, 1)}
 
-    def evaluate(self, gpu: GpuFacts) -> Wrong | None:
+    def evaluate(self, gpu: GpuFacts) -> Problem | None:
         status, faults = int(gpu.now.get(STATUS, SUCCESS)), faults_in(int(gpu.now.get(HEALTH, 0)))
-        evidence = {key: gpu.now[key] for key in self.metrics if key in gpu.now}
         if status in (FAILURE, UNRECOGNISED):
-            word = "failed" if status == FAILURE else "reports a status that DCGM does not recognise"
-            return _wrong(f"{gpu.name}: the Fabric Manager {word}.", evidence, f"status {status}")
+            failed = "failed" if status == FAILURE else "has a status that DCGM does not recognise"
+            return self._problem(gpu, f"Its Fabric Manager {failed}.", f"status {status}")
         if faults:
-            return _wrong(f"{gpu.name}: its NVLink fabric reports {names(faults)}.", evidence, " ".join(faults))
+            return self._problem(gpu, f"Its NVLink fabric reports {names(faults)}.", " ".join(faults))
         if status == IN_PROGRESS:
-            return Wrong(
-                Severity.WARNING,
-                f"{gpu.name}: its NVLink fabric is still being set up.",
-                DO,
-                evidence,
-                why="in progress",
-                probable_cause="The Fabric Manager or the subnet manager of the fabric does not finish.",
-            )
+            return self._problem(gpu, "Its NVLink fabric is still being set up.", "in progress")
         return None
 
-
-DO = (
-    "Read the log of nvidia-fabricmanager on the node (journalctl -u nvidia-fabricmanager) "
-    "and nvidia-smi -q, Fabric. Restart the service. If that does not help, drain and reboot "
-    "the node."
-)
+    def _problem(self, gpu: GpuFacts, summary: str, identity: str) -> Problem:
+        is_slow = identity == "in progress"
+        facts = {key: gpu.now[key] for key in self.metrics if key in gpu.now}
+        status = gpu.now.get(STATUS)
+        says = STATUSES.get(int(status), str(int(status))) if status is not None else ""
+        return Problem(
+            severity=Severity.WARNING if is_slow else Severity.CRITICAL,
+            title=fit("NVLink fabric of {} is not ready", gpu.name),
+            summary=summary,
+            evidence=(
+                *((EvidenceItem("Fabric Manager", says),) if says else ()),
+                *((measured(HEALTH, int(gpu.now[HEALTH])),) if HEALTH in gpu.now else ()),
+                EvidenceItem("Effect", "Jobs on several GPUs fail or are slow (CUDA error 802)."),
+            ),
+            causes=("The Fabric Manager or the fabric's subnet manager does not finish.",) if is_slow else (),
+            facts=facts,
+            identity=identity,
+            opens_after=None if is_slow else timedelta(0),
+        )
 
 
 def faults_in(mask: int) -> list[str]:
     """Returns the faults that a health mask reports."""
     found = [name for name, bit in BITS.items() if mask >> bit & FIELD == TRUE]
     return [*found, *(["incorrect configuration"] if mask >> CONFIGURATION & FOUR_BITS >= INCORRECT else [])]
-
-
-def _wrong(sentence: str, evidence: Mapping[str, float], why: str) -> Wrong:
-    return Wrong(
-        Severity.CRITICAL,
-        sentence,
-        DO,
-        evidence,
-        why=why,
-        opens_after=timedelta(0),
-        probable_cause="Jobs on several GPUs fail or are slow until the fabric is ready (CUDA error 802).",
-    )

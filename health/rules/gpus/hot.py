@@ -9,10 +9,11 @@ from datetime import timedelta
 from typing import ClassVar
 
 from gpu.resources.names import Vendor
-from health.rules.base import Wrong
-from health.rules.gpus.base import GpuFacts, at_least
+from health.rules.base import Problem
+from health.rules.gpus.base import GpuFacts, at_least, measured
 from health.rules.limits import Limits, Scale, beyond
 from health.telemetry.snapshot import TelemetrySnapshot
+from wording.reports import fit
 
 METRIC = "temperature_celsius"
 ITS_OWN = Limits(83, 85, timedelta(minutes=5), timedelta(minutes=5))
@@ -27,6 +28,11 @@ class Hot:
     title: ClassVar[str] = "GPU too hot"
     metrics: ClassVar[tuple[str, ...]] = (METRIC,)
     scale: ClassVar[Scale] = Scale("°C", 40, 110, metric=METRIC)
+    steps: ClassVar[tuple[str, ...]] = (
+        "Compare the node's other GPUs. If they are hot too, check the air: inlet, fans, a blocked rack.",
+        "If only this GPU is hot, compare its power limit (nvidia-smi -q -d POWER). Then check its cooler.",
+        "If it continues, cordon the node: kubectl cordon NODE",
+    )
     limits: Limits = ITS_OWN
 
     @property
@@ -36,19 +42,22 @@ class Hot:
     def suspects(self, snapshot: TelemetrySnapshot) -> Iterable[int]:
         return at_least(snapshot, METRIC, self.limits.warn)
 
-    def evaluate(self, gpu: GpuFacts) -> Wrong | None:
+    def evaluate(self, gpu: GpuFacts) -> Problem | None:
         limits = (
             OF_VENDOR.get(gpu.vendor, self.limits) if self.limits is ITS_OWN else self.limits
-        )  # a pool's hold as said
+        )  # a pool's apply to every vendor
         celsius = gpu.now.get(METRIC)
         if celsius is None or celsius < limits.warn:
             return None
-        wrong = beyond(
-            limits,
-            METRIC,
+        return beyond(
+            replace(self, limits=limits),
             celsius,
-            lambda limit: f"{gpu.name} has {limit:g} °C or more",
-            "Compare the other GPUs of the node first: they show the cause. The GPU slows down before it is damaged.",
-            "If the other GPUs are hot too: the air (inlet, fans, a blocked rack). Else: its cooler or power limit.",
+            title=fit("{} is too hot", gpu.name),
+            summary=f"It has {limits.reached(celsius):g} °C or more. The GPU slows down before it is damaged.",
+            evidence=(measured(METRIC, celsius),),
+            facts={METRIC: celsius},
+            causes=(
+                "If the node's other GPUs are hot too: the air (inlet, fans, a blocked rack).",
+                "If only this GPU is hot: its cooler or its power limit.",
+            ),
         )
-        return replace(wrong, sentence=f"{wrong.sentence} It had {celsius:.0f} °C when this was found.")

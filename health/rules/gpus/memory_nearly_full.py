@@ -20,13 +20,13 @@ class MemoryNearlyFull(ShareRule):
         "% of its memory", 50, 100, may_be_critical=False, metric=USED, percent_of=(USED, FREE)
     )
     usual_for: ClassVar[frozenset[str]] = frozenset({"inference", "training"})
-    action: ClassVar[str] = (
-        "Jobs here may run out of memory. This is normal for inference and training, and not reported for them."
+    titled: ClassVar[str] = "Memory of {} is nearly full"
+    steps: ClassVar[tuple[str, ...]] = (
+        "Check which pods use it, under Impact.",
+        "If this is normal there, give the pool its workload class, or limits of its own.",
+        "Otherwise ask the owner whether the job needs so much. It ends when memory runs out.",
     )
     limits: Limits = ITS_OWN
 
     def whole(self, part: float, other: float) -> float:
         return part + other
-
-    def says(self, share: str) -> str:
-        return f"has {share} or more of its memory in use"

@@ -4,15 +4,18 @@ The rule applies only where one pod has all GPUs of a node. GPUs of several pods
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
-from health.rules.base import Wrong
-from health.rules.gpus.base import GpuFacts
+from health.rules.base import Problem
+from health.rules.gpus.base import GpuFacts, measured
 from health.rules.limits import Limits, Scale, beyond
+from health.rules.steps import DRAIN, RESET, UNCORDON
+from health.telemetry.metrics import METRICS
 from health.telemetry.peers import far_below_peers
 from health.telemetry.snapshot import TelemetrySnapshot
+from wording.reports import EvidenceItem, fit
 
 METRIC = "nvlink_mib_per_s"
 BUSY = ("engine_active_ratio", "gpu_utilisation_ratio")  # the first is believed where there are both
@@ -28,6 +31,14 @@ class NvlinkQuiet:
     metrics: ClassVar[tuple[str, ...]] = (METRIC,)
     scale: ClassVar[Scale] = Scale(
         "% less than its node’s other GPUs", 10, 99, metric=METRIC, percent_of=(PEERS,), is_less=True
+    )
+    steps: ClassVar[tuple[str, ...]] = (
+        "Compare nvidia-smi nvlink -s and nvidia-smi topo -m with a healthy node.",
+        "If no link is down, ask the owner whether the job leaves this GPU out. Then mute the finding.",
+        "If a link is down, continue with the next steps.",
+        DRAIN,
+        RESET,
+        UNCORDON,
     )
     limits: Limits = ITS_OWN
 
@@ -46,21 +57,18 @@ class NvlinkQuiet:
         below = far_below_peers(snapshot, METRIC, self.share)
         return [place for place in below if any(values[place] >= IDLE for values in busy)]
 
-    def evaluate(self, gpu: GpuFacts) -> Wrong | None:
+    def evaluate(self, gpu: GpuFacts) -> Problem | None:
         sent, peers = gpu.now.get(METRIC), gpu.peers.get(METRIC)
         if not gpu.is_of_one_job or sent is None or peers is None or sent >= peers * self.share:
             return None
         if next((gpu.now[key] for key in BUSY if key in gpu.now), 0.0) < IDLE:
             return None
-        wrong = beyond(
-            self.limits,
-            METRIC,
+        return beyond(
+            self,
             100 * (1 - sent / peers),
-            lambda limit: (
-                f"{gpu.name} works, and sends {limit:g} % less over NVLink than its node’s other GPUs, or even less"
-            ),
-            "Compare nvidia-smi nvlink -s and topo -m with a healthy node. If the job leaves this "
-            "GPU out by design, mute this finding.",
-            "A link is down and slows whole jobs, or the job does not use this GPU.",
+            title=fit("{} sends little over NVLink", gpu.name),
+            summary="It is busy, and sends far less than the node's other GPUs.",
+            evidence=(measured(METRIC, sent), EvidenceItem("Median of the node", peers, METRICS[METRIC].unit)),
+            facts={METRIC: sent, PEERS: peers},
+            causes=("A link is down and slows whole jobs.", "The job does not use this GPU."),
         )
-        return replace(wrong, evidence={METRIC: sent, PEERS: peers, **self.limits.evidence})

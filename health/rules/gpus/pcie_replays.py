@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
-from health.rules.base import Wrong
-from health.rules.gpus.base import GpuFacts
+from health.rules.base import Problem
+from health.rules.gpus.base import GpuFacts, measured
 from health.rules.limits import Limits, Scale, beyond
+from health.rules.steps import REPLACE
 from health.telemetry.snapshot import TelemetrySnapshot
 from health.telemetry.snapshot_memory import grown_an_hour
+from wording.reports import fit
 
 METRIC = "pcie_replays"
 # Of the last half to whole hour. Ours: a sound link has a few a day.
@@ -22,6 +24,11 @@ class PcieReplays:
     title: ClassVar[str] = "PCIe link retransmits"
     metrics: ClassVar[tuple[str, ...]] = (METRIC,)
     scale: ClassVar[Scale] = Scale("replays an hour", 1, 100_000)
+    steps: ClassVar[tuple[str, ...]] = (
+        "Check the link's width and speed (LnkSta in lspci -vv), and the kernel log for AER.",
+        "Have the board or its riser reseated in the next maintenance.",
+        REPLACE,
+    )
     limits: Limits = ITS_OWN
 
     @property
@@ -31,17 +38,16 @@ class PcieReplays:
     def suspects(self, snapshot: TelemetrySnapshot) -> Iterable[int]:
         return grown_an_hour(snapshot, METRIC, self.limits.warn)
 
-    def evaluate(self, gpu: GpuFacts) -> Wrong | None:
+    def evaluate(self, gpu: GpuFacts) -> Problem | None:
         grown = gpu.grown.get(METRIC)
         if grown is None or grown.an_hour < self.limits.warn:
             return None
         return beyond(
-            self.limits,
-            METRIC,
+            self,
             grown.an_hour,
-            lambda limit: f"{gpu.name} repeats what it sends over PCIe {limit:g} times an hour, or more",
-            "Look at the link's width and speed (LnkSta in lspci -vv) and at the kernel log for AER. "
-            "Reseat the board or its riser in the next maintenance. Until then transfers to it are "
-            "slower.",
-            "A riser, a cable, a slot, or the board.",
+            title=fit("PCIe link of {} retransmits", gpu.name),
+            summary="Transfers to the GPU are slower.",
+            evidence=(measured(METRIC, grown.an_hour, self.scale.unit),),
+            facts={METRIC: grown.an_hour},
+            causes=("A riser, a cable, a slot or the board is faulty.",),
         )

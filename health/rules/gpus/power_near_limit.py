@@ -20,15 +20,12 @@ class PowerNearLimit(ShareRule):
         "% of its power limit", 50, 100, may_be_critical=False, metric=POWER, percent_of=(LIMIT,)
     )
     usual_for: ClassVar[frozenset[str]] = frozenset({"training"})
-    action: ClassVar[str] = (
-        "At the limit its clocks drop, and jobs are slower. Compare its limit with those of the "
-        "node's other GPUs: somebody may have lowered it. This is normal for training, and not "
-        "reported there."
+    titled: ClassVar[str] = "Power of {} is near its limit"
+    steps: ClassVar[tuple[str, ...]] = (
+        "Compare its power limit with the node's other GPUs (nvidia-smi -q -d POWER). A person may have lowered it.",
+        "If this is normal there, give the pool its workload class, or limits of its own.",
     )
     limits: Limits = ITS_OWN
 
     def whole(self, part: float, other: float) -> float:
         return other
-
-    def says(self, share: str) -> str:
-        return f"draws {share} or more of the power that it may"

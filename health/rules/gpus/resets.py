@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
-from health.rules.base import Severity, Wrong
+from health.rules.base import Problem, Severity
 from health.rules.gpus.base import GpuFacts
+from health.rules.steps import DIAGNOSE, DRAIN, REPLACE, SAVE_LOGS, UNCORDON
 from health.telemetry.snapshot import TelemetrySnapshot
 from health.telemetry.snapshot_memory import ENERGY, begun_lately, reporting_devices
+from wording.reports import EvidenceItem, fit
 
 METRIC = ENERGY  # since the driver was loaded, and exported unless somebody took it out
 WITHIN = timedelta(days=1)
@@ -21,6 +23,16 @@ class Resets:
     title: ClassVar[str] = "GPU reset repeatedly"
     after: ClassVar[timedelta] = timedelta(0)  # its resets took their time
     metrics: ClassVar[tuple[str, ...]] = (METRIC,)
+    steps: ClassVar[tuple[str, ...]] = (
+        "Check the node's timeline: what came before each reset, and who did it.",
+        "If the GPU had no fault, stop the resets.",
+        "If an Xid or memory errors return each time, resets do not help. Continue with the next steps.",
+        SAVE_LOGS,
+        DRAIN,
+        DIAGNOSE,
+        REPLACE,
+        UNCORDON,
+    )
 
     def suspects(self, snapshot: TelemetrySnapshot) -> Iterable[int]:
         """Returns devices whose counters restarted in the last half to whole hour, unless all of their node's did."""
@@ -30,15 +42,14 @@ class Resets:
         go_on = {snapshot.devices[place].node_name for place in set(reporting_devices(snapshot)).difference(anew)}
         return [place for place in anew if snapshot.devices[place].node_name in go_on]
 
-    def evaluate(self, gpu: GpuFacts) -> Wrong | None:
+    def evaluate(self, gpu: GpuFacts) -> Problem | None:
         if gpu.resets < TIMES:
             return None
-        return Wrong(
-            Severity.WARNING,
-            f"{gpu.name} was reset {TIMES} times or more within a day.",
-            "Check the node's timeline for the events before each reset, and who did it. If an Xid "
-            "or memory errors return each time, resets do not help: drain the node, run dcgmi diag, "
-            "and have the board replaced.",
-            {"resets": gpu.resets},
-            why="again",
+        return Problem(
+            severity=Severity.WARNING,
+            title=fit("{} was reset {} times within a day", gpu.name, TIMES),
+            summary="It was reset alone, while the node's other GPUs were not.",
+            evidence=(EvidenceItem("Resets within a day, at least", gpu.resets),),
+            facts={"resets": gpu.resets},
+            identity="again",
         )

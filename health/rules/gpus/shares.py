@@ -5,17 +5,19 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
-from health.rules.base import Severity, Wrong
-from health.rules.gpus.base import GpuFacts, is_usual
-from health.rules.limits import Limits
+from health.rules.base import Problem, Severity
+from health.rules.gpus.base import GpuFacts, is_usual, measured
+from health.rules.limits import Limits, Scale
 from health.telemetry.snapshot import TelemetrySnapshot
+from wording.reports import fit
 
 
 @dataclass(frozen=True)
 class ShareRule:
     metrics: ClassVar[tuple[str, ...]]  # two: the part, and what says how large the whole is
     usual_for: ClassVar[frozenset[str]]
-    action: ClassVar[str]
+    titled: ClassVar[str]  # with {} for the GPU
+    scale: ClassVar[Scale]
     limits: Limits
 
     @property
@@ -30,27 +32,27 @@ class ShareRule:
         pairs = enumerate(zip(part.values, other.values, strict=True))
         return [place for place, (has, beside) in pairs if has >= share * whole(has, beside) > 0]
 
-    def evaluate(self, gpu: GpuFacts) -> Wrong | None:
+    def evaluate(self, gpu: GpuFacts) -> Problem | None:
         values = {metric: gpu.now[metric] for metric in self.metrics if metric in gpu.now}
         if len(values) < len(self.metrics) or not self._is_near(*values.values()):
             return None
         if is_usual(self.usual_for, gpu.workload_classes):
             return None
         limits = self.limits
-        return Wrong(
-            Severity.NOTE,
-            f"{gpu.name} {self.says(f'{limits.warn:g} %')}{limits.describe(is_critical=False)}.",
-            self.action,
-            {**values, **limits.evidence},
-            why=f"{limits.warn:g} {limits.whose}",
+        return Problem(
+            severity=Severity.NOTE,
+            title=fit(self.titled, gpu.name),
+            summary=f"It is at {limits.warn:g} {self.scale.unit} or more.",
+            evidence=(
+                *(measured(metric, value) for metric, value in values.items()),
+                *limits.evidence(self.scale.unit, is_critical=False),
+            ),
+            facts={**values, **limits.facts},
+            identity=f"{limits.warn:g} {limits.whose}",
         )
 
     def whole(self, part: float, other: float) -> float:
         """Returns the whole that `part` belongs to, from the two metrics."""
-        raise NotImplementedError
-
-    def says(self, share: str) -> str:
-        """Returns a sentence for a GPU at that share or more, without the GPU's name and without a full stop."""
         raise NotImplementedError
 
     def _is_near(self, part: float, other: float) -> bool:

@@ -7,10 +7,12 @@ from itertools import groupby
 from typing import ClassVar
 
 from gpu.resources.names import tool_of
-from health.rules.base import Severity, Wrong
+from health.rules.base import Problem, Severity
 from health.rules.gpus.base import GpuFacts
+from health.rules.steps import DRAIN, NOTIFY, REBOOT, SAVE_LOGS, UNCORDON
 from health.telemetry.base import STALE_AFTER_S
 from health.telemetry.snapshot import TelemetrySnapshot
+from wording.reports import EvidenceItem, fit
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,15 @@ class GpuSilent:
     title: ClassVar[str] = "GPU is silent"
     after: ClassVar[timedelta] = timedelta(minutes=1)
     metrics: ClassVar[tuple[str, ...]] = ()  # whatever there is
+    steps: ClassVar[tuple[str, ...]] = (
+        NOTIFY,
+        "Look for the GPU in lspci and the vendor's tool (nvidia-smi) on the node.",
+        "If both list it, read the exporter's log and restart the exporter's pod.",
+        SAVE_LOGS,
+        DRAIN,
+        REBOOT,
+        UNCORDON,
+    )
 
     def suspects(self, snapshot: TelemetrySnapshot) -> Iterable[int]:
         """Returns boards without a fresh sample on nodes that have some."""
@@ -30,16 +41,18 @@ class GpuSilent:
             if any(newest[place] >= oldest for place in on_node):
                 yield from (place for place in on_node if not newest[place] >= oldest)
 
-    def evaluate(self, gpu: GpuFacts) -> Wrong | None:
+    def evaluate(self, gpu: GpuFacts) -> Problem | None:
         if gpu.now:
             return None
-        xid = f" Its last Xid was {gpu.xid.number}." if gpu.xid and gpu.xid.number else ""
-        return Wrong(
-            Severity.CRITICAL,
-            f"{gpu.name} has no series of its exporter any more, while the node's other GPUs have.{xid}",
-            f"Look for it in lspci and {tool_of(gpu.vendor)} on the node. A GPU that fell off the bus returns only "
-            "with a reboot, if at all. Drain the node first.",
-            {"xid": gpu.xid.number if gpu.xid else None},
-            why="silent" + xid,
-            probable_cause="It fell off the bus, or its driver lost it.",
+        xid = gpu.xid.number if gpu.xid and gpu.xid.number else None
+        find = f"Look for the GPU in lspci and {tool_of(gpu.vendor)} on the node."
+        return Problem(
+            severity=Severity.CRITICAL,
+            title=fit("{} is silent", gpu.name),
+            summary="Its exporter has no series of it any more. The node's other GPUs have theirs.",
+            evidence=(EvidenceItem("Last Xid", xid),) if xid else (),
+            causes=("The GPU fell off the bus. It returns only with a reboot, if at all.", "Its driver lost it."),
+            steps=(NOTIFY, find, *self.steps[2:]),
+            facts={"xid": gpu.xid.number if gpu.xid else None},
+            identity=f"silent {xid or ''}".rstrip(),
         )

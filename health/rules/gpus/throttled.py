@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
-from health.rules.base import Severity, Wrong
-from health.rules.gpus.base import GpuFacts, at_least
+from health.rules.base import Problem, Severity
+from health.rules.gpus.base import GpuFacts, at_least, measured
 from health.telemetry.metrics import SLOWED_BY, SLOWING_BITS
 from health.telemetry.snapshot import TelemetrySnapshot
 from health.telemetry.snapshot_memory import grown_by, still_grows
+from wording.reports import EvidenceItem, fit
 
 # Being at the limit of its power is how a training GPU should be (Z28): `throttled_power` is no reason here.
 REASONS = {
@@ -31,6 +32,11 @@ class Throttled:
     title: ClassVar[str] = "GPU slowed down"
     after: ClassVar[timedelta] = timedelta(minutes=10)
     metrics: ClassVar[tuple[str, ...]] = (*REASONS, CLOCK_REASONS, CLOCK_EVENTS)
+    steps: ClassVar[tuple[str, ...]] = (
+        "Check the current reason: nvidia-smi -q -d PERFORMANCE on the node.",
+        "By heat: check the air, as for a GPU that is too hot.",
+        "By its board or the power brake: check the power supplies of the chassis in its BMC.",
+    )
 
     def suspects(self, snapshot: TelemetrySnapshot) -> Iterable[int]:
         return {
@@ -44,7 +50,7 @@ class Throttled:
             *_slowed_now(snapshot),
         }
 
-    def evaluate(self, gpu: GpuFacts) -> Wrong | None:
+    def evaluate(self, gpu: GpuFacts) -> Problem | None:
         grown = {key: gpu.grown[key] for key in REASONS if key in gpu.grown}
         amounts = {key: each.amount for key, each in grown.items() if each.amount and each.goes_on}
         events = {key: number for key, number in gpu.parts.get(CLOCK_EVENTS, {}).items() if key in SLOWED_BY}
@@ -53,15 +59,22 @@ class Throttled:
         if not (amounts or events or now):
             return None
         reasons = {*(REASONS[key] for key in amounts), *(SLOWED_BY[key].reason for key in (*now, *events))}
-        reason = " and ".join(sorted(reasons))
-        return Wrong(
-            Severity.WARNING,
-            f"{gpu.name} is slowed down: {reason}.",
-            "Jobs on it are slower, and a job on several GPUs is as slow as this one. Check the air "
-            "and the power supplies of its chassis. nvidia-smi -q -d PERFORMANCE names the current "
-            "reason.",
-            {**amounts, **{f"{CLOCK_EVENTS}:{key}": number for key, number in events.items()}, CLOCK_REASONS: now},
-            why=reason,
+        return Problem(
+            severity=Severity.WARNING,
+            title=fit("{} is slowed down", gpu.name),
+            summary="Its jobs are slower. A job on several GPUs is as slow as this one.",
+            evidence=(
+                *(measured(key, amount) for key, amount in amounts.items()),
+                *(EvidenceItem(f"Events of {key}", number) for key, number in events.items()),
+                *((EvidenceItem("Reasons now", ", ".join(now)),) if now else ()),
+            ),
+            causes=tuple(f"{reason[:1].upper()}{reason[1:]}." for reason in sorted(reasons)),
+            facts={
+                **amounts,
+                **{f"{CLOCK_EVENTS}:{key}": number for key, number in events.items()},
+                CLOCK_REASONS: now,
+            },
+            identity=" and ".join(sorted(reasons)),
         )
 
 

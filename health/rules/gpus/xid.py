@@ -1,15 +1,28 @@
 """The worst Xid of a GPU since its last reset, by NVIDIA's catalogue. Application Xids are not hardware faults."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from gpu.xids import XIDS, Xid, XidAction, XidPattern, XidWorkflow, verdict_of, workflow_of
-from health.rules.base import Severity, Wrong
+from gpu.xids import (
+    ACTIONS,
+    XIDS,
+    Fault,
+    XidAction,
+    XidEntry,
+    XidPattern,
+    XidWorkflow,
+    fault_of,
+    verdict_of,
+    workflow_of,
+)
+from health.rules.base import Problem, Severity
 from health.rules.gpus.base import GpuFacts, XidSeen, at_least
+from health.rules.steps import DRAIN, REPLACE, SAVE_LOGS, UNCORDON
 from health.telemetry.snapshot import TelemetrySnapshot
 from health.telemetry.snapshot_memory import VOLATILE
+from wording.reports import EvidenceItem, fit, instant
 
 METRIC, COUNTED = "xid", "xids_counted"
 MOST = 1_000_000  # a higher number is DCGM's word for “not known”
@@ -18,39 +31,7 @@ MOST_KEPT = 50  # times that a finding says when
 PASSES_AFTER = timedelta(hours=1)  # an application's: its exporter keeps it for as long as the driver is loaded
 ROW_REMAP = 63
 WORDS = 120  # of a text that nobody knows
-
-DO: Mapping[XidAction, str] = {
-    XidAction.RESTART_APP: "Look at the application's log and restart it.",
-    XidAction.RESET_GPU: "Drain the node and reset the GPU, or reboot.",
-    XidAction.DRAIN_AND_RESET: "Drain the node, then reset the GPU, or reboot.",
-    XidAction.RUN_DIAGNOSTICS: "Drain the node and run DCGM's diagnostics with its EUD there; where they pass, "
-    "NVIDIA's field diagnostics.",
-    XidAction.RESTART_NODE: "Drain the node and reboot it.",
-    XidAction.RESTART_VM: "Restart the virtual machine.",
-    XidAction.CONTACT_SUPPORT: "Ask the vendor's support, with nvidia-bug-report.sh.",
-    XidAction.CHECK_MECHANICALS: "Look at the board: power cables, seating.",
-    XidAction.UPDATE_SOFTWARE: "Install compatible driver versions on the guest and the host.",
-    XidAction.CHECK_UVM: "Look at the kernel log for nvidia-uvm.",
-    XidAction.NVLINK: "Look at nvidia-smi nvlink -e and the Fabric Manager's log; drain the node and reset the GPU "
-    "where errors come again.",
-    XidAction.DRAIN_P2P: "End the jobs that use NVLink or P2P between the GPUs of the node. No reset is needed.",
-    XidAction.RECOVER_IMEX: "Restart the IMEX domain (nvidia-imex, or the daemons of the ComputeDomain).",
-}
-SEVERITY: Mapping[XidAction, Severity] = {
-    XidAction.RESTART_APP: Severity.NOTE,
-    XidAction.RESET_GPU: Severity.CRITICAL,
-    XidAction.DRAIN_AND_RESET: Severity.CRITICAL,
-    XidAction.RUN_DIAGNOSTICS: Severity.WARNING,
-    XidAction.RESTART_NODE: Severity.CRITICAL,
-    XidAction.RESTART_VM: Severity.CRITICAL,
-    XidAction.CONTACT_SUPPORT: Severity.WARNING,
-    XidAction.CHECK_MECHANICALS: Severity.CRITICAL,
-    XidAction.UPDATE_SOFTWARE: Severity.WARNING,
-    XidAction.CHECK_UVM: Severity.WARNING,
-    XidAction.NVLINK: Severity.WARNING,
-    XidAction.DRAIN_P2P: Severity.WARNING,
-    XidAction.RECOVER_IMEX: Severity.WARNING,
-}
+CHANGES_HARDWARE = frozenset({XidAction.RESET_GPU, XidAction.DRAIN_AND_RESET, XidAction.RESTART_NODE})
 
 
 @dataclass(frozen=True)
@@ -59,6 +40,17 @@ class LastXid:
     title: ClassVar[str] = "Xid"
     after: ClassVar[timedelta] = timedelta(0)
     metrics: ClassVar[tuple[str, ...]] = (METRIC, COUNTED)
+    steps: ClassVar[tuple[str, ...]] = (
+        "Read the Xid's meaning in NVIDIA's catalogue. It separates errors of applications from those of hardware.",
+        "Of an application: notify its owner with the time. The GPU stays in use.",
+        SAVE_LOGS,
+        DRAIN,
+        "Reset the GPU or reboot the node, as the finding says. 79 needs a reboot.",
+        "After a driver change (119, 120, 143): compare nodes on the previous driver, and halt the plan.",
+        "45 alone in the kernel log, without a killed process: NVIDIA asks to restart the Fabric Manager.",
+        REPLACE,
+        UNCORDON,
+    )
 
     def suspects(self, snapshot: TelemetrySnapshot) -> Iterable[int]:
         boards = {uuid for uuid, _ in snapshot.past_xids}
@@ -69,7 +61,7 @@ class LastXid:
         ]
         return {*at_least(snapshot, METRIC, 1), *at_least(snapshot, COUNTED, 1), *past}
 
-    def evaluate(self, gpu: GpuFacts) -> Wrong | None:
+    def evaluate(self, gpu: GpuFacts) -> Problem | None:
         """Returns the worst of the last Xid, the Xids counted by the exporter, and the Xids since the last reset.
 
         The gauge hides all Xids but the last (Z22), and an exporter restart hides that one too. A hardware fault ends
@@ -83,38 +75,59 @@ class LastXid:
             return None
         seen = min(told, key=lambda one: _rank(one, flows.get(one.number)))
         known, times, flow = XIDS.get(seen.number), counted.get(seen.number, 1), flows.get(seen.number)
-        action = _action(seen, flow)
-        return Wrong(
-            _severity(seen, action),
-            f"{gpu.name} has had Xid {seen.number}{_title(seen, known)}{_since(seen, times)}",
-            _advice(gpu, seen, flow),
-            {
+        action, others, had = _action(seen, flow), _others(seen, told), _had(gpu, seen)
+        return Problem(
+            severity=_severity(seen, action),
+            title=fit("{}: Xid {}{}", gpu.name, seen.number, _meaning(seen, known)),
+            summary=_since(seen, times),
+            evidence=tuple(_evidence(seen, known, action, times, others)),
+            causes=tuple(_causes(gpu, seen, flow, every)),
+            steps=tuple(_steps(gpu, seen, flow)),
+            facts={
                 "xid": seen.number,
-                "words": seen.words or (known.title if known else ""),
+                "words": seen.words,
                 "action": action.value if action else None,
                 "at_least": times,
                 **({"since": seen.since.isoformat()} if seen.since is not None else {}),
-                **({"others": others} if (others := _others(seen, told)) else {}),
-                **({"had": had} if (had := _had(gpu, seen)) else {}),
+                **({"others": others} if others else {}),
+                **({"had": had} if had else {}),
                 **({"counters": counters} if (counters := _counters(gpu)) else {}),
                 **({"workflow": flow.pattern.value, "source": flow.source} if flow else {}),
                 **({"counted": {str(number): counted[number] for number in sorted(counted)}} if counted else {}),
             },
-            why=f"{seen.number} {seen.words} {seen.since} {'burst' if times >= BURST else ''}".rstrip()
+            identity=f"{seen.number} {seen.words} {seen.since} {'burst' if times >= BURST else ''}".rstrip()
             + (f" {flow.pattern}" if flow else ""),
-            probable_cause=_probable_cause(gpu, seen, flow, every),
         )
 
 
-def _title(seen: XidSeen, known: Xid | None) -> str:
+def _meaning(seen: XidSeen, known: XidEntry | None) -> str:
     if known is None or not known.title:
         return ""
     if known.action is not XidAction.FOLLOW_TEXT:
         return f" ({known.title})"
     title, action = verdict_of(seen.words)
-    if action is None:
-        return f" with an unknown recovery action: {title[:WORDS] or 'its exporter reports no text'}"
-    return f" (GPU recovery action: {title})"
+    return " (unknown recovery action)" if action is None else f" (GPU recovery action: {title})"
+
+
+def _evidence(
+    seen: XidSeen,
+    known: XidEntry | None,
+    action: XidAction | None,
+    times: int,
+    others: Mapping[str, str | None],
+) -> Iterator[EvidenceItem]:
+    yield EvidenceItem("Xid", seen.number)
+    if text := seen.words or (known.title if known else ""):
+        yield EvidenceItem("Text", text)
+    if action:
+        yield EvidenceItem("NVIDIA's action", action.value)
+    if (fault := fault_of(seen.number)) not in (Fault.UNKNOWN, Fault.NONE):
+        yield EvidenceItem("Suspect", fault.value)
+    yield EvidenceItem("Times recorded, at least", times)
+    if seen.since is not None:
+        yield instant("Since", seen.since)
+    if others:
+        yield EvidenceItem("Other Xids", ", ".join(others))
 
 
 def _flow(gpu: GpuFacts, seen: XidSeen, every: Sequence[XidSeen]) -> XidWorkflow | None:
@@ -231,62 +244,63 @@ def outlasts_its_window(number: int) -> bool:
 
 
 def _severity(seen: XidSeen, action: XidAction | None) -> Severity:
-    return Severity.WARNING if action is None or seen.number == ROW_REMAP else SEVERITY[action]
+    if action is None or seen.number == ROW_REMAP:
+        return Severity.WARNING
+    return Severity(ACTIONS[action].severity)
 
 
 def _since(seen: XidSeen, times: int) -> str:
     """Returns since when. The gauge hides repetitions (Z22); counters show them only within their window."""
     if times >= BURST:
-        return f", in a burst: {BURST} times or more within the window of its exporter."
+        return f"A burst: {BURST} times or more within the window of its exporter."
     if seen.is_counted and seen.since is None:
-        return ", at least once within the window of its exporter."
-    return ", at least once." if seen.since is not None else ", at least once; before Quarterdeck first looked."
+        return "Recorded at least once within the window of its exporter."
+    return "Recorded at least once." if seen.since is not None else "Recorded before Quarterdeck first looked."
 
 
 def _is_suspect(gpu: GpuFacts, seen: XidSeen) -> bool:
     """Returns whether the new driver is the first suspect."""
-    known, changed = XIDS.get(seen.number), gpu.driver_changed_at
-    points = known is not None and known.points_at_driver
-    return points and changed is not None and not _is_of_before(seen, changed)
+    changed = gpu.driver_changed_at
+    return fault_of(seen.number) is Fault.DRIVER and changed is not None and not _is_of_before(seen, changed)
 
 
-def _probable_cause(gpu: GpuFacts, seen: XidSeen, flow: XidWorkflow | None, every: Sequence[XidSeen]) -> str:
-    parts = list[str]()
+def _causes(gpu: GpuFacts, seen: XidSeen, flow: XidWorkflow | None, every: Sequence[XidSeen]) -> Iterator[str]:
     if flow is not None:
         other = " ".join(map(str, flow.came_with(_beside(gpu, seen, every))[:1]))
-        parts.append(flow.says.format(other=other, times=_again(gpu, seen)))
+        yield flow.cause.format(other=other, times=_again(gpu, seen))
     if _is_suspect(gpu, seen):
-        parts.append("Its driver was changed within the day before: suspect the new driver.")
+        yield "Its driver was changed within the day before. Suspect the new driver."
     known = XIDS.get(seen.number)
     if known is not None and known.action is XidAction.FOLLOW_TEXT and COUNTED not in gpu.now and len(every) == 1:
-        parts.append("It may hide an earlier Xid: the exporter's gauge shows only the last one.")
-    if known is not None and known.reason:
-        parts.append(known.reason)
+        yield "It may hide an earlier Xid. The exporter's gauge shows only the last one."
+    if known is not None and known.cause:
+        yield known.cause
     elif _action(seen, flow) is XidAction.RESTART_APP and flow is None:
-        parts.append("An application failed. This is not a GPU fault.")
-    return " ".join(parts)
+        yield "An application failed. This is not a GPU fault."
 
 
-def _unknown_action(seen: XidSeen) -> str:
-    if not seen.words:
-        return "Its exporter reports no text."
-    return f"NVIDIA's list does not have its recovery action: “{seen.words[:WORDS]}”."
-
-
-def _advice(gpu: GpuFacts, seen: XidSeen, flow: XidWorkflow | None) -> str:
-    known, action, parts = XIDS.get(seen.number), _action(seen, flow), list[str]()
-    if flow is not None and flow.asks:
-        parts.append(flow.asks)
+def _steps(gpu: GpuFacts, seen: XidSeen, flow: XidWorkflow | None) -> Iterator[str]:
+    known, action = XIDS.get(seen.number), _action(seen, flow)
+    if flow is not None and flow.step:
+        yield flow.step
     if _is_suspect(gpu, seen):
-        parts.append("Compare it with GPUs that still have the previous driver.")
+        yield "Compare it with GPUs that still have the previous driver."
     if action is None:
-        parts.append(
-            "NVIDIA's catalogue names no action for it: read the kernel log (dmesg, NVRM: Xid), and ask support."
-            if known is None
-            else f"{_unknown_action(seen)} Read the kernel log (dmesg, NVRM: Xid) and nvidia-smi -q on the node."
-        )
-    elif action in DO:
-        parts.append(DO[action])
-    if known and known.note and (flow is None or flow.pattern is XidPattern.BESIDE):
-        parts.append(known.note)
-    return " ".join(parts)
+        yield from _steps_without_action(seen, known)
+    else:
+        is_hardware = action in CHANGES_HARDWARE
+        yield from ((SAVE_LOGS,) if is_hardware else ())
+        yield from ACTIONS[action].steps
+        if known and (flow is None or flow.pattern is XidPattern.BESIDE):
+            yield from known.steps
+        yield from ((REPLACE, UNCORDON) if is_hardware else ())
+
+
+def _steps_without_action(seen: XidSeen, known: XidEntry | None) -> Iterator[str]:
+    if known is None:
+        yield "NVIDIA's catalogue has no action for this Xid. Ask the vendor's support."
+    elif seen.words:
+        yield f"NVIDIA's list does not have this recovery action: “{seen.words[:WORDS]}”."
+    else:
+        yield "Its exporter reports no text."
+    yield "Read the kernel log (dmesg, NVRM: Xid), and nvidia-smi -q on the node."

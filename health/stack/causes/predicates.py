@@ -515,8 +515,8 @@ def node_offered_fewer(signs: Signs) -> PredicateAnswer | None:
 @predicate("refused")
 def refused_by_kubelet(signs: Signs) -> PredicateAnswer | None:
     said = ": ".join(part for part in (signs.pod.reason, signs.pod.message) if part) if signs.pod else ""
-    step = next((action for reason, action in BY_KUBELET.items() if said.startswith(reason)), "")
-    return PredicateAnswer({"refused": said.partition(":")[0]}, said, steps=(step,)) if step else None
+    steps = next((steps for reason, steps in BY_KUBELET.items() if said.startswith(reason)), ())
+    return PredicateAnswer({"refused": said.partition(":")[0]}, said, steps=steps) if steps else None
 
 
 def _steps_of(behind: Cause, whose: str) -> tuple[str, ...]:

@@ -63,10 +63,10 @@ def test_findings_and_plans_of_then_and_what_happened_around_it(ada):
     make.a_node_event(node, "Seen for the first time.", at=EARLY, detail={"ready": True})
     at = NOON - timedelta(hours=1)
     over = {"opened_at": EARLY, "resolved_at": at - timedelta(hours=1)}
-    make.a_finding(plan.cluster, node=node, rule="a", sentence="It was hot.", **over)
-    make.a_finding(plan.cluster, node=node, rule="b", sentence="It is hot.", opened_at=EARLY)
-    make.a_finding(plan.cluster, node=node, rule="c", sentence="Hot since.", opened_at=NOON)
-    make.a_finding(plan.cluster, "API server", rule="cluster-not-seen", sentence="Not seen.", opened_at=EARLY)
+    make.a_finding(plan.cluster, node=node, rule="a", title="It was hot.", **over)
+    make.a_finding(plan.cluster, node=node, rule="b", title="It is hot.", opened_at=EARLY)
+    make.a_finding(plan.cluster, node=node, rule="c", title="Hot since.", opened_at=NOON)
+    make.a_finding(plan.cluster, "API server", rule="cluster-not-seen", title="Not seen.", opened_at=EARLY)
     make.a_node_event(node, "Cordoned.", at=at - timedelta(minutes=10), kind="cordon")
 
     then = moment_of(node, ada, at, now=NOON)
@@ -89,7 +89,7 @@ def test_what_nobody_saw_then_is_not_told_as_if_somebody_had(node, ada, rule):
     """From the first second on, and not only since people were told of it."""
     began, over = NOON - timedelta(hours=6), NOON - timedelta(hours=4)
     told = {"since": began, "opened_at": began + timedelta(minutes=1), "resolved_at": over}
-    make.a_finding(node.cluster, "API server", rule=rule, sentence="Not seen.", **told)
+    make.a_finding(node.cluster, "API server", rule=rule, title="Not seen.", **told)
 
     before, at_once, later, after = (
         moment_of(node, ada, at, now=NOON).not_seen
@@ -102,9 +102,7 @@ def test_what_nobody_saw_then_is_not_told_as_if_somebody_had(node, ada, rule):
 
 
 def test_page_and_rest_say_that_nobody_saw_it_then(node, ada):
-    make.a_finding(
-        node.cluster, "API server", rule="cluster-not-seen", sentence="Not seen.", since=EARLY, opened_at=EARLY
-    )
+    make.a_finding(node.cluster, "API server", rule="cluster-not-seen", title="Not seen.", since=EARLY, opened_at=EARLY)
     viewer, asked = visiting(ada), {"at": "2026-11-20T12:00:00Z"}
 
     said = viewer.get(f"/api/v1/nodes/{node.pk}/moment", asked).json()["not_seen"]
@@ -114,7 +112,7 @@ def test_page_and_rest_say_that_nobody_saw_it_then(node, ada):
 
 
 def test_a_node_that_left_had_its_findings(node, ada):
-    finding = make.a_finding(node.cluster, node=node, sentence="Xid 79.", opened_at=EARLY)
+    finding = make.a_finding(node.cluster, node=node, title="Xid 79.", opened_at=EARLY)
     make.a_node_event(node, "Xid 79.", at=EARLY, kind="finding", detail={"finding": finding.pk})
     gone = GoneNode.objects.create(
         cluster=node.cluster, node_id=node.pk, uid=node.uid, name=node.name, gone_at=NOON - timedelta(hours=1)
@@ -129,7 +127,7 @@ def test_a_node_that_left_had_its_findings(node, ada):
 def test_who_sees_only_a_pool_is_told_that_nobody_saw_the_cluster(node):
     pool = make.a_pool(node.cluster, "h200")
     pool.nodes.add(node)
-    make.a_finding(node.cluster, "API server", rule="cluster-not-seen", sentence="Not seen.", opened_at=EARLY)
+    make.a_finding(node.cluster, "API server", rule="cluster-not-seen", title="Not seen.", opened_at=EARLY)
     bob = make.a_user("bob", role="viewer", on=pool)
 
     (said,) = moment_of(node, bob, NOON - timedelta(hours=1), now=NOON).true_then

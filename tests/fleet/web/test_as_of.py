@@ -120,9 +120,9 @@ def test_a_cluster_that_fails_is_not_watched_in_green(viewer):
 
 def test_what_a_cluster_counts_it_lists(viewer):
     node = make.a_node(make.a_cluster(), "gpu-001")
-    make.a_finding(node.cluster, "cluster", sentence="Of the cluster.", severity="note")
-    make.a_finding(node.cluster, node=node, sentence="Of a node.", severity="note")
-    make.a_finding(node.cluster, "later", sentence="Being confirmed.", opened_at=None)
+    make.a_finding(node.cluster, "cluster", title="Of the cluster.", severity="note")
+    make.a_finding(node.cluster, node=node, title="Of a node.", severity="note")
+    make.a_finding(node.cluster, "later", title="Being confirmed.", opened_at=None)
 
     text = page(viewer, f"/parts/clusters/{node.cluster_id}").text
 
@@ -133,8 +133,8 @@ def test_what_a_cluster_counts_it_lists(viewer):
 def test_many_open_findings_hide_no_new_one_on_the_fleet_page(viewer):
     cluster = make.a_cluster()
     for number in range(7):
-        make.a_finding(cluster, f"s{number}", severity="critical", sentence="Old.")
-    make.a_finding(cluster, "cluster", sentence="Just begun.", opened_at=None)
+        make.a_finding(cluster, f"s{number}", severity="critical", title="Old.")
+    make.a_finding(cluster, "cluster", title="Just begun.", opened_at=None)
 
     text = page(viewer, "/").text
 
@@ -169,7 +169,7 @@ def test_the_legend_of_the_map_names_every_border(viewer):
 @pytest.mark.parametrize("address", ["/", "/findings", "/clusters/{}"])
 def test_what_was_found_on_a_node_that_is_not_seen_says_when_that_was(viewer, address):
     node = make.a_node(make.a_cluster(seen_at=NOON - timedelta(minutes=3)))
-    make.a_finding(node.cluster, node=node, sentence="A pod fails.", since=NOON - timedelta(minutes=9))
+    make.a_finding(node.cluster, node=node, title="A pod fails.", since=NOON - timedelta(minutes=9))
 
     assert "for 9 min as of 11:57:00" in page(viewer, address.format(node.cluster_id)).text
     Bookmark.objects.update(last_seen_at=NOON)

@@ -21,7 +21,7 @@ def finding(now):
     node = make.a_node(cluster, "gpu-001")
     make.a_pod(node, "train-0", gpus=8)
     Bookmark.objects.filter(cluster=cluster).update(listed_at=NOON)
-    return make.a_finding(cluster, node=node, evidence={"xid": 79})
+    return make.a_finding(cluster, node=node, facts={"xid": 79})
 
 
 def post(caller, path, body=None, **headers):
@@ -39,19 +39,28 @@ def test_one_says_all_that_the_page_says(finding, bob):
     assert f"/findings?finding={finding.pk}" in told["markdown"]
 
 
-@pytest.mark.parametrize(
-    ("known", "in_rest", "in_words"),
-    [("The air.", "The air.", "- Probable cause: The air.\n- Do: "), ("", None, "- Do: ")],
-)
-def test_a_probable_cause_that_nobody_knows_is_no_answer(finding, bob, known, in_rest, in_words):
-    Finding.objects.update(probable_cause=known)
+def test_one_has_title_summary_evidence_causes_and_steps(finding, bob):
+    evidence = [
+        {"label": "Temperature", "value": 84.5, "unit": "°C"},
+        {"label": "Since", "value": NOON.isoformat(), "unit": "UTC"},
+        {"label": "Pods", "value": 3, "unit": ""},
+    ]
+    report = {
+        "title": "GPU 3 of gpu-001 is too hot", "summary": "It has 83 °C or more.", "evidence": evidence,
+        "causes": ["The air.", "Its cooler."], "steps": ["Check the air.", "Check its cooler."],
+    }  # fmt: skip
+    Finding.objects.update(**report)
 
     told = bob.get(f"/api/v1/findings/{finding.pk}").json()
     listed = bob.get("/api/v1/findings").json()["results"][0]
 
-    assert told["finding"]["probable_cause"] == listed["probable_cause"] == in_rest
-    assert in_words in told["markdown"]
-    assert ("Probable cause" in told["markdown"]) == bool(known)
+    assert {name: told["finding"][name] for name in report} == report
+    assert {name: listed[name] for name in report} == report
+    assert not {"facts", "fingerprint"} & listed.keys()
+    assert told["markdown"].startswith("**GPU 3 of gpu-001 is too hot**\n\nIt has 83 °C or more.\n\n- ")
+    assert "- Temperature: 84.5 °C\n- Since: 2026-11-21 12:00:00 UTC\n- Pods: 3\n" in told["markdown"]
+    assert "- Probable cause: The air.\n- Probable cause: Its cooler.\n" in told["markdown"]
+    assert "Steps:\n\n1. Check the air.\n2. Check its cooler.\n" in told["markdown"]
 
 
 def test_an_act_that_was_undone_is_not_answered_done(finding, ada, amy):

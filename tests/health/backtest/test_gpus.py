@@ -104,9 +104,12 @@ def test_how_bad_it_was_is_told_with_what_was_said_then(cluster):
     one = run(cluster, past)
 
     (line,) = (each for each in lines("gpu-hot", [one], most=9) if "GPU 0" in each)
-    assert "  critical  GPU 0 of gpu-001 has 85 °C or more" in line
+    assert "  critical  GPU 0 of gpu-001 is too hot. It has 85 °C or more." in line
     (found,) = as_json("gpu-hot", [one])["clusters"][0]["findings"]
-    assert (found["severity"], found["sentence"][:31]) == ("critical", "GPU 0 of gpu-001 has 85 °C or m")
+    assert (found["severity"], found["sentence"][:56]) == (
+        "critical",
+        "GPU 0 of gpu-001 is too hot. It has 85 °C or more. The G",
+    )
 
 
 def test_what_was_not_heard_is_no_all_clear(cluster):

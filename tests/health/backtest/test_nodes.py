@@ -53,7 +53,7 @@ def test_a_node_that_was_not_ready_for_long_enough(cluster):
     assert (one.subject, one.opened_at) == ("node gpu-1", NOON - 99 * MINUTE)
     assert one.resolved_at == NOON - 90 * MINUTE
     assert one.worst is Severity.CRITICAL
-    assert "containerd is down" in one.sentence
+    assert "The container runtime does not answer the kubelet." in one.sentence
 
 
 def test_one_that_comes_back_within_half_an_hour_is_the_same(cluster):
@@ -140,13 +140,13 @@ def test_when_the_cluster_was_not_seen_is_not_known(cluster):
     a_node(cluster, "gpu-1")
     a_finding(
         cluster, rule="cluster-not-seen", since=NOON - 200 * MINUTE, opened_at=NOON - 199 * MINUTE,
-        resolved_at=NOON - 100 * MINUTE, state="resolved", sentence="Nobody answers.",
+        resolved_at=NOON - 100 * MINUTE, state="resolved", title="Nobody answers.",
     )  # fmt: skip
 
     (gap,) = run(cluster, "node-not-ready").gaps
 
     assert (gap.begin, gap.end) == (NOON - 200 * MINUTE, NOON - 100 * MINUTE)
-    assert Finding.objects.get().sentence == gap.reason
+    assert Finding.objects.get().title == gap.reason
 
 
 def test_it_reaches_no_further_back_than_the_cluster_is_known(cluster):

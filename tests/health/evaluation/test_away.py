@@ -10,6 +10,7 @@ from health.evaluation.exporter_silence import ReportingNodes
 from health.evaluation.missing_operands import operands_away
 from health.models import Finding
 from tests.make import NOON, a_cluster, a_node, a_pod, an_operand
+from tests.reports import causes
 
 NONE_LEFT = {"gpu_allocatable": 0}
 pytestmark = pytest.mark.django_db
@@ -68,9 +69,9 @@ def test_a_plugin_that_crashes_is_the_same_finding(cluster):
 @pytest.mark.parametrize(
     ("ready", "said"),
     [
-        ((False,), "On gpu-001 the driver and the device plugin do not run: its GPUs are not allocatable."),
-        ((False, True), "On gpu-001 the device plugin does not run: its GPUs are not allocatable."),  # the old one ends
-        ((), "On gpu-001 the device plugin does not run: its GPUs are not allocatable."),  # the host's own driver
+        ((False,), "Driver, device plugin not running on gpu-001"),
+        ((False, True), "Device plugin not running on gpu-001"),  # the old one ends
+        ((), "Device plugin not running on gpu-001"),  # the host's own driver
     ],
 )
 def test_a_driver_that_does_not_come_up_is_named_before_what_waits_for_it(cluster, ready, said):
@@ -82,7 +83,7 @@ def test_a_driver_that_does_not_come_up_is_named_before_what_waits_for_it(cluste
     look(cluster, 0, 2)
 
     assert on_their_own() == ["operand-down"]
-    assert Finding.objects.get(rule="operand-down").sentence == said
+    assert Finding.objects.get(rule="operand-down").title == said
 
 
 def test_operands_left_paused_explain_all_that_is_away_with_them(cluster):
@@ -120,9 +121,9 @@ def test_gpus_that_somebody_else_offers_are_not_the_device_plugins(cluster, reso
     assert operands_away(cluster, None) == {node.name: (operand,)}
     look(cluster, 0, 2)
 
-    told = Finding.objects.open().get(rule="operand-down")
-    assert f"the {called} does not run: its GPUs are not allocatable" in told.sentence
-    assert "nvidia.com" not in told.action
+    down = Finding.objects.open().get(rule="operand-down")
+    assert down.title == f"{called} not running on other-001"
+    assert "nvidia.com" not in causes(down)
 
 
 def test_of_what_no_daemonset_runs_nobody_says_that_it_is_away(cluster):

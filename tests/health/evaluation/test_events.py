@@ -57,7 +57,7 @@ def test_what_opens_and_ends_writes_both_with_the_facts_of_its_kind(cluster, nod
     assert (opened.kind, resolved.kind) == ("finding.opened", "finding.resolved")
     assert {opened.key, resolved.key} == {f"finding/{finding.pk}"}
     assert [set(event.facts) == set(EVENT_KINDS[event.kind].facts) for event in (opened, resolved)] == [True, True]
-    assert opened.facts["sentence"] == finding.sentence
+    assert (opened.facts["title"], opened.facts["summary"]) == (finding.title, finding.summary)
 
 
 def test_a_fault_that_is_not_confirmed_writes_none(cluster, node):

@@ -8,6 +8,7 @@ from fleet.models import Bookmark, NodeEvent, Observer
 from health.evaluation import evaluation_round
 from health.models import Finding, PoolLimits
 from tests.make import NOON, a_cluster, a_node, a_pool
+from tests.reports import told
 
 MINUTE = timedelta(minutes=1)
 pytestmark = pytest.mark.django_db
@@ -77,7 +78,8 @@ def test_by_the_limits_of_its_pool_fewer_falls_are_told_and_many_are_critical(cl
     open_at(cluster, NOON + 6 * MINUTE)
 
     assert warned.severity == "warning"
-    assert ", 2 times or more within half an hour: a pool’s limit for a warning, which must" in warned.sentence
+    assert "Limit for a warning: 2 times within half an hour" in told(warned)
+    assert told(warned).endswith("Limits set by: a pool")
     assert Finding.objects.get().severity == "critical"
 
 

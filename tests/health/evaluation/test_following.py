@@ -12,6 +12,7 @@ from health.evaluation import evaluation_round, workload_failures
 from health.evaluation.workload_failures import workloads_by_node
 from health.models import Finding
 from tests.make import NOON, a_cluster, a_driver_object, a_node, a_pod, counted
+from tests.reports import told
 
 pytestmark = pytest.mark.django_db
 MINUTE = timedelta(minutes=1)
@@ -34,7 +35,7 @@ def looked(cluster, *minutes: float) -> None:
 
 
 def found(rule: str) -> list[str]:
-    return [row.sentence for row in Finding.objects.open().filter(rule=rule).order_by("pk")]
+    return [told(row) for row in Finding.objects.open().filter(rule=rule).order_by("pk")]
 
 
 def of_one_template(node, *, uid="rs-1", **given):
@@ -55,9 +56,9 @@ def test_pods_of_a_template_that_fail_on_one_node_alone_are_its_finding_and_the_
 
     looked(cluster, 0, 5)
 
-    assert found("workload-fails-here") == [
-        "2 pods of team-a/infer-7f9c fail on gpu-sick, and 3 of the same template run: 3 on 3 other nodes."
-    ]
+    (text,) = found("workload-fails-here")
+    assert text.startswith("team-a/infer-7f9c fails only on gpu-sick")
+    assert "Failing pods of team-a/infer-7f9c here: 2\nRunning on other nodes: 3" in text
     assert Finding.objects.get(rule="pods-failing").parent.rule == "workload-fails-here"
 
 
@@ -110,9 +111,9 @@ def test_groups_of_one_owner_that_have_a_template_each_are_not_compared_with_eac
 @pytest.mark.parametrize(
     ("indices", "severity", "said"),
     [
-        ((None, None, None), "note", "1 pod of team-a/train fails on gpu-sick in 3 tries, and 3"),
-        (("4", "4", "4"), "note", "1 pod of team-a/train fails on gpu-sick in 3 tries, and 3"),
-        (("4", "5", "5"), "warning", "2 pods of team-a/train fail on gpu-sick in 3 tries, and 3"),
+        ((None, None, None), "note", "Failing pods of team-a/train here: 1\nTries: 3"),
+        (("4", "4", "4"), "note", "Failing pods of team-a/train here: 1\nTries: 3"),
+        (("4", "5", "5"), "warning", "Failing pods of team-a/train here: 2\nTries: 3"),
     ],
 )
 def test_tries_of_one_piece_of_work_of_a_job_are_one_failure_of_its_node(cluster, indices, severity, said):
@@ -130,7 +131,7 @@ def test_tries_of_one_piece_of_work_of_a_job_are_one_failure_of_its_node(cluster
 
     finding = Finding.objects.open().get(rule="workload-fails-here")
     assert finding.severity == severity
-    assert finding.sentence.startswith(said)
+    assert said in told(finding)
 
 
 def test_tries_of_a_job_elsewhere_are_one_failure_there(cluster):
@@ -215,7 +216,7 @@ def test_a_driver_pod_and_a_label_that_disagree_are_a_finding_once_they_do_so_fo
     assert found("versions-disagree") == []
     looked(cluster, 10)
 
-    assert "says 570.172.08, the image of its driver pod says 580.95.05-ubuntu22.04" in found("versions-disagree")[0]
+    assert "570.172.08\nThe image of its driver pod: 580.95.05-ubuntu22.04" in found("versions-disagree")[0]
 
 
 @pytest.mark.parametrize(
@@ -263,7 +264,7 @@ def test_of_slices_the_newest_generation_counts(cluster):
     ResourceSlice.objects.filter(pool_generation=2).update(devices=[{"name": "gpu-0", "driver_version": "570.172.8"}])
     looked(cluster, 11, 21)
 
-    assert "its ResourceSlice says 570.172.8" in found("versions-disagree")[0]
+    assert "Its ResourceSlice: 570.172.8" in found("versions-disagree")[0]
 
 
 def test_a_cordon_that_an_upgrade_takes_off_is_remembered_after_its_note_is_gone(cluster):
@@ -279,7 +280,7 @@ def test_a_cordon_that_an_upgrade_takes_off_is_remembered_after_its_note_is_gone
     looked(cluster, 1)
     Node.objects.filter(pk=node.pk).update(upgrade_state="upgrade-done", annotations={})
     looked(cluster, 2, 60)
-    assert found("cordon-removed")[0].startswith("gpu-1 was cordoned before its driver upgrade, and has taken pods")
+    assert found("cordon-removed")[0].startswith("A driver upgrade removed the cordon of gpu-1")
 
     Node.objects.filter(pk=node.pk).update(is_unschedulable=True)
     looked(cluster, 61)
@@ -330,5 +331,5 @@ def test_a_combination_that_is_known_to_fail_is_one_finding_of_the_cluster(clust
 
     finding = Finding.objects.open().get(rule="unsupported-combination")
     assert (finding.subject, finding.node, finding.severity) == ("GPU stack", None, "warning")
-    assert "it needs CRI-O 1.34 or newer" in finding.sentence
-    assert "node" not in finding.sentence  # it is not written anew when one joins: the cluster's page counts them
+    assert "it needs CRI-O 1.34 or newer" in told(finding)
+    assert "node" not in finding.fingerprint  # it is not written again when a node joins

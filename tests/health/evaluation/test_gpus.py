@@ -11,6 +11,7 @@ from health.models import Finding, PoolLimits
 from health.telemetry.snapshot import GpuDevice, TelemetrySnapshot
 from tests.health.evaluation.saying import DEVICES, MINUTE, looked, open_ones
 from tests.make import NOON, a_finding, a_node, a_node_event, a_pod, a_pool
+from tests.reports import causes, steps, told
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rounds]
 
@@ -85,8 +86,8 @@ def test_an_xid_is_found_at_once_with_its_words_on_the_timeline(say):
     say(NOON + MINUTE, xid={2: 154}, words="changed to 0x2 (Node Reboot Required)")
 
     assert open_ones() == [("gpu-xid", "GPU 2 of gpu-001", "critical")]
-    assert "reboot" in Finding.objects.get().action
-    assert NodeEvent.objects.get(kind="finding").sentence.startswith("Xid: GPU 2 of gpu-001 has had Xid 154")
+    assert "Reboot the node" in steps(Finding.objects.get())
+    assert NodeEvent.objects.get(kind="finding").sentence.startswith("GPU 2 of gpu-001: Xid 154 (GPU")
 
 
 @pytest.mark.parametrize(("column", "is_suspect"), [("driver_version", True), ("kernel", False)])
@@ -97,7 +98,7 @@ def test_a_new_driver_is_suspected_and_a_new_kernel_is_none(say, cluster, column
 
     say(NOON + MINUTE, xid={2: 119})
 
-    assert ("suspect the new driver" in Finding.objects.get().probable_cause) is is_suspect
+    assert ("Suspect the new driver" in causes(Finding.objects.get())) is is_suspect
 
 
 def test_what_an_old_sample_said_is_neither_judged_nor_forgotten(say):
@@ -108,7 +109,7 @@ def test_what_an_old_sample_said_is_neither_judged_nor_forgotten(say):
     say(NOON + 4 * MINUTE, silent={2})
 
     assert [rule for rule, *_ in open_ones()] == ["gpu-silent", "gpu-xid"]
-    assert "Its last Xid was 79." in Finding.objects.get(rule="gpu-silent").sentence
+    assert "Last Xid: 79" in told(Finding.objects.get(rule="gpu-silent"))
 
 
 def test_nothing_is_resolved_while_no_frame_comes(say, cluster):
@@ -168,11 +169,11 @@ def test_fallen_off_a_fourth_time_it_is_the_hardware_and_that_is_said_at_once(sa
         at = NOON + timedelta(hours=hour)
         say(at)
         say(at + MINUTE, xid={2: 79})
-        said.append("Have the hardware replaced" in Finding.objects.open().get().action)
+        said.append("Have the hardware replaced" in steps(Finding.objects.open().get()))
 
     assert Finding.objects.get(rule="gpu-xid").times == 4  # each soon after the one before was over
     assert said == [False, False, False, True]
-    assert "had it 4 times in thirty days" in Finding.objects.get().probable_cause
+    assert "had it 4 times in 30 days" in causes(Finding.objects.get())
 
 
 @pytest.mark.parametrize("while_open", [True, False])
@@ -183,8 +184,8 @@ def test_what_opened_again_for_another_xid_is_not_counted_as_this_one(say, while
 
     for hour in (3, 4, 5, 6):
         say(NOON + timedelta(hours=hour), xid={2: 79})
-        probable_cause = Finding.objects.open().get().probable_cause
-        assert ("had it 4 times in thirty days" in probable_cause) is (hour == 6)
+        probable_cause = causes(Finding.objects.open().get())
+        assert ("had it 4 times in 30 days" in probable_cause) is (hour == 6)
         say(NOON + timedelta(hours=hour, minutes=40))
 
 
@@ -197,9 +198,9 @@ def test_a_double_bit_error_with_a_remap_asks_for_the_node_to_be_drained_first(s
 
     with_remap, alone = Finding.objects.open().order_by("subject")
     assert (with_remap.severity, alone.severity) == ("critical", "critical")
-    assert "Xid 63 came with it" in with_remap.probable_cause
-    assert (with_remap.evidence["action"], alone.evidence["action"]) == ("drain-and-reset", "reset-gpu")
-    assert with_remap.evidence["source"].startswith("https://docs.nvidia.com/deploy/xid-errors/")
+    assert "Xid 63 came with it" in causes(with_remap)
+    assert (with_remap.facts["action"], alone.facts["action"]) == ("drain-and-reset", "reset-gpu")
+    assert with_remap.facts["source"].startswith("https://docs.nvidia.com/deploy/xid-errors/")
 
 
 @pytest.mark.parametrize(("first", "then"), [(48, 45), (45, 48)])
@@ -211,7 +212,7 @@ def test_what_a_killed_process_leaves_is_nothing_alone_and_follows_what_else_the
     say(NOON + 2 * MINUTE, xid={2: then, 4: 45})
 
     assert open_ones() == [("gpu-xid", "GPU 2 of gpu-001", "critical")]
-    assert Finding.objects.open().get().evidence["xid"] == 48
+    assert Finding.objects.open().get().facts["xid"] == 48
 
 
 def test_gpus_that_fall_off_together_are_one_fall_of_their_node(say):
@@ -221,7 +222,7 @@ def test_gpus_that_fall_off_together_are_one_fall_of_their_node(say):
         say(NOON + minutes * MINUTE, xid=dict.fromkeys(range(8), 79))
 
     assert len(open_ones()) == 8
-    assert not Finding.objects.filter(action__contains="Have the hardware replaced").exists()
+    assert all("Have the hardware replaced." not in row.steps for row in Finding.objects.all())
 
 
 def again_and_again(say, number: int, *places: int) -> None:
@@ -233,15 +234,15 @@ def again_and_again(say, number: int, *places: int) -> None:
 @pytest.mark.parametrize("number", [13, 31])
 def test_an_applications_error_again_and_again_on_one_gpu_may_be_the_hardware(say, number):
     other = a_node(say.cluster, "gpu-009")
-    once = {"rule": "gpu-xid", "gpu_uuid": "O-0", "evidence": {"xid": number}}
+    once = {"rule": "gpu-xid", "gpu_uuid": "O-0", "facts": {"xid": number}}
     a_finding(say.cluster, "GPU 0 of gpu-009", node=other, **once)
 
     again_and_again(say, number, 2)
 
     found = Finding.objects.open().get(gpu_uuid="GPU-2")
     assert found.severity == "warning"
-    assert "has had it 3 times within a day, and no other of its cluster nearly so often" in found.probable_cause
-    assert found.evidence["action"] == "run-diagnostics"
+    assert "had it 3 times in a day, far more than" in causes(found)
+    assert found.facts["action"] == "run-diagnostics"
 
 
 def test_what_the_gauge_still_shows_of_an_error_that_is_over_is_not_once_more(say):
@@ -274,8 +275,8 @@ def test_an_applications_error_as_often_on_other_gpus_is_the_applications(say, n
 
     assert [severity for *_, severity in open_ones()] == ["note", "note"]
     for found in Finding.objects.open():
-        assert "Other GPUs of its cluster have had it within a day, too" in found.probable_cause
-        assert found.evidence["action"] == "restart-app"
+        assert "Other GPUs of the cluster had it within a day too" in causes(found)
+        assert found.facts["action"] == "restart-app"
 
 
 def test_a_fall_that_was_tried_and_told_is_counted_once(say, cluster):
@@ -289,7 +290,7 @@ def test_a_fall_that_was_tried_and_told_is_counted_once(say, cluster):
 
     say(NOON + timedelta(hours=3, minutes=1), xid={2: 79})
 
-    assert "Have the hardware replaced" not in Finding.objects.open().get().action
+    assert "Have the hardware replaced" not in steps(Finding.objects.open().get())
 
 
 @pytest.mark.parametrize("number", [1, 8])
@@ -353,8 +354,8 @@ def test_a_pools_own_limits_hold_for_its_nodes_and_the_sentence_names_no_pool(sa
 
     assert open_ones() == [("gpu-hot", "GPU 3 of gpu-001", "warning")]
     found = Finding.objects.get()
-    assert ": a pool’s limit for a warning, which must last 2 min" in found.sentence
-    assert "/cool" not in f"{found.sentence} {found.action} {found.evidence}"
+    assert "Must last: 120 s\nLimits set by: a pool" in told(found)
+    assert "/cool" not in f"{told(found)} {steps(found)} {found.facts}"
 
 
 def test_what_is_critical_by_a_pools_limits_is_told_sooner_also_while_it_is_being_confirmed(say, cluster):
@@ -447,7 +448,7 @@ def test_of_several_pools_the_strictest_holds(say, cluster):
 
     say(NOON + 2 * MINUTE, temperature_celsius={3: 72})
 
-    assert "70 °C or more: a pool’s limit" in Finding.objects.open().get().sentence
+    assert "It has 70 °C or more." in told(Finding.objects.open().get())
 
 
 def test_the_limits_of_one_pool_take_no_critical_of_another_away(say, cluster):
@@ -457,9 +458,11 @@ def test_the_limits_of_one_pool_take_no_critical_of_another_away(say, cluster):
 
     say(NOON + 2 * MINUTE, temperature_celsius={2: 72, 3: 92})
 
-    sentences = {found.severity: found.sentence for found in Finding.objects.open()}
-    assert "90 °C or more: a pool’s limit for critical, which must last 1 min" in sentences["critical"]
-    assert "70 °C or more: a pool’s limit for a warning, which must last 2 min" in sentences["warning"]
+    texts = {found.severity: told(found) for found in Finding.objects.open()}
+    assert "It has 90 °C or more." in texts["critical"]
+    assert "Must last: 60 s" in texts["critical"]
+    assert "It has 70 °C or more." in texts["warning"]
+    assert "Must last: 120 s" in texts["warning"]
 
 
 def test_what_the_last_xid_hides_is_found_where_its_exporter_counts(say, cluster):
@@ -560,7 +563,7 @@ def test_a_node_that_is_gone_takes_its_findings_along_though_nobody_listens(say,
     node = Node.objects.get()
     for minutes in (0, 6):
         say(NOON + minutes * MINUTE, temperature_celsius={3: 90.0})
-    silent = a_finding(cluster, f"node {node.name}", node=node, rule="exporter-silent", cause="silent")
+    silent = a_finding(cluster, f"node {node.name}", node=node, rule="exporter-silent", fingerprint="silent")
     node.delete()
 
     looked(cluster, NOON + 20 * MINUTE)

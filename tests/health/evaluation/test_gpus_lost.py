@@ -107,7 +107,7 @@ def test_an_xid_of_the_hardware_is_over_with_a_reset_not_with_another_one(say, t
     say(NOON + 2 * MINUTE, xid={3: then}, energy_joules=energy(1200))
 
     assert open_ones() == [XID]
-    assert Finding.objects.get().evidence["xid"] == 48
+    assert Finding.objects.get().facts["xid"] == 48
     say(NOON + 3 * MINUTE, xid={3: then}, energy_joules=energy(1200) | {3: 5.0})
     assert ("gpu-xid", "GPU 3 of gpu-001", "critical") not in open_ones()
 
@@ -284,7 +284,7 @@ def test_a_node_that_is_silent_for_more_than_a_day_was_heard(say):
     say(later)
 
     silent = Finding.objects.get(rule="exporter-silent")
-    assert (silent.severity, silent.cause) == ("warning", "silent")
+    assert (silent.severity, silent.fingerprint) == ("warning", "silent")
     assert Node.objects.get(name="gpu-001").unresolved == 1
 
 
@@ -296,7 +296,8 @@ def test_where_every_series_is_left_out_no_node_is_held_against_others(say):
 
     never = Finding.objects.get(rule="exporter-silent")
     assert (never.severity, never.state) == ("note", "open")
-    assert never.sentence == "No telemetry ever arrived from the GPUs of gpu-001, and of no other node now."
+    assert never.title == "No GPU telemetry from gpu-001 yet"
+    assert never.summary.startswith("No other node has telemetry now.")
 
 
 def test_one_unit_of_a_limit_is_no_slowdown(say):

@@ -13,6 +13,7 @@ from health.telemetry.base import TelemetryReading
 from health.telemetry.snapshot import GpuDevice, MetricColumn, TelemetrySnapshot
 from tests.health.turns import give_back
 from tests.make import NOON, a_cluster, a_node, a_pod, a_pool
+from tests.reports import told
 
 pytestmark = [pytest.mark.django_db, pytest.mark.rounds]
 GPU = "nvidia.com/gpu"
@@ -76,7 +77,7 @@ def is_open() -> bool:
 
 
 def test_two_idle_hours_are_told(idle):
-    assert idle.sentence.startswith("1 GPU of gpu-1 is allocated")
+    assert idle.title == "1 GPU allocated and idle on gpu-1"
 
 
 def test_nothing_is_resolved_while_nobody_listens(node, idle):
@@ -161,13 +162,13 @@ def test_who_was_told_of_stays_in_the_sentence_while_its_gpu_is_not_heard(node):
     an_hour(node, -2, 0.0, 0.0)
     an_hour(node, -1, 0.0, 0.0)
     looked(node, NOON + 20 * MINUTE, 0.0, 0.0)
-    told = Finding.objects.get(rule="idle-gpus")
+    first = Finding.objects.get(rule="idle-gpus")
 
     an_hour(node, 0, 0.0)
     looked(node, NOON + HOUR + 20 * MINUTE, 0.0, None)
 
-    assert Finding.objects.get(rule="idle-gpus").sentence == told.sentence
-    assert "team-a/a (1 GPU), team-a/b (1 GPU)" in told.sentence
+    assert told(Finding.objects.get(rule="idle-gpus")) == told(first)
+    assert told(first).endswith("Pod team-a/a: 1 GPU\nPod team-a/b: 1 GPU")
 
 
 def test_what_nothing_places_stays_told_too_until_one_of_the_boards_works(node):

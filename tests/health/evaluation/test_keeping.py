@@ -7,7 +7,7 @@ import pytest
 from fleet.models import Bookmark, DisruptionBudget, Node, Observer
 from gpu.evictions import read_policy
 from health.evaluation import evaluation_round, upgrade_blockers
-from health.evaluation.upgrade_blockers import PodThere, kept_by_pods, why_upgrades_stay
+from health.evaluation.upgrade_blockers import PodThere, find_blockers, kept_by_pods
 from health.models import Finding
 from tests.make import NOON, a_cluster, a_driver_object, a_node, a_pod
 
@@ -18,14 +18,18 @@ STEADY = PodThere("team-a/chat", {"app": "chat"}, "ReplicaSet")
 
 
 def said(state: str, *pods: PodThere, **policy) -> str:
-    return str(kept_by_pods(state, read_policy(policy), pods))
+    blocker = kept_by_pods(state, read_policy(policy), pods)
+    return " ".join((*blocker.causes, *blocker.steps))
 
 
 @pytest.mark.parametrize(
     ("pods", "begins"),
     [
-        ((JOB, STEADY), "It waits for team-a/train to end, without an end, as upgradePolicy.waitForCompletion says."),
-        ((STEADY,), "It waits for pods that are job=nightly to end, without an end"),
+        (
+            (JOB, STEADY),
+            "The operator waits for team-a/train to end, without a limit (upgradePolicy.waitForCompletion).",
+        ),
+        ((STEADY,), "The operator waits for pods that are job=nightly to end, without a limit"),
     ],
 )
 def test_who_is_waited_for_is_named(pods, begins):
@@ -63,9 +67,12 @@ def test_a_pod_that_may_not_go_is_named_with_why(state, pod, says):
 def test_a_budget_comes_first_with_each_pod_that_it_keeps():
     kept = [PodThere(name, owner_kind="ReplicaSet", budget="team-a/one") for name in ("team-a/b", "team-a/a")]
 
-    reason = kept_by_pods("upgrade-failed", read_policy({}), [PodThere("team-a/alone"), *kept]).reason
+    causes = kept_by_pods("upgrade-failed", read_policy({}), [PodThere("team-a/alone"), *kept]).causes
 
-    assert reason.startswith("PodDisruptionBudget team-a/one allows no eviction of team-a/a, team-a/b. The operator ")
+    assert causes == (
+        "PodDisruptionBudget team-a/one allows no eviction of team-a/a, team-a/b.",
+        "team-a/alone has no controller (podDeletion.force is off).",
+    )
 
 
 def test_several_are_named_together():
@@ -114,7 +121,7 @@ def test_a_budget_that_lets_none_of_its_pods_go_is_found_in_rows(cluster, allowe
     a_held_pod(node)
     a_budget(cluster, allowed=allowed)
 
-    why = why_upgrades_stay(cluster, now=NOON)
+    why = find_blockers(cluster, now=NOON)
 
     assert ("PodDisruptionBudget team-a/one allows no eviction of team-a/chat" in str(why.get(node.pk))) is is_told
 
@@ -128,10 +135,10 @@ def test_the_policy_is_that_of_the_nodes_own_driver_before_the_cluster_policys(c
     for node in (mine, other):
         a_held_pod(node, f"alone-{node.name}", owner_kind="")
 
-    why = why_upgrades_stay(cluster, now=NOON)
+    why = find_blockers(cluster, now=NOON)
 
     assert list(why) == [other.pk]
-    assert "team-a/alone-gpu-2 has no controller" in why[other.pk].reason
+    assert "team-a/alone-gpu-2 has no controller" in why[other.pk].causes[0]
 
 
 def test_a_stuck_upgrade_says_who_keeps_it_and_where_it_stands_now(cluster):
@@ -146,8 +153,8 @@ def test_a_stuck_upgrade_says_who_keeps_it_and_where_it_stands_now(cluster):
     looked(cluster, 31)
     then = Finding.objects.get(rule="upgrade-stuck")
 
-    assert first.probable_cause.startswith("It waits for team-a/train to end, without an end")
-    assert then.sentence.endswith("it is in pod-deletion-required.")
+    assert first.causes[0].startswith("The operator waits for team-a/train to end, without a limit")
+    assert then.summary == "Its upgrade state is pod-deletion-required."
     assert (then.pk, then.opened_at) == (first.pk, first.opened_at)
 
 
@@ -161,7 +168,7 @@ def test_of_many_that_failed_each_is_told_why(cluster, monkeypatch: pytest.Monke
     for minute in range(40):
         looked(cluster, minute)
 
-    why = {finding.subject: finding.probable_cause for finding in Finding.objects.filter(rule="upgrade-failed")}
+    why = {finding.subject: " ".join(finding.causes) for finding in Finding.objects.filter(rule="upgrade-failed")}
     assert len(why) == 7
     assert all(f"team-a/alone-{name[-1]} has no controller" in cause for name, cause in why.items())
 
@@ -174,8 +181,8 @@ def test_what_kept_it_in_another_state_is_not_what_keeps_it_now(cluster, monkeyp
         looked(cluster, minute)
     monkeypatch.setattr(upgrade_blockers, "ASKED_WHY", 0)
 
-    kept = why_upgrades_stay(cluster, now=NOON + 32 * MINUTE)
+    kept = find_blockers(cluster, now=NOON + 32 * MINUTE)
     Node.objects.update(upgrade_state="validation-required")
 
-    assert "team-a/train" in kept[node.pk].reason
-    assert why_upgrades_stay(cluster, now=NOON + 32 * MINUTE) == {}
+    assert "team-a/train" in kept[node.pk].causes[0]
+    assert find_blockers(cluster, now=NOON + 32 * MINUTE) == {}

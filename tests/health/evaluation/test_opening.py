@@ -101,12 +101,12 @@ def test_a_look_does_not_write_over_what_a_person_did(cluster, node, monkeypatch
     finding = an_open_one(cluster)
     acts.acknowledge(finding, actor="ada", now=NOON + s(75))
     stale = Finding.objects.get()
-    stale.state, stale.sentence = FindingState.OPEN, "Other words."
+    stale.state, stale.title = FindingState.OPEN, "Other words."
 
     stale.save(update_fields=evaluation_round.WRITTEN_AGAIN)
 
     kept = Finding.objects.get()
-    assert (kept.state, kept.sentence) == (FindingState.ACKNOWLEDGED, "Other words.")
+    assert (kept.state, kept.title) == (FindingState.ACKNOWLEDGED, "Other words.")
 
 
 def test_another_action_is_judged_anew(cluster, node):
@@ -257,7 +257,7 @@ def test_a_muted_gpu_hides_nothing_that_began_later(cluster, node):
 )
 def test_a_gpu_explains_the_conditions_that_are_about_gpus(cluster, node, conditions, is_explained):
     cause = a_finding(cluster, "GPU 3 of gpu-001", node=node, rule="gpu-xid", severity="critical")
-    bad = a_finding(cluster, node=node, rule="node-conditions", evidence=dict.fromkeys(conditions, "It is so."))
+    bad = a_finding(cluster, node=node, rule="node-conditions", facts=dict.fromkeys(conditions, "It is so."))
 
     finding_openings.correlate(cluster, now=NOON)
 

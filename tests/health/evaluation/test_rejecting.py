@@ -10,6 +10,7 @@ from health.evaluation.rejected_owners import rejected_owners
 from health.models import Finding
 from health.rules.pods_rejected import PodsRejected
 from tests.make import NOON, a_bookmark, a_cluster, a_node, a_pod
+from tests.reports import causes
 
 pytestmark = pytest.mark.django_db
 MINUTE = timedelta(minutes=1)
@@ -133,7 +134,7 @@ def test_a_finding_opens_after_a_while_and_ends_when_its_pods_are_made(cluster):
 
     finding = Finding.objects.open().get()
     assert (finding.rule, finding.subject, finding.node) == ("pods-rejected", "Deployment team-a/chat", None)
-    assert finding.probable_cause == "ResourceQuota team-a/gpus is used up."
+    assert causes(finding) == "ResourceQuota team-a/gpus is used up."
     assert ResourceQuota.objects.count() == Pod.objects.count() == 0  # nothing else was asked
 
     a_pod(a_node(cluster), "chat-1-a", owner_uid=owner.uid)
@@ -215,7 +216,7 @@ def test_an_other_is_a_finding_until_nothing_says_so_any_more(cluster):
 
     found = Finding.objects.get()
     assert (found.state, found.subject) == ("open", "RayCluster team-a/llm")
-    assert found.sentence.startswith("Pods of RayCluster team-a/llm are rejected at creation: exceeded quota: gpus,")
+    assert found.sentence.startswith("Pods of RayCluster team-a/llm are rejected. The API server says: exceeded quota")
 
     looked(cluster, NOON + 40 * MINUTE)
 

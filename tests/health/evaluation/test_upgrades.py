@@ -3,8 +3,8 @@
 import pytest
 
 from fleet.models import Pod
-from health.evaluation.upgrade_queue import what_keeps_the_queue
-from health.rules.base import KeptBy
+from health.evaluation.upgrade_queue import blocker_of_queue
+from health.rules.base import Blocker
 from tests.make import a_cluster, a_node, a_pod
 
 pytestmark = pytest.mark.django_db
@@ -25,43 +25,45 @@ def test_names_who_is_in_its_slots_and_by_what(cluster):
     a_node(cluster, "gpu-005", upgrade_state="drain-required", driver_owner="h100", is_unschedulable=True)
     a_node(cluster, "gpu-006", upgrade_state=DONE, driver_owner="h100")
 
-    reason, helps = what_keeps_the_queue(cluster)[1]
-    assert reason == (
-        "In its slots count: gpu-002 failed its upgrade; gpu-005 is under way; gpu-004 is not ready; gpu-003 is "
-        "cordoned."
+    blocker = blocker_of_queue(cluster)[1]
+    assert blocker.causes == (
+        "A slot is taken: gpu-002 failed its upgrade.",
+        "A slot is taken: gpu-005 is in progress.",
+        "A slot is taken: gpu-004 is not ready.",
+        "A slot is taken: gpu-003 is cordoned.",
     )
-    assert helps.startswith("Bring them back")
+    assert blocker.steps[0] == "Repair these nodes."
 
 
 def test_nodes_of_another_driver_object_take_none_of_its_slots(cluster):
     a_node(cluster, "gpu-002", upgrade_state=DONE, driver_owner="a100", is_unschedulable=True)
 
-    assert what_keeps_the_queue(cluster) == ("", KeptBy())
+    assert blocker_of_queue(cluster) == ("", Blocker())
 
 
 def test_a_driver_pod_without_a_node_comes_first(cluster):
     pod = a_pod(a_node(cluster, "gpu-002", driver_owner="h100", is_unschedulable=True), "driver-x", operand="driver")
     Pod.objects.filter(pk=pod.pk).update(node=None, node_name="", phase="Pending", waiting_reason="no node fits")
 
-    assert what_keeps_the_queue(cluster)[1].reason == (
-        "The driver pod team-a/driver-x has no node (no node fits): while one has none, the operator moves no node."
+    assert blocker_of_queue(cluster)[1].causes == (
+        "The driver pod team-a/driver-x has no node (no node fits). Until it has one, the operator upgrades no node.",
     )
 
 
 def test_what_the_scheduler_counts_is_no_other_cause_and_hides_no_help(cluster):
     pod = a_pod(a_node(cluster, "gpu-002", driver_owner="h100", is_unschedulable=True), "driver-x", operand="driver")
 
-    def kept(nodes: int) -> tuple[str, KeptBy]:
+    def kept(nodes: int) -> tuple[str, Blocker]:
         said = f"0/{nodes} nodes are available: {nodes} node(s) had untolerated taint. " * 5
         Pod.objects.filter(pk=pod.pk).update(node=None, node_name="", phase="Pending", waiting_reason=said)
-        return what_keeps_the_queue(cluster)
+        return blocker_of_queue(cluster)
 
-    (why, (reason, helps)), (later_why, _) = kept(412), kept(413)
+    (why, blocker), (later_why, _) = kept(412), kept(413)
 
     assert why == later_why == "pod team-a/driver-x"
-    assert len(reason) <= 500
-    assert "make room for it" in helps
+    assert len(blocker.causes[0]) <= 300
+    assert "Make room for it" in blocker.steps[0]
 
 
 def test_where_rows_show_nothing_nothing_is_said(cluster):
-    assert what_keeps_the_queue(cluster) == ("", KeptBy())
+    assert blocker_of_queue(cluster) == ("", Blocker())

@@ -43,7 +43,7 @@ def test_who_acknowledges_it_has_it(finding):
     assert (seen.state, seen.acknowledged_by, seen.acknowledged_at) == (FindingState.ACKNOWLEDGED, "ada", NOON)
     assert seen.assigned_to == "ada"
     act = seen.acts.get()
-    assert (act.verb, act.by, act.reason, act.rule, act.said) == ("acknowledge", "ada", "Looking.", "x", seen.sentence)
+    assert (act.verb, act.by, act.reason, act.rule, act.said) == ("acknowledge", "ada", "Looking.", "x", seen.title)
     entry = AuditEntry.objects.get(subject=f"finding:{finding.pk}")
     assert (entry.verb, entry.actor, entry.reason) == ("finding.acknowledge", "ada", "Looking.")
 
@@ -123,9 +123,9 @@ def test_an_act_that_was_undone_is_not_said_to_be_done(finding, verb):
 def test_a_judgement_of_another_action_is_not_that_of_this_one(finding):
     acts.accept(read(finding), actor="ada", reason="So it is.", key="k", now=NOON)
     acts.accept(read(finding), actor="ada", reason="So it is.", key="k", now=NOON)
-    Finding.objects.update(feedback="", feedback_by="", feedback_reason="", action="Drain it.")
+    Finding.objects.update(feedback="", feedback_by="", feedback_reason="", steps=["Drain it."])
 
-    with pytest.raises(FindingRefusal, match="It recommends: Drain it"):
+    with pytest.raises(FindingRefusal, match="Its steps are: Drain it"):
         acts.accept(read(finding), actor="ada", reason="So it is.", key="k", now=LATER)
 
 
@@ -240,7 +240,7 @@ def test_the_action_is_judged_once_with_a_reason(finding, tell, feedback):
 
 def test_feedback_on_an_action_that_was_written_anew_loses(finding):
     late = read(finding)
-    Finding.objects.update(action="Do something else.")
+    Finding.objects.update(steps=["Do something else."])
 
     with pytest.raises(LostRace):
         acts.accept(late, actor="ada", reason="Yes.", now=NOON)

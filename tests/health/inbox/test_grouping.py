@@ -69,12 +69,12 @@ def test_gpus_of_one_node_are_no_many_nodes(cluster):
         {"severity": "critical"},
         {"state": FindingState.ACKNOWLEDGED},
         {"assigned_to": "ada"},
-        {"rule": "gpu-xid", "evidence": {"xid": 79}},
-        {"rule": "operand-down", "evidence": {"operands": ["dcgm-exporter"]}},
+        {"rule": "gpu-xid", "facts": {"xid": 79}},
+        {"rule": "operand-down", "facts": {"operands": ["dcgm-exporter"]}},
     ],
 )
 def test_what_says_something_else_stands_beside_it(cluster, other):
-    alike = {"rule": other["rule"], "evidence": {"xid": 48, "operands": ["driver"]}} if "evidence" in other else {}
+    alike = {"rule": other["rule"], "facts": {"xid": 48, "operands": ["driver"]}} if "facts" in other else {}
     some(cluster, 4, **alike)
 
     some(cluster, 1, **other)
@@ -93,27 +93,27 @@ def test_what_began_at_another_time_or_elsewhere_is_another(cluster):
     assert sorted(grouped()) == [(1, 0), (1, 0), (1, 0), (4, 4)]
 
 
-def test_only_evidence_that_tells_findings_apart_is_read(cluster):
-    some(cluster, 1, evidence={"log": "x" * 1000})
-    some(cluster, 1, rule="gpu-xid", evidence={"xid": 79})
+def test_only_facts_that_tell_findings_apart_is_read(cluster):
+    some(cluster, 1, facts={"log": "x" * 1000})
+    some(cluster, 1, rule="gpu-xid", facts={"xid": 79})
 
     read = finding_groups._alike(Finding.objects.order_by("rule"))
 
-    assert [(row.rule, row.evidence) for row in read] == [("exporter-silent", {}), ("gpu-xid", {"xid": 79})]
+    assert [(row.rule, row.facts) for row in read] == [("exporter-silent", {}), ("gpu-xid", {"xid": 79})]
 
 
 @pytest.mark.parametrize("rule", titles())
 def test_whose_evidence_tells_apart_is_one_table(rule):
     evidence = {"xid": 79, "operands": ["nvidia-driver"], "MemoryPressure": "yes"}
 
-    code, _ = code_of(Finding(rule=rule, evidence=evidence))
+    code, _ = code_of(Finding(rule=rule, facts=evidence))
 
     assert bool(code) == (rule in CODED)
 
 
 def test_the_inbox_has_one_row_which_opens(cluster, ada):
     rows = some(cluster, 60)
-    alone = make.a_finding(cluster, rule="operator-down", sentence="The operator does not run.", severity="critical")
+    alone = make.a_finding(cluster, rule="operator-down", title="The operator does not run.", severity="critical")
 
     shown = page(ada, "/findings")
 
@@ -210,7 +210,7 @@ def sizes(text: str) -> list[int]:
 @pytest.mark.parametrize(("alone", "ones", "more"), [(1, 1, 0), (4, 3, 1)])
 def test_the_home_page_has_the_groups_of_the_inbox_and_both_sum_to_the_same(cluster, ada, alone, ones, more):
     for number in range(alone):
-        make.a_finding(cluster, rule=f"r{number}", sentence="It is wrong alone.")
+        make.a_finding(cluster, rule=f"r{number}", title="It is wrong alone.")
     some(cluster, 6)
     some(cluster, 5, rule="gpu-hot", opened_at=None)
     some(cluster, 4, rule="operand-down", state=FindingState.MUTED)

@@ -19,7 +19,7 @@ from tests.make import NOON
 
 TEMPERATURE = "DCGM_FI_DEV_GPU_TEMP"
 BEGAN = NOON - timedelta(hours=2)
-HOT = {"rule": "gpu-hot", "evidence": {"temperature_celsius": 92, "warn": 83, "critical": 85, "limits_of": "a pool"}}
+HOT = {"rule": "gpu-hot", "facts": {"temperature_celsius": 92, "warn": 83, "critical": 85, "limits_of": "a pool"}}
 
 
 @pytest.mark.parametrize("rule", GPU_RULES, ids=lambda rule: rule.key)
@@ -33,7 +33,7 @@ def test_every_rule_about_gpus_has_lines_and_each_once(rule):
 @pytest.mark.parametrize("rule", [rule for rule in GPU_RULES if isinstance(rule, Comparing)], ids=lambda rule: rule.key)
 def test_a_limit_is_drawn_or_said_to_be_none_that_a_line_shows(rule):
     wholes = {"memory_used_mib": 70, "memory_free_mib": 30, "power_limit_watts": 700}
-    finding = Finding(rule=rule.key, evidence={**wholes, **rule.limits.evidence})
+    finding = Finding(rule=rule.key, facts={**wholes, **rule.limits.facts})
 
     assert bool(limits_of(finding)) != bool(unit_of_limits(finding))
 
@@ -42,9 +42,9 @@ def test_limits_are_those_that_it_was_judged_by_in_the_unit_of_the_plot():
     hot = Finding(**HOT)
     full = Finding(
         rule="gpu-memory-nearly-full",
-        evidence={"memory_used_mib": 950, "memory_free_mib": 50, "warn": 90, "critical": None},
+        facts={"memory_used_mib": 950, "memory_free_mib": 50, "warn": 90, "critical": None},
     )
-    quiet = Finding(rule="gpu-nvlink-quiet", evidence={"nvlink_mib_per_s": 9, "peers_median": 1000, "warn": 75})
+    quiet = Finding(rule="gpu-nvlink-quiet", facts={"nvlink_mib_per_s": 9, "peers_median": 1000, "warn": 75})
 
     assert [(one.severity, one.value) for one in limits_of(hot)["temperature_celsius"]] == [
         ("warning", 83),
@@ -55,9 +55,9 @@ def test_limits_are_those_that_it_was_judged_by_in_the_unit_of_the_plot():
 
 
 def test_a_limit_that_nobody_kept_is_not_drawn():
-    assert limits_of(Finding(rule="gpu-hot", evidence={})) == {"temperature_celsius": []}
-    assert limits_of(Finding(rule="gpu-memory-nearly-full", evidence={"warn": 90})) == {"memory_used_mib": []}
-    assert limits_of(Finding(rule="node-not-ready", evidence={"warn": 90})) == {}
+    assert limits_of(Finding(rule="gpu-hot", facts={})) == {"temperature_celsius": []}
+    assert limits_of(Finding(rule="gpu-memory-nearly-full", facts={"warn": 90})) == {"memory_used_mib": []}
+    assert limits_of(Finding(rule="node-not-ready", facts={"warn": 90})) == {}
 
 
 @pytest.fixture

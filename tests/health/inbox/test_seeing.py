@@ -26,7 +26,7 @@ def node():
 
 @pytest.fixture
 def hot(node):
-    return make.a_finding(node.cluster, "GPU 3 of gpu-001", node=node, rule="gpu-hot", sentence="It is hot.")
+    return make.a_finding(node.cluster, "GPU 3 of gpu-001", node=node, rule="gpu-hot", title="It is hot.")
 
 
 def too_many(node):
@@ -45,7 +45,7 @@ def source_silent(node):
 
 def node_silent(node):
     since = AGO + timedelta(seconds=90)  # its last sample is too old then
-    make.a_finding(node.cluster, node=node, rule="exporter-silent", cause="silent", sentence="Silent.", since=since)
+    make.a_finding(node.cluster, node=node, rule="exporter-silent", fingerprint="silent", title="Silent.", since=since)
 
 
 def cluster_stale(node):
@@ -98,8 +98,8 @@ def test_what_serves_all_nodes_of_a_cluster_is_not_seen_with_it(node):
 
 
 def test_what_a_rule_reads_and_nobody_sees_is_not_seen_though_its_cluster_is(node):
-    make.a_finding(node.cluster, node=node, rule="pods-failing", sentence="Pods fail.")
-    make.a_finding(node.cluster, node=node, rule="node-not-ready", subject="node", sentence="It is not ready.")
+    make.a_finding(node.cluster, node=node, rule="pods-failing", title="Pods fail.")
+    make.a_finding(node.cluster, node=node, rule="node-not-ready", subject="node", title="It is not ready.")
     Bookmark.objects.filter(cluster=node.cluster).update(listed_at=AGO)
     Bookmark.objects.filter(cluster=node.cluster, kind="pods").update(last_seen_at=AGO)
 

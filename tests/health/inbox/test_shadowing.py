@@ -11,6 +11,7 @@ from fleet.history.lines import Span
 from fleet.models import Bookmark, Node, NodeEvent, Observer
 from fleet.web.summary import cluster_lines
 from health.evaluation import evaluation_round
+from health.evaluation.finding_openings import TEXTS
 from health.inbox import shadow_mode
 from health.inbox.hours import hours_of
 from health.inbox.queries import counts_of
@@ -89,7 +90,7 @@ def test_whoever_is_told_when_a_trial_ends_is_told_all_that_was_written_of_it(cl
     shadow = in_shadow_mode("allocatable-below-expected")
     a_node(cluster, "gpu-1", allocatable={"nvidia.com/gpu": 0}, expected={"nvidia.com/gpu": 8})
     looked(cluster, 0, 2)
-    written = ("sentence", "probable_cause", "action", "evidence", "cause", "severity")
+    written = (*TEXTS, "severity")
     tried = Finding.objects.filter(is_shadow=True).values(*written).get()
     assert all(tried.values())
 

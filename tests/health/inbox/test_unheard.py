@@ -34,7 +34,7 @@ def node(cluster):
 
 @pytest.fixture
 def hot(cluster, node):
-    return a_finding(cluster, SUBJECT, node=node, rule="gpu-hot", sentence=SENTENCE)
+    return a_finding(cluster, SUBJECT, node=node, rule="gpu-hot", title=SENTENCE)
 
 
 def remove(cluster) -> None:

@@ -14,6 +14,7 @@ from health.rules.gpus.throttled import Throttled
 from health.rules.gpus.xid import LastXid
 from tests.health.rules.test_gpus import WELL, a_frame
 from tests.make import NOON
+from tests.reports import causes, told
 
 BLANK = 9223372036854775794.0  # DCGM's word for a value it does not have
 
@@ -37,16 +38,17 @@ def test_an_xid_that_the_last_one_hides_is_found_by_the_count():
     wrong = LastXid().evaluate(gpu)
 
     assert wrong.severity == Severity.CRITICAL
-    assert "has had Xid 79 (GPU has fallen off the bus), at least once within the window" in wrong.sentence
-    assert wrong.evidence["counted"] == {"45": 3, "79": 1}
+    assert wrong.title == "GPU 3 of gpu-1: Xid 79 (GPU has fallen off the bus)"
+    assert wrong.summary == "Recorded at least once within the window of its exporter."
+    assert wrong.facts["counted"] == {"45": 3, "79": 1}
 
 
 def test_many_of_one_are_one_burst_whose_number_counts_on():
     ten, fifty = (replace(counted(x31=number), xid=XidSeen(31, NOON)) for number in (10, 50))
 
-    assert "in a burst: 10 times or more" in LastXid().evaluate(ten).sentence
-    assert LastXid().evaluate(ten).cause == LastXid().evaluate(fifty).cause
-    assert "burst" not in LastXid().evaluate(replace(counted(x31=9), xid=XidSeen(31, NOON))).sentence
+    assert "A burst: 10 times or more" in told(LastXid().evaluate(ten))
+    assert LastXid().evaluate(ten).fingerprint == LastXid().evaluate(fifty).fingerprint
+    assert "A burst" not in told(LastXid().evaluate(replace(counted(x31=9), xid=XidSeen(31, NOON))))
 
 
 def test_an_applications_error_that_comes_again_is_not_over():
@@ -68,15 +70,15 @@ def test_it_suspects_whoever_counted_any():
 @pytest.mark.parametrize(
     ("bits", "says"),
     [
-        (0x8, "its hardware lowers its clocks"),
-        (0x20, "it is too hot"),
-        (0x40, "it is too hot"),
+        (0x8, "Its hardware lowers its clocks."),
+        (0x20, "It is too hot."),
+        (0x40, "It is too hot."),
         (0x80, "power brake"),
-        (0x48, "it is too hot and its hardware lowers its clocks"),
+        (0x48, "It is too hot. Its hardware lowers its clocks."),
     ],
 )
 def test_a_gpu_that_is_slowed_down_now_says_by_what(bits, says):
-    assert says in Throttled().evaluate(clocks(bits=bits)).sentence
+    assert says in causes(Throttled().evaluate(clocks(bits=bits)))
     assert list(Throttled().suspects(a_frame("clock_reasons", 0, bits, 1, 4))) == [1]
 
 
@@ -90,18 +92,18 @@ def test_being_idle_capped_or_set_is_no_fault(bits):
 def test_what_the_exporter_counted_of_late_is_said_by_reason():
     wrong = Throttled().evaluate(clocks(hw_power_brake=12, hw_thermal=1))
 
-    assert wrong.sentence.endswith("is slowed down: it is too hot and its board is at a limit (power brake, supply).")
-    assert wrong.evidence["clock_events:hw_power_brake"] == 12
+    assert wrong.causes == ("It is too hot.", "Its board is at a limit (power brake, supply).")
+    assert wrong.facts["clock_events:hw_power_brake"] == 12
     assert Throttled().evaluate(clocks(power_cap=300, gpu_idle=5)) is None
 
 
 @pytest.mark.parametrize(
     ("gpu", "severity", "says"),
     [
-        (health(20, PCIE=20, MEM=10), Severity.CRITICAL, "DCGM’s check of PCIE fails."),
-        (health(10, THERMAL=10), Severity.WARNING, "DCGM’s check of THERMAL warns."),
+        (health(20, PCIE=20, MEM=10), Severity.CRITICAL, "The check of PCIE fails."),
+        (health(10, THERMAL=10), Severity.WARNING, "The check of THERMAL warns."),
         (health(20, ALL=20), Severity.CRITICAL, "check of the GPU as a whole fails."),
-        (health(20), Severity.CRITICAL, "DCGM’s check fails."),
+        (health(20), Severity.CRITICAL, "The check of the GPU fails."),
         (health(BLANK, NVLINK=BLANK, MEM=20), Severity.CRITICAL, "check of MEM fails."),
     ],
 )
@@ -109,7 +111,7 @@ def test_what_dcgm_calls_unhealthy_is_told_by_what_it_watches(gpu, severity, say
     wrong = DcgmHealth().evaluate(gpu)
 
     assert wrong.severity == severity
-    assert says in wrong.sentence
+    assert says in told(wrong)
 
 
 @pytest.mark.parametrize("worst", [0, BLANK])
@@ -131,4 +133,4 @@ def test_whatever_an_exporter_says_breaks_no_rule(parts, value):
 
     for rule in (LastXid(), Throttled(), DcgmHealth()):
         wrong = rule.evaluate(gpu)
-        assert wrong is None or (wrong.sentence and len(wrong.cause) < 1_200)
+        assert wrong is None or (wrong.title and len(wrong.fingerprint) < 1_200)

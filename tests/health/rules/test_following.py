@@ -12,6 +12,7 @@ from health.rules.versions_disagree import VersionsDisagree
 from health.rules.workload_fails_here import WorkloadFailsHere
 from health.telemetry.base import Exploding
 from tests.make import NOON
+from tests.reports import steps, told
 
 WELL = NodeFacts("gpu-001", allocatable={}, capacity={}, expected={}, requested={})
 FAILS = WorkloadHere(
@@ -28,20 +29,17 @@ def test_a_template_that_fails_here_and_runs_elsewhere_is_told_with_the_counts()
     wrong = evaluated(FAILS)
 
     assert wrong.severity == Severity.WARNING
-    assert wrong.sentence == (
-        "2 pods of team-a/infer-7f9c fail on gpu-001, and 7 of the same template run: 7 on 4 other nodes."
-    )
-    assert wrong.evidence["team-a/infer-7f9c"]["running_elsewhere"] == 7
+    assert wrong.title == "team-a/infer-7f9c fails only on gpu-001"
+    assert "Failing pods of team-a/infer-7f9c here: 2" in told(wrong)
+    assert "Running on other nodes: 7\nOther nodes: 4" in told(wrong)
 
 
 def test_a_template_that_fails_on_one_gpu_and_runs_on_its_neighbours_is_that_gpus():
     wrong = evaluated(replace(FAILS, failing=1, running=3, running_elsewhere=1, nodes_elsewhere=1, gpu=5))
 
-    assert wrong.sentence == (
-        "1 pod of team-a/infer-7f9c fails on GPU 5 of gpu-001, and 4 of the same template run: 3 on its other GPUs and "
-        "1 on 1 other node."
-    )
-    assert "One pod proves little" in wrong.action
+    assert wrong.title == "team-a/infer-7f9c fails only on GPU 5 of gpu-001"
+    assert "Running on the node's other GPUs: 3" in told(wrong)
+    assert "One pod proves little" in steps(wrong)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +59,7 @@ def test_what_may_be_the_workloads_own_fault_is_not_the_nodes(workload):
 def test_a_few_that_fail_elsewhere_too_are_said():
     wrong = evaluated(replace(FAILS, failing_elsewhere=1, running_elsewhere=20))
 
-    assert wrong.sentence.endswith("20 on 4 other nodes, where 1 fails, too.")
+    assert told(wrong).endswith("Other nodes: 4\nFailing on other nodes: 1")
 
 
 def test_one_pod_is_a_note_and_two_of_different_workloads_are_a_warning():
@@ -71,10 +69,10 @@ def test_one_pod_is_a_note_and_two_of_different_workloads_are_a_warning():
     assert evaluated(one, replace(one, name="team-b/train")).severity == Severity.WARNING
 
 
-def test_workloads_beyond_the_first_two_are_counted():
+def test_several_workloads_are_counted():
     many = [replace(FAILS, name=f"team-a/infer-{number}") for number in range(4)]
 
-    assert evaluated(*many).sentence.endswith("; and so do those of 2 other workloads.")
+    assert evaluated(*many).title == "4 workloads fail only on gpu-001"
 
 
 @pytest.mark.parametrize("given", [{"is_changing": True}, {"is_unreported": True}])
@@ -84,14 +82,14 @@ def test_pods_that_fail_while_the_driver_is_away_or_nobody_hears_follow_nothing(
 
 
 def test_a_number_that_counts_on_is_the_same_cause():
-    assert evaluated(FAILS).cause == evaluated(replace(FAILS, failing=5, running_elsewhere=30)).cause
+    assert evaluated(FAILS).fingerprint == evaluated(replace(FAILS, failing=5, running_elsewhere=30)).fingerprint
 
 
 def test_a_cordon_that_went_with_the_upgrade_is_told_until_it_is_back():
     """Z7."""
     gone = replace(WELL, uncordoned_since=NOON, upgrade_state="pod-restart-required", is_changing=True)
 
-    assert "taken pods again since 2026-11-21 12:00 UTC" in CordonRemoved().evaluate(gone).sentence
+    assert "Uncordoned since: 2026-11-21 12:00:00 UTC" in told(CordonRemoved().evaluate(gone))
     assert CordonRemoved().evaluate(replace(gone, upgrade_state="upgrade-done", is_changing=False)) is not None
     assert CordonRemoved().evaluate(replace(gone, is_unschedulable=True)) is None
     assert CordonRemoved().evaluate(WELL) is None
@@ -122,14 +120,14 @@ def test_only_versions_that_cannot_be_the_same_disagree(drivers, is_wrong):
 def test_each_place_is_named_with_what_it_says():
     node = replace(WELL, drivers=((LABEL, "570.172.08"), (IMAGE, "580.95.05-ubuntu22.04")))
 
-    assert VersionsDisagree().evaluate(node).sentence == (
-        "gpu-001: of its driver, the label says 570.172.08, the image of its driver pod says 580.95.05-ubuntu22.04."
+    assert told(VersionsDisagree().evaluate(node)).endswith(
+        "The label: 570.172.08\nThe image of its driver pod: 580.95.05-ubuntu22.04"
     )
 
 
 def bad(number: int, *, is_known_bad: bool) -> BadCombination:
     sentence, action = f"Thing {number} fails.", f"Take thing {number + 1}."
-    return BadCombination(is_known_bad, sentence, action, "https://x", nodes=number)
+    return BadCombination(is_known_bad, f"Thing {number}", sentence, action, "https://x", nodes=number)
 
 
 def test_what_is_known_to_fail_is_a_warning_and_what_is_unsupported_a_note():
@@ -139,27 +137,26 @@ def test_what_is_known_to_fail_is_a_warning_and_what_is_unsupported_a_note():
     one = UnsupportedCombination().evaluate(ClusterFacts("eu-1", combinations=(unsupported,)))
 
     assert (both.severity, one.severity) == (Severity.WARNING, Severity.NOTE)
-    assert both.sentence == (
-        "eu-1 runs what is known to fail: Thing 1 fails. "
-        "NVIDIA's support matrix speaks against 1 more: the page of the cluster has them."
-    )
-    assert one.sentence == "eu-1 runs what NVIDIA does not support: Thing 2 fails."
+    assert both.title == "Known-bad versions in cluster eu-1"
+    assert told(both).endswith("Thing 1: Thing 1 fails. (1 node)\nThing 2: Thing 2 fails. (2 nodes)")
+    assert both.steps[0] == "Take thing 2."
+    assert one.title == "Unsupported versions in cluster eu-1"
     assert UnsupportedCombination().evaluate(ClusterFacts("eu-1")) is None
 
 
 def test_only_where_gpus_are_nvidias_xids_are_compared():
     of_amd = NodeFacts("gpu-1", {}, {}, {}, {}, vendor="amd", workloads=(WorkloadHere("a/train", 2, 0, 0, 9, 4),))
 
-    actions = [WorkloadFailsHere().evaluate(each).action for each in (of_amd, replace(of_amd, vendor=""))]
+    asked = [steps(WorkloadFailsHere().evaluate(each)) for each in (of_amd, replace(of_amd, vendor=""))]
 
-    assert ["Xids" in action for action in actions] == [False, True]
+    assert ["Xids" in asks for asks in asked] == [False, True]
 
 
 def test_more_nodes_are_the_same_cause_and_another_pair_another():
     one = UnsupportedCombination().evaluate(ClusterFacts("eu-1", combinations=(bad(2, is_known_bad=False),)))
     more = replace(bad(2, is_known_bad=False), nodes=9)
 
-    assert UnsupportedCombination().evaluate(ClusterFacts("eu-1", combinations=(more,))).cause == one.cause
+    assert UnsupportedCombination().evaluate(ClusterFacts("eu-1", combinations=(more,))).fingerprint == one.fingerprint
     assert UnsupportedCombination().evaluate(ClusterFacts("eu-1", combinations=(bad(3, is_known_bad=False),))) != one
 
 
@@ -169,9 +166,7 @@ def test_an_exporter_whose_series_explode_is_named_and_counting_on_is_no_other_c
     wrong = SeriesExplosion().evaluate(ClusterFacts("eu-1", exploding=(one, replace(one, instance="10.0.0.8:9400"))))
     alone = [SeriesExplosion().evaluate(ClusterFacts("eu-1", exploding=(each,))) for each in (one, more)]
 
-    assert wrong.sentence == (
-        "The exporter at 10.0.0.7:9400 has more than 2,000 series of DCGM_EXP_X, and so has 1 "
-        "other. No node has so many GPUs."
-    )
-    assert alone[0].cause == alone[1].cause
+    assert wrong.title == "Too many series of exporter 10.0.0.7:9400"
+    assert "10.0.0.7:9400 DCGM_EXP_X: 2100 series\n10.0.0.8:9400 DCGM_EXP_X: 2100 series" in told(wrong)
+    assert alone[0].fingerprint == alone[1].fingerprint
     assert SeriesExplosion().evaluate(ClusterFacts("eu-1")) is None

@@ -6,6 +6,7 @@ import pytest
 from gpu.resources import Way
 from health.rules.base import IdleAllocation, NodeFacts, Severity
 from health.rules.idle_gpus import IdleGpus, all_idle_hours, reported_hours_of
+from tests.reports import told
 
 GPU = "nvidia.com/gpu"
 NODE = NodeFacts("gpu-1", allocatable={GPU: 8}, capacity={GPU: 8}, expected={GPU: 8}, requested={GPU: 8})
@@ -36,44 +37,43 @@ def test_it_is_a_note_that_names_the_pods_and_what_they_cost():
     wrong = evaluated(*boards("team-b/small", 2), *boards("team-a/notebook", *[12] * 4, first=1), *boards("c/new", 0))
 
     assert wrong.severity is Severity.NOTE
-    assert wrong.sentence == (
-        "5 GPUs of gpu-1 are allocated and less than 5% busy, in each of the last 2 hours and more: "
-        "team-a/notebook (4 GPUs), team-b/small (1 GPU)."
+    assert told(wrong) == (
+        "5 GPUs allocated and idle on gpu-1\n"
+        "Each was less than 5 % busy in each of the last 2 hours.\n"
+        "Idle, at least: 50 GPU hours\nPod team-a/notebook: 4 GPUs\nPod team-b/small: 1 GPU"
     )
-    assert wrong.evidence["gpu_hours_at_least"] == 50
+    assert wrong.facts["gpu_hours_at_least"] == 50
 
 
 def test_of_a_pods_gpus_those_count_that_were_idle_for_long_enough():
     wrong = evaluated(*boards("team-a/chat", 24, 2), classes=("inference",))
 
-    assert wrong.sentence.startswith("1 GPU of gpu-1 is allocated")
-    assert wrong.evidence["gpu_hours_at_least"] == 24
-    assert wrong.evidence["pods"] == {"team-a/chat": {"has": "1 GPU", "idle_hours": {"GPU-0": 24}}}
+    assert wrong.title.startswith("1 GPU allocated")
+    assert wrong.facts["gpu_hours_at_least"] == 24
+    assert wrong.facts["pods"] == {"team-a/chat": {"has": "1 GPU", "idle_hours": {"GPU-0": 24}}}
 
 
 def test_four_time_slices_of_one_board_are_one_gpu():
     wrong = evaluated(*(IdleAllocation(f"team-a/{name}", 12 if name == "d" else 2, "GPU-0", TURNS) for name in "abcd"))
 
-    assert wrong.sentence == (
-        "1 GPU of gpu-1 is allocated and less than 5% busy, in each of the last 2 hours and more: "
-        "team-a/a (1 time-slice), team-a/b (1 time-slice), team-a/c (1 time-slice) and 1 more."
-    )
-    assert wrong.evidence["gpu_hours_at_least"] == 12
+    assert wrong.title == "1 GPU allocated and idle on gpu-1"
+    assert told(wrong).endswith("Pod team-a/c: 1 time-slice\nPod team-a/d: 1 time-slice")
+    assert wrong.facts["gpu_hours_at_least"] == 12
 
 
 def test_two_slices_of_one_board_are_one_gpu_and_called_slices():
     wrong = evaluated(IdleAllocation("a/b", 2, "GPU-0", SLICE), IdleAllocation("a/b", 2, "GPU-0", SLICE))
 
-    assert wrong.sentence.startswith("1 GPU of gpu-1 is allocated")
-    assert "a/b (2 slices 1g.10gb)" in wrong.sentence
-    assert wrong.evidence["gpu_hours_at_least"] == 2
+    assert wrong.title.startswith("1 GPU allocated")
+    assert "Pod a/b: 2 slices 1g.10gb" in told(wrong)
+    assert wrong.facts["gpu_hours_at_least"] == 2
 
 
 def test_shares_of_which_nothing_says_where_they_are_are_no_gpus():
     wrong = evaluated(IdleAllocation("a/b", 2, way=TURNS, number=3), IdleAllocation("a/c", 2, way=TURNS))
 
-    assert wrong.sentence.startswith("4 time-slices of gpu-1 are allocated")
-    assert wrong.evidence["gpu_hours_at_least"] == 0
+    assert wrong.title.startswith("4 time-slices allocated")
+    assert wrong.facts["gpu_hours_at_least"] == 0
 
 
 def test_whole_gpus_count_wherever_they_are():
@@ -81,22 +81,25 @@ def test_whole_gpus_count_wherever_they_are():
         IdleAllocation("a/b", 12, number=2), IdleAllocation("a/c", 2, "GPU-0"), IdleAllocation("a/d", 2, way=SLICE)
     )
 
-    assert wrong.sentence.startswith("3 GPUs and 1 slice 1g.10gb of gpu-1 are allocated")
-    assert wrong.evidence["gpu_hours_at_least"] == 26
+    assert wrong.title.startswith("3 GPUs and 1 slice 1g.10gb allocated")
+    assert wrong.facts["gpu_hours_at_least"] == 26
 
 
 def test_it_is_the_same_trouble_while_it_goes_on():
     before, after = evaluated(IdleAllocation("a/b", 2, "GPU-0")), evaluated(IdleAllocation("a/b", 12, "GPU-0"))
 
-    assert before.cause == after.cause
-    assert before.cause != evaluated(IdleAllocation("a/b", 2, "GPU-0"), IdleAllocation("a/c", 2, "GPU-1")).cause
-    assert before.cause != evaluated(IdleAllocation("a/b", 2, "GPU-1")).cause
+    assert before.fingerprint == after.fingerprint
+    assert (
+        before.fingerprint
+        != evaluated(IdleAllocation("a/b", 2, "GPU-0"), IdleAllocation("a/c", 2, "GPU-1")).fingerprint
+    )
+    assert before.fingerprint != evaluated(IdleAllocation("a/b", 2, "GPU-1")).fingerprint
 
 
 def test_its_evidence_says_of_whom_it_was_told():
     wrong = evaluated(*boards("a/b", 2, 12), IdleAllocation("a/c", 2, number=3))
 
-    assert reported_hours_of(wrong.evidence) == {("a/b", "GPU-0"): 2, ("a/b", "GPU-1"): 12, ("a/c", ""): 2}
+    assert reported_hours_of(wrong.facts) == {("a/b", "GPU-0"): 2, ("a/b", "GPU-1"): 12, ("a/c", ""): 2}
 
 
 def test_evidence_of_an_older_version_tells_of_nobody():

@@ -17,6 +17,7 @@ from health.rules.gpus.nvlink_errors import NvlinkErrors
 from health.rules.limits import A_POOL, Comparing, Limits, Scale, strictest
 from health.telemetry.snapshot_memory import Growth
 from tests.make import NOON
+from tests.reports import told
 
 MINUTE = timedelta(minutes=1)
 COMPARING = [rule for rule in (*GPU_RULES, *RULES) if isinstance(rule, Comparing)]
@@ -35,14 +36,18 @@ def test_every_rules_own_limits_fit_its_own_scale(rule):
 
 
 def test_a_sentence_names_the_limit_in_force_and_whose_it_is():
-    assert Hot().evaluate(gpu(84)).sentence == (
-        "GPU 3 of gpu-1 has 83 °C or more: Quarterdeck’s limit for a warning, which must last 5 min. "
-        "It had 84 °C when this was found."
+    assert told(Hot().evaluate(gpu(84))) == (
+        "GPU 3 of gpu-1 is too hot\n"
+        "It has 83 °C or more. The GPU slows down before it is damaged.\n"
+        "Temperature: 84 °C\n"
+        "Limit for a warning: 83 °C\n"
+        "Limit for critical: 85 °C\n"
+        "Must last: 300 s\n"
+        "Limits set by: Quarterdeck"
     )
-    assert Hot(COOL).evaluate(gpu(84)).sentence == (
-        "GPU 3 of gpu-1 has 80 °C or more: a pool’s limit for critical, which must last 1 min. "
-        "It had 84 °C when this was found."
-    )
+    pools = told(Hot(COOL).evaluate(gpu(84)))
+    assert "It has 80 °C or more." in pools
+    assert pools.endswith("Must last: 60 s\nLimits set by: a pool")
 
 
 @pytest.mark.parametrize(
@@ -142,6 +147,8 @@ def test_a_sentence_has_the_number_of_one_and_the_time_of_another():
 
     warned, wrong = (Hot(strictest([slow, soon])).evaluate(gpu(celsius)) for celsius in (72, 95))
 
-    assert "70 °C or more: a pool’s limit for a warning, which must last 1 min" in warned.sentence
-    assert "90 °C or more: a pool’s limit for critical, which must last 1 min" in wrong.sentence
-    assert wrong.evidence["limits_of"] == "a pool"
+    assert (warned.severity, wrong.severity) == (Severity.WARNING, Severity.CRITICAL)
+    assert "It has 70 °C or more." in told(warned)
+    assert "It has 90 °C or more." in told(wrong)
+    assert told(wrong).endswith("Must last: 60 s\nLimits set by: a pool")
+    assert wrong.facts["limits_of"] == "a pool"

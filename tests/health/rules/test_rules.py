@@ -29,6 +29,7 @@ from health.rules.operator_down import OperatorDown
 from health.rules.pods_failing import PodsFailing
 from health.rules.pods_not_starting import PodsNotStarting
 from tests.make import NOON
+from tests.reports import causes, steps, told
 
 GPU = "nvidia.com/gpu"
 NODE_RULES = [rule for rule in RULES if rule.subject == NODE]
@@ -43,26 +44,27 @@ def test_a_sick_gpu_lowers_allocatable_while_capacity_stays():
     wrong = AllocatableBelowExpected().evaluate(replace(WELL, allocatable={GPU: 7}))
 
     assert wrong.severity == Severity.WARNING
-    assert wrong.sentence == "gpu-001 lacks 1 GPU. It had more allocatable GPUs before."
-    assert "unhealthy" in wrong.probable_cause
-    assert wrong.evidence == {GPU: {"allocatable": 7, "capacity": 8, "expected": 8}}
+    assert (wrong.title, wrong.summary) == ("1 GPU missing on gpu-001", "The node had more allocatable GPUs before.")
+    assert "unhealthy" in causes(wrong)
+    assert wrong.facts == {GPU: {"allocatable": 7, "capacity": 8, "expected": 8}}
 
 
 def test_a_gpu_lost_before_boot_is_missed_although_capacity_and_allocatable_agree():
     """Z24."""
     wrong = AllocatableBelowExpected().evaluate(replace(WELL, allocatable={GPU: 7}, capacity={GPU: 7}))
 
-    assert "Capacity fell too, as after a boot" in wrong.probable_cause
+    assert "probably booted without the GPU. Its capacity fell too." in causes(wrong)
     booted = AllocatableBelowExpected().evaluate(replace(WELL, allocatable={GPU: 7}, capacity={GPU: 7}, booted_at=NOON))
-    assert "it booted at 2026-11-21 12:00 UTC" in booted.probable_cause
-    assert booted.cause == wrong.cause  # the same trouble when the boot is long ago
+    assert "The node booted at 2026-11-21 12:00 UTC" in causes(booted)
+    assert booted.fingerprint == wrong.fingerprint  # the same trouble when the boot is long ago
 
 
 @pytest.mark.parametrize(
-    ("left", "cause"), [(7, "The device plugin calls it unhealthy."), (0, "The device plugin calls them unhealthy.")]
+    ("left", "cause"),
+    [(7, "The device plugin reports the GPU as unhealthy."), (0, "The device plugin reports the GPUs as unhealthy.")],
 )
 def test_all_that_is_missing_beside_its_capacity_is_called_unhealthy(left, cause):
-    assert AllocatableBelowExpected().evaluate(replace(WELL, allocatable={GPU: left})).probable_cause == cause
+    assert causes(AllocatableBelowExpected().evaluate(replace(WELL, allocatable={GPU: left}))) == cause
 
 
 def test_a_gpu_that_a_dra_driver_publishes_no_more_need_not_have_been_away_at_a_boot():
@@ -73,11 +75,9 @@ def test_a_gpu_that_a_dra_driver_publishes_no_more_need_not_have_been_away_at_a_
     wrong = AllocatableBelowExpected().evaluate(node)
     booted = AllocatableBelowExpected().evaluate(replace(node, booted_at=NOON))
 
-    assert wrong.probable_cause == (
-        "The DRA driver publishes it no more: it took it out as unhealthy, or began without it, as after a boot."
-    )
-    assert "as when the node booted at 2026-11-21 12:00 UTC" in booted.probable_cause
-    assert booted.cause == wrong.cause
+    assert causes(wrong) == "The DRA driver removed the GPU as unhealthy, or started without it."
+    assert "The node booted at 2026-11-21 12:00 UTC" in causes(booted)
+    assert booted.fingerprint == wrong.fingerprint
 
 
 @pytest.mark.parametrize("capacity", [{}, {GPU: 0}])
@@ -86,7 +86,7 @@ def test_a_node_that_offers_none_is_critical(capacity):
     wrong = AllocatableBelowExpected().evaluate(replace(WELL, allocatable=capacity, capacity=capacity))
 
     assert wrong.severity == Severity.CRITICAL
-    assert "device plugin offers none" in wrong.probable_cause
+    assert "device plugin offers none" in causes(wrong)
 
 
 @pytest.mark.parametrize(
@@ -102,9 +102,9 @@ def test_whoever_offers_them_and_whosever_they_are_is_who_is_looked_at(resource,
     well = replace(WELL, vendor=vendor, expected={resource: 8}, capacity={resource: 8}, allocatable={resource: 7})
     gone, fewer = replace(well, capacity={}, allocatable={}), replace(well, capacity={resource: 7})
     found = [AllocatableBelowExpected().evaluate(each) for each in (well, gone, fewer)]
-    sick, gone, fewer = (f"{wrong.probable_cause} {wrong.action}" for wrong in found)
+    sick, gone, fewer = (f"{causes(wrong)} {steps(wrong)}" for wrong in found)
 
-    assert sick.startswith(f"The {offerer} calls it unhealthy")
+    assert sick.startswith(f"The {offerer} reports the GPU as unhealthy")
     assert gone.startswith(f"The {offerer} offers none")
     assert f"in lspci and {tool} on the node" in fewer
     assert ("Xid" in sick) == (vendor == "nvidia")
@@ -115,7 +115,7 @@ def test_shares_are_told_in_gpus():
 
     wrong = AllocatableBelowExpected().evaluate(replace(shared, allocatable={GPU: 28}))
 
-    assert "gpu-001 lacks 1 GPU (4 of its time-slices)" in wrong.sentence
+    assert wrong.title == "1 GPU (4 of its time-slices) missing on gpu-001"
 
 
 def test_a_node_whose_driver_is_being_replaced_misses_nothing():
@@ -125,7 +125,7 @@ def test_a_node_whose_driver_is_being_replaced_misses_nothing():
 def test_inference_on_time_slices_is_found_where_somebody_is_on_them():
     node = replace(WELL, sharing="time-slicing", sharing_replicas=4, workload_classes=frozenset({"inference"}))
 
-    assert "up to 4 pods take turns" in InferenceOnTimeSlices().evaluate(node).sentence
+    assert "Shares of each GPU: 4" in told(InferenceOnTimeSlices().evaluate(node))
     assert InferenceOnTimeSlices().evaluate(replace(node, requested={})) is None
     assert InferenceOnTimeSlices().evaluate(replace(node, sharing="mps")) is None
     assert InferenceOnTimeSlices().evaluate(replace(node, workload_classes=frozenset({"training"}))) is None
@@ -134,10 +134,9 @@ def test_inference_on_time_slices_is_found_where_somebody_is_on_them():
 def test_a_lag_is_about_quarterdeck_itself():
     behind = ClusterFacts("prod", lag_ms=7250, behind_since=NOON)
 
-    assert (
-        "cannot keep up with prod since 2026-11-21 12:00:00 UTC: changes are shown late"
-        in ObserverBehind().evaluate(behind).sentence
-    )
+    wrong = ObserverBehind().evaluate(behind)
+    assert wrong.title == "Quarterdeck lags behind cluster prod"
+    assert "Behind since: 2026-11-21 12:00:00 UTC" in told(wrong)
     assert ObserverBehind().evaluate(replace(behind, behind_since=None)) is None
 
 
@@ -146,7 +145,8 @@ def test_an_operator_that_does_not_run_is_a_warning_in_its_own_words():
 
     wrong = OperatorDown().evaluate(down)
 
-    assert (wrong.severity, wrong.sentence) == (Severity.WARNING, down.operator_trouble)
+    assert (wrong.severity, wrong.title) == (Severity.WARNING, "GPU operator down in prod")
+    assert down.operator_trouble in told(wrong)
     assert OperatorDown().evaluate(replace(down, operator_trouble="")) is None
 
 
@@ -167,8 +167,8 @@ def test_every_sentence_holds_for_one_and_for_several():
         lacks = AllocatableBelowExpected().evaluate(replace(WELL, allocatable={GPU: 8 - number}))
         fails = PodsFailing().evaluate(replace(WELL, failing_pods=pods))
 
-        assert f"lacks {number} GPU{'' if one else 's'}. It had more allocatable GPUs before." in lacks.sentence
-        assert f"{number} pod{' fails' if one else 's fail'}, " in fails.sentence
+        assert lacks.title == f"{number} GPU{'' if one else 's'} missing on gpu-001"
+        assert fails.title == f"{number} pod{' fails' if one else 's fail'} on gpu-001"
 
 
 def wrong_by(number: int) -> dict[str, tuple[NodeFacts, ...]]:
@@ -201,15 +201,15 @@ def test_no_rule_says_its_probable_cause_twice(rule):
     for node in (*wrong_by(2).get(rule.key, ()), not_ready, racing):
         if (wrong := rule.evaluate(node)) is None:
             continue
-        assert not wrong.probable_cause or wrong.probable_cause.endswith(".")
-        assert not wrong.probable_cause or wrong.probable_cause not in f"{wrong.sentence} {wrong.action}"
+        assert not causes(wrong) or causes(wrong).endswith(".")
+        assert not causes(wrong) or causes(wrong) not in f"{told(wrong)} {steps(wrong)}"
 
 
 # Nothing in their sentences is counted.
 COUNT_NOTHING = {
     "node-not-ready", "node-conditions", "exporter-silent", "upgrade-failed", "upgrade-stuck", "paused-operands",
     "cordon-removed", "versions-disagree", "operand-down", "node-flapping", "gpus-never-offered", "compute-domain-down",
-    "xid-of-unknown-gpu", "cordon-stale", "device-unhealthy",
+    "xid-of-unknown-gpu", "cordon-stale", "device-unhealthy", "inference-on-time-slices", "workload-fails-here",
 }  # fmt: skip
 
 
@@ -220,12 +220,12 @@ def test_no_rule_says_one_of_many_or_many_of_one(rule):
     nouns = "GPU|minute|pod|restart|share|slice"
     for node in wrong_by(1)[rule.key]:
         wrong = rule.evaluate(node)
-        said = f"{wrong.sentence} {wrong.probable_cause} {wrong.action}"
+        said = f"{told(wrong)} {causes(wrong)} {steps(wrong)}"
         assert not re.search(rf"\b1 (?:{nouns})s\b|\b1 pod (?:fail|take)\b|some of them|(?:for|lists) them", said), said
         assert re.search(rf"\b1 (?:{nouns})\b", said), said
     for node in wrong_by(2)[rule.key]:
         wrong = rule.evaluate(node)
-        said = f"{wrong.sentence} {wrong.probable_cause} {wrong.action}"
+        said = f"{told(wrong)} {causes(wrong)} {steps(wrong)}"
         assert not re.search(rf"\b2 (?:{nouns})\b|\b2 pods (?:fails|takes)\b|(?:for|lists) it\b", said), said
         assert re.search(rf"\b2 (?:{nouns})s\b", said), said
 
@@ -233,11 +233,11 @@ def test_no_rule_says_one_of_many_or_many_of_one(rule):
 @pytest.mark.parametrize(
     ("status", "action"),
     [
-        ("UnexpectedAdmissionError", "look at the device plugin"),
-        ("OutOfnvidia.com/gpu", "look at the device plugin"),
+        ("UnexpectedAdmissionError", "Check the device plugin"),
+        ("OutOfnvidia.com/gpu", "Check the device plugin"),
         ("OutOfcpu", "had no room left"),
         ("Evicted", "`kubectl describe node`"),
-        ("Terminated", "was shut down"),
+        ("Terminated", "node was shut down"),
         ("Error", "Nothing creates it again"),
     ],
 )
@@ -246,8 +246,9 @@ def test_of_a_pod_that_failed_for_good_it_says_what_helps(status, action):
 
     wrong = PodsFailing().evaluate(replace(WELL, failing_pods=pods))
 
-    assert "1 pod failed, team-a/bare" in wrong.sentence
-    assert action in wrong.action
+    assert wrong.title == "1 pod failed on gpu-001"
+    assert wrong.summary.startswith("team-a/bare")
+    assert action in steps(wrong)
 
 
 def test_where_some_still_crash_the_others_do_not_hide_it():
@@ -255,8 +256,9 @@ def test_where_some_still_crash_the_others_do_not_hide_it():
 
     wrong = PodsFailing().evaluate(replace(WELL, failing_pods=pods))
 
-    assert "2 pods fail, b/crashes (CrashLoopBackOff); a/over (Evicted)." in wrong.sentence
-    assert "`kubectl logs --previous`" in wrong.action
+    assert wrong.title == "2 pods fail on gpu-001"
+    assert wrong.summary == "b/crashes (CrashLoopBackOff); a/over (Evicted)"
+    assert "kubectl logs POD --previous" in steps(wrong)
 
 
 def test_why_a_pod_fails_is_the_probable_cause_and_what_helps_the_action():
@@ -264,76 +266,75 @@ def test_why_a_pod_fails_is_the_probable_cause_and_what_helps_the_action():
         "b/cdi",
         "CrashLoopBackOff",
         2,
-        reason="Its CDI device is unknown.",
-        action="Take nvidia-cdi out.",
+        cause="Its CDI device is unknown.",
+        steps=("Take nvidia-cdi out.",),
         message="runc: x",
     )
 
     alone = PodsFailing().evaluate(replace(WELL, failing_pods=(known,)))
     beside = PodsFailing().evaluate(replace(WELL, failing_pods=(known, FailingPod("a/b", "Error", 1))))
 
-    assert (alone.probable_cause, alone.action) == ("Its CDI device is unknown.", "Take nvidia-cdi out.")
-    assert alone.evidence == {"b/cdi": {"status": "CrashLoopBackOff", "restarts": 2, "said": "runc: x"}}
-    assert beside.action == "b/cdi: Take nvidia-cdi out."
+    assert (alone.causes, alone.steps) == (("Its CDI device is unknown.",), ("Take nvidia-cdi out.",))
+    assert told(alone).endswith("Pod b/cdi: CrashLoopBackOff: runc: x\nRestarts of b/cdi: 2")
+    assert beside.steps == ("Pod b/cdi: Take nvidia-cdi out.",)
 
 
 def test_pods_that_do_not_start_are_told_with_the_line_of_the_kubelet():
-    pod = FailingPod("a/train", "ContainerCreating", 0, reason="It waits.", action="Look.", message="not registered")
+    pod = FailingPod("a/train", "ContainerCreating", 0, cause="It waits.", steps=("Look.",), message="not registered")
 
     wrong = PodsNotStarting().evaluate(replace(WELL, starting_pods=(pod,)))
 
-    assert wrong.sentence == "gpu-001: 1 pod does not become ready, a/train (ContainerCreating)."
-    assert (wrong.probable_cause, wrong.action) == ("It waits.", "Look.")
-    assert wrong.evidence["a/train"]["said"] == "not registered"
+    assert wrong.title == "1 pod does not become ready on gpu-001"
+    assert (wrong.causes, wrong.steps) == (("It waits.",), ("Look.",))
+    assert "Pod a/train: ContainerCreating: not registered" in told(wrong)
 
 
 def test_a_node_that_never_offered_its_gpus_is_found_unless_its_driver_is_on_its_way():
-    offer = NoOffer(
-        "AMD DRA driver", is_ready=True, reason="Its slice is rejected.", action="Take 1.0.1.", message="E: x"
-    )
+    offer = NoOffer("AMD DRA driver", True, "Its slice is rejected.", ("Take 1.0.1.",), "E: x")
     node = replace(WELL, allocatable={}, capacity={}, expected={}, never_offered=offer)
 
     wrong = GpusNeverOffered().evaluate(node)
     silent = GpusNeverOffered().evaluate(replace(node, never_offered=NoOffer()))
 
-    assert "offers none, though AMD DRA driver is Ready" in wrong.sentence
-    assert (wrong.probable_cause, wrong.action) == ("Its slice is rejected.", "Take 1.0.1.")
-    assert silent.sentence == "gpu-001 has GPUs by its labels or taints and offers none, so no pod can use one here."
+    assert "AMD DRA driver: Ready\nLog line: E: x" in told(wrong)
+    assert (wrong.causes, wrong.steps) == (("Its slice is rejected.",), ("Take 1.0.1.",))
+    assert silent.title == "gpu-001 never offered its GPUs"
     assert GpusNeverOffered().evaluate(replace(node, is_changing=True)) is None
     assert GpusNeverOffered().evaluate(replace(node, is_ready=False)) is None
 
 
 def test_the_daemon_of_a_compute_domain_is_named_with_its_cause():
     daemon = FailingPod(
-        "dra/imex-x", "Running", 4, reason="IMEX is in use.", action="Disable it.", message="NV_ERR_IN_USE"
+        "dra/imex-x", "Running", 4, cause="IMEX is in use.", steps=("Disable it.",), message="NV_ERR_IN_USE"
     )
 
     wrong = ComputeDomainDown().evaluate(replace(WELL, domain_daemon=daemon))
 
-    assert "(dra/imex-x) is not ready" in wrong.sentence
-    assert (wrong.probable_cause, wrong.action) == ("IMEX is in use.", "Disable it.")
+    assert "Pod dra/imex-x: Running: NV_ERR_IN_USE" in told(wrong)
+    assert (wrong.causes, wrong.steps) == (("IMEX is in use.",), ("Disable it.",))
     assert ComputeDomainDown().evaluate(replace(WELL, domain_daemon=daemon, is_changing=True)) is None
 
 
 def test_claims_that_nobody_serves_are_told_of_the_cluster():
-    pods = tuple(FailingPod(f"a/vllm-{n}", "Pending", 0, reason="No driver.", action="Look.") for n in range(3))
+    pods = tuple(FailingPod(f"a/vllm-{n}", "Pending", 0, cause="No driver.", steps=("Look.",)) for n in range(3))
 
     wrong = ClaimsWaiting().evaluate(ClusterFacts("prod", claims_waiting=pods))
 
-    assert wrong.sentence == "3 pods wait for claims that no driver serves: a/vllm-0, a/vllm-1 and 1 more."
-    assert wrong.cause == ClaimsWaiting().evaluate(ClusterFacts("prod", claims_waiting=pods[:1])).cause
+    assert wrong.title == "ResourceClaims wait for a driver in prod"
+    assert "Pod a/vllm-2: Pending" in told(wrong)
+    assert wrong.fingerprint == ClaimsWaiting().evaluate(ClusterFacts("prod", claims_waiting=pods[:1])).fingerprint
     assert ClaimsWaiting().evaluate(ClusterFacts("prod")) is None
 
 
 @pytest.mark.parametrize(
-    ("older", "says"), [(0, "probably created before"), (2, "2 of its driver pods are of an older template")]
+    ("older", "says"), [(0, "Driver pods probably use an older template."), (2, "Driver pods use an older template.")]
 )
 def test_a_driver_object_that_stays_not_ready_beside_ready_pods_is_found(older, says):
     wrong = DriverObjectStuck().evaluate(ClusterFacts("prod", stuck_drivers=(StuckDriver("h100", 2, older),)))
 
-    assert wrong.sentence == "NVIDIADriver h100 is notReady, while all 2 driver pods of it are ready."
-    assert says in wrong.probable_cause
-    assert "delete the driver pods, one node at a time" in wrong.action
+    assert wrong.title == "NVIDIADriver h100 stays notReady"
+    assert f"Of an older template: {older}" in told(wrong)
+    assert says in causes(wrong)
 
 
 def test_pods_beyond_the_first_two_are_counted():
@@ -341,8 +342,8 @@ def test_pods_beyond_the_first_two_are_counted():
 
     wrong = PodsFailing().evaluate(replace(WELL, failing_pods=pods))
 
-    assert wrong.sentence.endswith("; and 2 more.")
-    assert "the registry" in wrong.action
+    assert wrong.title == "4 pods fail on gpu-001"
+    assert "the registry" in steps(wrong)
 
 
 COUNTING_ON: dict[str, tuple[Any, Any]] = {
@@ -369,10 +370,10 @@ COUNTING_ON: dict[str, tuple[Any, Any]] = {
 def test_a_number_that_counts_on_is_the_same_cause(rule):
     one, other = (rule.evaluate(facts) for facts in COUNTING_ON[rule.key])
 
-    assert one.cause == other.cause
+    assert one.fingerprint == other.fingerprint
 
 
 def test_another_gpu_that_goes_is_another_cause():
     lost = [AllocatableBelowExpected().evaluate(replace(WELL, allocatable={GPU: left})) for left in (7, 6)]
 
-    assert lost[0].cause != lost[1].cause
+    assert lost[0].fingerprint != lost[1].fingerprint

@@ -43,7 +43,7 @@ def reporting_devices(
 
 
 def unresolved() -> list[tuple[int, str]]:
-    return [(row.evidence["xid"], row.state) for row in Finding.objects.unresolved().filter(rule="gpu-xid")]
+    return [(row.facts["xid"], row.state) for row in Finding.objects.unresolved().filter(rule="gpu-xid")]
 
 
 def lose(redis: str) -> None:
@@ -61,7 +61,7 @@ def test_what_the_gauge_hides_is_not_over_when_redis_is_emptied(cluster, redis, 
     reporting_devices(cluster, NOON + 3 * MINUTE, xid=hiding, replays=1)
 
     after = Finding.objects.get(rule="gpu-xid")
-    assert (after.state, after.cause, after.severity) == (before.state, before.cause, "critical")
+    assert (after.state, after.fingerprint, after.severity) == (before.state, before.fingerprint, "critical")
 
 
 def test_what_the_gauge_still_shows_is_as_old_as_it_was(cluster, redis):
@@ -74,7 +74,7 @@ def test_what_the_gauge_still_shows_is_as_old_as_it_was(cluster, redis):
     reporting_devices(cluster, NOON + 2 * MINUTE, xid=79, replays=1)
 
     after = Finding.objects.get(rule="gpu-xid")
-    assert (after.state, after.cause) == ("acknowledged", found.cause)
+    assert (after.state, after.fingerprint) == ("acknowledged", found.fingerprint)
 
 
 def test_it_ends_when_the_gpu_begins_anew(cluster, redis):
@@ -134,7 +134,7 @@ def test_what_the_gauge_shows_after_a_reset_is_neither_over_nor_new(cluster, red
     reporting_devices(cluster, NOON + 3 * MINUTE, xid=79, joules=40)
 
     after = Finding.objects.get(rule="gpu-xid")
-    assert (after.pk, after.state, after.cause, after.times) == (before.pk, "open", before.cause, 1)
+    assert (after.pk, after.state, after.fingerprint, after.times) == (before.pk, "open", before.fingerprint, 1)
 
 
 def test_a_gauge_that_is_back_a_round_late_shows_what_was_there_before(cluster, redis):
@@ -147,7 +147,7 @@ def test_a_gauge_that_is_back_a_round_late_shows_what_was_there_before(cluster, 
     reporting_devices(cluster, NOON + 3 * MINUTE, xid=31, replays=1)
 
     assert unresolved() == [(31, "open")]
-    assert Finding.objects.get(rule="gpu-xid").cause == before.cause
+    assert Finding.objects.get(rule="gpu-xid").fingerprint == before.fingerprint
 
 
 def a_frame(*devices: GpuDevice) -> TelemetrySnapshot:
@@ -159,7 +159,7 @@ def a_frame(*devices: GpuDevice) -> TelemetrySnapshot:
 def had(cluster, **given) -> None:
     evidence = {"xid": 79, "words": "GPU has fallen off the bus", "at_least": 1} | given
     node = cluster.nodes.get()
-    a_finding(cluster, "GPU 2 of gpu-001", node=node, rule="gpu-xid", gpu_uuid="GPU-2", evidence=evidence)
+    a_finding(cluster, "GPU 2 of gpu-001", node=node, rule="gpu-xid", gpu_uuid="GPU-2", facts=evidence)
 
 
 def test_each_of_the_others_is_known_with_its_own_time(cluster):

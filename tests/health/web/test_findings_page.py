@@ -15,8 +15,8 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
 def a_finding(cluster, node=None, **given):
     row = {
         "rule": "allocatable-below-expected",
-        "sentence": "1 fewer nvidia.com/gpu can be allocated on gpu-001 than it had before.",
-        "action": "Read the device plugin's log.",
+        "title": "1 fewer nvidia.com/gpu can be allocated on gpu-001 than it had before.",
+        "steps": ["Read the device plugin's log."],
     }
     return make.a_finding(cluster, node=node, **row | given)
 
@@ -34,8 +34,8 @@ def test_says_what_is_wrong_and_what_to_do(viewer):
 
 def test_the_worst_comes_first(viewer):
     cluster = make.a_cluster()
-    a_finding(cluster, sentence="A small thing.", severity="note")
-    a_finding(cluster, sentence="The big thing.", severity="critical", rule="other")
+    a_finding(cluster, title="A small thing.", severity="note")
+    a_finding(cluster, title="The big thing.", severity="critical", rule="other")
 
     text = page(viewer, "/findings").text
 
@@ -50,10 +50,10 @@ def test_what_somebody_looks_after_hides_nothing_that_nobody_does(viewer, addres
     pool.nodes.add(node)
     taken = {"severity": "critical", "state": FindingState.ACKNOWLEDGED, "acknowledged_by": "ada"}
     for number in range(10):
-        a_finding(node.cluster, node, rule=f"old-{number}", sentence=f"Spare part {number}.", **taken)
+        a_finding(node.cluster, node, rule=f"old-{number}", title=f"Spare part {number}.", **taken)
     monday = {"since": NOON - timedelta(days=4), "opened_at": NOON - timedelta(days=4)}
-    a_finding(node.cluster, node, rule="new", sentence="GPU 3 is hot.", **monday)
-    a_finding(node.cluster, node, rule="mere", sentence="Memory is nearly full.", severity="note")
+    a_finding(node.cluster, node, rule="new", title="GPU 3 is hot.", **monday)
+    a_finding(node.cluster, node, rule="mere", title="Memory is nearly full.", severity="note")
 
     text = page(viewer, address.format(pool=pool.pk)).text
 
@@ -68,10 +68,10 @@ def test_no_open_critical_is_hidden_behind_suspicions_and_notes(viewer, critical
     cluster = make.a_cluster()
     for number in range(criticals):
         monday = {"since": NOON - timedelta(days=4), "opened_at": NOON - timedelta(days=4)}
-        a_finding(cluster, rule=f"bad-{number}", sentence=f"Lost {number}.", severity="critical", **monday)
+        a_finding(cluster, rule=f"bad-{number}", title=f"Lost {number}.", severity="critical", **monday)
     for number in range(4):
-        a_finding(cluster, rule=f"new-{number}", sentence=f"Perhaps {number}.", state=FindingState.CONFIRMING)
-        a_finding(cluster, rule=f"mere-{number}", sentence=f"Note {number}.", severity="note")
+        a_finding(cluster, rule=f"new-{number}", title=f"Perhaps {number}.", state=FindingState.CONFIRMING)
+        a_finding(cluster, rule=f"mere-{number}", title=f"Note {number}.", severity="note")
 
     text = page(viewer, "/parts/findings/strip").text
 
@@ -132,7 +132,7 @@ def test_what_is_suspected_shows_from_the_first_second_with_when_it_is_confirmed
 
     for address in ("/findings", "/", f"/nodes/{node.pk}", f"/clusters/{node.cluster_id}"):
         text = page(viewer, address).text
-        assert finding.sentence in text
+        assert finding.title in text
         assert "confirming since 11:59:50 , confirmed at 12:00:50 if it is still so" in text
     told = viewer.get("/api/v1/findings?confirming=true").json()["results"]
     assert [(one["state"], one["confirmed_at"]) for one in told] == [("confirming", "2026-11-21T12:00:50Z")]
@@ -150,8 +150,8 @@ def test_a_node_page_and_the_fleet_page_name_it(viewer):
 def test_the_page_of_a_cluster_says_how_many_it_does_not_show(viewer, monkeypatch):
     cluster = make.a_cluster("prod")
     for number in range(3):
-        a_finding(cluster, sentence=f"Wrong {number}.", rule=f"rule-{number}")
-    a_finding(cluster, sentence="Hm.", state="confirming", rule="another")
+        a_finding(cluster, title=f"Wrong {number}.", rule=f"rule-{number}")
+    a_finding(cluster, title="Hm.", state="confirming", rule="another")
     path = f"/parts/clusters/{cluster.pk}/findings"
 
     assert "3 open" not in page(viewer, path).text
@@ -165,8 +165,8 @@ def test_the_page_of_a_cluster_says_how_many_it_does_not_show(viewer, monkeypatc
 def test_the_page_of_a_cluster_says_how_many_more_are_confirmed_or_muted(viewer, monkeypatch):
     cluster = make.a_cluster("prod")
     for number in range(3):
-        a_finding(cluster, sentence=f"Hm {number}.", state="confirming", rule=f"rule-{number}")
-    a_finding(cluster, sentence="Known.", state="muted", rule="another")
+        a_finding(cluster, title=f"Hm {number}.", state="confirming", rule=f"rule-{number}")
+    a_finding(cluster, title="Known.", state="muted", rule="another")
     monkeypatch.setattr(findings_page, "PER_PAGE", 2)
 
     told = page(viewer, f"/parts/clusters/{cluster.pk}/findings")
@@ -187,15 +187,15 @@ def test_what_is_muted_is_said_wherever_it_is(viewer):
     pool = make.a_pool(make.a_cluster("prod"))
     node = make.a_node(pool.cluster, pool=pool, gpus=1)
     muted = {"node": node, "state": "muted"}
-    a_finding(node.cluster, sentence="Its disk fails.", rule="a", **muted)
-    a_finding(node.cluster, sentence="It is hot.", rule="b", subject=f"GPU 0 of {node.name}", **muted)
+    a_finding(node.cluster, title="Its disk fails.", rule="a", **muted)
+    a_finding(node.cluster, title="It is hot.", rule="b", subject=f"GPU 0 of {node.name}", **muted)
 
     for path in (f"nodes/{node.pk}/findings", f"nodes/{node.pk}/gpus/0/findings"):
         assert "Muted: It is hot. Its disk fails." in page(viewer, f"/parts/{path}").text
     told = viewer.get(f"/api/v1/nodes/{node.pk}/gpus/0").json()
-    assert [one["sentence"] for one in told["muted"]] == ["It is hot.", "Its disk fails."]
+    assert [one["title"] for one in told["muted"]] == ["It is hot.", "Its disk fails."]
     assert (told["findings"], told["findings_of_node"]) == ([], [])
-    a_finding(node.cluster, node, sentence="It is wrong.", rule="c")
+    a_finding(node.cluster, node, title="It is wrong.", rule="c")
     assert "1 open, 2 muted" in page(viewer, "/parts/findings/strip").text
     assert "2 findings are muted." in page(viewer, f"/parts/pools/{pool.pk}/findings").text
 
@@ -221,7 +221,7 @@ def test_a_pool_without_an_open_finding_says_what_else_there_is(viewer):
 
 
 def test_names_from_a_cluster_are_words_not_markup(viewer):
-    a_finding(make.a_cluster(), sentence=HOSTILE)
+    a_finding(make.a_cluster(), title=HOSTILE)
 
     assert HOSTILE in page(viewer, "/findings").text
 
@@ -230,8 +230,8 @@ def test_somebody_of_a_pool_sees_the_findings_of_its_nodes_only(now):
     cluster = make.a_cluster()
     pool = make.a_pool(cluster)
     mine, other = make.a_node(cluster, pool=pool), make.a_node(cluster)
-    a_finding(cluster, mine, sentence="Mine is sick.")
-    a_finding(cluster, other, sentence="The other is sick.")
+    a_finding(cluster, mine, title="Mine is sick.")
+    a_finding(cluster, other, title="The other is sick.")
 
     text = page(visiting(make.a_user(role="viewer", on=pool)), "/findings").text
 
@@ -246,11 +246,11 @@ def viewer():
 
 def test_a_node_and_its_gpu_have_the_worst_first_and_none_before_its_cause(viewer):
     node = make.a_node(make.a_cluster(), gpus=1)
-    cause = a_finding(node.cluster, node, sentence="The cause.", severity="critical")
+    cause = a_finding(node.cluster, node, title="The cause.", severity="critical")
     given = {"opened_at": NOON, "node": node}
-    a_finding(node.cluster, sentence="Listed under it.", severity="critical", parent=cause, rule="a", **given)
-    a_finding(node.cluster, sentence="A newer warning.", rule="b", **given)
-    a_finding(node.cluster, sentence="A small thing.", severity="note", rule="c", **given)
+    a_finding(node.cluster, title="Listed under it.", severity="critical", parent=cause, rule="a", **given)
+    a_finding(node.cluster, title="A newer warning.", rule="b", **given)
+    a_finding(node.cluster, title="A small thing.", severity="note", rule="c", **given)
     in_order = ["The cause.", "Listed under it.", "A newer warning.", "A small thing."]
 
     text = page(viewer, f"/nodes/{node.pk}").text
@@ -259,15 +259,15 @@ def test_a_node_and_its_gpu_have_the_worst_first_and_none_before_its_cause(viewe
     of_gpu = viewer.get(f"/api/v1/nodes/{node.pk}/gpus/0").json()["findings"]
 
     assert sorted(in_order, key=text.index) == in_order
-    assert [one["sentence"] for one in of_node] == [one["sentence"] for one in of_gpu] == in_order
+    assert [one["title"] for one in of_node] == [one["title"] for one in of_gpu] == in_order
 
 
 def test_a_pool_has_the_worst_of_its_findings_first(viewer):
     cluster = make.a_cluster()
     pool = make.a_pool(cluster)
     node = make.a_node(cluster, pool=pool)
-    a_finding(cluster, node, sentence="The big thing.", severity="critical")
+    a_finding(cluster, node, title="The big thing.", severity="critical")
     for number in range(5):
-        a_finding(cluster, node, sentence="A small thing.", severity="note", rule=f"x{number}", opened_at=NOON)
+        a_finding(cluster, node, title="A small thing.", severity="note", rule=f"x{number}", opened_at=NOON)
 
     assert "The big thing." in page(viewer, f"/pools/{pool.pk}").text

@@ -87,11 +87,11 @@ def test_who_holds_it_and_that_nothing_tells_it_are_two_things(node, ada):
 
 
 def test_findings_of_it_and_of_its_node_and_none_of_another_gpu(cluster, node, ada):
-    own = make.a_finding(cluster, "GPU 3 of gpu-1", node=node, sentence="GPU 3 is hot.")
-    cut = make.a_finding(cluster, "GPU 3 of gpu-1, slice 7 (1g)", node=node, sentence="A slice is sick.", rule="x")
-    whole = make.a_finding(cluster, "node gpu-1", node=node, sentence="The node is not ready.", rule="y")
-    make.a_finding(cluster, "GPU 1 of gpu-1", node=node, sentence="GPU 1 is hot.")
-    make.a_finding(cluster, "GPU 3 of gpu-10", node=make.a_node(cluster, "gpu-10"), sentence="Elsewhere.")
+    own = make.a_finding(cluster, "GPU 3 of gpu-1", node=node, title="GPU 3 is hot.")
+    cut = make.a_finding(cluster, "GPU 3 of gpu-1, slice 7 (1g)", node=node, title="A slice is sick.", rule="x")
+    whole = make.a_finding(cluster, "node gpu-1", node=node, title="The node is not ready.", rule="y")
+    make.a_finding(cluster, "GPU 1 of gpu-1", node=node, title="GPU 1 is hot.")
+    make.a_finding(cluster, "GPU 3 of gpu-10", node=make.a_node(cluster, "gpu-10"), title="Elsewhere.")
 
     shown = page(visiting(ada), f"/nodes/{node.pk}/gpus/3")
     said = rest(ada, node).json()
@@ -106,8 +106,8 @@ def test_findings_of_it_and_of_its_node_and_none_of_another_gpu(cluster, node, a
 
 
 def test_what_is_being_confirmed_of_it_is_on_its_page_and_in_rest(cluster, node, ada):
-    hot = make.a_finding(cluster, "GPU 3 of gpu-1", node=node, sentence="GPU 3 is hot.", opened_at=None)
-    make.a_finding(cluster, "GPU 2 of gpu-1", node=node, sentence="GPU 2 is hot.", opened_at=None)
+    hot = make.a_finding(cluster, "GPU 3 of gpu-1", node=node, title="GPU 3 is hot.", opened_at=None)
+    make.a_finding(cluster, "GPU 2 of gpu-1", node=node, title="GPU 2 is hot.", opened_at=None)
 
     said = rest(ada, node).json()
 
@@ -378,10 +378,8 @@ def test_findings_and_telemetry_are_of_one_board_whatever_its_exporter_calls_it(
     make.a_source(cluster, exported=["temperature_celsius"])
     devices = [GpuDevice("gpu-1", 1, "GPU-3"), GpuDevice("gpu-1", 3, "GPU-1")]
     snapshots.keep(cluster.pk, told(*devices, temperature_celsius=[91, 40]))
-    hot = make.a_finding(cluster, "GPU 1 of gpu-1", node=node, sentence="GPU 1 has 91 C.", gpu_uuid="GPU-3")
-    lost = make.a_finding(
-        cluster, "GPU 2 of gpu-1", node=node, sentence="It is away.", gpu_uuid="GPU-z", severity="note"
-    )
+    hot = make.a_finding(cluster, "GPU 1 of gpu-1", node=node, title="GPU 1 has 91 C.", gpu_uuid="GPU-3")
+    lost = make.a_finding(cluster, "GPU 2 of gpu-1", node=node, title="It is away.", gpu_uuid="GPU-z", severity="note")
 
     shown = page(visiting(ada), f"/parts/nodes/{node.pk}/gpus/3/telemetry").text
     assert "91 °C" in shown
@@ -402,7 +400,7 @@ def test_findings_and_telemetry_are_of_one_board_whatever_its_exporter_calls_it(
 
 
 def test_a_finding_about_one_that_nobody_lists_leads_to_what_is_known_of_it(cluster, node, ada):
-    finding = make.a_finding(cluster, "GPU 7 of gpu-1", node=node, sentence="GPU 7 is hot.")
+    finding = make.a_finding(cluster, "GPU 7 of gpu-1", node=node, title="GPU 7 is hot.")
     make.a_source(cluster, exported=["temperature_celsius"])
     snapshots.keep(cluster.pk, told(GpuDevice("gpu-1", 7, "GPU-7"), temperature_celsius=[91]))
     there = f"/nodes/{node.pk}/gpus/7"

@@ -38,7 +38,7 @@ def test_the_strip_and_rest_sum_to_the_same(node):
         an_hour(node, 3, index)
     an_hour(node, 2, busy_s=None, temperature_max=None, xids=0)
     make.a_finding(
-        node.cluster, node=node, sentence="GPU 3 is hot.", severity="critical", opened_at=NOON - timedelta(hours=2),
+        node.cluster, node=node, title="GPU 3 is hot.", severity="critical", opened_at=NOON - timedelta(hours=2),
         resolved_at=NOON - timedelta(hours=1, minutes=1),
     )  # fmt: skip
 
@@ -101,7 +101,7 @@ def test_a_gpu_that_is_cut_is_one_and_so_is_its_xid(node):
 
 
 def test_an_hour_that_nobody_heard_hides_no_finding(node):
-    make.a_finding(node.cluster, node=node, sentence="Nothing is heard.", opened_at=NOON - timedelta(hours=2))
+    make.a_finding(node.cluster, node=node, title="Nothing is heard.", opened_at=NOON - timedelta(hours=2))
 
     seen, rest = strip_and_rest(node)
 

@@ -38,16 +38,16 @@ def markdown_of(visitor) -> str:
 
 
 def test_the_worst_comes_first_and_what_is_over_long_ago_is_left_out(cluster, bob):
-    make.a_finding(cluster, "node gpu-1", sentence="A note.", severity="note")
-    make.a_finding(cluster, "node gpu-2", sentence="It is bad.", severity="critical", action="Drain it.")
-    over(cluster, "node gpu-3", hours_ago=7, sentence="It was lately.")
-    over(cluster, "node gpu-4", hours_ago=9, sentence="It was long ago.")
-    over(cluster, "node gpu-5", hours_ago=1, sentence="It never opened.", opened_at=None)
+    make.a_finding(cluster, "node gpu-1", title="A note.", severity="note")
+    make.a_finding(cluster, "node gpu-2", title="It is bad.", severity="critical", steps=["Drain it."])
+    over(cluster, "node gpu-3", hours_ago=7, title="It was lately.")
+    over(cluster, "node gpu-4", hours_ago=9, title="It was long ago.")
+    over(cluster, "node gpu-5", hours_ago=1, title="It never opened.", opened_at=None)
 
     text = page(bob, REPORT).text
 
     assert text.index("It is bad.") < text.index("A note.") < text.index("It was lately.")
-    assert "Do: Drain it." in text
+    assert "Drain it." in text
     assert "It was long ago." not in text
     assert "It never opened." not in text
     assert "It was long ago." in page(bob, f"{REPORT}?hours=12").text
@@ -102,7 +102,7 @@ def test_an_empty_one_is_said_and_nobody_without_a_role_reads_it(cluster, bob):
 
 
 def test_who_sees_nothing_of_a_cluster_reads_nothing_of_it(cluster):
-    make.a_finding(cluster, "node gpu-1", sentence="It is secret.")
+    make.a_finding(cluster, "node gpu-1", title="It is secret.")
     eve = visiting(make.a_user("eve"))
 
     for path in (REPORT, FILE):
@@ -110,7 +110,7 @@ def test_who_sees_nothing_of_a_cluster_reads_nothing_of_it(cluster):
 
 
 def test_the_file_asks_for_nothing_and_leads_back(cluster, bob):
-    finding = make.a_finding(cluster, "node gpu-1", sentence="It is bad.")
+    finding = make.a_finding(cluster, "node gpu-1", title="It is bad.")
 
     reply = bob.get(FILE)
 
@@ -131,7 +131,7 @@ def test_hours_that_it_does_not_offer_are_refused_and_said(cluster, bob, hours):
 
 
 def test_names_are_words_in_it(cluster, bob):
-    make.a_finding(cluster, f"node {HOSTILE}"[:300], sentence=f"{HOSTILE} is bad.", action=f"Look at {HOSTILE}.")
+    make.a_finding(cluster, f"node {HOSTILE}"[:300], title=f"{HOSTILE} is bad.", steps=[f"Look at {HOSTILE}."])
 
     assert f"{HOSTILE} is bad." in page(bob, REPORT).text
     assert "<script" not in bob.get(FILE).content.decode()
@@ -140,7 +140,7 @@ def test_names_are_words_in_it(cluster, bob):
 
 def test_rest_tells_what_the_page_tells(cluster, bob, monkeypatch):
     make.a_cluster("far", seen_at=NOON - timedelta(hours=1))
-    bad = make.a_finding(cluster, "node gpu-1", sentence="It is bad.", node=make.a_node(cluster, "gpu-1"))
+    bad = make.a_finding(cluster, "node gpu-1", title="It is bad.", node=make.a_node(cluster, "gpu-1"))
     gone = [over(cluster, f"node gpu-{number}", hours_ago=number, rule=f"r-{number}") for number in (2, 9, 10)]
 
     told = bob.get(REST).json()
@@ -165,7 +165,7 @@ def test_rest_refuses_what_it_does_not_offer(bob, query):
 
 
 def test_rest_tells_nothing_of_what_is_not_seen(cluster, client):
-    make.a_finding(cluster, "node gpu-1", sentence="It is secret.")
+    make.a_finding(cluster, "node gpu-1", title="It is secret.")
 
     told = visiting(make.a_user("eve")).get(REST)
 

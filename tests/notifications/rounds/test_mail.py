@@ -46,7 +46,7 @@ def sink(settings) -> Iterator[Sink]:
 @pytest.fixture
 def finding():
     catch_all(a_channel("oncall", "mail", recipients=["oncall@example.org", "lead@example.org"]))
-    return a_finding(a_cluster("eu-1"), "node gpu-001", sentence="Its kubelet is silent.\nReally.")
+    return a_finding(a_cluster("eu-1"), "node gpu-001", title="Its kubelet is silent.\nReally.")
 
 
 def test_the_mails_about_a_finding_are_one_thread(sink, finding, route_and_send):

@@ -79,7 +79,7 @@ def test_who_would_get_this(root):
 
 def test_the_log_shows_the_message_and_lets_it_be_sent_again(root, route_and_send, monkeypatch):
     catch_all(a_channel("chat", "slack", secret_from="env:QUARTERDECK_CHANNEL_CHAT"))
-    happened(a_finding(a_cluster("eu-1"), sentence="It fell off the bus."))
+    happened(a_finding(a_cluster("eu-1"), title="It fell off the bus."))
     route_and_send()
     row = Delivery.objects.get()
 

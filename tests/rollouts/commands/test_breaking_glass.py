@@ -84,8 +84,9 @@ def test_an_operator_overrides_no_approval_and_an_admin_does(stage, owner):
 
     ((_, wrong),) = UNACKNOWLEDGED_OVERRIDES.say(stage.plan.cluster, now=NOON)
     assert wrong.severity.value == "critical"
-    assert "root overrode the gate Approval in Canary" in wrong.sentence
-    assert UNACKNOWLEDGED_OVERRIDES.page(wrong.evidence) == f"/plans/{stage.plan_id}"
+    assert wrong.title == f"Gate Approval of plan #{stage.plan_id} “New driver” overridden"
+    assert [item.value for item in wrong.evidence[::2]] == ["root", "Canary"]
+    assert UNACKNOWLEDGED_OVERRIDES.page(wrong.facts) == f"/plans/{stage.plan_id}"
 
 
 @pytest.mark.parametrize("part", ["author", "last_editor", "started_by"])

@@ -158,7 +158,7 @@ def test_a_person_who_uncordons_it_before_it_is_proven_is_undone_and_it_is_a_fin
 
     assert is_cordoned(ground)
     ((_, wrong),) = CORDON_TAKEN.say(ground.cluster, now=ground.clock())
-    assert wrong.sentence.startswith(f"{CANARY} was uncordoned before its test Job had completed, and was cordoned ")
+    assert wrong.title == f"{CANARY} was uncordoned before its test Job completed"
 
 
 def test_once_the_operator_is_through_its_note_is_not_written_again(ground: Ground):
@@ -253,7 +253,7 @@ def test_what_failed_its_test_stays_cordoned_when_the_plan_is_given_up_with_its_
     assert marks(ground)[CORDONED_BY] == ground.plan.mark
     assert f"{CANARY} stays cordoned by this plan: its test Job failed." in ground.plan.reason
     ((_, wrong),) = CORDON_LEFT.say(ground.cluster, now=ground.clock())
-    assert f"kubectl uncordon {CANARY}" in wrong.action
+    assert f"kubectl uncordon {CANARY}" in " ".join(wrong.steps)
 
 
 def settle(ground: Ground) -> None:

@@ -58,7 +58,7 @@ def test_a_cause_that_nothing_says_at_first_comes_with_its_finding(ground: Groun
     node = Node.objects.get(cluster=ground.cluster, name=CANARY)
     Finding.objects.create(
         cluster=ground.cluster, node=node, subject=f"node {CANARY}", rule="upgrade-failed", severity="critical",
-        cause="", sentence="", probable_cause=REASON, action="", since=NOON, confirmed_at=NOON, updated_at=NOON,
+        fingerprint="", title="", causes=[REASON], since=NOON, confirmed_at=NOON, updated_at=NOON,
     )  # fmt: skip
 
     ground.round()

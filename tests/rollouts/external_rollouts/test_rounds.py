@@ -26,6 +26,7 @@ from rollouts.models.external_rollout import LEASE
 from rollouts.queries.external_rollouts import NOT_SHOWN, shown_external_rollouts
 from rollouts.tasks import run_leased, sweep_rounds, wake_plans_of
 from tests.make import NOON, a_node, a_pod, a_user
+from tests.reports import told
 from tests.rollouts.make import NEW, NEW_HASH, OLD, OLD_HASH
 from tests.rollouts.rows import a_driver_cluster, a_started_plan
 
@@ -209,19 +210,19 @@ def test_a_node_with_fewer_gpus_than_before_is_where_a_plan_would_have_halted(ot
     assert others.answers()["allocatable_restored"] == "fail"
     (wrong,) = others.found()
     assert wrong.severity is Severity.CRITICAL
-    assert wrong.sentence == (
-        f"NVIDIADriver h200 from {OLD} to {NEW}, rolled out by others: 1 of 3 nodes changed, 2 not begun. Quarterdeck "
-        "would have halted here: node-0 offers fewer GPUs than before the change. 7 gpu, 8 before."
-    )
-    assert f"{UPGRADE_SKIP}=true" in wrong.action
-    assert wrong.action.endswith(f"put {OLD} back: {others.rollout.its_component.command(OLD)}")
+    assert wrong.title == "Rollout of NVIDIADriver h200 fails a gate"
+    assert "node-0 offers fewer GPUs" in wrong.summary
+    assert f"Rollout: NVIDIADriver h200 from {OLD} to {NEW}\nDriven by: others" in told(wrong)
+    assert "Progress: 1 of 3 nodes changed, 2 not begun" in told(wrong)
+    assert f"{UPGRADE_SKIP}=true" in wrong.steps[1]
+    assert wrong.steps[1].endswith(f"put {OLD} back: {others.rollout.its_component.command(OLD)}")
 
     others.change(1)
     others.change(2)
     others.round()
     (wrong,) = others.found()
     assert wrong.severity is Severity.WARNING  # nobody is left to be held
-    assert UPGRADE_SKIP not in wrong.action
+    assert UPGRADE_SKIP not in wrong.steps[1]
 
     others.node(0, allocatable={"nvidia.com/gpu": 8})
     others.round()
@@ -235,9 +236,9 @@ def test_a_finding_of_an_object_that_git_writes_leads_there():
     others.round()
 
     (wrong,) = others.found()
-    assert f"from {OLD} to {NEW}, rolled out by Argo CD application gpu: 0 of 3" in wrong.sentence
-    assert f"put {OLD} back where Argo CD application gpu has it from" in wrong.action
-    assert "kubectl patch" not in wrong.action
+    assert "Driven by: Argo CD application gpu\nProgress: 0 of 3" in told(wrong)
+    assert f"put {OLD} back where Argo CD application gpu has it from" in wrong.steps[1]
+    assert "kubectl patch" not in wrong.steps[1]
 
 
 def test_it_comes_through_when_every_gate_has_passed_for_a_soak(others: Others):

@@ -2,14 +2,22 @@ import pytest
 
 from fleet.models import Node, Observer
 from health.evaluation import evaluation_round
+from health.inbox.rulebook import every_rule
 from health.models import Finding
 from rollouts.commands import plan_control
 from rollouts.findings.plan_findings import CORDON_LEFT, EXCLUSION_LEFT, HALTED, LEFT_BEHIND
 from rollouts.models import Cordon, Exclusion, Hold, Plan, Target
 from tests import make
 from tests.make import NOON
+from tests.reports import steps, told
 
 pytestmark = pytest.mark.django_db
+
+
+def test_no_source_has_the_key_of_a_rule():
+    keys = [entry.key for entry in every_rule()]
+
+    assert len(set(keys)) == len(keys)
 
 
 def test_a_halted_plan_is_a_finding_of_its_cluster_until_it_goes_on():
@@ -22,9 +30,9 @@ def test_a_halted_plan_is_a_finding_of_its_cluster_until_it_goes_on():
 
     assert (finding.subject, finding.page) == (f"plan {plan.pk}", f"/plans/{plan.pk}")
     assert (finding.opened_at, finding.severity) == (NOON, "critical")  # as red as on its own page
-    assert f"Plan #{plan.pk} “New driver” is halted" in finding.sentence
-    assert finding.sentence.endswith("is halted: gpu-1 failed. No node was released.")
-    assert finding.action == "Open the plan: abort it, or say why it is resumed."
+    assert finding.sentence == f"Plan #{plan.pk} “New driver” is halted. No node was released."
+    assert told(finding).splitlines()[2] == "Reason: gpu-1 failed."
+    assert "If it is not needed, abort the plan." in finding.steps
 
     plan.move("rolling-back", now=NOON, actor="ada", reason="Back.")
     evaluation_round.look(plan.cluster, now=NOON)
@@ -38,7 +46,7 @@ def test_whom_a_plan_was_halted_by_is_said_before_why():
 
     ((_, wrong),) = HALTED.say(plan.cluster, now=NOON)
 
-    assert wrong.sentence.endswith("is halted: ada halted it: Redis is away. No node was released.")
+    assert "Reason: ada halted it: Redis is away." in told(wrong)
 
 
 def test_a_halted_plan_says_how_far_it_came():
@@ -52,8 +60,8 @@ def test_a_halted_plan_says_how_far_it_came():
     ((subject, wrong),) = HALTED.say(plan.cluster, now=NOON)
 
     assert subject == f"plan {plan.pk}"
-    assert wrong.sentence.endswith("is halted: gpu-1 failed. 1 of 2 nodes was released: the cluster runs two versions.")
-    assert wrong.action == "Open the plan: roll it back, or say why it is resumed."
+    assert wrong.summary == "1 of 2 nodes was released. The cluster runs two versions."
+    assert "If it does harm, roll the plan back." in wrong.steps
 
 
 def left_behind(plan: Plan, *, is_wanted: bool) -> list[str]:
@@ -61,7 +69,7 @@ def left_behind(plan: Plan, *, is_wanted: bool) -> list[str]:
     node = Node.objects.get(cluster=plan.cluster, name="gpu-1")
     Hold.objects.filter(plan=plan, node_uid=node.uid).delete()
     Hold.objects.create(plan=plan, node_uid=node.uid, node_name=node.name, wanted_since=NOON, is_wanted=is_wanted)
-    return [f"{wrong.sentence} {wrong.action}" for _, wrong in LEFT_BEHIND.say(plan.cluster, now=NOON)]
+    return [f"{told(wrong)}\n{steps(wrong)}" for _, wrong in LEFT_BEHIND.say(plan.cluster, now=NOON)]
 
 
 def test_a_hold_of_a_plan_that_is_over_is_found_with_the_command_that_takes_it_off():
@@ -71,8 +79,9 @@ def test_a_hold_of_a_plan_that_is_over_is_found_with_the_command_that_takes_it_o
 
     (said,) = left_behind(plan, is_wanted=False)
 
-    assert f"gpu-1 carries the hold of plan #{plan.pk} “New driver”, which is rolled back and let it go" in said
-    assert "kubectl label node gpu-1 nvidia.com/gpu-driver-upgrade.skip- &&" in said
+    assert said.startswith("Hold of an ended plan on gpu-1")
+    assert f"Plan: #{plan.pk} “New driver”\nState of the plan: rolled back" in said
+    assert "kubectl label node gpu-1 nvidia.com/gpu-driver-upgrade.skip-" in said
 
 
 @pytest.mark.parametrize(("state", "is_wanted"), [("aborted", True), ("promoting", False), ("holding", True)])
@@ -88,7 +97,7 @@ def exclusions_left_by(plan: Plan) -> list[str]:
     patch = '{"metadata":{"labels":{"k8saas.nvidia.com/ManagedByNVSentinel":null}}}'
     annotations = {"quarterdeck.io/opted-out-by": plan.mark, "quarterdeck.io/put-back": patch}
     Node.objects.filter(cluster=plan.cluster, name="gpu-1").update(annotations=annotations)
-    return [f"{wrong.sentence} {wrong.action}" for _, wrong in EXCLUSION_LEFT.say(plan.cluster, now=NOON)]
+    return [f"{told(wrong)}\n{steps(wrong)}" for _, wrong in EXCLUSION_LEFT.say(plan.cluster, now=NOON)]
 
 
 def test_an_exclusion_of_a_plan_that_is_over_is_found_with_the_command_that_puts_it_back():
@@ -97,7 +106,8 @@ def test_an_exclusion_of_a_plan_that_is_over_is_found_with_the_command_that_puts
 
     (said,) = exclusions_left_by(plan)
 
-    assert said.startswith(f"NVSentinel is kept off gpu-1 by plan #{plan.pk} “New driver”, which is aborted.")
+    assert said.startswith("Exclusion of an ended plan on gpu-1")
+    assert "State of the plan: aborted\nExcluded from: NVSentinel" in said
     assert said.endswith(
         "kubectl patch node gpu-1 --type=merge -p "
         "\"$(kubectl get node gpu-1 -o jsonpath='{.metadata.annotations.quarterdeck\\.io/put-back}')\""
@@ -112,7 +122,7 @@ def cordoned_by(plan: Plan) -> list[str]:
     Cordon.objects.create(plan=plan, node_uid="x", node_name="gpu-1", wanted_since=NOON)
     annotations = {"quarterdeck.io/cordoned-by": plan.mark}
     Node.objects.filter(cluster=plan.cluster, name="gpu-1").update(annotations=annotations, is_unschedulable=True)
-    return [f"{wrong.sentence} {wrong.action}" for _, wrong in CORDON_LEFT.say(plan.cluster, now=NOON)]
+    return [f"{told(wrong)}\n{steps(wrong)}" for _, wrong in CORDON_LEFT.say(plan.cluster, now=NOON)]
 
 
 def test_a_cordon_of_a_plan_that_is_over_is_found_with_the_commands_that_let_pods_in():
@@ -122,8 +132,9 @@ def test_a_cordon_of_a_plan_that_is_over_is_found_with_the_commands_that_let_pod
 
     (said,) = cordoned_by(plan)
 
-    assert said.startswith(f"gpu-1 is cordoned by plan #{plan.pk} “New driver”, which is aborted: no test Job there")
-    assert "kubectl uncordon gpu-1 && kubectl annotate node gpu-1 quarterdeck.io/cordoned-by- nvidia.com/" in said
+    assert said.startswith("Cordon of an ended plan on gpu-1")
+    assert "kubectl uncordon gpu-1" in said
+    assert "kubectl annotate node gpu-1 quarterdeck.io/cordoned-by- nvidia.com/" in said
 
 
 def test_a_cordon_of_a_plan_under_way_is_no_finding():

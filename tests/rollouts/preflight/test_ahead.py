@@ -72,7 +72,7 @@ def test_what_bars_a_start_and_nothing_else_is_not_said_of_a_plan_that_has_start
 
 def test_a_node_that_became_sick_since_the_start_is_named(stage):
     node = Node.objects.get(uid=Target.objects.filter(stage=stage).first().node_uid)
-    a_finding(stage.plan.cluster, node=node, severity="critical", sentence="It lacks a GPU.")
+    a_finding(stage.plan.cluster, node=node, severity="critical", title="It lacks a GPU.")
 
     (check,) = [check for check in ahead(stage).checks if check.code == "sick-taken"]
 

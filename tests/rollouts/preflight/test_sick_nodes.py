@@ -13,7 +13,7 @@ from tests.rollouts.make import NEW
 from tests.rollouts.rows import CANARY, REST, a_draft, a_driver_cluster
 
 pytestmark = pytest.mark.django_db
-LACKS = "node-0 lacks 8 GPUs. It had more allocatable GPUs before."
+LACKS = "8 GPUs missing on node-0."
 REASON = "Its driver is what is broken."
 
 
@@ -29,7 +29,7 @@ def owner(cluster):
 
 def found(cluster, name: str = "node-0", **given) -> None:
     node = Node.objects.get(cluster=cluster, name=name)
-    row = {"rule": "allocatable-below-expected", "severity": "critical", "sentence": LACKS}
+    row = {"rule": "allocatable-below-expected", "severity": "critical", "title": LACKS.rstrip(".")}
     a_finding(cluster, f"node {name}", node=node, **row | given)
 
 

@@ -181,7 +181,7 @@ def test_what_pods_take_to_be_ready_again_is_harm(north):
 
 def does_nothing(node, **pods: list[str]) -> None:
     found = {f"team-a/{pod}": {"has": "", "idle_hours": dict.fromkeys(boards, 9)} for pod, boards in pods.items()}
-    a_finding(node.cluster, rule="idle-gpus", node=node, evidence={"pods": found})
+    a_finding(node.cluster, rule="idle-gpus", node=node, facts={"pods": found})
 
 
 def test_a_node_whose_pods_do_nothing_ends_no_work(north):

@@ -194,7 +194,7 @@ def test_a_cause_that_was_not_known_when_the_node_failed_is_that_of_its_finding(
     Plan.objects.filter(pk=plan.pk).update(state=PlanState.HALTED, reason=halted)
     Target.objects.filter(stage__plan=plan, node_name="gpu-0").update(state="failed", reason=GAVE_UP)
     node = Node.objects.get(cluster=plan.cluster, name="gpu-0")
-    a_finding(plan.cluster, node=node, rule="upgrade-failed", probable_cause="The driver container crashes.")
+    a_finding(plan.cluster, node=node, rule="upgrade-failed", causes=["The driver container crashes."])
 
     on_page = plan_on_page(Plan.objects.select_related("cluster").get(pk=plan.pk), now=NOON)
 

@@ -76,10 +76,10 @@ def test_where_a_gate_fails_it_says_that_a_plan_would_have_halted(cluster: Clust
     fails(rollout)
 
     ((_, wrong),) = FAILING.say(cluster, now=NOON)
-    seen = page(visiting(viewer), page_of_external_rollout(wrong.evidence)).text
+    seen = page(visiting(viewer), page_of_external_rollout(wrong.facts)).text
     assert "Quarterdeck would have halted here: gpu-3 failed. The node was deleted." in seen
     assert "failing" in seen
-    assert wrong.action in seen
+    assert wrong.steps[1] in seen
     assert "gpu-3 failed a gate fails because of it" in seen
 
     listed = page(visiting(viewer), "/plans").text

@@ -1,0 +1,12 @@
+"""Steps that the runbooks of several rules share. NODE stands for the name of the finding's node."""
+
+DRAIN = "Drain the node: kubectl drain NODE --ignore-daemonsets"
+RESET = "When nothing uses the GPU, reset it (nvidia-smi -r -i UUID on the node), or reboot the node."
+REBOOT = "Reboot the node. If GPUs are still missing, have the hardware inspected."
+UNCORDON = "After the finding is resolved, uncordon the node: kubectl uncordon NODE"
+CORDON = "Cordon the node: kubectl cordon NODE"
+REPLACE = "If the fault returns, have the board replaced. Attach nvidia-bug-report.sh to the support case."
+SAVE_LOGS = "Before a reset, save nvidia-bug-report.sh and the kernel log (dmesg -T) of the node."
+NOTIFY = "Check Impact for the affected pods and notify their owners."
+GPU_STACK = "Open the node's page. Its GPU stack names the operand that does not run, and the cause."
+DIAGNOSE = "Run dcgmi diag -r 3 on the drained node. It takes the GPU for minutes."
