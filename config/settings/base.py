@@ -238,6 +238,7 @@ SPECTACULAR_SETTINGS = {
         "StageKind": "rollouts.models.StageKind",
         "DraftStageKind": ["canary", "pool"],
         "CompatibilityAnswer": "health.api.stacks.ANSWERS",
+        "GateAnswer": ["pass", "wait", "fail"],
         "ClusterMode": "fleet.models.ClusterMode",
         "DriverSetBy": "fleet.api.clusters.MODES",
         "MetricKey": "health.api.telemetry.METRIC_KEYS",
