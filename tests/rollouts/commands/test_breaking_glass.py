@@ -84,7 +84,7 @@ def test_an_operator_overrides_no_approval_and_an_admin_does(stage, owner):
 
     ((_, wrong),) = UNACKNOWLEDGED_OVERRIDES.say(stage.plan.cluster, now=NOON)
     assert wrong.severity.value == "critical"
-    assert wrong.title == f"Gate Approval of plan #{stage.plan_id} “New driver” overridden"
+    assert wrong.title == f"Gate Approval of plan #{stage.plan_id} “{stage.plan.title}” overridden"
     assert [item.value for item in wrong.evidence[::2]] == ["root", "Canary"]
     assert UNACKNOWLEDGED_OVERRIDES.page(wrong.facts) == f"/plans/{stage.plan_id}"
 
