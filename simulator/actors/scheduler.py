@@ -169,7 +169,7 @@ class Scheduler:
             self._world.loop.soon(self.schedule)
 
     def _pod_changed(self, was: Obj | None, pod: Obj | None) -> None:
-        if pod and is_active(pod) and not node_of(pod) and not spec(pod).get("resourceClaims"):
+        if pod and is_active(pod) and not node_of(pod) and _is_ours(pod):
             self._pending[key(pod)] = pod
             self._world.loop.soon(self.schedule)
         elif was:
@@ -205,6 +205,13 @@ class Scheduler:
     def _wake(self) -> None:
         if self._pending:
             self._world.loop.soon(self.schedule)
+
+
+def _is_ours(pod: Obj) -> bool:
+    """Gated pods wait outside of the queue, other schedulers place their own, and the DRA actor those with claims."""
+    asked = spec(pod)
+    other = asked.get("resourceClaims") or asked.get("schedulingGates")
+    return not other and asked.get("schedulerName", SOURCE) == SOURCE
 
 
 def wrong_node(pod: Obj, node: Obj) -> list[str]:

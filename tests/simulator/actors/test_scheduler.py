@@ -105,6 +105,18 @@ def test_a_node_is_counted_for_the_first_filter_that_rejects_it():
     assert "1 node(s) were unschedulable" in why(stage, "stranger")
 
 
+def test_gated_pods_and_those_of_other_schedulers_are_left_alone():
+    stage = an_empty_fleet(1)
+
+    a_pod(stage, "gated", schedulingGates=[{"name": "kueue.x-k8s.io/admission"}])
+    a_pod(stage, "other", schedulerName="volcano")
+    a_pod(stage, "usual", schedulerName="default-scheduler")
+    stage.settle()
+
+    assert [where(stage, name) for name in ("gated", "other")] == ["", ""]
+    assert where(stage, "usual") == "gpu-h100-001"
+
+
 def test_a_freed_gpu_is_taken_by_who_waits_longest():
     stage = an_empty_fleet(1)
     a_pod(stage, "first", gpus=8)
