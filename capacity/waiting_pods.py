@@ -1,12 +1,16 @@
 """Reasons of pods that wait for a node: reads the nodes and claims of their cluster, and explains each pod."""
 
+import json
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
+from django.db.models import TextField
 from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Cast
 
 from capacity.wait_reasons.amounts import amount_text
 from capacity.wait_reasons.answers import PendingExplanation
@@ -28,10 +32,11 @@ GENERAL = frozenset(
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LABELS_AT_MOST = 12  # labels that are read one by one; with more, whole sets of labels are read
 COLUMNS = (
-    "pk", "name", "taints", "is_unschedulable", "allocatable", "requested", "expected",
-    "cpu_allocatable_m", "memory_allocatable_bytes",
+    "pk", "name", "is_unschedulable", "cpu_allocatable_m", "memory_allocatable_bytes",
     *(f"cpu_{whose}_m" for whose in WHOSE), *(f"memory_{whose}_bytes" for whose in WHOSE),
 )  # fmt: skip
+
+AS_TEXT = {f"{column}_text": column for column in ("taints", "allocatable", "requested", "expected")}
 
 
 def is_waiting(pod: Pod) -> bool:
@@ -56,10 +61,10 @@ def refined_reasons(pods: Sequence[Pod], known: Mapping[str, PodReason], now: da
     waiting = [pod for pod in pods if pod.uid not in known or known[pod.uid].key in GENERAL]
     found = explanations_of(waiting, now=now)
     by_uid = {pod.uid: pod for pod in waiting}
-    return {uid: _reason(by_uid[uid], each) for uid, each in found.items()}
+    return {uid: reason_of(by_uid[uid], each) for uid, each in found.items()}
 
 
-def _reason(pod: Pod, found: PendingExplanation) -> PodReason:
+def reason_of(pod: Pod, found: PendingExplanation) -> PodReason:
     steps = tuple(change.text for change in found.changes)
     return PodReason(
         found.key,
@@ -81,14 +86,17 @@ def facts_of(pod: Pod) -> WaitingPod:
 def index_of(cluster_id: int, pods: Sequence[WaitingPod]) -> NodeIndex:
     """Reads the nodes of a cluster with the labels that these pods mention. One query."""
     keys = {each.key for pod in pods for each in _requirements(pod) if not each.is_field}
-    rows = Node.objects.filter(cluster=cluster_id).order_by()
+    # Most nodes have equal values, which are decoded once.
+    written: Any = Node.objects.filter(cluster=cluster_id).order_by("name")
+    rows = written.annotate(**{name: Cast(column, TextField()) for name, column in AS_TEXT.items()})
+    decoded = cache(json.loads)
     if len(keys) > LABELS_AT_MOST:
-        return NodeIndex(_node(row, row["labels"]) for row in rows.values(*COLUMNS, "labels"))
+        return NodeIndex(_node(row, row["labels"], decoded) for row in rows.values(*COLUMNS, *AS_TEXT, "labels"))
     names = {f"label_{number}": key for number, key in enumerate(sorted(keys))}
     read = rows.annotate(**{name: KeyTextTransform(key, "labels") for name, key in names.items()})
     return NodeIndex(
-        _node(row, {key: value for name, key in names.items() if (value := row[name]) is not None})
-        for row in read.values(*COLUMNS, *names)
+        _node(row, {key: value for name, key in names.items() if (value := row[name]) is not None}, decoded)
+        for row in read.values(*COLUMNS, *AS_TEXT, *names)
     )
 
 
@@ -157,7 +165,7 @@ def _requirements(pod: WaitingPod) -> list[LabelRequirement]:
     return [*pod.selector, *(each for term in pod.terms for each in term)]
 
 
-def _node(row: Mapping[str, Any], labels: Mapping[str, str]) -> ComparedNode:
+def _node(row: Mapping[str, Any], labels: Mapping[str, str], decoded: Callable[[str], Any]) -> ComparedNode:
     cpu = {CPU: row["cpu_allocatable_m"] or 0, MEMORY: row["memory_allocatable_bytes"] or 0}
     used = {
         CPU: sum(row[f"cpu_{whose}_m"] for whose in WHOSE),
@@ -167,11 +175,11 @@ def _node(row: Mapping[str, Any], labels: Mapping[str, str]) -> ComparedNode:
         key=row["pk"],
         name=row["name"],
         labels=labels,
-        taints=tuple(map(read_taint, row["taints"])),
+        taints=tuple(map(read_taint, decoded(row["taints_text"]))),
         is_cordoned=row["is_unschedulable"],
-        allocatable={**row["allocatable"], **cpu},
-        requested={**row["requested"], **used},
-        expected=row["expected"],
+        allocatable={**decoded(row["allocatable_text"]), **cpu},
+        requested={**decoded(row["requested_text"]), **used},
+        expected=decoded(row["expected_text"]),
     )
 
 

@@ -10,7 +10,7 @@ from django.db.models import Q, QuerySet
 from capacity.pods.rows import GpuPodLine
 from capacity.wait_reasons.answers import NearMiss, PendingExplanation
 from capacity.wait_reasons.requirements import USUAL_SCHEDULER
-from capacity.waiting_pods import GpuHolder, explanations_of, facts_of, holders_on
+from capacity.waiting_pods import GpuHolder, explanations_of, facts_of, holders_on, reason_of
 from fleet.allocation.allocations import GpuAllocation, Unplaced
 from fleet.allocation.gpu_holders import allocations_on
 from fleet.freshness.cluster import ClusterFreshness, load_cluster_freshness
@@ -80,7 +80,10 @@ def story_of(pod: Pod, *, user: User, now: datetime) -> PodStory:
     freshness = load_cluster_freshness(pod.cluster, now=now)
     pools = [pool.name for pool in seen_pools_of(pod.node, user=user)] if pod.node else []
     owner = " ".join(filter(None, top_owners([pod])[pod.pk]))
-    row = PodRow(freshness.by_kind[PODS], pod, reasons_of([pod], now=now).get(pod.uid))
+    waiting = waiting_story(pod, freshness, now=now)
+    is_explained = waiting is not None and not pod.claims  # causes know more of claims
+    reason = reason_of(pod, waiting.found) if waiting and is_explained else reasons_of([pod], now=now).get(pod.uid)
+    row = PodRow(freshness.by_kind[PODS], pod, reason)
     gpus, unplaced = _gpus(pod, now=now)
     claims = list(ResourceClaim.objects.filter(cluster=pod.cluster_id, namespace=pod.namespace, name__in=pod.claims))
     there = {claim.name for claim in claims}
@@ -93,7 +96,7 @@ def story_of(pod: Pod, *, user: User, now: datetime) -> PodStory:
         claims=claims,
         missing_claims=[name for name in pod.claims if name not in there],
         conditions=[{**each, "at": _instant(each.get("at"))} for each in pod.placement.get("conditions", ())],
-        waiting=waiting_story(pod, freshness, now=now),
+        waiting=waiting,
         events=events[:EVENTS_AT_MOST],
         is_cut=len(events) > EVENTS_AT_MOST,
     )

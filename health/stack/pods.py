@@ -82,7 +82,8 @@ class _PodSurroundings:
     cluster_id: int
     pods: Sequence[Pod]
     now: datetime
-    _rooms: dict[str, list[tuple[str, int, int]]] = field(default_factory=dict)
+    _offered: dict[str, list[tuple[str, int, int]]] = field(default_factory=dict)
+    _rooms: dict[tuple[str, int], FreeRoom] = field(default_factory=dict)  # pods of one owner ask for the same
     _stacks: dict[int, Mapping[str, Cause]] = field(default_factory=dict)
 
     def signs_of(self, pod: Pod) -> Signs:
@@ -138,6 +139,11 @@ class _PodSurroundings:
         return min(rooms, key=lambda room: room.most - room.asks, default=None)
 
     def _room(self, name: str, asks: int) -> FreeRoom:
+        if (name, asks) not in self._rooms:
+            self._rooms[name, asks] = self._free_room(name, asks)
+        return self._rooms[name, asks]
+
+    def _free_room(self, name: str, asks: int) -> FreeRoom:
         nodes = self._offers(name)
         free = [(max(0, has - taken), node) for node, has, taken in nodes]
         most, node = max(free, default=(0, ""))
@@ -152,9 +158,9 @@ class _PodSurroundings:
 
     def _offers(self, name: str) -> list[tuple[str, int, int]]:
         """Returns (name, offered, taken) of a resource for each node that accepts pods."""
-        if name not in self._rooms:
-            self._rooms[name] = offers(self.cluster_id, name)
-        return self._rooms[name]
+        if name not in self._offered:
+            self._offered[name] = offers(self.cluster_id, name)
+        return self._offered[name]
 
     def _claims_of(self, pod: Pod) -> tuple[ClaimSigns, ...]:
         rows = [self._claims[pod.namespace, name] for name in pod.claims if (pod.namespace, name) in self._claims]

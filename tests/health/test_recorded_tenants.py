@@ -209,7 +209,7 @@ def test_rest_says_why_a_pod_does_not_run():
     assert rows["well"] is None
     assert rows["eight-0"]["key"] == "fragmented"
     assert rows["eight-0"]["is_wrong"] is False
-    assert rows["eight-0"]["summary"] == "2 nodes qualify. 8 GPUs are free on 2 of them, at most 4 on one (q21-2)."
+    assert rows["eight-0"]["summary"] == "2 nodes qualify. 8 GPUs are free on 2 of them, at most 4 on one (q21-1)."
 
 
 def findings(cluster: Cluster) -> dict[tuple[str, str], Finding]:
