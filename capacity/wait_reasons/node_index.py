@@ -36,7 +36,7 @@ class ComparedNode:
 
 
 @dataclass(frozen=True, slots=True)
-class FreeRoom:
+class FreeAmount:
     """The free amount of one resource on a set of nodes."""
 
     total: int
@@ -53,7 +53,7 @@ class NodeIndex:
         self._by_label: dict[str, dict[str, NodeSet]] = {}
         self._requirements: dict[LabelRequirement, NodeSet] = {}
         self._amounts: dict[tuple[str, bool], tuple[list[int], list[int]]] = {}
-        self._rooms: dict[tuple[str, NodeSet], FreeRoom] = {}
+        self._rooms: dict[tuple[str, NodeSet], FreeAmount] = {}
         self._at_least: dict[tuple[str, bool, int], NodeSet] = {}
 
     def __len__(self) -> int:
@@ -73,14 +73,14 @@ class NodeIndex:
         first = [node.name for node, _ in zip(self.nodes_of(nodes), range(NAMED), strict=False)]
         return ", ".join(first) + (f" and {number - NAMED} more" if number > NAMED else "")
 
-    def room(self, resource: str, nodes: NodeSet) -> FreeRoom:
+    def room(self, resource: str, nodes: NodeSet) -> FreeAmount:
         """Returns how much of a resource is free on these nodes. Remembered: pods of one owner ask the same."""
         if (resource, nodes) not in self._rooms:
             amounts, places = self._sorted(resource, is_free=True)
             bits = f"{nodes:0{len(self.nodes)}b}"[::-1]
             free = [(amount, place) for amount, place in zip(amounts, places, strict=True) if bits[place] == "1"]
             most = free[-1][0] if free else 0
-            self._rooms[resource, nodes] = FreeRoom(
+            self._rooms[resource, nodes] = FreeAmount(
                 total=sum(amount for amount, _ in free if amount > 0),
                 having=sum(amount > 0 for amount, _ in free),
                 most=most,
