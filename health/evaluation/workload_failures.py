@@ -18,12 +18,23 @@ from fleet.allocation.gpu_holders import allocations_on
 from fleet.models import Cluster, Node, Pod
 from fleet.states.pod import SETTLED_AFTER, PodState, pod_state
 from health.rules.base import WorkloadHere
+from health.suspects import NodeOutcome, Suspects, suspects_of
 
 FAILED_WITHIN = timedelta(hours=1)  # what failed for good longer ago is no news of its node
 TEMPLATES = 200  # that are looked at: where more fail at once it is no node
 PODS = 5_000  # of them, the newest
 ASKED_WHICH = 10  # nodes that are asked which GPU it was: seven queries for all
 FAILS, RUNS = frozenset({PodState.FAILING, PodState.FAILED}), frozenset({PodState.READY, PodState.DONE})
+SEVERAL = 2  # nodes that fail, and nodes that run it: of fewer nothing can be compared
+PROPERTIES = {
+    "kernel": "kernel",
+    "os_image": "OS image",
+    "gpu_product": "GPU",
+    "driver_version": "driver",
+    "container_runtime": "container runtime",
+    "zone": "zone",
+    "instance_type": "instance type",
+}  # column of a node → display name
 JOB = "Job"
 COMPLETION_INDEX = "batch.kubernetes.io/job-completion-index"  # a label since Kubernetes 1.28
 # Which template of the object that owns it a pod is of: ray-project/kuberay, RayNodeGroupLabelKey; kubeflow/trainer
@@ -64,10 +75,38 @@ def workloads_by_node(cluster: Cluster, *, now: datetime) -> dict[str, tuple[Wor
         if any(pod.fails for pod in there) and any(not pod.fails for each in nodes.values() for pod in each)
     ]
     boards = _boards(cluster, {node for node, _, _ in suspects}, now=now)
+    shared = _suspects_by_template(cluster, where)
     found: dict[str, list[WorkloadHere]] = defaultdict(list)
     for node, there, nodes in suspects:
-        found[node].append(_here(node, there, nodes, boards))
+        found[node].append(_here(node, there, nodes, boards, shared.get(there[0].template)))
     return {node: tuple(workloads) for node, workloads in found.items()}
+
+
+def _suspects_by_template(
+    cluster: Cluster, where: Mapping[TemplateKey, Mapping[str, Sequence[TemplatePod]]]
+) -> dict[TemplateKey, Suspects]:
+    """Returns what the failing nodes of a template share, where several fail and several run it. At most one query.
+
+    A node that runs some of its pods and fails others is in neither group.
+    """
+    failed: dict[TemplateKey, set[str]] = {}
+    good: dict[TemplateKey, set[str]] = {}
+    for template, nodes in where.items():
+        failed[template] = {node for node, there in nodes.items() if all(pod.fails for pod in there)}
+        good[template] = {node for node, there in nodes.items() if not any(pod.fails for pod in there)}
+    several = [key for key in where if len(failed[key]) >= SEVERAL and len(good[key]) >= SEVERAL]
+    if not several:
+        return {}
+    rows = Node.objects.filter(cluster=cluster).values_list("name", *PROPERTIES)
+    properties = {name: dict(zip(PROPERTIES.values(), values, strict=True)) for name, *values in rows}
+    return {
+        key: suspects_of(
+            NodeOutcome(name, name in failed[key], properties[name])
+            for name in sorted(failed[key] | good[key])
+            if name in properties
+        )
+        for key in several
+    }
 
 
 def _failing_templates(cluster: Cluster, *, now: datetime) -> Collection[str]:
@@ -135,6 +174,7 @@ def _here(
     there: Sequence[TemplatePod],
     nodes: Mapping[str, Sequence[TemplatePod]],
     boards: Mapping[int, frozenset[int]],
+    suspects: Suspects | None,
 ) -> WorkloadHere:
     elsewhere = [each for other, each in nodes.items() if other != node]
     failing = [pod for pod in there if pod.fails]
@@ -148,6 +188,7 @@ def _here(
         running_elsewhere=sum(not pod.fails for each in elsewhere for pod in each),
         nodes_elsewhere=sum(any(not pod.fails for pod in each) for each in elsewhere),
         gpu=_gpu(failing, running, boards),
+        suspects=suspects,
     )
 
 

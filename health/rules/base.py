@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 from gpu.cordons import StaleCordon
 from gpu.resources import Vendor, Way
+from health.suspects import Suspects
 from health.telemetry.base import Exploding
 from wording.reports import EvidenceItem, Report
 
@@ -151,6 +152,7 @@ class WorkloadHere:
     nodes_elsewhere: int  # on which those run
     gpu: int | None = None  # the index of the one GPU that all who fail here had; None: several, or nothing says
     tries: int = 0  # pods that fail here: more than `failing` where a Job tried again
+    suspects: Suspects | None = None  # of its failing nodes; None: fewer than two nodes fail, or fewer than two run it
 
 
 @dataclass(frozen=True)

@@ -74,6 +74,20 @@ def test_pods_of_another_template_prove_nothing(cluster):
     assert found("workload-fails-here") == []
 
 
+def test_a_workload_that_fails_on_half_of_its_nodes_has_the_kernel_of_these_as_suspect(cluster):
+    """H4: the failure is found also where no node is the only one."""
+    for number in range(4):
+        of_one_template(a_node(cluster, f"gpu-old-{number}", kernel="5.15"), **CRASHES)
+        of_one_template(a_node(cluster, f"gpu-new-{number}", kernel="6.8"))
+
+    found = workloads_by_node(cluster, now=NOON)
+
+    (here,) = found["gpu-old-0"]
+    assert set(found) == {f"gpu-old-{number}" for number in range(4)}
+    assert here.suspects.title == "Probable cause: kernel"
+    assert here.suspects.suspects[0].counts == "on 4 of 4 failed nodes and 0 of 4 good nodes"
+
+
 def test_jobs_that_failed_for_good_on_one_node_count_for_an_hour(cluster):
     over = {"phase": "Failed", "status": "Error", "is_ready": False, "crashed_at": NOON - 20 * MINUTE}
     a_failing_workload(cluster, **over | {"waiting_reason": "", "stuck_container": ""})
