@@ -61,6 +61,7 @@ EXPLAINED_BY: Mapping[str, tuple[str, ...]] = {
         "upgrade-stuck",
         "operand-down",
         "workload-fails-here",
+        "workload-fails-on-some",
     ),
     "pods-not-starting": (
         "node-not-ready",
@@ -80,6 +81,7 @@ EXPLAINED_BY: Mapping[str, tuple[str, ...]] = {
     "versions-disagree": ("upgrade-failed",),
     "xid-of-unknown-gpu": ("node-not-ready",),
     "workload-fails-here": ("node-not-ready", "upgrade-failed", "gpu-silent", "gpu-xid", "operand-down"),
+    "workload-fails-on-some": ("node-not-ready", "upgrade-failed", "gpu-silent", "gpu-xid", "operand-down"),
 }
 OfPlace = Mapping[tuple[str, int | None, str], "Collection[Found]"]  # by rule, node and GPU, the worst first
 OfGpus = Mapping[tuple[str, int | None], "Collection[Found]"]  # findings about single GPUs

@@ -37,6 +37,7 @@ from health.rules.upgrade_queue_still import UpgradeQueueStill
 from health.rules.upgrade_stuck import UpgradeStuck
 from health.rules.versions_disagree import VersionsDisagree
 from health.rules.workload_fails_here import WorkloadFailsHere
+from health.rules.workload_fails_on_some import WorkloadFailsOnSome
 from health.rules.xid_of_unknown_gpu import XidOfUnknownGpu
 
 RULES: tuple[Rule[Any], ...] = (
@@ -51,6 +52,7 @@ RULES: tuple[Rule[Any], ...] = (
     PodsNotStarting(),
     PodsRejected(),
     WorkloadFailsHere(),
+    WorkloadFailsOnSome(),
     NodeConditions(),
     OperandDown(),
     ComputeDomainDown(),

@@ -88,6 +88,19 @@ def test_a_workload_that_fails_on_half_of_its_nodes_has_the_kernel_of_these_as_s
     assert here.suspects.suspects[0].counts == "on 4 of 4 failed nodes and 0 of 4 good nodes"
 
 
+def test_a_workload_that_fails_on_half_of_its_nodes_is_a_finding_of_each(cluster):
+    for number in range(4):
+        of_one_template(a_node(cluster, f"gpu-old-{number}", kernel="5.15"), **CRASHES)
+        of_one_template(a_node(cluster, f"gpu-new-{number}", kernel="6.8"))
+
+    looked(cluster, 0, 5)
+
+    findings = Finding.objects.open().filter(rule="workload-fails-on-some")
+    assert {finding.node.name for finding in findings} == {f"gpu-old-{number}" for number in range(4)}
+    assert {finding.summary for finding in findings} == {"Probable cause: kernel"}
+    assert not Finding.objects.open().filter(rule="workload-fails-here").exists()
+
+
 def test_jobs_that_failed_for_good_on_one_node_count_for_an_hour(cluster):
     over = {"phase": "Failed", "status": "Error", "is_ready": False, "crashed_at": NOON - 20 * MINUTE}
     a_failing_workload(cluster, **over | {"waiting_reason": "", "stuck_container": ""})

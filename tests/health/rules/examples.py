@@ -25,6 +25,7 @@ from health.rules.base import (
     WorkloadHere,
 )
 from health.rules.gpus.base import GpuFacts, XidSeen
+from health.suspects import NodeOutcome, suspects_of
 from health.telemetry.base import Exploding
 from health.telemetry.snapshot_memory import Growth
 from tests.make import NOON
@@ -32,6 +33,12 @@ from tests.make import NOON
 GPU = "nvidia.com/gpu"
 CAUSE, STEPS = "The image does not exist.", ("Correct the image.",)
 BLOCKER = Blocker((CAUSE,), STEPS)
+
+
+SUSPECTS = suspects_of(
+    NodeOutcome(f"gpu-{number}", number < 5, {"kernel": "5.15.0-1068" if number < 5 else "6.8.0-64"})
+    for number in range(12)
+)
 
 
 def node_examples(name: str = "gpu-h200-007") -> Mapping[str, tuple[NodeFacts, ...]]:
@@ -111,6 +118,7 @@ def node_examples(name: str = "gpu-h200-007") -> Mapping[str, tuple[NodeFacts, .
             replace(well, workloads=(here,)),
             replace(well, workloads=(replace(here, failing=1, gpu=None), replace(here, name="team-b/train"))),
         ),
+        "workload-fails-on-some": (replace(well, workloads=(replace(here, failing_elsewhere=9, suspects=SUSPECTS),)),),
         "xid-of-unknown-gpu": (replace(well, unplaced_xids=(45,)), replace(well, unplaced_xids=(79, 999))),
     }
 
