@@ -58,7 +58,8 @@ def reason_before_nodes(
 def _gated(pod: WaitingPod) -> PendingExplanation:
     gates = names(pod.gates)
     if any(gate.startswith(KUEUE) for gate in pod.gates):
-        step = "Check the quota of its Kueue queue: kubectl get workloads -n NAMESPACE. Kueue removes the gate."
+        namespace = pod.name.partition("/")[0]
+        step = f"Check the quota of its Kueue queue: kubectl get workloads -n {namespace}. Kueue removes the gate."
         return PendingExplanation(
             "gated", f"Kueue holds this pod: {gates}", "The scheduler ignores the pod until Kueue admits it.",
             decided_by=gates, changes=[Change(step, Actor.ADMIN)], not_checked=["Kueue queues and quotas"],
