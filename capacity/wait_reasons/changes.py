@@ -1,5 +1,6 @@
 """The changes after which a pod fits, found by leaving out one obstacle, or two. Pure."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
 
@@ -25,7 +26,7 @@ def helpful_changes(obstacles: Obstacles) -> list[Change]:
     waiting = obstacles.candidates.bit_count()
     wait = [Change("Wait until other pods end, or add nodes.", Actor.NOBODY, 0, waiting)] if waiting else []
     fewer = _fewer(obstacles)
-    return [*wait, *_moves(obstacles), *fewer, *found][:CHANGES_AT_MOST] or _pairs(obstacles)
+    return [*wait, *_moves(obstacles), *fewer, *_corrections(obstacles), *found][:CHANGES_AT_MOST] or _pairs(obstacles)
 
 
 def _counted(change: Change, now: NodeSet, later: NodeSet) -> Change:
@@ -61,6 +62,18 @@ def _smaller(obstacles: Obstacles, obstacle: Obstacle, nodes: NodeSet) -> Change
     now = later & index.with_free(name, most) & ~union([each for each in obstacles.room if each.name != name])
     text = f"Request at most {amount_text(name, most)} per pod."
     return Change(text, Actor.OWNER, now.bit_count(), later.bit_count())
+
+
+def _corrections(obstacles: Obstacles) -> Iterator[Change]:
+    """Yields misspelt labels of the node selector, where nodes with the nearest spelling qualify."""
+    index = obstacles.index
+    for label in obstacles.pod.selector:
+        near = index.nearest_value(label.key, label.values[0])
+        others = union([each for each in obstacles.fixed if each.name != label.text])
+        later = index.values_of(label.key)[near] & ~others if near else 0
+        if later:
+            now = later & ~union(obstacles.room)
+            yield _counted(Change(f"Correct the label to {label.key}={near}.", Actor.OWNER), now, later)
 
 
 def _moves(obstacles: Obstacles) -> list[Change]:

@@ -8,11 +8,13 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import cached_property
 
 from capacity.wait_reasons.requirements import LabelRequirement, NodeTaint
 
 NodeSet = int
+VALUES_COMPARED = 500  # of a label, with a misspelt one
 NAMED = 3  # nodes in a sentence
 BEST_AT_MOST = 5
 CORDON_KEY = "node.kubernetes.io/unschedulable"  # corev1.TaintNodeUnschedulable
@@ -128,6 +130,12 @@ class NodeIndex:
                     found[value].append(place)
             self._by_label[key] = {value: self._set_of(places) for value, places in found.items()}
         return self._by_label[key]
+
+    def nearest_value(self, key: str, value: str) -> str:
+        """Returns the value of a label that is spelt almost like this one. Blank: none is, or it exists."""
+        values = self.values_of(key)
+        near = [] if value in values else get_close_matches(value, list(values)[:VALUES_COMPARED], n=1, cutoff=0.85)
+        return near[0] if near else ""
 
     def offering(self, resource: str, amount: int = 1) -> NodeSet:
         """Returns the nodes with at least this amount in total, whoever has it."""

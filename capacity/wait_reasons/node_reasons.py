@@ -1,7 +1,6 @@
 """The reasons of pods that no node fits, from the obstacles of every node. Pure."""
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 
 from capacity.wait_reasons.amounts import amount_text, main_resource
 from capacity.wait_reasons.answers import Actor, Change, PendingExplanation
@@ -12,8 +11,6 @@ from gpu.resources import is_gpu_resource
 from gpu.resources.names import profile_in
 from wording.lists import names
 from wording.numbers import count, either
-
-VALUES_COMPARED = 500
 
 
 def reason_over_nodes(obstacles: Obstacles) -> PendingExplanation:
@@ -100,8 +97,8 @@ def _label_hint(obstacles: Obstacles, own: Sequence[Obstacle]) -> str:
         return f"No node has the label {key}."
     if value in values:
         return "Only nodes without these GPUs have it."
-    near = get_close_matches(value, values[:VALUES_COMPARED], n=1, cutoff=0.85)
-    hint = f" Nearest spelling: {near[0]}." if near else ""
+    near = obstacles.index.nearest_value(key, value)
+    hint = f" Nearest spelling: {near}." if near else ""
     return f"Nodes have {either(len(values), 'the value', 'the values')} {names(sorted(values))}.{hint}"
 
 

@@ -83,7 +83,10 @@ def test_a_label_that_no_gpu_node_has():
 def test_a_misspelled_label_value_is_recognized():
     pod = a_pod(placement={"node_selector": {PRODUCT: "NVIDIA-H100-80GB-HMB3"}})
 
-    assert "Nearest spelling: NVIDIA-H100-80GB-HBM3." in explained(pod, a_node("a", labels=H100)).summary
+    found = explained(pod, a_node("a", labels=H100), a_node("b", labels=H100, used=8))
+
+    assert "Nearest spelling: NVIDIA-H100-80GB-HBM3." in found.summary
+    assert texts(found)[0] == (f"Correct the label to {PRODUCT}=NVIDIA-H100-80GB-HBM3.", "pod owner", 1, 2)
 
 
 def test_a_label_key_that_no_node_has():
