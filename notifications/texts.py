@@ -13,25 +13,28 @@ from health.models import Finding
 from notifications.channels.base import Notification
 from rollouts.models import Plan
 
+VALUES, CAUSES = 6, 2  # of a finding, in its message
+
 
 def message_of_finding(
-    event: DomainEvent, finding: Finding, *, title: str, impact: Impact | None, pools: Sequence[str]
+    event: DomainEvent, finding: Finding, *, impact: Impact | None, pools: Sequence[str]
 ) -> Notification:
-    """Returns the message. `title` is the rule's; the finding needs its cluster and node loaded."""
+    """Returns the message. The finding needs its cluster and node loaded."""
     node = finding.node.name if finding.node else ""
     is_over = event.kind == "finding.resolved"
     labels = {"rule": finding.rule, "severity": finding.severity, "node": node, "pool": pools[0] if pools else ""}
     return Notification(
         key=key_of(event),
         kind=event.kind,
-        title=f"{title}: {finding.subject} in {finding.cluster.name}",
+        title=f"{finding.cluster.name}: {finding.title}",
         severity=finding.severity,
         at=event.at,
         since=finding.since,
         cluster=finding.cluster.name,
         subject=finding.subject,
-        summary=finding.sentence,
+        summary=finding.summary,
         impact=impact.sentence if impact and not is_over else "",
+        details=() if is_over else _details(finding),
         steps=() if is_over else tuple(finding.steps),
         link=link_to(f"{reverse('findings')}?finding={finding.pk}"),
         happened=_happened(event.kind, event.facts),
@@ -40,20 +43,26 @@ def message_of_finding(
     )
 
 
+def _details(finding: Finding) -> tuple[str, ...]:
+    values = "; ".join(f"{item.label}: {item.text}" for item in finding.evidence_items[:VALUES])
+    causes = [f"Probable cause: {cause}" for cause in finding.causes[:CAUSES]]
+    return tuple(filter(None, (values, *causes)))
+
+
 def message_of_plan(event: DomainEvent, plan: Plan) -> Notification:
     """Returns the message. The plan needs its cluster loaded."""
     facts = event.facts
     what = {
-        "plan.started": f"started by {facts['actor']}",
-        "plan.approval-wanted": f"{facts.get('stage_name')} waits for approval",
-        "plan.approval-settled": f"{facts.get('stage_name')} waits no longer for approval",
-        "plan.finished": f"finished, {facts.get('state')}",
+        "plan.started": f"was started by {facts['actor']}",
+        "plan.approval-wanted": f"waits for approval of {facts.get('stage_name')}",
+        "plan.approval-settled": f"waits no longer for approval of {facts.get('stage_name')}",
+        "plan.finished": f"is finished: {facts.get('state')}",
     }[event.kind]
     steps = ("Open the stage, look at its bundle, and approve or reject it.",)
     return Notification(
         key=key_of(event),
         kind=event.kind,
-        title=f"Plan #{plan.pk} “{plan.title}” in {plan.cluster.name}: {what}",
+        title=f"{plan.cluster.name}: plan #{plan.pk} “{plan.title}” {what}",
         severity=facts["severity"],
         at=event.at,
         since=event.at,

@@ -214,8 +214,8 @@ class Events:
         now = datetime.now(UTC)
         with transaction.atomic():
             finding = Finding.objects.create(
-                cluster=cluster, subject=f"node {number}", rule=RULES[number % 3], severity="critical", cause="x",
-                sentence="It is wrong.", action="Look at it.", since=now - timedelta(minutes=1), confirmed_at=now,
+                cluster=cluster, subject=f"node {number}", rule=RULES[number % 3], severity="critical", fingerprint="x",
+                title="It is wrong.", steps=["Look at it."], since=now - timedelta(minutes=1), confirmed_at=now,
                 opened_at=now, updated_at=now, state="open",
             )  # fmt: skip
             DomainEvent.write([event_of(finding, "finding.opened", now=now)])

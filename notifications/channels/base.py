@@ -33,6 +33,7 @@ class Notification:
     subject: str = ""
     summary: str = ""
     impact: str = ""  # whom it hurts; blank: nothing is known
+    details: Sequence[str] = ()  # values and probable causes
     steps: Sequence[str] = ()  # the next ones
     link: str = ""  # blank: no address of Quarterdeck is configured
     happened: str = ""  # what changed, such as "Acknowledged by ada."; blank: it opened
@@ -45,17 +46,22 @@ class Notification:
         listed = [f"{number}. {step}" for number, step in enumerate(self.steps, 1)]
         since = f"Since {self.since:%Y-%m-%d %H:%M} UTC"
         where = f"{since}, cluster {self.cluster}." if self.cluster else f"{since}."
-        return [part for part in (self.happened, self.summary, where, self.impact, *listed, self.link) if part]
+        parts = (self.happened, self.summary, where, self.impact, *self.details, *listed, self.link)
+        return [part for part in parts if part]
 
     def written(self) -> dict[str, Any]:
         """Returns the message as it is stored."""
         row = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return row | {"at": self.at.isoformat(), "since": self.since.isoformat(), "steps": list(self.steps)}
+        lists = {"details": list(self.details), "steps": list(self.steps)}
+        return row | lists | {"at": self.at.isoformat(), "since": self.since.isoformat()}
 
     @classmethod
     def read(cls, row: Mapping[str, Any]) -> "Notification":
+        """Returns a stored message. Another version may have written it, with more fields or fewer."""
+        known = {name: value for name, value in row.items() if name in cls.__dataclass_fields__}
         times = {name: datetime.fromisoformat(row[name]) for name in ("at", "since")}
-        return cls(**{**row, **times, "steps": tuple(row["steps"])})
+        lists = {name: tuple(row.get(name, ())) for name in ("details", "steps")}
+        return cls(**known | times | lists)
 
 
 @dataclass(frozen=True)

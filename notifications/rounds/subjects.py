@@ -8,7 +8,7 @@ from functools import cached_property
 
 from fleet.models import DomainEvent, Node, Pool
 from health.impact import Impact
-from health.inbox.queries import impacts_of, titles
+from health.inbox.queries import impacts_of
 from health.lifecycle import FindingState
 from health.models import Finding
 from notifications.channels.base import Notification
@@ -32,9 +32,8 @@ class Subjects:
             finding = self._findings.get(event.facts["finding"])
             if finding is None:
                 return None
-            title = self._titles.get(finding.rule, finding.rule)
             pools = [pool.name for pool in self._pools.get(finding.node_id or 0, ())]
-            return message_of_finding(event, finding, title=title, impact=self._impacts.get(finding.pk), pools=pools)
+            return message_of_finding(event, finding, impact=self._impacts.get(finding.pk), pools=pools)
         plan = self._plans.get(event.facts["plan"])
         return message_of_plan(event, plan) if plan else None
 
@@ -74,10 +73,6 @@ class Subjects:
     @cached_property
     def _impacts(self) -> Mapping[int, Impact]:
         return impacts_of(list(self._findings.values()), now=self.now)
-
-    @cached_property
-    def _titles(self) -> Mapping[str, str]:
-        return titles()
 
 
 def pools_by_node(node_ids: Iterable[int | None]) -> dict[int, list[Pool]]:

@@ -43,7 +43,7 @@ def test_an_event_reaches_the_receiver_signed(channel, finding, receiver, route_
     at = got.headers["webhook-timestamp"]
     assert got.path == "/hook"
     assert got.headers["webhook-signature"] == signature(SIGNING, got.headers["webhook-id"], at, got.body)
-    assert got.json["data"]["title"] == "x: node gpu-001 in eu-1"
+    assert got.json["data"]["title"] == "eu-1: It is wrong."
     sent = Delivery.objects.get()
     assert (sent.state, sent.status, sent.attempts) == ("sent", 200, 1)
 

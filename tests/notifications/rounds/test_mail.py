@@ -58,7 +58,7 @@ def test_the_mails_about_a_finding_are_one_thread(sink, finding, route_and_send)
     first, second = sink.mails
     assert second["In-Reply-To"] == second["References"] == first["Message-ID"]
     assert (first["Auto-Submitted"], first["To"]) == ("auto-generated", "oncall@example.org, lead@example.org")
-    assert second["Subject"].startswith("Resolved: [warning] x: node gpu-001 in eu-1")
+    assert second["Subject"].startswith("Resolved: [warning] eu-1: Its kubelet is silent.")
     assert "Its kubelet is silent." in str(first.get_payload())
 
 
