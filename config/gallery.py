@@ -14,12 +14,15 @@ from fleet.web.states import POD_GLYPHS
 from health.lifecycle import FindingState
 from health.rules.base import Severity
 from rollouts.web.states import GLYPHS as PLAN_GLYPHS
+from wording.reports import EvidenceItem
 
 THEMES = ("light", "dark")
 SHAPES = (
     "ok", "part", "warn", "bad", "cordoned", "changing", "held", "unseen", "unknown", "waiting", "stopped",
 )  # fmt: skip
 COLOURS = ("ok", "warn", "bad", "move", "hold", "allocated", "idle", "accent")
+EVIDENCE = (EvidenceItem("Temperature", 86, "°C"), EvidenceItem("Xid", 79))
+STEPS = ("Cordon the node: kubectl cordon gpu-0", "Reboot the node.")
 SIZES = ("small", "text", "large", "figure", "title")
 
 
@@ -36,6 +39,8 @@ def _context() -> dict[str, object]:
         "shapes": SHAPES,
         "colours": COLOURS,
         "sizes": SIZES,
+        "evidence": EVIDENCE,
+        "steps": STEPS,
         "now": timezone.now(),
         "nodes": [(title, NODE_GLYPHS[state]) for state, title in TITLES.items()],
         "pods": [(state.value, glyph) for state, glyph in POD_GLYPHS.items()],

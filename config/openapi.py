@@ -19,13 +19,13 @@ class WrongField(serializers.Serializer):
     sentence = serializers.CharField()
 
 
-class Blocker(serializers.Serializer):
+class BlockerBody(serializers.Serializer):
     code = serializers.CharField()
     sentence = serializers.CharField()
     fix = serializers.CharField(help_text="Recommended action.")
 
 
-class Problem(serializers.Serializer):
+class ProblemBody(serializers.Serializer):
     """RFC 9457. `detail` is for a person; `type` is for a program."""
 
     type = serializers.CharField(help_text="For example `urn:quarterdeck:problem:lost-race`.")
@@ -35,7 +35,7 @@ class Problem(serializers.Serializer):
     instance = serializers.CharField(help_text="The requested path.")
     request_id = serializers.CharField(help_text="Finds the lines of this request in the log.")
     errors = WrongField(many=True, required=False)  # type: ignore[assignment]
-    blockers = Blocker(many=True, required=False)
+    blockers = BlockerBody(many=True, required=False)
     changed = serializers.ListField(child=serializers.CharField(), required=False)
     gone = GoneNodeSerializer(required=False, help_text="Details of a node that left its cluster (410).")
 
@@ -47,7 +47,7 @@ class Schema(AutoSchema):
     def _get_response_bodies(self, direction: Direction = "response") -> dict[str, Any]:
         bodies = super()._get_response_bodies(direction)
         for code, meaning in self._refusals():
-            body = self._get_response_for_code(Problem, code, [CONTENT_TYPE], direction)
+            body = self._get_response_for_code(ProblemBody, code, [CONTENT_TYPE], direction)
             bodies.setdefault(code, {**body, "description": meaning})
         return bodies
 

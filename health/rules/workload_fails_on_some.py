@@ -1,4 +1,4 @@
-"""Pods of one template fail on several nodes and run on several others: the failing nodes may share a property (H4).
+"""Pods of one template fail on several nodes and run on several others: the failing nodes may share a property.
 
 A template that fails on a single node is a finding of `workload_fails_here`.
 """

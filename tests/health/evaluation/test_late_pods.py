@@ -19,4 +19,4 @@ def test_a_pod_that_runs_and_is_not_ready_for_an_hour_is_found(hours, is_ready, 
     starting = starting_pods(cluster, now=NOON)
 
     assert list(starting) == found
-    assert all(pod.reason.startswith("Runs and is not ready") for pods in starting.values() for pod in pods)
+    assert all(pod.cause.startswith("Runs and is not ready") for pods in starting.values() for pod in pods)

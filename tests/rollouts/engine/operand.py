@@ -176,7 +176,11 @@ class Exporters:
         nodes = list(plan_start.nodes_of(plan).prefetch_related("pools"))
         picks = plan_start.pick(plan_start.forward(plan), nodes, now=ground.clock())
         asked = plan_start.AskedStart(ground.ada, "", "", 1, "")
-        plan_start._seal(plan, asked, nodes, picks, {}, plan_start.LiveSeal(), now=ground.clock())
+        now, sealed = ground.clock(), plan_start._content(plan, picks)
+        columns = {"sealed": sealed, "content_hash": plan_start.digest(sealed), "templates": {}}
+        plan_start._seal(plan, asked, columns, now=now)
+        plan_start.run_inserts(plan_start.compile_inserts(plan_start._targets(plan, picks, now=now)))
+        plan_start.run_inserts(plan_start.compile_inserts(plan_start._holds(plan, nodes, now=now)))
         plan.move("holding", now=ground.clock(), actor="ada", reason="It is time.")
         Command.objects.create(plan=plan, verb=Verb.START, actor="ada", at=ground.clock(), reason="It is time.")
         ground.plan = plan

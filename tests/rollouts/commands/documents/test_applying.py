@@ -51,7 +51,7 @@ def test_a_document_drafts_a_plan_and_starts_nothing(text, owner):
 def test_a_look_shows_what_it_would_do_and_writes_nothing(text, owner, django_assert_max_num_queries):
     document = read(text)
 
-    with django_assert_max_num_queries(54):
+    with django_assert_max_num_queries(55):
         shown = look(document, actor=owner, now=NOON)
 
     assert shown.outcome == Applying.DRAFTED
