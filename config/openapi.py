@@ -9,6 +9,7 @@ from rest_framework import serializers
 from rest_framework.permissions import AllowAny
 
 from config.errors import CONTENT_TYPE
+from edges.rest import ReportSerializer
 from fleet.api.gone_nodes import GoneNodeSerializer
 
 Direction = Literal["request", "response"]
@@ -19,10 +20,10 @@ class WrongField(serializers.Serializer):
     sentence = serializers.CharField()
 
 
-class BlockerBody(serializers.Serializer):
+class BlockerBody(ReportSerializer):
     code = serializers.CharField()
-    sentence = serializers.CharField()
-    fix = serializers.CharField(help_text="Recommended action.")
+    field = serializers.CharField(help_text="Path of the field of the draft; blank: no single field.")
+    may_be_overridden = serializers.BooleanField(help_text="By `override_reason` of a start.")
 
 
 class ProblemBody(serializers.Serializer):

@@ -57,7 +57,7 @@ class Promotion:
 
     def blockers(self) -> list[str]:
         """Why it may not start."""
-        return [blocker["sentence"] for blocker in self.operator.get(f"{self.path}/preview")["blockers"]]
+        return [blocker["title"] for blocker in self.operator.get(f"{self.path}/preview")["blockers"]]
 
     def tell(self, verb: str, reason: str) -> None:
         """Give it a command: halts, resumptions, rollbacks."""

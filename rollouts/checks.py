@@ -3,21 +3,21 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from wording.reports import EvidenceItem, Report, at_most
+
 MOST_NAMED = 200
+START_ANYWAY = "The plan may be started. These nodes wait."
 
 
 @dataclass(frozen=True)
-class Check:
+class Check(Report):
     """The result of one preflight check: a blocker or a warning, with its cause and its remedy."""
 
     code: str
-    sentence: str
-    fix: str = ""
     is_grave: bool = False  # of a warning: shown as red as a blocker
     may_be_overridden: bool = False  # of a blocker: a person may start all the same, with a reason that is kept
     is_good: bool = False  # of a warning: it says what is in order, where somebody would ask
     field: str = ""  # of the draft: where what is the matter is written, as a refusal of the draft names it
-    about: tuple[str, ...] = ()  # each that the sentence is about, where it names only the first
 
 
 def stage_field(index: int, name: str = "") -> str:
@@ -25,8 +25,14 @@ def stage_field(index: int, name: str = "") -> str:
     return f"stages.{index}.{name}".removesuffix(".")
 
 
-def each(lines: Iterable[str]) -> tuple[str, ...]:
-    """Returns the first names, as many as a person reads."""
-    ordered = sorted(set(lines))
+def each(items: Iterable[tuple[str, str]]) -> tuple[EvidenceItem, ...]:
+    """Returns an evidence item for each object and its fact, in order of names, as many as a person reads."""
+    return at_most((EvidenceItem(label, value) for label, value in sorted(set(items))), MOST_NAMED)
+
+
+def listed(label: str, names: Iterable[str]) -> tuple[EvidenceItem, ...]:
+    """Returns one evidence item that lists the names, as many as a person reads."""
+    ordered = sorted(set(names))
     more = len(ordered) - MOST_NAMED
-    return (*ordered[:MOST_NAMED], f"and {more} more") if more > 0 else tuple(ordered)
+    text = ", ".join(ordered[:MOST_NAMED])
+    return (EvidenceItem(label, f"{text} and {more} more" if more > 0 else text),)

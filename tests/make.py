@@ -317,8 +317,8 @@ def begun(plan, actor, *, reason: str = "", now: datetime = NOON):
     from rollouts.commands.plan_start import AskedStart, LiveSeal, LookBefore, begin
 
     said = [
-        Check("unmeasured", "Canary, Validator: gpu-0 runs no validator.", is_grave=True),
-        Check("no-wait", "waitForCompletion names no pods: running jobs are not waited for."),
+        Check("unmeasured", title="gpu-0 runs no validator", is_grave=True),
+        Check("no-wait", title="waitForCompletion names no pods"),
     ]
     begin(plan, AskedStart(actor, reason, "", plan.revision, ""), LookBefore([], said), LiveSeal(), now=now)
     plan.refresh_from_db()

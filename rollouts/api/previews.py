@@ -1,6 +1,7 @@
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from edges.rest import ReportSerializer
 from rollouts.api.serializers import Option
 from rollouts.commands.preview import Forecast, Preview, StagePreview, StartVerdict
 from rollouts.preflight.live_checks.answers import LiveResult
@@ -8,19 +9,14 @@ from rollouts.preflight.live_checks.answers import LiveResult
 NULL = "Null: its pods were never read."
 
 
-class PreflightCheckSerializer(serializers.Serializer):
+class PreflightCheckSerializer(ReportSerializer):
     code = serializers.CharField()
-    sentence = serializers.CharField()
-    fix = serializers.CharField(help_text="What to do about it; blank where nothing is asked.")
     field = serializers.CharField(
         help_text="Where it is written, as errors of the draft or document name it; blank: in none of their fields."
     )
     is_grave = serializers.BooleanField(help_text="Of a warning: as red as a blocker.")
     is_good = serializers.BooleanField(help_text="Of a warning: it says what is in order.")
     may_be_overridden = serializers.BooleanField(help_text="Of a blocker: by `override_reason` of a start.")
-    about = serializers.ListField(
-        child=serializers.CharField(), help_text="Each that it is about, where the sentence names only the first."
-    )
 
 
 class GateChosenSerializer(serializers.Serializer):

@@ -88,7 +88,8 @@ class ToldAtStart(serializers.Serializer):
     """The result of a check at the start."""
 
     code = serializers.CharField()
-    sentence = serializers.CharField()
+    title = serializers.CharField()
+    summary = serializers.CharField()
     is_grave = serializers.BooleanField(default=False)
 
 

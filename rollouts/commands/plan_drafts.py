@@ -267,9 +267,10 @@ def _record(plan: Plan, verb: str, *, actor: User, document: str, now: datetime)
 
 
 MANY = 1_000  # nodes
-FIX = "Every node is held before the first one changes, which alone takes minutes. Larger waves take fewer of them."
+FIX = "Expect minutes before the first change: every node is held first. Larger waves take less time."
 
 
 def is_large(nodes: int, duration: Duration) -> Iterator[Check]:
     if nodes >= MANY:
-        yield Check("large", f"It changes {count(nodes, 'node')}. {duration.sentence}", FIX, field="stages")
+        title = f"The plan changes {count(nodes, 'node')}"
+        yield Check("large", title=title, summary=duration.sentence, steps=(FIX,), field="stages")

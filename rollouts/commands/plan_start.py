@@ -162,27 +162,36 @@ def begin(plan: Plan, asked: AskedStart, looked: LookBefore, live: LiveSeal, *, 
                 plan.mark, verb="start", actor=actor.get_username(), reason=reason, evidence=plan.sealed, now=now
             )
     except IntegrityError as clash:
-        sentence = "Another plan for the same object, or for some of its nodes, has started in the meantime."
-        raise Blocked([Check("busy", sentence, "Wait until it is over, or leave its nodes out.")]) from clash
+        title = "Another plan has started on the same object or nodes"
+        steps = ("Wait until it ends, or leave its nodes out.",)
+        raise Blocked([Check("busy", title=title, steps=steps)]) from clash
     Plan.queue_round(plan.pk)
 
 
 def _despite(overridden: Sequence[Check], actor: User, reason: str) -> dict[str, Any]:
     if not overridden:
         return {}
-    checks = [{"code": check.code, "sentence": check.sentence} for check in overridden]
+    checks = [{"code": check.code, "title": check.title, "summary": check.summary} for check in overridden]
     return {"by": actor.get_username(), "reason": reason.strip(), "checks": checks}
 
 
 def _warned(warnings: Sequence[Check]) -> list[dict[str, Any]]:
-    return [{"code": check.code, "sentence": check.sentence, "is_grave": check.is_grave} for check in warnings]
+    return [
+        {"code": check.code, "title": check.title, "summary": check.summary, "is_grave": check.is_grave}
+        for check in warnings
+    ]
 
 
 def _live(live: LiveSeal) -> dict[str, Any]:
     if live.answered_at is None:
         return {}
     said = [
-        {"result": answer.result.value, "code": answer.check.code, "sentence": answer.check.sentence}
+        {
+            "result": answer.result.value,
+            "code": answer.check.code,
+            "title": answer.check.title,
+            "summary": answer.check.summary,
+        }
         for answer in live.answers
     ]
     return {"live": {"at": live.answered_at.isoformat(), "answers": said}}

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from rollouts.checks import Check
+from wording.reports import written_report
 
 
 class Refusal(Exception):
@@ -57,11 +58,9 @@ class Blocked(Refusal):
         self.blockers = [
             {
                 "code": check.code,
-                "sentence": check.sentence,
-                "fix": check.fix,
+                **written_report(check),
                 "field": check.field,
                 "may_be_overridden": check.may_be_overridden,
-                "about": list(check.about),
             }
             for check in blockers
         ]

@@ -18,12 +18,13 @@ from gpu.labels import UPGRADE_SKIP
 from gpu.operands import DRIVER
 from gpu.upgrade_controller import UPGRADE_DONE, UPGRADE_FAILED, UPGRADE_REQUIRED, parallel_of, unavailable_of
 from gpu.versions import same
-from rollouts.checks import Check
+from rollouts.checks import Check, listed
 from rollouts.components.base import FieldPatch, NodeLabel, Phase, ReleaseAct, RemoveLabel, Unit
 from rollouts.components.terms import BY_LABEL, HoldWords
 from rollouts.components.throttle import ControllerOff, Throttle, operator_room
-from wording.lists import names
+from wording.lists import one_or_count
 from wording.numbers import are, count, either
+from wording.reports import EvidenceItem, fit
 
 LONGEST = 64
 VERSION = re.compile(r"\d+(\.\d+){1,3}", re.ASCII)  # the digits of other scripts are no version to anybody else
@@ -111,12 +112,14 @@ class Driver:
     def preflight(self, facts: DriverFacts) -> Iterator[Check]:
         """Yields what makes the hold label useless or dangerous (Z2, Z9)."""
         if not is_version(facts.to_version):
-            yield Check("version", f"“{facts.to_version}” is no full driver version.", WRITE_IT, field="to_version")
+            title = f"“{facts.to_version}” is no full driver version"
+            yield Check("version", title=title, steps=(WRITE_IT,), field="to_version")
         if facts.to_version == facts.object_version:
-            sentence = f"The object already asks for {facts.to_version}."
-            yield Check("same-version", sentence, "Name another version.", field="to_version")
+            title = f"The driver object already asks for {facts.to_version}"
+            yield Check("same-version", title=title, steps=("Name another version.",), field="to_version")
         if reason := self.no_rollback(facts.object_version):
-            yield Check("no-rollback", reason, "Name the version that runs now in the object, then draft anew.")
+            steps = ("Name the present version in the driver object.", "Then draft the plan again.")
+            yield Check("no-rollback", title="The plan has no way back", summary=reason, steps=steps)
         yield from self._mode(facts)
         yield from _nodes(facts)
         yield from _policy(facts)
@@ -129,6 +132,7 @@ class Driver:
         raise NotImplementedError
 
 
+NO_CHANGE = "The operator's upgrade controller changes no node."
 SANDBOXED = ControllerOff("sandboxWorkloads is on", "Switch it off in the ClusterPolicy")
 NO_AUTO_UPGRADE = ControllerOff("autoUpgrade is off", "Switch it on")
 NO_OBJECT = ControllerOff("The driver object is gone", "Make it again")
@@ -140,75 +144,106 @@ def is_version(text: str) -> bool:
 
 def _nodes(facts: DriverFacts) -> Iterator[Check]:
     if facts.sandbox_workloads:
-        sentence = "sandboxWorkloads is on, which switches the upgrade controller off."
-        yield Check("sandbox", sentence, f"{SANDBOXED.fix}.")
+        summary = "It switches the upgrade controller off."
+        yield Check("sandbox", title="sandboxWorkloads is on", summary=summary, steps=(f"{SANDBOXED.fix}.",))
     if facts.use_precompiled:
-        sentence = "Precompiled drivers name a branch only: which driver would load is not known."
-        yield Check("precompiled", sentence, "Set usePrecompiled to false and a full version, or change it by hand.")
+        yield Check(
+            "precompiled",
+            title="The driver object uses precompiled drivers",
+            summary="They name only a branch. The version that would load is unknown.",
+            steps=("Set usePrecompiled to false and a full version.", "Or change the driver by hand."),
+        )
     yield from _state(facts)
     if facts.pre_installed:
         many = either(len(facts.pre_installed), "1 node brings its", f"{len(facts.pre_installed)} nodes bring their")
-        fix = "Take them out of the object's nodeSelector: their driver changes with their system's packages or image."
-        yield Check("pre-installed", f"{many} own driver; it is never managed.", fix)
-    if facts.owned_by:
-        owners = " and ".join(facts.owned_by)
-        sentence = f"The object belongs to {owners}, which would write its own version over ours."
-        yield Check("owned", sentence, "Change the version there, or take the object out of it first.")
-    if not facts.nodes:
-        fix = "Look at its nodeSelector, and at the labels of the nodes that you mean. Else choose another object."
-        yield Check("no-nodes", "The object runs a driver on no node.", fix, field="driver_object")
-    if facts.unsettled:
-        yield Check("unsettled", f"{facts.unsettled[0]} is not through with its last change.", "Wait until it is.")
-    if facts.unrecorded:
-        sentence = (
-            f"No revision of {names(facts.unrecorded)} is seen: nobody could tell that its earlier pods are back."
+        yield Check(
+            "pre-installed",
+            title=f"{many} own driver",
+            summary="The operator never manages a driver of the node image.",
+            evidence=listed("Nodes", facts.pre_installed),
+            steps=("Take these nodes out of the object's nodeSelector.",),
         )
-        yield Check("unrecorded", sentence, "Let Quarterdeck read controllerrevisions.apps, and wait until it has.")
+    if facts.owned_by:
+        yield Check(
+            "owned",
+            title="Another tool owns the driver object",
+            summary="It would write its own version over ours.",
+            evidence=listed("Owners", facts.owned_by),
+            steps=("Change the version there, or take the object out of that tool first.",),
+        )
+    if not facts.nodes:
+        steps = ("Compare its nodeSelector with the labels of the nodes.", "Or choose another driver object.")
+        yield Check("no-nodes", title="The driver object selects no node", steps=steps, field="driver_object")
+    if facts.unsettled:
+        title = fit("DaemonSet {} has not applied its last change", facts.unsettled[0])
+        yield Check("unsettled", title=title, steps=("Wait until it has.",))
+    if facts.unrecorded:
+        yield Check(
+            "unrecorded",
+            title=fit("No revision of {} is seen", one_or_count(facts.unrecorded, "driver DaemonSet")),
+            summary="A rollback could not be verified without it.",
+            evidence=listed("DaemonSets", facts.unrecorded),
+            steps=("Let Quarterdeck read controllerrevisions.apps, and wait until it has.",),
+        )
     if facts.under_way:
         many = f"{count(len(facts.under_way), 'node')} {are(len(facts.under_way))}"
-        yield Check("under-way", f"{many} in the middle of another change.", "Wait until that is through.")
+        nodes = listed("Nodes", facts.under_way)
+        yield Check("under-way", title=f"{many} being changed", evidence=nodes, steps=("Wait until that ends.",))
 
 
 def _state(facts: DriverFacts) -> Iterator[Check]:
     """Yields checks of the object's status. The operator always writes a state; an empty one means it never ran."""
     if not facts.state and not facts.message:
-        sentence = "The operator has not said how the object is: its status names no state."
-        yield Check("not-ready", sentence, "Wait until it has looked at it; where it does not, read its log.")
+        steps = ("Wait until the operator has read it.", "Then read the operator's log.")
+        yield Check("not-ready", title="The status of the driver object names no state", steps=steps)
     elif facts.state != "ready":
-        why = facts.message or f"its state is {facts.state}"
-        yield Check(
-            "not-ready", f"The object is not in order: {why}", "Put that right first; the operator's log has more."
-        )
+        why = facts.message or f"Its state is {facts.state}."
+        state, read_log = (EvidenceItem("Status", why),), ("Correct that first. The operator's log has more.",)
+        yield Check("not-ready", title="The driver object is not ready", summary=why, evidence=state, steps=read_log)
 
 
 def _policy(facts: DriverFacts) -> Iterator[Check]:
     policy = facts.upgrade_policy
     if policy.get("autoUpgrade") is not True:
-        sentence = "autoUpgrade is not on: without it the operator's upgrade controller changes no node."
-        yield Check("auto-upgrade", sentence, "Set upgradePolicy.autoUpgrade to true.")
+        steps = ("Set upgradePolicy.autoUpgrade to true.",)
+        yield Check("auto-upgrade", title="autoUpgrade is off", summary=NO_CHANGE, steps=steps)
     if facts.nodes and unavailable_of(policy, facts.nodes) == 0:
         allowed = policy.get("maxUnavailable")
-        sentence = f"maxUnavailable is {allowed}: the operator's upgrade controller changes no node."
-        yield Check("unavailable", sentence, "Set upgradePolicy.maxUnavailable to a number, or to a share as in 25%.")
+        steps = ("Set upgradePolicy.maxUnavailable to a number, or to a share as in 25%.",)
+        yield Check("unavailable", title=f"maxUnavailable is {allowed}", summary=NO_CHANGE, steps=steps)
     if parallel_of(policy) == 0:
-        sentence = "maxParallelUpgrades is 0, which means: as many as there are. A slip would take every node."
-        yield Check("parallel", sentence, "Set it to a number.")
+        summary = "0 means no limit. One mistake would take every node."
+        yield Check("parallel", title="maxParallelUpgrades is 0", summary=summary, steps=("Set it to a number.",))
 
 
 def _warnings(facts: DriverFacts) -> Iterator[Check]:
     """Yields warnings for the approver (Z12)."""
     policy = read_policy(facts.upgrade_policy)
     if policy.pods.is_forced:
-        sentence = "podDeletion.force is on: unmanaged pods, which no controller makes again, are deleted for good."
-        yield Check("force", sentence, "Set podDeletion.force to false, or tell whose these pods are.")
-    if policy.pods.deletes_empty_dir or (policy.drain and policy.drain.deletes_empty_dir):
-        sentence = "deleteEmptyDir is on: what pods keep on the node's disk is lost."
-        yield Check("empty-dir", sentence, "Set it to false, or tell whose pods keep something there.")
-    if policy.drain:
-        sentence = "drain is on: where GPU pods cannot be evicted, the whole node is drained."
-        yield Check("drain", sentence, "Set upgradePolicy.drain.enable to false where other pods must stay.")
-    if not policy.waits_for:
-        sentence = "waitForCompletion names no pods: running jobs are not waited for."
         yield Check(
-            "no-wait", sentence, "Set its podSelector to the labels of jobs that must end first, with a timeout."
+            "force",
+            title="podDeletion.force is on",
+            summary="Pods without a controller are deleted and not created again.",
+            steps=("Set podDeletion.force to false, or inform the owners of these pods.",),
+        )
+    if policy.pods.deletes_empty_dir or (policy.drain and policy.drain.deletes_empty_dir):
+        yield Check(
+            "empty-dir",
+            title="deleteEmptyDir is on",
+            summary="Files that pods keep on the node (emptyDir) are lost.",
+            steps=("Set it to false, or inform the owners of these pods.",),
+        )
+    if policy.drain:
+        yield Check(
+            "drain",
+            title="drain is on",
+            summary="A node whose GPU pods cannot be evicted is drained as a whole.",
+            steps=("Set upgradePolicy.drain.enable to false where other pods must stay.",),
+        )
+    if not policy.waits_for:
+        yield Check(
+            "no-wait",
+            title="waitForCompletion names no pods",
+            summary="The operator does not wait for running jobs.",
+            steps=("Set its podSelector to the labels of jobs that must end first, with a timeout.",),
         )

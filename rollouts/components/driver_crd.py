@@ -20,8 +20,12 @@ class DriverCrd(Driver):
 
     def _mode(self, facts: DriverFacts) -> Iterator[Check]:
         if not facts.has_policy:
-            sentence = "No ClusterPolicy is seen: without one there is no upgrade controller."
-            yield Check("no-policy", sentence, "Make one, as the operator's chart does, or let Quarterdeck read it.")
+            yield Check(
+                "no-policy",
+                title="No ClusterPolicy is seen",
+                summary="Without one there is no upgrade controller.",
+                steps=("Create one, as the operator's chart does, or let Quarterdeck read it.",),
+            )
         elif not facts.policy_uses_crd:
-            fix = "Set spec.driver.useNvidiaDriverCRD in the ClusterPolicy."
-            yield Check("crd-off", "The ClusterPolicy does not use NVIDIADriver objects.", fix)
+            steps = ("Set spec.driver.useNvidiaDriverCRD in the ClusterPolicy.",)
+            yield Check("crd-off", title="The ClusterPolicy does not use NVIDIADriver objects", steps=steps)

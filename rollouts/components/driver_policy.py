@@ -27,11 +27,23 @@ class DriverPolicy(Driver):
 
     def _mode(self, facts: DriverFacts) -> Iterator[Check]:
         if facts.policy_uses_crd:
-            sentence = "The ClusterPolicy leaves drivers to NVIDIADriver objects: its own version does nothing."
-            yield Check("crd-on", sentence, "Draft the plan for the NVIDIADriver.")
+            yield Check(
+                "crd-on",
+                title="The ClusterPolicy leaves drivers to NVIDIADriver objects",
+                summary="Its own version has no effect.",
+                steps=("Draft the plan for the NVIDIADriver.",),
+            )
         if facts.is_driver_off:
-            sentence = "The ClusterPolicy leaves drivers to the nodes: they bring their own, which are never managed."
-            yield Check("driver-off", sentence, "Set spec.driver.enabled to true where the operator is to run drivers.")
+            yield Check(
+                "driver-off",
+                title="The ClusterPolicy leaves drivers to the nodes",
+                summary="The operator never manages a driver of the node image.",
+                steps=("Set spec.driver.enabled to true if the operator should run drivers.",),
+            )
         if facts.state == "ignored":
-            sentence = "Another ClusterPolicy is older, and the operator ignores this one."
-            yield Check("ignored", sentence, "Draft the plan for that one, or delete it.")
+            yield Check(
+                "ignored",
+                title="The operator ignores this ClusterPolicy",
+                summary="Another ClusterPolicy is older.",
+                steps=("Draft the plan for the older one, or delete it.",),
+            )

@@ -12,6 +12,7 @@ from rollouts.gates.base import (
     Items,
     TargetEvidence,
 )
+from wording.lists import one_or_count
 from wording.numbers import are, count
 
 OVERRIDE = ("Override the gate with a reason, or exclude the nodes.",)
@@ -83,7 +84,7 @@ def kept_empty(targets: Iterable[TargetEvidence], evidence: Items = ()) -> GateR
 
 def subject(nodes: Sequence[str]) -> str:
     """Returns the name of the only node, or text such as "3 nodes"."""
-    return nodes[0] if len(nodes) == 1 else count(len(nodes), "node")
+    return one_or_count(nodes, "node")
 
 
 def of_first(nodes: Sequence[str], text: str) -> str:

@@ -76,7 +76,10 @@ def _broken(broken: list[tuple[TargetEvidence, PodEvidence]], counts: Items) -> 
     items = (*counts, *at_most(_item(target, pod) for target, pod in broken))
     return fail(
         f"{pods} {either(len(broken), 'fails', 'fail')} on {subject(nodes)}",
-        of_first([pod.name for _, pod in broken], f"{reason or 'no reason is reported'}. {pod.why}".rstrip(". ")),
+        of_first(
+            [pod.name for _, pod in broken],
+            f"{reason.partition(': ')[0] or 'no reason is reported'}. {pod.why}".rstrip(". "),
+        ),
         cause=reason or "silent",
         nodes=nodes,
         evidence=items,

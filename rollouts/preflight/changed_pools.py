@@ -1,16 +1,19 @@
 """Pools that changed after the draft was written, or change now, so that its stages select other nodes."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from fleet.models import Pool
 from gpu.upgrade_controller import unavailable_of
 from people.models import AuditEntry
-from rollouts.checks import Check, stage_field
+from rollouts.checks import START_ANYWAY, Check, listed, stage_field
 from rollouts.models import Hold
 from rollouts.preflight.subject import PreflightSubject
 from wording.lists import names
-from wording.numbers import are, count, either
+from wording.numbers import count, either
+from wording.reports import EvidenceItem
+
+NONE_RELEASED = "No node is released until one of the unavailable nodes is back."
 
 
 def have_changed(subject: PreflightSubject) -> Iterator[Check]:
@@ -24,9 +27,14 @@ def have_changed(subject: PreflightSubject) -> Iterator[Check]:
         stage = pools[key]
         nodes = count(len(subject.picks.by_stage.get(stage.index, ())), "node")
         name = stage.pool.name if stage.pool else ""
-        sentence = f"{entry.actor} changed pool {name} after the draft was written: {stage.name} takes {nodes} now."
-        fix = "Look at the nodes of the stage before you start it."
-        yield Check("pool-changed", sentence, fix, is_grave=True, field=stage_field(stage.index, "pool"))
+        yield Check(
+            "pool-changed",
+            title=f"Pool {name} changed after the draft was written",
+            summary=f"{entry.actor} changed it. {stage.name} takes {nodes} now.",
+            steps=("Check the nodes of the stage before you start the plan.",),
+            is_grave=True,
+            field=stage_field(stage.index, "pool"),
+        )
 
 
 def are_unsorted(subject: PreflightSubject) -> Iterator[Check]:
@@ -37,32 +45,48 @@ def are_unsorted(subject: PreflightSubject) -> Iterator[Check]:
 def unsorted_pools(cluster_id: int) -> Iterator[Check]:
     found = Pool.objects.filter(cluster=cluster_id, is_sorted=False)
     if pools := tuple(found.order_by("name").values_list("name", flat=True)):
-        words = either(len(pools), "pool", "pools")
-        sentence = f"Nodes are entering and leaving {words} {names(pools)}: a stage would take only some of its nodes."
-        yield Check("pool-unsorted", sentence, "Start it again in a few seconds.")
+        yield Check(
+            "pool-unsorted",
+            title=f"Nodes are entering or leaving {either(len(pools), 'pool', 'pools')} {names(pools)}",
+            summary="A stage would take only some of its nodes.",
+            evidence=listed("Pools", pools),
+            steps=("Start the plan again in a few seconds.",),
+        )
 
 
 def is_used_up(subject: PreflightSubject) -> Iterator[Check]:
     broken = tuple(sorted(node.name for node in subject.nodes if node.is_unschedulable or node.is_ready is not True))
     for stage in subject.stages:
         if len(broken) >= stage.max_unavailable:
-            used = f"{names(broken)} already {are(len(broken))}"
-            sentence = f"{stage.name} may have {stage.max_unavailable} unavailable, and {used}."
-            fix = "Nothing goes until they are back, or the stage is allowed more."
-            yield Check("budget", sentence, fix, field=stage_field(stage.index, "max_unavailable"))
+            yield Check(
+                "budget",
+                title=f"The budget of {stage.name} is used up",
+                summary=NONE_RELEASED,
+                evidence=_budget(stage.max_unavailable, broken),
+                steps=("Repair these nodes, or raise the budget of the stage.",),
+                field=stage_field(stage.index, "max_unavailable"),
+            )
     allowed = unavailable_of(subject.driver.upgrade_policy, len(subject.nodes))
     if allowed and len(broken) >= allowed:
-        used = f"{names(broken)} already {are(len(broken))}"
-        sentence = f"The operator lets {count(allowed, 'node')} of the object be unavailable, and {used}."
-        yield Check("budget", sentence, "Nothing goes until they are back, or maxUnavailable of its policy is more.")
+        yield Check(
+            "budget",
+            title="maxUnavailable of the driver object is used up",
+            summary=NONE_RELEASED,
+            evidence=_budget(allowed, broken),
+            steps=("Repair these nodes, or raise maxUnavailable.",),
+        )
+
+
+def _budget(allowed: int, broken: Sequence[str]) -> tuple[EvidenceItem, ...]:
+    return (EvidenceItem("Allowed to be unavailable", allowed), *listed("Unavailable now", broken))
 
 
 def domains_are_full(subject: PreflightSubject) -> Iterator[Check]:
     """Yields warnings for failure domains without a free place in the ledger."""
     waiting = subject.budgets.waiting([node.name for node in subject.picks.nodes])
     for sentence, number in Counter(waiting.values()).items():
-        waits = f"{count(number, 'node')} {either(number, 'waits', 'wait')} for it"
-        yield Check("domain", sentence, f"{waits}; the plan may be started all the same.")
+        title = f"A failure domain is full for {count(number, 'node')}"
+        yield Check("domain", title=title, summary=sentence, steps=(START_ANYWAY,))
 
 
 def is_changed_by_others(subject: PreflightSubject) -> Iterator[Check]:
@@ -74,5 +98,6 @@ def is_changed_by_others(subject: PreflightSubject) -> Iterator[Check]:
         if hold.node_uid in uids:
             busy.setdefault(str(hold.plan), []).append(hold.node_name)
     for other, taken in busy.items():
-        sentence = f"{other} is changing {names(tuple(sorted(taken)))}."
-        yield Check("busy-nodes", sentence, "One change at a time on a node: end it first, or wait until it is over.")
+        title = f"Another plan is changing {count(len(taken), 'node')}"
+        steps = ("Wait until that plan ends, or end it.",)
+        yield Check("busy-nodes", title=title, summary=f"{other}.", evidence=listed("Nodes", taken), steps=steps)

@@ -20,7 +20,7 @@ from wording.numbers import are, count
 LEAST = {"approval": {"valid_for_s": 60.0}, "window": {"must_last_s": -1.0}}
 TIMEOUT_LEAST, TIMEOUT_MOST = timedelta(minutes=1), timedelta(days=7)  # of a stage and of a gate
 LONGEST = timedelta(days=7)  # a gate that waits for longer asks nobody in time
-CHANGE_IT = "Change the stage so that it can hold somebody back, or start it as it is."
+CHANGE_IT = "Change the setting, or start the plan as it is."
 MOST_RESTARTS = 20  # a pod that has crashed so often is crashing
 JUDGING = frozenset(key for key, gate in GATES.items() if gate.when is When.THROUGH and gate is not Soak)
 
@@ -62,7 +62,9 @@ def _of_one(stage: Stage, *, nodes: int, at_once: int, pods: int) -> Iterator[Ch
         said += [(f"gate_options.{gate.key}", sentence) for sentence in of_gate]
     for name, sentence in said:
         field = stage_field(stage.index, name)
-        yield Check("meaningless", f"{stage.name}: {sentence}", CHANGE_IT, is_grave=True, field=field)
+        title = f"{stage.name} has a setting without effect"
+        summary = f"{sentence[0].upper()}{sentence[1:]}"
+        yield Check("meaningless", title=title, summary=summary, steps=(CHANGE_IT,), is_grave=True, field=field)
 
 
 def _of_the_stage(stage: Stage, nodes: int, at_once: int) -> Iterator[tuple[str, str]]:

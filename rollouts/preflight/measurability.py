@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 from fleet.models import Node, Pod
 from gpu.operands import VALIDATOR
-from rollouts.checks import Check, stage_field
-from rollouts.gates.base import Gate
+from rollouts.checks import Check, listed, stage_field
+from rollouts.gates.base import Gate, NextWave
 from rollouts.gates.exposure import Exposure
-from rollouts.gates.headroom import Headroom, short_of, shortage
+from rollouts.gates.headroom import FREE_ROOM, Headroom, room_items, short_of, shortage
+from rollouts.gates.results import subject as named
 from rollouts.gates.test_job import TestJobGate
 from rollouts.gates.workloads_ready import WorkloadsReady
 from rollouts.models import Stage
@@ -18,10 +19,9 @@ from rollouts.preflight.driver_facts import OperandPod
 from rollouts.preflight.subject import PreflightSubject
 from rollouts.queries.headroom import ClusterRoom, read_room
 from rollouts.test_jobs.test_job import resource_of
-from wording.lists import names
 from wording.numbers import count, either
 
-WAIVE = "Or make the gate advisory, with a reason that whoever approves is shown."
+WAIVE = "Or make the gate advisory, with a reason that approvers see."
 Pods = Mapping[str, Sequence[Pod]]  # of tenants, by node's name
 
 
@@ -38,15 +38,15 @@ class Blind:
 BLIND: Mapping[str, Blind] = {
     "driver_version": Blind(
         lambda node, _: not node.driver_version or node.driver_unknown_since is not None,
-        "does not name its driver",
-        "do not name their driver",
+        "reports no driver version",
+        "report no driver version",
         "GPU feature discovery labels it.",
     ),
     "operands_ready": Blind(
         lambda _, operands: not any(one.is_ready for one in operands),
-        "has no operand that is Ready, so that none would be missed",
-        "have no operand that is Ready, so that none would be missed",
-        "Look at the GPU stack there first.",
+        "has no Ready operand",
+        "have no Ready operand",
+        "Check the GPU stack of the node first.",
     ),
     "validator_passed": Blind(
         lambda _, operands: all(one.operand != VALIDATOR for one in operands),
@@ -56,26 +56,26 @@ BLIND: Mapping[str, Blind] = {
     ),
     "allocatable_restored": Blind(
         lambda node, _: not node.allocatable,
-        "does not say how many GPUs it offers",
-        "do not say how many GPUs they offer",
-        "The device plugin does.",
+        "offers no GPUs",
+        "offer no GPUs",
+        "The device plugin reports them.",
     ),
     "test_job": Blind(
         lambda node, _: not resource_of(node.allocatable, 1),
-        "offers no GPU as a resource that a test Job could ask for",
-        "offer no GPU as a resource that a test Job could ask for",
-        "The device plugin does; devices that are claimed (DRA) are not tested. Such a node takes no pods until a "
-        "person passes over the gate, unless its option cordon is false.",
+        "offers no GPU for a test Job",
+        "offer no GPU for a test Job",
+        "The device plugin offers them. Claimed devices (DRA) are not tested. The node stays cordoned until a person "
+        "overrides the gate, unless its option cordon is false.",
     ),
 }
 # Where no GPU pod of a tenant runs: what that is to a gate, and what helps.
 IDLE: Mapping[str, tuple[str, str]] = {
     WorkloadsReady.key: (
-        "so that it waits for proof",
+        "The gate Tenants' GPU pods waits until something has tested the new driver.",
         "Add the gate Test Job, or pick nodes with tenants.",
     ),
     Exposure.key: (
-        "so that it waits until some have worked there",
+        "The gate Exposure waits until tenants have worked there.",
         "Its option wait_timeout_s says for how long, before a person is asked.",
     ),
 }
@@ -109,39 +109,53 @@ def _first_wave(subject: PreflightSubject, stage: Stage, nodes: Sequence[Node]) 
     return [node for node in nodes if node.name in going]
 
 
-def _of_gate(subject: PreflightSubject, stage: Stage, gate: Gate, pods: Pods, lacks: str) -> Iterator[Check]:
+def _of_gate(
+    subject: PreflightSubject, stage: Stage, gate: Gate, pods: Pods, lacks: NextWave | None
+) -> Iterator[Check]:
     nodes = subject.picks.by_stage[stage.index]
-    where, field = f"{stage.name}, {gate.title}", stage_field(stage.index, f"gate_options.{gate.key}")
+    where, field = (
+        f"{gate.title} of {stage.name} would wait for ever.",
+        stage_field(stage.index, f"gate_options.{gate.key}"),
+    )
     if isinstance(gate, Headroom):
         if lacks:
-            helps = "Free some, let its option tolerate say how many may wait, or make it advisory."
-            fix = "" if gate.advisory else helps
-            yield Check("headroom", f"{where}: {lacks}", fix, is_grave=not gate.advisory, field=field)
+            yield Check(
+                "headroom",
+                title=shortage(lacks),
+                summary=where,
+                evidence=room_items(lacks),
+                steps=() if gate.advisory else FREE_ROOM,
+                is_grave=not gate.advisory,
+                field=field,
+            )
         return
     if gate.advisory:
         return
     is_tested = isinstance(gate, WorkloadsReady) and any(isinstance(one, TestJobGate) for one in stage.gates)
     if isinstance(gate, WorkloadsReady | Exposure) and not is_tested and not _tenants_on(nodes, pods):
-        those = names([node.name for node in nodes])
-        so_that, helps = IDLE[gate.key]
-        yield Check("unmeasured", f"{where}: no GPU pod of a tenant runs on {those}, {so_that}.", helps, field=field)
+        title = f"No tenant's GPU pod runs on {named([node.name for node in nodes])}"
+        shown = listed("Nodes", (node.name for node in nodes))
+        summary, step = IDLE[gate.key]
+        yield Check("unmeasured", title=title, summary=summary, evidence=shown, steps=(step,), field=field)
     if isinstance(gate, Exposure) and gate.nodes > len(nodes):
-        few = f"{where}: it asks for tenants' work on {count(gate.nodes, 'node')}, and the stage has {len(nodes)}."
-        yield Check("unmeasured", few, f"Let it ask for fewer. {WAIVE}", is_grave=True, field=field)
+        title = f"The gate needs work on {count(gate.nodes, 'node')}; the stage has {len(nodes)}"
+        steps = ("Set its option nodes to a smaller number.", WAIVE)
+        yield Check("unmeasured", title=title, summary=where, steps=steps, is_grave=True, field=field)
     blind = BLIND.get(gate.key)
     if blind and (lacking := [one.name for one in nodes if blind.is_blind(one, subject.operands.get(one.name, ()))]):
-        sentence = f"{where}: {names(lacking)} {either(len(lacking), blind.of_one, blind.of_many)}."
-        yield Check("unmeasured", sentence, f"{blind.helps} {WAIVE}", is_grave=True, field=field)
+        title = f"{named(lacking)} {either(len(lacking), blind.of_one, blind.of_many)}"
+        shown, steps = listed("Nodes", lacking), (blind.helps, WAIVE)
+        yield Check("unmeasured", title=title, summary=where, evidence=shown, steps=steps, is_grave=True, field=field)
 
 
 def _tenants_on(nodes: Sequence[Node], pods: Pods) -> bool:
     return any(node.name in pods for node in nodes)
 
 
-def _lacks_room(room: ClusterRoom | None, gate: Gate, first: Sequence[Node], pods: Pods) -> str:
-    """Returns the room that the first wave lacks now; empty if none or if no gate asks."""
+def _lacks_room(room: ClusterRoom | None, gate: Gate, first: Sequence[Node], pods: Pods) -> NextWave | None:
+    """Returns the first wave if it lacks room now; None if it does not or if no gate asks."""
     if room is None or not isinstance(gate, Headroom):
-        return ""
+        return None
     tenants = [pod for node in first for pod in pods.get(node.name, ())]
     wave = room.next_wave(first, tenants)
-    return f"{shortage(wave)}." if short_of(wave) > gate.tolerate else ""
+    return wave if short_of(wave) > gate.tolerate else None

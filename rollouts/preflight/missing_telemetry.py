@@ -6,7 +6,7 @@ without samples, a silent source and no source are four cases with different rem
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from fleet.models import Cluster, Node
+from fleet.models import Node
 from health.rules.gpus.base import GpuRule, can_see
 from health.rules.gpus.ecc_corrected import EccCorrected
 from health.rules.gpus.ecc_uncorrected import EccUncorrected
@@ -14,16 +14,16 @@ from health.rules.gpus.nvlink_errors import NvlinkErrors
 from health.rules.gpus.throttled import Throttled
 from health.sources.cluster_telemetry import ClusterTelemetry, telemetry_of_clusters
 from health.telemetry.metrics import METRICS
-from rollouts.checks import Check, each, stage_field
+from rollouts.checks import Check, each, listed, stage_field
 from rollouts.gates.soak import Soak
 from rollouts.models import Stage
 from rollouts.preflight.subject import PreflightSubject
 from wording.lists import names
-from wording.numbers import count, either, every
+from wording.numbers import count
 
 # Of the rules about GPUs those whose metrics exporters leave out unless somebody switches them on.
 WANTED: tuple[GpuRule, ...] = (EccCorrected(), EccUncorrected(), NvlinkErrors(), Throttled())
-BY_HAND = "Or look at the GPUs of the canary by hand before a stage goes on."
+BY_HAND = "Or check the GPUs of the canary by hand before the next stage."
 
 
 def is_not_seen(subject: PreflightSubject) -> Iterator[Check]:
@@ -34,45 +34,47 @@ def is_not_seen(subject: PreflightSubject) -> Iterator[Check]:
     field = _where_it_soaks(subject.stages)
     wanted = {key for rule in WANTED for key in rule.metrics}
     telemetry = telemetry_of_clusters([cluster.pk], wanted, now=subject.now)[cluster.pk]
-    their = f"the GPUs of {count(len(nodes), 'node')} of this plan"
+    summary = f"The GPUs of {count(len(nodes), 'node')} are not observed during the change."
     if not telemetry.standing.has_source:
-        none = f"{cluster.name} has no source of telemetry: how {their} fare with the new driver nobody sees."
-        yield Check("telemetry-none", none, f"Add one on the cluster's page. {BY_HAND}", field=field)
+        title, steps = (
+            f"Cluster {cluster.name} has no telemetry source",
+            ("Add one on the page of the cluster.", BY_HAND),
+        )
+        yield Check("telemetry-none", title=title, summary=summary, steps=steps, field=field)
     elif telemetry.trouble:
-        away = f"How {their} fare with the new driver nobody sees now. {telemetry.trouble}"
-        yield Check("telemetry-silent", away, f"Look why Redis does not answer. {BY_HAND}", field=field)
+        title, steps = f"Telemetry of {cluster.name} cannot be read", ("Check why Redis does not answer.", BY_HAND)
+        yield Check("telemetry-silent", title=title, summary=telemetry.trouble, steps=steps, field=field)
     elif telemetry.standing.is_silent:
-        silent = f"The telemetry of {cluster.name} is silent: how {their} fare with the new driver nobody sees now."
-        yield Check("telemetry-silent", silent, f"Look at its source on the cluster's page. {BY_HAND}", field=field)
+        title, steps = (
+            f"The telemetry source of {cluster.name} is silent",
+            ("Check it on the page of the cluster.", BY_HAND),
+        )
+        yield Check("telemetry-silent", title=title, summary=summary, steps=steps, field=field)
     else:
-        yield from _of_each_node(cluster, nodes, telemetry, field=field)
+        yield from _of_each_node(nodes, telemetry, field=field)
 
 
-def _of_each_node(
-    cluster: Cluster, nodes: Sequence[Node], telemetry: ClusterTelemetry, *, field: str
-) -> Iterator[Check]:
+def _of_each_node(nodes: Sequence[Node], telemetry: ClusterTelemetry, *, field: str) -> Iterator[Check]:
     """Yields warnings by node, since exporters of one cluster can export different metrics."""
     is_known = telemetry.kept is not None  # else the first frame is still to come, or Redis lost it
     unheard = {node.name for node in nodes if is_known and node.name not in telemetry.boards.by_node}
     if unheard:
         yield Check(
             "telemetry-not-heard",
-            f"The telemetry of {cluster.name} answers and has had nothing of {_part(unheard, nodes)} within a day: how "
-            f"{either(len(unheard), 'its GPUs', 'their GPUs')} fare with the new driver nobody sees.",
-            f"Look whether an exporter runs there and is scraped. {BY_HAND}",
+            title=f"No telemetry from {_part(unheard, nodes)} within a day",
+            summary="Their GPUs are not observed during the change.",
+            evidence=listed("Nodes", unheard),
+            steps=("Check whether an exporter runs there and is scraped.", BY_HAND),
             field=field,
-            about=each(unheard),
         )
     for blind, rules in _blind([node for node in nodes if node.name not in unheard], telemetry).items():
-        would = either(len(rules), "the rule that reads it finds", "the rules that read it find")
         yield Check(
             "telemetry-not-exported",
-            f"The telemetry of {cluster.name} answers and does not export what tells of {_of(rules)}: "
-            f"{would} nothing on {_part(blind, nodes)}, whatever the new driver does.",
-            "Switch on at the exporter what is named below, where its GPUs have it (dcgm-exporter: in its file of "
-            f"counters). {BY_HAND}",
+            title=f"{count(len(rules), 'rule')} cannot see {_part(blind, nodes)}",
+            summary="The exporters do not export the metrics of these rules.",
+            evidence=(*each((rule.title, _any_of(rule)) for rule in rules), *listed("Nodes", blind)),
+            steps=("Enable one metric of each rule at the exporter (dcgm-exporter: in its file of counters).", BY_HAND),
             field=field,
-            about=(*each(f"{rule.title}: {_any_of(rule)}" for rule in rules), *_named(blind, nodes)),
         )
 
 
@@ -91,19 +93,8 @@ def _blind(nodes: Iterable[Node], telemetry: ClusterTelemetry) -> dict[frozenset
     return found
 
 
-def _part(those: Collection[str], nodes: Sequence[Node]) -> str:
-    """Returns text such as "all 3 nodes of this plan" or "2 of 3 nodes of this plan (node-0, node-1)"."""
-    if len(those) == len(nodes):
-        return f"{every(len(nodes), 'node')} of this plan"
-    return f"{len(those)} of {count(len(nodes), 'node')} of this plan ({names(sorted(those))})"
-
-
-def _named(those: Collection[str], nodes: Sequence[Node]) -> tuple[str, ...]:
-    return each(those) if len(those) < len(nodes) else ()
-
-
-def _of(rules: Sequence[GpuRule]) -> str:
-    return names([f"“{rule.title}”" for rule in rules], most=len(rules))
+def _part(some: Collection[str], nodes: Sequence[Node]) -> str:
+    return f"{len(some)} of {count(len(nodes), 'node')}"
 
 
 def _any_of(rule: GpuRule) -> str:

@@ -6,18 +6,18 @@ from functools import cached_property
 
 from fleet.models import Node, Pod
 from gpu.operands import DRIVER
-from rollouts.checks import Check, each
+from rollouts.checks import Check, each, listed
 from rollouts.driver_images.driver_image import image_for
 from rollouts.driver_images.pull_progress import PullOutcome
 from rollouts.image_pulls.latest_pulls import PullOnPage, failed_sentence, newest_pull, proven_sentence
 from rollouts.models import PullJob
 from rollouts.preflight.subject import PreflightSubject
 from rollouts.queries.driver_nodes import driver_daemonsets
-from wording.lists import names
-from wording.numbers import count
+from wording.numbers import count, was
+from wording.reports import EvidenceItem
 
-MEND_IT = "Mend what the registry or the node says, then pull it again."
-PULL_IT = "Pull it beforehand, from the plan's page: a Job for each operating system."
+MEND_IT = "Correct what the registry or the node reports, then pull the image again."
+PULL_IT = "Pull the image beforehand on the plan's page. It takes one Job for each operating system."
 
 
 @dataclass(frozen=True)
@@ -77,30 +77,40 @@ def are_pulled(subject: PreflightSubject) -> Iterator[Check]:
     if running and not left:
         return
     if running and (shown is None or shown.pull.to_version != version):
-        those = names(sorted(node.name for node in left))
-        sentence = f"Nobody has tried whether the image of {version} for {those} can be pulled, and no node runs it."
-        yield Check("image-untried", sentence, PULL_IT, about=each(node.name for node in left))
+        title, nodes_left = f"The image of driver {version} was not pulled yet", listed("Nodes", (n.name for n in left))
+        summary = f"{count(len(left), 'node')} of the plan would be the first to pull it."
+        yield Check("image-untried", title=title, summary=summary, evidence=nodes_left, steps=(PULL_IT,))
         return
     if shown is None or shown.pull.to_version != version:
-        yield Check("image-untried", f"Nobody has tried whether the image of {version} can be pulled.", PULL_IT)
+        yield Check("image-untried", title=f"The image of driver {version} was not pulled yet", steps=(PULL_IT,))
         return
     now = _on_picks(left, needed, shown)
     if now.failed:
-        sentence = failed_sentence(shown, now.failed)
-        yield Check("image-failed", sentence, MEND_IT, is_grave=True, about=_about(now.failed))
+        title = f"The image of driver {version} cannot be pulled"
+        results = (EvidenceItem("Result", failed_sentence(shown, now.failed)), *_about(now.failed))
+        summary = f"The pull failed on {count(len(now.failed), 'node')}."
+        yield Check("image-failed", title=title, summary=summary, evidence=results, steps=(MEND_IT,), is_grave=True)
     elif not now.jobs:
-        sentence = f"On no node that the plan takes now it was tried whether the image of {version} can be pulled."
-        yield Check("image-untried", sentence, PULL_IT)
+        title = f"The image of driver {version} was not pulled on nodes of this plan"
+        yield Check("image-untried", title=title, steps=(PULL_IT,))
         return
     if now.never_tried:
-        image, nodes = min(now.never_tried.items())
-        sentence = f"Nobody has tried whether {image} can be pulled, which {count(len(nodes), 'node')} will need."
-        about = each(node for those in now.never_tried.values() for node in those)
-        yield Check("image-unknown", sentence, PULL_IT, about=about)
+        image = min(now.never_tried)
+        title = f"{count(len(now.never_tried), 'image')} of driver {version} {was(len(now.never_tried))} not pulled yet"
+        items = each((node, image) for image, nodes in now.never_tried.items() for node in nodes)
+        yield Check("image-unknown", title=title, summary=f"{image} is untested.", evidence=items, steps=(PULL_IT,))
     if now.unproven:
-        yield Check("image-unknown", _unknown(shown, now.unproven[0]), PULL_IT, about=_about(now.unproven))
+        title, summary = (
+            f"Whether the image of driver {version} can be pulled is unknown",
+            _unknown(shown, now.unproven[0]),
+        )
+        yield Check("image-unknown", title=title, summary=summary, evidence=_about(now.unproven), steps=(PULL_IT,))
     elif now.pulled and not now.failed:
-        yield Check("image-pulled", now.sentence, shown.pull.left_out, is_good=now.is_good)
+        steps = (shown.pull.left_out,) if shown.pull.left_out else ()
+        title = f"The image of driver {version} can be pulled"
+        summary = f"Pulled on {len(now.pulled)} of {count(now.nodes, 'node')}."
+        result = (EvidenceItem("Result", now.sentence),)
+        yield Check("image-pulled", title=title, summary=summary, evidence=result, steps=steps, is_good=now.is_good)
 
 
 def _needed(subject: PreflightSubject) -> dict[str, str]:
@@ -134,8 +144,8 @@ def _on_picks(nodes: Sequence[Node], needed: Mapping[str, str], shown: PullOnPag
 
 def _unknown(shown: PullOnPage, first: PullJob) -> str:
     reason = "it is being pulled now." if shown.is_under_way(first) else first.says or "nothing was told."
-    return f"It is not known whether {first.image} can be pulled: on {first.node_name}, {reason}"
+    return f"{first.node_name}: {reason}"
 
 
-def _about(jobs: Sequence[PullJob]) -> tuple[str, ...]:
-    return each(f"{job.node_name}: {job.image}. {job.says}".rstrip() for job in jobs)
+def _about(jobs: Sequence[PullJob]) -> tuple[EvidenceItem, ...]:
+    return each((job.node_name, f"{job.image}. {job.says}".rstrip()) for job in jobs)

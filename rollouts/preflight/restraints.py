@@ -4,24 +4,26 @@ from collections import Counter
 from collections.abc import Iterator
 from datetime import timedelta
 
-from rollouts.checks import Check, each, stage_field
+from rollouts.checks import START_ANYWAY, Check, listed, stage_field
+from rollouts.gates.results import subject as named
 from rollouts.gates.window import Window
 from rollouts.preflight.subject import PreflightSubject
 from rollouts.queries.restraints import OpenHours, restraints_of
 from wording.durations import spell
-from wording.lists import names
-from wording.numbers import count, either
+from wording.numbers import count
+from wording.reports import EvidenceItem
 
 
 def restrained(subject: PreflightSubject) -> Iterator[Check]:
     bound = restraints_of(subject.plan, now=subject.now).of_nodes([node.uid for node in subject.picks.nodes])
     for sentence, number in Counter(one.sentence for one in bound.values()).items():
-        waits = f"{count(number, 'node')} {either(number, 'waits', 'wait')} for it"
-        yield Check("restrained", sentence, f"{waits}; the plan may be started all the same.")
+        title = f"A freeze or a window holds {count(number, 'node')}"
+        reason = (EvidenceItem("Reason", sentence),)
+        yield Check("restrained", title=title, summary=sentence, evidence=reason, steps=(START_ANYWAY,))
 
 
-FIX = "Make one of the pool or of the cluster, take the gate out of the stage, or make it advisory with a reason."
-SHORTER = "Ask for less with its option must_last, or make a longer window."
+FIX = ("Make a window of the pool or of the cluster.", "Or remove the gate, or make it advisory with a reason.")
+SHORTER = "Lower the option must_last of the gate, or make a longer window."
 
 
 def never_opens(subject: PreflightSubject) -> Iterator[Check]:
@@ -35,15 +37,21 @@ def never_opens(subject: PreflightSubject) -> Iterator[Check]:
     openings = restraints.openings_of([node.uid for node in subject.picks.nodes], lasting=longest)
     for stage, gate in counted:
         nodes = subject.picks.by_stage.get(stage.index, ())
-        where, field = f"{stage.name}, {gate.title}", stage_field(stage.index, f"gate_options.{gate.key}")
+        where, field = (
+            f"{gate.title} of {stage.name} could never pass.",
+            stage_field(stage.index, f"gate_options.{gate.key}"),
+        )
         if bare := [node.name for node in nodes if node.uid not in openings]:
-            yield Check("unmeasured", f"{where}: no window covers {names(bare)}.", FIX, field=field, about=each(bare))
+            title, nodes_left = f"No maintenance window covers {named(bare)}", listed("Nodes", bare)
+            yield Check("unmeasured", title=title, summary=where, evidence=nodes_left, steps=FIX, field=field)
         covered = [node for node in nodes if node.uid in openings]
         for sentence in sorted({its.sentence for node in covered if not (its := openings[node.uid]).intervals}):
-            yield Check("unmeasured", f"{where}: {sentence}", FIX, field=field)
+            title = "A maintenance window does not open again"
+            yield Check("unmeasured", title=title, summary=sentence, steps=FIX, field=field)
         if short := [node.name for node in covered if _are_too_short(openings[node.uid], gate.must_last)]:
-            sentence = f"{where}: for {names(short)} no opening to come lasts {spell(gate.must_last)}."
-            yield Check("unmeasured", sentence, SHORTER, field=field, about=each(short))
+            title = f"No maintenance window of {named(short)} lasts {spell(gate.must_last)}"
+            shown = listed("Nodes", short)
+            yield Check("unmeasured", title=title, summary=where, evidence=shown, steps=(SHORTER,), field=field)
 
 
 def _are_too_short(openings: OpenHours, must_last: timedelta) -> bool:

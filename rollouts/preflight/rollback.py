@@ -28,8 +28,9 @@ def rollback_checks(on_page: PlanOnPage, *, now: datetime) -> list[Check]:
     proven = images_on(plan.cluster_id, plan.from_version)
     found = list(too_new(pods, driver=plan.from_version, before=plan.to_version, proven=proven))
     if unseen := why_unseen(plan.cluster_id, PODS.name, now=now):
-        sentence = f"Whether all pods there run on {plan.from_version} is not known. {unseen}"
-        found.append(Check("pods-unseen", sentence, "Bring the cluster's pods back into sight, or ask their owners."))
+        title = f"Pods that need a newer driver than {plan.from_version} are not seen"
+        steps = ("Restore the watch of pods, or ask their owners.",)
+        found.append(Check("pods-unseen", title=title, summary=unseen, steps=steps))
     return found
 
 

@@ -4,15 +4,15 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from fleet.models import Node
-from rollouts.checks import Check, each, stage_field
+from rollouts.checks import Check, each, listed, stage_field
 from rollouts.models import Stage, StageKind
 from rollouts.node_order.node_selection import uncovered
 from rollouts.preflight.picks import Picks, takes
 from rollouts.preflight.subject import PreflightSubject
-from wording.lists import names
 from wording.numbers import are, count, either
+from wording.reports import EvidenceItem
 
-LEFT_OUT = "The plan is made without them when it starts: what is mended later is another plan's."
+LEFT_OUT = "Use another plan for nodes that are available later."
 TAKE_SICK = "give a stage a reason to take sick nodes (sick_nodes_reason)."
 FACTOR_TITLES = {
     "os_image": "OS image",
@@ -25,9 +25,10 @@ FACTOR_TITLES = {
 def takes_none(subject: PreflightSubject) -> Iterator[Check]:
     for stage in subject.stages:
         if not subject.picks.by_stage.get(stage.index):
-            why = (*_taken_before(subject, stage), *_left_out_sick(subject, stage))
-            sentence = " ".join((f"{stage.name} takes no node.", *why))
-            yield Check("empty-stage", sentence, "Widen its selector, or remove the stage.", field=_chosen_by(stage))
+            steps = ("Widen its selector, or remove the stage.",)
+            shown = (*_taken_before(subject, stage), *_left_out_sick(subject, stage))
+            title = f"{stage.name} takes no node"
+            yield Check("empty-stage", title=title, evidence=shown, steps=steps, field=_chosen_by(stage))
 
 
 def _chosen_by(stage: Stage) -> str:
@@ -35,14 +36,14 @@ def _chosen_by(stage: Stage) -> str:
     return stage_field(stage.index, "selector" if stage.selector else "pool" if stage.pool_id else "")
 
 
-def _taken_before(subject: PreflightSubject, stage: Stage) -> Iterator[str]:
+def _taken_before(subject: PreflightSubject, stage: Stage) -> Iterator[EvidenceItem]:
     for earlier, both in _in_earlier(subject, stage):
-        yield f"{names(both)} {are(len(both))} in {earlier.name}, before it."
+        yield from listed(f"In the earlier stage {earlier.name}", both)
 
 
-def _left_out_sick(subject: PreflightSubject, stage: Stage) -> Iterator[str]:
-    if sick := sorted(node.name for node in subject.picks.left_out_sick if takes(stage, node)):
-        yield f"{names(sick)} {are(len(sick))} left out as sick."
+def _left_out_sick(subject: PreflightSubject, stage: Stage) -> Iterator[EvidenceItem]:
+    if sick := [node.name for node in subject.picks.left_out_sick if takes(stage, node)]:
+        yield from listed("Left out as sick", sick)
 
 
 def _in_earlier(subject: PreflightSubject, stage: Stage) -> Iterator[tuple[Stage, list[str]]]:
@@ -60,10 +61,14 @@ def takes_twice(subject: PreflightSubject) -> Iterator[Check]:
             continue  # said of a stage that takes none
         for earlier, both in _in_earlier(subject, stage):
             if not _is_what_it_leaves(earlier, stage):
-                once = either(len(both), "it goes once", "they go once")
-                sentence = f"{stage.name} names {names(both)}, too: {once}, with {earlier.name}."
-                fix = "If they should go later, take them out of the earlier stage."
-                yield Check("twice", sentence, fix, field=_chosen_by(stage), about=each(both))
+                yield Check(
+                    "twice",
+                    title=f"{stage.name} and {earlier.name} select the same nodes",
+                    summary=f"{count(len(both), 'node')} {either(len(both), 'changes', 'change')} with {earlier.name}.",
+                    evidence=listed("Nodes", both),
+                    steps=(f"To change them later, take them out of {earlier.name}.",),
+                    field=_chosen_by(stage),
+                )
 
 
 def _is_what_it_leaves(earlier: Stage, stage: Stage) -> bool:
@@ -76,67 +81,71 @@ def takes_fewer(subject: PreflightSubject) -> Iterator[Check]:
     for stage in subject.stages:
         there = len(subject.picks.by_stage.get(stage.index, ()))
         if stage.count is not None and 0 < there < stage.count:
-            sentence = f"{stage.name} asks for {count(stage.count, 'node')}, and {there} {are(there)} there for it."
-            fix = "Widen its selector, or ask for fewer."
-            yield Check("fewer", sentence, fix, field=stage_field(stage.index, "count"))
+            title = f"{stage.name} asks for {count(stage.count, 'node')} and finds {there}"
+            steps = ("Widen its selector, or ask for fewer.",)
+            yield Check("fewer", title=title, steps=steps, field=stage_field(stage.index, "count"))
 
 
 def leaves(subject: PreflightSubject) -> Iterator[Check]:
     picks = subject.picks
     if picks.uncovered:
-        uncovered_names = sorted(node.name for node in picks.uncovered)
-        stay = either(len(picks.uncovered), "it stays", "they stay")
-        sentence = f"No stage takes {names(uncovered_names)}: {stay} held on the old driver."
-        fix = "Add a stage that takes the rest, or leave them for another plan."
-        yield Check("uncovered", sentence, fix, field="stages", about=each(uncovered_names))
+        yield Check(
+            "uncovered",
+            title=f"No stage takes {count(len(picks.uncovered), 'node')}",
+            summary="The plan holds these nodes on the old driver.",
+            evidence=listed("Nodes", (node.name for node in picks.uncovered)),
+            steps=("Add a stage that takes the rest, or leave them for another plan.",),
+            field="stages",
+        )
     left_out: dict[str, list[str]] = defaultdict(list)
     of_the_sick = {node.name for node in picks.left_out_sick}
     for name, reason in picks.excluded:
         if name not in of_the_sick:
             left_out[reason].append(name)
     for reason, nodes in left_out.items():
-        sentence = f"{names(sorted(nodes))} {are(len(nodes))} left out: {reason}."
-        yield Check("excluded", sentence, LEFT_OUT, about=each(nodes))
-    fix = "Give the canary more nodes, or a selector that takes some of each kind."
-    yield from (Check("cohort", sentence, fix, field=stage_field(0)) for sentence in uncovered_sentences(picks))
+        title = f"{count(len(nodes), 'node')} {are(len(nodes))} left out"
+        summary = f"{reason[0].upper()}{reason[1:]}."
+        yield Check("excluded", title=title, summary=summary, evidence=listed("Nodes", nodes), steps=(LEFT_OUT,))
+    if missing := uncovered_sentences(picks):
+        items = tuple(EvidenceItem(f"Missing kind {number}", sentence) for number, sentence in enumerate(missing, 1))
+        steps = ("Give the canary more nodes, or a selector that takes some of each kind.",)
+        title = "The canary does not represent every kind of node"
+        summary = missing[0] if len(missing) == 1 else f"{len(missing)} kinds of nodes are missing."
+        yield Check("cohort", title=title, summary=summary, evidence=items, steps=steps, field=stage_field(0))
 
 
 def leaves_sick(subject: PreflightSubject) -> Iterator[Check]:
     picks = subject.picks
     if sick := picks.left_out_sick:
-        call = either(len(sick), "an open finding calls it", "open findings call them")
-        sentence = f"{_names(sick)} {are(len(sick))} left out, as {call} sick. {_first_finding(picks, sick)}"
-        fix = f"Mend {either(len(sick), 'it', 'them')}, or {TAKE_SICK}"
-        yield Check("sick-left-out", sentence, fix, about=_findings(picks, sick))
+        title = f"{_sick(sick)} {are(len(sick))} left out as sick"
+        steps = ("Repair the nodes first.", f"Or {TAKE_SICK}")
+        findings = _findings(picks, sick)
+        summary = "Open findings name these nodes."
+        yield Check("sick-left-out", title=title, summary=summary, evidence=findings, steps=steps)
 
 
 def takes_sick(subject: PreflightSubject) -> Iterator[Check]:
     picks = subject.picks
     for stage in subject.stages:
         if sick := [node for node in picks.by_stage.get(stage.index, ()) if node.uid in picks.sick]:
-            call = either(len(sick), "an open finding calls", "open findings call")
-            sentence = f"{stage.name} takes {_names(sick)}, which {call} sick. {_first_finding(picks, sick)}"
-            reason = f" Because: {stage.sick_nodes_reason}" if stage.sick_nodes_reason else ""
+            reason = stage.sick_nodes_reason
             yield Check(
                 "sick-taken",
-                f"{sentence}{reason}",
-                "A failure of such a node says nothing about the new version.",
+                title=f"{stage.name} takes {_sick(sick)} with open findings",
+                summary="A failure of such a node says nothing about the new version.",
+                evidence=(*([EvidenceItem("Reason", reason)] if reason else []), *_findings(picks, sick)),
+                steps=("Repair the nodes first, or leave them out.",),
                 is_grave=True,
                 field=stage_field(stage.index, "sick_nodes_reason"),
-                about=_findings(picks, sick),
             )
 
 
-def _names(nodes: Sequence[Node]) -> str:
-    return names(sorted(node.name for node in nodes))
+def _sick(nodes: Sequence[Node]) -> str:
+    return nodes[0].name if len(nodes) == 1 else count(len(nodes), "node")
 
 
-def _first_finding(picks: Picks, nodes: Sequence[Node]) -> str:
-    return picks.sick[min(nodes, key=lambda node: node.name).uid][0]
-
-
-def _findings(picks: Picks, nodes: Sequence[Node]) -> tuple[str, ...]:
-    return each(f"{node.name}: {' '.join(picks.sick[node.uid])}" for node in nodes)
+def _findings(picks: Picks, nodes: Sequence[Node]) -> tuple[EvidenceItem, ...]:
+    return each((node.name, " ".join(picks.sick[node.uid])) for node in nodes)
 
 
 def canary_and_others(picks: Picks) -> tuple[list[Node], list[Node]]:

@@ -5,11 +5,15 @@ from collections.abc import Iterable, Iterator
 from fleet.models import ApprovalRule
 from rollouts.approvals.approvers import eligible, too_few
 from rollouts.approvals.automatic_approvals import GATE, why
-from rollouts.checks import Check, stage_field
+from rollouts.checks import Check, each, stage_field
 from rollouts.gates.approval import ApprovalGate
 from rollouts.models import Plan, Stage
 from rollouts.preflight.subject import PreflightSubject
-from wording.lists import names
+
+MORE_APPROVERS = (
+    "Ask for fewer approvals.",
+    "Or ask an admin to give more people the role approver, or to add them to the group.",
+)
 
 
 def unasked(stages: Iterable[Stage]) -> list[Stage]:
@@ -23,17 +27,26 @@ def must_be_asked(subject: PreflightSubject) -> Iterator[Check]:
         asked = {node.name: reason for node in nodes if (reason := why(subject.plan.cluster, node))}
         if asked:
             first = next(iter(asked.values()))
-            sentence = f"{stage.name} has no approval, and {names(tuple(asked))} must not change unasked: {first}."
-            yield Check("unasked", sentence, "Edit the stage: at least one approval.", field=_field(stage))
+            yield Check(
+                "unasked",
+                title=f"{stage.name} needs an approval",
+                summary=f"{first[0].upper()}{first[1:]}.",
+                evidence=each(asked.items()),
+                steps=("Add the approval gate to the stage.",),
+                field=_field(stage),
+            )
 
 
 def goes_unasked(subject: PreflightSubject) -> Iterator[Check]:
     for stage in unasked(subject.stages):
-        sentence = (
-            f"{stage.name} starts without anybody being asked: {said_by(subject.plan, stage)} says “approval: none”."
+        yield Check(
+            "approval-none",
+            title=f"{stage.name} starts without an approval",
+            summary=f"The {said_by(subject.plan, stage)} has the setting “approval: none”.",
+            steps=("Add an approval if another person should review it.",),
+            is_grave=True,
+            field=_field(stage),
         )
-        fix = "Add an approval, if somebody else should look first."
-        yield Check("approval-none", sentence, fix, is_grave=True, field=_field(stage))
 
 
 def _field(stage: Stage) -> str:
@@ -51,6 +64,6 @@ def cannot_be_approved(subject: PreflightSubject) -> Iterator[Check]:
     people = eligible(subject.plan)
     for stage in subject.stages:
         if sentence := too_few(subject.plan, stage, people):
-            helps = "give more people the role approver, or put them into the group"
             field = stage_field(stage.index, f"gate_options.{ApprovalGate.key}")
-            yield Check("approvers", sentence, f"Ask for fewer, or have an admin {helps}.", field=field)
+            title = f"{stage.name} has too few approvers"
+            yield Check("approvers", title=title, summary=sentence, steps=MORE_APPROVERS, field=field)

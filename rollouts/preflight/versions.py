@@ -1,6 +1,8 @@
 """The compatibility of the plan's versions: the new one and the one for a rollback."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from gpu.compatibility import Support, Verdict, the_matrix
 from health.stack.combinations import Line
@@ -9,7 +11,7 @@ from rollouts.gates.compatibility import Compatibility
 from rollouts.models import Stage
 from rollouts.preflight.subject import PreflightSubject
 from rollouts.queries.compatibility import BARRED, UNKNOWN_VERSION
-from wording.numbers import count
+from wording.reports import EvidenceItem
 
 BARS = frozenset({*BARRED.values(), UNKNOWN_VERSION})
 HOW = "If it must be, start it with a reason of its own: it is kept, and approvers see it."
@@ -43,9 +45,14 @@ def _gates_that_cannot_tell(stages: Sequence[Stage], lines: Sequence[Line]) -> I
     for stage in stages:
         gate = next((gate for gate in stage.gates if isinstance(gate, Compatibility)), None)
         if unknown and gate and not gate.advisory and not gate.allow_unknown:
-            sentence = f"{stage.name}: {gate.title} could never pass. {unknown.verdict.sentence}"
-            fix = "Set its option allow_unknown, or make it advisory with a reason."
-            yield Check("unmeasured", sentence, fix, field=stage_field(stage.index, f"gate_options.{gate.key}"))
+            yield Check(
+                "unmeasured",
+                title=f"{gate.title} of {stage.name} could never pass",
+                summary=_first(unknown.verdict.sentence),
+                evidence=(EvidenceItem("Entry", unknown.verdict.sentence),),
+                steps=("Set its option allow_unknown, or make it advisory with a reason.",),
+                field=stage_field(stage.index, f"gate_options.{gate.key}"),
+            )
 
 
 def _is_worth_saying(verdict: Verdict) -> bool:
@@ -54,37 +61,57 @@ def _is_worth_saying(verdict: Verdict) -> bool:
 
 def _check(line: Line, version: str, nodes: int, *, may: bool) -> Check:
     verdict = line.verdict
-    of = "" if version in verdict.sentence else f"{version}: "
-    sentence = f"{of}{verdict.sentence}{_where(line, nodes)}"
+    answer = str(verdict.answer).replace("-", " ")
+    text: dict[str, Any] = {
+        "title": f"{verdict.subject}: {answer}",
+        "summary": _first(verdict.sentence),
+        "evidence": (
+            EvidenceItem("Entry", verdict.sentence),
+            EvidenceItem("Nodes", f"{line.nodes} of {nodes}"),
+            *([EvidenceItem("Source", verdict.source)] if verdict.source else []),
+        ),
+        "field": "to_version",
+    }
     code = BARRED.get(verdict.answer, UNKNOWN_VERSION if _is_unknown_branch(verdict, version) else "")
     if code:
-        fix = f"{verdict.action} {HOW if may else NEVER}".strip()
-        return Check(code, sentence, fix, may_be_overridden=may, field="to_version")
-    return Check(f"version-{verdict.answer}", sentence, verdict.action, field="to_version")
+        return Check(code, may_be_overridden=may, steps=_steps(verdict.action, HOW if may else NEVER), **text)
+    return Check(f"version-{verdict.answer}", steps=_steps(verdict.action), **text)
+
+
+def _first(sentence: str) -> str:
+    """Returns the first clause of an entry of the matrix."""
+    return re.split(r"[;.] ", sentence)[0].rstrip(".") + "."
+
+
+def _steps(*steps: str) -> tuple[str, ...]:
+    return tuple(step for step in steps if step)
 
 
 def _unlisted(version: str) -> Iterator[Check]:
     matrix = the_matrix()
     if matrix.branch_of(version) is not None and not matrix.names_driver(version):
-        sentence = f"{version}: no operator that the matrix knows lists this driver, so it may not exist."
-        fix = "Look that NVIDIA has an image of it for your systems."
-        yield Check("version-unlisted", sentence, fix, is_grave=True, field="to_version")
+        yield Check(
+            "version-unlisted",
+            title=f"No known operator lists driver {version}",
+            summary="The version may not exist.",
+            steps=("Check that NVIDIA has an image of it for your operating systems.",),
+            is_grave=True,
+            field="to_version",
+        )
 
 
 def _is_unknown_branch(verdict: Verdict, version: str) -> bool:
     return verdict.rule == "driver" and the_matrix().branch_of(version) is None and verdict.subject.startswith("Driver")
 
 
-def _where(line: Line, nodes: int) -> str:
-    return f" That is about {count(line.nodes, 'node')} of {nodes}." if line.nodes < nodes else ""
-
-
 def _of_the_rollback(version: str, lines: Sequence[Line]) -> Iterator[Check]:
     """Yields warnings about the present version; they never block leaving it."""
     for line in lines:
         if line.verdict.answer in BARRED or _is_unknown_branch(line.verdict, version):
-            sentence = f"A rollback leads to {version}. {line.verdict.sentence}"
-            yield Check("rollback", sentence, line.verdict.action, is_grave=True)
+            title = f"A rollback leads to driver {version}"
+            steps, entry = _steps(line.verdict.action), (EvidenceItem("Entry", line.verdict.sentence),)
+            summary = _first(line.verdict.sentence)
+            yield Check("rollback", title=title, summary=summary, evidence=entry, steps=steps, is_grave=True)
 
 
 def stands_against(subject: PreflightSubject) -> Iterable[Check]:

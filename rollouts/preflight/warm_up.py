@@ -11,7 +11,6 @@ from rollouts.gates.workloads_ready import WorkloadsReady
 from rollouts.preflight.subject import PreflightSubject
 from rollouts.queries.warm_up import Started, quickest, workload_of
 from wording.durations import spell
-from wording.lists import names
 from wording.numbers import count
 
 
@@ -57,14 +56,12 @@ def load_longer(subject: PreflightSubject) -> Iterator[Check]:
             one for one in warm_ups([pod for pod in subject.pods if pod.node_name in on]) if one.took > gate.timeout
         ]
         if sum(one.pods for one in slow) > gate.tolerate:
-            those = names([one.workload for one in slow])
-            took = f"{'up to ' if len(slow) > 1 else ''}{spell(slow[0].took)}"
             yield Check(
                 "loads-longer",
-                f"{stage.name}, {gate.title}: pods of {those} took {took} to be Ready, and may take "
-                f"{spell(gate.timeout)}: they would be called broken, and the plan would halt.",
-                "Give its option timeout_s more than that.",
+                title=f"Pods of {stage.name} load for longer than {spell(gate.timeout)}",
+                summary=f"The gate {gate.title} would take them for broken, and the plan would halt.",
+                evidence=each((one.workload, f"{spell(one.took)} or more ({count(one.pods, 'pod')})") for one in slow),
+                steps=(f"Set the option timeout_s of the gate to more than {spell(slow[0].took)}.",),
                 is_grave=True,
                 field=stage_field(stage.index, f"gate_options.{gate.key}"),
-                about=each(one.sentence for one in slow),
             )

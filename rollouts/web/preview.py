@@ -25,6 +25,6 @@ def preview_of(plan: Plan) -> Preview | GonePreview:
     try:
         return by_document(preview(plan, now=now))
     except ObjectGone:
-        sentence = f"{plan.cluster.name} no longer shows {plan.object_kind} {plan.object_name}."
-        fix = "Discard this draft and write one for an object that is there."
-        return GonePreview([Check("gone", sentence, fix)], seen_at=now)
+        title = f"{plan.object_kind} {plan.object_name} no longer exists"
+        steps = ("Discard this draft and write one for another object.",)
+        return GonePreview([Check("gone", title=title, steps=steps)], seen_at=now)

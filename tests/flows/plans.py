@@ -94,7 +94,7 @@ class Plan:
         return {one["check"]["code"]: one for one in shown["answers"]}
 
     def blockers(self) -> list[str]:
-        return [blocker["sentence"] for blocker in self.operator.get(f"{self.path}/preview")["blockers"]]
+        return [blocker["title"] for blocker in self.operator.get(f"{self.path}/preview")["blockers"]]
 
     def now(self) -> Shown:
         return dict(self.operator.get(self.path))

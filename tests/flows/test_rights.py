@@ -76,7 +76,9 @@ def test_an_observer_sees_everything_and_holds_nothing(
     rights = plan.live_answers()["live-rights"]
 
     assert said["state"] == "draft"
-    assert {"patch nodes", "patch nvidiadrivers.nvidia.com"} <= set(rights["check"]["about"])
+    assert {"patch nodes", "patch nvidiadrivers.nvidia.com"} <= {
+        f"{one['value']} {one['label']}" for one in rights["check"]["evidence"]
+    }
     assert writes == []
     assert gpu_cluster.marked() == set()
     assert gpu_cluster.version(plan.driver) == plan.from_version

@@ -28,20 +28,20 @@ SAID: dict[str, tuple[dict[str, Any], str, str, str]] = {
         {"stages": [CANARY, REST | {"selector": "tier=none"}]},
         "blockers",
         "stages[1].selector",
-        "Rest takes no node.",
+        "Rest takes no node",
     ),
     "a node twice": (
         {"stages": [{"name": "Canary", "kind": "canary", "selector": "tier=a"}, REST | {"selector": "tier in (a,b)"}]},
         "warnings",
         "stages[1].selector",
-        "Rest names gpu-0, too: it goes once, with Canary.",
+        "Rest and Canary select the same nodes",
     ),
-    "a version that nobody knows": ({"to": "999.1.1"}, "blockers", "to", "newer than all that the matrix knows"),
+    "a version that nobody knows": ({"to": "999.1.1"}, "blockers", "to", ": unknown"),
     "a window that is not there": (
         {"stages": [CANARY, REST | {"gates": {"window": {}, "soak": {"duration": "10m"}, "driver_version": {}}}]},
         "blockers",
         "stages[1].gates.window",
-        "no window covers gpu-1, gpu-2.",
+        "No maintenance window covers 2 nodes",
     ),
     "a gate that cannot be measured": (
         {"stages": [CANARY, REST | {"gates": {"validator_passed": {}}}]},
@@ -53,7 +53,7 @@ SAID: dict[str, tuple[dict[str, Any], str, str, str]] = {
         {"stages": [CANARY | {"count": 5000}]},
         "warnings",
         "stages[0].count",
-        "Canary asks for 5000 nodes, and 3 are there for it.",
+        "Canary asks for 5000 nodes and finds 3",
     ),
 }
 BOMB = "a: &a [x,x]\n" + "".join(f"{chr(c)}: &{chr(c)} [*{chr(c - 1)},*{chr(c - 1)}]\n" for c in range(98, 110))

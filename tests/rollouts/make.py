@@ -215,3 +215,12 @@ def put_back(snapshot: Snapshot, **given: Any) -> Snapshot:
 def values_of(report: Report) -> dict[str, str | int | float]:
     """The values of its evidence by label."""
     return {item.label: item.value for item in report.evidence}
+
+
+def steps_of(report: Report) -> str:
+    return " ".join(report.steps)
+
+
+def lines_of(report: Report) -> tuple[str, ...]:
+    """The evidence as "label: value"."""
+    return tuple(f"{item.label}: {item.value}" for item in report.evidence)

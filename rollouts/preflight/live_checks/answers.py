@@ -7,6 +7,10 @@ from typing import Any
 
 from rollouts.checks import Check
 from rollouts.preflight.live_checks.facts import NoAnswer
+from wording.reports import EvidenceItem, Report, written_report
+
+OF_REPORT = {field.name for field in fields(Report)}
+FLAGS = tuple(field for field in fields(Check) if field.name not in OF_REPORT)
 
 
 class LiveResult(StrEnum):
@@ -32,15 +36,18 @@ class LiveAnswer:
     @property
     def written(self) -> dict[str, Any]:
         """Returns the answer as its row stores it."""
-        kept = {each.name: getattr(self.check, each.name) for each in fields(Check)}
-        return {"result": self.result.value, **kept, "about": list(self.check.about)}
+        flags = {field.name: getattr(self.check, field.name) for field in FLAGS}
+        return {"result": self.result.value, **flags, **written_report(self.check)}
 
     @classmethod
     def of(cls, written: Mapping[str, Any]) -> "LiveAnswer":
-        rest = {
-            each.name: written[each.name] for each in fields(Check) if each.name not in {"sentence", "fix", "about"}
+        report = {
+            "title": written["title"],
+            "summary": written["summary"],
+            "evidence": tuple(EvidenceItem(**item) for item in written["evidence"]),
+            "steps": tuple(written["steps"]),
         }
-        check = Check(sentence=written["sentence"], fix=written["fix"], about=tuple(written["about"]), **rest)
+        check = Check(**{field.name: written[field.name] for field in FLAGS}, **report)
         return cls(LiveResult(written["result"]), check)
 
 
@@ -52,16 +59,22 @@ def barred(check: Check) -> LiveAnswer:
     return LiveAnswer(LiveResult.BARRED, check)
 
 
-def unanswered(whether: str, answer: NoAnswer | None) -> LiveAnswer:
+def unanswered(whether: str, answer: NoAnswer | None, *more: EvidenceItem) -> LiveAnswer:
     """Returns an answer for what is unknown, such as “whether the namespace is there”."""
     given = answer or NoAnswer("It was not asked.")
-    fix = (
-        "Who starts it all the same says why; whoever runs that webhook may declare its sideEffects as None."
+    steps = (
+        ("Start it with a reason.", "Or ask the owner of that webhook to declare its sideEffects as None.")
         if given.may_be_overridden
-        else "Put that right, or wait, and ask again."
+        else ("Correct that, or wait, and check again.",)
     )
-    sentence = f"Nobody knows {whether}. {given.reason}"
-    check = Check("live-unanswered", sentence, fix, may_be_overridden=given.may_be_overridden)
+    check = Check(
+        "live-unanswered",
+        title=f"It is unknown {whether}",
+        summary=given.reason,
+        evidence=(EvidenceItem("Answer", given.reason), *more),
+        steps=steps,
+        may_be_overridden=given.may_be_overridden,
+    )
     return LiveAnswer(LiveResult.UNANSWERED, check, given.is_for_good)
 
 

@@ -6,8 +6,8 @@ from kube.selectors import BadSelector, parse
 from rollouts.checks import Check, each
 from rollouts.preflight.facts import PreflightFacts
 from wording.durations import spell
-from wording.lists import names
-from wording.numbers import are, either
+from wording.lists import one_or_count
+from wording.reports import fit
 
 
 def are_waited_for(facts: PreflightFacts) -> Iterator[Check]:
@@ -17,18 +17,21 @@ def are_waited_for(facts: PreflightFacts) -> Iterator[Check]:
     try:
         selector = parse(policy.waits_for)
     except BadSelector as bad:
-        sentence = f"waitForCompletion.podSelector cannot be read here. {bad}"
-        yield Check("waits-unread", sentence, "Write it as a label selector, as in app=train.")
+        title = "waitForCompletion.podSelector cannot be read"
+        steps = ("Write it as a label selector, as in app=train.",)
+        yield Check("waits-unread", title=title, summary=str(bad), steps=steps)
         return
     pods = [pod for pod in facts.pods if pod.labels and selector.matches(pod.labels)]
     if not pods:
         return
-    those = f"{names(sorted(pod.name for pod in pods))} {are(len(pods))} waited for"
-    about = each(f"{pod.name} on {pod.node}" for pod in pods)
+    items = each((pod.name, f"node {pod.node}") for pod in pods)
+    pods_shown = one_or_count([pod.name for pod in pods], "pod")
     if policy.waits_at_most:
-        sentence = f"{those}, for {spell(policy.waits_at_most)} at most; then they are evicted all the same."
-        yield Check("waits", sentence, "Where that is too short for them, raise its timeoutSeconds.", about=about)
+        title = fit("The operator waits {} for {}", spell(policy.waits_at_most), pods_shown)
+        steps = ("If that is too short, raise timeoutSeconds of waitForCompletion.",)
+        yield Check("waits", title=title, summary="Then it evicts them.", evidence=items, steps=steps)
     else:
-        stand = either(len({pod.node for pod in pods}), "its node stands", "their nodes stand")
-        sentence = f"{those} without an end: until then {stand} cordoned, in a slot of the operator."
-        yield Check("waits-forever", sentence, "Set waitForCompletion.timeoutSeconds.", is_grave=True, about=about)
+        title = fit("The operator waits without a limit for {}", pods_shown)
+        steps = ("Set waitForCompletion.timeoutSeconds.",)
+        summary = "Until they end, their nodes are cordoned and use slots of the operator."
+        yield Check("waits-forever", title=title, summary=summary, evidence=items, steps=steps, is_grave=True)

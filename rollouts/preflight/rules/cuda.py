@@ -10,10 +10,11 @@ from gpu.compatibility.entries import CudaFloor
 from gpu.compatibility.ranges import is_older
 from rollouts.checks import Check, each
 from rollouts.preflight.facts import PodFacts, PreflightFacts
-from wording.lists import names
+from wording.lists import one_or_count
 from wording.numbers import either
+from wording.reports import fit
 
-HELPS = "Move these workloads first, or give their images the CUDA compatibility package."
+HELPS = ("Move these workloads first, or add the CUDA compatibility package to their images.",)
 
 
 def fits(facts: PreflightFacts) -> Iterator[Check]:
@@ -30,22 +31,21 @@ def too_new(
     users = [pod for pod in pods if pod.is_tenant]
     needs = {pod: floor for pod in users if (floor := _floor(pod.cuda)) and driver and is_older(driver, floor.driver)}
     if needs:
-        are_built = either(len(needs), "is built", "are built")
-        sentence = f"{names(sorted(pod.name for pod in needs))} {are_built} with a CUDA too new for driver {driver}."
-        about = each(
-            f"{pod.name} on {pod.node}: CUDA {pod.cuda} needs driver {floor.driver} or newer ({floor.source})"
+        pods_shown = one_or_count([pod.name for pod in needs], "pod")
+        title = fit("{} {} a newer driver than {}", pods_shown, either(len(needs), "needs", "need"), driver)
+        items = each(
+            (f"{pod.name} on {pod.node}", f"CUDA {pod.cuda} needs driver {floor.driver} or newer ({floor.source})")
             for pod, floor in needs.items()
         )
-        yield Check("cuda-too-new", sentence, HELPS, is_grave=True, about=about)
+        summary = "The CUDA version of the image is too new for the driver."
+        yield Check("cuda-too-new", title=title, summary=summary, evidence=items, steps=HELPS, is_grave=True)
     unknown = [pod for pod in users if pod.image not in proven and not _floor(pod.cuda)]
     if unknown and driver and before and is_older(driver, before):
-        those = names(sorted(pod.name for pod in unknown))
-        do, run = either(len(unknown), "does", "do"), either(len(unknown), "it runs", "they run")
-        sentence = (
-            f"{driver} is older than {before}, and {those} {do} not say a CUDA: whether {run} on it is not known."
-        )
-        about = each(f"{pod.name} on {pod.node}: {_said(pod)}" for pod in unknown)
-        yield Check("cuda-unknown", sentence, "Try one of each on a node with that driver first.", about=about)
+        title = fit("The CUDA version of {} is unknown", one_or_count([pod.name for pod in unknown], "pod"))
+        items = each((f"{pod.name} on {pod.node}", _said(pod)) for pod in unknown)
+        summary = f"Driver {driver} is older than {before}. The pods may not run on it."
+        steps = ("Test one pod of each workload on a node with that driver first.",)
+        yield Check("cuda-unknown", title=title, summary=summary, evidence=items, steps=steps)
 
 
 def _floor(cuda: str) -> CudaFloor | None:

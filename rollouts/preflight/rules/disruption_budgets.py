@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from rollouts.checks import Check, each
 from rollouts.preflight.facts import BudgetFacts, PodFacts, PreflightFacts
 from rollouts.preflight.rules.eviction_outcomes import while_it_tries
-from wording.lists import names
-from wording.numbers import are, count, either
+from wording.lists import one_or_count
+from wording.numbers import count
+from wording.reports import fit
 
 
 def keep_pods(facts: PreflightFacts) -> Iterator[Check]:
@@ -19,8 +20,9 @@ def keep_pods(facts: PreflightFacts) -> Iterator[Check]:
 
 def slow_down(facts: PreflightFacts) -> Iterator[Check]:
     if facts.budgets_unseen:
-        unknown = "Whether PodDisruptionBudgets hold the pods back that have to go is not known."
-        yield Check("budgets-unseen", f"{unknown} {facts.budgets_unseen}", "Let Quarterdeck read poddisruptionbudgets.")
+        steps = ("Let Quarterdeck read poddisruptionbudgets.",)
+        title = "PodDisruptionBudgets are not seen"
+        yield Check("budgets-unseen", title=title, summary=facts.budgets_unseen, steps=steps)
         return
     yield from _too_few_allowed(facts, {pod: one for pod, one in _alone(facts).items() if one.allowed})
 
@@ -33,27 +35,26 @@ def _alone(facts: PreflightFacts) -> dict[PodFacts, BudgetFacts]:
 
 def _several(pods: dict[PodFacts, Sequence[BudgetFacts]]) -> Iterator[Check]:
     if pods:
-        number = len(pods)
-        has = f"{names(sorted(pod.name for pod in pods))} {either(number, 'has', 'have')}"
-        sentence = (
-            f"{has} more than one PodDisruptionBudget{either(number, '', ' each')}: the API server evicts no such pod."
+        yield Check(
+            "several-budgets",
+            title=fit("Several PodDisruptionBudgets select {}", one_or_count([pod.name for pod in pods], "pod")),
+            summary="The API server does not evict such pods, and their nodes fail.",
+            evidence=each((f"{pod.name} on {pod.node}", ", ".join(map(str, those))) for pod, those in pods.items()),
+            steps=("Leave one budget for each pod.",),
+            may_be_overridden=True,
         )
-        fails = f"Until then the {either(number, 'node fails', 'nodes fail')}."
-        fix = f"Leave one budget to a pod. {fails}"
-        about = each(f"{pod.name} on {pod.node}: {', '.join(map(str, those))}" for pod, those in pods.items())
-        yield Check("several-budgets", sentence, fix, may_be_overridden=True, about=about)
 
 
 def _none_allowed(facts: PreflightFacts, pods: dict[PodFacts, BudgetFacts]) -> Iterator[Check]:
     if pods:
-        budgets = sorted({str(budget) for budget in pods.values()})
-        allow = either(len(budgets), "allows", "allow")
-        titled = f"{either(len(budgets), 'PodDisruptionBudget', 'PodDisruptionBudgets')} {names(budgets)}"
-        held = f"{names(sorted(pod.name for pod in pods))} cannot be evicted now"
-        fix = f"Let it allow one, or give the workload another replica. {while_it_tries(facts.policy)}"
-        about = each(f"{pod.name} on {pod.node}: {_said(budget)}" for pod, budget in pods.items())
-        sentence = f"{held}: {titled} {allow} none to go."
-        yield Check("budget-allows-none", sentence, fix, may_be_overridden=True, about=about)
+        yield Check(
+            "budget-allows-none",
+            title=fit("PodDisruptionBudgets block the eviction of {}", one_or_count([pod.name for pod in pods], "pod")),
+            summary=while_it_tries(facts.policy),
+            evidence=each((f"{pod.name} on {pod.node}", _said(budget)) for pod, budget in pods.items()),
+            steps=("Let the budgets allow an eviction, or add a replica to the workloads.",),
+            may_be_overridden=True,
+        )
 
 
 def _said(budget: BudgetFacts) -> str:
@@ -65,13 +66,12 @@ def _said(budget: BudgetFacts) -> str:
 def _too_few_allowed(facts: PreflightFacts, pods: dict[PodFacts, BudgetFacts]) -> Iterator[Check]:
     """Yields blockers where a budget allows fewer evictions than a node needs at once."""
     at_once = Counter((pod.node, budget) for pod, budget in pods.items())
-    short: dict[BudgetFacts, list[str]] = defaultdict(list)
+    short: dict[BudgetFacts, list[tuple[str, str]]] = defaultdict(list)
     for (node, budget), number in at_once.items():
         if number > (budget.allowed or 0):
-            short[budget].append(f"{node}: {number} pods, and {budget} allows {budget.allowed}")
+            short[budget].append((node, f"{number} pods; {budget} allows {budget.allowed}"))
     if short:
-        budgets, nodes = sorted(map(str, short)), {line for lines in short.values() for line in lines}
-        more = f"{count(len(nodes), 'node')} {are(len(nodes))} to lose more pods at once"
-        than = either(len(budgets), "PodDisruptionBudget", "PodDisruptionBudgets")
-        sentence = f"{more} than {than} {names(budgets)} {either(len(budgets), 'allows', 'allow')}: the others wait."
-        yield Check("budget-allows-few", sentence, while_it_tries(facts.policy), about=each(nodes))
+        items = each(line for lines in short.values() for line in lines)
+        title = f"PodDisruptionBudgets slow down {count(len({item.label for item in items}), 'node')}"
+        summary, steps = while_it_tries(facts.policy), ("Raise the budgets, or accept the wait.",)
+        yield Check("budget-allows-few", title=title, summary=summary, evidence=items, steps=steps)

@@ -8,27 +8,29 @@ driver asks, or `CLIENT` does from 26.7.0 on (docs/design/nvidia.md 2.4).
 from collections.abc import Iterator
 
 from gpu.evictions import CLIENT, MANAGER_LABEL
-from rollouts.checks import Check, each
+from rollouts.checks import Check, listed
 from rollouts.preflight.facts import DraPluginFacts, PreflightFacts
-from wording.numbers import count
+from wording.reports import EvidenceItem, fit
 
 OF_THE_OPERATOR = "nvidia.com/gpu.deploy.dra-driver"
-FIX = (
-    f"Give it {CLIENT} in its nodeSelector, where the operator is of 26.7.0 or later. Else name a label that its "
-    f"nodeSelector has as {MANAGER_LABEL} in manager.env of the driver: that changes the driver pods’ template, and "
-    "the operator rolls it out to every node that is not held."
+STEPS = (
+    f"With an operator of 26.7.0 or later, add {CLIENT} to its nodeSelector.",
+    f"Else set {MANAGER_LABEL} in manager.env of the driver to a label of its nodeSelector.",
+    "That change restarts the driver pods of nodes that are not held.",
 )
 
 
 def outlive_the_driver(facts: PreflightFacts) -> Iterator[Check]:
     for plugin in facts.dra_plugins:
         if plugin.nodes and not _is_stopped(facts, plugin):
-            sentence = (
-                f"DaemonSet {plugin.name} is not stopped while the driver of {count(len(plugin.nodes), 'node')} is "
-                f"changed: {_reason(facts, plugin)}. While it runs the old driver may not unload, and it may go on "
-                "with what is gone."
+            yield Check(
+                "dra-plugin-stays",
+                title=fit("DaemonSet {} keeps running during the change", plugin.name),
+                summary="The old driver may not unload while it runs.",
+                evidence=(EvidenceItem("Cause", _reason(facts, plugin)), *listed("Nodes", plugin.nodes)),
+                steps=STEPS,
+                is_grave=True,
             )
-            yield Check("dra-plugin-stays", sentence, FIX, is_grave=True, about=each(plugin.nodes))
 
 
 def _is_stopped(facts: PreflightFacts, plugin: DraPluginFacts) -> bool:
@@ -38,9 +40,9 @@ def _is_stopped(facts: PreflightFacts, plugin: DraPluginFacts) -> bool:
 
 def _reason(facts: PreflightFacts, plugin: DraPluginFacts) -> str:
     if CLIENT in plugin.selected_by:
-        return f"only operators from 26.7.0 on heed {CLIENT}" + (
-            "" if facts.evicts_claims is False else ", and which this is nobody knows"
+        return f"Only operators from 26.7.0 on use {CLIENT}" + (
+            "." if facts.evicts_claims is False else ", and the operator's version is unknown."
         )
     if facts.manager_label:
-        return f"the driver manager stops what is selected by {facts.manager_label}, which it is not"
-    return "the driver manager is not told of it"
+        return f"The driver manager stops DaemonSets with {facts.manager_label} only."
+    return "The driver manager has no label for it."

@@ -7,19 +7,16 @@ from collections.abc import Iterator
 
 from rollouts.checks import Check, each
 from rollouts.preflight.facts import PreflightFacts
-from wording.lists import names
-from wording.numbers import either
+from wording.numbers import count, either
 
-FIX = "Look why they are not made or find no node: a taint that they do not tolerate, a node that is gone."
+STEPS = ("Check why the pods are not created or find no node, for example a taint or a missing node.",)
 
 
 def are_missing(facts: PreflightFacts) -> Iterator[Check]:
     short = [one for one in facts.driver_daemonsets if one.wanted != one.pods or one.without_node]
     if short:
-        number = len(short)
-        those = f"{either(number, 'Driver DaemonSet', 'Driver DaemonSets')} {names([one.name for one in short])}"
-        has = either(number, "does not have the pods that it wants", "do not have the pods that they want")
-        sentence = f"{those} {has}: while that is so, the operator's upgrade controller changes no node at all."
-        about = [f"{one.name} wants {one.wanted} and has {one.pods}" for one in short if one.wanted != one.pods]
-        about += [f"without a node: {pod}" for one in short for pod in one.without_node]
-        yield Check("driver-pods", sentence, FIX, is_grave=True, about=each(about))
+        items = [(one.name, f"wants {one.wanted} pods, has {one.pods}") for one in short if one.wanted != one.pods]
+        items += [(pod, "no node") for one in short for pod in one.without_node]
+        title = f"{count(len(short), 'driver DaemonSet')} {either(len(short), 'lacks', 'lack')} pods"
+        summary = "Until then the operator's upgrade controller changes no node."
+        yield Check("driver-pods", title=title, summary=summary, evidence=each(items), steps=STEPS, is_grave=True)

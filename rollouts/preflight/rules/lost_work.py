@@ -6,10 +6,10 @@ from gpu.evictions import Deletion
 from rollouts.checks import Check, each
 from rollouts.preflight.facts import PodFacts, PreflightFacts
 from rollouts.preflight.rules.eviction_outcomes import is_left, is_refused
-from wording.lists import names
-from wording.numbers import either
+from wording.lists import one_or_count
+from wording.reports import fit
 
-FIX = "Let it end first; or start the plan with a reason of its own, which is kept and which approvers see."
+STEPS = ("Let the pods end first.", "Or start the plan with a reason. It is stored, and approvers see it.")
 
 
 def is_lost(facts: PreflightFacts) -> Iterator[Check]:
@@ -36,19 +36,15 @@ def _lost(how: str, by: Deletion, pods: Sequence[PodFacts], *, code: str = "lose
     alone = [pod for pod in pods if by.is_forced and not pod.owner_kind]
     keeping = [pod for pod in pods if by.deletes_empty_dir and pod.has_empty_dir]
     if alone:
-        again = f"no controller makes {either(len(alone), 'it', 'them')} again"
-        sentence = f"{how}.force is on: {_names(alone)} {either(len(alone), 'goes', 'go')} for good, as {again}."
-        yield _check(f"{code}-unmanaged", sentence, alone)
+        title = fit("{}.force deletes {}", how, one_or_count([pod.name for pod in alone], "pod"))
+        yield _check(f"{code}-unmanaged", title, "No controller creates the pods again.", alone)
     if keeping:
-        keep = either(len(keeping), "keeps", "keep")
-        sentence = f"{how}.deleteEmptyDir is on: what {_names(keeping)} {keep} on the node (emptyDir) is lost."
-        yield _check(f"{code}-empty-dir", sentence, keeping)
+        title = fit(
+            "{}.deleteEmptyDir deletes local files of {}", how, one_or_count([pod.name for pod in keeping], "pod")
+        )
+        yield _check(f"{code}-empty-dir", title, "The emptyDir volumes of the pods are lost.", keeping)
 
 
-def _check(code: str, sentence: str, pods: Sequence[PodFacts]) -> Check:
-    about = each(f"{pod.name} on {pod.node}" for pod in pods)
-    return Check(code, sentence, FIX, may_be_overridden=True, about=about)
-
-
-def _names(pods: Sequence[PodFacts]) -> str:
-    return names(sorted(pod.name for pod in pods))
+def _check(code: str, title: str, summary: str, pods: Sequence[PodFacts]) -> Check:
+    items = each((pod.name, f"node {pod.node}") for pod in pods)
+    return Check(code, title=title, summary=summary, evidence=items, steps=STEPS, may_be_overridden=True)

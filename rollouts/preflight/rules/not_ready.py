@@ -4,16 +4,17 @@ from collections.abc import Iterator
 
 from rollouts.checks import Check, each
 from rollouts.preflight.facts import PreflightFacts
-from wording.lists import names
-from wording.numbers import are, either
+from wording.lists import one_or_count
+from wording.numbers import are
+from wording.reports import fit
 
-FIX = "Mend them or leave them out: a change heals no node, and gates cannot tell it from one that the driver broke."
+STEPS = ("Repair the nodes, or leave them out.",)
 
 
 def are_not_ready(facts: PreflightFacts) -> Iterator[Check]:
     nodes = [node for node in facts.nodes if node.is_ready is not True]
     if nodes:
-        take = f"and {either(len(nodes), 'is', 'are')} to change"
-        sentence = f"{names(sorted(node.name for node in nodes))} {are(len(nodes))} not Ready, {take} in this plan."
-        about = (f"{node.name}: {node.reason or 'its kubelet is silent'}" for node in nodes)
-        yield Check("node-not-ready", sentence, FIX, is_grave=True, about=each(about))
+        title = fit("{} {} not Ready", one_or_count([node.name for node in nodes], "node"), are(len(nodes)))
+        items = each((node.name, node.reason or "its kubelet is silent") for node in nodes)
+        summary = "Gates cannot tell whether the new driver broke such a node."
+        yield Check("node-not-ready", title=title, summary=summary, evidence=items, steps=STEPS, is_grave=True)

@@ -8,30 +8,33 @@ from collections.abc import Iterator
 
 from gpu.external_controllers import NVSENTINEL, is_watched
 from gpu.labels import SENTINEL_MANAGED
-from rollouts.checks import Check, each
+from rollouts.checks import Check, listed
 from rollouts.preflight.facts import NodeToChange, PreflightFacts
-from wording.lists import names
-from wording.numbers import either
+from wording.lists import one_or_count
+from wording.reports import fit
 
 
 def is_watching(facts: PreflightFacts) -> Iterator[Check]:
     left = [node for node in facts.nodes if _is_left(node)]
     watched = [node for node in facts.nodes if not _is_left(node) and is_watched(node.labels)]
     if watched:
-        those = names(sorted(node.name for node in watched))
-        cordons = f"cordons the {either(len(watched), 'node', 'nodes')}"
-        fix = (
-            f"Nothing to do: {NVSENTINEL.mark} is set on each at its release, and what was there is put back before "
-            "its stage soaks, so that it looks on while gates judge."
+        yield Check(
+            "nvsentinel",
+            title=fit("NVSentinel watches {}", one_or_count([node.name for node in watched], "node")),
+            summary="It takes a driver replacement for a fault and cordons the node.",
+            evidence=listed("Nodes", (node.name for node in watched)),
+            steps=(
+                f"Nothing to do: Quarterdeck sets {NVSENTINEL.mark} at each release and restores it before the soak.",
+            ),
         )
-        about = each(node.name for node in watched)
-        sentence = f"NVSentinel watches {those}: it takes a driver that is replaced for a fault, and {cordons}."
-        yield Check("nvsentinel", sentence, fix, about=about)
     if left:
-        those = names(sorted(node.name for node in left))
-        sentence = f"NVSentinel leaves {those} alone, as {SENTINEL_MANAGED} is false: it sees no fault there either."
-        fix = "That label is not ours, and stays. Take it off once they are changed, before the soak is over."
-        yield Check("nvsentinel-off", sentence, fix, about=each(node.name for node in left))
+        yield Check(
+            "nvsentinel-off",
+            title=fit("NVSentinel ignores {}", one_or_count([node.name for node in left], "node")),
+            summary=f"The label {SENTINEL_MANAGED} is false. It reports no fault there.",
+            evidence=listed("Nodes", (node.name for node in left)),
+            steps=("Remove the label after the change, before the soak ends. Quarterdeck does not change it.",),
+        )
 
 
 def _is_left(node: NodeToChange) -> bool:

@@ -8,31 +8,27 @@ from collections.abc import Iterator
 from gpu.evictions import CLIENT
 from rollouts.checks import Check, each
 from rollouts.preflight.facts import PodFacts, PreflightFacts
-from wording.lists import names
-from wording.numbers import either
+from wording.lists import one_or_count
+from wording.reports import fit
 
 RUNTIME_CLASS = "nvidia"  # and nvidia-cdi, nvidia-legacy
-UNKNOWN = "only operators from 26.7.0 on look at claims, and which this is nobody knows"
-FIX = (
-    "Stop it before its node's turn, and start it again after. "
-    f"Operators from 26.7.0 on stop a DaemonSet that has {CLIENT} in its nodeSelector by themselves."
+UNKNOWN = "only operators from 26.7.0 on evict such pods, and the operator's version is unknown"
+STEPS = (
+    "Stop the pods before the turn of their node, and start them again afterwards.",
+    f"Operators from 26.7.0 on stop a DaemonSet with {CLIENT} in its nodeSelector.",
 )
 
 
 def pin_the_driver(facts: PreflightFacts) -> Iterator[Check]:
     if facts.claims_unseen:
-        unknown = "Pods there have ResourceClaims, and whether they claim GPUs (DRA) is not known."
-        yield Check("claims-unseen", f"{unknown} {facts.claims_unseen}", "Let Quarterdeck read resourceclaims.")
+        title, steps = "The ResourceClaims of pods are not seen", ("Let Quarterdeck read resourceclaims.",)
+        yield Check("claims-unseen", title=title, summary=facts.claims_unseen, steps=steps)
     found = {pod: how for pod in facts.pods if (how := _how(facts, pod))}
     if found:
-        number = len(found)
-        those = f"{names(sorted(pod.name for pod in found))} {either(number, 'seems', 'seem')} to use GPUs"
-        them = either(number, "it runs", "they run")
-        sentence = (
-            f"{those} unseen by the operator, which evicts no such pod: while {them}, the old driver stays loaded."
-        )
-        about = each(f"{pod.name} on {pod.node}: {how}" for pod, how in found.items())
-        yield Check("pins-driver", sentence, FIX, is_grave=True, about=about)
+        title = fit("The operator does not evict {} with GPUs", one_or_count([pod.name for pod in found], "pod"))
+        items = each((f"{pod.name} on {pod.node}", how) for pod, how in found.items())
+        summary = "While such a pod runs, the old driver stays loaded."
+        yield Check("pins-driver", title=title, summary=summary, evidence=items, steps=STEPS, is_grave=True)
 
 
 def _how(facts: PreflightFacts, pod: PodFacts) -> str:
@@ -40,7 +36,7 @@ def _how(facts: PreflightFacts, pod: PodFacts) -> str:
     if pod.is_operand or facts.is_evicted(pod):
         return ""
     if pod.claims_gpus:
-        since = "operators before 26.7.0 do not look at claims"
+        since = "operators before 26.7.0 do not evict such pods"
         return f"it claims them; {since}" if facts.evicts_claims is False else f"it claims them; {UNKNOWN}"
     if pod.visible_devices:
         return f"NVIDIA_VISIBLE_DEVICES is {pod.visible_devices}"

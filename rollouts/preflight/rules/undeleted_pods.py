@@ -1,32 +1,24 @@
 """Pods with GPUs that the operator does not delete; one of them on a node keeps all others there."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from gpu.evictions import Hindrance
 from rollouts.checks import Check, each
 from rollouts.preflight.facts import PodFacts, PreflightFacts
 from rollouts.preflight.rules.eviction_outcomes import is_drained, once_refused
-from wording.lists import names
-from wording.numbers import either
+from wording.lists import one_or_count
+from wording.reports import EvidenceItem, fit
 
-SENTENCES: Mapping[Hindrance, Callable[[int], str]] = {
-    Hindrance.NO_CONTROLLER: lambda number: (
-        f"{either(number, 'has', 'have')} no controller, and podDeletion.force is off: "
-        f"the operator does not delete {either(number, 'it', 'them')}."
-    ),
-    Hindrance.EMPTY_DIR: lambda number: (
-        f"{either(number, 'keeps', 'keep')} files on the node (emptyDir), and podDeletion.deleteEmptyDir is off: "
-        f"the operator does not delete {either(number, 'it', 'them')}."
-    ),
-    Hindrance.DAEMON_SET: lambda number: (
-        f"{either(number, 'requests', 'request')} GPUs and {either(number, 'is', 'are')} a DaemonSet's: "
-        "the operator deletes no such pod, and none of its node then."
-    ),
+CAUSES: Mapping[Hindrance, str] = {
+    Hindrance.NO_CONTROLLER: "No controller, and podDeletion.force is off",
+    Hindrance.EMPTY_DIR: "Local files (emptyDir), and podDeletion.deleteEmptyDir is off",
+    Hindrance.DAEMON_SET: "The operator never deletes pods of a DaemonSet, nor other pods of such a node",
 }
-FIXES: Mapping[Hindrance, str] = {
-    Hindrance.NO_CONTROLLER: "Let it end or delete it before its node's turn.",
-    Hindrance.EMPTY_DIR: "Let it end or delete it before its node's turn.",
-    Hindrance.DAEMON_SET: "Keep the DaemonSet off these nodes until they are through.",
+STEPS: Mapping[Hindrance, str] = {
+    Hindrance.NO_CONTROLLER: "Let the pods end, or delete them before the turn of their node.",
+    Hindrance.EMPTY_DIR: "Let the pods end, or delete them before the turn of their node.",
+    Hindrance.DAEMON_SET: "Keep the DaemonSet off these nodes until they have changed.",
 }
 
 
@@ -34,26 +26,30 @@ def fail_their_node(facts: PreflightFacts) -> Iterator[Check]:
     """Yields blockers where no drain removes them either. A person may override them with a reason."""
     for hindrance, pods in _refused(facts).items():
         if not is_drained(facts.policy, pods):
-            sentence, fix, about = _said(facts, hindrance, pods)
-            yield Check(f"not-deleted-{hindrance}", sentence, fix, may_be_overridden=True, about=about)
+            yield Check(f"not-deleted-{hindrance}", may_be_overridden=True, **_report(facts, hindrance, pods))
 
 
 def are_drained(facts: PreflightFacts) -> Iterator[Check]:
     for hindrance, pods in _refused(facts).items():
         if is_drained(facts.policy, pods):
-            sentence, fix, about = _said(facts, hindrance, pods)
-            yield Check(f"not-deleted-{hindrance}", sentence, fix, is_grave=True, about=about)
+            yield Check(f"not-deleted-{hindrance}", is_grave=True, **_report(facts, hindrance, pods))
 
 
 def _refused(facts: PreflightFacts) -> Mapping[Hindrance, Sequence[PodFacts]]:
-    refused: dict[Hindrance, list[PodFacts]] = {hindrance: [] for hindrance in SENTENCES}
+    refused: dict[Hindrance, list[PodFacts]] = {hindrance: [] for hindrance in CAUSES}
     for pod in facts.evicted:
         for hindrance in facts.policy.pods.hindrances(owner_kind=pod.owner_kind, has_empty_dir=pod.has_empty_dir):
             refused[hindrance].append(pod)
     return {hindrance: pods for hindrance, pods in refused.items() if pods}
 
 
-def _said(facts: PreflightFacts, hindrance: Hindrance, pods: Sequence[PodFacts]) -> tuple[str, str, tuple[str, ...]]:
-    sentence = f"{names(sorted(pod.name for pod in pods))} {SENTENCES[hindrance](len(pods))}"
-    fix = f"{once_refused(facts.policy, pods)} {FIXES[hindrance]}"
-    return sentence, fix, each(f"{pod.name} on {pod.node}" for pod in pods)
+def _report(facts: PreflightFacts, hindrance: Hindrance, pods: Sequence[PodFacts]) -> dict[str, Any]:
+    return {
+        "title": fit("The operator does not delete {}", one_or_count([pod.name for pod in pods], "pod")),
+        "summary": once_refused(facts.policy, pods),
+        "evidence": (
+            EvidenceItem("Cause", CAUSES[hindrance]),
+            *each((pod.name, f"node {pod.node}") for pod in pods),
+        ),
+        "steps": (STEPS[hindrance],),
+    }

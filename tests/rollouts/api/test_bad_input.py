@@ -28,5 +28,5 @@ def test_what_a_plan_could_not_do_is_said_with_its_field(ada, what: str):
 
     assert reply.status_code == 200, reply.json()
     said = reply.json()["preview"][kind]
-    assert [words in each["sentence"] for each in said if each["field"] == field].count(True) == 1, said
+    assert [words in each["title"] for each in said if each["field"] == field].count(True) == 1, said
     assert not Plan.objects.exists()

@@ -9,7 +9,7 @@ from tests.callers import calling
 from tests.make import NOON, a_draft, a_fleet, a_plan, a_user
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
-ABSENT = barred(Check("live-namespace", "east has no namespace quarterdeck.", "Apply the manifest."))
+ABSENT = barred(Check("live-namespace", title="east has no namespace quarterdeck", steps=("Apply the manifest.",)))
 
 
 def ask(client, plan):

@@ -209,5 +209,5 @@ def test_a_draft_warns_of_what_its_nodes_would_wait_for():
 
     told = [check for check in preview(plan, now=NOON).warnings if check.code == "restrained"]
 
-    assert [check.sentence for check in told] == ["The fleet is frozen by ada: quarter end."]
-    assert told[0].fix.endswith("wait for it; the plan may be started all the same.")
+    assert [check.summary for check in told] == ["The fleet is frozen by ada: quarter end."]
+    assert told[0].steps == ("The plan may be started. These nodes wait.",)

@@ -79,7 +79,9 @@ def test_a_group_that_cannot_give_so_many_stands_against_the_start(cluster, owne
 
     plan = a_draft(cluster, owner, stages=asking(groups={"sre": 2}))
 
-    assert blockers(plan) == ["Canary needs 2 approvals, 2 of group sre, and only amy of it may give one."]
+    assert blockers(plan) == [
+        "Canary has too few approvers. Canary needs 2 approvals, 2 of group sre, and only amy of it may give one."
+    ]
 
 
 def test_a_group_of_the_author_alone_gives_none(cluster, owner, amy):
@@ -88,7 +90,10 @@ def test_a_group_of_the_author_alone_gives_none(cluster, owner, amy):
     plan = a_draft(cluster, owner, stages=asking(groups={"sre": 1}))
 
     assert blockers(plan) == [
-        "Canary needs 1 approval, 1 of group sre, and nobody of it may give one but who wrote the plan."
+        (
+            "Canary has too few approvers. Canary needs 1 approval, 1 of group sre, and nobody of it may give one but "
+            "who wrote the plan."
+        )
     ]
 
 

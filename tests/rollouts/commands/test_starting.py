@@ -50,9 +50,9 @@ def test_nothing_starts_while_the_nodes_of_a_pool_are_being_sorted(cluster, owne
     plan = a_draft(cluster, owner)
     make.a_pool(cluster, "half", is_sorted=False)
 
-    with pytest.raises(Blocked, match="Nodes are entering and leaving pool half"):
+    with pytest.raises(Blocked, match="Nodes are entering or leaving pool half"):
         started(plan, owner)
-    with pytest.raises(Blocked, match="Nodes are entering and leaving pool half"):
+    with pytest.raises(Blocked, match="Nodes are entering or leaving pool half"):
         make.begun(plan, owner)  # as it would be if that had begun after the preview
 
     assert Plan.objects.get().state == PlanState.DRAFT
@@ -163,7 +163,7 @@ def test_what_stands_against_it_is_named(cluster, owner, code: str):
         started(plan, owner)
 
     assert code in [blocker["code"] for blocker in refusal.value.blockers]
-    assert all(blocker["sentence"] for blocker in refusal.value.blockers)
+    assert all(blocker["title"] for blocker in refusal.value.blockers)
     assert not Hold.objects.exists()
     plan.refresh_from_db()
     assert plan.state == PlanState.DRAFT
@@ -180,7 +180,7 @@ def test_a_policy_that_nobody_sees_any_more_stands_against_it(cluster, owner, gi
 
     stale = next(check for check in preview(plan, now=NOON).blockers if check.code == "stale")
 
-    assert stale.sentence.startswith("ClusterPolicies")
+    assert stale.summary.startswith("ClusterPolicies")
     assert words in stale.sentence
 
 
@@ -213,7 +213,7 @@ def test_one_change_at_a_time_on_a_node_whatever_is_changed(cluster, owner):
 
     told = {check.code: check.sentence for check in preview(second, now=NOON).blockers}
 
-    assert told["busy-nodes"] == f"{first} is changing node-0, node-1, node-2."
+    assert told["busy-nodes"] == f"Another plan is changing 3 nodes. {first}."
 
 
 def test_two_plans_that_start_in_the_same_second_never_have_a_node_both(cluster, owner, monkeypatch):
@@ -225,7 +225,7 @@ def test_two_plans_that_start_in_the_same_second_never_have_a_node_both(cluster,
     with pytest.raises(Blocked) as refusal:
         started(second, owner)
 
-    assert "for some of its nodes" in refusal.value.blockers[0]["sentence"]
+    assert "on the same object or nodes" in refusal.value.blockers[0]["title"]
     second.refresh_from_db()
     assert second.state == PlanState.DRAFT
     assert not Hold.objects.filter(plan=second).exists()

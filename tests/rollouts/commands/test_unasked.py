@@ -45,7 +45,7 @@ def test_it_has_none_where_the_cluster_says_so_and_preview_and_audit_name_it(non
     started(plan, owner)
 
     assert check.is_grave
-    assert check.sentence.startswith("Rest starts without anybody being asked: cluster")
+    assert check.title == "Rest starts without an approval"
     evidence = AuditEntry.objects.get(subject=plan.mark, verb="start").evidence
     assert [each["stage"] for each in evidence["unasked"]] == ["Rest"]
 
@@ -110,7 +110,7 @@ def test_what_became_production_after_the_draft_is_refused_at_the_start(none_say
 
     (blocker,) = refusal.value.blockers
     assert blocker["code"] == "unasked"
-    assert "pool p is production" in blocker["sentence"]
+    assert "pool p is production" in str(blocker["evidence"])
 
 
 def test_a_cluster_that_asks_again_after_the_draft_is_asked_at_the_start(none_says, owner):

@@ -50,9 +50,9 @@ def test_where_all_is_in_order_nothing_stands_against_it(component):
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"state": "notReady"}, "its state is notReady"),
+        ({"state": "notReady"}, "Its state is notReady"),
         ({"state": "notReady", "message": "OperandNotReady"}, "OperandNotReady"),
-        ({"state": ""}, "The operator has not said how the object is"),
+        ({"state": ""}, "The status of the driver object names no state"),
         ({"state": "", "message": "ConflictingNodeSelector"}, "ConflictingNodeSelector"),
     ],
 )

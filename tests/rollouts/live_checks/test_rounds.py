@@ -147,7 +147,7 @@ def test_a_verb_that_is_forbidden_is_named(checking: Checking, monkeypatch: pyte
     checking.start().round()
 
     assert checking.plan.state == "draft"
-    assert "Quarterdeck may not patch nodes, which the plan needs" in checking.plan.waiting_for
+    assert "It may not patch nodes." in checking.plan.waiting_for
     assert checking.is_untouched()
 
 
@@ -189,7 +189,7 @@ def test_an_api_server_that_is_silent_starts_nothing(checking: Checking, monkeyp
 
     assert len(asked) == 2
     assert checking.plan.state == "draft"
-    assert "gave no answer. The API server did not answer in time." in checking.plan.waiting_for
+    assert "does not answer. The API server did not answer in time." in checking.plan.waiting_for
     assert checking.codes() == {"live-silent": "unanswered"}
     assert checking.is_untouched()
 
@@ -224,7 +224,7 @@ def test_an_object_that_was_changed_since_it_was_seen_is_found(one: Checking):
     one.start().round()
 
     assert one.plan.state == "draft"
-    assert "was changed, and what the preview was made from is older" in one.plan.waiting_for
+    assert "changed after the preview." in one.plan.waiting_for
     assert one.is_untouched()
 
 

@@ -10,7 +10,7 @@ from rollouts.commands.plan_start import start
 from rollouts.models import Target
 from rollouts.preflight.remaining_nodes import Ahead, ahead_of
 from tests.make import NOON, a_bookmark, a_finding, a_pod
-from tests.rollouts.make import NEW
+from tests.rollouts.make import NEW, lines_of
 from tests.rollouts.rows import a_draft, opened
 
 MINUTE = timedelta(minutes=1)
@@ -60,7 +60,7 @@ def test_only_the_nodes_still_to_go_are_looked_at(stage):
 
     (check,) = [check for check in ahead(stage).checks if check.code == "budget-allows-none"]
 
-    assert {line.partition(":")[0].rpartition(" ")[2] for line in check.about} == to_come
+    assert {line.partition(":")[0].rpartition(" ")[2] for line in lines_of(check)} == to_come
 
 
 def test_what_bars_a_start_and_nothing_else_is_not_said_of_a_plan_that_has_started(stage):
@@ -72,11 +72,11 @@ def test_what_bars_a_start_and_nothing_else_is_not_said_of_a_plan_that_has_start
 
 def test_a_node_that_became_sick_since_the_start_is_named(stage):
     node = Node.objects.get(uid=Target.objects.filter(stage=stage).first().node_uid)
-    a_finding(stage.plan.cluster, node=node, severity="critical", title="It lacks a GPU.")
+    a_finding(stage.plan.cluster, node=node, severity="critical", title="It lacks a GPU")
 
     (check,) = [check for check in ahead(stage).checks if check.code == "sick-taken"]
 
-    assert check.about == (f"{node.name}: It lacks a GPU.",)
+    assert lines_of(check) == (f"{node.name}: It lacks a GPU.",)
 
 
 def test_an_image_that_nodes_run_is_not_called_untried(stage):

@@ -23,6 +23,7 @@ from simulator.kinds import DISRUPTION_BUDGET
 from simulator.quantities import wants_gpu
 from simulator.refusals import Refused
 from simulator.store import Store
+from tests.rollouts.make import lines_of
 from tests.rollouts.preflight.make import facts
 
 Obj = dict[str, Any]
@@ -115,7 +116,7 @@ def test_an_eviction_is_foretold_to_be_refused_where_the_api_server_refuses_it(t
 
     refusing = keep_pods(facts(*map(as_facts, there), budgets=[budget_facts(row) for row in rows]))
 
-    told = {line.partition(" on ")[0] for check in refusing for line in check.about}
+    told = {line.partition(" on ")[0] for check in refusing for line in lines_of(check)}
     refused = {f"default/{pod['metadata']['name']}" for pod in there if wants_gpu(pod) and is_refused(store, pod)}
     assert told == refused
 

@@ -9,6 +9,7 @@ from rollouts.commands.plan_start import start
 from rollouts.commands.preview import preview
 from rollouts.commands.refusals import Blocked
 from tests.make import NOON, a_bookmark, a_pod, an_operand
+from tests.rollouts.make import lines_of
 from tests.rollouts.rows import POLICY, a_draft
 
 
@@ -48,7 +49,9 @@ def test_a_budget_that_allows_none_to_go_is_found_by_its_selector(cluster, owner
     a_tenant(cluster, "other-0", labels={"app": "other"})
     a_budget(cluster)
 
-    assert warned(a_draft(cluster, owner))["budget-allows-none"].startswith("team-a/model-0 cannot be evicted now")
+    assert warned(a_draft(cluster, owner))["budget-allows-none"].startswith(
+        "PodDisruptionBudgets block the eviction of team-a/model-0"
+    )
 
 
 def test_a_budget_whose_selector_nobody_can_read_covers_nothing(cluster, owner):
@@ -91,7 +94,7 @@ def test_work_that_would_be_lost_needs_a_reason_that_approvers_see(cluster, owne
         start(plan, actor=owner, reason="It is time.", expected_revision=1, now=NOON)
     start(plan, actor=owner, reason="", override_reason="Its owner agreed.", expected_revision=1, now=NOON)
 
-    assert refusal.value.blockers[0]["about"] == ["team-a/notebook on node-1"]
+    assert refusal.value.blockers[0]["evidence"][-1]["label"] == "team-a/notebook"
     plan.refresh_from_db()
     assert plan.sealed["despite"]["reason"] == "Its owner agreed."
     assert [check["code"] for check in plan.sealed["despite"]["checks"]] == ["loses-unmanaged"]
@@ -106,7 +109,7 @@ def test_a_start_that_a_budget_would_fail_asks_for_a_reason_which_approvers_see(
     told = preview(plan, now=NOON)
     assert told.verdict == "needs-reason"
     assert told.verdict_sentence == "1 check speaks against the start. It needs a reason, which approvers see."
-    with pytest.raises(Blocked, match="cannot be evicted now"):
+    with pytest.raises(Blocked, match="block the eviction"):
         start(plan, actor=owner, reason="It is time.", expected_revision=1, now=NOON)
     start(plan, actor=owner, reason="", override_reason="It ends at noon.", expected_revision=1, now=NOON)
 
@@ -133,10 +136,11 @@ def test_page_and_rest_name_each_pod(cluster, owner, client):
     page = client.get(f"/plans/{plan.pk}").content.decode()
     answer = client.get(f"/api/v1/plans/{plan.pk}/preview").json()
 
-    assert "team-a/notebook-4 on node-1" in page
+    assert "team-a/notebook-4" in page
     (check,) = [check for check in answer["blockers"] if check["code"] == "not-deleted-no-controller"]
-    assert check["sentence"].startswith("team-a/notebook-0, team-a/notebook-1, team-a/notebook-2 and 2 more have no")
-    assert check["about"] == [f"team-a/notebook-{number} on node-1" for number in range(5)]
+    assert check["title"] == "The operator does not delete 5 pods"
+    pods = [{"label": f"team-a/notebook-{number}", "value": "node node-1", "unit": ""} for number in range(5)]
+    assert check["evidence"][1:] == pods
 
 
 def test_a_pod_that_claims_its_gpus_is_evicted_by_a_newer_operator_only(cluster, owner):
@@ -156,12 +160,12 @@ def test_a_pod_that_claims_its_gpus_is_evicted_by_a_newer_operator_only(cluster,
     policies.update(operator_version="v26.3.3")
     older = said_of(a_draft(cluster, owner))
 
-    assert [check.about for check in newer if check.code == "not-deleted-no-controller"] == [
-        ("team-a/claims on node-1",)
+    assert [lines_of(check) for check in newer if check.code == "not-deleted-no-controller"] == [
+        ("Cause: No controller, and podDeletion.force is off", "team-a/claims: node node-1")
     ]
     assert not [check for check in newer if check.code == "pins-driver"]
-    assert [check.about for check in older if check.code == "pins-driver"] == [
-        ("team-a/claims on node-1: it claims them; operators before 26.7.0 do not look at claims",)
+    assert [lines_of(check) for check in older if check.code == "pins-driver"] == [
+        ("team-a/claims on node-1: it claims them; operators before 26.7.0 do not evict such pods",)
     ]
 
 
@@ -182,9 +186,9 @@ def test_a_driver_pod_without_a_node_is_named(cluster, owner):
 
     (check,) = [each for each in preview(a_draft(cluster, owner), now=NOON).warnings if each.code == "driver-pods"]
 
-    assert check.about == (
-        "nvidia-driver-daemonset wants 3 and has 4",
-        "without a node: gpu-operator/driver-x: Unschedulable: a taint",
+    assert lines_of(check) == (
+        "gpu-operator/driver-x: Unschedulable: a taint: no node",
+        "nvidia-driver-daemonset: wants 3 pods, has 4",
     )
 
 
@@ -193,7 +197,7 @@ def test_every_node_that_is_left_out_is_named_with_its_reason(cluster, owner):
 
     said = warned(a_draft(cluster, owner))
 
-    assert said["excluded"] == "node-0, node-2 are left out: cordoned by somebody else."
+    assert said["excluded"] == "2 nodes are left out. Cordoned by somebody else."
 
 
 def test_the_cuda_of_running_images_is_held_against_an_older_driver(cluster, owner):
@@ -206,8 +210,11 @@ def test_the_cuda_of_running_images_is_held_against_an_older_driver(cluster, own
 
     said = warned(a_draft(cluster, owner, to_version="570.172.08"))
 
-    assert said["cuda-too-new"] == "team-a/new-0 is built with a CUDA too new for driver 570.172.08."
-    assert "team-a/who-0 does not say a CUDA" in said["cuda-unknown"]
+    assert (
+        said["cuda-too-new"]
+        == "team-a/new-0 needs a newer driver than 570.172.08. The CUDA version of the image is too new for the driver."
+    )
+    assert said["cuda-unknown"].startswith("The CUDA version of team-a/who-0 is unknown.")
 
     cluster.nodes.filter(name="node-2").update(driver_version="570.172.08")
     a_pod(cluster.nodes.get(name="node-2"), "who-1", image="team/serve:2")
@@ -230,6 +237,6 @@ def test_a_plugin_of_the_dra_driver_that_nobody_stops_is_named(cluster, owner):
     objects = DriverObject.objects.filter(cluster=cluster)
 
     sentence = warned(a_draft(cluster, owner))["dra-plugin-stays"]
-    assert "DaemonSet dra/plugin is not stopped while the driver of 1 node is" in sentence
+    assert sentence.startswith("DaemonSet dra/plugin keeps running during the change.")
     objects.update(manager_label="nvidia.com/dra-kubelet-plugin")
     assert "dra-plugin-stays" not in warned(a_draft(cluster, owner))

@@ -62,7 +62,9 @@ def test_who_wrote_or_changed_it_is_not_counted(cluster, owner):
     )  # fmt: skip
 
     (check,) = preview(plan, now=NOON).blockers
-    assert check.sentence == "Rest needs 2 approvals, and only 1 person may give one: on-call."
+    assert (
+        check.sentence == "Rest has too few approvers. Rest needs 2 approvals, and only 1 person may give one: on-call."
+    )
 
 
 @pytest.mark.parametrize("role", ["viewer", "operator"])
@@ -85,8 +87,8 @@ def test_nobody_counts_who_may_not_approve(cluster, owner, role):
         (rest({"approval": {"valid_for_s": 30 * 86400}}), "valid for 30 d"),
         (rest({"workloads_ready": {"tolerate": 50}}), "tolerates 50 broken pods, and 0 GPU pods are on its nodes"),
         (rest({"workloads_ready": {"max_restarts": 1000}}), "may restart 1000 times"),
-        (replace(REST, gate_options={"driver_version": {}}), "it has no soak"),
-        (replace(REST, gate_options={"driver_version": {}}), "it has no failure budget"),
+        (replace(REST, gate_options={"driver_version": {}}), "It has no soak"),
+        (replace(REST, gate_options={"driver_version": {}}), "It has no failure budget"),
     ],
 )
 def test_what_holds_nothing_back_is_said_in_red(cluster, owner, stage, words):
@@ -97,7 +99,9 @@ def test_what_holds_nothing_back_is_said_in_red(cluster, owner, stage, words):
 def test_a_budget_that_lets_all_go_is_said_in_red_unless_their_pool_allows_fewer(cluster, owner, allowed):
     plan = a_draft(cluster, owner, stages=(replace(CANARY, gate_options=GOOD), rest(max_unavailable=allowed)))
 
-    assert grave(plan) == "Rest: its budget lets all 2 nodes go at once, so that no wave can stop the next."
+    assert grave(plan) == (
+        "Rest has a setting without effect. Its budget lets all 2 nodes go at once, so that no wave can stop the next."
+    )
 
     pool = a_pool(cluster, "narrow", max_unavailable=1)
     pool.nodes.add(*cluster.nodes.all())

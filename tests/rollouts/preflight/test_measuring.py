@@ -11,6 +11,7 @@ from rollouts.commands.preview import preview
 from rollouts.commands.stage_drafts import StageDraft
 from rollouts.models import StageKind
 from tests.make import NOON, a_pod
+from tests.rollouts.make import steps_of
 from tests.rollouts.rows import CANARY, GATES, POLICY, REST, a_draft
 
 
@@ -30,9 +31,9 @@ def test_a_node_without_a_validator_is_named_with_its_remedies(cluster, owner):
 
     (check,) = warned(cluster, owner, "unmeasured", validator_passed={})
 
-    assert check.sentence == "Rest, Validator: node-2 runs no validator."
-    assert "gpu.deploy.operator-validator" in check.fix
-    assert "advisory, with a reason" in check.fix
+    assert check.sentence == "node-2 runs no validator. Validator of Rest would wait for ever."
+    assert "gpu.deploy.operator-validator" in steps_of(check)
+    assert "advisory, with a reason" in steps_of(check)
     assert check.is_grave
 
 
@@ -45,9 +46,9 @@ def test_nothing_is_said_where_all_can_be_measured_or_nothing_counts(cluster, ow
 @pytest.mark.parametrize(
     ("gate", "given", "says"),
     [
-        ("driver_version", {"driver_unknown_since": NOON}, "node-1 does not name its driver."),
-        ("allocatable_restored", {"allocatable": {}}, "node-1 does not say how many GPUs it offers."),
-        ("test_job", {"allocatable": {}}, "node-1 offers no GPU as a resource that a test Job could ask for."),
+        ("driver_version", {"driver_unknown_since": NOON}, "node-1 reports no driver version"),
+        ("allocatable_restored", {"allocatable": {}}, "node-1 offers no GPUs"),
+        ("test_job", {"allocatable": {}}, "node-1 offers no GPU for a test Job"),
     ],
 )
 def test_what_a_node_does_not_say_is_named(cluster, owner, gate: str, given: dict[str, Any], says: str):
@@ -55,7 +56,7 @@ def test_what_a_node_does_not_say_is_named(cluster, owner, gate: str, given: dic
 
     (check,) = warned(cluster, owner, "unmeasured", **{gate: {}})
 
-    assert check.sentence.endswith(says)
+    assert check.title == says
 
 
 def test_a_stage_without_tenants_proves_nothing_of_them(cluster, owner):
@@ -64,8 +65,8 @@ def test_a_stage_without_tenants_proves_nothing_of_them(cluster, owner):
     checks = warned(cluster, owner, "unmeasured", workloads_ready={})
 
     assert len(checks) == 1
-    assert "no GPU pod of a tenant runs on" in checks[0].sentence
-    assert checks[0].fix == "Add the gate Test Job, or pick nodes with tenants."
+    assert "No tenant's GPU pod runs on" in checks[0].sentence
+    assert steps_of(checks[0]) == "Add the gate Test Job, or pick nodes with tenants."
     assert warned(cluster, owner, "unmeasured", workloads_ready={}, test_job={}) == []
 
 
@@ -74,8 +75,8 @@ def test_of_the_gate_that_waits_for_tenants_it_is_said_that_it_will(cluster, own
 
     (check,) = warned(cluster, owner, "unmeasured", exposure={})
 
-    assert "so that it waits until some have worked there" in check.sentence
-    assert "wait_timeout_s" in check.fix
+    assert "The gate Exposure waits until tenants have worked there." in check.sentence
+    assert "wait_timeout_s" in steps_of(check)
     assert not check.is_grave
     assert warned(cluster, owner, "unmeasured", exposure={"advisory": True}) == []
 
@@ -86,7 +87,7 @@ def test_work_on_more_nodes_than_a_stage_has_is_named(cluster, owner):
 
     (check,) = warned(cluster, owner, "unmeasured", exposure={"nodes": 2})
 
-    assert check.sentence == "Canary, Exposure: it asks for tenants' work on 2 nodes, and the stage has 1."
+    assert check.sentence == "The gate needs work on 2 nodes; the stage has 1. Exposure of Canary would wait for ever."
     assert check.is_grave
 
 
@@ -99,8 +100,8 @@ def test_the_room_that_the_first_wave_lacks_is_said_also_where_it_does_not_count
     checks = warned(cluster, owner, "headroom", headroom=options)
 
     assert {check.is_grave for check in checks} == {is_grave}
-    assert "needs 8 nvidia.com/gpu elsewhere and 0 are free: 1 pod fits on no node, 8 short." in checks[0].sentence
-    assert bool(checks[0].fix) is is_grave
+    assert checks[0].title == "1 of 1 GPU pod of the next wave fits on no other node"
+    assert bool(steps_of(checks[0])) is is_grave
 
 
 @pytest.mark.parametrize(("allowed", "codes"), [("100%", ["headroom"]), (1, [])])

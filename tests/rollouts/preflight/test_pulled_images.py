@@ -6,6 +6,7 @@ from fleet.models import Node, Operand
 from rollouts.commands.preview import preview
 from rollouts.models import ImagePull, Plan, PullJob
 from tests.make import NOON, a_draft, an_image_pull, an_operand
+from tests.rollouts.make import lines_of, steps_of, values_of
 
 pytestmark = pytest.mark.django_db
 
@@ -43,8 +44,8 @@ def test_an_image_that_a_registry_refused_is_grave_and_names_the_node():
 
     assert (check.code, check.is_grave) == ("image-failed", True)
     words = f"The image of {plan.to_version} could not be pulled on gpu-1 at 2026-11-21 12:00 UTC"
-    assert check.sentence.startswith(words)
-    assert len(check.about) == 1
+    assert str(values_of(check)["Result"]).startswith(words)
+    assert len(lines_of(check)) == 2
 
 
 def test_one_that_was_pulled_for_each_system_says_where_when_and_where_it_was_not_tried():
@@ -54,7 +55,7 @@ def test_one_that_was_pulled_for_each_system_says_where_when_and_where_it_was_no
     (check,) = said(plan)
 
     assert (check.code, check.is_good) == ("image-pulled", True)
-    assert check.sentence == (
+    assert values_of(check)["Result"] == (
         f"The image of {plan.to_version} was pulled beforehand on 2 of 3 nodes at 2026-11-21 12:00 UTC: "
         "gpu-1 (ubuntu21.04), gpu-2 (ubuntu22.04). The other one was not tried."
     )
@@ -75,8 +76,8 @@ def test_a_node_that_has_told_nothing_is_said_apart_and_is_not_fine(outcome: str
     (check,) = said(plan)
 
     assert (check.code, check.is_good) == ("image-pulled", False)
-    assert "on 1 of 3 nodes" in check.sentence
-    assert check.sentence.endswith(f": gpu-1 (ubuntu21.04). {tail} The other one was not tried.")
+    assert "on 1 of 3 nodes" in str(values_of(check)["Result"])
+    assert str(values_of(check)["Result"]).endswith(f": gpu-1 (ubuntu21.04). {tail} The other one was not tried.")
 
 
 def test_nodes_that_the_plan_does_not_take_are_not_counted():
@@ -86,8 +87,8 @@ def test_nodes_that_the_plan_does_not_take_are_not_counted():
 
     (check,) = said(plan)
 
-    assert "on 2 of 3 nodes" in check.sentence
-    assert "gpu-5" not in check.sentence
+    assert "on 2 of 3 nodes" in str(values_of(check)["Result"])
+    assert "gpu-5" not in str(values_of(check)["Result"])
 
 
 @pytest.mark.parametrize("left", ["gone", "cordoned"])
@@ -112,7 +113,7 @@ def test_a_pull_that_ended_before_the_turn_of_a_node_has_not_tried_it():
 
     (check,) = said(plan)
 
-    assert check.sentence.endswith("The other 2 were not tried.")
+    assert str(values_of(check)["Result"]).endswith("The other 2 were not tried.")
 
 
 def test_a_node_of_which_nobody_can_tell_the_image_is_not_fine():
@@ -123,7 +124,7 @@ def test_a_node_of_which_nobody_can_tell_the_image_is_not_fine():
     (check,) = said(plan)
 
     assert (check.code, check.is_good) == ("image-pulled", False)
-    assert check.sentence.endswith("The other 2 were not tried.")
+    assert str(values_of(check)["Result"]).endswith("The other 2 were not tried.")
 
 
 def test_a_node_that_needs_another_image_by_now_was_not_tried():
@@ -151,7 +152,7 @@ def test_what_one_system_has_not_told_is_not_fine(outcome: str):
     (check,) = said(plan)
 
     assert (check.code, check.is_good) == ("image-unknown", False)
-    assert "gpu-2" in check.sentence
+    assert "gpu-2" in str(lines_of(check))
 
 
 def test_nodes_whose_image_nobody_can_tell_are_not_fine():
@@ -161,7 +162,7 @@ def test_nodes_whose_image_nobody_can_tell_are_not_fine():
     (check,) = said(plan)
 
     assert not check.is_good
-    assert "gpu-9" in check.fix
+    assert "gpu-9" in steps_of(check)
 
 
 def test_a_system_that_came_since_is_not_fine():
@@ -174,8 +175,8 @@ def test_a_system_that_came_since_is_not_fine():
     checks = said(plan)
 
     assert [(check.code, check.is_good) for check in checks] == [("image-unknown", False), ("image-pulled", False)]
-    assert f"driver:{plan.to_version}-rhel9 can be pulled, which 1 node will need." in checks[0].sentence
-    assert checks[0].about == ("gpu-0",)
+    assert f"driver:{plan.to_version}-rhel9 is untested." in checks[0].sentence
+    assert [item.label for item in checks[0].evidence] == ["gpu-0"]
 
 
 def test_a_pull_of_another_version_proves_nothing_of_this_one():

@@ -32,7 +32,7 @@ def told(plan):
 def test_pods_on_changed_nodes_that_the_old_driver_does_not_run_are_named(plan):
     (check,) = told(plan)
 
-    assert check.sentence == f"team-a/on-{plan.canary} is built with a CUDA too new for driver {plan.from_version}."
+    assert check.title == f"team-a/on-{plan.canary} needs a newer driver than {plan.from_version}"
 
 
 def test_an_image_that_runs_on_the_old_driver_elsewhere_is_known_to(plan):
@@ -73,7 +73,7 @@ def test_a_node_that_changed_and_was_not_let_go_comes_back_too(plan, state):
 
     (check,) = told(plan)
 
-    assert check.sentence.startswith(f"team-a/on-{plan.canary} is built with")
+    assert check.sentence.startswith(f"team-a/on-{plan.canary} needs a newer driver")
 
 
 def test_a_node_that_is_being_changed_names_no_driver_and_comes_back_too(plan):
@@ -105,6 +105,6 @@ def test_it_stands_in_the_dialog_and_in_rest_and_bars_nobody(plan, owner, client
     page = client.get(f"/plans/{plan.pk}").content.decode()
     answer = client.get(f"/api/v1/plans/{plan.pk}").json()
 
-    assert "too new for driver" in page
+    assert "is too new for the driver" in page
     assert [check["code"] for check in answer["rollback_checks"]] == ["cuda-too-new"]
     assert next(button for button in answer["buttons"] if button["verb"] == "rollback")["is_allowed"]

@@ -9,7 +9,7 @@ from rollouts.commands.plan_drafts import edit
 from rollouts.commands.plan_start import start
 from rollouts.commands.preview import Preview, preview
 from tests.make import NOON, a_finding, a_user
-from tests.rollouts.make import NEW
+from tests.rollouts.make import NEW, lines_of
 from tests.rollouts.rows import CANARY, REST, a_draft, a_driver_cluster
 
 pytestmark = pytest.mark.django_db
@@ -50,8 +50,8 @@ def test_a_node_with_an_open_critical_finding_is_left_out_and_the_finding_is_nam
     assert told.excluded == [("node-0", f"it is sick: {LACKS}")]
     assert "node-0" not in told.uncovered
     (check,) = [check for check in told.warnings if check.code == "sick-left-out"]
-    assert check.sentence == f"node-0 is left out, as an open finding calls it sick. {LACKS}"
-    assert check.about == (f"node-0: {LACKS}",)
+    assert check.sentence == "node-0 is left out as sick. Open findings name these nodes."
+    assert lines_of(check) == (f"node-0: {LACKS}",)
 
 
 @pytest.mark.parametrize(
@@ -82,8 +82,12 @@ def test_a_stage_takes_sick_nodes_with_a_reason(cluster, owner):
     assert "node-0" in told.stages[1].targets
     assert told.excluded == []
     (check,) = [check for check in told.warnings if check.code == "sick-taken"]
-    assert check.sentence == f"Rest takes node-0, which an open finding calls sick. {LACKS} Because: {REASON}"
-    assert (check.is_grave, check.field, check.about) == (True, "stages.1.sick_nodes_reason", (f"node-0: {LACKS}",))
+    assert check.title == "Rest takes node-0 with open findings"
+    assert (check.is_grave, check.field, lines_of(check)) == (
+        True,
+        "stages.1.sick_nodes_reason",
+        (f"Reason: {REASON}", f"node-0: {LACKS}"),
+    )
 
 
 def test_the_reason_is_sealed_with_the_stage_that_takes_them(cluster, owner):
@@ -104,7 +108,7 @@ def test_a_stage_for_which_only_sick_nodes_are_left_says_so(cluster, owner):
     told = previewed(cluster, owner, stages=(CANARY,))
 
     (check,) = [check for check in told.blockers if check.code == "empty-stage"]
-    assert check.sentence == "Canary takes no node. node-0, node-1, node-2 are left out as sick."
+    assert check.sentence == "Canary takes no node."
 
 
 def test_an_edit_without_the_reason_leaves_them_out_again(cluster, owner):

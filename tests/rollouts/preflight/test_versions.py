@@ -15,7 +15,7 @@ from rollouts.commands.preview import preview
 from rollouts.commands.refusals import Blocked
 from rollouts.components.driver import VERSION
 from tests.make import NOON
-from tests.rollouts.make import NEW
+from tests.rollouts.make import NEW, lines_of, steps_of
 from tests.rollouts.rows import CANARY, REST, a_draft, a_driver_cluster
 
 
@@ -54,7 +54,8 @@ def test_a_version_that_is_known_to_fail_on_some_nodes_says_on_how_many(cluster,
     said = barred(plan)["known-bad"]
 
     assert "does not work with driver 595.71.05" in said
-    assert said.endswith("That is about 1 node of 3.")
+    (check,) = [each for each in preview(plan, now=NOON).blockers if each.code == "known-bad"]
+    assert "Nodes: 1 of 3" in lines_of(check)
 
 
 def only_warned(plan, code: str, *, now: datetime = NOON) -> str:
@@ -62,15 +63,15 @@ def only_warned(plan, code: str, *, now: datetime = NOON) -> str:
     told = preview(plan, now=now)
     assert told.blockers == []
     (check,) = [one for one in told.warnings if one.code == code]
-    assert (check.is_grave, check.field, bool(check.fix)) == (False, "to_version", True)
-    return check.sentence
+    assert (check.is_grave, check.field, bool(steps_of(check))) == (False, "to_version", True)
+    return check.summary
 
 
 def test_a_branch_that_ends_soon_is_warned_of_with_its_last_month(owner):
     soon = datetime(2027, 1, 16, 12, tzinfo=UTC)
     plan = a_draft(a_driver_cluster(seen_at=soon), owner, to_version="595.91.07")
 
-    sentence = "595.91.07: R595 (production) reaches its end of life in March 2027: in 74 days."
+    sentence = "R595 (production) reaches its end of life in March 2027: in 74 days."
     assert only_warned(plan, "version-deprecated", now=soon) == sentence
     assert "version-deprecated" not in {check.code for check in preview(plan, now=NOON).warnings}
 
@@ -79,7 +80,7 @@ def test_a_version_that_the_matrix_does_not_know_with_this_operator_is_warned_of
     cluster.driver_objects.filter(kind="ClusterPolicy").update(operator_version="v26.7.0")
     listed, other = (a_draft(cluster, owner, to_version=version) for version in ("580.173.02", "580.126.20"))
 
-    assert only_warned(other, "version-unknown").startswith("NVIDIA does not list 580.126.20 for operator 26.7.0; ")
+    assert only_warned(other, "version-unknown").startswith("NVIDIA does not list 580.126.20 for operator 26.7.0.")
     assert "version-unknown" not in {check.code for check in preview(listed, now=NOON).warnings}
 
 
@@ -89,10 +90,10 @@ def test_a_kernel_that_nvidias_driver_containers_are_not_said_to_support_bars_th
     cluster.driver_objects.filter(kind="ClusterPolicy").update(operator_version="v26.7.0")
     plan = a_draft(cluster, owner, to_version="595.91.07")
 
-    said = barred(plan)["unsupported"]
+    (check,) = [each for each in preview(plan, now=NOON).blockers if each.code == "unsupported"]
 
-    assert "6.11.0-1011-aws is not listed" in said
-    assert said.endswith("That is about 1 node of 3.")
+    assert "6.11.0-1011-aws is not listed" in str(lines_of(check))
+    assert "Nodes: 1 of 3" in lines_of(check)
 
 
 def compatible(**options):
@@ -107,8 +108,11 @@ def test_a_gate_that_the_matrix_cannot_answer_is_named_before_the_start_with_the
 
     checks = [check for check in preview(plan, now=NOON).blockers if check.code == "unmeasured"]
 
-    assert [check.sentence.partition(":")[0] for check in checks] == ["Canary", "Rest"]
-    assert "allow_unknown" in checks[0].fix
+    assert [check.title for check in checks] == [
+        "Compatibility of Canary could never pass",
+        "Compatibility of Rest could never pass",
+    ]
+    assert "allow_unknown" in steps_of(checks[0])
     assert not checks[0].may_be_overridden
     for options in ({"allow_unknown": True}, {"advisory": True, "reason": "It is new."}):
         assert barred(a_draft(cluster, owner, to_version=version, stages=compatible(**options))) == {}
@@ -122,12 +126,13 @@ def test_a_version_that_no_list_names_is_a_warning_in_red(cluster, owner):
     plan = a_draft(cluster, owner, to_version="580.999.99")
 
     assert barred(plan) == {}
-    assert any(each.startswith("version-unlisted: 580.999.99: no operator") for each in warned(plan))
+    assert any(each.startswith("version-unlisted: No known operator lists driver 580.999.99") for each in warned(plan))
 
 
 def test_the_rollback_is_evaluated_too(cluster, owner):
     assert any(
-        each.startswith("rollback: A rollback leads to 570.172.08. R570") for each in warned(a_draft(cluster, owner))
+        each.startswith("rollback: A rollback leads to driver 570.172.08. R570")
+        for each in warned(a_draft(cluster, owner))
     )
 
 
@@ -168,7 +173,7 @@ def test_nobody_overrides_it_where_a_stage_goes_unasked(owner):
     with pytest.raises(Blocked) as refusal:
         started(a_draft(cluster, owner, to_version="999.1.1", stages=unasked), owner, override_reason="I want to.")
 
-    assert "cannot be overridden" in refusal.value.blockers[0]["fix"]
+    assert "cannot be overridden" in refusal.value.blockers[0]["steps"][-1]
 
 
 def test_a_plan_whose_start_was_not_overridden_names_nothing(cluster, owner):
@@ -201,7 +206,7 @@ def test_what_supports_every_node_leaves_nothing_to_say_of_the_version(cluster, 
     assert not [one for one in said.warnings if one.code != "rollback" and one.is_grave and NEW in one.sentence]
 
 
-def test_a_sentence_that_names_the_version_does_not_say_it_twice(cluster, owner):
+def test_a_version_newer_than_the_matrix_is_unknown(cluster, owner):
     said = barred(a_draft(cluster, owner, to_version="999.1.1"))["unknown-version"]
 
-    assert said.startswith("999.1.1 is newer than all that the matrix knows")
+    assert "999.1.1 is newer than all that the matrix knows" in said

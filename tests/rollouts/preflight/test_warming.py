@@ -11,6 +11,7 @@ from rollouts.checks import Check
 from rollouts.commands.preview import preview
 from rollouts.preflight.warm_up import warm_ups
 from tests.make import NOON, a_pod
+from tests.rollouts.make import lines_of, steps_of
 from tests.rollouts.rows import CANARY, REST, a_draft
 
 LLM = "ReplicaSet team-a/llm-5d"
@@ -82,11 +83,9 @@ def test_a_gate_that_gives_them_less_is_named_before_the_start(cluster, owner):
     (check,) = warned(cluster, owner)
 
     assert (check.is_grave, check.field) == (True, "stages.0.gate_options.workloads_ready")
-    assert check.about == (f"{LLM}: 25 min or more (1 pod)",)
-    assert check.sentence == (
-        f"Canary, Tenants' GPU pods: pods of {LLM} took 25 min to be Ready, and may take 10 min: "
-        "they would be called broken, and the plan would halt."
-    )
+    assert lines_of(check) == (f"{LLM}: 25 min or more (1 pod)",)
+    assert check.title == "Pods of Canary load for longer than 10 min"
+    assert steps_of(check) == "Set the option timeout_s of the gate to more than 25 min."
 
 
 def test_of_several_the_time_is_the_most_that_one_took(cluster, owner):
@@ -95,7 +94,8 @@ def test_of_several_the_time_is_the_most_that_one_took(cluster, owner):
 
     (check,) = warned(cluster, owner)
 
-    assert f"pods of {LLM}, ReplicaSet team-a/chat-7c took up to 25 min to be Ready" in check.sentence
+    assert steps_of(check) == "Set the option timeout_s of the gate to more than 25 min."
+    assert len(check.evidence) == 2
 
 
 @pytest.mark.parametrize("option", [{"timeout_s": 1500}, {"tolerate": 1}, {"advisory": True, "reason": "Known."}])

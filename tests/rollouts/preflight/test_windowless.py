@@ -35,8 +35,8 @@ def barred(plan) -> list[str]:
 def test_a_stage_that_waits_for_a_window_where_there_is_none_cannot_start(cluster, owner):
     plan = a_plan_with(cluster, owner)
 
-    assert barred(plan) == ["Rest, Maintenance window: no window covers node-1, node-2."]
-    with pytest.raises(Blocked, match="no window covers"):
+    assert barred(plan) == ["No maintenance window covers 2 nodes. Maintenance window of Rest could never pass."]
+    with pytest.raises(Blocked, match="No maintenance window covers"):
         start(plan, actor=owner, reason="Go.", expected_revision=1, now=NOON)
 
 
@@ -46,7 +46,7 @@ def test_one_of_the_cluster_covers_all_and_one_of_a_pool_its_nodes(cluster, owne
     Node.objects.get(name="node-1").pools.add(pool)
 
     a_window(cluster, pool=pool)
-    assert barred(plan) == ["Rest, Maintenance window: no window covers node-2."]
+    assert barred(plan) == ["No maintenance window covers node-2. Maintenance window of Rest could never pass."]
     a_window(cluster)
     assert barred(plan) == []
 
@@ -60,7 +60,7 @@ def test_one_that_has_opened_for_the_last_time_bars_the_start(cluster, owner):
     a_window(cluster, rule="FREQ=DAILY;COUNT=1")
 
     ended = f"The maintenance window of cluster {cluster.name} opens no more: remove it, or make another."
-    assert barred(plan) == [f"Rest, Maintenance window: {ended}"]
+    assert barred(plan) == [f"A maintenance window does not open again. {ended}"]
 
 
 @pytest.mark.parametrize(("must_last", "bars"), [(timedelta(hours=1), False), (timedelta(hours=2), True)])
@@ -68,7 +68,7 @@ def test_one_that_is_never_open_for_so_long_bars_the_start(cluster, owner, must_
     plan = a_plan_with(cluster, owner, must_last_s=int(must_last.total_seconds()))
     a_window(cluster)
 
-    said = ["Rest, Maintenance window: for node-1, node-2 no opening to come lasts 2 h."]
+    said = ["No maintenance window of 2 nodes lasts 2 h. Maintenance window of Rest could never pass."]
     assert barred(plan) == (said if bars else [])
 
 
@@ -77,7 +77,7 @@ def test_one_that_is_long_enough_is_found_behind_many_that_are_not(cluster, owne
     plan = a_plan_with(cluster, owner, must_last_s=4 * 3600)
     a_window(cluster, rule="FREQ=DAILY", opens_at=time(6))
     a_window(cluster, rule="FREQ=DAILY", opens_at=time(18))
-    assert barred(plan) == ["Rest, Maintenance window: for node-1, node-2 no opening to come lasts 4 h."]
+    assert barred(plan) == ["No maintenance window of 2 nodes lasts 4 h. Maintenance window of Rest could never pass."]
 
     a_window(cluster, rule="FREQ=MONTHLY;BYDAY=1SU", first_day=date(2026, 12, 27), duration_s=8 * 3600)
 

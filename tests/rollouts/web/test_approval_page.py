@@ -15,7 +15,7 @@ from tests.make import NOON
 from tests.pages import Page, page, visiting, wrong_beside
 from tests.rollouts.rows import answered
 
-HELD = passed(Check("live-hold", "The label would be taken.", is_good=True))
+HELD = passed(Check("live-hold", title="The label would be taken", is_good=True))
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
 
 
@@ -107,7 +107,7 @@ def test_shows_what_its_starter_was_told_and_why_they_started_it(amy):
     assert "ada started it" in seen
     assert "The fix is in it." in seen
     assert "uncovered" in [check["code"] for check in warned]
-    assert all(check["sentence"] in seen for check in warned)
+    assert all(check["title"] in seen for check in warned)
     assert f"At the start, 12:00 UTC: {len(warned)} warnings" in seen
 
 
@@ -131,7 +131,7 @@ def test_what_the_start_said_is_folded_away_and_the_checks_of_now_stand_open(amy
     DisruptionBudget.objects.filter(pk=budget.pk).update(disruptions_allowed=1)
     after = page(amy, f"/stages/{stage.pk}/approval").text
 
-    said = "team-a/web-0 cannot be evicted now: PodDisruptionBudget team-a/web allows none to go."
+    said = "PodDisruptionBudgets block the eviction of team-a/web-0"
     assert before.count(said) == 2
     assert after.count(said) == 1, "as the start said it, with its time"
     assert f"At the start, 12:00 UTC, {starter.username} overrode: “{said}” Because: It ends soon." in after

@@ -52,7 +52,7 @@ def test_what_is_wrong_is_said_by_field_and_the_text_is_kept(ada):
 
 def test_what_stands_against_it_names_its_field_there_and_on_the_page_of_the_draft(ada):
     text = TEXT.format(a_fleet().name).replace("kind: pool", "kind: pool, selector: tier=none")
-    says = "<code>stages[1].selector</code>: <b>Rest takes no node.</b>"
+    says = "<code>stages[1].selector</code>: <b>Rest takes no node</b>"
 
     shown = paste(ada, text=text)
     drafted = paste(ada, text=text, seen=seen_in(shown))

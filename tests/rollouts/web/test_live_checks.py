@@ -10,7 +10,7 @@ from tests import make
 from tests.pages import Page, page, visiting
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
-ABSENT = barred(Check("live-namespace", "north has no namespace quarterdeck.", "Apply the manifest."))
+ABSENT = barred(Check("live-namespace", title="north has no namespace quarterdeck", steps=("Apply the manifest.",)))
 LOST = unanswered("whether it is taken", NoAnswer("It did not answer in time."))
 CANNOT = unanswered("whether it is taken", NoAnswer("No dry run.", may_be_overridden=True))
 
@@ -47,11 +47,11 @@ def test_a_viewer_sees_why_not_and_a_stranger_nothing():
 
 def test_each_answer_has_its_sentence_its_fix_and_its_shape():
     plan = make.a_draft()
-    answered(plan, ABSENT, LOST, passed(Check("live-hold", "The label would be taken.", is_good=True)))
+    answered(plan, ABSENT, LOST, passed(Check("live-hold", title="The label would be taken", is_good=True)))
 
     html = visiting(make.a_user("bob", role="viewer")).get(f"/parts/plans/{plan.pk}/live-checks").content.decode()
 
-    assert "north has no namespace quarterdeck." in html
+    assert "north has no namespace quarterdeck" in html
     assert "Apply the manifest." in html
     assert 'aria-label="against it"' in html
     assert 'aria-label="not known, which counts against it"' in html
@@ -69,11 +69,14 @@ def test_what_nobody_could_ask_may_be_overridden_in_the_dialog_of_the_start():
 
 def test_an_approver_reads_what_the_cluster_said_before_the_start():
     stage = make.a_stage_to_approve()
-    said = {"at": make.NOON.isoformat(), "answers": [{"result": "passed", "code": "x", "sentence": "It was taken."}]}
+    said = {
+        "at": make.NOON.isoformat(),
+        "answers": [{"result": "passed", "code": "x", "title": "It was taken", "summary": ""}],
+    }
     plan = stage.plan
     type(plan).objects.filter(pk=plan.pk).update(sealed=plan.sealed | {"live": said})
 
     text = page(visiting(make.a_user("amy", role="approver")), f"/stages/{stage.pk}/approval").text
 
     assert "Live check before the start" in text
-    assert "It was taken." in text
+    assert "It was taken" in text

@@ -263,7 +263,7 @@ def test_a_draft_shows_what_it_would_do_and_what_stands_against_it(viewer):
 
     seen = page(viewer, f"/plans/{plan.pk}")
 
-    assert "its mode is observe-only" in seen.text
+    assert "Its mode is observe-only" in seen.text
     assert "See what stands against starting it." in seen.text
     assert "1 node in 1 wave of at most 1" in seen.text
     assert "What it disrupts" in seen.text
@@ -273,7 +273,7 @@ def test_a_draft_whose_object_is_gone_still_shows(viewer):
     plan = make.a_draft()
     plan.cluster.driver_objects.all().delete()
 
-    assert "no longer shows NVIDIADriver h200" in page(viewer, f"/plans/{plan.pk}").text
+    assert "NVIDIADriver h200 no longer exists" in page(viewer, f"/plans/{plan.pk}").text
 
 
 def test_a_stranger_gets_404():

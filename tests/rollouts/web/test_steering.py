@@ -70,7 +70,7 @@ def test_what_stands_against_a_start_is_said_on_the_page():
 
     _, said = tell(visiting(make.a_user(role="operator")), plan, "start", revision="1")
 
-    assert said.count("its mode is observe-only") == 1
+    assert said.count("Its mode is observe-only") == 1
     assert "Not started: the blocker stands below. What you wrote is kept." in said
 
 
@@ -107,7 +107,7 @@ def test_a_blocker_that_may_be_overridden_is_said_once():
     text = Page(ada.get(f"/plans/{plan.pk}").content.decode()).text
 
     (check,) = [check for check in preview(plan, now=make.NOON).blockers if check.may_be_overridden]
-    assert text.count(check.sentence) == 1
+    assert text.count(check.title) == 1
     assert "Why it starts despite the blocker that may be overridden" in text
 
 

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from rollouts.checks import Check
 from rollouts.preflight.live_checks.answers import LiveAnswer, barred, passed, unanswered
 from rollouts.preflight.live_checks.facts import LiveFacts, NoAnswer, ObjectFacts, PlanFacts
+from wording.reports import EvidenceItem, fit
 
-ANEW = "Draft it anew, for what is there now."
+ANEW = ("Draft the plan again.",)
 
 
 def is_as_shown(facts: LiveFacts) -> Iterator[LiveAnswer]:
@@ -14,33 +15,40 @@ def is_as_shown(facts: LiveFacts) -> Iterator[LiveAnswer]:
     if seen is None or isinstance(seen, NoAnswer):
         yield unanswered(f"how {plan.object_title} is now", seen)
     elif not seen.uid:
-        yield barred(Check("live-object", f"{plan.object_title} was deleted.", ANEW))
+        yield barred(Check("live-object", title=fit("{} was deleted", plan.object_title), steps=ANEW))
     elif seen.uid != plan.object_uid:
-        sentence = f"{plan.object_title} was deleted and made again: it is another object now."
-        yield barred(Check("live-object", sentence, ANEW))
+        yield barred(Check("live-object", title=fit("{} was deleted and created again", plan.object_title), steps=ANEW))
     elif plan.is_written:
         yield _as_written(plan, seen)
     elif seen.version != plan.from_version:
-        asks = f"asks for {seen.version}" if seen.version else "names no version"
-        sentence = f"{plan.object_title} {asks} now; the plan was written for {plan.from_version}."
-        yield barred(Check("live-object", sentence, ANEW))
+        title, summary = _asks(plan, seen), f"The plan was written for {plan.from_version}."
+        yield barred(Check("live-object", title=title, summary=summary, steps=ANEW))
     elif seen.generation != plan.generation:
-        known = "no longer shown" if plan.generation is None else f"shown as generation {plan.generation}"
-        sentence = (
-            f"{plan.object_title} was changed, and what the preview was made from is older: it is generation "
-            f"{seen.generation}, and {known}."
+        generations = (
+            EvidenceItem("Generation in the cluster", seen.generation),
+            EvidenceItem("Generation in the preview", "none" if plan.generation is None else plan.generation),
         )
-        fix = "Wait until Quarterdeck shows it, which takes seconds, read the preview again, and start it then."
-        yield barred(Check("live-object", sentence, fix))
+        steps = (
+            "Wait some seconds until Quarterdeck shows the change.",
+            "Read the preview again, then start the plan.",
+        )
+        title = fit("{} changed after the preview", plan.object_title)
+        yield barred(Check("live-object", title=title, evidence=generations, steps=steps))
     else:
-        sentence = f"{plan.object_title} is as it is shown: it asks for {seen.version}, generation {seen.generation}."
-        yield passed(Check("live-object", sentence, is_good=True))
+        summary = f"It asks for {seen.version}, generation {seen.generation}."
+        title = fit("{} is as in the preview", plan.object_title)
+        yield passed(Check("live-object", title=title, summary=summary, is_good=True))
 
 
 def _as_written(plan: PlanFacts, seen: ObjectFacts) -> LiveAnswer:
     if seen.version == plan.to_version:
-        sentence = f"{plan.object_title} asks for {seen.version}, as the plan wrote."
-        return passed(Check("live-object", sentence, is_good=True))
-    asks = f"asks for {seen.version}" if seen.version else "names no version"
-    sentence = f"{plan.object_title} {asks} now; the plan wrote {plan.to_version}."
-    return barred(Check("live-object", sentence, "See who changed it: the plan halts."))
+        summary = "The plan wrote this version."
+        return passed(Check("live-object", title=_asks(plan, seen), summary=summary, is_good=True))
+    summary, steps = f"The plan wrote {plan.to_version}.", ("Find out who changed it. The plan halts.",)
+    return barred(Check("live-object", title=_asks(plan, seen), summary=summary, steps=steps))
+
+
+def _asks(plan: PlanFacts, seen: ObjectFacts) -> str:
+    if seen.version:
+        return fit("{} asks for {}", plan.object_title, seen.version)
+    return fit("{} names no version", plan.object_title)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from rollouts.checks import Check
 from rollouts.preflight.live_checks.answers import LiveAnswer, barred, passed, unanswered
 from rollouts.preflight.live_checks.facts import LiveFacts, NoAnswer
+from wording.reports import EvidenceItem
 
 
 def is_ours(facts: LiveFacts) -> Iterator[LiveAnswer]:
@@ -12,7 +13,9 @@ def is_ours(facts: LiveFacts) -> Iterator[LiveAnswer]:
     if trouble is None or isinstance(trouble, NoAnswer):
         yield unanswered(f"whether another Quarterdeck drives {plan.cluster}", trouble)
     elif trouble:
-        fix = f"Decide which Quarterdeck drives it, and end what the other one does. Its Lease: {plan.command}"
-        yield barred(Check("live-lease", trouble, fix))
+        steps = ("Decide which Quarterdeck writes, and stop the other one.", f"Its Lease: {plan.command}")
+        lease = (EvidenceItem("Lease", trouble),)
+        title = f"Another Quarterdeck may write to {plan.cluster}"
+        yield barred(Check("live-lease", title=title, summary=trouble, evidence=lease, steps=steps))
     else:
-        yield passed(Check("live-lease", f"No other Quarterdeck drives {plan.cluster}.", is_good=True))
+        yield passed(Check("live-lease", title=f"No other Quarterdeck writes to {plan.cluster}", is_good=True))

@@ -12,12 +12,13 @@ def is_there(facts: LiveFacts) -> Iterator[LiveAnswer]:
     if state is None or isinstance(state, NoAnswer):
         yield unanswered(f"whether {plan.cluster} has the namespace {plan.own_namespace}", state)
     elif state is NamespaceState.ABSENT:
-        sentence = f"{plan.cluster} has no namespace {plan.own_namespace}, where the Lease of who writes there is kept."
-        yield barred(Check("live-namespace", sentence, "Apply deploy/rbac/quarterdeck.yaml, which makes it."))
+        title = f"{plan.cluster} has no namespace {plan.own_namespace}"
+        steps = ("Apply deploy/rbac/quarterdeck.yaml, which creates it.",)
+        summary = "Quarterdeck keeps its Lease there."
+        yield barred(Check("live-namespace", title=title, summary=summary, steps=steps))
     elif state is NamespaceState.GOING:
-        sentence = f"The namespace {plan.own_namespace} of {plan.cluster} is being deleted: no Lease can be made in it."
-        fix = "Wait until it is gone, then apply deploy/rbac/quarterdeck.yaml, which makes it again."
-        yield barred(Check("live-namespace", sentence, fix))
+        title = f"The namespace {plan.own_namespace} of {plan.cluster} is being deleted"
+        again = ("Wait until it is gone.", "Then apply deploy/rbac/quarterdeck.yaml, which creates it again.")
+        yield barred(Check("live-namespace", title=title, steps=again))
     else:
-        sentence = f"The namespace {plan.own_namespace} is there."
-        yield passed(Check("live-namespace", sentence, is_good=True))
+        yield passed(Check("live-namespace", title=f"The namespace {plan.own_namespace} exists", is_good=True))

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator
 
-from rollouts.checks import Check
+from rollouts.checks import Check, each
 from rollouts.preflight.live_checks.answers import LiveAnswer, barred, passed, unanswered
 from rollouts.preflight.live_checks.facts import LiveFacts, NoAnswer, Tried
-from wording.lists import names
-from wording.numbers import either
+from wording.numbers import count
+from wording.reports import EvidenceItem, fit
+
+DRY_RUN = "A dry run succeeded. Nothing was stored."
 
 
 def version_is_taken(facts: LiveFacts) -> Iterator[LiveAnswer]:
@@ -17,12 +19,16 @@ def version_is_taken(facts: LiveFacts) -> Iterator[LiveAnswer]:
     if tried is None or isinstance(tried, NoAnswer):
         yield unanswered(whether, tried)
     elif tried.refused:
-        sentence = f"The API server refuses {plan.to_version} in {plan.object_title}: {tried.refused}"
-        fix = "Name a version that is let in, or have whoever runs that policy or webhook let it in."
-        yield barred(Check("live-version", sentence, fix, field="to_version"))
+        title = fit("The API server rejects {} in {}", plan.to_version, plan.object_title)
+        answer = (EvidenceItem("Answer", tried.refused),)
+        steps = ("Name another version, or ask the owner of that policy or webhook to admit it.",)
+        check = Check(
+            "live-version", field="to_version", title=title, summary=tried.refused, evidence=answer, steps=steps
+        )
+        yield barred(check)
     else:
-        sentence = f"{plan.to_version} would be taken by {plan.object_title}: it was tried without storing it."
-        yield passed(Check("live-version", sentence, is_good=True))
+        title = fit("{} accepts {}", plan.object_title, plan.to_version)
+        yield passed(Check("live-version", title=title, summary=DRY_RUN, is_good=True))
 
 
 def hold_is_taken(facts: LiveFacts) -> Iterator[LiveAnswer]:
@@ -35,13 +41,10 @@ def hold_is_taken(facts: LiveFacts) -> Iterator[LiveAnswer]:
     tries = [(node, tried) for node, tried in facts.node_patches if isinstance(tried, Tried)]
     refused = [(node, tried.refused) for node, tried in tries if tried.refused]
     if refused:
-        on = names([node for node, _ in refused])
-        sentence = f"The API server refuses the label that holds a node on {on}: {refused[0][1]}"
-        fix = "Have whoever runs that policy or webhook let Quarterdeck's service account label nodes."
-        about = tuple(f"{node}: {words}" for node, words in refused)
-        yield barred(Check("live-hold", sentence, fix, about=about))
+        title = f"The API server rejects the hold label on {count(len(refused), 'node')}"
+        answers, words = each(refused), refused[0][1]
+        steps = ("Ask the owner of that policy or webhook to let Quarterdeck's service account label nodes.",)
+        yield barred(Check("live-hold", title=title, summary=words, evidence=answers, steps=steps))
     if len(tries) == len(facts.node_patches) and not refused:
-        on = names([node for node, _ in facts.node_patches])
-        was = either(len(facts.node_patches), "it was", "each was")
-        sentence = f"The label that holds a node would be taken on {on}: {was} tried without storing it."
-        yield passed(Check("live-hold", sentence, is_good=True))
+        title = f"The API server accepts the hold label on {count(len(facts.node_patches), 'node')}"
+        yield passed(Check("live-hold", title=title, summary=DRY_RUN, is_good=True))

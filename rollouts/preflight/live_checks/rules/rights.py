@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from rollouts.checks import Check
+from rollouts.checks import Check, each
 from rollouts.preflight.live_checks.answers import LiveAnswer, LiveResult, barred, passed, unanswered
 from rollouts.preflight.live_checks.facts import LiveFacts, NoAnswer, Right
 from wording.numbers import count
@@ -16,18 +16,23 @@ def are_there(facts: LiveFacts) -> Iterator[LiveAnswer]:
     missing = [right for right in facts.rights if right.is_allowed is False]
     if untold := [right for right in unknown if right.is_needed]:
         first = untold[0].is_allowed
-        yield unanswered(f"whether Quarterdeck may {_said(untold)}", first if isinstance(first, NoAnswer) else None)
+        rights = each(map(_line, untold))
+        given = first if isinstance(first, NoAnswer) else None
+        yield unanswered(f"whether Quarterdeck may {_said(untold)}", given, *rights)
     if needed := [right for right in missing if right.is_needed]:
-        sentence = f"Quarterdeck may not {_said(needed)}, which the plan needs."
-        fix = "Apply deploy/rbac/quarterdeck.yaml, or add these verbs to the roles of Quarterdeck's service account."
-        yield barred(Check("live-rights", sentence, fix, about=tuple(map(_line, needed))))
+        title = f"Quarterdeck lacks {count(len(needed), 'right')} that the plan needs"
+        steps = ("Apply deploy/rbac/quarterdeck.yaml, or add these verbs to the roles of the service account.",)
+        summary, lines = f"It may not {_said(needed)}.", each(map(_line, needed))
+        yield barred(Check("live-rights", title=title, summary=summary, evidence=lines, steps=steps))
     if spared := [right for right in missing if not right.is_needed]:
-        sentence = f"Quarterdeck may not {_said(spared)}: the plan's image cannot be pulled beforehand."
-        fix = "Apply the Role for the operator's namespace in deploy/rbac/quarterdeck.yaml where it should be."
-        yield LiveAnswer(LiveResult.WARNED, Check("live-pull-rights", sentence, fix, about=tuple(map(_line, spared))))
+        title, lines = "The plan's image cannot be pulled beforehand", each(map(_line, spared))
+        steps = ("Apply the Role for the operator's namespace in deploy/rbac/quarterdeck.yaml.",)
+        summary = f"Quarterdeck may not {_said(spared)}."
+        check = Check("live-pull-rights", title=title, summary=summary, evidence=lines, steps=steps)
+        yield LiveAnswer(LiveResult.WARNED, check)
     if not any(right.is_needed for right in (*unknown, *missing)):
-        rights = count(sum(right.is_needed for right in facts.rights), "right")
-        yield passed(Check("live-rights", f"Quarterdeck has the {rights} that the plan needs.", is_good=True))
+        held = count(sum(right.is_needed for right in facts.rights), "right")
+        yield passed(Check("live-rights", title=f"Quarterdeck has the {held} that the plan needs", is_good=True))
 
 
 def _said(missing: Sequence[Right]) -> str:
@@ -38,5 +43,5 @@ def _said(missing: Sequence[Right]) -> str:
     return ", nor ".join(f"{' or '.join(verbs)} {what}" for what, verbs in by_kind.items())
 
 
-def _line(right: Right) -> str:
-    return f"{right.verb} {right.kind}{right.where}"
+def _line(right: Right) -> tuple[str, str]:
+    return f"{right.kind}{right.where}", right.verb

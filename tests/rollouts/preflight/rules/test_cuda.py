@@ -1,4 +1,5 @@
 from rollouts.preflight.rules.cuda import fits
+from tests.rollouts.make import lines_of
 from tests.rollouts.preflight.make import a_pod, facts
 
 OLD, NEW = "570.172.08", "580.95.05"
@@ -11,8 +12,10 @@ def said(*pods, to=OLD, back=NEW) -> dict:
 def test_an_image_whose_cuda_is_too_new_for_an_older_driver_is_named_with_what_it_needs():
     check = said(a_pod(cuda="13.0"))["cuda-too-new"]
 
-    assert check.sentence == f"team-a/model-0 is built with a CUDA too new for driver {OLD}."
-    assert check.about[0].startswith("team-a/model-0 on node-1: CUDA 13.0 needs driver 580.65.06 or newer (https://")
+    assert check.title == f"team-a/model-0 needs a newer driver than {OLD}"
+    assert lines_of(check)[0].startswith(
+        "team-a/model-0 on node-1: CUDA 13.0 needs driver 580.65.06 or newer (https://"
+    )
     assert check.is_grave
 
 
@@ -24,11 +27,8 @@ def test_what_says_no_cuda_is_unknown_on_a_way_to_an_older_driver():
     check = said(a_pod(image="team/serve:1"), a_pod("team-a/b", cuda="29.1"), a_pod("team-a/c", cuda="12.8"))
 
     assert list(check) == ["cuda-unknown"]
-    assert check["cuda-unknown"].sentence == (
-        f"{OLD} is older than {NEW}, and team-a/b, team-a/model-0 do not say a CUDA: whether they run on it is not "
-        "known."
-    )
-    assert check["cuda-unknown"].about == (
+    assert check["cuda-unknown"].title == "The CUDA version of 2 pods is unknown"
+    assert lines_of(check["cuda-unknown"]) == (
         "team-a/b on node-1: CUDA 29.1, which the matrix does not know",
         "team-a/model-0 on node-1: team/serve:1",
     )

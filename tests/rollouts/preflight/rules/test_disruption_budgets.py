@@ -4,6 +4,7 @@ import pytest
 
 from rollouts.checks import Check
 from rollouts.preflight.rules.disruption_budgets import keep_pods, slow_down
+from tests.rollouts.make import lines_of
 from tests.rollouts.preflight.make import a_budget, a_pod, a_policy, facts
 
 
@@ -24,10 +25,9 @@ def test_a_budget_that_allows_none_is_named_with_its_pod_and_what_the_operator_d
     (check,) = hold_back(a_pod(), budgets=[a_budget(allowed=0, needed=2)])
 
     assert check.sentence == (
-        "team-a/model-0 cannot be evicted now: PodDisruptionBudget team-a/model allows none to go."
+        "PodDisruptionBudgets block the eviction of team-a/model-0. The operator tries for 5 min, then the node fails."
     )
-    assert check.fix.endswith("The operator tries for 5 min, then the node fails.")
-    assert check.about == ("team-a/model-0 on node-1: team-a/model needs 2 healthy and has 2",)
+    assert lines_of(check) == ("team-a/model-0 on node-1: team-a/model needs 2 healthy and has 2",)
     assert check.may_be_overridden
 
 
@@ -38,10 +38,9 @@ def test_several_pods_and_budgets_make_one_check_that_names_each():
     (check,) = hold_back(*pods, budgets=budgets)
 
     assert check.sentence == (
-        "team-a/model-0, team-b/model-0, team-c/model-0 and 2 more cannot be evicted now: "
-        "PodDisruptionBudgets team-a/model, team-b/model, team-c/model and 2 more allow none to go."
+        "PodDisruptionBudgets block the eviction of 5 pods. The operator tries for 5 min, then the node fails."
     )
-    assert len(check.about) == 5
+    assert len(lines_of(check)) == 5
 
 
 def test_a_budget_that_is_not_counted_yet_allows_none():
@@ -71,10 +70,8 @@ def test_an_unhealthy_pod_of_an_unhealthy_workload_stays(budget):
 def test_a_pod_of_several_budgets_is_never_evicted_whatever_they_allow():
     (check,) = hold_back(a_pod(is_ready=False), budgets=[a_budget(), a_budget("all", selector={})])
 
-    assert check.sentence == (
-        "team-a/model-0 has more than one PodDisruptionBudget: the API server evicts no such pod."
-    )
-    assert check.about == ("team-a/model-0 on node-1: team-a/model, team-a/all",)
+    assert check.title == "Several PodDisruptionBudgets select team-a/model-0"
+    assert lines_of(check) == ("team-a/model-0 on node-1: team-a/model, team-a/all",)
 
 
 def test_a_node_that_loses_more_at_once_than_is_allowed_waits():
@@ -83,9 +80,9 @@ def test_a_node_that_loses_more_at_once_than_is_allowed_waits():
     (check,) = hold_back(*pods, a_pod("team-a/model-9", node="node-2"), budgets=[a_budget()])
 
     assert check.sentence == (
-        "1 node is to lose more pods at once than PodDisruptionBudget team-a/model allows: the others wait."
+        "PodDisruptionBudgets slow down 1 node. The operator tries for 5 min, then the node fails."
     )
-    assert check.about == ("node-1: 3 pods, and team-a/model allows 1",)
+    assert lines_of(check) == ("node-1: 3 pods; team-a/model allows 1",)
     assert not check.is_grave
 
 
@@ -93,7 +90,7 @@ def test_budgets_that_nobody_sees_are_said_to_be_unknown():
     (check,) = hold_back(a_pod(), budgets_unseen="PodDisruptionBudgets may not be read here.")
 
     assert check.code == "budgets-unseen"
-    assert check.sentence.endswith("is not known. PodDisruptionBudgets may not be read here.")
+    assert check.summary == "PodDisruptionBudgets may not be read here."
 
 
 @pytest.mark.parametrize(
@@ -107,4 +104,4 @@ def test_budgets_that_nobody_sees_are_said_to_be_unknown():
 def test_how_long_it_tries_is_the_policys(policy, words):
     (check,) = hold_back(a_pod(), budgets=[a_budget(allowed=0)], policy=a_policy(**policy))
 
-    assert check.fix.endswith(words)
+    assert check.summary.endswith(words)

@@ -1,5 +1,6 @@
 from rollouts.preflight.facts import DaemonSetFacts
 from rollouts.preflight.rules.driver_pods import are_missing
+from tests.rollouts.make import lines_of
 from tests.rollouts.preflight.make import facts
 
 
@@ -15,13 +16,12 @@ def test_one_that_lacks_a_pod_stops_the_operator_everywhere():
     (check,) = said(DaemonSetFacts("driver-a", 3, 3), DaemonSetFacts("driver-b", 3, 2))
 
     assert check.sentence == (
-        "Driver DaemonSet driver-b does not have the pods that it wants: while that is so, the operator's upgrade "
-        "controller changes no node at all."
+        "1 driver DaemonSet lacks pods. Until then the operator's upgrade controller changes no node."
     )
-    assert check.about == ("driver-b wants 3 and has 2",)
+    assert lines_of(check) == ("driver-b: wants 3 pods, has 2",)
 
 
 def test_a_pod_that_finds_no_node_is_named_with_why():
     (check,) = said(DaemonSetFacts("driver-a", 1, 1, ("gpu-operator/driver-a-x: Unschedulable: a taint",)))
 
-    assert check.about == ("without a node: gpu-operator/driver-a-x: Unschedulable: a taint",)
+    assert lines_of(check) == ("gpu-operator/driver-a-x: Unschedulable: a taint: no node",)

@@ -19,13 +19,16 @@ def test_a_policy_that_would_destroy_work_is_no_matter_where_there_is_none():
 
 def test_pods_that_no_controller_makes_again_are_named():
     assert lost(a_pod("team-a/notebook", **ALONE), **FORCE) == {
-        "loses-unmanaged": "podDeletion.force is on: team-a/notebook goes for good, as no controller makes it again."
+        "loses-unmanaged": "podDeletion.force deletes team-a/notebook. No controller creates the pods again."
     }
 
 
 def test_what_pods_keep_on_the_node_is_lost():
     assert lost(a_pod(has_empty_dir=True), **EMPTY) == {
-        "loses-empty-dir": "podDeletion.deleteEmptyDir is on: what team-a/model-0 keeps on the node (emptyDir) is lost."
+        "loses-empty-dir": (
+            "podDeletion.deleteEmptyDir deletes local files of team-a/model-0. "
+            "The emptyDir volumes of the pods are lost."
+        )
     }
 
 
@@ -42,8 +45,10 @@ def test_a_drain_that_follows_takes_every_pod_of_the_node():
 
     assert lost(beside, drain=drain) == {}
     assert lost(a_pod(**ALONE), beside, drain=drain) == {
-        "drain-loses-unmanaged": "drain.force is on: team-a/model-0 goes for good, as no controller makes it again.",
-        "drain-loses-empty-dir": "drain.deleteEmptyDir is on: what team-a/web keeps on the node (emptyDir) is lost.",
+        "drain-loses-unmanaged": "drain.force deletes team-a/model-0. No controller creates the pods again.",
+        "drain-loses-empty-dir": (
+            "drain.deleteEmptyDir deletes local files of team-a/web. The emptyDir volumes of the pods are lost."
+        ),
     }
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from rollouts.checks import Check
 from rollouts.preflight.rules.undeleted_pods import are_drained, fail_their_node
+from tests.rollouts.make import lines_of, steps_of
 from tests.rollouts.preflight.make import a_pod, a_policy, facts
 
 
@@ -22,11 +23,12 @@ def test_an_ordinary_pod_is_deleted():
 def test_a_pod_without_a_controller_is_named_and_what_becomes_of_its_node():
     (check,) = are_not_deleted(facts(a_pod("team-a/notebook", owner_kind="")))
 
-    assert check.sentence == (
-        "team-a/notebook has no controller, and podDeletion.force is off: the operator does not delete it."
+    assert check.sentence == "The operator does not delete team-a/notebook. Then its node fails."
+    assert steps_of(check) == "Let the pods end, or delete them before the turn of their node."
+    assert lines_of(check) == (
+        "Cause: No controller, and podDeletion.force is off",
+        "team-a/notebook: node node-1",
     )
-    assert check.fix == "Then its node fails. Let it end or delete it before its node's turn."
-    assert check.about == ("team-a/notebook on node-1",)
     assert check.may_be_overridden
 
 
@@ -42,11 +44,7 @@ def test_of_several_it_is_said_in_the_plural():
 
     (check,) = are_not_deleted(facts(*pods))
 
-    assert check.sentence == (
-        "team-a/notebook-0, team-a/notebook-1 keep files on the node (emptyDir), and podDeletion.deleteEmptyDir is "
-        "off: the operator does not delete them."
-    )
-    assert check.fix.startswith("Then their nodes fail.")
+    assert check.sentence == "The operator does not delete 2 pods. Then their nodes fail."
 
 
 def test_what_the_policy_lets_it_delete_is_in_nobodys_way():
@@ -83,4 +81,4 @@ def test_what_the_drain_does_that_follows_is_said(pod, drain, words):
 
     (check,) = are_not_deleted(seen)
 
-    assert words in check.fix
+    assert words in check.summary

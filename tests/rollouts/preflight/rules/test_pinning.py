@@ -3,13 +3,14 @@
 import pytest
 
 from rollouts.preflight.rules.pinned_drivers import pin_the_driver
+from tests.rollouts.make import lines_of, steps_of
 from tests.rollouts.preflight.make import a_pod, facts
 
 NONE = {"resources": (), "is_tenant": False, "labels": {}}
 
 
 def how(pod, **given) -> list[str]:
-    return [line for check in pin_the_driver(facts(pod, **given)) for line in check.about]
+    return [line for check in pin_the_driver(facts(pod, **given)) for line in lines_of(check)]
 
 
 @pytest.mark.parametrize(
@@ -47,8 +48,11 @@ CLAIMS = {"resources": (), "claims_gpus": True}
     ("evicts", "expected"),
     [
         (True, []),
-        (False, ["it claims them; operators before 26.7.0 do not look at claims"]),
-        (None, ["it claims them; only operators from 26.7.0 on look at claims, and which this is nobody knows"]),
+        (False, ["it claims them; operators before 26.7.0 do not evict such pods"]),
+        (
+            None,
+            ["it claims them; only operators from 26.7.0 on evict such pods, and the operator's version is unknown"],
+        ),
     ],
 )
 def test_claims_are_evicted_by_newer_operators_only(evicts, expected):
@@ -61,7 +65,6 @@ def test_it_is_said_in_one_sentence():
     (check,) = pin_the_driver(facts(*(a_pod(f"kube-system/m-{n}", **NONE, visible_devices="all") for n in range(2))))
 
     assert check.sentence == (
-        "kube-system/m-0, kube-system/m-1 seem to use GPUs unseen by the operator, which evicts no such pod: while "
-        "they run, the old driver stays loaded."
+        "The operator does not evict 2 pods with GPUs. While such a pod runs, the old driver stays loaded."
     )
-    assert "nvidia.com/gpu.deploy.client" in check.fix
+    assert "nvidia.com/gpu.deploy.client" in steps_of(check)

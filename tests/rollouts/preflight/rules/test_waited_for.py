@@ -14,18 +14,14 @@ def test_what_nobody_waits_for_is_not_said():
 def test_waiting_without_an_end_is_grave():
     (check,) = checks(a_pod(), podSelector="app=model")
 
-    assert check.sentence == (
-        "team-a/model-0 is waited for without an end: until then its node stands cordoned, in a slot of the operator."
-    )
+    assert check.title == "The operator waits without a limit for team-a/model-0"
     assert check.is_grave
 
 
 def test_waiting_that_ends_is_said_with_its_end():
     (check,) = checks(a_pod(), a_pod("team-a/model-1"), podSelector="app=model", timeoutSeconds=7200)
 
-    assert check.sentence == (
-        "team-a/model-0, team-a/model-1 are waited for, for 2 h at most; then they are evicted all the same."
-    )
+    assert check.sentence == ("The operator waits 2 h for 2 pods. Then it evicts them.")
 
 
 def test_a_selector_that_cannot_be_read_is_said():
