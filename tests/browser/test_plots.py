@@ -313,7 +313,7 @@ def test_comparing_is_told_and_who_ends_it_is_at_its_button(looking, answers):
     compare.click()
     expect(compare).to_have_attribute("aria-expanded", "true")
     expect(page.locator("#announcer")).to_have_text("Compared.")
-    expect(page.get_by_role("img", name="1 of comparable-gpu from 60 to 70 °C")).to_have_count(1)
+    expect(page.get_by_role("img", name="1 of other-gpu from 60 to 70 °C")).to_have_count(1)
 
     page.click("text=Stop comparing")
     expect(compare).to_have_attribute("aria-expanded", "false")

@@ -20,7 +20,7 @@ window.htmx = { ajax: (_, address) => { asked.push(address); } };
 window.Idiomorph = { defaults: { callbacks: {} } };
 window.sockets = [];
 window.WebSocket = class { constructor() { sockets.push(this); } close() {} };
-window.hear = (message) => {
+window.receive = (message) => {
   const { onmessage } = sockets.at(-1);
   onmessage?.({ data: JSON.stringify(message) });
   return !!onmessage;
@@ -225,9 +225,9 @@ def test_what_is_told_with_an_older_number_is_fetched_and_takes_back_no_number(p
     """)
     flush, finding = ({"type": "cluster.changed", "topic": "cluster-1", "kinds": []} for _ in range(2))
 
-    page.evaluate("hear", flush | {"seq": 7})
-    page.evaluate("hear", finding | {"seq": seq, "kinds": ["findings"]})
-    page.evaluate("hear", flush | {"seq": 8, "prev": 7})
+    page.evaluate("receive", flush | {"seq": 7})
+    page.evaluate("receive", finding | {"seq": seq, "kinds": ["findings"]})
+    page.evaluate("receive", flush | {"seq": 8, "prev": 7})
 
     assert page.evaluate("events") == ["live:changed", event, "live:changed"]
 

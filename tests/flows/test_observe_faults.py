@@ -244,7 +244,7 @@ def test_a_list_that_outlasts_its_lease_is_not_thrown_away(north, server):
 
 
 def test_pods_that_wait_for_nodes_say_so(north, server, monkeypatch):
-    monkeypatch.setattr(reflector, "PATIENCE_S", 0.2)
+    monkeypatch.setattr(reflector, "TIMEOUT_S", 0.2)
     server.delays_s[NODES] = 2.0
 
     with north.lease():

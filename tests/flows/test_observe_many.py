@@ -24,7 +24,7 @@ CLUSTERS, HUNG = 20, 5
 @pytest.fixture
 def many(db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Watched]]:
     """Their clocks run faster than in life: what is noted every ten seconds is noted every two."""
-    monkeypatch.setattr(watch_cursor, "HEARD_EVERY", timedelta(seconds=2))
+    monkeypatch.setattr(watch_cursor, "WRITE_LAST_SEEN_EVERY", timedelta(seconds=2))
     monkeypatch.setattr(list_watch, "TICK_S", 2.0)
     monkeypatch.setattr(watch_lease, "ASK_AGAIN_S", 0.5)
     for module, name in ((wake, "wake_observer"), (wake, "wake_observer_after"), (listeners, "notify")):

@@ -34,7 +34,7 @@ def offered(monkeypatch: pytest.MonkeyPatch) -> SimpleQueue[tuple[int, int]]:
     monkeypatch.setattr(wake, "wake_observer_after", lambda *_: None)  # beat's sweep finds what is due
     monkeypatch.setattr(listeners, "notify", lambda *_: None)
     monkeypatch.setattr(announce, "send", lambda *_: None)
-    monkeypatch.setattr(watch_cursor, "HEARD_EVERY", timedelta(seconds=1))
+    monkeypatch.setattr(watch_cursor, "WRITE_LAST_SEEN_EVERY", timedelta(seconds=1))
     monkeypatch.setattr(list_watch, "TICK_S", 1.0)
     return leases
 

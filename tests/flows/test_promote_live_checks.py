@@ -29,5 +29,5 @@ def test_what_bars_a_start_touches_nothing_and_the_next_try_goes(plan_for: Calla
 
     assert codes == ["live-namespace", "live-rights", "live-version", "live-hold"]
     assert [one["result"] for one in silent.values()] == ["unanswered"]
-    assert "gave no answer" in said["why"]
+    assert "did not answer in time" in said["why"]
     assert (writes, marked, version) == ([], set(), plan.from_version)
