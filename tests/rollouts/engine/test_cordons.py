@@ -233,7 +233,7 @@ def test_our_cordon_is_nobody_elses_change(ground: Ground):
     ground.rounds(5)
 
     answer = GateAnswer.objects.get(stage=ground.stage(), gate="no_foreign_change", is_current=True)
-    assert answer.cause != "kept", answer.reason
+    assert answer.cause != "kept", answer.title
     completes(ground)
     ground.rounds(4)
     assert ground.stage().state == StageState.PASSED
