@@ -98,8 +98,8 @@ def idle_gpus_of(cluster_id: int) -> dict[str, int]:
 
     Unknown GPUs and GPUs without telemetry do not count as idle.
     """
-    rows = Finding.objects.open().filter(cluster=cluster_id, rule=IdleGpus.key).values_list("evidence", flat=True)
-    return Counter(pod for evidence in rows for pod, board in reported_hours_of(evidence) if board)
+    rows = Finding.objects.open().filter(cluster=cluster_id, rule=IdleGpus.key).values_list("facts", flat=True)
+    return Counter(pod for facts in rows for pod, board in reported_hours_of(facts) if board)
 
 
 def _harm(node: Node, there: _OnNode, jobs: Mapping[str, Job]) -> Harm:
