@@ -393,7 +393,7 @@ def test_findings_and_telemetry_are_of_one_board_whatever_its_exporter_calls_it(
     linked = visiting(ada).get(f"/parts/nodes/{node.pk}/telemetry").content.decode()
     assert f'title="GPU-3"><a href="/nodes/{node.pk}/gpus/3">GPU 1</a>' in linked
     rows = calling(ada).get("/api/v1/gpu-health").json()["results"]
-    assert {row["index"]: (row["finding"] or {}).get("sentence") for row in rows} == {
+    assert {row["index"]: (row["finding"] or {}).get("title") for row in rows} == {
         0: None, 1: None, 2: None, 3: "GPU 1 has 91 C.",
     }  # fmt: skip
     assert rest(ada, node, "/comparable", index=0).json()["gpu"]["index"] != 3
