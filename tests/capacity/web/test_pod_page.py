@@ -174,7 +174,9 @@ def test_what_people_wrote_is_text(viewer, cluster):
         "gates": [HOSTILE],
         "conditions": [{"type": HOSTILE, "status": "x"}],
     }
-    pod = make.a_pending_pod(cluster, HOSTILE, placement=placement, waiting_reason=HOSTILE, claims=[HOSTILE])
+    pod = make.a_pending_pod(
+        cluster, HOSTILE, uid="uid-of-x", placement=placement, waiting_reason=HOSTILE, claims=[HOSTILE]
+    )
     an_event(cluster, pod.uid, HOSTILE, reason=HOSTILE)
 
     page(viewer, f"/pods/{pod.pk}")

@@ -160,7 +160,12 @@ def test_pages_follow_one_another_and_one_too_far_is_the_last(viewer, node, monk
 
 def test_what_people_wrote_is_text(viewer, cluster):
     make.a_pending_pod(
-        cluster, "x", namespace=HOSTILE[:60], owner_name=HOSTILE, waiting_reason=f"Unschedulable: {HOSTILE}"
+        cluster,
+        "x",
+        uid="uid-of-x",
+        namespace=HOSTILE[:60],
+        owner_name=HOSTILE,
+        waiting_reason=f"Unschedulable: {HOSTILE}",
     )
 
     page(viewer, "/pods")
