@@ -135,6 +135,9 @@ def pytest_collection_finish() -> None:
 
     It is kept as it is: to look through it even once takes half a second or more in each process.
     """
+    # A pool of connections that an import opened would stay with the real database, where tests leave their rows.
+    if getattr(connection, "_connection_pools", None):
+        raise pytest.UsageError("Importing the tests opened a connection to the database.")
     gc.freeze()
     freeze_collector()
 
