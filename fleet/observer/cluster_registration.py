@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -13,6 +13,7 @@ from fleet.observer.mirror.kinds import KINDS
 from kube import client
 from kube.client.connection import Connection
 from kube.client.discovery import served
+from kube.client.kubeconfig import pod_namespace
 from kube.resources import (
     CLUSTER_POLICIES,
     DAEMON_SETS,
@@ -41,6 +42,7 @@ class Introduction:
     server: str
     server_version: str
     notes: tuple[str, ...]  # advice that does not prevent registration
+    pod_namespace: str = ""  # of our pod; blank outside of the cluster
 
 
 def ask(kubeconfig: str, context: str) -> Introduction:
@@ -50,7 +52,8 @@ def ask(kubeconfig: str, context: str) -> Introduction:
     """
     try:
         with closing(client.connect(kubeconfig, context)) as connection:
-            return _ask(connection)
+            introduction = _ask(connection)
+            return introduction if kubeconfig else replace(introduction, pod_namespace=pod_namespace())
     except client.Forbidden as error:
         raise CannotAdd(f"{error}. Give our user the rules of deploy/rbac/observe-only.yaml.") from error
     except client.BadCredentials as error:
@@ -148,6 +151,8 @@ def add(
             "context": context,
             "server_version": introduction.server_version[:64].replace("\0", ""),
         } | ({"mode": mode} if mode else {})
+        if introduction.pod_namespace:
+            reached["own_namespace"] = introduction.pod_namespace
         cluster, is_new = Cluster.objects.update_or_create(
             name=name,
             uid=introduction.uid,

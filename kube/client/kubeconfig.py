@@ -6,6 +6,7 @@ from typing import Any
 import yaml
 from kubernetes import config
 from kubernetes.client import Configuration
+from kubernetes.config import incluster_config
 
 from kube.client import plugins
 from kube.client.errors import BadKubeconfig
@@ -25,6 +26,20 @@ def contexts_in(path: Path) -> list[str]:
     contexts = _read(path).get("contexts")
     entries = contexts if isinstance(contexts, list) else []
     return [str(entry["name"]) for entry in entries if isinstance(entry, dict) and "name" in entry]
+
+
+def pod_namespace() -> str:
+    """Returns the namespace of our pod, from the file beside the token of its service account.
+
+    Source: kubernetes.io/docs/tasks/run-application/access-api-from-pod
+
+    :raises BadKubeconfig: outside of a pod
+    """
+    path = Path(incluster_config.SERVICE_TOKEN_FILENAME).with_name("namespace")
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise BadKubeconfig(f"The namespace of our pod is unknown: {path} cannot be read: {error.strerror}.") from error
 
 
 def _from_pod() -> Configuration:

@@ -9,7 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from fleet.management.commands.add_cluster import kubeconfig_for
-from fleet.models import Cluster, Observer
+from fleet.models import Cluster, ClusterMode, Observer
 from fleet.observer.cluster_registration import CannotAdd, Introduction, add, ask
 from kube import client
 from tests.api_server import ApiServer, an_api_server
@@ -152,3 +152,13 @@ def test_no_cluster_is_called_as_all_of_them_are():
     with pytest.raises(CannotAdd, match="what all clusters together are called"):
         add("fleet", introduction=Introduction("uid", "https://127.0.0.1", "v1.34.1", ()), **given)
     assert not Cluster.objects.exists()
+
+
+@pytest.mark.parametrize(("pod_namespace", "own"), [("gpu-fleet", "gpu-fleet"), ("", "quarterdeck")])
+def test_in_our_own_cluster_lease_and_stop_switch_are_in_the_namespace_of_our_pod(db, pod_namespace, own):
+    introduction = Introduction("uid", "https://10.0.0.1", "v1.34.1", (), pod_namespace=pod_namespace)
+
+    cluster, _ = add("home", kubeconfig="", context="", mode=None, introduction=introduction, now=NOON)
+
+    assert cluster.own_namespace == own
+    assert cluster.mode == ClusterMode.OBSERVE_ONLY

@@ -1,4 +1,5 @@
 import pytest
+from kubernetes.config import incluster_config
 
 from kube.client import kubeconfig
 from kube.client.errors import BadKubeconfig
@@ -48,3 +49,30 @@ def test_a_context_gives_its_server_and_credentials(tmp_path):
 def test_without_a_path_we_must_run_in_a_pod():
     with pytest.raises(BadKubeconfig, match="Not running in a pod"):
         kubeconfig.load("", "")
+
+
+def test_in_a_pod_the_service_account_gives_server_credentials_and_namespace(tmp_path, monkeypatch):
+    """The files are those of kubernetes.io/docs/tasks/run-application/access-api-from-pod."""
+    for name, text in (
+        ("token", "of-the-account"),
+        ("ca.crt", "-----BEGIN CERTIFICATE-----"),
+        ("namespace", "gpu-fleet\n"),
+    ):
+        (tmp_path / name).write_text(text)
+    monkeypatch.setattr(incluster_config, "SERVICE_TOKEN_FILENAME", str(tmp_path / "token"))
+    monkeypatch.setattr(incluster_config, "SERVICE_CERT_FILENAME", str(tmp_path / "ca.crt"))
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+
+    settings = kubeconfig.load("", "")
+
+    assert settings.host == "https://10.0.0.1:443"
+    assert settings.auth_settings()["BearerToken"]["value"] == "bearer of-the-account"
+    assert kubeconfig.pod_namespace() == "gpu-fleet"
+
+
+def test_outside_of_a_pod_its_namespace_is_unknown(tmp_path, monkeypatch):
+    monkeypatch.setattr(incluster_config, "SERVICE_TOKEN_FILENAME", str(tmp_path / "token"))
+
+    with pytest.raises(BadKubeconfig, match="The namespace of our pod is unknown"):
+        kubeconfig.pod_namespace()
