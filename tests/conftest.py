@@ -30,6 +30,7 @@ PROGRAMS = {
     "needs_kubectl": ("kubectl",),
     "prometheus": ("prometheus",),
     "alertmanager": ("prometheus-alertmanager", "alertmanager"),
+    "helm": ("helm",),
     "browser": ("chromium", "chromium-browser", "google-chrome"),
 }
 # Fixtures that start an API server: what asks for one is no unit test.
