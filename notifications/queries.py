@@ -8,7 +8,7 @@ from django.db.models import Count, Q, QuerySet
 from fleet.models import Cluster, Pool
 from health.inbox.queries import titles
 from notifications.models import Channel, Delivery, DeliveryState, Route
-from notifications.routing import PLAN, EventProperties, first_match
+from notifications.route_match import PLAN, EventProperties, first_match
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from notifications.channels.alertmanager import Alertmanager
 from notifications.channels.base import DeliveryAct, Notification
 from notifications.models import Channel, Conversation, Delivery, Route
 from notifications.rounds.subjects import Subjects
-from notifications.routing import first_match
+from notifications.route_match import first_match
 
 AT_ONCE = 200  # rows per statement
 STORM = 20  # conversations that a channel begins in STORM_WITHIN, each with a message; more become a digest

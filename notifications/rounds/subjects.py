@@ -12,7 +12,7 @@ from health.inbox.queries import impacts_of
 from health.lifecycle import FindingState
 from health.models import Finding
 from notifications.channels.base import Notification
-from notifications.routing import PLAN, EventProperties
+from notifications.route_match import PLAN, EventProperties
 from notifications.texts import message_of_finding, message_of_plan
 from rollouts.models import Plan
 

@@ -2,7 +2,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from notifications.routing import EventProperties, first_match, matches
+from notifications.route_match import EventProperties, first_match, matches
 
 HERE = EventProperties("eu-1", "critical", "gpu-xid", ("h200", "all"), ("training", "mixed"))
 
