@@ -1,6 +1,6 @@
 """Operations on nodes: a POST starts one, a worker carries it out, a GET shows its progress."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import django_filters as filters
@@ -185,16 +185,14 @@ class OperationNodes(OperationEdge, Listing):
 class OperationVerb(OperationEdge):
     http_method_names = ["post", "options"]
     permission: ClassVar[Permission] = Permission.RUN
-
-    def carry_out(self, operation: Operation, **given: Any) -> None:
-        raise NotImplementedError
+    act: ClassVar[Callable[..., None]]
 
     @extend_schema(request=ReasonAsked, responses={204: None})
     def post(self, request, operation_id: int) -> Response:
         operation = self.operation(operation_id)
         cluster = operation.cluster
         require(self.user, self.permission, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
-        self.carry_out(operation, actor=self.user.get_username(), now=timezone.now(), **self.read(ReasonAsked))
+        self.act(operation, actor=self.user.get_username(), now=timezone.now(), **self.read(ReasonAsked))
         return Response(status=204)
 
 
@@ -203,22 +201,19 @@ class OperationPauses(OperationVerb):
 
     permission = Permission.STOP
 
-    def carry_out(self, operation: Operation, **given: Any) -> None:
-        commands.pause(operation, **given)
+    act = staticmethod(commands.pause)
 
 
 class OperationResumptions(OperationVerb):
     """Resumes a paused operation."""
 
-    def carry_out(self, operation: Operation, **given: Any) -> None:
-        commands.resume(operation, **given)
+    act = staticmethod(commands.resume)
 
 
 class OperationRetries(OperationVerb):
     """Starts the failed nodes again."""
 
-    def carry_out(self, operation: Operation, **given: Any) -> None:
-        commands.retry(operation, **given)
+    act = staticmethod(commands.retry)
 
 
 class OperationCancellations(OperationVerb):
@@ -226,8 +221,7 @@ class OperationCancellations(OperationVerb):
 
     permission = Permission.STOP
 
-    def carry_out(self, operation: Operation, **given: Any) -> None:
-        commands.cancel(operation, **given)
+    act = staticmethod(commands.cancel)
 
 
 VERB_VIEWS: dict[str, type[OperationVerb]] = {
