@@ -28,10 +28,10 @@ from gpu.upgrade_controller import UPGRADE_REQUIRED
 from kube import client
 from kube.structs import LeaseSeen, NodeSeen
 from operations.models import WriterLease
+from operations.node_writer import TRIES
 from operations.writer_lease import LEASE_NAME
 from rollouts.components.base import BEGUN
 from rollouts.components.driver import Driver
-from rollouts.engine.act.writer import TRIES
 from rollouts.models.plan import MARK
 
 MANAGED = f"{MANAGED_BY}={OURS}"  # the label of every Job of ours, which its pod has, too

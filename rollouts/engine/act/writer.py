@@ -10,13 +10,13 @@ from django.db.models import QuerySet
 from edges.transition_errors import LostRace
 from kube import client
 from kube.structs import NodeSeen
+from operations.node_writer import NotWritten, change_node
 from rollouts.components.base import Component, NodeLabel
 from rollouts.models import Hold, Plan, Target
 from rollouts.models.transitions import record_event
 
 LONGEST = timedelta(seconds=15)  # an act touches nodes for so long; then the round ends, and the next looks anew
 LEASE_EVERY = timedelta(seconds=1)
-TRIES = 4  # a heartbeat between our read and our write is common, and no reason to give up
 
 
 @dataclass(frozen=True)
@@ -78,27 +78,13 @@ class Writer:
         :raises ServerFailing: when the API server fails for other requests too
         :raises Unreachable: when the cluster does not answer
         """
-        trouble = f"{name} changed each time we tried to write it."
-        for _ in range(TRIES):
-            try:
-                seen = client.get_node(self.connection, name)
-                if seen.uid != uid:
-                    trouble = f"{name} is another node now."
-                    break
-                # Whoever slept since he read it may have lost his turn. What is wanted is asked after that: the lease
-                # waits for a halt that is being written, and is none the wiser.
-                self.plan.keep_lease(now=self.clock())
-                patch = wanted(seen)
-                if not patch:
-                    return seen
-                return self._patch(name, patch)
-            except client.Conflict:
-                continue
-            except (client.Absent, client.Forbidden, client.Refused) as refusal:
-                trouble = str(refusal)
-                break
-        told = Hold.objects.filter(plan=self.plan, node_uid=uid) if rows is None else rows
-        told.update(trouble=trouble[:500])
+        try:
+            return change_node(
+                self.connection, uid, name, wanted, before_write=lambda: self.plan.keep_lease(now=self.clock())
+            )
+        except NotWritten as trouble:
+            told = Hold.objects.filter(plan=self.plan, node_uid=uid) if rows is None else rows
+            told.update(trouble=str(trouble)[:500])
         return None
 
     def is_gone(self, uid: str, name: str) -> bool:
@@ -109,17 +95,6 @@ class Writer:
             return True
         except client.Forbidden:
             return False
-
-    def _patch(self, name: str, patch: client.Patch) -> NodeSeen:
-        """Patches the node.
-
-        :raises Refused: also when a webhook fails for this node, which was read a moment ago; the failure must not
-            block other nodes
-        """
-        try:
-            return client.patch_node(self.connection, name, patch)
-        except client.InternalError as failing:
-            raise client.Refused(str(failing)) from failing
 
     def note(self, uid: str, name: str, to: str, reason: str, *, now: datetime, actor: str = "engine") -> None:
         targets = Target.objects.filter(stage__plan=self.plan, node_uid=uid).select_related("stage")

@@ -13,10 +13,11 @@ from kube.client.patches import Patch
 from kube.client.writes import AS_US, JSON_PATCH
 from kube.resources import PODS
 from kube.structs import NodeSeen, PodSeen
+from operations.node_writer import TRIES
 from rollouts.components.base import ReleaseAct
 from rollouts.components.terms import HoldWords
 from rollouts.engine.act.node_writes import Beside, alone
-from rollouts.engine.act.writer import TRIES, Writer
+from rollouts.engine.act.writer import Writer
 from rollouts.engine.live_state import newest_of
 from rollouts.models import Hold
 from rollouts.queries.driver_nodes import driver_daemonsets
