@@ -5,18 +5,18 @@ from datetime import datetime
 
 from fleet.models import Pool
 from operations.models import Freeze
-from wording.instants import moment
 
 
 def stop_reason(*, now: datetime) -> str:
     """Returns why the whole fleet is stopped; empty if it is not. One query."""
     stop = Freeze.objects.in_force(now=now).filter(is_stop=True).order_by("pk").first()
-    return f"The fleet is stopped by {stop.by}: {stop.reason}" if stop else ""
+    return stop.sentence(now=now) if stop else ""
 
 
 def freezes_of(cluster_id: int, node_uids: Collection[str], *, now: datetime) -> dict[str, str]:
     """Returns why each frozen node may not be drained, by node UID. Two queries at most. The stop is not among them."""
-    freezes = list(Freeze.objects.in_force(now=now).binding(cluster_id).filter(is_stop=False).order_by("pk"))
+    binding = Freeze.objects.in_force(now=now).binding(cluster_id).filter(is_stop=False)
+    freezes = list(binding.select_related("cluster", "pool").order_by("pk"))
     if not freezes:
         return {}
     pools: dict[str, set[int]] = {uid: set() for uid in node_uids}
@@ -27,10 +27,5 @@ def freezes_of(cluster_id: int, node_uids: Collection[str], *, now: datetime) ->
     for uid, its in pools.items():
         bound = next((freeze for freeze in freezes if freeze.pool_id is None or freeze.pool_id in its), None)
         if bound:
-            found[uid] = _sentence(bound, now=now)
+            found[uid] = bound.sentence(now=now)
     return found
-
-
-def _sentence(freeze: Freeze, *, now: datetime) -> str:
-    until = f" until {moment(freeze.until, now=now)}" if freeze.until else ""
-    return f"Frozen by {freeze.by}{until}: {freeze.reason}"

@@ -10,6 +10,8 @@ from django.db.models import Q
 from fleet.models import Cluster, Pool
 from fleet.models.visible import Visible
 from people.rights import Scope
+from wording.instants import moment
+from wording.sentences import capitalized, with_period
 
 M = TypeVar("M", bound=models.Model)
 
@@ -89,6 +91,12 @@ class Freeze(models.Model):
     def place(self) -> str:
         """Returns the scope as text. `cluster` and `pool` are read with it."""
         return words_of(self.cluster, self.pool)
+
+    def sentence(self, *, now: datetime) -> str:
+        """Returns what it holds back, by whom and why. `cluster` and `pool` are read with it."""
+        until = f" until {moment(self.until, now=now)}" if self.until else ""
+        what = "stopped" if self.is_stop else "frozen"
+        return with_period(f"{capitalized(self.place)} is {what} by {self.by}{until}: {self.reason}")
 
     def is_in_force(self, *, now: datetime) -> bool:
         """Returns the same as the query `in_force`."""

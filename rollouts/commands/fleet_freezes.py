@@ -28,8 +28,9 @@ from rollouts.lifecycle import IN_FLIGHT, PlanState, TargetState
 from rollouts.models import PendingCommand, Plan, StageKind, Target
 from rollouts.models.plan import PlanQuerySet, wake_plans
 from rollouts.models.transitions import record_event
-from rollouts.queries.restraints import GOES_BACK, ended, headed, restores, restraint_by
+from rollouts.queries.restraints import GOES_BACK, restores, restraint_by
 from wording.numbers import count, either
+from wording.sentences import capitalized, with_period
 
 log = structlog.get_logger()
 
@@ -308,7 +309,7 @@ def _record(row: Freeze, *, now: datetime) -> None:
 
 def _notify(row: Freeze, sentence: str, *, verb: str, actor: str, reason: str, now: datetime) -> list[PendingCommand]:
     bound = [plan for plan in where_of(row).plans() if row.binds_rollbacks or not restores(plan)]
-    what = ended(f"{headed(row.place)}: {reason}")[:1000]
+    what = with_period(f"{capitalized(row.place)}: {reason}")[:1000]
     says = "" if row.pool_id else sentence[:1000]
     given = {"verb": verb, "actor": actor, "at": now, "reason": what, "says": says}
     return PendingCommand.objects.bulk_create(PendingCommand(plan=plan, **given) for plan in bound)

@@ -15,8 +15,9 @@ from rollouts.commands.refusals import BadSchedule, Refusal
 from rollouts.models import MaintenanceWindow, Plan
 from rollouts.models.plan import wake_plans
 from rollouts.models.transitions import record_event
-from rollouts.queries.restraints import headed, restores, schedules_of
+from rollouts.queries.restraints import restores, schedules_of
 from rollouts.windows import BadWindow, Interval, common
+from wording.sentences import capitalized
 
 MOST = 20  # windows of one cluster or pool
 SHOWN = 5  # openings that a preview shows
@@ -48,7 +49,7 @@ def make_window(window: MaintenanceWindow, *, now: datetime) -> MaintenanceWindo
         plans = list(where.plans().select_for_update(no_key=True).order_by("pk"))
         Cluster.objects.select_for_update(no_key=True).get(pk=window.cluster_id)
         if MaintenanceWindow.objects.filter(cluster=window.cluster, pool=window.pool).count() >= MOST:
-            raise Refusal(f"{headed(window.place)} has {MOST} windows already: remove one that is over.")
+            raise Refusal(f"{capitalized(window.place)} has {MOST} windows already: remove one that is over.")
         window.save(force_insert=True)
         _record(window, "make", actor=window.by, reason=window.reason, now=now)
         _tell(plans, window, to="window", actor=window.by, now=now)
@@ -110,7 +111,7 @@ def _never_met(window: MaintenanceWindow, *, now: datetime) -> Iterator[str]:
 def _tell(plans: list[Plan], window: MaintenanceWindow, *, to: str, actor: str, now: datetime) -> None:
     for plan in plans:
         if not restores(plan):
-            reason = f"{headed(window.place)}: {window}. {window.reason}".strip()
+            reason = f"{capitalized(window.place)}: {window}. {window.reason}".strip()
             record_event(plan=plan, what="command", was="", to=to, now=now, actor=actor, reason=reason)
 
 

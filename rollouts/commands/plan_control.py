@@ -22,9 +22,9 @@ from rollouts.models import Command, Hold, PendingCommand, Plan, Stage, StageKin
 from rollouts.models.target import move_targets
 from rollouts.models.transitions import record_event
 from rollouts.queries.completion import LEFT_OUT, completion_of
-from rollouts.queries.restraints import ended
 from rollouts.verbs import VERBS, is_in_effect, why_not_now
 from wording.instants import to_the_second
+from wording.sentences import with_period
 
 log = structlog.get_logger()
 
@@ -395,11 +395,11 @@ def _now_is(command: Command) -> str:
     plan = command.plan
     is_now = f"The plan is {plan.state.replace('-', ' ')}"
     if pause := plan.commands.in_force().first():
-        return f"{is_now} and paused: {ended(pause.sentence)}"
+        return f"{is_now} and paused: {with_period(pause.sentence)}"
     later = plan.commands.filter(pk__gt=command.pk, verb__in=VERBS).first()
     if later and later.at >= plan.state_since:  # else the engine has moved it since
         return f"{is_now}: {later.actor} {VERBS[later.verb].did} at {to_the_second(later.at)}."
-    return f"{is_now}: {ended(plan.reason)}" if plan.reason else f"{is_now}."
+    return f"{is_now}: {with_period(plan.reason)}" if plan.reason else f"{is_now}."
 
 
 def _write_down(plan: Plan, asked: IdempotencyKey, found: dict[str, Any], *, reason: str, now: datetime) -> None:

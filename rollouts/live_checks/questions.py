@@ -28,6 +28,7 @@ from rollouts.preflight.live_checks.facts import (
 )
 from rollouts.preflight.picks import forward, pick
 from rollouts.queries.driver_nodes import driver_daemonsets, nodes_of
+from wording.sentences import with_period
 
 ASKED_FOR = timedelta(seconds=30)  # a slow API server has each question, and not a worker for minutes
 MOST_NODES = 5  # the first of each stage: pools may have policies of their own
@@ -89,8 +90,7 @@ def facts_of(questions: Questions) -> LiveFacts:
 
 def bounded(error: Exception) -> str:
     """Returns the error in one line, redacted."""
-    words = redacted(" ".join(str(error)[: 4 * LONGEST].split()))[:LONGEST]
-    return words if words.endswith((".", "!", "?")) else f"{words}."
+    return with_period(redacted(" ".join(str(error)[: 4 * LONGEST].split()))[:LONGEST])
 
 
 def _of_plan(plan: Plan) -> PlanFacts:

@@ -245,19 +245,7 @@ def why_frozen(plan: Plan, uids: Collection[str], *, now: datetime) -> str:
 
 
 def restraint_by(freeze: Freeze, *, now: datetime) -> Restraint:
-    until = f" until {moment(freeze.until, now=now)}" if freeze.until else ""
-    what = "stopped" if freeze.is_stop else "frozen"
-    return Restraint(
-        ended(f"{headed(freeze.place)} is {what} by {freeze.by}{until}: {freeze.reason}"), freeze.until, freeze.is_stop
-    )
-
-
-def headed(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}"
-
-
-def ended(sentence: str) -> str:
-    return sentence if sentence.endswith((".", "!", "?")) else f"{sentence}."
+    return Restraint(freeze.sentence(now=now), freeze.until, freeze.is_stop)
 
 
 def most_urgent(restraints: Iterable[Restraint]) -> Restraint | None:

@@ -23,9 +23,10 @@ from rollouts.engine.templates import digests_of
 from rollouts.lifecycle import PLAN_UNDER_WAY, PlanState, StageState
 from rollouts.models import Cordon, Exclusion, Hold, ImagePull, Plan, StageKind, TestJob
 from rollouts.models.transitions import record_event
-from rollouts.queries.restraints import ended, restraint_by
+from rollouts.queries.restraints import restraint_by
 from wording.lists import names
 from wording.numbers import are, count, either
+from wording.sentences import with_period
 
 MOST_ROUNDS = 5  # what carries a mark then is marked anew by somebody
 MOST_LOOKS = 30  # a second apart: so long may pods take to end whose Job is deleted
@@ -242,7 +243,7 @@ def _say_how_they_ended(plans: list[Plan], connection: client.Connection, why: s
     nodes, now = client.list_nodes(connection), timezone.now()
     for plan in plans:
         left = what_is_left(plan, nodes, connection) or "Nothing of it is left on its nodes."
-        Plan.objects.filter(pk=plan.pk).update(reason=f"{ended(why)} {left}"[:1000])
+        Plan.objects.filter(pk=plan.pk).update(reason=f"{with_period(why)} {left}"[:1000])
         record_event(plan=plan, what="note", was="", to="released", now=now, actor="release_all", reason=left)
 
 
