@@ -1,4 +1,4 @@
-"""Deletes what is old: resolved findings, tried sources, logs of gone pods, hours and minutes of GPUs."""
+"""Deletes what is old: resolved findings, tried sources, logs of gone pods, hours, minutes and usage of GPUs."""
 
 from datetime import datetime, timedelta
 
@@ -6,7 +6,7 @@ from django.conf import settings
 
 from fleet.models import Pod
 from fleet.retention import delete
-from health.models import CrashLog, Finding, TelemetryTrial
+from health.models import CrashLog, Finding, OwnerUsage, PoolUsage, TelemetryTrial, UsageDay
 from health.sources import hours, minutes
 
 KEEP_TRIALS = timedelta(days=1)  # decisions are in the audit chain
@@ -14,7 +14,9 @@ KEEP_TRIALS = timedelta(days=1)  # decisions are in the audit chain
 
 def tidy(*, before: datetime, now: datetime) -> int:
     """Returns the number of deleted rows; partitions of hours count as one each."""
-    gone = hours.forget_before(now - timedelta(days=settings.KEEP_GPU_HOURS_DAYS))
+    oldest = now - timedelta(days=settings.KEEP_GPU_HOURS_DAYS)
+    gone = hours.forget_before(oldest)
+    gone += sum(delete(model.objects.filter(day__lt=oldest.date())) for model in (UsageDay, PoolUsage, OwnerUsage))
     tried = TelemetryTrial.objects.filter(asked_at__lt=now - KEEP_TRIALS)
     old = Finding.objects.filter(resolved_at__lt=before)
     gone += delete(minutes.too_old(now=now))

@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import Any
 
 from django.db import connection
-from django.db.models import Count, F, Func, Q, Sum, TextField
+from django.db.models import Count, F, Func, Model, Q, Sum, TextField
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Coalesce
 
@@ -138,13 +138,14 @@ def _add(
     if not differences:
         return
     with connection.cursor() as cursor:
-        cursor.executemany(_adding(table), sorted(differences))
+        cursor.executemany(addition_to(table), sorted(differences))
     if before.keys() - after.keys():
         table.objects.filter(cluster=cluster_id, nodes__lte=0).delete()
 
 
 @cache
-def _adding(model: type[Sums]) -> str:
+def addition_to(model: Any) -> str:
+    """Returns the statement that adds a row of `model.alike` and `model.added_up()` to the row that is alike."""
     quote = connection.ops.quote_name
     table = quote(model._meta.db_table)  # noqa: SLF001 - documented, in spite of its name
     alike, sums = ([quote(_column(model, name)) for name in names] for names in (model.alike, model.added_up()))
@@ -156,6 +157,6 @@ def _adding(model: type[Sums]) -> str:
     )
 
 
-def _column(model: type[Sums], name: str) -> str:
+def _column(model: type[Model], name: str) -> str:
     field: Any = model._meta.get_field(name)  # noqa: SLF001 - documented, in spite of its name
     return str(field.column)

@@ -5,6 +5,7 @@ The three are never added: two pods on one time-sliced GPU share one GPU without
 
 from gpu.resources.clouds import product_in_labels, vendor_in_labels
 from gpu.resources.expected_counts import expect
+from gpu.resources.fractions import GpuFraction, fraction_of
 from gpu.resources.layout import Layout, Way, amd_partition, layout_of, product_of
 from gpu.resources.lines import ResourceLine, resource_lines
 from gpu.resources.names import ResourceKind, Vendor, is_gpu_resource, product_in, vendor_of
@@ -18,6 +19,7 @@ from gpu.resources.unhealthy import Unhealthy, unhealthy_in, unhealthy_in_words,
 __all__ = [
     "Counts",
     "Explanation",
+    "GpuFraction",
     "Layout",
     "Registered",
     "ResourceKind",
@@ -34,6 +36,7 @@ __all__ = [
     "count_taken",
     "expect",
     "explain",
+    "fraction_of",
     "gpu_groups",
     "in_words",
     "is_gpu_resource",

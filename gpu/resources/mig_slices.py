@@ -41,6 +41,10 @@ def slices_of_a_board(profile: str, product: str) -> int:
     return min(by_compute, parts // taken)
 
 
+def compute_slices_of_a_board(product: str) -> int:
+    return _board(product)[1]
+
+
 def _board(product: str) -> tuple[int, int]:
     """Returns the memory in GB (0: unknown) and the most instances."""
     for pattern, memory, most in BOARDS:

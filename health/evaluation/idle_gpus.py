@@ -19,11 +19,11 @@ from health.rules.base import IdleAllocation
 from health.rules.idle_gpus import BELOW, IdleGpus, all_idle_hours, idle_hours_for, reported_hours_of
 from health.sources.intervals import take_turn
 from health.sources.snapshots import SnapshotsUnavailable
+from health.telemetry.usage import REPORTED_FOR
 
 log = structlog.get_logger(__name__)
 HOUR = timedelta(hours=1)
 WRITTEN_WITHIN = timedelta(minutes=10)  # an hour's rows come with the first round after it, or minutes later
-REPORTED_FOR = 0.9  # share of an hour with samples; with less, the hour is unknown
 ReportedIdleHours = Mapping[tuple[str, str], int]  # by pod and board, for how many hours, as a finding says
 NODES_AT_ONCE = 200
 EVERY = timedelta(minutes=5)

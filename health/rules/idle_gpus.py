@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 
 from gpu.resources import Way, in_words
 from health.rules.base import NODE, NODES, PODS, WHOLE, IdleAllocation, NodeFacts, Problem, Severity
+from health.telemetry.usage import IDLE_BELOW as BELOW
 from wording.reports import EvidenceItem, at_most, fit
 
-BELOW = 0.05  # of its time, in the mean of an hour. Ours
 # How many hours it must be so. Ours: one, and one more, so that a job that loads its data is not told of; a service
 # waits for requests for a day, a person's notebook for a night (Z28 asks for notes by workload class).
 IDLE_HOURS: Mapping[str, int] = {"training": 2, "mixed": 2, "development": 12, "inference": 24}

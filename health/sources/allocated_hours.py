@@ -30,9 +30,21 @@ class AllocatedFor:
     workload: str = ""  # `Job/train-71`, of whoever of that namespace had; blank: nothing controls its pod
 
 
+@dataclass(frozen=True)
+class HeldInHour:
+    """A placement in the hour, as long as anybody saw it."""
+
+    row: PodPlacement
+    since: datetime
+    until: datetime
+    gpus: GpusOfPod
+    is_seen: bool  # False: it was last seen before the hour
+
+
 @dataclass
 class AllocatedHour:
     is_seen: bool  # whether pods of its cluster are seen
+    held: Mapping[str, Sequence[HeldInHour]] = field(default_factory=dict)  # by node
     spans: Mapping[DeviceOfNode, Collection[tuple[PodPlacement, FromUntil]]] = field(default_factory=dict)
     # Nodes where a pod had GPUs, and nothing tells which, or not of all of them, or whether it had; and slices.
     unplaced: Collection[str] = frozenset()
@@ -51,6 +63,7 @@ class AllocatedHour:
         names = {row.node_name for row in rows}
         layouts, uuids = _layouts(cluster_id, names), _uuids(cluster_id, names)
         gpus = _gpus_now(cluster_id, {row.node_name for row in rows if row.until is None}, now=now)
+        held: dict[str, list[HeldInHour]] = defaultdict(list)
         spans: dict[DeviceOfNode, list[tuple[PodPlacement, FromUntil]]] = defaultdict(list)
         unplaced, unsliced = set(), set()
         for row in rows:
@@ -63,6 +76,8 @@ class AllocatedHour:
             is_unseen = row.seen_until is not None and until <= since  # in this hour
             if not is_unseen and until <= since:
                 continue
+            whole = (max(row.since, hour), min(row.until or end, end)) if is_unseen else (since, until)
+            held[row.node_name].append(HeldInHour(row, *whole, its, is_seen=not is_unseen))
             if is_unseen or not its.indices or len(its.indices) < whole_gpus(row.resources, layout):
                 unplaced.add(row.node_name)
             slices = _slices_of(row.resources, layout)
@@ -71,11 +86,11 @@ class AllocatedHour:
             if not is_unseen:
                 for index, number in [*((index, "") for index in its.indices), *its.slices]:
                     spans[row.node_name, index, number].append((row, (since, until)))
-        return cls(is_seen=True, spans=spans, unplaced=unplaced, unsliced=unsliced, uuids=uuids)
+        return cls(is_seen=True, held=held, spans=spans, unplaced=unplaced, unsliced=unsliced, uuids=uuids)
 
     def by(self, device: GpuDevice) -> AllocatedFor:
         """Returns the allocation of a board or any part of it, or of one slice."""
-        index = self._index_of(device)
+        index = self.index_of(device)
         if not self.is_seen or index is None:
             return AllocatedFor()
         those = self.spans.get((device.node_name, index, device.gi_id), ())
@@ -95,7 +110,7 @@ class AllocatedHour:
         workload = _longest({name: lasted for (of, name), lasted in by_workload.items() if of == namespace})
         return AllocatedFor(seconds, namespace, workload)
 
-    def _index_of(self, device: GpuDevice) -> int | None:
+    def index_of(self, device: GpuDevice) -> int | None:
         """Returns the index of the board; None if unknown.
 
         It goes by UUID, and by the exporter's index only if one of the two has no UUID.

@@ -14,7 +14,8 @@ from redis.exceptions import RedisError
 from fleet.messages import announce
 from fleet.models import Observer
 from health.models import GpuHour
-from health.sources.allocated_hours import AllocatedFor, AllocatedHour
+from health.sources import usage
+from health.sources.allocated_hours import HOUR, AllocatedFor, AllocatedHour
 from health.sources.intervals import take_turn
 from health.sources.snapshots import KEPT_S, SnapshotsUnavailable, redis_client, unpacked
 from health.telemetry.hours import GAP_AT_MOST_S, HOUR_S, PEAKS, SUMS, GpuHourSums, HourTally, hour_of
@@ -24,6 +25,7 @@ log = structlog.get_logger(__name__)
 TABLE = "health_gpuhour"
 EVERY_S = 60.0  # a look
 OVER_EVERY = timedelta(minutes=2)
+WITHOUT_TELEMETRY_AFTER = timedelta(minutes=10)  # the end of an hour; telemetry writes it sooner
 AT_ONCE = 1000  # rows a statement
 GONE_AT_ONCE = 5000  # rows a transaction: a person's halt must find a gap
 UNIQUE = ("cluster", "uuid", "gi_id", "hour")
@@ -76,10 +78,24 @@ def write_over(cluster_id: int, *, now: datetime) -> None:
     if not take_turn(cluster_id, "hour", every=OVER_EVERY, now=now):
         return
     tally = _kept(cluster_id)
-    if tally is None or now.timestamp() <= tally.hour + HOUR_S + GAP_AT_MOST_S:  # a look may still add to it
-        return
-    if not GpuHour.objects.filter(cluster=cluster_id, hour=datetime.fromtimestamp(tally.hour, UTC)).exists():
+    if tally is not None and _is_unwritten(cluster_id, tally, now=now):
         _write_or_log(cluster_id, tally, now=now.timestamp())
+    _record_without_telemetry(cluster_id, now=now)
+
+
+def _is_unwritten(cluster_id: int, tally: HourTally, *, now: datetime) -> bool:
+    if now.timestamp() <= tally.hour + HOUR_S + GAP_AT_MOST_S:  # a look may still add to it
+        return False
+    return not GpuHour.objects.filter(cluster=cluster_id, hour=datetime.fromtimestamp(tally.hour, UTC)).exists()
+
+
+def _record_without_telemetry(cluster_id: int, *, now: datetime) -> None:
+    """Records who had the GPUs in the last hour, where telemetry did not end it."""
+    over = now.astimezone(UTC) - WITHOUT_TELEMETRY_AFTER
+    hour = over.replace(minute=0, second=0, microsecond=0) - HOUR
+    if not usage.is_recorded(cluster_id, hour):
+        usage.record(cluster_id, hour, AllocatedHour.of(cluster_id, hour, now=now))
+        announce.cluster_changed(cluster_id, seq=Observer.batch_of(cluster_id), nodes=(), kinds=("hours",), at=now)
 
 
 def _next(tally: HourTally, snapshot: TelemetrySnapshot, *, now: float, since: float) -> HourTally:
@@ -108,7 +124,8 @@ def write(cluster_id: int, tally: HourTally, *, now: datetime) -> int:
     """Writes rows and returns how many. Writing the same hour again replaces it."""
     hour = datetime.fromtimestamp(tally.hour, UTC)
     allocated = AllocatedHour.of(cluster_id, hour, now=now)
-    found = (_row(cluster_id, hour, sums, allocated.by(sums.device)) for sums in tally.rows())
+    measured = list(tally.rows())
+    found = (_row(cluster_id, hour, sums, allocated.by(sums.device)) for sums in measured)
     rows = list({(row.uuid, row.gi_id): row for row in found}.values())  # names that were cut may have become one
     if rows:
         provide_partition(hour)
@@ -119,6 +136,7 @@ def write(cluster_id: int, tally: HourTally, *, now: datetime) -> int:
                 unique_fields=UNIQUE,
                 update_fields=("node_name", "index", *SUMMED, *ALLOCATED),
             )
+    usage.record(cluster_id, hour, allocated, measured)
     return len(rows)
 
 

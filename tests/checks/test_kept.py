@@ -15,13 +15,14 @@ REGISTERED = "what apps register when they are ready"
 A_CLUSTER = "a key a cluster"
 REMEMBERS = {
     "edges/rest.py:_names_of": A_KIND,
-    "fleet/allocation/sums.py:_adding": A_KIND,
     "fleet/allocation/sums.py:_counting": "two keys",
+    "fleet/allocation/sums.py:addition_to": A_KIND,
     "fleet/models/sums.py:added_up": A_KIND,
     "fleet/observer/mirror/validation.py:_checks_of": A_KIND,
     "fleet/observer/persistence/upsert_statement.py:_statement": "a key a model and choice of its columns, in code",
     "fleet/observer/persistence/upsert.py:columns_of": A_KIND,
     "gpu/compatibility/matrix.py:the_matrix": "no key",
+    "health/models/usage.py:added_up": A_KIND,
     "health/telemetry/prometheus/client.py:_trusted_by_all": "no key",
     "rollouts/windows/schedule.py:zone_named": "a key a time zone that there is: of another name it raises",
     "rollouts/windows/schedule.py:zones": "no key",

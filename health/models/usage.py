@@ -1,0 +1,74 @@
+"""GPU-hours of each UTC day by use (`health.telemetry.usage.GpuUse`). `health.sources.usage` adds each hour once."""
+
+from functools import cache
+from typing import Any, ClassVar
+
+from django.db import models
+
+from fleet.models.sums import SumsQuerySet, one_row_per_likeness
+
+POOL_ALIKE = ("cluster", "day", "pools")
+OWNER_ALIKE = (*POOL_ALIKE, "namespace", "workload")
+
+
+class UsageDay(models.Model):
+    """A UTC day of a cluster, and its hours that are added up."""
+
+    cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="usage_days", db_index=False)
+    day = models.DateField()
+    hours = models.PositiveIntegerField(default=0)  # one bit for each hour: 1 is from 00:00 to 01:00
+    uncounted = models.PositiveIntegerField(default=0)  # nodes without a known number of GPUs, in the last of them
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["cluster", "day"], name="one_usage_day")]
+        indexes = [models.Index(fields=["day"])]
+
+
+class UsageQuerySet(SumsQuerySet[Any]):
+    """Rows are visible with their cluster, or with one of the pools that their nodes were in."""
+
+
+class UsageSums(models.Model):
+    alike: ClassVar[tuple[str, ...]]  # columns of its owner and day; the others are added up
+
+    cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="+", db_index=False)
+    day = models.DateField()
+    pools = models.TextField(blank=True)  # the keys of all pools of the nodes in that hour: 3,17; blank: none
+    used = models.FloatField(default=0)
+    idle = models.FloatField(default=0)
+    unmeasured = models.FloatField(default=0)
+    unallocated = models.FloatField(default=0)
+    out_of_service = models.FloatField(default=0)
+    unknown = models.FloatField(default=0)
+
+    objects: Any = UsageQuerySet.as_manager()
+
+    class Meta:
+        abstract = True
+
+    @classmethod
+    @cache
+    def added_up(cls) -> tuple[str, ...]:
+        names = (field.name for field in cls._meta.concrete_fields)
+        return tuple(name for name in names if name not in ("id", *cls.alike))
+
+
+class PoolUsage(UsageSums):
+    """The sums of `OwnerUsage` over owners, so that a page of pools and days reads few rows."""
+
+    alike = POOL_ALIKE
+
+    class Meta:
+        constraints = [one_row_per_likeness(POOL_ALIKE, "pool_usage")]
+        indexes = [models.Index(fields=["day"])]
+
+
+class OwnerUsage(UsageSums):
+    alike = OWNER_ALIKE
+
+    namespace = models.CharField(max_length=253, blank=True)  # blank: no pod had them
+    workload = models.CharField(max_length=320, blank=True)  # `Job/train-71`; blank: nothing controls the pod
+
+    class Meta:
+        constraints = [one_row_per_likeness(OWNER_ALIKE, "owner_usage")]
+        indexes = [models.Index(fields=["day"])]

@@ -1,0 +1,124 @@
+"""The daily sums of GPU-hours by use: adds each hour of a cluster once, after it ended.
+
+The service state, pools and GPUs of a node are those of the moment when its hour is recorded.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.db import connection, transaction
+from django.db.models import F
+
+from fleet.allocation.sums import PoolKeys, addition_to
+from fleet.models import Node
+from gpu.resources import Layout, fraction_of
+from health.models import OwnerUsage, PoolUsage, UsageDay
+from health.models.usage import UsageSums
+from health.sources.allocated_hours import AllocatedHour, HeldInHour
+from health.telemetry.hours import GpuHourSums
+from health.telemetry.usage import GpuUse, HourHolder, HourOfNode, MeasuredDevice, Owner, use_hours
+
+HOUR = timedelta(hours=1)
+LONGEST = 320  # characters of a workload
+COLUMNS = (
+    "name", "layout", "gpu_product", "physical_gpus", "gpu_expected", "gpu_allocatable", "is_ready",
+    "is_unschedulable", "created_at",
+)  # fmt: skip
+Devices = dict[str, dict[tuple[int, str], MeasuredDevice]]  # by node
+HourSums = Mapping[tuple[str, Owner, GpuUse], float]  # by pools, owner and use
+
+
+def is_recorded(cluster_id: int, hour: datetime) -> bool:
+    days = UsageDay.objects.filter(cluster=cluster_id, day=hour.date())
+    return any(hours & _bit(hour) for hours in days.values_list("hours", flat=True))
+
+
+def record(cluster_id: int, hour: datetime, allocated: AllocatedHour, measured: Iterable[GpuHourSums] = ()) -> bool:
+    """Adds the hour, and returns whether it was not recorded before. One query for the nodes, and four for the sums."""
+    sums, uncounted = _sums(cluster_id, hour, allocated, measured)
+    with transaction.atomic():
+        UsageDay.objects.bulk_create([UsageDay(cluster_id=cluster_id, day=hour.date())], ignore_conflicts=True)
+        day = UsageDay.objects.annotate(has=F("hours").bitand(_bit(hour))).filter(cluster=cluster_id, day=hour.date())
+        # Of two that record one hour, the second waits here, and then finds the bit.
+        if not day.filter(has=0).update(hours=F("hours").bitor(_bit(hour)), uncounted=uncounted):
+            return False
+        _add(PoolUsage, cluster_id, hour, sums)
+        _add(OwnerUsage, cluster_id, hour, sums)
+    return True
+
+
+def _add(model: type[UsageSums], cluster_id: int, hour: datetime, sums: HourSums) -> None:
+    rows: dict[tuple[str, ...], dict[str, float]] = defaultdict(lambda: dict.fromkeys(model.added_up(), 0.0))
+    own = len(model.alike) - len(PoolUsage.alike)  # of namespace and workload
+    for (pools, owner, use), number in sums.items():
+        rows[pools, *owner[:own]][use] += number
+    adding: Any = [(cluster_id, hour.date(), *key, *row.values()) for key, row in sorted(rows.items())]
+    with connection.cursor() as cursor:
+        cursor.executemany(addition_to(model), adding)
+
+
+def _bit(hour: datetime) -> int:
+    return 1 << hour.astimezone(UTC).hour
+
+
+def _sums(
+    cluster_id: int, hour: datetime, allocated: AllocatedHour, measured: Iterable[GpuHourSums]
+) -> tuple[HourSums, int]:
+    """Returns the GPU-hours by pools and owner, and the number of nodes whose GPUs nobody counted."""
+    devices = _devices(allocated, measured)
+    sums: dict[tuple[str, Owner, GpuUse], float] = defaultdict(float)
+    nodes = Node.objects.filter(cluster=cluster_id, created_at__lt=hour + HOUR).with_gpus().order_by()
+    rows: list[Mapping[str, Any]] = list(nodes.annotate(pool_keys=PoolKeys(F("pk"))).values(*COLUMNS, "pool_keys"))
+    gone = ({"name": name} for name in {*allocated.held, *devices} - {row["name"] for row in rows})
+    uncounted = 0
+    for row in (*rows, *gone):
+        node = _node(row, hour, allocated, devices.get(row["name"], {}))
+        uncounted += not node.gpus and "pool_keys" in row
+        for (owner, use), number in use_hours(node).items():
+            sums[row.get("pool_keys", ""), owner, use] += number
+    return sums, uncounted
+
+
+def _node(
+    row: Mapping[str, Any], hour: datetime, allocated: AllocatedHour, devices: Mapping[tuple[int, str], MeasuredDevice]
+) -> HourOfNode:
+    """Returns the hour of a node. A node that left has its name alone, and counts while pods had known GPUs of it."""
+    layout, product = Layout.read(row.get("layout", "")), row.get("gpu_product", "")
+    holders = [_holder(each, hour, layout, product) for each in allocated.held.get(row["name"], ())]
+    if "layout" not in row:
+        return HourOfNode(0, is_seen=allocated.is_seen, holders=holders, devices=devices)
+    return HourOfNode(
+        gpus=row["physical_gpus"] or len({index for index, _ in devices}),
+        present_s=min(HOUR, hour + HOUR - row["created_at"]).total_seconds(),
+        is_in_service=row["is_ready"] is True and not row["is_unschedulable"],
+        unhealthy=max(0, (row["gpu_expected"] or 0) - (row["gpu_allocatable"] or 0)),
+        is_seen=allocated.is_seen,
+        holders=holders,
+        devices=devices,
+    )
+
+
+def _holder(held: HeldInHour, hour: datetime, layout: Layout, product: str) -> HourHolder:
+    row = held.row
+    asks = fraction_of(row.resources, layout, product=product)
+    return HourHolder(
+        owner=(row.namespace, f"{row.owner_kind}/{row.owner_name}"[:LONGEST] if row.owner_name else ""),
+        since_s=(held.since - hour).total_seconds(),
+        until_s=(held.until - hour).total_seconds(),
+        gpus=asks.gpus,
+        is_shared=asks.is_shared,
+        boards=held.gpus.indices,
+        slices=[(index, number) for index, number in held.gpus.slices],
+        is_seen=held.is_seen,
+    )
+
+
+def _devices(allocated: AllocatedHour, measured: Iterable[GpuHourSums]) -> Devices:
+    found: Devices = defaultdict(dict)
+    for sums in measured:
+        index = allocated.index_of(sums.device)
+        if index is not None:
+            found[sums.device.node_name][index, sums.device.gi_id] = MeasuredDevice(sums.seen_s, sums.utilisation)
+    return found

@@ -1,0 +1,161 @@
+"""The GPU-hours of a node in one hour by use and owner. Pure.
+
+Every GPU-second has exactly one use. Pods that share a GPU share its time, so a GPU is never charged twice. An hour
+without enough telemetry is not measured, never idle.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import pairwise
+
+from health.telemetry.hours import HOUR_S
+
+REPORTED_FOR = 0.9  # share of an hour with samples; with less, the hour is not measured
+IDLE_BELOW = 0.05  # of its time, in the mean of an hour. Ours
+
+
+class GpuUse(StrEnum):
+    USED = "used"
+    IDLE = "idle"  # allocated, and less than 5 % busy
+    UNMEASURED = "unmeasured"  # allocated, without telemetry of the hour
+    UNALLOCATED = "unallocated"  # free, and open to pods
+    OUT_OF_SERVICE = "out_of_service"  # free, on a cordoned or unready node, or unhealthy
+    UNKNOWN = "unknown"  # nobody saw whether a pod had it
+
+
+Owner = tuple[str, str]  # namespace, and `Job/train`; blank: no pod
+NOBODY: Owner = ("", "")
+UseHours = dict[tuple[Owner, GpuUse], float]
+
+
+@dataclass(frozen=True)
+class MeasuredDevice:
+    """A board or a slice in the hour, as telemetry reported it."""
+
+    seen_s: float
+    utilisation: float | None  # mean, 0 to 1; None: unknown
+
+
+@dataclass(frozen=True)
+class HourHolder:
+    """A pod that had GPUs of the node between two seconds of the hour."""
+
+    owner: Owner
+    since_s: float
+    until_s: float
+    gpus: float  # physical GPUs, by its requests
+    is_shared: bool = False  # whoever else is there has a part
+    boards: Sequence[int] = ()  # indices; empty: nothing tells which
+    slices: Sequence[tuple[int, str]] = ()  # index of the board, and number
+    is_seen: bool = True  # False: it may have ended before
+
+    @property
+    def seconds(self) -> float:
+        return self.until_s - self.since_s
+
+    @property
+    def part(self) -> float:
+        """Returns the part of each of its boards that it asks for."""
+        return 1.0 if self.is_shared or not self.gpus else min(1.0, self.gpus / len(self.boards))
+
+    @property
+    def unplaced(self) -> float:
+        """Returns the GPUs that it has without a known board."""
+        if self.boards and (self.is_shared or not self.gpus):
+            return 0.0
+        return max(0.0, self.gpus - self.part * len(self.boards) if self.boards else self.gpus)
+
+
+@dataclass(frozen=True)
+class HourOfNode:
+    gpus: int  # physical
+    present_s: float = HOUR_S  # since the node exists
+    is_in_service: bool = True  # ready, and open to pods
+    unhealthy: int = 0  # GPUs that are not allocatable now
+    is_seen: bool = True  # whether pods of the cluster are seen
+    holders: Sequence[HourHolder] = ()
+    devices: Mapping[tuple[int, str], MeasuredDevice] = field(default_factory=dict)  # by index and number of the slice
+
+
+def use_hours(node: HourOfNode) -> UseHours:
+    """Returns GPU-hours by owner and use, above 0. Their sum is what the node had, or what pods had if that is more."""
+    owned = node.gpus * node.present_s
+    if not node.is_seen:
+        return {(NOBODY, GpuUse.UNKNOWN): owned / HOUR_S} if owned else {}
+    placed = _placed(node)
+    unplaced = [(each, each.unplaced * each.seconds) for each in node.holders if each.unplaced and each.seconds > 0]
+    room = max(0.0, owned - sum(placed.values()))
+    wanted = sum(seconds for _, seconds in unplaced)
+    scale = min(1.0, room / wanted) if wanted else 1.0
+    everywhere = _use_everywhere(node)
+    for each, seconds in unplaced:
+        key = (each.owner, everywhere) if each.is_seen else (NOBODY, GpuUse.UNKNOWN)
+        placed[key] += scale * seconds
+    free = room - scale * wanted
+    out = free if not node.is_in_service else min(free, node.unhealthy * node.present_s)
+    placed[NOBODY, GpuUse.OUT_OF_SERVICE] += out
+    placed[NOBODY, GpuUse.UNALLOCATED] += free - out
+    return {key: seconds / HOUR_S for key, seconds in placed.items() if seconds > 0}
+
+
+def _placed(node: HourOfNode) -> dict[tuple[Owner, GpuUse], float]:
+    """Returns the seconds of GPUs with known holders."""
+    found: dict[tuple[Owner, GpuUse], float] = defaultdict(float)
+    by_board: dict[int, list[HourHolder]] = defaultdict(list)
+    for holder in node.holders:
+        for board in holder.boards:
+            if holder.is_seen and holder.seconds > 0:
+                by_board[board].append(holder)
+    for board, holders in by_board.items():
+        shares, held_s = _shares(holders)
+        for holder, seconds in zip(holders, shares, strict=True):
+            found[holder.owner, _use_of(node, holder, board, held_s)] += seconds
+    return found
+
+
+def _shares(holders: Sequence[HourHolder]) -> tuple[list[float], float]:
+    """Returns the seconds of one board for each holder, and how long anybody had it."""
+    if len(holders) == 1:
+        return [holders[0].part * holders[0].seconds], holders[0].seconds
+    shares, held_s = [0.0] * len(holders), 0.0
+    moments = sorted({at for each in holders for at in (each.since_s, each.until_s)})
+    for begin, end in pairwise(moments):
+        there = [place for place, each in enumerate(holders) if each.since_s <= begin and end <= each.until_s]
+        wanted = sum(holders[place].part for place in there)
+        held_s += end - begin if there else 0.0
+        for place in there:
+            shares[place] += (end - begin) * holders[place].part / max(1.0, wanted)
+    return shares, held_s
+
+
+def _use_of(node: HourOfNode, holder: HourHolder, board: int, held_s: float) -> GpuUse:
+    slices = [number for index, number in holder.slices if index == board]
+    if slices:
+        return _together(_use(node.devices.get((board, number)), holder.seconds) for number in slices)
+    if whole := node.devices.get((board, "")):
+        return _use(whole, held_s)
+    parts = [device for (index, number), device in node.devices.items() if index == board and number]
+    uses = {_use(part, held_s) for part in parts}
+    return uses.pop() if len(uses) == 1 else GpuUse.UNMEASURED
+
+
+def _use_everywhere(node: HourOfNode) -> GpuUse:
+    """Returns the use of every GPU of the node, if it is the same for all. Nothing tells which of them a pod had."""
+    boards = {index for index, _ in node.devices}
+    uses = {_use(device, HOUR_S) for device in node.devices.values()}
+    return uses.pop() if len(uses) == 1 and len(boards) >= node.gpus else GpuUse.UNMEASURED
+
+
+def _together(uses: Iterable[GpuUse]) -> GpuUse:
+    found = set(uses)
+    return next((use for use in (GpuUse.UNMEASURED, GpuUse.USED) if use in found), GpuUse.IDLE)
+
+
+def _use(device: MeasuredDevice | None, held_s: float) -> GpuUse:
+    """Returns the use of a device that pods had for these seconds of the hour."""
+    if device is None or device.utilisation is None or device.seen_s < REPORTED_FOR * HOUR_S:
+        return GpuUse.UNMEASURED
+    busy = device.utilisation * device.seen_s / max(held_s, 1.0)
+    return GpuUse.USED if busy >= IDLE_BELOW else GpuUse.IDLE

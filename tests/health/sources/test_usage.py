@@ -1,0 +1,108 @@
+"""The daily sums of GPU-hours: each hour once, whoever records it, and with or without telemetry."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from fleet.models import Node
+from health import retention
+from health.models import OwnerUsage, PoolUsage, UsageDay
+from health.sources import hours, usage
+from health.sources.allocated_hours import AllocatedHour
+from tests import make
+from tests.health.telemetry.test_hours import BEGUN, BOARD, OTHER, said
+
+pytestmark = [pytest.mark.django_db, pytest.mark.sqlite]
+HOUR = datetime.fromtimestamp(BEGUN, UTC)
+ENDED = HOUR + timedelta(hours=1)
+
+
+@pytest.fixture
+def cluster():
+    return make.a_cluster()
+
+
+@pytest.fixture
+def node(cluster):
+    return make.a_node(cluster, "n1", gpus=2, pool=make.a_pool(cluster, "h200"), created_at=HOUR, physical_gpus=2)
+
+
+def record(cluster, hour=HOUR) -> bool:
+    return usage.record(cluster.pk, hour, AllocatedHour.of(cluster.pk, hour, now=hour + timedelta(hours=1)))
+
+
+def sums(cluster) -> list[tuple]:
+    names = ("namespace", "workload", *OwnerUsage.added_up())
+    rows = OwnerUsage.objects.filter(cluster=cluster).order_by("-namespace").values_list(*names)
+    return [tuple(0 if each == 0.0 else each for each in row) for row in rows]
+
+
+@pytest.mark.rounds
+@pytest.mark.usefixtures("redis")
+def test_an_hour_of_telemetry_says_what_was_used_and_what_was_idle(cluster, node):
+    make.a_placement(node, "train", namespace="ml", since=HOUR, until=ENDED, boards=[0, 1],
+                     resources={"nvidia.com/gpu": 2})  # fmt: skip
+    for minute in range(61):
+        at = BEGUN + 60 * minute
+        snapshot = said(at, BOARD, OTHER, gpu_utilisation_ratio=0.5)
+        snapshot.columns["gpu_utilisation_ratio"].values[1] = 0.0
+        hours.count(cluster.pk, snapshot, now=at)
+
+    (ml,) = sums(cluster)
+    assert ml[:2] == ("ml", "Job/train")
+    assert ml[2:] == (1.0, 1.0, 0, 0, 0, 0)
+
+
+def test_without_telemetry_allocated_hours_are_not_measured(cluster, node):
+    make.a_placement(node, "train", namespace="ml", since=HOUR, until=ENDED, boards=[0])
+    record(cluster)
+
+    assert sums(cluster) == [("ml", "Job/train", 0, 0, 1.0, 0, 0, 0), ("", "", 0, 0, 0, 1.0, 0, 0)]
+    assert OwnerUsage.objects.first().pools == str(node.pools.get().pk)
+
+
+def test_an_hour_counts_once_and_the_next_one_is_added(cluster, node):
+    assert [record(cluster), record(cluster), record(cluster, HOUR + timedelta(hours=1))] == [True, False, True]
+    assert sums(cluster) == [("", "", 0, 0, 0, 4.0, 0, 0)]
+    assert PoolUsage.objects.get().unallocated == 4.0
+    assert UsageDay.objects.get().hours.bit_count() == 2
+    assert usage.is_recorded(cluster.pk, HOUR)
+    assert not usage.is_recorded(cluster.pk, HOUR - timedelta(hours=1))
+
+
+@pytest.mark.rounds
+@pytest.mark.usefixtures("redis")
+def test_a_cluster_without_telemetry_is_recorded_by_its_evaluation(cluster, node):
+    hours.write_over(cluster.pk, now=ENDED + timedelta(minutes=9))
+    before = UsageDay.objects.count()
+    hours.write_over(cluster.pk, now=ENDED + timedelta(minutes=12))
+
+    assert before == 1, "the hour before, in which the node did not exist"
+    assert sums(cluster) == [("", "", 0, 0, 0, 2.0, 0, 0)]
+
+
+def test_a_cordoned_node_is_out_of_service_and_an_uncounted_one_is_named(cluster, node):
+    Node.objects.filter(pk=node.pk).update(is_unschedulable=True)
+    make.a_node(cluster, "n2", created_at=HOUR, physical_gpus=None)
+    record(cluster)
+
+    assert sums(cluster) == [("", "", 0, 0, 0, 0, 2.0, 0)]
+    assert UsageDay.objects.get().uncounted == 1
+
+
+def test_a_node_that_left_counts_while_a_pod_had_its_gpus(cluster, node):
+    make.a_placement(node, "train", namespace="ml", since=HOUR, until=HOUR + timedelta(minutes=30), boards=[0])
+    node.delete()
+    record(cluster)
+
+    assert sums(cluster) == [("ml", "Job/train", 0, 0, 0.5, 0, 0, 0)]
+
+
+def test_old_sums_are_deleted_with_the_hours_of_gpus(cluster, node):
+    record(cluster)
+
+    retention.tidy(before=HOUR, now=HOUR + timedelta(days=90))
+    kept = OwnerUsage.objects.count()
+    retention.tidy(before=HOUR, now=HOUR + timedelta(days=92))
+
+    assert (kept, OwnerUsage.objects.count(), UsageDay.objects.count()) == (1, 0, 0)
