@@ -1,6 +1,6 @@
 from django.urls import path
 
-from capacity.web import pod_page, pods_page
+from capacity.web import pod_page, pods_page, usage_page
 
 urlpatterns = [
     path("pods", pods_page.pods, name="pods"),
@@ -10,4 +10,7 @@ urlpatterns = [
     path("pods/views/<int:view_id>/forget", pods_page.forget, name="forget-pod-view"),
     path("pods/<int:pod_id>", pod_page.pod, name="pod"),
     path("parts/pods/<int:pod_id>", pod_page.pod_part, name="pod-part"),
+    path("usage", usage_page.usage, name="usage"),
+    path("parts/usage", usage_page.usage_part, name="usage-part"),
+    path("usage.csv", usage_page.csv_file, name="usage-csv"),
 ]

@@ -18,7 +18,9 @@ from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 from rest_framework.test import APIRequestFactory
 
+from capacity.api.usage import UsageAsked
 from capacity.pods.pod_filter import PodFilter
+from capacity.usage.usage_filter import BadPeriod, UsageFilter
 from config import request_id
 from config.nul import NulCharacter, RefuseNul
 from edges.digits import whole
@@ -200,6 +202,11 @@ def _nul(text: str) -> None:
     RefuseNul(lambda _: None)(request)  # type: ignore[arg-type, return-value]
 
 
+def _usage_days(text: str) -> None:
+    with suppress(BadPeriod):
+        UsageFilter.read(_query(period="own", first=text, last=text))
+
+
 PARSERS = (
     Parser("label selector", "1,000 characters, 50 requirements", 200_000, selectors.parse),
     Parser("pool file", "64 KiB, 4,000 YAML events, 20 deep, no aliases, 200 pools", FORM_BYTES, read_pool_file,
@@ -254,6 +261,16 @@ PARSERS = (
     Parser("filter of pods", "253 characters each", HEADERS_BYTES,
            lambda text: PodFilter.read(_query(q=text, pool=text, state=text, resource=text, ordering=text)).query(),
            ("capacity.web.pods_page",)),
+    Parser("period and filter of usage", "253 characters each, days of 10", HEADERS_BYTES,
+           lambda text: UsageFilter.read(
+               _query(period=text, by=text, pool=text, namespace=text, ordering=text)
+           ).query(),
+           ("capacity.web.usage_page",)),
+    Parser("days of usage", "10 characters each", HEADERS_BYTES, _usage_days),
+    Parser("period and filter of usage in REST", "253 characters each", HEADERS_BYTES,
+           lambda text: UsageAsked(
+               data={"period": text, "first": text, "pool": text, "limit": text, text[:100]: text}
+           ).is_valid(), ("capacity.api.usage",)),
     Parser("filter of GPUs in REST", "253 characters each", HEADERS_BYTES,
            lambda text: GpuHealthAsked(
                data={"q": text, "limit": text, "at_least": text, "column": [text], text[:100]: text}

@@ -1,0 +1,1 @@
+"""Used, idle and free GPU-hours of a period, and their cost."""

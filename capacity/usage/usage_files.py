@@ -1,0 +1,51 @@
+"""The usage of a period as a CSV file."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from django.http import HttpResponse
+
+from capacity.usage.usage_filter import DAY, UsageFilter
+from capacity.usage.usage_report import UsageLine, usage_report
+from edges.csv_text import as_csv
+from health.telemetry.usage import GpuUse
+from people.models import User
+
+MOST_ROWS = 50_000
+HEAD = (
+    "cluster",
+    "pools",
+    "namespace",
+    "workload",
+    "gpu_hours",
+    *GpuUse,
+    "cost",
+    "cost_idle",
+    "gpu_hours_without_price",
+)
+
+
+def csv_of(user: User, wanted: UsageFilter, *, now: datetime) -> HttpResponse:
+    """Returns all lines of the report, or its days, with at most `MOST_ROWS` rows. The last row says if it is cut."""
+    report = usage_report(user, wanted, now=now, most=MOST_ROWS)
+    first = "day" if wanted.by == DAY else None
+    rows = [HEAD if first is None else ("day", *HEAD[4:])]
+    rows += [tuple(_row(line, is_day=first is not None)) for line in report.lines]
+    if report.has_more:
+        rows.append((f"More than {MOST_ROWS} lines: filter by cluster or namespace.",))
+    response = HttpResponse(as_csv(rows), content_type="text/csv; charset=utf-8")
+    name = f"usage-by-{wanted.by}-{report.first:%Y%m%d}-{report.last:%Y%m%d}.csv"
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    response["Cache-Control"] = "private, no-store"
+    return response
+
+
+def _row(line: UsageLine, *, is_day: bool) -> Iterator[object]:
+    if is_day:
+        yield line.name
+    else:
+        yield from (line.cluster, line.pools, line.namespace, line.workload)
+    amount = line.amount
+    yield from (round(each, 4) for each in (amount.total, *amount.hours.values()))
+    yield from ("" if each is None else round(each, 4) for each in (amount.cost, amount.cost_idle))
+    yield round(amount.unpriced, 4)

@@ -1,0 +1,281 @@
+"""The usage of a period as its page, file and REST answer show it: sums, days and lines, in GPU-hours and money.
+
+A cost is the pool's price now. Hours in pools without a price, or in pools with different prices, have no cost.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from django.db.models import Case, F, FloatField, Sum, Value, When, prefetch_related_objects
+
+from capacity.usage.usage_filter import COST, DAY, HOURS, NAME, NAMESPACE, WORKLOAD, UsageFilter
+from fleet.models import Cluster, NodeSums, Pool
+from health.models import OwnerUsage, PoolUsage, UsageDay
+from health.telemetry.usage import GpuUse
+from people.models import User
+
+TITLES: Mapping[GpuUse, tuple[str, str]] = {
+    GpuUse.USED: ("Used", "Allocated, and at least 5 % busy in the mean of the hour"),
+    GpuUse.IDLE: ("Idle", "Allocated, and less than 5 % busy in the mean of the hour"),
+    GpuUse.UNMEASURED: ("Not measured", "Allocated, but telemetry covered less than 90 % of the hour"),
+    GpuUse.UNALLOCATED: ("Unallocated", "Free, on a node that accepts pods"),
+    GpuUse.OUT_OF_SERVICE: ("Out of service", "Free, but unhealthy or on a node that is cordoned or not ready"),
+    GpuUse.UNKNOWN: ("Unknown", "The pods of the cluster were not observed"),
+}
+RECORDED_WITHIN = timedelta(minutes=15)  # after the end of an hour
+PREFIX = "sum_of_"  # an aggregate may not have a column's name
+NO_POOL, GONE_POOL = "no pool", "deleted pool"
+
+
+@dataclass
+class UsageAmount:
+    """GPU-hours by use, and their cost."""
+
+    hours: dict[GpuUse, float] = field(default_factory=lambda: dict.fromkeys(GpuUse, 0.0))
+    priced: float = 0.0  # the cost of the hours with a price
+    priced_idle: float = 0.0  # of these, of idle hours
+    unpriced: float = 0.0  # GPU-hours without a price
+
+    def add(self, hours: Mapping[GpuUse, float], price: Decimal | None) -> None:
+        for use, number in hours.items():
+            self.hours[use] += number
+        if price is None:
+            self.unpriced += sum(hours.values())
+        else:
+            self.priced += sum(hours.values()) * float(price)
+            self.priced_idle += hours[GpuUse.IDLE] * float(price)
+
+    @property
+    def total(self) -> float:
+        return sum(self.hours.values())
+
+    @property
+    def has_cost(self) -> bool:
+        """Tells whether any hour has a price."""
+        return not self.unpriced or self.unpriced < self.total * (1 - 1e-9)
+
+    @property
+    def cost(self) -> float | None:
+        return self.priced if self.has_cost else None
+
+    @property
+    def cost_idle(self) -> float | None:
+        return self.priced_idle if self.has_cost else None
+
+
+@dataclass
+class UsageLine:
+    name: str
+    cluster: str = ""
+    namespace: str = ""
+    workload: str = ""
+    pools: str = ""  # names, of a line of pools; several if nodes are in several
+    price: Decimal | None = None  # of a line of pools
+    day: date | None = None
+    amount: UsageAmount = field(default_factory=UsageAmount)
+
+    @property
+    def has_pool(self) -> bool:
+        return self.pools not in (NO_POOL, GONE_POOL)
+
+
+@dataclass(frozen=True)
+class Coverage:
+    recorded: int  # hours of clusters that are in the sums
+    expected: int  # since the first recorded hour of each cluster
+    uncounted: int  # nodes without a known number of GPUs
+
+    @property
+    def missing(self) -> int:
+        return max(0, self.expected - self.recorded)
+
+
+@dataclass(frozen=True)
+class UsageReport:
+    wanted: UsageFilter
+    first: date
+    last: date
+    total: UsageAmount
+    days: Sequence[UsageLine]
+    lines: Sequence[UsageLine]
+    has_more: bool
+    coverage: Coverage
+    unpriced: Sequence["UnpricedPool"]
+
+
+@dataclass(frozen=True)
+class UnpricedPool:
+    pool: Pool
+    hours: float
+    products: Sequence[str]
+
+
+class PoolPrices:
+    """The visible pools, and the price of each set of pools."""
+
+    def __init__(self, user: User) -> None:
+        pools = Pool.objects.visible_to(user).select_related("cluster")
+        self.pools = {pool.pk: pool for pool in pools}
+
+    def of(self, keys: str) -> Decimal | None:
+        prices = {pool.price_per_gpu_hour for pool in self._in(keys) if pool.price_per_gpu_hour is not None}
+        return prices.pop() if len(prices) == 1 else None
+
+    def names(self, keys: str) -> str:
+        if not keys:
+            return NO_POOL
+        return ", ".join(sorted(pool.name for pool in self._in(keys))) or GONE_POOL
+
+    def without_price(self, keys: str) -> list[Pool]:
+        return [pool for pool in self._in(keys) if pool.price_per_gpu_hour is None]
+
+    def _in(self, keys: str) -> list[Pool]:
+        return [self.pools[key] for text in keys.split(",") if text and (key := int(text)) in self.pools]
+
+
+def usage_report(user: User, wanted: UsageFilter, *, now: datetime, start: int = 0, most: int = 50) -> UsageReport:
+    """Returns the report with at most so many lines. Seven queries, whatever the fleet and the period are."""
+    prefetch_related_objects([user], "bindings")
+    first, last = wanted.days(now.astimezone(UTC).date())
+    clusters = dict(Cluster.objects.visible_to(user).values_list("pk", "name"))
+    prices = PoolPrices(user)
+    of_owners, of_pools = (
+        _narrow(model.objects.visible_to(user).filter(day__gte=first, day__lte=last), wanted, clusters, prices)
+        for model in (OwnerUsage, PoolUsage)
+    )
+    if wanted.namespace:
+        of_pools = of_owners = of_owners.filter(namespace=wanted.namespace)
+    groups = list(_grouped(of_pools, "day", "cluster", "pools"))
+    total, days, pools = UsageAmount(), _days(first, last), dict[tuple[int, str], UsageLine]()
+    for group in groups:
+        hours, price = _hours(group), prices.of(group["pools"])
+        names = prices.names(group["pools"])
+        key = group["cluster"], group["pools"] if names != GONE_POOL else GONE_POOL
+        cluster = clusters.get(group["cluster"], "")
+        line = pools.setdefault(key, UsageLine(names, cluster, pools=names, price=price))
+        for amount in (total, days[group["day"]].amount, line.amount):
+            amount.add(hours, price)
+    if wanted.by in (NAMESPACE, WORKLOAD):
+        found = _by_owner(of_owners, wanted, {group["pools"] for group in groups}, prices, clusters, start, most)
+    else:
+        every = list(days.values()) if wanted.by == DAY else _ordered(pools.values(), wanted.ordering)
+        found = every[start : start + most + 1]
+    return UsageReport(
+        wanted, first, last, total, list(days.values()), found[:most], len(found) > most,
+        _coverage(_chosen(clusters, wanted), first, last, now=now), _unpriced(user, pools, prices),
+    )  # fmt: skip
+
+
+def _narrow(sums: Any, wanted: UsageFilter, clusters: Mapping[int, str], prices: PoolPrices) -> Any:
+    if wanted.cluster:
+        sums = sums.filter(cluster__in=_chosen(clusters, wanted))
+    if wanted.pool:
+        keys = [pool.pk for pool in prices.pools.values() if f"{pool.cluster.name}/{pool.name}" == wanted.pool]
+        sums = sums.filter(sums.in_pools(keys))
+    return sums
+
+
+def _chosen(clusters: Mapping[int, str], wanted: UsageFilter) -> list[int]:
+    return [key for key, name in clusters.items() if not wanted.cluster or name == wanted.cluster]
+
+
+def _grouped(sums: Any, *columns: str) -> Any:
+    added = {f"{PREFIX}{use}": Sum(use.value) for use in GpuUse}
+    return sums.order_by().values(*columns).annotate(**added)
+
+
+def _hours(group: Mapping[str, Any]) -> dict[GpuUse, float]:
+    return {use: group[f"{PREFIX}{use}"] for use in GpuUse}
+
+
+def _days(first: date, last: date) -> dict[date, UsageLine]:
+    days = (first + timedelta(days=number) for number in range((last - first).days + 1))
+    return {day: UsageLine(day.isoformat(), day=day) for day in days}
+
+
+def _ordered(lines: Iterable[UsageLine], ordering: str) -> list[UsageLine]:
+    by_name = sorted(lines, key=lambda line: (line.cluster, line.name))
+    if ordering == NAME:
+        return by_name
+    return sorted(by_name, key=lambda line: -_measure(line.amount, ordering))
+
+
+def _measure(amount: UsageAmount, ordering: str) -> float:
+    if ordering == COST:
+        return amount.cost or 0.0
+    return amount.total if ordering == HOURS else amount.hours[GpuUse(ordering.removeprefix("-"))]
+
+
+def _by_owner(
+    sums: Any, wanted: UsageFilter, keys: Iterable[str], prices: PoolPrices, clusters: Mapping[int, str],
+    start: int, most: int,
+) -> list[UsageLine]:  # fmt: skip
+    """Returns the lines of namespaces or workloads, and one more if there are more. One query."""
+    columns = ("cluster", "namespace", *(("workload",) if wanted.by == WORKLOAD else ()))
+    every, price, is_priced = sum((F(use.value) for use in GpuUse), Value(0.0)), *_prices(keys, prices)
+    rows = _grouped(sums, *columns).annotate(
+        every=Sum(every), cost=Sum(every * price), cost_idle=Sum(F("idle") * price), priced=Sum(every * is_priced)
+    )
+    measure = {NAME: (), COST: ("-cost",), HOURS: ("-every",)}
+    order = measure.get(wanted.ordering, (f"-{PREFIX}{wanted.ordering.removeprefix('-')}",))
+    lines = []
+    for row in rows.order_by(*order, "namespace", *columns[2:], "cluster")[start : start + most + 1]:
+        line = _line_of(*(row[name] for name in columns), clusters=clusters)
+        line.amount = UsageAmount(_hours(row), row["cost"], row["cost_idle"], max(0.0, row["every"] - row["priced"]))
+        lines.append(line)
+    return lines
+
+
+def _line_of(cluster: int, namespace: str, workload: str = "", *, clusters: Mapping[int, str]) -> UsageLine:
+    if not namespace:
+        return UsageLine("not allocated", clusters.get(cluster, ""))
+    return UsageLine(workload or namespace, clusters.get(cluster, ""), namespace, workload)
+
+
+def _prices(keys: Iterable[str], prices: PoolPrices) -> tuple[Case | Value, Case | Value]:
+    """Returns the price of a row's pools, 0 without one, and 1 with one."""
+    by_price: dict[Decimal, list[str]] = defaultdict(list)
+    for key in sorted(keys):
+        if (price := prices.of(key)) is not None:
+            by_price[price].append(key)
+    priced = [When(pools__in=of, then=Value(float(price))) for price, of in by_price.items()]
+    known = [When(pools__in=[key for of in by_price.values() for key in of], then=Value(1.0))] if by_price else []
+    nothing: dict[str, Any] = {"default": Value(0.0), "output_field": FloatField()}
+    return Case(*priced, **nothing), Case(*known, **nothing)
+
+
+def _coverage(clusters: Iterable[int], first: date, last: date, *, now: datetime) -> Coverage:
+    """Returns the recorded hours of these clusters. One query."""
+    recorded, uncounted = 0, 0
+    begun: dict[int, datetime] = {}
+    rows = UsageDay.objects.filter(cluster__in=clusters, day__lte=last).order_by("day")
+    for cluster, day, hours, without in rows.values_list("cluster", "day", "hours", "uncounted"):
+        lowest = (hours & -hours).bit_length() - 1
+        begun.setdefault(cluster, datetime(day.year, day.month, day.day, max(0, lowest), tzinfo=UTC))
+        if day >= first:
+            recorded += hours.bit_count()
+            uncounted = max(uncounted, without)
+    opens = datetime(first.year, first.month, first.day, tzinfo=UTC)
+    ends = datetime(last.year, last.month, last.day, tzinfo=UTC) + timedelta(days=1)
+    over = min(ends, (now.astimezone(UTC) - RECORDED_WITHIN).replace(minute=0, second=0, microsecond=0))
+    expected = sum(max(0, int((over - max(opens, since)).total_seconds() // 3600)) for since in begun.values())
+    return Coverage(recorded, expected, uncounted)
+
+
+def _unpriced(user: User, lines: Mapping[tuple[int, str], UsageLine], prices: PoolPrices) -> list[UnpricedPool]:
+    """Returns the pools without a price that had hours, the most hours first. One query."""
+    hours: dict[int, float] = defaultdict(float)
+    for (_, keys), line in lines.items():
+        for pool in prices.without_price(keys) if keys != GONE_POOL else ():
+            hours[pool.pk] += line.amount.total
+    products: dict[int, set[str]] = defaultdict(set)
+    rows = NodeSums.objects.visible_to(user).exclude(gpu_product="").order_by()
+    for keys, product in rows.values_list("pools", "gpu_product").distinct():
+        for text in filter(None, keys.split(",")):
+            products[int(text)].add(product)
+    found = [UnpricedPool(prices.pools[key], number, sorted(products[key])) for key, number in hours.items()]
+    return sorted(found, key=lambda each: -each.hours)

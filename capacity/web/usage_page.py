@@ -1,0 +1,181 @@
+"""The page "Usage and cost": GPU-hours by use, per day and per pool, namespace or workload."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+
+from capacity.usage.list_prices import ListPrice, list_prices_of
+from capacity.usage.usage_files import csv_of
+from capacity.usage.usage_filter import (
+    COST,
+    DAY,
+    GROUPINGS,
+    HOURS,
+    NAME,
+    NAMESPACE,
+    OWN,
+    PERIODS,
+    POOL,
+    WORKLOAD,
+    BadPeriod,
+    UsageFilter,
+)
+from capacity.usage.usage_report import TITLES, UnpricedPool, UsageLine, UsageReport, usage_report
+from edges.digits import whole
+from edges.parts import part
+from edges.requests import PersonRequest
+from fleet.messages.numbers import numbers_of
+from fleet.models import Cluster, Observer
+from fleet.queries import pools_named
+from health.telemetry.usage import GpuUse
+from people.rights import Permission, scope_of
+
+PER_PAGE = 50
+TALL, WIDE, GAP = 140, 20, 4  # pixels of the picture and of a day's bar
+
+
+@dataclass(frozen=True)
+class DayPart:
+    use: GpuUse
+    y: float
+    height: float
+    words: str
+
+
+@dataclass(frozen=True)
+class DayBar:
+    line: UsageLine
+    x: int
+    segments: list[DayPart]
+
+    @property
+    def cells(self) -> list[tuple[str, float]]:
+        return _cells(self.line)
+
+
+def usage(request: PersonRequest) -> HttpResponse:
+    clusters = dict(Cluster.objects.visible_to(request.user).order_by("name").values_list("pk", "name"))
+    context = {
+        "seq": numbers_of(Observer.batches_of(clusters)),
+        "has_role": not scope_of(request.user, Permission.SEE).nowhere,
+        "cluster_choices": list(clusters.values()),
+        "pool_choices": pools_named(request.user),
+        "periods": [*((key, title) for key, (title, _) in PERIODS.items()), (OWN, "own range")],
+        "groupings": list(GROUPINGS.items()),
+        **_report(request),
+    }
+    return render(request, "capacity/usage/page.html", context)
+
+
+@part
+def usage_part(request: PersonRequest) -> HttpResponse:
+    context = _report(request)
+    response = render(request, "capacity/usage/_body.html", context)
+    if request.headers.get("HX-Trigger") == "usage-filters" and not context["problem"]:
+        response["HX-Push-Url"] = _address(context["wanted"])
+    return response
+
+
+def csv_file(request: PersonRequest) -> HttpResponse:
+    try:
+        return csv_of(request.user, UsageFilter.read(request.GET), now=timezone.now())
+    except BadPeriod as refusal:
+        return HttpResponse(str(refusal), status=400, content_type="text/plain; charset=utf-8")
+
+
+def _report(request: PersonRequest) -> dict[str, Any]:
+    try:
+        wanted, problem = UsageFilter.read(request.GET), ""
+    except BadPeriod as refusal:
+        wanted, problem = UsageFilter(), str(refusal)
+    number = max(1, whole(request.GET.get("page", "")[:4]) or 1)
+    report = usage_report(
+        request.user, wanted, now=timezone.now(), start=(number - 1) * PER_PAGE, most=PER_PAGE
+    )  # fmt: skip
+    return {
+        "wanted": wanted,
+        "problem": problem,
+        "report": report,
+        "uses": [(use, *TITLES[use], hours) for use, hours in report.total.hours.items()],
+        "heads": _heads(wanted),
+        "lines": [(line, _cells(line), _below(wanted, line)) for line in report.lines],
+        "grouping": GROUPINGS.get(wanted.by, ""),
+        "bars": _bars(report),
+        "long": len(report.days) * (WIDE + GAP) - GAP,
+        "tall": TALL,
+        "wide": WIDE,
+        "days_csv": f"{reverse('usage-csv')}?{wanted.query(by=DAY)}",
+        "csv": f"{reverse('usage-csv')}?{wanted.query()}",
+        "number": number,
+        "before": number - 1,
+        "after": number + 1,
+        "unpriced": _suggestions(request, report.unpriced),
+    }
+
+
+def _bars(report: UsageReport) -> list[DayBar]:
+    most = max((line.amount.total for line in report.days), default=0.0) or 1.0
+    return [DayBar(line, place * (WIDE + GAP), _segments(line, TALL / most)) for place, line in enumerate(report.days)]
+
+
+def _segments(line: UsageLine, scale: float) -> list[DayPart]:
+    found, top = [], float(TALL)
+    for use, hours in line.amount.hours.items():
+        height = hours * scale
+        if height > 0:
+            top -= height
+            words = f"{line.name}: {TITLES[use][0].lower()} {hours:,.1f} of {line.amount.total:,.1f} GPU-hours"
+            found.append(DayPart(use, top, height, words))
+    return found
+
+
+def _cells(line: UsageLine) -> list[tuple[str, float]]:
+    return [(TITLES[use][0], hours) for use, hours in line.amount.hours.items()]
+
+
+def _heads(wanted: UsageFilter) -> list[dict[str, Any]]:
+    """Returns the sortable heads of the table."""
+    columns = [
+        (NAME, GROUPINGS.get(wanted.by, ""), ""),
+        (HOURS, "GPU-hours", "All hours of the line"),
+        *((f"-{use}", *TITLES[use]) for use in GpuUse),
+        (COST, "Cost", "All hours at the pool's price now, in your currency"),
+    ]
+    return [
+        {
+            "title": title,
+            "note": note,
+            "is_number": key != NAME,
+            "sorted": ("ascending" if key == NAME else "descending") if wanted.ordering == key else "",
+            "href": _address(wanted, ordering=key),
+        }
+        for key, title, note in columns
+    ]
+
+
+def _below(wanted: UsageFilter, line: UsageLine) -> str:
+    """Returns the address of what a line consists of; blank for a workload, and for hours that no pod had."""
+    if wanted.by == POOL and line.name == line.pools and "," not in line.name and line.cluster and line.has_pool:
+        return _address(wanted, by=NAMESPACE, pool=f"{line.cluster}/{line.name}")
+    if wanted.by == NAMESPACE and line.namespace:
+        return _address(wanted, by=WORKLOAD, namespace=line.namespace, cluster=line.cluster)
+    return ""
+
+
+def _suggestions(
+    request: PersonRequest, unpriced: Sequence[UnpricedPool]
+) -> list[tuple[UnpricedPool, list[ListPrice], bool]]:
+    """Returns the pools without a price, with list prices, and whether the person may set the price."""
+    administers = scope_of(request.user, Permission.ADMINISTER)
+    return [
+        (each, list_prices_of(each.products), administers.covers_cluster(each.pool.cluster_id)) for each in unpriced
+    ]
+
+
+def _address(wanted: UsageFilter, **changed: str) -> str:
+    return f"{reverse('usage')}?{wanted.query(**changed)}".rstrip("?")

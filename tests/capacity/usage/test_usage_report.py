@@ -1,0 +1,154 @@
+"""The usage of a period: the lines of every grouping are the whole, and a cost needs a price."""
+
+import random
+from collections import Counter
+from datetime import date, timedelta
+from decimal import Decimal
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from capacity.usage.list_prices import list_prices_of
+from capacity.usage.usage_filter import GROUPINGS, ORDERINGS, UsageFilter
+from capacity.usage.usage_report import UsageAmount, usage_report
+from health.models import OwnerUsage, PoolUsage, UsageDay
+from health.telemetry.usage import GpuUse
+from tests import make
+from tests.make import NOON
+
+pytestmark = [pytest.mark.django_db, pytest.mark.sqlite]
+TODAY = NOON.date()
+USES = [use.value for use in GpuUse]
+
+
+@pytest.fixture
+def bob():
+    return make.a_user("bob", role="viewer")
+
+
+def some_usage(cluster, pools: str = "", owner: tuple[str, str] = ("", ""), *, day: date = TODAY, **hours: float):
+    """GPU-hours of an owner, with the sums of its pools."""
+    OwnerUsage.objects.create(cluster=cluster, day=day, pools=pools, namespace=owner[0], workload=owner[1], **hours)
+    row, _ = PoolUsage.objects.get_or_create(cluster=cluster, day=day, pools=pools)
+    for use, number in hours.items():
+        setattr(row, use, getattr(row, use) + number)
+    row.save()
+
+
+def report(user, *, most: int = 1000, **wanted):
+    return usage_report(user, UsageFilter(**wanted), now=NOON, most=most)
+
+
+def test_the_lines_of_every_grouping_and_the_days_add_up_to_the_rows(bob):
+    chance = random.Random(5)
+    east, west = make.a_cluster("east"), make.a_cluster("west")
+    pools = [make.a_pool(cluster, f"p{number}", price_per_gpu_hour=chance.choice([None, 0, 2, "3.5"]))
+             for cluster in (east, west) for number in range(3)]  # fmt: skip
+    sets = ["", "999", *(str(pool.pk) for pool in pools), f"{pools[0].pk},{pools[1].pk}"]
+    keys = {(chance.choice([east, west]), TODAY - timedelta(days=chance.randrange(7)), chance.choice(sets),
+             *chance.choice([("", ""), ("ml", "Job/a"), ("ml", "Job/b"), ("web", "")])) for _ in range(80)}  # fmt: skip
+    for cluster, day, of, *owner in keys:
+        some_usage(cluster, of, tuple(owner), day=day, **{use: chance.random() for use in USES})
+    whole = Counter({use: sum(OwnerUsage.objects.values_list(use, flat=True)) for use in USES})
+
+    found = [report(bob, by=by, ordering=order) for by in (*GROUPINGS, "day") for order in ORDERINGS]
+
+    for each in found:
+        for lines in (each.lines, each.days):
+            amounts = [line.amount for line in lines]
+            assert sum(one.total for one in amounts) == pytest.approx(whole.total())
+            assert {use: sum(one.hours[GpuUse(use)] for one in amounts) for use in USES} == pytest.approx(dict(whole))
+            assert sum(one.unpriced for one in amounts) == pytest.approx(each.total.unpriced)
+            assert sum(one.cost or 0 for one in amounts) == pytest.approx(each.total.cost)
+
+
+def test_a_cost_needs_one_price_and_a_free_pool_costs_nothing(bob):
+    east = make.a_cluster("east")
+    dear, cheap, free, unknown = (
+        make.a_pool(east, name, price_per_gpu_hour=price)
+        for name, price in (("dear", "4"), ("cheap", "2"), ("free", "0"), ("unknown", None))
+    )
+    for of in (dear, cheap, free, unknown):
+        some_usage(east, str(of.pk), ("ml", "Job/a"), used=3, idle=1)
+    some_usage(east, f"{dear.pk},{cheap.pk}", ("ml", "Job/a"), used=5)
+
+    found = report(bob)
+
+    costs = {line.name: line.amount.cost for line in found.lines}
+    assert costs == {"dear": 16, "cheap": 8, "free": 0, "unknown": None, "cheap, dear": None}
+    assert (found.total.cost, found.total.cost_idle, found.total.unpriced) == (24, 6, 9)
+    assert [each.pool.name for each in found.unpriced] == ["unknown"]
+
+
+def test_the_most_expensive_owner_comes_first_whatever_its_hours(bob):
+    east = make.a_cluster("east")
+    dear, cheap = (make.a_pool(east, name, price_per_gpu_hour=price) for name, price in (("dear", 9), ("cheap", 1)))
+    some_usage(east, str(cheap.pk), ("many", "Job/a"), used=5)
+    some_usage(east, str(dear.pk), ("few", "Job/b"), used=1)
+
+    by_hours, by_cost = (report(bob, by="namespace", ordering=order, most=1) for order in ("-hours", "-cost"))
+
+    assert [line.name for line in by_hours.lines] == ["many"]
+    assert [line.name for line in by_cost.lines] == ["few"]
+    assert by_cost.has_more
+
+
+def test_a_person_of_a_pool_sees_its_hours_alone():
+    east = make.a_cluster("east")
+    mine, other = make.a_pool(east, "mine"), make.a_pool(east, "other")
+    some_usage(east, str(mine.pk), ("ml", "Job/a"), used=3)
+    some_usage(east, f"{mine.pk},{other.pk}", ("ml", "Job/a"), used=1)
+    some_usage(east, str(other.pk), ("secret", "Job/b"), used=5)
+    ann = make.a_user("ann", role="viewer", on=mine)
+
+    assert report(ann).total.total == 4
+    assert {line.name for line in report(ann, by="namespace").lines} == {"ml"}
+    assert report(make.a_user("eve"), by="namespace").total.total == 0
+
+
+def test_hours_that_nobody_recorded_are_counted(bob):
+    east = make.a_cluster("east")
+    UsageDay.objects.create(cluster=east, day=TODAY - timedelta(days=1), hours=0xFFFFF0, uncounted=2)
+    UsageDay.objects.create(cluster=east, day=TODAY, hours=0b11111111111)
+
+    found = report(bob).coverage
+
+    assert (found.recorded, found.missing, found.uncounted) == (20 + 11, 0, 2), "the twelfth has just ended"
+    UsageDay.objects.filter(day=TODAY).update(hours=0b11111110111)
+    assert report(bob).coverage.missing == 1
+
+
+def test_the_number_of_queries_does_not_grow(bob):
+    east = make.a_cluster("east")
+    some_usage(east, str(make.a_pool(east).pk), ("ml", "Job/a"), used=1)
+    with CaptureQueriesContext(connection) as few:
+        report(bob, by="workload")
+    for number in range(20):
+        pool = make.a_pool(make.a_cluster())
+        some_usage(pool.cluster, str(pool.pk), (f"ns-{number}", "Job/a"), used=1)
+    zoe = make.a_user("zoe", role="viewer")
+    with CaptureQueriesContext(connection) as many:
+        report(zoe, by="workload")
+
+    assert len(many) == len(few) == 7
+
+
+@pytest.mark.parametrize(
+    ("product", "lowest"),
+    [
+        ("NVIDIA-H100-80GB-HBM3", "6.88"), ("NVIDIA-A100-SXM4-40GB", "2.74"), ("NVIDIA-A100-SXM4-80GB", "3.43"),
+        ("NVIDIA-GB200", "27.04"), ("NVIDIA-B200", "14.24"), ("NVIDIA-L40S", "1.86"), ("NVIDIA-L4", "0.80"),
+        ("NVIDIA-A10G", "1.01"), ("Tesla-V100-SXM2-16GB", "3.06"), ("NVIDIA-GH200-480GB", None),
+        ("NVIDIA-L40", None),
+    ],
+)  # fmt: skip
+def test_list_prices_by_product(product, lowest):
+    found = list_prices_of([product])
+
+    assert (found[0].usd if found else None) == lowest
+    assert all(Decimal(each.usd) > 0 and each.source.source and each.source.date for each in found)
+
+
+def test_an_amount_without_hours_costs_nothing():
+    assert UsageAmount().cost == 0
