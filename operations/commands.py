@@ -9,26 +9,15 @@ from django.db import IntegrityError, transaction
 from edges.idempotency import CarriedOut, IdempotencyKey, is_done
 from fleet.models import Cluster, ClusterMode, Node
 from operations.impact import OperationImpact, impact_of
-from operations.lifecycle import NodeProgress, OperationState
+from operations.lifecycle import KINDS, NodeProgress, OperationState
 from operations.models import Operation, OperationNode
 from operations.refusals import BadOperation, OperationRefused
 from people.models import AuditEntry
 from wording.numbers import count
 
 MOST_NODES = 1000
-# What a person may ask for: the steps in order. A drain keeps new pods off first.
-KINDS: Mapping[str, tuple[str, ...]] = {
-    "quarantine": ("cordon",),
-    "drain": ("cordon", "drain"),
-    "release": ("uncordon",),
-}
 TITLES: Mapping[str, str] = {"quarantine": "Quarantine", "drain": "Drain", "release": "Release"}
 OPTIONS = {"unmanaged": bool, "empty_dir": bool, "deadline_s": int, "at_once": int}
-
-
-def kind_of(operation: Operation) -> str:
-    """Returns the key of KINDS."""
-    return next((kind for kind, steps in KINDS.items() if list(steps) == list(operation.steps)), "")
 
 
 def preview(cluster: Cluster, kind: str, nodes: Sequence[Node], *, now: datetime) -> OperationImpact:
@@ -171,12 +160,11 @@ def _earlier(asked: IdempotencyKey) -> Operation | None:
         return None
     nodes = list(operation.nodes.values_list("node_uid", flat=True))
     body = {"nodes": sorted(nodes), "reason": operation.reason, "options": operation.options}
-    verb = kind_of(operation)
-    first = IdempotencyKey.of(asked.key, person=asked.person, verb=verb, body=body)
+    first = IdempotencyKey.of(asked.key, person=asked.person, verb=operation.kind, body=body)
     carried_out = CarriedOut(first, operation.asked_at, holds=True, now_is=lambda: "")
     return operation if is_done(asked, carried_out, refusal=OperationRefused) else None
 
 
 def summary_of(operation: Operation) -> str:
     """Returns "Drain of 3 nodes"."""
-    return f"{TITLES.get(kind_of(operation), 'Operation')} of {count(operation.nodes.count(), 'node')}"
+    return f"{TITLES.get(operation.kind, 'Operation')} of {count(operation.nodes.count(), 'node')}"

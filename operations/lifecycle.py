@@ -34,3 +34,9 @@ NODE_MOVES: Mapping[NodeProgress, frozenset[NodeProgress]] = {
 }
 IN_PROGRESS = frozenset({OperationState.RUNNING, OperationState.PAUSED})
 UNFINISHED = frozenset({NodeProgress.PENDING, NodeProgress.RUNNING})
+# What a person may ask for: the steps in order. A drain keeps new pods off first.
+KINDS: Mapping[str, tuple[str, ...]] = {
+    "quarantine": ("cordon",),
+    "drain": ("cordon", "drain"),
+    "release": ("uncordon",),
+}

@@ -245,7 +245,7 @@ SPECTACULAR_SETTINGS = {
         "ReadingState": "health.api.telemetry.READINGS",
         "TelemetrySourceState": "health.api.telemetry.STATES",
         "DomainBudgetKind": "rollouts.api.ledger.DOMAIN_KINDS",
-        "OperationKind": "operations.api.operations.KINDS",
+        "OperationKind": "operations.api.operations.KIND_CHOICES",
         "OperationState": "operations.api.operations.STATES",
         "PodState": "fleet.api.pods.STATES",
         "NotificationChannelKind": "notifications.api.channels.KINDS",

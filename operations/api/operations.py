@@ -14,19 +14,19 @@ from edges.rest import KEY, Asked, Edge, Listing, RowSerializer
 from fleet.api.serializers import RefSerializer
 from fleet.models import Cluster, Node
 from operations import commands
-from operations.lifecycle import OperationState
+from operations.lifecycle import KINDS, OperationState
 from operations.models import Operation, OperationNode
 from operations.refusals import BadOperation
 from people.rights import Permission, require, require_somewhere
 
 KEY_MOST = 2**53
 STATES = [(state.value, state.value) for state in OperationState]
-KINDS = [(kind, kind) for kind in commands.KINDS]
+KIND_CHOICES = [(kind, kind) for kind in KINDS]
 
 
 class OperationSerializer(RowSerializer):
     cluster = RefSerializer()
-    kind = serializers.SerializerMethodField(help_text="quarantine, drain or release.")
+    kind = serializers.CharField(help_text="quarantine, drain or release.")
     steps = serializers.ListField(child=serializers.CharField(), help_text="In order: cordon, drain, uncordon.")
     state = serializers.ChoiceField(choices=STATES)
     preview = serializers.DictField(help_text="The impact at the start.")
@@ -36,9 +36,6 @@ class OperationSerializer(RowSerializer):
         model = Operation
         fields = ("id", "cluster", "kind", "steps", "state", "state_since", "state_reason", "waiting_for", "reason",
                   "asked_by", "asked_at", "options", "preview", "looked_at")  # fmt: skip
-
-    def get_kind(self, operation: Operation) -> str:
-        return commands.kind_of(operation)
 
 
 class OperationNodeSerializer(RowSerializer):
@@ -72,7 +69,7 @@ class OperationImpactSerializer(serializers.Serializer):
 
 class OperationAsked(Asked):
     cluster = serializers.IntegerField(min_value=1, max_value=KEY_MOST, help_text="Its id.")
-    kind = serializers.ChoiceField(choices=KINDS)
+    kind = serializers.ChoiceField(choices=KIND_CHOICES)
     nodes = serializers.ListField(
         child=serializers.CharField(max_length=64), allow_empty=False, max_length=commands.MOST_NODES,
         help_text="UIDs of nodes of this cluster. An empty list is never “all”.",

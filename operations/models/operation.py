@@ -14,6 +14,7 @@ from fleet.models import Cluster
 from fleet.models.visible import Visible
 from operations.lifecycle import (
     IN_PROGRESS,
+    KINDS,
     NODE_MOVES,
     OPERATION_MOVES,
     UNFINISHED,
@@ -74,6 +75,11 @@ class Operation(Leased):
     def mark(self) -> str:
         """Returns the owner's name in the cluster, the ledger and the audit chain."""
         return f"{MARK}{self.pk}"
+
+    @property
+    def kind(self) -> str:
+        """Returns the key of KINDS."""
+        return next((kind for kind, steps in KINDS.items() if list(steps) == list(self.steps)), "")
 
     @property
     def is_in_progress(self) -> bool:

@@ -7,7 +7,7 @@ from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.models import ClusterMode
 from fleet.web.node_lookup import node_for
-from operations.commands import TITLES, kind_of
+from operations.commands import TITLES
 from operations.lifecycle import NodeProgress
 from operations.models import OperationNode, Quarantine
 from people.rights import Permission, why_not
@@ -31,7 +31,7 @@ def node_part(request: PersonRequest, node_id: int) -> HttpResponse:
         "is_busy": any(
             row.state in (NodeProgress.PENDING, NodeProgress.RUNNING) and row.operation.is_in_progress for row in last
         ),
-        "last": [(row, TITLES.get(kind_of(row.operation), "Operation")) for row in last],
+        "last": [(row, TITLES.get(row.operation.kind, "Operation")) for row in last],
         "why_not": locked,
     }
     return render(request, "operations/_node_actions.html", context)

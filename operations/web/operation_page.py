@@ -22,7 +22,7 @@ from edges.requests import PersonRequest, answered
 from edges.transition_errors import IllegalMove, LostRace
 from fleet.models import Cluster, Node
 from operations import commands
-from operations.lifecycle import NodeProgress, OperationState
+from operations.lifecycle import KINDS, NodeProgress, OperationState
 from operations.models import Operation
 from operations.refusals import OperationRefused
 from people.rights import NotAllowed, Permission, require, scope_of, why_not
@@ -67,8 +67,8 @@ def new(request: PersonRequest) -> HttpResponse:
     """Shows the impact of an operation, and starts it when the form is sent."""
     sent = request.POST if request.method == "POST" else request.GET
     kind = sent.get("kind", "")
-    if kind not in commands.KINDS:
-        raise Http404(f"Choose one of {', '.join(commands.KINDS)}.")
+    if kind not in KINDS:
+        raise Http404(f"Choose one of {', '.join(KINDS)}.")
     cluster, nodes = _chosen(request, sent.getlist("node"))
     now = timezone.now()
     impact = commands.preview(cluster, kind, nodes, now=now)
@@ -155,7 +155,7 @@ def _context(request: PersonRequest, operation_id: int) -> dict[str, Any]:
     return {
         "operation": row,
         "title": commands.summary_of(row),
-        "kind": commands.kind_of(row),
+        "kind": row.kind,
         "nodes": [(node, keys.get(node.node_uid)) for node in nodes],
         "more": max(0, counts.total() - SHOWN),
         "counts": {state.value: counts[state] for state in NodeProgress if counts[state]},

@@ -8,7 +8,7 @@ from django.shortcuts import render
 
 from edges.parts import part
 from edges.requests import PersonRequest
-from operations.commands import TITLES, kind_of
+from operations.commands import TITLES
 from operations.lifecycle import NodeProgress
 from operations.models import Operation, Quarantine
 
@@ -33,7 +33,7 @@ def _context(request: PersonRequest) -> dict[str, Any]:
     ).order_by("-pk")
     quarantines = Quarantine.objects.visible_to(request.user).in_force().select_related("cluster", "operation")
     return {
-        "operations": [(row, TITLES.get(kind_of(row), "Operation")) for row in counted[:SHOWN]],
+        "operations": [(row, TITLES.get(row.kind, "Operation")) for row in counted[:SHOWN]],
         "most": SHOWN,
         "quarantines": quarantines.order_by("-wanted_since")[:SHOWN],
         "quarantined": quarantines.count(),
