@@ -41,6 +41,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("v1/", include("health.api.urls")),
     path("v1/", include("capacity.api.urls")),
     path("v1/", include("operations.api.urls")),
+    path("v1/", include("maintenance.api.urls")),
     path("v1/", include("rollouts.api.urls")),
     path("v1/", include("notifications.api.urls")),
     path("v1/version", RunningVersion.as_view(), name="version"),

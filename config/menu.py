@@ -49,6 +49,7 @@ GROUPS = (
         (
             MenuEntry("Findings", "findings", counted_by="criticals-count"),
             MenuEntry("Rules", "rules", ("rule", "rule-shadow", "rule-limits")),
+            MenuEntry("Maintenance", "maintenance", ("case", "new-case")),
             MenuEntry("Shift report", "shift-report"),
         ),
     ),

@@ -16,6 +16,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("health.web.urls")),
     path("", include("capacity.web.urls")),
     path("", include("operations.web.urls")),
+    path("", include("maintenance.web.urls")),
     path("", include("rollouts.web.urls")),
     path("", include("notifications.web.urls")),
     path("", include("people.web.urls")),

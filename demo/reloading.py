@@ -5,8 +5,8 @@ from pathlib import Path
 from demo.settings import ROOT
 
 WATCHED = (
-    "capacity", "config", "edges", "gpu", "kube", "people", "fleet", "health", "notifications", "operations",
-    "rollouts", "wording",
+    "capacity", "config", "edges", "gpu", "kube", "people", "fleet", "health", "maintenance", "notifications",
+    "operations", "rollouts", "wording",
 )  # fmt: skip
 
 

@@ -14,8 +14,8 @@ KEPT = ROOT / ".data" / "tables"
 PINNED = "requirements.txt"
 # Whatever a table, or a row that is there from the beginning, may come from.
 CODE = (
-    "capacity", "config", "demo", "edges", "fleet", "gpu", "health", "kube", "notifications", "operations", "people",
-    "rollouts", "wording",
+    "capacity", "config", "demo", "edges", "fleet", "gpu", "health", "kube", "maintenance", "notifications",
+    "operations", "people", "rollouts", "wording",
 )  # fmt: skip
 
 

@@ -340,6 +340,15 @@ def an_operation(cluster, *names: str, steps: tuple[str, ...] = ("cordon",), **g
     return operation
 
 
+def a_case(node, **given: Any):
+    """Suspect, opened by ada at noon, where nothing else is given."""
+    from maintenance.models import NodeCase
+
+    row = {"state_since": NOON, "state_reason": "Xid 79.", "moved_by": "ada", "opened_at": NOON, "opened_by": "ada"}
+    row |= {"reason": "Xid 79.", "fault_at": NOON, "node_uid": node.uid, "node_name": node.name}
+    return NodeCase.objects.create(cluster=node.cluster, **row | given)
+
+
 def an_image_pull(plan, *outcomes: str, **given: Any):
     """One that is under way, a Job for each outcome: blank, pulled, failed or unknown; on gpu-1, gpu-2, …"""
     from rollouts.models import ImagePull, PullJob

@@ -7,7 +7,7 @@ from django.apps import apps
 from django.db import connection
 from django.db.models import Model
 
-APPS = ("people", "fleet", "health", "operations", "rollouts", "notifications")
+APPS = ("people", "fleet", "health", "operations", "maintenance", "rollouts", "notifications")
 Rows = dict[str, list[tuple[Any, ...]]]  # by table
 Built = TypeVar("Built", bound=Model)
 _saved: dict[str, tuple[Any, str]] = {}  # the key of the built row, and the statement that inserts all of them

@@ -8,6 +8,7 @@ from rollouts.commands.fleet_freezes import Where
 from rollouts.models import GateOverride
 from tests.callers import ada, amy, bob, eve, nobody, now, root  # noqa: F401 (fixtures)
 from tests.make import (
+    a_case,
     a_finding,
     a_mute,
     a_node_event,
@@ -55,6 +56,8 @@ def there(db, now) -> dict[str, int]:  # noqa: F811
         "freeze_id": freeze.pk,
         "rollout_id": an_external_rollout(node.cluster).pk,
         "pull_id": an_image_pull(stage.plan).pk,
+        "case_id": a_case(node).pk,
+        "act": "close",
         "operation_id": an_operation(node.cluster).pk,
         "verb": "pause",
         "finding_id": a_finding(node.cluster, node=node, rule="gpu-hot").pk,

@@ -56,6 +56,7 @@ from health.web.shift_report import ReportForm
 from health.web.telemetry_form import TelemetrySourceForm
 from kube import quantity, selectors
 from kube.selectors import BadSelector
+from maintenance.web.case_page import CaseActForm, NewCaseForm
 from notifications.web.channel_page import ChannelForm
 from notifications.web.notifications_page import LogForm
 from notifications.web.route_page import RouteForm
@@ -345,6 +346,9 @@ PARSERS = (
     Parser("operation form", "1,000 and 100 characters, numbers of a few digits", FORM_BYTES,
            _fields(OperationForm, "reason", "typed_count", "deadline_min", "at_once", "key"),
            ("operations.web.operation_page",)),
+    Parser("case form", "16 digits and 1,000 characters", FORM_BYTES,
+           _fields(NewCaseForm, "node", "finding", "reason"), ("maintenance.web.case_page",)),
+    Parser("act on a case", "1,000 and 16 characters", FORM_BYTES, _fields(CaseActForm, "reason", "seen")),
     Parser("freeze form", "40, 32 and 1,000 characters", FORM_BYTES, _freeze,
            ("rollouts.web.freezes_page",)),
     Parser("window form", "200, 64 and 1,000 characters", FORM_BYTES, _window,

@@ -8,7 +8,16 @@ from config.settings.base import INSTALLED_APPS
 
 pytestmark = pytest.mark.sqlite
 
-OURS = set(INSTALLED_APPS) & {"people", "fleet", "health", "capacity", "operations", "rollouts", "notifications"}
+OURS = set(INSTALLED_APPS) & {
+    "people",
+    "fleet",
+    "health",
+    "capacity",
+    "operations",
+    "maintenance",
+    "rollouts",
+    "notifications",
+}
 # Few rows, which people read by the names of their places.
 BY_THEIR_PLACES = {"MaintenanceWindow", "PoolLimits", "TelemetrySource"}
 

@@ -14,6 +14,8 @@ from fleet.models import Bookmark, Gpu
 from fleet.models.bookmark import BookmarkState
 from health.gpus.faults import findings_of
 from health.models import Finding, Mute
+from maintenance.lifecycle import CaseState
+from maintenance.models import NodeCase
 from operations.lifecycle import OperationState
 from operations.models import Freeze, Operation
 from rollouts.lifecycle import ExternalRolloutState, PlanState, TargetState
@@ -79,6 +81,16 @@ TWINS = {
         },
         lambda rows: rows.in_progress(),
         lambda row: row.is_in_progress,
+    ),
+    ("NodeCase", "open"): Twins(
+        NodeCase,
+        {"state": st.sampled_from(list(CaseState))},
+        lambda stage, number: {
+            "cluster": stage.plan.cluster, "node_uid": f"u{number}", "state_since": NOON, "opened_at": NOON,
+            "fault_at": NOON,
+        },
+        lambda rows: rows.open(),
+        lambda row: row.is_open,
     ),
     ("Mute", "in_force"): Twins(
         Mute,

@@ -16,6 +16,7 @@ from tests.callers import calling
 from tests.config.test_who_may import READS
 from tests.make import (
     NOON,
+    a_case,
     a_cluster,
     a_finding,
     a_fleet,
@@ -63,6 +64,7 @@ def widen(stage: Stage, root: User) -> None:
         an_image_pull(plan, "pulled", "failed", ended_at=NOON)
         an_external_rollout(cluster, object_uid=f"uid-{number}")
         an_operation(cluster)
+        a_case(cluster.nodes.get(name=f"more-{number}"))
         a_source(a_plan(a_fleet()).cluster)
         fleet_freezes.freeze(Where(a_fleet()), actor="ada", reason="x", now=NOON)
         a_window(a_fleet())
@@ -117,6 +119,7 @@ def test_what_an_endpoint_costs_does_not_grow(now, db):
         "stage_id": stage.pk,
         "rollout_id": an_external_rollout(node.cluster).pk,
         "pull_id": an_image_pull(stage.plan).pk,
+        "case_id": a_case(node).pk,
         "operation_id": an_operation(node.cluster).pk,
         "person_id": root.pk,
         "group_id": groups.add("sre", actor="root", now=NOON).pk,

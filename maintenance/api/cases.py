@@ -1,0 +1,176 @@
+"""Cases of nodes: open one, read its state and moves, close or retire it. Operations do the rest."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar
+
+import django_filters as filters
+from django.db.models import QuerySet
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from edges.rest import Asked, Edge, Flat, Listing, RowSerializer
+from fleet.api.serializers import RefSerializer
+from fleet.models import Cluster, Node
+from health.models import Finding
+from maintenance import commands
+from maintenance.lifecycle import CaseFacts, CaseState, acts_of
+from maintenance.models import NodeCase
+from maintenance.queries import facts_of
+from people.models import AuditEntry
+from people.rights import Permission, require, require_somewhere
+
+KEY_MOST = 2**53
+STATES = [(state.value, state.value) for state in CaseState]
+SEEN_HELP = "The state that you saw. 409 with the state now if it is another one. Blank: any."
+
+
+class CaseActSerializer(serializers.Serializer):
+    act = serializers.CharField(source="key")
+    operation = serializers.CharField(help_text="The kind to POST to `operations`. Blank: a command on the case.")
+
+
+class CaseSerializer(RowSerializer):
+    cluster = RefSerializer()
+    state = serializers.ChoiceField(choices=STATES)
+    finding = serializers.IntegerField(source="finding_id", allow_null=True)
+    obstacle = serializers.CharField(help_text="What it waits for, or what contradicts its state. Blank: nothing.")
+    acts = CaseActSerializer(many=True, help_text="Possible now, the next step first.")
+
+    class Meta:
+        model = NodeCase
+        fields = ("id", "cluster", "node_name", "node_uid", "state", "state_since", "state_reason", "moved_by",
+                  "obstacle", "acts", "opened_at", "opened_by", "reason", "finding")  # fmt: skip
+
+
+class CaseMoveSerializer(RowSerializer):
+    move = serializers.SerializerMethodField(help_text="The state after it, or opened.")
+    evidence = serializers.DictField(help_text="The state before it, and the operation or finding that is its reason.")
+
+    class Meta:
+        model = AuditEntry
+        fields = ("number", "at", "move", "actor", "reason", "evidence")
+
+    def get_move(self, entry: AuditEntry) -> str:
+        return entry.verb.removeprefix("case.")
+
+
+class CaseRequest(Asked):
+    cluster = serializers.IntegerField(min_value=1, max_value=KEY_MOST, help_text="Its id.")
+    node = serializers.CharField(max_length=64, help_text="UID of a node of this cluster.")
+    reason = serializers.CharField(max_length=1000, help_text="Why. Kept for good.")
+    finding = serializers.IntegerField(
+        min_value=1, max_value=KEY_MOST, required=False, default=None, allow_null=True,
+        help_text="The id of the finding that is the reason. Null: none.",
+    )  # fmt: skip
+
+
+class CaseMoveRequest(Asked):
+    reason = serializers.CharField(max_length=1000, help_text="Why. Kept for good.")
+    seen = serializers.CharField(max_length=16, required=False, default="", allow_blank=True, help_text=SEEN_HELP)
+
+
+class ShownCase:
+    """A case with the values of its facts."""
+
+    def __init__(self, facts: CaseFacts) -> None:
+        self.obstacle, self.acts = facts.obstacle, acts_of(facts)
+
+
+def shown(cases: Sequence[NodeCase]) -> Iterable[Flat]:
+    facts = facts_of(cases)
+    return [Flat(ShownCase(facts[case.pk]), case) for case in cases]
+
+
+class CaseEdge(Edge):
+    def case(self, case_id: int) -> NodeCase:
+        return self.load(NodeCase.objects.visible_to(self.user).select_related("cluster", "finding"), case_id)
+
+    def answer(self, case: NodeCase, *, status: int = 200) -> Response:
+        return Response(CaseSerializer(next(iter(shown([case])))).data, status=status)
+
+
+class CaseFilters(filters.FilterSet):
+    cluster = filters.CharFilter(field_name="cluster__name", max_length=63, label="Name of the cluster.")
+    state = filters.ChoiceFilter(choices=STATES)
+    node = filters.CharFilter(field_name="node_name", max_length=253, label="Name of a node.")
+
+    class Meta:
+        model = NodeCase
+        fields: ClassVar[list[str]] = []
+
+
+class CaseList(CaseEdge, Listing):
+    """Lists cases, the newest first."""
+
+    serializer_class = CaseSerializer
+    filterset_class = CaseFilters
+    queryset = NodeCase.objects.none()
+
+    def get_queryset(self) -> QuerySet[NodeCase]:
+        return NodeCase.objects.visible_to(self.user).select_related("cluster", "finding").order_by("-pk")
+
+    def see(self, rows: Sequence[NodeCase]) -> Iterable[Flat]:
+        return shown(rows)
+
+    @extend_schema(request=CaseRequest, responses={201: CaseSerializer})
+    def post(self, request) -> Response:
+        """Opens a case of a node. 409 with the open case, if the node has one."""
+        require_somewhere(self.user, Permission.RUN)
+        asked = self.read(CaseRequest)
+        cluster = self.load(Cluster.objects.visible_to(self.user), asked["cluster"])
+        require(self.user, Permission.RUN, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
+        node = Node.objects.visible_to(self.user).filter(cluster=cluster, uid=asked["node"]).first()
+        if node is None:
+            raise serializers.ValidationError({"node": f"{cluster.name} has no node with this UID."})
+        key = asked["finding"]
+        finding = self.load(Finding.objects.visible_to(self.user), key) if key is not None else None
+        actor, now = self.user.get_username(), timezone.now()
+        case = commands.open_case(node, actor=actor, reason=asked["reason"], finding=finding, now=now)
+        return self.answer(self.case(case.pk), status=201)
+
+
+class CaseDetail(CaseEdge):
+    @extend_schema(responses=CaseSerializer)
+    def get(self, request, case_id: int) -> Response:
+        return self.answer(self.case(case_id))
+
+
+class CaseMoves(CaseEdge, Listing):
+    """Lists the moves of a case, the newest first."""
+
+    serializer_class = CaseMoveSerializer
+    queryset = AuditEntry.objects.none()
+
+    def get_queryset(self) -> QuerySet[AuditEntry]:
+        return self.case(self.kwargs["case_id"]).moves
+
+
+class CaseCommand(CaseEdge):
+    http_method_names = ["post", "options"]
+    asked: ClassVar[type[Asked]] = CaseMoveRequest
+
+    def carry_out(self, case: NodeCase, **given: Any) -> None:
+        raise NotImplementedError
+
+    @extend_schema(request=CaseMoveRequest, responses=CaseSerializer)
+    def post(self, request, case_id: int) -> Response:
+        case = self.case(case_id)
+        require(self.user, Permission.RUN, cluster_id=case.cluster_id, where=f"cluster {case.cluster.name}")
+        self.carry_out(case, actor=self.user.get_username(), now=timezone.now(), **self.read(self.asked))
+        return self.answer(self.case(case_id))
+
+
+class CaseClosures(CaseCommand):
+    """Ends a suspect case, or one on probation. The node stays in service."""
+
+    def carry_out(self, case: NodeCase, **given: Any) -> None:
+        commands.close(case, **given)
+
+
+class CaseRetirements(CaseCommand):
+    """Ends a case. The node does not return, and Quarterdeck's cordon stays."""
+
+    def carry_out(self, case: NodeCase, **given: Any) -> None:
+        commands.retire(case, **given)

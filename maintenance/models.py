@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import Any
+
+from django.db import models, transaction
+from django.db.models import Q
+
+from edges.transitions import write_move
+from fleet.models import Cluster, Node
+from fleet.models.node import members_of
+from fleet.models.visible import Visible
+from health.models import Finding
+from maintenance.lifecycle import CASE_MOVES, FINAL, TITLES, CaseState
+from people.models import AuditEntry
+
+LONGEST_REASON = 1000
+OVER = sorted(state.value for state in FINAL)
+
+
+class CaseQuerySet(Visible["NodeCase"]):
+    """Cases are visible like nodes: by cluster, and by pool while the node exists."""
+
+    def in_pools(self, pool_ids: Collection[int]) -> Q:
+        return Q(node_uid__in=Node.objects.filter(pk__in=members_of(pool_ids)).values("uid"))
+
+    def open(self) -> CaseQuerySet:
+        return self.exclude(state__in=OVER)
+
+    def of_node(self, node_uid: str) -> CaseQuerySet:
+        return self.filter(node_uid=node_uid)
+
+
+class NodeCase(models.Model):
+    """The time of a sick node from suspect to back in service, or retired. Its moves are its audit entries."""
+
+    cluster = models.ForeignKey(Cluster, models.PROTECT, related_name="cases")
+    node_uid = models.CharField(max_length=64)  # not a key to the row: a case outlives its node
+    node_name = models.CharField(max_length=253)
+    state = models.CharField(max_length=16, default=CaseState.SUSPECT.value)
+    state_since = models.DateTimeField()
+    state_reason = models.CharField(max_length=LONGEST_REASON)  # of the last move
+    moved_by = models.CharField(max_length=150)
+    opened_at = models.DateTimeField()
+    opened_by = models.CharField(max_length=150)
+    reason = models.CharField(max_length=LONGEST_REASON)  # of whoever opened it
+    finding = models.ForeignKey(Finding, models.SET_NULL, null=True, related_name="cases")  # null: opened from a node
+    fault_at = models.DateTimeField()  # of the last fault: a newer one counts against a return
+
+    objects = CaseQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["node_uid"], condition=~Q(state__in=OVER), name="one_open_case_per_node"),
+        ]
+        indexes = [
+            models.Index(fields=["state", "state_since"], name="cases_by_state"),
+            models.Index(fields=["node_uid", "-id"], name="cases_of_node"),
+        ]
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        return self.mark
+
+    @property
+    def mark(self) -> str:
+        """Returns its name in the audit chain."""
+        return f"case-{self.pk}"
+
+    @property
+    def is_open(self) -> bool:
+        return self.state not in FINAL
+
+    @property
+    def title(self) -> str:
+        return TITLES[CaseState(self.state)]
+
+    @property
+    def moves(self) -> models.QuerySet[AuditEntry]:
+        """Returns its history, the newest first."""
+        return AuditEntry.objects.filter(subject=self.mark).order_by("-number")
+
+    def move(
+        self, to: CaseState, *, actor: str, reason: str, now: datetime, evidence: dict[str, Any] | None = None,
+        **columns: Any,
+    ) -> None:  # fmt: skip
+        """Moves the case, with its audit entry.
+
+        :raises IllegalMove: when the state table does not allow it
+        :raises LostRace: when somebody else moved it first
+        """
+        was = CaseState(self.state)
+        columns |= {"state_since": now, "state_reason": reason[:LONGEST_REASON], "moved_by": actor}
+        with transaction.atomic():
+            write_move(self, CASE_MOVES, was, to, **columns)
+            self.record(to.value, actor=actor, reason=reason, now=now, evidence={"from": was} | (evidence or {}))
+        for name, value in {"state": to.value, **columns}.items():
+            setattr(self, name, value)
+
+    def record(
+        self, what: str, *, actor: str, reason: str, now: datetime, evidence: dict[str, Any] | None = None
+    ) -> None:
+        AuditEntry.record(
+            self.mark, verb=f"case.{what}", actor=actor, reason=reason[:LONGEST_REASON], evidence=evidence, now=now
+        )

@@ -1,0 +1,103 @@
+"""The facts of cases, from rows of nodes, operations and findings."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from django.db.models import Max, Q
+
+from fleet.models import GoneNode, Node
+from health.models import Finding
+from health.rules.base import Severity
+from maintenance.lifecycle import CaseFacts, CaseState, NodeOperation
+from maintenance.models import NodeCase
+from operations.lifecycle import NodeProgress
+from operations.models import OperationNode, Quarantine
+
+
+def facts_of(cases: Sequence[NodeCase]) -> dict[int, CaseFacts]:
+    """Returns the facts by case. Six queries, whatever the number of cases; none for no cases."""
+    if not cases:
+        return {}
+    uids = {case.node_uid for case in cases}
+    nodes = {node.uid: node for node in Node.objects.filter(uid__in=uids).only("uid", "name", "is_unschedulable")}
+    gone = _gone(uids - set(nodes), cases)
+    begun, newest = _operations(uids)
+    quarantines = dict(Quarantine.objects.of_nodes(uids).values_list("node_uid", "placed_at"))
+    findings = _findings(cases)
+    return {
+        case.pk: CaseFacts(
+            state=CaseState(case.state),
+            since=case.state_since,
+            node_name=case.node_name,
+            fault=_fault(case, findings.get(case.node_uid, ())),
+            is_fault_open=any(each["pk"] == case.finding_id for each in findings.get(case.node_uid, ())),
+            gone=gone.get(case.node_uid, ""),
+            is_seen=case.node_uid in nodes,
+            is_unschedulable=case.node_uid in nodes and nodes[case.node_uid].is_unschedulable,
+            has_quarantine=case.node_uid in quarantines,
+            is_quarantined=quarantines.get(case.node_uid) is not None,
+            begun=begun.get(case.node_uid),
+            newest=newest.get(case.node_uid),
+        )
+        for case in cases
+    }
+
+
+def _gone(uids: Collection[str], cases: Sequence[NodeCase]) -> dict[str, str]:
+    """Returns why each node left. A node without a row that nobody saw leave is not among them."""
+    left = set(GoneNode.objects.filter(uid__in=uids).values_list("uid", flat=True)) if uids else set()
+    if not left:
+        return {}
+    those = [case for case in cases if case.node_uid in left]
+    clusters, names = {case.cluster_id for case in those}, {case.node_name for case in those}
+    remade = set(Node.objects.filter(cluster__in=clusters, name__in=names).values_list("cluster_id", "name"))
+    new = " A new node has its name, and starts without a case."
+    return {
+        case.node_uid: f"{case.node_name} left the cluster.{new if (case.cluster_id, case.node_name) in remade else ''}"
+        for case in those
+    }
+
+
+def _operations(uids: Collection[str]) -> tuple[dict[str, NodeOperation], dict[str, NodeOperation]]:
+    """Returns the newest operation that has begun, and the newest one, by node UID."""
+    has_begun = Q(step_since__isnull=False)
+    keys = OperationNode.objects.filter(node_uid__in=uids).order_by().values("node_uid")
+    last = list(keys.annotate(newest=Max("pk"), begun=Max("pk", filter=has_begun)))
+    wanted = {key for row in last for key in (row["newest"], row["begun"]) if key}
+    rows = OperationNode.objects.select_related("operation").in_bulk(wanted)
+    return (
+        {row["node_uid"]: _operation(rows[row["begun"]]) for row in last if row["begun"]},
+        {row["node_uid"]: _operation(rows[row["newest"]]) for row in last},
+    )
+
+
+def _operation(row: OperationNode) -> NodeOperation:
+    steps, operation = row.operation.steps, row.operation
+    return NodeOperation(
+        number=operation.pk,
+        kind=operation.kind,
+        progress=NodeProgress(row.state),
+        is_evicting=row.step < len(steps) and steps[row.step] == "drain",
+        actor=operation.asked_by,
+        reason=operation.reason,
+        result=row.reason or (operation.waiting_for if operation.is_in_progress else ""),
+    )
+
+
+def _findings(cases: Sequence[NodeCase]) -> Mapping[str, list[dict[str, Any]]]:
+    """Returns open findings by node UID that are critical, or of a rule that opened a case."""
+    rules = {case.finding.rule for case in cases if case.finding}
+    open_ones = Finding.objects.open().filter(node__uid__in={case.node_uid for case in cases}).order_by("opened_at")
+    rows = open_ones.filter(Q(severity=Severity.CRITICAL) | Q(rule__in=rules))
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in rows.values("pk", "node__uid", "rule", "severity", "title", "opened_at"):
+        found.setdefault(row["node__uid"], []).append(dict(row))
+    return found
+
+
+def _fault(case: NodeCase, findings: Sequence[Mapping[str, Any]]) -> str:
+    """Returns the newest fault since the case entered its state. Blank: none."""
+    rule = case.finding.rule if case.finding else ""
+    newer = [each for each in findings if each["opened_at"] > case.state_since]
+    counted = [each for each in newer if each["severity"] == Severity.CRITICAL or each["rule"] == rule]
+    return str(counted[-1]["title"]) if counted else ""

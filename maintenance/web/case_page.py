@@ -1,0 +1,120 @@
+"""The pages of one case: the form that opens it, and its state, next steps and timeline."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_POST
+
+from edges.fields import Reason, WholeNumber
+from edges.kept_input import BadForm, read
+from edges.parts import part
+from edges.requests import PersonRequest, answered
+from edges.transition_errors import IllegalMove
+from fleet.models import Node
+from health.models import Finding
+from maintenance import commands
+from maintenance.lifecycle import ACTS
+from maintenance.models import NodeCase
+from maintenance.refusals import CaseRefused
+from maintenance.web.case_strip import strip_of
+from people.rights import NotAllowed, Permission, require, why_not
+
+COMMANDS = {"close": commands.close, "retire": commands.retire}
+REFUSALS = (BadForm, NotAllowed, CaseRefused, IllegalMove)
+SHOWN = 200  # moves; all are in REST
+
+
+class NewCaseForm(forms.Form):
+    node = WholeNumber(min_value=1, max_value=2**53, widget=forms.HiddenInput)
+    finding = WholeNumber(min_value=1, max_value=2**53, required=False, widget=forms.HiddenInput)
+    reason = Reason()
+
+
+class CaseActForm(forms.Form):
+    """`seen` is the state that the page showed."""
+
+    reason = Reason()
+    seen = forms.CharField(required=False, max_length=16)
+
+
+def new(request: PersonRequest) -> HttpResponse:
+    """Shows the form that opens a case, and opens it when the form is sent."""
+    form = NewCaseForm(request.POST if request.method == "POST" else None, initial=request.GET.dict())
+    sent = request.POST if request.method == "POST" else request.GET
+    node, finding = _chosen(request, sent.get("node", ""), sent.get("finding", ""))
+    cluster, status = node.cluster, 200
+    if form.is_bound:
+        try:
+            require(request.user, Permission.RUN, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
+            reason = read(form)["reason"]
+            actor, now = request.user.get_username(), timezone.now()
+            case = commands.open_case(node, actor=actor, reason=reason, finding=finding, now=now)
+        except BadForm:
+            status = 400
+        except (NotAllowed, CaseRefused) as refusal:
+            form.add_error(None, str(refusal))
+            status = 409
+        else:
+            messages.success(request, f"Opened case {case.pk} of {node.name}.")
+            return redirect("case", case_id=case.pk)
+    elif finding:
+        form.initial["reason"] = finding.title
+    locked = why_not(request.user, Permission.RUN, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
+    context = {"form": form, "node": node, "finding": finding, "why_not": locked}
+    return render(request, "maintenance/new.html", context, status=status)
+
+
+def _chosen(request: PersonRequest, node: str, finding: str) -> tuple[Node, Finding | None]:
+    row = get_object_or_404(Node.objects.visible_to(request.user).select_related("cluster"), pk=_key(node))
+    if not finding:
+        return row, None
+    return row, get_object_or_404(Finding.objects.visible_to(request.user), pk=_key(finding))
+
+
+def _key(text: str) -> int:
+    if text.isascii() and text.isdecimal() and len(text) < 16:
+        return int(text)
+    raise Http404("Open a node and choose Open a case.")
+
+
+def case(request: PersonRequest, case_id: int) -> HttpResponse:
+    dialogs = [ACTS[key] for key in COMMANDS]
+    return render(request, "maintenance/page.html", _context(request, case_id) | {"dialogs": dialogs})
+
+
+@part
+def case_part(request: PersonRequest, case_id: int) -> HttpResponse:
+    return render(request, "maintenance/_case.html", _context(request, case_id))
+
+
+@require_POST
+def carry_out(request: PersonRequest, case_id: int, act: str) -> HttpResponse:
+    row = _load(request, case_id)
+    if act not in COMMANDS:
+        raise Http404(f"Choose one of {', '.join(COMMANDS)}.")
+    with answered(request, REFUSALS, ends_form=True):
+        require(request.user, Permission.RUN, cluster_id=row.cluster_id, where=f"cluster {row.cluster.name}")
+        given = read(CaseActForm(request.POST))
+        COMMANDS[act](row, actor=request.user.get_username(), now=timezone.now(), **given)
+        messages.success(request, f"{row.node_name}: {row.title.lower()}.")
+    return redirect("case", case_id=case_id)
+
+
+def _load(request: PersonRequest, case_id: int) -> NodeCase:
+    return get_object_or_404(NodeCase.objects.visible_to(request.user).select_related("cluster", "finding"), pk=case_id)
+
+
+def _context(request: PersonRequest, case_id: int) -> dict[str, Any]:
+    row = _load(request, case_id)
+    node = Node.objects.visible_to(request.user).filter(uid=row.node_uid).first()
+    where = f"cluster {row.cluster.name}"
+    return strip_of(row, node_id=node.pk if node else None) | {
+        "moves": [(entry, entry.verb.removeprefix("case.").replace("-", " ")) for entry in row.moves[:SHOWN]],
+        "why_not": why_not(request.user, Permission.RUN, cluster_id=row.cluster_id, where=where),
+    }

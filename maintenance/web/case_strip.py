@@ -1,0 +1,54 @@
+"""The strip with a case's state and its next step, on the page of its node and on its finding."""
+
+from typing import Any
+
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, render
+
+from edges.parts import part
+from edges.requests import PersonRequest
+from fleet.models import Cluster, Node
+from fleet.web.node_lookup import node_for
+from health.models import Finding
+from maintenance.lifecycle import NEXT, CaseState, acts_of
+from maintenance.models import NodeCase
+from maintenance.queries import facts_of
+from maintenance.web.states import GLYPHS
+from people.rights import Permission, why_not
+
+
+@part
+def node_part(request: PersonRequest, node_id: int) -> HttpResponse:
+    node = node_for(request, node_id)
+    case = NodeCase.objects.of_node(node.uid).select_related("cluster", "finding").order_by("-pk").first()
+    context = strip_of(case, node_id=node.pk) if case and case.is_open else {"node_id": node.pk, "last": case}
+    return render(request, "maintenance/_node_case.html", context | _rights(request, node.cluster))
+
+
+@part
+def finding_part(request: PersonRequest, finding_id: int) -> HttpResponse:
+    finding = get_object_or_404(Finding.objects.visible_to(request.user).select_related("cluster"), pk=finding_id)
+    node = Node.objects.filter(findings=finding).only("uid", "name").first()
+    case = NodeCase.objects.open().of_node(node.uid).first() if node else None
+    context = {"finding": finding, "node": node, "case": case} | _rights(request, finding.cluster)
+    return render(request, "maintenance/_finding_case.html", context)
+
+
+def strip_of(case: NodeCase, *, node_id: int | None) -> dict[str, Any]:
+    """Returns the context of the strip. `node_id` None: the node is gone."""
+    facts = facts_of([case])[case.pk]
+    acts = acts_of(facts)
+    state = CaseState(case.state)
+    return {
+        "case": case,
+        "facts": facts,
+        "glyph": GLYPHS[state],
+        "next": NEXT[state],
+        "acts": [(act, number == 0 and act.key != "retire") for number, act in enumerate(acts)],
+        "node_id": node_id,
+    }
+
+
+def _rights(request: PersonRequest, cluster: Cluster) -> dict[str, Any]:
+    where = f"cluster {cluster.name}"
+    return {"why_not": why_not(request.user, Permission.RUN, cluster_id=cluster.pk, where=where)}

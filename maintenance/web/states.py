@@ -1,0 +1,14 @@
+from collections.abc import Mapping
+
+from maintenance.lifecycle import CaseState
+
+GLYPHS: Mapping[CaseState, str] = {
+    CaseState.SUSPECT: "warn",
+    CaseState.QUARANTINED: "cordoned",
+    CaseState.DRAINING: "changing",
+    CaseState.DRAIN_BLOCKED: "bad",
+    CaseState.DRAINED: "held",
+    CaseState.PROBATION: "part",
+    CaseState.CLOSED: "ok",
+    CaseState.RETIRED: "stopped",
+}

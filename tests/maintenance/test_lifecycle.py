@@ -1,0 +1,93 @@
+"""The state table of cases, and the moves that follow from facts."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from maintenance.lifecycle import (
+    ACTS,
+    CASE_MOVES,
+    FINAL,
+    NEXT,
+    PROBATION_FOR,
+    TITLES,
+    CaseFacts,
+    CaseState,
+    NodeOperation,
+    acts_of,
+    next_move,
+)
+from maintenance.web.states import GLYPHS
+from operations.commands import KINDS
+from operations.lifecycle import NodeProgress
+from tests.make import NOON
+
+OPERATIONS = st.builds(
+    NodeOperation, number=st.just(7), kind=st.sampled_from(sorted(KINDS)), progress=st.sampled_from(NodeProgress),
+    is_evicting=st.booleans(), actor=st.just("ada"), reason=st.just("Xid 79."), result=st.sampled_from(["", "Done."]),
+)  # fmt: skip
+FACTS = st.builds(
+    CaseFacts, state=st.sampled_from(CaseState), since=st.just(NOON), node_name=st.just("gpu-1"),
+    fault=st.sampled_from(["", "Xid 79"]), gone=st.sampled_from(["", "gpu-1 left the cluster."]),
+    is_seen=st.booleans(), is_unschedulable=st.booleans(), has_quarantine=st.booleans(),
+    is_quarantined=st.booleans(), begun=st.none() | OPERATIONS, newest=st.none() | OPERATIONS,
+).map(lambda case: replace(case, is_quarantined=case.has_quarantine and case.is_quarantined))  # fmt: skip
+LATER = st.sampled_from([timedelta(0), PROBATION_FOR])
+
+
+def test_every_state_has_a_row_and_is_reached():
+    for table in (CASE_MOVES, TITLES, NEXT, GLYPHS):
+        assert set(table) == set(CaseState)
+    reached = {to for moves in CASE_MOVES.values() for to in moves}
+    assert reached == set(CaseState)
+    assert all(not CASE_MOVES[state] for state in FINAL)
+
+
+@given(FACTS, LATER)
+def test_every_move_is_in_the_table_and_has_a_reason_and_an_actor(case: CaseFacts, later: timedelta):
+    move = next_move(case, now=NOON + later)
+
+    if move is not None:
+        assert move.to in CASE_MOVES[case.state]
+        assert move.reason.strip()
+        assert move.actor
+
+
+@given(FACTS, LATER)
+def test_moves_come_to_rest(case: CaseFacts, later: timedelta):
+    """The same facts never move a case in a circle."""
+    passed = [case.state]
+    while (move := next_move(case, now=NOON + later)) is not None:
+        assert move.to not in passed
+        passed.append(move.to)
+        case = replace(case, state=move.to, fault="" if move.to == CaseState.SUSPECT else case.fault)
+
+
+@given(FACTS)
+def test_a_node_comes_back_only_by_a_release(case: CaseFacts):
+    """L1: nothing else ends a quarantine."""
+    move = next_move(case, now=NOON)
+
+    if move is not None and move.to == CaseState.PROBATION:
+        assert case.begun is not None
+        assert (case.begun.kind, case.begun.progress) == ("release", NodeProgress.DONE)
+        assert not case.has_quarantine
+
+
+@given(FACTS)
+def test_every_open_case_says_what_happens_next(case: CaseFacts):
+    acts = acts_of(case)
+
+    assert case.is_busy or case.state in FINAL or acts
+    assert NEXT[case.state]
+    if case.is_busy or case.state in FINAL:
+        assert not acts
+
+
+def test_every_act_is_a_command_or_an_operation():
+    from maintenance.web.case_page import COMMANDS
+
+    assert {act.key for act in ACTS.values() if not act.operation} == set(COMMANDS)
+    assert {act.operation for act in ACTS.values() if act.operation} <= set(KINDS)

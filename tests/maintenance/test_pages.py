@@ -1,0 +1,111 @@
+"""The pages and REST of cases, as an operator, a viewer and a stranger."""
+
+import pytest
+
+from fleet.models import Node
+from maintenance.models import NodeCase
+from tests.callers import calling
+from tests.make import a_case, a_cluster, a_finding, a_node, a_user
+from tests.pages import page, visiting
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def node() -> Node:
+    return a_node(a_cluster(mode="operate"), "gpu-1")
+
+
+def test_an_operator_opens_a_case_from_a_finding_and_follows_it(node):
+    ada = visiting(a_user("ada", role="operator"))
+    finding = a_finding(node.cluster, node=node, title="GPU 3 of gpu-1 fell off the bus")
+
+    assert "Open a case of gpu-1" in page(ada, f"/findings?finding={finding.pk}").text
+    assert "GPU 3 of gpu-1 fell off the bus" in page(ada, f"/cases/new?node={node.pk}&finding={finding.pk}").text
+    sent = {"node": node.pk, "finding": finding.pk, "reason": "Xid 79."}
+    assert ada.post("/cases/new", sent, follow=True).status_code == 200
+
+    case = NodeCase.objects.get()
+    shown = page(ada, f"/cases/{case.pk}")
+    assert "Suspect" in shown.text
+    assert f"/operations/new?kind=quarantine&node={node.pk}" in shown.links
+    assert "Quarantine Drain" in page(ada, f"/parts/nodes/{node.pk}/case").text
+    assert "gpu-1" in page(ada, "/maintenance").text
+    assert f"Case {case.pk}: opened. Xid 79." in page(ada, f"/nodes/{node.pk}/history").text
+    assert f"Case {case.pk}: suspect" in page(ada, f"/findings?finding={finding.pk}").text
+
+
+def test_an_act_on_an_outdated_page_is_refused_with_the_state_now(node):
+    case = a_case(node, state="probation")
+    ada = visiting(a_user("ada", role="operator"))
+
+    answer = ada.post(f"/cases/{case.pk}/close", {"reason": "A mistake.", "seen": "suspect"}, follow=True)
+    assert "back in service, on probation since" in answer.content.decode()
+    assert "Your text was not saved: A mistake." in answer.content.decode()
+    ada.post(f"/cases/{case.pk}/close", {"reason": "A mistake.", "seen": "probation"})
+    case.refresh_from_db()
+    assert case.state == "closed"
+
+
+def test_a_viewer_sees_why_the_buttons_are_locked_and_is_refused(node):
+    bob = visiting(a_user("bob", role="viewer"))
+    case = a_case(node)
+
+    assert "you need the role" in page(bob, f"/cases/{case.pk}").text
+    assert "you need the role" in bob.post(f"/cases/{case.pk}/close", {"reason": "x"}, follow=True).content.decode()
+    other = a_node(node.cluster, "gpu-2")
+    assert bob.post("/cases/new", {"node": other.pk, "reason": "x"}).status_code == 409
+    assert list(NodeCase.objects.values_list("state", flat=True)) == ["suspect"]
+
+
+def test_a_stranger_gets_404(node):
+    case = a_case(node)
+    user = a_user("eve", role="operator", on=a_cluster("south"))
+    eve, api = visiting(user), calling(user)
+
+    for path in (f"/cases/{case.pk}", f"/cases/new?node={node.pk}", f"/parts/nodes/{node.pk}/case"):
+        assert eve.get(path).status_code == 404
+    assert eve.post(f"/cases/{case.pk}/close", {"reason": "x"}).status_code == 404
+    assert api.get(f"/api/v1/cases/{case.pk}/moves").status_code == 404
+    assert api.get("/api/v1/cases").json()["results"] == []
+
+
+def test_rest_opens_shows_and_ends_a_case(node):
+    ada = calling(a_user("ada", role="operator"))
+    asked = {"cluster": node.cluster_id, "node": node.uid, "reason": "Xid 79."}
+
+    opened = ada.post("/api/v1/cases", asked, format="json")
+    again = ada.post("/api/v1/cases", asked, format="json")
+    path = f"/api/v1/cases/{opened.json()['id']}"
+    lost = ada.post(f"{path}/closures", {"reason": "x", "seen": "drained"}, format="json")
+    closed = ada.post(f"{path}/closures", {"reason": "x", "seen": "suspect"}, format="json")
+
+    assert (opened.status_code, opened.json()["state"]) == (201, "suspect")
+    assert opened.json()["acts"][0] == {"act": "quarantine", "operation": "quarantine"}
+    assert (again.status_code, lost.status_code, closed.status_code) == (409, 409, 200)
+    assert "gpu-1 has an open case" in again.json()["detail"]
+    assert "suspect since" in lost.json()["detail"]
+    assert [move["move"] for move in ada.get(f"{path}/moves").json()["results"]] == ["closed", "opened"]
+    assert ada.get("/api/v1/cases?state=closed&node=gpu-1").json()["count"] == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "status"),
+    [({"node": "uid-of-nobody"}, 400), ({"reason": ""}, 400), ({"finding": 2**40}, 404), ({"cluster": 2**40}, 404)],
+)
+def test_bad_input_opens_nothing(node, given, status):
+    ada = calling(a_user("ada", role="operator"))
+    asked = {"cluster": node.cluster_id, "node": node.uid, "reason": "x"} | given
+
+    assert ada.post("/api/v1/cases", asked, format="json").status_code == status
+    assert not NodeCase.objects.exists()
+
+
+def test_a_finding_of_another_node_opens_no_case(node):
+    finding = a_finding(node.cluster, node=a_node(node.cluster, "gpu-2"))
+    ada = visiting(a_user("ada", role="operator"))
+
+    answer = ada.post("/cases/new", {"node": node.pk, "finding": finding.pk, "reason": "x"})
+
+    assert answer.status_code == 409
+    assert "The finding is not about gpu-1." in answer.content.decode()
