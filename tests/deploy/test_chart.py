@@ -110,6 +110,22 @@ def roles(objects: Any) -> dict[tuple[str, str], Any]:
     return {(one["kind"], one["metadata"].get("namespace", "")): one["rules"] for one in objects if one.get("rules")}
 
 
+def test_the_admission_policy_is_the_shipped_one_for_the_account_of_the_release():
+    shipped = [one["spec"] for one in yaml.safe_load_all((DEPLOY / "rbac" / "policy.yaml").read_text())]
+    text = json.dumps(shipped).replace("quarterdeck:quarterdeck", "gpu-fleet:qd-quarterdeck")
+    text = text.replace('"policyName": "quarterdeck-', '"policyName": "qd-quarterdeck-')
+
+    operating = policies("--set=homeCluster.mode=operate")
+
+    assert sorted(operating, key=json.dumps) == sorted(json.loads(text), key=json.dumps)
+    assert policies() == []  # observe-only: RBAC allows no write
+    assert policies("--set=homeCluster.mode=operate,homeCluster.admissionPolicy=false") == []
+
+
+def policies(*values: str) -> list[Any]:
+    return [one["spec"] for one in rendered(*TRIAL, *values) if one["kind"].startswith("ValidatingAdmissionPolicy")]
+
+
 def test_every_role_is_bound_to_the_account_of_the_release():
     objects = rendered(*TRIAL, "--set=homeCluster.mode=operate,homeCluster.operatorNamespaces={a,b}")
     given = {(one["kind"], one["metadata"].get("namespace", "")) for one in objects if one.get("rules")}

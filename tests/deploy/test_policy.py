@@ -1,0 +1,229 @@
+"""The admission policy that narrows our account to its own fields. A real API server judges it, where one is given."""
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from demo.visitor import wait_until
+from gpu import external_controllers, labels
+from gpu.external_controllers import MetadataPart
+from rollouts.components.driver_crd import DriverCrd
+from rollouts.components.driver_policy import DriverPolicy
+from simulator.fleets.definitions import definitions
+from tests.patience import PATIENCE_S
+
+RBAC = Path(__file__).resolve().parents[2] / "deploy" / "rbac"
+GIVEN = os.environ.get("QUARTERDECK_TEST_KUBECONFIG", "")
+ACCOUNT = "system:serviceaccount:quarterdeck:quarterdeck"
+NODE, DRIVER = "policy-node", "policy-driver"
+real = pytest.mark.skipif(not GIVEN, reason="no real API server is given in QUARTERDECK_TEST_KUBECONFIG")
+
+
+def policies() -> dict[str, dict[str, Any]]:
+    documents = yaml.safe_load_all((RBAC / "policy.yaml").read_text())
+    return {one["metadata"]["name"]: one["spec"] for one in documents if one["kind"].endswith("Policy")}
+
+
+def variable(name: str) -> Any:
+    (found,) = [one["expression"] for one in policies()["quarterdeck-nodes"]["variables"] if one["name"] == name]
+    return json.loads(found)
+
+
+def test_it_names_every_label_and_annotation_that_we_write():
+    parts = {
+        part: {one.name for one in external_controllers.EXTERNAL_CONTROLLERS.values() if one.part == part}
+        for part in MetadataPart
+    }
+
+    assert set(variable("ownLabels")) == {labels.UPGRADE_SKIP, labels.UPGRADE_STATE, *parts[MetadataPart.LABELS]}
+    assert set(variable("ownAnnotations")) == {labels.WAS_CORDONED, *parts[MetadataPart.ANNOTATIONS]}
+    ours = (labels.HELD_BY, labels.HELD_SINCE, labels.CORDONED_BY, labels.EXCLUDED_BY, labels.PUT_BACK)
+    assert all(key.startswith("quarterdeck.io/") for key in ours)
+
+
+def test_its_fields_of_driver_objects_are_those_of_the_components():
+    assert (DriverCrd.path, DriverPolicy.path) == (("spec", "version"), ("spec", "driver", "version"))
+
+
+def test_it_binds_our_account_alone_and_denies():
+    documents = list(yaml.safe_load_all((RBAC / "policy.yaml").read_text()))
+    bound = {one["spec"]["policyName"]: one["spec"] for one in documents if one["kind"].endswith("Binding")}
+
+    assert bound.keys() == policies().keys()
+    assert all("Deny" in spec["validationActions"] for spec in bound.values())
+    for spec in policies().values():
+        assert spec["failurePolicy"] == "Fail"
+        assert [one["expression"] for one in spec["matchConditions"]] == [f'request.userInfo.username == "{ACCOUNT}"']
+
+
+def kubectl(*words: str, text: str = "") -> "subprocess.CompletedProcess[str]":
+    command = ["kubectl", "--kubeconfig", GIVEN, *words]
+    return subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+
+
+def apply(*objects: dict[str, Any]) -> None:
+    ended = kubectl("apply", "--server-side", "-f", "-", text=yaml.safe_dump_all(objects))
+    assert ended.returncode == 0, ended.stderr
+
+
+def refusal(*words: str, user: str = ACCOUNT, text: str = "") -> str:
+    """Returns the API server's refusal of a dry run; empty when it accepts."""
+    ended = kubectl(*words, f"--as={user}", "--dry-run=server", text=text)
+    return ended.stderr if ended.returncode else ""
+
+
+def patch(kind: str, name: str, wanted: dict[str, Any], *, user: str = ACCOUNT) -> str:
+    return refusal("patch", kind, name, "--type=merge", f"--patch={json.dumps(wanted)}", user=user)
+
+
+def node_patch(part: str, key: str, value: str | None) -> dict[str, Any]:
+    return {"metadata": {part: {key: value}}}
+
+
+def a_job(*, owner: str = "quarterdeck", **pod: Any) -> str:
+    spec = {
+        "containers": [{"name": "c", "image": "i"}],
+        "restartPolicy": "Never",
+        "automountServiceAccountToken": False,
+    }
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j", "namespace": "default"}}
+    job["metadata"]["labels"] = {labels.MANAGED_BY: owner}
+    return json.dumps(job | {"spec": {"template": {"spec": spec | pod}}})
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[None]:
+    """A node, driver objects, somebody's Job, and the policy. RBAC allows our account everything."""
+    marks = {"labels": {"zone": "a"}, "annotations": {"note": "b"}}
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE, **marks}}
+    node["spec"] = {"taints": [{"key": "gpu", "effect": "NoSchedule"}], "providerID": "metal://1"}
+    roles = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}
+    admin = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": DRIVER},
+    }
+    admin |= {"roleRef": roles, "subjects": [{"kind": "User", "name": ACCOUNT}]}
+    driver = {"apiVersion": "nvidia.com/v1alpha1", "kind": "NVIDIADriver", "metadata": {"name": DRIVER}}
+    policy = {"apiVersion": "nvidia.com/v1", "kind": "ClusterPolicy", "metadata": {"name": DRIVER}}
+    apply(*definitions(is_26_7=True), node, admin)
+    served = ("get", "nvidiadrivers,clusterpolicies")
+    wait_until(lambda: kubectl(*served).returncode == 0, what="the driver objects", timeout_s=PATIENCE_S)
+    apply(
+        driver | {"spec": {"version": "570.1", "image": "driver"}},
+        policy | {"spec": {"driver": {"version": "570.1", "enabled": True}, "toolkit": {"enabled": True}}},
+        json.loads(a_job(owner="somebody")),
+    )
+    apply(*yaml.safe_load_all((RBAC / "policy.yaml").read_text()))
+    foreign = node_patch("labels", "zone", "b")
+    wait_until(
+        lambda: "only these labels" in patch("node", NODE, foreign),
+        what="the policy to be in force",
+        timeout_s=PATIENCE_S,
+    )
+    yield
+    kubectl("delete", "clusterrolebinding", DRIVER)
+    kubectl("delete", "node", NODE)
+    kubectl("delete", "crd", *(one["metadata"]["name"] for one in definitions(is_26_7=True)))
+    kubectl("delete", "job", "j")
+
+
+OWN = [
+    node_patch("labels", labels.UPGRADE_SKIP, "true"),
+    node_patch("labels", labels.UPGRADE_STATE, "upgrade-required"),
+    node_patch("labels", labels.SENTINEL_MANAGED, "false"),
+    node_patch("annotations", labels.HELD_BY, "plan-7"),
+    node_patch("annotations", labels.PUT_BACK, "{}"),
+    node_patch("annotations", labels.WAS_CORDONED, "true"),
+    node_patch("annotations", labels.KARPENTER_LEAVE, "true"),
+    node_patch("annotations", labels.AUTOSCALER_LEAVE, "true"),
+    {"spec": {"unschedulable": True}},
+]
+FOREIGN = [
+    (node_patch("labels", "zone", "b"), "may change only these labels"),
+    (node_patch("labels", "zone", None), "may change only these labels"),
+    (node_patch("labels", "new", "x"), "may change only these labels"),
+    (node_patch("annotations", "note", "c"), "may change only its own annotations"),
+    (node_patch("annotations", "note", None), "may change only its own annotations"),
+    ({"spec": {"taints": []}}, "only spec.unschedulable"),
+    ({"spec": {"taints": [{"key": "x", "effect": "NoExecute"}]}}, "only spec.unschedulable"),
+    ({"spec": {"podCIDR": "10.1.0.0/24", "podCIDRs": ["10.1.0.0/24"]}}, "only spec.unschedulable"),
+    ({"metadata": {"finalizers": ["example.com/x"]}}, "finalizers"),
+]
+
+
+@real
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize("wanted", OWN)
+def test_what_quarterdeck_writes_to_a_node_is_accepted(wanted):
+    assert patch("node", NODE, wanted) == ""
+
+
+@real
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize(("wanted", "sentence"), FOREIGN)
+def test_everything_else_of_a_node_is_refused_to_our_account_alone(wanted, sentence):
+    assert sentence in patch("node", NODE, wanted)
+    assert "Quarterdeck may" not in patch("node", NODE, wanted, user="admin")
+
+
+@real
+@pytest.mark.usefixtures("cluster")
+def test_a_node_is_not_created_deleted_or_given_a_status():
+    node = json.dumps({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "another"}})
+
+    assert "may not create or delete a node" in refusal("create", "-f", "-", text=node)
+    assert "may not create or delete a node" in refusal("delete", "node", NODE)
+    status = ("patch", "node", NODE, "--subresource=status", "--type=merge", '--patch={"status":{"phase":"Running"}}')
+    assert "may not create or delete a node" in refusal(*status)
+
+
+@real
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize(
+    ("kind", "wanted", "sentence"),
+    [
+        ("nvidiadriver", {"spec": {"version": "580.2"}}, ""),
+        ("nvidiadriver", {"spec": {"image": "other"}}, "only the driver's version"),
+        ("nvidiadriver", {"metadata": {"labels": {"a": "b"}}}, "may not change labels"),
+        ("clusterpolicy", {"spec": {"driver": {"version": "580.2"}}}, ""),
+        ("clusterpolicy", {"spec": {"driver": {"enabled": False}}}, "only the version in the driver"),
+        ("clusterpolicy", {"spec": {"toolkit": {"enabled": False}}}, "only the driver's version"),
+    ],
+)
+def test_of_a_driver_object_only_the_version_changes(kind, wanted, sentence):
+    refused = patch(kind, DRIVER, wanted)
+
+    assert sentence in refused
+    assert bool(refused) == bool(sentence)
+
+
+@real
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize(
+    ("job", "sentence"),
+    [
+        (a_job(), ""),
+        (a_job(owner="somebody"), "only its own Jobs"),
+        (a_job(automountServiceAccountToken=True), "has no token"),
+        (a_job(hostNetwork=True), "has no token, no volume, and no network"),
+        (a_job(volumes=[{"name": "v", "hostPath": {"path": "/"}}]), "has no token, no volume"),
+    ],
+)
+def test_a_job_is_ours_and_has_no_way_to_the_node(job, sentence):
+    refused = refusal("create", "-f", "-", text=job.replace('"name": "j"', '"name": "mine"'))
+
+    assert sentence in refused
+    assert bool(refused) == bool(sentence)
+
+
+@real
+@pytest.mark.usefixtures("cluster")
+def test_a_job_of_somebody_else_is_not_deleted():
+    assert "only its own Jobs" in refusal("delete", "job", "j")
