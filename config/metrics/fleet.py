@@ -1,40 +1,56 @@
 """GPUs by use, the age of each kind, and the observers."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 
 from fleet.allocation.physical import by_use
-from fleet.allocation.tally import read_alike, tally
+from fleet.allocation.tally import Alike, read_alike, tally
 from fleet.freshness.kinds import NODES
 from fleet.freshness.observation_state import behind_since_of
 from fleet.freshness.threads import threads
-from fleet.models import Bookmark, Cluster, Observer
+from fleet.models import Bookmark, Cluster, Observer, Pool
 
 
 def families(now: datetime) -> Iterator[Metric]:
-    yield from _gpus()
+    alike = read_alike()
+    yield from _gpus(alike)
+    yield _pools(alike)
     yield from _bookmarks(now)
     yield from _observers(now)
     yield _unread()
     yield _foreign_clusters()
 
 
-def _gpus() -> Iterator[GaugeMetricFamily]:
+def _gpus(alike: Sequence[Alike]) -> Iterator[GaugeMetricFamily]:
     """Yields GPU counts. A cluster without a node list has no sample, not 0 GPUs."""
     text = "Physical GPUs by use. Each GPU has one use."
     gpus = GaugeMetricFamily("quarterdeck_gpus", text, labels=["cluster", "use"])
     text = "GPU nodes whose number of GPUs is unknown."
     uncounted = GaugeMetricFamily("quarterdeck_nodes_uncounted", text, labels=["cluster"])
     listed = Bookmark.objects.known(NODES).values_list("cluster", "cluster__name")
-    alike = read_alike()
     for pk, name in listed:
         counted = tally([sums for sums in alike if sums.cluster == pk])
         uncounted.add_metric([name], counted.uncounted_nodes or 0)
         for use, number in by_use(counted.physical_gpus_by_use or {}).items():
             gpus.add_metric([name, use], number)
     yield from (gpus, uncounted)
+
+
+def _pools(alike: Sequence[Alike]) -> GaugeMetricFamily:
+    """Returns GPU counts of pools. An unknown number, such as free GPUs without a pod list, has no sample."""
+    text = "Units of a pool by use: whole GPUs (gpu), MIG slices and partitions (slice), shares of GPUs (share)."
+    units = GaugeMetricFamily("quarterdeck_pool_gpus", text, labels=["cluster", "pool", "unit", "use"])
+    known = set(Bookmark.objects.known(NODES).values_list("cluster", flat=True))
+    pools = Pool.objects.filter(cluster__in=known).order_by("cluster__name", "name")
+    for pk, cluster, name in pools.values_list("pk", "cluster__name", "name"):
+        counted = tally([sums for sums in alike if pk in sums.pools])
+        for unit, amount in (("gpu", counted.gpus), ("slice", counted.slices), ("share", counted.shares)):
+            for use in ("allocated", "free", "missing"):
+                if amount.expected and (number := getattr(amount, use)) is not None:
+                    units.add_metric([cluster, name, unit, use], number)
+    return units
 
 
 def _bookmarks(now: datetime) -> Iterator[GaugeMetricFamily]:

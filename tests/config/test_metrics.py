@@ -10,7 +10,9 @@ from config.sweeps import SWEEPS
 from fleet.models import Observer, ObservingWorker
 from fleet.models.observer import LEASE
 from fleet.tasks import sweep_observers, tidy_up
+from notifications.models import Delivery
 from rollouts.findings.plan_findings import LEFT_BEHIND
+from rollouts.models import GateAnswer
 from tests.callers import calling
 from tests.make import (
     NOON,
@@ -21,9 +23,13 @@ from tests.make import (
     a_fleet,
     a_node,
     a_node_event,
+    a_pool,
+    a_stage_to_approve,
     a_token,
     a_user,
+    an_operation,
 )
+from tests.notifications.make import a_channel, happened
 
 
 def scraped(client) -> dict[tuple, float]:
@@ -99,12 +105,87 @@ def test_which_processes_died_and_of_what(bob):
     assert last == NOON.timestamp()
 
 
+def test_findings_by_rule_and_severity(bob):
+    east = a_cluster("east")
+    a_finding(east, rule="xid", severity="critical", state="acknowledged")
+    for number in range(2):
+        a_finding(east, f"node gpu-{number}", rule="xid", severity="critical")
+    a_finding(east, "node gpu-8", rule="xid", severity="critical", is_shadow=True)
+    a_finding(east, "node gpu-9", rule="xid", severity="critical", resolved_at=NOON)
+
+    found = {labels[1:]: value for labels, value in scraped(bob).items() if labels[0] == "quarterdeck_findings"}
+
+    assert found == {("east", "xid", "critical", "open"): 2, ("east", "xid", "critical", "acknowledged"): 1}
+
+
+def test_gpus_of_a_pool_by_use_and_idle_ones(bob):
+    pool = a_pool(a_cluster("east"), "h200")
+    node = a_node(pool.cluster, pool=pool)
+    idle = {"web/a": {"has": "2 GPUs", "idle_hours": {"GPU-1": 2, "GPU-2": 3}}, "web/b": {"idle_hours": {"GPU-2": 3}}}
+    a_finding(pool.cluster, node=node, rule="idle-gpus", severity="note", facts={"pods": idle})
+    a_pool(pool.cluster, "empty", selector="no=such")
+
+    found = scraped(bob)
+
+    assert found["quarterdeck_pool_gpus", "east", "h200", "gpu", "allocated"] == 0
+    assert found["quarterdeck_pool_gpus", "east", "h200", "gpu", "free"] == 8
+    assert found["quarterdeck_pool_idle_gpus", "east", "h200"] == 2
+    assert found["quarterdeck_pool_idle_gpus", "east", "empty"] == 0
+    assert ("quarterdeck_pool_gpus", "east", "empty", "gpu", "free") not in found
+
+
+def test_approvals_and_gates_that_wait(bob, now):
+    stage = a_stage_to_approve()
+    since = NOON - timedelta(minutes=10)
+    for gate, answer in (("approval", "wait"), ("window", "pass")):
+        GateAnswer.objects.create(stage=stage, gate=gate, answer=answer, title="", since=since, at=NOON)
+    old = {"is_current": False, "title": "", "since": since, "at": since}
+    GateAnswer.objects.create(stage=stage, gate="approval", answer="fail", **old)
+
+    found = scraped(bob)
+
+    name = stage.plan.cluster.name
+    assert found["quarterdeck_approvals_waiting", name] == 1
+    assert found["quarterdeck_approval_waiting_seconds", name] == 600
+    assert found["quarterdeck_gates", "wait", "approval"] == found["quarterdeck_gates", "pass", "window"] == 1
+    assert ("quarterdeck_gates", "fail", "approval") not in found
+
+
+def test_operations_and_their_nodes(bob):
+    an_operation(a_cluster(), "gpu-0", "gpu-1")
+
+    found = scraped(bob)
+
+    assert (found["quarterdeck_operations", "running"], found["quarterdeck_operations", "paused"]) == (1, 0)
+    assert (found["quarterdeck_operation_nodes", "pending"], found["quarterdeck_operation_nodes", "failed"]) == (2, 0)
+
+
+def test_deliveries_and_what_waits(bob, now):
+    finding = a_finding(a_cluster())
+    event = happened(finding, at=NOON - timedelta(minutes=2))
+    channel = a_channel("ops", state="failing", delivered_at=NOON)
+    row = {"channel": channel, "channel_name": "ops", "key": "k", "act": "open", "message": {}, "next_try_at": NOON}
+    Delivery.objects.create(**row, state="waiting", created_at=NOON - timedelta(minutes=1))
+    Delivery.objects.create(**row, state="dead", created_at=NOON - timedelta(hours=2))
+    Delivery.objects.create(**row, state="sent", created_at=NOON - timedelta(days=2))
+
+    found = scraped(bob)
+
+    assert event.routed_at is None
+    assert found["quarterdeck_event_waiting_seconds",] == 120
+    assert found["quarterdeck_delivery_waiting_seconds",] == 60
+    assert (found["quarterdeck_deliveries", "ops", "waiting"], found["quarterdeck_deliveries", "ops", "dead"]) == (1, 1)
+    assert ("quarterdeck_deliveries", "ops", "sent") not in found
+    assert found["quarterdeck_channel_failing", "ops"] == 1
+    assert found["quarterdeck_channel_last_delivery_timestamp_seconds", "ops"] == NOON.timestamp()
+
+
 @pytest.mark.parametrize("number", [1, 5])
 def test_a_scrape_costs_the_same_queries_whatever_there_is(bob, number, django_assert_num_queries):
     for _ in range(number):
         a_cluster()
 
-    with django_assert_num_queries(20):
+    with django_assert_num_queries(34):
         bob.get("/metrics")
 
 
