@@ -165,6 +165,19 @@ def test_pods_wait_for_the_setup_job_whose_name_changes_with_its_pod():
             assert "migrate --check" in waits["command"][-1]
 
 
+def test_alerts_and_dashboards_are_the_plain_files():
+    plain = (CHART / "monitoring" / "alerts.yaml").read_text()
+    address = "https://docs.example.com/operations.html"
+
+    objects = rendered(*FULL)
+    (rule,) = [one["spec"] for one in objects if one["kind"] == "PrometheusRule"]
+    (dashboards,) = [one["data"] for one in objects if one["metadata"]["name"] == "qd-quarterdeck-dashboards"]
+
+    assert rule == yaml.safe_load(plain.replace("docs/operations.md", address))
+    files = sorted((CHART / "monitoring" / "dashboards").glob("*.json"))
+    assert dashboards == {f"quarterdeck-{path.name}": path.read_text() for path in files}
+
+
 def test_every_variable_is_one_that_settings_read():
     others = {"POD_IP", "PGPASSWORD", "VALKEY_PASSWORD", "SSL_CERT_FILE", "HTTPS_PROXY", "POSTGRES_USER", "POSTGRES_DB"}
     others |= {"POSTGRES_PASSWORD", "PGDATA", "EXTRA"}
@@ -259,7 +272,7 @@ def described(schema: dict[str, Any], part: dict[str, Any], at: tuple[str, ...] 
 def paths(values: dict[str, Any], at: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     for name, value in values.items():
         yield (*at, name)
-        if isinstance(value, dict) and name != "resources":
+        if isinstance(value, dict) and name not in {"resources", "labels"}:
             yield from paths(value, (*at, name))
 
 
