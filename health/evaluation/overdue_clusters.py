@@ -28,6 +28,14 @@ def record_evaluation(cluster_id: int, *, now: datetime) -> None:
     intervals.done(cluster_id, LOOK, every=EVERY, now=now)
 
 
+def last_evaluation(cluster_id: int) -> datetime | None:
+    """Returns when the newest finished evaluation of a cluster began; None if it has none within a day.
+
+    :raises SnapshotsUnavailable: when Redis does not answer
+    """
+    return intervals.last_done(cluster_id, LOOK)
+
+
 def _is_overdue(cluster_id: int, *, now: datetime) -> bool:
     try:
         return intervals.is_due(cluster_id, LOOK, every=EVERY, now=now)

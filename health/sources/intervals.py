@@ -1,11 +1,13 @@
 """Work that is not due in every round: the last time for each cluster, shared by all processes in Redis."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from redis.exceptions import RedisError
 
 from health.sources.snapshots import SnapshotsUnavailable, redis_client
+
+KEPT = timedelta(days=1)
 
 
 def take_turn(cluster_id: int, what: str, *, every: timedelta, now: datetime) -> bool:
@@ -24,11 +26,20 @@ def is_due(cluster_id: int, what: str, *, every: timedelta, now: datetime) -> bo
 
     :raises SnapshotsUnavailable: when Redis does not answer
     """
+    at = last_done(cluster_id, what)
+    return at is None or not timedelta() <= now - at < every
+
+
+def last_done(cluster_id: int, what: str) -> datetime | None:
+    """Returns when it was last done; None if nobody did it within a day.
+
+    :raises SnapshotsUnavailable: when Redis does not answer
+    """
     try:
         said: Any = redis_client().get(_place(cluster_id, what))
     except RedisError as error:
         raise SnapshotsUnavailable(str(error)) from error
-    return said is None or not 0 <= now.timestamp() - float(said) < every.total_seconds()
+    return None if said is None else datetime.fromtimestamp(float(said), UTC)
 
 
 def done(cluster_id: int, what: str, *, every: timedelta, now: datetime) -> None:
@@ -37,7 +48,7 @@ def done(cluster_id: int, what: str, *, every: timedelta, now: datetime) -> None
     :raises SnapshotsUnavailable: when Redis does not answer
     """
     try:
-        redis_client().set(_place(cluster_id, what), now.timestamp(), ex=every)
+        redis_client().set(_place(cluster_id, what), now.timestamp(), ex=max(every, KEPT))
     except RedisError as error:
         raise SnapshotsUnavailable(str(error)) from error
 

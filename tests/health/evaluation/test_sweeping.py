@@ -69,3 +69,11 @@ def test_what_gpus_said_is_judged_at_once(cluster, monkeypatch, task, asks, was_
     getattr(tasks, task)(cluster_id=cluster.pk)
 
     assert evaluated == [cluster.pk] * was_due
+
+
+def test_the_time_of_the_newest_evaluation_outlasts_its_turn(cluster):
+    assert overdue_clusters.last_evaluation(cluster.pk) is None
+
+    overdue_clusters.record_evaluation(cluster.pk, now=NOON)
+
+    assert overdue_clusters.last_evaluation(cluster.pk) == NOON
