@@ -19,7 +19,7 @@ OPENINGS = frozenset(
         "with", "within", "without",
     }
 )  # fmt: skip
-NOUNS = frozenset({"binding", "finding", "pricing", "routing", "string", "wording"})  # nouns that end in -ing
+NOUNS = frozenset({"binding", "finding", "pricing", "routing", "string", "throttling", "wording"})  # all nouns
 
 
 def main() -> int:

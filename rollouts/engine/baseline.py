@@ -8,13 +8,20 @@ from datetime import datetime
 from typing import Any
 
 from fleet.models import Node, Pod
+from rollouts.engine.gpu_health import findings_of
 from rollouts.engine.workloads import crashing_owners, operands_of, pods_on, ready_by_owner, validator_of, workloads_of
-from rollouts.gates.base import Baseline
+from rollouts.gates.base import Baseline, FindingEvidence
 from rollouts.models import Rollout
 
 
 def baseline_of(
-    node: Node, pods: Sequence[Pod], ready: Mapping[str, int], sick: Sequence[str], *, now: datetime
+    node: Node,
+    pods: Sequence[Pod],
+    ready: Mapping[str, int],
+    sick: Sequence[str],
+    findings: Sequence[FindingEvidence],
+    *,
+    now: datetime,
 ) -> dict[str, Any]:
     """Returns the node's present state as the JSON of `Baseline`, with each owner's pod count in the cluster."""
     validator = validator_of(pods)
@@ -32,6 +39,7 @@ def baseline_of(
         "is_unschedulable": node.is_unschedulable,
         "traits": traits_of(node),
         "operands": sorted(operand.operand for operand in operands_of(pods) if operand.is_ready),
+        "findings": {finding.key: finding.severity for finding in findings},
     }
 
 
@@ -50,6 +58,7 @@ def read_baseline(written: dict[str, Any] | None) -> Baseline | None:
         mig_gpus=written.get("mig_gpus"),
         is_unschedulable=written.get("is_unschedulable", False),
         traits=written.get("traits", {}),
+        findings=written.get("findings"),
     )
 
 
@@ -67,4 +76,7 @@ def baselines(plan: Rollout, node_uids: Sequence[str], *, now: datetime) -> dict
     """Returns the baselines of the nodes of one wave, by node UID."""
     rows = list(Node.objects.filter(cluster=plan.cluster_id, uid__in=node_uids).order_by())
     pods, ready, sick = pods_on(plan, [row.name for row in rows]), ready_by_owner(plan), crashing_owners(plan)
-    return {row.uid: baseline_of(row, pods.get(row.name, []), ready, sick, now=now) for row in rows}
+    found = findings_of(plan.cluster_id, node_uids)
+    return {
+        row.uid: baseline_of(row, pods.get(row.name, []), ready, sick, found.get(row.uid, ()), now=now) for row in rows
+    }

@@ -20,6 +20,7 @@ from rollouts.engine.cordons import read_cordons
 from rollouts.engine.exclusions import read_exclusions
 from rollouts.engine.exposure import ClusterClock, read_work
 from rollouts.engine.failures import causes_of_failures
+from rollouts.engine.gpu_health import read_plan_health
 from rollouts.engine.live_state import Live, NodesNow
 from rollouts.engine.nodes import PlanNodes, from_cluster, from_rows
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot
@@ -89,6 +90,7 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
         read_work(plan.cluster_id, _exposed(stages), by_uid, pods, ClusterClock(oldest, ahead)),
         why_unready(pods, now=now),
         causes_of_failures(stages, by_uid, now=now),
+        read_plan_health(plan, _evaluated(stages), by_uid, now=now),
     )
     pauses = list(plan.commands.filter(verb=Verb.PAUSE))
     pause = next((pause for pause in pauses if pause.ended_at is None), None)

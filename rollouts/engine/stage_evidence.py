@@ -12,6 +12,7 @@ from people.roster.groups import groups_of
 from rollouts.engine.baseline import read_baseline, traits_of
 from rollouts.engine.cordons import Cordons
 from rollouts.engine.exclusions import PlanExclusions
+from rollouts.engine.gpu_health import PlanHealth
 from rollouts.engine.snapshot import StageSnapshot
 from rollouts.engine.test_jobs import PlanTestJobs
 from rollouts.engine.workloads import driver_started_at, operands_of, refused, validator_of, workloads_of
@@ -55,6 +56,7 @@ class AroundStages:
     work: Mapping[str, SeenWork] = field(default_factory=dict)  # by uid of a node that has changed, where a gate asks
     why: Mapping[str, str] = field(default_factory=dict)  # by uid of a tenant's pod that does not run
     failures: Mapping[str, str] = field(default_factory=dict)  # by uid of a node that failed: why, where no row has it
+    health: PlanHealth = field(default_factory=PlanHealth)
 
 
 def stage_snapshot(
@@ -108,6 +110,7 @@ def stage_snapshot(
             for target in targets
             if target.node_uid in off.in_force
         },
+        health=around.health.evidence,
     )
     return StageSnapshot(
         index=stage.index,
@@ -294,6 +297,8 @@ def target_evidence(target: Target | ExternalRolloutNode, around: AroundStages) 
         traits=traits_of(node),
         facts=target.facts or traits_of(node),
         work=around.work.get(node.uid),
+        findings=around.health.findings.get(node.uid, ()),
+        telemetry=around.health.telemetry.get(node.uid),
     )
 
 

@@ -71,6 +71,42 @@ class ValidatorEvidence:
 
 
 @dataclass(frozen=True)
+class FindingEvidence:
+    """An unresolved finding about a node or one of its GPUs."""
+
+    key: str  # rule, subject and, of an Xid, its number: with the same key before the change it is the same fault
+    rule: str
+    severity: str
+    title: str
+    since: datetime  # of this occurrence
+    is_open: bool = True  # False: it is being confirmed
+    is_shadow: bool = False  # its rule is in shadow mode
+
+
+@dataclass(frozen=True)
+class GpuTelemetry:
+    """The telemetry of the GPUs of one node; fresh samples are those since its change."""
+
+    gpus: int  # that must report
+    reporting: int  # GPUs with a fresh sample of any metric
+    fresh: Mapping[str, int] = field(default_factory=dict)  # by metric: GPUs with a fresh sample of it
+    exported: frozenset[str] = frozenset()  # metrics that the node's exporter has
+    vendor: str = ""
+    restarted_at: datetime | None = None  # a GPU's counters restarted since the change; None: no restart is known
+
+
+@dataclass(frozen=True)
+class HealthEvidence:
+    """The health of a cluster: whether its rules run and have input, and the findings of unchanged nodes."""
+
+    evaluated_at: datetime | None  # the newest evaluation of its rules; None: unknown
+    has_source: bool = False  # of GPU telemetry
+    trouble: str = ""  # why no telemetry arrives from a source; blank: it arrives
+    # By the name of each unchanged node with the same GPUs: its findings since the first change of the stage.
+    peers: Mapping[str, tuple[FindingEvidence, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Baseline:
     """The state of a node when its release was decided."""
 
@@ -85,6 +121,7 @@ class Baseline:
     mig_gpus: int | None = None  # GPUs cut into MIG slices; None: nobody counted them
     is_unschedulable: bool = False
     traits: Mapping[str, str] = field(default_factory=dict)  # title → value of what the change leaves alone
+    findings: Mapping[str, str] | None = None  # severity by `FindingEvidence.key`; None: nobody recorded them
 
 
 @dataclass(frozen=True)
@@ -133,6 +170,8 @@ class TargetEvidence:
     has_served: bool = False  # a tenant's GPU pod was Ready on it since it changed, though it may be gone by now
     facts: Mapping[str, str] = field(default_factory=dict)  # what kind of node it is: kernel, OS image, GPU, zone, …
     work: SeenWork | None = None  # asked where a gate does, of a node that has changed; None: nobody knows
+    findings: tuple[FindingEvidence, ...] = ()  # asked where a gate does, of a node that has changed
+    telemetry: GpuTelemetry | None = None  # asked as those; None: no telemetry of this node
 
 
 @dataclass(frozen=True)
@@ -215,6 +254,7 @@ class Evidence:
     others_uncounted: tuple[str, ...] = ()  # titles of gates that the soak does not wait for: advisory, overridden
     # Node → who is still kept off it: nobody but us would see a fault there.
     exclusions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    health: HealthEvidence | None = None  # asked where a gate does
 
     @property
     def begun(self) -> tuple[TargetEvidence, ...]:

@@ -1,6 +1,6 @@
 """Missing telemetry of the plan's GPUs (Z23).
 
-No gate reads telemetry; findings do, and a soak without telemetry looks healthy. A metric that is not exported, a node
+A soak without telemetry looks healthy, and a gate on telemetry waits for ever. A metric that is not exported, a node
 without samples, a silent source and no source are four cases with different remedies.
 """
 
@@ -15,9 +15,12 @@ from health.rules.gpus.throttled import Throttled
 from health.sources.cluster_telemetry import ClusterTelemetry, telemetry_of_clusters
 from health.telemetry.metrics import METRICS
 from rollouts.checks import Check, each, listed, stage_field
+from rollouts.gates.base import HealthEvidence
 from rollouts.gates.soak import Soak
 from rollouts.models import Stage
+from rollouts.preflight.measurability import WAIVE
 from rollouts.preflight.subject import PreflightSubject
+from rollouts.queries.gpu_telemetry import metrics_of, read_telemetry, reads_health
 from wording.lists import names
 from wording.numbers import count
 
@@ -52,6 +55,30 @@ def is_not_seen(subject: PreflightSubject) -> Iterator[Check]:
         yield Check("telemetry-silent", title=title, summary=summary, steps=steps, field=field)
     else:
         yield from _of_each_node(nodes, telemetry, field=field)
+
+
+def gates_are_blind(subject: PreflightSubject) -> Iterator[Check]:
+    """Yields a grave warning for each gate that cannot be measured now. Two queries if a gate reads telemetry."""
+    picked = subject.picks.by_stage
+    asked = [(one, gate) for one in subject.stages for gate in one.gates if reads_health(gate) and not gate.advisory]
+    if not asked:
+        return
+    nodes = {node.uid: node for one, _ in asked for node in picked.get(one.index, ())}
+    metrics = metrics_of(gate for _, gate in asked)
+    telemetry = read_telemetry(subject.plan.cluster_id, nodes.values(), metrics, now=subject.now)
+    health = HealthEvidence(None, has_source=telemetry.has_source, trouble=telemetry.trouble)
+    for one, gate in asked:
+        its = {node.name: telemetry.by_node.get(node.uid) for node in picked.get(one.index, ())}
+        if its and (unmet := gate.unmeasured(its, health)):
+            yield Check(
+                "unmeasured",
+                title=unmet.title,
+                summary=f"{gate.title} of {one.name} would wait for ever.",
+                evidence=unmet.evidence,
+                steps=(*unmet.steps[:1], WAIVE),
+                is_grave=True,
+                field=stage_field(one.index, f"gate_options.{gate.key}"),
+            )
 
 
 def _of_each_node(nodes: Sequence[Node], telemetry: ClusterTelemetry, *, field: str) -> Iterator[Check]:

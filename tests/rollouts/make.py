@@ -1,9 +1,11 @@
 """Pure builders of evidence and snapshots. Each is valid and in good order; name only what the test is about."""
 
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+from health.telemetry.metrics import METRICS
 from rollouts.components.driver_crd import DriverCrd
 from rollouts.components.throttle import UpgradePolicy
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
@@ -11,6 +13,9 @@ from rollouts.gates.base import (
     ApprovalEvidence,
     Baseline,
     Evidence,
+    FindingEvidence,
+    GpuTelemetry,
+    HealthEvidence,
     OperandEvidence,
     PodEvidence,
     SeenWork,
@@ -51,6 +56,7 @@ def a_baseline(**given: Any) -> Baseline:
         "operands": OPERANDS,
         "validator_uid": "uid-before",
         "traits": TRAITS,
+        "findings": {},
     }
     return Baseline(**row | given)
 
@@ -68,6 +74,29 @@ def a_validator(**given: Any) -> ValidatorEvidence:
 
 def ready(*operands: str) -> tuple[OperandEvidence, ...]:
     return tuple(OperandEvidence(operand, is_ready=True) for operand in operands)
+
+
+def a_telemetry(gpus: int = 8, *, without: Collection[str] = (), **given: Any) -> GpuTelemetry:
+    """All GPUs of a node report every metric but these."""
+    exported = frozenset(METRICS).difference(without)
+    row: dict[str, Any] = {"reporting": gpus, "fresh": dict.fromkeys(exported, gpus), "exported": exported}
+    return GpuTelemetry(gpus=gpus, **row | given)
+
+
+def a_health(**given: Any) -> HealthEvidence:
+    """The rules run, with the telemetry of a source."""
+    row: dict[str, Any] = {"evaluated_at": NOON, "has_source": True}
+    return HealthEvidence(**row | given)
+
+
+def a_finding_on_it(title: str = "GPU 3 of node-1: Xid 79", **given: Any) -> FindingEvidence:
+    row: dict[str, Any] = {
+        "key": "gpu-xid GPU-3 79",
+        "rule": "gpu-xid",
+        "severity": "critical",
+        "since": NOON - timedelta(seconds=30),
+    }
+    return FindingEvidence(title=title, **row | given)
 
 
 def a_target(name: str = "node-1", **given: Any) -> TargetEvidence:
@@ -88,6 +117,7 @@ def a_target(name: str = "node-1", **given: Any) -> TargetEvidence:
         "traits": TRAITS,
         "test_job": TestJobEvidence(TestJobOutcome.PASSED, "It completed."),
         "work": SeenWork(timedelta(hours=8)),
+        "telemetry": a_telemetry(),
     }
     return TargetEvidence(name=name, **row | given)
 
@@ -108,7 +138,7 @@ def an_approval(by: str = "amy", **given: Any) -> ApprovalEvidence:
 
 
 def evidence(*targets: TargetEvidence, **given: Any) -> Evidence:
-    row: dict[str, Any] = {"seen_at": NOON, "to_version": NEW}
+    row: dict[str, Any] = {"seen_at": NOON, "to_version": NEW, "health": a_health()}
     return Evidence(targets=targets, **row | given)
 
 

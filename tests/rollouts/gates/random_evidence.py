@@ -10,6 +10,9 @@ from rollouts.gates.base import (
     Baseline,
     Combination,
     Evidence,
+    FindingEvidence,
+    GpuTelemetry,
+    HealthEvidence,
     NextWave,
     OperandEvidence,
     PodEvidence,
@@ -39,6 +42,7 @@ baselines = st.builds(
     mig_config_state=st.sampled_from(["", "success", "failed"]),
     is_unschedulable=st.booleans(),
     traits=st.dictionaries(st.sampled_from(["kernel", "OS image"]), st.sampled_from(["", "1", "2"])),
+    findings=st.none() | st.dictionaries(st.sampled_from(["a", "b"]), st.sampled_from(["critical", "warning"])),
 )
 validators = st.builds(
     ValidatorEvidence,
@@ -68,6 +72,34 @@ test_jobs = st.builds(
     st.none() | moments,
 )
 works = st.builds(SeenWork, st.integers(0, 200).map(lambda minutes: timedelta(minutes=minutes)), st.booleans())
+
+findings = st.builds(
+    FindingEvidence,
+    key=st.sampled_from(["a", "b", "c"]),
+    rule=st.sampled_from(["gpu-xid", "gpu-hot", "gpu-ecc-uncorrected", "operand-down"]),
+    severity=st.sampled_from(["critical", "warning", "note"]),
+    title=st.just("GPU 3 is ill"),
+    since=moments,
+    is_open=st.booleans(),
+    is_shadow=st.booleans(),
+)
+some_findings = st.lists(findings, max_size=3).map(tuple)
+telemetry = st.builds(
+    GpuTelemetry,
+    gpus=st.integers(1, 8),
+    reporting=st.integers(0, 8),
+    fresh=st.dictionaries(st.sampled_from(["xid", "temperature_celsius", "ecc_uncorrected"]), st.integers(0, 8)),
+    exported=st.frozensets(st.sampled_from(["xid", "temperature_celsius", "nvlink_replays"])),
+    vendor=st.sampled_from(["", "nvidia", "amd", "intel"]),
+    restarted_at=st.none() | moments,
+)
+health = st.builds(
+    HealthEvidence,
+    evaluated_at=st.none() | moments,
+    has_source=st.booleans(),
+    trouble=st.sampled_from(["", "Its source is silent."]),
+    peers=st.dictionaries(st.sampled_from([f"peer-{number}" for number in range(5)]), some_findings),
+)
 
 amounts = st.dictionaries(st.sampled_from(["nvidia.com/gpu", "nvidia.com/mig-1g.10gb"]), st.integers(0, 8))
 products = st.sampled_from(["H100", "A100"])
@@ -113,6 +145,8 @@ def targets(name: str, *, is_seen: st.SearchStrategy[bool] | None = None) -> st.
         traits=st.dictionaries(st.sampled_from(["kernel", "OS image"]), st.sampled_from(["", "1", "2"])),
         test_job=st.none() | test_jobs,
         work=st.none() | works,
+        findings=some_findings,
+        telemetry=st.none() | telemetry,
     )
 
 
@@ -150,4 +184,5 @@ def some_evidence(*, of_targets: st.SearchStrategy[tuple[TargetEvidence, ...]] |
         compared=st.integers(0, 3),
         despite=st.sampled_from(["", "ada started it despite this: we must."]),
         others_passing_since=st.none() | moments,
+        health=st.none() | health,
     )

@@ -14,7 +14,16 @@ from rollouts.gates.base import Answer, Evidence, GateResult, When
 from rollouts.lifecycle import TargetState
 from tests.make import NOON
 from tests.rollouts.gates.random_evidence import some_evidence, targets
-from tests.rollouts.make import TRAITS, a_baseline, a_pod_on_it, a_stage, a_target, a_validator, evidence
+from tests.rollouts.make import (
+    TRAITS,
+    a_baseline,
+    a_finding_on_it,
+    a_pod_on_it,
+    a_stage,
+    a_target,
+    a_validator,
+    evidence,
+)
 
 ALL = [gate() for gate in GATES.values()]  # evaluating all is faster than drawing one
 THROUGH = [gate() for gate in GATES.values() if gate.when is When.THROUGH]
@@ -120,6 +129,8 @@ BROKEN = a_target(
     workloads=(a_pod_on_it(is_ready=False, restarts=99),),
     test_job=None,
     work=None,
+    findings=(a_finding_on_it(),),
+    telemetry=None,
 )
 
 
@@ -180,7 +191,7 @@ def test_never_passes_while_a_node_is_on_its_way(gate, state: TargetState):
 
 @ALL_THROUGH
 def test_passes_when_all_is_as_before(gate):
-    shown = evidence(a_target(), others_passing_since=NOON - timedelta(hours=1))
+    shown = evidence(a_target(state_since=NOON - timedelta(minutes=5)), others_passing_since=NOON - timedelta(hours=1))
 
     assert gate.evaluate(shown, now=NOON).answer is Answer.PASS
 

@@ -185,3 +185,44 @@ def test_it_costs_no_query_more_however_many_nodes_lack_it(cluster, owner):
         costs.append(len(asked))
 
     assert costs[0] == costs[1]
+
+
+def unmeasured(cluster, owner, **gates) -> list[Check]:
+    stages = [replace(stage, gate_options=GATES | gates) for stage in (CANARY, REST)]
+    found = preview(a_draft(cluster, owner, stages=stages), now=NOON).warnings
+    return [check for check in found if check.code == "unmeasured"]
+
+
+def reports(cluster, **has) -> None:
+    """Every GPU of a node has a fresh sample of these metrics."""
+    devices = tuple(
+        GpuDevice(name.replace("_", "-"), index, f"GPU-{name}-{index}") for name in sorted(has) for index in range(8)
+    )
+    frame = TelemetrySnapshot(NOON.timestamp(), devices)
+    for place, device in enumerate(devices):
+        for key in has[device.node_name.replace("-", "_")]:
+            column = frame.columns.setdefault(key, MetricColumn.empty(len(devices)))
+            column.values[place], column.times[place] = 0.0, NOON.timestamp()
+    exported = frozenset(key for each in has.values() for key in each)
+    snapshots.keep(cluster.pk, TelemetryReading(frame, exported, {}))
+
+
+def test_a_gate_on_telemetry_that_cannot_be_measured_is_named_with_what_would(cluster, owner):
+    a_source(cluster, exported=BY_DEFAULT)
+    reports(cluster, node_0=METRICS, node_1=BY_DEFAULT, node_2=BY_DEFAULT)
+
+    (check,) = unmeasured(cluster, owner, telemetry_fresh={}, findings={}, xid={}, ecc={}, nvlink={})
+
+    assert check.title == "NVLink errors: not exported by 2 nodes"
+    assert check.summary == "NVLink of Rest would wait for ever."
+    assert (check.field, check.is_grave) == ("stages.1.gate_options.nvlink", True)
+    assert "DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL" in steps_of(check)
+    assert "make the gate advisory" in steps_of(check)
+    assert unmeasured(cluster, owner, nvlink={"advisory": True}) == []
+
+
+def test_without_a_source_no_gate_on_telemetry_can_be_measured(cluster, owner):
+    assert [check.field for check in unmeasured(cluster, owner, telemetry_fresh={}, findings={}, xid={})] == [
+        "stages.0.gate_options.telemetry_fresh", "stages.0.gate_options.xid",
+        "stages.1.gate_options.telemetry_fresh", "stages.1.gate_options.xid",
+    ]  # fmt: skip

@@ -1,0 +1,183 @@
+"""No finding at or above a severity has come on a changed node since its change.
+
+A finding that the node had before its change is subtracted and named, and so is a finding that unchanged nodes have as
+often. The gates on one topic (`xid`, `ecc`, …) are this gate with the findings of some GPU rules, whose metrics must be
+measured on every GPU. The rules count from when the driver was loaded (Z22), by the limits of the node's pools.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import ClassVar
+
+from health.rules.base import RANKS, Severity
+from health.rules.gpus.base import GpuRule
+from rollouts.gates.base import (
+    Evidence,
+    FindingEvidence,
+    Gate,
+    GateResult,
+    HealthEvidence,
+    Items,
+    TargetEvidence,
+    When,
+)
+from rollouts.gates.results import OVERRIDE, fail, no_target, passed, subject, to_come, unknown_before, wait
+from rollouts.gates.telemetry_fresh import ByNode, reporting, unmeasured
+from wording.durations import spell
+from wording.numbers import count, either
+from wording.reports import EvidenceItem, at_most, instant
+
+READ_FINDING = ("Read the finding on the page of the node.", "Then roll back, or exclude the node.")
+CHECK_WORKERS = ("Check the workers of the queue “default”.", *OVERRIDE)
+RUNS_WITHIN = timedelta(minutes=2)  # the rules run every 30 s
+Pairs = Sequence[tuple[TargetEvidence, FindingEvidence]]
+FEWEST_PEERS = 4  # nodes on each side: with fewer only a node's own past counts
+
+
+@dataclass(frozen=True)
+class NewFindings(Gate):
+    severity: str = Severity.CRITICAL.value  # the mildest that counts
+    settle: timedelta = timedelta(minutes=2)  # from the change to the evaluation that counts
+
+    key: ClassVar[str] = "findings"
+    title: ClassVar[str] = "Findings"
+    when: ClassVar[When] = When.THROUGH
+    measured_by: ClassVar[GpuRule | None] = None  # the rule that must have its metrics; None: every rule counts
+    also: ClassVar[tuple[str, ...]] = ()  # keys of rules whose findings count too
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.severity not in RANKS:
+            raise ValueError(f"severity is one of {', '.join(RANKS)}.")
+
+    def evaluate(self, evidence: Evidence, *, now: datetime) -> GateResult:
+        if not evidence.counted:
+            return no_target()
+        changed = [target for target in evidence.changed if target.is_seen]
+        known = [target for target in changed if target.baseline and target.baseline.findings is not None]
+        counted = [(target, one) for target in known for one in self._counted(target.findings)]
+        new = [(target, one) for target, one in counted if _is_new(one, target)]
+        shared = self._shared(evidence.health, new, nodes=len(known))
+        blamed = [(target, one) for target, one in new if one.rule not in shared]
+        telemetry = {target.name: target.telemetry for target in changed}
+        items = (
+            EvidenceItem("Changed nodes", len(evidence.changed)),
+            EvidenceItem("New findings", len(blamed)),
+            *reporting(telemetry),
+            *at_most(
+                EvidenceItem("Before the change", one.title) for target, one in counted if not _is_new(one, target)
+            ),
+            *at_most(EvidenceItem("On unchanged nodes too", one.title) for _, one in new if one.rule in shared),
+        )
+        if certain := [(target, one) for target, one in blamed if self._is_certain(one, target, evidence.health)]:
+            return _fails(certain, items)
+        if unknown := tuple(target.name for target in changed if target not in known):
+            return unknown_before(unknown, "The list of findings", items)
+        if not evidence.changed:
+            return to_come(evidence, items)
+        if unmet := self.unmeasured(telemetry, evidence.health, items):
+            return unmet
+        if unmet := self._not_evaluated(changed, evidence.health, items, now=now):
+            return unmet
+        if blamed:
+            return _unconfirmed(blamed, items)
+        if evidence.not_changed:
+            return to_come(evidence, items)
+        title = f"No new finding on {count(len(evidence.changed), 'changed node')}"
+        return passed(title, _with_input(evidence.health), evidence=items)
+
+    def unmeasured(self, telemetry: ByNode, health: HealthEvidence | None, items: Items = ()) -> GateResult | None:
+        """Returns WAIT for missing telemetry. Without a source, rules about nodes and pods still have their input."""
+        if self.measured_by is None and health is not None and not health.has_source:
+            return None
+        return unmeasured(telemetry, health, by=self.measured_by, items=items)
+
+    def _counted(self, findings: Sequence[FindingEvidence]) -> Iterator[FindingEvidence]:
+        rules = {self.measured_by.key, *self.also} if self.measured_by else frozenset()
+        for one in findings:
+            # A gate on a topic reads its rules in shadow mode too: shadow mode is about notifications.
+            is_asked = one.rule in rules if rules else not one.is_shadow
+            if is_asked and RANKS[one.severity] <= RANKS[self.severity]:
+                yield one
+
+    def _shared(self, health: HealthEvidence | None, new: Pairs, *, nodes: int) -> frozenset[str]:
+        """Returns the rules with new findings on at least as large a share of the unchanged nodes."""
+        peers = health.peers if health else {}
+        if min(nodes, len(peers)) < FEWEST_PEERS:
+            return frozenset()
+        here = Counter(rule for _, rule in {(target.name, one.rule) for target, one in new})
+        there = Counter(rule for found in peers.values() for rule in {one.rule for one in self._counted(found)})
+        return frozenset(rule for rule, times in here.items() if there[rule] * nodes >= times * len(peers))
+
+    def _is_certain(self, finding: FindingEvidence, target: TargetEvidence, health: HealthEvidence | None) -> bool:
+        """Returns whether the finding fails the gate. One that began during the change may still end (Z21)."""
+        is_of_now = finding.since >= target.state_since or self._is_evaluated(target, health)
+        return finding.is_open and not finding.is_shadow and is_of_now
+
+    def _is_evaluated(self, target: TargetEvidence, health: HealthEvidence | None) -> bool:
+        return health is not None and health.evaluated_at is not None and health.evaluated_at >= self._ready_at(target)
+
+    def _ready_at(self, target: TargetEvidence) -> datetime:
+        """Returns when samples are of after the change, and of after the last restart of the counters."""
+        restarted_at = target.telemetry.restarted_at if target.telemetry else None
+        return max(target.state_since, restarted_at or target.state_since) + self.settle
+
+    def _not_evaluated(
+        self, changed: Sequence[TargetEvidence], health: HealthEvidence | None, items: Items, *, now: datetime
+    ) -> GateResult | None:
+        at = health.evaluated_at if health else None
+        if at is None or now - at > RUNS_WITHIN:
+            title, shown = "The rules of the cluster do not run", (*items, *([instant("Last run", at)] if at else []))
+            summary = "Nobody evaluates the findings of its nodes."
+            return wait(title, summary, cause="rules-not-run", evidence=shown, steps=CHECK_WORKERS)
+        early = [target for target in changed if not self._is_evaluated(target, health)]
+        if not early:
+            return None
+        nodes = tuple(target.name for target in early)
+        # The load of the new driver restarts them too, and is reported a while after the change.
+        restarts = [target for target in early if self._ready_at(target) > target.state_since + 2 * self.settle]
+        if restarts:
+            title = f"GPU counters restarted on {subject([target.name for target in restarts])}"
+            summary = f"The samples before that are lost. The gate waits {spell(self.settle)}."
+            return wait(title, summary, cause="counters-restarted", nodes=nodes, evidence=items)
+        title = f"The findings of {subject(nodes)} are not evaluated yet"
+        summary = f"The rules run again {spell(self.settle)} after the change."
+        return wait(title, summary, cause="not-evaluated", nodes=nodes, evidence=items)
+
+
+def _is_new(finding: FindingEvidence, target: TargetEvidence) -> bool:
+    """Returns whether the node did not have the finding before its change, or had a milder one."""
+    before = (target.baseline.findings or {}).get(finding.key) if target.baseline else None
+    return before is None or RANKS[finding.severity] < RANKS[before]
+
+
+def _fails(new: Pairs, items: Items) -> GateResult:
+    nodes = tuple(dict.fromkeys(target.name for target, _ in new))
+    first, rules = new[0][1], sorted({one.rule for _, one in new})
+    title = first.title if len(new) == 1 else f"{len(new)} new findings on {subject(nodes)}"
+    who, what = either(len(nodes), "The node", "The nodes"), either(len(new), "it", "them")
+    summary = f"{who} did not have {what} before the change."
+    shown = (*items, *at_most(EvidenceItem(target.name, f"{one.severity}: {one.title}") for target, one in new))
+    return fail(title, summary, cause=", ".join(rules), nodes=nodes, evidence=shown, steps=READ_FINDING)
+
+
+def _unconfirmed(new: Pairs, items: Items) -> GateResult:
+    nodes = tuple(dict.fromkeys(target.name for target, _ in new))
+    shown = (*items, *at_most(EvidenceItem(target.name, f"{one.severity}: {one.title}") for target, one in new))
+    if all(one.is_shadow for _, one in new):
+        title, summary = (
+            f"A rule in shadow mode reports {subject(nodes)}",
+            "Its findings halt nothing. A person decides.",
+        )
+        return wait(title, summary, cause="shadow", nodes=nodes, evidence=shown, steps=OVERRIDE)
+    title = f"{count(len(new), 'new finding')} on {subject(nodes)} may open"
+    summary = "The gate waits until the rule confirms or ends it."
+    return wait(title, summary, cause="confirming", nodes=nodes, evidence=shown)
+
+
+def _with_input(health: HealthEvidence | None) -> str:
+    if health is None or not health.has_source:
+        return "The cluster has no GPU telemetry, so that no rule about GPUs has run."
+    return "The rules have run with samples from after the change."
