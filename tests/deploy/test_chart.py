@@ -1,7 +1,9 @@
 """The Helm chart, rendered by Helm: security of its pods, rights, commands, and what it says about wrong values."""
 
 import json
+import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -209,6 +211,23 @@ def test_probes_and_prometheus_may_use_the_address_of_a_pod():
 
     assert names.index("POD_IP") < names.index("QUARTERDECK_ALLOWED_HOSTS")
     assert hosts == "qd.example.com,qd-quarterdeck-web,$(POD_IP),[$(POD_IP)]"
+
+
+@pytest.mark.parametrize("values", [TRIAL, FULL], ids=["trial", "full"])
+def test_the_variables_are_a_complete_configuration_for_production(values):
+    """Resolved as a kubelet does: Secrets are read, and $(NAME) stands for an earlier variable."""
+    web = next(pod for name, pod in pods(rendered(*values)) if name.endswith("-web"))
+    given = {"DJANGO_SETTINGS_MODULE": "config.settings.prod"}  # of the image
+    for one in web["containers"][0]["env"]:
+        value = one.get("value", "10.0.0.7" if one["name"] == "POD_IP" else "of-a-Secret-" * 6)
+        given[one["name"]] = re.sub(r"\$\((\w+)\)", lambda found: given[found[1]], value)
+    given["QUARTERDECK_SMTP_URL"] = "smtp+tls://user:secret@mail.example.com:587"
+
+    command = [sys.executable, "manage.py", "check", "--deploy", "--fail-level", "WARNING"]
+    ended = subprocess.run(command, cwd=DEPLOY.parent, env=given, capture_output=True, text=True, check=False)
+
+    assert ended.returncode == 0, ended.stderr
+    assert given["QUARTERDECK_ALLOWED_HOSTS"].endswith(",qd-quarterdeck-web,10.0.0.7,[10.0.0.7]")
 
 
 @pytest.mark.parametrize(
