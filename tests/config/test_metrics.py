@@ -17,6 +17,7 @@ from tests.callers import calling
 from tests.make import (
     NOON,
     a_bookmark,
+    a_case,
     a_cluster,
     a_draft,
     a_finding,
@@ -160,6 +161,16 @@ def test_operations_and_their_nodes(bob):
     assert (found["quarterdeck_operation_nodes", "pending"], found["quarterdeck_operation_nodes", "failed"]) == (2, 0)
 
 
+def test_open_cases_by_state(bob):
+    east = a_cluster("east")
+    for state in ("drain-blocked", "drain-blocked", "closed"):
+        a_case(a_node(east), state=state)
+
+    found = {labels[1:]: value for labels, value in scraped(bob).items() if labels[0] == "quarterdeck_cases"}
+
+    assert found == {("east", "drain-blocked"): 2}
+
+
 def test_deliveries_and_what_waits(bob, now):
     finding = a_finding(a_cluster())
     event = happened(finding, at=NOON - timedelta(minutes=2))
@@ -185,7 +196,7 @@ def test_a_scrape_costs_the_same_queries_whatever_there_is(bob, number, django_a
     for _ in range(number):
         a_cluster()
 
-    with django_assert_num_queries(34):
+    with django_assert_num_queries(35):
         bob.get("/metrics")
 
 

@@ -88,6 +88,12 @@ FIRING: dict[str, tuple[dict[str, str], str, dict[str, str], str]] = {
         "2",
     ),
     "QuarterdeckOperationPaused": ({'quarterdeck_operations{state="paused"}': "1x20"}, "16m", {}, "1"),
+    "QuarterdeckDrainBlocked": (
+        {'quarterdeck_cases{cluster="east",state="drain-blocked"}': "1x20"},
+        "16m",
+        {"cluster": "east"},
+        "1",
+    ),
     "QuarterdeckMessagesWait": ({"quarterdeck_event_waiting_seconds": "700x10"}, "6m", {}, "11m 40s"),
     "QuarterdeckChannelFailing": (
         {'quarterdeck_channel_failing{channel="ops"}': "1x20"},
