@@ -17,6 +17,7 @@ from tests.demo.terminal import ROOT, Terminal
 from tests.patience import PATIENCE_S
 
 MINE = "eu-1"
+pytestmark = pytest.mark.nightly
 
 
 @pytest.fixture
