@@ -48,7 +48,7 @@ def a_token(user, *, permissions: list[str] | None = None, expires_at: datetime 
 
 
 def a_cluster(name: str = "", *, seen_at: datetime | None = NOON, **given: Any):
-    """A cluster whose nodes and pods were last heard of at `seen_at`. None: it was never watched."""
+    """A cluster whose nodes and pods were last observed at `seen_at`. None: it was never watched."""
     from fleet.models import Cluster
 
     name = name or f"cluster-{next(_next)}"

@@ -17,7 +17,7 @@ OPEN_S = 60.0
 def late_ms(kubectl: str, kubeconfig: Path, api: Api, names: list[str], *, changes: int) -> list[float]:
     late = []
     with watching(kubectl, kubeconfig) as seen:
-        wait_until(lambda: _is_heard(api, names[0], seen), what="kubectl's watch", timeout_s=OPEN_S, every_s=0.5)
+        wait_until(lambda: _has_telemetry(api, names[0], seen), what="kubectl's watch", timeout_s=OPEN_S, every_s=0.5)
         for number in range(changes):
             name = names[number * 41 % len(names)]
             seen.pop(name, None)
@@ -28,7 +28,7 @@ def late_ms(kubectl: str, kubeconfig: Path, api: Api, names: list[str], *, chang
     return late
 
 
-def _is_heard(api: Api, name: str, seen: dict[str, float]) -> bool:
+def _has_telemetry(api: Api, name: str, seen: dict[str, float]) -> bool:
     api.label(name, f"kubectl-{time.time_ns()}")
     time.sleep(0.2)
     return name in seen

@@ -98,7 +98,7 @@ def as_failing(seen: KindFreshness) -> KindFreshness:
     if seen.state is not Freshness.LIVE:
         return seen
     sentence = (
-        f"{seen.name} were last heard of at {to_the_second(seen.last_seen_at)}, and their cluster does not answer now."
+        f"{seen.name} were last observed at {to_the_second(seen.last_seen_at)}, and their cluster does not answer now."
     )
     return replace(seen, state=Freshness.FAILING, sentence=sentence)
 
@@ -161,9 +161,7 @@ def _sentence(bookmark: Bookmark, state: Freshness) -> str:
         case Freshness.LIVE:
             return f"{name} are live.{_unread(bookmark)}"
         case Freshness.FAILING:
-            return (
-                f"{name} were last heard of at {to_the_second(bookmark.last_seen_at)}, and are not heard now.{reason}"
-            )
+            return f"{name} were last observed at {to_the_second(bookmark.last_seen_at)}; no answer now.{reason}"
         case Freshness.LOADING:
             return f"{name} are being listed for the first time, since {to_the_second(bookmark.state_since)}.{reason}"
         case Freshness.STALE:

@@ -194,11 +194,11 @@ def _sentence(state: ObservationState, nodes: Bookmark | None, *, since: datetim
             return f"Its nodes are being listed for the first time.{reason}"
         case ObservationState.STALE:
             limit = int(STALE_AFTER.total_seconds())
-            return f"Not seen since {_clock(since, now)}: nothing heard for more than {limit} s.{reason}"
+            return f"Not seen since {_clock(since, now)}: nothing received for more than {limit} s.{reason}"
         case _ if nodes is not None and nodes.state == BookmarkState.FAILING:
             # It stopped between these two times.
             last_seen, noticed = _clock(nodes.last_seen_at, now), _clock(since, now)
-            return f"It does not answer: not heard since {last_seen}, noticed at {noticed}.{reason}"
+            return f"It does not answer. Last seen at {last_seen}, noticed at {noticed}.{reason}"
         case _:
             return f"Most of its kinds do not answer: noticed at {_clock(since, now)}.{reason}"
 

@@ -129,7 +129,7 @@ def _unseen(node: NodeKept, at: datetime, *, now: datetime) -> str:
         and (last_seen_at := stale_since(node.cluster_id, NODES, now=now))
         and at > last_seen_at
     ):
-        return f"Its cluster was last heard of at {to_the_second(last_seen_at)}: what came after is not known."
+        return f"Its cluster was last observed at {to_the_second(last_seen_at)}. What came after is unknown."
     begun = _seen_first(node)
     if begun is not None and at < begun:
         return f"It was seen for the first time at {to_the_second(begun)}: how it was before is not known."

@@ -24,7 +24,7 @@ class NodesCountedSerializer(serializers.Serializer):
         min_value=0, help_text="On which it is not, or whose vendor's exporters never do."
     )
     never_reported = serializers.IntegerField(
-        min_value=0, help_text="Of which nothing was heard within a day: it may be exported there."
+        min_value=0, help_text="Nodes that reported nothing within a day. They may export it."
     )
 
 

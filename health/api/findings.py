@@ -109,7 +109,7 @@ class FindingSerializer(RowSerializer):
     times = serializers.IntegerField(help_text="How often it opened, each soon after it was resolved.")
     impact = serializers.SerializerMethodField(help_text="Null: it is about no node that is there.")
     is_seen = serializers.SerializerMethodField(
-        help_text="False: nobody sees now whether it is still so: its cluster is not live, or its GPUs are not heard."
+        help_text="False: its cluster is not live or its GPUs send no telemetry, so it may be over."
     )
     seen_until = serializers.SerializerMethodField(
         help_text="When somebody last did. Null: `is_seen`, it is over, or nobody knows."

@@ -32,7 +32,7 @@ class ConfirmingFindingSerializer(OpenFindingSerializer):
 
 class GpuDetailSerializer(serializers.Serializer):
     gpu = GpuSerializer()
-    seen_at = serializers.DateTimeField(allow_null=True, help_text="When its cluster's nodes were last heard of.")
+    seen_at = serializers.DateTimeField(allow_null=True, help_text="When the nodes of its cluster were last observed.")
     freshness = serializers.CharField(help_text="See a cluster's `freshness`.")
     pods_freshness = FreshnessSerializer(help_text="Of who has it.")
     pools = RefSerializer(many=True)

@@ -31,7 +31,7 @@ class HourFindingSerializer(serializers.Serializer):
 
 class NodeHourSerializer(serializers.Serializer):
     hour = serializers.DateTimeField(help_text="Its beginning.")
-    gpu_hours_seen = serializers.FloatField(source="seen_h", help_text="In which anybody heard them.")
+    gpu_hours_seen = serializers.FloatField(source="seen_h", help_text="GPU-hours with telemetry.")
     gpu_hours_busy = serializers.FloatField(
         source="busy_h", allow_null=True, help_text="Under load. Null: nothing says how busy they were."
     )
@@ -44,7 +44,7 @@ class NodeHourSerializer(serializers.Serializer):
     )  # fmt: skip
     severity = serializers.CharField(help_text="Of the worst finding that was open; blank: none was.")
     findings = HourFindingSerializer(many=True)
-    devices = GpuHourSerializer(many=True, help_text="Boards and slices. None: nobody heard any.")
+    devices = GpuHourSerializer(many=True, help_text="Boards and slices. None: no telemetry.")
 
 
 class NodeHours(OfANode):

@@ -66,7 +66,7 @@ class RuleSerializer(serializers.Serializer):
     )
     silent_in = serializers.ListField(
         child=serializers.CharField(),
-        help_text="Of a rule on GPUs: clusters of whose GPUs nothing is heard, so that it finds nothing there.",
+        help_text="Of a rule on GPUs: clusters whose GPUs send no telemetry. It finds nothing there.",
     )
 
 

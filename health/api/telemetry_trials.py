@@ -38,8 +38,7 @@ class TelemetryTrialSerializer(RowSerializer):
     devices = serializers.SerializerMethodField(help_text=f"Boards and slices of its answer. {NONE_YET}")
     exported = serializers.SerializerMethodField(help_text=NONE_YET)
     nodes = serializers.SerializerMethodField(
-        help_text="By metric, every one there is, on how many nodes it is exported; never heard: those that it has no "
-        f"series of. {NONE_YET}"
+        help_text=f"By metric, the number of nodes that export it. `never_reported`: nodes without a series. {NONE_YET}"
     )
     not_exported = serializers.SerializerMethodField(help_text=f"Usual ones that it has no series of. {NONE_YET}")
     to_be_switched_on = serializers.SerializerMethodField(

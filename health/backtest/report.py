@@ -38,7 +38,7 @@ def _of_cluster(one: Replayed, most: int) -> Iterator[str]:
         return
     yield f"{one.cluster}: {_when(one.begin)} to {_when(one.end)} UTC, from {one.read}"
     if one.reported_ratio is not None:
-        yield f"  heard {one.reported_ratio:.1%} of the time of all GPUs since then"
+        yield f"  telemetry for {one.reported_ratio:.1%} of the time of all GPUs since then"
     for gap in one.gaps[:GAPS_SHOWN]:
         yield f"  not known: {_when(gap.begin)} to {_when(gap.end)} ({spell(gap.end - gap.begin)}): {gap.reason}"
     if len(one.gaps) > GAPS_SHOWN:

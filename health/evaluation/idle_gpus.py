@@ -35,7 +35,7 @@ IDLE, BUSY = REPORTED & Q(utilisation__lt=BELOW), REPORTED & Q(utilisation__gte=
 class _Hours:
     idle: Mapping[str, int]  # for how many of the hours that are asked for it did nothing, up to now
     longest: Mapping[str, int]  # of these by node, at most
-    worked: Collection[str]  # in the last hour that was heard as a whole
+    worked: Collection[str]  # in the last hour with complete telemetry
     busy_now: Collection[str]  # or nothing says that they are not
 
     def of(self, uuid: str, reported: int) -> int:

@@ -78,8 +78,10 @@ def _beside(
     """Returns a GPU of the same node: reporting GPUs first, then GPUs of the same pod, then the lowest number."""
     freshness = load_cluster_freshness(gpu.node.cluster, now=now)
     if freshness.last_seen_at is None:
-        return None, "Its cluster was never heard, and nobody knows which GPUs of its node are well."
-    then = "" if freshness.is_fresh else f" when its cluster was last heard, {moment(freshness.last_seen_at, now=now)}"
+        return None, "Its cluster was never observed, and nobody knows which GPUs of its node are well."
+    then = (
+        "" if freshness.is_fresh else f" when its cluster was last observed, {moment(freshness.last_seen_at, now=now)}"
+    )
     others = [each.gpu for each in allocated.values() if each.gpu.pk != gpu.pk and each.gpu.product == gpu.product]
     if not others:
         return None, "No other GPU of its node is of its product."
@@ -97,7 +99,7 @@ def _beside(
     alike = sorted((one for one in well if ranks[one] == best), key=lambda one: one.index)
     is_silent, is_apart = best
     is_said = not is_silent and any(silent for silent, _ in ranks.values())
-    why = ", and ".join(["it is heard"] * is_said + ["the same pod has both"] * (not is_apart))
+    why = ", and ".join(["it reports telemetry"] * is_said + ["the same pod has both"] * (not is_apart))
     said = f"No finding {'is' if freshness.is_fresh else 'was'} open of it{then}, it is on the same node"
     said += f", {'' if ' and ' in why else 'and '}{why}" if why else ""
     return alike[0], f"{said}; of {count(len(alike), 'such GPU')} it is the first." if len(alike) > 1 else f"{said}."

@@ -91,9 +91,11 @@ def chosen_for(node: Node, user: User, *, now: datetime) -> tuple[Node | None, s
         return None, f"{NOTHING}: nothing says of which product its GPUs are."
     freshness = load_cluster_freshness(node.cluster, now=now)
     if freshness.last_seen_at is None:
-        return None, f"{NOTHING}: its cluster was never heard, and nobody knows which nodes of it are healthy."
+        return None, f"{NOTHING}: its cluster was never observed, and nobody knows which nodes of it are healthy."
     verb = "is" if freshness.is_fresh else "was"
-    then = "" if freshness.is_fresh else f" when its cluster was last heard, {moment(freshness.last_seen_at, now=now)}"
+    then = (
+        "" if freshness.is_fresh else f" when its cluster was last observed, {moment(freshness.last_seen_at, now=now)}"
+    )
     product, driver = node.gpu_product, node.driver_version
     last_named = ", which this one last named: its label is gone" if driver and node.driver_unknown_since else ""
     pools = list(seen_pools_of(node, user=user))
@@ -217,7 +219,7 @@ def _format_value(
 
 def differences_by_hour(here: Sequence[NodeHour], there: Sequence[NodeHour]) -> Iterator[Compared]:
     yield Compared(f"GPU-hours under load, of the last {HOURS} h", *(_busy(hours) for hours in (here, there)))
-    yield Compared("GPU-hours heard", *(f"{sum(hour.seen_h for hour in hours):.1f}" for hours in (here, there)))
+    yield Compared("GPU-hours measured", *(f"{sum(hour.seen_h for hour in hours):.1f}" for hours in (here, there)))
     yield Compared("Hours with findings", *(str(sum(bool(hour.findings) for hour in hours)) for hours in (here, there)))
     yield Compared("Xids, at least", *(_xids(hours) for hours in (here, there)))
 

@@ -105,21 +105,21 @@ class NodeHour:
         if self.is_of_one:
             return self._sentence_of_one
         if not self.devices:
-            return "Nobody heard a GPU of it."
+            return "No GPU was measured."
         busy = "how busy they were nothing says" if self.busy_h is None else f"{self.busy_h:.1f} of them under load"
         if self.busy_h is not None and self.unknown_h >= LEAST_H:
             busy += f" and {self.unknown_h:.1f} of which nothing says it"
         had = "" if self.allocated_h is None else f", {self.allocated_h:.1f} allocated to pods"
-        said = [f"{self.seen_h:.1f} GPU-hours heard, {busy}{had}."]
+        said = [f"{self.seen_h:.1f} GPU-hours measured, {busy}{had}."]
         warm = "How warm they were nothing says." if self.hottest is None else f"The hottest had {self.hottest:.0f} °C."
         return " ".join([*said, warm, *self._xids_in_words("they")])
 
     @property
     def _sentence_of_one(self) -> str:
         if not self.devices:
-            return "Nobody heard it."
+            return "It was not measured."
         busy = "how busy it was nothing says" if self.load is None else f"under load {self.load:.0%} of that"
-        said = [f"Heard for {spell(self.seen_h * HOUR)}, {busy}."]
+        said = [f"Measured for {spell(self.seen_h * HOUR)}, {busy}."]
         if self.allocated_h is not None:
             said.append(
                 f"Allocated for {spell(self.allocated_h * HOUR)}." if self.allocated_h else "Allocated to no pod."

@@ -77,7 +77,7 @@ class SeenIn:
         """Returns a sentence such as "on 12 of 40 nodes nothing that it reads is exported"; empty at full coverage."""
         of = count(self.nodes.of, "node")
         lacking = f"on {self.nodes.not_exported} of {of} nothing that it reads is exported"
-        silent = f"of {self.nodes.never_reported} of {of} nothing was heard within a day"
+        silent = f"{self.nodes.never_reported} of {of} reported nothing within a day"
         said = ((self.nodes.not_exported, lacking), (self.nodes.never_reported, silent))
         return ", and ".join(words for number, words in said if number)
 
@@ -90,8 +90,8 @@ class RuleOnPage:
     dismissed: int
     shadow: RuleShadow | None = None  # its trial; None: it is on none
     would_notify: int = 0  # in shadow mode: findings that the person sees and that would be open
-    seen_in: tuple[SeenIn, ...] = ()  # of a rule on GPUs: by cluster that the person sees and that is heard
-    silent_in: tuple[str, ...] = ()  # of a rule on GPUs: those of whose GPUs nothing is heard
+    seen_in: tuple[SeenIn, ...] = ()  # of a rule on GPUs: by cluster that the person sees and that sends telemetry
+    silent_in: tuple[str, ...] = ()  # of a rule on GPUs: clusters whose GPUs send no telemetry
     listed: int = 0  # open findings that the person sees beside those, under their causes
 
     @property

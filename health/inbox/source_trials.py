@@ -185,7 +185,7 @@ def _with_blind(age: Age, exporting: Exporting | None) -> Age:
     said = [_of_blind(titles, exporting.number_of(those), exporting.of) for those, titles in blind.items()]
     said += [_of_less(rule, number, exporting.of) for rule in SEEING_LESS if (number := _seeing_less(rule, exporting))]
     if exporting.never_reported:
-        said.append(f"Of {exporting.never_reported} of {count(exporting.of, 'node')} nothing was heard within a day.")
+        said.append(f"{exporting.never_reported} of {count(exporting.of, 'node')} reported nothing within a day.")
     return replace(age, is_late=age.is_late or exporting.is_unread, reason=" ".join(filter(None, (age.reason, *said))))
 
 

@@ -14,7 +14,7 @@ class GpuHour(models.Model):
     hour = models.DateTimeField()  # its beginning
     node_name = models.CharField(max_length=253)
     index = models.PositiveIntegerField(null=True)  # of the board
-    seen_s = models.FloatField()  # seconds of it in which anybody heard the device
+    seen_s = models.FloatField()  # seconds of it with telemetry of the device
     busy_s = models.FloatField(null=True)  # seconds under load; null: unknown utilisation
     utilisation = models.FloatField(null=True)  # mean, 0 to 1
     tensor = models.FloatField(null=True)  # mean, 0 to 1: its tensor cores at work

@@ -25,7 +25,7 @@ class ReadingState(StrEnum):
     NOT_EXPORTED = "not-exported"  # its exporter has no series of this metric
     SOURCE_SILENT = "source-silent"  # the value is the last one before the silence
     NO_SOURCE = "no-source"  # the cluster has none, or it is switched off
-    NEVER = "never"  # its exporter has a series of it, or was never heard, and no value of this device is known
+    NEVER = "never"  # no value of this device is known, though its exporter has a series or never reported
     NOT_APPLICABLE = "not-applicable"  # it cannot be said of such a device
 
 

@@ -36,7 +36,7 @@ class Growth:
     amount: float
     since: float  # seconds since the epoch
     goes_on: bool = True  # False: it did grow, and does not now
-    hours: float = 1.0  # in which it did: more than one where it was not heard for a while; of less it is one
+    hours: float = 1.0  # in which it did; at least 1, and more after a gap in its telemetry
 
     @property
     def an_hour(self) -> float:

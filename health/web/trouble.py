@@ -26,7 +26,7 @@ class Trouble:
     faulty: int  # GPU nodes with faults, as the fleet counts them
     loading: Sequence[str]  # clusters whose nodes are listed for the first time: "north is loading: nodes, pods (12 s)"
     unseen: Sequence[str]  # the others that are not live
-    last_seen_at: Mapping[int, datetime | None]  # both by their keys: when each was heard last
+    last_seen_at: Mapping[int, datetime | None]  # both by their keys: when it was last observed
     silent: Sequence[str]  # live clusters without GPU telemetry
     unread: Sequence[str]  # reporting clusters whose exporters have no metric that a GPU rule reads
     blind: int  # rules on GPUs that read nothing on some nodes; this and `unread` only where nothing is found
@@ -48,7 +48,7 @@ def trouble_of(user: User, counts: FindingCounts, lines: Sequence[ClusterRow], *
     Then it also takes two Redis requests for each cluster with telemetry.
     """
     unseen = [line for line in lines if not line.freshness.is_fresh]
-    # One that is not seen is said to be that; one without GPUs has none to be heard.
+    # A stale cluster has its own sentence; a cluster without GPUs has no telemetry.
     seen = [line for line in lines if line.freshness.is_fresh and any(each.is_gpu_node for each in line.alike)]
     standings = standings_of([line.cluster.pk for line in seen], now=now)
     reporting = {key: standing for key, standing in standings.items() if standing.is_reporting}

@@ -17,7 +17,7 @@ from rollouts.lifecycle import PlanState, TargetState
 from rollouts.models import ImagePull, Plan, PullJob, Target
 from rollouts.models.transitions import record_event
 from rollouts.preflight.picks import forward, pick
-from rollouts.queries.driver_nodes import driver_daemonsets, heard, nodes_of
+from rollouts.queries.driver_nodes import driver_daemonsets, nodes_of, row_age
 from rollouts.queries.restraints import restraints_of
 from wording.lists import names
 from wording.numbers import count, either
@@ -113,7 +113,7 @@ def _refuse_what_has_no_sense(plan: Plan, *, now: datetime) -> None:
         raise Refusal(f"“{plan.to_version}” is no full driver version: nobody can tell its image.")
     if cluster.mode != ClusterMode.OPERATE:
         raise Refusal(f"Quarterdeck may not change {cluster.name}: its mode is {cluster.mode}. It makes no Job there.")
-    if stale := heard(plan, now=now).stale_reason:
+    if stale := row_age(plan, now=now).stale_reason:
         raise Refusal(stale)
     if frozen := restraints_of(plan, now=now).first:
         raise Refusal(frozen.sentence)

@@ -57,10 +57,10 @@ def read_work(
         layout = Layout.read(node.layout)
         spans = [*_running(pods.get(node.name, ()), layout, clock), *_completed(over.get(uid, ()), layout, clock)]
         gpus = max(node.physical_gpus or 0, whole_gpus(node.allocatable, layout))
-        heard = busy.get(node.name)
+        busy_hours = busy.get(node.name)
         found[uid] = SeenWork(
-            gpu_time=gpu_time(spans, gpus=gpus, since=changed[uid], until=clock.seen_at, busy=heard),
-            is_heard=heard is not None,
+            gpu_time=gpu_time(spans, gpus=gpus, since=changed[uid], until=clock.seen_at, busy=busy_hours),
+            has_telemetry=busy_hours is not None,
         )
     return found
 

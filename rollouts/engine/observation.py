@@ -36,9 +36,9 @@ from rollouts.models import GateAnswer, Hold, Plan, PlanEvent, Stage, Verb
 from rollouts.queries.driver_nodes import (
     clock_ahead,
     controller_off,
-    heard,
     is_held_by_others,
     newest_hashes,
+    row_age,
     upgrade_policy,
 )
 from rollouts.queries.operators import operator_down
@@ -70,7 +70,7 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
     may_go = {row.uid: row for row in rows if row.uid not in restrained and not row.is_unschedulable}
     budgets = _budgets(plan, stages, [row.name for row in rows])
     going = {stage.pk: _next_wave(stage, may_go, policy, budgets) for stage in stages if _asks(stage, Headroom)}
-    looked = heard(plan, now=now)
+    looked = row_age(plan, now=now)
     stale, oldest = looked.stale_reason, looked.oldest
     holds = nodes.holds
     busy = _busy([row.uid for row in rows if row.uid not in holds])

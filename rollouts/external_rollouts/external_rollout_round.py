@@ -46,7 +46,7 @@ from rollouts.lifecycle import BEGUN, ExternalRolloutState, StageState, TargetSt
 from rollouts.models import ExternalGateAnswer, ExternalRollout, ExternalRolloutNode, Plan
 from rollouts.models.gate_answer import BLIND
 from rollouts.queries.completion import causes_found
-from rollouts.queries.driver_nodes import changeable, clock_ahead, driver_daemonsets, heard, newest_hashes, nodes_of
+from rollouts.queries.driver_nodes import changeable, clock_ahead, driver_daemonsets, newest_hashes, nodes_of, row_age
 
 LOOK_AGAIN = {ExternalRolloutState.STANDING: timedelta(seconds=10), ExternalRolloutState.ROLLING: timedelta(seconds=2)}
 BASELINE_HOLDS = timedelta(minutes=1)  # of a node that has not begun: its tenants come and go meanwhile
@@ -92,7 +92,7 @@ def _look(rollout: ExternalRollout, *, now: datetime) -> ExternalRollout | None:
     driver_object = DriverObject.objects.filter(
         changeable(), cluster=rollout.cluster_id, uid=rollout.object_uid
     ).first()
-    looked = heard(rollout, now=now)
+    looked = row_age(rollout, now=now)
     if reason := _why_no_longer_followed(rollout, driver_object, is_seen=not looked.stale_reason):
         _leave(rollout, reason, now=now)
     elif rollout.state == ExternalRolloutState.STANDING:

@@ -129,7 +129,7 @@ class SeenWork:
     """The observed work of tenants' pods on a node since its change."""
 
     gpu_time: timedelta  # of all of its GPUs together
-    is_heard: bool = False  # telemetry tells when they are busy: only then, and only hours that are over, count
+    has_telemetry: bool = False  # telemetry tells when they are busy: only then, and only hours that are over, count
 
 
 @dataclass(frozen=True)

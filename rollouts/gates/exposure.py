@@ -78,7 +78,7 @@ def _seen(target: TargetEvidence) -> timedelta:
 
 def _sources(changed: Iterable[TargetEvidence], worked: Iterable[TargetEvidence]) -> Iterator[EvidenceItem]:
     """Yields how the time was counted: utilisation by complete hours, or allocated time without utilisation."""
-    if busy := [target.name for target in changed if target.work and target.work.is_heard]:
+    if busy := [target.name for target in changed if target.work and target.work.has_telemetry]:
         yield EvidenceItem("Counted by complete hours of utilisation", names(busy))
-    if allocated := [target.name for target in worked if not (target.work and target.work.is_heard)]:
+    if allocated := [target.name for target in worked if not (target.work and target.work.has_telemetry)]:
         yield EvidenceItem("Counted as allocated time", names(allocated))

@@ -84,17 +84,17 @@ def gates_are_blind(subject: PreflightSubject) -> Iterator[Check]:
 def _of_each_node(nodes: Sequence[Node], telemetry: ClusterTelemetry, *, field: str) -> Iterator[Check]:
     """Yields warnings by node, since exporters of one cluster can export different metrics."""
     is_known = telemetry.kept is not None  # else the first frame is still to come, or Redis lost it
-    unheard = {node.name for node in nodes if is_known and node.name not in telemetry.boards.by_node}
-    if unheard:
+    silent = {node.name for node in nodes if is_known and node.name not in telemetry.boards.by_node}
+    if silent:
         yield Check(
-            "telemetry-not-heard",
-            title=f"No telemetry from {_part(unheard, nodes)} within a day",
+            "telemetry-not-received",
+            title=f"No telemetry from {_part(silent, nodes)} within a day",
             summary="Their GPUs are not observed during the change.",
-            evidence=listed("Nodes", unheard),
+            evidence=listed("Nodes", silent),
             steps=("Check whether an exporter runs there and is scraped.", BY_HAND),
             field=field,
         )
-    for blind, rules in _blind([node for node in nodes if node.name not in unheard], telemetry).items():
+    for blind, rules in _blind([node for node in nodes if node.name not in silent], telemetry).items():
         yield Check(
             "telemetry-not-exported",
             title=f"{count(len(rules), 'rule')} cannot see {_part(blind, nodes)}",

@@ -13,7 +13,7 @@ from rollouts.preflight.driver_facts import driver_facts
 from rollouts.preflight.picks import Picks
 from rollouts.preflight.subject import PreflightSubject
 from rollouts.queries.completion import OVER
-from rollouts.queries.driver_nodes import heard, nodes_of
+from rollouts.queries.driver_nodes import nodes_of, row_age
 from rollouts.queries.sick_nodes import sick_nodes
 from rollouts.queries.tenant_jobs import harm_of
 
@@ -33,7 +33,7 @@ def ahead_of(stage: Stage, *, now: datetime) -> Ahead:
     nodes = list(nodes_of(plan).prefetch_related("pools"))
     picks = _still_to_go(stages, nodes, now=now)
     driver_object = DriverObject.objects.filter(cluster=plan.cluster_id, uid=plan.object_uid).first()
-    looked = heard(plan, now=now)
+    looked = row_age(plan, now=now)
     found: list[Check] = []
     if driver_object is not None and picks.nodes:
         facts = driver_facts(plan, driver_object, nodes)

@@ -8,7 +8,7 @@ from kube.resources import CLUSTER_POLICIES
 from rollouts.checks import Check
 from rollouts.models import Plan
 from rollouts.preflight.subject import PreflightSubject
-from rollouts.queries.driver_nodes import heard
+from rollouts.queries.driver_nodes import row_age
 from wording.reports import EvidenceItem
 
 SEE_FIRST = ("Restore the connection to the cluster first.",)
@@ -16,7 +16,7 @@ SEE_FIRST = ("Restore the connection to the cluster first.",)
 
 def stands_against(subject: PreflightSubject) -> Iterator[Check]:
     plan, facts = subject.plan, subject.driver
-    if stale := heard(plan, now=subject.now).stale_reason:
+    if stale := row_age(plan, now=subject.now).stale_reason:
         yield Check("stale", title="The cluster is not seen", summary=stale, steps=SEE_FIRST)
     elif unseen := why_unseen(plan.cluster_id, CLUSTER_POLICIES.name, now=subject.now):
         yield Check("stale", title="The ClusterPolicy is not seen", summary=unseen, steps=SEE_FIRST)

@@ -110,17 +110,17 @@ def required_kinds(plan: Rollout) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Heard:
+class RowAge:
     stale_reason: str  # why they may not be acted on; blank: they may
     oldest: datetime
 
 
-def heard(plan: Rollout, *, now: datetime) -> Heard:
+def row_age(plan: Rollout, *, now: datetime) -> RowAge:
     """Returns the age of the rows. One query."""
     found = Bookmark.objects.filter(cluster=plan.cluster_id, kind__in=required_kinds(plan)).order_by()
     marks = {mark.kind: mark for mark in found}
     oldest = min((mark.last_seen_at for mark in marks.values() if mark.last_seen_at is not None), default=now)
-    return Heard(_stale_reason(plan, marks, now=now), oldest)
+    return RowAge(_stale_reason(plan, marks, now=now), oldest)
 
 
 def _stale_reason(plan: Rollout, marks: Mapping[str, Bookmark], *, now: datetime) -> str:

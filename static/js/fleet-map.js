@@ -26,7 +26,7 @@ class FleetMap {
     this.legend = new Legend(panel.querySelector(".legend"), (key) => this.toggle(key));
     this.dirty = new Set(); // nodes to be painted anew
     this.measure = new Measure(this);
-    this.late = new Map(); // topic of a cluster -> whether nothing was heard of it for too long
+    this.late = new Map(); // topic of a cluster -> whether nothing was received of it for too long
     this.pointer = new Pointer(this);
     startControls(panel, this.choice, (change) => this.choose(change));
   }
@@ -83,7 +83,7 @@ class FleetMap {
     return undefined;
   }
 
-  // How old the picture of a cluster is goes by when it was heard last, which each heartbeat tells.
+  // The age of a cluster's picture is the time since its last heartbeat.
   lastSeen({ topic, at }) {
     const cluster = this.clusters?.get(topic);
     if (!cluster) return;

@@ -13,7 +13,7 @@ class Link {
     this.seq = seq; // topic -> the number this page's picture is at
     this.tries = 0;
     this.lastSeenAt = null;
-    this.askedAt = null; // when this socket was opened, until something is heard through it
+    this.askedAt = null; // when this socket was opened, until something is received through it
     this.state = "connecting";
   }
 
@@ -126,7 +126,7 @@ class Link {
     if (this.state === "connecting") return { short: "connecting…" };
     if (this.state === "ended") return { short: "ended", long: this.words };
     if (this.state === "stale") {
-      return { short: `stale since ${seen}`, long: `Nothing heard from the server since ${seen} UTC. This is how it was then.` };
+      return { short: `stale since ${seen}`, long: `Nothing received from the server since ${seen} UTC. This is how it was then.` };
     }
     const wait = Math.max(0, Math.ceil((this.retryAt - Date.now()) / 1000));
     const retry = this.askedAt ? "trying again now" : `next try in ${wait} s`;

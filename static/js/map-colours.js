@@ -74,7 +74,7 @@ const AGES = [
   ["minutes", "up to 5 min old", ["warn", "panel", "stripe"]],
   ["hour", "up to 1 h old", ["warn", "panel", "full"]],
   ["old", "older", ["bad", "panel", "cross"]],
-  ["never", "never heard", ["idle", "panel", "ring"]],
+  ["never", "never observed", ["idle", "panel", "ring"]],
 ].map(([key, title, look]) => ({ key, title, look }));
 
 function age(raster, node) {

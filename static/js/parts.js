@@ -1,6 +1,6 @@
 // Parts of the page that follow what changed: each is fetched again at most every 2 s, with jitter, and morphed in place;
 // for what a part has in `data-slowly`, kinds or topics that always have news, at most every 15 s, or `data-slowly-s`.
-// There `any` is whatever is told of its cluster, and `last-seen` that this was heard of again.
+// There `any` is every message about its cluster, and `last-seen` a new time of observation.
 import { clock, isLate, now } from "./times.js";
 
 const AT_MOST_EVERY_MS = 2000;
@@ -8,8 +8,8 @@ const SLOWLY_MS = 15000;
 const SPREAD_MS = 1000; // of what all who look hear of in the same instant
 const AGAIN_AFTER_AN_ERROR_MS = 5000;
 const due = new Map(); // id of a part -> its timer, and when that is
-const late = new Map(); // topic of a cluster -> whether nothing was heard of it for too long
-const lastSeen = new Map(); // topic of a cluster -> when it was heard of
+const late = new Map(); // topic of a cluster -> whether nothing was received of it for too long
+const lastSeen = new Map(); // topic of a cluster -> when it was last observed
 const fetchedAt = new Map(); // by performance.now(): clocks are set, and the browser's is not the server's
 
 let isOver = false; // the session: all there is to fetch is the page to sign in at
@@ -71,7 +71,7 @@ function fetchPart(id) {
 
 const missed = new Set(); // while nobody looked: one fetch when somebody does
 
-// That a cluster is not heard any more, or is again, no message tells: it is drawn otherwise from then on.
+// No message tells that a cluster became stale, or live again: it is drawn otherwise from then on.
 function showLastSeen({ topic, at }) {
   const was = late.get(topic);
   late.set(topic, isLate(at));

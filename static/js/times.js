@@ -22,7 +22,7 @@ export function spell(ms) {
   return words.slice(0, 2).join(" ") || "0 s";
 }
 
-// Whether nothing was heard of it since then for too long.
+// Whether nothing was received of it since then for too long.
 export const isLate = (at) => now() - Date.parse(at) > STALE_AFTER_MS;
 
 export const clock = (at) => new Date(at).toISOString().slice(11, 19);

@@ -110,7 +110,7 @@ def test_stale_keeps_what_was_seen_and_says_since_when(window, place: Place):
     page = show_stale(window("viewer"), place)
 
     expect(page.locator("#link")).to_contain_text("stale since")
-    expect(page.locator("#link-bar")).to_contain_text("Nothing heard from the server since")
+    expect(page.locator("#link-bar")).to_contain_text("Nothing received from the server since")
     expect(page.locator("#link-bar")).to_contain_text("This is how it was then.")
     still_shown(page, place)
 

@@ -18,7 +18,7 @@ FAIL = """([state, ids]) => {
 }"""
 
 
-def test_while_nothing_is_heard_only_what_holds_something_says_so_beside_the_link():
+def test_while_nothing_has_telemetry_only_what_holds_something_says_so_beside_the_link():
     make.a_cluster("demo")
     client = visiting(make.a_user("ada", role="viewer"))
     answers = {path: answer_of(client.get(path)) for path in ("/", *PARTS)}

@@ -25,7 +25,7 @@ def test_all_is_well_where_a_cluster_answers_and_was_heard(api, capsys):
     call_command("doctor")
 
     said = capsys.readouterr().out
-    assert "nodes heard 0 s ago" in said
+    assert "nodes observed 0 s ago" in said
     assert "WRONG" not in said
 
 
@@ -34,7 +34,7 @@ def test_what_was_heard_by_a_clock_that_is_ahead_was_heard_just_now(api, capsys)
 
     call_command("doctor")
 
-    assert "nodes heard 0 s ago" in capsys.readouterr().out
+    assert "nodes observed 0 s ago" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("state", ["forbidden", "failing"])
@@ -45,7 +45,7 @@ def test_what_was_heard_a_moment_ago_and_is_read_no_more_is_not_well(api, capsys
         call_command("doctor")
 
     said = capsys.readouterr().out
-    assert f"WRONG  pods: {state}, last heard" in said
+    assert f"WRONG  pods: {state}, last observed" in said
     assert "It says why." in said
 
 
@@ -57,7 +57,7 @@ def test_says_what_was_not_heard_for_long_and_who_does_not_answer(capsys):
 
     said = capsys.readouterr().out
     assert "There is no file /no/such/file" in said
-    assert "nodes: watching, last heard 2025-11-21T12:00:00+00:00." in said
+    assert "nodes: watching, last observed 2025-11-21T12:00:00+00:00." in said
 
 
 def test_says_that_another_cluster_answers(api, capsys):

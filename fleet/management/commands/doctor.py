@@ -12,9 +12,7 @@ UNREAD = frozenset({BookmarkState.FORBIDDEN, BookmarkState.FAILING})  # failing 
 
 
 class Command(BaseCommand):
-    help = (
-        "Say of every cluster whether it can be reached and what we last heard of it. Fails where something is wrong."
-    )
+    help = "Shows whether each cluster answers and when it was last observed. Fails if something is wrong."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("clusters", nargs="*", metavar="NAME", help="only these; without one, every cluster")
@@ -60,9 +58,9 @@ class Command(BaseCommand):
                 ago = max(
                     0, int((now - bookmark.last_seen_at).total_seconds())
                 )  # a worker's clock may be ahead of ours
-                self.stdout.write(f"  ok     {bookmark.kind} heard {ago} s ago")
+                self.stdout.write(f"  ok     {bookmark.kind} observed {ago} s ago")
             elif bookmark.state == BookmarkState.ABSENT:
                 self.stdout.write(f"  note   {bookmark.kind}: {bookmark.message or 'it is not installed.'}")
             else:
                 since = bookmark.last_seen_at.isoformat(timespec="seconds") if bookmark.last_seen_at else "never"
-                yield f"{bookmark.kind}: {bookmark.state}, last heard {since}. {bookmark.message}".rstrip()
+                yield f"{bookmark.kind}: {bookmark.state}, last observed {since}. {bookmark.message}".rstrip()

@@ -84,7 +84,7 @@ def test_of_rows_no_kind_is_live_while_the_cluster_does_not_answer():
     assert [kind.word for kind in seen.kinds] == ["failing", "fresh"]
     assert {kind: said.state for kind, said in seen.by_kind.items()} == {"nodes": "failing", "pods": "failing"}
     assert seen.by_kind["pods"].sentence == (
-        "Pods were last heard of at 2026-11-21 11:59:55 UTC, and their cluster does not answer now."
+        "Pods were last observed at 2026-11-21 11:59:55 UTC, and their cluster does not answer now."
     )
     assert seen.pods_as_of == NOON - timedelta(seconds=5)
 

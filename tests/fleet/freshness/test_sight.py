@@ -62,7 +62,7 @@ def test_one_that_fails_is_not_live_for_90_seconds_more():
 
     assert (seen.word, seen.glyph) == ("failing, noticed at 11:59:40", "bad")
     assert seen.sentence == (
-        "It does not answer: not heard since 11:58:45 UTC, noticed at 11:59:40 UTC. Connection refused."
+        "It does not answer. Last seen at 11:58:45 UTC, noticed at 11:59:40 UTC. Connection refused."
     )
     assert "API server" in seen.action
 

@@ -80,7 +80,7 @@ def test_what_came_after_its_cluster_was_last_heard_of_is_not_known(node, ada):
 
     after, before = (moment_of(node, ada, NOON - timedelta(hours=hours), now=NOON) for hours in (1, 7))
 
-    assert after.unseen == "Its cluster was last heard of at 2026-11-21 06:00:00 UTC: what came after is not known."
+    assert after.unseen == "Its cluster was last observed at 2026-11-21 06:00:00 UTC. What came after is unknown."
     assert (before.unseen, after.facts) == ("", ())
 
 

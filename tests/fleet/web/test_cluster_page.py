@@ -395,7 +395,7 @@ def test_no_page_calls_a_cluster_live_whose_kinds_fail(viewer):
 
     assert "failing, noticed at 11:59:40" in text
     assert "rolled out, as of 11:59:30" in text
-    assert "not heard since 11:59:30 UTC, noticed at 11:59:40 UTC. Connection refused." in text
+    assert "Last seen at 11:59:30 UTC, noticed at 11:59:40 UTC. Connection refused." in text
     for address in ("/", f"/nodes/{node.pk}"):
         shown = page(viewer, address).text
         assert "failing, noticed at 11:59:40" in shown

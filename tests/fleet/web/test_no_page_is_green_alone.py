@@ -151,7 +151,7 @@ def test_no_answer_calls_live_what_its_page_does_not(node, failing):
     assert {each["state"] for each in cluster["freshness"]} == {"failing"}
     assert {row["freshness"], pod["freshness"], gpu["freshness"], gpu["pods_freshness"]["state"]} == {"failing"}
     assert pool["nodes_freshness"]["state"] == "failing"
-    assert pool["nodes_freshness"]["sentence"].startswith("Nodes were last heard of at 2026-11-21 12:00:00 UTC")
+    assert pool["nodes_freshness"]["sentence"].startswith("Nodes were last observed at 2026-11-21 12:00:00 UTC")
 
 
 def without_source(node):

@@ -494,7 +494,7 @@ def test_a_gpu_that_its_node_calls_unhealthy_says_so_on_its_own_page(viewer):
 
 
 @pytest.mark.parametrize("address", ["/nodes/{}", "/parts/nodes/{}"])
-def test_the_page_and_all_its_parts_read_the_node_and_what_is_heard_of_its_cluster_once(viewer, address):
+def test_the_page_and_all_its_parts_read_the_node_and_what_has_telemetry_of_its_cluster_once(viewer, address):
     node = make.a_node(make.a_cluster(), gpus=8)
 
     with CaptureQueriesContext(connection) as asked:

@@ -75,7 +75,7 @@ def test_a_rule_says_on_how_many_nodes_of_a_cluster_it_sees_something(bob, now, 
     assert bob.get("/api/v1/telemetry-sources").json()["results"][0]["nodes"]["xid"] == nodes
 
 
-def test_a_rule_on_gpus_names_the_clusters_of_whose_gpus_nothing_is_heard(bob, now):
+def test_a_rule_on_gpus_names_the_clusters_of_whose_gpus_nothing_has_telemetry(bob, now):
     """A source that is silent, or none: what is not found there is not well there."""
     answering, silent, without = (make.a_cluster(name) for name in ("prod", "z-silent", "west"))
     for cluster in (answering, silent, without):

@@ -94,7 +94,7 @@ def test_operands_left_paused_explain_all_that_is_away_with_them(cluster):
     assert on_their_own() == ["paused-operands"]
 
 
-def test_an_exporter_that_is_away_is_named_where_nothing_is_heard(cluster):
+def test_an_exporter_that_is_away_is_named_where_nothing_has_telemetry(cluster):
     for number in (1, 2, 3):
         node = a_node(cluster, f"gpu-{number}")
         a_pod(node, f"plugin-{number}", namespace="gpu-operator", gpus=0, operand="device-plugin")

@@ -542,7 +542,7 @@ def test_a_gpu_is_held_against_what_the_others_send_now(say, cluster):
     assert open_ones() == []
 
 
-def test_what_a_gpu_is_held_against_is_heard_before_it_is_well(say, cluster):
+def test_what_a_gpu_is_held_against_has_telemetry_before_it_is_well(say, cluster):
     a_pod(Node.objects.get(), "train", gpus=8)
     busy = dict.fromkeys(range(8), 0.9)
     quiet = [("gpu-nvlink-quiet", "GPU 3 of gpu-001", "warning")]

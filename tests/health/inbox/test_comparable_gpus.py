@@ -51,7 +51,7 @@ def test_is_the_first_of_its_node_of_which_no_finding_is_open(cluster, pool, roo
     assert found.reason == "No finding is open of it, it is on the same node; of 2 such GPUs it is the first."
 
 
-def test_one_that_is_heard_goes_first_and_then_one_that_the_same_pod_holds(cluster, pool, root):
+def test_one_that_has_telemetry_goes_first_and_then_one_that_the_same_pod_holds(cluster, pool, root):
     node = like(cluster, "gpu-1", pool, gpus=4)
     for gpu in node.gpus.all():
         gpu.uuid = f"GPU-{gpu.index}"
@@ -68,17 +68,18 @@ def test_one_that_is_heard_goes_first_and_then_one_that_the_same_pod_holds(clust
     snapshots.keep(cluster.pk, told(*devices, engine_active_ratio=[0.5, 0.5]))
     assert comparable(gpu_of(node, 0), root).gpu.index == 2
     assert (
-        comparable(gpu_of(node, 0), root).reason == "No finding is open of it, it is on the same node, and it is heard."
+        comparable(gpu_of(node, 0), root).reason
+        == "No finding is open of it, it is on the same node, and it reports telemetry."
     )
     devices = [GpuDevice("gpu-1", number, f"GPU-{number}") for number in (0, 1, 2)]
     snapshots.keep(cluster.pk, told(*devices, engine_active_ratio=[0.5] * 3))
     assert comparable(gpu_of(node, 0), root).reason == (
-        "No finding is open of it, it is on the same node, and it is heard; of 2 such GPUs it is the first."
+        "No finding is open of it, it is on the same node, and it reports telemetry; of 2 such GPUs it is the first."
     )
     devices.append(GpuDevice("gpu-1", 3, "GPU-3"))
     snapshots.keep(cluster.pk, told(*devices[:2], devices[3], engine_active_ratio=[0.5] * 3))
     assert comparable(gpu_of(node, 0), root).reason == (
-        "No finding is open of it, it is on the same node, it is heard, and the same pod has both."
+        "No finding is open of it, it is on the same node, it reports telemetry, and the same pod has both."
     )
 
 
@@ -114,7 +115,7 @@ def test_a_cluster_that_was_never_heard_has_none(redis, root):
 def test_of_a_cluster_that_nobody_sees_now_it_says_that_it_was(redis, root):
     node = like(make.a_cluster("away", seen_at=NOON - timedelta(days=2)), "gpu-1", gpus=2)
 
-    assert "No finding was open of it when its cluster was last heard" in comparable(gpu_of(node), root).reason
+    assert "No finding was open of it when its cluster was last observed" in comparable(gpu_of(node), root).reason
 
 
 def test_what_is_measured_is_each_ones_own(cluster, pool, root):

@@ -167,11 +167,13 @@ def test_a_cluster_that_nobody_sees_has_no_healthy_nodes_but_some_that_were(redi
 
     reason = calling(root).get(f"/api/v1/nodes/{here.pk}/comparable").json()["reason"]
 
-    assert reason.startswith("It was healthy when its cluster was last heard, 19 November 2026 12:00 UTC, of pool h100")
+    assert reason.startswith(
+        "It was healthy when its cluster was last observed, 19 November 2026 12:00 UTC, of pool h100"
+    )
     assert reason in page(visiting(root), reverse("comparable-node", args=[here.pk])).text
     type(here).objects.exclude(pk=here.pk).update(is_ready=False)
     assert (
-        "the only node like it was not healthy when its cluster was last heard"
+        "the only node like it was not healthy when its cluster was last observed"
         in comparable_node_of(here, root, now=NOON).reason
     )
 

@@ -27,7 +27,7 @@ def exporters_read(cluster, at) -> None:
     ExporterRound.objects.create(cluster=cluster, lease_until=NOON, next_look_at=NOON, state_since=NOON, read_at=at)
 
 
-def test_telemetry_of_a_cluster_is_heard_of_by_who_sees_it_or_a_pool_of_it():
+def test_telemetry_of_a_cluster_has_telemetry_of_by_who_sees_it_or_a_pool_of_it():
     cluster = make.a_cluster()
     pool = make.a_pool(cluster)
     key = f"telemetry-{cluster.pk}"

@@ -219,7 +219,7 @@ def test_silence_of_a_node_is_told_apart_from_never_having_spoken():
 
 
 @pytest.mark.parametrize("vendor", ["", "amd", "habana"])
-def test_where_no_node_is_heard_none_is_held_against_others(vendor):
+def test_where_no_node_has_telemetry_none_is_held_against_others(vendor):
     """All series may be left out: no node's name is on them, or each is of a node that the cluster does not have."""
     never = ExporterSilent().evaluate(
         replace(WELL, is_reporting=False, ever_reported=False, are_others_reporting=False, vendor=vendor)

@@ -127,7 +127,7 @@ def over(cluster, *, minute: float) -> list[float]:
     return list(GpuHour.objects.values_list("seen_s", flat=True))
 
 
-def test_an_hour_after_which_nothing_is_heard_is_written_all_the_same(cluster):
+def test_an_hour_after_which_nothing_has_telemetry_is_written_all_the_same(cluster):
     for minute in range(51):
         look(cluster, minute=minute)
 

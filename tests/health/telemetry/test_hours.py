@@ -68,7 +68,7 @@ def test_a_gap_and_a_sample_that_is_old_are_in_no_sum():
     assert list(hour_with(said(BEGUN, BOARD), old).rows()) == []
 
 
-def test_what_is_heard_after_the_hour_is_not_in_it():
+def test_what_has_telemetry_after_the_hour_is_not_in_it():
     warm = {"temperature_celsius": 50.0}
     end = BEGUN + 3600
     tally = hour_with(said(end - 90, BOARD), said(end - 30, BOARD, **warm), said(end + 60, BOARD, **warm))

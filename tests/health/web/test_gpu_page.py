@@ -127,7 +127,7 @@ def test_its_hours_are_its_own(cluster, node, ada):
     assert "1 of 72 hours with telemetry: 1.0 GPU-hours, 0.5 under load; maximum 73 °C; at least 2 Xids." in shown.text
     assert "Findings were open in 0 hours." in shown.text
     assert [(hour["gpu_hours_seen"], hour["gpu_hours_busy"]) for hour in reporting] == [(1.0, 0.5)]
-    assert "Heard for 1 h, under load 50% of that. It had at most 73 °C. At least 2 Xids." in shown.text
+    assert "Measured for 1 h, under load 50% of that. It had at most 73 °C. At least 2 Xids." in shown.text
 
 
 def test_its_timeline_has_its_xids_and_findings_and_none_of_others(cluster, node, ada):

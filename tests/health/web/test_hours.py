@@ -66,7 +66,7 @@ def test_an_hour_of_which_nothing_says_how_busy_it_was_is_drawn_as_no_idle_one(n
 
     assert (html.count('class="is-reporting"'), html.count('class="is-unknown"')) == (2, 1)
     assert html.count('height="2"') == 1  # of the idle one
-    assert "2.0 GPU-hours heard, 0.5 of them under load and 1.0 of which nothing says it." in html
+    assert "2.0 GPU-hours measured, 0.5 of them under load and 1.0 of which nothing says it." in html
     assert [hour["gpu_hours_unknown"] for hour in (half, idle, unsaid)] == [1.0, 0.0, 1.0]
     assert [hour["gpu_hours_busy"] for hour in (half, idle, unsaid)] == [0.5, 0.0, None]
 
@@ -81,8 +81,8 @@ def test_what_no_exporter_says_is_said_and_not_nought(node):
     (known, unknown) = (hour for hour in rest if hour["devices"])
     assert (known["devices"][0]["xids"], unknown["devices"][0]["xids"]) == (0, None)
     unsaid = "how busy they were nothing says. How warm they were nothing says. Which Xids they had nothing says."
-    assert f"1.0 GPU-hours heard, {unsaid}<" in html
-    assert "1.0 GPU-hours heard, 0.5 of them under load. The hottest had 81 °C.<" in html
+    assert f"1.0 GPU-hours measured, {unsaid}<" in html
+    assert "1.0 GPU-hours measured, 0.5 of them under load. The hottest had 81 °C.<" in html
     GpuHour.objects.filter(xids=0).delete()
     strip = strip_and_rest(node)[0].text
     assert "1.0 GPU-hours, utilisation unknown; temperature unknown; Xids unknown." in strip
@@ -132,11 +132,13 @@ def test_how_it_was_at_a_moment_has_its_hour(node):
 
     seen = page(visiting(make.a_user(role="viewer")), f"/nodes/{node.pk}/history?at=2026-11-21T09:40").text
 
-    said = "From 09:00 to 10:00: 8.0 GPU-hours heard, 4.0 of them under load. The hottest had 81 °C. At least 8 Xids."
+    said = (
+        "From 09:00 to 10:00: 8.0 GPU-hours measured, 4.0 of them under load. The hottest had 81 °C. At least 8 Xids."
+    )
     assert said in seen
 
 
-SAID_OF_8 = "8.0 GPU-hours heard, 4.0 of them under load. The hottest had 81 °C. At least 8 Xids."
+SAID_OF_8 = "8.0 GPU-hours measured, 4.0 of them under load. The hottest had 81 °C. At least 8 Xids."
 
 
 @pytest.fixture

@@ -673,7 +673,7 @@ def test_all_quiet_says_on_how_many_nodes_rules_see_nothing(cluster, redis):
     assert not age.is_late
     assert age.reason == (
         "On 2 of 4 nodes not exported is what 1 rule would read, so that it finds nothing there: GPU too hot. "
-        "Of 1 of 4 nodes nothing was heard within a day."
+        "1 of 4 nodes reported nothing within a day."
     )
 
 

@@ -165,7 +165,7 @@ def test_what_was_allocated_and_idle_is_not_counted(node: Node, busy_s: float, c
         cluster=node.cluster, uuid="GPU-0", hour=CHANGED, node_name=node.name, seen_s=3600, busy_s=busy_s
     )
 
-    assert read(node) == SeenWork(counted, is_heard=True)
+    assert read(node) == SeenWork(counted, has_telemetry=True)
 
 
 @ROWS

@@ -12,8 +12,8 @@ from tests.make import NOON
 from tests.rollouts.make import a_held_target, a_target, evidence, values_of
 
 
-def worked(name: str = "node-1", minutes: float = 60, *, is_heard: bool = False, **given):
-    return a_target(name, work=SeenWork(timedelta(minutes=minutes), is_heard), **given)
+def worked(name: str = "node-1", minutes: float = 60, *, has_telemetry: bool = False, **given):
+    return a_target(name, work=SeenWork(timedelta(minutes=minutes), has_telemetry), **given)
 
 
 def evaluated(*targets, **options):
@@ -72,17 +72,17 @@ def test_what_nobody_sees_is_never_enough_and_is_not_called_idle(unseen):
 
 def test_it_says_of_which_nodes_nothing_tells_whether_their_gpus_were_busy():
     """Where utilisation is not exported, or nothing is heard, pods that had GPUs may have done nothing with them."""
-    result = evaluated(worked(minutes=60, is_heard=True), worked("node-2", minutes=2), worked("node-3", minutes=0))
+    result = evaluated(worked(minutes=60, has_telemetry=True), worked("node-2", minutes=2), worked("node-3", minutes=0))
 
     assert result.answer is Answer.PASS
     assert values_of(result)["Counted as allocated time"] == "node-2"
-    assert "Counted as allocated time" not in values_of(evaluated(worked(minutes=60, is_heard=True)))
+    assert "Counted as allocated time" not in values_of(evaluated(worked(minutes=60, has_telemetry=True)))
 
 
-def test_where_telemetry_is_heard_it_says_that_hours_count_once_they_are_over():
+def test_where_telemetry_has_telemetry_it_says_that_hours_count_once_they_are_over():
     hours = "Counted by complete hours of utilisation"
 
-    assert values_of(evaluated(worked(minutes=0, is_heard=True)))[hours] == "node-1"
+    assert values_of(evaluated(worked(minutes=0, has_telemetry=True)))[hours] == "node-1"
     assert hours not in values_of(evaluated(worked(minutes=0)))
 
 

@@ -6,7 +6,7 @@ from tests import make
 pytestmark = pytest.mark.django_db
 
 
-def test_a_plan_is_heard_of_by_who_sees_its_cluster():
+def test_a_plan_has_telemetry_of_by_who_sees_its_cluster():
     plan = make.a_draft()
     viewer = make.a_user(role="viewer", on=plan.cluster)
 

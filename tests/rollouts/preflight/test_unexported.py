@@ -148,7 +148,7 @@ def test_a_node_that_was_not_heard_is_neither_one_that_lacks_nor_one_that_has(cl
 
     unheard, lacks = told(cluster, owner)
 
-    assert (unheard.code, unheard.field, lines_of(unheard)) == ("telemetry-not-heard", SOAK, ("Nodes: node-2",))
+    assert (unheard.code, unheard.field, lines_of(unheard)) == ("telemetry-not-received", SOAK, ("Nodes: node-2",))
     assert unheard.title == "No telemetry from 1 of 3 nodes within a day"
     assert values_of(lacks)["Nodes"] == "node-1"
 

@@ -11,7 +11,7 @@ from rollouts.commands.plan_control import halt, pause
 from rollouts.gates.base import GAVE_UP
 from rollouts.lifecycle import PlanState, StageState
 from rollouts.models import GateOverride, Plan, Stage, Target
-from rollouts.queries.driver_nodes import heard
+from rollouts.queries.driver_nodes import row_age
 from rollouts.queries.plan_view import PlanOnPage, plan_on_page
 from tests.make import NOON, a_finding, a_plan, a_window
 from tests.rollouts.rows import a_started_plan
@@ -157,7 +157,7 @@ def test_one_that_was_paused_and_then_halted_is_halted_before_all(cluster, owner
 def test_a_cluster_that_was_seen_on_another_day_is_named_with_that_day(cluster, owner):
     plan = a_started_plan(cluster, owner)
 
-    stale = heard(plan, now=NOON + timedelta(days=2)).stale_reason
+    stale = row_age(plan, now=NOON + timedelta(days=2)).stale_reason
 
     assert f"has not been seen since {NOON.day} {NOON:%B %Y} 12:00 UTC" in stale
 

@@ -535,10 +535,10 @@ def test_a_cluster_that_is_not_seen_is_named_and_no_clock_of_a_gate_runs(viewer)
     html = viewer.get(f"/plans/{stage.plan_id}").content.decode()
 
     seen = Page(html).text
-    assert "Not seen since 11:55:00 UTC: nothing heard for more than 90 s." in seen
+    assert "Not seen since 11:55:00 UTC: nothing received for more than 90 s." in seen
     assert seen.count("as of 11:55:00 UTC") == 2
     assert 'data-when="until"' not in html
-    assert "the cluster was last heard at 11:55:00" in seen
+    assert "the cluster was last observed at 11:55:00" in seen
     assert "is stale since 11:55:00." in page(viewer, "/plans").text
 
 
@@ -546,7 +546,7 @@ def test_a_cluster_that_does_not_answer_is_named_at_once(viewer):
     plan = make.a_plan()
     Bookmark.objects.filter(cluster=plan.cluster_id).update(state="failing")
 
-    assert "It does not answer: not heard since" in page(viewer, f"/plans/{plan.pk}").text
+    assert "It does not answer. Last seen at" in page(viewer, f"/plans/{plan.pk}").text
 
 
 def test_a_cluster_that_is_seen_is_not_spoken_of(viewer):
@@ -556,7 +556,7 @@ def test_a_cluster_that_is_seen_is_not_spoken_of(viewer):
     seen = page(viewer, f"/plans/{stage.plan_id}").text
 
     assert "as of" not in seen
-    assert "last heard" not in seen
+    assert "last observed" not in seen
 
 
 def test_a_stage_that_was_rolled_back_counts_what_became_of_each_node(viewer):

@@ -228,7 +228,7 @@ def test_a_node_that_left_keeps_the_pools_it_was_in_also_where_its_labels_were_a
     assert list(GoneNode.objects.get(name="gpu-001").pools.all()) == [pool]
 
 
-def test_what_is_heard_after_the_last_page_counts_from_then_on(mirror):
+def test_what_has_telemetry_after_the_last_page_counts_from_then_on(mirror):
     mirror.record_update(ListBegun("nodes"), ListPage("nodes", (a_node_seen(),), "55", is_last=True))
     mirror.later(seconds=8)
     mirror.record_update(Opened("nodes"), Changed("nodes", a_node_seen(labels=HELD), False, "56"))

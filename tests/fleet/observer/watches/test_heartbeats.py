@@ -54,7 +54,7 @@ def test_what_comes_back_to_what_it_was_is_written(mirror: Mirror):
     assert (was, Node.objects.get().is_ready) == (False, True)
 
 
-def test_what_was_heard_and_not_written_is_heard_again(mirror: Mirror):
+def test_what_was_heard_and_not_written_has_telemetry_again(mirror: Mirror):
     mirror.list("nodes", [a_node_seen()])
     mirror.see("nodes", a_node_seen(version="8", ready="False"))
     mirror.deltas.pending["nodes"].clear()  # as a transaction that failed leaves it
