@@ -23,7 +23,7 @@ EXTERNAL = (
 TRIAL = ("--set=host=qd.example.com,trial.enabled=true",)
 FULL = (f"--values={Path(__file__).with_name('full-values.yaml')}",)
 
-pytestmark = pytest.mark.helm
+pytestmark = [pytest.mark.helm, pytest.mark.nightly]
 
 
 def helm(*words: str) -> "subprocess.CompletedProcess[str]":
