@@ -12,7 +12,7 @@ from django.db import DatabaseError, connection, transaction
 from redis.exceptions import RedisError
 
 from fleet.messages import announce
-from fleet.models import Observer
+from fleet.models import Cluster, Observer
 from health.models import GpuHour
 from health.sources import usage
 from health.sources.allocated_hours import HOUR, AllocatedFor, AllocatedHour
@@ -90,10 +90,11 @@ def _is_unwritten(cluster_id: int, tally: HourTally, *, now: datetime) -> bool:
 
 
 def _record_without_telemetry(cluster_id: int, *, now: datetime) -> None:
-    """Records who had the GPUs in the last hour, where telemetry did not end it."""
+    """Records who had the GPUs in the last hour, where telemetry did not end it and the cluster was known."""
     over = now.astimezone(UTC) - WITHOUT_TELEMETRY_AFTER
     hour = over.replace(minute=0, second=0, microsecond=0) - HOUR
-    if not usage.is_recorded(cluster_id, hour):
+    known = Cluster.objects.filter(pk=cluster_id, added_at__lt=hour + HOUR)
+    if not usage.is_recorded(cluster_id, hour) and known.exists():
         usage.record(cluster_id, hour, AllocatedHour.of(cluster_id, hour, now=now))
         announce.cluster_changed(cluster_id, seq=Observer.batch_of(cluster_id), nodes=(), kinds=("hours",), at=now)
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from fleet.models import Node
+from fleet.models import Cluster, Node
 from health import retention
 from health.models import OwnerUsage, PoolUsage, UsageDay
 from health.sources import hours, usage
@@ -73,11 +73,12 @@ def test_an_hour_counts_once_and_the_next_one_is_added(cluster, node):
 @pytest.mark.rounds
 @pytest.mark.usefixtures("redis")
 def test_a_cluster_without_telemetry_is_recorded_by_its_evaluation(cluster, node):
+    Cluster.objects.filter(pk=cluster.pk).update(added_at=HOUR)
     hours.write_over(cluster.pk, now=ENDED + timedelta(minutes=9))
     before = UsageDay.objects.count()
     hours.write_over(cluster.pk, now=ENDED + timedelta(minutes=12))
 
-    assert before == 1, "the hour before, in which the node did not exist"
+    assert before == 0, "the cluster was added after the hour before"
     assert sums(cluster) == [("", "", 0, 0, 0, 2.0, 0, 0)]
 
 
