@@ -51,7 +51,7 @@ class UsageAmountSerializer(serializers.Serializer):
 class UsageLineSerializer(serializers.Serializer):
     name = serializers.CharField()
     cluster = serializers.CharField(help_text="Blank: a day.")
-    pools = serializers.CharField(help_text="Names, of a line of pools. Several: nodes are in several.")
+    pools = serializers.CharField(help_text="Names. Blank: a day.")
     namespace = serializers.CharField()
     workload = serializers.CharField(help_text="`Job/train`. Blank: nothing controls the pod.")
     amount = UsageAmountSerializer()

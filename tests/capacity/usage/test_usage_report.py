@@ -131,7 +131,7 @@ def test_the_number_of_queries_does_not_grow(bob):
     with CaptureQueriesContext(connection) as many:
         report(zoe, by="workload")
 
-    assert len(many) == len(few) == 7
+    assert len(many) == len(few) == 8
 
 
 @pytest.mark.parametrize(
