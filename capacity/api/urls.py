@@ -1,5 +1,6 @@
 from django.urls import path
 
+from capacity.api.free_gpus import ClusterFreeGpus, PoolFreeGpus
 from capacity.api.pod_views import PodViewDetail, PodViewList
 from capacity.api.pods import PodDetail, WhyPending
 from capacity.api.usage import Usage
@@ -7,6 +8,8 @@ from capacity.api.usage import Usage
 urlpatterns = [
     path("pod-views", PodViewList.as_view()),
     path("pod-views/<int:view_id>", PodViewDetail.as_view()),
+    path("pools/<int:pool_id>/free-gpus", PoolFreeGpus.as_view(), name="api-pool-free-gpus"),
+    path("clusters/<int:cluster_id>/free-gpus", ClusterFreeGpus.as_view(), name="api-cluster-free-gpus"),
     path("usage", Usage.as_view(), name="api-usage"),
     path("pods/<int:pod_id>", PodDetail.as_view(), name="api-pod"),
     path("pods/<int:pod_id>/why-pending", WhyPending.as_view(), name="api-why-pending"),

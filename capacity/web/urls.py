@@ -1,6 +1,6 @@
 from django.urls import path
 
-from capacity.web import pod_page, pods_page, usage_page
+from capacity.web import free_gpu_parts, pod_page, pods_page, usage_page
 
 urlpatterns = [
     path("pods", pods_page.pods, name="pods"),
@@ -10,6 +10,8 @@ urlpatterns = [
     path("pods/views/<int:view_id>/forget", pods_page.forget, name="forget-pod-view"),
     path("pods/<int:pod_id>", pod_page.pod, name="pod"),
     path("parts/pods/<int:pod_id>", pod_page.pod_part, name="pod-part"),
+    path("parts/pools/<int:pool_id>/free-gpus", free_gpu_parts.pool_free_gpus_part, name="pool-free-gpus"),
+    path("parts/clusters/<int:cluster_id>/free-gpus", free_gpu_parts.cluster_free_gpus_part, name="cluster-free-gpus"),
     path("usage", usage_page.usage, name="usage"),
     path("parts/usage", usage_page.usage_part, name="usage-part"),
     path("usage.csv", usage_page.csv_file, name="usage-csv"),

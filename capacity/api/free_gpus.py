@@ -1,0 +1,70 @@
+"""The free GPUs of a pool or a cluster, as on its page."""
+
+from drf_spectacular.utils import extend_schema, extend_schema_field
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from capacity.free_gpus.free_gpu_report import FreeGpuReport, free_gpus_of_cluster, free_gpus_of_pool
+from capacity.free_gpus.stranded_gpus import StrandedBy
+from edges.rest import Edge
+from fleet.models import Cluster, Pool
+
+
+class UsualPodSerializer(serializers.Serializer):
+    gpus = serializers.IntegerField(help_text="Whole GPUs of the pods that have most of all GPUs.")
+    cpu_m = serializers.IntegerField(help_text="Millicores for each GPU, the median.")
+    memory_bytes = serializers.IntegerField(help_text="For each GPU, the median.")
+
+
+class StrandedSerializer(serializers.Serializer):
+    cause = serializers.ChoiceField([cause.value for cause in StrandedBy])
+    gpus = serializers.FloatField()
+    nodes = serializers.IntegerField()
+
+
+class FittingPodsSerializer(serializers.Serializer):
+    gpus_of_each = serializers.IntegerField()
+    pods = serializers.IntegerField(help_text="That fit now, each size alone.")
+
+
+class FreeGpusSerializer(serializers.Serializer):
+    """Free GPUs. `usable` and the GPUs of `stranded` add up to `free`. MIG slices count as parts of a GPU."""
+
+    free = serializers.FloatField(source="found.free")
+    usable = serializers.FloatField(source="found.usable", help_text="By the usual pod, and by pods of MIG slices.")
+    stranded = serializers.SerializerMethodField(help_text="By the first cause of each, in the order of the list.")
+    fitting = serializers.SerializerMethodField()
+    usual_pod = UsualPodSerializer(source="found.usual")
+    waiting_pods = serializers.IntegerField(source="waiting", help_text="GPU pods of the cluster without a node.")
+    waiting_gpus = serializers.IntegerField(help_text="Whole GPUs that they request.")
+    shared_nodes = serializers.IntegerField(help_text="Nodes with shared GPUs. These GPUs are not counted.")
+
+    @extend_schema_field(StrandedSerializer(many=True))
+    def get_stranded(self, report: FreeGpuReport) -> list[dict]:
+        return [{"cause": cause, "gpus": gpus, "nodes": nodes} for cause, gpus, nodes in report.found.parts]
+
+    @extend_schema_field(FittingPodsSerializer(many=True))
+    def get_fitting(self, report: FreeGpuReport) -> list[dict]:
+        return [{"gpus_of_each": size, "pods": number} for size, number in report.found.pods.items()]
+
+
+class FreeGpusAnswerSerializer(serializers.Serializer):
+    free_gpus = FreeGpusSerializer(allow_null=True, help_text="Null: the nodes or pods of the cluster were never read.")
+
+
+def _answer(report: FreeGpuReport | None) -> Response:
+    return Response({"free_gpus": None if report is None else FreeGpusSerializer(report).data})
+
+
+class PoolFreeGpus(Edge):
+    @extend_schema(responses=FreeGpusAnswerSerializer)
+    def get(self, request, pool_id: int) -> Response:
+        """Returns the free GPUs of the pool, and which pods could use them now."""
+        return _answer(free_gpus_of_pool(self.load(Pool.objects.visible_to(self.user), pool_id), self.user))
+
+
+class ClusterFreeGpus(Edge):
+    @extend_schema(responses=FreeGpusAnswerSerializer)
+    def get(self, request, cluster_id: int) -> Response:
+        """Returns the free GPUs of the cluster's visible nodes, and which pods could use them now."""
+        return _answer(free_gpus_of_cluster(self.load(Cluster.objects.visible_to(self.user), cluster_id), self.user))

@@ -1,0 +1,1 @@
+"""Free GPUs, and which pods could use them now."""
