@@ -6,6 +6,9 @@ class MaintenanceConfig(AppConfig):
 
     def ready(self) -> None:
         from fleet.history import lines
+        from maintenance.queries import why_no_release
         from maintenance.web.timeline import lines_of_cases
+        from operations.restraints import RELEASE_VETOES
 
         lines.MORE.append(lines_of_cases)
+        RELEASE_VETOES.append(why_no_release)

@@ -6,27 +6,47 @@ from datetime import datetime
 from django.db import transaction
 
 from edges.transition_errors import LostRace
-from maintenance.lifecycle import CaseFacts, NextMove, next_move
-from maintenance.models import NodeCase
+from maintenance.lifecycle import ENGINE, CaseFacts, CaseState, NextMove, RepairAnswer, next_move
+from maintenance.models import NodeCase, Repair
 from maintenance.queries import facts_of
 from operations.models import Quarantine
 
 
 def follow_cases(*, now: datetime) -> int:
-    """Moves every open case that its facts move, and returns how many. Seven queries when none moves."""
+    """Moves every open case that its facts move, and returns how many. Eight queries when none moves."""
     cases = list(NodeCase.objects.open().select_related("finding").order_by("pk"))
     facts = facts_of(cases)
-    moves = [(case, move) for case in cases if (move := next_move(facts[case.pk], now=now))]
-    for case, move in moves:
-        with suppress(LostRace):  # a person moved it; the next round reads it again
-            _follow(case, facts[case.pk], move, now=now)
-    return len(moves)
+    moved = 0
+    for case in cases:
+        if move := next_move(facts[case.pk], now=now):
+            with suppress(LostRace):  # a person moved it; the next round reads it again
+                _follow(case, facts[case.pk], move, now=now)
+                moved += 1
+        elif facts[case.pk].fault_seen_at:
+            _note_fault(case, facts[case.pk], now=now)
+    return moved
 
 
 def _follow(case: NodeCase, facts: CaseFacts, move: NextMove, *, now: datetime) -> None:
+    columns = {}
+    if case.state == CaseState.IN_REPAIR and move.to == CaseState.VALIDATING:
+        columns["repaired_at"] = now
+    if case.state == CaseState.PROBATION and facts.fault_seen_at:
+        columns["fault_at"] = facts.fault_seen_at
     with transaction.atomic():
         evidence = {"operation": move.by.number} if move.by else {}
-        case.move(move.to, actor=move.actor, reason=move.reason, now=now, evidence=evidence)
+        case.move(move.to, actor=move.actor, reason=move.reason, now=now, evidence=evidence, **columns)
+        if move.to in (CaseState.VALIDATING, CaseState.RETIRED):
+            answer = RepairAnswer.DONE if move.to == CaseState.VALIDATING else RepairAnswer.UNCLEAR
+            Repair.objects.filter(case=case, ended_at=None).update(ended_at=now, answer=answer)
         if facts.gone:  # nobody can release a node that is gone, and it takes no place in the ledger
             for row in Quarantine.objects.of_nodes([case.node_uid]).select_related("operation"):
                 row.end(now=now, left_reason=facts.gone)
+
+
+def _note_fault(case: NodeCase, facts: CaseFacts, *, now: datetime) -> None:
+    """Records a fault of an open case: a validation before it no longer counts."""
+    with transaction.atomic():
+        same = NodeCase.objects.filter(pk=case.pk, state=case.state, fault_at=case.fault_at)
+        if same.update(fault_at=facts.fault_seen_at):
+            case.record("fault", actor=ENGINE, reason=facts.fault, now=now)

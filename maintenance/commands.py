@@ -1,14 +1,18 @@
-"""Commands of people on cases: open, close, retire. Operations quarantine, drain and release the node."""
+"""Commands of people on cases. Operations quarantine, drain and release the node."""
 
-from datetime import datetime
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import IntegrityError, transaction
 
 from edges.transition_errors import LostRace
 from fleet.models import Node
 from health.models import Finding
-from maintenance.lifecycle import ACTS, CaseState
-from maintenance.models import NodeCase
+from maintenance.lifecycle import MOST_REBOOTS, CaseFacts, CaseState, RepairAnswer, RepairKind, why_not
+from maintenance.models import NodeCase, Repair
+from maintenance.queries import facts_of
 from maintenance.refusals import CaseRefused
 from wording.instants import to_the_minute
 
@@ -38,25 +42,116 @@ def open_case(node: Node, *, actor: str, reason: str, finding: Finding | None = 
 
 
 def close(case: NodeCase, *, actor: str, reason: str, seen: str = "", now: datetime) -> None:
-    """Ends the case; the node stays in service. Raises as `move_by` does."""
-    move_by("close", CaseState.CLOSED, case, actor=actor, reason=reason, seen=seen, now=now)
+    """Ends the case; the node stays in service. Raises as `changed` does."""
+    with changed(case, "close", seen=seen):
+        case.move(CaseState.CLOSED, actor=actor, reason=reason, now=now)
 
 
 def retire(case: NodeCase, *, actor: str, reason: str, seen: str = "", now: datetime) -> None:
-    """Ends the case; the node does not return, and Quarterdeck's cordon stays. Raises as `move_by` does."""
-    move_by("retire", CaseState.RETIRED, case, actor=actor, reason=reason, seen=seen, now=now)
+    """Ends the case; the node does not return, and Quarterdeck's cordon stays. Raises as `changed` does."""
+    with changed(case, "retire", seen=seen):
+        case.move(CaseState.RETIRED, actor=actor, reason=reason, now=now)
+        case.repairs.filter(ended_at=None).update(ended_at=now)
 
 
-def move_by(act: str, to: CaseState, case: NodeCase, *, actor: str, reason: str, seen: str, now: datetime) -> None:
-    """Moves the case by an act of a person. `seen` is the state that the person saw; blank: any.
+def ask_repair(
+    case: NodeCase, *, kind: str, link: str = "", deadline_h: int = 24, actor: str, reason: str, seen: str = "",
+    now: datetime,
+) -> None:  # fmt: skip
+    """Asks a person for a repair. Raises as `changed` does.
 
-    :raises CaseRefused: when the case has another state than the person saw, or does not offer the act in its state
+    :raises CaseRefused: also after two reboots, which did not mend the node (lifecycle R7)
     """
-    if (seen and seen != case.state) or CaseState(case.state) not in ACTS[act].states:
+    with changed(case, "repair", seen=seen) as facts:
+        reboots = case.repairs.filter(kind=RepairKind.REBOOT).exclude(answer=RepairAnswer.REFUSED).count()
+        if kind == RepairKind.REBOOT and reboots >= MOST_REBOOTS:
+            raise CaseRefused("Two reboots did not mend the node. Ask for a hardware repair, or retire it.")
+        if kind == RepairKind.REBOOT and not facts.boot_id:
+            raise CaseRefused("The node reports no boot ID, so a reboot cannot be proven. Ask for another repair.")
+        deadline = now + timedelta(hours=deadline_h)
+        repair = case.repairs.create(
+            kind=kind, asked_by=actor, asked_at=now, note=reason, link=link, deadline=deadline, came_from=case.state,
+            boot_id=facts.boot_id,
+        )  # fmt: skip
+        evidence = {"repair": repair.pk, "kind": kind, "link": link, "deadline": deadline}
+        case.move(CaseState.IN_REPAIR, actor=actor, reason=reason, now=now, evidence=evidence)
+
+
+def answer_repair(
+    case: NodeCase, *, answer: str, actor: str, reason: str, seen: str = "", now: datetime
+) -> None:  # fmt: skip
+    """Records the answer. A reboot that is not proven leaves the case in repair. Raises as `changed` does."""
+    with changed(case, "answer", seen=seen) as facts:
+        rows = case.repairs.filter(ended_at=None)
+        repair = rows.get()
+        is_proven = answer != RepairAnswer.DONE or repair.kind != RepairKind.REBOOT or facts.is_rebooted
+        columns = {"answer": answer, "answered_by": actor, "answer_note": reason}
+        rows.update(**columns, ended_at=now if is_proven else None)
+        evidence = {"repair": repair.pk, "answer": answer}
+        if not is_proven:
+            case.record("answer", actor=actor, reason=reason, now=now, evidence=evidence)
+        elif answer == RepairAnswer.DONE:
+            case.move(CaseState.VALIDATING, actor=actor, reason=reason, now=now, evidence=evidence, repaired_at=now)
+        else:
+            case.move(CaseState(repair.came_from), actor=actor, reason=reason, now=now, evidence=evidence)
+
+
+def record_validation(
+    case: NodeCase, *, result: str, test: str, link: str = "", actor: str, reason: str, seen: str = "", now: datetime
+) -> None:  # fmt: skip
+    """Records the result of a test that a person ran. Unknown is no pass. Raises as `changed` does."""
+    with changed(case, "validate", seen=seen):
+        evidence = {"result": result, "test": test, "link": link}
+        columns = {"passed": {"passed_at": now}, "failed": {"failed_at": now}}.get(result, {})
+        sentence = f"Validation {result} ({test}): {reason}"
+        to = _after_validation(CaseState(case.state), result)
+        if to is not None:
+            case.move(to, actor=actor, reason=sentence, now=now, evidence=evidence, **columns)
+        else:
+            _write(case, **columns)
+            case.record("validation", actor=actor, reason=sentence, now=now, evidence=evidence)
+
+
+def _after_validation(state: CaseState, result: str) -> CaseState | None:
+    """Returns the state after a validation. None: it does not change."""
+    match state, result:
+        case CaseState.DRAINED, "passed":
+            return CaseState.VALIDATING
+        case CaseState.VALIDATING, "failed":
+            return CaseState.DRAINED
+        case CaseState.PROBATION, "failed":
+            return CaseState.SUSPECT
+    return None
+
+
+def override(case: NodeCase, *, actor: str, reason: str, seen: str = "", now: datetime) -> None:
+    """Allows the release without a validation. The case shows it until one passes. Raises as `changed` does."""
+    with changed(case, "override", seen=seen) as facts:
+        _write(case, overridden_at=now, overridden_by=actor, override_reason=reason)
+        case.record("override", actor=actor, reason=reason, now=now, evidence={"why": facts.why_unvalidated})
+
+
+def _write(case: NodeCase, **columns: Any) -> None:
+    """:raises LostRace: when the case has moved meanwhile"""
+    if columns and not NodeCase.objects.filter(pk=case.pk, state=case.state).update(**columns):
+        raise LostRace(f"The case is no longer {case.state}.")
+
+
+@contextmanager
+def changed(case: NodeCase, act: str, *, seen: str) -> Iterator[CaseFacts]:
+    """Runs an act in one transaction, and gives the facts before it. `seen`: the state that the person saw; blank: any.
+
+    :raises CaseRefused: when the case has another state than the person saw, moves meanwhile, or does not offer the act
+    """
+    if seen and seen != case.state:
         raise CaseRefused(state_now(case))
+    facts = facts_of([case])[case.pk]
+    if refusal := why_not(act, facts):
+        raise CaseRefused(f"{refusal} {state_now(case)}")
     try:
-        case.move(to, actor=actor, reason=reason, now=now)
-    except LostRace as lost:
+        with transaction.atomic():
+            yield facts
+    except (LostRace, IntegrityError, Repair.DoesNotExist) as lost:
         raise CaseRefused(state_now(NodeCase.objects.get(pk=case.pk))) from lost
 
 

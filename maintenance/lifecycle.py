@@ -17,38 +17,35 @@ class CaseState(StrEnum):
     DRAINING = "draining"  # an operation evicts its pods
     DRAIN_BLOCKED = "drain-blocked"  # the drain failed; a person decides
     DRAINED = "drained"  # no pod of a tenant is left
+    IN_REPAIR = "in-repair"  # a person was asked to repair it, and has not answered, or the answer is not proven
+    VALIDATING = "validating"  # repaired, or drained and tested: a test must pass before it returns
     PROBATION = "probation"  # back in service; the next sign of the fault reopens the case
     CLOSED = "closed"  # in service, or never sick
     RETIRED = "retired"  # it does not return; or the node left the cluster
 
 
+S = CaseState  # for the table
 CASE_MOVES: Mapping[CaseState, frozenset[CaseState]] = {
-    CaseState.SUSPECT: frozenset({CaseState.QUARANTINED, CaseState.DRAINING, CaseState.CLOSED, CaseState.RETIRED}),
-    CaseState.QUARANTINED: frozenset(
-        {
-            CaseState.SUSPECT, CaseState.DRAINING, CaseState.DRAIN_BLOCKED, CaseState.DRAINED, CaseState.PROBATION,
-            CaseState.RETIRED,
-        }
+    S.SUSPECT: frozenset({S.QUARANTINED, S.DRAINING, S.CLOSED, S.RETIRED}),
+    S.QUARANTINED: frozenset(
+        {S.SUSPECT, S.DRAINING, S.DRAIN_BLOCKED, S.DRAINED, S.IN_REPAIR, S.PROBATION, S.RETIRED}
     ),
-    CaseState.DRAINING: frozenset(
-        {
-            CaseState.SUSPECT, CaseState.QUARANTINED, CaseState.DRAIN_BLOCKED, CaseState.DRAINED, CaseState.PROBATION,
-            CaseState.RETIRED,
-        }
+    S.DRAINING: frozenset({S.SUSPECT, S.QUARANTINED, S.DRAIN_BLOCKED, S.DRAINED, S.PROBATION, S.RETIRED}),
+    S.DRAIN_BLOCKED: frozenset({S.SUSPECT, S.DRAINING, S.DRAINED, S.IN_REPAIR, S.PROBATION, S.RETIRED}),
+    S.DRAINED: frozenset(
+        {S.SUSPECT, S.QUARANTINED, S.DRAINING, S.IN_REPAIR, S.VALIDATING, S.PROBATION, S.RETIRED}
     ),
-    CaseState.DRAIN_BLOCKED: frozenset(
-        {CaseState.SUSPECT, CaseState.DRAINING, CaseState.DRAINED, CaseState.PROBATION, CaseState.RETIRED}
-    ),
-    CaseState.DRAINED: frozenset(
-        {CaseState.SUSPECT, CaseState.QUARANTINED, CaseState.DRAINING, CaseState.PROBATION, CaseState.RETIRED}
-    ),
-    CaseState.PROBATION: frozenset({CaseState.SUSPECT, CaseState.CLOSED, CaseState.RETIRED}),
-    CaseState.CLOSED: frozenset(),
-    CaseState.RETIRED: frozenset(),
+    S.IN_REPAIR: frozenset({S.QUARANTINED, S.DRAIN_BLOCKED, S.DRAINED, S.VALIDATING, S.RETIRED}),
+    S.VALIDATING: frozenset({S.SUSPECT, S.DRAINED, S.PROBATION, S.RETIRED}),
+    S.PROBATION: frozenset({S.SUSPECT, S.CLOSED, S.RETIRED}),
+    S.CLOSED: frozenset(),
+    S.RETIRED: frozenset(),
 }  # fmt: skip
 FINAL = frozenset({CaseState.CLOSED, CaseState.RETIRED})
-CORDONED = frozenset({CaseState.QUARANTINED, CaseState.DRAINING, CaseState.DRAIN_BLOCKED, CaseState.DRAINED})
+CORDONED = frozenset({S.QUARANTINED, S.DRAINING, S.DRAIN_BLOCKED, S.DRAINED, S.VALIDATING})
 PROBATION_FOR = timedelta(hours=72)
+RESULTS = (("passed", "passed"), ("failed", "failed"), ("unknown", "unknown"))  # of a validation
+MOST_REBOOTS = 2  # of one case
 ENGINE = "engine"  # the actor of moves that no person asked for
 
 TITLES: Mapping[CaseState, str] = {
@@ -57,16 +54,20 @@ TITLES: Mapping[CaseState, str] = {
     CaseState.DRAINING: "Draining",
     CaseState.DRAIN_BLOCKED: "Drain blocked",
     CaseState.DRAINED: "Drained",
+    CaseState.IN_REPAIR: "In repair",
+    CaseState.VALIDATING: "Validating",
     CaseState.PROBATION: "Back in service, on probation",
     CaseState.CLOSED: "Closed",
     CaseState.RETIRED: "Retired",
 }
 NEXT: Mapping[CaseState, str] = {
     CaseState.SUSPECT: "Pods still start on the node. Quarantine it, or close the case.",
-    CaseState.QUARANTINED: "New pods do not start on the node. Drain it next, or release it.",
+    CaseState.QUARANTINED: "New pods do not start on the node. Drain it next.",
     CaseState.DRAINING: "Pods are being evicted. The case continues by itself.",
-    CaseState.DRAIN_BLOCKED: "The drain stopped. Drain again with another deadline or consent, or release the node.",
-    CaseState.DRAINED: "No pod of a tenant is left. Repair the node, then release it.",
+    CaseState.DRAIN_BLOCKED: "The drain stopped. Drain again with another deadline or consent, or return the node.",
+    CaseState.DRAINED: "No pod of a tenant is left. Ask for a repair, or record a validation.",
+    CaseState.IN_REPAIR: "A person repairs the node, and answers here.",
+    CaseState.VALIDATING: "A test must pass before the node returns.",
     CaseState.PROBATION: "Pods start on the node. The case closes by itself if the fault does not return.",
     CaseState.CLOSED: "The case is over.",
     CaseState.RETIRED: "The case is over. Quarterdeck's cordon stays while the node exists.",
@@ -86,6 +87,29 @@ class NodeOperation:
     result: str  # what it waits for, or the result
 
 
+class RepairKind(StrEnum):
+    REBOOT = "reboot"  # proven by the node's boot ID
+    HARDWARE = "hardware"
+    OTHER = "other"
+
+
+class RepairAnswer(StrEnum):
+    DONE = "done"
+    REFUSED = "refused"  # for sure not done: it may be asked again
+    UNCLEAR = "unclear"  # nobody knows; Quarterdeck never repeats it
+
+
+@dataclass(frozen=True)
+class RepairFacts:
+    """A repair that is not over."""
+
+    kind: RepairKind
+    answer: str  # of RepairAnswer; blank: none yet
+    asked_by: str
+    is_overdue: bool
+    boot_id: str  # of the node when it was asked
+
+
 @dataclass(frozen=True)
 class CaseFacts:
     """The facts of a case and its node, from rows."""
@@ -93,11 +117,20 @@ class CaseFacts:
     state: CaseState
     since: datetime
     node_name: str
-    fault: str = ""  # the newest fault of the node since it has this state
+    fault: str = ""  # a fault of the node that is newer than the case's last one
+    fault_seen_at: datetime | None = None
     is_fault_open: bool = False  # the finding that opened the case is still open
     gone: str = ""  # why the node is no longer there
     is_seen: bool = True  # the node has a row
     is_unschedulable: bool = False
+    is_ready: bool = True
+    boot_id: str = ""
+    fault_at: datetime | None = None  # of the case's last fault
+    repaired_at: datetime | None = None  # end of the last repair
+    passed_at: datetime | None = None  # of the last validation that passed
+    failed_at: datetime | None = None  # of the last one that failed
+    overridden_at: datetime | None = None  # when a person allowed the return without a validation
+    repair: RepairFacts | None = None
     has_quarantine: bool = False  # Quarterdeck wants its cordon on the node
     is_quarantined: bool = False  # that cordon was read back
     begun: NodeOperation | None = None  # the newest operation that has begun on the node
@@ -113,6 +146,45 @@ class CaseFacts:
         return self.state in CORDONED and self.is_quarantined and self.is_seen and not self.is_unschedulable
 
     @property
+    def next_step(self) -> str:
+        may_return = self.state in CORDONED - {CaseState.DRAINING} and not self.why_no_return
+        return "The node may return. Release it." if may_return else NEXT[self.state]
+
+    @property
+    def is_rebooted(self) -> bool:
+        """Returns whether the node booted since the reboot was asked, and is Ready in the same report (Z44)."""
+        before = self.repair.boot_id if self.repair else ""
+        return bool(before and self.boot_id and self.boot_id != before and self.is_ready)
+
+    @property
+    def why_unvalidated(self) -> str:
+        """Returns why no validation allows the return. Blank: one does."""
+        if self.failed_at and (self.passed_at is None or self.failed_at >= self.passed_at):
+            return "The last validation failed."
+        if self.passed_at is None:
+            return "No validation has passed."
+        if self.repaired_at and self.repaired_at > self.passed_at:
+            return "No validation has passed since the last repair."
+        if self.fault_at and self.fault_at > self.passed_at:
+            return "No validation has passed since the last fault."
+        return ""
+
+    @property
+    def is_overridden(self) -> bool:
+        """Returns whether a person allowed the return after the last fault, repair and failed validation."""
+        later = (self.fault_at, self.repaired_at, self.failed_at)
+        return self.overridden_at is not None and all(each is None or each <= self.overridden_at for each in later)
+
+    @property
+    def why_no_return(self) -> str:
+        """Returns why the node may not be released. Blank: it may."""
+        if self.state in FINAL or self.state == CaseState.PROBATION:
+            return ""
+        if self.state == CaseState.IN_REPAIR:
+            return "A repair is in progress."
+        return "" if self.is_overridden else self.why_unvalidated
+
+    @property
     def obstacle(self) -> str:
         """Returns what the case waits for, or what contradicts its state. Blank: nothing."""
         if self.state in FINAL:
@@ -121,8 +193,16 @@ class CaseFacts:
             return "The node is not seen in its cluster."
         if self.is_uncordoned:
             return "Somebody else uncordoned the node. Quarantine it again, or release it to keep it in service."
+        if self.state == CaseState.PROBATION and self.overridden_at and self.why_unvalidated:
+            return f"Returned without a validation. {self.why_unvalidated}"
         if self.state == CaseState.PROBATION and self.is_fault_open:
             return "The finding that opened the case is still open."
+        if self.repair and self.repair.is_overdue:
+            return f"The repair is overdue: {self.repair.asked_by} asked for it. Answer it."
+        if self.repair and self.repair.answer == RepairAnswer.DONE:
+            is_same = self.boot_id == self.repair.boot_id
+            why = "its boot ID has not changed." if is_same else "it has not been Ready since it booted."
+            return f"The answer is done, but no reboot is proven: {why}"
         if self.newest is None or self.state == CaseState.PROBATION:
             return ""
         is_refused = self.newest.progress == NodeProgress.FAILED or (
@@ -150,6 +230,9 @@ def next_move(case: CaseFacts, *, now: datetime) -> NextMove | None:
         return NextMove(CaseState.RETIRED, case.gone)
     if case.state == CaseState.PROBATION:
         return _after_return(case, now=now)
+    if case.state == CaseState.IN_REPAIR:
+        reason = "The node rebooted: its boot ID changed, and it is Ready."
+        return NextMove(CaseState.VALIDATING, reason) if case.is_rebooted and _is_reboot(case) else None
     if case.state in CORDONED and not case.has_quarantine:
         return _after_cordon(case)
     if case.state == CaseState.SUSPECT and not case.is_quarantined:
@@ -157,10 +240,15 @@ def next_move(case: CaseFacts, *, now: datetime) -> NextMove | None:
     return _after_operation(case)
 
 
+def _is_reboot(case: CaseFacts) -> bool:
+    return case.repair is not None and case.repair.kind == RepairKind.REBOOT
+
+
 def _after_return(case: CaseFacts, *, now: datetime) -> NextMove | None:
     if case.fault:
         return NextMove(CaseState.SUSPECT, f"The fault returned: {case.fault}")
-    if now - case.since >= PROBATION_FOR and not case.is_fault_open:
+    is_unvalidated = case.overridden_at is not None and case.why_unvalidated
+    if now - case.since >= PROBATION_FOR and not case.is_fault_open and not is_unvalidated:
         return NextMove(CaseState.CLOSED, f"No fault for {spell(PROBATION_FOR)} after the return.")
     return None
 
@@ -179,11 +267,14 @@ def _after_operation(case: CaseFacts) -> NextMove | None:
         return None
     if begun is None:
         return NextMove(to, "The node was quarantined already.")
-    return NextMove(to, f"{begun.kind.capitalize()}: {begun.reason} {begun.result}".strip(), begun)
+    result = begun.result if begun.progress in (NodeProgress.DONE, NodeProgress.FAILED) else ""
+    return NextMove(to, f"{begun.kind.capitalize()}: {begun.reason} {result}".strip(), begun)
 
 
 def _state_of(state: CaseState, begun: NodeOperation | None) -> CaseState | None:
     """Returns the state that the newest operation leads to. None: none."""
+    if state == CaseState.VALIDATING:
+        return None  # its drain is over
     if begun and begun.kind == "drain" and (begun.is_evicting or begun.progress == NodeProgress.DONE):
         after_drain = {
             NodeProgress.RUNNING: CaseState.DRAINING,
@@ -219,22 +310,57 @@ ACTS: Mapping[str, CaseAct] = {
             "drain", "Drain",
             frozenset({CaseState.SUSPECT, CaseState.QUARANTINED, CaseState.DRAIN_BLOCKED}), "drain",
         ),
-        CaseAct("release", "Release", CORDONED - {CaseState.DRAINING}, "release"),
         CaseAct(
-            "close", "Close the case", frozenset({CaseState.SUSPECT, CaseState.PROBATION}),
-            says="The node stays in service.",
+            "answer", "Answer", frozenset({S.IN_REPAIR}),
+            says="A reboot counts as done once the boot ID has changed and the node is Ready.",
+        ),
+        CaseAct("release", "Release", CORDONED - {S.DRAINING}, "release"),
+        CaseAct(
+            "repair", "Ask for a repair", frozenset({S.QUARANTINED, S.DRAIN_BLOCKED, S.DRAINED}),
+            says="A person repairs the node and answers here. Quarterdeck does not touch it.",
         ),
         CaseAct(
-            "retire", "Retire", frozenset(CaseState) - FINAL,
+            "validate", "Record a validation", frozenset({S.DRAINED, S.VALIDATING, S.PROBATION}),
+            says="The result of a test on all GPUs of the node, such as dcgmi diag -r 3.",
+        ),
+        CaseAct(
+            "override", "Return without validation", CORDONED - {S.DRAINING},
+            says="Allows the release. The case shows it until a validation passes.",
+        ),
+        CaseAct(
+            "close", "Close the case", frozenset({S.SUSPECT, S.PROBATION}), says="The node stays in service.",
+        ),
+        CaseAct(
+            "retire", "Retire", frozenset(S) - FINAL,
             says="The node does not return to service. Quarterdeck's cordon, if there is one, stays.",
         ),
     )
 }  # fmt: skip
 
 
+def why_not(act: str, case: CaseFacts) -> str:
+    """Returns why the case does not offer an act now. Blank: it does."""
+    now = f"The case is {TITLES[case.state].lower()}."
+    if case.state not in ACTS[act].states:
+        return now
+    if act == "repair" and case.state != CaseState.DRAINED and case.is_ready:
+        return f"{now} Drain the node first: its pods still run."
+    if act == "release" and case.why_no_return:
+        return case.why_no_return
+    if act == "override" and not case.why_no_return:
+        return "The node may return already."
+    if act in ("validate", "close") and case.state == CaseState.PROBATION:
+        is_unvalidated = case.overridden_at is not None and case.why_unvalidated != ""
+        if act == "close" and is_unvalidated:
+            return f"{case.why_unvalidated} Record one that passed first."
+        if act == "validate" and not is_unvalidated:
+            return "The node is back in service, validated."
+    return ""
+
+
 def acts_of(case: CaseFacts) -> list[CaseAct]:
     """Returns the acts that are possible now, the next step first. None while an operation is in progress."""
     if case.is_busy:
         return []
-    possible = [act for act in ACTS.values() if case.state in act.states]
+    possible = [act for act in ACTS.values() if not why_not(act.key, case)]
     return [ACTS["quarantine"], *possible] if case.is_uncordoned else possible

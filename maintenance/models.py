@@ -12,7 +12,7 @@ from fleet.models import Cluster, Node
 from fleet.models.node import members_of
 from fleet.models.visible import Visible
 from health.models import Finding
-from maintenance.lifecycle import CASE_MOVES, FINAL, TITLES, CaseState
+from maintenance.lifecycle import CASE_MOVES, FINAL, TITLES, CaseState, RepairAnswer, RepairKind
 from people.models import AuditEntry
 
 LONGEST_REASON = 1000
@@ -46,7 +46,13 @@ class NodeCase(models.Model):
     opened_by = models.CharField(max_length=150)
     reason = models.CharField(max_length=LONGEST_REASON)  # of whoever opened it
     finding = models.ForeignKey(Finding, models.SET_NULL, null=True, related_name="cases")  # null: opened from a node
-    fault_at = models.DateTimeField()  # of the last fault: a newer one counts against a return
+    fault_at = models.DateTimeField()  # of the last fault: a return needs a newer validation
+    repaired_at = models.DateTimeField(null=True)  # end of the last repair
+    passed_at = models.DateTimeField(null=True)  # of the last validation that passed
+    failed_at = models.DateTimeField(null=True)  # of the last one that failed
+    overridden_at = models.DateTimeField(null=True)  # when a person allowed the return without a validation
+    overridden_by = models.CharField(max_length=150, blank=True)
+    override_reason = models.CharField(max_length=LONGEST_REASON, blank=True)
 
     objects = CaseQuerySet.as_manager()
 
@@ -104,3 +110,30 @@ class NodeCase(models.Model):
         AuditEntry.record(
             self.mark, verb=f"case.{what}", actor=actor, reason=reason[:LONGEST_REASON], evidence=evidence, now=now
         )
+
+
+class Repair(models.Model):
+    """A repair that a person was asked for, with the answer. The case waits for it."""
+
+    case = models.ForeignKey(NodeCase, models.CASCADE, related_name="repairs")
+    kind = models.CharField(max_length=16, choices=[(kind.value, kind.value) for kind in RepairKind])
+    asked_by = models.CharField(max_length=150)
+    asked_at = models.DateTimeField()
+    note = models.CharField(max_length=LONGEST_REASON)
+    link = models.CharField(max_length=500, blank=True)  # of a ticket
+    deadline = models.DateTimeField()
+    came_from = models.CharField(max_length=16)  # the state to which a repair that is not done returns
+    boot_id = models.CharField(max_length=64, blank=True)  # of the node when it was asked; blank: not reported
+    answer = models.CharField(max_length=16, blank=True, choices=[(each.value, each.value) for each in RepairAnswer])
+    answered_by = models.CharField(max_length=150, blank=True)
+    answer_note = models.CharField(max_length=LONGEST_REASON, blank=True)
+    ended_at = models.DateTimeField(null=True)  # null: no answer, or a reboot that is not proven
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["case"], condition=Q(ended_at=None), name="one_repair_at_a_time_per_case"),
+        ]
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        return f"{self.kind} of {self.case}"

@@ -4,36 +4,50 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from django.db.models import Max, Q
+from django.utils import timezone
 
 from fleet.models import GoneNode, Node
 from health.models import Finding
 from health.rules.base import Severity
-from maintenance.lifecycle import CaseFacts, CaseState, NodeOperation
-from maintenance.models import NodeCase
+from maintenance.lifecycle import CaseFacts, CaseState, NodeOperation, RepairFacts, RepairKind
+from maintenance.models import NodeCase, Repair
 from operations.lifecycle import NodeProgress
 from operations.models import OperationNode, Quarantine
 
+COLUMNS = ("uid", "name", "is_unschedulable", "is_ready", "boot_id")
+
 
 def facts_of(cases: Sequence[NodeCase]) -> dict[int, CaseFacts]:
-    """Returns the facts by case. Six queries, whatever the number of cases; none for no cases."""
+    """Returns the facts by case. Seven queries, whatever the number of cases; none for no cases."""
     if not cases:
         return {}
     uids = {case.node_uid for case in cases}
-    nodes = {node.uid: node for node in Node.objects.filter(uid__in=uids).only("uid", "name", "is_unschedulable")}
+    nodes = {node.uid: node for node in Node.objects.filter(uid__in=uids).only(*COLUMNS)}
     gone = _gone(uids - set(nodes), cases)
     begun, newest = _operations(uids)
     quarantines = dict(Quarantine.objects.of_nodes(uids).values_list("node_uid", "placed_at"))
     findings = _findings(cases)
+    faults = {case.pk: newest_fault(case, findings.get(case.node_uid, ())) for case in cases}
+    repairs = {row.case_id: row for row in Repair.objects.filter(case__in=cases, ended_at=None)}
     return {
         case.pk: CaseFacts(
             state=CaseState(case.state),
             since=case.state_since,
             node_name=case.node_name,
-            fault=_fault(case, findings.get(case.node_uid, ())),
+            fault=(faults[case.pk] or {}).get("title", ""),
+            fault_seen_at=(faults[case.pk] or {}).get("opened_at"),
             is_fault_open=any(each["pk"] == case.finding_id for each in findings.get(case.node_uid, ())),
             gone=gone.get(case.node_uid, ""),
             is_seen=case.node_uid in nodes,
             is_unschedulable=case.node_uid in nodes and nodes[case.node_uid].is_unschedulable,
+            is_ready=case.node_uid in nodes and nodes[case.node_uid].is_ready is True,
+            boot_id=nodes[case.node_uid].boot_id if case.node_uid in nodes else "",
+            fault_at=case.fault_at,
+            repaired_at=case.repaired_at,
+            passed_at=case.passed_at,
+            failed_at=case.failed_at,
+            overridden_at=case.overridden_at,
+            repair=_repair(repairs.get(case.pk)),
             has_quarantine=case.node_uid in quarantines,
             is_quarantined=quarantines.get(case.node_uid) is not None,
             begun=begun.get(case.node_uid),
@@ -95,9 +109,27 @@ def _findings(cases: Sequence[NodeCase]) -> Mapping[str, list[dict[str, Any]]]:
     return found
 
 
-def _fault(case: NodeCase, findings: Sequence[Mapping[str, Any]]) -> str:
-    """Returns the newest fault since the case entered its state. Blank: none."""
+def newest_fault(case: NodeCase, findings: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    """Returns the newest finding that is a fault later than the case's last one."""
     rule = case.finding.rule if case.finding else ""
-    newer = [each for each in findings if each["opened_at"] > case.state_since]
+    newer = [each for each in findings if each["opened_at"] > case.fault_at]
     counted = [each for each in newer if each["severity"] == Severity.CRITICAL or each["rule"] == rule]
-    return str(counted[-1]["title"]) if counted else ""
+    return counted[-1] if counted else None
+
+
+def _repair(row: Repair | None) -> RepairFacts | None:
+    if row is None:
+        return None
+    is_overdue = row.deadline < timezone.now()
+    return RepairFacts(RepairKind(row.kind), row.answer, row.asked_by, is_overdue, row.boot_id)
+
+
+def why_no_release(node_uids: Collection[str]) -> dict[str, str]:
+    """Returns why nodes with an open case may not be released, by node UID. One query when none has a case."""
+    cases = list(NodeCase.objects.open().filter(node_uid__in=node_uids).select_related("finding"))
+    facts = facts_of(cases)
+    return {
+        case.node_uid: f"{case.node_name} is in case {case.pk}: {reason} Record a validation there, or override it."
+        for case in cases
+        if (reason := facts[case.pk].why_no_return)
+    }

@@ -54,6 +54,8 @@ def start(
     if cluster.mode != ClusterMode.OPERATE:
         raise OperationRefused(f"Quarterdeck may not change {cluster.name}: its mode is {cluster.mode}.")
     impact = preview(cluster, kind, nodes, now=now)
+    if vetoes := impact.vetoes:
+        raise OperationRefused(" ".join(vetoes[:3]) + (f" And {len(vetoes) - 3} more." if len(vetoes) > 3 else ""))
     if impact.needs_typed_count and typed_count != len(nodes):
         raise BadOperation(("typed_count", f"Type the number of nodes, {len(nodes)}, to confirm."))
     try:

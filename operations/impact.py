@@ -11,7 +11,7 @@ from fleet.models import Cluster, DisruptionBudget, Node, OtherPod, Pod
 from kube.selectors import readable
 from operations.ledger.disruptions import read_budgets
 from operations.models import Disruption, Quarantine
-from operations.restraints import freezes_of, stop_reason
+from operations.restraints import freezes_of, release_vetoes, stop_reason
 from operations.steps import STEPS
 from operations.steps.evictions import Consent, Evictions, PodOnNode, evictions_of
 from wording.lists import names
@@ -35,6 +35,7 @@ class OperationImpact:
     empty_dir: Sequence[str]  # pods that lose data
     budgets: Sequence[str]  # budgets that allow no eviction now
     waits: Sequence[str] = field(default_factory=list)  # why nodes wait after the start
+    vetoes: Sequence[str] = field(default_factory=list)  # why nodes may not be released: they bar the start
     warnings: Sequence[str] = field(default_factory=list)
     needs_typed_count: bool = False
 
@@ -60,7 +61,7 @@ class OperationImpact:
             "sentence": self.sentence, "nodes": len(self.nodes), "gpus": self.gpus, "gpu_pods": self.gpu_pods,
             "other_pods": self.other_pods, "jobs": list(self.jobs)[:100], "unmanaged": list(self.unmanaged)[:100],
             "empty_dir": list(self.empty_dir)[:100], "budgets": list(self.budgets)[:100],
-            "waits": list(self.waits)[:100], "warnings": list(self.warnings)[:100],
+            "waits": [*self.vetoes, *self.waits][:100], "warnings": list(self.warnings)[:100],
         }  # fmt: skip
 
 
@@ -83,6 +84,7 @@ def impact_of(cluster: Cluster, nodes: Sequence[Node], steps: Sequence[str], *, 
         unmanaged=[pod.title for pod in evictions.to_evict if not pod.owner_kind],
         empty_dir=[pod.title for pod in evictions.to_evict if pod.has_empty_dir],
         budgets=_budgets(cluster, evictions),
+        vetoes=_vetoes(nodes, steps),
         waits=list(_waits(cluster, nodes, steps, now=now)),
         warnings=list(_warnings(nodes, steps)),
         needs_typed_count=len(nodes) > TYPED_ABOVE or len(nodes) > max(1, all_nodes * TYPED_ABOVE_RATIO),
@@ -117,6 +119,11 @@ def _budgets(cluster: Cluster, evictions: Evictions) -> list[str]:
                 f"{budget.current_healthy} healthy, {budget.desired_healthy} needed. It covers {names(blocked)}."
             )
     return found
+
+
+def _vetoes(nodes: Sequence[Node], steps: Sequence[str]) -> list[str]:
+    is_release = any(STEPS[key].is_release for key in steps)
+    return sorted(release_vetoes([node.uid for node in nodes]).values()) if is_release else []
 
 
 def _waits(cluster: Cluster, nodes: Sequence[Node], steps: Sequence[str], *, now: datetime):

@@ -1,10 +1,18 @@
-"""Restraints on operations: the stop of the fleet, and freezes of clusters and pools."""
+"""Restraints on operations: the stop of the fleet, freezes of clusters and pools, and vetoes of releases."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 
 from fleet.models import Pool
 from operations.models import Freeze
+
+# Of apps above: each returns why nodes may not be released, by node UID.
+RELEASE_VETOES: list[Callable[[Collection[str]], Mapping[str, str]]] = []
+
+
+def release_vetoes(node_uids: Collection[str]) -> dict[str, str]:
+    """Returns why nodes may not be released, by node UID."""
+    return {uid: reason for veto in RELEASE_VETOES for uid, reason in veto(node_uids).items()}
 
 
 def stop_reason(*, now: datetime) -> str:

@@ -1,4 +1,4 @@
-"""Cases of nodes: open one, read its state and moves, close or retire it. Operations do the rest."""
+"""Cases of nodes: open one, read its state and moves, repair, validate and end it. Operations do the rest."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
@@ -15,7 +15,7 @@ from fleet.api.serializers import RefSerializer
 from fleet.models import Cluster, Node
 from health.models import Finding
 from maintenance import commands
-from maintenance.lifecycle import CaseFacts, CaseState, acts_of
+from maintenance.lifecycle import RESULTS, CaseFacts, CaseState, RepairAnswer, RepairKind, acts_of
 from maintenance.models import NodeCase
 from maintenance.queries import facts_of
 from people.models import AuditEntry
@@ -38,10 +38,14 @@ class CaseSerializer(RowSerializer):
     obstacle = serializers.CharField(help_text="What it waits for, or what contradicts its state. Blank: nothing.")
     acts = CaseActSerializer(many=True, help_text="Possible now, the next step first.")
 
+    why_no_return = serializers.CharField(help_text="Why the node may not be released. Blank: it may.")
+
     class Meta:
         model = NodeCase
         fields = ("id", "cluster", "node_name", "node_uid", "state", "state_since", "state_reason", "moved_by",
-                  "obstacle", "acts", "opened_at", "opened_by", "reason", "finding")  # fmt: skip
+                  "obstacle", "acts", "opened_at", "opened_by", "reason", "finding", "fault_at", "repaired_at",
+                  "passed_at", "failed_at", "why_no_return", "overridden_at", "overridden_by",
+                  "override_reason")  # fmt: skip
 
 
 class CaseMoveSerializer(RowSerializer):
@@ -71,11 +75,32 @@ class CaseMoveRequest(Asked):
     seen = serializers.CharField(max_length=16, required=False, default="", allow_blank=True, help_text=SEEN_HELP)
 
 
+class RepairRequest(CaseMoveRequest):
+    kind = serializers.ChoiceField(choices=[(kind.value, kind.value) for kind in RepairKind])
+    link = serializers.URLField(max_length=500, required=False, default="", allow_blank=True, help_text="Of a ticket.")
+    deadline_h = serializers.IntegerField(min_value=1, max_value=720, required=False, default=24)
+
+
+class RepairAnswerRequest(CaseMoveRequest):
+    answer = serializers.ChoiceField(
+        choices=[(answer.value, answer.value) for answer in RepairAnswer],
+        help_text="A reboot that is done counts once the boot ID has changed and the node is Ready.",
+    )
+
+
+class ValidationRequest(CaseMoveRequest):
+    result = serializers.ChoiceField(choices=RESULTS, help_text="Unknown is no pass.")
+    test = serializers.CharField(max_length=100, help_text="As `dcgmi diag -r 3`.")
+    link = serializers.URLField(
+        max_length=500, required=False, default="", allow_blank=True, help_text="Of its output."
+    )
+
+
 class ShownCase:
     """A case with the values of its facts."""
 
     def __init__(self, facts: CaseFacts) -> None:
-        self.obstacle, self.acts = facts.obstacle, acts_of(facts)
+        self.obstacle, self.acts, self.why_no_return = facts.obstacle, acts_of(facts), facts.why_no_return
 
 
 def shown(cases: Sequence[NodeCase]) -> Iterable[Flat]:
@@ -154,7 +179,6 @@ class CaseCommand(CaseEdge):
     def carry_out(self, case: NodeCase, **given: Any) -> None:
         raise NotImplementedError
 
-    @extend_schema(request=CaseMoveRequest, responses=CaseSerializer)
     def post(self, request, case_id: int) -> Response:
         case = self.case(case_id)
         require(self.user, Permission.RUN, cluster_id=case.cluster_id, where=f"cluster {case.cluster.name}")
@@ -162,6 +186,7 @@ class CaseCommand(CaseEdge):
         return self.answer(self.case(case_id))
 
 
+@extend_schema(request=CaseMoveRequest, responses=CaseSerializer)
 class CaseClosures(CaseCommand):
     """Ends a suspect case, or one on probation. The node stays in service."""
 
@@ -169,8 +194,57 @@ class CaseClosures(CaseCommand):
         commands.close(case, **given)
 
 
+@extend_schema(request=CaseMoveRequest, responses=CaseSerializer)
 class CaseRetirements(CaseCommand):
     """Ends a case. The node does not return, and Quarterdeck's cordon stays."""
 
     def carry_out(self, case: NodeCase, **given: Any) -> None:
         commands.retire(case, **given)
+
+
+@extend_schema(request=RepairRequest, responses=CaseSerializer)
+class CaseRepairs(CaseCommand):
+    """Asks a person for a repair. The case waits for the answer."""
+
+    asked = RepairRequest
+
+    def carry_out(self, case: NodeCase, **given: Any) -> None:
+        commands.ask_repair(case, **given)
+
+
+@extend_schema(request=RepairAnswerRequest, responses=CaseSerializer)
+class CaseRepairAnswers(CaseCommand):
+    """Answers the repair that the case waits for."""
+
+    asked = RepairAnswerRequest
+
+    def carry_out(self, case: NodeCase, **given: Any) -> None:
+        commands.answer_repair(case, **given)
+
+
+@extend_schema(request=ValidationRequest, responses=CaseSerializer)
+class CaseValidations(CaseCommand):
+    """Records the result of a test that a person ran on all GPUs of the node."""
+
+    asked = ValidationRequest
+
+    def carry_out(self, case: NodeCase, **given: Any) -> None:
+        commands.record_validation(case, **given)
+
+
+@extend_schema(request=CaseMoveRequest, responses=CaseSerializer)
+class CaseOverrides(CaseCommand):
+    """Allows the release without a validation. The case shows it until one passes."""
+
+    def carry_out(self, case: NodeCase, **given: Any) -> None:
+        commands.override(case, **given)
+
+
+COMMAND_VIEWS: dict[str, type[CaseCommand]] = {
+    "closures": CaseClosures,
+    "retirements": CaseRetirements,
+    "repairs": CaseRepairs,
+    "repair-answers": CaseRepairAnswers,
+    "validations": CaseValidations,
+    "overrides": CaseOverrides,
+}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from django import forms
@@ -19,13 +20,12 @@ from edges.transition_errors import IllegalMove
 from fleet.models import Node
 from health.models import Finding
 from maintenance import commands
-from maintenance.lifecycle import ACTS
+from maintenance.lifecycle import ACTS, RESULTS, RepairAnswer, RepairKind
 from maintenance.models import NodeCase
 from maintenance.refusals import CaseRefused
 from maintenance.web.case_strip import strip_of
 from people.rights import NotAllowed, Permission, require, why_not
 
-COMMANDS = {"close": commands.close, "retire": commands.retire}
 REFUSALS = (BadForm, NotAllowed, CaseRefused, IllegalMove)
 SHOWN = 200  # moves; all are in REST
 
@@ -41,6 +41,32 @@ class CaseActForm(forms.Form):
 
     reason = Reason()
     seen = forms.CharField(required=False, max_length=16)
+
+
+class RepairForm(CaseActForm):
+    kind = forms.ChoiceField(choices=[(kind.value, kind.value) for kind in RepairKind])
+    link = forms.URLField(required=False, max_length=500, label="Link to a ticket", assume_scheme="https")
+    deadline_h = WholeNumber(label="Deadline, in hours", min_value=1, max_value=720, initial=24)
+
+
+class AnswerForm(CaseActForm):
+    answer = forms.ChoiceField(choices=[(answer.value, answer.value) for answer in RepairAnswer])
+
+
+class ValidationForm(CaseActForm):
+    result = forms.ChoiceField(choices=RESULTS)
+    test = forms.CharField(max_length=100, initial="dcgmi diag -r 3")
+    link = forms.URLField(required=False, max_length=500, label="Link to the output", assume_scheme="https")
+
+
+COMMANDS: dict[str, tuple[Callable[..., None], type[CaseActForm]]] = {
+    "repair": (commands.ask_repair, RepairForm),
+    "answer": (commands.answer_repair, AnswerForm),
+    "validate": (commands.record_validation, ValidationForm),
+    "override": (commands.override, CaseActForm),
+    "close": (commands.close, CaseActForm),
+    "retire": (commands.retire, CaseActForm),
+}
 
 
 def new(request: PersonRequest) -> HttpResponse:
@@ -84,7 +110,7 @@ def _key(text: str) -> int:
 
 
 def case(request: PersonRequest, case_id: int) -> HttpResponse:
-    dialogs = [ACTS[key] for key in COMMANDS]
+    dialogs = [(ACTS[key], form(auto_id=f"{key}_%s")) for key, (_, form) in COMMANDS.items()]
     return render(request, "maintenance/page.html", _context(request, case_id) | {"dialogs": dialogs})
 
 
@@ -100,9 +126,9 @@ def carry_out(request: PersonRequest, case_id: int, act: str) -> HttpResponse:
         raise Http404(f"Choose one of {', '.join(COMMANDS)}.")
     with answered(request, REFUSALS, ends_form=True):
         require(request.user, Permission.RUN, cluster_id=row.cluster_id, where=f"cluster {row.cluster.name}")
-        given = read(CaseActForm(request.POST))
-        COMMANDS[act](row, actor=request.user.get_username(), now=timezone.now(), **given)
-        messages.success(request, f"{row.node_name}: {row.title.lower()}.")
+        command, form = COMMANDS[act]
+        command(row, actor=request.user.get_username(), now=timezone.now(), **read(form(request.POST)))
+        messages.success(request, f"Recorded. {row.node_name}: {row.title.lower()}.")
     return redirect("case", case_id=case_id)
 
 
@@ -115,6 +141,7 @@ def _context(request: PersonRequest, case_id: int) -> dict[str, Any]:
     node = Node.objects.visible_to(request.user).filter(uid=row.node_uid).first()
     where = f"cluster {row.cluster.name}"
     return strip_of(row, node_id=node.pk if node else None) | {
+        "repairs": row.repairs.all(),
         "moves": [(entry, entry.verb.removeprefix("case.").replace("-", " ")) for entry in row.moves[:SHOWN]],
         "why_not": why_not(request.user, Permission.RUN, cluster_id=row.cluster_id, where=where),
     }

@@ -10,7 +10,7 @@ from edges.requests import PersonRequest
 from fleet.models import Cluster, Node
 from fleet.web.node_lookup import node_for
 from health.models import Finding
-from maintenance.lifecycle import NEXT, CaseState, acts_of
+from maintenance.lifecycle import CaseState, acts_of
 from maintenance.models import NodeCase
 from maintenance.queries import facts_of
 from maintenance.web.states import GLYPHS
@@ -43,8 +43,7 @@ def strip_of(case: NodeCase, *, node_id: int | None) -> dict[str, Any]:
         "case": case,
         "facts": facts,
         "glyph": GLYPHS[state],
-        "next": NEXT[state],
-        "acts": [(act, number == 0 and act.key != "retire") for number, act in enumerate(acts)],
+        "acts": [(act, number == 0 and act.key not in ("close", "retire")) for number, act in enumerate(acts)],
         "node_id": node_id,
     }
 

@@ -8,6 +8,8 @@ GLYPHS: Mapping[CaseState, str] = {
     CaseState.DRAINING: "changing",
     CaseState.DRAIN_BLOCKED: "bad",
     CaseState.DRAINED: "held",
+    CaseState.IN_REPAIR: "waiting",
+    CaseState.VALIDATING: "changing",
     CaseState.PROBATION: "part",
     CaseState.CLOSED: "ok",
     CaseState.RETIRED: "stopped",

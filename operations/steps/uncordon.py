@@ -18,6 +18,7 @@ IDLE = frozenset({"", UPGRADE_REQUIRED, UPGRADE_DONE, UPGRADE_FAILED})  # in oth
 class UncordonStep(NodeStep):
     key: ClassVar[str] = "uncordon"
     title: ClassVar[str] = "Release"
+    is_release: ClassVar[bool] = True
 
     def run(self, work: NodeWork) -> StepResult:
         rows = Quarantine.objects.of_nodes([work.node.node_uid]).select_related("operation")

@@ -56,7 +56,7 @@ from health.web.shift_report import ReportForm
 from health.web.telemetry_form import TelemetrySourceForm
 from kube import quantity, selectors
 from kube.selectors import BadSelector
-from maintenance.web.case_page import CaseActForm, NewCaseForm
+from maintenance.web.case_page import CaseActForm, NewCaseForm, RepairForm, ValidationForm
 from notifications.web.channel_page import ChannelForm
 from notifications.web.notifications_page import LogForm
 from notifications.web.route_page import RouteForm
@@ -349,6 +349,10 @@ PARSERS = (
     Parser("case form", "16 digits and 1,000 characters", FORM_BYTES,
            _fields(NewCaseForm, "node", "finding", "reason"), ("maintenance.web.case_page",)),
     Parser("act on a case", "1,000 and 16 characters", FORM_BYTES, _fields(CaseActForm, "reason", "seen")),
+    Parser("repair of a case", "1,000 and 500 characters, 3 digits", FORM_BYTES,
+           _fields(RepairForm, "reason", "seen", "kind", "link", "deadline_h")),
+    Parser("validation of a case", "1,000, 500 and 100 characters", FORM_BYTES,
+           _fields(ValidationForm, "reason", "seen", "result", "test", "link")),
     Parser("freeze form", "40, 32 and 1,000 characters", FORM_BYTES, _freeze,
            ("rollouts.web.freezes_page",)),
     Parser("window form", "200, 64 and 1,000 characters", FORM_BYTES, _window,

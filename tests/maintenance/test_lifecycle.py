@@ -16,6 +16,9 @@ from maintenance.lifecycle import (
     CaseFacts,
     CaseState,
     NodeOperation,
+    RepairAnswer,
+    RepairFacts,
+    RepairKind,
     acts_of,
     next_move,
 )
@@ -28,11 +31,18 @@ OPERATIONS = st.builds(
     NodeOperation, number=st.just(7), kind=st.sampled_from(sorted(KINDS)), progress=st.sampled_from(NodeProgress),
     is_evicting=st.booleans(), actor=st.just("ada"), reason=st.just("Xid 79."), result=st.sampled_from(["", "Done."]),
 )  # fmt: skip
+REPAIRS = st.builds(
+    RepairFacts, kind=st.sampled_from(RepairKind), answer=st.sampled_from(["", *RepairAnswer]), asked_by=st.just("ada"),
+    is_overdue=st.booleans(), boot_id=st.sampled_from(["", "a", "b"]),
+)  # fmt: skip
+TIMES = st.none() | st.sampled_from([NOON + timedelta(minutes=each) for each in range(3)])
 FACTS = st.builds(
     CaseFacts, state=st.sampled_from(CaseState), since=st.just(NOON), node_name=st.just("gpu-1"),
     fault=st.sampled_from(["", "Xid 79"]), gone=st.sampled_from(["", "gpu-1 left the cluster."]),
-    is_seen=st.booleans(), is_unschedulable=st.booleans(), has_quarantine=st.booleans(),
-    is_quarantined=st.booleans(), begun=st.none() | OPERATIONS, newest=st.none() | OPERATIONS,
+    is_seen=st.booleans(), is_unschedulable=st.booleans(), is_ready=st.booleans(),
+    boot_id=st.sampled_from(["", "a", "b"]), repair=st.none() | REPAIRS, fault_at=TIMES, repaired_at=TIMES,
+    passed_at=TIMES, failed_at=TIMES, overridden_at=TIMES, has_quarantine=st.booleans(), is_quarantined=st.booleans(),
+    begun=st.none() | OPERATIONS, newest=st.none() | OPERATIONS,
 ).map(lambda case: replace(case, is_quarantined=case.has_quarantine and case.is_quarantined))  # fmt: skip
 LATER = st.sampled_from([timedelta(0), PROBATION_FOR])
 
@@ -74,6 +84,40 @@ def test_a_node_comes_back_only_by_a_release(case: CaseFacts):
         assert case.begun is not None
         assert (case.begun.kind, case.begun.progress) == ("release", NodeProgress.DONE)
         assert not case.has_quarantine
+
+
+@given(FACTS)
+def test_a_release_needs_a_pass_after_the_last_fault_repair_and_failure_or_an_override(case: CaseFacts):
+    """lifecycle R39."""
+    others = [each for each in (case.fault_at, case.repaired_at, case.failed_at) if each]
+    is_validated = case.passed_at is not None and all(each <= case.passed_at for each in others)
+    is_overridden = case.overridden_at is not None and all(each <= case.overridden_at for each in others)
+
+    if "release" in [act.key for act in acts_of(case)]:
+        assert is_validated or is_overridden
+
+
+@given(FACTS)
+def test_a_reboot_is_proven_only_by_another_boot_of_a_ready_node(case: CaseFacts):
+    """Z44, lifecycle R6."""
+    case = replace(case, state=CaseState.IN_REPAIR, gone="")
+    move = next_move(case, now=NOON)
+
+    if move is not None:
+        assert case.repair is not None
+        assert case.repair.kind == RepairKind.REBOOT
+        assert case.is_ready
+        assert "" not in (case.boot_id, case.repair.boot_id)
+        assert case.boot_id != case.repair.boot_id
+
+
+@given(FACTS, LATER)
+def test_a_return_without_a_validation_stays_visible(case: CaseFacts, later: timedelta):
+    """lifecycle R39: until it is validated."""
+    case = replace(case, state=CaseState.PROBATION, overridden_at=NOON, passed_at=None, gone="", fault="", is_seen=True)
+
+    assert next_move(case, now=NOON + later) is None
+    assert case.obstacle.startswith("Returned without a validation.")
 
 
 @given(FACTS)

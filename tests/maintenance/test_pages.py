@@ -101,6 +101,29 @@ def test_bad_input_opens_nothing(node, given, status):
     assert not NodeCase.objects.exists()
 
 
+def test_rest_and_pages_repair_validate_and_override(node):
+    api, ada = calling(a_user("ada", role="operator")), visiting(a_user("amy", role="operator"))
+    case = a_case(node, state="drained")
+    Node.objects.update(boot_id="first")
+    path = f"/api/v1/cases/{case.pk}"
+
+    task = {"kind": "reboot", "reason": "Reboot it.", "link": "https://tickets.example/7"}
+    assert api.post(f"{path}/repairs", task, format="json").json()["state"] == "in-repair"
+    assert api.post(f"{path}/repairs", task, format="json").status_code == 409
+    shown = page(ada, f"/cases/{case.pk}").text
+    assert "reboot, ticket" in shown
+    assert "none yet, due" in shown
+    answer = {"answer": "refused", "reason": "No access.", "seen": "in-repair"}
+    assert ada.post(f"/cases/{case.pk}/answer", answer, follow=True).status_code == 200
+    assert api.get(path).json()["state"] == "drained"
+    failed = {"result": "failed", "test": "dcgmi diag -r 3", "reason": "Memory."}
+    assert api.post(f"{path}/validations", failed, format="json").json()["why_no_return"]
+    assert api.post(f"{path}/overrides", {"reason": "We need it."}, format="json").json()["why_no_return"] == ""
+    assert "allowed the return without a validation" in page(ada, f"/cases/{case.pk}").text
+    bad = {"kind": "reboot", "reason": "x", "link": "javascript:alert(1)"}
+    assert api.post(f"{path}/repairs", bad, format="json").status_code == 400
+
+
 def test_a_finding_of_another_node_opens_no_case(node):
     finding = a_finding(node.cluster, node=a_node(node.cluster, "gpu-2"))
     ada = visiting(a_user("ada", role="operator"))

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+import time_machine
 
 from fleet.models import GoneNode, Node
 from maintenance import commands
@@ -13,9 +14,10 @@ from maintenance.queries import facts_of
 from maintenance.refusals import CaseRefused
 from operations import commands as operations
 from operations.models import Disruption, Quarantine
+from operations.refusals import OperationRefused
 from people.models.audit_entry import broken_links
 from simulator.kinds import NODE
-from tests.make import NOON, a_case, a_cluster, a_finding, a_node
+from tests.make import NOON, a_case, a_cluster, a_finding, a_node, an_operation
 from tests.operations.test_rounds import a_budget, a_pod, begin, end_pods, is_cordoned, rounds
 from tests.rollouts.engine.ground import CANARY, Ground
 
@@ -36,6 +38,27 @@ def followed(ground: Ground, case: NodeCase) -> NodeCase:
     return NodeCase.objects.get(pk=case.pk)
 
 
+def validate(ground: Ground, case: NodeCase, result: str) -> None:
+    ground.clock.move(seconds=1)
+    given = {"result": result, "test": "dcgmi diag -r 3", "reason": "8 GPUs.", "now": ground.clock()}
+    commands.record_validation(NodeCase.objects.get(pk=case.pk), actor="ada", **given)
+
+
+def drained(**given) -> NodeCase:
+    cluster = a_cluster()
+    node = a_node(cluster, "gpu-1", boot_id="first", is_unschedulable=True)
+    operation = an_operation(cluster, steps=("cordon", "drain"))
+    operation.nodes.update(node_uid=node.uid, node_name=node.name, state="done", step=1, step_since=NOON)
+    Quarantine.objects.create(
+        cluster=cluster, operation=operation, node_uid=node.uid, node_name=node.name, wanted_since=NOON, placed_at=NOON
+    )
+    return a_case(node, **{"state": "drained"} | given)
+
+
+def at(minutes: int):
+    return NOON + timedelta(minutes=minutes)
+
+
 def test_a_case_follows_its_node_from_suspect_to_probation_and_closes(ground: Ground):
     """L1, lifecycle R38, R41: each move with who, why and evidence."""
     a_pod(ground, "web-1")
@@ -48,15 +71,26 @@ def test_a_case_follows_its_node_from_suspect_to_probation_and_closes(ground: Gr
     end_pods(ground)
     rounds(ground, drain, 3)
     states.append(followed(ground, case).state)
+    validate(ground, case, "passed")
+    states.append(followed(ground, case).state)
     rounds(ground, begin(ground, "release", CANARY))
     states.append(followed(ground, case).state)
     ground.clock.move(seconds=PROBATION_FOR.total_seconds())
     case = followed(ground, case)
 
-    assert [*states, case.state] == ["suspect", "quarantined", "draining", "drained", "probation", "closed"]
+    assert [*states, case.state] == [
+        "suspect",
+        "quarantined",
+        "draining",
+        "drained",
+        "validating",
+        "probation",
+        "closed",
+    ]
     moves = list(case.moves.order_by("number"))
     assert [entry.verb for entry in moves] == [
-        "case.opened", "case.quarantined", "case.draining", "case.drained", "case.probation", "case.closed",
+        "case.opened", "case.quarantined", "case.draining", "case.drained", "case.validating", "case.probation",
+        "case.closed",
     ]  # fmt: skip
     assert (moves[1].actor, moves[1].evidence) == ("ada", {"from": "suspect", "operation": quarantine.pk})
     assert moves[-1].actor == "engine"
@@ -178,3 +212,110 @@ def test_a_round_that_loses_its_race_changes_nothing(monkeypatch: pytest.MonkeyP
 
     case.refresh_from_db()
     assert (case.state, case.moves.count()) == (CaseState.RETIRED, 1)
+
+
+def test_no_node_returns_unvalidated_also_when_its_release_is_under_way(ground: Ground):
+    """lifecycle R39: the veto is asked again before the write."""
+    case = suspect(ground)
+    rounds(ground, begin(ground, "quarantine", CANARY))
+    case = followed(ground, case)
+    with pytest.raises(OperationRefused, match=r"is in case .*No validation has passed"):
+        begin(ground, "release", CANARY)
+    commands.override(case, actor="bob", reason="We need it.", now=ground.clock())
+    release = begin(ground, "release", CANARY)
+    NodeCase.objects.filter(pk=case.pk).update(fault_at=ground.clock() + timedelta(seconds=1))
+
+    release = rounds(ground, release)
+    assert is_cordoned(ground)
+    assert "No validation has passed" in release.nodes.get().reason
+    commands.override(followed(ground, case), actor="bob", reason="We do.", now=ground.clock())
+    rounds(ground, release)
+    case = followed(ground, case)
+    assert (case.state, is_cordoned(ground)) == (CaseState.PROBATION, False)
+    assert facts_of([case])[case.pk].obstacle.startswith("Returned without a validation.")
+
+
+def test_a_reboot_that_is_answered_but_did_not_happen_keeps_the_case_in_repair():
+    """Z44: an actor that says done without a reboot."""
+    case = drained()
+    commands.ask_repair(case, kind="reboot", actor="ada", reason="Reboot it.", now=at(1))
+    commands.answer_repair(case, answer="done", actor="bob", reason="Rebooted.", now=at(2))
+    follow_cases(now=at(3))
+
+    case.refresh_from_db()
+    assert case.state == CaseState.IN_REPAIR
+    with time_machine.travel(at(3)):
+        assert "its boot ID has not changed" in facts_of([case])[case.pk].obstacle
+    Node.objects.update(boot_id="second", is_ready=False)
+    assert follow_cases(now=at(4)) == 0, "it is not Ready"
+    Node.objects.update(is_ready=True)
+    follow_cases(now=at(5))
+    case.refresh_from_db()
+    assert (case.state, case.repaired_at) == (CaseState.VALIDATING, at(5))
+    assert case.repairs.get().ended_at == at(5)
+
+
+@pytest.mark.parametrize(("answer", "state"), [("done", "validating"), ("refused", "drained"), ("unclear", "drained")])
+def test_a_person_answers_a_repair(answer: str, state: str):
+    """lifecycle R8: nothing is repeated by itself."""
+    case = drained()
+    commands.ask_repair(case, kind="hardware", actor="ada", reason="Swap GPU 3.", now=at(1))
+    assert case.state == CaseState.IN_REPAIR
+    commands.answer_repair(case, answer=answer, actor="bob", reason="See ticket.", now=at(2))
+
+    follow_cases(now=at(3))
+    case.refresh_from_db()
+    assert (case.state, case.repairs.get().answer) == (state, answer)
+    assert case.moves.first().evidence["answer"] == answer
+
+
+def test_a_third_reboot_of_a_case_is_refused():
+    """lifecycle R7."""
+    case = drained()
+    for number in range(2):
+        commands.ask_repair(case, kind="reboot", actor="ada", reason="Reboot it.", now=at(number))
+        commands.answer_repair(case, answer="unclear", actor="ada", reason="BMC is silent.", now=at(number))
+
+    with pytest.raises(CaseRefused, match="Two reboots did not mend the node"):
+        commands.ask_repair(case, kind="reboot", actor="ada", reason="Reboot it.", now=at(3))
+
+
+def test_a_node_with_running_pods_is_not_repaired_unless_its_kubelet_is_gone():
+    """lifecycle R30."""
+    case = drained(state="quarantined")
+    with pytest.raises(CaseRefused, match="Drain the node first"):
+        commands.ask_repair(case, kind="reboot", actor="ada", reason="Reboot it.", now=at(1))
+    Node.objects.update(is_ready=None)
+    commands.ask_repair(case, kind="reboot", actor="ada", reason="Reboot it.", now=at(1))
+    assert case.state == CaseState.IN_REPAIR
+
+
+def test_a_failed_validation_and_a_fault_after_a_pass_keep_the_node_out():
+    """lifecycle R10, R39."""
+    case = drained()
+    for minute, result, why in (
+        (1, "unknown", "No validation has passed."),
+        (2, "passed", ""),
+        (3, "failed", "The last validation failed."),
+        (4, "passed", ""),
+    ):
+        given = {"result": result, "test": "dcgmi diag -r 3", "actor": "ada", "reason": "x", "now": at(minute)}
+        commands.record_validation(case, **given)
+        case.refresh_from_db()
+        assert facts_of([case])[case.pk].why_no_return == why
+    a_finding(case.cluster, node=Node.objects.get(), severity="critical", opened_at=at(5))
+    follow_cases(now=at(6))
+
+    case.refresh_from_db()
+    assert (case.state, case.fault_at) == (CaseState.VALIDATING, at(5))
+    assert facts_of([case])[case.pk].why_no_return == "No validation has passed since the last fault."
+    assert case.moves.first().verb == "case.fault"
+
+
+def test_an_override_that_loses_its_race_allows_nothing():
+    case = drained()
+    NodeCase.objects.get(pk=case.pk).move(CaseState.RETIRED, actor="bob", reason="Sent back.", now=NOON)
+
+    with pytest.raises(CaseRefused, match=r"retired since .* by bob: Sent back."):
+        commands.override(case, actor="ada", reason="We need it.", now=at(1))
+    assert NodeCase.objects.get().overridden_at is None
