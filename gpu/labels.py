@@ -4,6 +4,9 @@ From NVIDIA's k8s-operator-libs (pkg/upgrade/consts.go with the driver name `gpu
 gpu-feature-discovery.
 """
 
+import re
+from collections.abc import Iterator, Mapping
+
 GPU_PRESENT = "nvidia.com/gpu.present"
 GPU_PRODUCT = "nvidia.com/gpu.product"
 GPU_MEMORY = "nvidia.com/gpu.memory"  # MiB
@@ -141,3 +144,21 @@ def count_in(text: str | None) -> int | None:
     """Returns the number in a label. None: missing, or not a number of up to nine digits."""
     text = text or ""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS else None
+
+
+# Node Feature Discovery labels PCI devices as pci-<class>_<vendor> or pci-<vendor>: 10de is NVIDIA, 1da3 Habana, 1002
+# AMD. NVIDIA's class 03 are GPUs; others are bridges and sound. AMD's class 0300 are mostly in a CPU. Before 0.4 its
+# labels had a longer name.
+PCI_DEVICE = re.compile(
+    r"^(?:feature\.node\.kubernetes\.io/|node\.alpha\.kubernetes-incubator\.io/nfd-)"
+    r"pci-(?:(?:03[0-9a-f]{2}_)?(?P<nvidia>10de)|(?:12[0-9a-f]{2}_)?(?P<habana>1da3)"
+    r"|(?:12[0-9a-f]{2}|0380)_(?P<amd>1002))(?:_[0-9a-f]+)*\.present$"
+)
+PCI_PREFIXES = ("feature.node.kubernetes.io/pci-", "node.alpha.kubernetes-incubator.io/nfd-pci-")
+
+
+def pci_devices(labels: Mapping[str, str]) -> Iterator[re.Match[str]]:
+    """Yields the labels of GPUs that Node Feature Discovery saw on the PCI bus; the vendor is the name of a group."""
+    for key, value in labels.items():
+        if value == "true" and key.startswith(PCI_PREFIXES) and (found := PCI_DEVICE.match(key)):
+            yield found

@@ -14,7 +14,7 @@ from fleet.freshness.cluster import load_cluster_freshness
 from fleet.freshness.kinds import NODES, PODS
 from fleet.models import Cluster
 from gpu.compatibility import Support
-from health.stack import DriverVersionRole, read_stack
+from health.stack import ChecklistAnswer, DriverVersionRole, checklist_of, read_stack
 from health.stack.causes import Weight
 from health.stack.combinations import Comparison, look
 
@@ -101,6 +101,30 @@ class NodeStackDetail(OfANode):
         freshness = load_cluster_freshness(node.cluster, now=now)
         quote = {"as_of": freshness.pods_as_of, "pods_freshness": freshness.by_kind[PODS]}
         return Response(NodeStackSerializer({**vars(read_stack(node, now=now)), **quote}).data)
+
+
+class ChecklistItemSerializer(serializers.Serializer):
+    key = serializers.CharField(help_text="Stable: hardware, labels, not-skipped, taints, scheduled, driver-pod, …")
+    title = serializers.CharField()
+    answer = serializers.ChoiceField(choices=[(answer.value, answer.value) for answer in ChecklistAnswer])
+    sentence = serializers.CharField(help_text="The evidence, the cause, or why it is unknown.")
+    steps = serializers.ListField(child=serializers.CharField(), help_text="To make it a yes, in order.")
+
+
+class NodeChecklistSerializer(serializers.Serializer):
+    items = ChecklistItemSerializer(many=True, help_text="In the order in which the stack comes up.")
+    as_of = serializers.DateTimeField(allow_null=True, help_text="When its pods were last seen. Null: now, or never.")
+
+
+class NodeChecklistDetail(OfANode):
+    """Answers the checklist of a GPU node: from the hardware on its bus to GPUs that pods can get."""
+
+    @extend_schema(responses=NodeChecklistSerializer)
+    def get(self, request, node_id: int) -> Response:
+        node, now = self.node(node_id), timezone.now()
+        as_of = load_cluster_freshness(node.cluster, now=now).pods_as_of
+        items = checklist_of(node, read_stack(node, now=now))
+        return Response(NodeChecklistSerializer({"items": items, "as_of": as_of}).data)
 
 
 class VerdictSerializer(serializers.Serializer):

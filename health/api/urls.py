@@ -11,7 +11,7 @@ from health.api.mutes import MuteDetail, MuteLifts, MuteList
 from health.api.rules import PoolLimitsList, PoolLimitsRemovals, RuleList, RuleShadowEnds, RuleShadowList
 from health.api.saved_views import GpuViewDetail, GpuViewList
 from health.api.shift_report import ShiftReport
-from health.api.stacks import CompatibilityDetail, NodeStackDetail
+from health.api.stacks import CompatibilityDetail, NodeChecklistDetail, NodeStackDetail
 from health.api.telemetry import (
     NodeTelemetryDetail,
     TelemetryAttemptList,
@@ -49,6 +49,7 @@ urlpatterns = [
     path("mutes/<int:mute_id>/lifts", MuteLifts.as_view()),
     path("nodes/<int:node_id>/hours", NodeHours.as_view()),
     path("nodes/<int:node_id>/stack", NodeStackDetail.as_view(), name="api-node-stack"),
+    path("nodes/<int:node_id>/checklist", NodeChecklistDetail.as_view()),
     path("nodes/<int:node_id>/telemetry", NodeTelemetryDetail.as_view(), name="api-node-telemetry"),
     path("nodes/<int:node_id>/telemetry/history", NodeTelemetryHistory.as_view(), name="api-node-telemetry-history"),
     path("nodes/<int:node_id>/comparable", NodeComparable.as_view()),

@@ -21,6 +21,7 @@ ENOUGH = 200  # events and unscheduled pods that one page looks at
 class NodeStack:
     operands: Sequence[OperandOnNode]
     driver: DriverVersions
+    runtime_classes: frozenset[str] = frozenset()  # of the stack's pods that run on the node
 
 
 def read_stack(node: Node, *, now: datetime) -> NodeStack:
@@ -45,7 +46,9 @@ def read_stack(node: Node, *, now: datetime) -> NodeStack:
         crash_logs=CrashLog.objects.filter(cluster=node.cluster_id, pod_uid__in=[pod.uid for pod in pods]),
     )
     operands = operands_on(node, rows)
-    return NodeStack(operands, driver_versions(node, operands, slices))
+    running = (pod for pod in pods if pod.node_name == node.name and pod.phase == "Running")
+    runtime_classes = frozenset(pod.runtime_class for pod in running if pod.runtime_class)
+    return NodeStack(operands, driver_versions(node, operands, slices), runtime_classes)
 
 
 def _pods(node: Node):

@@ -11,7 +11,7 @@ from edges.parts import part
 from edges.requests import PersonRequest
 from fleet.freshness.cluster import load_cluster_freshness
 from fleet.web.node_lookup import node_for
-from health.stack import NodeStack, OperandOnNode, read_stack
+from health.stack import NodeStack, OperandOnNode, checklist_of, has_checklist, read_stack
 from health.stack.causes import Weight
 from wording.instants import clock
 
@@ -32,7 +32,8 @@ def node_stack_part(request: PersonRequest, node_id: int) -> HttpResponse:
     row = node_for(request, node_id)
     freshness, stack = load_cluster_freshness(row.cluster, now=now), read_stack(row, now=now)
     lines = lines_of(stack, as_of=freshness.pods_as_of, now=now)
-    shown = {"node": row, "freshness": freshness, "stack": lines, "versions": stack.driver}
+    checklist = checklist_of(row, stack) if has_checklist(row) else []
+    shown = {"node": row, "freshness": freshness, "stack": lines, "versions": stack.driver, "checklist": checklist}
     return render(request, "health/node/_stack.html", shown)
 
 

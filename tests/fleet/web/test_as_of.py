@@ -84,7 +84,7 @@ def test_no_operand_of_a_node_that_is_not_seen_is_green(viewer):
 
     assert "was ready, as of 11:57:00" in stack
     assert "20 d" not in stack.partition("Driver")[2][:60]
-    assert seen.count("as of 11:57:00") == 4  # the operand, and the heads of stack, driver and GPUs
+    assert seen.count("as of 11:57:00") == 5  # the operand, and the heads of stack, checklist, driver and GPUs
     assert "is-ok" not in viewer.get(f"/parts/nodes/{node.pk}").content.decode()
 
 

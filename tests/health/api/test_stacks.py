@@ -92,3 +92,13 @@ def test_of_a_node_that_left_its_stack_is_gone_as_the_node_is(bob):
     reply = bob.get("/api/v1/nodes/9000/stack")
 
     assert (reply.status_code, reply.json()["gone"]["name"]) == (410, "gpu-001")
+
+
+def test_the_checklist_of_a_node_has_a_title_an_answer_and_a_reason_for_each_check(bob):
+    node = a_node(a_cluster(), "gpu-1")
+
+    answer = bob.get(f"/api/v1/nodes/{node.pk}/checklist").json()
+
+    assert {"key": "labels", "title": "Vendor and product labels", "answer": "yes",
+            "sentence": "The labels name NVIDIA-H200.", "steps": []} in answer["items"]  # fmt: skip
+    assert {item["answer"] for item in answer["items"]} <= {"yes", "no", "unknown"}

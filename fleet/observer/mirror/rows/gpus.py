@@ -26,16 +26,7 @@ from gpu.resources import (
 from gpu.resources.physical import columns_of
 from kube.quantity import whole
 
-# Node Feature Discovery labels PCI devices as pci-<class>_<vendor> or pci-<vendor>: 10de is NVIDIA, 1da3 Habana, 1002
-# AMD. NVIDIA's class 03 are GPUs; others are bridges and sound. AMD's class 0300 are mostly in a CPU. Before 0.4 its
-# labels had a longer name.
-PCI = re.compile(
-    r"^(?:feature\.node\.kubernetes\.io/|node\.alpha\.kubernetes-incubator\.io/nfd-)"
-    r"pci-(?:(?:03[0-9a-f]{2}_)?(?P<nvidia>10de)|(?:12[0-9a-f]{2}_)?(?P<habana>1da3)"
-    r"|(?:12[0-9a-f]{2}|0380)_(?P<amd>1002))(?:_[0-9a-f]+)*\.present$"
-)
 AMD_LABEL = re.compile(r"^(?:beta\.)?amd\.com/gpu\.(?:device-id|family|product-name)\b")
-PCI_PREFIXES = ("feature.node.kubernetes.io/pci-", "node.alpha.kubernetes-incubator.io/nfd-pci-")
 RESOURCES_AT_MOST = 100
 MIB = 2**20
 
@@ -125,8 +116,7 @@ def _vendor(
         return Vendor.AMD
     if labels.get(keys.INTEL_PRESENT) == "true":
         return Vendor.INTEL
-    found = (PCI.match(key) for key in labels if key.startswith(PCI_PREFIXES) and labels[key] == "true")
-    seen = next((match.lastgroup for match in found if match), None)
+    seen = next((match.lastgroup for match in keys.pci_devices(labels)), None)
     named = (vendor_of(taint["key"]) for taint in taints)
     return Vendor(seen) if seen else vendor_in_labels(labels) or next(filter(None, named), None)
 
