@@ -12,7 +12,7 @@ ROWS = 200  # at most, per slice
 LONGEST_S = 0.1  # time after which a slice takes no more rows
 # SQLite has no queue of writers. A waiting writer retries at least every 100 ms.
 PAUSE_S = 0.11
-PAUSE_EVERY_S = 0.5
+PAUSE_EVERY_S = 0.25
 
 
 class Slice(Generic[T]):
