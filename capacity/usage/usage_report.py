@@ -14,7 +14,7 @@ from django.db.models import Case, F, FloatField, Sum, Value, When, prefetch_rel
 
 from capacity.usage.usage_filter import COST, DAY, HOURS, NAME, NAMESPACE, WORKLOAD, UsageFilter
 from fleet.models import Cluster, NodeSums, Pool
-from health.models import OwnerUsage, PoolUsage, UsageDay
+from health.models import NamespaceUsage, OwnerUsage, UsageDay
 from health.telemetry.usage import GpuUse
 from people.models import User
 
@@ -144,13 +144,11 @@ def usage_report(user: User, wanted: UsageFilter, *, now: datetime, start: int =
     first, last = wanted.days(now.astimezone(UTC).date())
     clusters = dict(Cluster.objects.visible_to(user).values_list("pk", "name"))
     prices = PoolPrices(user)
-    of_owners, of_pools = (
+    of_workloads, of_namespaces = (
         _narrow(model.objects.visible_to(user).filter(day__gte=first, day__lte=last), wanted, clusters, prices)
-        for model in (OwnerUsage, PoolUsage)
+        for model in (OwnerUsage, NamespaceUsage)
     )
-    if wanted.namespace:
-        of_pools = of_owners = of_owners.filter(namespace=wanted.namespace)
-    groups = list(_grouped(of_pools, "day", "cluster", "pools"))
+    groups = list(_grouped(of_namespaces, "day", "cluster", "pools"))
     total, days, pools = UsageAmount(), _days(first, last), dict[tuple[int, str], UsageLine]()
     for group in groups:
         hours, price = _hours(group), prices.of(group["pools"])
@@ -161,6 +159,7 @@ def usage_report(user: User, wanted: UsageFilter, *, now: datetime, start: int =
         for amount in (total, days[group["day"]].amount, line.amount):
             amount.add(hours, price)
     if wanted.by in (NAMESPACE, WORKLOAD):
+        of_owners = of_workloads if wanted.by == WORKLOAD else of_namespaces
         found = _by_owner(of_owners, wanted, {group["pools"] for group in groups}, prices, clusters, start, most)
     else:
         every = list(days.values()) if wanted.by == DAY else _ordered(pools.values(), wanted.ordering)
@@ -177,7 +176,7 @@ def _narrow(sums: Any, wanted: UsageFilter, clusters: Mapping[int, str], prices:
     if wanted.pool:
         keys = [pool.pk for pool in prices.pools.values() if f"{pool.cluster.name}/{pool.name}" == wanted.pool]
         sums = sums.filter(sums.in_pools(keys))
-    return sums
+    return sums.filter(namespace=wanted.namespace) if wanted.namespace else sums
 
 
 def _chosen(clusters: Mapping[int, str], wanted: UsageFilter) -> list[int]:

@@ -8,10 +8,10 @@ from health.models.pool_limits import PoolLimits
 from health.models.rule_shadow import RuleShadow
 from health.models.saved_view import SavedView
 from health.models.telemetry_source import SourceState, TelemetrySource, TelemetryTrial, TrialState
-from health.models.usage import OwnerUsage, PoolUsage, UsageDay
+from health.models.usage import NamespaceUsage, OwnerUsage, UsageDay
 
 __all__ = [
-    "CrashLog", "Finding", "FindingAct", "GpuHour", "GpuMinuteBlock", "Mute", "OwnerUsage", "PoolLimits",
-    "PoolUsage", "RuleShadow", "SavedView", "SourceState", "TelemetrySource", "TelemetryTrial", "TrialState",
+    "CrashLog", "Finding", "FindingAct", "GpuHour", "GpuMinuteBlock", "Mute", "NamespaceUsage", "OwnerUsage",
+    "PoolLimits", "RuleShadow", "SavedView", "SourceState", "TelemetrySource", "TelemetryTrial", "TrialState",
     "UsageDay",
 ]  # fmt: skip

@@ -7,8 +7,8 @@ from django.db import models
 
 from fleet.models.sums import SumsQuerySet, one_row_per_likeness
 
-POOL_ALIKE = ("cluster", "day", "pools")
-OWNER_ALIKE = (*POOL_ALIKE, "namespace", "workload")
+NAMESPACE_ALIKE = ("cluster", "day", "pools", "namespace")
+OWNER_ALIKE = (*NAMESPACE_ALIKE, "workload")
 
 
 class UsageDay(models.Model):
@@ -34,6 +34,7 @@ class UsageSums(models.Model):
     cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="+", db_index=False)
     day = models.DateField()
     pools = models.TextField(blank=True)  # the keys of all pools of the nodes in that hour: 3,17; blank: none
+    namespace = models.CharField(max_length=253, blank=True)  # blank: no pod had them
     used = models.FloatField(default=0)
     idle = models.FloatField(default=0)
     unmeasured = models.FloatField(default=0)
@@ -53,22 +54,21 @@ class UsageSums(models.Model):
         return tuple(name for name in names if name not in ("id", *cls.alike))
 
 
-class PoolUsage(UsageSums):
-    """The sums of `OwnerUsage` over owners, so that a page of pools and days reads few rows."""
+class NamespaceUsage(UsageSums):
+    """The sums of `OwnerUsage` over workloads, so that a page of pools, days or namespaces reads few rows."""
 
-    alike = POOL_ALIKE
+    alike = NAMESPACE_ALIKE
 
     class Meta:
-        constraints = [one_row_per_likeness(POOL_ALIKE, "pool_usage")]
+        constraints = [one_row_per_likeness(NAMESPACE_ALIKE, "namespace_usage")]
         indexes = [models.Index(fields=["day"])]
 
 
 class OwnerUsage(UsageSums):
     alike = OWNER_ALIKE
 
-    namespace = models.CharField(max_length=253, blank=True)  # blank: no pod had them
     workload = models.CharField(max_length=320, blank=True)  # `Job/train-71`; blank: nothing controls the pod
 
     class Meta:
         constraints = [one_row_per_likeness(OWNER_ALIKE, "owner_usage")]
-        indexes = [models.Index(fields=["day"])]
+        indexes = [models.Index(fields=["day"]), models.Index(fields=["namespace", "workload", "day"])]

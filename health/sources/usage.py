@@ -14,7 +14,7 @@ from django.db.models import F
 from fleet.allocation.sums import PoolKeys, addition_to
 from fleet.models import Node
 from gpu.resources import Layout, fraction_of
-from health.models import OwnerUsage, PoolUsage, UsageDay
+from health.models import NamespaceUsage, OwnerUsage, UsageDay
 from health.models.usage import UsageSums
 from health.sources.allocated_hours import AllocatedHour, HeldInHour
 from health.telemetry.hours import GpuHourSums
@@ -44,16 +44,16 @@ def record(cluster_id: int, hour: datetime, allocated: AllocatedHour, measured: 
         # Of two that record one hour, the second waits here, and then finds the bit.
         if not day.filter(has=0).update(hours=F("hours").bitor(_bit(hour)), uncounted=uncounted):
             return False
-        _add(PoolUsage, cluster_id, hour, sums)
+        _add(NamespaceUsage, cluster_id, hour, sums)
         _add(OwnerUsage, cluster_id, hour, sums)
     return True
 
 
 def _add(model: type[UsageSums], cluster_id: int, hour: datetime, sums: HourSums) -> None:
     rows: dict[tuple[str, ...], dict[str, float]] = defaultdict(lambda: dict.fromkeys(model.added_up(), 0.0))
-    own = len(model.alike) - len(PoolUsage.alike)  # of namespace and workload
+    width = len(model.alike) - len(("cluster", "day"))
     for (pools, owner, use), number in sums.items():
-        rows[pools, *owner[:own]][use] += number
+        rows[(pools, *owner)[:width]][use] += number
     adding: Any = [(cluster_id, hour.date(), *key, *row.values()) for key, row in sorted(rows.items())]
     with connection.cursor() as cursor:
         cursor.executemany(addition_to(model), adding)

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from capacity.usage.list_prices import list_prices_of
 from capacity.usage.usage_filter import GROUPINGS, ORDERINGS, UsageFilter
 from capacity.usage.usage_report import UsageAmount, usage_report
-from health.models import OwnerUsage, PoolUsage, UsageDay
+from health.models import NamespaceUsage, OwnerUsage, UsageDay
 from health.telemetry.usage import GpuUse
 from tests import make
 from tests.make import NOON
@@ -28,9 +28,9 @@ def bob():
 
 
 def some_usage(cluster, pools: str = "", owner: tuple[str, str] = ("", ""), *, day: date = TODAY, **hours: float):
-    """GPU-hours of an owner, with the sums of its pools."""
+    """GPU-hours of an owner, with the sums of its namespace."""
     OwnerUsage.objects.create(cluster=cluster, day=day, pools=pools, namespace=owner[0], workload=owner[1], **hours)
-    row, _ = PoolUsage.objects.get_or_create(cluster=cluster, day=day, pools=pools)
+    row, _ = NamespaceUsage.objects.get_or_create(cluster=cluster, day=day, pools=pools, namespace=owner[0])
     for use, number in hours.items():
         setattr(row, use, getattr(row, use) + number)
     row.save()

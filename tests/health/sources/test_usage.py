@@ -6,7 +6,7 @@ import pytest
 
 from fleet.models import Cluster, Node
 from health import retention
-from health.models import OwnerUsage, PoolUsage, UsageDay
+from health.models import NamespaceUsage, OwnerUsage, UsageDay
 from health.sources import hours, usage
 from health.sources.allocated_hours import AllocatedHour
 from tests import make
@@ -64,7 +64,7 @@ def test_without_telemetry_allocated_hours_are_not_measured(cluster, node):
 def test_an_hour_counts_once_and_the_next_one_is_added(cluster, node):
     assert [record(cluster), record(cluster), record(cluster, HOUR + timedelta(hours=1))] == [True, False, True]
     assert sums(cluster) == [("", "", 0, 0, 0, 4.0, 0, 0)]
-    assert PoolUsage.objects.get().unallocated == 4.0
+    assert NamespaceUsage.objects.get().unallocated == 4.0
     assert UsageDay.objects.get().hours.bit_count() == 2
     assert usage.is_recorded(cluster.pk, HOUR)
     assert not usage.is_recorded(cluster.pk, HOUR - timedelta(hours=1))
