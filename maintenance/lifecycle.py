@@ -70,7 +70,7 @@ NEXT: Mapping[CaseState, str] = {
     CaseState.VALIDATING: "A test must pass before the node returns.",
     CaseState.PROBATION: "Pods start on the node. The case closes by itself if the fault does not return.",
     CaseState.CLOSED: "The case is over.",
-    CaseState.RETIRED: "The case is over. Quarterdeck's cordon stays while the node exists.",
+    CaseState.RETIRED: "The case is over, and the cordon stays. Open another case to bring the node back.",
 }
 
 
@@ -345,6 +345,8 @@ def why_not(act: str, case: CaseFacts) -> str:
         return now
     if act == "repair" and case.state != CaseState.DRAINED and case.is_ready:
         return f"{now} Drain the node first: its pods still run."
+    if act == "close" and case.has_quarantine:
+        return f"{now} Quarterdeck has cordoned the node: release it first."
     if act == "release" and case.why_no_return:
         return case.why_no_return
     if act == "override" and not case.why_no_return:

@@ -125,11 +125,19 @@ def _repair(row: Repair | None) -> RepairFacts | None:
 
 
 def why_no_release(node_uids: Collection[str]) -> dict[str, str]:
-    """Returns why nodes with an open case may not be released, by node UID. One query when none has a case."""
-    cases = list(NodeCase.objects.open().filter(node_uid__in=node_uids).select_related("finding"))
-    facts = facts_of(cases)
-    return {
-        case.node_uid: f"{case.node_name} is in case {case.pk}: {reason} Record a validation there, or override it."
-        for case in cases
-        if (reason := facts[case.pk].why_no_return)
-    }
+    """Returns why nodes may not be released, by node UID. One query when none has a case."""
+    rows = NodeCase.objects.filter(node_uid__in=node_uids).select_related("finding").order_by("pk")
+    newest = {case.node_uid: case for case in rows}
+    facts = facts_of([case for case in newest.values() if case.is_open])
+    reasons = {case.node_uid: _why_kept(case, facts.get(case.pk)) for case in newest.values()}
+    return {uid: reason for uid, reason in reasons.items() if reason}
+
+
+def _why_kept(case: NodeCase, facts: CaseFacts | None) -> str:
+    """Returns why the newest case of a node keeps it out of service. Blank: it does not."""
+    if case.state == CaseState.RETIRED:
+        return f"{case.node_name} was retired by case {case.pk}. Open another case to bring it back."
+    if facts is None or not facts.why_no_return:
+        return ""
+    where = f"{case.node_name} is in case {case.pk}"
+    return f"{where}: {facts.why_no_return} Record a validation there, or return it without one."

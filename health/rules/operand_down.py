@@ -23,7 +23,7 @@ class OperandDown:
     steps: ClassVar[tuple[str, ...]] = (
         GPU_STACK,
         "Read the last log of the pod that crashes: kubectl logs POD --previous",
-        "If there is no pod, check the node's taints, and the labels nvidia.com/gpu.deploy.* or the node selector.",
+        "If there is no pod, read the checklist on the node's page: it names the taint or the label.",
     )
 
     def evaluate(self, node: NodeFacts) -> Problem | None:

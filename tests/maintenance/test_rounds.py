@@ -10,7 +10,7 @@ from maintenance import commands
 from maintenance.case_round import follow_cases
 from maintenance.lifecycle import PROBATION_FOR, CaseState
 from maintenance.models import NodeCase
-from maintenance.queries import facts_of
+from maintenance.queries import facts_of, why_no_release
 from maintenance.refusals import CaseRefused
 from operations import commands as operations
 from operations.models import Disruption, Quarantine
@@ -319,3 +319,28 @@ def test_an_override_that_loses_its_race_allows_nothing():
     with pytest.raises(CaseRefused, match=r"retired since .* by bob: Sent back."):
         commands.override(case, actor="ada", reason="We need it.", now=at(1))
     assert NodeCase.objects.get().overridden_at is None
+
+
+def test_a_retired_node_returns_only_by_another_case():
+    case = drained()
+    commands.retire(case, actor="bob", reason="Sent back.", now=at(1))
+    assert why_no_release([case.node_uid]) == {
+        case.node_uid: f"gpu-1 was retired by case {case.pk}. Open another case to bring it back."
+    }
+    again = commands.open_case(Node.objects.get(), actor="ada", reason="It is back.", now=at(2))
+
+    while follow_cases(now=at(3)):
+        pass
+    again.refresh_from_db()
+    assert again.state == CaseState.DRAINED
+    assert "No validation has passed." in why_no_release([case.node_uid])[case.node_uid]
+    commands.override(again, actor="ada", reason="Tested by the vendor.", now=at(4))
+    assert why_no_release([case.node_uid]) == {}
+
+
+def test_a_case_of_a_cordoned_node_is_not_closed():
+    """lifecycle R39: no way back without a validation, also before the case follows the quarantine."""
+    case = drained(state="suspect")
+
+    with pytest.raises(CaseRefused, match="release it first"):
+        commands.close(case, actor="ada", reason="A mistake.", now=at(1))
