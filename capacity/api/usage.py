@@ -17,7 +17,8 @@ from capacity.usage.usage_filter import (
     BadPeriod,
     UsageFilter,
 )
-from capacity.usage.usage_report import TITLES, usage_report
+from capacity.usage.usage_lines import TITLES
+from capacity.usage.usage_report import usage_report
 from edges.rest import Asked, Edge
 from health.telemetry.usage import GpuUse
 

@@ -6,7 +6,8 @@ from datetime import datetime
 from django.http import HttpResponse
 
 from capacity.usage.usage_filter import DAY, UsageFilter
-from capacity.usage.usage_report import UsageLine, usage_report
+from capacity.usage.usage_lines import UsageLine
+from capacity.usage.usage_report import usage_report
 from edges.csv_text import as_csv
 from health.telemetry.usage import GpuUse
 from people.models import User

@@ -5,83 +5,24 @@ A cost is the pool's price now. Hours in pools without a price, or in pools with
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 from django.db.models import Case, F, FloatField, Sum, Value, When, prefetch_related_objects
 
+from capacity.usage.pool_prices import PoolPrices, UnpricedPool, unpriced_pools
 from capacity.usage.usage_filter import COST, DAY, HOURS, NAME, NAMESPACE, WORKLOAD, UsageFilter
-from fleet.models import Cluster, NodeSums, Pool
+from capacity.usage.usage_lines import GONE_POOL, UsageAmount, UsageLine
+from fleet.models import Cluster
 from health.models import NamespaceUsage, OwnerUsage, UsageDay
 from health.telemetry.usage import GpuUse
 from people.models import User
 
-TITLES: Mapping[GpuUse, tuple[str, str]] = {
-    GpuUse.USED: ("Used", "Allocated, and at least 5 % busy in the mean of the hour"),
-    GpuUse.IDLE: ("Idle", "Allocated, and less than 5 % busy in the mean of the hour"),
-    GpuUse.UNMEASURED: ("Not measured", "Allocated, but telemetry covered less than 90 % of the hour"),
-    GpuUse.UNALLOCATED: ("Unallocated", "Free, on a node that accepts pods"),
-    GpuUse.OUT_OF_SERVICE: ("Out of service", "Free, but unhealthy or on a node that is cordoned or not ready"),
-    GpuUse.UNKNOWN: ("Unknown", "The pods of the cluster were not observed"),
-}
 RECORDED_WITHIN = timedelta(minutes=15)  # after the end of an hour
 NAMED_AT_MOST = 1000  # owners that a query names one by one
 PREFIX = "sum_of_"  # an aggregate may not have a column's name
-NO_POOL, GONE_POOL = "no pool", "deleted pool"
-
-
-@dataclass
-class UsageAmount:
-    """GPU-hours by use, and their cost."""
-
-    hours: dict[GpuUse, float] = field(default_factory=lambda: dict.fromkeys(GpuUse, 0.0))
-    priced: float = 0.0  # the cost of the hours with a price
-    priced_idle: float = 0.0  # of these, of idle hours
-    unpriced: float = 0.0  # GPU-hours without a price
-
-    def add(self, hours: Mapping[GpuUse, float], price: Decimal | None) -> None:
-        for use, number in hours.items():
-            self.hours[use] += number
-        if price is None:
-            self.unpriced += sum(hours.values())
-        else:
-            self.priced += sum(hours.values()) * float(price)
-            self.priced_idle += hours[GpuUse.IDLE] * float(price)
-
-    @property
-    def total(self) -> float:
-        return sum(self.hours.values())
-
-    @property
-    def has_cost(self) -> bool:
-        """Tells whether any hour has a price."""
-        return not self.unpriced or self.unpriced < self.total * (1 - 1e-9)
-
-    @property
-    def cost(self) -> float | None:
-        return self.priced if self.has_cost else None
-
-    @property
-    def cost_idle(self) -> float | None:
-        return self.priced_idle if self.has_cost else None
-
-
-@dataclass
-class UsageLine:
-    name: str
-    cluster: str = ""
-    namespace: str = ""
-    workload: str = ""
-    pools: str = ""  # names; several if nodes are in several pools
-    price: Decimal | None = None  # of a line of pools
-    day: date | None = None
-    amount: UsageAmount = field(default_factory=UsageAmount)
-
-    @property
-    def has_pool(self) -> bool:
-        return self.pools not in (NO_POOL, GONE_POOL)
 
 
 @dataclass(frozen=True)
@@ -105,37 +46,7 @@ class UsageReport:
     lines: Sequence[UsageLine]
     has_more: bool
     coverage: Coverage
-    unpriced: Sequence["UnpricedPool"]
-
-
-@dataclass(frozen=True)
-class UnpricedPool:
-    pool: Pool
-    hours: float
-    products: Sequence[str]
-
-
-class PoolPrices:
-    """The visible pools, and the price of each set of pools."""
-
-    def __init__(self, user: User) -> None:
-        pools = Pool.objects.visible_to(user).select_related("cluster")
-        self.pools = {pool.pk: pool for pool in pools}
-
-    def of(self, keys: str) -> Decimal | None:
-        prices = {pool.price_per_gpu_hour for pool in self._in(keys) if pool.price_per_gpu_hour is not None}
-        return prices.pop() if len(prices) == 1 else None
-
-    def names(self, keys: str) -> str:
-        if not keys:
-            return NO_POOL
-        return ", ".join(sorted(pool.name for pool in self._in(keys))) or GONE_POOL
-
-    def without_price(self, keys: str) -> list[Pool]:
-        return [pool for pool in self._in(keys) if pool.price_per_gpu_hour is None]
-
-    def _in(self, keys: str) -> list[Pool]:
-        return [self.pools[key] for text in keys.split(",") if text and (key := int(text)) in self.pools]
+    unpriced: Sequence[UnpricedPool]
 
 
 def usage_report(user: User, wanted: UsageFilter, *, now: datetime, start: int = 0, most: int = 50) -> UsageReport:
@@ -166,7 +77,7 @@ def usage_report(user: User, wanted: UsageFilter, *, now: datetime, start: int =
         found = every[start : start + most + 1]
     return UsageReport(
         wanted, first, last, total, list(days.values()), found[:most], len(found) > most,
-        _coverage(_chosen(clusters, wanted), first, last, now=now), _unpriced(user, pools, prices),
+        _coverage(_chosen(clusters, wanted), first, last, now=now), unpriced_pools(user, pools, prices),
     )  # fmt: skip
 
 
@@ -282,18 +193,3 @@ def _coverage(clusters: Iterable[int], first: date, last: date, *, now: datetime
     over = min(ends, (now.astimezone(UTC) - RECORDED_WITHIN).replace(minute=0, second=0, microsecond=0))
     expected = sum(max(0, int((over - max(opens, since)).total_seconds() // 3600)) for since in begun.values())
     return Coverage(recorded, expected, uncounted)
-
-
-def _unpriced(user: User, lines: Mapping[tuple[int, str], UsageLine], prices: PoolPrices) -> list[UnpricedPool]:
-    """Returns the pools without a price that had hours, the most hours first. One query."""
-    hours: dict[int, float] = defaultdict(float)
-    for (_, keys), line in lines.items():
-        for pool in prices.without_price(keys) if keys != GONE_POOL else ():
-            hours[pool.pk] += line.amount.total
-    products: dict[int, set[str]] = defaultdict(set)
-    rows = NodeSums.objects.visible_to(user).exclude(gpu_product="").order_by()
-    for keys, product in rows.values_list("pools", "gpu_product").distinct():
-        for text in filter(None, keys.split(",")):
-            products[int(text)].add(product)
-    found = [UnpricedPool(prices.pools[key], number, sorted(products[key])) for key, number in hours.items()]
-    return sorted(found, key=lambda each: -each.hours)

@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from capacity.usage.list_prices import ListPrice, list_prices_of
+from capacity.usage.pool_prices import UnpricedPool
 from capacity.usage.usage_files import csv_of
 from capacity.usage.usage_filter import (
     COST,
@@ -25,7 +26,8 @@ from capacity.usage.usage_filter import (
     BadPeriod,
     UsageFilter,
 )
-from capacity.usage.usage_report import TITLES, UnpricedPool, UsageLine, UsageReport, usage_report
+from capacity.usage.usage_lines import TITLES, UsageLine
+from capacity.usage.usage_report import UsageReport, usage_report
 from edges.digits import whole
 from edges.parts import part
 from edges.requests import PersonRequest

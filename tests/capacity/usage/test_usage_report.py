@@ -11,7 +11,8 @@ from django.test.utils import CaptureQueriesContext
 
 from capacity.usage.list_prices import list_prices_of
 from capacity.usage.usage_filter import GROUPINGS, ORDERINGS, UsageFilter
-from capacity.usage.usage_report import UsageAmount, usage_report
+from capacity.usage.usage_lines import UsageAmount
+from capacity.usage.usage_report import usage_report
 from health.models import NamespaceUsage, OwnerUsage, UsageDay
 from health.telemetry.usage import GpuUse
 from tests import make
