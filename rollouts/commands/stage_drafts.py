@@ -18,6 +18,7 @@ _USUAL: Mapping[str, dict[str, Any]] = {
     "mig_state": {},
     "test_job": {},
     "workloads_ready": {},
+    "findings": {},
     "failure_budget": {"tolerate": 0},
     "soak": {"duration_s": 1800},
 }

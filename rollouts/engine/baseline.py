@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from django.db.models import Q
+
 from fleet.models import Node, Pod
 from rollouts.engine.gpu_health import findings_of
 from rollouts.engine.workloads import crashing_owners, operands_of, pods_on, ready_by_owner, validator_of, workloads_of
@@ -76,7 +78,7 @@ def baselines(plan: Rollout, node_uids: Sequence[str], *, now: datetime) -> dict
     """Returns the baselines of the nodes of one wave, by node UID."""
     rows = list(Node.objects.filter(cluster=plan.cluster_id, uid__in=node_uids).order_by())
     pods, ready, sick = pods_on(plan, [row.name for row in rows]), ready_by_owner(plan), crashing_owners(plan)
-    found = findings_of(plan.cluster_id, node_uids)
+    found = findings_of(plan.cluster_id, Q(node__uid__in=node_uids))
     return {
         row.uid: baseline_of(row, pods.get(row.name, []), ready, sick, found.get(row.uid, ()), now=now) for row in rows
     }

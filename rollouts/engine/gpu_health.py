@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from django.db.models import Max
+from django.db.models import Max, Q
 
 from fleet.history.lines import RESET
 from fleet.models import Node, NodeEvent
@@ -16,11 +16,12 @@ from health.lifecycle import FindingState
 from health.models import Finding
 from health.rules.gpus.xid import LastXid
 from health.rules.xid_of_unknown_gpu import XidOfUnknownGpu
+from health.sources.cluster_telemetry import telemetry_of_clusters
 from health.sources.snapshots import SnapshotsUnavailable
 from rollouts.gates.base import FindingEvidence, GpuTelemetry, HealthEvidence
 from rollouts.lifecycle import TargetState
 from rollouts.models import Plan, Stage
-from rollouts.queries.gpu_telemetry import metrics_of, read_telemetry, reads_health
+from rollouts.queries.gpu_telemetry import metrics_of, reads_health, telemetry_of_nodes
 
 ByUid = Mapping[str, tuple[FindingEvidence, ...]]
 OF_XIDS = (LastXid.key, XidOfUnknownGpu.key)
@@ -50,11 +51,11 @@ def read_plan_health(plan: Plan, stages: Sequence[Stage], nodes: Mapping[str, No
     if not changed:
         return PlanHealth()
     first = min(changed.values())
-    telemetry = read_telemetry(
-        plan.cluster_id, [nodes[uid] for uid in changed], metrics_of(gates), since=changed, now=now
-    )
+    metrics = metrics_of(gates)
+    of_cluster = telemetry_of_clusters([plan.cluster_id], metrics, now=now)[plan.cluster_id]
+    telemetry = telemetry_of_nodes(of_cluster, [nodes[uid] for uid in changed], metrics, since=changed, now=now)
     peers = _peers(plan, stages, {nodes[uid].gpu_product for uid in changed}, first)
-    found = findings_of(plan.cluster_id, [*changed, *peers])
+    found = findings_of(plan.cluster_id, Q(node__uid__in=list(changed)) | Q(since__gte=first))
     restarts = _restarts(plan.cluster_id, changed)
     return PlanHealth(
         HealthEvidence(
@@ -68,9 +69,9 @@ def read_plan_health(plan: Plan, stages: Sequence[Stage], nodes: Mapping[str, No
     )
 
 
-def findings_of(cluster_id: int, uids: Iterable[str]) -> dict[str, tuple[FindingEvidence, ...]]:
+def findings_of(cluster_id: int, about: Q) -> dict[str, tuple[FindingEvidence, ...]]:
     """Returns unresolved findings by node UID, also muted ones and those in shadow mode. One query."""
-    rows = Finding.objects.unresolved().filter(cluster=cluster_id, node__uid__in=list(uids)).worst_first()
+    rows = Finding.objects.unresolved().filter(about, cluster=cluster_id, node__isnull=False).worst_first()
     found: dict[str, list[FindingEvidence]] = defaultdict(list)
     for row in rows.select_related("node"):
         found[row.node.uid if row.node else ""].append(_finding(row))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
 
+from fleet.states.node import AT_REST, RECONFIGURING
 from health.rules.base import RANKS, Severity
 from health.rules.gpus.base import GpuRule
 from rollouts.gates.base import (
@@ -97,7 +98,7 @@ class NewFindings(Gate):
     def _counted(self, findings: Sequence[FindingEvidence]) -> Iterator[FindingEvidence]:
         rules = {self.measured_by.key, *self.also} if self.measured_by else frozenset()
         for one in findings:
-            # A gate on a topic reads its rules in shadow mode too: shadow mode is about notifications.
+            # A gate on a topic waits for a person where a rule in shadow mode has a finding: it would be blind else.
             is_asked = one.rule in rules if rules else not one.is_shadow
             if is_asked and RANKS[one.severity] <= RANKS[self.severity]:
                 yield one
@@ -117,7 +118,10 @@ class NewFindings(Gate):
         return finding.is_open and not finding.is_shadow and is_of_now
 
     def _is_evaluated(self, target: TargetEvidence, health: HealthEvidence | None) -> bool:
-        return health is not None and health.evaluated_at is not None and health.evaluated_at >= self._ready_at(target)
+        """Returns whether the rules ran with samples from after the change. They leave out nodes that are changing."""
+        at = health.evaluated_at if health else None
+        is_at_rest = target.upgrade_state in AT_REST and target.mig_config_state not in RECONFIGURING
+        return is_at_rest and at is not None and at >= self._ready_at(target)
 
     def _ready_at(self, target: TargetEvidence) -> datetime:
         """Returns when samples are of after the change, and of after the last restart of the counters."""
@@ -128,7 +132,7 @@ class NewFindings(Gate):
         self, changed: Sequence[TargetEvidence], health: HealthEvidence | None, items: Items, *, now: datetime
     ) -> GateResult | None:
         at = health.evaluated_at if health else None
-        if at is None or now - at > RUNS_WITHIN:
+        if at is None or abs(now - at) > RUNS_WITHIN:  # a clock that was set back is as bad as silence
             title, shown = "The rules of the cluster do not run", (*items, *([instant("Last run", at)] if at else []))
             summary = "Nobody evaluates the findings of its nodes."
             return wait(title, summary, cause="rules-not-run", evidence=shown, steps=CHECK_WORKERS)

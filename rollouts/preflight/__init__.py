@@ -65,7 +65,6 @@ WARNINGS: tuple[PreflightRule, ...] = (
     measurability.unmeasured,
     warm_up.load_longer,
     missing_telemetry.is_not_seen,
-    missing_telemetry.gates_are_blind,
     versions.is_told,
     stage_coverage.leaves,
     stage_coverage.leaves_sick,

@@ -20,7 +20,7 @@ from rollouts.gates.soak import Soak
 from rollouts.models import Stage
 from rollouts.preflight.measurability import WAIVE
 from rollouts.preflight.subject import PreflightSubject
-from rollouts.queries.gpu_telemetry import metrics_of, read_telemetry, reads_health
+from rollouts.queries.gpu_telemetry import HealthGate, metrics_of, reads_health, telemetry_of_nodes
 from wording.lists import names
 from wording.numbers import count
 
@@ -35,8 +35,10 @@ def is_not_seen(subject: PreflightSubject) -> Iterator[Check]:
     if not nodes:
         return
     field = _where_it_soaks(subject.stages)
-    wanted = {key for rule in WANTED for key in rule.metrics}
+    asked = [(one, gate) for one in subject.stages for gate in one.gates if reads_health(gate) and not gate.advisory]
+    wanted = metrics_of(gate for _, gate in asked).union(*(rule.metrics for rule in WANTED))
     telemetry = telemetry_of_clusters([cluster.pk], wanted, now=subject.now)[cluster.pk]
+    yield from _gates_without_input(subject, asked, telemetry)
     summary = f"The GPUs of {count(len(nodes), 'node')} are not observed during the change."
     if not telemetry.standing.has_source:
         title, steps = (
@@ -57,18 +59,16 @@ def is_not_seen(subject: PreflightSubject) -> Iterator[Check]:
         yield from _of_each_node(nodes, telemetry, field=field)
 
 
-def gates_are_blind(subject: PreflightSubject) -> Iterator[Check]:
-    """Yields a grave warning for each gate that cannot be measured now. Two queries if a gate reads telemetry."""
-    picked = subject.picks.by_stage
-    asked = [(one, gate) for one in subject.stages for gate in one.gates if reads_health(gate) and not gate.advisory]
-    if not asked:
-        return
+def _gates_without_input(
+    subject: PreflightSubject, asked: Sequence[tuple[Stage, HealthGate]], telemetry: ClusterTelemetry
+) -> Iterator[Check]:
+    """Yields a grave warning for each gate that cannot be measured now."""
+    picked, metrics = subject.picks.by_stage, metrics_of(gate for _, gate in asked)
     nodes = {node.uid: node for one, _ in asked for node in picked.get(one.index, ())}
-    metrics = metrics_of(gate for _, gate in asked)
-    telemetry = read_telemetry(subject.plan.cluster_id, nodes.values(), metrics, now=subject.now)
-    health = HealthEvidence(None, has_source=telemetry.has_source, trouble=telemetry.trouble)
+    shown = telemetry_of_nodes(telemetry, nodes.values(), metrics, now=subject.now)
+    health = HealthEvidence(None, has_source=shown.has_source, trouble=shown.trouble)
     for one, gate in asked:
-        its = {node.name: telemetry.by_node.get(node.uid) for node in picked.get(one.index, ())}
+        its = {node.name: shown.by_node.get(node.uid) for node in picked.get(one.index, ())}
         if its and (unmet := gate.unmeasured(its, health)):
             yield Check(
                 "unmeasured",

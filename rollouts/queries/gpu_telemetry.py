@@ -5,11 +5,12 @@ from datetime import UTC, datetime
 from typing import NamedTuple, TypeGuard
 
 from fleet.models import Node
-from health.sources.cluster_telemetry import ClusterTelemetry, telemetry_of_clusters
+from health.sources.cluster_telemetry import ClusterTelemetry
 from rollouts.gates.base import Gate, GpuTelemetry
 from rollouts.gates.findings import NewFindings
 from rollouts.gates.telemetry_fresh import REPORTED, TelemetryFresh
 
+HealthGate = NewFindings | TelemetryFresh
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -19,8 +20,8 @@ class NodesTelemetry(NamedTuple):
     by_node: Mapping[str, GpuTelemetry]  # by UID, for nodes in the newest snapshot
 
 
-def reads_health(gate: Gate) -> TypeGuard[NewFindings | TelemetryFresh]:
-    return isinstance(gate, NewFindings | TelemetryFresh)
+def reads_health(gate: Gate) -> TypeGuard[HealthGate]:
+    return isinstance(gate, HealthGate)
 
 
 def metrics_of(gates: Iterable[Gate]) -> frozenset[str]:
@@ -29,19 +30,15 @@ def metrics_of(gates: Iterable[Gate]) -> frozenset[str]:
     return frozenset(REPORTED).union(*(rule.metrics for rule in rules))
 
 
-def read_telemetry(
-    cluster_id: int,
+def telemetry_of_nodes(
+    telemetry: ClusterTelemetry,
     nodes: Iterable[Node],
     metrics: Collection[str],
     *,
     since: Mapping[str, datetime] | None = None,
     now: datetime,
 ) -> NodesTelemetry:
-    """Returns the telemetry of nodes. Two queries, and two Redis requests if there is a source.
-
-    `since` is by node UID the moment from which samples count.
-    """
-    telemetry = telemetry_of_clusters([cluster_id], metrics, now=now)[cluster_id]
+    """Returns the telemetry of nodes. `since` is by node UID the moment from which samples count."""
     standing = telemetry.standing
     trouble = telemetry.trouble or ("Its source is silent." if standing.is_silent else "")
     by_node = {

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rollouts.gates.base import Answer, Evidence, GateResult
 from rollouts.gates.ecc import Ecc
-from rollouts.gates.findings import NewFindings
+from rollouts.gates.findings import RUNS_WITHIN, NewFindings
 from rollouts.gates.nvlink import Nvlink
 from rollouts.gates.options import BadGate, read_gates
 from rollouts.gates.xid import Xid
@@ -93,6 +93,7 @@ def test_what_began_during_the_change_may_still_end():
         (None, "no-source"),
         (a_health(evaluated_at=None), "rules-not-run"),
         (a_health(evaluated_at=NOON - 3 * MINUTE), "rules-not-run"),
+        (a_health(evaluated_at=NOON + 3 * MINUTE), "rules-not-run"),  # a clock was set back
         (a_health(trouble="Its source is silent."), "source-silent"),
     ],
 )
@@ -104,9 +105,14 @@ def test_a_fleet_that_is_not_evaluated_waits(health, cause):
 
 
 def test_an_evaluation_of_before_the_change_waits():
-    result = answer(changed(state_since=NOON - MINUTE), health=a_health(evaluated_at=NOON - 30 * timedelta(seconds=1)))
+    result = answer(changed(state_since=NOON - MINUTE), health=a_health(evaluated_at=NOON - MINUTE / 2))
 
     assert (result.answer, result.cause) == (Answer.WAIT, "not-evaluated")
+
+
+@pytest.mark.parametrize("moving", [{"upgrade_state": "pod-restart-required"}, {"mig_config_state": "pending"}])
+def test_a_node_that_is_changed_again_is_not_evaluated(moving):
+    assert answer(changed(**moving)).cause == "not-evaluated"
 
 
 def test_before_the_first_change_it_only_waits_for_it():
@@ -238,6 +244,7 @@ def test_a_pass_rests_on_an_evaluation_and_samples_of_every_changed_node(shown: 
         health = shown.health
         assert health is not None
         assert health.evaluated_at is not None
+        assert NOON - health.evaluated_at <= RUNS_WITHIN
         assert not health.trouble
         for target in shown.changed:
             assert not target.is_seen or health.evaluated_at >= target.state_since + gate.settle
