@@ -31,7 +31,7 @@ class PlanTestJobs:
         if row.outcome == TestJobOutcome.FAILED and is_before and stage.state in GOES_ON:
             return None
         outcome = TestJobOutcome(row.outcome) if row.outcome else None
-        return TestJobEvidence(outcome, row.says, row.said, told_at=row.told_at)
+        return TestJobEvidence(outcome, row.says, row.said, told_at=row.told_at, value=row.value)
 
 
 def read_test_jobs(plan: Plan, stages: Iterable[Stage]) -> PlanTestJobs:

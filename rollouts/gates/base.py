@@ -140,6 +140,7 @@ class TestJobEvidence:
     says: str = ""
     said: str = ""  # in the words of its container, or of what keeps it from running
     told_at: datetime | None = None  # of the outcome
+    value: float | None = None  # the number that its gate reads in its output; None: it printed none, or none is asked
 
 
 @dataclass(frozen=True)

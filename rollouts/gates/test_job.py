@@ -5,6 +5,8 @@ The engine creates the Jobs (`rollouts/engine/decide/test_jobs.py`) and keeps po
 blocked.
 """
 
+import re
+import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
@@ -16,6 +18,8 @@ from rollouts.test_jobs.test_progress import TestJobOutcome
 from wording.numbers import count, either
 from wording.reports import EvidenceItem, at_most
 
+PATH = re.compile(r"[\w-]+(\.[\w-]+)*", re.ASCII)
+PRINT_JSON = ("Let the Job print one JSON value as the last of its output, from the begin of a line.", *OVERRIDE)
 READ_JOB = ("Read the output of the Job.", "Then roll back, exclude the node, or resume the plan to run the Job again.")
 
 
@@ -24,6 +28,10 @@ class TestJobGate(Gate):
     gpus: int = 1  # that each Job asks for; slices where the node has no whole ones
     image: str = ""  # blank: the one of the settings
     cordon: bool = True  # no other pod comes to a node from its release until its Job has completed
+    command: str = ""  # of the container, as a shell splits it; blank: the image's own
+    metric: str = ""  # path of a number in the JSON that the Job prints last, such as testcases.0.sum
+    at_least: int = 0  # of the metric
+    at_most: int = 0  # of the metric; 0: no limit
 
     key: ClassVar[str] = "test_job"
     title: ClassVar[str] = "Test Job"
@@ -35,6 +43,16 @@ class TestJobGate(Gate):
             raise ValueError("gpus is at least 1: a Job without a GPU shows nothing about it.")
         if any(each.isspace() for each in self.image):
             raise ValueError("image is the name of one image, without blanks.")
+        try:
+            shlex.split(self.command)
+        except ValueError as error:
+            raise ValueError("command cannot be split into words: a quotation mark is open.") from error
+        if self.metric and not PATH.fullmatch(self.metric):
+            raise ValueError("metric is a path in JSON, such as testcases.0.sum.")
+        if bool(self.metric) is not bool(self.at_least or self.at_most):
+            raise ValueError("metric needs at_least or at_most, and each of these needs metric.")
+        if self.at_most and self.at_most < self.at_least:
+            raise ValueError("at_most is less than at_least, so that no number passes.")
 
     def evaluate(self, evidence: Evidence, *, now: object) -> GateResult:
         if not evidence.counted:
@@ -45,7 +63,7 @@ class TestJobGate(Gate):
             for outcome in TestJobOutcome
         }
         done = by_outcome[TestJobOutcome.PASSED]
-        counts = (
+        counts: Items = (
             EvidenceItem("Completed test Jobs", len(done)),
             EvidenceItem("Nodes of the stage", len(evidence.counted)),
         )
@@ -55,12 +73,32 @@ class TestJobGate(Gate):
             summary = _words(failed[0])
             items = (*counts, *_results(failed))
             return fail(title, summary, cause="failed", nodes=nodes, evidence=items, steps=READ_JOB)
+        if self.metric:
+            counts = (*counts, *self._limits(), *at_most(EvidenceItem(name, value) for name, value in _values(done)))
+            if bad := [(name, value) for name, value in _values(done) if not self._is_within(value)]:
+                return self._fails_by_metric(bad, counts)
         if open_ones := [target for target in changed if target not in done]:
             return self._waits(open_ones, counts)
+        if self.metric and (silent := tuple(one.name for one in done if one.test_job and one.test_job.value is None)):
+            title, summary = f"The test Job on {subject(silent)} printed no result", f"No number is at {self.metric}."
+            return wait(title, summary, cause="no-number", nodes=silent, evidence=counts, steps=PRINT_JSON)
         if evidence.not_changed or not changed:
             return to_come(evidence, counts)
         title = f"A test Job completed on {either(len(done), 'the changed node', f'all {len(done)} changed nodes')}"
         return passed(title, "Each Job used GPUs with the new driver.", evidence=counts)
+
+    def _is_within(self, value: float) -> bool:
+        return value >= self.at_least and not (self.at_most and value > self.at_most)
+
+    def _limits(self) -> Items:
+        limits = {"At least": self.at_least, "At most": self.at_most}
+        return (EvidenceItem("Metric", self.metric), *(EvidenceItem(name, is_) for name, is_ in limits.items() if is_))
+
+    def _fails_by_metric(self, bad: list[tuple[str, float]], counts: Items) -> GateResult:
+        nodes = tuple(name for name, _ in bad)
+        title = f"The result of the test Job on {subject(nodes)} is out of its limits"
+        summary = f"{'' if len(bad) == 1 else f'{nodes[0]}: '}{self.metric} is {bad[0][1]:g}."
+        return fail(title, summary, cause="metric", nodes=nodes, evidence=counts, steps=READ_JOB)
 
     def _waits(self, targets: list[TargetEvidence], counts: Items) -> GateResult:
         nodes = tuple(target.name for target in targets)
@@ -86,6 +124,12 @@ class TestJobGate(Gate):
 def cordons_by(gates: Iterable[Gate]) -> bool:
     """Returns whether these gates keep released nodes cordoned until their test. An advisory gate does not."""
     return any(isinstance(gate, TestJobGate) and gate.cordon and not gate.advisory for gate in gates)
+
+
+def _values(targets: Iterable[TargetEvidence]) -> list[tuple[str, float]]:
+    """Returns the result of each test Job with one."""
+    jobs = ((target.name, target.test_job) for target in targets)
+    return [(name, job.value) for name, job in jobs if job is not None and job.value is not None]
 
 
 def _is_settled(target: TargetEvidence) -> bool:

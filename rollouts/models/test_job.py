@@ -22,6 +22,11 @@ class TestJob(models.Model):
     image = models.CharField(max_length=500)
     resource = models.CharField(max_length=253)
     amount = models.PositiveIntegerField()
+    command = models.CharField(max_length=200, blank=True, default="", db_default="")  # blank: the image's own
+    metric = models.CharField(
+        max_length=200, blank=True, default="", db_default=""
+    )  # path of a number in its output; blank: none
+    value = models.FloatField(null=True)  # that number; null: it printed none, or none is asked
 
     intended_at = models.DateTimeField()  # from here on the Job may be in the cluster
     made_at = models.DateTimeField(null=True)  # when it was read back
@@ -49,7 +54,7 @@ class TestJob(models.Model):
     def wanted(self) -> WantedTestJob:
         return WantedTestJob(
             f"plan-{self.plan_id}", self.pk, self.node_name, self.image, self.resource, self.amount,
-            asked_at=self.intended_at.isoformat(),
+            asked_at=self.intended_at.isoformat(), command=self.command,
         )  # fmt: skip
 
     @property

@@ -6,6 +6,7 @@ container's log as its message (FallbackToLogsOnError:
 kubernetes.io/docs/tasks/debug/debug-application/determine-reason-pod-failure).
 """
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -31,6 +32,7 @@ class WantedTestJob:
     resource: str  # nvidia.com/gpu, nvidia.com/mig-1g.10gb, …
     amount: int
     asked_at: str
+    command: str = ""  # as a shell splits it; blank: the image's own
 
     @property
     def name(self) -> str:
@@ -64,6 +66,7 @@ def _container(wanted: WantedTestJob) -> dict[str, Any]:
     return {
         "name": CONTAINER,
         "image": wanted.image,
+        **({"command": shlex.split(wanted.command)} if wanted.command else {}),
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "resources": {"requests": LITTLE, "limits": {**MOST, wanted.resource: str(wanted.amount)}},
         "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -12,6 +13,7 @@ from django.db import IntegrityError, transaction
 from edges.transition_errors import LostRace
 from fleet.models import Node
 from kube import client
+from kube.client.single_requests import last_lines
 from kube.redaction import redacted
 from kube.structs import PodSeen
 from kube.structs.meta import find
@@ -24,8 +26,9 @@ from rollouts.models import Plan, Target, TestJob
 from rollouts.queries.driver_nodes import driver_daemonsets
 from rollouts.queries.restraints import why_frozen
 from rollouts.test_jobs.job_manifest import is_ours
+from rollouts.test_jobs.job_metrics import number_at
 from rollouts.test_jobs.job_status import failure_of, newest_pod, said_of, state_of
-from rollouts.test_jobs.test_job import job_for, pods_for, resource_of
+from rollouts.test_jobs.test_job import CONTAINER, job_for, pods_for, resource_of
 from rollouts.test_jobs.test_progress import ObservedTestJob, ObservedTestPod, TestJobOutcome, TestJobProgress, look
 
 LONGEST = 500  # of what others say
@@ -95,6 +98,8 @@ def _intend(writer: Writer, target: Target, namespace: str) -> TestJob | None:
                 image=(gate.image or settings.TEST_JOB_IMAGE)[:500],
                 resource=resource,
                 amount=gate.gpus,
+                command=gate.command,
+                metric=gate.metric,
                 intended_at=now,
                 says="Its Job is not made yet.",
             )
@@ -141,9 +146,29 @@ def _follow(
             told = TestJobProgress(
                 "It was not through when it was no longer needed.", told.said, TestJobOutcome.UNKNOWN
             )
-        _write(writer, row, told, now=now, made_at=row.made_at or now)
+        value = None
+        if told.outcome is TestJobOutcome.PASSED and row.metric:
+            value, trouble = _read_number(writer, row, newest_pod(job, its))
+            told = replace(told, said=trouble)
+        _write(writer, row, told, now=now, made_at=row.made_at or now, value=value)
     if row.outcome and job.metadata.deletion_timestamp is None:
         _delete(writer, row, job)
+
+
+def _read_number(writer: Writer, row: TestJob, pod: PodSeen | None) -> tuple[float | None, str]:
+    """Returns the number that the Job printed, or why there is none. The log goes with the pod, so it is read once.
+
+    :raises ClusterError: when the API server does not answer; the next round asks again
+    """
+    if pod is None:
+        return None, "Its pod is gone, and its output with it."
+    writer.plan.keep_lease(now=writer.clock())
+    try:
+        lines = last_lines(writer.connection, row.namespace, pod.metadata.name, CONTAINER, crashed=False)
+    except (client.Absent, client.Forbidden, client.Refused) as refusal:
+        return None, f"Its output cannot be read: {refusal}"
+    value = number_at(lines, row.metric)
+    return value, f"{row.metric} is {value:g}." if value is not None else f"Its output has no number at {row.metric}."
 
 
 def _is_gone(writer: Writer, row: TestJob, *, is_there: bool) -> None:
@@ -180,11 +205,13 @@ def _write(
     now: datetime,
     made_at: datetime | None = None,
     gone_at: datetime | None = None,
+    value: float | None = None,
 ) -> None:
     columns: dict[str, Any] = {"says": told.says[:1000], "said": _bounded(told.said)}
     columns["has_run"] = row.has_run or told.has_run
     columns |= {"outcome": told.outcome.value, "told_at": now} if told.outcome else {}
     columns |= {"made_at": made_at} if made_at else {}
+    columns |= {"value": value} if value is not None else {}
     columns |= {"gone_at": gone_at} if gone_at else {}
     with transaction.atomic():
         writer.plan.keep_lease(now=now)

@@ -62,14 +62,15 @@ def answer(ground: Ground) -> GateAnswer:
     return ground.stage().answers.get(gate="test_job", is_current=True)
 
 
-def play(ground: Ground, state: dict[str, Any], phase: str = "Running") -> None:
+def play(ground: Ground, state: dict[str, Any], phase: str = "Running", *, node: str | None = None) -> None:
     """As controller and kubelet would."""
     (job,) = jobs(ground)
     owner = {"apiVersion": "batch/v1", "kind": "Job", "name": job["metadata"]["name"], "uid": job["metadata"]["uid"]}
     template = job["spec"]["template"]
     metadata = {"name": f"{owner['name']}-x", **template["metadata"], "ownerReferences": [owner | {"controller": True}]}
     if not ground.store.list(POD, NAMESPACE, label_selector="quarterdeck.io/proof")[0]:
-        ground.store.create(POD, {"metadata": metadata, "spec": template["spec"]}, NAMESPACE)
+        spec = template["spec"] | ({"nodeName": node} if node else {})
+        ground.store.create(POD, {"metadata": metadata, "spec": spec}, NAMESPACE)
     status = {"name": "test-job", "image": "x", "imageID": "", "ready": False, "restartCount": 0, "state": state}
     seen = {"status": {"phase": phase, "startTime": "2026-01-08T12:00:01Z", "containerStatuses": [status]}}
     ground.store.patch(POD, metadata["name"], seen, NAMESPACE, how="merge", subresource="status")
@@ -378,3 +379,25 @@ def test_a_start_asks_for_every_right_that_a_test_job_uses(ground: Ground):
     assert {right.verb for right in asked if right.kind == "jobs.batch" and right.is_needed} == {
         act.verb for act in of_jobs
     }
+
+
+@pytest.mark.parametrize(
+    ("printed", "expected", "says"),
+    [
+        (["starting", '{"sum": 312.5}'], "pass", "sum is 312.5."),
+        (['{"sum": 92}'], "fail", "sum is 92."),
+        (["no JSON"], "wait", "Its output has no number at sum."),
+    ],
+)
+def test_the_number_that_it_prints_decides(ground: Ground, printed: list[str], expected: str, says: str):
+    under_test(ground, metric="sum", at_least=150, command="bench --json")
+    (job,) = jobs(ground)
+    assert job["spec"]["template"]["spec"]["containers"][0]["command"] == ["bench", "--json"]
+    ground.simulation.ends.read_log = lambda *_: [f"2026-01-08T12:00:09Z {line}" for line in printed]
+    play(ground, {"terminated": {"exitCode": 0, "reason": "Completed"}}, "Succeeded", node=CANARY)
+
+    completes(ground)
+    ground.rounds(2)
+
+    assert (answer(ground).answer, row().said) == (expected, says)
+    assert ground.plan.state == (PlanState.HALTED if expected == "fail" else PlanState.PROMOTING)

@@ -80,3 +80,51 @@ def test_what_has_not_changed_yet_is_to_come():
 def test_what_would_test_nothing_is_refused(options: dict, says: str):
     with pytest.raises(BadGate, match=says):
         read_gates({"test_job": options})
+
+
+LIMITED = {"metric": "testcases.0.sum", "at_least": 150}
+
+
+def measured(name: str = "node-1", value: float | None = None):
+    return a_target(name, test_job=TestJobEvidence(TestJobOutcome.PASSED, "It completed.", value=value))
+
+
+@pytest.mark.parametrize(
+    ("value", "options", "expected", "cause"),
+    [
+        (150.0, LIMITED, Answer.PASS, ""),
+        (149.9, LIMITED, Answer.FAIL, "metric"),
+        (None, LIMITED, Answer.WAIT, "no-number"),
+        (20.0, {"metric": "p99_ms", "at_most": 20}, Answer.PASS, ""),
+        (20.1, {"metric": "p99_ms", "at_most": 20}, Answer.FAIL, "metric"),
+        (None, {}, Answer.PASS, ""),
+    ],
+)
+def test_the_number_that_a_job_prints_has_limits(value, options, expected, cause):
+    result = evaluated(measured("node-1", value), **options)
+
+    assert (result.answer, result.cause) == (expected, cause)
+
+
+def test_a_result_beyond_its_limits_is_named_with_its_value():
+    result = evaluated(measured("node-1", 312.5), measured("node-2", 92.5), **LIMITED)
+
+    assert (result.nodes, result.summary) == (("node-2",), "testcases.0.sum is 92.5.")
+    assert {"node-1": 312.5, "node-2": 92.5, "At least": 150}.items() <= {
+        i.label: i.value for i in result.evidence
+    }.items()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"metric": "sum"},
+        {"at_least": 1},
+        {"metric": "a b", "at_least": 1},
+        {"metric": "sum", "at_least": 3, "at_most": 2},
+        {"command": "sh -c 'open"},
+    ],
+)
+def test_a_metric_without_a_rule_and_a_command_that_is_no_command_are_refused(options):
+    with pytest.raises(BadGate):
+        read_gates({"test_job": options})
