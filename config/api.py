@@ -24,7 +24,7 @@ class UnknownPath(APIView):
 
 
 class RunningVersionSerializer(serializers.Serializer):
-    version = serializers.CharField(help_text="As `0.1.0` (semver.org).")
+    version = serializers.CharField(help_text="Version of Quarterdeck, such as `0.1.0` (semver.org).")
 
 
 class RunningVersion(APIView):

@@ -16,14 +16,16 @@ Direction = Literal["request", "response"]
 
 
 class WrongField(serializers.Serializer):
-    field = serializers.CharField(help_text="Path of the field, such as `stages.0.name`; blank: the whole request.")
+    field = serializers.CharField(help_text="Path of the field, such as `stages.0.name`. Blank: the whole request.")
     sentence = serializers.CharField()
 
 
 class BlockerBody(ReportSerializer):
     code = serializers.CharField()
-    field = serializers.CharField(help_text="Path of the field of the draft; blank: no single field.")
-    may_be_overridden = serializers.BooleanField(help_text="By `override_reason` of a start.")
+    field = serializers.CharField(help_text="Path of the field in the draft. Blank: no single field.")
+    may_be_overridden = serializers.BooleanField(
+        help_text="Whether `override_reason` of a start can override the blocker."
+    )
 
 
 class ProblemBody(serializers.Serializer):
@@ -34,7 +36,7 @@ class ProblemBody(serializers.Serializer):
     status = serializers.IntegerField()
     detail = serializers.CharField()
     instance = serializers.CharField(help_text="The requested path.")
-    request_id = serializers.CharField(help_text="Finds the lines of this request in the log.")
+    request_id = serializers.CharField(help_text="Identifier of the request in the log lines.")
     errors = WrongField(many=True, required=False)  # type: ignore[assignment]
     blockers = BlockerBody(many=True, required=False)
     changed = serializers.ListField(child=serializers.CharField(), required=False)

@@ -57,7 +57,7 @@ class ReportSerializer(serializers.Serializer):
     title = serializers.CharField(help_text=f"At most {LONGEST_TITLE} characters.")
     summary = serializers.CharField(help_text=f"At most {LONGEST_SUMMARY} characters. May be blank.")
     evidence = EvidenceItemSerializer(many=True)
-    steps = serializers.ListField(child=serializers.CharField(), help_text="What a person does, in order.")
+    steps = serializers.ListField(child=serializers.CharField(), help_text="Recommended steps for a person, in order.")
 
 
 class Asked(serializers.Serializer):

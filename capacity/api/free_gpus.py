@@ -11,9 +11,9 @@ from fleet.models import Cluster, Pool
 
 
 class UsualPodSerializer(serializers.Serializer):
-    gpus = serializers.IntegerField(help_text="Whole GPUs of the pods that have most of all GPUs.")
-    cpu_m = serializers.IntegerField(help_text="Millicores for each GPU, the median.")
-    memory_bytes = serializers.IntegerField(help_text="For each GPU, the median.")
+    gpus = serializers.IntegerField(help_text="Whole GPUs per pod. Pods of this size request the most GPUs in total.")
+    cpu_m = serializers.IntegerField(help_text="Median CPU request per GPU, in millicores.")
+    memory_bytes = serializers.IntegerField(help_text="Median memory request per GPU, in bytes.")
 
 
 class StrandedSerializer(serializers.Serializer):
@@ -24,19 +24,23 @@ class StrandedSerializer(serializers.Serializer):
 
 class FittingPodsSerializer(serializers.Serializer):
     gpus_of_each = serializers.IntegerField()
-    pods = serializers.IntegerField(help_text="That fit now, each size alone.")
+    pods = serializers.IntegerField(help_text="Pods of this size that fit now, if no pod of another size starts.")
 
 
 class FreeGpusSerializer(serializers.Serializer):
     """Free GPUs. `usable` and the GPUs of `stranded` add up to `free`. MIG slices count as parts of a GPU."""
 
     free = serializers.FloatField(source="found.free")
-    usable = serializers.FloatField(source="found.usable", help_text="By the usual pod, and by pods of MIG slices.")
-    stranded = serializers.SerializerMethodField(help_text="By the first cause of each, in the order of the list.")
+    usable = serializers.FloatField(
+        source="found.usable", help_text="Free GPUs that the usual pod or pods with MIG slices can use."
+    )
+    stranded = serializers.SerializerMethodField(
+        help_text="Unusable free GPUs by cause, in the order of the causes. A GPU counts only under its first cause."
+    )
     fitting = serializers.SerializerMethodField()
     usual_pod = UsualPodSerializer(source="found.usual")
     waiting_pods = serializers.IntegerField(source="waiting", help_text="GPU pods of the cluster without a node.")
-    waiting_gpus = serializers.IntegerField(help_text="Whole GPUs that they request.")
+    waiting_gpus = serializers.IntegerField(help_text="Whole GPUs that `waiting_pods` request.")
     shared_nodes = serializers.IntegerField(help_text="Nodes with shared GPUs. These GPUs are not counted.")
 
     @extend_schema_field(StrandedSerializer(many=True))

@@ -15,10 +15,10 @@ from fleet.models import ClusterEvent, Pod
 
 class PodConditionSerializer(serializers.Serializer):
     type = serializers.CharField()
-    status = serializers.CharField(help_text="True, False, Unknown.")
+    status = serializers.CharField(help_text="True, False or Unknown.")
     reason = serializers.CharField(default="")
     message = serializers.CharField(default="")
-    at = serializers.DateTimeField(default=None, allow_null=True, help_text="Last transition.")
+    at = serializers.DateTimeField(default=None, allow_null=True, help_text="Time of the last transition.")
 
 
 class PodEventSerializer(RowSerializer):
@@ -42,7 +42,9 @@ class HeldGpuSerializer(serializers.Serializer):
     uuid = serializers.CharField()
     product = serializers.CharField()
     resource = serializers.CharField(source="allocation.resource")
-    profile = serializers.CharField(source="allocation.profile", help_text="Of its slice; blank: the whole GPU.")
+    profile = serializers.CharField(
+        source="allocation.profile", help_text="Profile of the pod's slice, such as 1g.10gb. Blank: the whole GPU."
+    )
     claim = serializers.CharField(source="allocation.claim")
     reported_by = serializers.CharField(source="allocation.source.value")
     is_current = serializers.BooleanField(source="allocation.is_current")
@@ -60,34 +62,42 @@ class PodClaimSerializer(serializers.Serializer):
 
 class PodStorySerializer(serializers.Serializer):
     pod = PodRowSerializer(source="row")
-    owner = serializers.CharField(source="line.owner", help_text="Topmost watched owner: `Deployment chat`.")
-    pools = serializers.ListField(source="line.pools", child=serializers.CharField(), help_text="Of its node.")
+    owner = serializers.CharField(source="line.owner", help_text="Topmost watched owner, such as `Deployment chat`.")
+    pools = serializers.ListField(
+        source="line.pools", child=serializers.CharField(), help_text="Pools of the pod's node."
+    )
     gpus_held = HeldGpuSerializer(source="gpus", many=True)
     resource_claims = PodClaimSerializer(source="claims", many=True)
     missing_claims = serializers.ListField(child=serializers.CharField())
-    conditions = PodConditionSerializer(many=True, help_text="Of a pod without a node.")
-    placement = serializers.JSONField(source="pod.placement", help_text="What it asks of its node, while it has none.")
-    events = PodEventSerializer(many=True, help_text="Of the pod and its direct owner, newest first.")
+    conditions = PodConditionSerializer(many=True, help_text="Conditions of the pod. Empty once the pod has a node.")
+    placement = serializers.JSONField(
+        source="pod.placement", help_text="Scheduling requirements of the pod. Empty once the pod has a node."
+    )
+    events = PodEventSerializer(many=True, help_text="Kubernetes Events of the pod and its direct owner, newest first.")
 
 
 class PendingChangeSerializer(serializers.Serializer):
     text = serializers.CharField()
-    actor = serializers.ChoiceField(choices=[(actor.value, actor.value) for actor in Actor], help_text="Who makes it.")
-    fits_now = serializers.IntegerField(help_text="Nodes on which the pod fits at once.")
-    fits_later = serializers.IntegerField(help_text="Nodes on which it fits once other pods end, those included.")
+    actor = serializers.ChoiceField(
+        choices=[(actor.value, actor.value) for actor in Actor], help_text="Who can make the change."
+    )
+    fits_now = serializers.IntegerField(help_text="Nodes on which the pod fits immediately after the change.")
+    fits_later = serializers.IntegerField(
+        help_text="Nodes on which the pod fits after the change once other pods end. Includes `fits_now`."
+    )
 
 
 class FunnelStepSerializer(serializers.Serializer):
     title = serializers.CharField()
-    left = serializers.IntegerField(help_text="Nodes after this step.")
+    left = serializers.IntegerField(help_text="Nodes that remain after this step.")
     removed = serializers.IntegerField()
 
 
 class NearNodeSerializer(serializers.Serializer):
-    node = serializers.IntegerField(source="miss.node.key", help_text="ID.")
+    node = serializers.IntegerField(source="miss.node.key", help_text="ID of the node.")
     name = serializers.CharField(source="miss.node.name")
     lacks = serializers.ListField(source="miss.lacks", child=serializers.CharField())
-    holders = serializers.SerializerMethodField(help_text="Pods that hold GPUs there, the largest first.")
+    holders = serializers.SerializerMethodField(help_text="Pods that hold GPUs of the node, the largest first.")
 
     @extend_schema_field(serializers.ListField(child=serializers.CharField()))
     def get_holders(self, near: NearNode) -> list[str]:
@@ -97,24 +107,32 @@ class NearNodeSerializer(serializers.Serializer):
 class WhyPendingSerializer(serializers.Serializer):
     """The reason why a pod waits for a node, recomputed from the rows of its cluster."""
 
-    key = serializers.CharField(source="found.key", help_text="Of the reason: no_room, fragmented, matches_no_node.")
+    key = serializers.CharField(
+        source="found.key", help_text="Identifier of the reason, such as no_room, fragmented or matches_no_node."
+    )
     title = serializers.CharField(source="found.title")
     summary = serializers.CharField(source="found.summary")
     decided_by = serializers.CharField(
-        source="found.decided_by", help_text="Label, taint, resource, gate, claim, node."
+        source="found.decided_by", help_text="The label, taint, resource, gate, claim or node that decides."
     )
-    changes = PendingChangeSerializer(source="found.changes", many=True, help_text="Each makes the pod fit.")
+    changes = PendingChangeSerializer(
+        source="found.changes", many=True, help_text="Changes that each make the pod fit."
+    )
     funnel = FunnelStepSerializer(source="found.funnel", many=True)
-    near_summary = serializers.CharField(source="found.near_summary", help_text="`3 nodes lack only 1 GPU.`")
+    near_summary = serializers.CharField(source="found.near_summary", help_text="Example: `3 nodes lack only 1 GPU.`")
     near_nodes = NearNodeSerializer(source="near", many=True)
     scheduler_message = serializers.CharField()
-    scheduler_at = serializers.DateTimeField(allow_null=True, help_text="Last transition of PodScheduled.")
+    scheduler_at = serializers.DateTimeField(
+        allow_null=True, help_text="Last transition of the pod's PodScheduled condition."
+    )
     agreement_ratio = serializers.FloatField(
         source="found.agreement_ratio", allow_null=True,
-        help_text="Share of the scheduler's counts that this check confirms, 0 to 1. Null: it has no counts.",
+        help_text="Share of the scheduler's counts that this check confirms, 0 to 1. Null: no scheduler counts.",
     )  # fmt: skip
     differences = serializers.ListField(
-        source="found.differences", child=serializers.CharField(), help_text="From the scheduler, which decides."
+        source="found.differences",
+        child=serializers.CharField(),
+        help_text="Differences from the scheduler's message. The scheduler decides.",
     )
     not_checked = serializers.ListField(source="found.not_checked", child=serializers.CharField())
     nodes_seen_at = serializers.DateTimeField(allow_null=True)

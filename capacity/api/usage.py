@@ -24,12 +24,16 @@ from health.telemetry.usage import GpuUse
 
 
 class UsageAsked(Asked):
-    period = serializers.ChoiceField([*PERIODS, OWN], default=WEEK, help_text="UTC days that end today, or `own`.")
-    first = serializers.DateField(required=False, allow_null=True, default=None, help_text="Of the period `own`.")
+    period = serializers.ChoiceField(
+        [*PERIODS, OWN], default=WEEK, help_text="Period that ends today, in UTC days. own: from `first` to `last`."
+    )
+    first = serializers.DateField(
+        required=False, allow_null=True, default=None, help_text="First day of the period `own`."
+    )
     last = serializers.DateField(required=False, allow_null=True, default=None)
     by = serializers.ChoiceField([*GROUPINGS, DAY], default="pool")
-    cluster = serializers.CharField(required=False, max_length=LONGEST, default="", help_text="Name.")
-    pool = serializers.CharField(required=False, max_length=LONGEST, default="", help_text="`cluster/name`.")
+    cluster = serializers.CharField(required=False, max_length=LONGEST, default="", help_text="Name of the cluster.")
+    pool = serializers.CharField(required=False, max_length=LONGEST, default="", help_text="Pool as `cluster/name`.")
     namespace = serializers.CharField(required=False, max_length=LONGEST, default="")
     ordering = serializers.ChoiceField(ORDERINGS, default=HOURS)
     limit = serializers.IntegerField(min_value=1, max_value=1000, default=100)
@@ -43,25 +47,29 @@ class UsageAmountSerializer(serializers.Serializer):
         help_text=" ".join(f"`{use}`: {TITLES[use][1]}." for use in GpuUse),
     )  # fmt: skip
     cost = serializers.FloatField(
-        allow_null=True, help_text="At the pools' prices now, in your currency. Null: no hour has a price."
+        allow_null=True, help_text="Cost at the pools' current prices, in your currency. Null: no hour has a price."
     )
-    cost_idle = serializers.FloatField(allow_null=True, help_text="Of the idle hours. It is a part of `cost`.")
+    cost_idle = serializers.FloatField(allow_null=True, help_text="Cost of the idle hours, a part of `cost`.")
     gpu_hours_without_price = serializers.FloatField(source="unpriced")
 
 
 class UsageLineSerializer(serializers.Serializer):
     name = serializers.CharField()
-    cluster = serializers.CharField(help_text="Blank: a day.")
-    pools = serializers.CharField(help_text="Names. Blank: a day.")
+    cluster = serializers.CharField(help_text="Name of the cluster. Blank: the line is a day.")
+    pools = serializers.CharField(help_text="Names of the pools. Blank: the line is a day.")
     namespace = serializers.CharField()
-    workload = serializers.CharField(help_text="`Job/train`. Blank: nothing controls the pod.")
+    workload = serializers.CharField(
+        help_text="Kind and name, such as `Job/train`. Blank: no controller, or another grouping."
+    )
     amount = UsageAmountSerializer()
 
 
 class CoverageSerializer(serializers.Serializer):
-    recorded = serializers.IntegerField(help_text="Hours of clusters that are in the sums.")
-    missing = serializers.IntegerField(help_text="Hours of clusters that nobody recorded. They are in no sum.")
-    uncounted = serializers.IntegerField(help_text="Nodes without a known number of GPUs. They are in no sum.")
+    recorded = serializers.IntegerField(help_text="Recorded hours, added up over the clusters. The sums include them.")
+    missing = serializers.IntegerField(
+        help_text="Hours without a record, added up over the clusters. The sums omit them."
+    )
+    uncounted = serializers.IntegerField(help_text="Nodes with an unknown number of GPUs. The sums omit these nodes.")
 
 
 class UsageSerializer(serializers.Serializer):
@@ -71,7 +79,7 @@ class UsageSerializer(serializers.Serializer):
     total = UsageAmountSerializer()
     days = UsageLineSerializer(many=True)
     lines = UsageLineSerializer(many=True)
-    has_more = serializers.BooleanField(help_text="Whether lines follow: raise `offset`.")
+    has_more = serializers.BooleanField(help_text="Whether more lines exist. Increase `offset` to get them.")
 
 
 class Usage(Edge):
