@@ -21,25 +21,28 @@ from fleet.queries import ClusterRow, see_clusters, unread_of
 from people.rights import Permission, Scope, require, scope_of
 
 MODES = [(mode.value, mode.value) for mode in DriverSetBy]
-ADMINS = "How the workers reach it. Null: only admins see it."
+ADMINS = "Workers connect to the cluster with this setting. Null: the caller is not an admin of the cluster."
 
 
 class ObservationSerializer(serializers.Serializer):
     """The observation state of a cluster: state, sentence and action, as on its page."""
 
     state = serializers.ChoiceField(choices=[(state.value, state.value) for state in ObservationState])
-    since = serializers.DateTimeField(allow_null=True, help_text="Null: it is live.")
-    last_seen_at = serializers.DateTimeField(allow_null=True, help_text="Null: never.")
-    sentence = serializers.CharField(help_text="Blank: it is live.")
-    action = serializers.CharField(help_text="What helps; blank: nothing need be done.")
-    unwatched_since = serializers.DateTimeField(allow_null=True, help_text="No worker takes it up. Null: one does.")
+    since = serializers.DateTimeField(allow_null=True, help_text="Start of this state. Null: the cluster is live.")
+    last_seen_at = serializers.DateTimeField(allow_null=True, help_text="Null: the cluster was never observed.")
+    sentence = serializers.CharField(help_text="Explanation of the state. Blank: the cluster is live.")
+    action = serializers.CharField(help_text="Recommended action. Blank: no action needed.")
+    unwatched_since = serializers.DateTimeField(
+        allow_null=True,
+        help_text="Time since which no worker watches the cluster. Null: watched, or the next attempt is not due.",
+    )
 
 
 class ClusterSerializer(RowSerializer):
     row = "cluster"
     counts = TallySerializer(source="tally")
     cpu_memory = ClusterCpuMemorySerializer(
-        source="tally.cpu_memory", help_text="Of the nodes that the caller may see."
+        source="tally.cpu_memory", help_text="CPU and memory of the nodes that the caller may see."
     )
     observation = ObservationSerializer(source="freshness.observation")
     freshness = FreshnessSerializer(source="kinds", many=True)
@@ -67,9 +70,11 @@ class ClusterSerializer(RowSerializer):
 class OperatorSerializer(serializers.Serializer):
     """The running GPU Operator, and the source of its version."""
 
-    version = serializers.CharField(help_text="Blank: nothing says it.")
+    version = serializers.CharField(help_text="Version of the operator. Blank: unknown.")
     read_from = serializers.CharField()
-    disagreement = serializers.CharField(help_text="Another place that says another version; blank: none does.")
+    disagreement = serializers.CharField(
+        help_text="Another source with a different version. Blank: no source disagrees."
+    )
 
 
 class DriverModeSerializer(serializers.Serializer):
@@ -77,8 +82,8 @@ class DriverModeSerializer(serializers.Serializer):
 
     mode = serializers.ChoiceField(choices=MODES)
     title = serializers.CharField()
-    sentences = serializers.ListField(child=serializers.CharField(), help_text="What that means.")
-    problem = serializers.CharField(help_text="What is wrong with it; blank: nothing.")
+    sentences = serializers.ListField(child=serializers.CharField(), help_text="Explanation of the mode.")
+    problem = serializers.CharField(help_text="Problem with the mode. Blank: no problem.")
 
 
 class UnreadSerializer(serializers.Serializer):
@@ -103,7 +108,7 @@ class ObserverSerializer(RowSerializer):
     class Meta:
         model = Observer
         fields = ("epoch", "owner", "lease_until", "batch", "batch_at", "lag_ms", "behind_since", "clock_skew_s")
-        extra_kwargs = {"behind_since": {"help_text": "Null: it keeps up, or nobody watches the cluster."}}
+        extra_kwargs = {"behind_since": {"help_text": "Null: the observer keeps up, or no worker watches the cluster."}}
 
 
 class ExportersSerializer(RowSerializer):
@@ -112,17 +117,20 @@ class ExportersSerializer(RowSerializer):
     class Meta:
         model = ExporterRound
         fields = ("state", "state_since", "message", "exporters", "answered", "read_at")
-        extra_kwargs = {"message": {"help_text": "Blank, too, where the caller does not see the whole cluster."}}
+        extra_kwargs = {"message": {"help_text": "Blank: no message, or the caller does not see the whole cluster."}}
 
 
 class ClusterDetailSerializer(ClusterSerializer):
-    observer = ObserverSerializer(allow_null=True, help_text="Null: no worker has ever watched it.")
-    exporters = ExportersSerializer(source="exporter_round", allow_null=True, help_text="Null: nobody has looked yet.")
+    observer = ObserverSerializer(allow_null=True, help_text="Null: no worker ever watched the cluster.")
+    exporters = ExportersSerializer(
+        source="exporter_round", allow_null=True, help_text="Null: the exporters were never queried."
+    )
     operator = OperatorSerializer(source="drivers.operator")
     driver_mode = DriverModeSerializer(source="drivers.mode")
     unread = UnreadSerializer(
         many=True,
-        help_text=f"What cannot be read, {UNREAD_MOST} of a kind at most. None, where the caller does not see it all.",
+        help_text=f"Unreadable objects, at most {UNREAD_MOST} per kind. "
+        "Empty if the caller does not see the whole cluster.",
     )
     compatibility = serializers.HyperlinkedIdentityField(
         view_name="api-cluster-compatibility", lookup_url_kwarg="cluster_id"
@@ -138,9 +146,10 @@ class ClusterDetailSerializer(ClusterSerializer):
 
 class ClusterChange(Asked):
     approval = serializers.ChoiceField(
-        choices=ApprovalRule.choices, help_text="none: plans may change nodes unasked, in pools that say nothing else."
+        choices=ApprovalRule.choices,
+        help_text="none: plans change nodes without approval. A pool's own rule takes precedence.",
     )
-    reason = serializers.CharField(max_length=1000, help_text="Why. Kept for good.")
+    reason = serializers.CharField(max_length=1000, help_text="The reason, stored permanently.")
 
 
 class ClusterList(Listing):
@@ -181,14 +190,14 @@ class ClusterDetail(Edge):
 
 
 class AcceptanceRequest(Asked):
-    uid = serializers.CharField(max_length=64, help_text="The `foreign_uid` of the cluster, as you saw it.")
+    uid = serializers.CharField(max_length=64, help_text="`foreign_uid` of the cluster, as read before this request.")
     reason = serializers.CharField(max_length=1000, required=False, default="", allow_blank=True)
 
 
 class AcceptanceList(Edge):
     @extend_schema(request=AcceptanceRequest, responses={204: OpenApiResponse(description="Accepted.")})
     def post(self, request, cluster_id: int) -> Response:
-        """Accepts that the cluster that answers at this address is the same one, rebuilt. Its rows start afresh."""
+        """Accepts the rebuilt cluster that now answers at this address. Its rows start afresh."""
         cluster = self.load(Cluster.objects.visible_to(self.user), cluster_id)
         require(self.user, Permission.ADMINISTER, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
         asked = self.read(AcceptanceRequest)
@@ -197,7 +206,7 @@ class AcceptanceList(Edge):
 
 
 class AttemptList(Edge):
-    @extend_schema(request=None, responses={204: OpenApiResponse(description="A worker asks it.")})
+    @extend_schema(request=None, responses={204: OpenApiResponse(description="A worker retries the cluster.")})
     def post(self, request, cluster_id: int) -> Response:
         """Retries a cluster at once, without waiting for the next scheduled attempt."""
         cluster = self.load(Cluster.objects.visible_to(self.user), cluster_id)

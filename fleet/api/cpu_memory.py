@@ -6,19 +6,24 @@ from rest_framework import serializers
 class AmountSerializer(serializers.Serializer):
     """An amount. Null means unknown, not zero."""
 
-    allocatable = serializers.IntegerField(allow_null=True, help_text="Null: the node reports none.")
-    requested = serializers.IntegerField(allow_null=True, help_text="By all pods. Null: pods were never seen.")
-    tenants = serializers.IntegerField(allow_null=True, help_text="By pods that hold or want GPUs.")
-    operands = serializers.IntegerField(allow_null=True, help_text="By pods of the GPU stack.")
-    others = serializers.IntegerField(allow_null=True, help_text="By every other pod.")
-    free = serializers.IntegerField(allow_null=True, help_text="Below 0: more is requested than there is.")
+    allocatable = serializers.IntegerField(allow_null=True, help_text="Allocatable amount. Null: no node reports it.")
+    requested = serializers.IntegerField(
+        allow_null=True, help_text="Amount that all pods request. Null: pods were never read."
+    )
+    tenants = serializers.IntegerField(allow_null=True, help_text="Amount that pods with or waiting for GPUs request.")
+    operands = serializers.IntegerField(allow_null=True, help_text="Amount that pods of the GPU stack request.")
+    others = serializers.IntegerField(allow_null=True, help_text="Amount that all other pods request.")
+    free = serializers.IntegerField(
+        allow_null=True,
+        help_text="Allocatable minus requested amount. Negative: pods request more than is allocatable.",
+    )
 
 
 class CpuMemorySerializer(serializers.Serializer):
     """Requests of bound pods that are not finished, as the scheduler counts them."""
 
-    cpu = AmountSerializer(help_text="In millicores.")
-    memory = AmountSerializer(help_text="In bytes.")
+    cpu = AmountSerializer(help_text="CPU in millicores.")
+    memory = AmountSerializer(help_text="Memory in bytes.")
 
 
 class NodesCpuMemorySerializer(CpuMemorySerializer):

@@ -10,10 +10,14 @@ from fleet.queries import DriverObjectRow, see_driver_objects
 class DriverObjectSerializer(RowSerializer):
     row = "driver_object"
     cluster = RefSerializer()
-    version = serializers.SerializerMethodField(help_text="Null: the operator's own default.")
-    nodes = serializers.IntegerField(allow_null=True, help_text="GPU nodes it moves.")
+    version = serializers.SerializerMethodField(help_text="Driver version. Null: the operator's default version.")
+    nodes = serializers.IntegerField(
+        allow_null=True, help_text="GPU nodes whose driver this object controls. Null: nodes were never read."
+    )
     seen_at = serializers.DateTimeField(allow_null=True)
-    freshness = serializers.CharField(help_text="Of its kind there: see a cluster's `freshness`.")
+    freshness = serializers.CharField(
+        help_text="Freshness of this kind in the cluster. See `freshness` of the cluster."
+    )
 
     class Meta:
         model = DriverObject

@@ -64,7 +64,7 @@ class OfFacet(filters.Filter):
     field_class = Words
 
     def __init__(self, key: str, label: str = "") -> None:
-        super().__init__(label=label or f"May be repeated; `{UNKNOWN}`: nothing says it.")
+        super().__init__(label=label or f"May be repeated. `{UNKNOWN}`: nodes without a known value.")
         self.key = key
 
     def filter(self, qs: QuerySet, value: tuple[str, ...]) -> QuerySet:
@@ -87,17 +87,25 @@ class PoolFilters(filters.FilterSet):
 
 
 class NodeFilters(filters.FilterSet):
-    search = Text(method="search_for", label="In name, product, driver version, kernel and zone.")
+    search = Text(method="search_for", label="Text in name, product, driver version, kernel or zone.")
     selector = filters.CharFilter(
-        method="selected", max_length=selectors.LONGEST, label="A label selector, as kubectl's --selector."
+        method="selected", max_length=selectors.LONGEST, label="Label selector in the syntax of kubectl's `--selector`."
     )
     cluster = OfFacet("cluster", label="Name of the cluster. May be repeated.")
-    pool = Text(method="in_pool", label="Name of the pool; `none` or `several`: nodes in none, in more than one.")
-    name = Text(lookup_expr="icontains", label="A part of the name.")
+    pool = Text(
+        method="in_pool", label="Name of the pool. `none`: nodes in no pool. `several`: nodes in several pools."
+    )
+    name = Text(lookup_expr="icontains", label="Part of the name.")
     upgrade_state = Text()
-    environment = OfFacet("environment", label="Of the pool; also `no-pool`, `several`. May be repeated.")
-    workload_class = OfFacet("workload_class", label="Of the pool; also `no-pool`, `several`. May be repeated.")
-    product = OfFacet("product", label="Without -SHARED and -MIG-…; `unknown`: nothing says it. May be repeated.")
+    environment = OfFacet(
+        "environment", label="Environment of the node's pool; also `no-pool`, `several`. May be repeated."
+    )
+    workload_class = OfFacet(
+        "workload_class", label="Workload class of the node's pool; also `no-pool`, `several`. May be repeated."
+    )
+    product = OfFacet(
+        "product", label="Product without -SHARED and -MIG-…; `unknown`: no known product. May be repeated."
+    )
     vendor = OfFacet("vendor")
     driver_version = OfFacet("driver_version")
     operator_version = OfFacet("operator_version")
@@ -110,15 +118,20 @@ class NodeFilters(filters.FilterSet):
     capacity_type = OfFacet("capacity_type")
     sharing = OfFacet("sharing", label=f"One of {', '.join(sorted(LAYOUTS.values()))}. May be repeated.")
     nvlink_domain = OfFacet("nvlink_domain")
-    numa = OfFacet("numa", label="`true`: it has several memory nodes; `unknown`: nothing says so.")
+    numa = OfFacet(
+        "numa", label="`true`: the node has several NUMA nodes. `unknown`: the node has no label about NUMA."
+    )
     is_gpu_node = YesNo()
-    is_ready = YesNo(label="Nodes that stopped reporting are neither.")
+    is_ready = YesNo(label="Nodes that stopped reporting match neither value.")
     is_reporting = YesNo(field_name="is_ready", lookup_expr="isnull", exclude=True)
     is_unschedulable = YesNo()
     is_held = YesNo()
-    held_by = Text(label="As `plan-7`.")
+    held_by = Text(label="Holder of the node, such as `plan-7`.")
     has_missing_gpus = YesNo(method="with_missing_gpus")
-    has_fault = YesNo(method="with_fault", label="Not ready, unknown, upgrade failed, GPUs missing, or findings.")
+    has_fault = YesNo(
+        method="with_fault",
+        label="`true`: nodes that are not ready, do not report, failed an upgrade, lack GPUs or have findings.",
+    )
     ordering = ordering(
         "name", "cluster__name", "gpu_product", "driver_version", "upgrade_state", "changed_at", "created_at",
         "gpu_allocated", driver_version="reported_driver", gpu_allocated="shown_allocated",
@@ -166,17 +179,21 @@ class PodFilters(filters.FilterSet):
     cluster = Text(field_name="cluster__name", label="Name of the cluster.")
     node = Text(field_name="node_name", label="Name of the node.")
     namespace = Text()
-    name = Text(lookup_expr="icontains", label="A part of the name.")
+    name = Text(lookup_expr="icontains", label="Part of the name.")
     phase = filters.ChoiceFilter(
         choices=[(phase, phase) for phase in ("Pending", "Running", "Succeeded", "Failed", "Unknown")]
     )
-    operand = Text(label="As `driver`.")
+    operand = Text(label="Operand of the GPU stack, such as `driver`.")
     is_ready = YesNo()
-    is_tenant = YesNo(label="Has or wants GPUs of any kind, and is none of the GPU stack's own.")
+    is_tenant = YesNo(label="`true`: pods with or waiting for GPUs of any kind, without pods of the GPU stack.")
     state = filters.ChoiceFilter(method="in_state", choices=[(name, name) for name in gpu_pods.STATES])
-    pool = Text(method="in_pool", label="Pool of its node: name, or `cluster/name`; `none`: its node is in no pool.")
-    resource = Text(method="with_resource", label="Resource that it requests, or `claim`: it has ResourceClaims.")
-    owner = Text(field_name="owner_name", label="Name of its direct owner.")
+    pool = Text(
+        method="in_pool", label="Pool of the pod's node: name or `cluster/name`. `none`: the node is in no pool."
+    )
+    resource = Text(
+        method="with_resource", label="Resource that the pod requests. `claim`: the pod has ResourceClaims."
+    )
+    owner = Text(field_name="owner_name", label="Name of the pod's direct owner.")
     ordering = ordering("name", "namespace", "created_at", "gpus", "restarts", "state", state="shown_state")
 
     class Meta:

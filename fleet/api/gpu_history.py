@@ -18,34 +18,40 @@ MOST = 200
 
 
 class PlacementsAsked(Asked):
-    since = AskedInstant(help_text="Who had it after that. Without it, the last 72 hours.")
+    since = AskedInstant(help_text="Only pods that had the GPU after this time. Default: 72 hours ago.")
     most = serializers.IntegerField(required=False, min_value=1, max_value=MOST, default=MOST)
 
 
 class GpuPlacementSerializer(serializers.Serializer):
     """A pod's time with GPUs of a node, and whether this GPU was one of them."""
 
-    pod = serializers.CharField(source="row", help_text="namespace/name")
+    pod = serializers.CharField(source="row", help_text="Pod as `namespace/name`.")
     pod_uid = serializers.CharField(source="row.pod_uid")
-    owner_kind = serializers.CharField(source="row.owner_kind", help_text="Blank: nothing controls it.")
+    owner_kind = serializers.CharField(
+        source="row.owner_kind", help_text="Kind of the pod's controller. Blank: no controller."
+    )
     owner_name = serializers.CharField(source="row.owner_name")
     resources = serializers.DictField(source="row.resources", child=serializers.IntegerField())
     is_known = serializers.BooleanField(
-        help_text="False: only the node is known; nothing tells whether it was on this GPU or on another."
+        help_text="False: the pod had GPUs of this node, and it is unknown whether this GPU was among them."
     )
     gpus = serializers.ListField(
         child=serializers.IntegerField(),
-        help_text="By index, those that something tells. Empty, or fewer than it asked for: nothing tells the others.",
+        help_text="Known indices of the pod's GPUs. Fewer than the pod requested: the other indices are unknown.",
     )
     since = serializers.DateTimeField(source="row.since")
     until = serializers.DateTimeField(
-        source="row.until", allow_null=True, help_text="Null: it is there, or was at `seen_until`."
+        source="row.until",
+        allow_null=True,
+        help_text="End of the pod. Null: the pod exists, or existed at `seen_until`.",
     )
     seen_until = serializers.DateTimeField(
         allow_null=True,
-        help_text="When it was last known there, where nobody saw it end, or where its cluster is not seen now.",
+        help_text="Last observation of the pod. Null: the pod still exists, or its end was observed.",
     )
-    ended = serializers.CharField(source="row.ended", help_text="As its status had it; blank: it is there, or gone.")
+    ended = serializers.CharField(
+        source="row.ended", help_text="Final status, such as Completed or Error. Blank: the pod exists, or was removed."
+    )
 
 
 class GpuTimeline(OfAGpu):

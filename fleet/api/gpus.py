@@ -18,15 +18,17 @@ class GpuSerializer(RowSerializer):
     row = "gpu"
     cluster = RefSerializer(source="node.cluster")
     node = RefSerializer()
-    uuid = serializers.SerializerMethodField(help_text="Null: nothing has named it yet.")
-    may_have_more = serializers.BooleanField(help_text="GPUs here are shared, and not all who share them are placed.")
+    uuid = serializers.SerializerMethodField(help_text="Null: no source has reported the UUID.")
+    may_have_more = serializers.BooleanField(
+        help_text="True: the node's GPUs are shared, and the GPUs of some pods are unknown."
+    )
     allocations = AllocationSerializer(
         many=True,
         allow_null=True,
-        help_text="Null: GPUs of the node are allocated, and nothing says whether this one is; or pods never seen.",
+        help_text="Null: unknown whether this GPU is allocated, or pods were never read.",
     )
     taints = serializers.ListField(
-        child=serializers.CharField(), help_text="Why its DRA driver lets nothing new on it."
+        child=serializers.CharField(), help_text="Reasons why the DRA driver accepts no new pod on the GPU."
     )
 
     class Meta:

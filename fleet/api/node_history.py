@@ -22,25 +22,27 @@ class TimelineAsked(Asked):
         choices=[(key, title) for key, (title, _) in LINE_KINDS.items()], required=False, help_text="May be repeated."
     )
     since = AskedInstant()
-    before = AskedInstant(help_text="For the next page: the `at` of the last line.")
+    before = AskedInstant(help_text="Only lines before this time. For the next page: `at` of the last line.")
     below = serializers.RegexField(
         r"\A[0-9]+-[0-9]+\Z", max_length=ID_CHARS, required=False,
-        help_text="With `before`: the `id` of the last line, so that none of its instant is missed.",
+        help_text="With `before`: `id` of the last line. The next page then includes all lines of the same time.",
     )  # fmt: skip
     most = serializers.IntegerField(required=False, min_value=1, max_value=MOST, default=MOST)
 
 
 class MomentAsked(Asked):
-    at = AskedInstant(help_text="Without a zone it is UTC; without any it is now.")
+    at = AskedInstant(help_text="A time without a time zone is in UTC. Default: now.")
 
 
 class TimelineLineSerializer(serializers.Serializer):
-    id = serializers.CharField(help_text="Among the lines of its instant: for the next page.")
+    id = serializers.CharField(help_text="Position among lines of the same time. Send it as `below` for the next page.")
     at = serializers.DateTimeField()
-    kind = serializers.CharField(help_text=f"{', '.join(LINE_KINDS)}.")
+    kind = serializers.CharField(help_text=f"One of {', '.join(LINE_KINDS)}.")
     sentence = serializers.CharField()
-    who = serializers.CharField(help_text="Blank: it was seen, and nothing says whose act it was.")
-    href = serializers.CharField(help_text="The page of what did it; blank: none.")
+    who = serializers.CharField(
+        help_text="Who made the change. Blank: the change was observed, and its author is unknown."
+    )
+    href = serializers.CharField(help_text="Page of the cause. Blank: no page.")
     detail = serializers.DictField()
 
 
@@ -51,40 +53,46 @@ class FactSerializer(serializers.Serializer):
     value = serializers.JSONField(allow_null=True)
     words = serializers.CharField()
     since = serializers.DateTimeField(
-        allow_null=True, help_text="When it was seen to become so. Null: before anything was written down."
+        allow_null=True, help_text="Time at which the value was first observed. Null: before the first record."
     )
 
 
 class TrueThenSerializer(serializers.Serializer):
-    kind = serializers.CharField(help_text="pod, finding, plan, or gpus: what they did in that hour.")
+    kind = serializers.CharField(help_text="pod, finding, plan or gpus. gpus: activity of the GPUs in that hour.")
     sentence = serializers.CharField()
     since = serializers.DateTimeField()
-    until = serializers.DateTimeField(allow_null=True, help_text="Null: it is so still, as far as anybody knows.")
+    until = serializers.DateTimeField(allow_null=True, help_text="Null: still true at the last observation.")
     seen_until = serializers.DateTimeField(
-        allow_null=True, help_text="When it was last known to be so. Null: it is, or was seen to end."
+        allow_null=True, help_text="Time of the last confirmation. Null: still true, or the end was observed."
     )
     href = serializers.CharField()
 
 
 class NodeMomentSerializer(serializers.Serializer):
     at = serializers.DateTimeField()
-    unseen = serializers.CharField(help_text="Why nothing is known of that moment; blank: what follows is.")
+    unseen = serializers.CharField(
+        help_text="Reason why the state at this moment is unknown. Blank: the state is known."
+    )
     had_its_name = serializers.IntegerField(
         allow_null=True,
-        help_text="With `unseen`: the node that had its name then, another machine. Null: none that you see.",
+        help_text="With `unseen`: ID of another machine that had the node's name at this moment. Null: not known.",
     )
     not_seen = serializers.CharField(
-        help_text="That nobody saw its cluster then, and since when: `facts` are from before. Blank: nothing says so."
+        help_text="Sentence about a gap in the cluster's observation at this moment. Blank: no known gap. "
+        "During a gap, `facts` are from before the gap."
     )
     facts = FactSerializer(
         many=True,
-        help_text="Of slices and shares where it ever had any; not of whole GPUs where only others are known.",
+        help_text="Values at this moment. Slices and shares are omitted if the node never had any. "
+        "Whole GPUs are omitted if only slices or shares are known.",
     )
     true_then = TrueThenSerializer(
-        many=True, help_text="Findings that were open, plans that were under way, what its GPUs did in that hour."
+        many=True, help_text="Pods on the node, open findings, active plans, and activity of the GPUs in that hour."
     )
-    around = TimelineLineSerializer(many=True, help_text="Within half an hour of it, the newest first.")
-    around_is_cut = serializers.BooleanField(help_text="More happened then than `around` has: the timeline has all.")
+    around = TimelineLineSerializer(
+        many=True, help_text="Timeline within 30 minutes of this moment, newest first, without lines of pods."
+    )
+    around_is_cut = serializers.BooleanField(help_text="True: `around` is incomplete. The timeline has all lines.")
 
 
 class NodeNoteRequest(Asked):

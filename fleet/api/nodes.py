@@ -36,49 +36,57 @@ class NodeRowSerializer(RowSerializer):
     row = "node"
     cluster = RefSerializer()
     pools = RefSerializer(many=True)
-    state = serializers.SerializerMethodField(help_text="The worst that is true of it, while `freshness` is live.")
-    unresolved = serializers.IntegerField(help_text="Findings about it, confirmed or not, but no notes.")
-    critical = serializers.IntegerField(help_text="How many of `unresolved` are critical.")
+    state = serializers.SerializerMethodField(
+        help_text="Worst state that applies to the node. Reliable only while `freshness` is live."
+    )
+    unresolved = serializers.IntegerField(
+        help_text="Unresolved findings about the node, confirmed or not. Muted findings and notes are omitted."
+    )
+    critical = serializers.IntegerField(help_text="Number of critical findings in `unresolved`.")
     cordoned_by = serializers.CharField(
-        help_text="The field manager that set `spec.unschedulable`, as the API server has it; blank: it is not set, or "
-        "nothing says by whom."
+        help_text="Field manager that set `spec.unschedulable`, from the API server. Blank: not set, or unknown."
     )
     layout = serializers.CharField(
-        help_text="How its GPUs are partitioned and shared. Equal for equal layouts; blank: no label."
+        help_text="Partitioning and sharing of the GPUs. Equal layouts have equal texts. Blank: no labels."
     )
-    capacity = AmountsField(help_text="GPU resources only. `gpu_…` count the whole GPUs among them, of any vendor.")
+    capacity = AmountsField(help_text="Capacity by GPU resource. `gpu_capacity` counts only whole GPUs, of any vendor.")
     allocatable = AmountsField()
-    expected = AmountsField(help_text="The most of each that was seen under this layout.")
+    expected = AmountsField(help_text="Highest amount of each resource observed under this layout.")
     requested = AmountsField(
-        allow_null=True, read_only=True, help_text="By the pods bound to it. Null: pods were never seen."
+        allow_null=True, read_only=True, help_text="Amounts that the node's pods request. Null: pods were never read."
     )
     physical_gpus = serializers.IntegerField(
         allow_null=True,
         read_only=True,
-        help_text="Boards, as many as were ever seen. Null: a GPU node of which nobody says how many.",
+        help_text="Largest number of physical GPUs that the node ever had. Null: unknown.",
     )
-    physical_gpus_by_use = UsesSerializer(source="uses", help_text="Each of them once.")
+    physical_gpus_by_use = UsesSerializer(source="uses", help_text="Physical GPUs by use. Each GPU counts once.")
     gpu_allocated = serializers.IntegerField(allow_null=True)
     slices_allocated = serializers.IntegerField(
-        allow_null=True, read_only=True, help_text="Null: pods were never seen."
+        allow_null=True, read_only=True, help_text="Null: pods were never read."
     )
     shares_allocated = serializers.IntegerField(
-        allow_null=True, read_only=True, help_text="Null: pods were never seen."
+        allow_null=True, read_only=True, help_text="Null: pods were never read."
     )
     cpu_memory = CpuMemorySerializer()
     unhealthy_gpus = serializers.ListField(
-        source="unhealthy", child=serializers.CharField(), help_text="In a sentence each: who calls which so."
+        source="unhealthy",
+        child=serializers.CharField(),
+        help_text="One sentence for each unhealthy GPU, with the component that reports it.",
     )
     gpus_missing = serializers.IntegerField(
         allow_null=True,
         read_only=True,
-        help_text="There once, and not allocatable now: GPUs, slices or shares, whichever the node offers. "
-        "Null: a GPU node that never named any.",
+        help_text="GPUs, slices or shares that the node once had and that are not allocatable now. "
+        "Null: a GPU node that never reported any.",
     )
-    missing = serializers.CharField(source="missing_in_words", help_text="`1 GPU (4 of its time-slices)`, or blank.")
-    driver_version = serializers.SerializerMethodField(help_text="As it last said. Null: it never did.")
+    missing = serializers.CharField(
+        source="missing_in_words",
+        help_text="Missing units, such as `1 GPU (4 of its time-slices)`. Blank: no missing units.",
+    )
+    driver_version = serializers.SerializerMethodField(help_text="Last reported driver version. Null: never reported.")
     seen_at = serializers.DateTimeField(allow_null=True)
-    freshness = serializers.CharField(help_text="See a cluster's `freshness`.")
+    freshness = serializers.CharField(help_text="Freshness of the cluster's nodes. See `freshness` of the cluster.")
 
     class Meta:
         model = Node
@@ -99,44 +107,50 @@ class TaintSerializer(serializers.Serializer):
 
 class NodeConditionSerializer(serializers.Serializer):
     type = serializers.CharField()
-    status = serializers.CharField(help_text="True, False or Unknown, as it is written.")
+    status = serializers.CharField(help_text="True, False or Unknown, as in the status of the node.")
     verdict = serializers.ChoiceField(
         ["wrong", "fine", "unknown"],
-        help_text="By the type's polarity; unknown: nobody knows which status is the bad one.",
+        help_text="Whether this status is bad for the type. unknown: no known bad status, or the status is Unknown.",
     )
-    severity = serializers.CharField(help_text="critical, warning or note; blank unless wrong.")
-    reporter = serializers.CharField(help_text="Who reports it, by its type and reason.")
-    message = serializers.CharField(help_text="Its reason and its message; blank of one that is fine.")
-    recommended_action = serializers.CharField(help_text="As its message recommends it; blank: it recommends none.")
-    xids = serializers.ListField(child=serializers.IntegerField(), help_text="That it names.")
-    since = serializers.DateTimeField(allow_null=True, help_text="Null: unknown, or it is fine.")
+    severity = serializers.CharField(help_text="critical, warning or note. Blank: the verdict is not wrong.")
+    reporter = serializers.CharField(help_text="Component that reports the condition, derived from type and reason.")
+    message = serializers.CharField(help_text="Reason and message of the condition. Blank: the verdict is fine.")
+    recommended_action = serializers.CharField(
+        help_text="Action that the message recommends. Blank: no recommendation."
+    )
+    xids = serializers.ListField(child=serializers.IntegerField(), help_text="Xids that the condition names.")
+    since = serializers.DateTimeField(
+        allow_null=True, help_text="Time of the last transition. Null: unknown, or the verdict is fine."
+    )
 
 
 class NodeSerializer(NodeRowSerializer):
     labels = serializers.DictField(child=serializers.CharField())
-    annotations = serializers.DictField(child=serializers.CharField(), help_text="Of the GPU stack, and ours.")
+    annotations = serializers.DictField(
+        child=serializers.CharField(), help_text="Annotations of the GPU stack and of Quarterdeck."
+    )
     taints = TaintSerializer(many=True)
     conditions = NodeConditionSerializer(
         many=True,
         source="reported_conditions",
-        help_text="Of detectors all, of the kubelet those that report a fault (`Ready` apart), faults first.",
+        help_text="Conditions of detectors, and faults from the kubelet. `Ready` is omitted. Faults come first.",
     )
     booted_at = serializers.DateTimeField(
-        allow_null=True, help_text="When its boot ID was last seen to be another one; null: it never was."
+        allow_null=True, help_text="Time of the last observed change of the boot ID. Null: no change was observed."
     )
     resources = ResourceSerializer(many=True)
     gpus = GpuSerializer(many=True)
     unplaced = UnplacedSerializer(many=True)
     disagreements = serializers.ListField(
         child=serializers.CharField(),
-        help_text="Of its DCGM exporter with claims and kubelets, which are believed; and each job of a batch system "
-        "on its GPUs, of which Kubernetes knows nothing.",
+        help_text="Contradictions of the DCGM exporter with claims, kubelet or scheduler, which take precedence. "
+        "Also jobs of a batch system on the GPUs, which Kubernetes does not know.",
     )
-    exporter = ExporterSerializer(allow_null=True, help_text="Null: no DCGM exporter of it was ever asked.")
+    exporter = ExporterSerializer(allow_null=True, help_text="Null: no exporter of the node was ever queried.")
     exporter_note = serializers.CharField(
-        help_text="Why not every pod is placed, or how old that is; blank: nothing to say."
+        help_text="Reason why the GPUs of some pods are unknown, and the age of old exporter data. Blank: no message."
     )
-    pods = PodSerializer(many=True, allow_null=True, help_text="Null: pods were never seen.")
+    pods = PodSerializer(many=True, allow_null=True, help_text="Null: pods were never read.")
     pods_freshness = FreshnessSerializer()
     events = serializers.HyperlinkedIdentityField(view_name="node-events", lookup_url_kwarg="node_id")
     stack = serializers.HyperlinkedIdentityField(view_name="api-node-stack", lookup_url_kwarg="node_id")

@@ -18,17 +18,22 @@ STATES = [(state.value, state.value) for state in PodState]
 class PodSerializer(RowSerializer):
     cluster = RefSerializer()
     node = RefSerializer(allow_null=True)
-    gpus = serializers.IntegerField(help_text="Asked for by the name of a whole GPU; on a shared node it is a share.")
-    resources = AmountsField(help_text="GPU resources that it asks for, of any kind.")
-    claims = serializers.ListField(child=serializers.CharField(), help_text="Names of its ResourceClaims.")
+    gpus = serializers.IntegerField(
+        help_text="Requested units of the resource for whole GPUs. On a node with shared GPUs, a unit is a share."
+    )
+    resources = AmountsField(help_text="GPU resources of any kind that the pod requests.")
+    claims = serializers.ListField(child=serializers.CharField(), help_text="Names of the pod's ResourceClaims.")
     devices = serializers.DictField(
         child=serializers.ListField(child=serializers.CharField()),
-        help_text="By resource, the UUIDs that its kubelet says it has; empty: it reports none.",
+        help_text="UUIDs of the pod's devices by resource, as the kubelet reports them. Empty: not reported.",
     )
-    labels = serializers.DictField(child=serializers.CharField(), help_text="Of tenants that have or want GPUs.")
-    status = serializers.CharField(help_text="As `kubectl get pods` spells it: CrashLoopBackOff, Init:1/3, Completed.")
-    state = serializers.SerializerMethodField(help_text="What that means.")
-    operand_title = serializers.SerializerMethodField(help_text="Blank: a tenant's pod.")
+    labels = serializers.DictField(
+        child=serializers.CharField(),
+        help_text="Labels of a tenant's pod with or waiting for GPUs. Empty for other pods.",
+    )
+    status = serializers.CharField(help_text="Status as in `kubectl get pods`: CrashLoopBackOff, Init:1/3, Completed.")
+    state = serializers.SerializerMethodField(help_text="Meaning of the status.")
+    operand_title = serializers.SerializerMethodField(help_text="Title of the operand. Blank: a tenant's pod.")
 
     class Meta:
         model = Pod
@@ -48,23 +53,26 @@ class PodSerializer(RowSerializer):
 
 
 class PodReasonSerializer(serializers.Serializer):
-    key = serializers.CharField(help_text="Of the cause: fragmented, cuda_out_of_memory.")
+    key = serializers.CharField(help_text="Identifier of the cause, such as fragmented or cuda_out_of_memory.")
     title = serializers.CharField(help_text="At most 70 characters, with the name of an object.")
     summary = serializers.CharField()
-    steps = serializers.ListField(child=serializers.CharField(), help_text="What to do, in order; empty: nothing.")
-    sentence = serializers.CharField(help_text="Title and summary.")
+    steps = serializers.ListField(
+        child=serializers.CharField(), help_text="Recommended steps, in order. Empty: no action needed."
+    )
+    sentence = serializers.CharField(help_text="Title and summary in one text.")
     action = serializers.CharField(help_text="The steps in one line.")
-    quote = serializers.CharField(help_text="The line of the cluster that tells it; blank: none does.")
-    is_wrong = serializers.BooleanField(help_text="False: it waits for something that comes by itself.")
+    quote = serializers.CharField(help_text="Message in the cluster that shows the cause. Blank: no message.")
+    is_wrong = serializers.BooleanField(help_text="False: the state is expected or intended.")
 
 
 class PodRowSerializer(PodSerializer):
     row = "pod"
     reason = PodReasonSerializer(
-        allow_null=True, help_text="Why a tenant's pod does not run. Null: it does, or nothing is known."
+        allow_null=True,
+        help_text="Reason why a tenant's pod does not run. Null: the pod runs, or the reason is unknown.",
     )
     seen_at = serializers.DateTimeField(allow_null=True)
-    freshness = serializers.CharField(help_text="Of pods there: see a cluster's `freshness`.")
+    freshness = serializers.CharField(help_text="Freshness of the cluster's pods. See `freshness` of the cluster.")
 
     class Meta(PodSerializer.Meta):
         fields = (*PodSerializer.Meta.fields, "reason", "seen_at", "freshness")

@@ -16,11 +16,15 @@ from fleet.pools.files.comparison import FileChangeKind
 
 class PoolFileRequest(Asked):
     cluster = serializers.IntegerField(min_value=1, max_value=2**63 - 1, help_text="The cluster's id.")
-    text = serializers.CharField(max_length=LARGEST_BYTES, trim_whitespace=False, help_text="The YAML.")
-    dry_run = serializers.BooleanField(default=True, help_text="Say what would change, and change nothing.")
+    text = serializers.CharField(max_length=LARGEST_BYTES, trim_whitespace=False, help_text="Pools as YAML.")
+    dry_run = serializers.BooleanField(default=True, help_text="Report the changes without making them.")
     prune = serializers.BooleanField(default=False, help_text="Also delete the pools that the file does not name.")
     expected_fingerprint = serializers.CharField(
-        required=False, default="", allow_blank=True, max_length=64, help_text="Refuse if it would do something else."
+        required=False,
+        default="",
+        allow_blank=True,
+        max_length=64,
+        help_text="`fingerprint` of the preview. A different fingerprint is refused. Blank: no check.",
     )
 
 
@@ -34,22 +38,26 @@ class PoolFileChangeSerializer(serializers.Serializer):
     name = serializers.CharField()
     what = serializers.ChoiceField(choices=[(what.value, what.value) for what in FileChangeKind])
     moves = PoolMoveSerializer(many=True)
-    nodes = serializers.IntegerField(allow_null=True, help_text="Null: no node enters or leaves.")
+    nodes = serializers.IntegerField(
+        allow_null=True, help_text="Nodes of the pool after the change. Null: no node enters or leaves."
+    )
     entering = serializers.IntegerField(allow_null=True)
     leaving = serializers.IntegerField(allow_null=True)
-    unpooled = serializers.IntegerField(allow_null=True, help_text="Of those that leave, the ones in no other pool.")
+    unpooled = serializers.IntegerField(
+        allow_null=True, help_text="Nodes that leave this pool and are then in no pool."
+    )
     overlaps = OverlapSerializer(many=True)
-    obstacle = serializers.CharField(help_text="Why it cannot be done; blank: it can.")
+    obstacle = serializers.CharField(help_text="Reason why the change is not possible. Blank: possible.")
 
 
 class PoolFileSerializer(serializers.Serializer):
-    is_done = serializers.BooleanField(help_text="False: it was a dry run.")
-    fingerprint = serializers.CharField(help_text="The same while the same would be done to the same pools and nodes.")
+    is_done = serializers.BooleanField(help_text="False: the request was a dry run.")
+    fingerprint = serializers.CharField(help_text="Equal for equal changes of the same pools and nodes.")
     changes = PoolFileChangeSerializer(many=True)
 
 
 class PoolFileText(serializers.Serializer):
-    text = serializers.CharField(help_text="The YAML.")
+    text = serializers.CharField(help_text="Pools as YAML.")
 
 
 class PoolFiles(Edge):

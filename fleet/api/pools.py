@@ -15,8 +15,8 @@ from fleet.pools.suggestions import suggest
 from fleet.queries import PoolRow, see_pools
 from people.rights import Permission, require
 
-NULL = "Null: nobody says how many any of them has."
-UNCOUNTED = "GPU nodes of which nobody says how many GPUs they have."
+NULL = "Physical GPUs. Null: the number is unknown for every GPU node."
+UNCOUNTED = "GPU nodes with an unknown number of GPUs."
 
 
 class PoolSerializer(RowSerializer):
@@ -34,13 +34,20 @@ class PoolSerializer(RowSerializer):
 
 
 class PoolChange(Asked, serializers.ModelSerializer):
-    selector = serializers.CharField(max_length=1000, help_text="As kubectl's --selector.")
+    selector = serializers.CharField(
+        max_length=1000, help_text="Label selector in the syntax of kubectl's `--selector`."
+    )
     price_per_gpu_hour = serializers.DecimalField(
-        max_digits=10, decimal_places=4, min_value=0, allow_null=True, required=False, help_text="Null: not known."
+        max_digits=10,
+        decimal_places=4,
+        min_value=0,
+        allow_null=True,
+        required=False,
+        help_text="Price of one GPU for one hour, in your currency. Null: unknown.",
     )
     max_unavailable = serializers.IntegerField(min_value=1, max_value=100_000, required=False)
     approval = serializers.ChoiceField(
-        choices=PoolApproval.choices, required=False, help_text="none: plans may change its nodes unasked."
+        choices=PoolApproval.choices, required=False, help_text="none: plans change nodes of the pool without approval."
     )
 
     class Meta:
@@ -80,7 +87,7 @@ class PreviewRequest(Asked):
 
 class OverlapSerializer(serializers.Serializer):
     pool = RefSerializer()
-    nodes = serializers.IntegerField(help_text="Of the same nodes.")
+    nodes = serializers.IntegerField(help_text="Nodes that both pools have.")
 
 
 class PoolPreviewSerializer(serializers.Serializer):
@@ -91,10 +98,10 @@ class PoolPreviewSerializer(serializers.Serializer):
     uncounted_nodes = serializers.IntegerField(source="uncounted", help_text=UNCOUNTED)
     entering = serializers.IntegerField()
     leaving = serializers.IntegerField()
-    enters = NodeNameSerializer(many=True, help_text="The first of them by name.")
-    leaves = NodeNameSerializer(many=True, help_text="The first of them by name.")
-    unpooled = serializers.IntegerField(help_text="Of those that leave, the ones that no other pool has.")
-    overlaps = OverlapSerializer(many=True, help_text="Other pools that have some of these nodes.")
+    enters = NodeNameSerializer(many=True, help_text="First entering nodes by name.")
+    leaves = NodeNameSerializer(many=True, help_text="First leaving nodes by name.")
+    unpooled = serializers.IntegerField(help_text="Nodes that leave this pool and are then in no pool.")
+    overlaps = OverlapSerializer(many=True, help_text="Other pools that share nodes with this pool.")
 
 
 class PoolList(Listing):
@@ -158,8 +165,8 @@ class SuggestionSerializer(serializers.Serializer):
     nodes = serializers.IntegerField()
     gpus = serializers.IntegerField(allow_null=True, help_text=NULL)
     uncounted_nodes = serializers.IntegerField(source="uncounted", help_text=UNCOUNTED)
-    unpooled = serializers.IntegerField(help_text="Of its nodes, those in no pool yet.")
-    pools = serializers.SerializerMethodField(help_text="That have some of its nodes.")
+    unpooled = serializers.IntegerField(help_text="Nodes of the suggested pool that are in no pool yet.")
+    pools = serializers.SerializerMethodField(help_text="Existing pools that have nodes of the suggested pool.")
     reason = serializers.CharField()
 
     @extend_schema_field(RefSerializer(many=True))

@@ -21,31 +21,33 @@ class ResourceSerializer(serializers.Serializer):
     vendor = serializers.ChoiceField(choices=[(vendor.value, vendor.value) for vendor in Vendor], allow_null=True)
     kind = serializers.ChoiceField(
         choices=[(kind.value, kind.value) for kind in ResourceKind],
-        help_text="whole: a GPU for one pod. slice: partitioned by hardware (MIG, AMD). share: one of several users. "
-        "virtual: handed to virtual machines.",
+        help_text="whole: a GPU for one pod. slice: a hardware partition of a GPU (MIG, AMD). "
+        "share: a part of a GPU or slice with several users. virtual: a GPU for virtual machines.",
     )
-    profile = serializers.CharField(source="way.profile", help_text="Of the slice: 1g.10gb. Blank: a GPU.")
+    profile = serializers.CharField(
+        source="way.profile", help_text="Profile of the slice, such as 1g.10gb. Blank: a whole GPU."
+    )
     sharing = serializers.CharField(
         source="way.sharing",
-        help_text="time-slicing, mps, hami, memory (placed by units of it), shared (not known how). Blank: one user.",
+        help_text="time-slicing, mps, hami, memory (by units of memory) or shared (unknown method). Blank: one user.",
     )
     replicas = serializers.IntegerField(
         source="way.replicas",
         allow_null=True,
-        help_text="Users a GPU or slice may have. Null: not shared, or not known.",
+        help_text="Users that one GPU or slice may have. Null: not shared, or unknown.",
     )
     expected = serializers.IntegerField(
-        allow_null=True, help_text="The most that was seen while GPUs were partitioned and shared so. Null: never any."
+        allow_null=True, help_text="Highest amount observed under this layout. Null: no amount was observed."
     )
-    capacity = serializers.IntegerField(allow_null=True, help_text="Null: the node does not name the resource.")
+    capacity = serializers.IntegerField(allow_null=True, help_text="Null: the node does not report the resource.")
     allocatable = serializers.IntegerField(allow_null=True)
     requested = serializers.IntegerField(
-        allow_null=True, help_text="By the pods bound to the node. Null: pods were never seen."
+        allow_null=True, help_text="Amount that the node's pods request. Null: pods were never read."
     )
     free = serializers.IntegerField(allow_null=True)
-    missing = serializers.IntegerField(help_text="Expected, and not allocatable.")
+    missing = serializers.IntegerField(help_text="Expected units that are not allocatable.")
     differences = serializers.ListField(
-        child=serializers.CharField(), help_text="What is not as it should be, and why."
+        child=serializers.CharField(), help_text="Sentences about deviations, with the cause."
     )
 
 
@@ -58,29 +60,33 @@ class PodNameSerializer(serializers.Serializer):
 class AllocationSerializer(serializers.Serializer):
     pod = PodNameSerializer()
     resource = serializers.CharField()
-    profile = serializers.CharField(help_text="Of its slice. Blank: it is on the whole GPU.")
+    profile = serializers.CharField(help_text="Profile of the pod's slice, such as 1g.10gb. Blank: the whole GPU.")
     device = serializers.CharField(
-        help_text="The UUID that its kubelet names, the DRA device, or by metrics the number of its slice."
+        help_text="UUID from the kubelet, name of the DRA device, or number of the slice from metrics."
     )
-    claim = serializers.CharField(help_text="Blank: none; a device plugin gave it out.")
+    claim = serializers.CharField(help_text="Name of the ResourceClaim. Blank: a device plugin allocated the GPU.")
     reported_by = serializers.ChoiceField(
         source="source",
         choices=[(source.value, source.value) for source in AllocationSource],
         help_text="claim: DRA. kubelet: the status of the pod. scheduler: an annotation of the pod. metrics: the "
-        "labels of the node's DCGM exporter. count: it asks for as many as its node ever had, and none is shared.",
+        "labels of the node's exporter. count: the pod requests all GPUs that the node ever had, and no GPU is shared.",
     )
     seen_at = serializers.DateTimeField(
-        allow_null=True, help_text="When its exporter was read. Null: told by a claim or a kubelet."
+        allow_null=True, help_text="Time at which the exporter was read. Null: another source."
     )
-    is_current = serializers.BooleanField(help_text="False: it was last seen there at `seen_at`, over 2 minutes ago.")
-    only_looks = serializers.BooleanField(help_text="Access for administration: it takes the GPU from nobody.")
+    is_current = serializers.BooleanField(
+        help_text="False: the pod was last observed on the GPU at `seen_at`, over 2 minutes ago."
+    )
+    only_looks = serializers.BooleanField(
+        help_text="True: administrative access. The GPU stays available to other pods."
+    )
 
 
 class UnplacedSerializer(serializers.Serializer):
     """The amount that a pod has on unknown GPUs."""
 
     pod = PodNameSerializer()
-    resource = serializers.CharField(help_text="Blank: of a claim that is not seen.")
+    resource = serializers.CharField(help_text="Name of the resource. Blank: from an unknown claim.")
     number = serializers.IntegerField(allow_null=True)
     claim = serializers.CharField()
 

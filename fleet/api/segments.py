@@ -12,16 +12,16 @@ from fleet.segments.facet_counts import cross, segments_of, unseen_by
 from fleet.segments.facets import BY_KEY, FACETS, Choice, Facet
 
 AXES = ("rows", "columns")
-NULL = "Null: there are GPUs, and nothing says how many."
-UNCOUNTED = "Of these nodes: on which nothing says how many GPUs they have. None of theirs is in `gpus`."
+NULL = "Null: the number is unknown for every node."
+UNCOUNTED = "Nodes with an unknown number of GPUs. `gpus` omits these nodes."
 KEYS = [facet.key for facet in FACETS]
 
 
 class ValueSerializer(serializers.Serializer):
-    value = serializers.CharField(help_text="As the list of nodes takes it. `unknown`: nothing says it.")
+    value = serializers.CharField(help_text="Value as a filter of the node list. `unknown`: no known value.")
     nodes = serializers.IntegerField()
     gpus = serializers.IntegerField(
-        allow_null=True, help_text=f"Physical GPUs: boards, whatever is made of them. {NULL}"
+        allow_null=True, help_text=f"Physical GPUs, whether whole, partitioned or shared. {NULL}"
     )
     uncounted_nodes = serializers.IntegerField(help_text=UNCOUNTED)
     is_chosen = serializers.BooleanField()
@@ -49,19 +49,21 @@ class CrossSerializer(serializers.Serializer):
     rows = serializers.CharField(source="rows.key")
     columns = serializers.CharField(source="columns.key")
     lines = LineSerializer(many=True)
-    unshown = serializers.IntegerField(help_text="Nodes whose values are too rare for the table.")
+    unshown = serializers.IntegerField(help_text="Nodes with values that are too rare for the table.")
 
 
 class SegmentsSerializer(serializers.Serializer):
     """GPU nodes by facet. A facet's counts respect the choices of all other facets."""
 
-    nodes = serializers.IntegerField(help_text="That have everything that is chosen.")
+    nodes = serializers.IntegerField(help_text="Nodes that match all choices.")
     gpus = serializers.IntegerField(allow_null=True, help_text=NULL)
     uncounted_nodes = serializers.IntegerField(help_text=UNCOUNTED)
-    unseen = RefSerializer(many=True, help_text="Clusters whose nodes nobody knows: they are in no number.")
+    unseen = RefSerializer(many=True, help_text="Clusters with unknown nodes. No number includes these clusters.")
     all_nodes = serializers.IntegerField()
-    facets = FacetSerializer(many=True, help_text="`numa` is among them where it is chosen or crossed: it is dear.")
-    cross = CrossSerializer(allow_null=True, help_text="Null: no `rows` and `columns` were asked for.")
+    facets = FacetSerializer(
+        many=True, help_text="Includes `numa` only if chosen or crossed, because this count is expensive."
+    )
+    cross = CrossSerializer(allow_null=True, help_text="Null: the request names no `rows` and `columns`.")
 
 
 class SegmentList(Edge):
