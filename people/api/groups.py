@@ -32,7 +32,9 @@ class GroupSerializer(RowSerializer):
 
 
 class NewGroup(Asked):
-    name = serializers.CharField(max_length=groups.LONGEST_NAME, help_text="One word, as in plans.")
+    name = serializers.CharField(
+        max_length=groups.LONGEST_NAME, help_text="One word. Plans refer to the group by this name."
+    )
 
 
 class Membership(Asked):

@@ -12,7 +12,7 @@ from people.rights import Permission, scope_of
 
 
 class BindingSerializer(RowSerializer):
-    scope_id = serializers.IntegerField(help_text="Key of the cluster or pool; 0 for the fleet.")
+    scope_id = serializers.IntegerField(help_text="ID of the cluster or pool. 0: the fleet.")
 
     class Meta:
         model = RoleBinding

@@ -28,14 +28,12 @@ class GivenRoleSerializer(serializers.Serializer):
     id = serializers.IntegerField(source="binding.pk")
     role = serializers.ChoiceField(choices=Role.choices, source="binding.role")
     scope = serializers.ChoiceField(choices=ScopeKind.choices, source="binding.scope")
-    scope_id = serializers.IntegerField(
-        source="binding.scope_id", help_text="Key of the cluster or pool; 0 for the fleet."
-    )
+    scope_id = serializers.IntegerField(source="binding.scope_id", help_text="ID of the cluster or pool. 0: the fleet.")
     on = serializers.CharField(
         source="place.name",
         default=None,
         allow_null=True,
-        help_text="`fleet`, `eu-1`, `eu-1/h200`. Null: the place was removed.",
+        help_text="Place of the role, such as `fleet`, `eu-1` or `eu-1/h200`. Null: the place was removed.",
     )
 
 
@@ -72,7 +70,11 @@ class RoleRequest(Asked):
     role = serializers.ChoiceField(choices=Role.choices)
     scope = serializers.ChoiceField(choices=ScopeKind.choices)
     scope_id = serializers.IntegerField(
-        min_value=0, max_value=LARGEST_ID, required=False, default=0, help_text="Key of the cluster or pool."
+        min_value=0,
+        max_value=LARGEST_ID,
+        required=False,
+        default=0,
+        help_text="ID of the cluster or pool. 0: the fleet.",
     )
 
 

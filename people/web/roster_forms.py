@@ -19,7 +19,7 @@ class PersonForm(forms.Form):
         required=False,  # the rule of names reports a missing name
         strip=False,
         label="Name",
-        help_text="Letters, digits and @ . + - _ only. The next page shows a link to set their password.",
+        help_text="Letters, digits and @ . + - _ only. The next page shows a link to set the password.",
         widget=forms.TextInput(ONE_WORD | {"maxlength": accounts.LONGEST_NAME}),
     )
 
@@ -34,7 +34,7 @@ class GroupForm(forms.Form):
     name = forms.CharField(
         required=False,
         label="Name",
-        help_text=("One word, as in plans: sre. Members need the role approver or admin to approve."),
+        help_text=("One word, such as sre. Members need the role approver or admin to approve."),
         widget=forms.TextInput(ONE_WORD | {"maxlength": groups.LONGEST_NAME}),
     )
 
