@@ -20,6 +20,7 @@ class FindingSource:
     says: str = ""  # description for the list of rules
     page: Callable[[Mapping[str, Any]], str] | None = None  # the subject's address, from the facts
     steps: Sequence[str] = ()  # of its findings, unless a problem has its own
+    about: str = "plans and what they hold"
 
 
 SOURCES: dict[str, FindingSource] = {}

@@ -124,7 +124,7 @@ def every_rule() -> list[RuleEntry]:
     found = [_entry(rule, rule.subject, rule.reads) for rule in RULES]
     found += [_entry(rule, "GPU", rule.metrics) for rule in GPU_RULES]
     found += [
-        RuleEntry(source.key, source.title, source.says, "plans and what they hold", source.after, (), (), source.steps)
+        RuleEntry(source.key, source.title, source.says, source.about, source.after, (), (), source.steps)
         for source in SOURCES.values()
     ]
     return sorted(found, key=lambda entry: entry.title)

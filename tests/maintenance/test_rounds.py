@@ -8,6 +8,7 @@ import time_machine
 from fleet.models import GoneNode, Node
 from maintenance import commands
 from maintenance.case_round import follow_cases
+from maintenance.findings import WAITING
 from maintenance.lifecycle import PROBATION_FOR, CaseState
 from maintenance.models import NodeCase
 from maintenance.queries import facts_of, why_no_release
@@ -344,3 +345,25 @@ def test_a_case_of_a_cordoned_node_is_not_closed():
 
     with pytest.raises(CaseRefused, match="release it first"):
         commands.close(case, actor="ada", reason="A mistake.", now=at(1))
+
+
+@pytest.mark.parametrize(
+    ("given", "minutes", "summary"),
+    [
+        ({"state": "probation", "overridden_at": NOON}, 0, "Returned without a validation. No validation has passed."),
+        ({"state": "probation"}, 1000, ""),
+        ({"state": "drained"}, 241, "The node is out of service without a next step for more than 4 h."),
+        ({"state": "drained"}, 239, ""),
+        ({"state": "suspect"}, 1000, ""),
+    ],
+)
+def test_a_case_that_waits_for_a_person_is_a_finding(given, minutes: int, summary: str):
+    """lifecycle R39: a return without a validation stays a finding until it is validated."""
+    case = drained(**given)
+
+    found = list(WAITING.say(case.cluster, now=at(minutes)))
+
+    assert [problem.summary for _, problem in found] == ([summary] if summary else [])
+    if found:
+        assert found[0][1].title == "Case of gpu-1 waits for a person"
+        assert WAITING.page(found[0][1].facts) == f"/cases/{case.pk}"

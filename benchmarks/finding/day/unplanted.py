@@ -7,6 +7,7 @@ NO_DRA = "a day's fleet has a device plugin: no claims, slices or ComputeDomains
 OPERATOR_IDLE = "every NVIDIADriver and ClusterPolicy of a day is ready: its operator is not played"
 
 UNPLANTED = {
+    "case-waits": "nobody opens a case in a day",
     "cluster-policy-stuck": OPERATOR_IDLE,
     "driver-object-stuck": OPERATOR_IDLE,
     "drivers-conflict": OPERATOR_IDLE,
