@@ -15,19 +15,19 @@ from health.models import Finding
 
 class NoteRequest(Asked):
     reason = serializers.CharField(
-        max_length=1000, required=False, allow_blank=True, default="", help_text="A note. Kept for good."
+        max_length=1000, required=False, allow_blank=True, default="", help_text="An optional note, stored permanently."
     )
 
 
 class AssignmentRequest(NoteRequest):
-    to = serializers.CharField(max_length=150, help_text="The name of somebody who may see it.")
+    to = serializers.CharField(max_length=150, help_text="User name of a person who may see the finding.")
 
 
 class FeedbackRequest(Asked):
     feedback = serializers.ChoiceField(
         choices=[acts.ACCEPTED, acts.DISMISSED], help_text="Whether the recommended action is right here."
     )
-    reason = serializers.CharField(max_length=1000, help_text="Why. Kept for good, and counted for the rule.")
+    reason = serializers.CharField(max_length=1000, help_text="The reason, stored permanently.")
 
 
 class ActEdge(Edge):

@@ -11,16 +11,16 @@ from health.inbox.comparable_nodes import comparable_node_of
 
 class ComparedSerializer(serializers.Serializer):
     title = serializers.CharField()
-    here = serializers.CharField(help_text="Blank: nothing is known.")
-    there = serializers.CharField(help_text="Blank: nothing is known.")
+    here = serializers.CharField(help_text="The value on the requested node or GPU. Blank: unknown.")
+    there = serializers.CharField(help_text="The value on the comparable node or GPU. Blank: unknown.")
 
 
 class ComparableNodeSerializer(serializers.Serializer):
-    node = RefSerializer(allow_null=True, help_text="Null: there is none. Its telemetry is at its own address.")
-    reason = serializers.CharField(help_text="Why it is this one, or why there is none.")
-    properties = ComparedSerializer(many=True, help_text="Those that differ, labels of the GPU stack among them.")
-    measured = ComparedSerializer(many=True, help_text="What GPUs say now and said by the hour, of both.")
-    alike = serializers.ListField(child=serializers.CharField(), help_text="Titles of properties that do not differ.")
+    node = RefSerializer(allow_null=True, help_text="Null: none. Its telemetry has an endpoint of its own.")
+    reason = serializers.CharField(help_text="Why this one was chosen, or why there is none.")
+    properties = ComparedSerializer(many=True, help_text="Properties that differ, including labels of the GPU stack.")
+    measured = ComparedSerializer(many=True, help_text="GPU measurements of both, current and hourly.")
+    alike = serializers.ListField(child=serializers.CharField(), help_text="Titles of the properties that are equal.")
 
 
 class NodeComparable(OfANode):
@@ -38,7 +38,7 @@ class GpuReferenceSerializer(serializers.Serializer):
 
 class ComparableGpuSerializer(ComparableNodeSerializer):
     node = None  # type: ignore[assignment]
-    gpu = GpuReferenceSerializer(allow_null=True, help_text="Null: there is none. Its telemetry is at its own address.")
+    gpu = GpuReferenceSerializer(allow_null=True, help_text="Null: none. Its telemetry has an endpoint of its own.")
 
 
 class GpuComparable(OfAGpu):

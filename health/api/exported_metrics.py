@@ -19,12 +19,12 @@ METRIC_KEYS = [(key, key) for key in METRICS]
 class NodesCountedSerializer(serializers.Serializer):
     """Counts of all nodes with GPUs; each node is in exactly one."""
 
-    exported = serializers.IntegerField(min_value=0, help_text="On which it is.")
+    exported = serializers.IntegerField(min_value=0, help_text="Nodes that export the metric.")
     not_exported = serializers.IntegerField(
-        min_value=0, help_text="On which it is not, or whose vendor's exporters never do."
+        min_value=0, help_text="Nodes that do not export the metric, or whose vendor's exporters never do."
     )
     never_reported = serializers.IntegerField(
-        min_value=0, help_text="Nodes that reported nothing within a day. They may export it."
+        min_value=0, help_text="Nodes that reported nothing within a day. They may export the metric."
     )
 
 
@@ -33,19 +33,20 @@ class ExportedMetricsSerializer(serializers.Serializer):
 
     cluster = RefSerializer()
     is_reporting = serializers.BooleanField(
-        help_text="False: nothing tells of its GPUs now; the rest is as it last was."
+        help_text="False: the cluster sends no GPU telemetry now. The other fields are the last known state."
     )
     nodes = serializers.DictField(
         child=NodesCountedSerializer(),
         allow_null=True,
-        help_text="By metric, every one there is, on how many nodes it is exported. Null: nobody knows.",
+        help_text="Number of nodes that export each metric. Null: unknown.",
     )
     not_exported = serializers.ListField(
-        child=serializers.ChoiceField(choices=METRIC_KEYS), help_text="Usual ones that no exporter has."
+        child=serializers.ChoiceField(choices=METRIC_KEYS),
+        help_text="Metrics that exporters have by default, and that no exporter of this cluster has.",
     )
     to_be_switched_on = serializers.ListField(
         child=serializers.ChoiceField(choices=METRIC_KEYS),
-        help_text="Those that an exporter has only where somebody switched them on, and that none has.",
+        help_text="Metrics that must be enabled in an exporter, and that no exporter of this cluster has.",
     )
 
 

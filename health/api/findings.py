@@ -31,20 +31,20 @@ from wording.reports import LONGEST_SUMMARY, LONGEST_TITLE
 class FindingFilters(filters.FilterSet):
     cluster = Text(field_name="cluster__name", label="Name of the cluster.")
     pool = filters.NumberFilter(
-        method="filter_pool", label="Key of the pool: what is about its nodes.",
+        method="filter_pool", label="Id of a pool: findings about its nodes.",
         min_value=1, max_value=MOST_KEY, decimal_places=0,
     )  # fmt: skip
-    node = filters.NumberFilter(label="Key of the node.", min_value=1, max_value=MOST_KEY, decimal_places=0)
+    node = filters.NumberFilter(label="Node id.", min_value=1, max_value=MOST_KEY, decimal_places=0)
     rule = Text()
     severity = filters.ChoiceFilter(choices=SEVERITIES)
     state = filters.ChoiceFilter(choices=STATES)
-    assigned_to = Text(label="The name of whose it is.")
-    is_on_its_own = YesNo(method="filter_own", label="Not listed under its cause.")
+    assigned_to = Text(label="User name of the assignee.")
+    is_on_its_own = YesNo(method="filter_own", label="Findings that are not listed under another finding.")
     confirming = YesNo(
-        method="filter_confirming", label="Suspected, and not confirmed yet. Without it: confirmed ones."
+        method="filter_confirming", label="Findings that are not confirmed yet. Without the filter: confirmed ones."
     )
     is_shadow = YesNo(method="filter_shadow", label="Findings of rules in shadow mode. Without it: of the other rules.")
-    open = YesNo(field_name="resolved_at", lookup_expr="isnull", label="Not resolved yet.")
+    open = YesNo(field_name="resolved_at", lookup_expr="isnull", label="Findings that are not resolved.")
     ordering = ordering("opened_at", "resolved_at")
 
     class Meta:
@@ -69,19 +69,19 @@ class FindingFilters(filters.FilterSet):
 class ImpactSerializer(serializers.Serializer):
     """The impact: pods with GPUs there, as on the page."""
 
-    is_known = serializers.BooleanField(help_text="False: nobody read the pods there.")
-    is_one_of = serializers.BooleanField(help_text="It is about one GPU, and nothing says which of the pods has it.")
+    is_known = serializers.BooleanField(help_text="False: the pods there were never read.")
+    is_one_of = serializers.BooleanField(help_text="It is unknown which of the pods uses the GPU.")
     pods = serializers.IntegerField()
-    jobs = serializers.IntegerField(help_text="What controls them.")
-    gpus = serializers.IntegerField(help_text="Whole GPUs that they hold.")
-    uncounted_pods = serializers.IntegerField(source="uncounted", help_text="Of these, with slices, shares or claims.")
+    jobs = serializers.IntegerField(help_text="Number of owners of these pods. A pod without an owner counts as one.")
+    gpus = serializers.IntegerField(help_text="Number of whole GPUs that these pods use.")
+    uncounted_pods = serializers.IntegerField(source="uncounted", help_text="Pods that use slices, shares or claims.")
     perhaps_pods = serializers.IntegerField(
         source="perhaps",
-        help_text="Of a GPU in parts, beside `pods`: with parts of GPUs of its node, and nothing says of which.",
+        help_text="For a partitioned GPU: other pods with parts of GPUs of this node, on unknown GPUs.",
     )
-    names = serializers.ListField(child=serializers.CharField(), help_text="Of the first few.")
+    names = serializers.ListField(child=serializers.CharField(), help_text="Namespace and name of the first few pods.")
     seen_until = serializers.DateTimeField(
-        allow_null=True, help_text="When the pods there were last seen. Null: they are seen now, or were never read."
+        allow_null=True, help_text="Time of the last observation of the pods there. Null: live, or never observed."
     )
     namespaces = serializers.ListField(child=serializers.CharField())
     sentence = serializers.CharField()
@@ -90,29 +90,29 @@ class ImpactSerializer(serializers.Serializer):
 class FindingSerializer(RowSerializer):
     cluster = RefSerializer()
     node = RefSerializer(
-        allow_null=True, help_text="Null: it is about the cluster, about Quarterdeck, or the node is gone."
+        allow_null=True, help_text="Null: the finding is about the cluster or Quarterdeck, or the node is gone."
     )
-    title = serializers.CharField(help_text=f"At most {LONGEST_TITLE} characters, with the name of its object.")
-    summary = serializers.CharField(help_text=f"At most {LONGEST_SUMMARY} characters. May be blank.")
+    title = serializers.CharField(help_text=f"The title with the object's name. At most {LONGEST_TITLE} characters.")
+    summary = serializers.CharField(help_text=f"The summary. At most {LONGEST_SUMMARY} characters. May be blank.")
     evidence = EvidenceItemSerializer(many=True)
     causes = serializers.ListField(child=serializers.CharField(), help_text="Probable causes, the most probable first.")
-    steps = serializers.ListField(child=serializers.CharField(), help_text="What a person does, in order.")
+    steps = serializers.ListField(child=serializers.CharField(), help_text="Recommended steps, in order.")
     listed_under = serializers.IntegerField(
         source="parent_id",
         allow_null=True,
-        help_text="The finding that is its cause: it is not counted by itself. Null: there is none that you see.",
+        help_text="Id of the cause, which is a finding. A listed finding is not counted. Null: none that you may see.",
     )
-    is_shadow = serializers.BooleanField(help_text="Its rule is in shadow mode: it notifies nobody and is in no count.")
+    is_shadow = serializers.BooleanField(help_text="The rule is in shadow mode: no notification, no count.")
     resolved_reason = serializers.CharField(
-        help_text="Blank: it is no longer so. Else: its rule's trial began, or ended, or nobody listens to its GPUs."
+        help_text="Blank: the fault is gone. Else: shadow mode began or ended, or GPU telemetry ended."
     )
-    times = serializers.IntegerField(help_text="How often it opened, each soon after it was resolved.")
-    impact = serializers.SerializerMethodField(help_text="Null: it is about no node that is there.")
+    times = serializers.IntegerField(help_text="Number of times that it opened, each soon after it was resolved.")
+    impact = serializers.SerializerMethodField(help_text="The affected pods. Null: the finding has no existing node.")
     is_seen = serializers.SerializerMethodField(
-        help_text="False: its cluster is not live or its GPUs send no telemetry, so it may be over."
+        help_text="False: the fault may be gone. The cluster is not live, or its GPUs send no telemetry."
     )
     seen_until = serializers.SerializerMethodField(
-        help_text="When somebody last did. Null: `is_seen`, it is over, or nobody knows."
+        help_text="Last confirmation of the fault. Null: `is_seen` is true, the finding is resolved, or unknown."
     )
 
     class Meta:
@@ -154,36 +154,36 @@ class PrecisionSerializer(serializers.Serializer):
 class FindingDetailSerializer(serializers.Serializer):
     finding = FindingSerializer()
     rule_title = serializers.CharField()
-    pools = serializers.ListField(child=serializers.CharField(), help_text="Of its node.")
+    pools = serializers.ListField(child=serializers.CharField(), help_text="Pools of the node.")
     children = serializers.ListField(
         child=serializers.IntegerField(), source="child_keys",
-        help_text="Findings that are listed under it; of one that is over, those that were while it was so.",
+        help_text="Ids of findings listed under this one. For a resolved finding: those listed while it was open.",
     )  # fmt: skip
-    elsewhere = serializers.IntegerField(help_text="Other findings of its rule that are open now.")
-    code = serializers.CharField(help_text="What its rule tells apart by: `Xid 79`. Blank: nothing.")
+    elsewhere = serializers.IntegerField(help_text="Number of other open findings of the same rule.")
+    code = serializers.CharField(help_text="Distinguishes findings of the same rule, such as `Xid 79`. Blank: none.")
     alike = serializers.ListField(
         child=serializers.IntegerField(), source="alike_keys",
-        help_text=f"The newest of those of the same code, at most {MOST_ALIKE}; without a code, of the same rule.",
+        help_text=f"Newest findings with the same code, at most {MOST_ALIKE}. Without a code: of the same rule.",
     )  # fmt: skip
     alike_listed = serializers.IntegerField(
-        help_text="Beside those of `alike`: how many such findings are open and listed under their causes."
+        help_text="Number of similar open findings that are listed under their causes. They are not in `alike`."
     )
-    driver_change = EventSerializer(allow_null=True, help_text="The last one that was seen on its node.")
-    driver_changed = serializers.CharField(help_text="`5 min before it began`. Blank: none was seen.")
+    driver_change = EventSerializer(allow_null=True, help_text="Last driver change on the node. Null: none is known.")
+    driver_changed = serializers.CharField(help_text="For example `5 min before it began`. Blank: none is known.")
     around = EventSerializer(
-        many=True, help_text=f"What happened on its node within 30 min of when it began: the {MOST_AROUND} nearest."
+        many=True, help_text=f"Events on the node within 30 min of the start: the nearest {MOST_AROUND}."
     )
-    around_left_out = serializers.IntegerField(help_text="How much more did; the timeline of the node has it.")
-    acts = FindingActSerializer(many=True, help_text="What people did, the newest first.")
+    around_left_out = serializers.IntegerField(help_text="Number of further events. They are in the node's timeline.")
+    acts = FindingActSerializer(many=True, help_text="Acts of people on this finding, newest first.")
     mutes = MuteSerializer(
-        many=True, help_text="Those in force that cover it, but for those of pools that you do not see."
+        many=True, help_text="Mutes in force that cover this finding. Mutes of pools that you may not see are left out."
     )
     precision = PrecisionSerializer()
-    runbook = serializers.CharField(help_text="Where the steps of its rule are; `/api/v1/rules` has them, too.")
+    runbook = serializers.CharField(help_text="Page with the steps of the rule. They are also in `/api/v1/rules`.")
     telemetry = serializers.CharField(
-        allow_null=True, help_text="Where what its GPUs said around it is. Null: it is about none, or its node is gone."
+        allow_null=True, help_text="Address of its GPU telemetry. Null: not about telemetry, or the node is gone."
     )
-    markdown = serializers.CharField(help_text="All of it as text for a chat or a ticket.")
+    markdown = serializers.CharField(help_text="The whole finding as Markdown text for a chat or a ticket.")
 
 
 class FindingList(Listing):
@@ -210,14 +210,14 @@ class FindingGroupSerializer(serializers.Serializer):
     """A row of the inbox."""
 
     rule = serializers.CharField()
-    title = serializers.CharField(help_text="Of its rule.")
-    code = serializers.CharField(help_text="What its rule tells apart by: `Xid 79`. Blank: nothing.")
+    title = serializers.CharField(help_text="Title of the rule.")
+    code = serializers.CharField(help_text="Distinguishes findings of the same rule, such as `Xid 79`. Blank: none.")
     cluster = RefSerializer()
     severity = serializers.ChoiceField(choices=SEVERITIES)
     state = serializers.ChoiceField(choices=STATES)
     assigned_to = serializers.CharField()
     nodes = serializers.IntegerField()
-    findings = serializers.ListField(child=serializers.IntegerField(), help_text="The newest first.")
+    findings = serializers.ListField(child=serializers.IntegerField(), help_text="Ids of the findings, newest first.")
 
 
 class FindingGroups(Edge):

@@ -27,24 +27,25 @@ class OpenFindingSerializer(ReportSerializer):
 
 
 class ConfirmingFindingSerializer(OpenFindingSerializer):
-    confirmed_at = serializers.DateTimeField(help_text="When it opens, if it is still so by then.")
+    confirmed_at = serializers.DateTimeField(help_text="Time at which the finding opens if the fault persists.")
 
 
 class GpuDetailSerializer(serializers.Serializer):
     gpu = GpuSerializer()
-    seen_at = serializers.DateTimeField(allow_null=True, help_text="When the nodes of its cluster were last observed.")
-    freshness = serializers.CharField(help_text="See a cluster's `freshness`.")
-    pods_freshness = FreshnessSerializer(help_text="Of who has it.")
+    seen_at = serializers.DateTimeField(allow_null=True, help_text="Last observation of the nodes. Null: never.")
+    freshness = serializers.CharField(help_text="Observation state, as in the field `freshness` of a cluster.")
+    pods_freshness = FreshnessSerializer(help_text="Age of the pod data, which shows the allocation of the GPU.")
     pools = RefSerializer(many=True)
-    driver_version = serializers.CharField(help_text="Of its node; blank: nothing ever said it.")
+    driver_version = serializers.CharField(help_text="Driver version of the node. Blank: never reported.")
     driver_unknown_since = serializers.DateTimeField(
-        allow_null=True, help_text="Since when its label is gone, and `driver_version` what it was. Null: it is there."
+        allow_null=True,
+        help_text="Since when the version label is missing. `driver_version` is its last value. Null: not missing.",
     )
-    findings = OpenFindingSerializer(many=True, help_text="That are open of it.")
-    confirming = ConfirmingFindingSerializer(many=True, help_text="What rules suspect of it, not confirmed yet.")
-    muted = OpenFindingSerializer(many=True, help_text="Of it and of its node as a whole: nobody is told of them.")
-    findings_of_node = OpenFindingSerializer(many=True, help_text="That are open of its node as a whole.")
-    telemetry = NodeTelemetrySerializer(help_text="Of the board and its slices.")
+    findings = OpenFindingSerializer(many=True, help_text="Open findings about this GPU.")
+    confirming = ConfirmingFindingSerializer(many=True, help_text="Findings about this GPU that are not confirmed yet.")
+    muted = OpenFindingSerializer(many=True, help_text="Muted findings about this GPU and its node as a whole.")
+    findings_of_node = OpenFindingSerializer(many=True, help_text="Open findings about its node as a whole.")
+    telemetry = NodeTelemetrySerializer(help_text="Telemetry of the GPU and its MIG slices.")
 
 
 class GpuDetail(OfAGpu):

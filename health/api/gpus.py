@@ -29,39 +29,39 @@ EVERYWHERE = {"format"}
 
 
 class GpusAsked(Asked):
-    q = serializers.CharField(max_length=LONGEST, required=False, help_text="A part of a node's name or of a UUID.")
+    q = serializers.CharField(max_length=LONGEST, required=False, help_text="Part of a node's name or of a GPU's UUID.")
     cluster = serializers.CharField(max_length=LONGEST, required=False, help_text="Name of the cluster.")
     pool = serializers.CharField(
         max_length=LONGEST, required=False, help_text="Name of the pool; `cluster/pool` where several clusters have it."
     )
-    product = serializers.CharField(max_length=LONGEST, required=False, help_text="Without -SHARED and -MIG-….")
-    namespace = serializers.CharField(max_length=LONGEST, required=False, help_text="Of a pod that has it.")
+    product = serializers.CharField(max_length=LONGEST, required=False, help_text="Name without -SHARED and -MIG-….")
+    namespace = serializers.CharField(max_length=LONGEST, required=False, help_text="Namespace of a pod on the GPU.")
     state = serializers.ChoiceField(
-        choices=[(key, key) for key in STATE_KEYS], required=False, help_text="Of its node."
+        choices=[(key, key) for key in STATE_KEYS], required=False, help_text="State of its node."
     )
     severity = serializers.ChoiceField(
-        choices=[(each, each) for each in SEVERITIES], required=False, help_text="Of its worst open finding."
+        choices=[(each, each) for each in SEVERITIES], required=False, help_text="Severity of its worst open finding."
     )
     faults = serializers.ChoiceField(
         choices=[("true", "true"), ("false", "false")], required=False,
-        help_text="true: only those with an open finding, of their own or of their node, that is no mere note.",
+        help_text="true: only GPUs with an open finding of severity above `note`, about the GPU or its node.",
     )  # fmt: skip
     metric = serializers.ChoiceField(
         choices=METRIC_KEYS, required=False,
-        help_text="Only those of which it is more than 0, now or before, unless `reading` or `at_least` say what else.",
+        help_text="Only GPUs whose last value of it is above 0. `reading` and `at_least` change this condition.",
     )  # fmt: skip
     reading = serializers.ChoiceField(
         choices=[(each, each) for each in map(str, READINGS)], required=False,
-        help_text="How it stands with the `metric`: zero, or the state of its reading.",
+        help_text="State of the `metric`'s reading, or `zero`.",
     )  # fmt: skip
-    at_least = serializers.CharField(max_length=30, required=False, help_text="A number, in the unit of the `metric`.")
+    at_least = serializers.CharField(max_length=30, required=False, help_text="Least value, in the unit of `metric`.")
     column = serializers.MultipleChoiceField(
         choices=[(key, column.title) for key, column in COLUMNS.items()], required=False,
-        help_text="Of the page’s table; may be repeated. `metrics` has what it shows beside the usual ones.",
+        help_text="Column of the page's table; may be repeated. Its metrics are added to `metrics`.",
     )  # fmt: skip
     ordering = serializers.ChoiceField(
         choices=[(each, each) for each in ORDERS], required=False, default=WORST_FIRST,
-        help_text="What is not known comes last, whichever way it is sorted.",
+        help_text="Sort order. Unknown values are last in both directions.",
     )  # fmt: skip
 
     def validate_at_least(self, text: str) -> str:
@@ -86,9 +86,9 @@ class GpuHealthAsked(GpusAsked):
 class GpuAllocationSerializer(serializers.Serializer):
     namespace = serializers.CharField()
     name = serializers.CharField()
-    profile = serializers.CharField(help_text="Of its slice. Blank: it is on the whole GPU.")
+    profile = serializers.CharField(help_text="Profile of the pod's MIG slice. Blank: the pod uses the whole GPU.")
     reported_by = serializers.ChoiceField(choices=[(source.value, source.value) for source in AllocationSource])
-    is_current = serializers.BooleanField(help_text="False: it was last seen there a while ago.")
+    is_current = serializers.BooleanField(help_text="False: the pod is no longer observed there.")
 
 
 class GpuFindingSerializer(serializers.Serializer):
@@ -96,7 +96,7 @@ class GpuFindingSerializer(serializers.Serializer):
     rule = serializers.CharField()
     title = serializers.CharField()
     severity = serializers.ChoiceField(choices=[(each.value, each.value) for each in Severity])
-    is_of_node = serializers.BooleanField(help_text="It is about the node as a whole.")
+    is_of_node = serializers.BooleanField(help_text="True: the finding is about the node as a whole.")
 
 
 class GpuHealthSerializer(serializers.Serializer):
@@ -106,29 +106,31 @@ class GpuHealthSerializer(serializers.Serializer):
     cluster = RefSerializer()
     node = RefSerializer()
     index = serializers.IntegerField()
-    uuid = serializers.CharField(allow_null=True, help_text="Null: nothing has named it yet.")
+    uuid = serializers.CharField(allow_null=True, help_text="Null: no source has reported it yet.")
     product = serializers.CharField()
     pools = serializers.ListField(child=serializers.CharField())
-    use = serializers.CharField(help_text="`whole`, or how it is cut or shared: `3 MIG slices`, `time-slicing ×4`.")
+    use = serializers.CharField(help_text="`whole`, or how the GPU is shared: `3 MIG slices`, `time-slicing ×4`.")
     allocations = GpuAllocationSerializer(
         many=True,
         allow_null=True,
-        help_text="Null: pods were never read, or nothing says whether this GPU is allocated.",
+        help_text="Pods that use the GPU. Null: pods were never read, or the allocation of this GPU is unknown.",
     )
-    may_have_more = serializers.BooleanField(help_text="GPUs here are shared, and not all who share them are placed.")
-    finding = GpuFindingSerializer(allow_null=True, help_text="The worst open one of it or its node. Null: none.")
-    driver_version = serializers.CharField(help_text="Of its node; blank: nothing ever said it.")
+    may_have_more = serializers.BooleanField(help_text="The node shares its GPUs, and the GPU of some pods is unknown.")
+    finding = GpuFindingSerializer(allow_null=True, help_text="Worst open finding of the GPU or its node. Null: none.")
+    driver_version = serializers.CharField(help_text="Driver version of the node. Blank: never reported.")
     driver_unknown_since = serializers.DateTimeField(
-        allow_null=True, help_text="Since when its label is gone, and `driver_version` what it was. Null: it is there."
+        allow_null=True,
+        help_text="Since when the version label is missing. `driver_version` is its last value. Null: not missing.",
     )
-    is_seen = serializers.BooleanField(help_text="False: its cluster is not seen now, and this is how it was.")
-    is_exported = serializers.BooleanField(help_text="Whether its cluster's source of telemetry ever named it.")
+    is_seen = serializers.BooleanField(help_text="False: the cluster is not live. The values are the last known ones.")
+    is_exported = serializers.BooleanField(help_text="The telemetry source has reported this GPU at least once.")
     metrics = serializers.DictField(
-        child=MetricReadingSerializer(), help_text="By key: the usual ones, and those that were asked for or by."
+        child=MetricReadingSerializer(),
+        help_text="By metric key: default metrics, and those of requested columns, filter and order.",
     )
-    utilisation_by = serializers.ChoiceField(choices=METRIC_KEYS, help_text="The metric that says how busy it is.")
-    xid_words = serializers.CharField(help_text="What its exporter has for its last Xid; blank: nothing, or none.")
-    sampled_at = serializers.DateTimeField(allow_null=True, help_text="The newest of `metrics`. Null: no sample.")
+    utilisation_by = serializers.ChoiceField(choices=METRIC_KEYS, help_text="Metric that gives the utilisation.")
+    xid_words = serializers.CharField(help_text="The exporter's text for the last Xid. Blank: no text, or no Xid.")
+    sampled_at = serializers.DateTimeField(allow_null=True, help_text="Newest sample in `metrics`. Null: no sample.")
 
 
 class GpuHealthPageSerializer(serializers.Serializer):
@@ -137,7 +139,7 @@ class GpuHealthPageSerializer(serializers.Serializer):
     previous = serializers.URLField(allow_null=True)
     results = GpuHealthSerializer(many=True)
     without_value = serializers.IntegerField(
-        help_text="How many match but for `metric`, which has no value of them to compare: they are not among these."
+        help_text="Number of GPUs that match but have no value of `metric`. They are not in `results`."
     )
 
 

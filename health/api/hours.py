@@ -30,21 +30,21 @@ class HourFindingSerializer(serializers.Serializer):
 
 
 class NodeHourSerializer(serializers.Serializer):
-    hour = serializers.DateTimeField(help_text="Its beginning.")
+    hour = serializers.DateTimeField(help_text="Start of the hour.")
     gpu_hours_seen = serializers.FloatField(source="seen_h", help_text="GPU-hours with telemetry.")
     gpu_hours_busy = serializers.FloatField(
-        source="busy_h", allow_null=True, help_text="Under load. Null: nothing says how busy they were."
+        source="busy_h", allow_null=True, help_text="GPU-hours under load. Null: the utilisation is unknown."
     )
     gpu_hours_unknown = serializers.FloatField(
-        source="unknown_h", min_value=0, help_text="Of those that were seen: of which nothing says how busy they were."
+        source="unknown_h", min_value=0, help_text="GPU-hours with telemetry but without utilisation."
     )
     gpu_hours_allocated = serializers.FloatField(
         source="allocated_h", allow_null=True,
-        help_text="In which a pod had them, or a part: at least, of those that are cut. Null: of one nothing tells.",
+        help_text="GPU-hours allocated to pods; a lower bound for partitioned GPUs. Null: unknown for a GPU.",
     )  # fmt: skip
-    severity = serializers.CharField(help_text="Of the worst finding that was open; blank: none was.")
+    severity = serializers.CharField(help_text="Severity of the worst finding that was open in this hour. Blank: none.")
     findings = HourFindingSerializer(many=True)
-    devices = GpuHourSerializer(many=True, help_text="Boards and slices. None: no telemetry.")
+    devices = GpuHourSerializer(many=True, help_text="GPUs and MIG slices with telemetry. Empty: no telemetry.")
 
 
 class NodeHours(OfANode):

@@ -24,7 +24,7 @@ MOST_KEY = 2**63 - 1
 
 class MuteSerializer(RowSerializer):
     cluster = RefSerializer()
-    pool = RefSerializer(allow_null=True, help_text="Null: it is of no pool.")
+    pool = RefSerializer(allow_null=True, help_text="The pool to which the mute is limited. Null: no pool.")
     is_in_force = serializers.SerializerMethodField()
 
     class Meta:
@@ -40,14 +40,14 @@ class MuteSerializer(RowSerializer):
 
 class MuteRequest(Asked):
     finding = serializers.IntegerField(
-        min_value=1, max_value=MOST_KEY, required=False, help_text="Its id: this finding, also when it comes back."
+        min_value=1, max_value=MOST_KEY, required=False, help_text="Finding id. Later occurrences are muted, too."
     )
-    rule = serializers.CharField(max_length=63, required=False, help_text="With one of the next three.")
-    node = serializers.IntegerField(min_value=1, max_value=MOST_KEY, required=False, help_text="Its id.")
-    pool = serializers.IntegerField(min_value=1, max_value=MOST_KEY, required=False, help_text="Its id.")
-    cluster = serializers.IntegerField(min_value=1, max_value=MOST_KEY, required=False, help_text="Its id: all of it.")
-    reason = serializers.CharField(max_length=1000, help_text="Why. Shown as long as it is muted.")
-    until = serializers.DateTimeField(help_text="Within 14 days. What is still wrong then is open again.")
+    rule = serializers.CharField(max_length=63, required=False, help_text="Rule key. Required without `finding`.")
+    node = serializers.IntegerField(min_value=1, max_value=MOST_KEY, required=False, help_text="Node id.")
+    pool = serializers.IntegerField(min_value=1, max_value=MOST_KEY, required=False, help_text="Pool id.")
+    cluster = serializers.IntegerField(min_value=1, max_value=MOST_KEY, required=False, help_text="Cluster id.")
+    reason = serializers.CharField(max_length=1000, help_text="The reason, shown while the mute is in force.")
+    until = serializers.DateTimeField(help_text="End, within 14 days. Findings that persist are open again then.")
 
     def validate(self, asked: dict[str, Any]) -> dict[str, Any]:
         places = [name for name in ("finding", "node", "pool", "cluster") if name in asked]
@@ -59,13 +59,13 @@ class MuteRequest(Asked):
 
 
 class MuteLiftRequest(Asked):
-    reason = serializers.CharField(max_length=1000, help_text="Why. Kept for good.")
+    reason = serializers.CharField(max_length=1000, help_text="The reason, stored permanently.")
 
 
 class MuteFilters(filters.FilterSet):
     cluster = Text(field_name="cluster__name", label="Name of the cluster.")
     rule = Text()
-    is_in_force = filters.BooleanFilter(method="in_force", label="Whether it silences anything now.")
+    is_in_force = filters.BooleanFilter(method="in_force", label="true: only mutes that are in force now.")
 
     class Meta:
         model = Mute

@@ -28,7 +28,7 @@ class LimitsSerializer(serializers.Serializer):
     """Limits in the unit of the rule; higher values are worse."""
 
     warn = serializers.FloatField()
-    critical = serializers.FloatField(allow_null=True, help_text="Null: nothing of it is critical.")
+    critical = serializers.FloatField(allow_null=True, help_text="Lowest critical value. Null: no critical severity.")
     warn_after_s = serializers.FloatField()
     critical_after_s = serializers.FloatField()
     unit = serializers.CharField()
@@ -36,7 +36,7 @@ class LimitsSerializer(serializers.Serializer):
 
 class SeenInSerializer(serializers.Serializer):
     cluster = serializers.CharField()
-    nodes = NodesCountedSerializer(help_text="By whether anything that it reads is exported there.")
+    nodes = NodesCountedSerializer(help_text="Number of nodes by whether they export any metric that the rule reads.")
 
 
 class RuleSerializer(serializers.Serializer):
@@ -44,29 +44,27 @@ class RuleSerializer(serializers.Serializer):
     title = serializers.CharField(source="entry.title")
     says = serializers.CharField(source="entry.says")
     of = serializers.CharField(source="entry.of")
-    after_s = serializers.FloatField(source="entry.after_s", help_text="How long it must be so.")
+    after_s = serializers.FloatField(source="entry.after_s", help_text="Seconds that the fault must last.")
     reads = serializers.ListField(child=serializers.CharField(), source="entry.reads")
     listed_under = serializers.ListField(child=serializers.CharField(), source="entry.explained_by")
     steps = serializers.ListField(
-        child=serializers.CharField(), source="entry.steps", help_text="What to do about a finding of it, in order."
+        child=serializers.CharField(), source="entry.steps", help_text="Recommended steps for its findings, in order."
     )
-    open = serializers.IntegerField(help_text="Findings of it that you see, that are open and on their own.")
-    listed = serializers.IntegerField(help_text="Those that are open, too, and listed under their causes.")
+    open = serializers.IntegerField(help_text="Open findings of this rule that you may see, without listed ones.")
+    listed = serializers.IntegerField(help_text="Open findings of this rule that are listed under their causes.")
     accepted = serializers.IntegerField()
     dismissed = serializers.IntegerField()
     shadow = RuleShadowSerializer(allow_null=True, help_text="The shadow mode of the rule. Null: it is off.")
-    would_notify = serializers.IntegerField(help_text="On trial: findings that would be open now.")
-    limits = LimitsSerializer(allow_null=True, help_text="Its own. Null: it compares no number that a pool may have.")
+    would_notify = serializers.IntegerField(help_text="Number of findings that would be open now. Only in shadow mode.")
+    limits = LimitsSerializer(allow_null=True, help_text="The rule's own limits. Null: none that a pool can change.")
     blind_in = serializers.ListField(
         child=serializers.CharField(),
-        help_text="Clusters whose source of telemetry answers and exports nothing that it reads.",
+        help_text="Clusters whose telemetry source answers but exports none of the metrics that the rule reads.",
     )
-    seen_in = SeenInSerializer(
-        many=True, help_text="Of a rule on GPUs, by cluster whose telemetry answers: how far it sees there."
-    )
+    seen_in = SeenInSerializer(many=True, help_text="For GPU rules: the coverage in each cluster with telemetry.")
     silent_in = serializers.ListField(
         child=serializers.CharField(),
-        help_text="Of a rule on GPUs: clusters whose GPUs send no telemetry. It finds nothing there.",
+        help_text="For rules about GPUs: clusters whose GPUs send no telemetry. The rule finds nothing there.",
     )
 
 
@@ -87,7 +85,7 @@ class RuleShadowRequest(Asked):
 
 
 class RuleShadowEndRequest(Asked):
-    reason = serializers.CharField(max_length=1000, help_text="Why. Kept for good.")
+    reason = serializers.CharField(max_length=1000, help_text="The reason, stored permanently.")
 
 
 class PoolLimitsRequest(Asked):
@@ -98,14 +96,14 @@ class PoolLimitsRequest(Asked):
     critical_after_s = serializers.IntegerField(min_value=0, max_value=86_400, default=0)
     version = serializers.IntegerField(
         min_value=1, max_value=2**31 - 1, allow_null=True, default=None,
-        help_text="Of the limits that are there. Null: there are none.",
+        help_text="The `version` that was read. Null: the pool has no limits yet.",
     )  # fmt: skip
-    reason = serializers.CharField(max_length=1000, help_text="Why. Shown beside them.")
+    reason = serializers.CharField(max_length=1000, help_text="The reason, shown beside the limits.")
 
 
 class PoolLimitsRemovalRequest(Asked):
-    version = serializers.IntegerField(min_value=1, max_value=2**31 - 1, help_text="Of the limits that you saw.")
-    reason = serializers.CharField(max_length=1000, help_text="Why. Kept for good.")
+    version = serializers.IntegerField(min_value=1, max_value=2**31 - 1, help_text="The `version` that was read.")
+    reason = serializers.CharField(max_length=1000, help_text="The reason, stored permanently.")
 
 
 class RuleList(Edge):

@@ -15,8 +15,8 @@ from health.saved_views import LONGEST_NAME, LONGEST_QUERY, BadView, ViewTable, 
 
 
 class SavedViewSerializer(RowSerializer):
-    query = serializers.CharField(help_text="The filter, as the table spells it. Blank: all of it, as it usually is.")
-    page = serializers.SerializerMethodField(help_text="Where the table shows it.")
+    query = serializers.CharField(help_text="The query string of the table. Blank: all rows, in the default order.")
+    page = serializers.SerializerMethodField(help_text="Address of the page with this view.")
 
     class Meta:
         model = SavedView
@@ -28,10 +28,10 @@ class SavedViewSerializer(RowSerializer):
 
 
 class SavedViewRequest(Asked):
-    name = serializers.CharField(max_length=LONGEST_NAME, help_text="A view of the caller's of this name is replaced.")
+    name = serializers.CharField(max_length=LONGEST_NAME, help_text="The caller's view with this name is replaced.")
     query = serializers.CharField(
         max_length=LONGEST_QUERY, required=False, allow_blank=True, default="",
-        help_text="As behind the ? of the table's address; what the table does not know is left out.",
+        help_text="The query string of the table's address. Unknown parameters are removed.",
     )  # fmt: skip
 
 

@@ -19,14 +19,14 @@ from health.inbox.shift_report import HOURS, MOST, USUAL, ReportedFinding, Repor
 class ShiftReportAsked(Asked):
     hours = serializers.ChoiceField(
         choices=[(str(hours), str(hours)) for hours in HOURS], required=False, default=str(USUAL),
-        help_text="How far back what is over by now is told of.",
+        help_text="Hours before now. Findings that were resolved in this period are included.",
     )  # fmt: skip
 
 
 class FindingCountsSerializer(serializers.Serializer):
     """Counts of unresolved findings. Findings listed under another finding are not counted."""
 
-    unresolved = serializers.IntegerField(help_text="The sum of the others.")
+    unresolved = serializers.IntegerField(help_text="The sum of the other counts.")
     open = serializers.IntegerField()
     acknowledged = serializers.IntegerField()
     confirming = serializers.IntegerField()
@@ -34,35 +34,35 @@ class FindingCountsSerializer(serializers.Serializer):
 
 
 class ReportedFindingSerializer(serializers.Serializer):
-    title = serializers.CharField(help_text="Of its rule.")
+    title = serializers.CharField(help_text="Title of the rule.")
     finding = FindingSerializer()
 
 
 class ReportSectionSerializer(serializers.Serializer):
-    lines = ReportedFindingSerializer(many=True, help_text=f"At most {MOST}.")
-    left_out = serializers.IntegerField(help_text="How many more there are: `findings` has them.")
+    lines = ReportedFindingSerializer(many=True, help_text=f"The findings, at most {MOST}.")
+    left_out = serializers.IntegerField(help_text="Number of further findings. They are in `/api/v1/findings`.")
 
 
 class AgeSerializer(serializers.Serializer):
     """The age of the data of a cluster or of its telemetry source."""
 
     name = serializers.CharField()
-    at = serializers.DateTimeField(allow_null=True, help_text="When it said anything last. Null: never.")
-    is_late = serializers.BooleanField(help_text="So old, or so lacking, that its silence says nothing.")
-    reason = serializers.CharField(help_text="Blank: there is nothing to say.")
+    at = serializers.DateTimeField(allow_null=True, help_text="Time of the last update. Null: never.")
+    is_late = serializers.BooleanField(help_text="The data is too old or incomplete to exclude faults.")
+    reason = serializers.CharField(help_text="The reason. Blank: none.")
 
 
 class ShiftReportSerializer(serializers.Serializer):
     at = serializers.DateTimeField()
     hours = serializers.IntegerField()
     counts = FindingCountsSerializer()
-    unresolved = ReportSectionSerializer(help_text="The worst first.")
-    resolved = ReportSectionSerializer(help_text="In these hours, the newest first.")
+    unresolved = ReportSectionSerializer(help_text="Unresolved findings, worst first.")
+    resolved = ReportSectionSerializer(help_text="Findings resolved in the last `hours` hours, newest first.")
     in_shadow_mode = serializers.IntegerField(
         help_text="The number of rules in shadow mode. These counts exclude their findings."
     )
-    ages = AgeSerializer(many=True, help_text="Empty: you see no cluster here.")
-    markdown = serializers.CharField(help_text="All of it, to be pasted into a chat or a ticket.")
+    ages = AgeSerializer(many=True, help_text="Age of the data of each source. Empty: you may see no cluster.")
+    markdown = serializers.CharField(help_text="The whole report as Markdown text for a chat or a ticket.")
 
 
 class ShiftReport(Edge):

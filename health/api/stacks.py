@@ -24,50 +24,52 @@ ANSWERS = [(answer.value, answer.value) for answer in Support]
 class CauseSerializer(serializers.Serializer):
     """The cause of an operand's fault."""
 
-    key = serializers.CharField(help_text="Stable: kernel_headers, image_no_such_tag, tainted, waits, …")
+    key = serializers.CharField(help_text="Stable key: kernel_headers, image_no_such_tag, tainted, waits, …")
     weight = serializers.ChoiceField(choices=[(weight.value, weight.value) for weight in Weight])
-    title = serializers.CharField(help_text="At most 70 characters, with the name of an object.")
+    title = serializers.CharField(help_text="The title, with the name of an object. At most 70 characters.")
     summary = serializers.CharField()
-    steps = serializers.ListField(child=serializers.CharField(), help_text="What to do, in order; empty: nothing.")
+    steps = serializers.ListField(child=serializers.CharField(), help_text="Recommended steps, in order. Empty: none.")
     sentence = serializers.CharField(help_text="Title and summary.")
-    action = serializers.CharField(help_text="The steps in one line.")
-    quote = serializers.CharField(help_text="The line that tells it, as it was written; blank: no line does.")
+    action = serializers.CharField(help_text="The steps as one line of text.")
+    quote = serializers.CharField(help_text="The log line or message that shows the cause, unchanged. Blank: none.")
 
 
 class DesiredSerializer(serializers.Serializer):
-    version = serializers.CharField(help_text="Blank: the operator's own default, or nothing asks.")
-    by = serializers.CharField(help_text="The object that asks; blank: nothing does.")
+    version = serializers.CharField(help_text="Requested version. Blank: the operator's default, or no request.")
+    by = serializers.CharField(help_text="The object that requests the version. Blank: none.")
 
 
 class OperandSerializer(serializers.Serializer):
     operand = serializers.CharField()
     title = serializers.CharField()
-    daemon_set = serializers.CharField(help_text="namespace/name; blank: none selects this node.")
-    is_wanted = serializers.BooleanField(help_text="Whether it should run here.")
+    daemon_set = serializers.CharField(help_text="The DaemonSet, as namespace/name. Blank: none selects this node.")
+    is_wanted = serializers.BooleanField(help_text="True: the operand should run on this node.")
     is_ready = serializers.BooleanField()
-    is_current = serializers.BooleanField(allow_null=True, help_text="Of the newest template. Null: not known.")
+    is_current = serializers.BooleanField(allow_null=True, help_text="The pod has the newest template. Null: unknown.")
     ready_since = serializers.DateTimeField(allow_null=True)
-    not_ready_since = serializers.DateTimeField(allow_null=True, help_text="Null: it is ready, or has no pod.")
+    not_ready_since = serializers.DateTimeField(allow_null=True, help_text="Null: the operand is ready, or has no pod.")
     restarts = serializers.IntegerField(allow_null=True)
-    pod = serializers.CharField(help_text="namespace/name; blank: none.")
-    status = serializers.CharField(help_text="Of the pod, as `kubectl get pods` spells it; blank: no pod.")
-    is_silent = serializers.BooleanField(help_text="The node does not report: all this is the last that it said.")
-    image = serializers.CharField(help_text="Of the pod; without one, of the template it would be made from.")
-    version = serializers.CharField(help_text="Of the pod's image; blank: no pod.")
+    pod = serializers.CharField(help_text="The pod, as namespace/name. Blank: none.")
+    status = serializers.CharField(help_text="Status of the pod, as shown by `kubectl get pods`. Blank: no pod.")
+    is_silent = serializers.BooleanField(help_text="The node does not report. The values are the last reported ones.")
+    image = serializers.CharField(help_text="Image of the pod. Without a pod, the image of the DaemonSet's template.")
+    version = serializers.CharField(help_text="Version of the pod's image. Blank: no pod.")
     desired = DesiredSerializer()
-    disagreement = serializers.CharField(help_text="In a sentence; blank: the pod is of what is asked for.")
-    reason = serializers.CharField(help_text="The sentence of its cause; blank: it is as it should be.")
+    disagreement = serializers.CharField(
+        help_text="How the pod's version differs from the requested one. Blank: equal, or not comparable."
+    )
+    reason = serializers.CharField(help_text="The sentence of the cause. Blank: the operand has no fault.")
     cause = CauseSerializer(allow_null=True)
-    log = serializers.ListField(child=serializers.CharField(), help_text="The last lines of what crashed.")
-    log_refused = serializers.CharField(help_text="Why those could not be read; blank: they could, or nobody tried.")
+    log = serializers.ListField(child=serializers.CharField(), help_text="The last log lines of the crashed container.")
+    log_refused = serializers.CharField(help_text="Error while reading the last log lines. Blank: none.")
 
 
 class DriverVersionReportSerializer(serializers.Serializer):
     role = serializers.ChoiceField(choices=[(role.value, role.value) for role in DriverVersionRole])
-    by = serializers.CharField(help_text="The place that says it.")
-    version = serializers.CharField(help_text="Blank: it says none.")
-    note = serializers.CharField(help_text="What the version does not tell, or why there is none.")
-    is_known = serializers.BooleanField(help_text="False: it no longer says; the version is the last it did.")
+    by = serializers.CharField(help_text="The source of this version.")
+    version = serializers.CharField(help_text="Blank: the source reports no version.")
+    note = serializers.CharField(help_text="Limits of this source, or why it reports no version.")
+    is_known = serializers.BooleanField(help_text="False: the source no longer reports. `version` is its last one.")
 
 
 class DriverSerializer(serializers.Serializer):
@@ -75,20 +77,18 @@ class DriverSerializer(serializers.Serializer):
 
     sources = DriverVersionReportSerializer(many=True)
     is_pre_installed = serializers.BooleanField(help_text="Installed on the host: observed, never managed.")
-    running = serializers.CharField(help_text="As the node last said; blank: it never did.")
+    running = serializers.CharField(help_text="Driver version that the node last reported. Blank: never reported.")
     running_unknown_since = serializers.DateTimeField(allow_null=True)
-    pod_image = serializers.CharField(help_text="The driver pod's tag; blank: no pod.")
-    desired = serializers.CharField(help_text="Blank: the operator's own default, or not known.")
+    pod_image = serializers.CharField(help_text="Tag of the driver pod's image. Blank: no pod.")
+    desired = serializers.CharField(help_text="The requested version. Blank: the operator's default, or unknown.")
     desired_by = serializers.CharField()
-    disagreement = serializers.CharField(help_text="In a sentence; blank: those that speak agree.")
+    disagreement = serializers.CharField(help_text="How the sources differ. Blank: all known versions agree.")
 
 
 class NodeStackSerializer(serializers.Serializer):
     operands = OperandSerializer(many=True)
     driver = DriverSerializer()
-    as_of = serializers.DateTimeField(
-        allow_null=True, help_text="When its pods were last seen, where that is not now. Null: they are, or never were."
-    )
+    as_of = serializers.DateTimeField(allow_null=True, help_text="Last update of its pods. Null: live, or never.")
     pods_freshness = FreshnessSerializer()
 
 
@@ -104,16 +104,16 @@ class NodeStackDetail(OfANode):
 
 
 class ChecklistItemSerializer(serializers.Serializer):
-    key = serializers.CharField(help_text="Stable: hardware, labels, not-skipped, taints, scheduled, driver-pod, …")
+    key = serializers.CharField(help_text="Stable key: hardware, labels, not-skipped, taints, scheduled, driver-pod, …")
     title = serializers.CharField()
     answer = serializers.ChoiceField(choices=[(answer.value, answer.value) for answer in ChecklistAnswer])
-    sentence = serializers.CharField(help_text="The evidence, the cause, or why it is unknown.")
-    steps = serializers.ListField(child=serializers.CharField(), help_text="To make it a yes, in order.")
+    sentence = serializers.CharField(help_text="The evidence, the cause, or why the answer is unknown.")
+    steps = serializers.ListField(child=serializers.CharField(), help_text="Steps to make the answer yes, in order.")
 
 
 class NodeChecklistSerializer(serializers.Serializer):
-    items = ChecklistItemSerializer(many=True, help_text="In the order in which the stack comes up.")
-    as_of = serializers.DateTimeField(allow_null=True, help_text="When its pods were last seen. Null: now, or never.")
+    items = ChecklistItemSerializer(many=True, help_text="Questions in the order in which the GPU stack starts.")
+    as_of = serializers.DateTimeField(allow_null=True, help_text="Last update of its pods. Null: live, or never.")
 
 
 class NodeChecklistDetail(OfANode):
@@ -131,28 +131,28 @@ class VerdictSerializer(serializers.Serializer):
     """One result of the matrix. `unknown` never means supported."""
 
     rule = serializers.CharField(source="verdict.rule")
-    subject = serializers.CharField(source="verdict.subject", help_text="What was compared.")
+    subject = serializers.CharField(source="verdict.subject", help_text="Subject of the comparison.")
     answer = serializers.ChoiceField(source="verdict.answer", choices=ANSWERS)
     sentence = serializers.CharField(source="verdict.sentence")
-    action = serializers.CharField(source="verdict.action", help_text="Blank: there is nothing to do.")
-    nodes = serializers.IntegerField(help_text="GPU nodes it is about.")
+    action = serializers.CharField(source="verdict.action", help_text="The recommended action. Blank: none.")
+    nodes = serializers.IntegerField(help_text="Number of GPU nodes in this result.")
     source = serializers.CharField(  # type: ignore[assignment]
-        source="verdict.source", help_text="An address, or repository:path@ref. Blank: no entry of the matrix fits."
+        source="verdict.source", help_text="An address, or repository:path@ref. Blank: the matrix has no entry."
     )
-    read_on = serializers.DateField(source="verdict.read_on", allow_null=True, help_text="When the source said so.")
+    read_on = serializers.DateField(source="verdict.read_on", allow_null=True, help_text="Date of the source.")
 
 
 class CompatibilitySerializer(serializers.Serializer):
     """The versions in this cluster, compared with those validated by NVIDIA, worst first."""
 
     worst = serializers.ChoiceField(choices=ANSWERS, allow_null=True)
-    matrix_read_on = serializers.DateField(help_text="Newer releases are not in the matrix.")
+    matrix_read_on = serializers.DateField(help_text="Date of the matrix. Newer releases are not in it.")
     matrix_newest_operator = serializers.CharField()
-    nodes = serializers.IntegerField(help_text="GPU nodes that were compared.")
+    nodes = serializers.IntegerField(help_text="Number of GPU nodes that were compared.")
     combinations = serializers.IntegerField(source="groups")
-    is_truncated = serializers.BooleanField(help_text="There are more combinations; only the largest were compared.")
+    is_truncated = serializers.BooleanField(help_text="Only the largest combinations were compared; there are more.")
     verdicts = VerdictSerializer(source="lines", many=True)
-    freshness = serializers.SerializerMethodField(help_text="Of the nodes that were compared.")
+    freshness = serializers.SerializerMethodField(help_text="Age of the data of the compared nodes.")
 
     @extend_schema_field(FreshnessSerializer)
     def get_freshness(self, _: Comparison) -> dict[str, Any]:

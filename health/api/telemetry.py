@@ -27,7 +27,7 @@ from health.sources.secrets import SOURCE_SECRETS
 from health.telemetry.metrics import METRICS, lacking
 from people.rights import Permission, require, scope_of
 
-ADMINS = "Where its secret is found, never what it is. Null: only admins see it."
+ADMINS = "Place of the password or token, never the secret itself. Null: only admins see it."
 STATES = [(state, state) for state in (*SourceState.values, LATE)]
 READINGS = [(state.value, state.value) for state in ReadingState]
 
@@ -36,27 +36,25 @@ class TelemetrySourceSerializer(RowSerializer):
     """A Prometheus with the series of a cluster's GPU exporters, and the state of its queries."""
 
     cluster = RefSerializer()
-    matchers = serializers.CharField(help_text="Blank: all that it has is this cluster's.")
-    user = serializers.CharField(allow_null=True, help_text="Null: only admins see it.")
+    matchers = serializers.CharField(help_text="Label matchers of the cluster's series. Blank: all series.")
+    user = serializers.CharField(allow_null=True, help_text="For basic authentication. Null: only admins see it.")
     secret_from = serializers.CharField(allow_null=True, help_text=ADMINS)
-    ca_file = serializers.CharField(allow_null=True, help_text="Null: only admins see it.")
-    mark = serializers.SerializerMethodField(help_text="Of what was given; see `was` of PUT. Null: only admins see it.")
-    state = serializers.SerializerMethodField(help_text="late: it answered, and nobody has asked it since.")
+    ca_file = serializers.CharField(allow_null=True, help_text="Path of the CA file. Null: only admins see it.")
+    mark = serializers.SerializerMethodField(help_text="Mark of settings; see `was` of PUT. Null: only admins see it.")
+    state = serializers.SerializerMethodField(help_text="late: the source was not queried recently.")
     since = serializers.DateTimeField(source="state_since")
-    message = serializers.CharField(help_text="Why it is silent, and what helps; blank: it is not.")
-    notes = serializers.ListField(child=serializers.CharField(), help_text="What is odd about its answers.")
-    answered_at = serializers.DateTimeField(allow_null=True, help_text="Null: it never did.")
-    age_s = serializers.SerializerMethodField(help_text="Since it answered last. Null: it never did.")
-    devices = serializers.IntegerField(help_text="Boards and slices of its last answer.")
+    message = serializers.CharField(help_text="Why the source is silent, and what helps. Blank: it is not silent.")
+    notes = serializers.ListField(child=serializers.CharField(), help_text="Anomalies in the source's answers.")
+    answered_at = serializers.DateTimeField(allow_null=True, help_text="Time of the last answer. Null: never.")
+    age_s = serializers.SerializerMethodField(help_text="Seconds since the last answer. Null: never.")
+    devices = serializers.IntegerField(help_text="Number of GPUs and MIG slices in the last answer.")
     exported = serializers.ListField(
-        child=serializers.ChoiceField(choices=METRIC_KEYS), help_text="By any exporter; see `nodes`."
+        child=serializers.ChoiceField(choices=METRIC_KEYS), help_text="Metrics that any exporter has; see `nodes`."
     )
-    nodes = serializers.SerializerMethodField(
-        help_text="By metric, every one there is, on how many nodes it is exported. Null: nobody knows."
-    )
-    not_exported = serializers.SerializerMethodField(help_text="Usual ones that it has no series of.")
+    nodes = serializers.SerializerMethodField(help_text="Number of nodes that export each metric. Null: unknown.")
+    not_exported = serializers.SerializerMethodField(help_text="Default metrics that the source does not have.")
     to_be_switched_on = serializers.SerializerMethodField(
-        help_text="Those that an exporter has only where somebody switched them on, and that it has not."
+        help_text="Metrics that must be enabled in the exporter and that the source does not have."
     )
 
     class Meta:
@@ -109,28 +107,28 @@ def _lacks(source: TelemetrySource) -> tuple[list[str], list[str]]:
 
 
 class TelemetrySourcePut(Asked):
-    url = serializers.CharField(max_length=300, help_text="As https://prometheus.example.org, with its path.")
+    url = serializers.CharField(max_length=300, help_text="For example https://prometheus.example.org, with its path.")
     matchers = serializers.CharField(
         max_length=500, required=False, default="", allow_blank=True,
-        help_text='Label matchers, where the server has several clusters: cluster="eu-1".',
+        help_text='Label matchers, if the server has several clusters: cluster="eu-1".',
     )  # fmt: skip
     user = serializers.CharField(
-        max_length=150, required=False, default="", allow_blank=True, help_text="For basic authentication."
+        max_length=150, required=False, default="", allow_blank=True, help_text="User name for basic authentication."
     )
     secret_from = serializers.CharField(
         max_length=300, required=False, default="", allow_blank=True,
-        help_text=f"Where its password or token is found: {SOURCE_SECRETS.places}. Never the secret. Whoever runs "
-        "Quarterdeck lists the clusters that may use it beside it, in "
+        help_text=f"Place of the password or token: {SOURCE_SECRETS.places}. Never the secret itself. The operator of "
+        "Quarterdeck lists the clusters that may use the secret in "
         f"{SOURCE_SECRETS.prefix}NAME{SOURCE_SECRETS.of_variable} or NAME{SOURCE_SECRETS.of_file}.",
     )  # fmt: skip
     ca_file = serializers.CharField(
         max_length=300, required=False, default="", allow_blank=True,
-        help_text="Of who signed its certificate: a file in the folder QUARTERDECK_SECRETS_DIR, of at most 1 MiB.",
+        help_text="File with the CA certificate of the server, in the folder QUARTERDECK_SECRETS_DIR. At most 1 MiB.",
     )  # fmt: skip
     is_on = serializers.BooleanField(required=False, default=True)
     was = serializers.CharField(
         max_length=LENGTH, required=False, default="", allow_blank=True,
-        help_text=f"The `mark` that was read, or “{NONE}”: it is refused where that is another by now. Blank: never.",
+        help_text=f"The `mark` that was read, or “{NONE}” for a new source. 409 if it has changed. Blank: no check.",
     )  # fmt: skip
 
 
@@ -197,7 +195,7 @@ class TelemetrySourceDetail(OfASource):
         wake.wake_telemetry_of(cluster.pk)
         return self.shown(source)
 
-    @extend_schema(responses={204: OpenApiResponse(description="It is asked no more, and what it said is forgotten.")})
+    @extend_schema(responses={204: OpenApiResponse(description="The source is removed, with its data.")})
     def delete(self, request, cluster_id: int) -> Response:
         self.cluster(cluster_id, Permission.ADMINISTER)
         remove_source(self.source(cluster_id), actor=self.user.get_username(), now=timezone.now())
@@ -205,7 +203,7 @@ class TelemetrySourceDetail(OfASource):
 
 
 class TelemetryAttemptList(OfASource):
-    @extend_schema(request=None, responses={204: OpenApiResponse(description="A worker asks it.")})
+    @extend_schema(request=None, responses={204: OpenApiResponse(description="A worker queries the source.")})
     def post(self, request, cluster_id: int) -> Response:
         """Queries a source at once, before it is due."""
         self.cluster(cluster_id, Permission.STOP)
@@ -217,27 +215,29 @@ class MetricReadingSerializer(serializers.Serializer):
     """One metric of one device. Zero is a value; null means no value."""
 
     state = serializers.ChoiceField(choices=READINGS)
-    value = serializers.FloatField(allow_null=True, help_text="In its unit. Null: there is none; `state` says why.")
-    unit = serializers.CharField(help_text="Blank: a number, or a ratio from 0 to 1.")
-    sampled_at = serializers.DateTimeField(allow_null=True, help_text="When its exporter said so. Null: no value.")
+    value = serializers.FloatField(allow_null=True, help_text="In its unit. Null: no value; `state` has the reason.")
+    unit = serializers.CharField(help_text="Unit of the value. Blank: a number, or a ratio from 0 to 1.")
+    sampled_at = serializers.DateTimeField(
+        allow_null=True, help_text="Time of the sample by the exporter. Null: no value."
+    )
     since = serializers.DateTimeField(
-        allow_null=True, help_text="Since when it is stale or its source silent. Null: neither, or nobody knows."
+        allow_null=True, help_text="Since when the value is stale or the source silent. Null: neither, or unknown."
     )
 
 
 class DeviceTelemetrySerializer(serializers.Serializer):
     """A GPU, or a slice of one."""
 
-    index = serializers.IntegerField(allow_null=True, help_text="Of the board. Null: nothing says.")
-    uuid = serializers.SerializerMethodField(help_text="Of the board either way. Null: nothing has named it yet.")
-    gi_id = serializers.CharField(help_text="Of the MIG slice; blank: the whole board.")
-    profile = serializers.CharField(help_text="Of the MIG slice; blank: the whole board.")
+    index = serializers.IntegerField(allow_null=True, help_text="Index of the GPU. Null: unknown.")
+    uuid = serializers.SerializerMethodField(help_text="UUID of the GPU, also for a MIG slice. Null: not reported yet.")
+    gi_id = serializers.CharField(help_text="GPU instance of the MIG slice. Blank: whole GPU.")
+    profile = serializers.CharField(help_text="Profile of the MIG slice. Blank: the whole GPU.")
     product = serializers.CharField()
-    serial = serializers.CharField(help_text="Serial number of the board. Blank: its exporter does not say it.")
-    is_mig = serializers.BooleanField(help_text="A slice, or a board that is partitioned into some.")
-    is_exported = serializers.BooleanField(help_text="Whether the source ever named it.")
-    xid_words = serializers.CharField(help_text="What its exporter has for its last Xid; blank: nothing, or none.")
-    metrics = serializers.SerializerMethodField(help_text="By key, every one there is.")
+    serial = serializers.CharField(help_text="Serial number of the board. Blank: not exported.")
+    is_mig = serializers.BooleanField(help_text="True: a MIG slice, or a GPU that is partitioned into MIG slices.")
+    is_exported = serializers.BooleanField(help_text="True: the source has reported this device at least once.")
+    xid_words = serializers.CharField(help_text="The exporter's text for the last Xid. Blank: no text, or no Xid.")
+    metrics = serializers.SerializerMethodField(help_text="Readings of all metrics, by metric key.")
 
     @extend_schema_field(serializers.CharField(allow_null=True))
     def get_uuid(self, device: DeviceTelemetry) -> str | None:
@@ -261,14 +261,14 @@ def _written(key: str, reading: MetricReading) -> dict[str, Any]:
 class NodeSourceSerializer(serializers.Serializer):
     state = serializers.ChoiceField(choices=STATES)
     since = serializers.DateTimeField(source="state_since")
-    answered_at = serializers.DateTimeField(allow_null=True, help_text="Null: it never did.")
+    answered_at = serializers.DateTimeField(allow_null=True, help_text="Time of the last answer. Null: never.")
 
 
 class NodeTelemetrySerializer(serializers.Serializer):
     source = NodeSourceSerializer(  # type: ignore[assignment]
-        allow_null=True, help_text="Of its cluster. Null: there is none."
+        allow_null=True, help_text="Telemetry source of the node's cluster. Null: none."
     )
-    trouble = serializers.CharField(help_text="Why what was said cannot be read; blank: it can.")
+    trouble = serializers.CharField(help_text="Why the stored telemetry cannot be read. Blank: it can be read.")
     devices = DeviceTelemetrySerializer(many=True)
 
 

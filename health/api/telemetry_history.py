@@ -22,78 +22,79 @@ LATEST_S = 2**53  # a script's numbers are whole up to there
 
 
 class PlotLineSerializer(serializers.Serializer):
-    name = serializers.CharField(help_text="As `GPU 3`.")
+    name = serializers.CharField(help_text="Name of the device, such as `GPU 3`.")
     index = serializers.IntegerField(source="device.index", allow_null=True)
     uuid = serializers.CharField(source="device.uuid")
-    gi_id = serializers.CharField(source="device.gi_id", help_text="Of the MIG slice; blank: the whole board.")
-    metric = serializers.ChoiceField(choices=METRIC_KEYS, help_text="The one that is drawn.")
+    gi_id = serializers.CharField(source="device.gi_id", help_text="GPU instance of the MIG slice. Blank: whole GPU.")
+    metric = serializers.ChoiceField(choices=METRIC_KEYS, help_text="The plotted metric.")
     values = serializers.ListField(
-        child=serializers.FloatField(allow_null=True), help_text="One for each of `times`. Null: no sample."
+        child=serializers.FloatField(allow_null=True), help_text="One value for each entry of `times`. Null: no sample."
     )
-    is_subject = serializers.BooleanField(help_text="What the plots are about: other lines are beside it.")
+    is_subject = serializers.BooleanField(help_text="The plots are about this device; the others are for comparison.")
 
 
 class PlotLimitSerializer(serializers.Serializer):
     severity = serializers.ChoiceField(choices=SEVERITIES)
-    value = serializers.FloatField(help_text="In the plot's unit: from there on the rule calls it so.")
+    value = serializers.FloatField(help_text="The value from which the rule reports this severity, in the plot's unit.")
 
 
 class PlotSerializer(serializers.Serializer):
     key = serializers.ChoiceField(choices=METRIC_KEYS)
     title = serializers.CharField()
     unit = serializers.CharField(
-        help_text="Blank: a number, or a ratio from 0 to 1. `1 = yes`: it is, and of `throttled_…` it was, since the "
-        "step before. `10 = warning, 20 = failure`, of `dcgm_health`: 0 is well."
+        help_text="Blank: a number, or a ratio from 0 to 1. `1 = yes`: true, or for `throttled_…` the counter grew "
+        "since the last step. `10 = warning, 20 = failure`: for `dcgm_health`, where 0 is healthy."
     )
     lines = PlotLineSerializer(many=True)
-    left_out = serializers.IntegerField(help_text="Devices with samples, beyond those that have a line here.")
-    limits = PlotLimitSerializer(
-        many=True, help_text="Of the rule at its evaluation, or now; empty: none that a line can show."
-    )
+    left_out = serializers.IntegerField(help_text="Number of devices with samples that have no line in this plot.")
+    limits = PlotLimitSerializer(many=True, help_text="Limits of the rule at its evaluation, or now. Empty: none.")
 
 
 class PlotMarkSerializer(serializers.Serializer):
     at = serializers.DateTimeField()
     kind = serializers.CharField(help_text="`xid`, `finding`, `plan`, or the kind of an event of the node.")
     sentence = serializers.CharField()
-    href = serializers.CharField(help_text="The page of what did it; blank: it has none.")
+    href = serializers.CharField(help_text="Page of the object that caused this event. Blank: none.")
 
 
 class TelemetryHistorySerializer(serializers.Serializer):
     window = serializers.ChoiceField(
-        choices=[(key, key) for key in (*WINDOWS, WINDOW)], help_text="`around`: of when a finding began."
+        choices=[(key, key) for key in (*WINDOWS, WINDOW)],
+        help_text="`around`: the time around the start of a finding.",
     )
     drawn_from = serializers.ChoiceField(
         choices=[(each.value, each.value) for each in PlotSource],
-        help_text="`exporters`: no Prometheus is on, and exporters are asked one by one. Some of their metrics are "
-        "kept, at one minute, for 24 h.",
+        help_text="Source of the plots. `exporters`: no Prometheus is enabled, and exporters are queried directly. "
+        "Some of their metrics are stored for 24 h at one-minute steps.",
     )
     step_s = serializers.FloatField(source="asked.step_s")
-    times = serializers.ListField(child=serializers.FloatField(), help_text="Seconds since the epoch.")
-    trouble = serializers.CharField(help_text="Why there are no plots; blank: there are, or nothing has samples.")
-    plots = PlotSerializer(many=True, help_text="Those that have a line.")
+    times = serializers.ListField(child=serializers.FloatField(), help_text="Times in seconds since the epoch.")
+    trouble = serializers.CharField(help_text="Why there are no plots. Blank: plots exist, or no metric has samples.")
+    plots = PlotSerializer(many=True, help_text="Plots with at least one line.")
     not_drawn = serializers.ListField(
-        child=serializers.CharField(), help_text="Titles of those that are exported, and have no sample in this time."
+        child=serializers.CharField(), help_text="Titles of exported metrics without a sample in this period."
     )
     not_exported = serializers.ListField(
-        child=serializers.CharField(), help_text="Titles of those of which the source has no series."
+        child=serializers.CharField(), help_text="Titles of metrics that are not exported."
     )
     not_kept = serializers.ListField(
-        child=serializers.CharField(), help_text="Titles of those that are exported, and that only a Prometheus keeps."
+        child=serializers.CharField(), help_text="Titles of exported metrics that only a Prometheus stores."
     )
-    silent_since = serializers.DateTimeField(allow_null=True, help_text="Of the source. Null: it is not silent.")
+    silent_since = serializers.DateTimeField(
+        allow_null=True, help_text="Start of the source's silence. Null: not silent."
+    )
     add_source_href = serializers.CharField(
-        help_text="The page where a Prometheus can be added. Blank: one is on, or you do not see the whole cluster."
+        help_text="Page to add a Prometheus. Blank: a Prometheus is enabled, or you may not see the whole cluster."
     )
-    marks = PlotMarkSerializer(many=True, help_text="Xids, what the timeline has, and plans; oldest first.")
+    marks = PlotMarkSerializer(many=True, help_text="Xids, events of the node and actions of plans; oldest first.")
     marks_left_out = serializers.IntegerField()
 
 
 class SinceAsked(Asked):
     since = serializers.IntegerField(
         min_value=0, max_value=LATEST_S, required=False, default=0,
-        help_text="Seconds since the epoch: only the instants from then on, and what happened since; the last instant"
-        " at least. For who has the earlier ones.",
+        help_text="Seconds since the epoch, for incremental updates. Only later values and events are returned, but "
+        "at least the last value.",
     )  # fmt: skip
 
 

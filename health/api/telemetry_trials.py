@@ -17,7 +17,7 @@ from health.models import TelemetryTrial, TrialState
 from health.telemetry.metrics import lacking
 from people.rights import Permission
 
-NONE_YET = "Null: it does not answer, or nothing has come of it yet."
+NONE_YET = "Null: the source does not answer, or there is no result yet."
 KEYS = serializers.ListField(child=serializers.ChoiceField(choices=METRIC_KEYS), allow_null=True)
 
 
@@ -25,24 +25,24 @@ class TelemetryTrialSerializer(RowSerializer):
     """A source that a worker queries once, without saving it."""
 
     cluster = RefSerializer()
-    user = serializers.CharField(allow_null=True, help_text="Null: only admins see it.")
+    user = serializers.CharField(allow_null=True, help_text="For basic authentication. Null: only admins see it.")
     secret_from = serializers.CharField(allow_null=True, help_text=ADMINS)
-    ca_file = serializers.CharField(allow_null=True, help_text="Null: only admins see it.")
-    begun_at = serializers.DateTimeField(allow_null=True, help_text="Null: no worker has taken it up.")
-    ended_at = serializers.DateTimeField(allow_null=True, help_text="Null: nothing has come of it.")
+    ca_file = serializers.CharField(allow_null=True, help_text="Path of the CA file. Null: only admins see it.")
+    begun_at = serializers.DateTimeField(allow_null=True, help_text="Start of the query. Null: not started.")
+    ended_at = serializers.DateTimeField(allow_null=True, help_text="End of the query. Null: no result yet.")
     state = serializers.SerializerMethodField(
-        help_text="waiting and asking: read it again in a second. lost: no worker has said what came of it."
+        help_text="waiting and asking: poll again after a second. lost: no worker has reported a result."
     )
-    sentence = serializers.SerializerMethodField(help_text="How far it is; then what it says, or what is wrong.")
-    notes = serializers.ListField(child=serializers.CharField(), help_text="What is odd about its answer.")
-    devices = serializers.SerializerMethodField(help_text=f"Boards and slices of its answer. {NONE_YET}")
+    sentence = serializers.SerializerMethodField(help_text="Progress of the trial; at the end its result or its error.")
+    notes = serializers.ListField(child=serializers.CharField(), help_text="Anomalies in the source's answer.")
+    devices = serializers.SerializerMethodField(help_text=f"Number of GPUs and MIG slices in the answer. {NONE_YET}")
     exported = serializers.SerializerMethodField(help_text=NONE_YET)
     nodes = serializers.SerializerMethodField(
-        help_text=f"By metric, the number of nodes that export it. `never_reported`: nodes without a series. {NONE_YET}"
+        help_text=f"Number of nodes that export each metric. `never_reported`: nodes without a series. {NONE_YET}"
     )
-    not_exported = serializers.SerializerMethodField(help_text=f"Usual ones that it has no series of. {NONE_YET}")
+    not_exported = serializers.SerializerMethodField(help_text=f"Default metrics that the source lacks. {NONE_YET}")
     to_be_switched_on = serializers.SerializerMethodField(
-        help_text=f"Those that an exporter has only where somebody switched them on, and that it has not. {NONE_YET}"
+        help_text=f"Metrics that must be enabled in the exporter and that the source does not have. {NONE_YET}"
     )
 
     class Meta:

@@ -29,13 +29,15 @@ class NotificationChannelSerializer(RowSerializer):
     recipients = serializers.ListField(child=serializers.CharField(), help_text="Mail addresses.")
     state = serializers.ChoiceField(choices=STATES)
     since = serializers.DateTimeField(source="state_since")
-    sentence = serializers.CharField(help_text="Why it fails, in the receiver's own words. Blank: it does not.")
-    delivered_at = serializers.DateTimeField(allow_null=True, help_text="Null: never.")
-    paused_until = serializers.DateTimeField(allow_null=True, help_text="It rests after a failure. Null: it does not.")
-    waiting = serializers.IntegerField(help_text="Messages that are to be sent.")
-    dead = serializers.IntegerField(help_text="Messages of the log that were given up.")
-    routes = serializers.ListField(child=serializers.CharField(), help_text="Names of the routes that use it.")
-    mark = serializers.SerializerMethodField(help_text="Of its settings; see `was` of PATCH. Null: only admins see it.")
+    sentence = serializers.CharField(help_text="The receiver's error message. Blank: no error.")
+    delivered_at = serializers.DateTimeField(allow_null=True, help_text="Last successful delivery. Null: never.")
+    paused_until = serializers.DateTimeField(allow_null=True, help_text="End of a pause after a failure. Null: none.")
+    waiting = serializers.IntegerField(help_text="Number of messages that are not sent yet.")
+    dead = serializers.IntegerField(help_text="Number of messages in the log that were given up and not sent again.")
+    routes = serializers.ListField(child=serializers.CharField(), help_text="Names of the routes to this channel.")
+    mark = serializers.SerializerMethodField(
+        help_text="Mark of settings; see `was` of PATCH. Null: only admins see it."
+    )
 
     class Meta:
         model = Channel
@@ -57,15 +59,17 @@ class NotificationChannelSerializer(RowSerializer):
 
 
 class ChannelFields(Asked):
-    address = serializers.CharField(max_length=300, required=False, allow_blank=True, help_text="Blank: of its kind.")
+    address = serializers.CharField(
+        max_length=300, required=False, allow_blank=True, help_text="Address. Blank: the default of its kind."
+    )
     secret_from = serializers.CharField(
         max_length=300, required=False, allow_blank=True,
-        help_text=f"The place of its secret, never the secret: {CHANNEL_SECRETS.places}. The channels that may use it "
-        f"are listed beside it, in {CHANNEL_SECRETS.prefix}NAME{CHANNEL_SECRETS.of_variable} or "
+        help_text=f"The place of its secret, never the secret: {CHANNEL_SECRETS.places}. The channels that may use "
+        f"the secret are listed in {CHANNEL_SECRETS.prefix}NAME{CHANNEL_SECRETS.of_variable} or "
         f"NAME{CHANNEL_SECRETS.of_file}.",
     )  # fmt: skip
     ca_file = serializers.CharField(
-        max_length=300, required=False, allow_blank=True, help_text="A file in the folder QUARTERDECK_SECRETS_DIR."
+        max_length=300, required=False, allow_blank=True, help_text="A CA file in the folder QUARTERDECK_SECRETS_DIR."
     )
     recipients = serializers.ListField(
         child=serializers.CharField(max_length=254), max_length=50, required=False, help_text="Mail addresses."
@@ -74,14 +78,14 @@ class ChannelFields(Asked):
 
 
 class NewChannel(ChannelFields):
-    name = serializers.CharField(max_length=63, help_text="Letters, digits, - and _ only. It never changes.")
+    name = serializers.CharField(max_length=63, help_text="Letters, digits, - and _ only. It cannot be changed.")
     kind = serializers.ChoiceField(choices=KINDS)
 
 
 class ChannelChange(ChannelFields):
     was = serializers.CharField(
         max_length=LENGTH, required=False, default="", allow_blank=True,
-        help_text="The `mark` that was read: 409 if the settings have changed since. Blank: never.",
+        help_text="The `mark` that was read. 409 if the settings have changed since. Blank: no check.",
     )  # fmt: skip
 
 
@@ -128,7 +132,7 @@ class ChannelDetail(ChannelEdge):
         channel, body = self.channel(channel_id), self.read(ChannelChange)
         return self.shown(change_channel(channel, actor=self.actor, now=timezone.now(), **body))
 
-    @extend_schema(responses={204: OpenApiResponse(description="Messages that wait are given up. The log stays.")})
+    @extend_schema(responses={204: OpenApiResponse(description="Waiting messages are given up. The log stays.")})
     def delete(self, request, channel_id: int) -> Response:
         """Removes a channel that no route names."""
         remove_channel(self.channel(channel_id), actor=self.actor, now=timezone.now())

@@ -18,20 +18,20 @@ from notifications.queries import deliveries
 class DeliverySerializer(RowSerializer):
     channel = serializers.CharField(source="channel_name")
     channel_id = serializers.IntegerField(allow_null=True, help_text="Null: the channel was removed.")
-    route = serializers.CharField(source="route_name", help_text="Blank: an update, a test, or sent again.")
-    key = serializers.CharField(help_text="Of its subject. Messages of one key are sent in order.")
+    route = serializers.CharField(source="route_name", help_text="Blank: an update, a test, or a resend.")
+    key = serializers.CharField(help_text="Key of the subject. Messages with the same key are sent in order.")
     act = serializers.ChoiceField(choices=[act.value for act in DeliveryAct])
     state = serializers.ChoiceField(choices=DeliveryState.values)
     title = serializers.CharField(source="message.title")
     severity = serializers.CharField(source="message.severity")
-    digest = serializers.CharField(help_text="SHA-256 of the message.")
-    next_try_at = serializers.DateTimeField(help_text="Only of one that waits.")
-    tried_at = serializers.DateTimeField(allow_null=True, help_text="When the last attempt began.")
-    status = serializers.IntegerField(help_text="Of HTTP or SMTP. 0: there was no answer.")
-    sentence = serializers.CharField(help_text="The receiver's own words, or why there are none.")
+    digest = serializers.CharField(help_text="SHA-256 hash of the message.")
+    next_try_at = serializers.DateTimeField(help_text="Time of the next attempt. Only valid for waiting deliveries.")
+    tried_at = serializers.DateTimeField(allow_null=True, help_text="Start of the last attempt. Null: none.")
+    status = serializers.IntegerField(help_text="Status code of HTTP or SMTP. 0: no answer.")
+    sentence = serializers.CharField(help_text="The receiver's answer, or why there is none.")
     took_ms = serializers.IntegerField(allow_null=True)
-    ref = serializers.CharField(help_text="The receiver's own key.")
-    asked_by = serializers.CharField(help_text="Who tested the channel, or sent it again. Blank: an event.")
+    ref = serializers.CharField(help_text="The receiver's key for this message.")
+    asked_by = serializers.CharField(help_text="User who sent a test or sent the message again. Blank: an event.")
 
     class Meta:
         model = Delivery
@@ -43,7 +43,7 @@ class DeliverySerializer(RowSerializer):
 
 class DeliveryFilters(filters.FilterSet):
     channel = Text(field_name="channel_name", label="Name of the channel.")
-    state = filters.ChoiceFilter(choices=DeliveryState.choices, label="State.")
+    state = filters.ChoiceFilter(choices=DeliveryState.choices, label="State of the delivery.")
     key = Text(label="Key of the subject.")
 
     class Meta:

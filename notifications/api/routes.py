@@ -42,11 +42,11 @@ class RouteRow:
 class RouteSerializer(RowSerializer):
     row = "route"
     places = _names("Clusters, and pools as `cluster/pool`. Empty: everywhere.")
-    severities = _names("Empty: each.", choices=SEVERITIES)
-    kinds = _names("Keys of rules, or `plan`. Empty: each.")
-    workload_classes = _names("Of the node's pools. Empty: each.", choices=WorkloadClass.values)
-    channels = serializers.ListField(child=serializers.CharField(), help_text="Names.")
-    mark = serializers.CharField(help_text="Of its settings; see `was` of PUT.")
+    severities = _names("Severities. Empty: all.", choices=SEVERITIES)
+    kinds = _names("Keys of rules, or `plan`. Empty: all.")
+    workload_classes = _names("Workload classes of the node's pools. Empty: all.", choices=WorkloadClass.values)
+    channels = serializers.ListField(child=serializers.CharField(), help_text="Names of the channels.")
+    mark = serializers.CharField(help_text="Mark of the current settings; see `was` of PUT.")
 
     class Meta:
         model = Route
@@ -57,20 +57,20 @@ class RouteSerializer(RowSerializer):
 
 
 class RoutePut(Asked):
-    name = serializers.CharField(max_length=LONGEST_NAME, help_text="Of the catch-all it stays as it is.")
+    name = serializers.CharField(max_length=LONGEST_NAME, help_text="The name of the catch-all route never changes.")
     places = _names("Clusters, and pools as `cluster/pool`. Empty: everywhere.")
-    severities = _names("Empty: each.", choices=SEVERITIES)
-    kinds = _names("Keys of rules, or `plan`. Empty: each.")
-    workload_classes = _names("Of the node's pools. Empty: each.", choices=WorkloadClass.values)
-    channels = _names("Names. Empty: nobody is notified.", most=63)
+    severities = _names("Severities. Empty: all.", choices=SEVERITIES)
+    kinds = _names("Keys of rules, or `plan`. Empty: all.")
+    workload_classes = _names("Workload classes of the node's pools. Empty: all.", choices=WorkloadClass.values)
+    channels = _names("Names of the channels. Empty: nobody is notified.", most=63)
     was = serializers.CharField(
         max_length=LENGTH, required=False, default="", allow_blank=True,
-        help_text="The `mark` that was read: 409 if the route has changed since. Blank: never.",
+        help_text="The `mark` that was read. 409 if the route has changed since. Blank: no check.",
     )  # fmt: skip
 
 
 class RouteMove(Asked):
-    up = serializers.BooleanField(help_text="False: down.")
+    up = serializers.BooleanField(help_text="true: move the route up. false: move it down.")
 
 
 class RecipientsQuestion(Asked):
@@ -81,7 +81,7 @@ class RecipientsQuestion(Asked):
 
 class RecipientsSerializer(serializers.Serializer):
     route = serializers.CharField(source="route.name")
-    channels = serializers.SerializerMethodField(help_text="Names. Empty: nobody would be notified.")
+    channels = serializers.SerializerMethodField(help_text="Names of the channels. Empty: nobody would be notified.")
     sentence = serializers.CharField()
 
     @extend_schema_field(serializers.ListField(child=serializers.CharField()))
@@ -127,7 +127,7 @@ class RouteDetail(RouteEdge):
         route = put_route(self.route(route_id), actor=self.actor, now=timezone.now(), **self.read(RoutePut))
         return self.shown(route)
 
-    @extend_schema(responses={204: OpenApiResponse(description="Later routes decide from now on.")})
+    @extend_schema(responses={204: OpenApiResponse(description="Events that matched this route go to later routes.")})
     def delete(self, request, route_id: int) -> Response:
         """Removes a route. The last one stays."""
         remove_route(self.route(route_id), actor=self.actor, now=timezone.now())

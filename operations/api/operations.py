@@ -29,7 +29,7 @@ class OperationSerializer(RowSerializer):
     kind = serializers.CharField(help_text="quarantine, drain or release.")
     steps = serializers.ListField(child=serializers.CharField(), help_text="In order: cordon, drain, uncordon.")
     state = serializers.ChoiceField(choices=STATES)
-    preview = serializers.DictField(help_text="The impact at the start.")
+    preview = serializers.DictField(help_text="The impact at the start of the operation.")
     options = serializers.DictField()
 
     class Meta:
@@ -40,7 +40,7 @@ class OperationSerializer(RowSerializer):
 
 class OperationNodeSerializer(RowSerializer):
     step = serializers.SerializerMethodField(help_text="The step in progress, or the last one.")
-    progress = serializers.DictField(help_text="Of a drain: `pods` with name, state and reason, `left` and `of`.")
+    progress = serializers.DictField(help_text="For a drain: `pods` with name, state and reason, `left` and `of`.")
 
     class Meta:
         model = OperationNode
@@ -56,11 +56,11 @@ class OperationImpactSerializer(serializers.Serializer):
 
     sentence = serializers.CharField()
     nodes = serializers.IntegerField()
-    gpus = serializers.IntegerField(allow_null=True, help_text="Null: unknown of some node.")
-    gpu_pods = serializers.IntegerField(help_text="Evicted by a drain.")
-    other_pods = serializers.IntegerField(help_text="Pods without GPUs; a drain evicts at most so many.")
-    jobs = serializers.ListField(child=serializers.CharField(), help_text="Jobs that end as a whole.")
-    unmanaged = serializers.ListField(child=serializers.CharField(), help_text="Pods that nothing starts again.")
+    gpus = serializers.IntegerField(allow_null=True, help_text="Number of GPUs. Null: unknown for at least one node.")
+    gpu_pods = serializers.IntegerField(help_text="Number of pods with GPUs. A drain evicts them.")
+    other_pods = serializers.IntegerField(help_text="Pods without GPUs. A drain evicts at most this many.")
+    jobs = serializers.ListField(child=serializers.CharField(), help_text="Jobs that would end as a whole.")
+    unmanaged = serializers.ListField(child=serializers.CharField(), help_text="Pods without a controller.")
     empty_dir = serializers.ListField(child=serializers.CharField(), help_text="Pods that lose emptyDir data.")
     budgets = serializers.ListField(child=serializers.CharField(), help_text="Budgets that allow no eviction now.")
     waits = serializers.ListField(child=serializers.CharField(), help_text="Why nodes wait after the start.")
@@ -68,7 +68,7 @@ class OperationImpactSerializer(serializers.Serializer):
 
 
 class OperationAsked(Asked):
-    cluster = serializers.IntegerField(min_value=1, max_value=KEY_MOST, help_text="Its id.")
+    cluster = serializers.IntegerField(min_value=1, max_value=KEY_MOST, help_text="Id of the cluster.")
     kind = serializers.ChoiceField(choices=KIND_CHOICES)
     nodes = serializers.ListField(
         child=serializers.CharField(max_length=64), allow_empty=False, max_length=commands.MOST_NODES,
@@ -77,16 +77,16 @@ class OperationAsked(Asked):
 
 
 class OperationRequest(OperationAsked):
-    reason = serializers.CharField(max_length=1000, help_text="Why. Kept for good.")
+    reason = serializers.CharField(max_length=1000, help_text="The reason, stored permanently.")
     typed_count = serializers.IntegerField(
         min_value=1, max_value=commands.MOST_NODES, required=False, default=None, allow_null=True,
-        help_text="The number of nodes, to confirm. Needed above 10 nodes, or 5 % of the cluster's GPU nodes.",
+        help_text="Number of nodes, to confirm. Required above 10 nodes, or 5 % of the cluster's GPU nodes.",
     )  # fmt: skip
     unmanaged = serializers.BooleanField(required=False, default=False, help_text="Evict pods without a controller.")
     empty_dir = serializers.BooleanField(required=False, default=False, help_text="Lose the data of emptyDir volumes.")
     deadline_s = serializers.IntegerField(
         min_value=60, max_value=86_400, required=False, default=1800,
-        help_text="Of a node's drain. At its end the node fails, and nothing is forced.",
+        help_text="Seconds until the drain of a node times out. The node fails then, and no pod is deleted by force.",
     )  # fmt: skip
     at_once = serializers.IntegerField(
         min_value=1, max_value=100, required=False, default=5, help_text="Nodes drained at the same time, at most."
@@ -94,7 +94,7 @@ class OperationRequest(OperationAsked):
 
 
 class ReasonAsked(Asked):
-    reason = serializers.CharField(max_length=1000, help_text="Why. Kept for good.")
+    reason = serializers.CharField(max_length=1000, help_text="The reason, stored permanently.")
 
 
 class OperationEdge(Edge):

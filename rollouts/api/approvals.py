@@ -18,24 +18,24 @@ DECISIONS = {"approve": approve, "reject": reject}
 
 class DecisionRequest(Asked):
     decision = serializers.ChoiceField(choices=list(DECISIONS))
-    bundle_hash = serializers.CharField(max_length=64, help_text="Of the bundle that was read.")
+    bundle_hash = serializers.CharField(max_length=64, help_text="The hash of the bundle that was read.")
     reason = serializers.CharField(
         max_length=1000,
         allow_blank=True,
         required=False,
         default="",
-        help_text="Needed to reject, and to approve where the bundle has no answer, one that is not pass, or none of "
-        "the last minute.",
+        help_text="Required for a rejection, and for a plan that was started despite a blocker. Also required if a "
+        "gate has not passed, or has no result from the last minute.",
     )
 
 
 class ShareSerializer(serializers.Serializer):
     """The approvals that one group owes, or anybody beside the groups."""
 
-    group = serializers.CharField(help_text="Blank: anybody who may approve there.")
-    wanted = serializers.IntegerField(help_text="Different people.")
-    given = serializers.ListField(child=serializers.CharField(), help_text="Who has.")
-    can = serializers.ListField(child=serializers.CharField(), help_text="Who still can.")
+    group = serializers.CharField(help_text="Name of the group. Blank: anybody who may approve there.")
+    wanted = serializers.IntegerField(help_text="Number of different people who must approve.")
+    given = serializers.ListField(child=serializers.CharField(), help_text="Names of the people who have approved.")
+    can = serializers.ListField(child=serializers.CharField(), help_text="Names of the people who can still approve.")
 
 
 class AwaitedSerializer(StageRowSerializer):
@@ -43,12 +43,12 @@ class AwaitedSerializer(StageRowSerializer):
 
     row = "stage"
     plan = PlanRowSerializer()  # type: ignore[assignment]
-    needed = serializers.IntegerField(help_text="Different people.")
-    missing = serializers.IntegerField(help_text="Approvals still to come. 0: every one is given.")
-    given = ApprovalSerializer(many=True, help_text="Decisions that stand, a no included.")
+    needed = serializers.IntegerField(help_text="Number of different people who must approve.")
+    missing = serializers.IntegerField(help_text="Number of approvals that are still missing. 0: all are given.")
+    given = ApprovalSerializer(many=True, help_text="Decisions in force, including rejections.")
     may_decide = serializers.BooleanField()
-    why_not = serializers.CharField(help_text="Why the caller may not; blank: they may.")
-    counts_not = serializers.CharField(help_text="Why the caller's approval would not count; they may still reject.")
+    why_not = serializers.CharField(help_text="Why the caller may not decide. Blank: the caller may.")
+    counts_not = serializers.CharField(help_text="Why the caller's approval would not count. A rejection counts.")
     shares = ShareSerializer(many=True)
 
     class Meta(StageRowSerializer.Meta):
@@ -74,7 +74,7 @@ class GivenSerializer(ApprovalSerializer):
 
     stage = serializers.IntegerField(source="stage_id")
     plan = serializers.IntegerField(source="stage.plan_id")
-    title = serializers.CharField(source="stage.plan.title", help_text="Of the plan.")
+    title = serializers.CharField(source="stage.plan.title", help_text="Title of the plan.")
 
     class Meta(ApprovalSerializer.Meta):
         fields = (*ApprovalSerializer.Meta.fields, "stage", "plan", "title")

@@ -20,14 +20,14 @@ GATE_KEYS = [(key, gate.title) for key, gate in GATES.items()]
 
 class OverrideRequest(Asked):
     gate = serializers.ChoiceField(choices=GATE_KEYS)
-    reason = serializers.CharField(max_length=1000, help_text="Why. Kept, and shown for good.")
-    confirm = serializers.CharField(max_length=200, help_text="The title of the plan, typed.")
+    reason = serializers.CharField(max_length=1000, help_text="The reason, shown and stored permanently.")
+    confirm = serializers.CharField(max_length=200, help_text="The title of the plan, typed as a confirmation.")
     valid_for_s = serializers.IntegerField(
         min_value=int(LEAST.total_seconds()),
         max_value=int(MOST.total_seconds()),
         required=False,
         default=int(AS_USUAL.total_seconds()),
-        help_text="After that the gate counts again.",
+        help_text="Seconds until the override ends. The gate counts again then.",
     )
 
 

@@ -23,22 +23,22 @@ STATES = [(state.value, state.value) for state in PlanState]
 
 
 class ReasonRequest(Asked):
-    reason = serializers.CharField(max_length=1000, help_text="Why. Kept for good.")
+    reason = serializers.CharField(max_length=1000, help_text="The reason, stored permanently.")
 
 
 class CommandRequest(ReasonRequest):
     expected_state = serializers.ChoiceField(
-        choices=STATES, required=False, help_text="The state that was seen: refused (409) when it is another by now."
+        choices=STATES, required=False, help_text="The state that was read. 409 if it is another now."
     )
 
 
 class StartRequest(ReasonRequest):
     expected_revision = serializers.IntegerField(
-        min_value=1, max_value=2**31 - 1, help_text="The `revision` whose preview was seen."
+        min_value=1, max_value=2**31 - 1, help_text="The `revision` of the draft whose preview the caller saw."
     )
     override_reason = serializers.CharField(
         max_length=1000, allow_blank=True, required=False, default="",
-        help_text="Why it starts despite blockers that `may_be_overridden`. Kept, and shown to approvers.",
+        help_text="Reason for a start despite blockers that `may_be_overridden`. It is stored and shown to approvers.",
     )  # fmt: skip
 
 
@@ -57,7 +57,7 @@ class Tell(PlanEdge):
 class InForceSerializer(serializers.Serializer):
     """A halt or pause that is in force before the plan's own state shows it."""
 
-    detail = serializers.CharField(help_text="That it is in force, and what follows.")
+    detail = serializers.CharField(help_text="States that the command is in force, and what follows.")
 
 
 class TellUnderWay(Tell):
@@ -112,7 +112,7 @@ class Completions(TellUnderWay):
 
 class HandoverRequest(CommandRequest):
     version = serializers.CharField(
-        max_length=64, help_text="The version that the object was seen to ask for: refused (409) when it is another."
+        max_length=64, help_text="The driver object's version that was read. 409 if it is another now."
     )
 
 

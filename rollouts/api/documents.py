@@ -19,7 +19,7 @@ from rollouts.commands.documents import Applied, Applying, apply, content_of, lo
 from rollouts.commands.documents.serializer import as_yaml
 from rollouts.evidence.export import evidence_of
 
-DRY_RUN = OpenApiParameter("dry_run", bool, description="Say what it would do, and write nothing.")
+DRY_RUN = OpenApiParameter("dry_run", bool, description="true: only return what would change. Nothing is written.")
 EITHER = {(200, "application/json"): OpenApiTypes.OBJECT, (200, "application/yaml"): OpenApiTypes.OBJECT}
 SWITCH = {"": False, "false": False, "true": True}
 
@@ -49,19 +49,19 @@ class YamlRenderer(BaseRenderer):
 
 
 class DifferenceSerializer(serializers.Serializer):
-    field = serializers.CharField(help_text="As stages[1].gates.soak.duration.")
-    drafted = serializers.JSONField(allow_null=True, help_text="Null: the draft does not have it.")
-    document = serializers.JSONField(allow_null=True, help_text="Null: the document does not have it.")
+    field = serializers.CharField(help_text="Path of the field, such as stages[1].gates.soak.duration.")
+    drafted = serializers.JSONField(allow_null=True, help_text="Value in the draft. Null: the field is absent.")
+    document = serializers.JSONField(allow_null=True, help_text="Value in the document. Null: the field is absent.")
 
 
 class AppliedSerializer(serializers.Serializer):
     outcome = serializers.ChoiceField(choices=[(each.value, each.value) for each in Applying])
-    is_done = serializers.BooleanField(help_text="False: it was a dry run.")
-    plan = serializers.IntegerField(source="plan.pk", allow_null=True, help_text="Null: it is not drafted yet.")
+    is_done = serializers.BooleanField(help_text="False: dry run.")
+    plan = serializers.IntegerField(source="plan.pk", allow_null=True, help_text="Plan id. Null: no draft exists yet.")
     title = serializers.CharField(source="plan.title")
     revision = serializers.IntegerField(source="plan.revision")
-    differences = DifferenceSerializer(many=True, help_text="Between the draft as it was and the document.")
-    preview = PreviewSerializer(allow_null=True, help_text="Of a dry run: what the plan would do.")
+    differences = DifferenceSerializer(many=True, help_text="Differences between the previous draft and the document.")
+    preview = PreviewSerializer(allow_null=True, help_text="Preview of the plan; only for a dry run.")
 
 
 class PlanDocuments(PlanEdge):

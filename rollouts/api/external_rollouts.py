@@ -29,12 +29,12 @@ class ExternalRolloutProgressSerializer(serializers.Serializer):
     """The number of nodes in each state; the parts add up to `total`."""
 
     total = serializers.IntegerField()
-    before = serializers.IntegerField(help_text="Not begun, and nothing keeps the operator off them.")
-    held = serializers.IntegerField(help_text="Not begun, and the skip label keeps the operator off them.")
+    before = serializers.IntegerField(help_text="Nodes that have not begun and that the operator may change.")
+    held = serializers.IntegerField(help_text="Nodes that have not begun and that the skip label keeps unchanged.")
     changing = serializers.IntegerField()
     changed = serializers.IntegerField()
     failed = serializers.IntegerField()
-    gone = serializers.IntegerField(help_text="No nodes of the object any more; in no other number.")
+    gone = serializers.IntegerField(help_text="Nodes that were removed or deselected. Not in `total`.")
 
 
 class ExternalGateAnswerSerializer(RowSerializer):
@@ -55,20 +55,20 @@ class ExternalRolloutSerializer(serializers.Serializer):
     cluster = serializers.CharField(source="rollout.cluster.name")
     object_kind = serializers.CharField(source="rollout.object_kind")
     object_name = serializers.CharField(source="rollout.object_name")
-    from_version = serializers.CharField(source="rollout.from_version", help_text="Blank: not known.")
+    from_version = serializers.CharField(source="rollout.from_version", help_text="Previous version. Blank: unknown.")
     to_version = serializers.CharField(source="rollout.to_version")
     driven_by = serializers.CharField(
-        source="rollout.driven_by", help_text="What the object is marked as owned by (Helm, GitOps). Blank: nothing."
+        source="rollout.driven_by", help_text="Owner of the driver object by its marks (Helm, GitOps). Blank: none."
     )
     state = serializers.CharField(source="rollout.state", help_text=f"One of {', '.join(TOLD)}.")
-    why = serializers.CharField(help_text="Why it is where it is; where a gate fails, that a plan would have halted.")
+    why = serializers.CharField(help_text="Reason of the state. If a gate fails: that a plan would have halted.")
     advice = serializers.CharField(
-        help_text="What to do where a gate fails, or what would test the new driver. Blank: none."
+        help_text="Recommended action if a gate fails, or if no workload has tested the new driver. Blank: none."
     )
     is_unproven = serializers.SerializerMethodField(help_text="Nothing has tested the new driver on its nodes.")
     began_at = serializers.DateTimeField(source="rollout.began_at")
     ended_at = serializers.DateTimeField(source="rollout.ended_at", allow_null=True)
-    seen_at = serializers.DateTimeField(source="rollout.seen_at", help_text="When its cluster was last seen for it.")
+    seen_at = serializers.DateTimeField(source="rollout.seen_at", help_text="Last evaluation of current data.")
     progress = ExternalRolloutProgressSerializer()
     gates = ExternalGateAnswerSerializer(source="answers", many=True)
 
@@ -78,7 +78,7 @@ class ExternalRolloutSerializer(serializers.Serializer):
 
 class ExternalRolloutDetailSerializer(ExternalRolloutSerializer):
     failed_before = ExternalGateAnswerSerializer(
-        source="rollout.failed_before", many=True, help_text="Failures that are over, the newest first: 20 at most."
+        source="rollout.failed_before", many=True, help_text="Gate failures that are over, newest first, at most 20."
     )
 
 
@@ -88,7 +88,7 @@ class ExternalRolloutNodeSerializer(RowSerializer):
     node = serializers.CharField(source="node_name")
     state = serializers.SerializerMethodField(help_text=f"One of {', '.join(SHOWN.values())}.")
     since = serializers.DateTimeField(source="state_since")
-    is_known_before = serializers.SerializerMethodField(help_text="Whether it was seen before it began to change.")
+    is_known_before = serializers.SerializerMethodField(help_text="The node was observed before its change began.")
 
     class Meta:
         model = ExternalRolloutNode

@@ -22,10 +22,10 @@ from rollouts.queries.restraints import restraint_by
 
 
 class FreezeSerializer(RowSerializer):
-    cluster = RefSerializer(allow_null=True, help_text="Null: the whole fleet.")
-    pool = RefSerializer(allow_null=True, help_text="Null: all of the cluster.")
+    cluster = RefSerializer(allow_null=True, help_text="The frozen cluster. Null: the whole fleet.")
+    pool = RefSerializer(allow_null=True, help_text="The frozen pool. Null: the whole cluster.")
     is_in_force = serializers.SerializerMethodField()
-    sentence = serializers.SerializerMethodField(help_text="As plans say it that wait for it.")
+    sentence = serializers.SerializerMethodField(help_text="The sentence that plans show while the freeze binds them.")
 
     class Meta:
         model = Freeze
@@ -43,31 +43,31 @@ class FreezeSerializer(RowSerializer):
 
 class WhereRequest(Asked):
     cluster = serializers.IntegerField(
-        min_value=1, max_value=KEY_MOST, allow_null=True, required=False, help_text="Its id. Null: the whole fleet."
+        min_value=1, max_value=KEY_MOST, allow_null=True, required=False, help_text="Cluster id. Null: all clusters."
     )
     pool = serializers.IntegerField(
-        min_value=1, max_value=KEY_MOST, allow_null=True, required=False, help_text="Its id. Null: all of the cluster."
+        min_value=1, max_value=KEY_MOST, allow_null=True, required=False, help_text="Pool id. Null: the whole cluster."
     )
     binds_rollbacks = serializers.BooleanField(
         required=False,
         default=False,
-        help_text="Else who goes back is not bound: one operator alone can always go back.",
+        help_text="false: rollbacks continue, so that one operator alone can always roll back.",
     )
 
 
 class FreezeRequest(WhereRequest):
-    reason = serializers.CharField(max_length=1000, help_text="Why. Kept for good, and said by every plan that waits.")
+    reason = serializers.CharField(max_length=1000, help_text="The reason, stored permanently. Waiting plans show it.")
     until = serializers.DateTimeField(
-        allow_null=True, required=False, help_text="It ends by itself then. Null: when somebody lifts it."
+        allow_null=True, required=False, help_text="End of the freeze. Null: until a person lifts the freeze."
     )
 
 
 class LiftRequest(Asked):
-    reason = serializers.CharField(max_length=1000, help_text="Why. Kept for good.")
+    reason = serializers.CharField(max_length=1000, help_text="The reason, stored permanently.")
 
 
 class StopRequest(LiftRequest):
-    confirm = serializers.BooleanField(help_text="true: the whole fleet is meant, rollbacks included.")
+    confirm = serializers.BooleanField(help_text="true: confirms a stop of the whole fleet, including rollbacks.")
 
     def validate_confirm(self, said: bool) -> bool:  # noqa: FBT001 - as DRF calls it
         if not said:
@@ -76,7 +76,7 @@ class StopRequest(LiftRequest):
 
 
 class StopSerializer(serializers.Serializer):
-    in_force = FreezeSerializer(allow_null=True, help_text="Null: the fleet is not stopped.")
+    in_force = FreezeSerializer(allow_null=True, help_text="The stop in force. Null: the fleet is not stopped.")
 
 
 class BoundPlanSerializer(serializers.Serializer):
@@ -84,16 +84,16 @@ class BoundPlanSerializer(serializers.Serializer):
 
     plan = serializers.IntegerField(source="plan.pk")
     title = serializers.CharField(source="plan.title")
-    is_bound = serializers.BooleanField(help_text="False: it is rolling back, and goes on.")
-    to_go = serializers.IntegerField(help_text="Nodes that would stay held.")
-    called_back = serializers.IntegerField(help_text="Released nodes that have not begun; they are held again.")
-    going_on = serializers.IntegerField(help_text="Nodes that have begun: no label stops those.")
+    is_bound = serializers.BooleanField(help_text="False: the plan is rolling back and continues.")
+    to_go = serializers.IntegerField(help_text="Number of nodes that would stay held.")
+    called_back = serializers.IntegerField(help_text="Released nodes that have not begun. They would be held again.")
+    going_on = serializers.IntegerField(help_text="Number of nodes that have begun. No label stops them.")
     sentence = serializers.CharField()
 
 
 class FreezeFilters(filters.FilterSet):
     cluster = filters.CharFilter(field_name="cluster__name", max_length=63, label="Name of the cluster.")
-    is_in_force = filters.BooleanFilter(method="in_force", label="Whether it binds now.")
+    is_in_force = filters.BooleanFilter(method="in_force", label="true: only freezes that are in force now.")
 
     class Meta:
         model = Freeze

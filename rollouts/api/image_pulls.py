@@ -22,7 +22,7 @@ from rollouts.models import ImagePull, PullJob
 class ImagePullRequest(ReasonRequest):
     nodes_each = serializers.IntegerField(
         min_value=1, max_value=MOST_EACH, required=False, default=1,
-        help_text="On how many nodes of each operating system, in the order in which they will go.",
+        help_text="Number of nodes of each operating system. The first nodes in release order are used.",
     )  # fmt: skip
 
 
@@ -30,10 +30,10 @@ class PullJobSerializer(RowSerializer):
     """One image on one node."""
 
     node = serializers.CharField(source="node_name")
-    outcome = serializers.CharField(help_text=f"One of {', '.join(PullOutcome)}. Blank: there is no answer yet.")
-    says = serializers.CharField(help_text="How it is, for a person.")
-    said = serializers.CharField(help_text="In the words of the registry, or of who else refused; bounded, no secrets.")
-    took_s = serializers.SerializerMethodField(help_text="From the node's taking its pod to the container's start.")
+    outcome = serializers.CharField(help_text=f"One of {', '.join(PullOutcome)}. Blank: no result yet.")
+    says = serializers.CharField(help_text="State of the pull as a sentence.")
+    said = serializers.CharField(help_text="Message of the component that refused, such as the registry. No secrets.")
+    took_s = serializers.SerializerMethodField(help_text="Seconds from the pod's start to the container's start.")
 
     class Meta:
         model = PullJob
@@ -48,19 +48,19 @@ class ImagePullSerializer(serializers.Serializer):
     """An image pull."""
 
     id = serializers.IntegerField(source="pull.pk")
-    plan = serializers.IntegerField(source="pull.plan_id", help_text="Its id.")
+    plan = serializers.IntegerField(source="pull.plan_id", help_text="Id of the plan.")
     to_version = serializers.CharField(source="pull.to_version")
     nodes_each = serializers.IntegerField(source="pull.nodes_each")
     asked_by = serializers.CharField(source="pull.asked_by")
     asked_at = serializers.DateTimeField(source="pull.asked_at")
     reason = serializers.CharField(source="pull.reason")
-    left_out = serializers.CharField(source="pull.left_out", help_text="Nodes of which nobody can tell the image.")
-    ends_reason = serializers.CharField(source="pull.ends_reason", help_text="Why no more Jobs are made.")
-    waiting_for = serializers.CharField(source="pull.waiting_for", help_text="Why it does not go on. Blank: it does.")
+    left_out = serializers.CharField(source="pull.left_out", help_text="Nodes whose image is unknown.")
+    ends_reason = serializers.CharField(source="pull.ends_reason", help_text="Why no more Jobs are created.")
+    waiting_for = serializers.CharField(source="pull.waiting_for", help_text="Why the pull waits. Blank: no wait.")
     ended_at = serializers.DateTimeField(
-        source="pull.ended_at", allow_null=True, help_text="When it was read back that no Job of it is left."
+        source="pull.ended_at", allow_null=True, help_text="When the last Job was read back as deleted."
     )
-    is_proven = serializers.BooleanField(help_text="Every image was pulled somewhere, and none failed anywhere.")
+    is_proven = serializers.BooleanField(help_text="Every image was pulled on at least one node, and no pull failed.")
     sentence = serializers.CharField()
     jobs = PullJobSerializer(many=True)
 
@@ -108,7 +108,7 @@ class ImagePullCancellations(ImagePullDetail):
 
 
 class TestJobsRequest(Asked):
-    reason = serializers.CharField(max_length=1000, help_text="Why. Kept for good.")
+    reason = serializers.CharField(max_length=1000, help_text="The reason, stored permanently.")
 
 
 class StageTestJobs(PlanEdge):

@@ -22,10 +22,10 @@ DOMAIN_KINDS = [(kind.value, words) for kind, words in EACH.items()]
 class DisruptionSerializer(RowSerializer):
     cluster = RefSerializer()
     plan = serializers.SerializerMethodField(help_text="Id of the plan that owns the entry. Null: another owner.")
-    taken_by = serializers.CharField(help_text="Mark of its owner: plan-7, operation-3.")
+    taken_by = serializers.CharField(help_text="Mark of the owner: plan-7, operation-3.")
     domains = serializers.ListField(
         child=serializers.ListField(child=serializers.CharField()),
-        help_text="Kind and name of the failure domains it was in at its release; of a pool its id.",
+        help_text="Failure domains of the node at its release, as kind and name. A pool has its id as name.",
     )
 
     class Meta:
@@ -38,7 +38,7 @@ class DisruptionSerializer(RowSerializer):
 
 class DisruptionFilters(filters.FilterSet):
     cluster = filters.CharFilter(field_name="cluster__name", max_length=63, label="Name of the cluster.")
-    is_in_force = filters.BooleanFilter(field_name="ended_at", lookup_expr="isnull", label="Whether it is out now.")
+    is_in_force = filters.BooleanFilter(field_name="ended_at", lookup_expr="isnull", label="true: unavailable now.")
 
     class Meta:
         model = Disruption
@@ -59,10 +59,8 @@ class DisruptionList(Listing):
 
 class DomainBudgetSerializer(serializers.Serializer):
     kind = serializers.ChoiceField(choices=DOMAIN_KINDS)
-    max_unavailable = serializers.IntegerField(allow_null=True, help_text="Of each such domain. Null: any number.")
-    rack_label = serializers.CharField(
-        source="label", help_text="Of racks: the label of nodes that names theirs; else blank."
-    )
+    max_unavailable = serializers.IntegerField(allow_null=True, help_text="Nodes in each domain. Null: no limit.")
+    rack_label = serializers.CharField(source="label", help_text="For racks: the node label with the rack's name.")
     by = serializers.CharField()
     at = serializers.DateTimeField(allow_null=True)
     reason = serializers.CharField()
@@ -72,7 +70,7 @@ class DomainBudgetSerializer(serializers.Serializer):
 class DomainBudgetRequest(Asked):
     kind = serializers.ChoiceField(choices=DOMAIN_KINDS)
     max_unavailable = serializers.IntegerField(
-        min_value=1, max_value=MOST, allow_null=True, help_text="Nodes, those already broken included. Null: no limit."
+        min_value=1, max_value=MOST, allow_null=True, help_text="Nodes per domain, with broken ones. Null: no limit."
     )
     rack_label = serializers.CharField(
         source="label",
@@ -80,9 +78,9 @@ class DomainBudgetRequest(Asked):
         allow_blank=True,
         required=False,
         default="",
-        help_text="Of racks, and only of them.",
+        help_text="The node label with the rack's name. Only for racks.",
     )
-    reason = serializers.CharField(max_length=1000, help_text="Why. Kept for good.")
+    reason = serializers.CharField(max_length=1000, help_text="The reason, stored permanently.")
 
 
 class DomainBudgets(Edge):

@@ -15,7 +15,7 @@ from rollouts.preflight.live_checks.latest import live_on_page, may_ask_live
 
 
 class NewestLiveCheck(serializers.Serializer):
-    live_check = LiveCheckSerializer(allow_null=True, help_text="Null: nobody has asked.")
+    live_check = LiveCheckSerializer(allow_null=True, help_text="The newest live check. Null: none was requested.")
 
 
 class LiveChecks(PlanEdge):

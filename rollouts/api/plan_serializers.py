@@ -59,10 +59,11 @@ class PauseSerializer(RowSerializer):
 class HoldsSerializer(serializers.Serializer):
     """The held nodes of the driver object."""
 
-    held = serializers.IntegerField(help_text="Carry the label, as last read back.")
-    to_hold = serializers.IntegerField(help_text="Whose label is not as we want it yet.")
+    held = serializers.IntegerField(help_text="Number of nodes with the plan's label, as last read back.")
+    to_hold = serializers.IntegerField(help_text="Number of nodes whose label still has to be added or removed.")
     foreign = serializers.IntegerField(
-        source="foreign_holds", help_text="Held before this plan, which never releases them."
+        source="foreign_holds",
+        help_text="Nodes that somebody else held before the plan began. The plan never releases them.",
     )
 
 
@@ -71,7 +72,7 @@ class HoldProgressSerializer(serializers.Serializer):
 
     done = serializers.IntegerField()
     total = serializers.IntegerField()
-    left_s = serializers.FloatField(allow_null=True, help_text="At the pace of the last minute. Null: nobody knows.")
+    left_s = serializers.FloatField(allow_null=True, help_text="Remaining seconds at the current pace. Null: unknown.")
 
 
 class ButtonSerializer(serializers.Serializer):
@@ -81,13 +82,13 @@ class ButtonSerializer(serializers.Serializer):
     title = serializers.CharField(source="label")
     is_allowed = serializers.BooleanField()
     why_not = serializers.CharField()
-    resource = serializers.CharField(help_text="POST to /plans/{id}/{resource}.")
+    resource = serializers.CharField(help_text="Send a POST to /plans/{id}/{resource}.")
 
 
 class StageOnPlanSerializer(StageRowSerializer):
     row = "stage"
     targets_by_state = serializers.DictField(source="counts", child=serializers.IntegerField())
-    answers = serializers.SerializerMethodField(help_text="What each gate says now, failing gates first.")
+    answers = serializers.SerializerMethodField(help_text="Current result of each gate, failing gates first.")
     approvals = ApprovalSerializer(many=True)
 
     class Meta(StageRowSerializer.Meta):
@@ -117,11 +118,11 @@ class SuspectSerializer(serializers.Serializer):
     """A property, or several that split the nodes alike."""
 
     properties = SuspectPropertySerializer(many=True)
-    failed_with = serializers.IntegerField(help_text="Failed nodes that have it.")
-    good_with = serializers.IntegerField(help_text="Good nodes that have it.")
-    p = serializers.FloatField(help_text="Fisher's exact test, one-sided.")
-    corrected_p = serializers.FloatField(help_text="Corrected by Holm's method over all splits.")
-    is_cause = serializers.BooleanField(help_text="The corrected p is at most 0.05.")
+    failed_with = serializers.IntegerField(help_text="Number of failed nodes with these properties.")
+    good_with = serializers.IntegerField(help_text="Number of good nodes with these properties.")
+    p = serializers.FloatField(help_text="p-value of Fisher's exact test, one-sided.")
+    corrected_p = serializers.FloatField(help_text="p-value, corrected by Holm's method over all splits.")
+    is_cause = serializers.BooleanField(help_text="True: the corrected p-value is at most 0.05.")
 
 
 class SuspectsSerializer(serializers.Serializer):
@@ -129,11 +130,11 @@ class SuspectsSerializer(serializers.Serializer):
 
     title = serializers.CharField()
     summary = serializers.CharField()
-    failed = serializers.IntegerField(help_text="Failed nodes.")
-    good = serializers.IntegerField(help_text="Good nodes.")
-    compared = serializers.IntegerField(help_text="Properties whose value is known on every node.")
+    failed = serializers.IntegerField(help_text="Number of failed nodes.")
+    good = serializers.IntegerField(help_text="Number of good nodes.")
+    compared = serializers.IntegerField(help_text="Number of properties whose value is known on every node.")
     unknown = serializers.ListField(child=serializers.CharField(), help_text="Properties that are not compared.")
-    suspects = SuspectSerializer(many=True, help_text="The least likely by chance first.")
+    suspects = SuspectSerializer(many=True, help_text="Suspected properties, the least likely by chance first.")
 
 
 @dataclass(frozen=True)
@@ -157,40 +158,41 @@ class PlanInDetail:
 class PlanSerializer(PlanRowSerializer):
     row = "plan"
     stages = StageOnPlanSerializer(source="on_page.stages", many=True)
-    current_stage = serializers.IntegerField(allow_null=True, help_text="Null: none has its turn.")
-    pause = PauseSerializer(source="on_page.pause", allow_null=True, help_text="The one in force.")
-    why = serializers.CharField(source="on_page.why", help_text="Why it is not moving, as its page says it.")
+    current_stage = serializers.IntegerField(allow_null=True, help_text="Id of the stage in progress. Null: none.")
+    pause = PauseSerializer(source="on_page.pause", allow_null=True, help_text="The pause in force. Null: not paused.")
+    why = serializers.CharField(source="on_page.why", help_text="Why the plan does not move, as on its page.")
     besides = serializers.ListField(
-        source="on_page.besides", child=serializers.CharField(), help_text="What else holds it back after that."
+        source="on_page.besides", child=serializers.CharField(), help_text="Further reasons beside `why`."
     )
     halted_by = HaltingGateSerializer(
-        source="on_page.halted_by", allow_null=True, help_text="Null: it is not halted, or no gate halted it."
+        source="on_page.halted_by", allow_null=True, help_text="Null: the plan is not halted, or no gate halted it."
     )
     suspects = SuspectsSerializer(source="on_page.suspects", allow_null=True, help_text="Null: no node failed.")
     overrides = serializers.ListField(
         source="on_page.overrides",
         child=serializers.CharField(),
-        help_text="Gates that do not count now, as a person passed them over; a sentence each.",
+        help_text="Gates that do not count now because a person has overridden them, one sentence for each.",
     )
     holds = HoldsSerializer(source="on_page")
-    holding = HoldProgressSerializer(allow_null=True, help_text="Null: it is not at holding its nodes, or is through.")
+    holding = HoldProgressSerializer(allow_null=True, help_text="Progress of holding nodes. Null: not in progress.")
     releasing = HoldProgressSerializer(
-        allow_null=True, help_text="Outside of waves. Null: it is not at letting nodes go, or is through."
+        allow_null=True, help_text="Progress of releases outside of waves. Null: not in progress."
     )
     buttons = ButtonSerializer(many=True)
     takes_s = serializers.FloatField(
         source="duration.takes_s",
         default=None,
         allow_null=True,
-        help_text="What is left, without people's time. Null: nothing moves, or its cluster is not seen.",
+        help_text="Expected seconds without waits for people. Null: plan does not move, or cluster is not live.",
     )
     takes = serializers.CharField(
-        source="duration.sentence", default="", help_text="What that is reckoned from; blank: it is null."
+        source="duration.sentence", default="", help_text="How `takes_s` was calculated. Blank: `takes_s` is null."
     )
     rollback_checks = PreflightCheckSerializer(
-        many=True, help_text="What to know before a rollback now; it bars none. Empty in states that lead to none."
+        many=True,
+        help_text="Warnings before a rollback now. They do not prevent it. Empty in states without a rollback.",
     )
-    seq = serializers.IntegerField(source="on_page.seq", help_text="Of the newest event this was made from.")
+    seq = serializers.IntegerField(source="on_page.seq", help_text="Id of the newest event before this answer.")
 
     class Meta(PlanRowSerializer.Meta):
         fields = (
@@ -220,24 +222,24 @@ class DraftInDetail(PlanInDetail):
 
 
 class DraftSerializer(PlanSerializer):
-    preview = PreviewSerializer(allow_null=True, help_text="Null: the cluster no longer shows the driver object.")
+    preview = PreviewSerializer(allow_null=True, help_text="Null: the cluster no longer has the driver object.")
 
     class Meta(PlanSerializer.Meta):
         fields = (*PlanSerializer.Meta.fields, "preview")
 
 
 class PlanRequest(Asked):
-    driver_object = serializers.IntegerField(min_value=1, max_value=KEY_MOST, help_text="Of /driver-objects.")
+    driver_object = serializers.IntegerField(min_value=1, max_value=KEY_MOST, help_text="Id in /driver-objects.")
     title = serializers.CharField(max_length=200, allow_blank=True, required=False, default="")
-    to_version = serializers.CharField(max_length=64, help_text="As 580.126.20.")
-    stages = StageDraftSerializer(many=True, help_text="The first must be a canary.", **AT_MOST)
+    to_version = serializers.CharField(max_length=64, help_text="Target version, such as 580.126.20.")
+    stages = StageDraftSerializer(many=True, help_text="Stages in order. The first must be a canary.", **AT_MOST)
 
 
 class PlanChange(Asked):
     """A change of a draft; absent fields stay, `stages` replaces all stages."""
 
     expected_revision = serializers.IntegerField(
-        min_value=1, max_value=2**31 - 1, help_text="The `revision` that was read: somebody else's edit is not lost."
+        min_value=1, max_value=2**31 - 1, help_text="The `revision` that was read. Protects the changes of other users."
     )
     title = serializers.CharField(max_length=200, required=False)
     to_version = serializers.CharField(max_length=64, required=False)

@@ -6,22 +6,20 @@ from rollouts.api.serializers import Option
 from rollouts.commands.preview import Forecast, Preview, StagePreview, StartVerdict
 from rollouts.preflight.live_checks.answers import LiveResult
 
-NULL = "Null: its pods were never read."
+NULL = "Null: the pods were never read."
 
 
 class PreflightCheckSerializer(ReportSerializer):
     code = serializers.CharField()
-    field = serializers.CharField(
-        help_text="Where it is written, as errors of the draft or document name it; blank: in none of their fields."
-    )
-    is_grave = serializers.BooleanField(help_text="Of a warning: as red as a blocker.")
-    is_good = serializers.BooleanField(help_text="Of a warning: it says what is in order.")
-    may_be_overridden = serializers.BooleanField(help_text="Of a blocker: by `override_reason` of a start.")
+    field = serializers.CharField(help_text="The field, spelled as in errors of the draft or document. Blank: none.")
+    is_grave = serializers.BooleanField(help_text="For a warning: it is as serious as a blocker.")
+    is_good = serializers.BooleanField(help_text="For a warning: it confirms that something is in order.")
+    may_be_overridden = serializers.BooleanField(help_text="For a blocker: `override_reason` of a start overrides it.")
 
 
 class GateChosenSerializer(serializers.Serializer):
     title = serializers.CharField()
-    options = serializers.DictField(child=Option(), help_text="Those that are not the usual ones.")
+    options = serializers.DictField(child=Option(), help_text="Options that differ from the defaults.")
 
 
 class ExcludedSerializer(serializers.Serializer):
@@ -34,14 +32,14 @@ class HarmSerializer(serializers.Serializer):
 
     node = serializers.CharField()
     gpu_hours = serializers.FloatField(
-        allow_null=True, help_text=f"At most: of whole jobs, since their pods started. {NULL}"
+        allow_null=True, help_text=f"Largest loss in GPU-hours: whole jobs since the start of their pods. {NULL}"
     )
-    uncounted_pods = serializers.IntegerField(help_text="With slices, shares or claims: theirs are not in `gpu_hours`.")
-    jobs = serializers.ListField(child=serializers.CharField(), help_text="That end with it, the costliest first.")
+    uncounted_pods = serializers.IntegerField(help_text="Pods with slices, shares or claims, not in `gpu_hours`.")
+    jobs = serializers.ListField(child=serializers.CharField(), help_text="Jobs that the node ends, costliest first.")
     restarts = serializers.IntegerField(
-        allow_null=True, help_text=f"Pods of services on it: each restarts and loses no work. {NULL}"
+        allow_null=True, help_text=f"Number of service pods on the node. Each restarts and loses no work. {NULL}"
     )
-    pods = serializers.IntegerField(allow_null=True, help_text=f"GPU pods on it. 0: it is idle. {NULL}")
+    pods = serializers.IntegerField(allow_null=True, help_text=f"Number of GPU pods on the node. 0: idle. {NULL}")
     sentence = serializers.CharField()
 
 
@@ -49,17 +47,17 @@ class StagePreviewSerializer(serializers.Serializer):
     name = serializers.CharField()
     kind = serializers.CharField()
     targets = serializers.ListField(child=serializers.CharField())
-    waves = serializers.IntegerField(help_text="At least this many.")
+    waves = serializers.IntegerField(help_text="Smallest number of waves.")
     by_wave = serializers.ListField(
         child=serializers.ListField(child=serializers.CharField()),
-        help_text="The nodes in the order in which they go, where each wave has all of its room.",
+        help_text="Nodes in release order, by wave. Assumes that each wave has its largest size.",
     )
-    at_once = serializers.IntegerField(help_text="The most that a wave may have.")
-    waves_reason = serializers.CharField(help_text="What sets that, and what makes waves smaller.")
+    at_once = serializers.IntegerField(help_text="Largest number of nodes in a wave.")
+    waves_reason = serializers.CharField(help_text="What limits the size of a wave, and what makes waves smaller.")
     max_unavailable = serializers.IntegerField()
     gates = serializers.SerializerMethodField()
-    costs = serializers.CharField(help_text="What its nodes take with them together.")
-    harms = serializers.SerializerMethodField(help_text="Each node in order, and why it stands there.")
+    costs = serializers.CharField(help_text="Disruption cost of all nodes of the stage together.")
+    harms = serializers.SerializerMethodField(help_text="Cost of each node in release order. It explains the order.")
 
     @extend_schema_field(HarmSerializer(many=True))
     def get_harms(self, stage: StagePreview) -> list[dict]:
@@ -84,8 +82,8 @@ class StagePreviewSerializer(serializers.Serializer):
 class WarmUpSerializer(serializers.Serializer):
     """The shortest warm-up of a workload's pods on these nodes, from acceptance to Ready."""
 
-    workload = serializers.CharField(help_text="Kind, namespace/name of what makes its pods.")
-    pods = serializers.IntegerField(help_text="Of it on these nodes.")
+    workload = serializers.CharField(help_text="Owner of the pods, as kind and namespace/name.")
+    pods = serializers.IntegerField(help_text="Number of pods of the workload on these nodes.")
     took_s = serializers.FloatField()
 
 
@@ -93,27 +91,27 @@ class ForecastSerializer(serializers.Serializer):
     """The forecast of disruption now; values from pods are null where pods were never read."""
 
     nodes = serializers.IntegerField()
-    gpus = serializers.IntegerField(allow_null=True, help_text="Null: nobody says how many any of the nodes has.")
-    uncounted_nodes = serializers.IntegerField(help_text="GPU nodes of which nobody says how many GPUs they have.")
+    gpus = serializers.IntegerField(allow_null=True, help_text="Number of GPUs. Null: unknown for all of these nodes.")
+    uncounted_nodes = serializers.IntegerField(help_text="Number of GPU nodes whose number of GPUs is unknown.")
     pods = serializers.IntegerField(allow_null=True)
-    jobs = serializers.IntegerField(allow_null=True, help_text="That end whole, for one pod of theirs.")
-    restarts = serializers.IntegerField(allow_null=True, help_text="Pods of services: each restarts and loses no work.")
-    gpu_hours = serializers.FloatField(allow_null=True, help_text="Of work that is lost at most. Null: not counted.")
+    jobs = serializers.IntegerField(allow_null=True, help_text="Jobs that end as a whole, if one pod ends.")
+    restarts = serializers.IntegerField(allow_null=True, help_text="Service pods. Each restarts and loses no work.")
+    gpu_hours = serializers.FloatField(allow_null=True, help_text="Largest loss of work, in GPU-hours. Null: unknown.")
     uncounted_pods = serializers.IntegerField(
-        allow_null=True, help_text="With slices, shares or claims: theirs are not in `gpu_hours`."
+        allow_null=True, help_text="Pods with slices, shares or claims, not in `gpu_hours`."
     )
     namespaces = serializers.ListField(child=serializers.CharField(), allow_null=True)
     pods_with_local_files = serializers.IntegerField(
-        allow_null=True, help_text="With an emptyDir, which a drain loses."
+        allow_null=True, help_text="Number of pods with an emptyDir volume. A drain deletes its data."
     )
-    takes_s = serializers.FloatField(source="duration.takes_s", help_text="Without people's time.")
-    takes = serializers.CharField(source="duration.sentence", help_text="What that is reckoned from.")
-    unmanaged_pods = serializers.IntegerField(allow_null=True, help_text="Without a controller that makes them again.")
+    takes_s = serializers.FloatField(source="duration.takes_s", help_text="Expected seconds, without waits for people.")
+    takes = serializers.CharField(source="duration.sentence", help_text="How `takes_s` was calculated.")
+    unmanaged_pods = serializers.IntegerField(allow_null=True, help_text="Pods that no controller starts again.")
     warm_ups = WarmUpSerializer(
-        many=True, allow_null=True, help_text="Workloads that took a minute or more, the longest first."
+        many=True, allow_null=True, help_text="Workloads whose pods needed a minute or more to be Ready, slowest first."
     )
     waits_for_operator_s = serializers.SerializerMethodField(
-        help_text="At most, beside what the nodes need: the operator looks at each wave every two minutes."
+        help_text="Longest additional wait. The operator checks for each wave every two minutes."
     )
 
     def get_takes_s(self, forecast: Forecast) -> float:
@@ -125,13 +123,13 @@ class ForecastSerializer(serializers.Serializer):
 
 class StepSerializer(serializers.Serializer):
     sentence = serializers.CharField()
-    command = serializers.CharField(help_text="For a shell, with kubectl speaking to the plan's cluster.")
+    command = serializers.CharField(help_text="A shell command. kubectl must be configured for the plan's cluster.")
 
 
 class IsolatedCanarySerializer(serializers.Serializer):
     """The steps to try the version on nodes with a driver object of their own, which arms no other node."""
 
-    reason = serializers.CharField(help_text="Why it cannot be done here; blank: it can.")
+    reason = serializers.CharField(help_text="Why an isolated canary is not possible here. Blank: it is possible.")
     steps = StepSerializer(many=True)
     rollback = StepSerializer(many=True)
 
@@ -139,7 +137,7 @@ class IsolatedCanarySerializer(serializers.Serializer):
 class LiveAnswerSerializer(serializers.Serializer):
     """The API server's answer to one question."""
 
-    result = serializers.CharField(help_text=f"One of {', '.join(LiveResult)}. `unanswered` bars a start as well.")
+    result = serializers.CharField(help_text=f"One of {', '.join(LiveResult)}. `unanswered` prevents a start, too.")
     check = PreflightCheckSerializer()
 
 
@@ -148,31 +146,31 @@ class LiveCheckSerializer(serializers.Serializer):
 
     asked_by = serializers.CharField(source="row.asked_by")
     asked_at = serializers.DateTimeField(source="row.asked_at")
-    is_start = serializers.BooleanField(source="row.is_start", help_text="Asked for a start, which it leads to.")
-    is_in_force = serializers.BooleanField(help_text="A worker is at it, or will be: the answers are those of before.")
+    is_start = serializers.BooleanField(source="row.is_start", help_text="The plan starts if nothing prevents it.")
+    is_in_force = serializers.BooleanField(help_text="Not finished. `answers` are those of the previous check.")
     answered_at = serializers.DateTimeField(source="row.answered_at", allow_null=True, help_text="Null: never.")
     answered_revision = serializers.IntegerField(
-        source="row.answered_revision", allow_null=True, help_text="Of the draft that the answers are about."
+        source="row.answered_revision", allow_null=True, help_text="Revision of the draft that was checked."
     )
     answers = LiveAnswerSerializer(many=True)
-    outcome = serializers.CharField(source="row.outcome", help_text="Why it led to no start; blank: it did.")
+    outcome = serializers.CharField(source="row.outcome", help_text="Reason for no start or no answers. Blank: none.")
     sentence = serializers.CharField()
 
 
 class PreviewSerializer(serializers.Serializer):
     verdict = serializers.CharField(help_text=f"One of {', '.join(StartVerdict)}.")
     verdict_sentence = serializers.CharField()
-    seen_at = serializers.DateTimeField(help_text="When the rows were read that all this rests on.")
-    blockers = PreflightCheckSerializer(many=True, help_text="It cannot start before these are mended.")
+    seen_at = serializers.DateTimeField(help_text="Time at which the rows for this preview were read.")
+    blockers = PreflightCheckSerializer(many=True, help_text="All must be resolved or overridden before a start.")
     warnings = PreflightCheckSerializer(many=True)
     stages = StagePreviewSerializer(many=True)
-    uncovered = serializers.ListField(child=serializers.CharField(), help_text="Nodes that no stage takes.")
-    excluded = serializers.SerializerMethodField(help_text="Nodes that are left out.")
+    uncovered = serializers.ListField(child=serializers.CharField(), help_text="Nodes that are in no stage.")
+    excluded = serializers.SerializerMethodField(help_text="Nodes that are left out, with the reason.")
     forecast = ForecastSerializer()
     canary_shows = serializers.CharField()
     cohorts_uncovered = serializers.ListField(child=serializers.CharField())
     isolated_canary = IsolatedCanarySerializer()
-    live = LiveCheckSerializer(allow_null=True, help_text="What its cluster itself said last. Null: it was not asked.")
+    live = LiveCheckSerializer(allow_null=True, help_text="Last live check of the cluster. Null: none.")
 
     @extend_schema_field(ExcludedSerializer(many=True))
     def get_excluded(self, preview: Preview) -> list[dict]:

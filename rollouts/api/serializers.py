@@ -72,24 +72,24 @@ class StageDraftSerializer(Asked):
     name = serializers.CharField(max_length=100)
     kind = serializers.ChoiceField(choices=[(kind.value, kind.value) for kind in (StageKind.CANARY, StageKind.POOL)])
     pool = serializers.IntegerField(
-        source="pool_id", min_value=1, max_value=KEY_MOST, allow_null=True, required=False, help_text="The pool's id."
+        source="pool_id", min_value=1, max_value=KEY_MOST, allow_null=True, required=False, help_text="Id of the pool."
     )
     selector = serializers.CharField(max_length=1000, allow_blank=True, required=False)
     count = serializers.IntegerField(
-        min_value=1, max_value=MOST_NODES, allow_null=True, required=False, help_text="Null: every node that is left."
+        min_value=1, max_value=MOST_NODES, allow_null=True, required=False, help_text="Null: all remaining nodes."
     )
     max_unavailable = serializers.IntegerField(min_value=1, max_value=MOST_NODES, required=False)
     timeout_s = serializers.IntegerField(
         min_value=TIMEOUT_LEAST_S,
         max_value=TIMEOUT_MOST_S,
         required=False,
-        help_text="How long a gate may wait before the plan pauses and asks a person.",
+        help_text="Seconds that a gate may wait. After that the plan pauses and asks a person.",
     )
     sick_nodes_reason = serializers.CharField(
         max_length=LONGEST_WHY,
         allow_blank=True,
         required=False,
-        help_text="Why it takes nodes that open findings call sick. Blank: it leaves them out.",
+        help_text="Why the stage includes nodes with open findings of faults. Blank: the stage excludes these nodes.",
     )
     gate_options = GateOptions(required=False)
 
@@ -158,10 +158,10 @@ class ExclusionSerializer(RowSerializer):
 
     controller = serializers.CharField()
     mark = serializers.CharField(
-        source="external_controller.mark", help_text="The label or annotation, as we write it."
+        source="external_controller.mark", help_text="The label or annotation that the plan writes."
     )
-    was = serializers.CharField(allow_null=True, help_text="What was there before. Null: nothing.")
-    is_placed = serializers.SerializerMethodField(help_text="It was read back, and not yet that it is put back.")
+    was = serializers.CharField(allow_null=True, help_text="Previous value of the label or annotation. Null: absent.")
+    is_placed = serializers.SerializerMethodField(help_text="The mark was read back, and is not restored yet.")
 
     class Meta:
         model = Exclusion
@@ -184,9 +184,9 @@ class ExclusionSerializer(RowSerializer):
 class CordonSerializer(RowSerializer):
     """A node that its plan cordons until its test Job completes."""
 
-    is_placed = serializers.SerializerMethodField(help_text="It was read back, and not yet that it is gone.")
+    is_placed = serializers.SerializerMethodField(help_text="The cordon was read back, and its removal was not.")
     removed_at = serializers.DateTimeField(
-        allow_null=True, help_text="When somebody else was last found to have taken it off. Null: nobody has."
+        allow_null=True, help_text="When somebody else was last observed to have removed the cordon. Null: never."
     )
 
     class Meta:
@@ -199,20 +199,20 @@ class CordonSerializer(RowSerializer):
 
 class TargetSerializer(RowSerializer):
     node = serializers.CharField(source="node_name")
-    wave = serializers.IntegerField(source="wave.number", allow_null=True, default=None, help_text="Null: in none yet.")
+    wave = serializers.IntegerField(source="wave.number", allow_null=True, default=None, help_text="Null: no wave yet.")
     state = serializers.ChoiceField(
         choices=[(state, state) for state in sorted({*TargetState, *Shown})],
         source="shown_state",
         help_text=(
-            "not-held: its label is not on yet. not-begun: the plan left it as it was, and holds it no more. "
-            "back: it changed, and went back."
+            "not-held: the label is not set yet. not-begun: the node was not changed and is no longer held. "
+            "back: the node was changed and runs the old version again."
         ),
     )
-    facts = serializers.DictField(help_text="When the plan was sealed.")
+    facts = serializers.DictField(help_text="Facts about the node at the time when the plan was sealed.")
     baseline_driver_version = serializers.SerializerMethodField(help_text="Null: not released yet.")
-    cordon = CordonSerializer(allow_null=True, help_text="Null: this plan does not cordon its node now.")
+    cordon = CordonSerializer(allow_null=True, help_text="The plan's cordon of the node. Null: none now.")
     exclusions = ExclusionSerializer(
-        many=True, help_text="Those in force, and those whose label or annotation somebody else has changed since."
+        many=True, help_text="Exclusions in force, and ended ones whose previous value was not restored."
     )
 
     class Meta:

@@ -52,18 +52,18 @@ class WayOutSerializer(serializers.Serializer):
     key = serializers.CharField()
     title = serializers.CharField()
     text = serializers.CharField()
-    resource = serializers.CharField(help_text="Where POST takes it. Blank: nothing is sent.")
-    why_not = serializers.CharField(help_text="Why it cannot be chosen now. Blank: it can be.")
+    resource = serializers.CharField(help_text="Address that accepts the action by POST. Blank: nothing is sent.")
+    why_not = serializers.CharField(help_text="Why the action is not available now. Blank: it is available.")
 
 
 class StageSerializer(StageRowSerializer):
     targets = TargetSerializer(many=True)
     waves = WaveSerializer(many=True)
-    answers = AnswerSerializer(source="answers_now", many=True, help_text="What each gate says now.")
+    answers = AnswerSerializer(source="answers_now", many=True, help_text="Current result of each gate.")
     history = AnswerSerializer(
         source="answers_before",
         many=True,
-        help_text=f"What gates said before, the newest first, at most {HISTORY_AT_MOST}.",
+        help_text=f"Earlier gate results, newest first, at most {HISTORY_AT_MOST}.",
     )
     approvals = ApprovalSerializer(many=True)
     remedies = serializers.SerializerMethodField(help_text="The actions that end the wait of a gate without evidence.")
@@ -80,8 +80,8 @@ class BundleSerializer(serializers.Serializer):
     """The content that an approval binds. Send `hash` with the decision to prove what was shown."""
 
     hash = serializers.CharField()
-    content = serializers.DictField(help_text="What the hash is of: plan, stage, targets, answers.")
-    evidence = serializers.DictField(help_text="The sentences and numbers behind the answers.")
+    content = serializers.DictField(help_text="The hashed content: plan, stage, targets, answers.")
+    evidence = serializers.DictField(help_text="The sentences and numbers of the gate results.")
 
 
 class ToldAtStart(serializers.Serializer):
@@ -96,19 +96,19 @@ class ToldAtStart(serializers.Serializer):
 class AtStartSerializer(serializers.Serializer):
     """The checks at the start, with their time."""
 
-    at = serializers.DateTimeField(allow_null=True, help_text="Null: it has not started.")
+    at = serializers.DateTimeField(allow_null=True, help_text="Time of the start. Null: not started.")
     warned = ToldAtStart(many=True)
-    despite = serializers.DictField(help_text="What was overridden, by whom and why. Empty: nothing.")
-    live = serializers.DictField(help_text="What its cluster itself said, and when. Empty: it was not asked.")
+    despite = serializers.DictField(help_text="The overridden blockers, with user and reason. Empty: none.")
+    live = serializers.DictField(help_text="Result of the live check, with its time. Empty: no live check.")
 
 
 class ChecksNowSerializer(serializers.Serializer):
     """The checks of unreleased nodes in this stage and later ones, for approvers."""
 
-    checks = PreflightCheckSerializer(many=True, help_text="The grave ones first.")
-    nodes = serializers.IntegerField(help_text="That were not released yet.")
-    seen_at = serializers.DateTimeField(help_text="When the rows were read that the checks rest on.")
-    stale_reason = serializers.CharField(help_text="Why that is not now; blank: it is.")
+    checks = PreflightCheckSerializer(many=True, help_text="The checks, serious ones first.")
+    nodes = serializers.IntegerField(help_text="Number of nodes that are not released yet.")
+    seen_at = serializers.DateTimeField(help_text="Time at which the rows for these checks were read.")
+    stale_reason = serializers.CharField(help_text="Why `seen_at` is not the current time. Blank: it is.")
     at_start = AtStartSerializer()
 
 

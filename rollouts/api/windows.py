@@ -44,9 +44,9 @@ class IntervalSerializer(serializers.Serializer):
 
 class MaintenanceWindowSerializer(RowSerializer):
     cluster = RefSerializer()
-    pool = RefSerializer(allow_null=True, help_text="Null: all of the cluster.")
+    pool = RefSerializer(allow_null=True, help_text="The pool. Null: the whole cluster.")
     opens_at = LocalTime()
-    next = serializers.SerializerMethodField(help_text="The interval that is open, or opens next. Null: none any more.")
+    next = serializers.SerializerMethodField(help_text="The interval that is open, or the next one. Null: none.")
 
     class Meta:
         model = MaintenanceWindow
@@ -62,26 +62,26 @@ class MaintenanceWindowSerializer(RowSerializer):
 
 
 class WindowRequest(Asked):
-    cluster = serializers.IntegerField(min_value=1, max_value=KEY_MOST, required=False, help_text="Its id.")
+    cluster = serializers.IntegerField(min_value=1, max_value=KEY_MOST, required=False, help_text="Id of the cluster.")
     pool = serializers.IntegerField(
-        min_value=1, max_value=KEY_MOST, allow_null=True, required=False, help_text="Its id. Null: all of the cluster."
+        min_value=1, max_value=KEY_MOST, allow_null=True, required=False, help_text="Pool id. Null: the whole cluster."
     )
     rule = serializers.CharField(
         max_length=LONGEST_RULE,
-        help_text="RRULE of RFC 5545, as FREQ=WEEKLY;BYDAY=SA,SU. FREQ is DAILY, WEEKLY, MONTHLY or YEARLY; besides: "
-        "INTERVAL, COUNT, UNTIL, BYDAY, BYMONTHDAY, BYMONTH, BYSETPOS, WKST.",
+        help_text="RRULE of RFC 5545, such as FREQ=WEEKLY;BYDAY=SA,SU. FREQ is DAILY, WEEKLY, MONTHLY or YEARLY. "
+        "Other parts: INTERVAL, COUNT, UNTIL, BYDAY, BYMONTHDAY, BYMONTH, BYSETPOS, WKST.",
     )
     first_day = serializers.DateField(
         required=False,
-        help_text="DTSTART; what INTERVAL and COUNT count from. Left out: from now on, one that is open now included.",
+        help_text="DTSTART, from which INTERVAL and COUNT count. Default: the first day whose interval has not ended.",
     )
-    opens_at = LocalTime(help_text="On the wall's clock of its zone, as 02:00.")
-    zone = serializers.CharField(max_length=LONGEST_ZONE, help_text="As Europe/Berlin.")
+    opens_at = LocalTime(help_text="Local time of its time zone, such as 02:00.")
+    zone = serializers.CharField(max_length=LONGEST_ZONE, help_text="Time zone, such as Europe/Berlin.")
     duration_s = serializers.IntegerField(
-        min_value=int(SHORTEST.total_seconds()), max_value=int(LONGEST.total_seconds()), help_text="By a stopwatch."
+        min_value=int(SHORTEST.total_seconds()), max_value=int(LONGEST.total_seconds()), help_text="In elapsed time."
     )
     reason = serializers.CharField(
-        max_length=1000, allow_blank=True, required=False, default="", help_text="What it is for."
+        max_length=1000, allow_blank=True, required=False, default="", help_text="The purpose."
     )
 
 
@@ -90,10 +90,10 @@ class WindowPreviewSerializer(serializers.Serializer):
 
     opens = IntervalSerializer(
         many=True,
-        help_text="The next ones, the one that is open now included. Of a pool: when its cluster's are, too.",
+        help_text="The next intervals, an open one included. For a pool: where the cluster's windows are open, too.",
     )
     is_open = serializers.BooleanField()
-    bound = BoundPlanSerializer(many=True, help_text="What would wait; nothing, where it is open now.")
+    bound = BoundPlanSerializer(many=True, help_text="Plans that would wait. Empty if the window is open now.")
 
 
 class WindowFilters(filters.FilterSet):

@@ -13,20 +13,17 @@ class FreezeForm(PlacedForm):
         label="What",
         error_messages={"required": "Choose what to freeze."},
         widget=forms.Select,
-        help_text="a pool: the nodes that are in it now, at every moment",
+        help_text="A pool means the nodes that belong to it at each moment.",
     )
-    until = DateAndTime(label="Until (UTC)", required=False, help_text="empty: until somebody lifts it")
+    until = DateAndTime(label="Until (UTC)", required=False, help_text="Empty: until a person lifts the freeze.")
     reason = Reason(
-        label="Why (kept for good, and said by every plan that waits)",
+        label="Reason (stored permanently, and shown by all plans that wait)",
         error_messages={"required": "Say why: every plan that waits will say it."},
     )
     binds_rollbacks = forms.BooleanField(
         label="Bind rollbacks as well",
         required=False,
-        help_text=(
-            "Left open, a plan that is rolled back goes on in spite of the freeze: "
-            "one operator alone can always go back."
-        ),
+        help_text=("If not selected, plans that are rolling back continue: one operator alone can always roll back."),
     )
 
     @property

@@ -28,17 +28,17 @@ class WindowForm(PlacedForm):
         label="Of",
         error_messages={"required": NO_PLACE},
         widget=forms.Select,
-        help_text="where cluster and pool have windows, both must be open",
+        help_text="If cluster and pool have windows, both must be open.",
     )
     opens_at = ClockTime(
-        label="Opens at", initial="02:00", help_text="on the wall's clock of the zone, also when the clocks change"
+        label="Opens at", initial="02:00", help_text="Local time of the zone, also when the clocks change."
     )
     zone = forms.CharField(
         label="Time zone",
         initial="UTC",
         max_length=LONGEST_ZONE,
         error_messages={"required": "Name a time zone, or UTC."},
-        help_text="as Europe/Berlin",
+        help_text="For example Europe/Berlin.",
         widget=forms.TextInput({"list": "zones", "autocomplete": "off", "spellcheck": "false"}),
     )
     hours = WholeNumber(
@@ -48,7 +48,7 @@ class WindowForm(PlacedForm):
         min_value=0,
         max_value=1000,
         error_messages=NO_NUMBER,
-        help_text="by a stopwatch",
+        help_text="In elapsed time, also when the clocks change.",
         widget=forms.TextInput({"inputmode": "numeric", "autocomplete": "off"}),
     )
     minutes = WholeNumber(
@@ -63,7 +63,7 @@ class WindowForm(PlacedForm):
     first_day = Day(
         label="From this day on",
         required=False,
-        help_text="what INTERVAL and COUNT count from; empty: from now on, one that is open included",
+        help_text="INTERVAL and COUNT count from this day. Empty: the first day whose interval has not ended.",
     )
     rule = forms.CharField(
         label="On these days (RRULE)",
@@ -75,7 +75,7 @@ class WindowForm(PlacedForm):
         ),
         widget=forms.TextInput({"maxlength": LONGEST, "autocomplete": "off", "spellcheck": "false"}),
     )
-    reason = Reason(label="What it is for (kept for good)", required=False)
+    reason = Reason(label="Purpose (stored permanently)", required=False)
 
     @property
     def look(self) -> str:
