@@ -67,7 +67,7 @@ class FindingFilters(filters.FilterSet):
 
 
 class ImpactSerializer(serializers.Serializer):
-    """The impact: pods with GPUs there, as on the page."""
+    """The impact of a finding: the affected pods with GPUs."""
 
     is_known = serializers.BooleanField(help_text="False: the pods there were never read.")
     is_one_of = serializers.BooleanField(help_text="It is unknown which of the pods uses the GPU.")

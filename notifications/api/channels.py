@@ -102,7 +102,7 @@ class ChannelEdge(NotificationEdge):
 
 
 class ChannelList(ChannelEdge, Listing):
-    """Lists the channels by name. For those who see the whole fleet."""
+    """Lists the channels by name. The caller must see the whole fleet."""
 
     serializer_class = NotificationChannelSerializer
     queryset = Channel.objects.order_by("name")
@@ -115,7 +115,7 @@ class ChannelList(ChannelEdge, Listing):
 
     @extend_schema(request=NewChannel, responses={201: NotificationChannelSerializer}, parameters=[KEY])
     def post(self, request) -> Response:
-        """Adds a channel. It gets nothing until a route names it."""
+        """Adds a channel. The channel receives nothing until a route uses it."""
         body = self.read(NewChannel)
         channel = add_channel(body.pop("name"), actor=self.actor, now=timezone.now(), key=self.key(), **body)
         return self.shown(channel, status=201)
@@ -128,13 +128,13 @@ class ChannelDetail(ChannelEdge):
 
     @extend_schema(request=ChannelChange, responses=NotificationChannelSerializer)
     def patch(self, request, channel_id: int) -> Response:
-        """Changes settings. What waits is sent with the new ones, at once."""
+        """Changes settings. Waiting messages are sent at once with the new settings."""
         channel, body = self.channel(channel_id), self.read(ChannelChange)
         return self.shown(change_channel(channel, actor=self.actor, now=timezone.now(), **body))
 
     @extend_schema(responses={204: OpenApiResponse(description="Waiting messages are given up. The log stays.")})
     def delete(self, request, channel_id: int) -> Response:
-        """Removes a channel that no route names."""
+        """Removes a channel that no route uses."""
         remove_channel(self.channel(channel_id), actor=self.actor, now=timezone.now())
         return Response(status=204)
 
@@ -142,6 +142,6 @@ class ChannelDetail(ChannelEdge):
 class ChannelTests(ChannelEdge):
     @extend_schema(request=None, responses={202: DeliverySerializer})
     def post(self, request, channel_id: int) -> Response:
-        """Sends a test message, once. Read the delivery for what the receiver answered."""
+        """Sends a test message once. Its delivery contains the receiver's answer."""
         delivery = send_test(self.channel(channel_id), actor=self.actor, now=timezone.now())
         return Response(DeliverySerializer(delivery).data, status=202)

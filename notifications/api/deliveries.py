@@ -1,4 +1,4 @@
-"""The delivery log: each message, its attempts, and what the receiver answered."""
+"""The delivery log: the messages, their attempts, and the receivers' answers."""
 
 from django.utils import timezone
 from django_filters import rest_framework as filters

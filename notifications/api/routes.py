@@ -1,4 +1,4 @@
-"""Routes: which channels get an event. The first that matches decides."""
+"""Routes from events to channels. The first matching route decides."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -123,13 +123,13 @@ class RouteDetail(RouteEdge):
 
     @extend_schema(request=RoutePut, responses=RouteSerializer)
     def put(self, request, route_id: int) -> Response:
-        """Changes a route. Of the last one only the channels change."""
+        """Changes a route. In the last route only the channels can change."""
         route = put_route(self.route(route_id), actor=self.actor, now=timezone.now(), **self.read(RoutePut))
         return self.shown(route)
 
     @extend_schema(responses={204: OpenApiResponse(description="Events that matched this route go to later routes.")})
     def delete(self, request, route_id: int) -> Response:
-        """Removes a route. The last one stays."""
+        """Removes a route. The last route stays."""
         remove_route(self.route(route_id), actor=self.actor, now=timezone.now())
         return Response(status=204)
 
@@ -145,7 +145,7 @@ class RouteMoves(RouteEdge):
 class RecipientsPreview(NotificationEdge):
     @extend_schema(request=RecipientsQuestion, responses=RecipientsSerializer)
     def post(self, request) -> Response:
-        """Returns who would get an event. Sends nothing."""
+        """Returns the recipients of an event. Sends nothing."""
         asked = self.read(RecipientsQuestion)
         if asked["where"] not in known_places():
             raise BadRoute("where", "There is no such cluster or pool.")

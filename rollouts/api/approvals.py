@@ -30,7 +30,7 @@ class DecisionRequest(Asked):
 
 
 class ShareSerializer(serializers.Serializer):
-    """The approvals that one group owes, or anybody beside the groups."""
+    """The approvals that are required from one group, or from anybody."""
 
     group = serializers.CharField(help_text="Name of the group. Blank: anybody who may approve there.")
     wanted = serializers.IntegerField(help_text="Number of different people who must approve.")

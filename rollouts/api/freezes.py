@@ -168,7 +168,7 @@ class FreezePreviews(FreezeEdge):
 
 
 class Stop(Edge):
-    """The fleet-wide stop: nothing is released anywhere, forward or back, until somebody lifts it."""
+    """The fleet-wide stop. No node is released, also by rollbacks, until a person lifts the stop."""
 
     @extend_schema(responses=StopSerializer)
     def get(self, request) -> Response:

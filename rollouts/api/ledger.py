@@ -98,7 +98,7 @@ class DomainBudgets(Edge):
 
     @extend_schema(request=DomainBudgetRequest, responses=DomainBudgetSerializer(many=True))
     def post(self, request, cluster_id: int) -> Response:
-        """Sets a budget, which binds every plan from now on. Unavailable nodes stay so."""
+        """Sets a budget for all plans from now on. Nodes that are unavailable stay unavailable."""
         cluster = self.cluster(cluster_id)
         require(self.user, MAY, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
         asked = self.read(DomainBudgetRequest)

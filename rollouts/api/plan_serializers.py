@@ -115,7 +115,7 @@ class SuspectPropertySerializer(serializers.Serializer):
 
 
 class SuspectSerializer(serializers.Serializer):
-    """A property, or several that split the nodes alike."""
+    """A property, or several properties that the same nodes have."""
 
     properties = SuspectPropertySerializer(many=True)
     failed_with = serializers.IntegerField(help_text="Number of failed nodes with these properties.")

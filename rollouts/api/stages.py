@@ -136,7 +136,7 @@ class StageDetail(PlanEdge):
 class StageBundle(PlanEdge):
     @extend_schema(responses=BundleSerializer)
     def get(self, request, stage_id: int) -> Response:
-        """Returns what would be decided on now.
+        """Returns the content that a decision would cover now.
 
         A later decision with an outdated hash is refused with the differences.
         """

@@ -1,4 +1,4 @@
-"""Maintenance windows of clusters and pools; where one exists, nothing is released outside of it."""
+"""Maintenance windows of clusters and pools. In their scope no node is released outside of them."""
 
 from datetime import timedelta
 from typing import Any
@@ -133,7 +133,7 @@ class WindowList(WindowEdge, Listing):
 
     @extend_schema(request=WindowRequest, responses={201: MaintenanceWindowSerializer})
     def post(self, request) -> Response:
-        """Creates a window: from now on nothing is released in its scope outside of windows.
+        """Creates a window. From now on no node in its scope is released outside of windows.
 
         Rollbacks are not bound.
         """
