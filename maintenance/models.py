@@ -8,6 +8,7 @@ from django.db import models, transaction
 from django.db.models import Q
 
 from edges.transitions import write_move
+from fleet.map_cells.chunks import announce_nodes
 from fleet.models import Cluster, Node
 from fleet.models.node import members_of
 from fleet.models.visible import Visible
@@ -107,9 +108,12 @@ class NodeCase(models.Model):
     def record(
         self, what: str, *, actor: str, reason: str, now: datetime, evidence: dict[str, Any] | None = None
     ) -> None:
+        """Adds an audit entry. Pages of the node are notified after the commit."""
         AuditEntry.record(
             self.mark, verb=f"case.{what}", actor=actor, reason=reason[:LONGEST_REASON], evidence=evidence, now=now
         )
+        node = Node.objects.filter(cluster=self.cluster_id, uid=self.node_uid)
+        transaction.on_commit(lambda: announce_nodes(self.cluster_id, node, kind="cases", at=now), robust=True)
 
 
 class Repair(models.Model):

@@ -6,9 +6,8 @@ from django.db import IntegrityError, transaction
 
 from edges.idempotency import CarriedOut, IdempotencyKey, is_done
 from fleet.history.lines import NodeKept
-from fleet.map_cells.chunks import node_messages
-from fleet.messages import announce
-from fleet.models import GoneNode, Node, NodeNote, Observer
+from fleet.map_cells.chunks import announce_nodes
+from fleet.models import GoneNode, Node, NodeNote
 from people.models import AuditEntry, User
 from people.rights import NotAllowed, Permission, why_not
 
@@ -59,7 +58,8 @@ def add_note(node: NodeKept, user: User, text: str, *, key: str = "", now: datet
             AuditEntry.record(
                 f"node:{_key_of(node)}", verb="node.note", actor=by, reason=text, evidence={"node": node.name}, now=now
             )
-            transaction.on_commit(lambda: _announce(node, at=now), robust=True)
+            its_row = Node.objects.filter(pk=_key_of(node))
+            transaction.on_commit(lambda: announce_nodes(node.cluster_id, its_row, kind="notes", at=now), robust=True)
     except IntegrityError:
         if first := _given(asked):  # sent twice at once
             return first
@@ -82,12 +82,6 @@ def _given(asked: NodeNote) -> NodeNote | None:
 
 def _idempotency_key(note: NodeNote) -> IdempotencyKey:
     return IdempotencyKey.of(note.key, person=note.by, verb="note", body={"text": note.text})
-
-
-def _announce(node: NodeKept, *, at: datetime) -> None:
-    newest = Observer.batch_of(node.cluster_id)
-    its = node_messages(Node.objects.filter(pk=_key_of(node)))
-    announce.cluster_changed(node.cluster_id, seq=newest, nodes=its, kinds=("notes",), at=at)
 
 
 def _key_of(node: NodeKept) -> int:

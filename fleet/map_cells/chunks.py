@@ -7,13 +7,15 @@ import struct
 from base64 import b64encode
 from collections import defaultdict
 from collections.abc import Collection, Iterable
+from datetime import datetime
 from hashlib import blake2b
 from typing import Any
 
 from django.db.models import QuerySet
 
 from fleet.map_cells.cell import CellColumns, NodeCells, cells_of
-from fleet.models import MapChunk, Node
+from fleet.messages import announce
+from fleet.models import MapChunk, Node, Observer
 from fleet.states.node import NodeState
 
 NODES = 256  # per chunk, without gaps in the keys
@@ -58,6 +60,12 @@ def node_messages(nodes: QuerySet[Node]) -> list[NodeMessage]:
     """Returns the nodes' state codes and cells for a message. One query."""
     rows = nodes.order_by().values_list("is_gpu_node", *COUNTED)
     return [(pk, code, _text(code, *rest)) if is_gpu else (pk, code) for is_gpu, pk, code, *rest in rows]
+
+
+def announce_nodes(cluster_id: int, nodes: QuerySet[Node], *, kind: str, at: datetime) -> None:
+    """Notifies browsers of a committed change of nodes. Two queries."""
+    newest = Observer.batch_of(cluster_id)  # read before the nodes, so the nodes are at least as new
+    announce.cluster_changed(cluster_id, seq=newest, nodes=node_messages(nodes), kinds=(kind,), at=at)
 
 
 def _text(code: int, *counted: Any) -> str:

@@ -7,9 +7,8 @@ from django.db.models import Count, Q
 
 from edges.slices import slices
 from fleet.allocation.counters import kept
-from fleet.map_cells.chunks import node_messages
-from fleet.messages import announce
-from fleet.models import Cluster, Node, Observer
+from fleet.map_cells.chunks import announce_nodes
+from fleet.models import Cluster, Node
 from health.evaluation.finding_openings import lock_findings
 from health.lifecycle import FindingState
 from health.models import Finding
@@ -61,6 +60,4 @@ def _findings_by_node(cluster: Cluster, which: Q) -> CountsByNode:
 
 def announce_findings(cluster_id: int, *, nodes: Collection[int], at: datetime) -> None:
     """Notifies browsers after the commit."""
-    newest = Observer.batch_of(cluster_id)  # read before the nodes, so the nodes are at least as new
-    changed = node_messages(Node.objects.filter(pk__in=nodes))
-    announce.cluster_changed(cluster_id, seq=newest, nodes=changed, kinds=("findings",), at=at)
+    announce_nodes(cluster_id, Node.objects.filter(pk__in=nodes), kind="findings", at=at)

@@ -22,6 +22,7 @@ def node_part(request: PersonRequest, node_id: int) -> HttpResponse:
     node = node_for(request, node_id)
     case = NodeCase.objects.of_node(node.uid).select_related("cluster", "finding").order_by("-pk").first()
     context = strip_of(case, node_id=node.pk) if case and case.is_open else {"node_id": node.pk, "last": case}
+    context["cluster_id"] = node.cluster_id
     return render(request, "maintenance/_node_case.html", context | _rights(request, node.cluster))
 
 

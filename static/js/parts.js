@@ -20,7 +20,7 @@ const EVERY = { fleet: "cluster", plans: "plan", telemetry: "telemetry" }; // wh
 
 function follows(part, topic) {
   const [kind] = topic.split("-");
-  return part.dataset.on.split(" ").some((on) => on === topic || EVERY[on] === kind);
+  return (part.dataset.on ?? "").split(" ").some((on) => on === topic || EVERY[on] === kind);
 }
 
 function isAbout(part, message) {
