@@ -10,7 +10,7 @@ from rollouts.web.scopes import PlacedForm
 
 class FreezeForm(PlacedForm):
     on = forms.CharField(
-        label="What",
+        label="Scope",
         error_messages={"required": "Choose what to freeze."},
         widget=forms.Select,
         help_text="A pool means the nodes that belong to it at each moment.",

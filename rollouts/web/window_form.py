@@ -25,7 +25,7 @@ class WindowForm(PlacedForm):
     blank = [("", "choose one")]
 
     on = forms.CharField(
-        label="Of",
+        label="Cluster or pool",
         error_messages={"required": NO_PLACE},
         widget=forms.Select,
         help_text="If cluster and pool have windows, both must be open.",
