@@ -1,7 +1,7 @@
 """Cases of nodes: open one, read its state and moves, repair, validate and end it. Operations do the rest."""
 
-from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import ClassVar
 
 import django_filters as filters
 from django.db.models import QuerySet
@@ -175,14 +175,12 @@ class CaseMoves(CaseEdge, Listing):
 class CaseCommand(CaseEdge):
     http_method_names = ["post", "options"]
     asked: ClassVar[type[Asked]] = CaseMoveRequest
-
-    def carry_out(self, case: NodeCase, **given: Any) -> None:
-        raise NotImplementedError
+    act: ClassVar[Callable[..., None]]
 
     def post(self, request, case_id: int) -> Response:
         case = self.case(case_id)
         require(self.user, Permission.RUN, cluster_id=case.cluster_id, where=f"cluster {case.cluster.name}")
-        self.carry_out(case, actor=self.user.get_username(), now=timezone.now(), **self.read(self.asked))
+        self.act(case, actor=self.user.get_username(), now=timezone.now(), **self.read(self.asked))
         return self.answer(self.case(case_id))
 
 
@@ -190,16 +188,14 @@ class CaseCommand(CaseEdge):
 class CaseClosures(CaseCommand):
     """Ends a suspect case, or one on probation. The node stays in service."""
 
-    def carry_out(self, case: NodeCase, **given: Any) -> None:
-        commands.close(case, **given)
+    act = staticmethod(commands.close)
 
 
 @extend_schema(request=CaseMoveRequest, responses=CaseSerializer)
 class CaseRetirements(CaseCommand):
     """Ends a case. The node does not return, and Quarterdeck's cordon stays."""
 
-    def carry_out(self, case: NodeCase, **given: Any) -> None:
-        commands.retire(case, **given)
+    act = staticmethod(commands.retire)
 
 
 @extend_schema(request=RepairRequest, responses=CaseSerializer)
@@ -207,9 +203,7 @@ class CaseRepairs(CaseCommand):
     """Asks a person for a repair. The case waits for the answer."""
 
     asked = RepairRequest
-
-    def carry_out(self, case: NodeCase, **given: Any) -> None:
-        commands.ask_repair(case, **given)
+    act = staticmethod(commands.ask_repair)
 
 
 @extend_schema(request=RepairAnswerRequest, responses=CaseSerializer)
@@ -217,9 +211,7 @@ class CaseRepairAnswers(CaseCommand):
     """Answers the repair that the case waits for."""
 
     asked = RepairAnswerRequest
-
-    def carry_out(self, case: NodeCase, **given: Any) -> None:
-        commands.answer_repair(case, **given)
+    act = staticmethod(commands.answer_repair)
 
 
 @extend_schema(request=ValidationRequest, responses=CaseSerializer)
@@ -227,17 +219,14 @@ class CaseValidations(CaseCommand):
     """Records the result of a test that a person ran on all GPUs of the node."""
 
     asked = ValidationRequest
-
-    def carry_out(self, case: NodeCase, **given: Any) -> None:
-        commands.record_validation(case, **given)
+    act = staticmethod(commands.record_validation)
 
 
 @extend_schema(request=CaseMoveRequest, responses=CaseSerializer)
 class CaseOverrides(CaseCommand):
     """Allows the release without a validation. The case shows it until one passes."""
 
-    def carry_out(self, case: NodeCase, **given: Any) -> None:
-        commands.override(case, **given)
+    act = staticmethod(commands.override)
 
 
 COMMAND_VIEWS: dict[str, type[CaseCommand]] = {
