@@ -138,8 +138,8 @@ def test_pages_and_rest_show_the_free_gpus(pool, bob):
     a_node(pool, "few", free=3)
     make.counted()
 
-    pool_text = page(visiting(bob), f"/pools/{pool.pk}").text
-    cluster_text = page(visiting(bob), f"/clusters/{pool.cluster_id}").text
+    pool_text = page(visiting(bob), f"/parts/pools/{pool.pk}/free-gpus").text
+    cluster_text = page(visiting(bob), f"/parts/clusters/{pool.cluster_id}/free-gpus").text
     answer = calling(bob).get(f"/api/v1/pools/{pool.pk}/free-gpus").json()["free_gpus"]
 
     assert Pod.objects.get().gpus == 8
