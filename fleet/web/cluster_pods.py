@@ -14,7 +14,7 @@ from gpu.resources import Layout
 from people.models import User
 
 READ = 200  # maximum number of pods read
-SHOWN = 25
+SHOWN = 10  # the page of pods has all
 FAILED_WITHIN = timedelta(hours=1)  # period for failed pods
 BY_NAME = Layout()  # sharing on its future node is unknown
 
