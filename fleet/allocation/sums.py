@@ -18,7 +18,7 @@ from django.db.models.functions import Coalesce
 from fleet.allocation.amounts import AMOUNT_SUMS
 from fleet.allocation.cpu_memory import ALLOCATABLE, REQUESTED
 from fleet.models import Node, NodeSums, SegmentSums
-from fleet.models.sums import Sums
+from fleet.models.sums import AddedUp, Sums
 from gpu.resources.physical import COLUMNS as USE_COLUMNS
 
 MARK = "sum_of_"  # an aggregate may not have a column's name
@@ -144,7 +144,7 @@ def _add(
 
 
 @cache
-def addition_to(model: Any) -> str:
+def addition_to(model: type[AddedUp]) -> str:
     """Returns the statement that adds a row of `model.alike` and `model.added_up()` to the row that is alike."""
     quote = connection.ops.quote_name
     table = quote(model._meta.db_table)  # noqa: SLF001 - documented, in spite of its name

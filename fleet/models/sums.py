@@ -23,14 +23,8 @@ class SumsQuerySet(Visible[S]):
         return self.filter(self.in_pools([pool_id]))
 
 
-class Sums(models.Model):
+class AddedUp(models.Model):
     alike: ClassVar[tuple[str, ...]]  # columns that are equal within a row; the others are added up
-    is_of_gpu_nodes: ClassVar[bool] = False  # GPU nodes only
-
-    cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="+")
-    nodes = models.IntegerField()
-
-    objects: Any  # each model has its own
 
     class Meta:
         abstract = True
@@ -40,6 +34,18 @@ class Sums(models.Model):
     def added_up(cls) -> tuple[str, ...]:
         names = (field.name for field in cls._meta.concrete_fields)
         return tuple(name for name in names if name not in ("id", *cls.alike))
+
+
+class Sums(AddedUp):
+    is_of_gpu_nodes: ClassVar[bool] = False  # GPU nodes only
+
+    cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="+")
+    nodes = models.IntegerField()
+
+    objects: Any  # each model has its own
+
+    class Meta:
+        abstract = True
 
 
 def one_row_per_likeness(alike: tuple[str, ...], what: str) -> models.UniqueConstraint:

@@ -1,11 +1,10 @@
 """GPU-hours of each UTC day by use (`health.telemetry.usage.GpuUse`). `health.sources.usage` adds each hour once."""
 
-from functools import cache
-from typing import Any, ClassVar
+from typing import Any
 
 from django.db import models
 
-from fleet.models.sums import SumsQuerySet, one_row_per_likeness
+from fleet.models.sums import AddedUp, SumsQuerySet, one_row_per_likeness
 
 NAMESPACE_ALIKE = ("cluster", "day", "pools", "namespace")
 OWNER_ALIKE = (*NAMESPACE_ALIKE, "workload")
@@ -28,9 +27,7 @@ class UsageQuerySet(SumsQuerySet[Any]):
     """Rows are visible with their cluster, or with one of the pools that their nodes were in."""
 
 
-class UsageSums(models.Model):
-    alike: ClassVar[tuple[str, ...]]  # columns of its owner and day; the others are added up
-
+class UsageSums(AddedUp):
     cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="+", db_index=False)
     day = models.DateField()
     pools = models.TextField(blank=True)  # the keys of all pools of the nodes in that hour: 3,17; blank: none
@@ -46,12 +43,6 @@ class UsageSums(models.Model):
 
     class Meta:
         abstract = True
-
-    @classmethod
-    @cache
-    def added_up(cls) -> tuple[str, ...]:
-        names = (field.name for field in cls._meta.concrete_fields)
-        return tuple(name for name in names if name not in ("id", *cls.alike))
 
 
 class NamespaceUsage(UsageSums):
