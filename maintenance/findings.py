@@ -45,7 +45,7 @@ def waiting_cases(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Pro
 
 def _why_waiting(facts: CaseFacts, *, now: datetime) -> str:
     """Returns why the case waits for a person. Blank: it does not, or not for long."""
-    if facts.state == CaseState.PROBATION and not (facts.overridden_at and facts.why_unvalidated):
+    if facts.state == CaseState.PROBATION and not facts.lacks_validation:
         return ""
     if facts.state in SOON and facts.obstacle:
         return facts.obstacle

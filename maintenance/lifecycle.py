@@ -176,6 +176,11 @@ class CaseFacts:
         return self.overridden_at is not None and all(each is None or each <= self.overridden_at for each in later)
 
     @property
+    def lacks_validation(self) -> bool:
+        """Returns whether a person allowed the return, and no validation counts."""
+        return self.overridden_at is not None and self.why_unvalidated != ""
+
+    @property
     def why_no_return(self) -> str:
         """Returns why the node may not be released. Blank: it may."""
         if self.state in FINAL or self.state == CaseState.PROBATION:
@@ -193,7 +198,7 @@ class CaseFacts:
             return "The node is not seen in its cluster."
         if self.is_uncordoned:
             return "Somebody else uncordoned the node. Quarantine it again, or release it to keep it in service."
-        if self.state == CaseState.PROBATION and self.overridden_at and self.why_unvalidated:
+        if self.state == CaseState.PROBATION and self.lacks_validation:
             return f"Returned without a validation. {self.why_unvalidated}"
         if self.state == CaseState.PROBATION and self.is_fault_open:
             return "The finding that opened the case is still open."
@@ -247,8 +252,7 @@ def _is_reboot(case: CaseFacts) -> bool:
 def _after_return(case: CaseFacts, *, now: datetime) -> NextMove | None:
     if case.fault:
         return NextMove(CaseState.SUSPECT, f"The fault returned: {case.fault}")
-    is_unvalidated = case.overridden_at is not None and case.why_unvalidated
-    if now - case.since >= PROBATION_FOR and not case.is_fault_open and not is_unvalidated:
+    if now - case.since >= PROBATION_FOR and not case.is_fault_open and not case.lacks_validation:
         return NextMove(CaseState.CLOSED, f"No fault for {spell(PROBATION_FOR)} after the return.")
     return None
 
@@ -352,10 +356,9 @@ def why_not(act: str, case: CaseFacts) -> str:
     if act == "override" and not case.why_no_return:
         return "The node may return already."
     if act in ("validate", "close") and case.state == CaseState.PROBATION:
-        is_unvalidated = case.overridden_at is not None and case.why_unvalidated != ""
-        if act == "close" and is_unvalidated:
+        if act == "close" and case.lacks_validation:
             return f"{case.why_unvalidated} Record one that passed first."
-        if act == "validate" and not is_unvalidated:
+        if act == "validate" and not case.lacks_validation:
             return "The node is back in service, validated."
     return ""
 

@@ -37,7 +37,6 @@ class CaseSerializer(RowSerializer):
     finding = serializers.IntegerField(source="finding_id", allow_null=True)
     obstacle = serializers.CharField(help_text="What it waits for, or what contradicts its state. Blank: nothing.")
     acts = CaseActSerializer(many=True, help_text="Possible now, the next step first.")
-
     why_no_return = serializers.CharField(help_text="Why the node may not be released. Blank: it may.")
 
     class Meta:
