@@ -3,19 +3,19 @@
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from django.apps import apps
 from django.db import connection
 from django.db.models import Model
 
-APPS = ("people", "fleet", "health", "operations", "maintenance", "rollouts", "notifications")
+from tests.own_apps import own_apps
+
 Rows = dict[str, list[tuple[Any, ...]]]  # by table
 Built = TypeVar("Built", bound=Model)
 _saved: dict[str, tuple[Any, str]] = {}  # the key of the built row, and the statement that inserts all of them
 
 
 def tables() -> Iterator[type[Model]]:
-    for app in APPS:
-        yield from apps.get_app_config(app).get_models(include_auto_created=True)
+    for app in own_apps():
+        yield from app.get_models(include_auto_created=True)
 
 
 def rows() -> Rows:

@@ -1,23 +1,12 @@
 """In which order rows come where nobody asks for one."""
 
 import pytest
-from django.apps import apps
 from django.db.models import Model
 
-from config.settings.base import INSTALLED_APPS
+from tests.own_apps import own_apps
 
 pytestmark = pytest.mark.sqlite
 
-OURS = set(INSTALLED_APPS) & {
-    "people",
-    "fleet",
-    "health",
-    "capacity",
-    "operations",
-    "maintenance",
-    "rollouts",
-    "notifications",
-}
 # Few rows, which people read by the names of their places.
 BY_THEIR_PLACES = {"MaintenanceWindow", "PoolLimits", "TelemetrySource"}
 
@@ -29,6 +18,6 @@ def is_by_own_columns(model: type[Model]) -> bool:
 
 def test_rows_come_by_columns_of_their_own():
     """By a related row's, each query joins its table, and no index gives the order."""
-    models = [model for model in apps.get_models() if model._meta.app_label in OURS]
+    models = [model for app in own_apps() for model in app.get_models()]
 
     assert {model.__name__ for model in models if not is_by_own_columns(model)} == BY_THEIR_PLACES
