@@ -96,9 +96,7 @@ def _report(request: PersonRequest) -> dict[str, Any]:
     except BadPeriod as refusal:
         wanted, problem = UsageFilter(), str(refusal)
     number = max(1, whole(request.GET.get("page", "")[:4]) or 1)
-    report = usage_report(
-        request.user, wanted, now=timezone.now(), start=(number - 1) * PER_PAGE, most=PER_PAGE
-    )  # fmt: skip
+    report = usage_report(request.user, wanted, now=timezone.now(), start=(number - 1) * PER_PAGE, most=PER_PAGE)
     return {
         "wanted": wanted,
         "problem": problem,
