@@ -10,7 +10,8 @@ from django.db import IntegrityError, transaction
 from edges.transition_errors import LostRace
 from fleet.models import Node
 from health.models import Finding
-from maintenance.lifecycle import MOST_REBOOTS, CaseFacts, CaseState, RepairAnswer, RepairKind, why_not
+from maintenance.acts import why_not
+from maintenance.lifecycle import MOST_REBOOTS, CaseFacts, CaseState, RepairAnswer, RepairKind
 from maintenance.models import NodeCase, Repair
 from maintenance.queries import facts_of
 from maintenance.refusals import CaseRefused

@@ -1,4 +1,4 @@
-"""The states of a case, its moves, and the acts that people are offered. Pure."""
+"""The states of a case, its facts, and the moves that follow from them. Pure."""
 
 from __future__ import annotations
 
@@ -292,80 +292,3 @@ def _state_of(state: CaseState, begun: NodeOperation | None) -> CaseState | None
     if state == CaseState.SUSPECT or (state == CaseState.DRAINED and is_cordoned_again):
         return CaseState.QUARANTINED
     return None
-
-
-@dataclass(frozen=True)
-class CaseAct:
-    """An act of a person. `operation`: the kind of operation that does it; blank: a command on the case."""
-
-    key: str
-    title: str
-    states: frozenset[CaseState]
-    operation: str = ""
-    says: str = ""  # in its dialog
-
-
-# In the order of a case's life: the first that a state offers is its next step.
-ACTS: Mapping[str, CaseAct] = {
-    act.key: act
-    for act in (
-        CaseAct("quarantine", "Quarantine", frozenset({CaseState.SUSPECT}), "quarantine"),
-        CaseAct(
-            "drain", "Drain",
-            frozenset({CaseState.SUSPECT, CaseState.QUARANTINED, CaseState.DRAIN_BLOCKED}), "drain",
-        ),
-        CaseAct(
-            "answer", "Answer", frozenset({S.IN_REPAIR}),
-            says="A reboot counts as done once the boot ID has changed and the node is Ready.",
-        ),
-        CaseAct("release", "Release", CORDONED - {S.DRAINING}, "release"),
-        CaseAct(
-            "repair", "Ask for a repair", frozenset({S.QUARANTINED, S.DRAIN_BLOCKED, S.DRAINED}),
-            says="A person repairs the node and answers here. Quarterdeck does not touch it.",
-        ),
-        CaseAct(
-            "validate", "Record a validation", frozenset({S.DRAINED, S.VALIDATING, S.PROBATION}),
-            says="The result of a test on all GPUs of the node, such as dcgmi diag -r 3.",
-        ),
-        CaseAct(
-            "override", "Return without validation", CORDONED - {S.DRAINING},
-            says="Allows the release. The case shows it until a validation passes.",
-        ),
-        CaseAct(
-            "close", "Close the case", frozenset({S.SUSPECT, S.PROBATION}), says="The node stays in service.",
-        ),
-        CaseAct(
-            "retire", "Retire", frozenset(S) - FINAL,
-            says="The node does not return to service. Quarterdeck's cordon, if there is one, stays.",
-        ),
-    )
-}  # fmt: skip
-
-
-def why_not(act: str, case: CaseFacts) -> str:
-    """Returns why the case does not offer an act now. Blank: it does."""
-    now = f"The case is {TITLES[case.state].lower()}."
-    if case.state not in ACTS[act].states:
-        return now
-    if act == "repair" and case.state != CaseState.DRAINED and case.is_ready:
-        return f"{now} Drain the node first: its pods still run."
-    if act == "close" and case.has_quarantine:
-        return f"{now} Quarterdeck has cordoned the node: release it first."
-    if act == "release" and case.why_no_return:
-        return case.why_no_return
-    if act == "override" and not case.why_no_return:
-        return "The node may return already."
-    if act in ("validate", "close") and case.state == CaseState.PROBATION:
-        if act == "close" and case.lacks_validation:
-            return f"{case.why_unvalidated} Record one that passed first."
-        if act == "validate" and not case.lacks_validation:
-            return "The node is back in service, validated."
-    return ""
-
-
-def acts_of(case: CaseFacts) -> list[CaseAct]:
-    """Returns the acts that are possible now, the next step first. None while an operation is in progress."""
-    if case.is_busy:
-        return []
-    possible = [act for act in ACTS.values() if not why_not(act.key, case)]
-    return [ACTS["quarantine"], *possible] if case.is_uncordoned else possible

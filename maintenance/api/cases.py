@@ -15,7 +15,8 @@ from fleet.api.serializers import RefSerializer
 from fleet.models import Cluster, Node
 from health.models import Finding
 from maintenance import commands
-from maintenance.lifecycle import RESULTS, CaseFacts, CaseState, RepairAnswer, RepairKind, acts_of
+from maintenance.acts import acts_of
+from maintenance.lifecycle import RESULTS, CaseFacts, CaseState, RepairAnswer, RepairKind
 from maintenance.models import NodeCase
 from maintenance.queries import facts_of
 from people.models import AuditEntry

@@ -20,7 +20,8 @@ from edges.transition_errors import IllegalMove
 from fleet.models import Node
 from health.models import Finding
 from maintenance import commands
-from maintenance.lifecycle import ACTS, RESULTS, RepairAnswer, RepairKind
+from maintenance.acts import ACTS
+from maintenance.lifecycle import RESULTS, RepairAnswer, RepairKind
 from maintenance.models import NodeCase
 from maintenance.refusals import CaseRefused
 from maintenance.web.case_strip import strip_of

@@ -10,7 +10,8 @@ from edges.requests import PersonRequest
 from fleet.models import Cluster, Node
 from fleet.web.node_lookup import node_for
 from health.models import Finding
-from maintenance.lifecycle import CaseState, acts_of
+from maintenance.acts import acts_of
+from maintenance.lifecycle import CaseState
 from maintenance.models import NodeCase
 from maintenance.queries import facts_of
 from maintenance.web.states import GLYPHS

@@ -6,8 +6,8 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
+from maintenance.acts import ACTS, acts_of
 from maintenance.lifecycle import (
-    ACTS,
     CASE_MOVES,
     FINAL,
     NEXT,
@@ -19,7 +19,6 @@ from maintenance.lifecycle import (
     RepairAnswer,
     RepairFacts,
     RepairKind,
-    acts_of,
     next_move,
 )
 from maintenance.web.states import GLYPHS
