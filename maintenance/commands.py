@@ -30,7 +30,7 @@ def open_case(node: Node, *, actor: str, reason: str, finding: Finding | None = 
             case = NodeCase.objects.create(
                 cluster_id=node.cluster_id, node_uid=node.uid, node_name=node.name, state=CaseState.SUSPECT,
                 state_since=now, state_reason=reason, moved_by=actor, opened_at=now, opened_by=actor, reason=reason,
-                finding=finding, fault_at=now,
+                finding=finding, fault_at=(finding and finding.opened_at) or now,
             )  # fmt: skip
             evidence = {"finding": finding.pk, "title": finding.title} if finding else {}
             case.record("opened", actor=actor, reason=reason, now=now, evidence=evidence)

@@ -47,7 +47,7 @@ class NodeCase(models.Model):
     opened_by = models.CharField(max_length=150)
     reason = models.CharField(max_length=LONGEST_REASON)  # of whoever opened it
     finding = models.ForeignKey(Finding, models.SET_NULL, null=True, related_name="cases")  # null: opened from a node
-    fault_at = models.DateTimeField()  # of the last fault: a return needs a newer validation
+    fault_at = models.DateTimeField()  # of the last fault, or of the opening: a return needs a newer validation
     repaired_at = models.DateTimeField(null=True)  # end of the last repair
     passed_at = models.DateTimeField(null=True)  # of the last validation that passed
     failed_at = models.DateTimeField(null=True)  # of the last one that failed

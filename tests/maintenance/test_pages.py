@@ -27,6 +27,7 @@ def test_an_operator_opens_a_case_from_a_finding_and_follows_it(node):
 
     case = NodeCase.objects.get()
     shown = page(ada, f"/cases/{case.pk}")
+    assert case.fault_at == finding.opened_at, "not when the case was opened"
     assert "Suspect" in shown.text
     assert f"/operations/new?kind=quarantine&node={node.pk}" in shown.links
     assert "Quarantine Drain" in page(ada, f"/parts/nodes/{node.pk}/case").text
@@ -51,6 +52,7 @@ def test_a_viewer_sees_why_the_buttons_are_locked_and_is_refused(node):
     bob = visiting(a_user("bob", role="viewer"))
     case = a_case(node)
 
+    assert "Last fault no finding" in page(bob, f"/cases/{case.pk}").text
     assert "you need the role" in page(bob, f"/cases/{case.pk}").text
     assert "you need the role" in bob.post(f"/cases/{case.pk}/close", {"reason": "x"}, follow=True).content.decode()
     other = a_node(node.cluster, "gpu-2")
