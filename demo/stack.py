@@ -194,8 +194,9 @@ class Stack:
     def _start_valkey(self) -> str:
         self._say("valkey")
         again = urlsplit(self.environment.get("REDIS_URL", "")).port
-        child, url = valkey.start(self.folder / "valkey", env=dict(os.environ), log=self._log("valkey"), port=again)
-        self.children["valkey"] = child
+        with tied.signals_held():
+            child, url = valkey.start(self.folder / "valkey", env=dict(os.environ), log=self._log("valkey"), port=again)
+            self.children["valkey"] = child
         return url
 
     def _start_cluster(self) -> None:
@@ -211,9 +212,10 @@ class Stack:
         """Only start it: it reads what it kept while the cluster is made known."""
         self._say("prometheus")
         scraped = prometheus.Scraped(CLUSTER, self.kubeconfig, self.fleet.context)
-        self.children[prometheus.BINARY], self.prometheus_url = prometheus.start(
-            self.folder / prometheus.BINARY, [scraped], log=self._log(prometheus.BINARY)
-        )
+        with tied.signals_held():
+            self.children[prometheus.BINARY], self.prometheus_url = prometheus.start(
+                self.folder / prometheus.BINARY, [scraped], log=self._log(prometheus.BINARY)
+            )
 
     def _wait_for_cluster(self) -> None:
         name = "actors" if self.fleet.kubeconfig else "simulator"
@@ -287,9 +289,10 @@ class Stack:
         out = self._out(name) if name in ANNOUNCE_THEMSELVES else None
         if out:
             out.unlink(missing_ok=True)
-        self.children[name] = tied.start(
-            name, command, log=self._log(name), stdout=out, cwd=ROOT, env={**self.environment, **more}
-        )
+        with tied.signals_held():
+            self.children[name] = tied.start(
+                name, command, log=self._log(name), stdout=out, cwd=ROOT, env={**self.environment, **more}
+            )
 
     def _wait_until(self, name: str, is_true: Callable[[], bool], timeout_s: float = 120.0) -> None:
         until = time.monotonic() + timeout_s

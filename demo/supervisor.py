@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from types import FrameType
 from typing import IO
 
 from demo import browser, kept, prometheus, tied
@@ -32,6 +33,14 @@ class AlreadyRunningError(Exception):
     """Another demo has this folder."""
 
 
+class StopRequested(BaseException):
+    """A person or the system asked the demo to end.
+
+    Like KeyboardInterrupt, it passes every handler of errors. KeyboardInterrupt itself will not do: where it leaves an
+    `exec` of a text, as in the body of a named tuple, Python ends the process by SIGINT, also if it is caught later.
+    """
+
+
 def run(
     base: Path,
     fleet: Fleet,
@@ -47,7 +56,7 @@ def run(
     that nobody does.
     """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.default_int_handler)  # also where a shell started us without Ctrl-C
+        signal.signal(number, request_stop)  # also where a shell started us without Ctrl-C
     try:
         if with_prometheus:
             prometheus.binary()
@@ -63,8 +72,13 @@ def run(
     except (AlreadyRunningError, NotOursError, StackError, NoPrometheusError) as error:
         print(f"\n{error}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
+    except StopRequested:
         return 0
+
+
+def request_stop(_number: int, _frame: FrameType | None) -> None:
+    """Answer a signal that asks the demo to end."""
+    raise StopRequested
 
 
 def made(folder: Path) -> Path:
@@ -181,7 +195,7 @@ def watch(stack: Stack, script: Script | None, changes: Changes | None) -> int:
                     script.play(time.monotonic())
             if changes and changes.seen():
                 restart_ours(stack)
-    except KeyboardInterrupt:
+    except StopRequested:
         print("\nStopping …", flush=True)
         return 0
 

@@ -6,8 +6,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -86,10 +86,21 @@ def start(
     return Child(name, process, log)
 
 
+@contextmanager
+def signals_held() -> Iterator[None]:
+    """Let a signal that asks us to end wait until a child that is being started is in the list of children."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def die_with(parent: int, last_signal: signal.Signals) -> Callable[[], None]:
     """Return what the child runs before it becomes its program; the signal survives exec and reaches no grandchild."""
 
     def tie() -> None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())  # a child of a parent that holds its signals must not
         if LIBC is not None:
             LIBC.prctl(PR_SET_PDEATHSIG, last_signal)
         # The parent may have gone between fork and prctl: then the kernel would never tell us.
