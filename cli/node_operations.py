@@ -1,0 +1,80 @@
+"""Operations on nodes: the impact first, then the confirmation, then the command."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+import typer
+
+from cli import tables
+from cli.failures import ExitCode, Failure
+from cli.server import Server
+from cli.tables import Format, Kind, plain
+from cli.waits import look_at_operation, wait_for
+
+NAMED = {
+    "jobs": "Jobs that end", "unmanaged": "Pods without a controller", "empty_dir": "Pods that lose emptyDir data",
+    "budgets": "Budgets that allow no eviction now", "waits": "Nodes wait", "warnings": "Warnings",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class NodeOperation:
+    kind: str
+    cluster: str
+    names: Sequence[str]
+    reason: str
+    count: int = 0  # that the person typed; 0: none
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+def run_operation(
+    server: Server, asked: NodeOperation, *, is_confirmed: bool, key: str, timeout_s: int | None, form: Format
+) -> None:
+    """Starts the operation after its impact was shown and confirmed. `timeout_s` None: does not wait for its end.
+
+    :raises Failure: when a node is unknown, nobody confirms, or the server refuses
+    """
+    target = _target_of(server, asked)
+    _show_impact(server.post("operations/previews", target))
+    _confirm(asked, is_confirmed=is_confirmed)
+    body = {**target, "reason": asked.reason, **asked.options, **({"typed_count": asked.count} if asked.count else {})}
+    operation = server.post("operations", body, key=key or str(uuid4()))
+    if form is Format.TABLE:
+        typer.echo(f"Operation {operation['id']} is {operation['state']}: {asked.kind} of {len(target['nodes'])}.")
+    if timeout_s is not None:
+        wait_for(lambda: look_at_operation(server, operation["id"]), timeout_s=timeout_s)
+    if form is not Format.TABLE:
+        tables.show_document(server.get(f"{Kind.OPERATIONS}/{operation['id']}"), form)
+
+
+def _target_of(server: Server, asked: NodeOperation) -> dict[str, Any]:
+    """Returns cluster, kind and UIDs. Costs a request for each name."""
+    nodes = []
+    for name in dict.fromkeys(asked.names):
+        rows = server.rows(Kind.NODES, cluster=asked.cluster, name=name)  # finds parts of names, too
+        exact = [row for row in rows if row["name"] == name]
+        if not exact:
+            raise Failure(
+                f"{asked.cluster} has no node {name}. List them: quarterdeck get nodes -f cluster={asked.cluster}"
+            )
+        nodes += exact
+    return {"cluster": nodes[0]["cluster"]["id"], "kind": asked.kind, "nodes": [node["uid"] for node in nodes]}
+
+
+def _show_impact(impact: Mapping[str, Any]) -> None:
+    """Prints the impact on stderr, so that stdout has only the answer."""
+    typer.echo(plain(impact["sentence"]), err=True)
+    for name, label in NAMED.items():
+        if impact[name]:
+            typer.echo(f"  {label}: {plain(', '.join(impact[name]))}", err=True)
+
+
+def _confirm(asked: NodeOperation, *, is_confirmed: bool) -> None:
+    if is_confirmed:
+        return
+    if not sys.stdin.isatty():
+        raise Failure("Nothing was changed. To confirm this impact, add --yes.", ExitCode.USAGE)
+    typer.confirm(f"{asked.kind.capitalize()} {len(asked.names)} nodes of {asked.cluster}?", abort=True, err=True)

@@ -1,0 +1,188 @@
+"""Commands against the live server: what they print, what they change, and their exit codes."""
+
+import json
+import os
+import re
+import shlex
+from datetime import timedelta
+
+import pytest
+import yaml
+
+from cli import waits
+from health.models import Finding, Mute
+from operations.models import Operation, OperationNode
+from rollouts.lifecycle import PlanState
+from rollouts.models import Command, Plan
+from tests.make import NOON, a_case, a_draft, a_finding, a_fleet, a_pending_pod, a_plan, an_operation
+from tests.rooms import ROOT
+
+
+@pytest.fixture
+def ends_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a command waits, the workers bring everything to its end."""
+
+    def work(_: float) -> None:
+        Plan.objects.filter(state="draft").exclude(waiting_for="").update(state="promoted")
+        Operation.objects.update(state="finished")
+        OperationNode.objects.update(state="done")
+
+    monkeypatch.setattr(waits.time, "sleep", work)
+
+
+def halted_plan(name: str) -> Plan:
+    plan = a_plan(a_fleet(name))
+    Plan.objects.filter(pk=plan.pk).update(state=PlanState.HALTED, write_intended_at=NOON)
+    return plan
+
+
+def test_every_example_of_its_document_runs(signed_in, run, live_server, monkeypatch, tmp_path, ends_at_once):
+    fleet = a_fleet("prod", nodes=40)
+    a_pending_pod(fleet, "train-0")
+    a_case(fleet.nodes.last())
+    plans = {
+        "start": a_draft(a_fleet("a")),
+        "halt": a_plan(a_fleet("b")),
+        "resume": halted_plan("c"),
+        "rollback": halted_plan("d"),
+    }
+    shown, finding = a_plan(a_fleet("e")), a_finding(fleet, severity="critical")
+    signed_in()
+    monkeypatch.chdir(tmp_path)
+    secret = tmp_path / "token"
+    secret.touch(mode=0o600)
+    secret.write_text(os.environ["QUARTERDECK_TOKEN"])
+    examples = re.findall(r"^    (quarterdeck .*)$", (ROOT / "docs" / "cli.md").read_text(), re.MULTILINE)
+
+    ended = {}
+    for example in examples:
+        verb = example.split()[2]
+        ids = {"7": plans.get(verb, shown).pk, "12": finding.pk, "https://quarterdeck.example.com": live_server.url}
+        ended[example] = run(*(str(ids.get(word, word)) for word in shlex.split(example)[1:]))
+
+    assert len(examples) > 15
+    assert {example: end.err for example, end in ended.items() if end.code} == {}
+
+
+def test_a_list_is_a_table_json_or_yaml(signed_in):
+    a_fleet("prod", nodes=3)
+    run = signed_in("viewer")
+
+    table, as_json, as_yaml = (run("get", "nodes", "-o", form) for form in ("table", "json", "yaml"))
+
+    lines = table.out.splitlines()
+    assert lines[0].split()[:3] == ["NAME", "CLUSTER", "STATE"]
+    assert [line.split()[:3] for line in lines[1:]] == [[f"gpu-{number}", "prod", "ready"] for number in range(3)]
+    assert [row["name"] for row in json.loads(as_json.out)] == ["gpu-0", "gpu-1", "gpu-2"]
+    assert yaml.safe_load(as_yaml.out) == json.loads(as_json.out)
+
+
+def test_a_list_of_several_pages_is_complete(signed_in, monkeypatch):
+    a_fleet("prod", nodes=5)
+    monkeypatch.setattr("cli.server.PAGE", 2)
+    run = signed_in("viewer")
+
+    assert len(json.loads(run("get", "nodes", "-o", "json").out)) == 5
+    assert len(json.loads(run("get", "nodes", "-o", "json", "--limit", "3").out)) == 3
+
+
+def test_a_stale_cluster_is_named(signed_in):
+    fleet = a_fleet("prod")
+    fleet.bookmarks.update(last_seen_at=NOON - timedelta(hours=1))
+
+    assert "Not live: prod was last seen at 2026-11-21T11:00:00Z." in signed_in("viewer")("get", "nodes").err
+
+
+def test_a_table_has_no_control_characters(signed_in):
+    a_finding(a_fleet("prod"), title="\x1b[2J\x9bGone\nnext")
+
+    out = signed_in("viewer")("get", "findings").out
+
+    assert "[2J Gone next" in out
+    assert out.count("\n") == 2
+    assert out.replace("\n", "").isprintable()
+
+
+def test_why_names_the_reason(signed_in):
+    a_pending_pod(a_fleet("prod"), "train-0", gpus=64)
+    plan = halted_plan("b")
+    run = signed_in("viewer")
+
+    pod, halted = run("why", "pod", "team-a/train-0"), run("why", "plan", str(plan.pk))
+
+    assert (pod.code, halted.code) == (0, 0)
+    assert "team-a/train-0 in prod: pending" in pod.out
+    assert "Nodes as of 2026-11-21T12:00" in pod.out
+    assert "It was halted." in halted.out
+    assert run("why", "pod", "team-a/other").code == 1
+
+
+def test_a_halt_is_recorded_once_for_a_key(signed_in):
+    plan = a_plan()
+    run = signed_in()
+    command = ("plan", "halt", str(plan.pk), "--reason", "ECC errors", "--key", "k1")
+
+    ended = [run(*command).code for _ in range(2)]
+
+    assert ended == [0, 0]
+    assert Command.objects.get(plan=plan, verb="halt").reason == "ECC errors"
+
+
+def test_an_operation_shows_its_impact_and_needs_a_yes(signed_in):
+    a_fleet("prod")
+    run = signed_in()
+    command = ("node", "drain", "gpu-0", "--cluster", "prod", "--reason", "Xid 79", "--unmanaged")
+
+    refused = run(*command)
+    assert (refused.code, Operation.objects.count()) == (2, 0)
+    assert "1 node, 8 GPUs" in refused.err
+    assert "add --yes" in refused.err
+
+    assert run(*command, "--yes").code == 0
+    operation = Operation.objects.get()
+    assert (operation.kind, operation.reason, operation.options["unmanaged"]) == ("drain", "Xid 79", True)
+    assert [node.node_name for node in operation.nodes.all()] == ["gpu-0"]
+
+
+def test_a_mute_ends_after_the_given_time(signed_in):
+    finding = a_finding(a_fleet("prod"))
+
+    assert signed_in()("finding", "mute", str(finding.pk), "--for", "8h", "--reason", "Known").code == 0
+
+    assert Mute.objects.get().until.hour == 20
+
+
+def test_an_acknowledgement_assigns_the_finding(signed_in):
+    finding = a_finding(a_fleet("prod"))
+
+    assert signed_in()("finding", "ack", str(finding.pk)).code == 0
+
+    assert Finding.objects.get(pk=finding.pk).assigned_to == "a-operator"
+
+
+def test_waiting_ends_with_failed_nodes_or_at_its_timeout(signed_in, monkeypatch):
+    fleet = a_fleet("prod")
+    monkeypatch.setattr(waits.time, "sleep", lambda _: OperationNode.objects.update(state="failed"))
+    run = signed_in()
+    command = ("node", "drain", "gpu-0", "--cluster", "prod", "--reason", "Xid 79", "--yes", "--wait")
+
+    late = run(*command, "--timeout", "0s")
+    Operation.objects.all().delete()
+    an_operation(fleet, "gpu-1")
+    monkeypatch.setattr(
+        waits.time,
+        "sleep",
+        lambda _: (OperationNode.objects.update(state="failed"), Operation.objects.update(state="finished")),
+    )
+    failed = run(*command)
+
+    assert (late.code, "It goes on without you." in late.err) == (4, True)
+    assert (failed.code, "failed: 1" in failed.err) == (3, True)
+
+
+def test_waiting_ends_where_a_person_must_act(signed_in):
+    plan = halted_plan("b")
+
+    ended = signed_in()("plan", "resume", str(plan.pk), "--reason", "Go on", "--wait", "--timeout", "0s")
+
+    assert ended.code in {3, 4}
