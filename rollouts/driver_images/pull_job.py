@@ -14,7 +14,7 @@ from datetime import timedelta
 from typing import Any
 
 from gpu.labels import IMAGE_PULL, MANAGED_BY, OURS, PULLS_FOR
-from rollouts.test_jobs.job_manifest import job_of
+from operations.test_jobs.job_manifest import job_of
 
 CONTAINER = "pull"
 DEADLINE = timedelta(minutes=30)  # a driver's image has some hundred MB; a slow line has them by then

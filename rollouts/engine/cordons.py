@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from operations.test_jobs.test_progress import TestJobOutcome
 from rollouts.engine.snapshot import CordonedByUs
 from rollouts.engine.test_jobs import PlanTestJobs
 from rollouts.gates.test_job import cordons_by
 from rollouts.models import Cordon, Plan, Stage, Target
-from rollouts.test_jobs.test_progress import TestJobOutcome
 
 
 @dataclass(frozen=True)

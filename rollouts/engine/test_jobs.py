@@ -4,12 +4,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from operations.test_jobs.test_progress import TestJobOutcome
 from rollouts.engine.snapshot import TestJobInCluster
 from rollouts.gates.base import TestJobEvidence
 from rollouts.gates.test_job import TestJobGate
 from rollouts.lifecycle import StageState, TargetState
 from rollouts.models import Plan, Stage, Target, TestJob
-from rollouts.test_jobs.test_progress import TestJobOutcome
 
 GOES_ON = (StageState.PROMOTING, StageState.SOAKING)
 

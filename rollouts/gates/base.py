@@ -8,8 +8,8 @@ from enum import StrEnum
 from typing import ClassVar
 
 from gpu.compatibility.verdicts import Support
+from operations.test_jobs.test_progress import TestJobOutcome
 from rollouts.lifecycle import TargetState
-from rollouts.test_jobs.test_progress import TestJobOutcome
 from wording.reports import EvidenceItem, Report
 
 Items = tuple[EvidenceItem, ...]

@@ -11,10 +11,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
+from operations.test_jobs.test_job import resource_of
+from operations.test_jobs.test_progress import TestJobOutcome
 from rollouts.gates.base import Evidence, Gate, GateResult, Items, TargetEvidence, When
 from rollouts.gates.results import OVERRIDE, fail, no_target, passed, subject, to_come, wait
-from rollouts.test_jobs.test_job import resource_of
-from rollouts.test_jobs.test_progress import TestJobOutcome
 from wording.numbers import count, either
 from wording.reports import EvidenceItem, at_most
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
 
+from operations.test_jobs.test_progress import TestJobOutcome
 from rollouts.gates.base import UNTESTED, Evidence, Gate, GateResult, Items, PodEvidence, TargetEvidence, When
 from rollouts.gates.results import fail, kept_empty, no_target, of_first, passed, subject, to_come, wait
-from rollouts.test_jobs.test_progress import TestJobOutcome
 from wording.durations import spell
 from wording.lists import names
 from wording.numbers import are, count, either

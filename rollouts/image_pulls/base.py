@@ -11,11 +11,11 @@ from kube import client
 from kube.redaction import redacted
 from kube.structs import PodSeen
 from kube.structs.events import EventSeen
+from operations.test_jobs.job_manifest import is_ours
 from operations.writer_lease import take_writer_lease
 from rollouts.driver_images.pull_progress import PullProgress
 from rollouts.models import ImagePull, PullJob
 from rollouts.models.transitions import record_event
-from rollouts.test_jobs.job_manifest import is_ours
 
 LONGEST = 500  # of what others say
 LANDED_BY = timedelta(minutes=1)  # a request that we gave up may still reach the API server

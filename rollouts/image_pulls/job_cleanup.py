@@ -1,10 +1,10 @@
 """Deletes Jobs; a row is done only when Job and pod were read back as deleted."""
 
 from kube import client
+from operations.test_jobs.job_manifest import is_ours
 from rollouts.driver_images.pull_progress import PullOutcome, PullProgress
 from rollouts.image_pulls.base import PullRound, bounded
 from rollouts.models import PullJob
-from rollouts.test_jobs.job_manifest import is_ours
 
 
 def tell_what_was_not_through(pull_round: PullRound) -> None:

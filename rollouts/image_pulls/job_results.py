@@ -4,13 +4,13 @@ from kube import client
 from kube.structs import PodSeen
 from kube.structs.events import EventSeen
 from kube.structs.pod import ContainerStateTerminated
+from operations.test_jobs.job_manifest import is_ours
+from operations.test_jobs.job_status import failure_of, newest_pod, said_of, state_of
 from rollouts.driver_images.pull_job import pods_for
 from rollouts.driver_images.pull_progress import JobLook, PodLook, PullOutcome, PullProgress
 from rollouts.driver_images.pull_progress import look as look_at
 from rollouts.image_pulls.base import PullRound
 from rollouts.models import PullJob
-from rollouts.test_jobs.job_manifest import is_ours
-from rollouts.test_jobs.job_status import failure_of, newest_pod, said_of, state_of
 
 NEVER_SEEN = "ContainerStatusUnknown"  # what a kubelet says of a container that it may not have made (pkg/kubelet)
 

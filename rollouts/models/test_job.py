@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from django.db import models
 
-from rollouts.test_jobs.test_job import WantedTestJob
-from rollouts.test_jobs.test_progress import TestJobOutcome
+from operations.test_jobs.test_job import WantedTestJob
+from operations.test_jobs.test_progress import TestJobOutcome
 
 
 class TestJobQuerySet(models.QuerySet["TestJob"]):

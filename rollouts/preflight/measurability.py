@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from fleet.models import Node, Pod
 from gpu.operands import VALIDATOR
+from operations.test_jobs.test_job import resource_of
 from rollouts.checks import Check, listed, stage_field
 from rollouts.gates.base import Gate, NextWave
 from rollouts.gates.exposure import Exposure
@@ -18,7 +19,6 @@ from rollouts.node_order.node_selection import at_once
 from rollouts.preflight.driver_facts import OperandPod
 from rollouts.preflight.subject import PreflightSubject
 from rollouts.queries.headroom import ClusterRoom, read_room
-from rollouts.test_jobs.test_job import resource_of
 from wording.numbers import count, either
 
 WAIVE = "Or make the gate advisory, with a reason that approvers see."

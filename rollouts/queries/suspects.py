@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 from health.suspects import NodeOutcome, Suspects, suspects_of
+from operations.test_jobs.test_progress import TestJobOutcome
 from rollouts.gates.base import Answer
 from rollouts.gates.test_job import TestJobGate
 from rollouts.gates.workloads_ready import WorkloadsReady
 from rollouts.lifecycle import TargetState
 from rollouts.models import Plan, Stage, Target, TestJob
 from rollouts.node_order.node_selection import FACTORS
-from rollouts.test_jobs.test_progress import TestJobOutcome
 
 ABOUT_WORKLOADS = frozenset(
     {WorkloadsReady.key, TestJobGate.key}

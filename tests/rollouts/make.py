@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from health.telemetry.metrics import METRICS
+from operations.test_jobs.test_progress import TestJobOutcome
 from rollouts.components.driver_crd import DriverCrd
 from rollouts.components.throttle import UpgradePolicy
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
@@ -25,7 +26,6 @@ from rollouts.gates.base import (
 )
 from rollouts.gates.driver_version import DriverVersion
 from rollouts.lifecycle import PlanState, StageState, TargetState
-from rollouts.test_jobs.test_progress import TestJobOutcome
 from tests.make import NOON
 from wording.reports import Report
 

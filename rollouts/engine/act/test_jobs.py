@@ -17,6 +17,11 @@ from kube.client.single_requests import last_lines
 from kube.redaction import redacted
 from kube.structs import PodSeen
 from kube.structs.meta import find
+from operations.test_jobs.job_manifest import is_ours
+from operations.test_jobs.job_metrics import number_at
+from operations.test_jobs.job_status import failure_of, newest_pod, said_of, state_of
+from operations.test_jobs.test_job import CONTAINER, job_for, pods_for, resource_of
+from operations.test_jobs.test_progress import ObservedTestJob, ObservedTestPod, TestJobOutcome, TestJobProgress, look
 from rollouts.engine.act.writer import Writer
 from rollouts.engine.decide.acts import CreateTestJobs, TrackTestJobs
 from rollouts.engine.live_state import stopped_in_cluster
@@ -25,11 +30,6 @@ from rollouts.lifecycle import PlanState, TargetState
 from rollouts.models import Plan, Target, TestJob
 from rollouts.queries.driver_nodes import driver_daemonsets
 from rollouts.queries.restraints import why_frozen
-from rollouts.test_jobs.job_manifest import is_ours
-from rollouts.test_jobs.job_metrics import number_at
-from rollouts.test_jobs.job_status import failure_of, newest_pod, said_of, state_of
-from rollouts.test_jobs.test_job import CONTAINER, job_for, pods_for, resource_of
-from rollouts.test_jobs.test_progress import ObservedTestJob, ObservedTestPod, TestJobOutcome, TestJobProgress, look
 
 LONGEST = 500  # of what others say
 LANDED_BY = timedelta(minutes=1)  # a request that we gave up may still reach the API server

@@ -15,6 +15,7 @@ from edges.transition_errors import LostRace
 from kube import client
 from kube.structs import NodeSeen
 from operations.ledger.disruptions import NoPlace, take
+from operations.test_jobs.test_job import resource_of
 from rollouts.approvals.automatic_approvals import GATE, why_live
 from rollouts.engine.act import cordons, exclusions
 from rollouts.engine.act.levers import lever_of
@@ -29,7 +30,6 @@ from rollouts.models import Hold, Plan, Stage, Target, Wave
 from rollouts.models.target import move_targets
 from rollouts.queries.restraints import restraints_of
 from rollouts.queries.stage_windows import why_not_released
-from rollouts.test_jobs.test_job import resource_of
 from wording.lists import names
 from wording.numbers import either
 

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from datetime import timedelta
 
+from operations.test_jobs.test_progress import TestJobOutcome
 from rollouts.components.base import Phase
 from rollouts.engine.decide.acts import Act, CordonAgain, Decision, MovePlan, MoveStage, Uncordon
 from rollouts.engine.decide.target_progress import tells_who_is_gone
@@ -16,7 +17,6 @@ from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
 from rollouts.gates.base import TargetEvidence
 from rollouts.gates.test_job import TestJobGate
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
-from rollouts.test_jobs.test_progress import TestJobOutcome
 from wording.lists import names
 from wording.numbers import are, either, stay
 

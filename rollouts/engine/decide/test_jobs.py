@@ -6,14 +6,14 @@ They are read in every state of the plan. No plan ends before the last deletion 
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from operations.test_jobs.test_job import resource_of
+from operations.test_jobs.test_progress import TestJobOutcome
 from rollouts.engine.decide.acts import Act, CreateTestJobs, Decision, MovePlan, TrackTestJobs
 from rollouts.engine.decide.budget import is_back
 from rollouts.engine.snapshot import Snapshot, StageSnapshot
 from rollouts.gates.base import TargetEvidence
 from rollouts.gates.test_job import TestJobGate
 from rollouts.lifecycle import PLAN_FINAL, PlanState, StageState, TargetState
-from rollouts.test_jobs.test_job import resource_of
-from rollouts.test_jobs.test_progress import TestJobOutcome
 from wording.lists import names
 from wording.numbers import are, either
 

@@ -1,7 +1,7 @@
 """What the Job may do, which is nothing but end."""
 
+from operations.test_jobs.job_manifest import is_ours
 from rollouts.driver_images.pull_job import AsTheDriver, WantedPull, job_for
-from rollouts.test_jobs.job_manifest import is_ours
 
 WANTED = WantedPull(
     "plan-7", 3, 1, "gpu-1", "nvcr.io/nvidia/driver:580.126.20-ubuntu22.04", "2026-01-08T12:00:00+00:00"

@@ -5,6 +5,7 @@ from datetime import timedelta
 from hypothesis import strategies as st
 
 from gpu.compatibility.verdicts import Support
+from operations.test_jobs.test_progress import TestJobOutcome
 from rollouts.gates.base import (
     ApprovalEvidence,
     Baseline,
@@ -24,7 +25,6 @@ from rollouts.gates.base import (
     WindowEvidence,
 )
 from rollouts.lifecycle import TargetState
-from rollouts.test_jobs.test_progress import TestJobOutcome
 from tests.make import NOON
 from tests.rollouts.make import NEW, OLD, OPERANDS
 

@@ -2,11 +2,11 @@
 
 import pytest
 
+from operations.test_jobs.test_progress import TestJobOutcome
 from rollouts.gates.base import NO_TARGET, TO_COME, Answer, TestJobEvidence
 from rollouts.gates.options import BadGate, read_gates
 from rollouts.gates.test_job import TestJobGate
 from rollouts.lifecycle import TargetState
-from rollouts.test_jobs.test_progress import TestJobOutcome
 from tests.make import NOON
 from tests.rollouts.make import a_held_target, a_target, evidence
 

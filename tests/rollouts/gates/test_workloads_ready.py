@@ -4,9 +4,9 @@ from datetime import timedelta
 
 import pytest
 
+from operations.test_jobs.test_progress import TestJobOutcome
 from rollouts.gates.base import UNTESTED, Answer, TestJobEvidence
 from rollouts.gates.workloads_ready import WorkloadsReady
-from rollouts.test_jobs.test_progress import TestJobOutcome
 from tests.make import NOON
 from tests.rollouts.make import a_baseline, a_held_target, a_pod_on_it, a_target, evidence, values_of
 

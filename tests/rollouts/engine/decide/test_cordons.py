@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from operations.test_jobs.test_progress import TestJobOutcome
 from rollouts.engine.decide import decide
 from rollouts.engine.decide.acts import CordonAgain, Decision, MovePlan, MoveStage, Uncordon
 from rollouts.engine.decide.budget import given_back
@@ -13,7 +14,6 @@ from rollouts.gates.base import TestJobEvidence
 from rollouts.gates.driver_version import DriverVersion
 from rollouts.gates.test_job import TestJobGate
 from rollouts.lifecycle import PlanState, StageState, TargetState
-from rollouts.test_jobs.test_progress import TestJobOutcome
 from tests.make import NOON
 from tests.rollouts.make import (
     DAEMONSET,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from rollouts.test_jobs.test_job import DEADLINE
+from operations.test_jobs.test_job import DEADLINE
 from wording.durations import spell
 
 NO_POD = timedelta(minutes=1)

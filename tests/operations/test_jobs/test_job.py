@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rollouts.test_jobs.job_manifest import is_ours
-from rollouts.test_jobs.test_job import WantedTestJob, job_for, resource_of
+from operations.test_jobs.job_manifest import is_ours
+from operations.test_jobs.test_job import WantedTestJob, job_for, resource_of
 
 WANTED = WantedTestJob(
     "plan-7", 12, "gpu-1", "registry.example/burn:1", "nvidia.com/mig-1g.10gb", 2, "2026-01-08T12:00"

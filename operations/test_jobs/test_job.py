@@ -14,7 +14,7 @@ from typing import Any
 
 from gpu.labels import GPU, MANAGED_BY, OURS, PROOF, PROVES_FOR
 from gpu.resources import is_gpu_resource
-from rollouts.test_jobs.job_manifest import job_of
+from operations.test_jobs.job_manifest import job_of
 
 CONTAINER = "test-job"
 DEADLINE = timedelta(minutes=15)  # an image of some hundred MB is pulled, and a sample runs for seconds

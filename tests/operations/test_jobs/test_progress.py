@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rollouts.test_jobs.test_progress import TAKEN_AWAY, ObservedTestJob, ObservedTestPod, TestJobOutcome, look
+from operations.test_jobs.test_progress import TAKEN_AWAY, ObservedTestJob, ObservedTestPod, TestJobOutcome, look
 from tests.make import NOON
 
 

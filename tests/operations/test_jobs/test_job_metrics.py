@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rollouts.test_jobs.job_metrics import number_at
+from operations.test_jobs.job_metrics import number_at
 
 PRINTED = json.dumps({"testcases": [{"name": "device_to_device", "sum": 312.5}], "ok": True}, indent=2).splitlines()
 

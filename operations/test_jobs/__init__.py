@@ -1,0 +1,1 @@
+"""Test Jobs on nodes, and the manifest and status of every Job of Quarterdeck."""
