@@ -1,12 +1,14 @@
 """The status of a Job and of its pod, as the API server shows them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
 from typing import TypedDict
 
 from kube import client
 from kube.structs import PodSeen
 from kube.structs.meta import find
 from kube.structs.pod import ContainerState
+from operations.test_jobs.test_progress import ObservedTestJob, ObservedTestPod
 
 
 class PodSaid(TypedDict):
@@ -50,3 +52,33 @@ def said_of(pod: PodSeen) -> PodSaid:
         "waits": (waiting.reason or "") if waiting and waiting.reason != "ContainerCreating" else "",
         "waits_message": (waiting.message or "") if waiting else "",
     }
+
+
+def observed_test_job(
+    job: client.JobSeen, pods: Sequence[PodSeen], *, made_at: datetime, has_run: bool, deadline: timedelta
+) -> ObservedTestJob:
+    """Returns a test Job with its newest pod. `has_run`: its container was seen to run earlier."""
+    newest = newest_pod(job, pods)
+    complete = find(job.status.conditions if job.status else None, "Complete")
+    failed, failed_message = failure_of(job)
+    return ObservedTestJob(
+        made_at=made_at,
+        has_run=has_run,
+        is_complete=complete is not None and complete.status == "True",
+        failed=failed,
+        failed_message=failed_message,
+        pod=_observed_pod(newest) if newest else None,
+        deadline=deadline,
+    )
+
+
+def _observed_pod(pod: PodSeen) -> ObservedTestPod:
+    state = state_of(pod)
+    ended = state.terminated if state else None
+    return ObservedTestPod(
+        **said_of(pod),
+        is_going=pod.metadata.deletion_timestamp is not None,
+        is_running=bool(state and state.running),
+        exit_code=ended.exit_code if ended else None,
+        words=(ended.message or ended.reason or "") if ended else "",
+    )

@@ -1,4 +1,4 @@
-"""The Job that tests the GPUs of one changed node. Pure.
+"""The Job that tests the GPUs of one node. Pure.
 
 It requests GPUs as a tenant's pod does, so device plugin, runtime and driver are used the same way. It has no token,
 rights or mounts. It tolerates a cordon and NoSchedule taints, but not NoExecute. The kubelet keeps the end of a failed
@@ -25,7 +25,7 @@ EVERY_SUCH_TAINT = {"operator": "Exists", "effect": "NoSchedule"}  # node.kubern
 
 @dataclass(frozen=True)
 class WantedTestJob:
-    plan: str  # "plan-7"
+    owner: str  # "plan-7", "operation-7"
     test_job: int
     node: str
     image: str
@@ -33,18 +33,20 @@ class WantedTestJob:
     amount: int
     asked_at: str
     command: str = ""  # as a shell splits it; blank: the image's own
+    prefix: str = "quarterdeck-proof"  # of its name: rows of one table share it
+    deadline: timedelta = DEADLINE
 
     @property
     def name(self) -> str:
-        return f"quarterdeck-proof-{self.test_job}"
+        return f"{self.prefix}-{self.test_job}"
 
     @property
     def labels(self) -> dict[str, str]:
-        return {MANAGED_BY: OURS, PROVES_FOR: self.plan, PROOF: str(self.test_job)}
+        return {MANAGED_BY: OURS, PROVES_FOR: self.owner, PROOF: str(self.test_job)}
 
 
-def pods_for(plan: str) -> str:
-    return f"{MANAGED_BY}={OURS},{PROVES_FOR}={plan}"
+def pods_for(owner: str) -> str:
+    return f"{MANAGED_BY}={OURS},{PROVES_FOR}={owner}"
 
 
 def resource_of(allocatable: Mapping[str, int], amount: int) -> str:
@@ -59,7 +61,7 @@ def job_for(wanted: WantedTestJob) -> dict[str, Any]:
         "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
         "containers": [_container(wanted)],
     }
-    return job_of(wanted, pod, deadline=DEADLINE)
+    return job_of(wanted, pod, deadline=wanted.deadline)
 
 
 def _container(wanted: WantedTestJob) -> dict[str, Any]:

@@ -45,6 +45,7 @@ class ObservedTestJob:
     failed_message: str = ""
     pod: ObservedTestPod | None = None
     refused: str = ""  # why it may make no pod
+    deadline: timedelta = DEADLINE
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ def look(job: ObservedTestJob, *, now: datetime) -> TestJobProgress:
             f"It ended with exit code {pod.exit_code}.", pod.words, TestJobOutcome.FAILED, has_run=True
         )
     if job.failed == "DeadlineExceeded" and has_run:
-        says = f"It did not end within {spell(DEADLINE)}."
+        says = f"It did not end within {spell(job.deadline)}."
         return TestJobProgress(says, job.failed_message, TestJobOutcome.FAILED, has_run=True)
     if job.failed:
         return _ended_without_a_word(job, has_run=has_run)
@@ -85,7 +86,9 @@ def _ended_without_a_word(job: ObservedTestJob, *, has_run: bool) -> TestJobProg
     said = job.failed_message or job.failed
     if job.failed == "DeadlineExceeded":
         why = (job.pod and (job.pod.unscheduled or job.pod.waits_message)) or said
-        return TestJobProgress(f"It was not started within {spell(DEADLINE)}.", why, TestJobOutcome.UNKNOWN, has_run)
+        return TestJobProgress(
+            f"It was not started within {spell(job.deadline)}.", why, TestJobOutcome.UNKNOWN, has_run
+        )
     return TestJobProgress("Its Job failed, and its pod does not say why.", said, TestJobOutcome.UNKNOWN, has_run)
 
 
