@@ -37,6 +37,7 @@ ACTS: Mapping[str, CaseAct] = {
             "repair", "Ask for a repair", frozenset({S.QUARANTINED, S.DRAIN_BLOCKED, S.DRAINED}),
             says="A person repairs the node and answers here. Quarterdeck does not touch it.",
         ),
+        CaseAct("test", "Run a test", frozenset({S.DRAINED, S.VALIDATING}), "test"),
         CaseAct(
             "validate", "Record a validation", frozenset({S.DRAINED, S.VALIDATING, S.PROBATION}),
             says="The result of a test on all GPUs of the node, such as dcgmi diag -r 3.",
@@ -63,6 +64,8 @@ def why_not(act: str, case: CaseFacts) -> str:
         return now
     if act == "repair" and case.state != CaseState.DRAINED and case.is_ready:
         return f"{now} Drain the node first: its pods still run."
+    if act == "test" and not case.is_ready:
+        return f"{now} No test Job starts on the node: it is not Ready."
     if act == "close" and case.has_quarantine:
         return f"{now} Quarterdeck has cordoned the node: release it first."
     if act == "release" and case.why_no_return:

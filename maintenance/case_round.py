@@ -22,6 +22,9 @@ def follow_cases(*, now: datetime) -> int:
             with suppress(LostRace):  # a person moved it; the next round reads it again
                 _follow(case, facts[case.pk], move, now=now)
                 moved += 1
+        elif facts[case.pk].test:
+            with suppress(LostRace):
+                _take_test(case, facts[case.pk], now=now)
         elif facts[case.pk].fault_seen_at:
             _note_fault(case, facts[case.pk], now=now)
     return moved
@@ -42,6 +45,25 @@ def _follow(case: NodeCase, facts: CaseFacts, move: NextMove, *, now: datetime) 
         if facts.gone:  # nobody can release a node that is gone, and it takes no place in the ledger
             for row in Quarantine.objects.of_nodes([case.node_uid]).select_related("operation"):
                 row.end(now=now, left_reason=facts.gone)
+
+
+def _take_test(case: NodeCase, facts: CaseFacts, *, now: datetime) -> None:
+    """Records the result of a test Job, once. A pass counts from its begin: a fault during the test is newer.
+
+    :raises LostRace: when the case moved, or has the result already
+    """
+    test = facts.test
+    if test is None:
+        return
+    result = {"passed": {"passed_at": test.began_at}, "failed": {"failed_at": now}}.get(test.outcome, {})
+    if case.passed_at and test.outcome == "passed":
+        result = {"passed_at": max(case.passed_at, test.began_at)}
+    with transaction.atomic():
+        if not NodeCase.objects.filter(pk=case.pk, tested_at=case.tested_at).update(tested_at=test.ended_at):
+            raise LostRace("The case has the result already.")
+        evidence = {"operation": test.operation, "result": test.outcome, "test": test.test}
+        sentence = f"Validation {test.outcome} ({test.test}): {test.sentence}"
+        case.take_validation(test.outcome, actor=ENGINE, reason=sentence, now=now, evidence=evidence, **result)
 
 
 def _note_fault(case: NodeCase, facts: CaseFacts, *, now: datetime) -> None:

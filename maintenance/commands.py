@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
-from typing import Any
 
 from django.db import IntegrityError, transaction
 
@@ -105,37 +104,14 @@ def record_validation(
         evidence = {"result": result, "test": test, "link": link}
         columns = {"passed": {"passed_at": now}, "failed": {"failed_at": now}}.get(result, {})
         sentence = f"Validation {result} ({test}): {reason}"
-        to = _after_validation(CaseState(case.state), result)
-        if to is not None:
-            case.move(to, actor=actor, reason=sentence, now=now, evidence=evidence, **columns)
-        else:
-            _write(case, **columns)
-            case.record("validation", actor=actor, reason=sentence, now=now, evidence=evidence)
-
-
-def _after_validation(state: CaseState, result: str) -> CaseState | None:
-    """Returns the state after a validation. None: it does not change."""
-    match state, result:
-        case CaseState.DRAINED, "passed":
-            return CaseState.VALIDATING
-        case CaseState.VALIDATING, "failed":
-            return CaseState.DRAINED
-        case CaseState.PROBATION, "failed":
-            return CaseState.SUSPECT
-    return None
+        case.take_validation(result, actor=actor, reason=sentence, now=now, evidence=evidence, **columns)
 
 
 def override(case: NodeCase, *, actor: str, reason: str, seen: str = "", now: datetime) -> None:
     """Allows the release without a validation. The case shows it until one passes. Raises as `changed` does."""
     with changed(case, "override", seen=seen) as facts:
-        _write(case, overridden_at=now, overridden_by=actor, override_reason=reason)
+        case.write(overridden_at=now, overridden_by=actor, override_reason=reason)
         case.record("override", actor=actor, reason=reason, now=now, evidence={"why": facts.why_unvalidated})
-
-
-def _write(case: NodeCase, **columns: Any) -> None:
-    """:raises LostRace: when the case has moved meanwhile"""
-    if columns and not NodeCase.objects.filter(pk=case.pk, state=case.state).update(**columns):
-        raise LostRace(f"The case is no longer {case.state}.")
 
 
 @contextmanager

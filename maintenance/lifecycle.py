@@ -65,7 +65,7 @@ NEXT: Mapping[CaseState, str] = {
     CaseState.QUARANTINED: "New pods do not start on the node. Drain it next.",
     CaseState.DRAINING: "Pods are being evicted. The case continues by itself.",
     CaseState.DRAIN_BLOCKED: "The drain stopped. Drain again with another deadline or consent, or return the node.",
-    CaseState.DRAINED: "No pod of a tenant is left. Ask for a repair, or record a validation.",
+    CaseState.DRAINED: "No pod of a tenant is left. Ask for a repair, or run a test.",
     CaseState.IN_REPAIR: "A person repairs the node, and answers here.",
     CaseState.VALIDATING: "A test must pass before the node returns.",
     CaseState.PROBATION: "Pods start on the node. The case closes by itself if the fault does not return.",
@@ -85,6 +85,18 @@ class NodeOperation:
     actor: str
     reason: str  # of the actor
     result: str  # what it waits for, or the result
+
+
+@dataclass(frozen=True)
+class TestFacts:
+    """The newest test Job on the node with a result."""
+
+    operation: int
+    test: str  # its title
+    outcome: str  # of RESULTS
+    sentence: str  # with the last words of its container
+    began_at: datetime
+    ended_at: datetime
 
 
 class RepairKind(StrEnum):
@@ -131,6 +143,7 @@ class CaseFacts:
     failed_at: datetime | None = None  # of the last one that failed
     overridden_at: datetime | None = None  # when a person allowed the return without a validation
     repair: RepairFacts | None = None
+    test: TestFacts | None = None  # with a result that the case does not have yet
     has_quarantine: bool = False  # Quarterdeck wants its cordon on the node
     is_quarantined: bool = False  # that cordon was read back
     begun: NodeOperation | None = None  # the newest operation that has begun on the node
@@ -210,6 +223,8 @@ class CaseFacts:
             return f"The answer is done, but no reboot is proven: {why}"
         if self.newest is None or self.state == CaseState.PROBATION:
             return ""
+        if self.newest.kind == "test" and not self.is_busy and not self.why_no_return:
+            return ""  # a later validation, or an override, allows the return
         is_refused = self.newest.progress == NodeProgress.FAILED or (
             self.newest.kind == "quarantine" and self.newest.progress == NodeProgress.DONE and not self.has_quarantine
         )
@@ -243,6 +258,18 @@ def next_move(case: CaseFacts, *, now: datetime) -> NextMove | None:
     if case.state == CaseState.SUSPECT and not case.is_quarantined:
         return None
     return _after_operation(case)
+
+
+def after_validation(state: CaseState, result: str) -> CaseState | None:
+    """Returns the state after a validation. None: it does not change."""
+    match state, result:
+        case CaseState.DRAINED, "passed":
+            return CaseState.VALIDATING
+        case CaseState.VALIDATING, "failed":
+            return CaseState.DRAINED
+        case CaseState.PROBATION, "failed":
+            return CaseState.SUSPECT
+    return None
 
 
 def _is_reboot(case: CaseFacts) -> bool:

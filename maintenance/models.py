@@ -7,13 +7,14 @@ from typing import Any
 from django.db import models, transaction
 from django.db.models import Q
 
+from edges.transition_errors import LostRace
 from edges.transitions import write_move
 from fleet.map_cells.chunks import announce_nodes
 from fleet.models import Cluster, Node
 from fleet.models.node import members_of
 from fleet.models.visible import Visible
 from health.models import Finding
-from maintenance.lifecycle import CASE_MOVES, FINAL, TITLES, CaseState, RepairAnswer, RepairKind
+from maintenance.lifecycle import CASE_MOVES, FINAL, TITLES, CaseState, RepairAnswer, RepairKind, after_validation
 from people.models import AuditEntry
 
 LONGEST_REASON = 1000
@@ -51,6 +52,7 @@ class NodeCase(models.Model):
     repaired_at = models.DateTimeField(null=True)  # end of the last repair
     passed_at = models.DateTimeField(null=True)  # of the last validation that passed
     failed_at = models.DateTimeField(null=True)  # of the last one that failed
+    tested_at = models.DateTimeField(null=True)  # end of the last test Job whose result it has
     overridden_at = models.DateTimeField(null=True)  # when a person allowed the return without a validation
     overridden_by = models.CharField(max_length=150, blank=True)
     override_reason = models.CharField(max_length=LONGEST_REASON, blank=True)
@@ -104,6 +106,23 @@ class NodeCase(models.Model):
             self.record(to.value, actor=actor, reason=reason, now=now, evidence={"from": was} | (evidence or {}))
         for name, value in {"state": to.value, **columns}.items():
             setattr(self, name, value)
+
+    def take_validation(
+        self, result: str, *, actor: str, reason: str, now: datetime, evidence: dict[str, Any], **columns: Any
+    ) -> None:
+        """Moves the case by the result of a test, or stores the result where it moves nothing. Raises as `move`."""
+        to = after_validation(CaseState(self.state), result)
+        if to is not None:
+            self.move(to, actor=actor, reason=reason, now=now, evidence=evidence, **columns)
+            return
+        with transaction.atomic():
+            self.write(**columns)
+            self.record("validation", actor=actor, reason=reason, now=now, evidence=evidence)
+
+    def write(self, **columns: Any) -> None:
+        """:raises LostRace: when the case has moved meanwhile"""
+        if columns and not NodeCase.objects.filter(pk=self.pk, state=self.state).update(**columns):
+            raise LostRace(f"The case is no longer {self.state}.")
 
     def record(
         self, what: str, *, actor: str, reason: str, now: datetime, evidence: dict[str, Any] | None = None

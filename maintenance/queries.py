@@ -3,22 +3,25 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from django.conf import settings
 from django.db.models import Max, Q
 from django.utils import timezone
 
 from fleet.models import GoneNode, Node
 from health.models import Finding
 from health.rules.base import Severity
-from maintenance.lifecycle import CaseFacts, CaseState, NodeOperation, RepairFacts, RepairKind
+from maintenance.fault_tests import choose_test
+from maintenance.lifecycle import CaseFacts, CaseState, NodeOperation, RepairFacts, RepairKind, TestFacts
 from maintenance.models import NodeCase, Repair
-from operations.lifecycle import NodeProgress
-from operations.models import OperationNode, Quarantine
+from operations.lifecycle import KINDS, NodeProgress
+from operations.models import NodeTestJob, OperationNode, Quarantine
+from operations.test_jobs.node_tests import NODE_TESTS
 
 COLUMNS = ("uid", "name", "is_unschedulable", "is_ready", "boot_id")
 
 
 def facts_of(cases: Sequence[NodeCase]) -> dict[int, CaseFacts]:
-    """Returns the facts by case. Seven queries, whatever the number of cases; none for no cases."""
+    """Returns the facts by case. Eight queries, whatever the number of cases; none for no cases."""
     if not cases:
         return {}
     uids = {case.node_uid for case in cases}
@@ -28,6 +31,7 @@ def facts_of(cases: Sequence[NodeCase]) -> dict[int, CaseFacts]:
     quarantines = dict(Quarantine.objects.of_nodes(uids).values_list("node_uid", "placed_at"))
     findings = _findings(cases)
     faults = {case.pk: newest_fault(case, findings.get(case.node_uid, ())) for case in cases}
+    tests = _tests(uids)
     repairs = {row.case_id: row for row in Repair.objects.filter(case__in=cases, ended_at=None)}
     return {
         case.pk: CaseFacts(
@@ -48,6 +52,7 @@ def facts_of(cases: Sequence[NodeCase]) -> dict[int, CaseFacts]:
             failed_at=case.failed_at,
             overridden_at=case.overridden_at,
             repair=_repair(repairs.get(case.pk)),
+            test=_new_test(case, tests.get(case.node_uid)),
             has_quarantine=case.node_uid in quarantines,
             is_quarantined=quarantines.get(case.node_uid) is not None,
             begun=begun.get(case.node_uid),
@@ -73,8 +78,8 @@ def _gone(uids: Collection[str], cases: Sequence[NodeCase]) -> dict[str, str]:
 
 
 def _operations(uids: Collection[str]) -> tuple[dict[str, NodeOperation], dict[str, NodeOperation]]:
-    """Returns the newest operation that has begun, and the newest one, by node UID."""
-    has_begun = Q(step_since__isnull=False)
+    """Returns the newest operation that has begun, and the newest one, by node UID. A test is none that has begun."""
+    has_begun = Q(step_since__isnull=False) & ~Q(operation__steps=list(KINDS["test"]))
     keys = OperationNode.objects.filter(node_uid__in=uids).order_by().values("node_uid")
     last = list(keys.annotate(newest=Max("pk"), begun=Max("pk", filter=has_begun)))
     wanted = {key for row in last for key in (row["newest"], row["begun"]) if key}
@@ -96,6 +101,32 @@ def _operation(row: OperationNode) -> NodeOperation:
         reason=operation.reason,
         result=row.reason or (operation.waiting_for if operation.is_in_progress else ""),
     )
+
+
+def _tests(uids: Collection[str]) -> dict[str, NodeTestJob]:
+    """Returns the newest test Job with a result by node UID."""
+    rows = NodeTestJob.objects.filter(node_uid__in=uids, told_at__isnull=False).order_by("told_at", "pk")
+    return {row.node_uid: row for row in rows}
+
+
+def _new_test(case: NodeCase, row: NodeTestJob | None) -> TestFacts | None:
+    """Returns the test, unless it is older than the case or the case has its result."""
+    if row is None or row.told_at is None or row.intended_at < case.opened_at:
+        return None
+    if case.tested_at and row.told_at <= case.tested_at:
+        return None
+    sentence = f"{row.says} {row.said}".strip()
+    title = NODE_TESTS[row.test].title
+    return TestFacts(row.operation_id, title, row.outcome, sentence, row.intended_at, row.told_at)
+
+
+def wanted_test(case: NodeCase) -> str:
+    """Returns the key of the test that exercises the fault of the case."""
+    finding = case.finding
+    with_image = {test.key for test in NODE_TESTS.values() if settings.TEST_IMAGES.get(test.image)}
+    xid = finding.facts.get("xid") if finding else None
+    rule = finding.rule if finding else ""
+    return choose_test(rule, xid if isinstance(xid, int) else None, with_image=with_image)
 
 
 def _findings(cases: Sequence[NodeCase]) -> Mapping[str, list[dict[str, Any]]]:

@@ -12,12 +12,12 @@ from operations.impact import OperationImpact, impact_of
 from operations.lifecycle import KINDS, NodeProgress, OperationState
 from operations.models import Operation, OperationNode
 from operations.refusals import BadOperation, OperationRefused
+from operations.steps import STEPS
 from people.models import AuditEntry
 from wording.numbers import count
 
 MOST_NODES = 1000
-TITLES: Mapping[str, str] = {"quarantine": "Quarantine", "drain": "Drain", "release": "Release"}
-OPTIONS = {"unmanaged": bool, "empty_dir": bool, "deadline_s": int, "at_once": int}
+TITLES: Mapping[str, str] = {"quarantine": "Quarantine", "drain": "Drain", "release": "Release", "test": "Test"}
 
 
 def preview(cluster: Cluster, kind: str, nodes: Sequence[Node], *, now: datetime) -> OperationImpact:
@@ -48,7 +48,8 @@ def start(
     :raises BadOperation: when the input is invalid
     :raises OperationRefused: when the cluster may not be changed, or the key belongs to another command
     """
-    asked = _key_of(kind, nodes, reason, options or {}, actor=actor, key=key)
+    options = _complete(kind, options or {})
+    asked = _key_of(kind, nodes, reason, options, actor=actor, key=key)
     if (earlier := _earlier(asked)) is not None:
         return earlier
     if cluster.mode != ClusterMode.OPERATE:
@@ -61,7 +62,7 @@ def start(
     try:
         with transaction.atomic():
             operation = Operation.objects.create(
-                cluster=cluster, steps=list(KINDS[kind]), options=dict(options or {}), state_since=now, reason=reason,
+                cluster=cluster, steps=list(KINDS[kind]), options=options, state_since=now, reason=reason,
                 asked_by=actor, asked_at=now, key=key, preview=impact.as_kept, next_look_at=now, lease_until=now,
             )  # fmt: skip
             OperationNode.objects.bulk_create(
@@ -78,6 +79,14 @@ def start(
         raise OperationRefused("The same key was used for another operation at the same time.") from clash
     Operation.queue_round(operation.pk)
     return operation
+
+
+def _complete(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """:raises BadOperation: when a step lacks an option"""
+    given = dict(options)
+    for key in KINDS.get(kind, ()):
+        given = STEPS[key].complete(given)
+    return given
 
 
 def pause(operation: Operation, *, actor: str, reason: str, now: datetime) -> None:

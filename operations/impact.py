@@ -48,6 +48,8 @@ class OperationImpact:
         """Returns the impact in one line."""
         gpus = "GPUs unknown" if self.gpus is None else count(self.gpus, "GPU")
         what = f"{count(len(self.nodes), 'node')}, {gpus}"
+        if "test_job" in self.steps:
+            return f"{what}. A test Job takes all GPUs of each node, and is deleted afterwards. No pod is evicted."
         if not self.is_drain:
             return f"{what}. Running pods stay."
         jobs = f", {count(len(self.jobs), 'job')} {either(len(self.jobs), 'ends', 'end')}" if self.jobs else ""
@@ -150,5 +152,16 @@ def _warnings(nodes: Sequence[Node], steps: Sequence[str]):
     if silent and "drain" in steps:
         yield f"{names(silent)} {are(len(silent))} not Ready: the kubelet cannot end pods there, so the drain fails."
     cordoned = [node.name for node in nodes if node.is_unschedulable]
+    if "test_job" in steps:
+        yield from _test_warnings(nodes)
     if cordoned and "cordon" in steps:
         yield f"{names(cordoned)} {are(len(cordoned))} cordoned already. A foreign cordon is left alone."
+
+
+def _test_warnings(nodes: Sequence[Node]):
+    open_ones = [node.name for node in nodes if not node.is_unschedulable]
+    if open_ones:
+        yield f"{names(open_ones)} {are(len(open_ones))} not cordoned: their test fails. Drain them first."
+    busy = [node.name for node in nodes if node.gpu_allocated]
+    if busy:
+        yield f"Pods hold GPUs on {names(busy)}: the test waits for them until its deadline. Drain these nodes first."

@@ -39,4 +39,5 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     "quarantine": ("cordon",),
     "drain": ("cordon", "drain"),
     "release": ("uncordon",),
+    "test": ("test_job",),
 }

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import datetime, timedelta
 from functools import partial
 
 import structlog
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
 from edges.failures import failure_sentence
 from edges.transition_errors import LostRace
@@ -49,6 +49,19 @@ def run_operation(operation_id: int, *, owner: str, clock: Callable[[], datetime
         operation.end_lease(now=clock(), next_look_at=clock() + AFTER_A_BUG, waiting_for=reason)
         raise
     operation.end_lease(now=clock(), next_look_at=clock() + again_after, waiting_for=waiting_for)
+
+
+def clean_up_operation(operation_id: int, *, clock: Callable[[], datetime]) -> None:
+    """Removes what the steps of ended nodes left in the cluster. A cluster that does not answer is asked again."""
+    operation = Operation.objects.select_related("cluster").get(pk=operation_id)
+    cluster = operation.cluster
+    with (
+        suppress(client.ClusterError, Forfeit),
+        closing(client.connect(cluster.kubeconfig, cluster.context)) as connection,
+    ):
+        take_writer_lease(connection, cluster, now=clock())
+        for key in operation.steps:
+            STEPS[key].clean_up(operation, connection, clock=clock)
 
 
 def _look_and_act(operation: Operation, *, clock: Callable[[], datetime]) -> tuple[str, timedelta]:
@@ -197,6 +210,13 @@ class OperationRound:
         except NoPlace as reason:
             node.refresh_from_db()
             self._note_pending(node, str(reason))
+            return False
+        except IntegrityError:
+            node.refresh_from_db()
+            other = OperationNode.objects.filter(node_uid=node.node_uid, state=NodeProgress.RUNNING).first()
+            if other is None:
+                raise
+            self._note_pending(node, f"Operation {other.operation_id} is in progress on the node.")
             return False
         return True
 

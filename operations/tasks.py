@@ -5,8 +5,10 @@ import threading
 from celery import shared_task
 from django.utils import timezone
 
+from fleet.messages import wake
 from operations import operation_round
 from operations.models import Operation
+from operations.steps import STEPS
 
 
 @shared_task(queue="rollouts", ignore_result=True)
@@ -17,7 +19,14 @@ def run_operation(*, key: int, **_: object) -> None:
 
 
 @shared_task(queue="rollouts", ignore_result=True)
+def clean_up_operation(*, key: int, **_: object) -> None:
+    operation_round.clean_up_operation(key, clock=timezone.now)
+
+
+@shared_task(queue="rollouts", ignore_result=True)
 def sweep_operations(**_: object) -> None:
     """Queues every due operation, so that a lost message or a crashed worker costs two seconds."""
     for key in Operation.objects.due(now=timezone.now()).values_list("pk", flat=True):
         Operation.queue_round(key)
+    for key in sorted({key for step in STEPS.values() for key in step.left_behind()}):
+        wake.queue("operations.tasks.clean_up_operation", queue="rollouts", kwargs={"key": key}, expires=30)

@@ -109,7 +109,8 @@ class TestJobTracker:
             observed = observed_test_job(
                 job, its, made_at=row.made_at or now, has_run=row.has_run, deadline=wanted.deadline
             )
-            progress, columns = look(observed, now=now), {}
+            progress = look(observed, now=now)
+            columns: dict[str, Any] = {}
             if progress.outcome is None and not is_wanted:
                 says = "It was not through when it was no longer needed."
                 progress = TestJobProgress(says, progress.said, TestJobOutcome.UNKNOWN)

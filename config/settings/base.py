@@ -282,6 +282,13 @@ TEST_JOB_IMAGE = env(
     "QUARTERDECK_TEST_JOB_IMAGE", default="nvcr.io/nvidia/k8s/cuda-sample:vectoradd-cuda12.5.0-ubuntu22.04"
 )
 
+# Images of the tests that validate a node, by test. Of dcgm: as Google's cluster-health-scanner uses it
+# (GoogleCloudPlatform/cluster-health-scanner, deploy/slurm/dcgmi-diag.sh). Nobody publishes one of NCCL or nvbandwidth.
+TEST_IMAGES = {
+    "dcgm": "docker.io/nvidia/dcgm:4.3.1-1-ubuntu22.04",
+    "vectoradd": TEST_JOB_IMAGE,
+} | env.dict("QUARTERDECK_TEST_IMAGES", default={})
+
 logs.set_up()
 LOG_LEVEL = env("QUARTERDECK_LOG_LEVEL", default="INFO")
 LOGGING = {

@@ -18,7 +18,7 @@ from maintenance import commands
 from maintenance.acts import acts_of
 from maintenance.lifecycle import RESULTS, CaseFacts, CaseState, RepairAnswer, RepairKind
 from maintenance.models import NodeCase
-from maintenance.queries import facts_of
+from maintenance.queries import facts_of, wanted_test
 from people.models import AuditEntry
 from people.rights import Permission, require, require_somewhere
 
@@ -38,13 +38,14 @@ class CaseSerializer(RowSerializer):
     finding = serializers.IntegerField(source="finding_id", allow_null=True)
     obstacle = serializers.CharField(help_text="What it waits for, or what contradicts its state. Blank: nothing.")
     acts = CaseActSerializer(many=True, help_text="Possible now, the next step first.")
+    test = serializers.CharField(help_text="The test that exercises the fault: `test` of an operation of kind `test`.")
     why_no_return = serializers.CharField(help_text="Why the node may not be released. Blank: it may.")
 
     class Meta:
         model = NodeCase
         fields = ("id", "cluster", "node_name", "node_uid", "state", "state_since", "state_reason", "moved_by",
                   "obstacle", "acts", "opened_at", "opened_by", "reason", "finding", "fault_at", "repaired_at",
-                  "passed_at", "failed_at", "why_no_return", "overridden_at", "overridden_by",
+                  "passed_at", "failed_at", "test", "why_no_return", "overridden_at", "overridden_by",
                   "override_reason")  # fmt: skip
 
 
@@ -99,13 +100,14 @@ class ValidationRequest(CaseMoveRequest):
 class ShownCase:
     """A case with the values of its facts."""
 
-    def __init__(self, facts: CaseFacts) -> None:
+    def __init__(self, case: NodeCase, facts: CaseFacts) -> None:
+        self.test = wanted_test(case)
         self.obstacle, self.acts, self.why_no_return = facts.obstacle, acts_of(facts), facts.why_no_return
 
 
 def shown(cases: Sequence[NodeCase]) -> Iterable[Flat]:
     facts = facts_of(cases)
-    return [Flat(ShownCase(facts[case.pk]), case) for case in cases]
+    return [Flat(ShownCase(case, facts[case.pk]), case) for case in cases]
 
 
 class CaseEdge(Edge):

@@ -141,8 +141,10 @@ def _context(request: PersonRequest, case_id: int) -> dict[str, Any]:
     row = _load(request, case_id)
     node = Node.objects.visible_to(request.user).filter(uid=row.node_uid).first()
     where = f"cluster {row.cluster.name}"
+    moves = list(row.moves[:SHOWN])
     return strip_of(row, node_id=node.pk if node else None) | {
         "repairs": row.repairs.all(),
-        "moves": [(entry, entry.verb.removeprefix("case.").replace("-", " ")) for entry in row.moves[:SHOWN]],
+        "moves": [(entry, entry.verb.removeprefix("case.").replace("-", " ")) for entry in moves],
+        "last_validation": next((entry for entry in moves if "result" in entry.evidence), None),
         "why_not": why_not(request.user, Permission.RUN, cluster_id=row.cluster_id, where=where),
     }

@@ -13,7 +13,7 @@ from health.models import Finding
 from maintenance.acts import acts_of
 from maintenance.lifecycle import CaseState
 from maintenance.models import NodeCase
-from maintenance.queries import facts_of
+from maintenance.queries import facts_of, wanted_test
 from maintenance.web.states import GLYPHS
 from people.rights import Permission, why_not
 
@@ -47,6 +47,7 @@ def strip_of(case: NodeCase, *, node_id: int | None) -> dict[str, Any]:
         "glyph": GLYPHS[state],
         "acts": [(act, number == 0 and act.key not in ("close", "retire")) for number, act in enumerate(acts)],
         "node_id": node_id,
+        "test": wanted_test(case),
     }
 
 

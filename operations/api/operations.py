@@ -17,6 +17,7 @@ from operations import commands
 from operations.lifecycle import KINDS, OperationState
 from operations.models import Operation, OperationNode
 from operations.refusals import BadOperation
+from operations.test_jobs.node_tests import NODE_TESTS
 from people.rights import Permission, require, require_somewhere
 
 KEY_MOST = 2**53
@@ -26,8 +27,10 @@ KIND_CHOICES = [(kind, kind) for kind in KINDS]
 
 class OperationSerializer(RowSerializer):
     cluster = RefSerializer()
-    kind = serializers.CharField(help_text="quarantine, drain or release.")
-    steps = serializers.ListField(child=serializers.CharField(), help_text="In order: cordon, drain, uncordon.")
+    kind = serializers.CharField(help_text="quarantine, drain, release or test.")
+    steps = serializers.ListField(
+        child=serializers.CharField(), help_text="In order: cordon, drain, test_job, uncordon."
+    )
     state = serializers.ChoiceField(choices=STATES)
     preview = serializers.DictField(help_text="The impact at the start of the operation.")
     options = serializers.DictField()
@@ -87,6 +90,18 @@ class OperationRequest(OperationAsked):
     deadline_s = serializers.IntegerField(
         min_value=60, max_value=86_400, required=False, default=1800,
         help_text="Seconds until the drain of a node times out. The node fails then, and no pod is deleted by force.",
+    )  # fmt: skip
+    test = serializers.ChoiceField(
+        choices=[(test.key, test.title) for test in NODE_TESTS.values()], required=False, default="", allow_blank=True,
+        help_text="Of the kind test, and required there: the test that runs on all GPUs.",
+    )  # fmt: skip
+    image = serializers.CharField(
+        max_length=500, required=False, default="", allow_blank=True,
+        help_text="Image of the test. Blank: the one of `QUARTERDECK_TEST_IMAGES`.",
+    )  # fmt: skip
+    command = serializers.CharField(
+        max_length=200, required=False, default="", allow_blank=True,
+        help_text="Command of the test, as a shell splits it. Blank: the test's own.",
     )  # fmt: skip
     at_once = serializers.IntegerField(
         min_value=1, max_value=100, required=False, default=5, help_text="Nodes drained at the same time, at most."

@@ -1,6 +1,16 @@
 from operations.models.disruption import Disruption, DomainBudget
 from operations.models.freeze import Freeze
 from operations.models.operation import Operation, OperationNode, Quarantine
+from operations.models.test_job import NodeTestJob
 from operations.models.writer_lease import WriterLease
 
-__all__ = ["Disruption", "DomainBudget", "Freeze", "Operation", "OperationNode", "Quarantine", "WriterLease"]
+__all__ = [
+    "Disruption",
+    "DomainBudget",
+    "Freeze",
+    "NodeTestJob",
+    "Operation",
+    "OperationNode",
+    "Quarantine",
+    "WriterLease",
+]

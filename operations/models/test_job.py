@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from django.db import models
 
+from operations.models.operation import Operation, OperationNode
 from operations.test_jobs.test_job import WantedTestJob
 from operations.test_jobs.test_progress import TestJobOutcome
 
@@ -47,3 +49,37 @@ class TestJobOnNode(models.Model):
     @property
     def job_name(self) -> str:
         return self.wanted.name
+
+
+class NodeTestJob(TestJobOnNode):
+    """The test Job of one node of an operation."""
+
+    operation = models.ForeignKey(Operation, models.CASCADE, related_name="test_jobs")
+    test = models.CharField(max_length=32)  # key of NODE_TESTS
+    deadline_s = models.PositiveIntegerField()  # from its creation, the pull of its image included
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["node_uid"],
+                condition=models.Q(gone_at__isnull=True),
+                name="one_test_job_of_operations_per_node",
+            ),
+        ]
+        indexes = [models.Index(fields=["operation"], condition=models.Q(gone_at=None), name="test_jobs_in_cluster")]
+        ordering = ["operation_id", "node_name", "pk"]
+
+    def __str__(self) -> str:
+        return self.job_name
+
+    @property
+    def wanted(self) -> WantedTestJob:
+        return WantedTestJob(
+            self.operation.mark, self.pk, self.node_name, self.image, self.resource, self.amount,
+            asked_at=self.intended_at.isoformat(), command=self.command, prefix="quarterdeck-test",
+            deadline=timedelta(seconds=self.deadline_s),
+        )  # fmt: skip
+
+    def is_of(self, node: OperationNode) -> bool:
+        """Returns whether it belongs to the step in progress, and not to an earlier try."""
+        return self.node_uid == node.node_uid and node.step_since is not None and self.intended_at >= node.step_since

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -64,6 +64,25 @@ class NodeStep(ABC):
 
     def intend(self, operation: Operation, node: OperationNode, *, now: datetime) -> None:  # noqa: B027
         """Records what the step will write. It runs in the transaction that starts the step."""
+
+    def complete(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns the options of an operation with defaults.
+
+        :raises BadOperation: when an option is missing or invalid
+        """
+        return dict(options)
+
+    def left_behind(self) -> Sequence[int]:
+        """Returns the keys of operations that left something in their cluster."""
+        return ()
+
+    def clean_up(  # noqa: B027
+        self, operation: Operation, connection: client.Connection, *, clock: Callable[[], datetime]
+    ) -> None:
+        """Removes what the step of an ended node left in the cluster. Safe to repeat.
+
+        :raises ClusterError: when the cluster does not answer
+        """
 
     @abstractmethod
     def run(self, work: NodeWork) -> StepResult:

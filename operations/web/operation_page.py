@@ -25,6 +25,7 @@ from operations import commands
 from operations.lifecycle import KINDS, NodeProgress, OperationState
 from operations.models import Operation
 from operations.refusals import OperationRefused
+from operations.test_jobs.node_tests import NODE_TESTS
 from people.rights import NotAllowed, Permission, require, scope_of, why_not
 
 VERBS = {
@@ -50,6 +51,11 @@ class OperationForm(forms.Form):
     empty_dir = forms.BooleanField(required=False, label="Lose the data of emptyDir volumes")
     deadline_min = WholeNumber(label="Deadline of each node, in minutes", min_value=1, max_value=1440, initial=30)
     at_once = WholeNumber(label="Nodes at once, at most", min_value=1, max_value=100, initial=5)
+    test = forms.ChoiceField(
+        required=False, label="Test", choices=[(test.key, test.title) for test in NODE_TESTS.values()]
+    )
+    image = forms.CharField(required=False, max_length=500, label="Image; blank: the one in the settings")
+    command = forms.CharField(required=False, max_length=200, label="Command; blank: the test's own")
     key = forms.CharField(required=False, max_length=100)
 
     @property
@@ -60,6 +66,9 @@ class OperationForm(forms.Form):
             "empty_dir": given["empty_dir"],
             "deadline_s": given["deadline_min"] * 60,
             "at_once": given["at_once"],
+            "test": given["test"],
+            "image": given["image"],
+            "command": given["command"],
         }
 
 
@@ -100,7 +109,7 @@ def new(request: PersonRequest) -> HttpResponse:
 
 def _form(kind: str, request: PersonRequest) -> OperationForm:
     if request.method != "POST":
-        return OperationForm()
+        return OperationForm(initial={"test": request.GET.get("test", "")})
     data = request.POST.copy()
     if kind != "drain":  # its form has no such fields
         data.setdefault("deadline_min", "30")

@@ -5,21 +5,24 @@ from datetime import timedelta
 import pytest
 import time_machine
 
+from edges.transition_errors import LostRace
 from fleet.models import GoneNode, Node
 from maintenance import commands
-from maintenance.case_round import follow_cases
+from maintenance.case_round import _take_test, follow_cases
+from maintenance.fault_tests import choose_test
 from maintenance.findings import WAITING
 from maintenance.lifecycle import PROBATION_FOR, CaseState
 from maintenance.models import NodeCase
 from maintenance.queries import facts_of, why_no_release
 from maintenance.refusals import CaseRefused
 from operations import commands as operations
-from operations.models import Disruption, Quarantine
+from operations.models import Disruption, NodeTestJob, Operation, Quarantine
 from operations.refusals import OperationRefused
 from people.models.audit_entry import broken_links
 from simulator.kinds import NODE
 from tests.make import NOON, a_case, a_cluster, a_finding, a_node, an_operation
 from tests.operations.test_rounds import a_budget, a_pod, begin, end_pods, is_cordoned, rounds
+from tests.operations.test_test_job_step import ends, finished
 from tests.rollouts.engine.ground import CANARY, Ground
 
 pytestmark = pytest.mark.django_db
@@ -367,3 +370,88 @@ def test_a_case_that_waits_for_a_person_is_a_finding(given, minutes: int, summar
     if found:
         assert found[0][1].title == "Case of gpu-1 waits for a person"
         assert WAITING.page(found[0][1].facts) == f"/cases/{case.pk}"
+
+
+def test_a_test_job_validates_the_node_of_its_case(ground: Ground):
+    """lifecycle R39: a pass counts from the begin of its test."""
+    case = suspect(ground)
+    drain = rounds(ground, begin(ground, "drain", CANARY))
+    end_pods(ground)
+    rounds(ground, drain, 3)
+    assert followed(ground, case).state == CaseState.DRAINED
+    operation = rounds(ground, begin(ground, "test", CANARY, options={"test": "dcgm-3"}))
+    ends(ground, 226, ["| Memory | Fail |"])
+    finished(ground, operation)
+    case = followed(ground, case)
+    assert (case.state, case.failed_at) == (CaseState.DRAINED, ground.clock())
+    assert "Validation failed (dcgmi diag -r 3)" in case.moves.first().reason
+    assert "exit code 226" in facts_of([case])[case.pk].obstacle
+
+    operation = rounds(ground, begin(ground, "test", CANARY, options={"test": "dcgm-3"}))
+    began = ground.clock()
+    ends(ground)
+    finished(ground, operation)
+    case = followed(ground, case)
+    assert (case.state, case.passed_at) == (CaseState.VALIDATING, began)
+    facts = facts_of([case])[case.pk]
+    assert (facts.why_no_return, facts.obstacle) == ("", "")
+
+
+def the_test(case: NodeCase, outcome: str, *, began: int, ended: int) -> NodeTestJob:
+    node = {"node_uid": case.node_uid, "node_name": case.node_name, "namespace": "gpu-operator", "image": "x"}
+    return NodeTestJob.objects.create(
+        operation=Operation.objects.get(), test="dcgm-3", resource="nvidia.com/gpu", amount=8, deadline_s=60,
+        intended_at=at(began), told_at=at(ended), gone_at=at(ended), outcome=outcome, says="It completed.", **node,
+    )  # fmt: skip
+
+
+def test_each_result_is_taken_once_and_a_pass_is_as_old_as_the_begin_of_its_test():
+    case = drained()
+    the_test(case, "passed", began=1, ended=5)
+    a_finding(case.cluster, node=Node.objects.get(), severity="critical", opened_at=at(3))
+    follow_cases(now=at(6))
+    follow_cases(now=at(7))
+    follow_cases(now=at(8))
+
+    case.refresh_from_db()
+    assert (case.state, case.passed_at, case.fault_at) == (CaseState.VALIDATING, at(1), at(3))
+    assert facts_of([case])[case.pk].why_no_return == "No validation has passed since the last fault."
+    assert case.moves.filter(evidence__has_key="result").count() == 1
+
+
+def test_an_unknown_result_is_kept_and_moves_nothing():
+    case = drained()
+    the_test(case, "unknown", began=1, ended=5)
+    follow_cases(now=at(6))
+    follow_cases(now=at(7))
+
+    case.refresh_from_db()
+    assert (case.state, case.passed_at, case.failed_at) == (CaseState.DRAINED, None, None)
+    assert [move.verb for move in case.moves] == ["case.validation"]
+
+
+def test_a_result_that_another_round_took_is_not_taken_twice():
+    case = drained()
+    the_test(case, "failed", began=1, ended=5)
+    facts = facts_of([case])[case.pk]
+    NodeCase.objects.filter(pk=case.pk).update(tested_at=at(5))
+
+    with pytest.raises(LostRace, match="has the result already"):
+        _take_test(case, facts, now=at(6))
+    assert NodeCase.objects.get().failed_at is None
+
+
+@pytest.mark.parametrize(
+    ("rule", "xid", "images", "test"),
+    [
+        ("gpu-xid", 79, {"dcgm-3", "nccl"}, "dcgm-3"),
+        ("gpu-xid", 74, {"dcgm-3", "nccl"}, "nccl"),
+        ("gpu-xid", 74, {"dcgm-3"}, "dcgm-3"),
+        ("gpu-xid", 119, {"dcgm-2", "dcgm-3"}, "dcgm-2"),
+        ("gpu-pcie-replays", None, {"nvbandwidth"}, "nvbandwidth"),
+        ("", None, set(), "dcgm-3"),
+    ],
+)
+def test_the_test_exercises_the_fault(rule: str, xid: int | None, images: set[str], test: str):
+    """lifecycle R33."""
+    assert choose_test(rule, xid, with_image=images) == test

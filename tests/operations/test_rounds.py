@@ -274,6 +274,18 @@ def test_a_node_that_a_plan_changes_waits(ground: Ground):
     assert not is_cordoned(ground)
 
 
+def test_a_second_operation_waits_for_the_first(ground: Ground):
+    """lifecycle R31: two people who act at once."""
+    a_pod(ground, "web-1")
+    drain = rounds(ground, begin(ground, "drain", CANARY))
+    other = rounds(ground, begin(ground, "quarantine", CANARY))
+    assert node(other).reason == f"Operation {drain.pk} is in progress on the node."
+
+    end_pods(ground)
+    rounds(ground, drain, 3)
+    assert rounds(ground, other).state == OperationState.FINISHED
+
+
 def test_a_node_in_driver_upgrade_is_released_after_it(ground: Ground):
     rounds(ground, begin(ground, "quarantine", CANARY))
     ground.label(CANARY, **{UPGRADE_STATE: "pod-restart-required"})

@@ -26,7 +26,7 @@ from rollouts.queries.driver_nodes import driver_daemonsets
 from rollouts.queries.restraints import why_frozen
 
 
-class _Tracker(TestJobTracker):
+class _PlanTracker(TestJobTracker):
     """The test Jobs of a plan."""
 
     def __init__(self, writer: Writer) -> None:
@@ -64,7 +64,7 @@ def create_test_jobs(writer: Writer, act: CreateTestJobs) -> str:
         if reason := why_frozen(writer.plan, [uid], now=writer.clock()):
             return reason
         if row := _intend(writer, by_uid[uid], namespaces[0]):
-            _Tracker(writer).create(row)
+            _PlanTracker(writer).create(row)
     return ""
 
 
@@ -108,4 +108,4 @@ def _intend(writer: Writer, target: Target, namespace: str) -> TestJob | None:
 
 def track_test_jobs(writer: Writer, act: TrackTestJobs) -> None:
     rows = list(TestJob.objects.in_the_cluster().filter(plan=writer.plan))
-    _Tracker(writer).track(rows, writer.plan.mark, unwanted=act.unwanted)
+    _PlanTracker(writer).track(rows, writer.plan.mark, unwanted=act.unwanted)

@@ -1,0 +1,31 @@
+"""The test that exercises what failed, by the rule of the finding and its Xid. Pure.
+
+A validation that does not exercise the fault proves nothing about it. Sources: NVIDIA's Xid catalogue and dcgmi diag
+(docs.nvidia.com/deploy/xid-errors, docs.nvidia.com/datacenter/dcgm/latest/user-guide/dcgm-diagnostics.html).
+"""
+
+from collections.abc import Collection, Mapping
+
+USUAL = ("dcgm-3",)
+LINKS = ("nccl", "dcgm-3")  # NVLink, between GPUs
+PCIE = ("nvbandwidth", "dcgm-3")
+SOFTWARE = ("dcgm-2",)  # GSP, driver
+OF_XIDS: Mapping[int, tuple[str, ...]] = {
+    **dict.fromkeys((74, *range(144, 151)), LINKS),
+    **dict.fromkeys((109, 119, 120, 143), SOFTWARE),
+}
+OF_RULES: Mapping[str, tuple[str, ...]] = {
+    "gpu-nvlink-errors": LINKS,
+    "gpu-nvlink-quiet": LINKS,
+    "gpu-fabric": LINKS,
+    "gpu-pcie-replays": PCIE,
+    "operand-down": SOFTWARE,
+    "pods-failing": SOFTWARE,
+    "workload-fails-here": USUAL,
+}
+
+
+def choose_test(rule: str, xid: int | None, *, with_image: Collection[str]) -> str:
+    """Returns the key of the test for a fault. `with_image`: keys of tests whose image is set."""
+    wanted = OF_XIDS.get(xid or 0) or OF_RULES.get(rule, USUAL)
+    return next((test for test in wanted if test in with_image), USUAL[0])

@@ -1,0 +1,153 @@
+"""Validation: a test Job on all GPUs of a cordoned node, with three outcomes. The Job is deleted afterwards.
+
+The row of the Job is the intent. An operation that ended leaves no Job: `clean_up` deletes it.
+"""
+
+import shlex
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from typing import Any, ClassVar
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.db.models import Exists, OuterRef
+
+from edges.transition_errors import LostRace
+from fleet.models import Cluster, Node, Operand
+from gpu.operands import DEVICE_PLUGIN, DRIVER
+from kube import client
+from kube.structs import PodSeen
+from operations.lifecycle import NodeProgress
+from operations.models import NodeTestJob, Operation, OperationNode
+from operations.refusals import BadOperation
+from operations.restraints import stop_reason
+from operations.steps.base import NodeStep, NodeWork, StepResult, done, failed, wait
+from operations.steps.test_job.decision import NodeToTest, sentence_of
+from operations.stop_switch import stopped_by_switch
+from operations.test_job_tracker import TestJobTracker
+from operations.test_jobs.node_tests import NODE_TESTS, result_of
+from operations.test_jobs.test_job import resource_of
+from operations.test_jobs.test_progress import ObservedTestJob, TestJobOutcome, TestJobProgress
+
+AGAIN_AFTER = timedelta(seconds=5)
+
+
+class _NodeTracker(TestJobTracker):
+    def conclude(
+        self, row: Any, observed: ObservedTestJob, progress: TestJobProgress, pod: PodSeen | None
+    ) -> tuple[TestJobProgress, dict[str, Any]]:
+        lines, trouble = self.output_of(row, pod) if observed.pod else ([], "")
+        result = result_of(NODE_TESTS[row.test], row.command, row.amount, observed, progress, lines)
+        return (TestJobProgress(result.says, result.said or trouble, result.outcome, result.has_run), {})
+
+
+class TestJobStep(NodeStep):
+    key: ClassVar[str] = "test_job"
+    title: ClassVar[str] = "Test"
+    waits_for_stop: ClassVar[bool] = False  # a Job that runs is followed and deleted; `run` creates none during a stop
+
+    def complete(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        test = NODE_TESTS.get(options.get("test") or "")
+        if test is None:
+            raise BadOperation(("test", f"Choose one of {', '.join(NODE_TESTS)}."))
+        image = options.get("image") or settings.TEST_IMAGES.get(test.image, "")
+        if not image or any(each.isspace() for each in image):
+            raise BadOperation(("image", f"Name an image of {test.title}, without blanks."))
+        command = options.get("command") or test.command
+        try:
+            shlex.split(command)
+        except ValueError:
+            raise BadOperation(("command", "The command has an open quotation mark.")) from None
+        return dict(options) | {"test": test.key, "image": image, "command": command}
+
+    def run(self, work: NodeWork) -> StepResult:
+        there = NodeTestJob.objects.in_the_cluster().filter(node_uid=work.node.node_uid).select_related("operation")
+        earlier = next(
+            (row for row in there if row.operation_id != work.operation.pk or not row.is_of(work.node)), None
+        )
+        tracker = _NodeTracker(work.connection, guard=work.guard, clock=work.clock)
+        if earlier is not None:
+            tracker.track([earlier], earlier.operation.mark, unwanted={earlier.pk})
+            return wait(f"An earlier test Job is being deleted. {earlier.trouble}".strip(), again_after=AGAIN_AFTER)
+        rows = NodeTestJob.objects.filter(operation=work.operation, node_uid=work.node.node_uid)
+        row = next((row for row in rows.order_by("-pk") if row.is_of(work.node)), None)
+        if row is None or (row.made_at is None and not row.outcome):
+            cluster = work.operation.cluster
+            if stopped := stop_reason(now=work.clock()) or stopped_by_switch(cluster, work.connection):
+                return wait(stopped, again_after=AGAIN_AFTER)
+        if row is None:
+            observed = _observe(work)
+            if reason := observed.why_not(work.node.node_name):
+                return failed(reason)
+            row = _intend(work, observed.gpus)
+        if row.made_at is None and not row.outcome:
+            tracker.create(row)
+        if row.gone_at is None:
+            tracker.track([row], work.operation.mark)
+        return _result(row)
+
+    def clean_up(self, operation: Operation, connection: client.Connection, *, clock: Callable[[], datetime]) -> None:
+        rows = list(left_behind().filter(operation=operation))
+        tracker = _NodeTracker(connection, guard=lambda: None, clock=clock)
+        tracker.track(rows, operation.mark, unwanted={row.pk for row in rows})
+
+    def left_behind(self) -> list[int]:
+        return sorted(set(left_behind().values_list("operation_id", flat=True)))
+
+
+def left_behind() -> Any:
+    """Returns the test Jobs whose step is over."""
+    its_node = OperationNode.objects.filter(operation=OuterRef("operation"), node_uid=OuterRef("node_uid"))
+    return NodeTestJob.objects.in_the_cluster().filter(~Exists(its_node.filter(state=NodeProgress.RUNNING)))
+
+
+def _observe(work: NodeWork) -> NodeToTest:
+    """:raises ClusterError: when the cluster does not answer"""
+    seen = client.get_node(work.connection, work.node.node_name)
+    row = Node.objects.filter(cluster=work.operation.cluster_id, uid=work.node.node_uid).first()
+    return NodeToTest(
+        is_same=seen.uid == work.node.node_uid,
+        is_cordoned=seen.is_unschedulable,
+        is_ready=seen.ready is not None and seen.ready.status == "True",
+        gpus=(row and row.gpu_allocatable) or 0,
+        gpus_expected=(row and row.gpu_expected) or 0,
+        is_shared=row is not None and bool(row.slices_expected or row.shares_expected),
+    )
+
+
+def _intend(work: NodeWork, gpus: int) -> NodeTestJob:
+    """Records the test Job.
+
+    :raises LostRace: when the operation was paused or cancelled, or the node has a test Job already
+    """
+    node = Node.objects.get(cluster=work.operation.cluster_id, uid=work.node.node_uid)
+    options, now = work.operation.options, work.clock()
+    test = NODE_TESTS[options["test"]]
+    try:
+        with transaction.atomic():
+            work.guard()
+            return NodeTestJob.objects.create(
+                operation=work.operation, node_uid=node.uid, node_name=node.name, image=options["image"],
+                namespace=_namespace(work.operation.cluster), resource=resource_of(node.allocatable, gpus), amount=gpus,
+                command=options["command"].replace("{gpus}", str(gpus)), test=test.key, intended_at=now,
+                deadline_s=int(test.deadline.total_seconds()), says="Its Job is not made yet.",
+            )  # fmt: skip
+    except IntegrityError as clash:
+        raise LostRace(f"{node.name} has a test Job already.") from clash
+
+
+def _namespace(cluster: Cluster) -> str:
+    """Returns the namespace of the GPU stack, where Quarterdeck may create Jobs."""
+    stack = Operand.objects.filter(cluster=cluster, operand__in=(DRIVER, DEVICE_PLUGIN)).order_by("-operand", "name")
+    row = stack.first()
+    return row.namespace if row else cluster.own_namespace
+
+
+def _result(row: NodeTestJob) -> StepResult:
+    title = NODE_TESTS[row.test].title
+    if not row.outcome:
+        return wait(f"{title}: {row.says} {row.said}".strip(), again_after=AGAIN_AFTER)
+    sentence = sentence_of(title, row.outcome, row.says, row.said)
+    if row.gone_at is None:
+        return wait(f"{sentence} {row.trouble or 'The Job is being deleted.'}", again_after=AGAIN_AFTER)
+    return done(sentence) if row.outcome == TestJobOutcome.PASSED else failed(sentence)

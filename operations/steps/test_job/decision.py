@@ -1,0 +1,38 @@
+"""The conditions of a test on a node, and the result of the step. Pure."""
+
+from dataclasses import dataclass
+
+from operations.test_jobs.test_progress import TestJobOutcome
+from wording.numbers import count
+
+
+@dataclass(frozen=True)
+class NodeToTest:
+    is_same: bool  # it has the UID of the operation
+    is_cordoned: bool
+    is_ready: bool
+    gpus: int  # whole GPUs that it offers
+    gpus_expected: int  # the highest number seen
+    is_shared: bool  # its GPUs are partitioned or shared
+
+    def why_not(self, name: str) -> str:
+        """Returns why no test proves anything about the whole node. Blank: a test does."""
+        if not self.is_same:
+            return f"{name} is another node now."
+        if not self.is_cordoned:
+            return "The node is not cordoned: a test would take GPUs from running pods. Drain it first."
+        if not self.is_ready:
+            return "The node is not Ready: no pod starts there."
+        if self.is_shared:
+            return "The GPUs are partitioned or shared. A test needs whole GPUs: test the node by hand."
+        if not self.gpus:
+            return "The node offers no whole GPUs."
+        if self.gpus < self.gpus_expected:
+            return f"The node offers {self.gpus} of its {count(self.gpus_expected, 'GPU')}: a test would skip the rest."
+        return ""
+
+
+def sentence_of(title: str, outcome: str, says: str, said: str) -> str:
+    """Returns the result with the last words of the container."""
+    result = {TestJobOutcome.PASSED: "passed", TestJobOutcome.FAILED: "failed"}.get(TestJobOutcome(outcome), "unknown")
+    return f"{title}: {result}. {says} {said}".strip()
