@@ -15,6 +15,7 @@ from fleet.drivers.mode import OWN_POLICIES_FROM
 from fleet.models import DriverObject, Pod
 from gpu.upgrade_controller import LOOKS_EVERY
 from operations.failure_domains import Budgets
+from operations.tenants.disruption_cost import Harm, costs, total, uncounted
 from rollouts.checks import Check
 from rollouts.commands.duration import Duration, duration_of
 from rollouts.commands.plan_drafts import is_large
@@ -23,7 +24,6 @@ from rollouts.commands.remaining_time import stage_time
 from rollouts.components.driver import DriverFacts
 from rollouts.components.isolated_canary import IsolatedCanary, isolated_canary
 from rollouts.models import Plan, Stage
-from rollouts.node_order.disruption_cost import Harm, costs, total, uncounted
 from rollouts.node_order.node_selection import at_once, bound_on_failure_rate, nodes_for
 from rollouts.preflight import checks
 from rollouts.preflight.driver_facts import driver_facts

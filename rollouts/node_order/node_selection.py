@@ -14,7 +14,7 @@ from typing import Any
 
 from gpu.upgrade_controller import parallel_of, unavailable_of
 from operations.failure_domains import UNBOUND, Budgets
-from rollouts.node_order.disruption_cost import UNHARMED, Harm, least_first, least_harm
+from operations.tenants.disruption_cost import UNHARMED, Harm, least_first, least_harm
 from wording.numbers import count
 
 FACTORS: Mapping[str, str] = {

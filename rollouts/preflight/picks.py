@@ -7,12 +7,12 @@ from datetime import datetime
 from fleet.models import Node
 from gpu.labels import DEPLOY_DRIVER, PRE_INSTALLED
 from kube import selectors
+from operations.tenants.disruption_cost import Harm
+from operations.tenants.jobs import harm_of
 from rollouts.models import Plan, Stage
-from rollouts.node_order.disruption_cost import Harm
 from rollouts.node_order.node_selection import Candidate, in_order, representatives
 from rollouts.queries.driver_nodes import candidate, is_held_by_others
 from rollouts.queries.sick_nodes import sick_nodes
-from rollouts.queries.tenant_jobs import harm_of
 
 
 @dataclass

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from fleet.models import DriverObject, Node
+from operations.tenants.jobs import harm_of
 from rollouts.checks import Check
 from rollouts.lifecycle import TargetState
 from rollouts.models import Stage, Target
@@ -15,7 +16,6 @@ from rollouts.preflight.subject import PreflightSubject
 from rollouts.queries.completion import OVER
 from rollouts.queries.driver_nodes import nodes_of, row_age
 from rollouts.queries.sick_nodes import sick_nodes
-from rollouts.queries.tenant_jobs import harm_of
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from fleet.models import Pod
+from operations.tenants.warm_up import Started, quickest, workload_of
 from rollouts.checks import Check, each, stage_field
 from rollouts.gates.workloads_ready import WorkloadsReady
 from rollouts.preflight.subject import PreflightSubject
-from rollouts.queries.warm_up import Started, quickest, workload_of
 from wording.durations import spell
 from wording.numbers import count
 

@@ -14,11 +14,11 @@ from gpu.operands import DRIVER
 from gpu.resources.terms import layout_in_words
 from kube.resources import DAEMON_SETS, DRIVER_OBJECTS, NODES, PODS
 from kube.selectors import exactly
+from operations.tenants.disruption_cost import UNHARMED, Harm
 from rollouts.components.driver import NO_AUTO_UPGRADE, SANDBOXED
 from rollouts.components.throttle import ControllerOff
 from rollouts.models import Rollout
 from rollouts.models.plan import MARK
-from rollouts.node_order.disruption_cost import UNHARMED, Harm
 from rollouts.node_order.node_selection import FACTORS, Candidate
 from wording.instants import moment
 

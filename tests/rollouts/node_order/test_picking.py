@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operations.failure_domains import UNBOUND
-from rollouts.node_order.disruption_cost import Harm, Job
+from operations.tenants.disruption_cost import Harm, Job
 from rollouts.node_order.node_selection import (
     FACTORS,
     AtOnce,

@@ -6,8 +6,8 @@ import pytest
 
 from fleet.models import Workload
 from gpu.resources import Layout, Way
-from rollouts.node_order.disruption_cost import Harm, uncounted
-from rollouts.queries.tenant_jobs import harm_of
+from operations.tenants.disruption_cost import Harm, uncounted
+from operations.tenants.jobs import harm_of
 from tests.make import NOON, a_cluster, a_finding, a_node, a_pod
 
 SLICES = str(Layout({"nvidia.com/gpu": Way("1g.10gb")}))

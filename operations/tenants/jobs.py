@@ -13,8 +13,8 @@ from gpu.resources import Layout, whole_gpus
 from health.models import Finding
 from health.rules.idle_gpus import IdleGpus, reported_hours_of
 from kube.resources import PODS
-from rollouts.node_order.disruption_cost import UNKNOWN, Harm, Job
-from rollouts.queries.warm_up import Started, quickest, workload_of
+from operations.tenants.disruption_cost import UNKNOWN, Harm, Job
+from operations.tenants.warm_up import Started, quickest, workload_of
 
 # Controllers of services: each of their pods restarts alone, and the time since it started is no lost work.
 SERVICES = frozenset({"ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet"})

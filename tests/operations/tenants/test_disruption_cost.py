@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rollouts.node_order.disruption_cost import UNKNOWN, Harm, Job, costs, hours, least_first, loading, total
+from operations.tenants.disruption_cost import UNKNOWN, Harm, Job, costs, hours, least_first, loading, total
 
 
 def a_job(name: str, gpu_hours: float, *, nodes: int = 2) -> Job:

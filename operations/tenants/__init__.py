@@ -1,0 +1,1 @@
+"""The work that tenants lose with a node."""
