@@ -7,6 +7,7 @@ import yaml
 from kubernetes import config
 from kubernetes.client import Configuration
 from kubernetes.config import incluster_config
+from kubernetes.config.kube_config import KubeConfigLoader
 
 from kube.client import plugins
 from kube.client.errors import BadKubeconfig
@@ -23,7 +24,11 @@ def load(kubeconfig: str, context: str) -> Configuration:
 
 
 def contexts_in(path: Path) -> list[str]:
-    contexts = _read(path).get("contexts")
+    return _context_names(_read(path))
+
+
+def _context_names(document: dict[str, Any]) -> list[str]:
+    contexts = document.get("contexts")
     entries = contexts if isinstance(contexts, list) else []
     return [str(entry["name"]) for entry in entries if isinstance(entry, dict) and "name" in entry]
 
@@ -54,7 +59,8 @@ def _from_pod() -> Configuration:
 
 
 def _from_file(path: Path, context: str) -> Configuration:
-    known = contexts_in(path)
+    document = _read(path)
+    known = _context_names(document)
     if context not in known:
         in_full = (
             f"{path} has no context “{context}”. It has: {', '.join(known)}."
@@ -64,8 +70,8 @@ def _from_file(path: Path, context: str) -> Configuration:
         raise BadKubeconfig("The kubeconfig lacks this cluster's context.", in_full=in_full)
     settings = Configuration()
     try:
-        # Nothing is written back: the file belongs to the administrator, and other tools read it too.
-        config.load_kube_config(str(path), context, client_configuration=settings, persist_config=False)
+        # Without a persister nothing is written back: the file belongs to the administrator, and others read it too.
+        KubeConfigLoader(document, context, config_base_path=str(path.parent)).load_and_set(settings)
     except Exception as error:  # the client does not validate the file: any class, often without a message
         raise BadKubeconfig(
             "This cluster's context cannot be used. `bin/manage doctor` says why.",
@@ -76,7 +82,8 @@ def _from_file(path: Path, context: str) -> Configuration:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+        # libyaml: every round reads this file, and Python's own parser takes ten times as long
+        document = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
     except FileNotFoundError as error:
         raise BadKubeconfig("The worker does not have this kubeconfig.", in_full=f"There is no file {path}.") from error
     except OSError as error:
