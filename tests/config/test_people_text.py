@@ -44,6 +44,7 @@ def test_the_worst_that_can_be_sent_is_read_in_no_time(parser: Parser):
     assert max(slow.values()) < SECONDS, {seed: took for seed, took in slow.items() if took >= SECONDS}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("parser", PARSERS, ids=lambda parser: parser.name)
 @settings(max_examples=15, deadline=None)
 @given(

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from demo.parts import Fleet
 from demo.script import A_MINUTE_S, Script
 from demo.stack import PASSWORD, Stack
@@ -11,6 +13,7 @@ from tests.patience import PATIENCE_S
 ASKED_AGAIN_S = 60.0  # exporters are asked every 30 s
 
 
+@pytest.mark.nightly
 def test_the_first_minutes_show_an_xid_and_why_pods_wait(tmp_path: Path):
     with Stack(tmp_path, Fleet(nodes=4, speed=60.0)) as stack, Visitor(stack.url, "viewer").sign_in(PASSWORD) as viewer:
         script = Script(stack.simulator_url, 1, say=lambda _: None)

@@ -31,6 +31,7 @@ FAILING = {
 }
 
 
+@pytest.mark.nightly
 def test_however_long_it_is_gone_nothing_fails_and_it_is_said(
     plan_for: Planner, gpu_cluster: Cluster, proxy: Proxy, operator: Visitor
 ):

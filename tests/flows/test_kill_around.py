@@ -8,7 +8,7 @@ from tests.flows.cluster import Cluster
 from tests.flows.plans import APPROVED, Plan, canary, the_others
 from tests.flows.recorded import RecordedStack
 
-pytestmark = pytest.mark.act
+pytestmark = [pytest.mark.act, pytest.mark.nightly]
 
 
 def test_a_promotion_outlives_the_observing_worker_and_redis(

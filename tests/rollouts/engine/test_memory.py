@@ -8,7 +8,7 @@ import pytest
 from tests.rollouts.engine.ground import Ground
 from tests.rooms import PRODUCT, ROOT
 
-pytestmark = pytest.mark.rounds
+pytestmark = [pytest.mark.rounds, pytest.mark.nightly]
 SOME, MORE = 15, 60  # rounds: until all is imported and remembered that will be, and on from there
 A_ROUND = 128  # bytes that may stay of each; of one whose decision stayed it was 1,200
 OURS = [tracemalloc.Filter(inclusive=True, filename_pattern=f"{ROOT}/{room}/*") for room in PRODUCT]
