@@ -24,6 +24,7 @@ from drf_spectacular.generators import SchemaGenerator  # noqa: E402
 
 from benchmarks import results  # noqa: E402
 from health.inbox.rulebook import FOR_DEVELOPERS, every_rule  # noqa: E402
+from health.telemetry.service_levels.indicators import INDICATORS  # noqa: E402
 from rollouts.external_rollouts.gate_options import ASKED, LEFT_OUT  # noqa: E402
 from rollouts.gates import GATES  # noqa: E402
 from rollouts.gates.base import Gate, When  # noqa: E402
@@ -64,6 +65,15 @@ def gates() -> str:
         options = ", ".join(f"`{name}` {default(name, written.get(name))}" for name in names)
         rows.append((f"`{gate.key}`", gate.title, first_paragraph(gate), ASKED_WHEN[gate.when], options or "–"))
     return table(("gate", "title", "passes when", "evaluated", "options and defaults"), rows)
+
+
+def indicators() -> str:
+    """One row for each ready-made expression of a service level."""
+    rows = (
+        (f"`{each.key}`", each.title, each.unit or "ratio", "higher" if each.is_higher_better else "lower", each.source)
+        for each in INDICATORS.values()
+    )
+    return table(("indicator", "measure", "unit", "better", "metrics by"), rows)
 
 
 def gates_of_external_rollouts() -> str:
@@ -123,6 +133,7 @@ def figures() -> str:
 TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "rules": ("docs/findings.md", rules),
     "gates": ("docs/gates.md", gates),
+    "indicators": ("docs/gates.md", indicators),
     "external": ("docs/gates.md", gates_of_external_rollouts),
     "verbs": ("docs/promotions.md", verbs),
     "resources": ("docs/api.md", resources),

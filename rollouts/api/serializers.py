@@ -10,7 +10,7 @@ from rollouts.commands.draft_problems import TIMEOUT_LEAST_S, TIMEOUT_MOST_S
 from rollouts.gates import GATES
 from rollouts.gates.approval import MOST_GROUPS, MOST_OF_ONE
 from rollouts.gates.base import Answer, Gate
-from rollouts.gates.options import LONGEST_REASON, kinds_of, wire_name
+from rollouts.gates.options import LONGEST_EXPRESSION, kinds_of, wire_name
 from rollouts.lifecycle import TargetState
 from rollouts.models import Approval, Cordon, Exclusion, GateAnswer, Stage, StageKind, Target, Wave
 from rollouts.models.target import Shown
@@ -25,7 +25,7 @@ KEY_MOST = 2**63 - 1
         "oneOf": [
             {"type": "number", "minimum": 0, "maximum": LONGEST},
             {"type": "boolean"},
-            {"type": "string", "maxLength": LONGEST_REASON},
+            {"type": "string", "maxLength": LONGEST_EXPRESSION},
             {"type": "object", "additionalProperties": {"type": "integer", "minimum": 1, "maximum": MOST_OF_ONE}},
         ]
     }
@@ -36,12 +36,12 @@ class Option(serializers.Field):
     def to_internal_value(self, data: object) -> float | int | str | dict:
         if isinstance(data, bool):
             return data
-        if isinstance(data, str) and len(data) <= LONGEST_REASON:
+        if isinstance(data, str) and len(data) <= LONGEST_EXPRESSION:
             return data
         if isinstance(data, dict) and len(data) <= MOST_GROUPS:
             return data  # people by group: what is in it, the gate says
         if not isinstance(data, int | float) or not 0 <= data <= LONGEST:
-            kinds = f"a number from 0 to {LONGEST:.0f}, true, false, or text of at most {LONGEST_REASON} characters"
+            kinds = f"a number from 0 to {LONGEST:.0f}, true, false, or text of at most {LONGEST_EXPRESSION} characters"
             raise serializers.ValidationError(f"Must be {kinds}.")
         return data
 

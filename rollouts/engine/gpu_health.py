@@ -54,7 +54,7 @@ def read_plan_health(plan: Plan, stages: Sequence[Stage], nodes: Mapping[str, No
     metrics = metrics_of(gates)
     of_cluster = telemetry_of_clusters([plan.cluster_id], metrics, now=now)[plan.cluster_id]
     telemetry = telemetry_of_nodes(of_cluster, [nodes[uid] for uid in changed], metrics, since=changed, now=now)
-    peers = _peers(plan, stages, {nodes[uid].gpu_product for uid in changed}, first)
+    peers = unchanged_peers(plan, stages, {nodes[uid].gpu_product for uid in changed}, first)
     found = findings_of(plan.cluster_id, Q(node__uid__in=list(changed)) | Q(since__gte=first))
     restarts = _restarts(plan.cluster_id, changed)
     return PlanHealth(
@@ -92,7 +92,7 @@ def _finding(row: Finding) -> FindingEvidence:
     )
 
 
-def _peers(plan: Plan, stages: Iterable[Stage], products: Iterable[str], first: datetime) -> dict[str, str]:
+def unchanged_peers(plan: Plan, stages: Iterable[Stage], products: Iterable[str], first: datetime) -> dict[str, str]:
     """Returns by UID the names of nodes with the same GPUs and another driver, from before the first change."""
     begun = {target.node_uid for stage in stages for target in stage.targets.all() if target.state != TargetState.HELD}
     rows = Node.objects.filter(cluster=plan.cluster_id, gpu_product__in=products, created_at__lt=first).order_by()

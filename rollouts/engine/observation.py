@@ -23,6 +23,7 @@ from rollouts.engine.failures import causes_of_failures
 from rollouts.engine.gpu_health import read_plan_health
 from rollouts.engine.live_state import Live, NodesNow
 from rollouts.engine.nodes import PlanNodes, from_cluster, from_rows
+from rollouts.engine.service_levels import read_service_levels
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot
 from rollouts.engine.stage_evidence import AroundStages, compares_owners, stage_snapshot
 from rollouts.engine.test_jobs import read_test_jobs
@@ -91,6 +92,7 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
         why_unready(pods, now=now),
         causes_of_failures(stages, by_uid, now=now),
         read_plan_health(plan, _evaluated(stages), by_uid, now=now),
+        read_service_levels(_evaluated(stages)),
     )
     pauses = list(plan.commands.filter(verb=Verb.PAUSE))
     pause = next((pause for pause in pauses if pause.ended_at is None), None)

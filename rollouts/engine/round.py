@@ -30,6 +30,7 @@ from rollouts.engine.record import (
     record_exclusions,
     record_holds,
 )
+from rollouts.engine.service_levels import measure_service_levels
 from rollouts.engine.snapshot import Snapshot
 from rollouts.lifecycle import PlanState
 from rollouts.models import Plan
@@ -90,6 +91,8 @@ def _pause_all(cluster_id: int, reason: str, *, clock: Callable[[], datetime]) -
 def _round(plan: Plan, connection: client.Connection, *, clock: Callable[[], datetime]) -> tuple[str, timedelta]:
     told = plan.commands.newest()
     live = ask_cluster(plan, connection)
+    if measure_service_levels(plan, now=clock()):
+        plan.keep_lease(now=clock())  # the source may have taken seconds
     now = clock()
     note_armed(plan, live.object_version, now=now)
     note_put_back(plan, live.object_version, now=now)

@@ -27,6 +27,7 @@ from rollouts.gates.base import (
     Gate,
     NextWave,
     SeenWork,
+    ServiceLevel,
     TargetEvidence,
     When,
     WindowEvidence,
@@ -57,6 +58,7 @@ class AroundStages:
     why: Mapping[str, str] = field(default_factory=dict)  # by uid of a tenant's pod that does not run
     failures: Mapping[str, str] = field(default_factory=dict)  # by uid of a node that failed: why, where no row has it
     health: PlanHealth = field(default_factory=PlanHealth)
+    service_levels: Mapping[int, ServiceLevel] = field(default_factory=dict)  # by key of a stage, where a gate asks
 
 
 def stage_snapshot(
@@ -111,6 +113,7 @@ def stage_snapshot(
             if target.node_uid in off.in_force
         },
         health=around.health.evidence,
+        service_level=around.service_levels.get(stage.pk),
     )
     return StageSnapshot(
         index=stage.index,

@@ -16,6 +16,7 @@ from rollouts.gates.mig_state import MigState
 from rollouts.gates.no_foreign_change import NoForeignChange
 from rollouts.gates.nvlink import Nvlink
 from rollouts.gates.operands_ready import OperandsReady
+from rollouts.gates.slo import Slo
 from rollouts.gates.soak import Soak
 from rollouts.gates.telemetry_fresh import TelemetryFresh
 from rollouts.gates.test_job import TestJobGate
@@ -49,5 +50,6 @@ LEFT_OUT: Mapping[str, str] = {
         (TelemetryFresh.key, NewFindings.key, Xid.key, Ecc.key, Thermal.key, Throttling.key, Nvlink.key),
         "The findings of its nodes are open and notified without it.",
     ),
+    Slo.key: "It is a promise of a plan about one service.",
     NoForeignChange.key: "All of it is a change by others.",
 }

@@ -13,6 +13,7 @@ from rollouts.gates.mig_state import MigState
 from rollouts.gates.no_foreign_change import NoForeignChange
 from rollouts.gates.nvlink import Nvlink
 from rollouts.gates.operands_ready import OperandsReady
+from rollouts.gates.slo import Slo
 from rollouts.gates.soak import Soak
 from rollouts.gates.telemetry_fresh import TelemetryFresh
 from rollouts.gates.test_job import TestJobGate
@@ -45,6 +46,7 @@ GATES = {
         Thermal,
         Throttling,
         Nvlink,
+        Slo,
         NoForeignChange,
         FailureBudget,
         Soak,

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import ClassVar
+from typing import ClassVar, NewType
 
 from gpu.compatibility.verdicts import Support
 from operations.test_jobs.test_progress import TestJobOutcome
@@ -13,6 +13,7 @@ from rollouts.lifecycle import TargetState
 from wording.reports import EvidenceItem, Report
 
 Items = tuple[EvidenceItem, ...]
+Promql = NewType("Promql", str)
 
 
 class Answer(StrEnum):
@@ -104,6 +105,22 @@ class HealthEvidence:
     trouble: str = ""  # why no telemetry arrives from a source; blank: it arrives
     # By the name of each unchanged node with the same GPUs: its findings since the first change of the stage.
     peers: Mapping[str, tuple[FindingEvidence, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ServiceLevel:
+    """One measurement of a service on some changed nodes. Its numbers are finite."""
+
+    asked_at: datetime
+    nodes: tuple[str, ...]  # that it is about: a whole window has passed since the change of each
+    value: float | None = None  # None: the source has none
+    samples: float = 0  # that the value rests on
+    newest_at: datetime | None = None  # the newest sample; None: the source has none
+    baseline: float | None = None
+    baseline_samples: float = 0
+    baseline_nodes: int = 0
+    trouble: str = ""  # why nothing was measured, as a sentence; blank: it was
+    cause: str = ""  # of the trouble
 
 
 @dataclass(frozen=True)
@@ -256,6 +273,7 @@ class Evidence:
     # Node → who is still kept off it: nobody but us would see a fault there.
     exclusions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     health: HealthEvidence | None = None  # asked where a gate does
+    service_level: ServiceLevel | None = None  # the newest measurement, asked where a gate does; None: none yet
 
     @property
     def begun(self) -> tuple[TargetEvidence, ...]:

@@ -1,19 +1,22 @@
 """Reads the gates of a plan, such as `{"soak": {"duration_s": 600}}`. Pure.
 
-A duration is in seconds (`…_s`), a switch is true or false, `reason` is text, and `groups` is people by group, such as
-`{"sre": 1}`.
+A duration is in seconds (`…_s`), a switch is true or false, `reason` is text, an expression is longer text, and
+`groups` is people by group, such as `{"sre": 1}`.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import fields
 from datetime import timedelta
 from typing import Any, get_type_hints
 
+from health.telemetry.service_levels.expression import LONGEST as LONGEST_EXPRESSION
 from rollouts.gates import GATES
 from rollouts.gates.approval import GROUP, LONGEST_GROUP, Groups
-from rollouts.gates.base import Gate
+from rollouts.gates.base import Gate, Promql
 
 LONGEST_REASON = 200
+LONGEST_TEXT: Mapping[type, int] = {str: LONGEST_REASON, Promql: LONGEST_EXPRESSION}
 
 
 class BadGate(ValueError):
@@ -57,20 +60,22 @@ def _read_value(key: str, name: str, value: Any, kind: type) -> Any:
         if not isinstance(value, bool):
             raise BadGate(f"{key}: {name} must be true or false.")
         return value
-    if kind is str:
-        if not isinstance(value, str) or len(value) > LONGEST_REASON:
-            raise BadGate(f"{key}: {name} must be text of at most {LONGEST_REASON} characters.")
+    if kind in LONGEST_TEXT:
+        if not isinstance(value, str) or len(value) > LONGEST_TEXT[kind]:
+            raise BadGate(f"{key}: {name} must be text of at most {LONGEST_TEXT[kind]} characters.")
         if not is_text(value):
             raise BadGate(f"{key}: {name} has a character in it that cannot be kept.")
         return value.strip()
-    if kind == Groups:
-        return _read_groups(key, name, value)
-    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+    return _read_groups(key, name, value) if kind == Groups else _read_number(key, name, value, kind)
+
+
+def _read_number(key: str, name: str, value: Any, kind: type) -> Any:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:  # NaN is not
         raise BadGate(f"{key}: {name} must be a number that is not negative.")
     if kind is timedelta:
         return _read_seconds(key, name, value)
-    if not isinstance(value, int):
-        raise BadGate(f"{key}: {name} must be a whole number.")
+    if not (isinstance(value, int) or (kind is float and math.isfinite(value))):
+        raise BadGate(f"{key}: {name} must be a {'finite' if kind is float else 'whole'} number.")
     return value
 
 

@@ -7,6 +7,7 @@ without samples, a silent source and no source are four cases with different rem
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from fleet.models import Node
+from health.models import TelemetrySource
 from health.rules.gpus.base import GpuRule, can_see
 from health.rules.gpus.ecc_corrected import EccCorrected
 from health.rules.gpus.ecc_uncorrected import EccUncorrected
@@ -16,6 +17,7 @@ from health.sources.cluster_telemetry import ClusterTelemetry, telemetry_of_clus
 from health.telemetry.metrics import METRICS
 from rollouts.checks import Check, each, listed, stage_field
 from rollouts.gates.base import HealthEvidence
+from rollouts.gates.slo import Slo
 from rollouts.gates.soak import Soak
 from rollouts.models import Stage
 from rollouts.preflight.measurability import WAIVE
@@ -39,6 +41,7 @@ def is_not_seen(subject: PreflightSubject) -> Iterator[Check]:
     wanted = metrics_of(gate for _, gate in asked).union(*(rule.metrics for rule in WANTED))
     telemetry = telemetry_of_clusters([cluster.pk], wanted, now=subject.now)[cluster.pk]
     yield from _gates_without_input(subject, asked, telemetry)
+    yield from _gates_without_prometheus(subject)
     summary = f"The GPUs of {count(len(nodes), 'node')} are not observed during the change."
     if not telemetry.standing.has_source:
         title, steps = (
@@ -79,6 +82,22 @@ def _gates_without_input(
                 is_grave=True,
                 field=stage_field(one.index, f"gate_options.{gate.key}"),
             )
+
+
+def _gates_without_prometheus(subject: PreflightSubject) -> Iterator[Check]:
+    """Yields a grave warning for each gate on a service level, if no Prometheus can be asked."""
+    asked = [(one, gate) for one in subject.stages for gate in one.gates if isinstance(gate, Slo) and not gate.advisory]
+    if not asked or TelemetrySource.objects.filter(cluster=subject.plan.cluster_id, is_on=True).exists():
+        return
+    for one, gate in asked:
+        yield Check(
+            "unmeasured",
+            title=f"The cluster has no Prometheus for {gate.title}",
+            summary=f"{gate.title} of {one.name} would wait for ever.",
+            steps=("Add a telemetry source on the page of the cluster.", WAIVE),
+            is_grave=True,
+            field=stage_field(one.index, f"gate_options.{gate.key}"),
+        )
 
 
 def _of_each_node(nodes: Sequence[Node], telemetry: ClusterTelemetry, *, field: str) -> Iterator[Check]:

@@ -18,7 +18,7 @@ from rollouts.lifecycle import PlanState
 from rollouts.models import Plan
 from rollouts.queries.driver_nodes import changeable
 from rollouts.web.draft_form import DraftForm
-from rollouts.web.stage_form import advisable, gate_choices
+from rollouts.web.stage_form import advisable, gate_choices, indicator_choices
 from rollouts.web.visible_objects import plan_for
 
 GONE = "The driver object that this was for is gone, or none that you may change. Choose another, and save it again."
@@ -127,6 +127,7 @@ def _form(request: PersonRequest, form: DraftForm, *, chosen, plan=None, choices
         "pools": Pool.objects.visible_to(request.user).filter(cluster__in=clusters).select_related("cluster"),
         "gates": gate_choices(),
         "advisable": advisable(),
+        "indicators": indicator_choices(),
     }
     return render(request, "rollouts/draft/page.html", context, status=status)
 

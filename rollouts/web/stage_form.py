@@ -8,14 +8,16 @@ from typing import Any
 
 from django import forms
 
+from health.telemetry.service_levels.indicators import INDICATORS
 from rollouts.commands.stage_drafts import StageDraft
 from rollouts.gates import GATES
 from rollouts.gates.approval import GROUP
+from rollouts.gates.slo import Slo
 from rollouts.models import Stage, StageKind
 
 MOST = 50  # stages of a plan
-LONGEST = 1000  # characters of a field
-LONGEST_OPTIONS = 20_000  # a reason of 200 characters for each gate, six to a character that JSON escapes, and the rest
+LONGEST = 1000  # characters of a field, as of an expression
+LONGEST_OPTIONS = 32_000  # for each gate a reason of 200 characters, two expressions, six to an escaped character
 WHOLE = re.compile(r"-?\d{1,9}", re.ASCII)
 NUMBER = re.compile(r"-?\d{1,9}(\.\d{0,9})?", re.ASCII)
 SENT = re.compile(r"stage-(\d{1,2})-", re.ASCII)  # how the name of a field begins
@@ -27,17 +29,27 @@ NOT_KEPT = (
 # Gates with a number of their own on the form; the other options keep what they were.
 OWN_FIELDS = {"approval", "soak", "failure_budget"}
 
+SLO_FIELDS = {
+    "indicator": "slo_indicator", "expression": "slo_expression", "at_most": "slo_at_most",
+    "at_least": "slo_at_least", "at_most_worse_percent": "slo_worse",
+}  # fmt: skip
+
 # For a field that cannot be read, while the others are looked at: what by itself makes nothing else wrong.
 STANDS_IN: Mapping[str, Any] = {
     "name": "", "kind": "", "pool": None, "selector": "not-read", "count": None, "max_unavailable": None,
     "timeout_min": None, "sick_nodes_reason": "",
     "approvals": None, "groups": {}, "soak_min": 30, "tolerate": None, "gates": [], "advisory": [],
     "advisory_reason": "It is not read.", "options": {},
+    "slo_indicator": "", "slo_expression": "", "slo_at_most": None, "slo_at_least": None, "slo_worse": None,
 }  # fmt: skip
 
 
 def gate_choices() -> list[tuple[str, str]]:
     return [(key, gate.title) for key, gate in GATES.items() if key not in OWN_FIELDS]
+
+
+def indicator_choices() -> list[tuple[str, str]]:
+    return [(key, indicator.title) for key, indicator in INDICATORS.items()]
 
 
 def advisable() -> list[tuple[str, str]]:
@@ -124,6 +136,11 @@ class StageForm(forms.Form):
     gates = GatesField()
     advisory = GatesField()  # shown, and not counted
     advisory_reason = TextField()
+    slo_indicator = TextField()
+    slo_expression = TextField()
+    slo_at_most = NumberField(is_whole=False)
+    slo_at_least = NumberField(is_whole=False)
+    slo_worse = NumberField()
     options = OptionsField()
 
     def draft(self) -> StageDraft:
@@ -152,10 +169,18 @@ class StageForm(forms.Form):
         if needed or groups:
             others = {name: value for name, value in kept.get("approval", {}).items() if name != "groups"}
             chosen["approval"] = {**others, "needed": needed or 1} | ({"groups": groups} if groups else {})
+        if Slo.key in chosen:
+            chosen[Slo.key] = self._slo(chosen[Slo.key])
         if soak_s:
             chosen["soak"] = {**kept.get("soak", {}), "duration_s": soak_s}
         is_new = given["advisory_reason"] != _reason_shown(kept)
         return {key: self._with_advice(key, options, is_new_reason=is_new) for key, options in chosen.items()}
+
+    def _slo(self, kept: Mapping[str, Any]) -> dict[str, Any]:
+        """Returns the options of a service level; a blank field is the default, and 0 of `slo_worse` no comparison."""
+        given = {wire: self._given[field] for wire, field in SLO_FIELDS.items()}
+        others = {name: value for name, value in kept.items() if name not in SLO_FIELDS}
+        return others | {name: value for name, value in given.items() if value not in (None, "")}
 
     def _with_advice(self, key: str, options: Mapping[str, Any], *, is_new_reason: bool) -> Mapping[str, Any]:
         """Returns the options. An advisory gate keeps its own reason unless the form shows another."""
@@ -217,6 +242,7 @@ def written(stage: StageDraft | Stage) -> dict[str, Any]:
         "gates": [key for key in options if key not in OWN_FIELDS],
         "advisory": [key for key, given in options.items() if given.get("advisory")],
         "advisory_reason": _reason_shown(options),
+        **{field: _slo_text(options.get(Slo.key, {}).get(wire)) for wire, field in SLO_FIELDS.items()},
         "options": json.dumps(options, sort_keys=True, ensure_ascii=False),
     }
 
@@ -224,6 +250,10 @@ def written(stage: StageDraft | Stage) -> dict[str, Any]:
 def _reason_shown(options: Mapping[str, Mapping[str, Any]]) -> str:
     """Returns the shown reason; the form has one field for all gates."""
     return next((str(given["reason"]).strip() for _, given in sorted(options.items()) if given.get("reason")), "")
+
+
+def _slo_text(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str("" if value is None else value)
 
 
 def _groups_text(groups: Any) -> str:

@@ -20,6 +20,7 @@ from rollouts.gates.base import (
     OperandEvidence,
     PodEvidence,
     SeenWork,
+    ServiceLevel,
     TargetEvidence,
     TestJobEvidence,
     ValidatorEvidence,
@@ -89,6 +90,19 @@ def a_health(**given: Any) -> HealthEvidence:
     return HealthEvidence(**row | given)
 
 
+def a_service_level(*nodes: str, **given: Any) -> ServiceLevel:
+    """A service that is as fast as before, measured just now."""
+    row: dict[str, Any] = {
+        "value": 0.4,
+        "samples": 500,
+        "newest_at": NOON - timedelta(seconds=20),
+        "baseline": 0.4,
+        "baseline_samples": 500,
+        "baseline_nodes": 1,
+    }
+    return ServiceLevel(NOON, nodes or ("node-1",), **row | given)
+
+
 def a_finding_on_it(title: str = "GPU 3 of node-1: Xid 79", **given: Any) -> FindingEvidence:
     row: dict[str, Any] = {
         "key": "gpu-xid GPU-3 79",
@@ -138,7 +152,12 @@ def an_approval(by: str = "amy", **given: Any) -> ApprovalEvidence:
 
 
 def evidence(*targets: TargetEvidence, **given: Any) -> Evidence:
-    row: dict[str, Any] = {"seen_at": NOON, "to_version": NEW, "health": a_health()}
+    row: dict[str, Any] = {
+        "seen_at": NOON,
+        "to_version": NEW,
+        "health": a_health(),
+        "service_level": a_service_level(),
+    }
     return Evidence(targets=targets, **row | given)
 
 

@@ -131,12 +131,13 @@ class Client:
     def __exit__(self, *_: object) -> None:
         self._http.close()
 
-    def query(self, expression: str) -> list[LabelledSample]:
-        """Returns the series of an instant query.
+    def query(self, expression: str, *, at: float | None = None) -> list[LabelledSample]:
+        """Returns the series of an instant query. `at` is in seconds since the epoch; None means now.
 
         :raises Unusable: with the reason and the action
         """
-        return vector(self.ask("/api/v1/query", {"query": expression}))
+        form = {"query": expression} if at is None else {"query": expression, "time": f"{at:.3f}"}
+        return vector(self.ask("/api/v1/query", form))
 
     def ask(self, path: str, form: Mapping[str, str]) -> bytes:
         """Returns the body of an answer.

@@ -3,6 +3,7 @@
 Pure.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -15,7 +16,7 @@ from rollouts.commands.refusals import BadPlan
 from rollouts.commands.stage_drafts import gates_by_default
 from rollouts.gates import GATES
 from rollouts.gates.approval import GROUP, LONGEST_GROUP, MOST_OF_ONE, Groups
-from rollouts.gates.options import LONGEST_REASON, BadGate, is_text, kinds_of, read_gates, wire_name
+from rollouts.gates.options import LONGEST_TEXT, BadGate, is_text, kinds_of, read_gates, wire_name
 
 MOST_STAGES = 50
 MOST_PROBLEMS = 50  # that are told at once
@@ -159,10 +160,12 @@ class _Reader:
             return self.groups(value, at)
         if kind is bool and not isinstance(value, bool):
             self.wrong(at, "This has to be true or false.")
-        elif kind is str and (not isinstance(value, str) or len(value) > LONGEST_REASON):
-            self.wrong(at, f"This has to be text of at most {LONGEST_REASON} characters.")
-        elif kind is str and not is_text(value):
+        elif kind in LONGEST_TEXT and (not isinstance(value, str) or len(value) > LONGEST_TEXT[kind]):
+            self.wrong(at, f"This has to be text of at most {LONGEST_TEXT[kind]} characters.")
+        elif kind in LONGEST_TEXT and not is_text(value):
             self.wrong(at, NO_TEXT)
+        elif kind is float and not _is_number(value):
+            self.wrong(at, "This has to be a number that is not negative.")
         elif kind is int and not _is_whole(value, 0, 10**9):
             self.wrong(at, "This has to be a whole number that is not negative.")
         return value
@@ -220,6 +223,10 @@ class _Reader:
 
     def wrong(self, at: str, sentence: str) -> None:
         self.problems.append((at, sentence))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
 
 
 def _is_whole(value: Any, least: int, most: int) -> bool:

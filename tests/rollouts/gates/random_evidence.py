@@ -19,6 +19,7 @@ from rollouts.gates.base import (
     PodEvidence,
     PodWants,
     SeenWork,
+    ServiceLevel,
     TargetEvidence,
     TestJobEvidence,
     ValidatorEvidence,
@@ -99,6 +100,20 @@ health = st.builds(
     has_source=st.booleans(),
     trouble=st.sampled_from(["", "Its source is silent."]),
     peers=st.dictionaries(st.sampled_from([f"peer-{number}" for number in range(5)]), some_findings),
+)
+
+numbers = st.sampled_from([None, 0.0, 0.4, 9.0, -1.0])
+service_levels = st.builds(
+    ServiceLevel,
+    asked_at=moments,
+    nodes=st.sampled_from([(), ("node-0",), ("node-0", "node-1", "node-2")]),
+    value=numbers,
+    samples=st.integers(0, 100),
+    newest_at=st.none() | moments,
+    baseline=numbers,
+    baseline_samples=st.integers(0, 100),
+    trouble=st.sampled_from(["", "It does not answer."]),
+    cause=st.just("source-silent"),
 )
 
 amounts = st.dictionaries(st.sampled_from(["nvidia.com/gpu", "nvidia.com/mig-1g.10gb"]), st.integers(0, 8))
@@ -185,4 +200,5 @@ def some_evidence(*, of_targets: st.SearchStrategy[tuple[TargetEvidence, ...]] |
         despite=st.sampled_from(["", "ada started it despite this: we must."]),
         others_passing_since=st.none() | moments,
         health=st.none() | health,
+        service_level=st.none() | service_levels,
     )

@@ -226,3 +226,12 @@ def test_without_a_source_no_gate_on_telemetry_can_be_measured(cluster, owner):
         "stages.0.gate_options.telemetry_fresh", "stages.0.gate_options.xid",
         "stages.1.gate_options.telemetry_fresh", "stages.1.gate_options.xid",
     ]  # fmt: skip
+
+
+def test_a_service_level_needs_a_prometheus(cluster, owner):
+    checks = unmeasured(cluster, owner, slo={})
+
+    assert [check.field for check in checks] == ["stages.0.gate_options.slo", "stages.1.gate_options.slo"]
+    assert checks[0].is_grave
+    a_source(cluster)
+    assert unmeasured(cluster, owner, slo={}) == []

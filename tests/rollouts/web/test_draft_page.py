@@ -134,6 +134,30 @@ def test_a_gate_is_made_advisory_with_a_reason_and_counted_again(ada, fleet):
     assert DraftForm(again).stages()[0].gate_options["operands_ready"] == {"timeout_s": 90}
 
 
+def test_a_service_level_has_fields_of_its_own(ada, fleet):
+    gates = ["driver_version", "slo"]
+    asked = written(fleet) | {
+        "stage-0-gates": gates,
+        "stage-0-slo_indicator": "nim-ttft-p99",
+        "stage-0-slo_worse": "10",
+    }
+    asked |= {"stage-1-gates": gates, "stage-1-slo_expression": "up", "stage-1-slo_at_most": "0.5"}
+
+    refused = ada.post("/plans/new", asked)
+
+    assert "slo: expression: Write up{pod=~" in shown_again(refused).text
+    own = 'max(up{pod=~"{{pods}}"})'
+    ada.post("/plans/new", asked | {"stage-1-slo_expression": own, "stage-1-slo_worse": "0"})
+    plan = Plan.objects.get()
+    kept = [stage.gate_options["slo"] for stage in plan.stages.forward()]
+    assert kept == [
+        {"indicator": "nim-ttft-p99", "at_most_worse_percent": 10},
+        {"expression": own, "at_most": 0.5, "at_most_worse_percent": 0},
+    ]
+    again = DraftForm(sent_again(ada.get(f"/plans/{plan.pk}/edit"))).stages()
+    assert [stage.gate_options["slo"] for stage in again] == kept
+
+
 def test_a_new_reason_of_an_advisory_gate_takes_the_place_of_its_old_one(ada, fleet):
     asked = written(fleet) | {"stage-0-advisory": ["operands_ready"], "stage-0-advisory_reason": "Try it."}
     ada.post("/plans/new", asked)

@@ -1,0 +1,120 @@
+"""Measurements for the gate on a service level, asked of the cluster's own Prometheus at most every 30 seconds.
+
+They are rows: a round reads the newest. A source that does not answer costs a round five seconds, twice a minute.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+
+from django.db.models import Q
+
+from fleet.models import Node, PodPlacement
+from health.models import TelemetrySource
+from health.sources.service_levels import Measured, NotMeasured, measure, source_of
+from health.telemetry.service_levels.expression import ServiceScope
+from rollouts.engine.gpu_health import unchanged_peers
+from rollouts.gates.base import ServiceLevel
+from rollouts.gates.slo import PEERS, Slo
+from rollouts.lifecycle import StageState, TargetState
+from rollouts.models import Plan, ServiceLevelSample, Stage, Target
+
+EVERY = timedelta(seconds=30)
+CURRENT = (StageState.PROMOTING, StageState.SOAKING, StageState.HALTED)
+MOST_NAMES = 2000  # nodes or pods in one question
+
+
+def read_service_levels(stages: Iterable[Stage]) -> dict[int, ServiceLevel]:
+    """Returns the newest measurement by key of a stage. One query; none unless a gate asks."""
+    asking = [stage.pk for stage in stages if Slo.key in stage.gate_options]
+    return {key: row.evidence for key, row in ServiceLevelSample.newest(asking).items()} if asking else {}
+
+
+def measure_service_levels(plan: Plan, *, now: datetime) -> bool:
+    """Measures what is due and returns whether it asked. One query for a plan without the gate."""
+    stages = list(plan.stages.prefetch_related("targets")) if _may_ask(plan) else []
+    asking = {stage: gate for stage in _evaluated(stages) for gate in stage.gates if isinstance(gate, Slo)}
+    last, asked = ServiceLevelSample.newest([stage.pk for stage in asking]), False
+    for stage, gate in asking.items():
+        due = [each for each in stage.targets.all() if _is_due(each, gate, now)]
+        before = last.get(stage.pk)
+        if due and (before is None or before.is_older_than(EVERY, now=now)):
+            ServiceLevelSample.keep(stage.pk, _level(plan, stages, gate, due, now=now))
+            asked = True
+    return asked
+
+
+def _may_ask(plan: Plan) -> bool:
+    measured = (*CURRENT, StageState.PASSED)
+    return plan.stages.forward().filter(state__in=measured, gate_options__has_key=Slo.key).exists()
+
+
+def _evaluated(stages: Sequence[Stage]) -> list[Stage]:
+    """Returns the current stage, or the last passed one while the next one waits."""
+    forward = [stage for stage in stages if not stage.is_rollback]
+    current = [stage for stage in forward if stage.state in CURRENT]
+    return current or [stage for stage in forward if stage.state == StageState.PASSED][-1:]
+
+
+def _is_due(target: Target, gate: Slo, now: datetime) -> bool:
+    return target.state == TargetState.CHANGED and gate.has_window(target.state_since, now)
+
+
+def _level(plan: Plan, stages: Sequence[Stage], gate: Slo, due: Sequence[Target], *, now: datetime) -> ServiceLevel:
+    names = tuple(target.node_name for target in due)
+    try:
+        source = source_of(plan.cluster_id)
+        found = _measure(source, gate, names, until=now)
+        if not gate.has_baseline:
+            return _made(now, names, found)
+        others, at = _baseline(plan, stages, gate, due, now=now)
+        base = _measure(source, gate, others, until=at)
+        return _made(now, names, found, base, len(others))
+    except NotMeasured as error:
+        return ServiceLevel(now, names, trouble=str(error), cause=error.cause)
+
+
+def _made(
+    now: datetime, names: tuple[str, ...], found: Measured, base: Measured | None = None, nodes: int = 0
+) -> ServiceLevel:
+    return ServiceLevel(
+        now, names, found.value, found.samples,
+        newest_at=None if found.newest_at is None else datetime.fromtimestamp(found.newest_at, UTC),
+        baseline=base.value if base else None,
+        baseline_samples=base.samples if base else 0,
+        baseline_nodes=nodes,
+    )  # fmt: skip
+
+
+def _baseline(
+    plan: Plan, stages: Sequence[Stage], gate: Slo, due: Sequence[Target], *, now: datetime
+) -> tuple[list[str], datetime]:
+    """Returns the nodes of the baseline and the end of its window.
+
+    :raises NotMeasured: when there is none
+    """
+    released = [datetime.fromisoformat(target.baseline["at"]) for target in due if target.baseline]
+    if len(released) < len(due):
+        raise NotMeasured("no-baseline", "Nobody recorded when these nodes were released.")
+    if gate.baseline != PEERS:
+        return [target.node_name for target in due], min(released)
+    nodes = Node.objects.filter(cluster=plan.cluster_id, uid__in=[target.node_uid for target in due])
+    products = set(nodes.values_list("gpu_product", flat=True))
+    peers = unchanged_peers(plan, stages, products, min(released))
+    if not peers:
+        raise NotMeasured("no-peers", "No unchanged node with the same GPUs is left.")
+    return list(peers.values()), now
+
+
+def _measure(source: TelemetrySource, gate: Slo, names: Collection[str], *, until: datetime) -> Measured:
+    pods = _pods(source.cluster_id, gate, names, until=until)
+    if max(len(names), len(pods)) > MOST_NAMES:
+        raise NotMeasured("many-names", f"At most {MOST_NAMES} nodes or pods fit into one question.")
+    scope = ServiceScope(names, pods, gate.window.total_seconds(), source.matchers)
+    return measure(source, gate.value_expression, gate.samples_expression, scope, at=until.timestamp())
+
+
+def _pods(cluster_id: int, gate: Slo, names: Collection[str], *, until: datetime) -> list[str]:
+    """Returns the GPU pods that ran on these nodes in the window."""
+    rows = PodPlacement.objects.filter(cluster=cluster_id, node_name__in=names, since__lt=until)
+    rows = rows.filter(Q(until=None) | Q(until__gt=until - gate.window))
+    return sorted(set(rows.order_by().values_list("name", flat=True)))

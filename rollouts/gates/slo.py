@@ -1,0 +1,221 @@
+"""A service keeps its level on the changed nodes: a number from the cluster's own Prometheus is within its limits.
+
+The number is compared with absolute limits, and with the same service on the same nodes before their change, or on
+unchanged nodes now. The engine asks (`rollouts/engine/service_levels.py`). The window of the number begins after the
+change of each node that it is about. A number that is missing, old, of too few samples or without a baseline is a wait.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import ClassVar
+
+from health.telemetry.service_levels.expression import Expression, read_expression
+from health.telemetry.service_levels.indicators import INDICATORS
+from rollouts.gates.base import Evidence, Gate, GateResult, Items, Promql, ServiceLevel, TargetEvidence, When
+from rollouts.gates.results import OVERRIDE, fail, no_target, passed, subject, to_come, wait
+from wording.durations import spell
+from wording.instants import moment
+from wording.numbers import count
+from wording.reports import EvidenceItem, instant
+
+PAST, PEERS = "past", "peers"
+NO_PROMQL = Promql("")
+ASKED_WITHIN = timedelta(minutes=2)  # the engine asks every 30 s
+LEAST_WINDOW, MOST_WINDOW = timedelta(minutes=1), timedelta(days=1)
+CHECK_QUERY = ("Ask the telemetry source for the expression, and correct it in a new plan.", *OVERRIDE)
+MORE_TRAFFIC = ("Send requests to the service on these nodes, or take a longer window.", *OVERRIDE)
+SET_LIMIT = ("Set at_most or at_least, and at_most_worse_percent to 0.", *OVERRIDE)
+READ_SERVICE = ("Compare the service on changed and unchanged nodes.", "Then roll back, or exclude the node.")
+
+
+@dataclass(frozen=True)
+class Slo(Gate):
+    indicator: str = "vllm-ttft-p99"  # a ready-made expression
+    expression: Promql = NO_PROMQL  # an own one, which replaces the indicator
+    samples: Promql = NO_PROMQL  # what an own expression rests on, such as requests; blank: the scrapes count
+    higher_is_better: bool = False  # of an own expression
+    at_most: float = 0  # 0: no limit
+    at_least: float = 0
+    at_most_worse_percent: int = 20  # than the baseline; 0: not compared
+    baseline: str = PAST  # or the unchanged peers
+    window: timedelta = timedelta(minutes=5)
+    min_samples: int = 20
+    max_age: timedelta = timedelta(minutes=2)  # of the newest sample
+
+    key: ClassVar[str] = "slo"
+    title: ClassVar[str] = "Service level"
+    when: ClassVar[When] = When.THROUGH
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_expressions()
+        if not (self.at_most or self.at_least or self.at_most_worse_percent):
+            raise ValueError("a limit is needed: at_most, at_least or at_most_worse_percent.")
+        if self.at_most and self.at_most < self.at_least:
+            raise ValueError("at_most is less than at_least, so that no number passes.")
+        if self.baseline not in (PAST, PEERS):
+            raise ValueError(f"baseline is {PAST} or {PEERS}.")
+        if not LEAST_WINDOW <= self.window <= MOST_WINDOW:
+            raise ValueError(f"window_s is from {spell(LEAST_WINDOW)} to {spell(MOST_WINDOW)}.")
+        if not self.max_age:
+            raise ValueError("max_age_s is more than 0: no sample is as young as that.")
+
+    def _check_expressions(self) -> None:
+        if not self.expression and self.indicator not in INDICATORS:
+            raise ValueError(f"indicator is one of {', '.join(INDICATORS)}; or write an expression.")
+        if self.samples and not self.expression:
+            raise ValueError("samples belongs to an own expression; an indicator counts its own.")
+        for name, text in (("expression", self.expression), ("samples", self.samples)):
+            try:
+                read_expression(text) if text else None
+            except ValueError as error:
+                raise ValueError(f"{name}: {error}") from error
+
+    @property
+    def value_expression(self) -> Expression:
+        return read_expression(self.expression or INDICATORS[self.indicator].expression)
+
+    @property
+    def samples_expression(self) -> Expression | None:
+        text = self.samples if self.expression else INDICATORS[self.indicator].samples
+        return read_expression(text) if text else None
+
+    @property
+    def has_baseline(self) -> bool:
+        return self.at_most_worse_percent > 0
+
+    def has_window(self, changed_at: datetime, now: datetime) -> bool:
+        """Returns whether a whole window has passed since the change of a node."""
+        return now - changed_at >= self.window
+
+    def evaluate(self, evidence: Evidence, *, now: datetime) -> GateResult:
+        if not evidence.counted:
+            return no_target()
+        changed, level = evidence.changed, evidence.service_level
+        due = [target for target in changed if self.has_window(target.state_since, now)]
+        items = self._items(level, due, evidence)
+        unmet = self._unmet(level, items, now=now) if due else None
+        if due and unmet is None and level is not None and (worse := self._worse(level)):
+            title = f"{self._name} is out of its limits"
+            return fail(title, worse, cause="out-of-limits", nodes=level.nodes, evidence=items, steps=READ_SERVICE)
+        if unmet is not None:
+            return unmet
+        if due and level is not None and (missing := _names(due, without=level.nodes)):
+            title = f"{subject(missing)} {'is' if len(missing) == 1 else 'are'} not in the last measurement"
+            return wait(title, "The next one is due soon.", cause="not-asked", nodes=missing, evidence=items)
+        if young := [target for target in changed if target not in due]:
+            return self._in_window(young, items, now=now)
+        if evidence.not_changed or not changed:
+            return to_come(evidence, items)
+        return passed(f"{self._name} is within its limits", self._compared(level), evidence=items)
+
+    @property
+    def _name(self) -> str:
+        return "The expression" if self.expression else INDICATORS[self.indicator].title
+
+    @property
+    def _unit(self) -> str:
+        return "" if self.expression else INDICATORS[self.indicator].unit
+
+    @property
+    def _is_higher_better(self) -> bool:
+        return self.higher_is_better if self.expression else INDICATORS[self.indicator].is_higher_better
+
+    def _items(self, level: ServiceLevel | None, due: Iterable[TargetEvidence], evidence: Evidence) -> Items:
+        shown = [
+            EvidenceItem("Nodes with a whole window", len(list(due))),
+            EvidenceItem("Nodes", len(evidence.counted)),
+        ]
+        if level is not None:
+            if level.value is not None:
+                shown.append(EvidenceItem("Value", level.value, self._unit))
+            if self.has_baseline and level.baseline is not None:
+                shown.append(EvidenceItem(f"Baseline ({self.baseline})", level.baseline, self._unit))
+                if level.value is not None and level.baseline:
+                    change = (level.value - level.baseline) / abs(level.baseline) * 100
+                    shown.append(EvidenceItem("Change", round(change, 1), "%"))
+            shown.append(EvidenceItem("Samples", round(level.samples)))
+            if self.has_baseline:
+                shown.append(EvidenceItem("Samples of the baseline", round(level.baseline_samples)))
+            if level.newest_at is not None:
+                shown.append(instant("Newest sample", level.newest_at))
+            shown.append(instant("Asked", level.asked_at))
+        limits = {"At most": self.at_most, "At least": self.at_least}
+        shown += [EvidenceItem(name, limit, self._unit) for name, limit in limits.items() if limit]
+        if self.has_baseline:
+            shown.append(EvidenceItem("Worse by at most", self.at_most_worse_percent, "%"))
+        return (*shown, EvidenceItem("Window", self.window.total_seconds(), "s"))
+
+    def _unmet(self, level: ServiceLevel | None, items: Items, *, now: datetime) -> GateResult | None:
+        """Returns WAIT if the measurement is missing or proves nothing; None if it can be compared."""
+        if level is None or abs(now - level.asked_at) > ASKED_WITHIN:  # a clock that was set back is as bad as silence
+            title = f"{self._name} has not been measured since"
+            return wait(title, "The engine asks the telemetry source.", cause="not-asked", evidence=items)
+        if level.trouble:
+            shown = (*items, EvidenceItem("Reason", level.trouble))
+            title, summary = f"{self._name} cannot be measured", "A number that is missing is no pass."
+            return wait(title, summary, cause=level.cause, nodes=level.nodes, evidence=shown, steps=CHECK_QUERY)
+        if level.value is None:
+            title, summary = f"{self._name} has no value", "No request, or no such metric, in the window."
+            return wait(title, summary, cause="no-value", nodes=level.nodes, evidence=items, steps=MORE_TRAFFIC)
+        if level.newest_at is None or now - level.newest_at > self.max_age + (now - level.asked_at):
+            title, summary = (
+                f"{self._name} rests on old samples",
+                f"The newest must be at most {spell(self.max_age)} old.",
+            )
+            return wait(title, summary, cause="old-samples", nodes=level.nodes, evidence=items, steps=CHECK_QUERY)
+        if level.samples < self.min_samples:
+            return self._too_few(level, level.samples, "", items)
+        if not self.has_baseline:
+            return None
+        if level.baseline is None or level.baseline_samples < self.min_samples:
+            return self._too_few(level, level.baseline_samples, "The baseline of ", items)
+        if level.baseline == 0 and level.value != 0 and not self._breaks_limits(level.value):
+            title, summary = f"The baseline of {self._name} is 0", "Nothing can be compared with 0 in percent."
+            return wait(title, summary, cause="zero-baseline", nodes=level.nodes, evidence=items, steps=SET_LIMIT)
+        return None
+
+    def _too_few(self, level: ServiceLevel, samples: float, whose: str, items: Items) -> GateResult:
+        title = f"{whose}{self._name} has too few samples"
+        summary = f"{count(round(samples), 'sample')} of {self.min_samples} in {spell(self.window)}."
+        cause = "few-baseline-samples" if whose else "few-samples"
+        return wait(title, summary, cause=cause, nodes=level.nodes, evidence=items, steps=MORE_TRAFFIC)
+
+    def _breaks_limits(self, value: float) -> bool:
+        return value < self.at_least or bool(self.at_most and value > self.at_most)
+
+    def _worse(self, level: ServiceLevel) -> str:
+        """Returns how the value breaks a limit, as a sentence; empty if it breaks none."""
+        value, base = level.value, level.baseline
+        if value is None:
+            return ""
+        written = f"{value:.4g} {self._unit}".rstrip()
+        if self._breaks_limits(value):
+            limit = f"at least {self.at_least:g}" if value < self.at_least else f"at most {self.at_most:g}"
+            return f"It is {written}. The limit is {limit}."
+        if not self.has_baseline or not base:
+            return ""
+        worse = (base - value if self._is_higher_better else value - base) / abs(base) * 100
+        if worse <= self.at_most_worse_percent:
+            return ""
+        return f"It is {written}: {worse:.0f} % worse than the baseline of {base:.4g}."
+
+    def _in_window(self, young: list[TargetEvidence], items: Items, *, now: datetime) -> GateResult:
+        until = max(target.state_since for target in young) + self.window
+        nodes = _names(young)
+        title = f"The window of {subject(nodes)} ends at {moment(until, now=now)}"
+        summary = f"A node is measured {spell(self.window)} after its change."
+        return wait(title, summary, cause="window", nodes=nodes, evidence=items)
+
+    def _compared(self, level: ServiceLevel | None) -> str:
+        if not self.has_baseline or level is None:
+            return "It is compared with its limits alone."
+        if self.baseline == PAST:
+            return "It is compared with the same nodes before their change."
+        return f"It is compared with {count(level.baseline_nodes, 'unchanged node')}."
+
+
+def _names(targets: Iterable[TargetEvidence], *, without: Iterable[str] = ()) -> tuple[str, ...]:
+    left = set(without)
+    return tuple(target.name for target in targets if target.name not in left)

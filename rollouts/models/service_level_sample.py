@@ -1,0 +1,53 @@
+from collections.abc import Collection
+from datetime import datetime, timedelta
+
+from django.db import models
+from django.db.models import Max
+
+from rollouts.gates.base import ServiceLevel
+
+KEPT = timedelta(days=1)
+FINDINGS = ("value", "samples", "newest_at", "baseline", "baseline_samples", "baseline_nodes", "trouble", "cause")
+
+
+class ServiceLevelSample(models.Model):
+    """A measurement of the service that a stage's gate watches. A stage keeps those of a day."""
+
+    stage = models.ForeignKey("rollouts.Stage", models.CASCADE, related_name="service_levels", db_index=False)
+    at = models.DateTimeField()
+    nodes = models.JSONField(default=list)  # names
+    value = models.FloatField(null=True)  # null: the source has none
+    samples = models.FloatField(default=0)
+    newest_at = models.DateTimeField(null=True)  # null: the source has no sample
+    baseline = models.FloatField(null=True)
+    baseline_samples = models.FloatField(default=0)
+    baseline_nodes = models.PositiveIntegerField(default=0)
+    trouble = models.CharField(max_length=500, blank=True)  # why nothing was measured; blank: it was
+    cause = models.CharField(max_length=63, blank=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["stage", "-at"])]
+        ordering = ["stage_id", "-at", "-pk"]
+
+    def __str__(self) -> str:
+        return f"stage {self.stage_id} at {self.at}"
+
+    @property
+    def evidence(self) -> ServiceLevel:
+        return ServiceLevel(self.at, tuple(self.nodes), **{name: getattr(self, name) for name in FINDINGS})
+
+    @classmethod
+    def keep(cls, stage_id: int, level: ServiceLevel) -> None:
+        cls.objects.filter(stage=stage_id, at__lt=level.asked_at - KEPT).delete()
+        found = {name: getattr(level, name) for name in FINDINGS} | {"trouble": level.trouble[:500]}
+        cls.objects.create(stage_id=stage_id, at=level.asked_at, nodes=list(level.nodes), **found)
+
+    def is_older_than(self, age: timedelta, *, now: datetime) -> bool:
+        """Returns whether the measurement is older, or is of the future: a clock was set back."""
+        return not timedelta() <= now - self.at < age
+
+    @classmethod
+    def newest(cls, stage_ids: Collection[int]) -> "dict[int, ServiceLevelSample]":
+        """Returns the newest of each stage. One query."""
+        newest = cls.objects.filter(stage__in=stage_ids).order_by().values("stage").annotate(newest=Max("pk"))
+        return {row.stage_id: row for row in cls.objects.filter(pk__in=newest.values("newest")).order_by()}
