@@ -68,6 +68,7 @@ GROUPS = (
         (
             MenuEntry("Clusters", "clusters", ("cluster", "telemetry-form", "telemetry-remove")),
             MenuEntry("People", "people", ("person", "add-person", "groups", "add-group"), is_for_admins=True),
+            MenuEntry("Audit", "audit", is_for_admins=True),
             MenuEntry("Notifications", "notifications", ("channel", "add-channel", "route", "add-route", "delivery")),
             MenuEntry("Tokens", "account", ("issue-token",)),
             MenuEntry("System status", "status"),

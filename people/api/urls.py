@@ -1,5 +1,6 @@
 from django.urls import path
 
+from people.api.audit import AuditFile, AuditList
 from people.api.groups import GroupDetail, GroupList, GroupMember, GroupMembers
 from people.api.me import Me
 from people.api.people import (
@@ -15,6 +16,8 @@ from people.api.session import Session
 from people.api.tokens import TokenDetail, TokenList
 
 urlpatterns = [
+    path("audit-entries", AuditList.as_view()),
+    path("audit-entries.jsonl", AuditFile.as_view()),
     path("groups", GroupList.as_view()),
     path("groups/<int:group_id>", GroupDetail.as_view()),
     path("groups/<int:group_id>/members", GroupMembers.as_view()),

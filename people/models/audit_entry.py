@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from decimal import Decimal
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
+from django.db.models import Q
 
 from edges.digests import digest
 
@@ -34,6 +37,10 @@ class AuditEntry(models.Model):
     class Meta:
         constraints = [models.UniqueConstraint(fields=["subject", "number"], name="one_entry_per_number")]
         ordering = ["subject", "number"]
+        indexes = [
+            models.Index(fields=["actor", "-id"], name="audit_by_actor"),
+            models.Index(fields=["at"], name="audit_by_time"),
+        ]
 
     @classmethod
     def record(
@@ -77,12 +84,25 @@ def broken_links(entries: models.QuerySet[AuditEntry]) -> Iterator[tuple[AuditEn
     """Yields each altered entry with the reason: content, number or predecessor differs from what was written."""
     before: AuditEntry | None = None
     for entry in entries.order_by("subject", "number").iterator():
-        if before is not None and before.subject != entry.subject:
-            before = None
-        if entry.number != (before.number + 1 if before else 1):
-            yield entry, "the entry before it is missing"
-        elif entry.previous_hash != (before.hash if before else NOTHING):
-            yield entry, "it does not follow from the entry before it"
-        elif entry.hash != entry.computed_hash():
-            yield entry, "its content was changed"
+        is_next = before is not None and (before.subject, before.number + 1) == (entry.subject, entry.number)
+        if fault := _fault_of(entry, before.hash if before and is_next else None):
+            yield entry, fault
         before = entry
+
+
+def faults_among(entries: Sequence[AuditEntry]) -> dict[int, str]:
+    """Returns the reason for each altered entry, by key. It checks these entries alone, in one query."""
+    wanted = [Q(subject=entry.subject, number=entry.number - 1) for entry in entries if entry.number > 1]
+    rows = AuditEntry.objects.filter(reduce(or_, wanted)) if wanted else AuditEntry.objects.none()
+    hashes = {(subject, number): last for subject, number, last in rows.values_list("subject", "number", "hash")}
+    found = {entry.pk: _fault_of(entry, hashes.get((entry.subject, entry.number - 1))) for entry in entries}
+    return {key: fault for key, fault in found.items() if fault}
+
+
+def _fault_of(entry: AuditEntry, previous_hash: str | None) -> str:
+    """Returns what is wrong with an entry; blank: nothing. `previous_hash` None: there is no entry before it."""
+    if previous_hash is None and entry.number > 1:
+        return "the entry before it is missing"
+    if entry.previous_hash != (previous_hash or NOTHING):
+        return "it does not follow from the entry before it"
+    return "" if entry.hash == entry.computed_hash() else "its content was changed"

@@ -1,6 +1,6 @@
 from django.urls import path, re_path
 
-from people.web import account, groups_page, people_page, sessions
+from people.web import account, audit_page, groups_page, people_page, sessions
 
 urlpatterns = [
     path("sign-in", sessions.SignIn.as_view(), name="sign-in"),
@@ -23,6 +23,7 @@ urlpatterns = [
     path("groups/<int:group_id>/removals", groups_page.remove, name="remove-group"),
     path("groups/<int:group_id>/members", groups_page.join, name="join-group"),
     path("groups/<int:group_id>/members/<int:person_id>/removals", groups_page.leave, name="leave-group"),
+    path("audit", audit_page.audit, name="audit"),
     path("account", account.account, name="account"),
     path("account/tokens", account.issue_token, name="issue-token"),
     path("account/tokens/<int:token_id>/revocations", account.revoke_token, name="revoke-token"),

@@ -64,7 +64,8 @@ from operations.web.operation_page import OperationForm
 from people.api.people import NewPerson, RoleRequest
 from people.api.session import SessionRequest
 from people.api.tokens import TokenRequest
-from people.models import User
+from people.audit_trail import AuditFilters
+from people.models import AuditEntry, User
 from people.models.api_token import digest_of
 from people.sign_in.addresses import client_address
 from people.web.account import TokenForm
@@ -284,6 +285,11 @@ PARSERS = (
                                     Node.objects.none()).is_valid(), ("edges.filters",)),
     Parser("filters of pods in REST", "253 characters each", HEADERS_BYTES,
            lambda text: PodFilters(_query(name=text, phase=text, ordering=text), Pod.objects.none()).is_valid()),
+    Parser("filters of the audit trail", "150 characters each", HEADERS_BYTES,
+           lambda text: AuditFilters(
+               _query(actor=text, subject=text, kind=text, verb=text, since=text, until=text, after=text, before=text),
+               AuditEntry.objects.none(),
+           ).is_valid(), ("people.web.audit_page",)),
     Parser("limit and offset", "8 digits", HEADERS_BYTES, _page, ("edges.pagination",)),
     Parser("key in an address or hidden field", "18 digits", HEADERS_BYTES, whole,
            ("rollouts.web.plan_commands", "rollouts.web.draft_page", "fleet.live.consumer")),
