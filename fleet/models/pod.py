@@ -92,6 +92,8 @@ class Pod(Namespaced):
     required_cuda = models.CharField(max_length=253, blank=True, default="")  # cuda>=12.8, by NVIDIA_REQUIRE_CUDA
     # What it asks of its node, and its conditions (`fleet.observer.mirror.rows.placement`). Empty once it has a node.
     placement = models.JSONField(default=dict)
+    # How its containers get GPUs, and the last failed end of one (`fleet.observer.mirror.rows.container_settings`).
+    container_settings = models.JSONField(default=dict)
     state_code = models.GeneratedField(expression=POD_STATE_CODE, output_field=models.IntegerField(), db_persist=True)
 
     objects = PodQuerySet.as_manager()

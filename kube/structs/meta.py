@@ -8,6 +8,8 @@ import msgspec
 # An object's UID or a resource version. It is used as a key, so it is never truncated. API servers send no longer value
 # and no NUL, which PostgreSQL text cannot hold.
 Identifier = Annotated[str, msgspec.Meta(max_length=64, pattern=r"^[^\x00]*$")]
+# A part that is not decoded with its object, because few readers need it.
+UNREAD = msgspec.Raw()
 ResourceList = dict[str, str | int | float]  # quantities by resource; corev1.ResourceList
 
 
@@ -56,6 +58,7 @@ class Variable(Struct, frozen=True):
 
     name: str = ""
     value: str | None = ""
+    value_from: msgspec.Raw = UNREAD
 
 
 class Seen(Struct, frozen=True):

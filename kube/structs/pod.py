@@ -3,10 +3,7 @@ from typing import Any
 
 import msgspec
 
-from kube.structs.meta import Condition, ResourceList, Seen, Struct, Variable, find
-
-# Parts that are read only for pods without a node. Decoding them for every pod would double the time of a first list.
-UNREAD = msgspec.Raw()
+from kube.structs.meta import UNREAD, Condition, ResourceList, Seen, Struct, Variable, find
 
 
 class Resources(Struct, frozen=True):
@@ -21,6 +18,7 @@ class Container(Struct, frozen=True):
     env: list[Variable] | None = None
     restart_policy: str | None = ""  # Always, on an init container: a sidecar, which keeps its resources
     ports: msgspec.Raw = UNREAD
+    security_context: msgspec.Raw = UNREAD
 
 
 class VolumeClaim(Struct, frozen=True):
@@ -66,6 +64,7 @@ class PodSpec(Struct, frozen=True):
     scheduler_name: str | None = ""
     priority: int | None = None
     preemption_policy: str | None = ""
+    # Read only for pods without a node. Decoding these for every pod would double the time of a first list.
     node_selector: msgspec.Raw = UNREAD
     affinity: msgspec.Raw = UNREAD
     tolerations: msgspec.Raw = UNREAD

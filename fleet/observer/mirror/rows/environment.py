@@ -1,20 +1,35 @@
 """GPU settings in the environment of a pod's containers, from the pod's spec, not from its image.
 
 docs.nvidia.com/datacenter/cloud-native/container-toolkit, docker-specialized: NVIDIA_VISIBLE_DEVICES gives a
-container GPUs without a request; NVIDIA_REQUIRE_CUDA states the required CUDA.
+container GPUs without a request; NVIDIA_REQUIRE_CUDA states the required CUDA. CUDA_VISIBLE_DEVICES:
+docs.nvidia.com/cuda/cuda-programming-guide, CUDA environment variables.
 """
+
+import re
 
 from fleet.observer.mirror.rows.text import fitted
 from kube.structs import PodSeen
+from kube.structs.meta import UNREAD
+from kube.structs.pod import Container
 
-VISIBLE_DEVICES = "NVIDIA_VISIBLE_DEVICES"
+VISIBLE_DEVICES, CUDA_VISIBLE_DEVICES = "NVIDIA_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"
 REQUIRE_CUDA = "NVIDIA_REQUIRE_CUDA"
 LET_NONE_BE_SEEN = frozenset({"", "void", "none"})
+AT_MOST = 253
+NO_LIST = "(no list of devices)"  # in place of a value that may be anything, also a secret
+_UUID = r"(?:GPU|MIG)-[0-9a-fA-F-]{1,64}(?:/\d{1,3}){0,2}"
+_INDEX = r"-?\d{1,4}(?::\d{1,3})?"
+DEVICE = re.compile(
+    rf"all|none|void|{_INDEX}|{_UUID}|/var/run/nvidia-container-devices"
+    rf"|[a-z0-9.-]{{1,63}}/[a-z]{{1,15}}=(?:all|{_INDEX}|{_UUID})",
+    re.ASCII,
+)
 
 
 def visible_devices(seen: PodSeen) -> str:
     """Returns the value of the first container that gets GPUs. Blank: none."""
-    return next((value for value in _values_of(seen, VISIBLE_DEVICES) if value not in LET_NONE_BE_SEEN), "")
+    values = (listed_devices(one) for one in _values_of(seen, VISIBLE_DEVICES))
+    return next((value for value in values if value not in LET_NONE_BE_SEEN), "")
 
 
 def required_cuda(seen: PodSeen) -> str:
@@ -22,6 +37,20 @@ def required_cuda(seen: PodSeen) -> str:
     return next(filter(None, _values_of(seen, REQUIRE_CUDA)), "")
 
 
+def device_lists_of(container: Container) -> dict[str, str | None]:
+    """Returns the device lists that are set by hand, by variable. None: it comes from a reference."""
+    return {
+        one.name: None if one.value_from is not UNREAD else listed_devices(fitted(one.value, AT_MOST).strip())
+        for one in container.env or ()
+        if one.name in (VISIBLE_DEVICES, CUDA_VISIBLE_DEVICES)
+    }
+
+
+def listed_devices(value: str) -> str:
+    """Returns a list of devices unchanged; `NO_LIST` for any other text."""
+    return value if not value or all(DEVICE.fullmatch(part.strip()) for part in value.split(",")) else NO_LIST
+
+
 def _values_of(seen: PodSeen, name: str) -> list[str]:
     variables = (one for container in seen.spec.containers or () for one in container.env or ())
-    return [fitted(one.value, 253).strip() for one in variables if one.name == name]
+    return [fitted(one.value, AT_MOST).strip() for one in variables if one.name == name]

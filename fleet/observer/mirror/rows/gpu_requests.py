@@ -18,11 +18,11 @@ CLAIMS_AT_MOST = 64
 
 def extended_resources(seen: PodSeen | PodTemplate) -> dict[str, int]:
     """Returns the GPU resources that a pod occupies, as the scheduler counts them."""
-    wanted = effective(seen.spec.containers or (), seen.spec.init_containers or (), _wants)
+    wanted = effective(seen.spec.containers or (), seen.spec.init_containers or (), requests_of_container)
     return {name: min(amount, INTEGER_MOST) for name, amount in sorted(wanted.items())}
 
 
-def _wants(container: Container) -> dict[str, int]:
+def requests_of_container(container: Container) -> dict[str, int]:
     """Returns a container's GPU requests. A lone limit is the request, since extended resources cannot be
     overcommitted."""
     resources = container.resources

@@ -12,9 +12,8 @@ import msgspec
 from fleet.observer.mirror.rows.node_terms import TERMS_AT_MOST, TOLERATIONS_AT_MOST, are_whole, term_of, toleration_of
 from fleet.observer.mirror.rows.text import INTEGER_MOST, KEY_AT_MOST, fitted, fitted_instant, fitted_labels
 from kube.structs import PodSeen
-from kube.structs.meta import Condition, Struct
+from kube.structs.meta import UNREAD, Condition, Struct
 from kube.structs.node_affinity import Affinity, PodAffinity, SchedulingGate, Toleration, TopologySpread
-from kube.structs.pod import UNREAD
 
 T = TypeVar("T")
 USUAL_SCHEDULER = "default-scheduler"  # corev1.DefaultSchedulerName

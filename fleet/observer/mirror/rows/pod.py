@@ -1,6 +1,7 @@
 from typing import Any
 
 from fleet.observer.mirror.rows.cpu_memory import requested
+from fleet.observer.mirror.rows.container_settings import container_settings
 from fleet.observer.mirror.rows.environment import required_cuda, visible_devices
 from fleet.observer.mirror.rows.gpu_requests import (
     claims_of,
@@ -92,4 +93,5 @@ def _wants(seen: PodSeen) -> dict[str, Any]:
         "labels": fitted_labels(seen.labels) if is_tenant else {},
         "operand": operand,
         "is_tenant": is_tenant,
+        "container_settings": container_settings(seen) if is_tenant else {},
     }

@@ -42,8 +42,16 @@ def restarts_of(seen: PodSeen) -> int:
 
 def crashed_at(seen: PodSeen) -> datetime | None:
     """Returns when a container last failed. None: never, or not reported."""
-    ends = [fitted_instant(ended.finished_at) for ended in _endings(seen) if ended.exit_code != 0]
+    ends = [fitted_instant(ended.finished_at) for _, ended in failed_ends(seen)]
     return max((end for end in ends if end is not None), default=None)
+
+
+def failed_ends(seen: PodSeen) -> Iterator[tuple[str, ContainerStateTerminated]]:
+    """Yields the failed ends that are reported, with the names of their containers."""
+    for status in (*(seen.status.init_container_statuses or ()), *(seen.status.container_statuses or ())):
+        for state in (status.state, status.last_state):
+            if state is not None and state.terminated is not None and state.terminated.exit_code != 0:
+                yield status.name, state.terminated
 
 
 def _of_containers(seen: PodSeen) -> str:
@@ -113,10 +121,3 @@ def _ended(ended: ContainerStateTerminated) -> str:
     if ended.reason:
         return ended.reason
     return f"Signal:{ended.signal}" if ended.signal else f"ExitCode:{ended.exit_code}"
-
-
-def _endings(seen: PodSeen) -> Iterator[ContainerStateTerminated]:
-    for status in (*(seen.status.init_container_statuses or ()), *(seen.status.container_statuses or ())):
-        for state in (status.state, status.last_state):
-            if state is not None and state.terminated is not None:
-                yield state.terminated

@@ -88,6 +88,10 @@ def _endings(status: ContainerStatus) -> Iterator[ContainerStateTerminated]:
 
 
 def _last_words(status: ContainerStatus) -> str:
+    return next(filter(None, map(words_of, _endings(status))), "")
+
+
+def words_of(ended: ContainerStateTerminated) -> str:
     """Returns the decisive line of its termination message, redacted."""
-    endings = (fitted(ended.message, READ_AT_MOST).splitlines() for ended in _endings(status))
-    return next((both_ends(redacted(said), AT_MOST) for lines in endings if (said := decisive_line(lines))), "")
+    line = decisive_line(fitted(ended.message, READ_AT_MOST).splitlines())
+    return both_ends(redacted(line), AT_MOST) if line else ""
