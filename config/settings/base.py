@@ -239,6 +239,7 @@ SPECTACULAR_SETTINGS = {
         "StageKind": "rollouts.models.StageKind",
         "DraftStageKind": ["canary", "pool"],
         "CompatibilityAnswer": "health.api.stacks.ANSWERS",
+        "ChecklistAnswer": ["yes", "no", "unknown"],
         "GateAnswer": ["pass", "wait", "fail"],
         "ClusterMode": "fleet.models.ClusterMode",
         "DriverSetBy": "fleet.api.clusters.MODES",

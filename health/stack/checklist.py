@@ -5,6 +5,7 @@ In the order in which the stack comes up; the first "no" is usually the cause of
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 
 from fleet.models import Node
@@ -49,6 +50,7 @@ class ChecklistItem:
     answer: ChecklistAnswer
     sentence: str  # the evidence, the cause, or why it is unknown
     steps: tuple[str, ...] = ()  # to make it a yes
+    at: datetime | None = None  # time of the evidence; None: that of the whole checklist
 
 
 FoundAnswer = tuple[ChecklistAnswer, str, Sequence[str]]

@@ -1,7 +1,7 @@
 from typing import Any
 
-from fleet.observer.mirror.rows.cpu_memory import requested
 from fleet.observer.mirror.rows.container_settings import container_settings
+from fleet.observer.mirror.rows.cpu_memory import requested
 from fleet.observer.mirror.rows.environment import required_cuda, visible_devices
 from fleet.observer.mirror.rows.gpu_requests import (
     claims_of,

@@ -48,9 +48,12 @@ def test_device_lists_are_stored_and_no_other_value():
         {"container": "main", "variable": "NVIDIA_VISIBLE_DEVICES", "devices": NO_LIST},
         {"container": "side", "variable": "CUDA_VISIBLE_DEVICES", "devices": None},
     ]
-    assert pod_row(msgspec.convert(pod_document(containers=[a_container(env=env)]), PodSeen, strict=False))[
-        "visible_devices"
-    ] == NO_LIST
+    assert (
+        pod_row(msgspec.convert(pod_document(containers=[a_container(env=env)]), PodSeen, strict=False))[
+            "visible_devices"
+        ]
+        == NO_LIST
+    )
 
 
 def test_the_last_failed_end_is_kept_while_the_container_runs_again():

@@ -1,0 +1,94 @@
+"""Checks of how a container ended: which memory it lacked, and the CUDA error in its last words."""
+
+from typing import Any
+
+from health.pod_checklist.cuda_errors import cuda_error_in
+from health.pod_checklist.facts import PodCheckFacts
+from health.pod_checklist.out_of_memory import MemoryHolder, shortage_of
+from health.pod_checklist.replies import Reply, no, unknown, yes
+from health.stack.causes import Cause
+from health.stack.causes.entries import entry
+
+OOM_KILLED = "OOMKilled"
+EVICTED = "Evicted"
+OF_GPU_MEMORY = frozenset({"cuda_out_of_memory", "vgpu_memory_limit", "vgpu_count_wrong"})
+OF_HOST_MEMORY = frozenset({"host_memory", "host_memory_worker", "host_memory_short", "shared_memory"})
+FALLBACK = "Set terminationMessagePolicy: FallbackToLogsOnError, so that the last log lines are reported."
+HELD_BY: dict[MemoryHolder, tuple[str, str]] = {
+    MemoryHolder.OTHERS: (
+        "Other processes held {held} of {total} GiB.",
+        "Check the other pods of the GPU. Without any, look for a process that was left behind on the node.",
+    ),
+    MemoryHolder.FRAGMENTS: (
+        "PyTorch held {held} of {total} GiB in pieces that were too small.",
+        "Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True.",
+    ),
+    MemoryHolder.OVERHEAD: (
+        "The driver context and libraries of the program held {held} of {total} GiB.",
+        "Start fewer processes per GPU, or leave them more memory.",
+    ),
+    MemoryHolder.PROGRAM: (
+        "The program itself held {held} of {total} GiB.",
+        "Reduce the batch or the model, or use a larger GPU or MIG slice.",
+    ),
+    MemoryHolder.UNKNOWN: ("Its message does not say what held the memory.", "Check whether other pods have the GPU."),
+}
+
+
+def check_memory(facts: PodCheckFacts) -> Reply:
+    ended, pod = facts.ended, facts.pod
+    causes = [cause for cause in (facts.cause, facts.ended_cause) if cause is not None]
+    if pod.status == EVICTED:
+        return no(
+            f"The kubelet evicted the pod: {pod.waiting_reason or 'no reason reported'}.",
+            "Compare the node's memory with the requests of its pods. This is no memory of a GPU.",
+        )
+    if ended.get("reason") == OOM_KILLED or OOM_KILLED in pod.waiting_reason:
+        return _host_memory(facts, ended)
+    gpu_memory = next((cause for cause in causes if cause.key in OF_GPU_MEMORY), None)
+    if gpu_memory is not None:
+        return _gpu_memory(facts, gpu_memory)
+    host_memory = next((cause for cause in causes if cause.key in OF_HOST_MEMORY), None)
+    if host_memory is not None:
+        return no(host_memory.sentence, *host_memory.steps, at=facts.ended_at)
+    return _nothing_found(facts, "lack of memory")
+
+
+def check_cuda_error(facts: PodCheckFacts) -> Reply:
+    found = cuda_error_in(facts.words)
+    if found is None:
+        return _nothing_found(facts, "a CUDA error")
+    named = entry(found.cause).entry
+    causes = (facts.cause, facts.ended_cause)
+    cause = next((each for each in causes if each is not None and each.key == found.cause), None)
+    summary, steps = (cause.sentence, cause.steps) if cause else (f"{named.title}. {named.summary}", named.steps)
+    sentence = f"CUDA error {found.number} ({found.name}). {summary} Who acts first: {found.who}."
+    return no(sentence, *steps, at=facts.ended_at)
+
+
+def _host_memory(facts: PodCheckFacts, ended: dict[str, Any] | Any) -> Reply:
+    container = ended.get("container") or facts.pod.stuck_container or "A container"
+    limit = ended.get("memory_limit_bytes")
+    allowed = f" of {limit / 2**30:.4g} GiB" if limit else ""
+    return no(
+        f"{container} was killed because it exceeded its memory limit{allowed}. This is no memory of a GPU.",
+        "Raise the memory limit of the container. Data loaders and files in /dev/shm count.",
+        at=facts.ended_at,
+    )
+
+
+def _gpu_memory(facts: PodCheckFacts, cause: Cause) -> Reply:
+    shortage = shortage_of(facts.words)
+    sentence, step = HELD_BY[shortage.holder]
+    held = sentence.format(held=f"{shortage.held_mib / 1024:.1f}", total=f"{shortage.total_mib / 1024:.1f}")
+    return no(f"{cause.title}. {held} Kubernetes did not kill the program.", step, *cause.steps, at=facts.ended_at)
+
+
+def _nothing_found(facts: PodCheckFacts, what: str) -> Reply:
+    """Returns the reply for a pod whose words name nothing. A program may hide the error in its log."""
+    pod = facts.pod
+    if not facts.ended and not pod.restarts and pod.phase != "Failed":
+        return yes("No container has failed. Errors that the program itself handles are not looked at.")
+    if not facts.words:
+        return unknown("A container failed without a termination message. Its log is not looked at.", FALLBACK)
+    return unknown(f"Its last words do not name {what}: “{facts.words[:200]}”", at=facts.ended_at)

@@ -1,0 +1,1 @@
+from tests.callers import now  # noqa: F401 (fixture)
