@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -10,15 +11,20 @@ from typing import Any
 from fleet.models import Cluster, DisruptionBudget, Node, OtherPod, Pod
 from kube.selectors import readable
 from operations.ledger.disruptions import read_budgets
+from operations.ledger.services import services_of
 from operations.models import Disruption, Quarantine
+from operations.pool_shares import shares_of
 from operations.restraints import freezes_of, release_vetoes, stop_reason
 from operations.steps import STEPS
 from operations.steps.evictions import Consent, Evictions, PodOnNode, evictions_of
+from operations.tenants.disruption_cost import costs
+from operations.tenants.jobs import harm_of
 from wording.lists import names
 from wording.numbers import are, count, either
 
 TYPED_ABOVE = 10  # nodes; of more the asker types their number
-TYPED_ABOVE_RATIO = 0.05  # of the cluster's GPU nodes
+LISTS = ("jobs", "services", "pools", "losses", "unmanaged", "empty_dir", "budgets", "vetoes", "waits", "warnings")
+CONTROL_PLANE = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 
 
 @dataclass(frozen=True)
@@ -30,7 +36,10 @@ class OperationImpact:
     gpus: int | None  # None: unknown of some node
     gpu_pods: int  # that a drain evicts
     other_pods: int  # without GPUs, DaemonSets' pods among them: at most so many are evicted
-    jobs: Sequence[str]  # owners of these pods that are Jobs: they end as a whole
+    jobs: Sequence[str]  # that end as a whole, with GPUs and nodes
+    cost: str  # of the work that tenants lose; blank: none
+    services: Sequence[str]  # with a Ready replica on these nodes and few elsewhere, the worst first
+    pools: Sequence[str]  # nodes in service before and after
     unmanaged: Sequence[str]  # pods that nothing starts again
     empty_dir: Sequence[str]  # pods that lose data
     budgets: Sequence[str]  # budgets that allow no eviction now
@@ -52,45 +61,71 @@ class OperationImpact:
             return f"{what}. A test Job takes all GPUs of each node, and is deleted afterwards. No pod is evicted."
         if not self.is_drain:
             return f"{what}. Running pods stay."
-        jobs = f", {count(len(self.jobs), 'job')} {either(len(self.jobs), 'ends', 'end')}" if self.jobs else ""
         others = f", at most {count(self.other_pods, 'other pod')}" if self.other_pods else ""
-        return f"{what}, {count(self.gpu_pods, 'GPU pod')} evicted{others}{jobs}."
+        return f"{what}, {count(self.gpu_pods, 'GPU pod')} evicted{others}. {self.cost}".strip()
+
+    @property
+    def losses(self) -> list[str]:
+        """Returns what nobody can undo."""
+        if not self.is_drain:
+            return []
+        found = []
+        if self.jobs:
+            found.append(f"{count(len(self.jobs), 'job')} {either(len(self.jobs), 'ends', 'end')} as a whole.")
+        if self.unmanaged:
+            found.append(f"{count(len(self.unmanaged), 'pod')} without a controller: nothing starts them again.")
+        if self.empty_dir:
+            found.append(f"{count(len(self.empty_dir), 'pod')} with emptyDir data, which is lost.")
+        return found
 
     @property
     def as_kept(self) -> dict[str, Any]:
         """Returns what is stored with the operation."""
         return {
             "sentence": self.sentence, "nodes": len(self.nodes), "gpus": self.gpus, "gpu_pods": self.gpu_pods,
-            "other_pods": self.other_pods, "jobs": list(self.jobs)[:100], "unmanaged": list(self.unmanaged)[:100],
-            "empty_dir": list(self.empty_dir)[:100], "budgets": list(self.budgets)[:100],
-            "waits": [*self.vetoes, *self.waits][:100], "warnings": list(self.warnings)[:100],
-        }  # fmt: skip
+            "other_pods": self.other_pods, "cost": self.cost, "needs_typed_count": self.needs_typed_count,
+        } | {name: list(getattr(self, name))[:100] for name in LISTS}  # fmt: skip
 
 
 def impact_of(cluster: Cluster, nodes: Sequence[Node], steps: Sequence[str], *, now: datetime) -> OperationImpact:
-    """Returns the impact on these nodes of one cluster. At most 20 queries, whatever the number of nodes."""
+    """Returns the impact on these nodes of one cluster. At most 30 queries, whatever the number of nodes."""
     node_names = [node.name for node in nodes]
-    pods = _pods(cluster, node_names) if "drain" in steps else []
+    is_drain = "drain" in steps
+    pods = _pods(cluster, node_names) if is_drain else []
     evictions = evictions_of(pods, Consent(unmanaged=True, empty_dir=True), now=now)
     known = [node.physical_gpus for node in nodes]
-    all_nodes = Node.objects.filter(cluster=cluster).with_gpus().count()
+    harms = list(harm_of(cluster.pk, nodes, now=now).values()) if is_drain else []
+    jobs = {job.name: job for harm in harms for job in harm.jobs}
+    shares = shares_of(cluster, nodes)
     return OperationImpact(
         nodes=nodes,
         steps=steps,
         gpus=None if None in known else sum(number or 0 for number in known),
         gpu_pods=len(evictions.to_evict),
-        other_pods=OtherPod.objects.filter(cluster=cluster, node_name__in=node_names).count()
-        if "drain" in steps
-        else 0,
-        jobs=sorted({f"{pod.namespace}/{pod.owner}" for pod in evictions.to_evict if pod.owner_kind == "Job"}),
+        other_pods=OtherPod.objects.filter(cluster=cluster, node_name__in=node_names).count() if is_drain else 0,
+        jobs=[str(job) for job in sorted(jobs.values(), key=lambda job: (-job.gpu_hours, job.name))],
+        cost=costs(harms),
+        services=_services(cluster, node_names) if is_drain else [],
+        pools=[share.sentence for share in shares if share.pool],
         unmanaged=[pod.title for pod in evictions.to_evict if not pod.owner_kind],
         empty_dir=[pod.title for pod in evictions.to_evict if pod.has_empty_dir],
         budgets=_budgets(cluster, evictions),
-        vetoes=_vetoes(nodes, steps),
+        vetoes=sorted(vetoes_of(nodes, steps).values()),
         waits=list(_waits(cluster, nodes, steps, now=now)),
         warnings=list(_warnings(nodes, steps)),
-        needs_typed_count=len(nodes) > TYPED_ABOVE or len(nodes) > max(1, all_nodes * TYPED_ABOVE_RATIO),
+        needs_typed_count=len(nodes) > TYPED_ABOVE or any(share.is_large for share in shares),
     )
+
+
+def _services(cluster: Cluster, node_names: Collection[str]) -> list[str]:
+    """Returns the services that lose most of their Ready nodes, the worst first."""
+    asked = set(node_names)
+    found = []
+    for allowance, hosts in services_of(cluster.pk, (), node_names).values():
+        left = len(hosts - asked)
+        if left < len(hosts) / 2:
+            found.append((left, f"{allowance.words} is Ready on {count(len(hosts), 'node')}, {left} without these."))
+    return [sentence for _, sentence in sorted(found)]
 
 
 def _pods(cluster: Cluster, node_names: Collection[str]) -> list[PodOnNode]:
@@ -108,13 +143,18 @@ def _pods(cluster: Cluster, node_names: Collection[str]) -> list[PodOnNode]:
 def _budgets(cluster: Cluster, evictions: Evictions) -> list[str]:
     """Returns the budgets that allow no eviction now and cover a pod that would be evicted."""
     namespaces = {pod.namespace for pod in evictions.to_evict}
-    full = DisruptionBudget.objects.filter(cluster=cluster, namespace__in=namespaces, disruptions_allowed=0)
-    uids = {pod.uid for pod in evictions.to_evict}
+    full = list(DisruptionBudget.objects.filter(cluster=cluster, namespace__in=namespaces, disruptions_allowed=0))
+    if not full:
+        return []
+    uids = [pod.uid for pod in evictions.to_evict]
+    labels: dict[str, list[tuple[str, dict[str, str]]]] = defaultdict(list)
+    rows = Pod.objects.filter(cluster=cluster, uid__in=uids, namespace__in={budget.namespace for budget in full})
+    for namespace, name, its in rows.order_by("name").values_list("namespace", "name", "labels"):
+        labels[namespace].append((name, its))
     found = []
-    for budget in full.order_by("namespace", "name"):
+    for budget in sorted(full, key=lambda budget: (budget.namespace, budget.name)):
         selector = readable(budget.selector)
-        covered = Pod.objects.filter(cluster=cluster, namespace=budget.namespace, uid__in=list(uids)).order_by("name")
-        blocked = [pod.name for pod in covered if selector is not None and selector.matches(pod.labels)]
+        blocked = [name for name, its in labels[budget.namespace] if selector is not None and selector.matches(its)]
         if blocked:
             found.append(
                 f"{budget.namespace}/{budget.name} allows no eviction now: "
@@ -123,9 +163,15 @@ def _budgets(cluster: Cluster, evictions: Evictions) -> list[str]:
     return found
 
 
-def _vetoes(nodes: Sequence[Node], steps: Sequence[str]) -> list[str]:
-    is_release = any(STEPS[key].is_release for key in steps)
-    return sorted(release_vetoes([node.uid for node in nodes]).values()) if is_release else []
+def vetoes_of(nodes: Sequence[Node], steps: Sequence[str]) -> dict[str, str]:
+    """Returns why nodes may not be changed so, by node UID."""
+    if any(STEPS[key].is_release for key in steps):
+        return release_vetoes([node.uid for node in nodes])
+    if "cordon" not in steps:
+        return {}
+    roles = {node.uid: next((label for label in CONTROL_PLANE if label in node.labels), "") for node in nodes}
+    why = "is a control-plane node. Quarterdeck neither quarantines nor drains it: use kubectl."
+    return {node.uid: f"{node.name} {why}" for node in nodes if roles[node.uid]}
 
 
 def _waits(cluster: Cluster, nodes: Sequence[Node], steps: Sequence[str], *, now: datetime):

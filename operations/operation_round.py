@@ -34,7 +34,7 @@ AFTER_A_BUG = timedelta(seconds=30)
 LONGEST = timedelta(seconds=12)  # of a round's steps; the lease is longer
 AT_ONCE_MOST = 5  # nodes with a disruptive step at the same time, unless the asker said otherwise
 QUIET_AT_ONCE_MOST = 200  # nodes without one, such as cordons, in one round
-FAILURES, FAILURES_RATIO = 2, 0.05  # as many failed nodes, and of more nodes as large a share, pause an operation
+FAILURES, FAILURES_RATIO = 2, 0.05  # as many failed nodes, or as large a share, pause an operation: 1 of 20, 2 of more
 
 
 def run_operation(operation_id: int, *, owner: str, clock: Callable[[], datetime]) -> None:
@@ -240,7 +240,7 @@ class OperationRound:
         nodes = OperationNode.objects.filter(operation=self.operation)
         failed, total = nodes.filter(state=NodeProgress.FAILED).count(), nodes.count()
         to_come = nodes.filter(state=NodeProgress.PENDING).count()
-        if not to_come or failed < max(FAILURES, math.ceil(total * FAILURES_RATIO)):
+        if not to_come or failed < min(FAILURES, math.ceil(total * FAILURES_RATIO)):
             return False
         seen = self.operation.options.get("failures_accepted", 0)
         if failed <= seen:

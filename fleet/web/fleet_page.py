@@ -26,6 +26,7 @@ from fleet.web.summary import FleetRead, counted_by, freshness_by_cluster, lines
 from people.rights import Permission, scope_of
 
 PER_PAGE = 50
+NODE_ACTS = (("quarantine", "Quarantine"), ("drain", "Drain"), ("release", "Release"))  # kinds of operations
 CLUSTERS_SHOWN = 6
 NO_VERSION = {"", UNKNOWN}
 NOT_IN_A_ROW = (*OF_ONE_NODE, "capacity", "requested", "conditions")
@@ -137,6 +138,7 @@ def _nodes(request: PersonRequest, clusters: list[ClusterRow]) -> dict[str, Any]
     members, of = pool_names(keys, pools), {line.cluster.pk: line for line in clusters}
     return {
         "wanted": wanted,
+        "node_acts": () if scope_of(request.user, Permission.RUN).nowhere else NODE_ACTS,
         "cluster_chosen": wanted.chosen("cluster"),
         "product_chosen": wanted.chosen("product"),
         "driver_chosen": chosen_driver,

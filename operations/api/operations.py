@@ -62,12 +62,24 @@ class OperationImpactSerializer(serializers.Serializer):
     gpus = serializers.IntegerField(allow_null=True, help_text="Number of GPUs. Null: unknown for at least one node.")
     gpu_pods = serializers.IntegerField(help_text="Number of pods with GPUs. A drain evicts them.")
     other_pods = serializers.IntegerField(help_text="Pods without GPUs. A drain evicts at most this many.")
+    cost = serializers.CharField(help_text="GPU-hours of the work that tenants lose. Blank: none.")
     jobs = serializers.ListField(child=serializers.CharField(), help_text="Jobs that would end as a whole.")
+    services = serializers.ListField(
+        child=serializers.CharField(), help_text="Services that lose most of their Ready nodes, the worst first."
+    )
+    pools = serializers.ListField(
+        child=serializers.CharField(), help_text="Nodes in service before and after, by pool."
+    )
+    losses = serializers.ListField(child=serializers.CharField(), help_text="What cannot be undone.")
     unmanaged = serializers.ListField(child=serializers.CharField(), help_text="Pods without a controller.")
     empty_dir = serializers.ListField(child=serializers.CharField(), help_text="Pods that lose emptyDir data.")
     budgets = serializers.ListField(child=serializers.CharField(), help_text="Budgets that allow no eviction now.")
+    vetoes = serializers.ListField(
+        child=serializers.CharField(), help_text="Why nodes may not be changed so. Any of them bars the start."
+    )
     waits = serializers.ListField(child=serializers.CharField(), help_text="Why nodes wait after the start.")
     warnings = serializers.ListField(child=serializers.CharField())
+    needs_typed_count = serializers.BooleanField(help_text="The start needs `typed_count`.")
 
 
 class OperationAsked(Asked):
@@ -83,7 +95,7 @@ class OperationRequest(OperationAsked):
     reason = serializers.CharField(max_length=1000, help_text="The reason, stored permanently.")
     typed_count = serializers.IntegerField(
         min_value=1, max_value=commands.MOST_NODES, required=False, default=None, allow_null=True,
-        help_text="Number of nodes, to confirm. Required above 10 nodes, or 5 % of the cluster's GPU nodes.",
+        help_text="Number of nodes, to confirm. Required above 10 nodes, or 5 % of a pool.",
     )  # fmt: skip
     unmanaged = serializers.BooleanField(required=False, default=False, help_text="Evict pods without a controller.")
     empty_dir = serializers.BooleanField(required=False, default=False, help_text="Lose the data of emptyDir volumes.")

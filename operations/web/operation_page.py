@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -11,6 +12,7 @@ from django import forms
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
@@ -22,11 +24,14 @@ from edges.requests import PersonRequest, answered
 from edges.transition_errors import IllegalMove, LostRace
 from fleet.models import Cluster, Node
 from operations import commands
+from operations.impact import OperationImpact, vetoes_of
 from operations.lifecycle import KINDS, NodeProgress, OperationState
 from operations.models import Operation
-from operations.refusals import OperationRefused
+from operations.refusals import BadOperation, OperationRefused
 from operations.test_jobs.node_tests import NODE_TESTS
 from people.rights import NotAllowed, Permission, require, scope_of, why_not
+from wording.lists import names
+from wording.numbers import count
 
 VERBS = {
     "pause": (commands.pause, Permission.STOP, "Paused: nothing more is written."),
@@ -36,6 +41,7 @@ VERBS = {
 }
 REFUSALS = (BadForm, NotAllowed, OperationRefused, IllegalMove, LostRace)
 SHOWN = 200  # nodes; all are in REST
+FRESH_FOR = timedelta(minutes=2)  # an older preview is shown again, if the impact changed
 DIALOGS = (
     ("pause", "Pause", "Nothing more is written. Evicted pods still end."),
     ("resume", "Resume", "The remaining nodes start again."),
@@ -57,6 +63,8 @@ class OperationForm(forms.Form):
     image = forms.CharField(required=False, max_length=500, label="Image; blank: the one in the settings")
     command = forms.CharField(required=False, max_length=200, label="Command; blank: the test's own")
     key = forms.CharField(required=False, max_length=100)
+    seen = forms.CharField(required=False, max_length=2000)  # the impact that the page showed
+    seen_at = forms.FloatField(required=False)  # and when, in seconds
 
     @property
     def options(self) -> dict[str, Any]:
@@ -78,7 +86,11 @@ def new(request: PersonRequest) -> HttpResponse:
     kind = sent.get("kind", "")
     if kind not in KINDS:
         raise Http404(f"Choose one of {', '.join(KINDS)}.")
-    cluster, nodes = _chosen(request, sent.getlist("node"))
+    try:
+        cluster, nodes, missing = _chosen(request, [*sent.getlist("node"), *sent.get("nodes", "").split(",")])
+    except BadOperation as refusal:
+        messages.error(request, str(refusal))
+        return redirect(f"{reverse('fleet')}#nodes")
     now = timezone.now()
     impact = commands.preview(cluster, kind, nodes, now=now)
     form = _form(kind, request)
@@ -89,6 +101,7 @@ def new(request: PersonRequest) -> HttpResponse:
     elif form.is_bound:
         try:
             require(request.user, Permission.RUN, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
+            _require_same_impact(form, impact, missing, now=now)
             given = {name: form.cleaned_data[name] for name in ("reason", "typed_count", "key")}
             actor = request.user.get_username()
             operation = commands.start(cluster, kind, nodes, actor=actor, options=form.options, now=now, **given)
@@ -102,7 +115,8 @@ def new(request: PersonRequest) -> HttpResponse:
     context = {
         "kind": kind, "title": commands.TITLES[kind], "cluster": cluster, "nodes": nodes[:SHOWN],
         "more": max(0, len(nodes) - SHOWN), "impact": impact, "form": form, "why_not": reason, "key": uuid4().hex,
-        "read_at": now,
+        "read_at": now, "missing": missing, "all_nodes": ",".join(str(node.pk) for node in nodes),
+        "without_vetoes": _without_vetoes(kind, nodes),
     }  # fmt: skip
     return render(request, "operations/new.html", context, status=status)
 
@@ -117,16 +131,41 @@ def _form(kind: str, request: PersonRequest) -> OperationForm:
     return OperationForm(data)
 
 
-def _chosen(request: PersonRequest, keys: Sequence[str]) -> tuple[Cluster, list[Node]]:
-    """Returns the chosen nodes and their cluster. Nodes that the caller may not see answer 404."""
-    ids = [int(key) for key in dict.fromkeys(keys) if key.isascii() and key.isdecimal() and len(key) < 12]
-    visible = Node.objects.visible_to(request.user).filter(pk__in=ids[: commands.MOST_NODES]).select_related("cluster")
+def _require_same_impact(form: OperationForm, impact: OperationImpact, missing: int, *, now: datetime) -> None:
+    """:raises OperationRefused: when the person has to look at the impact again"""
+    if missing:
+        left = f"{count(missing, 'chosen node')} left since the preview."
+        raise OperationRefused(f"{left} Check the impact, then start again.")
+    seen, seen_at = form.cleaned_data["seen"], form.cleaned_data["seen_at"]
+    is_old = seen_at is not None and now.timestamp() - seen_at > FRESH_FOR.total_seconds()
+    if is_old and seen != impact.sentence:
+        raise OperationRefused(f"The impact changed since you saw it. It was: {seen} Check it, then start again.")
+
+
+def _without_vetoes(kind: str, nodes: Sequence[Node]) -> str:
+    """Returns the keys of the nodes that may be changed, where some may not. Blank: all may, or none."""
+    vetoes = vetoes_of(nodes, KINDS[kind])
+    return ",".join(str(node.pk) for node in nodes if node.uid not in vetoes) if vetoes else ""
+
+
+def _chosen(request: PersonRequest, keys: Sequence[str]) -> tuple[Cluster, list[Node], int]:
+    """Returns the cluster, the chosen nodes, and how many of them are gone. Without any node it answers 404.
+
+    :raises BadOperation: when they are too many, or of several clusters
+    """
+    ids = {int(key) for key in keys if key.isascii() and key.isdecimal() and len(key) < 12}
+    if len(ids) > commands.MOST_NODES:
+        most, chosen = f"{commands.MOST_NODES:,}", f"{len(ids):,}"
+        raise BadOperation(("nodes", f"At most {most} nodes at once. You chose {chosen}: choose fewer."))
+    visible = Node.objects.visible_to(request.user).filter(pk__in=ids).select_related("cluster")
     nodes = sorted(visible, key=lambda node: node.name)
-    if not nodes or len(nodes) != len(ids):
-        raise Http404("A chosen node is gone. Choose again.")
-    if len({node.cluster_id for node in nodes}) > 1:
-        raise Http404("The chosen nodes are of several clusters. Choose nodes of one cluster.")
-    return nodes[0].cluster, nodes
+    if not nodes:
+        raise Http404("No chosen node is there any more. Choose again.")
+    if len(clusters := sorted({node.cluster.name for node in nodes})) > 1:
+        raise BadOperation(
+            ("nodes", f"The chosen nodes are of clusters {names(clusters)}. Choose nodes of one cluster.")
+        )
+    return nodes[0].cluster, nodes, len(ids) - len(nodes)
 
 
 def operation(request: PersonRequest, operation_id: int) -> HttpResponse:

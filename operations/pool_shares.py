@@ -1,0 +1,53 @@
+"""The shares of pools that chosen nodes are, and the nodes in service before and after."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fleet.models import Cluster, Node, Pool
+from wording.numbers import count
+
+LARGE = 0.05  # of a pool; of nodes without one: of the cluster's GPU nodes
+
+
+@dataclass(frozen=True)
+class PoolShare:
+    """The chosen nodes of one pool, or of the nodes without a pool."""
+
+    pool: str  # blank: the cluster's GPU nodes, for nodes without a pool
+    chosen: int
+    total: int
+    in_service: int
+    after: int  # in service, without the chosen nodes
+
+    @property
+    def is_large(self) -> bool:
+        return self.chosen > max(1, self.total * LARGE)
+
+    @property
+    def sentence(self) -> str:
+        chosen = f"Pool {self.pool}: {self.chosen} of {count(self.total, 'node')} chosen"
+        return f"{chosen}. {self.in_service} of them are in service now, {self.after} without the chosen ones."
+
+
+def shares_of(cluster: Cluster, nodes: Sequence[Node]) -> list[PoolShare]:
+    """Returns a share for each pool of the nodes, and one for nodes without a pool. Three queries."""
+    chosen = {node.pk for node in nodes}
+    pools = dict(Pool.objects.filter(cluster=cluster, nodes__in=chosen).values_list("pk", "name"))
+    members: dict[int | None, list[tuple[int, bool]]] = defaultdict(list)
+    its = Node.pools.through.objects.filter(pool__in=list(pools))
+    for pool, key, is_ready, is_cordoned in its.values_list("pool", "node", "node__is_ready", "node__is_unschedulable"):
+        members[pool].append((key, is_ready is True and not is_cordoned))
+    if chosen - {key for rows in members.values() for key, _ in rows}:
+        rows = Node.objects.filter(cluster=cluster).with_gpus().values_list("pk", "is_ready", "is_unschedulable")
+        members[None] = [(key, is_ready is True and not is_cordoned) for key, is_ready, is_cordoned in rows]
+    return [
+        PoolShare(
+            pools.get(pool or 0, ""),
+            chosen=sum(key in chosen for key, _ in rows),
+            total=len(rows),
+            in_service=sum(serves for _, serves in rows),
+            after=sum(serves and key not in chosen for key, serves in rows),
+        )
+        for pool, rows in members.items()
+    ]

@@ -1,0 +1,139 @@
+"""Operations on many nodes: their impact, and input that starts nothing."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import time_machine
+
+from fleet.models import Cluster, DisruptionBudget, Node
+from operations.models import Operation
+from tests.callers import calling
+from tests.make import NOON, a_cluster, a_node, a_pod, a_pool, a_user
+from tests.operations.test_pages import form
+from tests.pages import page, visiting
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return a_cluster(mode="operate")
+
+
+def previewed(cluster: Cluster, kind: str, *nodes: Node) -> dict:
+    asked = {"cluster": cluster.pk, "kind": kind, "nodes": [node.uid for node in nodes]}
+    with time_machine.travel(NOON, tick=False):
+        return calling(a_user("ada", role="operator")).post("/api/v1/operations/previews", asked, format="json").json()
+
+
+def test_the_impact_names_whole_jobs_services_pools_and_losses(cluster):
+    """lifecycle R45, R46."""
+
+    pool = a_pool(cluster, "h200")
+    one, two, three = (a_node(cluster, f"gpu-{number}", pool=pool) for number in range(3))
+    job = {"owner_kind": "Job", "owner_name": "llama", "gpus": 8, "started_at": NOON - timedelta(hours=2)}
+    a_pod(one, "llama-0", **job)
+    a_pod(three, "llama-1", **job)
+    a_pod(two, "lone", owner_kind="", owner_name="")
+    for node in (one, two, three):
+        service = {"owner_kind": "ReplicaSet", "owner_name": "web", "labels": {"app": "web"}}
+        a_pod(node, f"web-{node.name}", **service)
+    DisruptionBudget.objects.create(
+        cluster=cluster, namespace="team-a", name="web", uid="pdb", changed_at=NOON, disruptions_allowed=0,
+        selector={"matchLabels": {"app": "web"}}, current_healthy=3, desired_healthy=3, expected_pods=3,
+    )  # fmt: skip
+    impact = previewed(cluster, "drain", one, two)
+
+    assert impact["sentence"].startswith("2 nodes, 16 GPUs, 4 GPU pods evicted. Costs 32 GPU-hours at most: ")
+    assert "Job team-a/llama (16 GPUs on 2 nodes)" in impact["jobs"]
+    assert impact["services"] == ["ReplicaSet team-a/web is Ready on 3 nodes, 1 without these."]
+    assert impact["pools"] == [
+        "Pool h200: 2 of 3 nodes chosen. 3 of them are in service now, 1 without the chosen ones."
+    ]
+    assert "2 jobs end as a whole." in impact["losses"]
+    assert "1 pod without a controller: nothing starts them again." in impact["losses"]
+    assert impact["budgets"][0].startswith("team-a/web allows no eviction now")
+    assert impact["needs_typed_count"] is True
+
+
+def test_a_quarantine_of_many_loses_nothing_and_says_how_many_serve(cluster):
+    pool = a_pool(cluster, "h200")
+    nodes = [a_node(cluster, f"gpu-{number}", pool=pool) for number in range(3)]
+    impact = previewed(cluster, "quarantine", *nodes[:1])
+
+    assert (impact["sentence"], impact["losses"]) == ("1 node, 8 GPUs. Running pods stay.", [])
+    assert impact["needs_typed_count"] is False
+
+
+@pytest.mark.parametrize("method", ["get", "post"])
+def test_5000_nodes_get_a_sentence(cluster, method: str, django_assert_max_num_queries):
+    a_node(cluster, "gpu-1")
+    ada = visiting(a_user("ada", role="operator"))
+    sent = {"kind": "drain", "nodes": ",".join(str(number) for number in range(1, 5001)), "reason": "x"}
+    with django_assert_max_num_queries(12):
+        answer = getattr(ada, method)("/operations/new", sent)
+
+    assert answer.url == "/#nodes"
+    assert "At most 1,000 nodes at once. You chose 5,000: choose fewer." in page(ada, "/").text
+    asked = {
+        "cluster": cluster.pk,
+        "kind": "drain",
+        "nodes": [f"uid-{number}" for number in range(5000)],
+        "reason": "x",
+    }
+    refused = calling(a_user("bob", role="operator")).post("/api/v1/operations", asked, format="json")
+    assert (refused.status_code, Operation.objects.exists()) == (400, False)
+
+
+def test_nodes_of_two_clusters_get_a_sentence(cluster):
+    nodes = a_node(cluster, "gpu-1"), a_node(a_cluster(), "gpu-2")
+    ada = visiting(a_user("ada", role="operator"))
+
+    ada.get("/operations/new", {"kind": "drain", "node": [node.pk for node in nodes]})
+    assert "Choose nodes of one cluster." in page(ada, "/").text
+
+
+def test_a_node_that_leaves_after_the_preview_starts_nothing_and_loses_no_text(cluster):
+    one, two = a_node(cluster, "gpu-1"), a_node(cluster, "gpu-2")
+    ada = visiting(a_user("ada", role="operator"))
+    sent = form("quarantine", one, two, typed_count=2)
+    two.delete()
+    answer = ada.post("/operations/new", sent)
+
+    text = answer.content.decode()
+    assert (answer.status_code, Operation.objects.exists()) == (409, False)
+    assert "1 chosen node left since the preview. Check the impact, then start again." in text
+    assert "Xid 79." in text
+    assert ada.post("/operations/new", form("quarantine", one)).status_code == 302
+
+
+def test_an_old_preview_is_shown_again_if_the_impact_changed(cluster):
+    """lifecycle R49."""
+    node = a_node(cluster, "gpu-1")
+    ada = visiting(a_user("ada", role="operator"))
+    old = (datetime.now(UTC) - timedelta(minutes=3)).timestamp()
+    sent = form("quarantine", node, seen="1 node, 4 GPUs. Running pods stay.", seen_at=old)
+
+    answer = ada.post("/operations/new", sent)
+    assert (answer.status_code, Operation.objects.exists()) == (409, False)
+    assert "It was: 1 node, 4 GPUs." in answer.content.decode()
+    assert ada.post("/operations/new", sent | {"seen": "1 node, 8 GPUs. Running pods stay."}).status_code == 302
+
+
+def test_a_control_plane_node_bars_the_start_and_can_be_left_out(cluster):
+    one = a_node(cluster, "gpu-1")
+    two = a_node(cluster, "gpu-2", labels={"node-role.kubernetes.io/control-plane": ""})
+    ada = visiting(a_user("ada", role="operator"))
+
+    shown = page(ada, f"/operations/new?kind=drain&nodes={one.pk},{two.pk}")
+    assert "gpu-2 is a control-plane node." in shown.text
+    assert "Leave 1 node out" in shown.text
+    assert ada.post("/operations/new", form("drain", one, two, typed_count=2)).status_code == 409
+    assert not Operation.objects.exists()
+
+
+def test_who_may_act_gets_ticks(cluster):
+    a_node(cluster, "gpu-1")
+
+    assert "Select gpu-1" in visiting(a_user("ada", role="operator")).get("/").content.decode()
+    assert "Select gpu-1" not in visiting(a_user("bob", role="viewer")).get("/").content.decode()
