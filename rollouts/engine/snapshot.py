@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import cached_property
 
 from operations.failure_domains import UNBOUND, Budgets
 from rollouts.components.base import BEGUN, Component, Phase
@@ -152,6 +153,10 @@ class Snapshot:
     handed_to: str = ""  # the version of somebody else's that a person lets the nodes go to; blank: nobody has
     handed_by: str = ""  # that person
     is_live: bool = False  # the nodes are as the API server listed them in this round, and no rows
+
+    @cached_property
+    def nodes_by_uid(self) -> Mapping[str, NodeSnapshot]:
+        return {node.uid: node for node in self.nodes}
 
     @property
     def says(self) -> HoldWords:

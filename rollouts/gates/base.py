@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import cached_property
 from typing import ClassVar, NewType
 
 from gpu.compatibility.verdicts import Support
@@ -275,27 +276,27 @@ class Evidence:
     health: HealthEvidence | None = None  # asked where a gate does
     service_level: ServiceLevel | None = None  # the newest measurement, asked where a gate does; None: none yet
 
-    @property
+    @cached_property
     def begun(self) -> tuple[TargetEvidence, ...]:
         return tuple(
             t for t in self.targets if t.state in {TargetState.CHANGED, TargetState.CHANGING, TargetState.FAILED}
         )
 
-    @property
+    @cached_property
     def tried_again(self) -> tuple[TargetEvidence, ...]:
         """Returns targets held for a retry; their earlier failure no longer counts."""
         return tuple(target for target in self.targets if target.is_retried and target.state is TargetState.HELD)
 
-    @property
+    @cached_property
     def changed(self) -> tuple[TargetEvidence, ...]:
         return tuple(target for target in self.targets if target.state is TargetState.CHANGED)
 
-    @property
+    @cached_property
     def counted(self) -> tuple[TargetEvidence, ...]:
         """Returns the targets that must succeed: all but excluded ones and those within the failure budget."""
         return tuple(t for t in self.targets if t.state not in LEFT_OUT)
 
-    @property
+    @cached_property
     def not_changed(self) -> tuple[TargetEvidence, ...]:
         return tuple(target for target in self.counted if target.state is not TargetState.CHANGED)
 

@@ -23,16 +23,17 @@ class FailureBudget(Gate):
     when: ClassVar[When] = When.THROUGH
 
     def evaluate(self, evidence: Evidence, *, now: datetime) -> GateResult:
-        again = evidence.tried_again
-        failed = tuple(
+        again = {target.uid for target in evidence.tried_again}
+        failed = dict.fromkeys(
             t.name
             for t in evidence.targets
             if t.state is TargetState.FAILED
             or t.is_lost
-            or (t.upgrade_state == "upgrade-failed" and t.state is not TargetState.EXCLUDED and t not in again)
+            or (t.upgrade_state == "upgrade-failed" and t.state is not TargetState.EXCLUDED and t.uid not in again)
         )
-        lost = tuple(t.name for t in evidence.changed if t.is_seen and t.is_ready is False and t.name not in failed)
-        bad = failed + lost
+        unready = (t.name for t in evidence.changed if t.is_seen and t.is_ready is False)
+        lost = dict.fromkeys(name for name in unready if name not in failed)
+        bad = (*failed, *lost)
         counts = (
             EvidenceItem("Failed nodes", len(bad)),
             EvidenceItem("Tolerated failures", self.tolerate),
@@ -44,7 +45,7 @@ class FailureBudget(Gate):
             summary = causes[bad[0]] if len(set(causes.values())) == 1 else f"{self.tolerate} failures are tolerated."
             items = (*counts, *at_most(EvidenceItem(node, causes[node]) for node in bad))
             return fail(title, summary, cause="over", nodes=bad, evidence=items, steps=STEPS)
-        if any(target.name not in bad for target in evidence.not_changed):
+        if any(target.name not in failed for target in evidence.not_changed):
             return to_come(evidence, counts)
         title = f"{len(bad)} of {self.tolerate} tolerated failures used" if self.tolerate else "No node failed"
         return passed(title, f"Changed nodes: {len(evidence.changed)}.", evidence=counts)

@@ -57,7 +57,7 @@ class NewFindings(Gate):
         if not evidence.counted:
             return no_target()
         changed = [target for target in evidence.changed if target.is_seen]
-        known = [target for target in changed if target.baseline and target.baseline.findings is not None]
+        known = [target for target in changed if _has_recorded_findings(target)]
         counted = [(target, one) for target in known for one in self._counted(target.findings)]
         new = [(target, one) for target, one in counted if _is_new(one, target)]
         shared = self._shared(evidence.health, new, nodes=len(known))
@@ -74,7 +74,7 @@ class NewFindings(Gate):
         )
         if certain := [(target, one) for target, one in blamed if self._is_certain(one, target, evidence.health)]:
             return _fails(certain, items)
-        if unknown := tuple(target.name for target in changed if target not in known):
+        if unknown := tuple(target.name for target in changed if not _has_recorded_findings(target)):
             return unknown_before(unknown, "The list of findings", items)
         if not evidence.changed:
             return to_come(evidence, items)
@@ -149,6 +149,10 @@ class NewFindings(Gate):
         title = f"The findings of {subject(nodes)} are not evaluated yet"
         summary = f"The rules run again {spell(self.settle)} after the change."
         return wait(title, summary, cause="not-evaluated", nodes=nodes, evidence=items)
+
+
+def _has_recorded_findings(target: TargetEvidence) -> bool:
+    return target.baseline is not None and target.baseline.findings is not None
 
 
 def _is_new(finding: FindingEvidence, target: TargetEvidence) -> bool:

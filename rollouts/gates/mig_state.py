@@ -32,7 +32,7 @@ class MigState(Gate):
     def evaluate(self, evidence: Evidence, *, now: datetime) -> GateResult:
         seen = [target for target in evidence.changed if target.is_seen]
         cut = [target for target in seen if had_mig(target)]
-        watched = [target for target in seen if target in cut or _was_managed(target)]
+        watched = [target for target in seen if had_mig(target) or _was_managed(target)]
         was, has = _sum(_slices_before(target) for target in cut), _sum(slices(target.allocatable) for target in cut)
         items = (EvidenceItem("Changed nodes with MIG", len(cut)), *before_and_now(was, has))
         if failed := tuple(target.name for target in watched if target.mig_config_state == FAILED):
@@ -40,7 +40,7 @@ class MigState(Gate):
             summary = "The label nvidia.com/mig.config.state is failed."
             return fail(title, summary, cause="failed", nodes=failed, evidence=items, steps=READ_MANAGER)
         at_work = [target for target in watched if _waits_for_manager(target)]
-        fewer = [target for target in cut if target not in at_work and _lost(target)]
+        fewer = [target for target in cut if not _waits_for_manager(target) and _lost(target)]
         if gone := [target for target in fewer if now - target.state_since > self.settle]:
             nodes = tuple(target.name for target in gone)
             title = f"{subject(nodes)} {either(len(nodes), 'offers', 'offer')} fewer MIG slices than before"

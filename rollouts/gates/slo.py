@@ -104,7 +104,7 @@ class Slo(Gate):
         if due and level is not None and (missing := _names(due, without=level.nodes)):
             title = f"{subject(missing)} {'is' if len(missing) == 1 else 'are'} not in the last measurement"
             return wait(title, "The next one is due soon.", cause="not-asked", nodes=missing, evidence=items)
-        if young := [target for target in changed if target not in due]:
+        if young := [target for target in changed if not self.has_window(target.state_since, now)]:
             return self._in_window(young, items, now=now)
         if evidence.not_changed or not changed:
             return to_come(evidence, items)

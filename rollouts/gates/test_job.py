@@ -77,7 +77,7 @@ class TestJobGate(Gate):
             counts = (*counts, *self._limits(), *at_most(EvidenceItem(name, value) for name, value in _values(done)))
             if bad := [(name, value) for name, value in _values(done) if not self._is_within(value)]:
                 return self._fails_by_metric(bad, counts)
-        if open_ones := [target for target in changed if target not in done]:
+        if open_ones := [one for one in changed if not one.test_job or one.test_job.outcome != TestJobOutcome.PASSED]:
             return self._waits(open_ones, counts)
         if self.metric and (silent := tuple(one.name for one in done if one.test_job and one.test_job.value is None)):
             title, summary = f"The test Job on {subject(silent)} printed no result", f"No number is at {self.metric}."

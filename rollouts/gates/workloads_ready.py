@@ -132,8 +132,9 @@ def _untested(unproven: Sequence[TargetEvidence], proven: Kinds, items: Items) -
 def _tests(changed: Sequence[TargetEvidence]) -> Iterator[EvidenceItem]:
     """Yields the tested nodes by the kind of test, and the idle ones."""
     running = [target.name for target in changed if served(target)]
-    earlier = [target.name for target in changed if target.has_served and target.name not in running]
-    tested = [target.name for target in changed if _is_tested(target) and target.name not in {*running, *earlier}]
+    earlier = [target.name for target in changed if target.has_served and not served(target)]
+    idle_before = (target for target in changed if not (target.has_served or served(target)))
+    tested = [target.name for target in idle_before if _is_tested(target)]
     idle = [target.name for target in changed if not _is_proven(target)]
     kinds = {"Pods are Ready on": running, "Pods were Ready on": earlier, "Test Job passed on": tested, "Idle": idle}
     return (EvidenceItem(label, names(nodes)) for label, nodes in kinds.items() if nodes)

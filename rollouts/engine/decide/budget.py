@@ -83,7 +83,7 @@ def given_back(snapshot: Snapshot) -> frozenset[str]:
     targets = _targets((snapshot.rollback_stage,) if is_rollback else snapshot.forward)
     if is_rollback:
         targets = {uid: one for uid, one in _targets(snapshot.forward).items() if one.state in MAY_BEGIN} | targets
-    nodes = {node.uid: node for node in snapshot.nodes}
+    nodes = snapshot.nodes_by_uid
     there = {uid: nodes[uid] for uid in snapshot.disruptions if uid in nodes}
     back = {uid for uid, node in there.items() if _is_through(node, targets.get(uid), snapshot.seen_at)}
     # Without a DaemonSet the object selects no node for a moment, and those that were released go on afterwards.

@@ -45,11 +45,11 @@ def release(snapshot: Snapshot, stage: StageSnapshot, answers: Mapping[str, Gate
         sentence = f"{stage.name}: putting {names(tuple(stuck.values()))} back into the operator's queue."
         return Decision(sentence, acts=(RequeueFailed(stuck),), look_again_in=SOON)
     cordoned = cordoned_by_others(snapshot, stage)
-    free = room(snapshot, stage)
+    off, free = frozenset(cordoned), room(snapshot, stage)
     ready = [
         target.name
         for target in held
-        if target.is_seen and target.name not in cordoned and _may_go(snapshot, stage, target.uid)
+        if target.is_seen and target.name not in off and _may_go(snapshot, stage, target.uid)
     ]
     restrained = restrained_in(snapshot, stage)
     wave = _going(snapshot, stage, ready, free.nodes)
@@ -169,7 +169,7 @@ def _ignored(stage: StageSnapshot, *, now: datetime) -> tuple[str, ...]:
 
 
 def _may_go(snapshot: Snapshot, stage: StageSnapshot, uid: str) -> bool:
-    node = next((node for node in snapshot.nodes if node.uid == uid), None)
+    node = snapshot.nodes_by_uid.get(uid)
     is_ours = node is not None and node.has_label and not node.hold_is_foreign
     if node is not None and node.uid in waiting(stage) and node.phase is not Phase.QUEUED:
         return False

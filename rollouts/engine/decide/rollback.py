@@ -144,7 +144,7 @@ def _release_waves(snapshot: Snapshot, answers: Mapping[str, GateResult], *, now
         return Decision(sentence, moves=again, look_again_in=timedelta(0))
     held = stage.in_state(TargetState.HELD)
     free = room(snapshot, stage)
-    nodes = {node.uid: node for node in snapshot.nodes}
+    nodes = snapshot.nodes_by_uid
     restrained = restrained_in(snapshot, stage)
     may_go = [target for target in held if target.is_seen and target.name not in restrained]
     going = [target for target in may_go if _waits(nodes.get(target.uid))]

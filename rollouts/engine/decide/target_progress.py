@@ -17,7 +17,7 @@ def follow(snapshot: Snapshot, stage: StageSnapshot) -> tuple[MoveTarget, ...]:
 
 
 def _moves(snapshot: Snapshot, stage: StageSnapshot) -> Iterator[MoveTarget]:
-    nodes = {node.uid: node for node in snapshot.nodes}
+    nodes = snapshot.nodes_by_uid
     gone = snapshot.gone if tells_who_is_gone(snapshot) else {}
     for target in stage.targets:
         if target.uid in gone and (lost := _lost(stage, target, gone[target.uid])):
