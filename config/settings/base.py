@@ -3,9 +3,11 @@
 from ipaddress import ip_network
 from pathlib import Path
 
+from django.core.exceptions import ImproperlyConfigured
 from structlog.stdlib import ProcessorFormatter
 
 from config import logs
+from config.settings.oidc import read_oidc
 from config.settings.variables import Variables
 from config.version import VERSION
 
@@ -26,6 +28,10 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "django.contrib.humanize",
+    "allauth",
+    "allauth.account",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
     "channels",
     "rest_framework",
     "django_filters",
@@ -54,6 +60,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
     "people.web.sessions.SignInFirst",
     "people.web.no_role.NoRole",
     "django.contrib.messages.middleware.MessageMiddleware",
@@ -71,7 +78,18 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
+OIDC = read_oidc(env)
+SOCIALACCOUNT_PROVIDERS = OIDC.providers
+SOCIALACCOUNT_ADAPTER = "people.sign_in.single_sign_on.AccountAdapter"
+# Local accounts are the way in when the identity provider is down. False: only single sign-on.
+LOCAL_SIGN_IN = env.bool("QUARTERDECK_LOCAL_SIGN_IN", default=True)
+if not (LOCAL_SIGN_IN or OIDC.is_on):
+    raise ImproperlyConfigured(
+        "QUARTERDECK_LOCAL_SIGN_IN is off and QUARTERDECK_OIDC_ISSUER is blank: nobody can sign in."
+    )
 CSRF_FAILURE_VIEW = "config.errors.foreign_form"
+# A session ends this long after the sign-in, however much it is used.
+SESSION_COOKIE_AGE = env.int("QUARTERDECK_SESSION_HOURS", default=12) * 3600
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 X_FRAME_OPTIONS = "DENY"

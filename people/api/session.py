@@ -1,18 +1,20 @@
 from collections.abc import Sequence
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth import authenticate, login, logout
 from django.middleware.csrf import get_token
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.authentication import BaseAuthentication
-from rest_framework.exceptions import APIException, Throttled
+from rest_framework.exceptions import APIException, PermissionDenied, Throttled
 from rest_framework.permissions import AllowAny
 from rest_framework.response import Response
 
 from edges.rest import Asked, Edge
 from people.api.me import MeSerializer, introduced
+from people.sign_in.access import NO_LOCAL
 from people.sign_in.throttle import count_password, forgive, normalized_name
 
 
@@ -38,6 +40,8 @@ class Session(Edge):
     @extend_schema(request=SessionRequest, responses={200: MeSerializer})
     def post(self, request) -> Response:
         """Signs in. Sets the session cookie and the csrftoken cookie, whose value writes must send as X-CSRFToken."""
+        if not settings.LOCAL_SIGN_IN:
+            raise PermissionDenied(NO_LOCAL)
         body = self.read(SessionRequest)
         name = normalized_name(body["username"])
         if wait := count_password(request, name, now=timezone.now()):

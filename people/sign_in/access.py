@@ -2,13 +2,16 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth import HASH_SESSION_KEY
 from django.contrib.auth.tokens import PasswordResetTokenGenerator
 from django.contrib.sessions.models import Session
+from django.http import HttpRequest
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 from django.utils.encoding import force_bytes
 from django.utils.http import urlsafe_base64_encode
@@ -16,6 +19,7 @@ from django.utils.http import urlsafe_base64_encode
 from people.models import User
 
 SIGNED_OUT, ROLE_TAKEN = "You are signed out.", "Your roles have changed."
+NO_LOCAL = "Sign-in with a password is switched off. Use single sign-on."
 Rights = frozenset[tuple[str, str, int]]
 
 
@@ -33,6 +37,11 @@ class Access:
         """Builds the access of a user. Two queries."""
         key = (session.session_key or "") if session is not None else ""
         return cls(user.pk, _rights(user), key, session.get(HASH_SESSION_KEY, "") if session is not None else "")
+
+
+def limit_session(request: HttpRequest, **_: Any) -> None:
+    """Sets the end of a new session. Django would move it with each change of the session."""
+    request.session.set_expiry(timezone.now() + timedelta(seconds=settings.SESSION_COOKIE_AGE))
 
 
 def lapsed(accesses: Iterable[Access], *, now: datetime) -> Mapping[Access, str]:

@@ -54,6 +54,11 @@ def count_wrong_token(request: HttpRequest, *, now: datetime) -> timedelta | Non
     return _count(Budget(_key("token", client_address(request)), WRONG_TOKENS), now=now)
 
 
+def count_redirect(request: HttpRequest, *, now: datetime) -> timedelta | None:
+    """Counts a way to the identity provider, which costs a session and a request to the provider."""
+    return _count(Budget(_key("redirect", client_address(request)), TRIES_OF_AN_ADDRESS), now=now)
+
+
 def forget(*, now: datetime) -> int:
     """Deletes windows that ended."""
     return SignInTries.objects.filter(until__lt=now - WINDOW).delete()[0]

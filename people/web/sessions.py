@@ -1,7 +1,9 @@
 from datetime import timedelta
 from math import ceil
+from typing import Any
 from urllib.parse import urlsplit
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.forms import AuthenticationForm, SetPasswordForm
@@ -13,6 +15,7 @@ from django.contrib.auth.views import (
     PasswordResetConfirmView,
     redirect_to_login,
 )
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -23,7 +26,7 @@ from django.views.decorators.cache import never_cache
 
 from edges.transition_errors import LostRace
 from people.roster.accounts import set_password
-from people.sign_in.access import links
+from people.sign_in.access import NO_LOCAL, links
 from people.sign_in.throttle import LONGEST_NAME, count_password, forgive
 
 
@@ -32,7 +35,13 @@ class SignIn(LoginView):
     template_name = "people/sign_in/page.html"
     redirect_authenticated_user = True
 
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        choices = {"is_local": settings.LOCAL_SIGN_IN, "is_single": settings.OIDC.is_on}
+        return super().get_context_data(**kwargs, **choices)
+
     def post(self, request: HttpRequest, *args, **kwargs) -> HttpResponse:
+        if not settings.LOCAL_SIGN_IN:
+            raise PermissionDenied(NO_LOCAL)
         if wait := count_password(request, request.POST.get("username", ""), now=timezone.now()):
             return self._wait(wait)
         return super().post(request, *args, **kwargs)

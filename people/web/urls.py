@@ -1,9 +1,12 @@
 from django.urls import path, re_path
 
-from people.web import account, audit_page, groups_page, people_page, sessions
+from people.web import account, audit_page, groups_page, people_page, sessions, single_sign_on
 
 urlpatterns = [
     path("sign-in", sessions.SignIn.as_view(), name="sign-in"),
+    path("sign-in/sso", single_sign_on.begin, name="single-sign-on"),
+    # The name by which django-allauth finds it
+    path("sign-in/<slug:provider_id>/callback", single_sign_on.finish, name="openid_connect_callback"),
     path("sign-out", sessions.SignOut.as_view(), name="sign-out"),
     path("set-password/<uidb64>/<token>", sessions.SetPassword.as_view(), name="set-password"),
     path("people", people_page.people, name="people"),

@@ -1,0 +1,95 @@
+"""Sign-in at the identity provider: the way there, and the return."""
+
+from collections.abc import Mapping
+from math import ceil
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth import login
+from django.contrib.auth.decorators import login_not_required
+from django.core.exceptions import ValidationError
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET
+
+from people.models import User
+from people.roster.accounts import LastAdmin, NameTaken
+from people.roster.mapped_people import ProviderIdentity, admit
+from people.sign_in.group_roles import roles_in
+from people.sign_in.single_sign_on import PROVIDER, SignInRefused, claims_of, redirect_to_provider
+from people.sign_in.throttle import count_redirect
+
+LONGEST_SUBJECT = 191  # characters; OpenID Connect allows 255, and known providers send at most 100
+
+
+@login_not_required
+@never_cache
+@require_GET
+def begin(request: HttpRequest) -> HttpResponse:
+    _require_provider(PROVIDER)
+    if wait := count_redirect(request, now=timezone.now()):
+        too_many = SignInRefused(f"Too many tries. Wait {ceil(wait.total_seconds())} s, then try again.", 429)
+        return _refuse(request, too_many)
+    try:
+        return redirect_to_provider(request, next_url=_safe(request, request.GET.get("next", "")))
+    except SignInRefused as refusal:
+        return _refuse(request, refusal)
+
+
+@login_not_required
+@never_cache
+@require_GET
+def finish(request: HttpRequest, provider_id: str) -> HttpResponse:
+    _require_provider(provider_id)
+    try:
+        claims, next_url = claims_of(request)
+        person = _admitted(claims)
+    except SignInRefused as refusal:
+        return _refuse(request, refusal)
+    login(request, person, backend="django.contrib.auth.backends.ModelBackend")
+    return redirect(_safe(request, next_url) or settings.LOGIN_REDIRECT_URL)
+
+
+def _admitted(claims: Mapping[str, Any]) -> User:
+    """Returns the person behind the claims, with the roles of their groups.
+
+    :raises SignInRefused: when they have no role, no usable name, or are switched off
+    """
+    subject, name = str(claims["sub"]), claims.get(settings.OIDC.name_claim)
+    if not isinstance(name, str) or not name or len(subject) > LONGEST_SUBJECT:
+        raise SignInRefused(f"The identity provider sent no name in “{settings.OIDC.name_claim}”. Ask its admin.")
+    roles = roles_in(claims)
+    try:
+        person = admit(ProviderIdentity(settings.OIDC.issuer, subject, name), roles, now=timezone.now())
+    except NameTaken as error:
+        raise SignInRefused(
+            f"A local account has the name {name}. Ask an admin to rename your account at the identity provider, "
+            "or to give the local account another name."
+        ) from error
+    except ValidationError as error:
+        raise SignInRefused(f"The name {name[:150]} cannot be used here. {' '.join(error.messages)}") from error
+    except LastAdmin as error:
+        raise SignInRefused(str(error)) from error
+    if person is None or not roles:
+        raise SignInRefused("None of your groups has a role here. Ask an admin of Quarterdeck which group you need.")
+    if not person.is_active:
+        raise SignInRefused("Your account is switched off. Ask an admin of Quarterdeck.")
+    return person
+
+
+def _require_provider(provider_id: str) -> None:
+    if not settings.OIDC.is_on or provider_id != PROVIDER:
+        raise Http404
+
+
+def _refuse(request: HttpRequest, refusal: SignInRefused) -> HttpResponse:
+    return render(request, "people/sign_in/refused.html", {"sentence": str(refusal)}, status=refusal.status)
+
+
+def _safe(request: HttpRequest, url: str) -> str:
+    """Returns the address of a page of ours, or nothing."""
+    is_ours = url_has_allowed_host_and_scheme(url, {request.get_host()}, require_https=request.is_secure())
+    return url if is_ours else ""
