@@ -168,6 +168,9 @@ class PreviewSerializer(serializers.Serializer):
     excluded = serializers.SerializerMethodField(help_text="Nodes that are left out, with the reason.")
     forecast = ForecastSerializer()
     canary_shows = serializers.CharField()
+    canary_failure_rate_at_most = serializers.FloatField(
+        help_text="Ratio from 0 to 1: the upper 95 % confidence bound if no canary node fails."
+    )
     cohorts_uncovered = serializers.ListField(child=serializers.CharField())
     isolated_canary = IsolatedCanarySerializer()
     live = LiveCheckSerializer(allow_null=True, help_text="Last live check of the cluster. Null: none.")

@@ -1,4 +1,5 @@
 from dataclasses import asdict
+from typing import Any
 
 import django_filters as filters
 from django.db.models import Prefetch, QuerySet
@@ -21,6 +22,7 @@ from rollouts.api.serializers import (
 from rollouts.approvals.shown_bundles import show
 from rollouts.lifecycle import StageState
 from rollouts.models import GateAnswer, Stage, Target
+from rollouts.preflight.canary_proof import proof_for
 from rollouts.preflight.remaining_nodes import ahead_of
 from rollouts.queries.plan_view import cordons_of, exclusions_of
 from rollouts.queries.remedies import remedies
@@ -56,6 +58,18 @@ class WayOutSerializer(serializers.Serializer):
     why_not = serializers.CharField(help_text="Why the action is not available now. Blank: it is available.")
 
 
+class CanaryProofSerializer(serializers.Serializer):
+    """The proof that the canary gives about the nodes that are still to change."""
+
+    is_planned = serializers.BooleanField(help_text="No node has changed: the numbers are those of the planned canary.")
+    changed = serializers.IntegerField(help_text="Number of nodes with the new driver, also failed ones.")
+    tested = serializers.IntegerField(help_text="Of these: a tenant's GPU pod ran, a test Job passed, or they failed.")
+    failed = serializers.IntegerField()
+    failure_rate_at_most = serializers.FloatField(help_text="Ratio from 0 to 1, upper 95 % confidence bound.")
+    missing = serializers.ListField(child=serializers.CharField(), help_text="Kinds of later nodes without a test.")
+    sentence = serializers.CharField()
+
+
 class StageSerializer(StageRowSerializer):
     targets = TargetSerializer(many=True)
     waves = WaveSerializer(many=True)
@@ -66,10 +80,25 @@ class StageSerializer(StageRowSerializer):
         help_text=f"Earlier gate results, newest first, at most {HISTORY_AT_MOST}.",
     )
     approvals = ApprovalSerializer(many=True)
+    proof = serializers.SerializerMethodField(help_text="What the canary proves. Null: the stage is a rollback.")
     remedies = serializers.SerializerMethodField(help_text="The actions that end the wait of a gate without evidence.")
 
     class Meta(StageRowSerializer.Meta):
-        fields = (*StageRowSerializer.Meta.fields, "targets", "waves", "answers", "history", "approvals", "remedies")
+        fields = (
+            *StageRowSerializer.Meta.fields,
+            "targets",
+            "waves",
+            "answers",
+            "history",
+            "approvals",
+            "proof",
+            "remedies",
+        )
+
+    @extend_schema_field(CanaryProofSerializer(allow_null=True))
+    def get_proof(self, stage: Stage) -> dict[str, Any] | None:
+        proof = proof_for(stage)
+        return CanaryProofSerializer(proof).data if proof else None
 
     @extend_schema_field(WayOutSerializer(many=True))
     def get_remedies(self, stage: Stage) -> list[dict[str, str]]:

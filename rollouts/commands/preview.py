@@ -101,6 +101,7 @@ class Preview:
     excluded: list[tuple[str, str]]  # (node, why it is not taken)
     forecast: Forecast
     canary_shows: str
+    canary_failure_rate_at_most: float  # if none of its nodes fails: the upper 95 % confidence bound, 0 to 1
     cohorts_uncovered: list[str]
     isolated_canary: IsolatedCanary
     live: LiveOnPage | None  # what its cluster itself said when it was asked last; None: it was not
@@ -154,6 +155,7 @@ def preview(plan: Plan, *, stages: Sequence[Stage] | None = None, now: datetime)
         excluded=picks.excluded,
         forecast=_forecast(subject, duration, waves=sum(stage.waves for stage in previews)),
         canary_shows=f"{_what_canaries_show(picks)} {_onset(stages)}".strip(),
+        canary_failure_rate_at_most=bound_on_failure_rate(len(canary_and_others(picks)[0])),
         cohorts_uncovered=uncovered_sentences(picks),
         isolated_canary=_isolated_canary(subject),
         live=live_on_page(plan),

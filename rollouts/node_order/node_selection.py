@@ -151,9 +151,21 @@ def uncovered(canary: Sequence[Candidate], others: Sequence[Candidate]) -> dict[
     return missing
 
 
-def bound_on_failure_rate(nodes: int) -> float:
-    """Returns the upper 95 % confidence bound of the failure rate after 0 failures: 1 − 0.05^(1/n)."""
-    return 1.0 if nodes == 0 else 1 - 0.05 ** (1 / nodes)
+def bound_on_failure_rate(nodes: int, *, failed: int = 0) -> float:
+    """Returns the upper 95 % confidence bound of the failure rate, by Clopper and Pearson.
+
+    After 0 failures it is 1 − 0.05^(1/n).
+    """
+    if failed >= nodes:
+        return 1.0
+    if not failed:
+        return 1 - 0.05 ** (1 / nodes)
+    least, most = failed / nodes, 1.0
+    for _ in range(40):
+        rate = (least + most) / 2
+        so_few = sum(math.comb(nodes, k) * rate**k * (1 - rate) ** (nodes - k) for k in range(failed + 1))
+        least, most = (rate, most) if so_few > 0.05 else (least, rate)
+    return most
 
 
 def nodes_for(rate: float) -> int:

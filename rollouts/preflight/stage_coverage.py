@@ -157,13 +157,14 @@ def uncovered_sentences(picks: Picks) -> list[str]:
     canary, others = canary_and_others(picks)
     of = picks.candidates
     missing = uncovered([of[node.uid] for node in canary], [of[node.uid] for node in others])
-    return [_unmet(factor, value, number) for (factor, value), number in missing.items()]
+    return [uncovered_sentence(*kind, number) for kind, number in missing.items()]
 
 
-def _unmet(factor: str, value: str, number: int) -> str:
+def uncovered_sentence(factor: str, value: str, number: int, whose: str = "canary") -> str:
+    """Returns the sentence for a kind of node that no canary node is of, or no `tested` one."""
     later = count(number, "later node")
     if factor == "pool":
-        met = f"No canary node is in pool {value}" if value else "Every canary node is in a pool"
+        met = f"No {whose} node is in pool {value}" if value else f"Every {whose} node is in a pool"
         return f"{met}; {later} {are(number)}{'' if value else ' in none'}."
     title = FACTOR_TITLES.get(factor, factor.replace("_", " "))
-    return f"No canary node has {title} {value or '(unknown)'}; {later} {either(number, 'does', 'do')}."
+    return f"No {whose} node has {title} {value or '(unknown)'}; {later} {either(number, 'does', 'do')}."

@@ -26,6 +26,7 @@ from rollouts.commands import plan_approvals
 from rollouts.commands.refusals import ReasonNeeded, Refusal
 from rollouts.lifecycle import TargetState
 from rollouts.models import Stage, Verb
+from rollouts.preflight.canary_proof import proof_for
 from rollouts.preflight.live_checks.latest import live_on_page, why_no_live_check_by
 from rollouts.preflight.remaining_nodes import ahead_of
 from rollouts.web.approval_table import table_of
@@ -120,6 +121,7 @@ def _what(stage: Stage) -> dict[str, Any]:
         "pods": [(pod, _holds(pod)) for pod in pods.select_related("node").order_by("namespace", "name")],
         "needed": gate.people if (gate := gate_of(stage)) else 1,
         "decisions": stage.approvals.all(),
+        "proof": proof_for(stage),
         "started": stage.plan.commands.filter(verb=Verb.START).first(),
     }
 

@@ -1,12 +1,19 @@
 """Evaluates the gates of a stage, and fails closed in one place. Pure."""
 
+import math
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 
 from rollouts.engine.snapshot import StageSnapshot
-from rollouts.gates.base import NEVER_OVERRIDDEN, UNSEEN, Answer, Gate, GateResult, When
+from rollouts.gates.base import NEVER_OVERRIDDEN, UNSEEN, Answer, Gate, GateResult, Items, When
 from rollouts.gates.results import no_target, subject, wait
+from rollouts.lifecycle import TargetState
+from rollouts.node_order.node_selection import bound_on_failure_rate
 from wording.durations import spell
+from wording.reports import EvidenceItem
+
+RATE = "Failure rate at most (95 % confidence)"
 
 
 def evaluate(stage: StageSnapshot, *whens: When, now: datetime) -> dict[str, GateResult]:
@@ -24,7 +31,15 @@ def _ask(gate: Gate, stage: StageSnapshot, *, now: datetime) -> GateResult:
     if unseen:
         title = f"{subject(unseen)} cannot be seen"
         return wait(title, "An unknown state is not a pass.", cause=UNSEEN, nodes=unseen)
-    return result
+    return replace(result, evidence=(*result.evidence, *_what_it_shows(stage)))
+
+
+def _what_it_shows(stage: StageSnapshot) -> Items:
+    """Returns on how many nodes a pass rests, and the failure rate that so many nodes leave open."""
+    failed = sum(target.state is TargetState.FAILED for target in stage.evidence.targets)
+    nodes = len(stage.evidence.changed) + failed
+    at_most = math.ceil(100 * bound_on_failure_rate(nodes, failed=failed))
+    return (EvidenceItem("Nodes (n)", nodes), EvidenceItem("Failures", failed), EvidenceItem(RATE, at_most, "%"))
 
 
 def counted(stage: StageSnapshot, results: Mapping[str, GateResult]) -> dict[str, GateResult]:

@@ -96,7 +96,7 @@ def test_stages_are_found_by_plan_and_state(bob):
 def test_a_stage_costs_the_same_queries_whatever_its_size(bob, nodes, django_assert_num_queries):
     stage = a_plan(a_fleet(nodes=nodes)).stages.get(index=1)
 
-    with django_assert_num_queries(11):
+    with django_assert_num_queries(12):
         assert bob.get(f"/api/v1/stages/{stage.pk}").status_code == 200
 
 

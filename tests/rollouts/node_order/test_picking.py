@@ -133,6 +133,12 @@ def test_no_failure_among_few_nodes_proves_little():
     assert bound_on_failure_rate(58) > 0.05 > bound_on_failure_rate(59)
 
 
+def test_failures_widen_the_bound_as_clopper_and_pearson_have_it():
+    assert bound_on_failure_rate(1, failed=1) == 1.0
+    assert round(bound_on_failure_rate(10, failed=1), 4) == 0.3942
+    assert round(bound_on_failure_rate(20, failed=2), 4) == 0.2826
+
+
 @given(st.lists(st.text(), unique=True), st.integers(0, 9))
 def test_waves_are_all_of_them_in_their_order(targets: list[str], at_once: int):
     found = waves(targets, at_once)

@@ -45,6 +45,16 @@ def test_shows_what_will_happen_and_the_bundle(amy, stage):
     assert "Canary: approve? awaiting approval" in seen.text
 
 
+def test_page_and_rest_say_what_the_canary_proves(amy, stage):
+    stage.targets.update(state="changed", tenants_ready_at=NOON)
+
+    seen, told = page(amy, f"/stages/{stage.pk}/approval").text, amy.get(f"/api/v1/stages/{stage.pk}").json()["proof"]
+
+    assert told["sentence"] == "0 failures of 1 tested node bound the failure rate at 95 % (95 % confidence)."
+    assert f"The canary proves: {told['sentence']}" in seen
+    assert told["failure_rate_at_most"] == pytest.approx(0.95)
+
+
 def test_gpus_that_nobody_has_counted_are_not_none(amy, stage):
     known = page(amy, f"/stages/{stage.pk}/approval").text
     node = stage.plan.cluster.nodes.get(name=stage.targets.get().node_name)
