@@ -91,9 +91,10 @@ def _pause_all(cluster_id: int, reason: str, *, clock: Callable[[], datetime]) -
 def _round(plan: Plan, connection: client.Connection, *, clock: Callable[[], datetime]) -> tuple[str, timedelta]:
     told = plan.commands.newest()
     live = ask_cluster(plan, connection)
-    if measure_service_levels(plan, now=clock()):
-        plan.keep_lease(now=clock())  # the source may have taken seconds
     now = clock()
+    if measure_service_levels(plan, now=now):  # the source may have taken seconds
+        now = clock()
+        plan.keep_lease(now=now)
     note_armed(plan, live.object_version, now=now)
     note_put_back(plan, live.object_version, now=now)
     templates.learn(plan, live, now=now)
