@@ -6,9 +6,10 @@ from django.conf import settings
 
 from fleet.models import Pod
 from fleet.retention import delete
-from health.models import CrashLog, Finding, NamespaceUsage, OwnerUsage, TelemetryTrial, UsageDay
+from health.models import CrashLog, Finding, NamespaceUsage, OwnerUsage, TelemetryTrial, UsageDay, WorkloadActivity
 from health.sources import hours, minutes
 
+USAGE = (UsageDay, NamespaceUsage, OwnerUsage, WorkloadActivity)
 KEEP_TRIALS = timedelta(days=1)  # decisions are in the audit chain
 
 
@@ -16,7 +17,7 @@ def tidy(*, before: datetime, now: datetime) -> int:
     """Returns the number of deleted rows; partitions of hours count as one each."""
     oldest = now - timedelta(days=settings.KEEP_GPU_HOURS_DAYS)
     gone = hours.forget_before(oldest)
-    gone += sum(delete(model.objects.filter(day__lt=oldest.date())) for model in (UsageDay, NamespaceUsage, OwnerUsage))
+    gone += sum(delete(model.objects.filter(day__lt=oldest.date())) for model in USAGE)
     tried = TelemetryTrial.objects.filter(asked_at__lt=now - KEEP_TRIALS)
     old = Finding.objects.filter(resolved_at__lt=before)
     gone += delete(minutes.too_old(now=now))

@@ -3,7 +3,7 @@ from django.urls import path
 from capacity.api.free_gpus import ClusterFreeGpus, PoolFreeGpus
 from capacity.api.pod_views import PodViewDetail, PodViewList
 from capacity.api.pods import PodDetail, WhyPending
-from capacity.api.usage import Usage
+from capacity.api.usage import Usage, WeeklyUsageReport
 
 urlpatterns = [
     path("pod-views", PodViewList.as_view()),
@@ -11,6 +11,7 @@ urlpatterns = [
     path("pools/<int:pool_id>/free-gpus", PoolFreeGpus.as_view(), name="api-pool-free-gpus"),
     path("clusters/<int:cluster_id>/free-gpus", ClusterFreeGpus.as_view(), name="api-cluster-free-gpus"),
     path("usage", Usage.as_view(), name="api-usage"),
+    path("usage/report", WeeklyUsageReport.as_view(), name="api-usage-report"),
     path("pods/<int:pod_id>", PodDetail.as_view(), name="api-pod"),
     path("pods/<int:pod_id>/why-pending", WhyPending.as_view(), name="api-why-pending"),
 ]

@@ -5,6 +5,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 
+from capacity.usage.advice import UsePattern
 from capacity.usage.usage_filter import (
     DAY,
     GROUPINGS,
@@ -19,6 +20,7 @@ from capacity.usage.usage_filter import (
 )
 from capacity.usage.usage_lines import TITLES
 from capacity.usage.usage_report import usage_report
+from capacity.usage.weekly_report import weekly_report
 from edges.rest import Asked, Edge
 from health.telemetry.usage import GpuUse
 
@@ -98,3 +100,48 @@ class Usage(Edge):
             raise serializers.ValidationError({"first": str(refusal)}) from refusal
         report = usage_report(self.user, wanted, now=timezone.now(), start=start, most=most)
         return Response(UsageSerializer(report).data)
+
+
+class UsageReportAsked(Asked):
+    limit = serializers.IntegerField(min_value=1, max_value=1000, default=100, help_text="Workloads, most idle first.")
+
+
+class WorkloadReportSerializer(serializers.Serializer):
+    cluster = serializers.CharField(source="line.cluster")
+    namespace = serializers.CharField(source="line.namespace", help_text="Blank: no pod had these hours.")
+    workload = serializers.CharField(source="line.workload", help_text="Kind and name. Blank: no controller.")
+    gpu_hours_reserved = serializers.FloatField(source="reserved", help_text="Used, idle and not measured hours.")
+    amount = UsageAmountSerializer(source="line.amount")
+    busy_ratio = serializers.FloatField(
+        source="activity.busy", allow_null=True, help_text="Mean of the GPUs that it had alone, 0 to 1. Null: unknown."
+    )
+    energy_kwh = serializers.FloatField(
+        source="activity.energy_kwh", allow_null=True, help_text="Of the GPUs that it had alone. Null: not exported."
+    )
+    pattern = serializers.ChoiceField(
+        source="advice.pattern", choices=[(pattern.value, pattern.value) for pattern in UsePattern]
+    )
+    advice = serializers.CharField(source="advice.text", help_text="Blank: no advice.")
+    setting = serializers.CharField(source="advice.setting", help_text="The setting that the advice is about.")
+
+
+class UsageReportSerializer(serializers.Serializer):
+    """GPU-hours of the last 7 days. The amounts of `workloads` and `rest` add up to `total`."""
+
+    first = serializers.DateField(source="report.first")
+    last = serializers.DateField(source="report.last")
+    coverage = CoverageSerializer(source="report.coverage")
+    total = UsageAmountSerializer(source="report.total")
+    previous = UsageAmountSerializer(source="before", help_text="The 7 days before.")
+    workloads = WorkloadReportSerializer(source="lines", many=True)
+    rest = UsageAmountSerializer(help_text="Workloads beyond `limit`.")
+
+
+class WeeklyUsageReport(Edge):
+    @extend_schema(parameters=[UsageReportAsked], responses=UsageReportSerializer)
+    def get(self, request) -> Response:
+        """Returns the last 7 days by workload: reserved, used and idle GPU-hours, cost, energy and advice."""
+        asked = UsageReportAsked(data=request.query_params.dict())
+        asked.is_valid(raise_exception=True)
+        found = weekly_report(self.user, now=timezone.now(), most=asked.validated_data["limit"])
+        return Response(UsageReportSerializer(found).data)

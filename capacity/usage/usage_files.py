@@ -1,6 +1,6 @@
 """The usage of a period as a CSV file."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
 from django.http import HttpResponse
@@ -30,12 +30,16 @@ def csv_of(user: User, wanted: UsageFilter, *, now: datetime) -> HttpResponse:
     """Returns all lines of the report, or its days, with at most `MOST_ROWS` rows. The last row says if it is cut."""
     report = usage_report(user, wanted, now=now, most=MOST_ROWS)
     first = "day" if wanted.by == DAY else None
-    rows = [HEAD if first is None else ("day", *HEAD[4:])]
+    rows: list[tuple[object, ...]] = [HEAD if first is None else ("day", *HEAD[4:])]
     rows += [tuple(_row(line, is_day=first is not None)) for line in report.lines]
     if report.has_more:
         rows.append((f"More than {MOST_ROWS} lines: filter by cluster or namespace.",))
+    return download_of(rows, f"usage-by-{wanted.by}-{report.first:%Y%m%d}-{report.last:%Y%m%d}.csv")
+
+
+def download_of(rows: Iterable[Sequence[object]], name: str) -> HttpResponse:
+    """Returns rows as a CSV file with this name."""
     response = HttpResponse(as_csv(rows), content_type="text/csv; charset=utf-8")
-    name = f"usage-by-{wanted.by}-{report.first:%Y%m%d}-{report.last:%Y%m%d}.csv"
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     response["Cache-Control"] = "private, no-store"
     return response

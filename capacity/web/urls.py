@@ -1,6 +1,6 @@
 from django.urls import path
 
-from capacity.web import free_gpu_parts, pod_page, pods_page, usage_page
+from capacity.web import free_gpu_parts, pod_page, pods_page, usage_page, usage_report_page
 
 urlpatterns = [
     path("pods", pods_page.pods, name="pods"),
@@ -14,5 +14,8 @@ urlpatterns = [
     path("parts/clusters/<int:cluster_id>/free-gpus", free_gpu_parts.cluster_free_gpus_part, name="cluster-free-gpus"),
     path("usage", usage_page.usage, name="usage"),
     path("parts/usage", usage_page.usage_part, name="usage-part"),
+    path("usage/report", usage_report_page.usage_report_page, name="usage-report"),
+    path("usage/report.csv", usage_report_page.csv_file, name="usage-report-csv"),
+    path("parts/usage/report", usage_report_page.usage_report_part, name="usage-report-part"),
     path("usage.csv", usage_page.csv_file, name="usage-csv"),
 ]

@@ -8,10 +8,10 @@ from health.models.pool_limits import PoolLimits
 from health.models.rule_shadow import RuleShadow
 from health.models.saved_view import SavedView
 from health.models.telemetry_source import SourceState, TelemetrySource, TelemetryTrial, TrialState
-from health.models.usage import NamespaceUsage, OwnerUsage, UsageDay
+from health.models.usage import NamespaceUsage, OwnerUsage, UsageDay, WorkloadActivity
 
 __all__ = [
     "CrashLog", "Finding", "FindingAct", "GpuHour", "GpuMinuteBlock", "Mute", "NamespaceUsage", "OwnerUsage",
     "PoolLimits", "RuleShadow", "SavedView", "SourceState", "TelemetrySource", "TelemetryTrial", "TrialState",
-    "UsageDay",
+    "UsageDay", "WorkloadActivity",
 ]  # fmt: skip

@@ -63,3 +63,33 @@ class OwnerUsage(UsageSums):
     class Meta:
         constraints = [one_row_per_likeness(OWNER_ALIKE, "owner_usage")]
         indexes = [models.Index(fields=["day"]), models.Index(fields=["namespace", "workload", "day"])]
+
+
+class WorkloadActivity(AddedUp):
+    """The activity of GPUs that a workload had alone (`health.telemetry.activity`), in GPU-hours and weighted sums."""
+
+    alike = OWNER_ALIKE
+
+    cluster = models.ForeignKey("fleet.Cluster", models.CASCADE, related_name="+", db_index=False)
+    day = models.DateField()
+    pools = models.TextField(blank=True)  # as in `OwnerUsage`
+    namespace = models.CharField(max_length=253, blank=True)
+    workload = models.CharField(max_length=320, blank=True)
+    busy_hours = models.FloatField(default=0)  # with known utilisation
+    busy_sum = models.FloatField(default=0)
+    tensor_hours = models.FloatField(default=0)
+    tensor_sum = models.FloatField(default=0)
+    bandwidth_hours = models.FloatField(default=0)
+    bandwidth_sum = models.FloatField(default=0)
+    memory_hours = models.FloatField(default=0)  # with a known peak of whole cards
+    fits_eighth = models.FloatField(default=0)  # of these, hours in which an eighth of the card was enough
+    fits_quarter = models.FloatField(default=0)
+    fits_half = models.FloatField(default=0)
+    energy_hours = models.FloatField(default=0)  # with known power
+    energy_kwh = models.FloatField(default=0)
+
+    objects: Any = UsageQuerySet.as_manager()
+
+    class Meta:
+        constraints = [one_row_per_likeness(OWNER_ALIKE, "workload_activity")]
+        indexes = [models.Index(fields=["day"])]

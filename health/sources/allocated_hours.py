@@ -17,6 +17,7 @@ from health.telemetry.snapshot import GpuDevice
 
 HOUR = timedelta(hours=1)
 NODES_AT_ONCE = 200
+ALONE_FOR_S = 0.9 * HOUR.total_seconds()  # as much of an hour as its telemetry must cover
 NO_LAYOUT = Layout.read("")
 NO_GPUS = GpusOfPod([], [])
 DeviceOfNode = tuple[str, int, str]  # the node's name, the index of the board there, its slice's number; blank: all
@@ -109,6 +110,20 @@ class AllocatedHour:
         namespace = _longest(by_namespace)
         workload = _longest({name: lasted for (of, name), lasted in by_workload.items() if of == namespace})
         return AllocatedFor(seconds, namespace, workload)
+
+    def only_owner_of(self, device: GpuDevice) -> tuple[str, str] | None:
+        """Returns namespace and workload that had a board or slice alone for the whole hour. None: nobody did.
+
+        A pod without a controller is its namespace's.
+        """
+        index = self.index_of(device)
+        if not self.is_seen or index is None:
+            return None
+        those = self.spans.get((device.node_name, index, device.gi_id), ())
+        owners = {(row.namespace, f"{row.owner_kind}/{row.owner_name}" if row.owner_name else "") for row, _ in those}
+        lasted = _length(span for _, span in those)
+        is_alone = sum((until - since).total_seconds() for _, (since, until) in those) <= lasted + 1
+        return owners.pop() if len(owners) == 1 and is_alone and lasted >= ALONE_FOR_S else None
 
     def index_of(self, device: GpuDevice) -> int | None:
         """Returns the index of the board; None if unknown.

@@ -4,7 +4,7 @@ The service state, pools and GPUs of a node are those of the moment when its hou
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -13,10 +13,11 @@ from django.db.models import F
 
 from fleet.allocation.sums import PoolKeys, addition_to
 from fleet.models import Node
+from fleet.models.sums import AddedUp
 from gpu.resources import Layout, fraction_of
-from health.models import NamespaceUsage, OwnerUsage, UsageDay
-from health.models.usage import UsageSums
+from health.models import NamespaceUsage, OwnerUsage, UsageDay, WorkloadActivity
 from health.sources.allocated_hours import AllocatedHour, HeldInHour
+from health.telemetry.activity import activity_of
 from health.telemetry.hours import GpuHourSums
 from health.telemetry.usage import GpuUse, HourHolder, HourOfNode, MeasuredDevice, Owner, use_hours
 
@@ -24,9 +25,10 @@ HOUR = timedelta(hours=1)
 LONGEST = 320  # characters of a workload
 COLUMNS = (
     "name", "layout", "gpu_product", "physical_gpus", "gpu_expected", "gpu_allocatable", "is_ready",
-    "is_unschedulable", "created_at",
+    "is_unschedulable", "created_at", "gpu_memory_mib",
 )  # fmt: skip
 Devices = dict[str, dict[tuple[int, str], MeasuredDevice]]  # by node
+Added = Mapping[tuple[tuple[str, ...], str], float]  # by the columns that are alike, and the column of the sum
 HourSums = Mapping[tuple[str, Owner, GpuUse], float]  # by pools, owner and use
 
 
@@ -36,25 +38,30 @@ def is_recorded(cluster_id: int, hour: datetime) -> bool:
 
 
 def record(cluster_id: int, hour: datetime, allocated: AllocatedHour, measured: Iterable[GpuHourSums] = ()) -> bool:
-    """Adds the hour, and returns whether it was not recorded before. One query for the nodes, and four for the sums."""
-    sums, uncounted = _sums(cluster_id, hour, allocated, measured)
+    """Adds the hour, and returns whether it was not recorded before. One query for the nodes, and five for the sums."""
+    measured, nodes = list(measured), _nodes(cluster_id, hour)
+    sums, uncounted = _sums(nodes, hour, allocated, measured)
     with transaction.atomic():
         UsageDay.objects.bulk_create([UsageDay(cluster_id=cluster_id, day=hour.date())], ignore_conflicts=True)
         day = UsageDay.objects.annotate(has=F("hours").bitand(_bit(hour))).filter(cluster=cluster_id, day=hour.date())
         # Of two that record one hour, the second waits here, and then finds the bit.
         if not day.filter(has=0).update(hours=F("hours").bitor(_bit(hour)), uncounted=uncounted):
             return False
-        _add(NamespaceUsage, cluster_id, hour, sums)
-        _add(OwnerUsage, cluster_id, hour, sums)
+        uses: Added = {((pools, *owner), use): number for (pools, owner, use), number in sums.items()}
+        _add(NamespaceUsage, cluster_id, hour, uses)
+        _add(OwnerUsage, cluster_id, hour, uses)
+        _add(WorkloadActivity, cluster_id, hour, _activity(nodes, allocated, measured))
     return True
 
 
-def _add(model: type[UsageSums], cluster_id: int, hour: datetime, sums: HourSums) -> None:
+def _add(model: type[AddedUp], cluster_id: int, hour: datetime, sums: Added) -> None:
     rows: dict[tuple[str, ...], dict[str, float]] = defaultdict(lambda: dict.fromkeys(model.added_up(), 0.0))
     width = len(model.alike) - len(("cluster", "day"))
-    for (pools, owner, use), number in sums.items():
-        rows[(pools, *owner)[:width]][use] += number
+    for (alike, column), number in sums.items():
+        rows[alike[:width]][column] += number
     adding: Any = [(cluster_id, hour.date(), *key, *row.values()) for key, row in sorted(rows.items())]
+    if not adding:
+        return
     with connection.cursor() as cursor:
         cursor.executemany(addition_to(model), adding)
 
@@ -63,14 +70,29 @@ def _bit(hour: datetime) -> int:
     return 1 << hour.astimezone(UTC).hour
 
 
+def _nodes(cluster_id: int, hour: datetime) -> list[Mapping[str, Any]]:
+    nodes = Node.objects.filter(cluster=cluster_id, created_at__lt=hour + HOUR).with_gpus().order_by()
+    return list(nodes.annotate(pool_keys=PoolKeys(F("pk"))).values(*COLUMNS, "pool_keys"))
+
+
+def _activity(nodes: Iterable[Mapping[str, Any]], allocated: AllocatedHour, measured: Iterable[GpuHourSums]) -> Added:
+    """Returns the activity of GPUs that one workload had for the whole hour, by pools, owner and column."""
+    by_name = {row["name"]: row for row in nodes}
+    found: dict[tuple[tuple[str, ...], str], float] = defaultdict(float)
+    for sums in measured:
+        row, owner = by_name.get(sums.device.node_name), allocated.only_owner_of(sums.device)
+        if row is not None and owner is not None:
+            for column, number in activity_of(sums, row["gpu_memory_mib"]).items():
+                found[(row["pool_keys"], owner[0], owner[1][:LONGEST]), column] += number
+    return found
+
+
 def _sums(
-    cluster_id: int, hour: datetime, allocated: AllocatedHour, measured: Iterable[GpuHourSums]
+    rows: Sequence[Mapping[str, Any]], hour: datetime, allocated: AllocatedHour, measured: Iterable[GpuHourSums]
 ) -> tuple[HourSums, int]:
     """Returns the GPU-hours by pools and owner, and the number of nodes whose GPUs nobody counted."""
     devices = _devices(allocated, measured)
     sums: dict[tuple[str, Owner, GpuUse], float] = defaultdict(float)
-    nodes = Node.objects.filter(cluster=cluster_id, created_at__lt=hour + HOUR).with_gpus().order_by()
-    rows: list[Mapping[str, Any]] = list(nodes.annotate(pool_keys=PoolKeys(F("pk"))).values(*COLUMNS, "pool_keys"))
     gone = ({"name": name} for name in {*allocated.held, *devices} - {row["name"] for row in rows})
     uncounted = 0
     for row in (*rows, *gone):

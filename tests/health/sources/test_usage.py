@@ -6,7 +6,7 @@ import pytest
 
 from fleet.models import Cluster, Node
 from health import retention
-from health.models import NamespaceUsage, OwnerUsage, UsageDay
+from health.models import NamespaceUsage, OwnerUsage, UsageDay, WorkloadActivity
 from health.sources import hours, usage
 from health.sources.allocated_hours import AllocatedHour
 from tests import make
@@ -51,6 +51,25 @@ def test_an_hour_of_telemetry_says_what_was_used_and_what_was_idle(cluster, node
     (ml,) = sums(cluster)
     assert ml[:2] == ("ml", "Job/train")
     assert ml[2:] == (1.0, 1.0, 0, 0, 0, 0)
+
+
+@pytest.mark.rounds
+@pytest.mark.usefixtures("redis")
+def test_the_activity_of_a_gpu_counts_for_a_workload_that_had_it_alone(cluster, node):
+    Node.objects.filter(pk=node.pk).update(gpu_memory_mib=80_000)
+    whole = {"namespace": "ml", "since": HOUR, "until": ENDED, "resources": {"nvidia.com/gpu": 1}}
+    make.a_placement(node, "train", **whole, boards=[0])
+    make.a_placement(node, "one", **whole, boards=[1])
+    make.a_placement(node, "two", **whole, boards=[1])
+    for minute in range(61):
+        at = BEGUN + 60 * minute
+        columns = {"gpu_utilisation_ratio": 0.5, "power_watts": 500.0, "memory_used_mib": 30_000.0}
+        hours.count(cluster.pk, said(at, BOARD, OTHER, **columns), now=at)
+
+    row = WorkloadActivity.objects.get()
+    assert (row.namespace, row.workload, row.pools) == ("ml", "Job/train", str(node.pools.get().pk))
+    assert (row.busy_sum / row.busy_hours, row.energy_kwh) == pytest.approx((0.5, 0.5), rel=0.02)
+    assert (row.fits_half, row.fits_quarter) == (row.memory_hours, 0.0)
 
 
 def test_without_telemetry_allocated_hours_are_not_measured(cluster, node):

@@ -1,0 +1,105 @@
+"""Advice for a workload by the pattern of its activity, with the setting that would change it. Pure.
+
+Thresholds: KempnerInstitute/kempnerpulse docs/classification.md. It also uses SM activity, PCIe and copy engines,
+which are not recorded, so that patterns that need them get no advice.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from health.telemetry.usage import GpuUse
+
+ENOUGH_HOURS = 1.0  # measured GPU-hours; with less, nothing is advised
+MOSTLY = 0.5  # share of measured hours that were idle. Ours
+LOW, LITTLE, MEMORY_ACTIVE = 0.15, 0.30, 0.40
+SLICES: Mapping[str, str] = {"fits_eighth": "an eighth", "fits_quarter": "a quarter", "fits_half": "half"}
+MIG = "nvidia.com/mig-…"
+
+
+class UsePattern(StrEnum):
+    NOT_MEASURED = "not_measured"
+    IDLE = "idle"
+    LOW = "low"
+    SMALL_MEMORY = "small_memory"
+    MEMORY_BOUND = "memory_bound"
+    NONE = "none"  # no pattern with advice
+    FREE = "free"  # no pod had the hours
+
+
+# The setting that returns the GPUs of a workload, by the kind of its controller.
+RETURNS: Mapping[str, str] = {
+    "Deployment": "spec.replicas, or minReplicas of its autoscaler",
+    "ReplicaSet": "spec.replicas, or minReplicas of its autoscaler",
+    "StatefulSet": "spec.replicas",
+    "Job": "spec.activeDeadlineSeconds",
+    "RayCluster": "minReplicas of its worker groups, and autoscalerOptions.idleTimeoutSeconds",
+    "Notebook": "ENABLE_CULLING and CULL_IDLE_TIME of the notebook controller",
+}
+
+
+@dataclass(frozen=True)
+class Activity:
+    """Weighted means over the GPU-hours that a workload had alone. None: not exported, or no such hour."""
+
+    busy: float | None = None
+    tensor: float | None = None
+    bandwidth: float | None = None
+    fits: str = ""  # the smallest part of a card that was enough in every hour; blank: none, or unknown
+    energy_kwh: float | None = None
+
+    @classmethod
+    def of(cls, sums: Mapping[str, float]) -> "Activity":
+        hours = sums.get("memory_hours", 0.0)
+        fits = next((name for name in SLICES if hours and sums[name] >= hours * (1 - 1e-9)), "")
+        means = {
+            name: sums[f"{name}_sum"] / sums[f"{name}_hours"] if sums.get(f"{name}_hours") else None
+            for name in ("busy", "tensor", "bandwidth")
+        }
+        return cls(**means, fits=fits, energy_kwh=sums["energy_kwh"] if sums.get("energy_hours") else None)
+
+
+@dataclass(frozen=True)
+class Advice:
+    pattern: UsePattern
+    text: str = ""  # blank: no advice
+    setting: str = ""
+
+
+def advice_of(workload: str, hours: Mapping[GpuUse, float], activity: Activity) -> Advice:
+    measured = hours[GpuUse.USED] + hours[GpuUse.IDLE]
+    if not measured + hours[GpuUse.UNMEASURED]:
+        return Advice(
+            UsePattern.FREE,
+            "No pod had these GPUs. An autoscaler removes nodes by requests, not by use.",
+            "--scale-down-gpu-utilization-threshold of cluster-autoscaler, or the minimum of the node group",
+        )
+    if measured < ENOUGH_HOURS:
+        return Advice(UsePattern.NOT_MEASURED, "Telemetry covered too few of these hours.")
+    kind = workload.partition("/")[0]
+    if hours[GpuUse.IDLE] >= MOSTLY * measured:
+        share = hours[GpuUse.IDLE] / measured
+        return Advice(
+            UsePattern.IDLE,
+            f"{share:.0%} of the measured hours were below 5 % busy. Ask the owner whether the GPUs can be returned.",
+            RETURNS.get(kind, "the number of GPUs that it requests"),
+        )
+    return _by_activity(activity)
+
+
+def _by_activity(found: Activity) -> Advice:
+    if found.busy is None:
+        return Advice(UsePattern.NOT_MEASURED, "No hour of a GPU that it had alone is recorded.")
+    ratios = [each for each in (found.busy, found.tensor, found.bandwidth) if each is not None]
+    slice_text = f" In every hour, {SLICES[found.fits]} of the card's memory was enough." if found.fits else ""
+    if max(ratios) < LOW:
+        setting = f"a MIG slice ({MIG})" if found.fits else "replicas of time-slicing"
+        return Advice(UsePattern.LOW, f"The GPU was {found.busy:.0%} busy in the mean.{slice_text} Share it.", setting)
+    if found.fits and found.busy < LITTLE:
+        return Advice(
+            UsePattern.SMALL_MEMORY, f"{found.busy:.0%} busy in the mean.{slice_text}", f"a MIG slice ({MIG})"
+        )
+    if (found.bandwidth or 0.0) >= MEMORY_ACTIVE and (found.tensor or 0.0) < LITTLE:
+        text = f"Memory bandwidth was {found.bandwidth:.0%} used. More compute would not help: batch or quantise."
+        return Advice(UsePattern.MEMORY_BOUND, text, "batch size and number format of the program")
+    return Advice(UsePattern.NONE)

@@ -1,0 +1,74 @@
+"""The page "Weekly usage report", also for print, and its CSV file."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+
+from capacity.usage.usage_files import MOST_ROWS, download_of
+from capacity.usage.usage_lines import TITLES
+from capacity.usage.weekly_report import WeeklyReport, WorkloadLine, reserved_of, weekly_report
+from edges.parts import part
+from edges.requests import PersonRequest
+from fleet.messages.numbers import numbers_of
+from fleet.models import Cluster, Observer
+from health.telemetry.usage import GpuUse
+
+SHOWN = 50
+HEAD = (
+    "cluster", "namespace", "workload", "pools", "gpu_hours_reserved", *GpuUse, "cost", "cost_idle", "energy_kwh",
+    "pattern", "advice", "setting",
+)  # fmt: skip
+
+
+def usage_report_page(request: PersonRequest) -> HttpResponse:
+    clusters = Cluster.objects.visible_to(request.user).values_list("pk", flat=True)
+    seq = {"seq": numbers_of(Observer.batches_of(clusters))}
+    return render(request, "capacity/usage_report/page.html", {**seq, **_report(request)})
+
+
+@part
+def usage_report_part(request: PersonRequest) -> HttpResponse:
+    return render(request, "capacity/usage_report/_body.html", _report(request))
+
+
+def csv_file(request: PersonRequest) -> HttpResponse:
+    """Returns all workloads of the report; the last row says if the file is cut."""
+    found = weekly_report(request.user, now=timezone.now(), most=MOST_ROWS)
+    rows = [HEAD, *(tuple(_row(line)) for line in found.lines)]
+    if found.report.has_more:
+        rows.append((f"More than {MOST_ROWS} workloads: use GET /api/v1/usage.",))
+    return download_of(rows, f"usage-report-{found.report.first:%Y%m%d}-{found.report.last:%Y%m%d}.csv")
+
+
+def _row(line: WorkloadLine) -> Iterator[object]:
+    of, amount, advice = line.line, line.line.amount, line.advice
+    yield from (of.cluster, of.namespace, of.workload, of.pools)
+    yield from (round(each, 4) for each in (line.reserved, *amount.hours.values()))
+    known = (amount.cost, amount.cost_idle, line.activity.energy_kwh)
+    yield from ("" if each is None else round(each, 4) for each in known)
+    yield from (advice.pattern, advice.text, advice.setting)
+
+
+def _report(request: PersonRequest) -> dict[str, Any]:
+    found = weekly_report(request.user, now=timezone.now(), most=SHOWN)
+    total, before = found.report.total, found.before
+    return {
+        "found": found,
+        "report": found.report,
+        "uses": [
+            (use, *TITLES[use], hours, hours - before.hours[use] if before.total else None)
+            for use, hours in total.hours.items()
+        ],
+        "reserved": reserved_of(total),
+        "rest": _rest(found),
+    }
+
+
+def _rest(found: WeeklyReport) -> tuple[float, float, float] | None:
+    """Returns reserved, used and idle hours of workloads without a line. None: every workload has one."""
+    if not found.report.has_more:
+        return None
+    return reserved_of(found.rest), found.rest.hours[GpuUse.USED], found.rest.hours[GpuUse.IDLE]
