@@ -5,7 +5,8 @@ import os
 from dataclasses import asdict, dataclass
 from ipaddress import ip_address
 from pathlib import Path
-from urllib.parse import urlsplit
+
+import httpx
 
 from cli.failures import ExitCode, Failure
 
@@ -33,6 +34,7 @@ def load_credentials() -> Credentials:
         token = stored.token
     if not token:
         raise Failure(f"No token for {server}. {SIGN_IN}, or set {TOKEN}.", ExitCode.SIGNED_OUT)
+    checked_token(token, source=TOKEN)
     return Credentials(server, token, os.environ.get(CA_FILE) or (stored.ca_file if stored else ""))
 
 
@@ -43,11 +45,16 @@ def checked_address(server: str) -> str:
     """
     if not server:
         raise Failure(f"No server. {SIGN_IN}, or set {SERVER}.", ExitCode.SIGNED_OUT)
-    address = urlsplit(server)
-    if address.scheme not in {"http", "https"} or not address.hostname:
+    try:
+        address = httpx.URL(server)
+    except httpx.InvalidURL:
+        address = httpx.URL("")
+    if address.scheme not in {"http", "https"} or not address.host or address.userinfo:
         raise Failure(f"{server} is no address. Example: https://quarterdeck.example.com", ExitCode.USAGE)
-    if address.scheme == "http" and not _is_loopback(address.hostname):
-        raise Failure(f"{server} would send the token in clear text. Use https://{address.netloc}.", ExitCode.USAGE)
+    if address.scheme == "http" and not _is_loopback(address.host):
+        raise Failure(
+            f"{server} would send the token in clear text. Use https://{address.netloc.decode()}.", ExitCode.USAGE
+        )
     return server.rstrip("/")
 
 

@@ -128,6 +128,27 @@ def test_a_token_is_never_sent_in_clear_text_to_another_machine(run, monkeypatch
     assert "Use https://quarterdeck.example.com." in ended.err
 
 
+@pytest.mark.parametrize(
+    ("server", "token"),
+    [
+        ("https://ü..x", "qd_x"),
+        ("https://[::1", "qd_x"),
+        ("https://name:secret@host", "qd_x"),
+        ("ftp://host", "qd_x"),
+        ("https://host", "qd_ü"),
+        ("https://host", "qd_a\nb"),
+    ],
+)
+def test_a_wrong_address_or_token_is_named_before_it_is_used(run, monkeypatch, server, token):
+    monkeypatch.setenv("QUARTERDECK_SERVER", server)
+    monkeypatch.setenv("QUARTERDECK_TOKEN", token)
+
+    ended = run("get", "nodes")
+
+    assert ended.code == 2
+    assert ("is no address" in ended.err) == (token == "qd_x")
+
+
 def test_the_stored_token_is_private_and_goes_to_its_server_only(signed_in, monkeypatch, tmp_path):
     run = signed_in()
     stored = tmp_path / "config" / "quarterdeck" / "login.json"
