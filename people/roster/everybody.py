@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from django.db.models import Prefetch, QuerySet
+from allauth.socialaccount.models import SocialAccount
+from django.db.models import Exists, OuterRef, Prefetch, QuerySet
 
 from people.models import ApiToken, RoleBinding, User
 from people.places import Place, every_place
@@ -23,9 +24,15 @@ class PersonRow:
 
 
 def everybody() -> QuerySet[User]:
-    return User.objects.order_by("-is_active", "username").prefetch_related(
-        Prefetch("bindings", RoleBinding.objects.order_by("pk"))
-    )
+    """Returns all people, with `is_single`: they sign in at the identity provider."""
+    single = Exists(SocialAccount.objects.filter(user=OuterRef("pk")))
+    people = User.objects.annotate(is_single=single).order_by("-is_active", "username")
+    return people.prefetch_related(Prefetch("bindings", RoleBinding.objects.order_by("pk")))
+
+
+def has_single_sign_on(person: User) -> bool:
+    """Returns whether the person signs in at the identity provider."""
+    return SocialAccount.objects.filter(user=person).exists()
 
 
 class RolesKnownTo:

@@ -16,7 +16,7 @@ from people.places import FLEET, Place
 from people.rights import NotAllowed, Permission, may_administer, require, require_admin_of, require_somewhere, why_not
 from people.roster import accounts
 from people.roster.accounts import HasItAlready, LastAdmin, NameTaken, revoke
-from people.roster.everybody import RolesKnownTo, everybody, may_see_tokens, see_people, tokens_of
+from people.roster.everybody import RolesKnownTo, everybody, has_single_sign_on, may_see_tokens, see_people, tokens_of
 from people.sign_in.access import path_for
 from people.web.roster_forms import PersonForm, RoleForm
 
@@ -157,6 +157,7 @@ def _person(
     offered = [place for place in roles.places.values() if may_administer(request.user, place)]
     context = {
         "person": person,
+        "is_single": has_single_sign_on(person),
         "link": link,
         "bindings": [(given.binding, given.place, given.place in offered) for given in row.roles],
         "knows_all": roles.are_all,

@@ -27,7 +27,7 @@ from people.models import AuditEntry, RoleBinding, User
 from tests import make
 from tests.health.telemetry.prometheus.a_server import a_closed_port
 from tests.health.telemetry.prometheus.an_authority import Authority
-from tests.pages import Page
+from tests.pages import Page, page, visiting
 
 pytestmark = pytest.mark.django_db
 ADA = {"preferred_username": "ada", "groups": ["gpu-operators", "everybody"]}
@@ -97,10 +97,9 @@ def sign_in(client: Client, subject: str = "s-1", *, path: str = "/sign-in/sso")
 
 
 def refusal(answer: Any) -> str:
-    page = Page(answer.content.decode()).text
     assert answer.status_code >= 400
     assert "_auth_user_id" not in answer.client.session
-    return page
+    return Page(answer.content.decode()).text
 
 
 def roles_of(name: str) -> set[tuple[str, str]]:
@@ -143,6 +142,16 @@ def test_roles_follow_the_groups_at_each_sign_in(provider, client):
     provider.account("s-1", **ADA | {"groups": ["everybody"]})
     assert "None of your groups has a role here." in refusal(sign_in(Client()))
     assert roles_of("ada") == set()
+
+
+def test_an_admin_sees_whose_roles_follow_their_groups(provider, client):
+    sign_in(client)
+    root = visiting(make.a_user("root", role="admin"))
+    ada = User.objects.get(username="ada")
+
+    assert "operator of the fleet" in page(root, "/people").text
+    assert "single sign-on" in page(root, "/people").text
+    assert "each sign-in sets these roles" in page(root, f"/people/{ada.pk}").text
 
 
 def test_a_group_is_mapped_to_a_pool_and_a_claim_may_be_inside_another(provider, client, settings):
