@@ -1,0 +1,1 @@
+"""The seeded rollouts of `bin/bench safety`."""

@@ -1,0 +1,177 @@
+"""Seeded fleets, plans and faults, and what a rehearsal of them shows."""
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+from health.suspects import fisher
+from operations.tenants.disruption_cost import UNHARMED
+from rollouts.commands.stage_drafts import gates_by_default
+from rollouts.gates.options import read_gates
+from rollouts.node_order.node_selection import FACTORS, Candidate, in_order, representatives
+from rollouts.rehearsal.faults import FAULTS, DriverFault, Effect
+from rollouts.rehearsal.fleet import Pace, VirtualFleet, VirtualNode
+from rollouts.rehearsal.run import Rehearsal, RehearsedStage, rehearse
+
+BEGINS = datetime(2026, 11, 29, 6, tzinfo=UTC)
+OLD, NEW = "570.172.08", "580.95.05"
+SOAK = timedelta(minutes=30)
+HEALTHY = "healthy"
+PROPERTIES: Mapping[str, Sequence[str]] = {
+    "kernel": ("5.15.0-151-generic", "6.8.0-45-generic", "6.8.0-79-generic"),
+    "os_image": ("Ubuntu 22.04.5 LTS", "Ubuntu 24.04.2 LTS"),
+    "gpu_product": ("NVIDIA-A100-SXM4-80GB", "NVIDIA-H100-80GB-HBM3"),
+    "container_runtime": ("containerd://1.7.27", "containerd://2.1.4"),
+    "zone": ("a", "b", "c"),
+}
+MORE_GATES = {
+    "test_job": {"metric": "tokens_per_second", "at_least": 900},
+    "slo": {
+        "expression": 'min(tokens_per_second{node=~"{{nodes}}"})',
+        "higher_is_better": True,
+        "at_most_worse_percent": 10,
+    },
+    "telemetry_fresh": {},
+    "xid": {},
+    "ecc": {},
+    "thermal": {},
+    "throttling": {},
+    "nvlink": {},
+}
+# Levers.md 8: the operator alone stops after one node; of all other faults it sees nothing, or goes on.
+STOPS_THE_OPERATOR = frozenset({Effect.DRIVER_NEVER_READY, Effect.VALIDATOR_ABSENT, Effect.NODE_LOST})
+NEEDS_PODS = frozenset({Effect.PODS_STAY_AWAY, Effect.SLOWS_DOWN})  # on an idle node there is nothing to see
+
+
+@dataclass(frozen=True)
+class Played:
+    """One rehearsed rollout and what is known of its fault."""
+
+    number: int
+    fault: str
+    nodes: int
+    affected: int
+    is_random: bool  # the fault follows no property
+    is_detectable: bool  # Z29: a canary node has it, and shows it within the soak
+    has_passed_canary: bool
+    outcome: Rehearsal
+    operator_alone: int  # nodes that the GPU Operator alone would break
+    may_be_proved: bool  # the counts exclude chance, whatever the properties are
+    is_right_suspect: bool
+    names_a_cause: bool
+
+
+def play(seed: int, number: int, *, only_usual_gates: bool = False) -> Played:
+    dice = random.Random(f"{seed} {number}")
+    keys = (HEALTHY, *FAULTS, HEALTHY)
+    key = keys[number % len(keys)]
+    nodes = _nodes(dice, idle=dice.choice((0.0, 0.2, 0.5)) if key == HEALTHY else dice.choice((0.0, 0.2, 0.5, 1.0)))
+    fault, value = (None, "") if key == HEALTHY else _fault(dice, FAULTS[key], nodes)
+    affected = _afflict(dice, fault, value, nodes)
+    is_blind = key in ("late-xid", "ecc") and dice.random() < 0.2
+    fleet = VirtualFleet({node.name: node for node in nodes}, OLD, NEW, at_once=0, telemetry_is_blind=is_blind)
+    stages = _stages(dice, nodes, only_usual_gates=only_usual_gates)
+    canary = set(stages[0].nodes)
+    outcome = rehearse(fleet, stages, begins=BEGINS)
+    return Played(
+        number=number,
+        fault=key,
+        nodes=len(nodes),
+        affected=len(affected),
+        is_random=fault is not None and not fault.factor,
+        is_detectable=fault is not None and any(_would_show(node, fault) for node in affected if node.name in canary),
+        has_passed_canary=0 in outcome.passed,
+        outcome=outcome,
+        operator_alone=_operator_alone(fault, affected),
+        may_be_proved=fault is not None and bool(fault.factor) and _may_be_proved(outcome, fleet),
+        is_right_suspect=fault is not None and _names(outcome, fault, value),
+        names_a_cause=bool(outcome.suspects.suspects) and outcome.suspects.suspects[0].is_cause,
+    )
+
+
+def _nodes(dice: random.Random, *, idle: float) -> list[VirtualNode]:
+    kinds = {name: dice.sample(values, dice.randint(1, len(values))) for name, values in PROPERTIES.items()}
+    return [
+        VirtualNode(
+            f"node-{number:03}",
+            {name: dice.choice(values) for name, values in kinds.items()} | {"driver_version": OLD},
+            OLD,
+            pods=0 if dice.random() < idle else dice.randint(1, 8),
+            pace=_pace(dice),
+            is_sick_before=dice.random() < 0.03,
+            has_harmless_finding=dice.random() < 0.1,
+            throughput=dice.uniform(0.97, 1.03),
+        )
+        for number in range(round(50 * 10 ** dice.random()))
+    ]
+
+
+def _pace(dice: random.Random) -> Pace:
+    def minutes(least: float, most: float) -> timedelta:
+        return timedelta(seconds=round(60 * dice.uniform(least, most)))
+
+    return Pace(minutes(0.5, 4), minutes(2, 8), minutes(1, 4), minutes(0.5, 8), minutes(1, 5))
+
+
+def _fault(dice: random.Random, fault: DriverFault, nodes: Sequence[VirtualNode]) -> tuple[DriverFault, str]:
+    """Returns the fault with a share and a delay of this rollout, and the value of its property."""
+    share = 1.0 if fault.factor else dice.choice((0.1, 0.3, 0.5, 1.0))
+    later = timedelta(minutes=dice.choice((0, 0, 5, 40)))  # 40: after every soak
+    value = dice.choice(nodes).facts[fault.factor] if fault.factor else ""
+    return replace(fault, share=share, after=fault.after + later), value
+
+
+def _afflict(
+    dice: random.Random, fault: DriverFault | None, value: str, nodes: Sequence[VirtualNode]
+) -> list[VirtualNode]:
+    if fault is None:
+        return []
+    able = [node for node in nodes if not fault.factor or node.facts[fault.factor] == value]
+    chosen = dice.sample(able, max(1, round(fault.share * len(able))))
+    for node in chosen:
+        node.fault = fault
+    return chosen
+
+
+def _stages(
+    dice: random.Random, nodes: Sequence[VirtualNode], *, only_usual_gates: bool
+) -> tuple[RehearsedStage, RehearsedStage]:
+    gates = tuple(read_gates(gates_by_default() | ({} if only_usual_gates else MORE_GATES)))
+    candidates = [
+        Candidate(node.uid, node.name, node.facts, not node.is_sick_before, replace(UNHARMED, pods=node.pods))
+        for node in nodes
+    ]
+    canary = representatives(candidates, dice.randint(3, 10))
+    others = in_order([one for one in candidates if one not in canary])
+    return (
+        RehearsedStage("Canary", [one.name for one in canary], gates, max_unavailable=dice.randint(1, 3)),
+        RehearsedStage("Others", [one.name for one in others], gates, max_unavailable=max(1, len(others) // 5)),
+    )
+
+
+def _would_show(node: VirtualNode, fault: DriverFault) -> bool:
+    """Returns whether the node shows its fault to somebody within the soak (Z29)."""
+    if fault.effect in NEEDS_PODS and not node.pods:
+        return False
+    return fault.after <= SOAK - timedelta(minutes=10)  # the last ten minutes are too short for any limit
+
+
+def _operator_alone(fault: DriverFault | None, affected: Sequence[VirtualNode]) -> int:
+    if fault is None:
+        return 0
+    return min(1, len(affected)) if fault.effect in STOPS_THE_OPERATOR else len(affected)
+
+
+def _may_be_proved(outcome: Rehearsal, fleet: VirtualFleet) -> bool:
+    """Returns whether a property that only the failed nodes have would be proved among these nodes."""
+    failed, good = outcome.suspects.failed, outcome.suspects.good
+    if not failed or not good or any(fleet.nodes[name].fault for name in set(outcome.changed) - set(outcome.harmed)):
+        return False
+    return fisher(failed, failed, failed, failed + good) * len(FACTORS) <= 0.05
+
+
+def _names(outcome: Rehearsal, fault: DriverFault, value: str) -> bool:
+    first = next(iter(outcome.suspects.suspects), None)
+    wanted = (FACTORS.get(fault.factor, ""), value)
+    return first is not None and first.is_cause and wanted in [tuple(each) for each in first.properties]

@@ -1,0 +1,165 @@
+"""The virtual fleet of a rehearsal: nodes, the operator that changes them, and what they show. Pure.
+
+The states are those of the GPU Operator's upgrade controller (`gpu/upgrade_controller.py`). The times of a node are
+drawn once, so that the same seed gives the same rehearsal.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from gpu.upgrade_controller import CORDON_REQUIRED, UPGRADE_DONE, UPGRADE_FAILED, UPGRADE_REQUIRED
+from rollouts.rehearsal.faults import DriverFault, Effect
+
+RESTART, VALIDATION = "pod-restart-required", "validation-required"
+GIVES_UP = timedelta(minutes=35)  # of a driver that never becomes Ready: more than ten restarts of its container
+VALIDATION_LIMIT = timedelta(minutes=10)  # then the operator gives the node up
+CRASH_EVERY = timedelta(minutes=2)
+FLAP_EVERY = timedelta(minutes=3)
+SLOWEST = 0.85  # of the usual throughput
+SLOWS_DOWN_FOR = timedelta(minutes=10)
+
+
+@dataclass(frozen=True)
+class Pace:
+    """The times of one node."""
+
+    drain: timedelta = timedelta(minutes=2)
+    driver: timedelta = timedelta(minutes=4)
+    validation: timedelta = timedelta(minutes=2)
+    loading: timedelta = timedelta(minutes=3)  # of a tenant's pod, from its start to Ready
+    test: timedelta = timedelta(minutes=2)
+
+
+@dataclass
+class VirtualNode:
+    name: str
+    facts: Mapping[str, str]  # by `rollouts.node_order.node_selection.FACTORS`
+    version: str
+    pods: int = 1  # GPU pods of tenants, that come back after the change
+    gpus: int = 8
+    pace: Pace = field(default_factory=Pace)
+    is_sick_before: bool = False  # a critical finding from before the change
+    has_harmless_finding: bool = False  # of an application, after the change
+    throughput: float = 1.0  # as a share of the usual one
+    fault: DriverFault | None = None  # that the new driver has on this node
+    state: str = UPGRADE_DONE
+    is_held: bool = False
+    is_cordoned: bool = False  # by the plan
+    is_out: bool = False  # cordoned by the operator
+    since: datetime | None = None  # of the state
+    changed_at: datetime | None = None
+    open_since: datetime | None = None  # since when pods may come: changed and not cordoned
+
+    @property
+    def uid(self) -> str:
+        return f"uid-of-{self.name}"
+
+    @property
+    def is_changed(self) -> bool:
+        return self.changed_at is not None
+
+    @property
+    def loaded(self) -> str:
+        """Returns the driver that the node reports; empty while it changes."""
+        return "" if self.state == RESTART else self.version
+
+    def has(self, *effects: Effect, now: datetime) -> bool:
+        """Returns whether the node shows one of these effects now."""
+        return self.began(now) is not None and self.fault is not None and self.fault.effect in effects
+
+    def began(self, now: datetime) -> datetime | None:
+        """Returns when the fault showed its first sign on the node; None if it has not."""
+        if self.fault is None or self.since is None:
+            return None
+        if self.fault.effect is Effect.DRIVER_NEVER_READY:
+            return self.since if self.state in (RESTART, UPGRADE_FAILED) else None
+        if self.fault.effect in (Effect.VALIDATOR_ABSENT, Effect.VALIDATOR_FAILS):
+            return self.since if self.state in (VALIDATION, UPGRADE_FAILED) else None
+        first = self.changed_at + self.fault.after if self.changed_at else None
+        return first if first is not None and first <= now else None
+
+    def is_ready(self, now: datetime) -> bool:
+        first = self.began(now)
+        if first is None or self.has(Effect.NODE_LOST, now=now):
+            return first is None
+        return not self.has(Effect.NODE_FLAPS, now=now) or (now - first) // FLAP_EVERY % 2 == 1
+
+    def throughput_at(self, now: datetime) -> float:
+        """Returns tokens per second as a share of the usual."""
+        first = self.began(now)
+        if first is None or not self.has(Effect.SLOWER, Effect.SLOWS_DOWN, now=now):
+            return self.throughput
+        if self.has(Effect.SLOWER, now=now):
+            return self.throughput * SLOWEST
+        return self.throughput * (1 - (1 - SLOWEST) * min(1.0, (now - first) / SLOWS_DOWN_FOR))
+
+    def restarts(self, now: datetime) -> int:
+        """Returns the restarts of the tenants' pods."""
+        first = max(filter(None, (self.began(now), self.open_since)), default=now)
+        return (now - first) // CRASH_EVERY if self.has(Effect.PODS_CRASH, now=now) else 0
+
+    def pods_ready(self, now: datetime) -> bool:
+        """Returns whether the tenants' pods are Ready again on the changed node."""
+        if self.open_since is None or self.has(Effect.PODS_CRASH, now=now):
+            return False
+        return now - self.open_since >= self.pace.loading
+
+    def pods_came(self, now: datetime) -> bool:
+        """Returns whether the tenants' pods were scheduled on the changed node."""
+        stays_away = self.fault is not None and self.fault.effect is Effect.PODS_STAY_AWAY
+        return self.open_since is not None and not stays_away and self.open_since <= now
+
+
+@dataclass
+class VirtualFleet:
+    nodes: dict[str, VirtualNode]
+    from_version: str
+    to_version: str
+    at_once: int  # nodes that the operator upgrades at once; 0: any number
+    version: str = ""  # of the driver object
+    telemetry_is_blind: bool = False  # the Prometheus of the cluster does not answer
+
+    def __post_init__(self) -> None:
+        self.version = self.version or self.from_version
+
+    def reconcile(self, now: datetime) -> None:
+        """Moves every node on, as the operator and the kubelets would by now."""
+        busy = sum(node.state not in (UPGRADE_DONE, UPGRADE_REQUIRED) for node in self.nodes.values())
+        for node in self.nodes.values():
+            if node.state == UPGRADE_DONE and node.version != self.version:
+                self._enter(node, UPGRADE_REQUIRED, now)
+            elif node.state == UPGRADE_REQUIRED and not node.is_held and (not self.at_once or busy < self.at_once):
+                node.is_out, busy = True, busy + 1
+                self._enter(node, CORDON_REQUIRED, now)
+            else:
+                self._go_on(node, now)
+            if node.is_changed and not node.is_cordoned and not node.is_out:
+                node.open_since = node.open_since or now
+
+    def _go_on(self, node: VirtualNode, now: datetime) -> None:
+        effect = node.fault.effect if node.fault else None
+        spent = now - (node.since or now)
+        if node.state == CORDON_REQUIRED and spent >= node.pace.drain:
+            self._enter(node, RESTART, now)
+        elif node.state == RESTART and effect is Effect.DRIVER_NEVER_READY:
+            if spent >= GIVES_UP:
+                self._enter(node, UPGRADE_FAILED, now)
+        elif node.state == RESTART and spent >= node.pace.driver:
+            node.version = self.version
+            self._enter(node, VALIDATION, now)
+        elif node.state == VALIDATION and effect is Effect.VALIDATOR_FAILS:
+            if spent >= VALIDATION_LIMIT:
+                self._enter(node, UPGRADE_FAILED, now)
+        elif node.state == VALIDATION and effect is not Effect.VALIDATOR_ABSENT and spent >= node.pace.validation:
+            node.is_out, node.changed_at = False, now
+            self._enter(node, UPGRADE_DONE, now)
+
+    def _enter(self, node: VirtualNode, state: str, now: datetime) -> None:
+        node.state, node.since = state, now
+
+
+def affected(fault: DriverFault, nodes: Sequence[VirtualNode], value: str, chosen: Sequence[int]) -> list[VirtualNode]:
+    """Returns the nodes that have the fault: of those with the value of its factor, the chosen ones."""
+    able = [node for node in nodes if not fault.factor or node.facts.get(fault.factor) == value]
+    return [able[place] for place in chosen if place < len(able)]

@@ -1,0 +1,378 @@
+"""Runs a plan in virtual time: rounds of the product's own `decide` on a virtual fleet, with its gates. Pure.
+
+The rehearsed person approves every stage at once and decides nothing else: a halt, or a pause that asks a person, ends
+the rehearsal.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from gpu.compatibility.verdicts import Support
+from health.suspects import NodeOutcome, Suspects, suspects_of
+from rollouts.components.driver_crd import DriverCrd
+from rollouts.components.throttle import UpgradePolicy
+from rollouts.engine.decide import acts as a
+from rollouts.engine.decide import decide
+from rollouts.engine.snapshot import CordonedByUs, NodeSnapshot, Snapshot, StageSnapshot
+from rollouts.gates.approval import ApprovalGate
+from rollouts.gates.base import Answer, ApprovalEvidence, Combination, Evidence, Gate, GateResult, When
+from rollouts.gates.slo import Slo
+from rollouts.gates.soak import Soak
+from rollouts.gates.test_job import cordons_by
+from rollouts.lifecycle import PlanState, StageState, TargetState
+from rollouts.node_order.node_selection import FACTORS
+from rollouts.rehearsal import evidence as see
+from rollouts.rehearsal.evidence import VirtualTarget
+from rollouts.rehearsal.fleet import RESTART, VALIDATION, VirtualFleet, VirtualNode
+
+COMPONENT = DriverCrd("rehearsed")
+DAEMONSET = "rehearsed-daemonset"
+ROUND_EVERY = timedelta(seconds=30)  # where nothing happens
+LONGEST = timedelta(days=14)
+
+
+class Unending(Exception):
+    """The rehearsal did not come to an end in virtual time."""
+
+
+@dataclass(frozen=True)
+class RehearsedStage:
+    name: str
+    nodes: Sequence[str]  # in the order of release
+    gates: tuple[Gate, ...]
+    max_unavailable: int = 1
+    wait_timeout: timedelta = timedelta(hours=1)
+
+
+@dataclass
+class _Stage:
+    index: int
+    plan: RehearsedStage
+    targets: dict[str, VirtualTarget]
+    since: datetime
+    state: StageState = StageState.WAITING
+    answers: dict[str, tuple[Answer, str, datetime]] = field(default_factory=dict)  # gate → answer, cause, since when
+    approved_at: datetime | None = None
+    failures: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """The outcome of a rehearsed plan."""
+
+    is_complete: bool  # every stage passed
+    stopped_by: str  # the sentence of the halt or of the pause; empty if it is complete
+    gate: str  # the key of the gate that stopped it; empty if none did
+    stage: int | None  # the index of the stage that stopped
+    passed: tuple[int, ...]  # indexes of the stages that passed
+    took: timedelta
+    changed: tuple[str, ...]  # nodes that had been released
+    harmed: tuple[str, ...]  # nodes of those with a sign of the fault
+    first_sign: timedelta | None  # from the start
+    released_after_sign: int  # nodes that were released after the first sign
+    unseen: tuple[str, ...]  # nodes that have the fault and were never released
+    suspects: Suspects
+
+
+@dataclass
+class Run:
+    fleet: VirtualFleet
+    stages: Sequence[RehearsedStage]
+    begins: datetime
+    now: datetime = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.now, self.state, self.pause_reason = self.begins, PlanState.PROMOTING, ""
+        self.reason, self.first_sign = "", None  # type: str, datetime | None
+        self.released: dict[str, datetime] = {}
+        self.cordons: dict[str, CordonedByUs] = {}
+        self.served: set[str] = set()
+        self.rows = [
+            _Stage(index, stage, {name: self._held(name) for name in stage.nodes}, self.begins)
+            for index, stage in enumerate(self.stages)
+        ]
+        self.fleet.version = self.fleet.to_version
+        for node in self.fleet.nodes.values():
+            node.is_held = True
+        self.fleet.reconcile(self.now)
+
+    def _held(self, name: str) -> VirtualTarget:
+        return VirtualTarget(self.fleet.nodes[name], TargetState.HELD, self.begins)
+
+    def to_the_end(self) -> Rehearsal:
+        """Rehearses until the plan is complete, halted, or asks a person.
+
+        :raises Unending: when nothing of that happens in virtual time
+        """
+        while self.state is PlanState.PROMOTING and not self.pause_reason:
+            if self.now - self.begins > LONGEST:
+                raise Unending(self.reason)
+            decision = decide(self.snapshot(), now=self.now)
+            self.reason = decision.waiting_for or self.reason
+            self._record(decision)
+            for act in decision.acts:
+                self._carry_out(act)
+            idle = not decision.acts and not decision.moves
+            self.now += max(ROUND_EVERY if idle else timedelta(seconds=1), decision.look_again_in)
+            self.fleet.reconcile(self.now)
+            if self.first_sign is None and any(self._shows_fault(node) for node in self._released()):
+                self.first_sign = self.now
+        return self._outcome()
+
+    def _record(self, decision: a.Decision) -> None:
+        self.served |= decision.served
+        for index, results in decision.results.items():
+            self._keep_answers(self.rows[index], results)
+        for move in decision.moves:
+            self._move(move)
+        self.pause_reason = decision.pause_reason
+
+    def _keep_answers(self, row: _Stage, results: Mapping[str, GateResult]) -> None:
+        for key, result in results.items():
+            before = row.answers.get(key)
+            same = before is not None and before[:2] == (result.answer, result.cause)
+            row.answers[key] = (result.answer, result.cause, before[2] if same and before else self.now)
+
+    def _move(self, move: a.Move) -> None:
+        if isinstance(move, a.MovePlan):
+            self.state, self.reason = move.to, move.reason
+            return
+        row = self.rows[move.stage_index]
+        if isinstance(move, a.MoveStage):
+            row.state, row.since = move.to, self.now
+            row.approved_at = row.approved_at or (self.now if move.to is StageState.OPENING else None)
+            if move.to is StageState.HALTED:
+                self.reason = move.reason
+            return
+        target = row.targets[move.name]
+        target.state, target.since = move.to, self.now
+        if move.to is TargetState.FAILED:
+            row.failures[move.uid] = row.failures.get(move.uid, 0) + 1
+
+    def _carry_out(self, act: a.Act) -> None:
+        """Carries an act out on the virtual fleet.
+
+        :raises TypeError: for an act that a rehearsed plan never needs
+        """
+        match act:
+            case a.ReleaseWave():
+                row = self.rows[act.stage_index]
+                for name in act.targets:
+                    self._release(row, row.targets[name])
+            case a.CreateTestJobs():
+                for name in act.nodes.values():
+                    self.rows[act.stage_index].targets[name].tested_since = self.now
+            case a.Uncordon():
+                self._cordon(act.nodes.values(), is_cordoned=False)
+            case a.CordonAgain():
+                self._cordon(act.nodes.values(), is_cordoned=True)
+            case a.PlaceHolds() | a.LiftHolds():
+                self._hold(act.nodes.values(), is_held=isinstance(act, a.PlaceHolds))
+            case a.Recall():
+                self._hold(act.targets, is_held=True)
+            case _:
+                raise TypeError(f"A rehearsal has no {type(act).__name__}.")
+
+    def _hold(self, names: Iterable[str], *, is_held: bool) -> None:
+        for name in names:
+            self.fleet.nodes[name].is_held = is_held
+
+    def _cordon(self, names: Iterable[str], *, is_cordoned: bool) -> None:
+        for name in names:
+            node = self.fleet.nodes[name]
+            node.is_cordoned = is_cordoned
+            if is_cordoned:
+                self.cordons[node.uid] = CordonedByUs(name)
+            else:
+                self.cordons.pop(node.uid, None)
+
+    def _release(self, row: _Stage, target: VirtualTarget) -> None:
+        node = target.node
+        target.baseline = see.baseline_of(node, self.now)
+        target.state, target.since = TargetState.RELEASING, self.now
+        node.is_held, self.released[node.name] = False, self.now
+        if cordons_by(row.plan.gates):
+            self._cordon([node.name], is_cordoned=True)
+
+    def snapshot(self) -> Snapshot:
+        nodes = tuple(self._node(node) for node in self.fleet.nodes.values())
+        template = {DAEMONSET: _hash(self.fleet.to_version)}
+        old = {DAEMONSET: _hash(self.fleet.from_version)}
+        rollback = StageSnapshot(
+            index=len(self.rows),
+            name="Rollback",
+            is_rollback=True,
+            state=StageState.WAITING,
+            state_since=self.begins,
+            wait_timeout=timedelta(hours=1),
+            max_unavailable=1,
+            gates=(),
+            evidence=Evidence(self.now, self.fleet.from_version, ()),
+        )
+        return Snapshot(
+            component=COMPONENT,
+            seen_at=self.now,
+            stale_reason="",
+            state=self.state,
+            from_version=self.fleet.from_version,
+            to_version=self.fleet.to_version,
+            object_version=self.fleet.version,
+            write_intended=True,
+            armed_since=self.now,
+            may_be_armed_for=LONGEST,
+            paused_reason="",
+            stopped_reason="",
+            policy=UpgradePolicy(off=None, max_parallel=self.fleet.at_once, max_unavailable=None),
+            recorded_hashes=old,
+            newest_hashes=template,
+            unsettled=(),
+            nodes=nodes,
+            stages=(*(self._stage(row) for row in self.rows), rollback),
+            pod_daemonsets={node.uid: DAEMONSET for node in nodes},
+            sealed_hashes=old,
+            cordons=dict(self.cordons),
+            our_cordons=frozenset(self.cordons),
+            is_live=True,
+        )
+
+    def _node(self, node: VirtualNode) -> NodeSnapshot:
+        has_new_pod = node.version == self.fleet.to_version or node.state in (RESTART, VALIDATION)
+        return NodeSnapshot(
+            uid=node.uid,
+            name=node.name,
+            has_label=node.is_held,
+            label_is_ours=node.is_held,
+            phase=COMPONENT.phase(node.state),
+            upgrade_state=node.state,
+            is_ready=node.is_ready(self.now),
+            is_unschedulable=node.is_out or node.is_cordoned,
+            driver_version=node.loaded,
+            pod_hash=_hash(self.fleet.to_version if has_new_pod else self.fleet.from_version),
+            hold_wanted=node.is_held,
+            label_was_placed=node.is_held,
+        )
+
+    def _stage(self, row: _Stage) -> StageSnapshot:
+        is_open = row.state not in (StageState.WAITING, StageState.ABANDONED)
+        targets = tuple(see.target_evidence(target, self.fleet, self.now) for target in row.targets.values())
+        changed = [one.node for one in row.targets.values() if one.state is TargetState.CHANGED]
+        slo = next((gate for gate in row.plan.gates if isinstance(gate, Slo)), None)
+        due = [node for node in changed if slo and slo.has_window(row.targets[node.name].since, self.now)]
+        for target in row.targets.values():
+            target.has_served = target.node.uid in self.served
+        shown = Evidence(
+            seen_at=self.now,
+            to_version=self.fleet.to_version,
+            targets=targets,
+            approvals=self._approvals(row),
+            workloads_ready_now=self._pods_ready(changed),
+            workloads_ready_before={
+                owner: number
+                for target in row.targets.values()
+                if target.baseline
+                for owner, number in target.baseline.workloads.items()
+            },
+            workloads_waiting_for_room=self._pods_waiting(row),
+            combinations=(Combination(Support.SUPPORTED, "NVIDIA lists it.", len(targets)),),
+            compared=len(targets),
+            others_passing_since=self._passing_since(row),
+            health=see.health_evidence(self.fleet, self.now) if is_open else None,
+            service_level=see.service_level(due, self.fleet, self.now) if slo else None,
+        )
+        return StageSnapshot(
+            index=row.index,
+            name=row.plan.name,
+            is_rollback=False,
+            state=row.state,
+            state_since=row.since,
+            wait_timeout=row.plan.wait_timeout,
+            max_unavailable=row.plan.max_unavailable,
+            gates=row.plan.gates,
+            evidence=shown,
+            failures=row.failures,
+            waiting_since={key: since for key, (answer, _, since) in row.answers.items() if answer is Answer.WAIT},
+        )
+
+    def _approvals(self, row: _Stage) -> tuple[ApprovalEvidence, ...]:
+        if row.approved_at is None:
+            return ()
+        people = next((gate.people for gate in row.plan.gates if isinstance(gate, ApprovalGate)), 1)
+        return tuple(
+            ApprovalEvidence(f"approver-{number}", self.now, is_rejection=False, reason="", is_by_author=False)
+            for number in range(people)
+        )
+
+    def _pods_ready(self, changed: Sequence[VirtualNode]) -> dict[str, int]:
+        ready = (node for node in changed if node.pods and node.pods_came(self.now) and node.pods_ready(self.now))
+        return {see.owner_of(node): node.pods for node in ready}
+
+    def _pods_waiting(self, row: _Stage) -> dict[str, int]:
+        """Returns the evicted pods that fit nowhere: their node is still out."""
+        out = (one.node for one in row.targets.values() if one.baseline and one.node.open_since is None)
+        return {see.owner_of(node): node.pods for node in out if node.pods}
+
+    def _passing_since(self, row: _Stage) -> datetime | None:
+        others = [g.key for g in row.plan.gates if g.when is When.THROUGH and g.key != Soak.key and not g.advisory]
+        answers = [row.answers.get(key) for key in others]
+        if not answers or any(answer is None or answer[0] is not Answer.PASS for answer in answers):
+            return None
+        open_since = [one.node.open_since for one in row.targets.values() if one.node.open_since]
+        return max([*(answer[2] for answer in answers if answer), *open_since])
+
+    def _released(self) -> Iterator[VirtualNode]:
+        return (self.fleet.nodes[name] for name in self.released)
+
+    def _shows_fault(self, node: VirtualNode) -> bool:
+        return node.began(self.now) is not None
+
+    def _outcome(self) -> Rehearsal:
+        is_complete = self.state is PlanState.PROMOTED
+        stopped = None if is_complete else self._stopped_stage()
+        sign = self.first_sign
+        harmed = tuple(node.name for node in self._released() if self._shows_fault(node))
+        faulty = [node.name for node in self.fleet.nodes.values() if node.fault is not None]
+        return Rehearsal(
+            is_complete=is_complete,
+            stopped_by="" if is_complete else self.pause_reason or self.reason,
+            gate=_failing_gate(stopped) if stopped else "",
+            stage=stopped.index if stopped else None,
+            passed=tuple(row.index for row in self.rows if row.state is StageState.PASSED),
+            took=self.now - self.begins,
+            changed=tuple(self.released),
+            harmed=harmed,
+            first_sign=sign - self.begins if sign else None,
+            released_after_sign=sum(at > sign for at in self.released.values()) if sign else 0,
+            unseen=tuple(name for name in faulty if name not in self.released),
+            suspects=suspects_of(
+                NodeOutcome(node.name, node.name in harmed, {FACTORS[key]: value for key, value in node.facts.items()})
+                for node in self._released()
+                if node.is_changed or node.name in harmed
+            ),
+        )
+
+    def _stopped_stage(self) -> _Stage:
+        over = (StageState.WAITING, StageState.PASSED)
+        return next((row for row in self.rows if row.state not in over), self.rows[-1])
+
+
+def _failing_gate(row: _Stage) -> str:
+    """Returns the gate that failed first; where none failed, the one that waits longest."""
+    counted = {gate.key for gate in row.plan.gates if not gate.advisory and gate.key != Soak.key}
+    for answer in (Answer.FAIL, Answer.WAIT):
+        since = {key: at for key, (is_, _, at) in row.answers.items() if is_ is answer and key in counted}
+        if since:
+            return min(since, key=lambda key: since[key])
+    return ""
+
+
+def _hash(version: str) -> str:
+    return f"of-{version}"
+
+
+def rehearse(fleet: VirtualFleet, stages: Sequence[RehearsedStage], *, begins: datetime) -> Rehearsal:
+    """Rehearses a plan on a virtual fleet, which is changed.
+
+    :raises Unending: when the plan neither ends nor stops in virtual time
+    """
+    return Run(fleet, stages, begins).to_the_end()

@@ -1,0 +1,77 @@
+"""The virtual twin of a drafted plan: its nodes, their order, and its gates, as the start would take them now."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from gpu.upgrade_controller import parallel_of
+from rollouts.models import Plan
+from rollouts.preflight.picks import forward, pick
+from rollouts.queries.driver_nodes import nodes_of, upgrade_policy
+from rollouts.rehearsal.faults import DriverFault
+from rollouts.rehearsal.fleet import VirtualFleet, VirtualNode
+from rollouts.rehearsal.run import RehearsedStage
+
+
+class NothingToRehearse(ValueError):
+    """No stage of the plan takes a node now."""
+
+
+@dataclass(frozen=True)
+class VirtualPlan:
+    fleet: VirtualFleet
+    stages: Sequence[RehearsedStage]
+    fault: DriverFault | None
+    value: str  # of the property that the fault follows; empty: it hits nodes at random
+
+    @property
+    def affected(self) -> tuple[str, ...]:
+        return tuple(node.name for node in self.fleet.nodes.values() if node.fault is not None)
+
+
+def virtual_plan(plan: Plan, fault: DriverFault | None, *, seed: int, now: datetime) -> VirtualPlan:
+    """Returns the plan on a virtual fleet on which the new driver has the fault. The seed chooses the nodes.
+
+    :raises NothingToRehearse: when no stage takes a node
+    """
+    rows = forward(plan)
+    picks = pick(rows, list(nodes_of(plan).prefetch_related("pools")), now=now)
+    if not picks.nodes:
+        raise NothingToRehearse("No stage of the plan takes a node now.")
+    nodes = [
+        VirtualNode(
+            node.name,
+            picks.candidates[node.uid].facts,
+            plan.from_version,
+            pods=picks.harms[node.name].pods,
+            is_sick_before=node.uid in picks.sick,
+        )
+        for node in picks.nodes
+    ]
+    stages = [
+        RehearsedStage(
+            stage.name,
+            [node.name for node in picks.by_stage[stage.index]],
+            tuple(stage.gates),
+            stage.max_unavailable,
+            timedelta(seconds=stage.timeout_s),
+        )
+        for stage in rows
+        if picks.by_stage[stage.index]
+    ]
+    value = _afflict(random.Random(seed), fault, nodes) if fault else ""
+    policy = upgrade_policy(plan.cluster.driver_objects.get(uid=plan.object_uid))
+    fleet = VirtualFleet(
+        {node.name: node for node in nodes}, plan.from_version, plan.to_version, at_once=parallel_of(policy)
+    )
+    return VirtualPlan(fleet, stages, fault, value)
+
+
+def _afflict(dice: random.Random, fault: DriverFault, nodes: Sequence[VirtualNode]) -> str:
+    """Gives the fault to its nodes, and returns the value that they share."""
+    value = dice.choice(nodes).facts.get(fault.factor, "") if fault.factor else ""
+    able = [node for node in nodes if not fault.factor or node.facts.get(fault.factor, "") == value]
+    for node in dice.sample(able, max(1, round(fault.share * len(able)))):
+        node.fault = replace(fault)
+    return value

@@ -1,0 +1,26 @@
+"""The bench of rehearsed rollouts, small."""
+
+import json
+
+import pytest
+
+from benchmarks.figures import Figures
+from benchmarks.rehearsing.scenarios import play
+from benchmarks.safety import report
+
+
+def test_a_rollout_is_the_same_whoever_plays_it_again():
+    assert play(5, 3) == play(5, 3)
+
+
+def test_its_figures_add_up(capsys: pytest.CaptureFixture[str]):
+    figures = Figures("safety", {})
+
+    report(figures, [play(5, number) for number in (1, 2, 16)])
+
+    said = {line["name"]: line for line in map(json.loads, capsys.readouterr().out.splitlines())}
+    assert said["rollouts"]["value"] == 3
+    assert said["rollouts"]["healthy"] == 1
+    assert said["bad_stages_passed"]["value"] == 0
+    assert said["operator_alone_nodes_broken"]["value"] >= said["nodes_broken"]["value"]
+    assert "right_suspect_ratio (no such rollout; play more of them)" in figures.failed  # no proof is no pass

@@ -1,0 +1,52 @@
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from rollouts.models import Plan
+from tests.callers import now  # noqa: F401 (a fixture)
+from tests.rollouts.rows import a_draft, a_driver_cluster
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
+
+
+def rehearsed(plan: Plan, *words: str) -> str:
+    out = StringIO()
+    call_command("rehearse", str(plan.pk), *words, stdout=out)
+    return out.getvalue()
+
+
+@pytest.fixture
+def plan(owner) -> Plan:
+    return a_draft(a_driver_cluster(nodes=6), owner)
+
+
+def test_a_good_driver_passes_every_stage_and_touches_nothing(plan: Plan):
+    said = rehearsed(plan)
+
+    assert "Result:     every stage passes" in said
+    assert "Released:   6 nodes of 6" in said
+    plan.refresh_from_db()
+    assert plan.state == "draft"
+    assert not plan.holds.exists()
+
+
+def test_a_fault_names_the_stage_the_gate_and_the_harm(plan: Plan):
+    said = rehearsed(plan, "--fault", "bad-driver")
+
+    assert "Fault:      The driver never becomes ready: 6 nodes of 6" in said
+    assert "stops in Canary, by driver_version: " in said
+    assert "did not load driver" in said
+    assert "Harmed:     1 node, 5 spared" in said
+
+
+def test_a_plan_without_nodes_says_what_to_do(plan: Plan):
+    plan.cluster.nodes.update(is_unschedulable=True)
+
+    with pytest.raises(CommandError, match="No stage of the plan takes a node now"):
+        rehearsed(plan)
+
+
+def test_a_plan_that_is_not_there():
+    with pytest.raises(CommandError, match="There is no plan 7"):
+        call_command("rehearse", "7")
