@@ -51,6 +51,9 @@ app.conf.beat_schedule = {
     # On the queue of their rounds: on another queue, a halt could wait behind a telemetry round of seconds.
     "advance every plan that is due": tick("rollouts.tasks.sweep_plans", every_s=1.0, expires_s=2.0, queue="rollouts"),
     "move cases after their operations": tick("maintenance.tasks.sweep_cases", every_s=5.0, queue="rollouts"),
+    "decide about automatic quarantine": tick(
+        "maintenance.tasks.sweep_automatic_quarantine", every_s=10.0, queue="rollouts"
+    ),
     "run every operation that is due": tick("operations.tasks.sweep_operations", every_s=2.0, queue="rollouts"),
     "run every other round that is due": tick("rollouts.tasks.sweep_rounds", every_s=2.0, queue="rollouts"),
 }

@@ -49,7 +49,9 @@ GROUPS = (
         (
             MenuEntry("Findings", "findings", counted_by="criticals-count"),
             MenuEntry("Rules", "rules", ("rule", "rule-shadow", "rule-limits")),
-            MenuEntry("Maintenance", "maintenance", ("case", "new-case")),
+            MenuEntry(
+                "Maintenance", "maintenance", ("case", "new-case", "automatic-quarantines", "automatic-quarantine")
+            ),
             MenuEntry("Shift report", "shift-report"),
         ),
     ),

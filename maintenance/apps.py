@@ -7,11 +7,12 @@ class MaintenanceConfig(AppConfig):
     def ready(self) -> None:
         from fleet.history import lines
         from health.evaluation.finding_sources import register
-        from maintenance.findings import WAITING
+        from maintenance.findings import BREAKER, WAITING
         from maintenance.queries import why_no_release
         from maintenance.web.timeline import lines_of_cases
         from operations.restraints import RELEASE_VETOES
 
         register(WAITING)
+        register(BREAKER)
         lines.MORE.append(lines_of_cases)
         RELEASE_VETOES.append(why_no_release)

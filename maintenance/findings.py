@@ -1,4 +1,4 @@
-"""Findings about cases that wait for a person, so that a sick node is not forgotten."""
+"""Findings about cases that wait for a person, and about open breakers of automatic quarantine."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
@@ -10,8 +10,9 @@ from fleet.models import Cluster
 from health.evaluation.finding_sources import FindingSource
 from health.rules.base import Problem, Severity
 from maintenance.lifecycle import FINAL, CaseFacts, CaseState
-from maintenance.models import NodeCase
+from maintenance.models import AutomaticQuarantine, NodeCase
 from maintenance.queries import facts_of
+from maintenance.triggers import BreakerState, Mode
 from wording.durations import spell
 from wording.reports import LONGEST_SUMMARY, EvidenceItem, fit, instant
 
@@ -71,4 +72,42 @@ WAITING = FindingSource(
         "If the node returned without a validation, run the test and record its result.",
     ),
     "cases",
+)
+
+
+def open_breakers(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Problem]]:
+    """Yields the open breakers of automatic quarantine. One query."""
+    rows = AutomaticQuarantine.objects.filter(pool__cluster=cluster, breaker=BreakerState.OPEN, breaker_since__lte=now)
+    rows = rows.exclude(mode=Mode.OFF)
+    for row in rows.select_related("pool").order_by("pk"):
+        yield (
+            f"automatic quarantine of pool {row.pool.name}",
+            Problem(
+                severity=Severity.CRITICAL,
+                title=fit("Automatic quarantine of pool {} is stopped", row.pool.name),
+                summary=fit("{}", row.breaker_reason, longest=LONGEST_SUMMARY),
+                evidence=(instant("Breaker open since", row.breaker_since), EvidenceItem("Mode", row.mode)),
+                facts={"pool": row.pool_id},
+                identity=f"{row.breaker_since}",
+            ),
+        )
+
+
+def _pool_page(facts: Mapping[str, Any]) -> str:
+    return reverse("automatic-quarantine", args=[facts["pool"]])
+
+
+BREAKER = FindingSource(
+    "quarantine-breaker-open",
+    "Automatic quarantine is stopped",
+    timedelta(0),
+    open_breakers,
+    "A breaker opened: too many nodes at once, or several nodes with one cause.",
+    _pool_page,
+    (
+        "Look for what the nodes share: a driver, a kernel, a rack, a plan.",
+        "Halt a plan that changed them.",
+        "Quarantine sick nodes by hand. Then reset the breaker with the reason.",
+    ),
+    "automatic quarantine",
 )

@@ -266,6 +266,7 @@ SPECTACULAR_SETTINGS = {
         "TelemetrySourceState": "health.api.telemetry.STATES",
         "DomainBudgetKind": "rollouts.api.ledger.DOMAIN_KINDS",
         "CaseState": "maintenance.api.cases.STATES",
+        "AutomaticMode": "maintenance.api.automatic.MODES",
         "OperationKind": "operations.api.operations.KIND_CHOICES",
         "OperationState": "operations.api.operations.STATES",
         "PodState": "fleet.api.pods.STATES",

@@ -1,8 +1,22 @@
 from django.urls import path
 
+from maintenance.api.automatic import (
+    AutomaticBacktests,
+    AutomaticBreakerResets,
+    AutomaticDecisions,
+    AutomaticDetail,
+    AutomaticList,
+    AutomaticModes,
+)
 from maintenance.api.cases import COMMAND_VIEWS, CaseDetail, CaseList, CaseMoves
 
 urlpatterns = [
+    path("automatic-quarantines", AutomaticList.as_view()),
+    path("automatic-quarantines/<int:pool_id>", AutomaticDetail.as_view()),
+    path("automatic-quarantines/<int:pool_id>/modes", AutomaticModes.as_view()),
+    path("automatic-quarantines/<int:pool_id>/breaker-resets", AutomaticBreakerResets.as_view()),
+    path("automatic-quarantines/<int:pool_id>/decisions", AutomaticDecisions.as_view()),
+    path("automatic-quarantines/<int:pool_id>/backtests", AutomaticBacktests.as_view()),
     path("cases", CaseList.as_view()),
     path("cases/<int:case_id>", CaseDetail.as_view()),
     path("cases/<int:case_id>/moves", CaseMoves.as_view()),

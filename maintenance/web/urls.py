@@ -1,8 +1,12 @@
 from django.urls import path
 
-from maintenance.web import board, case_page, case_strip
+from maintenance.web import automatic_page, board, case_page, case_strip
 
 urlpatterns = [
+    path("maintenance/automatic", automatic_page.pools, name="automatic-quarantines"),
+    path("maintenance/automatic/<int:pool_id>", automatic_page.pool, name="automatic-quarantine"),
+    path("maintenance/automatic/<int:pool_id>/mode", automatic_page.change_mode, name="automatic-quarantine-mode"),
+    path("maintenance/automatic/<int:pool_id>/reset", automatic_page.reset_breaker, name="automatic-quarantine-reset"),
     path("maintenance", board.board, name="maintenance"),
     path("parts/maintenance", board.board_part, name="maintenance-part"),
     path("cases/new", case_page.new, name="new-case"),

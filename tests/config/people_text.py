@@ -56,6 +56,7 @@ from health.web.shift_report import ReportForm
 from health.web.telemetry_form import TelemetrySourceForm
 from kube import quantity, selectors
 from kube.selectors import BadSelector
+from maintenance.web.automatic_page import ModeForm
 from maintenance.web.case_page import CaseActForm, NewCaseForm, RepairForm, ValidationForm
 from notifications.web.channel_page import ChannelForm
 from notifications.web.notifications_page import LogForm
@@ -353,7 +354,8 @@ PARSERS = (
            _fields(ActForm, "to", "reason", "seen", "key"), ("health.web.acts",)),
     Parser("mute of a rule", "1,000, 100 and 40 characters", FORM_BYTES, _mute),
     Parser("operation form", "1,000 and 100 characters, numbers of a few digits", FORM_BYTES,
-           _fields(OperationForm, "reason", "typed_count", "deadline_min", "at_once", "key"),
+           _fields(OperationForm, "reason", "typed_count", "deadline_min", "at_once", "key", "test", "image", "command",
+                   "seen", "seen_at"),
            ("operations.web.operation_page",)),
     Parser("case form", "16 digits and 1,000 characters", FORM_BYTES,
            _fields(NewCaseForm, "node", "finding", "reason"), ("maintenance.web.case_page",)),
@@ -362,6 +364,8 @@ PARSERS = (
            _fields(RepairForm, "reason", "seen", "kind", "link", "deadline_h")),
     Parser("validation of a case", "1,000, 500 and 100 characters", FORM_BYTES,
            _fields(ValidationForm, "reason", "seen", "result", "test", "link")),
+    Parser("mode of automatic quarantine", "the modes there are and 1,000 characters", FORM_BYTES,
+           _fields(ModeForm, "mode", "reason"), ("maintenance.web.automatic_page",)),
     Parser("freeze form", "40, 32 and 1,000 characters", FORM_BYTES, _freeze,
            ("rollouts.web.freezes_page",)),
     Parser("window form", "200, 64 and 1,000 characters", FORM_BYTES, _window,

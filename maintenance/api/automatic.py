@@ -1,0 +1,191 @@
+"""Automatic quarantine of pools: its mode, its breaker, its decisions, and what it would have done."""
+
+from collections.abc import Iterable, Sequence
+from typing import ClassVar
+
+from django.db.models import QuerySet
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from edges.rest import Asked, Edge, Flat, Listing, RowSerializer
+from fleet.api.serializers import RefSerializer
+from fleet.models import Pool
+from maintenance import automatic
+from maintenance.models import AutomaticDecision, AutomaticQuarantine
+from maintenance.triggers import AutomaticVerdict, BreakerState, Mode
+from people.rights import Permission, require
+
+MODES = [(mode.value, mode.value) for mode in Mode]
+BREAKERS = [(state.value, state.value) for state in BreakerState]
+REASON = serializers.CharField(max_length=1000, help_text="The reason, stored permanently.")
+
+
+class AutomaticSerializer(RowSerializer):
+    """The automatic quarantine of a pool. The id is the id of the pool."""
+
+    cluster = RefSerializer()
+    mode = serializers.ChoiceField(choices=MODES)
+    mode_since = serializers.DateTimeField(allow_null=True, help_text="Null: it was never on.")
+    changed_by = serializers.CharField()
+    breaker = serializers.ChoiceField(choices=BREAKERS)
+    breaker_since = serializers.DateTimeField(allow_null=True)
+    breaker_reason = serializers.CharField()
+
+    class Meta:
+        model = Pool
+        fields: ClassVar[tuple[str, ...]] = (
+            "id", "name", "cluster", "mode", "mode_since", "changed_by", "breaker", "breaker_since", "breaker_reason",
+        )  # fmt: skip
+
+
+class AutomaticDetailSerializer(AutomaticSerializer):
+    status = serializers.CharField(help_text="The state now, in a sentence.")
+    numbers = serializers.CharField(help_text="The numbers that the breaker compares. Blank: it was never on.")
+    accepted = serializers.IntegerField(help_text="Of the last decided automatic cases: those that people accepted.")
+    judged = serializers.IntegerField(help_text="The last decided automatic cases, at most 20.")
+
+    class Meta(AutomaticSerializer.Meta):
+        fields: ClassVar[tuple[str, ...]] = (
+            *AutomaticSerializer.Meta.fields,
+            "status",
+            "numbers",
+            "accepted",
+            "judged",
+        )
+
+
+class DecisionSerializer(RowSerializer):
+    verdict = serializers.ChoiceField(choices=[(each.value, each.value) for each in AutomaticVerdict])
+    finding = serializers.IntegerField(source="finding_id", allow_null=True)
+    case = serializers.IntegerField(source="case_id", allow_null=True)
+    evidence = serializers.DictField(help_text="Version of the table, the finding, and the numbers of the breaker.")
+
+    class Meta:
+        model = AutomaticDecision
+        fields = ("id", "at", "node_name", "node_uid", "trigger", "verdict", "reason", "finding", "case", "evidence")
+
+
+class WouldActSerializer(serializers.Serializer):
+    at = serializers.DateTimeField()
+    node_name = serializers.CharField(source="match.sign.node_name")
+    node_uid = serializers.CharField(source="match.sign.node_uid")
+    trigger = serializers.CharField(source="match.trigger.key")
+    finding = serializers.IntegerField(source="match.sign.finding")
+    blocked = serializers.CharField(
+        source="reason", help_text="Why the breaker blocks it. Blank: the node is cordoned."
+    )
+
+
+class ModeRequest(Asked):
+    mode = serializers.ChoiceField(choices=MODES, help_text="One step up at most: off, shadow, suggest, act.")
+    reason = REASON
+
+
+class BreakerResetRequest(Asked):
+    reason = REASON
+
+
+class ShownAutomatic:
+    def __init__(self, pool: Pool) -> None:
+        row = getattr(pool, "automatic_quarantine", None)
+        self.mode = row.mode if row else Mode.OFF.value
+        self.mode_since = row.mode_since if row else None
+        self.changed_by = row.changed_by if row else ""
+        self.breaker = row.breaker if row else BreakerState.CLOSED.value
+        self.breaker_since = row.breaker_since if row else None
+        self.breaker_reason = row.breaker_reason if row else ""
+
+
+class ShownDetail(ShownAutomatic):
+    def __init__(self, pool: Pool) -> None:
+        super().__init__(pool)
+        row = getattr(pool, "automatic_quarantine", None)
+        self.status = automatic.status_of(row, pool, now=timezone.now())
+        self.numbers = automatic.numbers_of(row, now=timezone.now()).sentence if row else ""
+        self.accepted, self.judged = automatic.acceptance_of(row) if row else (0, 0)
+
+
+class AutomaticEdge(Edge):
+    def pools(self) -> QuerySet[Pool]:
+        visible = Pool.objects.visible_to(self.user).select_related("cluster", "automatic_quarantine")
+        return visible.order_by("cluster__name", "name")
+
+    def pool(self, pool_id: int) -> Pool:
+        return self.load(self.pools(), pool_id)
+
+    def answer(self, pool_id: int) -> Response:
+        pool = self.pool(pool_id)
+        return Response(AutomaticDetailSerializer(Flat(ShownDetail(pool), pool)).data)
+
+
+class AutomaticList(AutomaticEdge, Listing):
+    """Lists the pools with the mode and the breaker of their automatic quarantine."""
+
+    serializer_class = AutomaticSerializer
+    queryset = Pool.objects.none()
+
+    def get_queryset(self) -> QuerySet[Pool]:
+        return self.pools()
+
+    def see(self, rows: Sequence[Pool]) -> Iterable[Flat]:
+        return [Flat(ShownAutomatic(pool), pool) for pool in rows]
+
+
+class AutomaticDetail(AutomaticEdge):
+    @extend_schema(responses=AutomaticDetailSerializer)
+    def get(self, request, pool_id: int) -> Response:
+        return self.answer(pool_id)
+
+
+class AutomaticModes(AutomaticEdge):
+    http_method_names = ["post", "options"]
+
+    @extend_schema(request=ModeRequest, responses=AutomaticDetailSerializer)
+    def post(self, request, pool_id: int) -> Response:
+        """Changes the mode. Findings so far start nothing."""
+        pool = self.pool(pool_id)
+        where = f"cluster {pool.cluster.name}"
+        require(self.user, Permission.ADMINISTER, cluster_id=pool.cluster_id, where=where)
+        automatic.change_mode(pool, actor=self.user.get_username(), now=timezone.now(), **self.read(ModeRequest))
+        return self.answer(pool_id)
+
+
+class AutomaticBreakerResets(AutomaticEdge):
+    http_method_names = ["post", "options"]
+
+    @extend_schema(request=BreakerResetRequest, responses=AutomaticDetailSerializer)
+    def post(self, request, pool_id: int) -> Response:
+        """Makes an open breaker half-open: one act, which is watched for 30 min. Findings so far start nothing."""
+        pool = self.pool(pool_id)
+        require(self.user, Permission.RUN, cluster_id=pool.cluster_id, where=f"cluster {pool.cluster.name}")
+        row = self.load(AutomaticQuarantine.objects.filter(pool=pool).select_related("pool"), _key_of(pool))
+        automatic.reset_breaker(
+            row, actor=self.user.get_username(), now=timezone.now(), **self.read(BreakerResetRequest)
+        )
+        return self.answer(pool_id)
+
+
+class AutomaticDecisions(AutomaticEdge, Listing):
+    """Lists what the automatic quarantine of a pool did or would have done, the newest first."""
+
+    serializer_class = DecisionSerializer
+    queryset = AutomaticDecision.objects.none()
+
+    def get_queryset(self) -> QuerySet[AutomaticDecision]:
+        pool = self.pool(self.kwargs["pool_id"])
+        return AutomaticDecision.objects.filter(automatic__pool=pool).order_by("-at", "-pk")
+
+
+class AutomaticBacktests(AutomaticEdge):
+    @extend_schema(responses=WouldActSerializer(many=True))
+    def get(self, request, pool_id: int) -> Response:
+        """Returns what mode act would have done in the last 30 days, from stored findings. The newest 500."""
+        found = automatic.backtest(self.pool(pool_id), now=timezone.now())
+        return Response(WouldActSerializer(found[:500], many=True).data)
+
+
+def _key_of(pool: Pool) -> int:
+    row = getattr(pool, "automatic_quarantine", None)
+    return row.pk if row else 0

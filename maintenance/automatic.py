@@ -1,0 +1,195 @@
+"""The mode and the breaker of automatic quarantine, and what its rounds and pages read."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import Q
+
+from edges.transition_errors import LostRace
+from fleet.freshness.cluster import load_cluster_freshness
+from fleet.models import Cluster, Node, Pool
+from gpu.cordons import SENTINEL_EVENT
+from gpu.labels import SENTINEL_CORDON, SENTINEL_STATE
+from gpu.upgrade_controller import UPGRADE_DONE, UPGRADE_REQUIRED
+from health.models import Finding
+from health.rules.base import Severity
+from maintenance.lifecycle import CaseState
+from maintenance.models import AutomaticDecision, AutomaticQuarantine, NodeCase
+from maintenance.refusals import CaseRefused
+from maintenance.triggers import (
+    DAY,
+    HOUR,
+    MODE_MOVES,
+    RULES,
+    YOUNG,
+    BreakerNumbers,
+    BreakerState,
+    Match,
+    Mode,
+    Sign,
+    WouldAct,
+    match_of,
+    replay,
+)
+from operations.models import Disruption
+from operations.restraints import freezes_of, stop_reason
+from people.models import AuditEntry
+from wording.durations import spell
+from wording.instants import to_the_minute
+
+ACTOR = "automatic quarantine"  # in cases, operations and the audit chain
+BACKTEST = timedelta(days=30)
+AT_REST = ("", UPGRADE_REQUIRED, UPGRADE_DONE)
+JUDGED, ACCEPTED_RATIO = 20, 0.9  # of so many decided cases, fewer accepted ones end mode act
+
+
+def change_mode(pool: Pool, *, mode: str, actor: str, reason: str, now: datetime) -> AutomaticQuarantine:
+    """Changes the mode of a pool. Findings so far start nothing.
+
+    :raises CaseRefused: when the mode is more than one step up, or somebody changed it first
+    """
+    columns = {"mode_since": now, "changed_by": actor, "reason": reason, "breaker_since": now, "evidence_after": now}
+    with transaction.atomic():
+        row, _ = AutomaticQuarantine.objects.get_or_create(pool=pool, defaults=columns)
+        was, to = Mode(row.mode), Mode(mode)
+        if to not in MODE_MOVES[was]:
+            allowed = ", ".join(sorted(MODE_MOVES[was]))
+            raise CaseRefused(f"The mode of pool {pool.name} is {was}. From there it may become {allowed}.")
+        del columns["breaker_since"]
+        try:
+            row.change(mode=to.value, **columns)
+        except LostRace as lost:
+            raise CaseRefused(f"{lost} Read it again.") from lost
+        AuditEntry.record(
+            row.mark, verb=f"automatic-quarantine.{to}", actor=actor, reason=reason, evidence={"from": was}, now=now
+        )
+    return row
+
+
+def reset_breaker(row: AutomaticQuarantine, *, actor: str, reason: str, now: datetime) -> None:
+    """Makes an open breaker half-open. Findings so far start nothing.
+
+    :raises CaseRefused: when it is not open, or somebody changed it first
+    """
+    if row.breaker != BreakerState.OPEN:
+        raise CaseRefused(f"The breaker of pool {row.pool.name} is {row.breaker}. Only an open one is reset.")
+    try:
+        set_breaker(row, BreakerState.HALF_OPEN, actor=actor, reason=reason, now=now, evidence_after=now)
+    except LostRace as lost:
+        raise CaseRefused(f"{lost} Read it again.") from lost
+
+
+def set_breaker(
+    row: AutomaticQuarantine, to: BreakerState, *, actor: str, reason: str, now: datetime, **columns: datetime
+) -> None:
+    """:raises LostRace: when somebody changed the row first"""
+    was = row.breaker
+    with transaction.atomic():
+        row.change(breaker=to.value, breaker_since=now, breaker_reason=reason[:1000], **columns)
+        AuditEntry.record(
+            row.mark, verb=f"automatic-quarantine.breaker-{to}", actor=actor, reason=reason[:1000],
+            evidence={"from": was}, now=now,
+        )  # fmt: skip
+
+
+def signs_of(cluster: Cluster, *, since: datetime, now: datetime) -> list[Sign]:
+    """Returns the findings since then that a trigger may read. One query."""
+    rows = Finding.objects.filter(cluster=cluster, rule__in=RULES, node__isnull=False, opened_at__isnull=False)
+    rows = rows.filter(Q(resolved_at=None) | Q(resolved_at__gt=since), is_shadow=False, opened_at__lte=now)
+    columns = (
+        "pk",
+        "node__uid",
+        "node__name",
+        "rule",
+        "title",
+        "opened_at",
+        "facts",
+        "severity",
+        "resolved_at",
+        "times",
+    )
+    return [
+        Sign(
+            pk, uid, name, rule, title, opened_at, xid=facts.get("xid") if isinstance(facts.get("xid"), int) else None,
+            is_critical=severity == Severity.CRITICAL, ended_at=resolved_at, times=times,
+        )
+        for pk, uid, name, rule, title, opened_at, facts, severity, resolved_at, times in rows.values_list(*columns)
+    ]  # fmt: skip
+
+
+def matches_of(cluster: Cluster, *, now: datetime) -> dict[str, Match]:
+    """Returns the nodes of a cluster whose signs meet a trigger, by node UID. One query."""
+    by_node: dict[str, list[Sign]] = defaultdict(list)
+    for sign in signs_of(cluster, since=now - DAY, now=now):
+        by_node[sign.node_uid].append(sign)
+    found = {uid: match_of(signs, now=now) for uid, signs in by_node.items()}
+    return {uid: match for uid, match in found.items() if match is not None}
+
+
+def numbers_of(row: AutomaticQuarantine, *, alike: Sequence[str] = (), now: datetime) -> BreakerNumbers:
+    """Returns the numbers of the breaker now. `alike`: nodes with the same cause. Three queries."""
+    automatic = AutomaticDecision.objects.filter(automatic__pool__cluster=row.pool.cluster_id, case__isnull=False)
+    return BreakerNumbers(
+        nodes=row.pool.nodes.count(),
+        in_cases=NodeCase.objects.open().filter(opened_by=ACTOR, node_uid__in=row.pool.nodes.values("uid")).count(),
+        last_hour=automatic.filter(at__gt=now - HOUR).count(),
+        same_cause=alike,
+    )
+
+
+def why_not_now(cluster: Cluster, *, now: datetime) -> str:
+    """Returns why nothing is decided in a cluster now. Blank: it is."""
+    if not load_cluster_freshness(cluster, now=now).is_fresh:
+        return f"{cluster.name} is not seen now: its findings may be old."
+    return stop_reason(now=now)
+
+
+def why_wait(node: Node, *, now: datetime) -> str:
+    """Returns why the signs of a node start nothing now. Blank: they do."""
+    if node.is_unschedulable:
+        return "The node is cordoned already."
+    if now - max(node.created_at, node.booted_at or node.created_at) < YOUNG:
+        return f"The node joined or booted less than {spell(YOUNG)} ago."
+    if node.upgrade_state not in AT_REST or node.is_paused or node.reconfiguring:
+        return "The node is being changed."
+    if SENTINEL_EVENT in node.annotations or node.labels.get(SENTINEL_STATE) or node.labels.get(SENTINEL_CORDON):
+        return "NVSentinel quarantines the node."
+    if NodeCase.objects.open().of_node(node.uid).exists():
+        return "The node has an open case."
+    taken = Disruption.objects.in_force().filter(node_uid=node.uid).order_by("pk").first()
+    if taken is not None:
+        return taken.not_free
+    return freezes_of(node.cluster_id, [node.uid], now=now).get(node.uid, "")
+
+
+def acceptance_of(row: AutomaticQuarantine) -> tuple[int, int]:
+    """Returns how many of the last decided cases people accepted, and how many they decided.
+
+    A case closed without a quarantine, or returned without a validation, was not accepted.
+    """
+    cases = NodeCase.objects.filter(automatic_decisions__automatic=row).order_by("-pk")
+    over = [CaseState.CLOSED, CaseState.RETIRED, CaseState.PROBATION, CaseState.IN_REPAIR, CaseState.VALIDATING]
+    judged = list(cases.filter(state__in=[state.value for state in over])[:JUDGED])
+    accepted = [case for case in judged if case.passed_at or case.repaired_at or case.state == CaseState.RETIRED]
+    return len(accepted), len(judged)
+
+
+def backtest(pool: Pool, *, now: datetime) -> Sequence[WouldAct]:
+    """Returns what mode act would have done in the last 30 days, the newest first. Two queries."""
+    since = now - BACKTEST
+    members = set(pool.nodes.values_list("uid", flat=True))
+    signs = signs_of(pool.cluster, since=since - DAY, now=now)
+    return list(replay(signs, pool=members, since=since))[::-1]
+
+
+def status_of(row: AutomaticQuarantine | None, pool: Pool, *, now: datetime) -> str:
+    """Returns a sentence about the automatic quarantine of a pool now."""
+    if row is None or row.mode == Mode.OFF:
+        return "Off. Nothing is recorded or done."
+    if row.breaker == BreakerState.OPEN:
+        return f"The breaker is open since {to_the_minute(row.breaker_since)}: {row.breaker_reason}"
+    return why_not_now(pool.cluster, now=now) or f"In mode {row.mode} since {to_the_minute(row.mode_since)}."

@@ -1,0 +1,185 @@
+"""Automatic quarantine: cordons a node on signs of that node alone, under a breaker (Z20). Off by default.
+
+It uses the cases and the operations of people. Returns, releases and the acts of people never ask it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import datetime
+
+import structlog
+from django.db import IntegrityError, transaction
+
+from edges.transition_errors import LostRace
+from fleet.models import Node
+from health.models import Finding
+from maintenance import commands
+from maintenance.automatic import (
+    ACCEPTED_RATIO,
+    ACTOR,
+    JUDGED,
+    acceptance_of,
+    change_mode,
+    matches_of,
+    numbers_of,
+    set_breaker,
+    why_not_now,
+    why_wait,
+)
+from maintenance.models import AutomaticDecision, AutomaticQuarantine
+from maintenance.refusals import CaseRefused
+from maintenance.triggers import (
+    DAY,
+    SETTLES,
+    VERSION,
+    WATCHED,
+    AutomaticVerdict,
+    BreakerNumbers,
+    BreakerState,
+    Match,
+    Mode,
+    same_cause,
+)
+from operations import commands as operations
+from operations.ledger.disruptions import read_budgets
+from operations.refusals import OperationRefused
+from wording.durations import spell
+
+log = structlog.get_logger()
+MOST_A_ROUND = 100  # decisions of a pool; the next round makes the others
+
+
+def run_automatic_quarantine(*, now: datetime) -> None:
+    """Decides about the findings of every pool that is not off. One query if all are off."""
+    for row in AutomaticQuarantine.objects.exclude(mode=Mode.OFF).select_related("pool__cluster").order_by("pk"):
+        with suppress(LostRace):  # a person changed it; the next round reads it again
+            PoolRound(row, now=now).go()
+
+
+class PoolRound:
+    def __init__(self, row: AutomaticQuarantine, *, now: datetime) -> None:
+        self.row, self.now = row, now
+        self.recorded = 0  # decisions of this round
+        self.cluster = row.pool.cluster
+
+    def go(self) -> None:
+        """:raises LostRace: when somebody changed the row"""
+        self._close_after_watch()
+        if why_not_now(self.cluster, now=self.now):
+            return
+        matches = matches_of(self.cluster, now=self.now)
+        mine = set(self.row.pool.nodes.filter(uid__in=list(matches)).values_list("uid", flat=True))
+        new = [match for uid, match in matches.items() if uid in mine and self._is_new(match)]
+        decided = set(
+            AutomaticDecision.objects.filter(finding__in=[match.sign.finding for match in new]).values_list(
+                "finding", flat=True
+            )
+        )
+        for match in sorted(new, key=lambda match: (match.sign.opened_at, match.sign.finding)):
+            if match.sign.finding not in decided and self.recorded < MOST_A_ROUND:
+                self._decide(match, matches)
+        self._fall_back()
+
+    def _is_new(self, match: Match) -> bool:
+        """Returns whether the sign had time to settle, and is newer than the last change of mode or reset."""
+        return self.row.evidence_after < match.sign.opened_at <= self.now - SETTLES
+
+    def _decide(self, match: Match, matches: Mapping[str, Match]) -> None:
+        node = Node.objects.get(cluster=self.cluster, uid=match.sign.node_uid)
+        if why_wait(node, now=self.now):
+            return
+        alike = same_cause(match, matches.values(), at=self.now)
+        numbers = numbers_of(self.row, alike=alike, now=self.now)
+        if numbers.why_trip and self.row.breaker != BreakerState.OPEN:
+            self._trip(numbers.why_trip)
+        blocked = self._why_blocked(node, numbers)
+        if blocked:
+            self._record(match, AutomaticVerdict.BLOCKED, blocked, numbers)
+        elif self.row.mode == Mode.SHADOW:
+            self._record(match, AutomaticVerdict.SHADOW, "Shadow mode: nothing is done.", numbers)
+        else:
+            self._act(node, match, numbers)
+
+    def _why_blocked(self, node: Node, numbers: BreakerNumbers) -> str:
+        if self.row.breaker == BreakerState.OPEN:
+            return f"The breaker is open: {self.row.breaker_reason}"
+        if self.row.breaker == BreakerState.HALF_OPEN and self._acts_since_reset():
+            return f"The breaker is half-open and watches its first act for {spell(WATCHED)}."
+        acted = AutomaticDecision.objects.filter(node_uid=node.uid, at__gt=self.now - DAY, case__isnull=False)
+        if acted.exists():
+            return "The node had an automatic case in the last 24 h."
+        return read_budgets(self.cluster.pk, [node.name], is_rollback=False).why_not([node.name])
+
+    def _acts_since_reset(self) -> list[AutomaticDecision]:
+        verdicts = [AutomaticVerdict.SHADOW, AutomaticVerdict.SUGGESTED, AutomaticVerdict.ACTED]
+        return list(self.row.decisions.filter(at__gte=self.row.breaker_since, verdict__in=verdicts).order_by("at")[:1])
+
+    def _act(self, node: Node, match: Match, numbers: BreakerNumbers) -> None:
+        """Opens a case, and quarantines the node in mode act. All of it or nothing.
+
+        :raises LostRace: when the mode or the breaker changed, or another round decided about the finding
+        """
+        finding = Finding.objects.get(pk=match.sign.finding)
+        reason = f"{match.trigger.title}: {match.sign.title}"
+        is_acting = self.row.mode == Mode.ACT
+        try:
+            with transaction.atomic():
+                self.row.change()
+                verdict = AutomaticVerdict.ACTED if is_acting else AutomaticVerdict.SUGGESTED
+                says = "Case opened and node cordoned." if is_acting else "Case opened. A person quarantines the node."
+                decision = self._record(match, verdict, says, numbers)
+                case = commands.open_case(node, actor=ACTOR, reason=reason, finding=finding, now=self.now)
+                case.record(
+                    "automatic", actor=ACTOR, reason=f"{says} {numbers.sentence}", now=self.now,
+                    evidence=decision.evidence,
+                )  # fmt: skip
+                AutomaticDecision.objects.filter(pk=decision.pk).update(case=case)
+                if is_acting:
+                    key = f"automatic-{decision.pk}"
+                    operations.start(
+                        self.cluster, "quarantine", [node], actor=ACTOR, reason=reason, key=key, now=self.now
+                    )
+        except (CaseRefused, OperationRefused) as refusal:
+            self.row.refresh_from_db()
+            self._record(match, AutomaticVerdict.BLOCKED, str(refusal), numbers)
+
+    def _record(
+        self, match: Match, verdict: AutomaticVerdict, reason: str, numbers: BreakerNumbers
+    ) -> AutomaticDecision:
+        """:raises LostRace: when another round decided about the finding"""
+        sign = match.sign
+        self.recorded += 1
+        evidence = {
+            "version": VERSION, "finding": sign.finding, "title": sign.title, "breaker": self.row.breaker,
+            "numbers": numbers.sentence, "same_cause": list(numbers.same_cause)[:100],
+        }  # fmt: skip
+        try:
+            with transaction.atomic():
+                return AutomaticDecision.objects.create(
+                    automatic=self.row, at=self.now, finding_id=sign.finding, node_uid=sign.node_uid,
+                    node_name=sign.node_name, trigger=match.trigger.key, verdict=verdict, reason=reason[:1000],
+                    evidence=evidence,
+                )  # fmt: skip
+        except IntegrityError as clash:
+            raise LostRace("Another round decided about the finding.") from clash
+
+    def _trip(self, reason: str) -> None:
+        set_breaker(self.row, BreakerState.OPEN, actor=ACTOR, reason=reason, now=self.now)
+        log.warning("the breaker of automatic quarantine opened", pool=self.row.pool.name, reason=reason)
+
+    def _close_after_watch(self) -> None:
+        if self.row.breaker != BreakerState.HALF_OPEN:
+            return
+        acts = self._acts_since_reset()
+        if acts and self.now - acts[0].at >= WATCHED:
+            reason = f"Nothing happened for {spell(WATCHED)} after the first act."
+            set_breaker(self.row, BreakerState.CLOSED, actor=ACTOR, reason=reason, now=self.now)
+
+    def _fall_back(self) -> None:
+        """Ends mode act when people accept too few of its cases."""
+        accepted, judged = acceptance_of(self.row)
+        if self.row.mode == Mode.ACT and judged >= JUDGED and accepted < judged * ACCEPTED_RATIO:
+            reason = f"People accepted {accepted} of the last {judged} automatic cases."
+            change_mode(self.row.pool, mode=Mode.SUGGEST, actor=ACTOR, reason=reason, now=self.now)

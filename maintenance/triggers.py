@@ -1,0 +1,215 @@
+"""The signs that quarantine a node automatically, and the breaker that stops it. Pure.
+
+The table follows NVIDIA's catalogue of Xids (docs.nvidia.com/deploy/xid-errors). An Xid gauge neither clears nor
+repeats (dcgm-exporter #500, #190), so an Xid counts only with a second sign or a repeat.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from wording.lists import names
+from wording.numbers import count
+
+VERSION = 1  # of the table; raise it with each change
+DAY, HOUR = timedelta(hours=24), timedelta(hours=1)
+SETTLES = timedelta(minutes=1)  # a finding is open so long first: a common cause shows on several nodes
+YOUNG = timedelta(minutes=15)  # since the node joined or booted
+POOL_SHARE, PER_HOUR = 0.05, 3  # of a pool's nodes in automatic cases; new ones of a cluster
+SAME_CAUSE, SAME_CAUSE_WITHIN = 3, timedelta(minutes=10)
+WATCHED = timedelta(minutes=30)  # after the first act of a half-open breaker
+
+
+class Mode(StrEnum):
+    OFF = "off"
+    SHADOW = "shadow"  # it records what it would do
+    SUGGEST = "suggest"  # it opens a case; a person quarantines the node
+    ACT = "act"  # it opens a case and cordons the node
+
+
+# Up one step at a time; down any number.
+MODE_MOVES: Mapping[Mode, frozenset[Mode]] = {
+    Mode.OFF: frozenset({Mode.SHADOW}),
+    Mode.SHADOW: frozenset({Mode.OFF, Mode.SUGGEST}),
+    Mode.SUGGEST: frozenset({Mode.OFF, Mode.SHADOW, Mode.ACT}),
+    Mode.ACT: frozenset({Mode.OFF, Mode.SHADOW, Mode.SUGGEST}),
+}
+
+
+class BreakerState(StrEnum):
+    CLOSED = "closed"
+    OPEN = "open"  # nothing is quarantined automatically; a person resets it
+    HALF_OPEN = "half-open"  # after a reset: one act, which is watched
+
+
+class AutomaticVerdict(StrEnum):
+    SHADOW = "would-act"  # the mode is shadow
+    SUGGESTED = "suggested"
+    ACTED = "acted"
+    BLOCKED = "blocked"  # by the breaker, a budget or a refusal
+
+
+@dataclass(frozen=True)
+class Trigger:
+    """Signs that suffice: a finding of `rules`, with one of `also`, or `times` within a day."""
+
+    key: str
+    title: str
+    rules: frozenset[str]
+    xids: frozenset[int] = frozenset()  # empty: any
+    also: frozenset[str] = frozenset()  # rules of a second open finding; empty: none is needed
+    times: int = 1
+    is_critical: bool = False  # only a critical finding counts
+
+
+XID = frozenset({"gpu-xid"})
+LOST = frozenset({"allocatable-below-expected", "gpu-silent", "device-unhealthy", "gpu-recovery-action"})
+MEMORY = frozenset({"gpu-row-remap", "gpu-ecc-uncorrected", "gpu-recovery-action", "device-unhealthy"})
+TRIGGERS: Sequence[Trigger] = (
+    Trigger("off-the-bus", "GPU off the bus", XID, frozenset({79}), also=LOST),
+    Trigger(
+        "gpu-lost", "GPU lost", frozenset({"gpu-silent"}), also=frozenset({"allocatable-below-expected"}),
+        is_critical=True,
+    ),
+    Trigger("needs-reset", "GPU needs a reset or reboot", frozenset({"gpu-recovery-action"}), is_critical=True),
+    Trigger("remap-failed", "Memory row not remapped", frozenset({"gpu-row-remap"}), is_critical=True),
+    Trigger("memory", "Uncontained memory error", XID, frozenset({48, 64, 95, 140}), also=MEMORY),
+    Trigger("gsp", "Repeated GSP or driver error", XID, frozenset({48, 62, 109, 119, 120}), times=2),
+    Trigger("nvlink", "Repeated NVLink error", XID, frozenset({74, *range(144, 151)}), times=3),
+    Trigger("detector", "Hardware fault reported by a detector", frozenset({"node-conditions"}), is_critical=True),
+    Trigger("flapping", "Node flapping with GPU errors", frozenset({"node-flapping"}), also=XID),
+)  # fmt: skip
+RULES = frozenset(rule for trigger in TRIGGERS for rule in (*trigger.rules, *trigger.also))
+# No trigger names these. A test compares.
+NEVER_XIDS = frozenset({13, 31, 43, 45, 63, 92, 94, 137})
+NEVER_RULES = frozenset(
+    {
+        "gpu-hot", "gpu-throttled", "gpu-power-near-limit", "gpu-memory-nearly-full", "gpu-ecc-corrected", "idle-gpus",
+        "exporter-silent", "telemetry-silent", "node-not-ready", "cluster-not-seen",
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Sign:
+    """A finding of a node."""
+
+    finding: int
+    node_uid: str
+    node_name: str
+    rule: str
+    title: str
+    opened_at: datetime
+    xid: int | None = None
+    is_critical: bool = False
+    ended_at: datetime | None = None  # None: it is open
+    times: int = 1  # that it opened
+
+    def is_open(self, at: datetime) -> bool:
+        return self.opened_at <= at and (self.ended_at is None or self.ended_at > at)
+
+
+@dataclass(frozen=True)
+class Match:
+    trigger: Trigger
+    sign: Sign  # the newest
+
+
+def match_of(signs: Iterable[Sign], *, now: datetime) -> Match | None:
+    """Returns the first trigger that the signs of one node meet."""
+    recent = [sign for sign in signs if now - DAY < (sign.ended_at or now) and sign.opened_at <= now]
+    rules = {sign.rule: sign for sign in recent if sign.is_open(now)}
+    for trigger in TRIGGERS:
+        main = [sign for sign in recent if _is_main(trigger, sign)]
+        open_ones = [sign for sign in main if sign.is_open(now)]
+        if not open_ones or sum(sign.times for sign in main) < trigger.times:
+            continue
+        if trigger.also and not trigger.also & set(rules):
+            continue
+        return Match(trigger, max(open_ones, key=lambda sign: (sign.opened_at, sign.finding)))
+    return None
+
+
+def _is_main(trigger: Trigger, sign: Sign) -> bool:
+    if sign.rule not in trigger.rules or (trigger.is_critical and not sign.is_critical):
+        return False
+    return not trigger.xids or sign.xid in trigger.xids
+
+
+@dataclass(frozen=True)
+class BreakerNumbers:
+    """The numbers that the breaker compares before an act."""
+
+    nodes: int  # of the pool
+    in_cases: int  # of these, in open cases that were opened automatically
+    last_hour: int  # automatic cases of the cluster in the last hour
+    same_cause: Sequence[str] = field(default_factory=tuple)  # nodes of the cluster, the asked one among them
+
+    @property
+    def most_in_cases(self) -> int:
+        return max(1, int(self.nodes * POOL_SHARE))
+
+    @property
+    def sentence(self) -> str:
+        in_cases = f"{self.in_cases} of at most {count(self.most_in_cases, 'node')} of the pool in automatic cases"
+        return f"{in_cases}, {self.last_hour} of at most {PER_HOUR} acts in the last hour."
+
+    @property
+    def why_trip(self) -> str:
+        """Returns why the breaker opens instead of the next act. Blank: it does not."""
+        if len(self.same_cause) >= SAME_CAUSE:
+            same = f"{len(self.same_cause)} nodes have the same cause within 10 min"
+            return f"{same}: {names(sorted(self.same_cause))}. Look for what they share."
+        if self.in_cases >= self.most_in_cases:
+            most = count(self.most_in_cases, "node")
+            return f"Automatic cases hold {self.in_cases} of {count(self.nodes, 'node')} of the pool. At most {most}."
+        if self.last_hour >= PER_HOUR:
+            return f"{self.last_hour} nodes of the cluster were quarantined automatically in the last hour."
+        return ""
+
+
+@dataclass(frozen=True)
+class WouldAct:
+    at: datetime
+    match: Match
+    reason: str  # why the breaker would have blocked it; blank: it would have acted
+
+
+def same_cause(match: Match, others: Iterable[Match], *, at: datetime) -> tuple[str, ...]:
+    """Returns the nodes with the same trigger whose newest sign is younger than 10 min."""
+    same = (other.sign for other in others if other.trigger.key == match.trigger.key)
+    return tuple(sorted({one.node_name for one in same if timedelta(0) <= at - one.opened_at < SAME_CAUSE_WITHIN}))
+
+
+def replay(signs: Iterable[Sign], *, pool: Collection[str], since: datetime) -> Iterator[WouldAct]:
+    """Yields what mode act would have done in a pool (UIDs of its nodes), from the findings of its cluster.
+
+    A breaker that opens stays open, since nobody was there to reset it. A case lasts a day.
+    """
+    by_node: dict[str, list[Sign]] = defaultdict(list)
+    for sign in signs:
+        by_node[sign.node_uid].append(sign)
+    moments = sorted((sign.opened_at + SETTLES, uid) for uid, its in by_node.items() for sign in its)
+    found: dict[int, tuple[datetime, Match]] = {}  # by finding: when it first suffices
+    for at, uid in moments:
+        if match := match_of(by_node[uid], now=at):
+            found.setdefault(match.sign.finding, (at, match))
+    acts: dict[str, datetime] = {}
+    tripped = ""
+    for at, match in found.values():
+        uid = match.sign.node_uid
+        if at < since or uid not in pool or at - acts.get(uid, since - DAY) < DAY:
+            continue
+        recent = [each for each in acts.values() if at - each < DAY]
+        numbers = BreakerNumbers(
+            nodes=len(pool),
+            in_cases=len(recent),
+            last_hour=sum(at - each < HOUR for each in recent),
+            same_cause=same_cause(match, (other for _, other in found.values()), at=at),
+        )
+        tripped = tripped or numbers.why_trip
+        if not tripped:
+            acts[uid] = at
+        yield WouldAct(at, match, tripped)

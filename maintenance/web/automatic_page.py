@@ -1,0 +1,87 @@
+"""The pages of automatic quarantine: all pools, and one pool with its breaker, decisions and backtest."""
+
+from typing import Any
+
+from django import forms
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_POST
+
+from edges.fields import Reason
+from edges.kept_input import BadForm, read
+from edges.reason_form import reason_of
+from edges.requests import PersonRequest, answered
+from fleet.models import Pool
+from maintenance import automatic
+from maintenance.models import AutomaticDecision, AutomaticQuarantine
+from maintenance.refusals import CaseRefused
+from maintenance.triggers import MODE_MOVES, TRIGGERS, BreakerState, Mode
+from people.rights import NotAllowed, Permission, require, why_not
+
+REFUSALS = (BadForm, NotAllowed, CaseRefused)
+SHOWN = 100  # pools, decisions, results of the backtest; all decisions are in REST
+TITLES = {trigger.key: trigger.title for trigger in TRIGGERS}
+
+
+class ModeForm(forms.Form):
+    mode = forms.ChoiceField(choices=[(mode.value, mode.value) for mode in Mode])
+    reason = Reason()
+
+
+def pools(request: PersonRequest) -> HttpResponse:
+    visible = Pool.objects.visible_to(request.user).select_related("cluster", "automatic_quarantine")
+    shown = list(visible.order_by("cluster__name", "name")[: SHOWN + 1])
+    rows = [(pool, getattr(pool, "automatic_quarantine", None)) for pool in shown[:SHOWN]]
+    context = {"rows": rows, "is_more": len(shown) > SHOWN, "most": SHOWN}
+    return render(request, "maintenance/automatic/list.html", context)
+
+
+def pool(request: PersonRequest, pool_id: int) -> HttpResponse:
+    row = _load(request, pool_id)
+    setting = getattr(row, "automatic_quarantine", None)
+    now = timezone.now()
+    where, mode = f"cluster {row.cluster.name}", Mode(setting.mode) if setting else Mode.OFF
+    would = automatic.backtest(row, now=now)
+    decisions = AutomaticDecision.objects.filter(automatic__pool=row).order_by("-at", "-pk")[:SHOWN]
+    accepted, judged = automatic.acceptance_of(setting) if setting else (0, 0)
+    context: dict[str, Any] = {
+        "pool": row, "setting": setting, "mode": mode.value, "status": automatic.status_of(setting, row, now=now),
+        "modes": [each for each in Mode if each in MODE_MOVES[mode]], "accepted": accepted, "judged": judged,
+        "is_open": setting is not None and setting.breaker == BreakerState.OPEN,
+        "decisions": [(each, TITLES.get(each.trigger, each.trigger)) for each in decisions],
+        "would": would[:SHOWN], "would_act": sum(not each.reason for each in would),
+        "would_block": sum(bool(each.reason) for each in would),
+        "numbers": automatic.numbers_of(setting, now=now).sentence if setting else "",
+        "why_no_mode": why_not(request.user, Permission.ADMINISTER, cluster_id=row.cluster_id, where=where),
+        "why_no_reset": why_not(request.user, Permission.RUN, cluster_id=row.cluster_id, where=where),
+        "triggers": TRIGGERS,
+    }  # fmt: skip
+    return render(request, "maintenance/automatic/page.html", context)
+
+
+@require_POST
+def change_mode(request: PersonRequest, pool_id: int) -> HttpResponse:
+    row = _load(request, pool_id)
+    with answered(request, REFUSALS, done="The mode is changed.", ends_form=True):
+        where = f"cluster {row.cluster.name}"
+        require(request.user, Permission.ADMINISTER, cluster_id=row.cluster_id, where=where)
+        given = read(ModeForm(request.POST))
+        automatic.change_mode(row, actor=request.user.get_username(), now=timezone.now(), **given)
+    return redirect("automatic-quarantine", pool_id=pool_id)
+
+
+@require_POST
+def reset_breaker(request: PersonRequest, pool_id: int) -> HttpResponse:
+    row = _load(request, pool_id)
+    with answered(request, REFUSALS, done="The breaker is half-open.", ends_form=True):
+        require(request.user, Permission.RUN, cluster_id=row.cluster_id, where=f"cluster {row.cluster.name}")
+        setting = get_object_or_404(AutomaticQuarantine.objects.select_related("pool"), pool=row)
+        reason = reason_of(request)
+        automatic.reset_breaker(setting, actor=request.user.get_username(), reason=reason, now=timezone.now())
+    return redirect("automatic-quarantine", pool_id=pool_id)
+
+
+def _load(request: PersonRequest, pool_id: int) -> Pool:
+    visible = Pool.objects.visible_to(request.user).select_related("cluster", "automatic_quarantine")
+    return get_object_or_404(visible, pk=pool_id)

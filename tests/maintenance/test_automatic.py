@@ -1,0 +1,376 @@
+"""Automatic quarantine: only on signs of the node, one step at a time, under a breaker (lifecycle R51 to R58, Z20)."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from edges.transition_errors import LostRace
+from fleet.models import Node, Pool
+from maintenance import automatic
+from maintenance.automatic_round import PoolRound, run_automatic_quarantine
+from maintenance.findings import BREAKER
+from maintenance.lifecycle import CaseState
+from maintenance.models import AutomaticDecision, AutomaticQuarantine, NodeCase
+from maintenance.queries import why_no_release
+from maintenance.refusals import CaseRefused
+from maintenance.triggers import (
+    NEVER_RULES,
+    NEVER_XIDS,
+    TRIGGERS,
+    WATCHED,
+    AutomaticVerdict,
+    BreakerNumbers,
+    BreakerState,
+    Mode,
+    Sign,
+    match_of,
+    replay,
+)
+from operations import commands as operations
+from operations.models import Freeze, Operation
+from people.models import AuditEntry
+from tests.callers import calling
+from tests.make import NOON, a_case, a_cluster, a_finding, a_node, a_pool, a_user
+from tests.pages import page, visiting
+
+LONG_AGO = NOON - timedelta(days=20)
+
+
+def sign(node: str = "gpu-1", rule: str = "gpu-xid", xid: int | None = 79, *, minute: float = 0, **given: Any) -> Sign:
+    row = {"finding": int(minute * 60) * 1000 + hash((node, rule)) % 1000, "node_uid": node, "node_name": node}
+    row |= {"title": "It is wrong.", "opened_at": NOON + timedelta(minutes=minute)}
+    return Sign(**{**row, "rule": rule, "xid": xid, "is_critical": True} | given)
+
+
+def key_of(*signs: Sign) -> str:
+    match = match_of(signs, now=NOON + timedelta(minutes=30))
+    return match.trigger.key if match else ""
+
+
+def test_no_trigger_names_what_never_quarantines():
+    """lifecycle R75."""
+    assert not NEVER_XIDS & {xid for trigger in TRIGGERS for xid in trigger.xids}
+    assert not NEVER_RULES & {rule for trigger in TRIGGERS for rule in (*trigger.rules, *trigger.also)}
+
+
+@pytest.mark.parametrize(
+    ("signs", "key"),
+    [
+        ([sign()], ""),  # an Xid gauge alone
+        ([sign(), sign(rule="allocatable-below-expected", xid=None)], "off-the-bus"),
+        ([sign(xid=31), sign(rule="allocatable-below-expected", xid=None)], ""),
+        ([sign(rule="gpu-silent", xid=None)], ""),
+        ([sign(rule="gpu-silent", xid=None), sign(rule="allocatable-below-expected", xid=None)], "gpu-lost"),
+        ([sign(rule="gpu-row-remap", xid=None)], "remap-failed"),
+        ([sign(rule="gpu-row-remap", xid=None, is_critical=False)], ""),
+        ([sign(xid=119)], ""),
+        ([sign(xid=119, times=2)], "gsp"),
+        ([sign(xid=119), sign(xid=119, minute=9)], "gsp"),
+        ([sign(xid=119, minute=-1500, ended_at=NOON - timedelta(hours=24)), sign(xid=119)], ""),
+        ([sign(xid=74, times=2)], ""),
+        ([sign(xid=74, times=3)], "nvlink"),
+        ([sign(xid=119, times=2, ended_at=NOON + timedelta(minutes=5))], ""),  # it is over
+        ([sign(rule="gpu-hot", xid=None)], ""),
+    ],
+)
+def test_a_sign_needs_a_second_one_or_a_repeat(signs: list[Sign], key: str):
+    assert key_of(*signs) == key
+
+
+def lost_gpu(node: str, minute: float) -> list[Sign]:
+    return [
+        sign(node, "gpu-silent", None, minute=minute),
+        sign(node, "allocatable-below-expected", None, minute=minute),
+    ]
+
+
+def test_a_backtest_acts_on_single_faults_and_on_no_node_of_a_storm():
+    pool = [f"gpu-{number}" for number in range(200)]
+    single = [each for day in range(3) for each in lost_gpu(f"gpu-{day}", day * 1440)]
+    storm = [each for number in range(60) for each in lost_gpu(f"gpu-{100 + number}", 5 * 1440 + number / 60)]
+    found = list(replay([*single, *storm], pool=pool, since=NOON - timedelta(days=1)))
+
+    assert [each.match.sign.node_name for each in found if not each.reason] == ["gpu-0", "gpu-1", "gpu-2"]
+    assert len(found) == 63
+    assert found[-1].reason.startswith("60 nodes have the same cause within 10 min")
+
+
+@pytest.mark.parametrize(
+    ("numbers", "why"),
+    [
+        (BreakerNumbers(100, 4, 2), ""),
+        (BreakerNumbers(100, 5, 0), "Automatic cases hold 5 of 100 nodes of the pool. At most 5 nodes."),
+        (BreakerNumbers(4, 0, 0), ""),
+        (BreakerNumbers(4, 1, 0), "Automatic cases hold 1 of 4 nodes of the pool. At most 1 node."),
+        (BreakerNumbers(100, 0, 3), "3 nodes of the cluster were quarantined automatically in the last hour."),
+        (BreakerNumbers(100, 0, 0, ("a", "b")), ""),
+        (BreakerNumbers(100, 0, 0, ("a", "b", "c")), "3 nodes have the same cause within 10 min"),
+    ],
+)
+def test_each_limit_opens_the_breaker(numbers: BreakerNumbers, why: str):
+    assert numbers.why_trip.startswith(why)
+    assert bool(numbers.why_trip) is bool(why)
+
+
+# With rows.
+
+
+def a_pool_in(mode: Mode, *, nodes: int = 20, **given: Any) -> Pool:
+    cluster = a_cluster()
+    pool = a_pool(cluster, "h200", max_unavailable=nodes)
+    for number in range(nodes):
+        a_node(cluster, f"gpu-{number}", pool=pool, created_at=LONG_AGO)
+    since = {"mode_since": LONG_AGO, "breaker_since": LONG_AGO, "evidence_after": LONG_AGO}
+    AutomaticQuarantine.objects.create(pool=pool, mode=mode, changed_by="root", reason="x", **since | given)
+    return pool
+
+
+def strike(pool: Pool, *numbers: int, opened_at: datetime = NOON - timedelta(minutes=2)) -> None:
+    for number in numbers:
+        node = Node.objects.get(cluster=pool.cluster, name=f"gpu-{number}")
+        given = {"node": node, "severity": "critical", "opened_at": opened_at}
+        a_finding(pool.cluster, rule="gpu-silent", title=f"{node.name}: GPU 3 is silent.", facts={}, **given)
+        a_finding(pool.cluster, rule="allocatable-below-expected", **given)
+
+
+def verdicts() -> list[str]:
+    return [decision.verdict for decision in AutomaticDecision.objects.order_by("pk")]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("mode", "verdict", "cases", "operations_started"),
+    [
+        (Mode.OFF, [], 0, 0),
+        (Mode.SHADOW, ["would-act"], 0, 0),
+        (Mode.SUGGEST, ["suggested"], 1, 0),
+        (Mode.ACT, ["acted"], 1, 1),
+    ],
+)
+def test_each_mode_does_one_step_more(mode: Mode, verdict: list[str], cases: int, operations_started: int):
+    pool = a_pool_in(mode)
+    strike(pool, 3)
+    for _ in range(2):
+        run_automatic_quarantine(now=NOON)
+
+    assert verdicts() == verdict
+    assert (NodeCase.objects.count(), Operation.objects.count()) == (cases, operations_started)
+    if operations_started:
+        operation, case = Operation.objects.get(), NodeCase.objects.get()
+        assert (operation.steps, operation.asked_by) == (["cordon"], "automatic quarantine")
+        assert case.opened_by == "automatic quarantine"
+        assert "0 of at most 1 node of the pool" in case.moves.get(verb="case.automatic").reason
+
+
+@pytest.mark.django_db
+def test_a_storm_opens_the_breaker_before_its_first_act_and_lists_the_rest():
+    """One driver breaks 30 % of the nodes."""
+    pool = a_pool_in(Mode.ACT)
+    other = a_pool_in(Mode.ACT, nodes=1)
+    strike(pool, *range(6))
+    strike(other, 0)
+    run_automatic_quarantine(now=NOON)
+
+    row = AutomaticQuarantine.objects.get(pool=pool)
+    assert (row.breaker, NodeCase.objects.filter(cluster=pool.cluster).count()) == (BreakerState.OPEN, 0)
+    assert row.breaker_reason.startswith("6 nodes have the same cause within 10 min: gpu-0, gpu-1,")
+    assert list(row.decisions.values_list("verdict", flat=True)) == [AutomaticVerdict.BLOCKED] * 6
+    assert AutomaticQuarantine.objects.get(pool=other).breaker == BreakerState.CLOSED, "of another cluster"
+    ((_, problem),) = BREAKER.say(pool.cluster, now=NOON)
+    assert problem.summary == row.breaker_reason
+    assert AuditEntry.objects.filter(subject=row.mark, verb="automatic-quarantine.breaker-open").count() == 1
+
+
+@pytest.mark.django_db
+def test_an_open_breaker_survives_a_restart_lists_new_signs_and_stops_no_return():
+    """lifecycle R53, R55."""
+    pool = a_pool_in(Mode.ACT, breaker=BreakerState.OPEN, breaker_reason="Storm.")
+    strike(pool, 3)
+    run_automatic_quarantine(now=NOON)
+    node = Node.objects.get(name="gpu-5")
+    a_case(node, state=CaseState.VALIDATING, passed_at=NOON)
+    operation = operations.start(
+        pool.cluster, "release", [node], actor="ada", reason="It is well.", now=NOON, typed_count=1
+    )
+
+    assert verdicts() == ["blocked"]
+    assert AutomaticDecision.objects.get().reason == "The breaker is open: Storm."
+    assert (why_no_release([node.uid]), operation.state) == ({}, "running")
+
+
+@pytest.mark.django_db
+def test_a_reset_is_half_open_for_one_act_and_closes_after_a_quiet_while():
+    """lifecycle R54: evidence before the reset starts nothing."""
+    pool = a_pool_in(Mode.ACT, nodes=80, breaker=BreakerState.OPEN, breaker_reason="Storm.")
+    strike(pool, 1, opened_at=NOON - timedelta(minutes=30))
+    row = AutomaticQuarantine.objects.select_related("pool").get()
+    automatic.reset_breaker(row, actor="ada", reason="The driver is back.", now=NOON - timedelta(minutes=20))
+    strike(pool, 2, opened_at=NOON - timedelta(minutes=15))
+    strike(pool, 3, opened_at=NOON - timedelta(minutes=3))
+    run_automatic_quarantine(now=NOON)
+
+    assert verdicts() == ["acted", "blocked"]
+    assert NodeCase.objects.get().node_name == "gpu-2"
+    AutomaticDecision.objects.update(at=NOON - WATCHED)
+    AutomaticQuarantine.objects.update(breaker_since=NOON - WATCHED)
+    run_automatic_quarantine(now=NOON)
+    assert AutomaticQuarantine.objects.get().breaker == BreakerState.CLOSED
+    with pytest.raises(CaseRefused, match="Only an open one is reset"):
+        automatic.reset_breaker(AutomaticQuarantine.objects.get(), actor="ada", reason="x", now=NOON)
+
+
+def _is_frozen(pool: Pool, node: Node) -> None:
+    Freeze.objects.create(cluster=pool.cluster, by="ada", at=NOON, reason="x")
+
+
+def _is_stopped(pool: Pool, node: Node) -> None:
+    Freeze.objects.create(is_stop=True, binds_rollbacks=True, by="ada", at=NOON, reason="x")
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "hinder",
+    [
+        lambda _, node: Node.objects.filter(pk=node.pk).update(is_unschedulable=True),
+        lambda _, node: Node.objects.filter(pk=node.pk).update(booted_at=NOON - timedelta(minutes=5)),
+        lambda _, node: Node.objects.filter(pk=node.pk).update(upgrade_state="drain-required"),
+        lambda _, node: Node.objects.filter(pk=node.pk).update(annotations={"quarantineHealthEvent": "[]"}),
+        lambda _, node: a_case(node),
+        lambda pool, _: pool.cluster.bookmarks.update(last_seen_at=NOON - timedelta(minutes=5)),
+        _is_frozen,
+        _is_stopped,
+    ],
+)
+def test_a_node_that_is_changed_held_or_not_seen_is_left_alone(hinder):
+    """lifecycle R14, Z20, Z21."""
+    pool = a_pool_in(Mode.ACT)
+    strike(pool, 3)
+    hinder(pool, Node.objects.get(name="gpu-3"))
+    run_automatic_quarantine(now=NOON)
+
+    assert (verdicts(), Operation.objects.exists()) == ([], False)
+
+
+@pytest.mark.django_db
+def test_a_full_failure_domain_blocks_and_a_young_sign_waits():
+    pool = a_pool_in(Mode.ACT)
+    strike(pool, 3, opened_at=NOON - timedelta(seconds=30))
+    run_automatic_quarantine(now=NOON)
+    assert verdicts() == []
+
+    Pool.objects.update(max_unavailable=1)
+    Node.objects.filter(name="gpu-9").update(is_ready=False)
+    run_automatic_quarantine(now=NOON + timedelta(seconds=60))
+    assert "may have 1 node unavailable and has 1" in AutomaticDecision.objects.get().reason
+    assert not NodeCase.objects.exists()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("change", [{"mode": Mode.OFF}, {"breaker": BreakerState.OPEN}, {"epoch": 7}])
+def test_an_act_loses_against_a_change_of_mode_or_breaker(change: dict[str, Any]):
+    pool = a_pool_in(Mode.ACT)
+    strike(pool, 3)
+    row = AutomaticQuarantine.objects.select_related("pool__cluster").get()
+    AutomaticQuarantine.objects.update(**change)
+
+    with pytest.raises(LostRace):
+        PoolRound(row, now=NOON).go()
+    assert (verdicts(), NodeCase.objects.exists(), Operation.objects.exists()) == ([], False, False)
+
+
+@pytest.mark.django_db
+def test_a_finding_is_decided_once_also_by_two_rounds(monkeypatch: pytest.MonkeyPatch):
+    pool = a_pool_in(Mode.SHADOW)
+    strike(pool, 3)
+    row = AutomaticQuarantine.objects.select_related("pool__cluster").get()
+    decide = PoolRound._decide
+
+    def decide_twice(self, match, matches):
+        decide(PoolRound(row, now=NOON), match, matches)
+        decide(self, match, matches)
+
+    monkeypatch.setattr(PoolRound, "_decide", decide_twice)
+    with pytest.raises(LostRace, match="Another round decided"):
+        PoolRound(row, now=NOON).go()
+    assert verdicts() == ["would-act"]
+
+
+@pytest.mark.django_db
+def test_a_case_that_somebody_opens_at_the_same_time_is_no_crash(monkeypatch: pytest.MonkeyPatch):
+    pool = a_pool_in(Mode.ACT)
+    strike(pool, 3)
+    a_case(Node.objects.get(name="gpu-3"))
+    monkeypatch.setattr("maintenance.automatic_round.why_wait", lambda *_, **__: "")
+    run_automatic_quarantine(now=NOON)
+
+    assert "has an open case" in AutomaticDecision.objects.get().reason
+    assert (verdicts(), Operation.objects.exists()) == (["blocked"], False)
+
+
+@pytest.mark.django_db
+def test_cases_that_people_dismiss_end_mode_act():
+    """lifecycle section 7: below 90 % of the last 20 it falls back to suggest by itself."""
+    pool = a_pool_in(Mode.ACT)
+    row = AutomaticQuarantine.objects.get()
+    for number in range(20):
+        node = a_node(pool.cluster, f"old-{number}")
+        case = a_case(node, state=CaseState.CLOSED, passed_at=NOON if number < 17 else None)
+        AutomaticDecision.objects.create(
+            automatic=row,
+            at=LONG_AGO,
+            node_uid=node.uid,
+            node_name=node.name,
+            trigger="gsp",
+            verdict="acted",
+            case=case,
+        )  # fmt: skip
+    run_automatic_quarantine(now=NOON)
+
+    row.refresh_from_db()
+    assert (row.mode, row.reason) == (Mode.SUGGEST, "People accepted 17 of the last 20 automatic cases.")
+
+
+@pytest.mark.django_db
+def test_the_mode_goes_up_one_step_at_a_time_by_an_admin():
+    pool = a_pool(a_cluster(), "h200")
+    root, ada = calling(a_user("root", role="admin")), calling(a_user("ada", role="operator"))
+    path = f"/api/v1/automatic-quarantines/{pool.pk}"
+
+    assert root.get(path).json()["mode"] == "off"
+    assert ada.post(f"{path}/modes", {"mode": "shadow", "reason": "x"}, format="json").status_code == 403
+    refused = root.post(f"{path}/modes", {"mode": "act", "reason": "x"}, format="json")
+    assert (refused.status_code, "it may become shadow" in refused.json()["detail"]) == (409, True)
+    for mode in ("shadow", "suggest", "act"):
+        answer = root.post(f"{path}/modes", {"mode": mode, "reason": "Trust."}, format="json")
+        assert (answer.status_code, answer.json()["mode"]) == (200, mode)
+    assert ada.post(f"{path}/breaker-resets", {"reason": "x"}, format="json").status_code == 409
+    assert [row["name"] for row in ada.get("/api/v1/automatic-quarantines").json()["results"]] == ["h200"]
+    stranger = calling(a_user("eve", role="operator", on=a_cluster()))
+    assert stranger.get(path).status_code == 404
+
+
+@pytest.mark.django_db
+def test_pages_and_rest_show_decisions_and_what_it_would_have_done():
+    pool = a_pool_in(Mode.SHADOW)
+    strike(pool, 3)
+    run_automatic_quarantine(now=NOON)
+    bob, api = visiting(a_user("bob", role="viewer")), calling(a_user("ada", role="operator"))
+
+    assert "h200" in page(bob, "/maintenance/automatic").text
+    AutomaticDecision.objects.update(reason="Shadow mode.")
+    text = page(bob, f"/maintenance/automatic/{pool.pk}").text
+    assert "GPU lost" in text
+    assert "Shadow mode." in text
+    decisions = api.get(f"/api/v1/automatic-quarantines/{pool.pk}/decisions").json()["results"]
+    assert [row["verdict"] for row in decisions] == ["would-act"]
+    found = automatic.backtest(Pool.objects.get(), now=NOON)
+    assert [(each.match.trigger.key, each.reason) for each in found] == [("gpu-lost", "")]
+    assert api.get(f"/api/v1/automatic-quarantines/{pool.pk}/backtests").status_code == 200
+    assert (
+        visiting(a_user("root", role="admin"))
+        .post(f"/maintenance/automatic/{pool.pk}/mode", {"mode": "suggest", "reason": "Trust."})
+        .status_code
+        == 302
+    )
+    assert AutomaticQuarantine.objects.get().mode == Mode.SUGGEST
