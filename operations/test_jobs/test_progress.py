@@ -12,6 +12,7 @@ from operations.test_jobs.test_job import DEADLINE
 from wording.durations import spell
 
 NO_POD = timedelta(minutes=1)
+TIMED_OUT = "It did not end within"  # how the words of a Job begin that reached its deadline
 # Reasons of a pod that failed by no fault of its container (pkg/kubelet/eviction, nodeshutdown; pkg/scheduler).
 TAKEN_AWAY = frozenset({"Evicted", "Preempting", "Terminated", "NodeShutdown", "NodeLost"})
 
@@ -66,7 +67,7 @@ def look(job: ObservedTestJob, *, now: datetime) -> TestJobProgress:
             f"It ended with exit code {pod.exit_code}.", pod.words, TestJobOutcome.FAILED, has_run=True
         )
     if job.failed == "DeadlineExceeded" and has_run:
-        says = f"It did not end within {spell(job.deadline)}."
+        says = f"{TIMED_OUT} {spell(job.deadline)}."
         return TestJobProgress(says, job.failed_message, TestJobOutcome.FAILED, has_run=True)
     if job.failed:
         return _ended_without_a_word(job, has_run=has_run)

@@ -11,6 +11,7 @@ from rollouts.api.ledger import DisruptionList, DomainBudgets
 from rollouts.api.live_checks import LiveChecks
 from rollouts.api.plans import PlanDetail, PlanEventList, PlanList, PlanPreview, SuggestedStages
 from rollouts.api.stages import StageBundle, StageChecks, StageDetail, StageList
+from rollouts.api.test_results import NodeTestResults
 from rollouts.api.windows import WindowDetail, WindowList, WindowPreviews, WindowRemovals
 from rollouts.verbs import VERBS
 
@@ -30,6 +31,7 @@ urlpatterns = [
     path("freeze-previews", FreezePreviews.as_view()),
     path("image-pulls/<int:pull_id>", ImagePullDetail.as_view()),
     path("image-pulls/<int:pull_id>/cancellations", ImagePullCancellations.as_view()),
+    path("nodes/<int:node_id>/test-results", NodeTestResults.as_view()),
     path("plan-documents", PlanDocuments.as_view()),
     path("plans", PlanList.as_view()),
     path("plans/<int:plan_id>", PlanDetail.as_view()),

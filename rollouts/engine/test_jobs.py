@@ -4,12 +4,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from operations.test_jobs.test_progress import TestJobOutcome
+from operations.test_jobs.test_progress import TIMED_OUT, TestJobOutcome
 from rollouts.engine.snapshot import TestJobInCluster
 from rollouts.gates.base import TestJobEvidence
 from rollouts.gates.test_job import TestJobGate
 from rollouts.lifecycle import StageState, TargetState
 from rollouts.models import Plan, Stage, Target, TestJob
+from rollouts.queries.test_results import Baselines, baselines_of
 
 GOES_ON = (StageState.PROMOTING, StageState.SOAKING)
 
@@ -18,6 +19,7 @@ GOES_ON = (StageState.PROMOTING, StageState.SOAKING)
 class PlanTestJobs:
     newest: Mapping[str, TestJob] = field(default_factory=dict)  # by node uid
     in_the_cluster: tuple[TestJobInCluster, ...] = ()
+    baselines: Baselines = field(default_factory=Baselines)
 
     def of(self, stage: Stage, target: Target, *, resumed_at: datetime) -> TestJobEvidence | None:
         """Returns the test result of the target since its change; None if there is none.
@@ -31,12 +33,24 @@ class PlanTestJobs:
         if row.outcome == TestJobOutcome.FAILED and is_before and stage.state in GOES_ON:
             return None
         outcome = TestJobOutcome(row.outcome) if row.outcome else None
-        return TestJobEvidence(outcome, row.says, row.said, told_at=row.told_at, value=row.value)
+        past, peers = self.baselines.of(row)
+        return TestJobEvidence(
+            outcome,
+            row.says,
+            row.said,
+            told_at=row.told_at,
+            value=row.value,
+            has_timed_out=row.says.startswith(TIMED_OUT),
+            past=past,
+            peers=peers,
+        )
 
 
 def read_test_jobs(plan: Plan, stages: Iterable[Stage]) -> PlanTestJobs:
-    """Reads the test Jobs with one query; none if no stage asks for a test."""
-    if not any(TestJobGate.key in stage.gate_options for stage in stages):
+    """Reads the test Jobs with one query, and one more if a gate compares their results; none without a test."""
+    gates = [gate for stage in stages if TestJobGate.key in stage.gate_options for gate in stage.gates]
+    asked = [gate for gate in gates if isinstance(gate, TestJobGate)]
+    if not asked:
         return PlanTestJobs()
     rows = list(TestJob.objects.filter(plan=plan).order_by("pk"))
     there = tuple(
@@ -44,4 +58,6 @@ def read_test_jobs(plan: Plan, stages: Iterable[Stage]) -> PlanTestJobs:
         for row in rows
         if row.gone_at is None
     )
-    return PlanTestJobs({row.node_uid: row for row in rows}, there)
+    newest = {row.node_uid: row for row in rows}
+    compares = any(gate.at_most_worse_percent for gate in asked)
+    return PlanTestJobs(newest, there, baselines_of(plan, newest.values()) if compares else Baselines())

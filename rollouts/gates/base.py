@@ -159,6 +159,9 @@ class TestJobEvidence:
     said: str = ""  # in the words of its container, or of what keeps it from running
     told_at: datetime | None = None  # of the outcome
     value: float | None = None  # the number that its gate reads in its output; None: it printed none, or none is asked
+    has_timed_out: bool = False
+    past: tuple[float, ...] = ()  # its results on the same node with other drivers, the newest first
+    peers: tuple[float, ...] = ()  # the newest result of each other node with the same GPUs and another driver
 
 
 @dataclass(frozen=True)

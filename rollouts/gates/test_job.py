@@ -9,6 +9,7 @@ import re
 import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
+from statistics import median
 from typing import ClassVar
 
 from operations.test_jobs.test_job import resource_of
@@ -20,6 +21,8 @@ from wording.reports import EvidenceItem, at_most
 
 PATH = re.compile(r"[\w-]+(\.[\w-]+)*", re.ASCII)
 PRINT_JSON = ("Let the Job print one JSON value as the last of its output, from the begin of a line.", *OVERRIDE)
+FEWEST_PEERS = 4  # nodes: with fewer, only the node's own past counts
+NO_PAST = ("Set at_least or at_most, and at_most_worse_percent to 0.", *OVERRIDE)
 READ_JOB = ("Read the output of the Job.", "Then roll back, exclude the node, or resume the plan to run the Job again.")
 
 
@@ -32,6 +35,8 @@ class TestJobGate(Gate):
     metric: str = ""  # path of a number in the JSON that the Job prints last, such as testcases.0.sum
     at_least: int = 0  # of the metric
     at_most: int = 0  # of the metric; 0: no limit
+    at_most_worse_percent: int = 0  # than the node with another driver, or its peers; 0: not compared
+    higher_is_better: bool = True  # of the metric
 
     key: ClassVar[str] = "test_job"
     title: ClassVar[str] = "Test Job"
@@ -49,8 +54,8 @@ class TestJobGate(Gate):
             raise ValueError("command cannot be split into words: a quotation mark is open.") from error
         if self.metric and not PATH.fullmatch(self.metric):
             raise ValueError("metric is a path in JSON, such as testcases.0.sum.")
-        if bool(self.metric) is not bool(self.at_least or self.at_most):
-            raise ValueError("metric needs at_least or at_most, and each of these needs metric.")
+        if bool(self.metric) is not bool(self.at_least or self.at_most or self.at_most_worse_percent):
+            raise ValueError("metric needs at_least, at_most or at_most_worse_percent; each of these needs metric.")
         if self.at_most and self.at_most < self.at_least:
             raise ValueError("at_most is less than at_least, so that no number passes.")
 
@@ -69,19 +74,31 @@ class TestJobGate(Gate):
         )
         if failed := by_outcome[TestJobOutcome.FAILED]:
             nodes = tuple(target.name for target in failed)
-            title = f"The test Job failed on {subject(nodes)}"
+            is_late = failed[0].test_job is not None and failed[0].test_job.has_timed_out
+            title = f"The test Job {'timed out' if is_late else 'failed'} on {subject(nodes)}"
             summary = _words(failed[0])
             items = (*counts, *_results(failed))
-            return fail(title, summary, cause="failed", nodes=nodes, evidence=items, steps=READ_JOB)
+            return fail(
+                title, summary, cause="timed-out" if is_late else "failed", nodes=nodes, evidence=items, steps=READ_JOB
+            )
         if self.metric:
             counts = (*counts, *self._limits(), *at_most(EvidenceItem(name, value) for name, value in _values(done)))
             if bad := [(name, value) for name, value in _values(done) if not self._is_within(value)]:
                 return self._fails_by_metric(bad, counts)
+            counts = (*counts, *self._changes(done))
+            if worse := [
+                (name, change) for name, change in self._compared(done) if change > self.at_most_worse_percent
+            ]:
+                return self._fails_by_past(worse, counts)
         if open_ones := [one for one in changed if not one.test_job or one.test_job.outcome != TestJobOutcome.PASSED]:
             return self._waits(open_ones, counts)
         if self.metric and (silent := tuple(one.name for one in done if one.test_job and one.test_job.value is None)):
             title, summary = f"The test Job on {subject(silent)} printed no result", f"No number is at {self.metric}."
             return wait(title, summary, cause="no-number", nodes=silent, evidence=counts, steps=PRINT_JSON)
+        if few := tuple(one.name for one in done if self.at_most_worse_percent and not _baseline(one)):
+            title = f"The test Job on {subject(few)} has too few results to compare"
+            summary = f"It needs one of the node with another driver, or of {FEWEST_PEERS} peers."
+            return wait(title, summary, cause="few-results", nodes=few, evidence=counts, steps=NO_PAST)
         if evidence.not_changed or not changed:
             return to_come(evidence, counts)
         title = f"A test Job completed on {either(len(done), 'the changed node', f'all {len(done)} changed nodes')}"
@@ -89,6 +106,37 @@ class TestJobGate(Gate):
 
     def _is_within(self, value: float) -> bool:
         return value >= self.at_least and not (self.at_most and value > self.at_most)
+
+    def _compared(self, done: Iterable[TargetEvidence]) -> list[tuple[str, float]]:
+        """Returns by how many percent each result is worse than its baseline; below 0 it is better."""
+        found = []
+        for target in done if self.at_most_worse_percent else ():
+            base, value = _baseline(target), target.test_job.value if target.test_job else None
+            if base and value is not None:
+                worse = (base - value if self.higher_is_better else value - base) / abs(base) * 100
+                found.append((target.name, worse))
+        return found
+
+    def _changes(self, done: Iterable[TargetEvidence]) -> Items:
+        of_base = {target.name: target for target in done}
+        items = (
+            EvidenceItem(
+                f"{name}: worse by", f"{worse:.1f} % than {_baseline(of_base[name]):g} ({_basis(of_base[name])})"
+            )
+            for name, worse in self._compared(of_base.values())
+        )
+        limit = (
+            (EvidenceItem("Worse by at most", self.at_most_worse_percent, "%"),) if self.at_most_worse_percent else ()
+        )
+        return (*limit, *at_most(items))
+
+    def _fails_by_past(self, bad: list[tuple[str, float]], counts: Items) -> GateResult:
+        nodes = tuple(name for name, _ in bad)
+        title = f"The result of the test Job on {subject(nodes)} is worse than before"
+        summary = (
+            f"{'' if len(bad) == 1 else f'{nodes[0]}: '}{self.metric} is {bad[0][1]:.0f} % worse than its baseline."
+        )
+        return fail(title, summary, cause="worse", nodes=nodes, evidence=counts, steps=READ_JOB)
 
     def _limits(self) -> Items:
         limits = {"At least": self.at_least, "At most": self.at_most}
@@ -130,6 +178,20 @@ def _values(targets: Iterable[TargetEvidence]) -> list[tuple[str, float]]:
     """Returns the result of each test Job with one."""
     jobs = ((target.name, target.test_job) for target in targets)
     return [(name, job.value) for name, job in jobs if job is not None and job.value is not None]
+
+
+def _baseline(target: TargetEvidence) -> float | None:
+    """Returns the median of the node's results with other drivers, else of at least four peers; None: too few."""
+    job = target.test_job
+    if job is None or not (job.past or len(job.peers) >= FEWEST_PEERS):
+        return None
+    return median(job.past or job.peers) or None
+
+
+def _basis(target: TargetEvidence) -> str:
+    job = target.test_job
+    past, peers = (len(job.past), len(job.peers)) if job else (0, 0)
+    return f"{count(past, 'earlier result')} of the node" if past else count(peers, "peer")
 
 
 def _is_settled(target: TargetEvidence) -> bool:

@@ -14,6 +14,9 @@ class TestJob(TestJobOnNode):
         max_length=200, blank=True, default="", db_default=""
     )  # path of a number in its output; blank: none
     value = models.FloatField(null=True)  # that number; null: it printed none, or none is asked
+    # Of the node when its Job was intended: what the number is of. Blank: unknown.
+    driver_version = models.CharField(max_length=64, blank=True, default="", db_default="")
+    gpu_product = models.CharField(max_length=128, blank=True, default="", db_default="")
 
     class Meta:
         constraints = [
@@ -23,6 +26,7 @@ class TestJob(TestJobOnNode):
                 name="one_test_job_at_a_time_per_node",
             ),
         ]
+        indexes = [models.Index(fields=["node_uid", "-told_at"])]
         ordering = ["plan_id", "node_name", "pk"]
 
     @property

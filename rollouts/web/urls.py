@@ -15,6 +15,7 @@ from rollouts.web import (
     plan_commands,
     plan_page,
     plans_page,
+    test_results,
     windows_page,
 )
 
@@ -33,6 +34,7 @@ urlpatterns = [
     path("windows/<int:window_id>/removals", windows_page.remove, name="remove-window"),
     path("parts/restraints/<int:cluster_id>", windows_page.place_part, name="cluster-restraints"),
     path("parts/restraints/<int:cluster_id>/<int:pool_id>", windows_page.place_part, name="pool-restraints"),
+    path("parts/nodes/<int:node_id>/test-results", test_results.node_test_results_part, name="node-test-results"),
     path("ledger", ledger_page.ledgers, name="ledgers"),
     path("clusters/<int:cluster_id>/ledger", ledger_page.ledger, name="ledger"),
     path("parts/clusters/<int:cluster_id>/ledger", ledger_page.ledger_part, name="ledger-part"),

@@ -99,6 +99,8 @@ def _intend(writer: Writer, target: Target, namespace: str) -> TestJob | None:
                 amount=gate.gpus,
                 command=gate.command,
                 metric=gate.metric,
+                driver_version=node.driver_version if node else "",
+                gpu_product=node.gpu_product if node else "",
                 intended_at=now,
                 says="Its Job is not made yet.",
             )

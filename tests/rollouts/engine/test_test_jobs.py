@@ -17,7 +17,7 @@ from rollouts.live_checks.questions import Questions, facts_of
 from rollouts.live_checks.required_rights import needed
 from rollouts.models import GateAnswer, Plan, PlanEvent, Target, TestJob
 from simulator.kinds import JOB, POD
-from tests.rollouts.engine.ground import CANARY, Ground
+from tests.rollouts.engine.ground import CANARY, NEW, Ground
 from tests.rollouts.live_checks.rights import asked_in, unnamed
 
 pytestmark = pytest.mark.rounds
@@ -401,3 +401,26 @@ def test_the_number_that_it_prints_decides(ground: Ground, printed: list[str], e
 
     assert (answer(ground).answer, row().said) == (expected, says)
     assert ground.plan.state == (PlanState.HALTED if expected == "fail" else PlanState.PROMOTING)
+
+
+def test_a_result_worse_than_the_nodes_past_halts_and_is_kept_with_its_driver(ground: Ground):
+    under_test(ground, metric="sum", at_most_worse_percent=10, command="bench --json")
+    job = row()
+    same = ("node_uid", "node_name", "namespace", "image", "resource", "amount", "command", "metric", "gpu_product")
+    plan, earlier = ground.plan, ground.draft()
+    ground.plan = plan
+    TestJob.objects.create(
+        plan=earlier, driver_version="550.1", value=400.0, outcome="passed", gone_at=ground.clock(),
+        intended_at=ground.clock() - timedelta(days=9), told_at=ground.clock() - timedelta(days=9),
+        **{name: getattr(job, name) for name in same},
+    )  # fmt: skip
+    ground.simulation.ends.read_log = lambda *_: ['2026-01-08T12:00:09Z {"sum": 312.5}']
+    play(ground, {"terminated": {"exitCode": 0, "reason": "Completed"}}, "Succeeded", node=CANARY)
+
+    completes(ground)
+    ground.rounds(2)
+
+    assert (answer(ground).answer, answer(ground).cause) == ("fail", "worse")
+    assert answer(ground).summary == "sum is 22 % worse than its baseline."
+    assert ground.plan.state == PlanState.HALTED
+    assert (job.driver_version, job.gpu_product) == (NEW, "NVIDIA-H100-80GB-HBM3")

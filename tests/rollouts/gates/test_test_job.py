@@ -8,7 +8,7 @@ from rollouts.gates.options import BadGate, read_gates
 from rollouts.gates.test_job import TestJobGate
 from rollouts.lifecycle import TargetState
 from tests.make import NOON
-from tests.rollouts.make import a_held_target, a_target, evidence
+from tests.rollouts.make import a_held_target, a_target, evidence, values_of
 
 
 def told(name: str = "node-1", outcome: TestJobOutcome | None = None, says: str = "It runs.", said: str = "", **given):
@@ -128,3 +128,38 @@ def test_a_result_beyond_its_limits_is_named_with_its_value():
 def test_a_metric_without_a_rule_and_a_command_that_is_no_command_are_refused(options):
     with pytest.raises(BadGate):
         read_gates({"test_job": options})
+
+
+def compared(value: float, *, past: tuple[float, ...] = (), peers: tuple[float, ...] = (), **options):
+    job = TestJobEvidence(TestJobOutcome.PASSED, "It completed.", value=value, past=past, peers=peers)
+    return evaluated(a_target(test_job=job), metric="sum", at_most_worse_percent=10, **options)
+
+
+def test_a_result_is_compared_with_the_nodes_own_past():
+    assert compared(91, past=(100, 99, 500)).answer is Answer.PASS
+
+    result = compared(89, past=(100, 100, 10), peers=(1, 1, 1, 1))
+
+    assert (result.answer, result.cause, result.nodes) == (Answer.FAIL, "worse", ("node-1",))
+    assert result.summary == "sum is 11 % worse than its baseline."
+    assert values_of(result)["node-1: worse by"] == "11.0 % than 100 (3 earlier results of the node)"
+
+
+def test_a_node_without_a_past_is_compared_with_four_peers():
+    assert compared(80, peers=(100, 100, 100, 100)).answer is Answer.FAIL
+    assert compared(80, peers=(100, 100, 100, 100), higher_is_better=False).answer is Answer.PASS
+
+    few = compared(80, peers=(100, 100, 100))
+
+    assert (few.answer, few.cause) == (Answer.WAIT, "few-results")
+    assert "4 peers" in few.summary
+
+
+def test_failure_timeout_no_number_and_too_few_results_are_four_answers():
+    def cause(outcome: TestJobOutcome, **given):
+        job = TestJobEvidence(outcome, "It is told.", **given)
+        return evaluated(a_target(test_job=job), metric="sum", at_most_worse_percent=10).cause
+
+    failed, passed = TestJobOutcome.FAILED, TestJobOutcome.PASSED
+    causes = [cause(failed), cause(failed, has_timed_out=True), cause(passed), cause(passed, value=1.0)]
+    assert causes == ["failed", "timed-out", "no-number", "few-results"]

@@ -1,0 +1,68 @@
+from datetime import timedelta
+
+import pytest
+
+from rollouts.models import TestJob
+from rollouts.queries.test_results import baselines_of, results_of
+from tests import make
+from tests.make import NOON
+from tests.pages import page, visiting
+from tests.rollouts.rows import a_driver_cluster, a_started_plan
+
+pytestmark = pytest.mark.django_db
+OLD = "570.172.08"
+
+
+@pytest.fixture
+def plan():
+    return a_started_plan(a_driver_cluster(), make.a_user("ada", role="operator"))
+
+
+def a_result(plan, node: str, value: float | None, *, days: int = 1, **given) -> TestJob:
+    its = plan.cluster.nodes.get(name=node)
+    row = {
+        "namespace": "gpu-operator", "image": "nvbandwidth", "resource": "nvidia.com/gpu", "amount": 8,
+        "metric": "sum", "driver_version": OLD, "gpu_product": "H100", "outcome": "passed", "says": "It completed.",
+        "intended_at": NOON - timedelta(days=days), "told_at": NOON - timedelta(days=days), "gone_at": NOON,
+    }  # fmt: skip
+    return TestJob.objects.create(plan=plan, node_uid=its.uid, node_name=node, value=value, **row | given)
+
+
+def test_a_baseline_is_of_the_same_job_with_another_driver(plan):
+    names = sorted(plan.cluster.nodes.values_list("name", flat=True))
+    now = a_result(plan, names[0], 90, days=0, driver_version=plan.to_version)
+    a_result(plan, names[0], 100, days=2)
+    a_result(plan, names[0], 101, days=1)
+    a_result(plan, names[1], 99)
+    for other in (
+        {"metric": "max"}, {"image": "another"}, {"gpu_product": "A100"}, {"amount": 1}, {"outcome": "failed"},
+        {"driver_version": ""}, {"driver_version": plan.to_version}, {"days": 400},
+    ):  # fmt: skip
+        a_result(plan, names[2], 1, **other)
+
+    assert baselines_of(plan, [now]).of(now) == ((101, 100), (99,))
+
+
+def test_without_a_number_nothing_is_read(plan, django_assert_num_queries):
+    node = plan.cluster.nodes.order_by("name").first()
+    row = a_result(plan, node.name, None)
+
+    with django_assert_num_queries(0):
+        assert baselines_of(plan, [row]).of(row) == ((), ())
+
+
+def test_page_and_rest_list_the_results_of_a_node_newest_first(plan):
+    node = plan.cluster.nodes.order_by("name").first()
+    a_result(plan, node.name, 412.5, days=2)
+    a_result(plan, node.name, None, outcome="failed", says="It ended with exit code 1.")
+    a_result(plan, node.name, None, outcome="", told_at=None, gone_at=None)
+    ada = visiting(make.a_user("eva", role="viewer"))
+
+    seen = page(ada, f"/parts/nodes/{node.pk}/test-results").text
+    told = ada.get(f"/api/v1/nodes/{node.pk}/test-results").json()["results"]
+
+    assert [row.outcome for row in results_of(node)] == ["failed", "passed"]
+    assert [(row["outcome"], row["value"], row["driver_version"]) for row in told] == [
+        ("failed", None, OLD), ("passed", 412.5, OLD),
+    ]  # fmt: skip
+    assert "passed sum 412.5 " + OLD in seen
