@@ -175,8 +175,3 @@ def verdict_of(text: str) -> RecoveryVerdict:
         return RecoveryVerdict(title, VERDICTS.get(title.lower().removesuffix("required").strip()))
     known = RECOVERY_ACTIONS.get(int(number, 16)) if number else None
     return RecoveryVerdict(known.title if known else number or "", known.action if known else None)
-
-
-def verdict_in(text: str) -> XidAction | None:
-    """Returns the action of a 154. None: unknown."""
-    return verdict_of(text).action

@@ -4,7 +4,7 @@ A fault hits some of the nodes once they run the new driver: those that share a 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 
@@ -61,11 +61,3 @@ FAULTS: Mapping[str, DriverFault] = {
         ),
     )
 }
-
-
-def a_fault(key: str, **changes: object) -> DriverFault:
-    """Returns a fault of the table with other values.
-
-    :raises KeyError: when there is none of that name
-    """
-    return replace(FAULTS[key], **changes)  # type: ignore[arg-type]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gpu.xids import WORKFLOWS, XIDS, XidAction, XidPattern, verdict_in, workflow_of
+from gpu.xids import WORKFLOWS, XIDS, XidAction, XidPattern, verdict_of, workflow_of
 from health.rules.base import Severity
 from health.rules.gpus import GPU_RULES
 from health.rules.gpus.base import GpuFacts, XidSeen, can_see
@@ -378,7 +378,7 @@ FROM = "GPU recovery action changed from"
     ],
 )
 def test_the_text_of_154_is_the_verdict(words, action):
-    assert verdict_in(words) == action
+    assert verdict_of(words).action == action
 
 
 def test_a_154_whose_text_nobody_knows_is_a_finding_with_its_text():
