@@ -22,7 +22,7 @@ from demo.numbers import whole
 if TYPE_CHECKING:
     from benchmarks.rehearsing.scenarios import Played
 
-ROLLOUTS = 510
+ROLLOUTS, TOLD_EVERY = 510, 50
 
 
 def main() -> None:
@@ -36,8 +36,12 @@ def main() -> None:
     figures = Figures("safety", {"seed": seed, "gates": "usual" if asked.usual else "all"})
     figures.measure_reference()
     with ProcessPoolExecutor(asked.processes, initializer=set_up) as pool:
-        numbers = range(asked.rollouts)
-        report(figures, list(pool.map(partial(played, seed, asked.usual), numbers, chunksize=4)))
+        rollouts = []
+        for one in pool.map(partial(played, seed, asked.usual), range(asked.rollouts), chunksize=4):
+            rollouts.append(one)
+            if len(rollouts) % TOLD_EVERY == 0:
+                print(f"{len(rollouts)} of {asked.rollouts} rollouts", file=sys.stderr, flush=True)
+    report(figures, rollouts)
     figures.end()
 
 

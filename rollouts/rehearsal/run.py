@@ -4,7 +4,7 @@ The rehearsed person approves every stage at once and decides nothing else: a ha
 the rehearsal.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -100,14 +100,15 @@ class Run:
     def _held(self, name: str) -> VirtualTarget:
         return VirtualTarget(self.fleet.nodes[name], TargetState.HELD, self.begins)
 
-    def to_the_end(self) -> Rehearsal:
-        """Rehearses until the plan is complete, halted, or asks a person.
+    def to_the_end(self, tell: Callable[[timedelta], None]) -> Rehearsal:
+        """Rehearses until the plan is complete, halted, or asks a person. `tell` gets the virtual time of each round.
 
         :raises Unending: when nothing of that happens in virtual time
         """
         while self.state is PlanState.PROMOTING and not self.pause_reason:
             if self.now - self.begins > LONGEST:
                 raise Unending(self.reason)
+            tell(self.now - self.begins)
             decision = decide(self.snapshot(), now=self.now)
             self.reason = decision.waiting_for or self.reason
             self._record(decision)
@@ -370,9 +371,15 @@ def _hash(version: str) -> str:
     return f"of-{version}"
 
 
-def rehearse(fleet: VirtualFleet, stages: Sequence[RehearsedStage], *, begins: datetime) -> Rehearsal:
+def rehearse(
+    fleet: VirtualFleet,
+    stages: Sequence[RehearsedStage],
+    *,
+    begins: datetime,
+    tell: Callable[[timedelta], None] = lambda _: None,
+) -> Rehearsal:
     """Rehearses a plan on a virtual fleet, which is changed.
 
     :raises Unending: when the plan neither ends nor stops in virtual time
     """
-    return Run(fleet, stages, begins).to_the_end()
+    return Run(fleet, stages, begins).to_the_end(tell)

@@ -1,3 +1,6 @@
+import time
+from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -11,6 +14,8 @@ from rollouts.rehearsal.virtual_plan import NothingToRehearse, VirtualPlan, virt
 from wording.durations import spell
 from wording.lists import names
 from wording.numbers import count
+
+TOLD_EVERY_S = 2.0
 
 
 class Command(BaseCommand):
@@ -31,9 +36,21 @@ class Command(BaseCommand):
             played = virtual_plan(plan, fault, seed=given["seed"], now=now)
         except NothingToRehearse as nothing:
             raise CommandError(f"{nothing} Look at the draft: it names why each node is left out.") from nothing
-        outcome = rehearse(played.fleet, played.stages, begins=now)
+        outcome = rehearse(played.fleet, played.stages, begins=now, tell=self._progress())
         for line in _lines(played, outcome):
             self.stdout.write(line)
+
+    def _progress(self) -> Callable[[timedelta], None]:
+        """Returns what shows the virtual time of a long rehearsal in a terminal, every two seconds."""
+        next_at = time.monotonic() + TOLD_EVERY_S
+
+        def tell(spent: timedelta) -> None:
+            nonlocal next_at
+            if time.monotonic() >= next_at and self.stderr.isatty():
+                next_at = time.monotonic() + TOLD_EVERY_S
+                self.stderr.write(f"Rehearsed {spell(spent)} of virtual time …")
+
+        return tell
 
 
 def _lines(played: VirtualPlan, outcome: Rehearsal) -> list[str]:
