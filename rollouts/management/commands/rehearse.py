@@ -70,8 +70,10 @@ def _lines(played: VirtualPlan, outcome: Rehearsal) -> list[str]:
         canary = len(played.stages[0].nodes)
         rate = round(100 * bound_on_failure_rate(canary))
         return [*lines, f"Not seen:   a fault of fewer than {rate} % of the nodes may miss a canary of {canary}"]
+    spared = len(outcome.unseen)
+    silent = len(played.affected) - len(outcome.harmed) - spared
     lines += [
-        f"Harmed:     {count(len(outcome.harmed), 'node')}, {len(outcome.unseen)} spared",
+        f"Harmed:     {count(len(outcome.harmed), 'node')}; {silent} released without a sign, {spared} not released",
         f"Released after the first sign: {count(outcome.released_after_sign, 'node')}",
     ]
     if outcome.harmed:

@@ -37,7 +37,7 @@ def test_a_fault_names_the_stage_the_gate_and_the_harm(plan: Plan):
     assert "Fault:      The driver never becomes ready: 6 nodes of 6" in said
     assert "stops in Canary, by driver_version: " in said
     assert "did not load driver" in said
-    assert "Harmed:     1 node, 5 spared" in said
+    assert "Harmed:     1 node; 0 released without a sign, 5 not released" in said
 
 
 def test_a_plan_without_nodes_says_what_to_do(plan: Plan):
