@@ -12,6 +12,7 @@ from config.settings.variables import Variables
 
 ROLES = ("viewer", "operator", "approver", "admin")
 LOOPBACK = {"127.0.0.1", "localhost", "::1"}
+TOKEN_AUTHS = ("", "client_secret_basic", "client_secret_post")
 LONGEST_ISSUER = 200  # characters, as the rows of accounts have
 
 
@@ -32,6 +33,7 @@ class Oidc:
     scopes: tuple[str, ...] = ("openid", "profile", "email")
     groups_claim: str = "groups"  # realm_access.roles: a claim in a claim
     name_claim: str = "preferred_username"
+    token_auth: str = ""  # how the client proves itself; blank: by the discovery document
     ca_file: str = ""  # blank: the system's certificates
     roles: tuple[GroupRole, ...] = ()
 
@@ -44,7 +46,9 @@ class Oidc:
         """Returns the settings of django-allauth."""
         if not self.is_on:
             return {}
-        options = {"server_url": self.issuer, "oauth_pkce_enabled": True, "scope": list(self.scopes)}
+        options: dict[str, Any] = {"server_url": self.issuer, "oauth_pkce_enabled": True, "scope": list(self.scopes)}
+        if self.token_auth:
+            options["token_auth_method"] = self.token_auth
         app = {"provider_id": "sso", "name": "SSO", "client_id": self.client_id, "secret": self.client_secret}
         return {"openid_connect": {"APPS": [{**app, "settings": options}]}}
 
@@ -64,6 +68,7 @@ def read_oidc(env: Variables) -> Oidc:
         scopes=tuple(env("QUARTERDECK_OIDC_SCOPES", default=" ".join(Oidc.scopes)).split()),
         groups_claim=env("QUARTERDECK_OIDC_GROUPS_CLAIM", default=Oidc.groups_claim),
         name_claim=env("QUARTERDECK_OIDC_NAME_CLAIM", default=Oidc.name_claim),
+        token_auth=env("QUARTERDECK_OIDC_TOKEN_AUTH", default=""),
         ca_file=env("QUARTERDECK_OIDC_CA_FILE", default=env("SSL_CERT_FILE", default="")),
         roles=tuple(read_roles(env("QUARTERDECK_OIDC_ROLES", default=""))),
     )
@@ -76,6 +81,10 @@ def read_oidc(env: Variables) -> Oidc:
         raise ImproperlyConfigured(f"QUARTERDECK_OIDC_ISSUER has more than {LONGEST_ISSUER} characters.")
     if not settings.client_id or not secret:
         raise ImproperlyConfigured("QUARTERDECK_OIDC_ISSUER needs QUARTERDECK_OIDC_CLIENT_ID and a client secret.")
+    if settings.token_auth not in TOKEN_AUTHS:
+        raise ImproperlyConfigured(
+            f"QUARTERDECK_OIDC_TOKEN_AUTH must be one of: {', '.join(filter(None, TOKEN_AUTHS))}."
+        )
     return settings
 
 

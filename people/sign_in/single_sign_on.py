@@ -5,7 +5,7 @@ checks no signature of a token that it fetched, and sends no nonce.
 """
 
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -65,7 +65,7 @@ def redirect_to_provider(request: HttpRequest, *, next_url: str) -> HttpResponse
     return response
 
 
-def claims_of(request: HttpRequest) -> tuple[Mapping[str, Any], str]:
+def claims_of(request: HttpRequest) -> tuple[dict[str, Any], str]:
     """Returns the verified claims of a person who returns, and the page that they asked for.
 
     :raises SignInRefused: when anything about the answer is wrong
@@ -83,9 +83,26 @@ def claims_of(request: HttpRequest) -> tuple[Mapping[str, Any], str]:
             request, app, adapter.get_client(request, app), pkce_code_verifier=state["pkce_code_verifier"]
         )
         claims = _verified(str(answer.get("id_token", "")), adapter)
-    if not constant_time_compare(str(claims.get("nonce", "")), state["nonce"]):
-        raise _refused("nonce")
+        if not constant_time_compare(str(claims.get("nonce", "")), state["nonce"]):
+            raise _refused("nonce")
+        if not _wanted_names() <= claims.keys() and adapter.openid_config.get("userinfo_endpoint"):
+            claims = _user_info(answer["access_token"], adapter, of=claims["sub"]) | claims
     return claims, state.get("next") or ""
+
+
+def _wanted_names() -> set[str]:
+    return {settings.OIDC.name_claim, settings.OIDC.groups_claim.partition(".")[0]}
+
+
+def _user_info(access_token: str, adapter: OpenIDConnectOAuth2Adapter, *, of: str) -> dict[str, Any]:
+    """Returns the claims that the provider keeps out of the ID token."""
+    with get_adapter().get_requests_session() as session:
+        answer = session.get(adapter.profile_url, headers={"Authorization": f"Bearer {access_token}"})
+        answer.raise_for_status()
+    found: dict[str, Any] = answer.json()
+    if found["sub"] != of:
+        raise _refused("subject of the userinfo")
+    return found
 
 
 def _require_issuer(adapter: OpenIDConnectOAuth2Adapter) -> None:
@@ -93,7 +110,7 @@ def _require_issuer(adapter: OpenIDConnectOAuth2Adapter) -> None:
         raise _refused("issuer of the discovery document")
 
 
-def _verified(token: str, adapter: OpenIDConnectOAuth2Adapter) -> Mapping[str, Any]:
+def _verified(token: str, adapter: OpenIDConnectOAuth2Adapter) -> dict[str, Any]:
     """Returns the claims of an ID token. The keys are fetched each time, so that rotated ones are known."""
     client_id = settings.OIDC.client_id
     with get_adapter().get_requests_session() as session:
@@ -104,7 +121,7 @@ def _verified(token: str, adapter: OpenIDConnectOAuth2Adapter) -> Mapping[str, A
     found = [key for key in keys if key.key_id == key_id] if key_id else keys
     if not found:
         raise jwt.InvalidKeyError(f"no key {key_id}")
-    claims: Mapping[str, Any] = jwt.decode(
+    claims: dict[str, Any] = jwt.decode(
         token,
         key=found[0],
         algorithms=ALGORITHMS,

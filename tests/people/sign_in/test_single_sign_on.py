@@ -42,13 +42,15 @@ class Provider:
     asked: list[tuple[str, dict[str, str]]] = field(default_factory=list)
     alter_query: Callable[[str, dict[str, str]], dict[str, str]] = lambda _, query: query
     alter_answer: Callable[[str, dict[str, Any]], dict[str, Any]] | None = None
+    before: dict[str, Callable[[], None]] = field(default_factory=dict)  # runs before a path is answered
     address: str = ""
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Any:
         path, query = environ["PATH_INFO"], dict(parse_qsl(environ["QUERY_STRING"]))
         self.asked.append((path, query))
+        self.before.get(path, lambda: None)()
         environ["QUERY_STRING"] = urlencode(self.alter_query(path, query))
-        if self.alter_answer is None or path not in {"/jwks", "/.well-known/openid-configuration"}:
+        if self.alter_answer is None or path not in {"/jwks", "/userinfo", "/.well-known/openid-configuration"}:
             return self.app(environ, start_response)
         said: list[Any] = []
         body = b"".join(self.app(environ, lambda *began: said.append(began[0])))
@@ -117,6 +119,16 @@ def test_a_person_of_a_mapped_group_is_let_in_with_its_roles(provider, client):
     assert (grant.actor, grant.evidence["person"]) == ("single sign-on", "ada")
 
 
+@pytest.mark.parametrize("method", ["client_secret_basic", "client_secret_post"])
+def test_the_client_proves_itself_as_the_provider_asks(provider, client, settings, method):
+    made = {"redirect_uris": ["http://testserver/sign-in/sso/callback"], "token_endpoint_auth_method": method}
+    known = httpx.post(f"{provider.address}/oauth2/clients", json=made).json()
+    own = {"client_id": known["client_id"], "client_secret": known["client_secret"], "token_auth": method}
+    configure(settings, replace(settings.OIDC, **own))
+
+    assert sign_in(client).status_code == 302
+
+
 def test_the_code_is_bound_to_this_browser_by_pkce_state_and_nonce(provider, client):
     begun = client.get("/sign-in/sso")
     asked = {name: values[0] for name, values in parse_qs(urlsplit(begun["Location"]).query).items()}
@@ -183,6 +195,23 @@ def test_claims_without_access_are_refused_with_the_reason(provider, client, cla
     assert sentence in refusal(sign_in(client))
 
     assert not User.objects.exists()
+
+
+def test_claims_that_only_the_userinfo_has_are_read_there(provider, client):
+    provider.account("s-1", preferred_username="ada")  # as the ID token is made
+    provider.before["/userinfo"] = lambda: provider.account("s-1", **ADA)
+
+    assert sign_in(client).status_code == 302
+
+    assert roles_of("ada") == {("operator", "fleet")}
+    assert [path for path, _ in provider.asked].count("/userinfo") == 1
+
+
+def test_the_userinfo_of_another_subject_is_refused(provider, client):
+    provider.account("s-1", preferred_username="ada")
+    provider.alter_answer = lambda path, said: said | ({"sub": "s-2"} if path == "/userinfo" else {})
+
+    assert "invalid: subject of the userinfo" in refusal(sign_in(client))
 
 
 def test_a_local_account_of_the_same_name_is_never_taken_over(provider, client):
@@ -326,6 +355,7 @@ def test_a_session_ends_on_time_however_much_it_is_used(client):
         {"ISSUER": "http://idp.example.com", "CLIENT_ID": "q", "CLIENT_SECRET": "s"},
         {"ISSUER": "https://idp.example.com", "CLIENT_ID": "q"},
         {"ISSUER": "https://idp.example.com", "CLIENT_SECRET": "s"},
+        {"ISSUER": "https://idp", "CLIENT_ID": "q", "CLIENT_SECRET": "s", "TOKEN_AUTH": "none"},
         {"ROLES": "gpu-admins=root"},
         {"ROLES": "gpu-admins"},
     ],
