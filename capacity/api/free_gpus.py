@@ -1,12 +1,14 @@
 """The free GPUs of a pool or a cluster, as on its page."""
 
+from django.utils import timezone
 from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.response import Response
 
+from capacity.free_gpus.free_gpu_history import DAYS_AT_MOST, history_of
 from capacity.free_gpus.free_gpu_report import FreeGpuReport, free_gpus_of_cluster, free_gpus_of_pool
 from capacity.free_gpus.stranded_gpus import StrandedBy
-from edges.rest import Edge
+from edges.rest import Asked, Edge
 from fleet.models import Cluster, Pool
 
 
@@ -72,3 +74,31 @@ class ClusterFreeGpus(Edge):
     def get(self, request, cluster_id: int) -> Response:
         """Returns the free GPUs of the cluster's visible nodes, and which pods could use them now."""
         return _answer(free_gpus_of_cluster(self.load(Cluster.objects.visible_to(self.user), cluster_id), self.user))
+
+
+class FreeGpuHistoryAsked(Asked):
+    days = serializers.IntegerField(min_value=1, max_value=DAYS_AT_MOST, default=14)
+
+
+class FreeGpuSampleSerializer(serializers.Serializer):
+    """Free GPUs at the end of an hour. `usable` and the parts of `stranded` add up to `free`."""
+
+    hour = serializers.DateTimeField(help_text="End of the hour. Hours without a sample are left out.")
+    free = serializers.FloatField()
+    usable = serializers.FloatField()
+    stranded = serializers.DictField(child=serializers.FloatField(), help_text="GPUs by cause.")
+
+
+class FreeGpuHistorySerializer(serializers.Serializer):
+    samples = FreeGpuSampleSerializer(many=True, help_text="Oldest first.")
+
+
+class PoolFreeGpuHistory(Edge):
+    @extend_schema(parameters=[FreeGpuHistoryAsked], responses=FreeGpuHistorySerializer)
+    def get(self, request, pool_id: int) -> Response:
+        """Returns the free and stranded GPUs of the pool over time, at most one sample an hour."""
+        asked = FreeGpuHistoryAsked(data=request.query_params.dict())
+        asked.is_valid(raise_exception=True)
+        pool = self.load(Pool.objects.visible_to(self.user), pool_id)
+        samples = history_of(pool, days=asked.validated_data["days"], now=timezone.now())
+        return Response(FreeGpuHistorySerializer({"samples": samples}).data)

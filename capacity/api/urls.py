@@ -1,6 +1,6 @@
 from django.urls import path
 
-from capacity.api.free_gpus import ClusterFreeGpus, PoolFreeGpus
+from capacity.api.free_gpus import ClusterFreeGpus, PoolFreeGpuHistory, PoolFreeGpus
 from capacity.api.pod_views import PodViewDetail, PodViewList
 from capacity.api.pods import PodDetail, WhyPending
 from capacity.api.usage import Usage, WeeklyUsageReport
@@ -9,6 +9,7 @@ urlpatterns = [
     path("pod-views", PodViewList.as_view()),
     path("pod-views/<int:view_id>", PodViewDetail.as_view()),
     path("pools/<int:pool_id>/free-gpus", PoolFreeGpus.as_view(), name="api-pool-free-gpus"),
+    path("pools/<int:pool_id>/free-gpus/history", PoolFreeGpuHistory.as_view(), name="api-pool-free-gpu-history"),
     path("clusters/<int:cluster_id>/free-gpus", ClusterFreeGpus.as_view(), name="api-cluster-free-gpus"),
     path("usage", Usage.as_view(), name="api-usage"),
     path("usage/report", WeeklyUsageReport.as_view(), name="api-usage-report"),

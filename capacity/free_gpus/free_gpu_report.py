@@ -63,21 +63,31 @@ class _TaintedNodes:
 
 def free_gpus_of_pool(pool: Pool, user: User) -> FreeGpuReport | None:
     """Returns the free GPUs of a pool's nodes. None: its nodes or pods were never read. Five queries."""
-    members = members_of([pool.pk])
-    return _report(pool.cluster_id, user, Q(pk__in=members), Q(node__in=members))
+    return _of_members(pool, Node.objects.visible_to(user), Pod.objects.visible_to(user))
+
+
+def all_free_gpus_of_pool(pool: Pool) -> FreeGpuReport | None:
+    """Returns the free GPUs of a pool for its history, as everybody who sees the pool sees them. Five queries."""
+    return _of_members(pool, Node.objects.all(), Pod.objects.all())
 
 
 def free_gpus_of_cluster(cluster: Cluster, user: User) -> FreeGpuReport | None:
     """Returns the free GPUs of a cluster's visible nodes. None: its nodes or pods were never read. Five queries."""
-    return _report(cluster.pk, user, Q(), Q(node__isnull=False))
+    nodes, pods = Node.objects.visible_to(user), Pod.objects.visible_to(user)
+    return _report(cluster.pk, nodes, pods, Q(node__isnull=False))
 
 
-def _report(cluster_id: int, user: User, nodes_of: Q, pods_of: Q) -> FreeGpuReport | None:
+def _of_members(pool: Pool, nodes: Any, pods: Any) -> FreeGpuReport | None:
+    members = members_of([pool.pk])
+    return _report(pool.cluster_id, nodes.filter(pk__in=members), pods, Q(node__in=members))
+
+
+def _report(cluster_id: int, visible_nodes: Any, visible_pods: Any, pods_of: Q) -> FreeGpuReport | None:
     known = Bookmark.objects.known(NODES.name) | Bookmark.objects.known(PODS.name)
     if known.filter(cluster=cluster_id).count() < len((NODES, PODS)):
         return None
-    nodes = Node.objects.visible_to(user).filter(nodes_of, cluster=cluster_id).with_gpus().order_by()
-    pods = Pod.objects.visible_to(user).filter(cluster=cluster_id).tenants().not_done().order_by()
+    nodes = visible_nodes.filter(cluster=cluster_id).with_gpus().order_by()
+    pods = visible_pods.filter(cluster=cluster_id).tenants().not_done().order_by()
     kinds = _kinds(pods.filter(WAITS | pods_of))
     tainted = _tainted(nodes)
     closing = _closing_taints(tainted, pods.filter(WAITS))

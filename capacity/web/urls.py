@@ -1,6 +1,6 @@
 from django.urls import path
 
-from capacity.web import free_gpu_parts, pod_page, pods_page, usage_page, usage_report_page
+from capacity.web import free_gpu_history, free_gpu_parts, pod_page, pods_page, usage_page, usage_report_page
 
 urlpatterns = [
     path("pods", pods_page.pods, name="pods"),
@@ -11,6 +11,12 @@ urlpatterns = [
     path("pods/<int:pod_id>", pod_page.pod, name="pod"),
     path("parts/pods/<int:pod_id>", pod_page.pod_part, name="pod-part"),
     path("parts/pools/<int:pool_id>/free-gpus", free_gpu_parts.pool_free_gpus_part, name="pool-free-gpus"),
+    path(
+        "parts/pools/<int:pool_id>/free-gpu-history",
+        free_gpu_history.pool_free_gpu_history_part,
+        name="pool-free-gpu-history",
+    ),
+    path("pools/<int:pool_id>/free-gpus.csv", free_gpu_history.csv_file, name="pool-free-gpus-csv"),
     path("parts/clusters/<int:cluster_id>/free-gpus", free_gpu_parts.cluster_free_gpus_part, name="cluster-free-gpus"),
     path("usage", usage_page.usage, name="usage"),
     path("parts/usage", usage_page.usage_part, name="usage-part"),

@@ -4,7 +4,7 @@ The service state, pools and GPUs of a node are those of the moment when its hou
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -22,6 +22,8 @@ from health.telemetry.hours import GpuHourSums
 from health.telemetry.usage import GpuUse, HourHolder, HourOfNode, MeasuredDevice, Owner, use_hours
 
 HOUR = timedelta(hours=1)
+# Of apps above: called once with the cluster's key and the hour, after its sums are written.
+RECORDED: list[Callable[[int, datetime], None]] = []
 LONGEST = 320  # characters of a workload
 COLUMNS = (
     "name", "layout", "gpu_product", "physical_gpus", "gpu_expected", "gpu_allocatable", "is_ready",
@@ -51,6 +53,8 @@ def record(cluster_id: int, hour: datetime, allocated: AllocatedHour, measured: 
         _add(NamespaceUsage, cluster_id, hour, uses)
         _add(OwnerUsage, cluster_id, hour, uses)
         _add(WorkloadActivity, cluster_id, hour, _activity(nodes, allocated, measured))
+    for listener in RECORDED:
+        listener(cluster_id, hour)
     return True
 
 

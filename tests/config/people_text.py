@@ -18,6 +18,7 @@ from rest_framework.exceptions import APIException
 from rest_framework.request import Request
 from rest_framework.test import APIRequestFactory
 
+from capacity.api.free_gpus import FreeGpuHistoryAsked
 from capacity.api.usage import UsageAsked
 from capacity.pods.pod_filter import PodFilter
 from capacity.usage.usage_filter import BadPeriod, UsageFilter
@@ -274,6 +275,9 @@ PARSERS = (
            lambda text: UsageAsked(
                data={"period": text, "first": text, "pool": text, "limit": text, text[:100]: text}
            ).is_valid(), ("capacity.api.usage",)),
+    Parser("days of free GPUs in REST", "a number from 1 to 90", HEADERS_BYTES,
+           lambda text: FreeGpuHistoryAsked(data={"days": text, text[:100]: text}).is_valid(),
+           ("capacity.api.free_gpus",)),
     Parser("filter of GPUs in REST", "253 characters each", HEADERS_BYTES,
            lambda text: GpuHealthAsked(
                data={"q": text, "limit": text, "at_least": text, "column": [text], text[:100]: text}
