@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from enum import IntEnum
 from itertools import groupby, pairwise
 
+LONGEST = 4096  # characters of a line that are read: the length of a termination message
 SCANNED = 400  # characters of a line; its meaning is at the beginning
 
 
@@ -74,6 +75,31 @@ SECONDHAND = any_of(
     r"\bsee (?:root cause|stack trace|the (?:root cause|stack trace)) (?:above|below|for)",
 )
 ANNOUNCING = re.compile(r"^\W*(?:last error|root cause|caused by|reason):\s*$", re.IGNORECASE)  # the next line says it
+# The message of a structured line: klog's err="…", the field error of JSON, then the message.
+STRUCTURED = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"\s(?:err|error)=\"(?P<text>(?:[^\"\\]|\\.)+)\"",
+        r"\"err(?:or)?\": ?\"(?P<text>(?:[^\"\\]|\\.)+)\"",
+        r"\bmsg=\"(?P<text>(?:[^\"\\]|\\.)+)\"",
+        r"\"(?:msg|message)\": ?\"(?P<text>(?:[^\"\\]|\\.)+)\"",
+        r"\bmsg=(?P<text>[^\"].*)$",
+    )
+)
+# Before the message: times, levels, threads and the place in the source, in any order.
+LEAD = re.compile(
+    r"""(?:(?:
+        \[?\d{4}[-/]\d\d[-/]\d\d[T ]\S+
+      | \d\d:\d\d:\d\d\S* | (?:UTC|GMT) | \]
+      | [IWEF]\d{4}\ \d\d:\d\d:\d\d[.\d]*(?:\ +\d+)?(?:\ +[\w.-]+:\d+\])?
+      | \[[A-Z][a-z]{2}\ \d\d\ \d{4}\ \S+\] | \[tid\ \d+\] | \[\d+:\d+\] | \[\s*\d+\.\d+\]
+      | [\[(]?(?:INFO|WARN(?:ING)?|ERRO|ERR(?:OR)?|FATAL?|DEBU?G?|E|Error(?=:))[\])]?(?:\[\d+\])?(?=[:\s\]]):?
+    )\s*)+""",
+    re.VERBOSE,
+)
+# After it: the place in the source (DCGM), escaped ends of lines and quotes, what containerd and the kubelet add.
+TRAIL = re.compile(r"(?:\s*\[/\S+:\d+\].*|[\\\"]n?|: unknown|, which is unexpected|[;.\s])+$")
+SHORTEST = 25  # characters of an end that tells something alone
 FATAL = any_of(
     r"(?:^|\s)panic: ",
     r"^fatal(?: error)?: ",
@@ -146,6 +172,33 @@ def decisive_index(lines: Sequence[str]) -> int | None:
     runs = [(line_weight, [index for _, index in run]) for line_weight, run in groupby(weighed, lambda pair: pair[0])]
     indexes = next((ats for run_weight, ats in reversed(runs) if run_weight is most), [None])
     return indexes[0] if most and most > LineWeight.PLAIN else indexes[-1]
+
+
+def message_of(line: str, longest: int) -> str:
+    """Returns what a line says, without time, level and program, in at most so many characters.
+
+    An error of Go names its reason last, after those of all its callers: of a longer one, the end is kept.
+    """
+    line = _untraced(line)[:LONGEST].strip()
+    for pattern in STRUCTURED:
+        if found := pattern.search(line):
+            line = _unescaped(found["text"])
+            break
+    line = " ".join(line.split())
+    lead = LEAD.match(line)
+    line = TRAIL.sub("", line[lead.end() :] if lead else line) or line
+    if len(line) <= longest:
+        return line
+    *callers, kept = line.split(": ")
+    while callers and len(callers[-1]) + len(kept) + len(": … ") <= longest:
+        kept = f"{callers.pop()}: {kept}"
+    if callers and SHORTEST <= len(kept) <= longest - len("… "):
+        return f"… {kept}"
+    return f"{line[: longest - 1].rstrip()}…"
+
+
+def _unescaped(text: str) -> str:
+    return text.replace('\\"', '"').replace("\\n", " ").replace("\\t", " ")
 
 
 def weight(line: str) -> LineWeight:

@@ -1,11 +1,14 @@
 """The logs are as people posted them: each names where it was read."""
 
+from pathlib import Path
+
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from health.logs.crashes import kept
-from kube.log_lines import LineWeight, decisive_line, is_frame, weight
+from kube.log_lines import LineWeight, decisive_line, is_frame, message_of, weight
 from kube.redaction import redacted
 from tests.health.logs import logged
 
@@ -162,3 +165,13 @@ def test_what_is_kept_of_a_log_has_the_line_that_says_why(lines):
     said = decisive_line(lines)
 
     assert not said or redacted(said)[:300] in kept(lines)
+
+
+@pytest.mark.parametrize("line", yaml.safe_load((Path(__file__).parent / "messages.yaml").read_text()))
+def test_the_message_of_a_line_has_no_time_level_or_place(line):
+    assert message_of(line["line"], 130) == line["message"]
+
+
+@given(st.text(max_size=300), st.integers(30, 140))
+def test_a_message_is_never_longer_than_asked_for(line, longest):
+    assert len(message_of(line, longest)) <= longest
