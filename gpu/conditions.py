@@ -153,6 +153,7 @@ _IN_JSON = re.compile(r"[{,]\s*\"(\d{1,3})\"\s*:\s*true")
 NONE = "NONE"
 # About an IMEX daemon, which DCGM's NVLink watch also checks; it runs only while a ComputeDomain is active.
 IMEX_UNHEALTHY = "DCGM_FR_IMEX_UNHEALTHY"
+IMEX_OF_EKS = "DCGMHealthCode122"  # the same by its number (eks-node-monitoring-agent #63)
 # About a device file for subnet managers, which some providers omit; RDMA works without it (NVSentinel #1663, #1716).
 NO_SUBNET_MANAGER = "issm character device missing"
 ROW_REMAP = 63
@@ -160,6 +161,14 @@ ROW_REMAP = 63
 NO_FAILURES = "no health failures"
 # EKS' agent reports this when it loses DCGM's host engine, and keeps it afterwards (eks-node-monitoring-agent #266).
 DCGM_LOST = "DCGMError: "
+
+
+# Links train for a short time after a boot (NVSentinel #1701); boards without a bridge have none (NVSentinel #1481).
+LINKS_DOWN = "DCGM_FR_NVLINK_DOWN"
+
+
+def is_of_imex(message: str) -> bool:
+    return IMEX_UNHEALTHY in message or IMEX_OF_EKS in message
 
 
 def is_a_fault_report(name: str) -> bool:
@@ -274,7 +283,7 @@ def _verdict_of_reason(reason: str) -> ConditionVerdict:
 def _severity(name: str, reporter: str, item: str) -> ConditionSeverity:
     if _is_notice(name) or _is_harmless(name, item) or NO_FAILURES in item.casefold():
         return ConditionSeverity.NOTE
-    if IMEX_UNHEALTHY in item or NO_SUBNET_MANAGER in item or item.startswith(DCGM_LOST) or _asks_for_nothing(item):
+    if is_of_imex(item) or NO_SUBNET_MANAGER in item or item.startswith(DCGM_LOST) or _asks_for_nothing(item):
         return ConditionSeverity.WARNING
     if reporter is NVSENTINEL or (is_of_a_gpu(name) and name not in LESS_BAD):
         return ConditionSeverity.CRITICAL

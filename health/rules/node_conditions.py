@@ -14,7 +14,7 @@ from gpu.conditions import (
     DETECTOR,
     EKS,
     GKE,
-    IMEX_UNHEALTHY,
+    LINKS_DOWN,
     NEBIUS,
     NETWORK,
     NO_SUBNET_MANAGER,
@@ -22,6 +22,7 @@ from gpu.conditions import (
     RUNS_OUT,
     USUAL_DURING_UPGRADE,
     is_applications,
+    is_of_imex,
 )
 from gpu.xids import ACTIONS, XIDS
 from health.rules.base import NODE, NODES, RANKS, NodeCondition, NodeFacts, Problem, Severity
@@ -73,7 +74,7 @@ class NodeConditions:
         return Problem(
             severity=bad[0].severity,
             title=fit("{} on {}", types, node.name),
-            summary=fit("Reported by {}: {}", reporters, bad[0].message or types, longest=LONGEST_SUMMARY),
+            summary=fit("Reported by {}: {}", reporters, _told(bad[0], reporters), longest=LONGEST_SUMMARY),
             evidence=at_most(EvidenceItem(each.title, each.message or each.status) for each in bad),
             causes=tuple(_probable_causes(bad, node)),
             steps=tuple(_steps(bad)),
@@ -82,6 +83,20 @@ class NodeConditions:
                 sorted(f"{each.title} {each.recommended_action} {each.xids or ''}".strip() for each in bad)
             ),
         )
+
+
+def _told(condition: NodeCondition, reporters: str) -> str:
+    """Returns the message, or its Xids where it is too long for a summary."""
+    message = condition.message or condition.title
+    if not condition.xids or len(f"Reported by {reporters}: {message}") <= LONGEST_SUMMARY:
+        return message
+    action = f". Recommended action: {condition.recommended_action}" if condition.recommended_action else ""
+    return f"{names([_named(xid) for xid in condition.xids], most=SHOWN)}{action}"
+
+
+def _named(xid: int) -> str:
+    title = XIDS[xid].title if xid in XIDS else ""
+    return f"Xid {xid} ({title})" if title else f"Xid {xid}"
 
 
 def _is_usual_during_upgrade(condition: NodeCondition) -> bool:
@@ -97,10 +112,15 @@ def _probable_causes(bad: Sequence[NodeCondition], node: NodeFacts) -> Iterator[
     if RUNS_OUT.issuperset(types):
         yield "The machine runs out of a resource."
         return
-    if any(IMEX_UNHEALTHY in each.message for each in bad):
+    if any(is_of_imex(each.message) for each in bad):
         yield (
-            "IMEX does not run while no ComputeDomain is active, and DCGM's NVLink watch reports that. The NVLink "
-            "hardware has no fault."
+            "IMEX does not run while no ComputeDomain is active, and never on machines without multi-node NVLink. "
+            "DCGM's watch reports that. The NVLink hardware has no fault."
+        )
+    if any(LINKS_DOWN in each.message for each in bad):
+        yield (
+            "An NVLink or its bridge may be broken. Links are also down for a short time after a boot, and always on "
+            "PCIe boards without a bridge."
         )
     if any(NO_SUBNET_MANAGER in each.message for each in bad):
         yield (

@@ -42,6 +42,7 @@ EXPECTED = {
     "aks-xid-hardware": ("critical", "XID error-codes found: 48, 56"),
     "aks-xid-application": ("note", "XID error-codes found: 13, 31"),
     "aks-plugin-unhealthy": ("critical", "nvidia-device-plugin.service is not active"),
+    "eks-imex": ("warning", "DCGMHealthCode122: DCGM detected issues in health check system with error code 122"),
     "eks-xid-31": ("note", "detected XID-31 on the instance"),
     "eks-devices-lost": ("critical", "GPU count 7 does not match the expected count 8"),
     "eks-network": ("warning", "NetworkingReady=False: IPAMDNotRunning"),

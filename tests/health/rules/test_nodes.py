@@ -153,7 +153,7 @@ def test_a_message_that_is_too_long_keeps_the_action_at_its_end():
 
     wrong = evaluated(a_condition("SysLogsXIDError", message=message), a_condition("GpuMemWatch", message=message))
 
-    assert wrong.summary.endswith("Recommended Action=RESTART_BM;")
+    assert wrong.summary.endswith("Xid 79 (GPU has fallen off the bus). Recommended action: RESTART_BM")
     assert wrong.facts["GpuMemWatch"] == message
 
 
