@@ -23,8 +23,11 @@ from fleet.allocation.cpu_memory import WHOSE
 from fleet.models import Bookmark, ClusterEvent, DeviceClass, Node, Pod, ResourceClaim
 from fleet.pod_reasons import PodReason
 from kube.resources import DEVICE_CLASSES, RESOURCE_CLAIMS
+from wording.reports import clip
 
-SCHEDULED = ("FailedScheduling", "Scheduled", "Unschedulable", "NotTriggerScaleUp")
+NOT_SCALED = "NotTriggerScaleUp"  # of the cluster autoscaler
+SCHEDULED = ("FailedScheduling", "Scheduled", "Unschedulable", NOT_SCALED)
+MOST_OF_SCALING = 80  # characters
 # Causes that tell no more than the scheduler's sentence and the free room.
 GENERAL = frozenset(
     {"matches_no_node", "offered_by_no_node", "larger_than_any_node", "no_room", "fragmented", "fits_no_node"}
@@ -121,9 +124,11 @@ def _likeness(pod: WaitingPod, around: WaitFacts, *, now: datetime) -> str:
 
 
 def _surroundings(cluster_id: int, pods: Sequence[Pod]) -> dict[str, WaitFacts]:
-    silent = [pod.uid for pod in pods if not pod.placement.get("conditions")]
-    events = ClusterEvent.objects.filter(cluster=cluster_id, about_uid__in=silent, reason__in=SCHEDULED)
-    reported = set(events.order_by().values_list("about_uid", flat=True)) if silent else set()
+    events = ClusterEvent.objects.filter(
+        cluster=cluster_id, about_uid__in=[pod.uid for pod in pods], reason__in=SCHEDULED
+    )
+    messages = {(uid, reason): said for uid, reason, said in events.values_list("about_uid", "reason", "message")}
+    reported = {uid for uid, _ in messages}
     claims = _claims(cluster_id, pods)
     classes = _device_classes(cluster_id) if claims is not None else None
     return {
@@ -131,9 +136,15 @@ def _surroundings(cluster_id: int, pods: Sequence[Pod]) -> dict[str, WaitFacts]:
             None if claims is None else [claims[key] for key in _claim_keys(pod) if key in claims],
             classes,
             has_events=pod.uid in reported,
+            not_scaled=_why_not_scaled(messages.get((pod.uid, NOT_SCALED), "")),
         )
         for pod in pods
     }
+
+
+def _why_not_scaled(message: str) -> str:
+    """Returns the reasons in "pod didn't trigger scale-up (it wouldn't fit if a new node is added): 1 max size"."""
+    return clip(message.partition("scale-up")[2].partition(": ")[2].strip(" ."), MOST_OF_SCALING)
 
 
 def _claim_keys(pod: Pod) -> list[tuple[str, str]]:

@@ -28,6 +28,7 @@ class WaitFacts:
     claims: Sequence[ClaimFacts] | None = None  # of the pod; None: claims are not observed
     device_classes: Collection[str] | None = None  # None: not observed
     has_events: bool = False  # an Event of a scheduler about the pod
+    not_scaled: str = ""  # why the cluster autoscaler adds no node for it; blank: it has not said so
 
 
 def reason_before_nodes(

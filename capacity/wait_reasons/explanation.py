@@ -15,8 +15,10 @@ from capacity.wait_reasons.requirements import WaitingPod
 from capacity.wait_reasons.scheduler_message import SchedulerVerdict, agreement, read_message, title_of_kind
 from wording.lists import names
 from wording.numbers import count
+from wording.reports import LONGEST_SUMMARY
 
 AGREES_FROM = 0.95
+SCALES_NOT = "The cluster autoscaler adds no node"
 COMPARE = (Change("Compare the pod template with the nodes that the scheduler rejects.", Actor.OWNER),)
 LAG_RATIO = 0.01  # more nodes apart than this: our rows or our rights are incomplete
 
@@ -35,9 +37,15 @@ def explain(pod: WaitingPod, index: NodeIndex, around: WaitFacts, *, now: dateti
     differences = [*_differences(ours, verdict, ratio, index)]
     if verdict and verdict.unknown:
         differences.append(f"The scheduler also names reasons unknown here: {_counted(verdict.unknown)}.")
+    changes = found.changes or ([] if obstacles.fitting else helpful_changes(obstacles))
+    if around.not_scaled:
+        said = f"{SCALES_NOT}: {around.not_scaled}."
+        fitted = f"{found.summary} {said}".strip()
+        found = replace(found, summary=fitted if len(fitted) <= LONGEST_SUMMARY else found.summary)
+        changes = [*changes, Change(f"{said} Check its node groups and their limits.", Actor.ADMIN)]
     return replace(
         found,
-        changes=found.changes or ([] if obstacles.fitting else helpful_changes(obstacles)),
+        changes=changes,
         funnel=funnel_of(obstacles),
         near_misses=near_misses_of(obstacles),
         near_summary=near_summary(obstacles),
