@@ -17,6 +17,12 @@ class PodReason:
     title: str = ""
     summary: str = ""
     steps: tuple[str, ...] = ()
+    said: str = ""  # the message of the quoted line, if no known cause is more exact
+
+    @property
+    def trouble(self) -> str:
+        """Returns the reason in a few words."""
+        return f"{self.title}: {self.said}" if self.said else self.title
 
 
 ReasonReader = Callable[[Sequence[Pod], datetime], Mapping[str, PodReason]]

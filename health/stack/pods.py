@@ -71,8 +71,9 @@ def causes_of(cluster_id: int, pods: Sequence[Pod], *, now: datetime) -> Iterato
 def _reason(cause: Cause) -> PodReason:
     is_wrong = cause.weight is Weight.WRONG
     return PodReason(
-        cause.key, cause.sentence, cause.action, cause.quote, is_wrong, cause.title, cause.summary, cause.steps
-    )
+        cause.key, cause.sentence, cause.action, cause.quote, is_wrong, cause.title, cause.summary, cause.steps,
+        cause.said,
+    )  # fmt: skip
 
 
 @dataclass

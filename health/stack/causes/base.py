@@ -37,6 +37,12 @@ class Cause:
     summary: str = ""
     steps: tuple[str, ...] = ()
     quote: str = ""  # the line that shows it, as it was written; blank: none does
+    said: str = ""  # the message of that line, if the summary has it: no known cause is more exact
+
+    @property
+    def trouble(self) -> str:
+        """Returns the cause in a few words."""
+        return f"{self.title}: {self.said}" if self.said else self.title
 
     @property
     def sentence(self) -> str:

@@ -16,12 +16,13 @@ from gpu.entry_files import entry_of, make_entries, read_file
 from gpu.versions import read, tag_of
 from health.stack.causes.base import CC_MODE, VGPU_CONFIG, Cause, Signs, Weight
 from health.stack.causes.predicates import PREDICATES, Predicate, PredicateAnswer
-from kube.log_lines import LineWeight, decisive_line, weight
+from kube.log_lines import LONGEST, LineWeight, decisive_line, message_of, weight
 
 DATA = Path(__file__).parent / "data"
-LONGEST = 4096  # characters of a line that are matched: the length of a termination message
 QUOTED_IMAGE = re.compile(r'image \\?"([^"\\]+)\\?"')
 LONGEST_TEXT = {"title": 70, "summary": 140, "steps": 150}  # characters
+UNSAID = "(no line was read)"
+REPEATED = re.compile("back-off ", re.IGNORECASE)  # what the kubelet says of each container that ends
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +100,7 @@ def _base_facts(signs: Signs) -> dict[str, str]:
         "previous": " --previous" if pod and pod.restarts else "",
         "image": image,
         "image_kernel": read(tag_of(image)).kernel,
+        "said": UNSAID,  # the message of the quoted line
     }
 
 
@@ -165,13 +167,18 @@ class CauseMatcher:
         filled = dict.fromkeys((name for pattern in self.patterns for name in pattern.groupindex), "") | filled
         own = entry.steps if signs.has_operator else entry.steps_alone or entry.steps
         own = own if said else entry.steps_unquoted or own
+        quote = said.strip() or (QUOTES[entry.quotes_else](signs) if entry.quotes_else else "")
+        if quote and not REPEATED.match(quote):
+            filled["said"] = message_of(quote, LONGEST_TEXT["summary"] - len(entry.summary.replace("{said}", "")))
+        has_said = "{said}" in entry.summary and filled["said"] != UNSAID
         return Cause(
             entry.key,
             entry.weight,
             _fill(entry.title, filled),
             _fill(entry.summary, filled),
             tuple(steps) or tuple(_fill(step, filled) for step in own),
-            said.strip() or (QUOTES[entry.quotes_else](signs) if entry.quotes_else else ""),
+            quote,
+            filled["said"] if has_said else "",
         )
 
     def _applies(self, signs: Signs) -> bool:

@@ -512,6 +512,12 @@ def node_offered_fewer(signs: Signs) -> PredicateAnswer | None:
     return found if found and int(found.facts["has"]) < int(found.facts["asks"]) else None
 
 
+@predicate()
+def was_refused(signs: Signs) -> PredicateAnswer | None:
+    """The kubelet quotes a device plugin. The same words in a program's log are about its own container."""
+    return _if(any("llocate" in line or "rpc " in line or "rejected" in line for line in signs.all_lines()))
+
+
 @predicate("refused")
 def refused_by_kubelet(signs: Signs) -> PredicateAnswer | None:
     said = ": ".join(part for part in (signs.pod.reason, signs.pod.message) if part) if signs.pod else ""

@@ -81,8 +81,8 @@ def signs_of_example(table: str, rule: CauseMatcher) -> Signs:
     operand = next(iter(sorted(entry.operands)), "node-status-exporter")
     if table == "images.rule":
         pod = a_pod(phase="Pending", reason="ImagePullBackOff", message=line)
-    elif table == "configuration.known":
-        pod = a_pod(phase="Pending", reason="CreateContainerError", message=line)
+    elif table.startswith("configuration"):
+        pod = a_pod(phase="Pending", reason=next(iter(entry.reasons), "CreateContainerError"), message=line)
     elif table.startswith("tenants.placing"):
         pod = a_pod(phase="Pending", events=[an_event(line, "Unschedulable")])
     elif table in ("runtime.pod", "runtime.rule", "runtime.first"):

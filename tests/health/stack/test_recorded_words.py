@@ -351,13 +351,17 @@ def test_what_a_pod_says_of_itself_comes_before_an_event_that_may_be_over():
         # dcgm-exporter #133, #409, #35
         (
             ("Starting webserver", "panic: assignment to entry in nil map"),
-            "The quoted line is its error.",
+            "fails by itself: panic: assignment to entry in nil map",
             "newer release",
         ),
-        (("level=info msg=x", "SIGSEGV: segmentation violation"), "line is its error.", "newer release"),
-        (("level=info msg=x", "fatal: morestack on gsignal"), "line is its error.", "newer release"),
-        (("level=info msg=x", "exit status 1"), "The quoted line is the last one.", "before"),
-        (('level=ERROR msg="unheard of"',), "The quoted line names the error.", "logs p -c ctr --previous"),
+        (
+            ("level=info msg=x", "SIGSEGV: segmentation violation"),
+            "itself: SIGSEGV: segmentation violation",
+            "newer release",
+        ),
+        (("level=info msg=x", "fatal: morestack on gsignal"), "itself: fatal: morestack on gsignal", "newer release"),
+        (("level=info msg=x", "exit status 1"), "Its last line: x", "before"),
+        (('level=ERROR msg="unheard of"',), "Its log: unheard of", "logs p -c ctr --previous"),
     ],
 )
 def test_a_crash_of_an_unknown_cause_has_its_line_and_what_helps(log, sentence, action):
