@@ -1,7 +1,6 @@
 """Pods of a cluster that crash, cannot start, or failed for good and deserve a finding, by node."""
 
 from collections import defaultdict
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from django.db.models import Q
@@ -9,21 +8,21 @@ from django.db.models import Q
 from fleet.models import Cluster, Pod
 from fleet.pod_reasons import reasons_of
 from fleet.states.pod import SETTLED_AFTER, PodState
+from health.evaluation.pod_causes import causes_of_operands, explained_by_cause
 from health.rules.base import FailingPod
 from health.rules.pods_failing import BARE_FOR, deserves_finding, failed_of
 
 COLUMNS = (
     "namespace", "name", "owner_kind", "operand", "node_name", "phase", "status", "is_ready", "deleted_at",
     "stuck_container", "waiting_reason", "restarts", "crashed_at", "ready_since", "started_at", "created_at",
-    "node__is_ready", "uid", "cluster", "last_words", "image",
+    "node__is_ready", "node_id", "uid", "cluster", "last_words", "image",
 )  # fmt: skip
 EXPLAINED_AT_MOST = 500
-UNEXPLAINED = ("stuck", "tenant_crashed", "tenant_failed", "refused_by_kubelet", "tenant_not_ready")  # no more is known
 RUNNING, BETWEEN = "Running", "it crashed, and runs again"
 
 
 def failing_pods(cluster: Cluster, *, now: datetime) -> dict[str, list[FailingPod]]:
-    """Returns failing pods by node with one query, and a few more for the causes of tenants' failures.
+    """Returns failing pods by node with one query, and a few more for the causes.
 
     The query may find a few pods that the rule then leaves out.
     """
@@ -36,11 +35,10 @@ def failing_pods(cluster: Cluster, *, now: datetime) -> dict[str, list[FailingPo
         (pod, said) for pod in pods.select_related("node").only(*COLUMNS) if (said := _failing_pod(pod, now=now))
     ]
     reasons = reasons_of([pod for pod, _ in failing if not pod.operand][:EXPLAINED_AT_MOST], now=now)
+    causes = causes_of_operands([pod for pod, _ in failing if pod.operand], now=now)
     for pod, said in failing:
-        reason = reasons.get(pod.uid)
-        if reason and reason.key not in UNEXPLAINED:
-            said = replace(said, cause=reason.sentence, steps=reason.steps, message=reason.quote)
-        found[pod.node_name].append(said)
+        known = causes.get(str(pod)) if pod.operand else reasons.get(pod.uid)
+        found[pod.node_name].append(explained_by_cause(said, known) if known else said)
     return found
 
 

@@ -12,51 +12,56 @@ from gpu.operands import (
     DEVICE_PLUGIN,
     DRA_DRIVER,
     DRIVER,
+    DRIVER_INSTALLER,
     GAUDI_PLUGIN,
     INTEL_DRA,
     INTEL_PLUGIN,
+    KMM,
     NFD,
+    TOOLKIT,
     title_of,
 )
+from health.evaluation.pod_causes import causes_of_operands, explained
 from health.rules.base import FailingPod, NoOffer
-from health.stack import OperandOnNode, read_stack
+from health.stack import OperandOnNode, read_stacks
 from health.stack.causes import Weight
 
 OFFERERS = (DEVICE_PLUGIN, AMD_PLUGIN, INTEL_PLUGIN, GAUDI_PLUGIN, DRA_DRIVER, AMD_DRA, INTEL_DRA)
+BEFORE = (DRIVER, DRIVER_INSTALLER, KMM, TOOLKIT)
 LABELLED = "feature.node.kubernetes.io/"
 STARTS_WITHIN = timedelta(minutes=5)
-READ_AT_MOST = 5  # nodes whose stack is read; findings of other nodes have no cause
+READ_AT_MOST = 20  # nodes whose stack is read; findings of other nodes have no cause
 SWITCHES = (f"{DEPLOY_PREFIX}operands", f"{DEPLOY_PREFIX}device-plugin")  # "false": somebody wants it so
 
 
 def never_offered(cluster: Cluster, *, now: datetime) -> Mapping[str, NoOffer]:
-    """Returns the missing offers by node. One query, and eight for each of the first few."""
-    nodes = Node.objects.filter(cluster=cluster, capacity={}, expected={}, is_ready=True).with_gpus().order_by("name")
-    found: dict[str, NoOffer] = {}
-    for node in nodes.iterator(chunk_size=500):
-        if any(node.labels.get(switch) == "false" for switch in SWITCHES):
-            continue
-        offer = _offer(node, now=now) if len(found) < READ_AT_MOST else NoOffer()
-        if offer is not None:
-            found[node.name] = offer
-    return found
+    """Returns the missing offers by node. One query, and nine for the stacks of the first few."""
+    empty = Node.objects.filter(cluster=cluster, capacity={}, expected={}, is_ready=True).with_gpus().order_by("name")
+    labelled = empty.values_list("pk", "name", "labels")
+    names = {pk: name for pk, name, has in labelled if not any(has.get(switch) == "false" for switch in SWITCHES)}
+    first = list(Node.objects.filter(pk__in=list(names)[:READ_AT_MOST])) if names else []
+    stacks = read_stacks(first, now=now) if first else {}
+    offers = {node.name: _offer(node, stacks[node.pk].operands) for node in first}
+    return {name: offer for name in names.values() if (offer := offers.get(name, NoOffer())) is not None}
 
 
-def _offer(node: Node, *, now: datetime) -> NoOffer | None:
+def _offer(node: Node, rows: Sequence[OperandOnNode]) -> NoOffer | None:
     """Returns the component to blame; None if the state is wanted, or its driver is still being installed."""
-    rows = read_stack(node, now=now).operands
     offerers = [row for row in rows if row.operand in OFFERERS]
     if offerers and all(row.cause and row.cause.weight is Weight.CHOSEN for row in offerers):
         return None
     told = [
         row
-        for row in (*_labelling(node, rows), *offerers, *_before(rows))
+        for row in (*_labelling(node, rows), *_before(rows), *offerers)
         if row.cause and row.cause.weight is Weight.WRONG
     ]
     first = next(iter(told), None)
     if first is None or first.cause is None:
         return None if any(row.cause for row in offerers) else NoOffer()
-    return NoOffer(title_of(first.operand), first.is_ready, first.cause.sentence, first.cause.steps, first.cause.quote)
+    return NoOffer(
+        title_of(first.operand), first.is_ready, first.cause.sentence, first.cause.steps, first.cause.quote,
+        first.cause.trouble,
+    )  # fmt: skip
 
 
 def _labelling(node: Node, rows: Sequence[OperandOnNode]) -> Iterator[OperandOnNode]:
@@ -66,25 +71,19 @@ def _labelling(node: Node, rows: Sequence[OperandOnNode]) -> Iterator[OperandOnN
 
 
 def _before(rows: Sequence[OperandOnNode]) -> Iterator[OperandOnNode]:
-    return (row for row in rows if row.operand == DRIVER)
+    """Yields the operands that those who offer GPUs wait for."""
+    return (row for row in rows if row.operand in BEFORE and row.pod)
 
 
 def domain_daemons(cluster: Cluster, *, now: datetime) -> Mapping[str, FailingPod]:
-    """Returns by node a daemon that is not ready. One query, and nine for each of the first few."""
+    """Returns by node a daemon that is not ready. One query, and eight for the stacks of the first few."""
     late = Pod.objects.filter(
         cluster=cluster, operand=COMPUTE_DOMAIN, is_ready=False, deleted_at=None, started_at__lt=now - STARTS_WITHIN
     )
-    found: dict[str, FailingPod] = {}
-    for pod in late.exclude(node=None).not_done().select_related("node").order_by("node_name", "pk"):
-        if pod.node_name in found or pod.node is None:
-            continue
-        cause = None
-        if len(found) < READ_AT_MOST:
-            rows = read_stack(pod.node, now=now).operands
-            cause = next((row.cause for row in rows if row.pod == str(pod)), None)
-        found[pod.node_name] = FailingPod(
-            str(pod), pod.status, pod.restarts, COMPUTE_DOMAIN,
-            cause=cause.sentence if cause else "", steps=cause.steps if cause else (),
-            message=cause.quote if cause else "",
-        )  # fmt: skip
-    return found
+    pods = {pod.node_name: pod for pod in late.exclude(node=None).not_done().select_related("node").order_by("-pk")}
+    causes = causes_of_operands(list(pods.values()), now=now)
+    daemons = {name: FailingPod(str(pod), pod.status, pod.restarts, COMPUTE_DOMAIN) for name, pod in pods.items()}
+    return {
+        name: explained(daemon, causes[daemon.name]) if daemon.name in causes else daemon
+        for name, daemon in daemons.items()
+    }

@@ -7,10 +7,11 @@ from enum import StrEnum
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from gpu.cordons import StaleCordon
+from gpu.operands import title_of
 from gpu.resources import Vendor, Way
 from health.suspects import Suspects
 from health.telemetry.base import Exploding
-from wording.reports import EvidenceItem, Report
+from wording.reports import LONGEST_SUMMARY, EvidenceItem, Report, fit
 
 NODE = "node"  # the subject of a rule that is asked of each node
 OWNER = "each owner of GPU pods"  # the subject of a rule that is asked of each whose pods are rejected
@@ -74,6 +75,15 @@ class FailingPod:
     cause: str = ""  # blank: unknown
     steps: tuple[str, ...] = ()
     message: str = ""  # the line that shows the cause
+    trouble: str = ""  # the cause in a few words; without one, what the pod reports
+
+    @property
+    def summary(self) -> str:
+        """Returns the pod, or the title of its operand, with what is known of its trouble."""
+        if not self.trouble:
+            return f"{self.name} ({self.status})"
+        name = title_of(self.operand) if self.operand else self.name
+        return fit("{}: {}", name, self.trouble, longest=LONGEST_SUMMARY)
 
     @property
     def causes(self) -> tuple[str, ...]:
@@ -93,6 +103,7 @@ class NoOffer:
     cause: str = ""
     steps: tuple[str, ...] = ()
     message: str = ""
+    trouble: str = ""  # the cause in a few words
 
 
 @dataclass(frozen=True)
@@ -183,7 +194,7 @@ class NodeFacts:
     sharing_replicas: int | None = None
     workload_classes: frozenset[str] = frozenset()  # of its pools
     failing_pods: tuple[FailingPod, ...] = ()  # of tenants and of the GPU stack
-    starting_pods: tuple[FailingPod, ...] = ()  # of tenants, in ContainerCreating for long
+    starting_pods: tuple[FailingPod, ...] = ()  # that have not become ready for long
     never_offered: NoOffer | None = None  # None: it offers GPUs, or did, or is to offer none
     domain_daemon: FailingPod | None = None  # of a ComputeDomain, that is not ready; None: there is none such
     is_ready: bool | None = True

@@ -28,7 +28,7 @@ class ClaimsWaiting:
         return Problem(
             severity=Severity.WARNING,
             title=fit("ResourceClaims wait for a driver in {}", cluster.name),
-            summary="Pods wait for claims whose devices no driver publishes.",
+            summary=pods[0].trouble or "Pods wait for claims whose devices no driver publishes.",
             evidence=at_most(pod.evidence for pod in pods),
             causes=pods[0].causes,
             steps=pods[0].steps,

@@ -30,7 +30,7 @@ class ComputeDomainDown:
         return Problem(
             severity=Severity.WARNING,
             title=fit("ComputeDomain daemon is not ready on {}", node.name),
-            summary="Pods that need IMEX wait on this node.",
+            summary=daemon.summary if daemon.trouble else "Pods that need IMEX wait on this node.",
             evidence=(daemon.evidence,),
             causes=daemon.causes,
             steps=daemon.steps,

@@ -6,7 +6,9 @@ from typing import ClassVar
 
 from health.rules.base import NODE, NODES, PODS, NodeFacts, Problem, Severity
 from health.rules.steps import GPU_STACK
-from wording.reports import EvidenceItem, fit
+from wording.reports import LONGEST_SUMMARY, EvidenceItem, fit
+
+UNKNOWN = "Its labels or taints show GPUs. No pod can use them."
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class GpusNeverOffered:
         return Problem(
             severity=Severity.WARNING,
             title=fit("{} never offered its GPUs", node.name),
-            summary="Its labels or taints show GPUs. No pod can use them.",
+            summary=fit("{}: {}", offer.title, offer.trouble, longest=LONGEST_SUMMARY) if offer.trouble else UNKNOWN,
             evidence=(
                 *((state,) if offer.title else ()),
                 *((EvidenceItem("Log line", offer.message),) if offer.message else ()),

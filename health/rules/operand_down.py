@@ -35,15 +35,21 @@ class OperandDown:
         results = [] if set(away) <= set(EXPORTERS) else ["Its GPUs are not allocatable."]
         results += ["Its GPUs have no telemetry."] if set(away) & set(EXPORTERS) else []
         kept_by = "label nvidia.com/gpu.deploy.*" if is_deployed else "node selector"
+        failing = next((pod for pod in node.failing_pods if pod.operand in away and pod.trouble), None)
+        candidates = (
+            "A pod of the operand crashes or waits.",
+            "The operand does not tolerate a taint of the node.",
+            f"A {kept_by} excludes the node.",
+        )
         return Problem(
             severity=Severity.CRITICAL if node.has_lost_all else Severity.WARNING,
             title=fit("{} not running on {}", f"{names(called)}"[:1].upper() + names(called)[1:], node.name),
-            summary=" ".join(results),
-            evidence=(EvidenceItem("Operands", ", ".join(away)),),
-            causes=(
-                "A pod of the operand crashes or waits.",
-                "The operand does not tolerate a taint of the node.",
-                f"A {kept_by} excludes the node.",
+            summary=failing.summary if failing else " ".join(results),
+            evidence=(
+                EvidenceItem("Operands", ", ".join(away)),
+                *((EvidenceItem("Effect", " ".join(results)), failing.evidence) if failing else ()),
             ),
+            causes=failing.causes if failing else candidates,
+            steps=failing.steps if failing else (),
             facts={"operands": list(away)},
         )

@@ -54,13 +54,15 @@ class PodsFailing:
         if not pods:
             return None
         does = "failed" if all(pod.is_over for pod in pods) else either(len(pods), "fails", "fail")
-        known = next((pod for pod in pods if pod.cause), None)
+        known = next((pod for pod in pods if pod.steps), None)
+        first = known or next((pod for pod in pods if pod.trouble), pods[0])
+        others = [pod for pod in pods if pod is not first and not first.trouble]
         steps = self._steps_for(pods, known)
         named = " ".join(f"{pod.name} {pod.status}" for pod in pods[:NAMED])
         return Problem(
             severity=Severity.WARNING,
             title=fit("{} {} on {}", count(len(pods), "pod"), does, node.name),
-            summary=fit("{}", "; ".join(f"{pod.name} ({pod.status})" for pod in pods[:NAMED]), longest=LONGEST_SUMMARY),
+            summary=fit("{}", "; ".join(pod.summary for pod in (first, *others)[:NAMED]), longest=LONGEST_SUMMARY),
             evidence=at_most(item for pod in pods for item in _evidence(pod)),
             causes=known.causes if known else (),
             steps=steps,

@@ -25,14 +25,15 @@ class PodsNotStarting:
     )
 
     def evaluate(self, node: NodeFacts) -> Problem | None:
-        pods = sorted(node.starting_pods, key=lambda pod: pod.name)
+        starting = (pod for pod in node.starting_pods if not (pod.operand and node.is_changing))
+        pods = sorted(starting, key=lambda pod: pod.name)
         if not pods:
             return None
         number = f"{count(len(pods), 'pod')} {either(len(pods), 'does', 'do')}"
         return Problem(
             severity=Severity.WARNING,
             title=fit("{} not become ready on {}", number, node.name),
-            summary="Each has a node, and waited longer than expected.",
+            summary=pods[0].summary,
             evidence=at_most(pod.evidence for pod in pods),
             causes=pods[0].causes,
             steps=pods[0].steps,

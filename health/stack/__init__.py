@@ -3,9 +3,9 @@
 from health.stack.checklist import ChecklistAnswer, ChecklistItem, checklist_of, has_checklist
 from health.stack.driver_versions import DriverVersionRole, DriverVersions, DriverVersionSource
 from health.stack.node_operands import OperandOnNode
-from health.stack.node_rows import NodeStack, read_stack
+from health.stack.node_rows import NodeStack, read_stack, read_stacks
 
 __all__ = [
     "ChecklistAnswer", "ChecklistItem", "DriverVersionRole", "DriverVersionSource", "DriverVersions", "NodeStack",
-    "OperandOnNode", "checklist_of", "has_checklist", "read_stack",
+    "OperandOnNode", "checklist_of", "has_checklist", "read_stack", "read_stacks",
 ]  # fmt: skip

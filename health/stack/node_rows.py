@@ -1,7 +1,7 @@
-"""The rows that the stack of one node is told from."""
+"""The rows from which the stacks of nodes are told."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from django.db.models import Q
@@ -14,7 +14,7 @@ from health.stack.rows import StackRows
 from kube.resources import DAEMON_SETS, PODS, RESOURCE_SLICES
 
 RECENT = timedelta(minutes=15)  # a DaemonSet that may not make a pod tries again every 15 minutes at the latest
-ENOUGH = 200  # events and unscheduled pods that one page looks at
+ENOUGH = 200  # events and unscheduled pods that are read for a node
 
 
 @dataclass(frozen=True)
@@ -26,37 +26,50 @@ class NodeStack:
 
 def read_stack(node: Node, *, now: datetime) -> NodeStack:
     """Eight queries."""
-    listed = Bookmark.objects.filter(cluster=node.cluster_id, listed_at__isnull=False)
+    return read_stacks([node], now=now)[node.pk]
+
+
+def read_stacks(nodes: Sequence[Node], *, now: datetime) -> Mapping[int, NodeStack]:
+    """Returns the stacks of nodes of one cluster, by key. Eight queries."""
+    cluster_id = nodes[0].cluster_id
+    listed = Bookmark.objects.filter(cluster=cluster_id, listed_at__isnull=False)
     seen = set(listed.values_list("kind", flat=True))
-    daemon_sets = list(Operand.objects.filter(cluster=node.cluster_id))
-    pods = list(_pods(node))
+    daemon_sets = list(Operand.objects.filter(cluster=cluster_id))
+    names = [node.name for node in nodes]
+    pods = list(_pods(cluster_id, names))
     uids = [each.uid for each in daemon_sets]
-    slices = list(ResourceSlice.objects.filter(cluster=node.cluster_id, node_name=node.name))
-    rows = StackRows(
+    slices = list(ResourceSlice.objects.filter(cluster=cluster_id, node_name__in=names))
+    of_all = StackRows(
         operands=daemon_sets,
-        revisions=OperandRevision.objects.filter(cluster=node.cluster_id, owner_uid__in=uids),
-        driver_objects=list(DriverObject.objects.filter(cluster=node.cluster_id)),
+        revisions=list(OperandRevision.objects.filter(cluster=cluster_id, owner_uid__in=uids)),
+        driver_objects=list(DriverObject.objects.filter(cluster=cluster_id)),
         pods=pods,
         now=now,
-        events=_events(node, [*uids, *(pod.uid for pod in pods)], now=now),
-        slices=slices,
+        events=list(_events(cluster_id, [*uids, *(pod.uid for pod in pods)], len(nodes), now=now)),
         sees_pods=PODS.name in seen,
         sees_daemon_sets=DAEMON_SETS.name in seen,
         sees_slices=RESOURCE_SLICES.name in seen,
-        crash_logs=CrashLog.objects.filter(cluster=node.cluster_id, pod_uid__in=[pod.uid for pod in pods]),
+        crash_logs=list(CrashLog.objects.filter(cluster=cluster_id, pod_uid__in=[pod.uid for pod in pods])),
     )
+    return {node.pk: _stack(node, of_all, slices) for node in nodes}
+
+
+def _stack(node: Node, of_all: StackRows, slices: Sequence[ResourceSlice]) -> NodeStack:
+    here = [pod for pod in of_all.pods if pod.node_name in (node.name, "")]
+    rows = replace(of_all, pods=here, slices=[each for each in slices if each.node_name == node.name])
     operands = operands_on(node, rows)
-    running = (pod for pod in pods if pod.node_name == node.name and pod.phase == "Running")
+    running = (pod for pod in here if pod.node_name and pod.phase == "Running")
     runtime_classes = frozenset(pod.runtime_class for pod in running if pod.runtime_class)
-    return NodeStack(operands, driver_versions(node, operands, slices), runtime_classes)
+    return NodeStack(operands, driver_versions(node, operands, rows.slices), runtime_classes)
 
 
-def _pods(node: Node):
-    mine = Pod.objects.filter(cluster=node.cluster_id).exclude(operand="")
-    return mine.filter(Q(node_name=node.name) | Q(node_name="")).order_by("-node_name", "pk")[:ENOUGH]
+def _pods(cluster_id: int, names: Sequence[str]):
+    concerned = Q(node_name__in=names) | Q(node_name="")
+    found = Pod.objects.filter(concerned, cluster=cluster_id).exclude(operand="")
+    return found.order_by("-node_name", "pk")[: ENOUGH * len(names)]
 
 
-def _events(node: Node, uids: Sequence[str], *, now: datetime):
+def _events(cluster_id: int, uids: Sequence[str], nodes: int, *, now: datetime):
     recent = Q(last_at__gte=now - RECENT) | Q(last_at=None, changed_at__gte=now - RECENT)
-    about = ClusterEvent.objects.filter(recent, cluster=node.cluster_id, about_uid__in=uids, is_warning=True)
-    return about.order_by("-last_at", "-pk")[:ENOUGH]
+    about = ClusterEvent.objects.filter(recent, cluster=cluster_id, about_uid__in=uids, is_warning=True)
+    return about.order_by("-last_at", "-pk")[: ENOUGH * nodes]

@@ -11,7 +11,18 @@ from fleet.states.node import NodeState
 from health.evaluation import evaluation_round
 from health.evaluation.failing_pods import failing_pods
 from health.models import Finding, TelemetrySource
-from tests.make import NOON, a_bookmark, a_cluster, a_node, a_pod, a_pool, a_source, an_exporter_round, an_operator
+from tests.make import (
+    NOON,
+    a_bookmark,
+    a_cluster,
+    a_crash_log,
+    a_node,
+    a_pod,
+    a_pool,
+    a_source,
+    an_exporter_round,
+    an_operator,
+)
 from tests.reports import steps, told
 
 GPU = "nvidia.com/gpu"
@@ -229,6 +240,28 @@ def a_crashing_pod(node, name="infer", **given):
     return a_pod(node, name, **row | {"waiting_reason": "CrashLoopBackOff: back-off 5m0s"} | given)
 
 
+@pytest.mark.parametrize(
+    ("line", "summary", "step"),
+    [
+        (
+            "level=fatal msg=failed to unload driver: resource temporarily unavailable",
+            "Driver: failed to unload driver: resource temporarily unavailable",
+            "logs infer -c main --previous",
+        ),
+        ("ERROR: The Nouveau kernel driver is currently in use by your system.", "Driver: The nouveau", "Blacklist"),
+    ],
+)  # fmt: skip
+def test_an_operand_that_crash_loops_is_found_with_its_cause_or_its_own_words(cluster, line, summary, step):
+    pod = a_crashing_pod(a_node(cluster, "gpu-001"), operand="driver", gpus=0)
+    a_crash_log(pod, line)
+
+    evaluation_round.look(cluster, now=NOON)
+
+    found = Finding.objects.get(rule="pods-failing")
+    assert found.summary.startswith(summary)
+    assert step in steps(found)
+
+
 def test_a_gpu_pod_that_crash_loops_is_a_finding_and_its_node_is_not_well(cluster):
     node = a_node(cluster, "gpu-001")
     a_crashing_pod(node)
@@ -299,7 +332,10 @@ def test_a_pod_that_its_node_failed_or_that_nobody_makes_again_is_a_finding_with
 
     evaluation_round.look(cluster, now=NOON)
 
-    assert Finding.objects.get().sentence == f"1 pod failed on gpu-001. team-a/one ({said})"
+    found = Finding.objects.get()
+    assert found.title == "1 pod failed on gpu-001"
+    assert found.summary.startswith("team-a/one")
+    assert said in told(found)
 
 
 @pytest.mark.parametrize(
