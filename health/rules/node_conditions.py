@@ -44,6 +44,13 @@ RECOMMENDED = {
     "NODE_REBOOT": "reboot the node",
     "REPLACE_VM": "replace the node",
 }
+# What to look at for a condition that names a part of the node. Its type is compared in lower case.
+OF_PARTS = {
+    "fabricmanager": "Check Fabric Manager on the node: systemctl status nvidia-fabricmanager",
+    "deviceplugin": "Check the device plugin on the node. Some images run it as a service, not as a pod.",
+    "license": "Check the license on the node: nvidia-smi -q, and its license server.",
+    "dcgm": "Check DCGM's host engine on the node: systemctl status nvidia-dcgm, or its pod.",
+}
 
 
 @dataclass(frozen=True)
@@ -144,6 +151,7 @@ def _steps(bad: Sequence[NodeCondition]) -> Iterator[str]:
         "Read both logs (journalctl -u kubelet -u containerd), and restart the runtime first.": rest != types,
         **dict.fromkeys(_recommended(bad), True),
         **dict.fromkeys(_of_xids(faults), True),
+        **{step: any(part in each.type.lower() for each in faults) for part, step in OF_PARTS.items()},
         "Follow NVSentinel's actions: if its quarantine is enabled, it cordons the node itself.": NVSENTINEL in by,
         "Check the pod dcgm-server on the node. If it runs, delete the agent's pod: the condition is written again.": (
             any(each.message.startswith(DCGM_LOST) for each in bad)

@@ -137,6 +137,9 @@ def test_an_imex_daemon_that_is_not_ready_is_not_critical_whatever_is_recommende
         (a_condition("SysLogsSXIDError", message="ErrorCode:28002 NVSwitch:3 Recommended Action=NONE;"),
          Severity.NOTE, "28002", "do nothing"),
         (a_condition("VMEventScheduled", message="Freeze scheduled"), Severity.NOTE, "Freeze scheduled", ""),
+        (a_condition("FabricManagerDown", reason="FabricManagerNotActive"), Severity.WARNING, "FabricManagerNotActive",
+         "systemctl status nvidia-fabricmanager"),
+        (a_condition("UnhealthyNvidiaGridLicenseStatus"), Severity.WARNING, "Reported by AKS", "license server"),
     ],
 )  # fmt: skip
 def test_each_detectors_condition_is_judged_by_its_polarity_and_message(condition, severity, says, asks):
