@@ -22,6 +22,7 @@ from rollouts.engine.leftovers import what_is_left
 from rollouts.engine.templates import digests_of
 from rollouts.lifecycle import PLAN_UNDER_WAY, PlanState, StageState
 from rollouts.models import Cordon, Exclusion, Hold, ImagePull, Plan, StageKind, TestJob
+from rollouts.models.plan import MARK
 from rollouts.models.transitions import record_event
 from rollouts.queries.restraints import restraint_by
 from wording.lists import names
@@ -267,8 +268,9 @@ def _of_others(plan: Plan, connection: client.Connection) -> str:
 
 
 def _number_of(job: client.JobSeen) -> int:
-    """Returns the key of the test Job's row; 0 for another Job."""
-    return count_in(job.labels.get(PROOF)) or 0
+    """Returns the key of the row of a plan's test Job; 0 for another Job."""
+    is_of_plan = job.labels.get(PROVES_FOR, "").startswith(MARK)
+    return (count_in(job.labels.get(PROOF)) or 0) if is_of_plan else 0
 
 
 def _pulls(cluster: Cluster):

@@ -366,6 +366,17 @@ def test_who_leaves_the_cluster_leaves_none(ground: Ground, capsys: pytest.Captu
     assert not TestJob.objects.in_the_cluster().exists()
 
 
+def test_the_job_of_an_operation_is_not_the_row_of_a_plan_with_its_number(ground: Ground):
+    under_test(ground)
+    labels = {"metadata": {"labels": {"quarterdeck.io/proves-for": "operation-1"}}}
+    ground.store.patch(JOB, row().job_name, labels, NAMESPACE, how="merge")
+
+    call_command("release_all", "north", "--give-up-plans", "We leave.")
+
+    assert jobs(ground) == []
+    assert TestJob.objects.in_the_cluster().get().pk == row().pk
+
+
 def test_a_start_asks_for_every_right_that_a_test_job_uses(ground: Ground):
     used = asked_in(ground, lambda: changed(ground))
     completes(ground)
