@@ -24,7 +24,8 @@ MARK = re.compile(r"(?P<kind>[a-z-]+?)[:-](?P<key>[0-9]+)")
 # The kinds of objects with decisions, and the name of the page of one, where there is one.
 PAGES = {
     "plan": "plan", "operation": "operation", "case": "case", "finding": "", "mute": "", "rule": "", "limits": "",
-    "freeze": "", "window": "", "domain-budget": "", "cluster": "cluster", "pool": "pool", "node": "node",
+    "freeze": "", "window": "", "domain-budget": "", "automatic-quarantine": "automatic-quarantine",
+    "cluster": "cluster", "pool": "pool", "node": "node",
     "channel": "channel", "route": "route", "person": "person", "group": "", "token": "",
 }  # fmt: skip
 

@@ -23,12 +23,13 @@ def decide(subject: str, verb: str = "halt", *, actor: str = "ada", reason: str 
 
 def test_shows_who_did_what_to_which_object_and_why(root):
     plan = make.a_plan()
+    decide("automatic-quarantine-3")
 
     seen = page(root, "/audit")
 
     assert f"plan-{plan.pk}" in seen.text
     assert "start" in seen.text
-    assert f"/plans/{plan.pk}" in seen.links
+    assert {f"/plans/{plan.pk}", "/maintenance/automatic/3"} <= set(seen.links)
 
 
 @pytest.mark.parametrize(
