@@ -12,7 +12,7 @@ from rollouts.gates.options import read_gates
 from rollouts.node_order.node_selection import FACTORS, Candidate, in_order, representatives
 from rollouts.rehearsal.faults import FAULTS, DriverFault, Effect
 from rollouts.rehearsal.fleet import Pace, VirtualFleet, VirtualNode
-from rollouts.rehearsal.run import Rehearsal, RehearsedStage, rehearse
+from rollouts.rehearsal.run import RehearsalResult, RehearsedStage, rehearse
 
 BEGINS = datetime(2026, 11, 29, 6, tzinfo=UTC)
 OLD, NEW = "570.172.08", "580.95.05"
@@ -55,7 +55,7 @@ class Played:
     is_random: bool  # the fault follows no property
     is_detectable: bool  # Z29: a canary node has it, and shows it within the soak
     has_passed_canary: bool
-    outcome: Rehearsal
+    outcome: RehearsalResult
     operator_alone: int  # nodes that the GPU Operator alone would break
     may_be_proved: bool  # the counts exclude chance, whatever the properties are
     is_right_suspect: bool
@@ -163,7 +163,7 @@ def _operator_alone(fault: DriverFault | None, affected: Sequence[VirtualNode]) 
     return min(1, len(affected)) if fault.effect in STOPS_THE_OPERATOR else len(affected)
 
 
-def _may_be_proved(outcome: Rehearsal, fleet: VirtualFleet) -> bool:
+def _may_be_proved(outcome: RehearsalResult, fleet: VirtualFleet) -> bool:
     """Returns whether a property that only the failed nodes have would be proved among these nodes."""
     failed, good = outcome.suspects.failed, outcome.suspects.good
     if not failed or not good or any(fleet.nodes[name].fault for name in set(outcome.changed) - set(outcome.harmed)):
@@ -171,7 +171,7 @@ def _may_be_proved(outcome: Rehearsal, fleet: VirtualFleet) -> bool:
     return fisher(failed, failed, failed, failed + good) * len(FACTORS) <= 0.05
 
 
-def _names(outcome: Rehearsal, fault: DriverFault, value: str) -> bool:
+def _names(outcome: RehearsalResult, fault: DriverFault, value: str) -> bool:
     first = next(iter(outcome.suspects.suspects), None)
     wanted = (FACTORS.get(fault.factor, ""), value)
     return first is not None and first.is_cause and wanted in [tuple(each) for each in first.properties]

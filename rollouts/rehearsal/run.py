@@ -58,7 +58,7 @@ class _Stage:
 
 
 @dataclass(frozen=True)
-class Rehearsal:
+class RehearsalResult:
     """The outcome of a rehearsed plan."""
 
     is_complete: bool  # every stage passed
@@ -100,7 +100,7 @@ class Run:
     def _held(self, name: str) -> VirtualTarget:
         return VirtualTarget(self.fleet.nodes[name], TargetState.HELD, self.begins)
 
-    def to_the_end(self, tell: Callable[[timedelta], None]) -> Rehearsal:
+    def to_the_end(self, tell: Callable[[timedelta], None]) -> RehearsalResult:
         """Rehearses until the plan is complete, halted, or asks a person. `tell` gets the virtual time of each round.
 
         :raises Unending: when nothing of that happens in virtual time
@@ -327,13 +327,13 @@ class Run:
     def _shows_fault(self, node: VirtualNode) -> bool:
         return node.began(self.now) is not None
 
-    def _outcome(self) -> Rehearsal:
+    def _outcome(self) -> RehearsalResult:
         is_complete = self.state is PlanState.PROMOTED
         stopped = None if is_complete else self._stopped_stage()
         sign = self.first_sign
         harmed = tuple(node.name for node in self._released() if self._shows_fault(node))
         faulty = [node.name for node in self.fleet.nodes.values() if node.fault is not None]
-        return Rehearsal(
+        return RehearsalResult(
             is_complete=is_complete,
             stopped_by="" if is_complete else self.pause_reason or self.reason,
             gate=_failing_gate(stopped) if stopped else "",
@@ -377,7 +377,7 @@ def rehearse(
     *,
     begins: datetime,
     tell: Callable[[timedelta], None] = lambda _: None,
-) -> Rehearsal:
+) -> RehearsalResult:
     """Rehearses a plan on a virtual fleet, which is changed.
 
     :raises Unending: when the plan neither ends nor stops in virtual time

@@ -35,7 +35,8 @@ def test_a_fault_names_the_stage_the_gate_and_the_harm(plan: Plan):
     said = rehearsed(plan, "--fault", "bad-driver")
 
     assert "Fault:      The driver never becomes ready: 6 nodes of 6" in said
-    assert "stops in Canary, by driver_version: " in said
+    assert "Result:     stops in Canary\n" in said
+    assert "Gate:       driver_version\n" in said
     assert "did not load driver" in said
     assert "Harmed:     1 node; 0 released without a sign, 5 not released" in said
 

@@ -9,7 +9,7 @@ from rollouts.commands.stage_drafts import gates_by_default
 from rollouts.gates.options import read_gates
 from rollouts.rehearsal.faults import FAULTS, DriverFault
 from rollouts.rehearsal.fleet import VirtualFleet, VirtualNode
-from rollouts.rehearsal.run import Rehearsal, RehearsedStage, rehearse
+from rollouts.rehearsal.run import RehearsalResult, RehearsedStage, rehearse
 from tests.make import NOON
 
 OLD, NEW = "570.172.08", "580.95.05"
@@ -39,7 +39,7 @@ def fleet(fault: DriverFault | None = None, *, size: int = 8, **given) -> Virtua
     return VirtualFleet(nodes, OLD, NEW, at_once=0)
 
 
-def rehearsed(played: VirtualFleet, *, gates: dict | None = None) -> Rehearsal:
+def rehearsed(played: VirtualFleet, *, gates: dict | None = None) -> RehearsalResult:
     wanted = tuple(read_gates(gates_by_default() | (MORE if gates is None else gates)))
     names = list(played.nodes)
     stages = [
