@@ -9,6 +9,7 @@ from fleet.live.topics import OpenedTopic
 from fleet.models import Cluster
 from people.models import User
 from people.rights import Permission, scope_of
+from rollouts.lifecycle import PLAN_FINAL
 from rollouts.messages import announce
 from rollouts.models import Plan, PlanEvent
 
@@ -26,8 +27,9 @@ class PlanTopics:
         return OpenedTopic((announce.plan_group(pk),), _keys([pk]))
 
     def sequences(self) -> dict[str, int]:
-        """Returns the newest event of every unfinished plan."""
-        rows = PlanEvent.objects.filter(plan__in=Plan.objects.under_way()).order_by().values("plan")
+        """Returns the newest event of every unfinished plan, drafts included."""
+        unfinished = Plan.objects.exclude(state__in=PLAN_FINAL)
+        rows = PlanEvent.objects.filter(plan__in=unfinished).order_by().values("plan")
         return {announce.plan_group(row["plan"]): row["newest"] for row in rows.annotate(newest=Max("pk"))}
 
     def last_seen(self) -> dict[str, str]:

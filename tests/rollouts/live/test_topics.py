@@ -46,3 +46,9 @@ def test_the_number_of_a_plan_is_its_newest_event(django_capture_on_commit_callb
     plan = make.a_plan()
 
     assert PlanTopics().sequences() == {f"plan-{plan.pk}": plan.events.first().pk}
+
+
+def test_a_page_of_a_draft_learns_of_an_event_before_it_connected():
+    draft = make.a_draft()
+
+    assert PlanTopics().sequences() == {f"plan-{draft.pk}": draft.events.first().pk}
