@@ -13,9 +13,10 @@ from rollouts.engine.round import run_round
 from rollouts.external_rollouts.external_rollout_round import run_external_rollout, take_up
 from rollouts.image_pulls.image_pull_round import run_pull
 from rollouts.live_checks.live_check_round import run_live_check
-from rollouts.models import ExternalRollout, ImagePull, LiveCheck, Plan
+from rollouts.models import ExternalRollout, ImagePull, LiveCheck, Plan, Rehearsal
 from rollouts.models.external_rollout import wake_external_rollouts
 from rollouts.models.plan import wake_plans
+from rollouts.rehearsal.rehearsal_round import run_rehearsal
 
 
 def owner() -> str:
@@ -27,6 +28,7 @@ ROUNDS: dict[type[Leased], Callable[..., None]] = {
     Plan: run_round,
     LiveCheck: run_live_check,
     ImagePull: run_pull,
+    Rehearsal: run_rehearsal,
     ExternalRollout: run_external_rollout,
 }
 

@@ -122,6 +122,16 @@ class ToldAtStart(serializers.Serializer):
     is_grave = serializers.BooleanField(default=False)
 
 
+class SealedRehearsal(serializers.Serializer):
+    """The newest rehearsal of the sealed revision with one fault."""
+
+    fault = serializers.CharField(help_text="Key of the fault. Blank: none.")
+    seed = serializers.IntegerField()
+    by = serializers.CharField(help_text="Who requested it.")
+    at = serializers.DateTimeField(help_text="Time of the request.")
+    sentence = serializers.CharField(help_text="The outcome in one line.")
+
+
 class AtStartSerializer(serializers.Serializer):
     """The checks at the start, with their time."""
 
@@ -129,6 +139,7 @@ class AtStartSerializer(serializers.Serializer):
     warned = ToldAtStart(many=True)
     despite = serializers.DictField(help_text="The overridden blockers, with user and reason. Empty: none.")
     live = serializers.DictField(help_text="Result of the live check, with its time. Empty: no live check.")
+    rehearsals = SealedRehearsal(many=True, help_text="Rehearsals of the sealed revision. Empty: none was made.")
 
 
 class ChecksNowSerializer(serializers.Serializer):
@@ -178,6 +189,7 @@ class StageChecks(PlanEdge):
         """Returns the checks of the start, evaluated again, and their results at the start."""
         stage = self.stage(stage_id)
         plan, sealed = stage.plan, stage.plan.sealed
-        said = {name: sealed.get(name, empty) for name, empty in (("warned", []), ("despite", {}), ("live", {}))}
+        empty: dict[str, Any] = {"warned": [], "despite": {}, "live": {}, "rehearsals": []}
+        said = {name: sealed.get(name, nothing) for name, nothing in empty.items()}
         ahead = vars(ahead_of(stage, now=timezone.now()))
         return Response(ChecksNowSerializer({**ahead, "at_start": {"at": plan.sealed_at, **said}}).data)

@@ -10,6 +10,7 @@ from rollouts.api.image_pulls import ImagePullCancellations, ImagePullDetail, Im
 from rollouts.api.ledger import DisruptionList, DomainBudgets
 from rollouts.api.live_checks import LiveChecks
 from rollouts.api.plans import PlanDetail, PlanEventList, PlanList, PlanPreview, SuggestedStages
+from rollouts.api.rehearsals import Rehearsals
 from rollouts.api.stages import StageBundle, StageChecks, StageDetail, StageList
 from rollouts.api.test_results import NodeTestResults
 from rollouts.api.windows import WindowDetail, WindowList, WindowPreviews, WindowRemovals
@@ -41,6 +42,7 @@ urlpatterns = [
     path("plans/<int:plan_id>/image-pulls", ImagePulls.as_view()),
     path("plans/<int:plan_id>/live-checks", LiveChecks.as_view()),
     path("plans/<int:plan_id>/preview", PlanPreview.as_view()),
+    path("plans/<int:plan_id>/rehearsals", Rehearsals.as_view()),
     *[path(f"plans/<int:plan_id>/{VERBS[view.verb].resource}", view.as_view()) for view in VERB_VIEWS],
     path("stages", StageList.as_view()),
     path("stages/<int:stage_id>", StageDetail.as_view()),

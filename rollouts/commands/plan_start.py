@@ -137,6 +137,7 @@ def begin(plan: Plan, asked: AskedStart, looked: LookBefore, live: LiveSeal, *, 
         "despite": _despite(overridden, actor, asked.override_reason),
         "warned": _warned(looked.warnings),
         **_live(live),
+        "rehearsals": _rehearsals(plan),
     }
     nodes = list(nodes_of(plan).prefetch_related("pools"))
     picks = pick(forward(plan), nodes, now=now)
@@ -195,6 +196,20 @@ def _live(live: LiveSeal) -> dict[str, Any]:
         for answer in live.answers
     ]
     return {"live": {"at": live.answered_at.isoformat(), "answers": said}}
+
+
+def _rehearsals(plan: Plan) -> list[dict[str, Any]]:
+    """Returns the newest outcome of the sealed revision for each fault, for approvers."""
+    return [
+        {
+            "fault": row.fault,
+            "seed": row.seed,
+            "by": row.asked_by,
+            "at": row.asked_at.isoformat(),
+            "sentence": row.outcome["sentence"],
+        }
+        for row in plan.rehearsals.newest_by_fault(plan.revision)
+    ]
 
 
 def _seal(plan: Plan, asked: AskedStart, columns: dict[str, Any], *, now: datetime) -> None:

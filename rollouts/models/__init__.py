@@ -9,6 +9,7 @@ from rollouts.models.live_check import LiveCheck
 from rollouts.models.maintenance_window import MaintenanceWindow
 from rollouts.models.plan import Plan
 from rollouts.models.plan_event import PlanEvent
+from rollouts.models.rehearsal import Rehearsal
 from rollouts.models.service_level_sample import ServiceLevelSample
 from rollouts.models.stage import Stage, StageKind
 from rollouts.models.target import Target, Wave
@@ -32,6 +33,7 @@ __all__ = [
     "Plan",
     "PlanEvent",
     "PullJob",
+    "Rehearsal",
     "Rollout",
     "ServiceLevelSample",
     "ShownBundle",

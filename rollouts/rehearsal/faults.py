@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 
+MOST_SEED = 2**31 - 1
+
 
 class Effect(StrEnum):
     """Effects on an affected node once the fault has begun there."""

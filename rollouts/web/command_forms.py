@@ -9,6 +9,7 @@ from edges.fields import Reason, WholeNumber
 from edges.reason_form import WhyForm
 from rollouts.commands.image_pulls import HOW_MANY
 from rollouts.commands.plan_approvals import WHY_REJECT
+from rollouts.rehearsal.faults import FAULTS, MOST_SEED
 
 NO_REVISION = "This names no revision of the plan: open its page again, and start what it shows."
 
@@ -40,6 +41,15 @@ class HandOverForm(WhyForm):
 
 class PullForm(WhyForm):
     nodes_each = WholeNumber(error_messages=dict.fromkeys(("required", "invalid"), HOW_MANY))
+
+
+class RehearsalForm(forms.Form):
+    fault = forms.ChoiceField(
+        required=False,
+        choices=[("", "none"), *((fault.key, fault.title) for fault in FAULTS.values())],
+        error_messages={"invalid_choice": "There is no such fault."},
+    )
+    seed = WholeNumber(min_value=0, max_value=MOST_SEED)
 
 
 NEITHER = "This says neither approve nor reject: press one of the two."

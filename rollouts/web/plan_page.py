@@ -27,6 +27,7 @@ from rollouts.web.image_pulls import panel
 from rollouts.web.kept_input import take
 from rollouts.web.live_checks import panel as live_panel
 from rollouts.web.preview import GonePreview, preview_of
+from rollouts.web.rehearsals import panel as rehearsal_panel
 from rollouts.web.resume_preview import resume_says
 from rollouts.web.visible_objects import plan_for
 
@@ -44,6 +45,7 @@ def plan(request: PersonRequest, plan_id: int) -> HttpResponse:
     context = _plan(request, row)
     context |= panel(request, row)
     context |= live_panel(request, row)
+    context |= rehearsal_panel(request, row)
     context |= history_of(row, request.GET.get("who", "")[:150])
     written = take(request, row)
     context |= {

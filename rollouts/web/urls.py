@@ -15,6 +15,7 @@ from rollouts.web import (
     plan_commands,
     plan_page,
     plans_page,
+    rehearsals,
     test_results,
     windows_page,
 )
@@ -65,6 +66,8 @@ urlpatterns = [
     path("plans/<int:plan_id>/image-pulls", image_pulls.pull, name="pull-image"),
     path("parts/plans/<int:plan_id>/live-checks", live_checks.panel_part, name="live-checks-part"),
     path("plans/<int:plan_id>/live-checks", live_checks.check, name="check-live"),
+    path("parts/plans/<int:plan_id>/rehearsals", rehearsals.panel_part, name="rehearsals-part"),
+    path("plans/<int:plan_id>/rehearsals", rehearsals.rehearse, name="rehearse"),
     path("image-pulls/<int:pull_id>/cancellations", image_pulls.call_off, name="cancel-pull"),
     path("parts/plans/<int:plan_id>/history", plan_page.history_part, name="plan-history"),
     path("plans/<int:plan_id>/commands/<slug:verb>", plan_commands.command, name="command"),

@@ -81,7 +81,7 @@ from rollouts.components.driver import is_version
 from rollouts.gates.options import BadGate, read_gates
 from rollouts.web.break_glass import OverrideForm
 from rollouts.web.budget_form import BudgetForm
-from rollouts.web.command_forms import CompleteForm, DecisionForm, PullForm, ResumeForm, StartForm
+from rollouts.web.command_forms import CompleteForm, DecisionForm, PullForm, RehearsalForm, ResumeForm, StartForm
 from rollouts.web.draft_form import DraftForm
 from rollouts.web.freeze_form import FreezeForm
 from rollouts.web.window_form import WindowForm
@@ -341,6 +341,8 @@ PARSERS = (
            _fields(CompleteForm, "reason", "key", "seen")),
     Parser("images to be pulled", "1,000 and 100 characters, 18 digits", FORM_BYTES,
            _fields(PullForm, "reason", "key", "nodes_each"), ("rollouts.web.image_pulls",)),
+    Parser("fault and seed of a rehearsal", "the faults there are, and Django's own numbers", FORM_BYTES,
+           _fields(RehearsalForm, "fault", "seed"), ("rollouts.web.rehearsals",)),
     Parser("cluster that was rebuilt", "64 and 1,000 characters", FORM_BYTES,
            _fields(AcceptForm, "uid", "reason"), ("fleet.web.cluster_commands",)),
     Parser("whether a cluster asks", "the rules there are, 1,000 characters", FORM_BYTES,

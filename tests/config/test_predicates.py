@@ -28,6 +28,7 @@ from rollouts.models import (
     LiveCheck,
     Plan,
     PullJob,
+    Rehearsal,
     Target,
 )
 from rollouts.models.target import Shown
@@ -123,6 +124,16 @@ TWINS = {
         lambda stage, number: {
             "plan": Plan.objects.create(**a_plan(stage, number)),
             "nodes_each": 1, "asked_at": NOON, "lease_until": NOON,
+        },
+        lambda rows: rows.in_force(),
+        lambda row: row.is_in_force,
+    ),
+    ("Rehearsal", "in_force"): Twins(
+        Rehearsal,
+        {"finished_at": PERHAPS, "trouble": SOME},
+        lambda stage, number: {
+            "plan": Plan.objects.create(**a_plan(stage, number)),
+            "revision": 1, "seed": 1, "asked_at": NOON, "lease_until": NOON,
         },
         lambda rows: rows.in_force(),
         lambda row: row.is_in_force,

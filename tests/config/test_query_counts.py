@@ -39,6 +39,7 @@ from tests.make import (
 from tests.notifications.make import a_channel, a_route
 
 pytestmark = pytest.mark.sqlite
+REHEARSED = {"revision": 1, "seed": 1, "asked_at": NOON, "lease_until": NOON, "finished_at": NOON}
 
 
 def widen(stage: Stage, root: User) -> None:
@@ -62,6 +63,7 @@ def widen(stage: Stage, root: User) -> None:
         stage.approvals.create(by=f"p{number}", at=NOON, bundle={}, bundle_hash="")
         plan.events.create(what="note", to="x", at=NOON, actor="ada", stage=stage, target=stage.targets.first())
         an_image_pull(plan, "pulled", "failed", ended_at=NOON)
+        plan.rehearsals.create(**REHEARSED)
         an_external_rollout(cluster, object_uid=f"uid-{number}")
         an_operation(cluster)
         a_case(cluster.nodes.get(name=f"more-{number}"))
@@ -100,6 +102,7 @@ def test_what_an_endpoint_costs_does_not_grow(now, db):
     a_finding(node.cluster, node=node, parent=finding)
     mute = a_mute(node.cluster)
     GateAnswer.objects.create(stage=stage, gate="soak", answer="wait", title="", since=NOON, at=NOON)
+    stage.plan.rehearsals.create(**REHEARSED)
     stage.approvals.create(by="amy", at=NOON, bundle={}, bundle_hash="")
     a_source(node.cluster)
     channel = a_channel()
