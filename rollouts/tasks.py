@@ -52,7 +52,8 @@ def sweep_rounds(**_: object) -> None:
     """Creates missing rows of followed driver objects, and queues every due round but those of plans."""
     take_up(now=timezone.now())
     for model in ROUNDS:
-        if model is not Plan and model.queue_name == Leased.queue_name:
+        is_of_this_queue = model.queue_name == Leased.queue_name  # the sweep of another queue queues its own rounds
+        if model is Rehearsal or (is_of_this_queue and model is not Plan):
             queue_due(model)
 
 

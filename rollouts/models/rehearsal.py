@@ -33,6 +33,7 @@ class Rehearsal(Leased):
     """A request to rehearse a draft in virtual time, with its outcome."""
 
     lease_for = LEASE
+    queue_name = "default"  # seconds of computing must not delay a halt
 
     plan = models.ForeignKey("rollouts.Plan", models.CASCADE, related_name="rehearsals")
     revision = models.PositiveIntegerField()  # of the draft, when it was asked
