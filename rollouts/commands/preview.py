@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -24,7 +23,7 @@ from rollouts.commands.remaining_time import stage_time
 from rollouts.components.driver import DriverFacts
 from rollouts.components.isolated_canary import IsolatedCanary, isolated_canary
 from rollouts.models import Plan, Stage
-from rollouts.node_order.node_selection import at_once, bound_on_failure_rate, nodes_for
+from rollouts.node_order.node_selection import at_once, bound_in_percent, bound_on_failure_rate, nodes_for
 from rollouts.preflight import checks
 from rollouts.preflight.driver_facts import driver_facts
 from rollouts.preflight.live_checks.latest import LiveOnPage, live_on_page
@@ -232,7 +231,7 @@ def _what_canaries_show(picks: Picks) -> str:
     """Returns what the canary can prove, and what more would take."""
     canary, others = canary_and_others(picks)
     nodes, wanted = len(canary), nodes_for(LIKELY)
-    most = min(100, math.ceil(100 * bound_on_failure_rate(nodes)))
+    most = bound_in_percent(nodes)
     if nodes >= wanted:
         return f"If none of {nodes} canary nodes fails, at most {most} % of all nodes would (95 % confidence)."
     aim = f"For 95 % confidence that under {LIKELY * 100:.0f} % of all nodes would fail,"

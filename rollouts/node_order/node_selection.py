@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from gpu.upgrade_controller import parallel_of, unavailable_of
@@ -151,6 +151,7 @@ def uncovered(canary: Sequence[Candidate], others: Sequence[Candidate]) -> dict[
     return missing
 
 
+@lru_cache(maxsize=4096)
 def bound_on_failure_rate(nodes: int, *, failed: int = 0) -> float:
     """Returns the upper 95 % confidence bound of the failure rate, by Clopper and Pearson.
 
@@ -163,9 +164,20 @@ def bound_on_failure_rate(nodes: int, *, failed: int = 0) -> float:
     least, most = failed / nodes, 1.0
     for _ in range(40):
         rate = (least + most) / 2
-        so_few = sum(math.comb(nodes, k) * rate**k * (1 - rate) ** (nodes - k) for k in range(failed + 1))
+        so_few = sum(math.exp(_log_chance(k, nodes, rate)) for k in range(failed + 1))
         least, most = (rate, most) if so_few > 0.05 else (least, rate)
     return most
+
+
+def _log_chance(failed: int, nodes: int, rate: float) -> float:
+    """Returns the logarithm of the binomial chance: of thousands of nodes the coefficient exceeds any float."""
+    ways = math.lgamma(nodes + 1) - math.lgamma(failed + 1) - math.lgamma(nodes - failed + 1)
+    return ways + failed * math.log(rate) + (nodes - failed) * math.log1p(-rate)
+
+
+def bound_in_percent(nodes: int, *, failed: int = 0) -> int:
+    """Returns the bound as whole percent, rounded up."""
+    return min(100, math.ceil(100 * bound_on_failure_rate(nodes, failed=failed)))
 
 
 def nodes_for(rate: float) -> int:

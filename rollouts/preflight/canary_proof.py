@@ -4,7 +4,6 @@ A node counts as tested if a tenant's GPU pod was Ready on it since its change, 
 failed by its state, or if a gate that fails names it.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,7 +11,7 @@ from operations.test_jobs.test_progress import TestJobOutcome
 from rollouts.gates.base import Answer
 from rollouts.lifecycle import TargetState
 from rollouts.models import GateAnswer, Stage, Target, TestJob
-from rollouts.node_order.node_selection import Candidate, bound_on_failure_rate, uncovered
+from rollouts.node_order.node_selection import Candidate, bound_in_percent, bound_on_failure_rate, uncovered
 from rollouts.preflight.stage_coverage import uncovered_sentence
 from wording.numbers import count, either
 
@@ -32,7 +31,7 @@ class CanaryProof:
 
     @property
     def sentence(self) -> str:
-        most = f"{min(100, math.ceil(100 * self.failure_rate_at_most))} % (95 % confidence)"
+        most = f"{bound_in_percent(self.tested, failed=self.failed)} % (95 % confidence)"
         if self.is_planned:
             one, many = "the one canary node does not fail", f"none of {self.tested} canary nodes fails"
             return f"If {either(self.tested, one, many)}, the failure rate of all nodes is at most {most}."

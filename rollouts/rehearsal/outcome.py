@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rollouts.node_order.node_selection import FACTORS, bound_on_failure_rate
+from rollouts.node_order.node_selection import FACTORS, bound_in_percent
 from rollouts.rehearsal.run import RehearsalResult
 from rollouts.rehearsal.virtual_plan import VirtualPlan
 from wording.durations import spell
@@ -48,7 +48,7 @@ def _rows(virtual: VirtualPlan, rehearsal: RehearsalResult) -> list[tuple[str, s
     ]
     if not virtual.fault:
         canary = len(virtual.stages[0].nodes)
-        rate = round(100 * bound_on_failure_rate(canary))
+        rate = bound_in_percent(canary)
         return [*rows, ("Not seen", f"a fault of fewer than {rate} % of the nodes may miss a canary of {canary}")]
     spared = len(rehearsal.unseen)
     silent = len(virtual.affected) - len(rehearsal.harmed) - spared

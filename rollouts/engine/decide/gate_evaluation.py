@@ -1,6 +1,5 @@
 """Evaluates the gates of a stage, and fails closed in one place. Pure."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -9,7 +8,7 @@ from rollouts.engine.snapshot import StageSnapshot
 from rollouts.gates.base import NEVER_OVERRIDDEN, UNSEEN, Answer, Gate, GateResult, Items, When
 from rollouts.gates.results import no_target, subject, wait
 from rollouts.lifecycle import TargetState
-from rollouts.node_order.node_selection import bound_on_failure_rate
+from rollouts.node_order.node_selection import bound_in_percent
 from wording.durations import spell
 from wording.reports import EvidenceItem
 
@@ -38,7 +37,7 @@ def _what_it_shows(stage: StageSnapshot) -> Items:
     """Returns on how many nodes a pass rests, and the failure rate that so many nodes leave open."""
     failed = sum(target.state is TargetState.FAILED for target in stage.evidence.targets)
     nodes = len(stage.evidence.changed) + failed
-    at_most = math.ceil(100 * bound_on_failure_rate(nodes, failed=failed))
+    at_most = bound_in_percent(nodes, failed=failed)
     return (EvidenceItem("Nodes (n)", nodes), EvidenceItem("Failures", failed), EvidenceItem(RATE, at_most, "%"))
 
 

@@ -9,7 +9,7 @@ from django.utils import timezone
 from rollouts.models import Plan
 from rollouts.rehearsal.faults import FAULTS
 from rollouts.rehearsal.outcome import outcome_of
-from rollouts.rehearsal.run import rehearse
+from rollouts.rehearsal.run import Unending, rehearse
 from rollouts.rehearsal.virtual_plan import NothingToRehearse, virtual_plan
 from wording.durations import spell
 
@@ -34,7 +34,10 @@ class Command(BaseCommand):
             played = virtual_plan(plan, fault, seed=given["seed"], now=now)
         except NothingToRehearse as nothing:
             raise CommandError(f"{nothing} Look at the draft: it names why each node is left out.") from nothing
-        rehearsal = rehearse(played.fleet, played.stages, begins=now, tell=self._progress())
+        try:
+            rehearsal = rehearse(played.fleet, played.stages, begins=now, tell=self._progress())
+        except Unending as unending:
+            raise CommandError(f"The plan neither ends nor stops in virtual time: {unending}") from unending
         for row in outcome_of(played, rehearsal)["rows"]:
             self.stdout.write(f"{row['label'] + ':':<11} {row['value']}")
 

@@ -137,6 +137,7 @@ def test_failures_widen_the_bound_as_clopper_and_pearson_have_it():
     assert bound_on_failure_rate(1, failed=1) == 1.0
     assert round(bound_on_failure_rate(10, failed=1), 4) == 0.3942
     assert round(bound_on_failure_rate(20, failed=2), 4) == 0.2826
+    assert round(bound_on_failure_rate(5_000, failed=300), 4) == 0.0658  # the coefficients exceed any float
 
 
 @given(st.lists(st.text(), unique=True), st.integers(0, 9))
