@@ -11,7 +11,7 @@ from rollouts.commands.stage_drafts import gates_by_default
 from rollouts.gates.options import read_gates
 from rollouts.node_order.node_selection import FACTORS, Candidate, in_order, representatives
 from rollouts.rehearsal.faults import FAULTS, DriverFault, Effect
-from rollouts.rehearsal.fleet import Pace, VirtualFleet, VirtualNode
+from rollouts.rehearsal.fleet import Pace, VirtualFleet, VirtualNode, afflict
 from rollouts.rehearsal.run import RehearsalResult, RehearsedStage, rehearse
 
 BEGINS = datetime(2026, 11, 29, 6, tzinfo=UTC)
@@ -68,7 +68,7 @@ def play(seed: int, number: int, *, only_usual_gates: bool = False) -> Played:
     key = keys[number % len(keys)]
     nodes = _nodes(dice, idle=dice.choice((0.0, 0.2, 0.5)) if key == HEALTHY else dice.choice((0.0, 0.2, 0.5, 1.0)))
     fault, value = (None, "") if key == HEALTHY else _fault(dice, FAULTS[key], nodes)
-    affected = _afflict(dice, fault, value, nodes)
+    affected = afflict(fault, nodes, value, dice) if fault else []
     is_blind = key in ("late-xid", "ecc") and dice.random() < 0.2
     fleet = VirtualFleet({node.name: node for node in nodes}, OLD, NEW, at_once=0, telemetry_is_blind=is_blind)
     stages = _stages(dice, nodes, only_usual_gates=only_usual_gates)
@@ -120,18 +120,6 @@ def _fault(dice: random.Random, fault: DriverFault, nodes: Sequence[VirtualNode]
     later = timedelta(minutes=dice.choice((0, 0, 5, 40)))  # 40: after every soak
     value = dice.choice(nodes).facts[fault.factor] if fault.factor else ""
     return replace(fault, share=share, after=fault.after + later), value
-
-
-def _afflict(
-    dice: random.Random, fault: DriverFault | None, value: str, nodes: Sequence[VirtualNode]
-) -> list[VirtualNode]:
-    if fault is None:
-        return []
-    able = [node for node in nodes if not fault.factor or node.facts[fault.factor] == value]
-    chosen = dice.sample(able, max(1, round(fault.share * len(able))))
-    for node in chosen:
-        node.fault = fault
-    return chosen
 
 
 def _stages(

@@ -4,6 +4,7 @@ The states are those of the GPU Operator's upgrade controller (`gpu/upgrade_cont
 drawn once, so that the same seed gives the same rehearsal.
 """
 
+import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -159,7 +160,10 @@ class VirtualFleet:
         node.state, node.since = state, now
 
 
-def affected(fault: DriverFault, nodes: Sequence[VirtualNode], value: str, chosen: Sequence[int]) -> list[VirtualNode]:
-    """Returns the nodes that have the fault: of those with the value of its factor, the chosen ones."""
-    able = [node for node in nodes if not fault.factor or node.facts.get(fault.factor) == value]
-    return [able[place] for place in chosen if place < len(able)]
+def afflict(fault: DriverFault, nodes: Sequence[VirtualNode], value: str, dice: random.Random) -> list[VirtualNode]:
+    """Gives the fault to its share of the nodes that have the value of its property, and returns them."""
+    able = [node for node in nodes if not fault.factor or node.facts.get(fault.factor, "") == value]
+    chosen = dice.sample(able, max(1, round(fault.share * len(able))))
+    for node in chosen:
+        node.fault = fault
+    return chosen

@@ -81,13 +81,17 @@ class Run:
     stages: Sequence[RehearsedStage]
     begins: datetime
     now: datetime = field(init=False)
+    rows: list[_Stage] = field(init=False)
+    state: PlanState = PlanState.PROMOTING
+    reason: str = ""  # the last sentence of a decision
+    pause_reason: str = ""  # why a person is asked; empty: nobody is
+    first_sign: datetime | None = None  # of the fault, on a released node
+    released: dict[str, datetime] = field(default_factory=dict)  # by name: when
+    cordons: dict[str, CordonedByUs] = field(default_factory=dict)  # by uid
+    served: set[str] = field(default_factory=set)  # uids
 
     def __post_init__(self) -> None:
-        self.now, self.state, self.pause_reason = self.begins, PlanState.PROMOTING, ""
-        self.reason, self.first_sign = "", None  # type: str, datetime | None
-        self.released: dict[str, datetime] = {}
-        self.cordons: dict[str, CordonedByUs] = {}
-        self.served: set[str] = set()
+        self.now = self.begins
         self.rows = [
             _Stage(index, stage, {name: self._held(name) for name in stage.nodes}, self.begins)
             for index, stage in enumerate(self.stages)

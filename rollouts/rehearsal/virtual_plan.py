@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from gpu.upgrade_controller import parallel_of
@@ -10,7 +10,7 @@ from rollouts.models import Plan
 from rollouts.preflight.picks import forward, pick
 from rollouts.queries.driver_nodes import nodes_of, upgrade_policy
 from rollouts.rehearsal.faults import DriverFault
-from rollouts.rehearsal.fleet import VirtualFleet, VirtualNode
+from rollouts.rehearsal.fleet import VirtualFleet, VirtualNode, afflict
 from rollouts.rehearsal.run import RehearsedStage
 
 
@@ -60,18 +60,12 @@ def virtual_plan(plan: Plan, fault: DriverFault | None, *, seed: int, now: datet
         for stage in rows
         if picks.by_stage[stage.index]
     ]
-    value = _afflict(random.Random(seed), fault, nodes) if fault else ""
+    dice = random.Random(seed)
+    value = dice.choice(nodes).facts.get(fault.factor, "") if fault and fault.factor else ""
+    if fault:
+        afflict(fault, nodes, value, dice)
     policy = upgrade_policy(plan.cluster.driver_objects.get(uid=plan.object_uid))
     fleet = VirtualFleet(
         {node.name: node for node in nodes}, plan.from_version, plan.to_version, at_once=parallel_of(policy)
     )
     return VirtualPlan(fleet, stages, fault, value)
-
-
-def _afflict(dice: random.Random, fault: DriverFault, nodes: Sequence[VirtualNode]) -> str:
-    """Gives the fault to its nodes, and returns the value that they share."""
-    value = dice.choice(nodes).facts.get(fault.factor, "") if fault.factor else ""
-    able = [node for node in nodes if not fault.factor or node.facts.get(fault.factor, "") == value]
-    for node in dice.sample(able, max(1, round(fault.share * len(able)))):
-        node.fault = replace(fault)
-    return value
