@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 from django.db import models
 
 from operations.models.operation import Operation, OperationNode
-from operations.test_jobs.test_job import WantedTestJob
+from operations.test_jobs.test_job import DEADLINE, WantedTestJob
 from operations.test_jobs.test_progress import TestJobOutcome
 
 
@@ -18,6 +18,9 @@ class TestJobQuerySet(models.QuerySet[Any]):
 
 class TestJobOnNode(models.Model):
     """One test Job on one node. The row is the intent, written before the Job."""
+
+    owner: ClassVar[str]  # the foreign key to whoever wants it; with the key of that row, its mark in the cluster
+    prefix: ClassVar[str]  # of the Job's name: rows of one table share it
 
     node_uid = models.CharField(max_length=64)
     node_name = models.CharField(max_length=253)
@@ -43,8 +46,17 @@ class TestJobOnNode(models.Model):
         abstract = True
 
     @property
+    def deadline(self) -> timedelta:
+        """Returns how long it may take from its creation, the pull of its image included."""
+        return DEADLINE
+
+    @property
     def wanted(self) -> WantedTestJob:
-        raise NotImplementedError
+        return WantedTestJob(
+            f"{self.owner}-{getattr(self, f'{self.owner}_id')}", self.pk, self.node_name, self.image, self.resource,
+            self.amount, asked_at=self.intended_at.isoformat(), command=self.command, prefix=self.prefix,
+            deadline=self.deadline,
+        )  # fmt: skip
 
     @property
     def job_name(self) -> str:
@@ -53,6 +65,8 @@ class TestJobOnNode(models.Model):
 
 class NodeTestJob(TestJobOnNode):
     """The test Job of one node of an operation."""
+
+    owner, prefix = "operation", "quarterdeck-test"
 
     operation = models.ForeignKey(Operation, models.CASCADE, related_name="test_jobs")
     test = models.CharField(max_length=32)  # key of NODE_TESTS
@@ -73,12 +87,8 @@ class NodeTestJob(TestJobOnNode):
         return self.job_name
 
     @property
-    def wanted(self) -> WantedTestJob:
-        return WantedTestJob(
-            self.operation.mark, self.pk, self.node_name, self.image, self.resource, self.amount,
-            asked_at=self.intended_at.isoformat(), command=self.command, prefix="quarterdeck-test",
-            deadline=timedelta(seconds=self.deadline_s),
-        )  # fmt: skip
+    def deadline(self) -> timedelta:
+        return timedelta(seconds=self.deadline_s)
 
     def is_of(self, node: OperationNode) -> bool:
         """Returns whether it belongs to the step in progress, and not to an earlier try."""

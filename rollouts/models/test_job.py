@@ -3,11 +3,12 @@ from __future__ import annotations
 from django.db import models
 
 from operations.models.test_job import TestJobOnNode
-from operations.test_jobs.test_job import WantedTestJob
 
 
 class TestJob(TestJobOnNode):
     """One test Job on one changed node."""
+
+    owner, prefix = "plan", "quarterdeck-proof"
 
     plan = models.ForeignKey("rollouts.Plan", models.CASCADE, related_name="test_jobs")
     metric = models.CharField(
@@ -28,10 +29,3 @@ class TestJob(TestJobOnNode):
         ]
         indexes = [models.Index(fields=["node_uid", "-told_at"])]
         ordering = ["plan_id", "node_name", "pk"]
-
-    @property
-    def wanted(self) -> WantedTestJob:
-        return WantedTestJob(
-            f"plan-{self.plan_id}", self.pk, self.node_name, self.image, self.resource, self.amount,
-            asked_at=self.intended_at.isoformat(), command=self.command,
-        )  # fmt: skip
