@@ -10,7 +10,9 @@ import pytest
 import yaml
 
 from cli import waits
+from cli.node_operations import NAMED
 from health.models import Finding, Mute
+from operations.impact import LISTS
 from operations.models import Operation, OperationNode
 from rollouts.lifecycle import PlanState
 from rollouts.models import Command, Plan
@@ -126,6 +128,10 @@ def test_a_halt_is_recorded_once_for_a_key(signed_in):
 
     assert ended == [0, 0]
     assert Command.objects.get(plan=plan, verb="halt").reason == "ECC errors"
+
+
+def test_an_operation_shows_every_list_of_its_impact():
+    assert set(NAMED) == set(LISTS)
 
 
 def test_an_operation_shows_its_impact_and_needs_a_yes(signed_in):
