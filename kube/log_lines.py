@@ -64,6 +64,8 @@ ADVICE = any_of(
 EXCEPTION = re.compile(r"(?:^|[\]\s(:|])[A-Za-z_][\w.]{0,80}(?:Error|Exception): \S")
 # A program that relays the lines of another: its word for an error is before each line, also those of the source.
 RELAYED = re.compile(r"^[\w .-]{1,40}(?:error|stderr): {2,}", re.IGNORECASE)
+# An exception without a message, and the head of what follows it.
+UNSAID = re.compile(r"\s*(?:[\w.]*(?:Error|Exception):?|.{0,80}\bwith the following (?:error|exception)s?:)\s*$")
 ECHOED = re.compile(r"\++ ")  # a shell's trace of its commands (set -x)
 TRACED = any_of(r"[,\s]+\"?stack_?trace\"?[=:]")  # the rest of the line is a stack trace
 GENERAL = any_of(r"encountered a failure\b", r"observed a panic\b")  # the next line has the details
@@ -123,6 +125,7 @@ ERROR = any_of(
     r"\*\*\* .{0,200}\berror \d",
     r": E \S{1,200}:\d+\] ",  # TensorFlow, XLA
     r"\bsignal \d+ \(SIG\w+\)",  # torch, of a worker
+    r"\bNCCL WARN (?!.*libibverbs)",  # the name of NCCL's errors; without libibverbs it uses sockets
 )
 WARNING = any_of(
     r"\blevel=\"?warn",
@@ -143,6 +146,7 @@ WORDS = any_of(
     r"\b(?:fail(?:ed|ure|s)?|cannot|can't|could ?n[o']t|unable|refus\w+|denied|invalid|no such|unbound|timed? ?out)\b",
     r"\bnot (?:found|supported|permitted|allowed|loaded|ready)\b",
     r"\b(?:deadline exceeded|unsupported|missing|killed|aborting|insufficient|mismatch|exceptions?|errors?)\b",
+    r"\b(?:err|errno|status=[1-9]\d*)\b",
     r"\b(?:segfault|segmentation|no space left|does not exist|out of memory|crashed|aborted|signal \d+)\b",
 )
 
@@ -209,6 +213,8 @@ def weight(line: str) -> LineWeight:
         return LineWeight.ASIDE
     if SECONDHAND.search(line):
         return LineWeight.WORDED
+    if UNSAID.match(line):
+        return LineWeight.ASIDE
     for pattern, level in (
         (FATAL, LineWeight.FATAL), (ERROR, LineWeight.ERROR), (WARNING, LineWeight.WARNING),
         (EXCEPTION, LineWeight.ERROR),

@@ -55,6 +55,23 @@ def test_a_line_that_announces_the_error_leads_to_the_next_one():
 
     assert decisive_line(said) == said[3]
     assert decisive_line([*said[:3], "rank 0 leaves"]) == said[0]
+    completion = "NET/IB: Got completion from peer 10.0.1.23<34696> with status=5 opcode=0 len=0 vendor err 249 (Recv)"
+    assert decisive_line([*said[:3], completion]) == completion  # deepspeedai/DeepSpeed #6875
+
+
+def test_a_warning_of_nccl_explains_more_than_the_exception_without_a_message():
+    """pytorch/examples #689."""
+    said = [
+        "id-d3:714:714 [0] misc/ibvwrap.cu:63 NCCL WARN Failed to open libibverbs.so[.1]",
+        "NCCL version 2.4.2+cuda9.0",
+        "id-d3:715:790 [1] include/socket.h:382 NCCL WARN Connect to 172.18.0.1<49273> failed : Connection refused",
+        "Traceback (most recent call last):",
+        "Exception:",
+        "-- Process 1 terminated with the following error:",
+        "Traceback (most recent call last):",
+    ]
+
+    assert decisive_line(said) == said[2]
 
 
 def test_what_a_library_says_in_a_program_that_works_explains_nothing():
