@@ -14,7 +14,7 @@ An unlisted type is classified by its name, or else by its reason. If neither te
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -131,9 +131,10 @@ _BAD = re.compile(
     r"unreachable|invalid|expired|deprecated|suspect\w*|broken|bad|slow\w*|violations?|uncorrect\w*|dropp?\w*|lockup\w*|"
     r"assertions?|issues?|warnings?|alarms?|alerts?|critical|stall\w*|misconfig\w*|conflict\w*|unresponsive|fallen|"
     r"offline|s?xids?|abnormal\w*|insufficient|high|required|needed|pending|scheduled|retired|not|no|un\w+able|zombies?|"
-    r"watch|out|defect\w*|damaged?|abort\w*|reject\w*|denied|incorrect|unsupported|outdated"
+    r"watch|out|fell|dropped|stopped|defect\w*|damaged?|abort\w*|reject\w*|denied|incorrect|unsupported|outdated"
 )
-_NEGATED = frozenset({"no", "not", "non", "without"})
+_NEGATED = frozenset({"no", "not", "non", "without", "0", "zero"})
+LONGEST_MESSAGE = 400  # characters that are read for words
 # Words that name a fault in a type, but not in a reason.
 _SOFT = frozenset({"high", "required", "needed", "pending", "scheduled", "watch", "out", "retired", "down"})
 _OF_A_GPU = re.compile(
@@ -212,7 +213,7 @@ def is_of_a_gpu(name: str) -> bool:
 def read_condition(name: str, status: str, reason: str = "", message: str = "") -> ConditionReading:
     """Classifies a condition; used by observer, findings, pages and REST."""
     reporter = _reporter_of(name, reason)
-    verdict = _verdict(name, status, reporter, reason)
+    verdict = _verdict(name, status, reporter, reason, message)
     if verdict is not ConditionVerdict.WRONG:
         return ConditionReading(verdict, reporter)
     text = f"{reason}: {message}"
@@ -260,18 +261,28 @@ def _reporter_of(name: str, reason: str) -> str:
     return next((who for prefix, who in (("Nebius", NEBIUS), ("Gcm", GCM)) if name.startswith(prefix)), UNNAMED)
 
 
-def _verdict(name: str, status: str, reporter: str, reason: str) -> ConditionVerdict:
+def _verdict(name: str, status: str, reporter: str, reason: str, message: str) -> ConditionVerdict:
     if is_bad_when_false(name):
         return ConditionVerdict.FINE if status == "True" else ConditionVerdict.WRONG
     if not (name in REPORTERS or reporter is NVSENTINEL or _is_named_badly(name)):
-        return _verdict_of_reason(reason) if status in ("True", "False") else ConditionVerdict.UNKNOWN
+        return _verdict_of_text(reason, message) if status in ("True", "False") else ConditionVerdict.UNKNOWN
     verdicts = {"True": ConditionVerdict.WRONG, "False": ConditionVerdict.FINE}
     return verdicts.get(status, ConditionVerdict.UNKNOWN)
 
 
-def _verdict_of_reason(reason: str) -> ConditionVerdict:
-    """Returns the verdict of the reason of a type whose name does not tell: HasIssues is bad, HasNoIssues is good."""
-    words = _words_in(reason)
+def _verdict_of_text(reason: str, message: str) -> ConditionVerdict:
+    """Returns the verdict of a type whose name does not tell: HasIssues is bad, HasNoIssues is good.
+
+    Where the reason does not tell either, the words of the message do. A message with a negation tells nothing.
+    """
+    words, told = _words_in(reason), _words_in(message[:LONGEST_MESSAGE].replace("/", " "))
+    verdict = _verdict_of_words(words)
+    if verdict is ConditionVerdict.UNKNOWN and _NEGATED.isdisjoint(told):
+        return _verdict_of_words(told)
+    return verdict
+
+
+def _verdict_of_words(words: Sequence[str]) -> ConditionVerdict:
     is_negated = not _NEGATED.isdisjoint(words)
     if any(_BAD.fullmatch(word) for word in words if word not in _NEGATED | _SOFT):
         return ConditionVerdict.FINE if is_negated else ConditionVerdict.WRONG

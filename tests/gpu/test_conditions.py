@@ -1,6 +1,6 @@
 import pytest
 
-from gpu.conditions import ConditionVerdict, is_a_fault_report, is_of_a_gpu, read_condition, xids_in
+from gpu.conditions import ConditionSeverity, ConditionVerdict, is_a_fault_report, is_of_a_gpu, read_condition, xids_in
 
 W, F, U = ConditionVerdict.WRONG, ConditionVerdict.FINE, ConditionVerdict.UNKNOWN
 
@@ -41,6 +41,21 @@ def test_the_polarity_of_a_condition_goes_by_its_detector_or_its_name(name, when
 )  # fmt: skip
 def test_where_the_name_does_not_tell_the_reason_does(name, status, reason, verdict):
     assert read_condition(name, status, reason).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("message", "verdict"),
+    [
+        ("GPU 3 has an uncorrectable error", W), ("all eight GPUs are healthy", F), ("no GPU has an error", U),
+        ("0 errors on 8 GPUs", U), ("checked at 12:00", U),
+    ],
+)  # fmt: skip
+def test_where_the_reason_does_not_tell_either_the_message_does(message, verdict):
+    assert read_condition("NodeChecks", "True", "ChecksDone", message).verdict == verdict
+
+
+def test_a_type_of_the_past_tense_names_a_fault():
+    assert read_condition("GPUFellOffBus", "True").severity == ConditionSeverity.CRITICAL
 
 
 def test_a_check_that_recovered_and_stays_true_is_a_note():
