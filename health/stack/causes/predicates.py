@@ -249,6 +249,11 @@ def offers_no_more(signs: Signs) -> PredicateAnswer | None:
 
 
 @predicate()
+def offers_no_gpu(signs: Signs) -> PredicateAnswer | None:
+    return offers_no_more(signs) or never_offered(signs)
+
+
+@predicate()
 def never_offered(signs: Signs) -> PredicateAnswer | None:
     """Returns whether the plugin offered nothing.
 
@@ -341,6 +346,49 @@ HOST_DRIVER = re.compile(r"no pre-installed driver detected on the host", re.IGN
 def driver_is_hosts(signs: Signs) -> PredicateAnswer | None:
     said = next((line for line in signs.all_lines() if HOST_DRIVER.search(line)), "")
     return PredicateAnswer(quote=said.strip()) if signs.has_host_driver else None
+
+
+SMI_EXIT = re.compile(
+    r"(?:driver detected on the host|validat\w+ .{0,40}driver.{0,60}|nvidia-smi.{0,60}|command failed.{0,40}): "
+    r".{0,60}exit status (?P<code>\d+)\b",
+    re.IGNORECASE,
+)
+_IS_PRESENT = "The driver itself is present."
+SMI_CODES = {  # nvidia-smi(1), RETURN VALUE; 9 and 255 are read with the other lines of a log
+    "8": (f"A power cable of a GPU is missing. {_IS_PRESENT}", ("Check the power cables of the board.",)),
+    "10": (
+        f"The kernel reports an error with the interrupts of a GPU. {_IS_PRESENT}",
+        ("Check the kernel log for NVRM lines.", "Drain the node and reboot it."),
+    ),
+    "12": (
+        "The container has no library of the driver (libnvidia-ml.so).",
+        ("Check that the node has a driver.", "Check that the pod runs with NVIDIA's runtime (runtimeClassName)."),
+    ),
+    "13": (
+        "The driver is older than the nvidia-smi that runs.",
+        ("Take nvidia-smi from the driver of the node, or install a newer driver.",),
+    ),
+    "14": (
+        f"The infoROM of a GPU is corrupted. {_IS_PRESENT}",
+        (
+            "Run nvidia-smi on the node: a warning names the GPU. Reset that GPU or reboot the node.",
+            "If the warning stays, ask the vendor to repair the infoROM or replace the board.",
+        ),
+    ),
+    "15": (
+        f"A GPU fell off the bus. {_IS_PRESENT}",
+        ("Check the kernel log for Xid 79.", "Drain the node and reboot it."),
+    ),
+}
+
+
+@predicate("code", "meaning")
+def smi_exit(signs: Signs) -> PredicateAnswer | None:
+    found = next((match for line in signs.all_lines() if (match := SMI_EXIT.search(line))), None)
+    if found is None or found["code"] not in SMI_CODES:
+        return None
+    meaning, steps = SMI_CODES[found["code"]]
+    return PredicateAnswer({"code": found["code"], "meaning": meaning}, found.string.strip(), steps=steps)
 
 
 @predicate()
