@@ -52,15 +52,14 @@ CC_STATE: tuple[CauseRule, ...] = (_if("cc_failed", "confidential.rule"), *table
 
 WITHOUT_POD: tuple[CauseRule, ...] = table("placement.without_pod", "missing.rule")
 WHEN_READY: tuple[CauseRule, ...] = (
-    *table("device_plugin.lost"),
     _if(
-        "never_offered",
+        "offers_no_gpu",
         "runtime.first",
         "device_plugin.rule",
         "vendors.rule",
         begins="The pod is ready, but the node offers no GPU.",
     ),
-    *table("device_plugin.never", "device_plugin.unlabelled"),
+    *table("device_plugin.lost", "device_plugin.never", "device_plugin.unlabelled"),
     *MIG_STATE,
     *CC_STATE,
     _if("vgpu_failed", "sandbox.vgpu"),

@@ -80,6 +80,16 @@ def test_a_device_plugin_that_is_ready_may_offer_nothing(allocatable, key):
     assert (cause and cause.key) == key
 
 
+def test_a_plugin_that_offers_no_more_gpus_says_why_in_its_log():
+    """intel-device-plugins-for-kubernetes #1710."""
+    said = "I0412 15:28:48.082794       1 gpu_plugin.go:388] Not compatible device: version"
+
+    cause = why(signs("intel-gpu-plugin", a_pod(is_ready=True, log=[said]), gpus_expected=1))
+
+    assert (cause.key, cause.quote) == ("intel_no_driver", said)
+    assert cause.summary.startswith("The pod is ready, but the node offers no GPU.")
+
+
 def test_a_pod_on_a_node_that_is_silent_is_old_news():
     assert why(signs(pod=crashing("x"), is_node_ready=None)).key == "node_silent"
 
