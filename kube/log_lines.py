@@ -56,6 +56,8 @@ ADVICE = any_of(
     r"\byou can (?:check|learn)\b",
     r"\bplease (?:see|refer|visit|check)\b",
     r"\bfor more (?:details|information)\b",
+    r"\blist of known hosts\b",
+    r"^permission denied, please try again",
     r"\bis required to address\b",
     r"^\s*https?://\S+$",
     r"\bwhen one has already been registered\b",  # of TensorFlow, in a program that works
