@@ -63,7 +63,7 @@ def test_a_mount_that_is_not_shared_comes_before_the_steps_and_what_is_waited_fo
     [
         ("lstat /run/nvidia/driver/dev/nvidiactl: no such file or directory", "device_node_missing"),  # #425
         ("CDI device injection failed: unresolvable CDI devices management.nvidia.com/gpu=all", "cdi_unresolvable"),
-        ("context deadline exceeded", "not_created"),
+        ("context deadline exceeded", "runtime_slow"),
     ],
 )
 def test_a_container_that_cannot_be_made_quotes_the_kubelet(message, key):
