@@ -24,7 +24,15 @@ from rollouts.engine.gpu_health import read_plan_health
 from rollouts.engine.live_state import Live, NodesNow
 from rollouts.engine.nodes import PlanNodes, from_cluster, from_rows
 from rollouts.engine.service_levels import read_service_levels
-from rollouts.engine.snapshot import NodeSnapshot, Snapshot
+from rollouts.engine.snapshot import (
+    CordonsSnapshot,
+    ExclusionsSnapshot,
+    NodeSnapshot,
+    OrdersSnapshot,
+    Snapshot,
+    TemplatesSnapshot,
+    VersionSnapshot,
+)
 from rollouts.engine.stage_evidence import AroundStages, compares_owners, stage_snapshot
 from rollouts.engine.test_jobs import read_test_jobs
 from rollouts.engine.workloads import DriverPod, driver_pods, pods_on, ready_and_waiting, why_unready
@@ -107,24 +115,19 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
         seen_at=oldest,
         stale_reason=stale,
         state=PlanState(plan.state),
-        from_version=plan.from_version,
-        to_version=plan.to_version,
-        object_version=live.object_version,
-        write_intended=plan.write_intended_at is not None,
-        armed_since=max(plan.armed_since, resumed_at) if plan.armed_since else None,
-        may_be_armed_for=timedelta(seconds=plan.max_armed_s),
-        paused_reason=pause.sentence if pause else "",
-        stopped_reason=live.stopped_reason or (first.sentence if first and first.is_stop else ""),
-        frozen_reason=first.sentence if first else "",
-        restrained=restrained,
+        version=_version(plan, live),
+        templates=_templates(plan, live, {row.uid: drivers[row.name].owner_uid for row in rows if row.name in drivers}),
+        orders=OrdersSnapshot(
+            armed_since=max(plan.armed_since, resumed_at) if plan.armed_since else None,
+            may_be_armed_for=timedelta(seconds=plan.max_armed_s),
+            paused_reason=pause.sentence if pause else "",
+            stopped_reason=live.stopped_reason or (first.sentence if first and first.is_stop else ""),
+            frozen_reason=first.sentence if first else "",
+            restrained=restrained,
+        ),
         budgets=budgets,
         disruptions=frozenset(one.node_uid for one in taken if one.taken_by == plan.mark),
         policy=policy,
-        recorded_hashes=plan.templates.get("old", plan.sealed.get("revisions", {})),
-        sealed_hashes=plan.sealed.get("revisions", {}),
-        template_change=plan.template_change.get("says", ""),
-        newest_hashes=live.hashes,
-        unsettled=live.unsettled,
         nodes=tuple(
             replace(
                 _node(plan, row, drivers.get(row.name), holds.get(row.uid), live, ahead),
@@ -134,19 +137,14 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
         ),
         unmanaged_nodes=_strays(plan, nodes, live, ahead),
         gone=nodes.gone,
-        object_trouble=live.object_trouble,
-        exclusions=off.in_force,
-        exclusions_ended=off.back,
-        exclusions_left=off.left,
-        cordons=cordons.in_force,
-        cordons_left=cordons.left,
-        our_cordons=frozenset(
-            row.uid for row in rows if cordons.has(row.uid, is_shown=row.is_unschedulable, seen_at=oldest)
+        exclusions=ExclusionsSnapshot(off.in_force, off.back, off.left),
+        cordons=CordonsSnapshot(
+            cordons.in_force,
+            cordons.left,
+            frozenset(row.uid for row in rows if cordons.has(row.uid, is_shown=row.is_unschedulable, seen_at=oldest)),
         ),
         test_jobs=test_jobs.in_the_cluster,
         operator_down=operator_down(plan.cluster, now=now),
-        handed_to=plan.handed_to,
-        handed_by=_handed_by(plan),
         is_live=nodes.are_live,
         stages=tuple(
             stage_snapshot(
@@ -163,7 +161,30 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
             )
             for stage in stages
         ),
-        pod_daemonsets={row.uid: drivers[row.name].owner_uid for row in rows if row.name in drivers},
+    )
+
+
+def _version(plan: Plan, live: Live) -> VersionSnapshot:
+    return VersionSnapshot(
+        old=plan.from_version,
+        new=plan.to_version,
+        current=live.object_version,
+        write_intended=plan.write_intended_at is not None,
+        object_trouble=live.object_trouble,
+        template_change=plan.template_change.get("says", ""),
+        handed_to=plan.handed_to,
+        handed_by=_handed_by(plan),
+    )
+
+
+def _templates(plan: Plan, live: Live, daemonsets: Mapping[str, str]) -> TemplatesSnapshot:
+    sealed = plan.sealed.get("revisions", {})
+    return TemplatesSnapshot(
+        recorded=plan.templates.get("old", sealed),
+        newest=live.hashes,
+        unsettled=live.unsettled,
+        sealed=sealed,
+        daemonsets=daemonsets,
     )
 
 

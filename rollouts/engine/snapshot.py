@@ -111,47 +111,125 @@ class StageSnapshot:
 
 
 @dataclass(frozen=True)
+class VersionSnapshot:
+    """The version in the driver object, and whose it is."""
+
+    old: str  # before the plan
+    new: str  # that the plan promotes
+    current: str  # read live
+    write_intended: bool
+    object_trouble: str = ""  # the driver object is gone, or another; blank: it is there
+    template_change: str = ""  # what somebody else made of the driver pods' template; blank: it is the plan's own
+    handed_to: str = ""  # the version of somebody else that a person lets the nodes go to; blank: nobody has
+    handed_by: str = ""  # that person
+
+    @property
+    def is_old(self) -> bool:
+        return self.current == self.old
+
+    @property
+    def is_new(self) -> bool:
+        return self.current == self.new
+
+    @property
+    def is_of_others(self) -> bool:
+        """Returns whether the version is neither the previous one nor the plan's (Z38)."""
+        if self.is_new and self.write_intended:
+            return False
+        return not self.is_old or bool(self.template_change)
+
+    @property
+    def is_handed_over(self) -> bool:
+        """Returns whether a person has decided to release the nodes to the object's present version."""
+        return bool(self.handed_to) and self.handed_to == self.current and not self.template_change
+
+    @property
+    def by_others(self) -> str:
+        return f"Somebody else set the version to {self.current or 'nothing'}"
+
+
+@dataclass(frozen=True)
+class TemplatesSnapshot:
+    """The revisions of the driver DaemonSets' pod template, by UID of the DaemonSet."""
+
+    recorded: Mapping[str, str]  # of the old version, as sealed or accepted since
+    newest: Mapping[str, str]  # read live
+    unsettled: tuple[str, ...]  # DaemonSets whose controller has not seen their latest generation
+    sealed: Mapping[str, str] = field(default_factory=dict)  # that the plan began from
+    daemonsets: Mapping[str, str] = field(default_factory=dict)  # node uid → uid of its driver pod's DaemonSet
+
+    @property
+    def has_daemonsets(self) -> bool:
+        """Returns whether the object has a driver DaemonSet; without one a node that left looks like one that waits."""
+        return bool(self.newest)
+
+    def has_old_pod(self, node: NodeSnapshot) -> bool:
+        """Returns whether the driver pod is of the template recorded when the plan was sealed."""
+        return self._is_of(node, self.recorded)
+
+    def is_in_sync(self, node: NodeSnapshot) -> bool:
+        """Returns whether the driver pod is of the newest template."""
+        return self._is_of(node, self.newest)
+
+    def has_sealed_pod(self, node: NodeSnapshot) -> bool:
+        """Returns whether the node has the driver pod that it had when the plan began."""
+        return self._is_of(node, self.sealed)
+
+    def _is_of(self, node: NodeSnapshot, revisions: Mapping[str, str]) -> bool:
+        return bool(node.pod_hash) and node.pod_hash == revisions.get(self.daemonsets.get(node.uid, ""))
+
+
+@dataclass(frozen=True)
+class OrdersSnapshot:
+    """The orders of people that bind the plan: pause, stop, freezes, and how long it may stay armed."""
+
+    armed_since: datetime | None  # or since a person last let it go on; None: it is not
+    may_be_armed_for: timedelta
+    paused_reason: str = ""  # blank: not paused
+    stopped_reason: str = ""  # blank: neither the cluster nor the fleet's stop tells us to stop
+    frozen_reason: str = ""  # blank: no freeze binds all of it
+    restrained: Mapping[str, str] = field(default_factory=dict)  # node uid → what holds this node back, and not all
+
+    @property
+    def wait_reason(self) -> str:
+        """Returns who ordered the plan to wait; empty means nobody."""
+        return self.stopped_reason or self.paused_reason or self.frozen_reason
+
+
+@dataclass(frozen=True)
+class ExclusionsSnapshot:
+    in_force: Mapping[str, NodeExclusions] = field(default_factory=dict)  # by node uid: not read back as put back yet
+    back: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # node's name, all as it was → who was off it
+    left: tuple[str, ...] = ()  # sentences: what somebody else has made of one in between
+
+
+@dataclass(frozen=True)
+class CordonsSnapshot:
+    in_force: Mapping[str, CordonedByUs] = field(default_factory=dict)  # by node uid: not read back as gone yet
+    left: tuple[str, ...] = ()  # sentences: whose nodes are cordoned all the same
+    ours: frozenset[str] = frozenset()  # uids of nodes of which, if rows show a cordon, it is ours
+
+
+@dataclass(frozen=True)
 class Snapshot:
     component: Component  # what is changed, and how
     seen_at: datetime  # the oldest of what this rests on
     stale_reason: str  # blank: fresh enough to act on
     state: PlanState
-    from_version: str
-    to_version: str
-    object_version: str  # read live
-    write_intended: bool
-    armed_since: datetime | None  # or since a person last let it go on; None: it is not
-    may_be_armed_for: timedelta
-    paused_reason: str  # blank: not paused
-    stopped_reason: str  # blank: neither the cluster nor the fleet's stop tells us to stop
+    version: VersionSnapshot
+    templates: TemplatesSnapshot
+    orders: OrdersSnapshot
     policy: UpgradePolicy
-    recorded_hashes: Mapping[str, str]  # DaemonSet uid → revision of the old version, as sealed or accepted since
-    newest_hashes: Mapping[str, str]  # DaemonSet uid → newest revision now, read live
-    unsettled: tuple[str, ...]  # DaemonSets whose controller has not seen their latest generation
     nodes: tuple[NodeSnapshot, ...]
     stages: tuple[StageSnapshot, ...]
-    pod_daemonsets: Mapping[str, str] = field(default_factory=dict)  # node uid → uid of its driver pod's DaemonSet
     unmanaged_nodes: tuple[NodeSnapshot, ...] = ()  # nodes of the object no more, that carry our label or are wanted to
     gone: Mapping[str, str] = field(default_factory=dict)  # uid of a target that is no node of the object → why
-    object_trouble: str = ""  # the driver object is gone, or another; blank: it is there
-    template_change: str = ""  # what somebody else made of the driver pods' template; blank: it is the plan's own
-    sealed_hashes: Mapping[str, str] = field(default_factory=dict)  # DaemonSet uid → revision that the plan began from
-    frozen_reason: str = ""  # blank: no freeze binds all of it
-    restrained: Mapping[str, str] = field(default_factory=dict)  # node uid → what holds this node back, and not all
     budgets: Budgets = UNBOUND  # of the failure domains that the held targets of the stage that lets go are in
     disruptions: frozenset[str] = frozenset()  # uids of the nodes that this plan has out, by the ledger
-    exclusions: Mapping[str, NodeExclusions] = field(default_factory=dict)  # by node uid: not read back as put back yet
-    exclusions_ended: Mapping[str, tuple[str, ...]] = field(
-        default_factory=dict
-    )  # node's name, all as it was → who was off it
-    exclusions_left: tuple[str, ...] = ()  # sentences: what somebody else has made of one in between
-    cordons: Mapping[str, CordonedByUs] = field(default_factory=dict)  # by node uid: not read back as gone yet
-    cordons_left: tuple[str, ...] = ()  # sentences: whose nodes are cordoned all the same
-    our_cordons: frozenset[str] = frozenset()  # uids of nodes of which, if rows show a cordon, it is ours
+    exclusions: ExclusionsSnapshot = ExclusionsSnapshot()
+    cordons: CordonsSnapshot = CordonsSnapshot()
     test_jobs: tuple[TestJobInCluster, ...] = ()
     operator_down: str = ""  # that the GPU operator is seen not to run; blank: it runs, or nobody sees it
-    handed_to: str = ""  # the version of somebody else's that a person lets the nodes go to; blank: nobody has
-    handed_by: str = ""  # that person
     is_live: bool = False  # the nodes are as the API server listed them in this round, and no rows
 
     @cached_property
@@ -163,40 +241,6 @@ class Snapshot:
         return self.component.says
 
     @property
-    def has_daemonsets(self) -> bool:
-        """Returns whether the object has a driver DaemonSet; without one a node that left looks like one that waits."""
-        return bool(self.newest_hashes)
-
-    @property
-    def wait_reason(self) -> str:
-        """Returns who ordered the plan to wait; empty means nobody."""
-        return self.stopped_reason or self.paused_reason or self.frozen_reason
-
-    @property
-    def has_old_version(self) -> bool:
-        return self.object_version == self.from_version
-
-    @property
-    def has_new_version(self) -> bool:
-        return self.object_version == self.to_version
-
-    @property
-    def is_of_others(self) -> bool:
-        """Returns whether the object's version is neither the previous one nor the plan's (Z38)."""
-        if self.has_new_version and self.write_intended:
-            return False
-        return not self.has_old_version or bool(self.template_change)
-
-    @property
-    def is_handed_over(self) -> bool:
-        """Returns whether a person has decided to release the nodes to the object's present version."""
-        return bool(self.handed_to) and self.handed_to == self.object_version and not self.template_change
-
-    @property
-    def by_others(self) -> str:
-        return f"Somebody else set the version to {self.object_version or 'nothing'}"
-
-    @property
     def forward(self) -> tuple[StageSnapshot, ...]:
         return tuple(stage for stage in self.stages if not stage.is_rollback)
 
@@ -204,24 +248,16 @@ class Snapshot:
     def rollback_stage(self) -> StageSnapshot:
         return next(stage for stage in self.stages if stage.is_rollback)
 
-    def has_old_pod(self, node: NodeSnapshot) -> bool:
-        """Returns whether the driver pod is of the template recorded when the plan was sealed."""
-        recorded = self.recorded_hashes.get(self.pod_daemonsets.get(node.uid, ""))
-        return bool(node.pod_hash) and node.pod_hash == recorded
-
-    def is_in_sync(self, node: NodeSnapshot) -> bool:
-        """Returns whether the driver pod is of the newest template."""
-        newest = self.newest_hashes.get(self.pod_daemonsets.get(node.uid, ""))
-        return bool(node.pod_hash) and node.pod_hash == newest
-
     def is_released(self, node: NodeSnapshot) -> bool:
         return self.component.is_released(
-            has_label=node.has_label, has_pod=bool(node.pod_hash), is_in_sync=self.is_in_sync(node)
+            has_label=node.has_label, has_pod=bool(node.pod_hash), is_in_sync=self.templates.is_in_sync(node)
         )
 
     def runs(self, node: NodeSnapshot, version: str) -> bool:
         """Returns whether the node itself reports the version."""
-        return self.component.has_changed(wanted=version, loaded=node.driver_version, is_in_sync=self.is_in_sync(node))
+        return self.component.has_changed(
+            wanted=version, loaded=node.driver_version, is_in_sync=self.templates.is_in_sync(node)
+        )
 
     def would_change(self, node: NodeSnapshot) -> bool:
         """Returns whether the operator would change the node once it is released.
@@ -230,9 +266,9 @@ class Snapshot:
         """
         if self.component.hold is None:  # nobody does, until its pod is deleted
             return False
-        if self.has_old_version:
-            return bool(node.pod_hash) and not self.is_in_sync(node)
-        return not self.runs(node, self.object_version)
+        if self.version.is_old:
+            return bool(node.pod_hash) and not self.templates.is_in_sync(node)
+        return not self.runs(node, self.version.current)
 
     @property
     def handover_nodes(self) -> tuple[NodeSnapshot, ...]:
@@ -240,17 +276,16 @@ class Snapshot:
 
         Nodes that the operator gave up on are not included.
         """
-        if not self.is_handed_over:
+        if not self.version.is_handed_over:
             return ()
         free = (node for node in self.nodes if node.hold_wanted is False and not node.hold_is_foreign)
         return tuple(node for node in free if node.phase is not Phase.FAILED and self.would_change(node))
 
     def never_changed(self, node: NodeSnapshot) -> bool:
         """Returns whether the node has the driver pod that it had when the plan began."""
-        sealed = self.sealed_hashes.get(self.pod_daemonsets.get(node.uid, ""))
-        is_its_pod = bool(node.pod_hash) and node.pod_hash == sealed
+        is_its_pod = self.templates.has_sealed_pod(node)
         return is_its_pod and self.component.has_changed(
-            wanted=self.from_version, loaded=node.driver_version, is_in_sync=is_its_pod
+            wanted=self.version.old, loaded=node.driver_version, is_in_sync=is_its_pod
         )
 
     def is_as_before(self, node: NodeSnapshot) -> bool:
@@ -258,4 +293,4 @@ class Snapshot:
 
         A DaemonSet that came later has no recorded template; there, being in sync counts.
         """
-        return self.runs(node, self.from_version)
+        return self.runs(node, self.version.old)

@@ -14,7 +14,16 @@ from rollouts.components.driver_crd import DriverCrd
 from rollouts.components.throttle import UpgradePolicy
 from rollouts.engine.decide import acts as a
 from rollouts.engine.decide import decide
-from rollouts.engine.snapshot import CordonedByUs, NodeSnapshot, Snapshot, StageSnapshot
+from rollouts.engine.snapshot import (
+    CordonedByUs,
+    CordonsSnapshot,
+    NodeSnapshot,
+    OrdersSnapshot,
+    Snapshot,
+    StageSnapshot,
+    TemplatesSnapshot,
+    VersionSnapshot,
+)
 from rollouts.gates.approval import ApprovalGate
 from rollouts.gates.base import Answer, ApprovalEvidence, Combination, Evidence, Gate, GateResult, When
 from rollouts.gates.slo import Slo
@@ -220,24 +229,24 @@ class Run:
             seen_at=self.now,
             stale_reason="",
             state=self.state,
-            from_version=self.fleet.from_version,
-            to_version=self.fleet.to_version,
-            object_version=self.fleet.version,
-            write_intended=True,
-            armed_since=self.now,
-            may_be_armed_for=LONGEST,
-            paused_reason="",
-            stopped_reason="",
+            version=VersionSnapshot(
+                old=self.fleet.from_version,
+                new=self.fleet.to_version,
+                current=self.fleet.version,
+                write_intended=True,
+            ),
+            templates=TemplatesSnapshot(
+                recorded=old,
+                newest=template,
+                unsettled=(),
+                sealed=old,
+                daemonsets={node.uid: DAEMONSET for node in nodes},
+            ),
+            orders=OrdersSnapshot(armed_since=self.now, may_be_armed_for=LONGEST),
             policy=UpgradePolicy(off=None, max_parallel=self.fleet.at_once, max_unavailable=None),
-            recorded_hashes=old,
-            newest_hashes=template,
-            unsettled=(),
             nodes=nodes,
             stages=(*(self._stage(row) for row in self.rows), rollback),
-            pod_daemonsets={node.uid: DAEMONSET for node in nodes},
-            sealed_hashes=old,
-            cordons=dict(self.cordons),
-            our_cordons=frozenset(self.cordons),
+            cordons=CordonsSnapshot(dict(self.cordons), ours=frozenset(self.cordons)),
             is_live=True,
         )
 

@@ -1,7 +1,7 @@
 """Pure builders of evidence and snapshots. Each is valid and in good order; name only what the test is about."""
 
 from collections.abc import Collection
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import timedelta
 from typing import Any
 
@@ -9,7 +9,14 @@ from health.telemetry.metrics import METRICS
 from operations.test_jobs.test_progress import TestJobOutcome
 from rollouts.components.driver_crd import DriverCrd
 from rollouts.components.throttle import UpgradePolicy
-from rollouts.engine.snapshot import NodeSnapshot, Snapshot, StageSnapshot
+from rollouts.engine.snapshot import (
+    NodeSnapshot,
+    OrdersSnapshot,
+    Snapshot,
+    StageSnapshot,
+    TemplatesSnapshot,
+    VersionSnapshot,
+)
 from rollouts.gates.base import (
     ApprovalEvidence,
     Baseline,
@@ -218,27 +225,51 @@ def a_policy(**given: Any) -> UpgradePolicy:
 
 def a_snapshot(*stages: StageSnapshot, nodes: tuple[NodeSnapshot, ...] = (), **given: Any) -> Snapshot:
     """A plan in the middle of its promotion: the new version is written and the template has followed."""
-    row: dict[str, Any] = {
-        "component": COMPONENT,
-        "seen_at": NOON,
-        "stale_reason": "",
-        "state": PlanState.PROMOTING,
-        "from_version": OLD,
-        "to_version": NEW,
-        "object_version": NEW,
-        "write_intended": True,
-        "armed_since": NOON - timedelta(minutes=10),
-        "may_be_armed_for": timedelta(days=7),
-        "paused_reason": "",
-        "stopped_reason": "",
-        "policy": a_policy(),
-        "recorded_hashes": {DAEMONSET: OLD_HASH},
-        "newest_hashes": {DAEMONSET: NEW_HASH},
-        "unsettled": (),
-        "pod_daemonsets": {node.uid: DAEMONSET for node in nodes},
-    }
     has_rollback_stage = any(stage.is_rollback for stage in stages)
-    return Snapshot(nodes=nodes, stages=stages if has_rollback_stage else (*stages, a_rollback_stage()), **row | given)
+    snapshot = Snapshot(
+        component=COMPONENT,
+        seen_at=NOON,
+        stale_reason="",
+        state=PlanState.PROMOTING,
+        version=VersionSnapshot(OLD, NEW, NEW, write_intended=True),
+        templates=TemplatesSnapshot(
+            {DAEMONSET: OLD_HASH}, {DAEMONSET: NEW_HASH}, (), daemonsets={node.uid: DAEMONSET for node in nodes}
+        ),
+        orders=OrdersSnapshot(NOON - timedelta(minutes=10), timedelta(days=7)),
+        policy=a_policy(),
+        nodes=nodes,
+        stages=stages if has_rollback_stage else (*stages, a_rollback_stage()),
+    )
+    return with_facts(snapshot, **given)
+
+
+# How tests name what a snapshot has by topic.
+TOPICS = {
+    "version": {
+        "from_version": "old",
+        "to_version": "new",
+        "object_version": "current",
+        **{name: name for name in ("write_intended", "object_trouble", "template_change", "handed_to", "handed_by")},
+    },
+    "templates": {
+        "recorded_hashes": "recorded",
+        "newest_hashes": "newest",
+        "unsettled": "unsettled",
+        "sealed_hashes": "sealed",
+        "pod_daemonsets": "daemonsets",
+    },
+    "orders": {field.name: field.name for field in fields(OrdersSnapshot)},
+    "exclusions": {"exclusions": "in_force", "exclusions_ended": "back", "exclusions_left": "left"},
+    "cordons": {"cordons": "in_force", "cordons_left": "left", "our_cordons": "ours"},
+}
+
+
+def with_facts(snapshot: Snapshot, **given: Any) -> Snapshot:
+    """Returns the snapshot with other facts, each by a name of TOPICS or of a field."""
+    for topic, names in TOPICS.items():
+        if told := {field: given.pop(name) for name, field in names.items() if name in given}:
+            given[topic] = replace(getattr(snapshot, topic), **told)
+    return replace(snapshot, **given)
 
 
 def not_yet_written(snapshot: Snapshot, **given: Any) -> Snapshot:
@@ -248,7 +279,7 @@ def not_yet_written(snapshot: Snapshot, **given: Any) -> Snapshot:
         "write_intended": False,
         "newest_hashes": {DAEMONSET: OLD_HASH},
     }
-    return replace(snapshot, **row | given)
+    return with_facts(snapshot, **row | given)
 
 
 def put_back(snapshot: Snapshot, **given: Any) -> Snapshot:
@@ -258,7 +289,7 @@ def put_back(snapshot: Snapshot, **given: Any) -> Snapshot:
         "object_version": OLD,
         "newest_hashes": {DAEMONSET: OLD_HASH},
     }
-    return replace(snapshot, **row | given)
+    return with_facts(snapshot, **row | given)
 
 
 def values_of(report: Report) -> dict[str, str | int | float]:

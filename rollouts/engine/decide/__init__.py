@@ -33,17 +33,17 @@ def stay_halted(snapshot: Snapshot, *, now: datetime) -> Decision:
     """Releases nothing, follows nodes in progress to their end, and recalls released nodes that have not begun."""
     moves = tuple(move for stage in snapshot.forward for move in follow(snapshot, stage))
     results = ask(snapshot, now=now)
-    called_back = () if snapshot.object_trouble else recall(snapshot)
+    called_back = () if snapshot.version.object_trouble else recall(snapshot)
     # First what was released: neither a move of another target nor a late node whose label cannot be written must keep
     # it from being called back.
     if moves:
         return Decision(AS_BEFORE, acts=called_back, moves=moves, results=results, look_again_in=SOON)
-    if snapshot.object_trouble:
-        return Decision(f"Halted. {snapshot.object_trouble} {ABORT_FREES}", results=results)
-    if snapshot.write_intended and (unheld := to_hold(snapshot)):
+    if snapshot.version.object_trouble:
+        return Decision(f"Halted. {snapshot.version.object_trouble} {ABORT_FREES}", results=results)
+    if snapshot.version.write_intended and (unheld := to_hold(snapshot)):
         sentence = snapshot.says.holding_again.format(nodes=count(len(unheld), "node"))
         return Decision(sentence, acts=(*called_back, PlaceHolds(unheld)), results=results, look_again_in=SOON)
-    if snapshot.template_change:
+    if snapshot.version.template_change:
         reason = changed_template(snapshot)
         return Decision(f"Halted. {reason}", acts=called_back, results=results, void_reason=reason)
     waits = f"Halted. {_under_way(snapshot, called_back)}A person decides: roll back, resume or abort."

@@ -87,10 +87,10 @@ def given_back(snapshot: Snapshot) -> frozenset[str]:
     there = {uid: nodes[uid] for uid in snapshot.disruptions if uid in nodes}
     back = {uid for uid, node in there.items() if _is_through(node, targets.get(uid), snapshot.seen_at)}
     # Without a DaemonSet the object selects no node for a moment, and those that were released go on afterwards.
-    back -= {uid for uid, one in snapshot.cordons.items() if not one.has_failed}  # it takes no pods yet
+    back -= {uid for uid, one in snapshot.cordons.in_force.items() if not one.has_failed}  # it takes no pods yet
     back -= {node.uid for node in snapshot.handover_nodes}
     return frozenset(back) | (
-        snapshot.disruptions & frozenset(snapshot.gone) if snapshot.has_daemonsets else frozenset()
+        snapshot.disruptions & frozenset(snapshot.gone) if snapshot.templates.has_daemonsets else frozenset()
     )
 
 

@@ -26,45 +26,55 @@ OVER = (StageState.PASSED, StageState.ABANDONED)
 
 def with_cordons(snapshot: Snapshot, decision: Decision) -> Decision:
     """Adds the uncordons that are due. No stage passes and no plan ends before they are read back."""
-    if not snapshot.cordons:
+    if not snapshot.cordons.in_force:
         return _tells_at_the_end(snapshot, decision, kept=())
-    nodes = {node.uid: node for node in snapshot.nodes if node.uid in snapshot.cordons}
+    nodes = {node.uid: node for node in snapshot.nodes if node.uid in snapshot.cordons.in_force}
     wanted = _wanted(snapshot, nodes)
-    due = {uid: one.name for uid, one in snapshot.cordons.items() if uid not in wanted}
-    again = {uid: snapshot.cordons[uid].name for uid in sorted(wanted) if _is_away(snapshot, uid, nodes.get(uid))}
-    undriven = frozenset(due if snapshot.object_trouble else due.keys() - nodes.keys())
+    due = {uid: one.name for uid, one in snapshot.cordons.in_force.items() if uid not in wanted}
+    again = {
+        uid: snapshot.cordons.in_force[uid].name for uid in sorted(wanted) if _is_away(snapshot, uid, nodes.get(uid))
+    }
+    undriven = frozenset(due if snapshot.version.object_trouble else due.keys() - nodes.keys())
     acts: tuple[Act, ...] = tuple(act for act in (Uncordon(due, undriven), CordonAgain(again)) if act.nodes)
     if acts:
         decision = replace(decision, acts=(*decision.acts, *acts), look_again_in=min(decision.look_again_in, SOON))
     if kept := _waits(snapshot, decision, wanted):
         return replace(decision, waiting_for=_sentence(snapshot, decision, kept), moves=(), look_again_in=SOON)
-    return _tells_at_the_end(snapshot, decision, kept=tuple(sorted(snapshot.cordons[uid].name for uid in wanted)))
+    return _tells_at_the_end(
+        snapshot, decision, kept=tuple(sorted(snapshot.cordons.in_force[uid].name for uid in wanted))
+    )
 
 
 def _wanted(snapshot: Snapshot, nodes: Mapping[str, NodeSnapshot]) -> set[str]:
     if snapshot.state is PlanState.ROLLING_BACK:
         targets = {target.uid: target for target in snapshot.rollback_stage.targets}
-        found = {uid for uid in snapshot.cordons if _waits_to_go_back(snapshot, uid, nodes.get(uid), targets.get(uid))}
+        found = {
+            uid
+            for uid in snapshot.cordons.in_force
+            if _waits_to_go_back(snapshot, uid, nodes.get(uid), targets.get(uid))
+        }
     else:
-        ours = ((stage, one) for stage in snapshot.forward for one in stage.targets if one.uid in snapshot.cordons)
+        ours = (
+            (stage, one) for stage in snapshot.forward for one in stage.targets if one.uid in snapshot.cordons.in_force
+        )
         found = {target.uid for stage, target in ours if _is_unproven(snapshot, stage, target)}
-        if snapshot.has_old_version:  # somebody has taken it back by hand
+        if snapshot.version.is_old:  # somebody has taken it back by hand
             found -= {uid for uid, node in nodes.items() if snapshot.is_as_before(node)}
-    if not snapshot.object_trouble:
+    if not snapshot.version.object_trouble:
         # These the operator has cordoned itself, and it asks at its end whether to leave them so.
         found |= {uid for uid, node in nodes.items() if node.phase is Phase.AT_WORK}
     return found - snapshot.gone.keys() if tells_who_is_gone(snapshot) else found
 
 
 def _is_unproven(snapshot: Snapshot, stage: StageSnapshot, target: TargetEvidence) -> bool:
-    has_failed = snapshot.cordons[target.uid].has_failed and not _is_overridden(stage)
+    has_failed = snapshot.cordons.in_force[target.uid].has_failed and not _is_overridden(stage)
     if snapshot.state is PlanState.ABORTING or target.state is TargetState.EXCLUDED:
         return has_failed
     if target.state is TargetState.HELD:
         return target.is_retried
     if target.state is not TargetState.CHANGED:
         return target.state in {*IN_FLIGHT, TargetState.FAILED}
-    if snapshot.state is PlanState.HALTED or snapshot.stopped_reason:
+    if snapshot.state is PlanState.HALTED or snapshot.orders.stopped_reason:
         return True  # nothing goes, and nothing comes either, until a person has decided
     is_proven = target.test_job is not None and target.test_job.outcome is TestJobOutcome.PASSED
     return not (is_proven or _is_overridden(stage) or stage.state in OVER)
@@ -81,30 +91,30 @@ def _waits_to_go_back(snapshot: Snapshot, uid: str, node: NodeSnapshot | None, t
     if target is None:
         return not snapshot.is_as_before(node)
     is_out = target.state is TargetState.EXCLUDED
-    return snapshot.cordons[uid].has_failed if is_out else target.state is not TargetState.CHANGED
+    return snapshot.cordons.in_force[uid].has_failed if is_out else target.state is not TargetState.CHANGED
 
 
 def _is_away(snapshot: Snapshot, uid: str, node: NodeSnapshot | None) -> bool:
     """Returns whether the node is absent or not read back. A node under our hold has not been released yet."""
-    if node is None or (node.has_label and not snapshot.cordons[uid].is_placed):
+    if node is None or (node.has_label and not snapshot.cordons.in_force[uid].is_placed):
         return False
-    return not (snapshot.cordons[uid].is_placed and node.is_unschedulable)
+    return not (snapshot.cordons.in_force[uid].is_placed and node.is_unschedulable)
 
 
 def _waits(snapshot: Snapshot, decision: Decision, wanted: Collection[str]) -> frozenset[str]:
     """Returns the nodes that must be uncordoned before the decision is complete."""
     if decision.ends:
-        left = (uid for uid, one in snapshot.cordons.items() if one.has_failed and uid in wanted)
-        return frozenset(snapshot.cordons.keys() - set(left))
+        left = (uid for uid, one in snapshot.cordons.in_force.items() if one.has_failed and uid in wanted)
+        return frozenset(snapshot.cordons.in_force.keys() - set(left))
     passes = {
         move.stage_index for move in decision.moves if isinstance(move, MoveStage) and move.to is StageState.PASSED
     }
     uids = {target.uid for stage in snapshot.stages if stage.index in passes for target in stage.targets}
-    return frozenset(uids & snapshot.cordons.keys() - set(wanted))
+    return frozenset(uids & snapshot.cordons.in_force.keys() - set(wanted))
 
 
 def _sentence(snapshot: Snapshot, decision: Decision, kept: frozenset[str]) -> str:
-    waiting = [snapshot.cordons[uid] for uid in sorted(kept)]
+    waiting = [snapshot.cordons.in_force[uid] for uid in sorted(kept)]
     nodes = names(sorted(one.name for one in waiting))
     trouble = next((f" {one.trouble}" for one in waiting if one.trouble), "")
     return f"{_what_waits(snapshot, decision)} once {nodes} {are(len(waiting))} uncordoned.{trouble}"
@@ -120,7 +130,7 @@ def _what_waits(snapshot: Snapshot, decision: Decision) -> str:
 def _tells_at_the_end(snapshot: Snapshot, decision: Decision, *, kept: tuple[str, ...]) -> Decision:
     failed = either(len(kept), "its test Job failed", "their test Jobs failed")
     said = [f"{names(kept)} {stay(len(kept))} cordoned by this plan: {failed}."] if kept else []
-    reason = " ".join([*said, *snapshot.cordons_left[:3]])
+    reason = " ".join([*said, *snapshot.cordons.left[:3]])
     if not decision.ends or not reason:
         return decision
     return decision.ending_with(reason)

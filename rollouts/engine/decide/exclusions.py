@@ -24,7 +24,7 @@ COMES_UP = timedelta(minutes=10)  # what runs on a changed node; what takes long
 
 def with_exclusions(snapshot: Snapshot, decision: Decision, *, now: datetime) -> Decision:
     """Adds the exclusions to undo. No stage soaks and no plan ends before all are read back."""
-    if not snapshot.exclusions:
+    if not snapshot.exclusions.in_force:
         return _tells_at_the_end(snapshot, decision)
     acts = _acts(snapshot, now=now)
     soon = min(decision.look_again_in, SOON)
@@ -36,10 +36,10 @@ def with_exclusions(snapshot: Snapshot, decision: Decision, *, now: datetime) ->
 
 
 def _acts(snapshot: Snapshot, *, now: datetime) -> tuple[Act, ...]:
-    nodes = {node.uid: node for node in snapshot.nodes if node.uid in snapshot.exclusions}
+    nodes = {node.uid: node for node in snapshot.nodes if node.uid in snapshot.exclusions.in_force}
     targets = _followed(snapshot)
     due, unread = {}, {}
-    for uid, one in snapshot.exclusions.items():
+    for uid, one in snapshot.exclusions.in_force.items():
         node = nodes.get(uid)
         if not (one.is_wanted and _stays(snapshot, node, targets.get(uid), now=now)):
             due[uid] = one.name
@@ -62,7 +62,7 @@ def _stays(snapshot: Snapshot, node: NodeSnapshot | None, target: TargetEvidence
 def _may_come_back(snapshot: Snapshot) -> bool:
     """Returns whether a node without a DaemonSet may be selected again, since the operator recreates the DaemonSets."""
     goes_on = snapshot.state in (PlanState.PROMOTING, PlanState.HALTED)
-    return goes_on and not snapshot.has_daemonsets and not snapshot.object_trouble
+    return goes_on and not snapshot.templates.has_daemonsets and not snapshot.version.object_trouble
 
 
 def _followed(snapshot: Snapshot) -> dict[str, TargetEvidence]:
@@ -77,18 +77,18 @@ def _followed(snapshot: Snapshot) -> dict[str, TargetEvidence]:
 
 def _waits(snapshot: Snapshot, decision: Decision) -> frozenset[str]:
     if decision.ends:
-        return frozenset(snapshot.exclusions)
+        return frozenset(snapshot.exclusions.in_force)
     soaks = {
         move.stage_index for move in decision.moves if isinstance(move, MoveStage) and move.to is StageState.SOAKING
     }
     uids = {target.uid for stage in snapshot.stages if stage.index in soaks for target in stage.targets}
-    return frozenset(uids & snapshot.exclusions.keys())
+    return frozenset(uids & snapshot.exclusions.in_force.keys())
 
 
 def _sentence(snapshot: Snapshot, decision: Decision, kept: frozenset[str], acts: Sequence[Act]) -> str:
     """Returns the sentence about the wait. Nodes that are still coming up are named first."""
     due = {uid for act in acts if isinstance(act, PutBack) for uid in act.nodes}
-    off = [snapshot.exclusions[uid] for uid in sorted(kept - due or kept)]
+    off = [snapshot.exclusions.in_force[uid] for uid in sorted(kept - due or kept)]
     who = names(_who(one.controllers for one in off))
     nodes, then = names(sorted(one.name for one in off)), _what_waits(snapshot, decision)
     if kept <= due:
@@ -110,9 +110,9 @@ def _what_waits(snapshot: Snapshot, decision: Decision) -> str:
 
 
 def _tells_at_the_end(snapshot: Snapshot, decision: Decision) -> Decision:
-    if not decision.ends or not snapshot.is_live or not (snapshot.exclusions_ended or snapshot.exclusions_left):
+    if not decision.ends or not snapshot.is_live or not (snapshot.exclusions.back or snapshot.exclusions.left):
         return decision
-    back = snapshot.exclusions_ended
+    back = snapshot.exclusions.back
     said = [f"What kept {names(_who(back.values()))} off {names(sorted(back))} is put back."] if back else []
-    reason = " ".join([*said, *snapshot.exclusions_left[:3]])
+    reason = " ".join([*said, *snapshot.exclusions.left[:3]])
     return decision.ending_with(reason)

@@ -45,21 +45,21 @@ def ask_to_hand_over(snapshot: Snapshot) -> Decision | None:
     if unheld := _named(node for node in free if _is_in_question(snapshot, node)):
         sentence = f"{_what_changed(snapshot)} Holding {count(len(unheld), 'node')} again."
         return Decision(sentence, acts=(PlaceHolds(unheld),), look_again_in=SOON)
-    held = ours(snapshot, lambda node: snapshot.is_of_others or _is_in_question(snapshot, node))
+    held = ours(snapshot, lambda node: snapshot.version.is_of_others or _is_in_question(snapshot, node))
     if not held:
         return None
     number = len(held)
     kept = f"{count(number, 'node')} {stay(number)} held: let go, {either(number, 'it', 'they')} would take that."
-    helps = f"A person decides: hand them over, or put {snapshot.from_version} and its template back."
+    helps = f"A person decides: hand them over, or put {snapshot.version.old} and its template back."
     return Decision(f"{_what_changed(snapshot)} {kept} {helps}")
 
 
 def hand_over(snapshot: Snapshot) -> Decision | None:
     """Returns the next wave or its reason to wait; None if every node is released."""
-    going, bound = snapshot.handover_nodes, snapshot.wait_reason
-    back = _named(node for node in going if not node.has_begun and (bound or node.uid in snapshot.restrained))
+    going, bound = snapshot.handover_nodes, snapshot.orders.wait_reason
+    back = _named(node for node in going if not node.has_begun and (bound or node.uid in snapshot.orders.restrained))
     if back:
-        reason = bound or snapshot.restrained[next(iter(back))]
+        reason = bound or snapshot.orders.restrained[next(iter(back))]
         sentence = f"Holding {names(tuple(back.values()))} again. {reason}"
         return Decision(sentence, acts=(PlaceHolds(back),), look_again_in=SOON)
     if bound or snapshot.stale_reason:
@@ -75,16 +75,16 @@ def hand_over(snapshot: Snapshot) -> Decision | None:
     if wanted:
         return _wave(snapshot, wanted)
     if on_the_way := [*going, *(node for node in snapshot.nodes if node.uid in ours(snapshot) and is_at_work(node))]:
-        way = f"{count(len(on_the_way), 'node')} {are(len(on_the_way))} on the way to {snapshot.handed_to}."
+        way = f"{count(len(on_the_way), 'node')} {are(len(on_the_way))} on the way to {snapshot.version.handed_to}."
         return Decision(way, look_again_in=SOON)
     return None
 
 
 def _wave(snapshot: Snapshot, wanted: list[NodeSnapshot]) -> Decision:
-    still = f"{count(len(wanted), 'node')} {are(len(wanted))} still to go to {snapshot.handed_to}"
+    still = f"{count(len(wanted), 'node')} {are(len(wanted))} still to go to {snapshot.version.handed_to}"
     if off := snapshot.policy.off:
         return Decision(f"{still}. {off.reason}: the operator changes no node. {off.fix}.")
-    ready = [node for node in wanted if node.has_label and node.uid not in snapshot.restrained]
+    ready = [node for node in wanted if node.has_label and node.uid not in snapshot.orders.restrained]
     room = room_to_hand_over(snapshot)
     if going := _named(node for node in ready if node.name in _next(snapshot, ready, room)):
         return Decision(_says(snapshot, going), acts=(HandOver(going),), look_again_in=SOON)
@@ -92,7 +92,7 @@ def _wave(snapshot: Snapshot, wanted: list[NodeSnapshot]) -> Decision:
         return Decision(f"{still}; {room.reason}.{_says_failed(snapshot)}", look_again_in=SOON)
     if full := snapshot.budgets.waiting([node.name for node in ready]):
         return Decision(f"{still}. {next(iter(full.values()))}")
-    if bound := [snapshot.restrained[node.uid] for node in wanted if node.uid in snapshot.restrained]:
+    if bound := [snapshot.orders.restrained[node.uid] for node in wanted if node.uid in snapshot.orders.restrained]:
         return Decision(f"{still}. {bound[0]}")
     return Decision(f"{still}.", look_again_in=timedelta(seconds=2))  # rows do not show their labels yet
 
@@ -106,7 +106,7 @@ def _next(snapshot: Snapshot, ready: list[NodeSnapshot], room: Room) -> tuple[st
 
 def _keeps_a_slot(snapshot: Snapshot, node: NodeSnapshot) -> bool:
     """Returns whether the operator gave up on the node before its pod was replaced; only requeueing frees the slot."""
-    return node.phase is Phase.FAILED and snapshot.would_change(node) and not snapshot.is_in_sync(node)
+    return node.phase is Phase.FAILED and snapshot.would_change(node) and not snapshot.templates.is_in_sync(node)
 
 
 def _says_failed(snapshot: Snapshot) -> str:
@@ -118,7 +118,8 @@ def _says_failed(snapshot: Snapshot) -> str:
 
 
 def _says(snapshot: Snapshot, going: Nodes) -> str:
-    return f"Letting {names(tuple(going.values()))} go to {snapshot.handed_to}, as {snapshot.handed_by} decided."
+    version = snapshot.version
+    return f"Letting {names(tuple(going.values()))} go to {version.handed_to}, as {version.handed_by} decided."
 
 
 def _may_go(snapshot: Snapshot, node: NodeSnapshot) -> bool:
@@ -131,7 +132,7 @@ def _is_in_question(snapshot: Snapshot, node: NodeSnapshot) -> bool:
 
     Nodes that this plan changed stay held, unless somebody else has changed the object.
     """
-    is_ours = not snapshot.is_of_others and snapshot.write_intended and not snapshot.never_changed(node)
+    is_ours = not snapshot.version.is_of_others and snapshot.version.write_intended and not snapshot.never_changed(node)
     return _may_go(snapshot, node) and not is_ours
 
 
@@ -140,8 +141,8 @@ def _named(nodes: Iterable[NodeSnapshot]) -> Nodes:
 
 
 def _what_changed(snapshot: Snapshot) -> str:
-    if snapshot.template_change:
-        return f"{snapshot.template_change}."
-    if not snapshot.has_old_version:
-        return f"{snapshot.by_others}."
+    if snapshot.version.template_change:
+        return f"{snapshot.version.template_change}."
+    if not snapshot.version.is_old:
+        return f"{snapshot.version.by_others}."
     return "The driver pods are of an earlier template than the object has now."

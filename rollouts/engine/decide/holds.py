@@ -24,47 +24,51 @@ from wording.numbers import are, count, either, every
 
 
 def changed_template(snapshot: Snapshot) -> str:
-    what = f"{snapshot.template_change}: driver pods are no longer made as it was approved."
+    what = f"{snapshot.version.template_change}: driver pods are no longer made as it was approved."
     return f"{what} Put it back, or resume to take it as it is: then each stage to come is approved again."
 
 
 def ask_which_template(snapshot: Snapshot) -> Decision:
     """Asks a person: the old version is restored, but its pods differ from the recorded template."""
-    old = snapshot.from_version
-    asks = f"{old} is back in the object, but not its earlier template. {snapshot.template_change}."
+    old = snapshot.version.old
+    asks = f"{old} is back in the object, but not its earlier template. {snapshot.version.template_change}."
     helps = "Put that back and resume, or resume to go on as it is: every node of the object then gets this template."
     return Decision(f"{asks} {helps}", pause_reason=f"{asks} {helps}")
 
 
 def hold_all(snapshot: Snapshot, *, now: datetime) -> Decision:  # noqa: ARG001
-    if snapshot.object_trouble:
-        return Decision(snapshot.object_trouble, moves=(MovePlan(PlanState.HALTED, snapshot.object_trouble),))
-    if snapshot.has_new_version and snapshot.write_intended:
-        reason = snapshot.says.written.format(version=snapshot.to_version)
+    if snapshot.version.object_trouble:
+        return Decision(
+            snapshot.version.object_trouble, moves=(MovePlan(PlanState.HALTED, snapshot.version.object_trouble),)
+        )
+    if snapshot.version.is_new and snapshot.version.write_intended:
+        reason = snapshot.says.written.format(version=snapshot.version.new)
         return Decision(reason, moves=(MovePlan(PlanState.PROMOTING, reason),), look_again_in=timedelta(0))
-    if not snapshot.has_old_version:
+    if not snapshot.version.is_old:
         reason = (
-            f"The version is {snapshot.object_version or 'not set'}; this plan starts from {snapshot.from_version}."
+            f"The version is {snapshot.version.current or 'not set'}; this plan starts from {snapshot.version.old}."
         )
         return Decision(reason, moves=(MovePlan(PlanState.HALTED, reason),))
-    if snapshot.template_change:
+    if snapshot.version.template_change:
         reason = changed_template(snapshot)
         return Decision(reason, moves=(MovePlan(PlanState.HALTED, reason),), void_reason=reason)
     if waits := _not_yet(snapshot):
         return Decision(waits)
     free = (node for node in snapshot.nodes if (not node.is_held and not node.has_begun) or node.is_unwritten)
     if unheld := {node.uid: node.name for node in free}:
-        sentence = snapshot.says.holding_all.format(version=snapshot.to_version)
+        sentence = snapshot.says.holding_all.format(version=snapshot.version.new)
         return Decision(sentence, acts=(PlaceHolds(unheld),), look_again_in=timedelta(0))
-    if snapshot.has_daemonsets and (freeing := release_unmanaged_nodes(snapshot)):
+    if snapshot.templates.has_daemonsets and (freeing := release_unmanaged_nodes(snapshot)):
         return freeing
     if moving := _from_an_earlier_change(snapshot):
         return Decision(moving)
-    if snapshot.unsettled:
-        return Decision(f"The controller has not seen the latest {snapshot.unsettled[0]} yet.", look_again_in=SOON)
-    act = WriteVersion(snapshot.from_version, snapshot.to_version)
+    if snapshot.templates.unsettled:
+        return Decision(
+            f"The controller has not seen the latest {snapshot.templates.unsettled[0]} yet.", look_again_in=SOON
+        )
+    act = WriteVersion(snapshot.version.old, snapshot.version.new)
     number = len(snapshot.nodes)
-    sentence = snapshot.says.writing.format(version=snapshot.to_version, every=every(number, "node"), are=are(number))
+    sentence = snapshot.says.writing.format(version=snapshot.version.new, every=every(number, "node"), are=are(number))
     return Decision(sentence, acts=(act,), look_again_in=SOON)
 
 
@@ -79,7 +83,7 @@ def _from_an_earlier_change(snapshot: Snapshot) -> str:
 
 
 def _not_yet(snapshot: Snapshot) -> str:
-    if blocked := snapshot.wait_reason or snapshot.stale_reason:
+    if blocked := snapshot.orders.wait_reason or snapshot.stale_reason:
         return blocked
     if off := snapshot.policy.off:
         return f"{off.reason}: the operator would not change any node. {off.fix}, or abort."
@@ -94,6 +98,6 @@ RELEASING_ACTS = (LiftHolds, ReleaseUnmanagedNodes, HandOver, ReleaseWave, Finis
 
 def under_a_stop(snapshot: Snapshot, decision: Decision) -> Decision:
     kept = tuple(act for act in decision.acts if not isinstance(act, RELEASING_ACTS))
-    if not snapshot.stopped_reason or len(kept) == len(decision.acts):
+    if not snapshot.orders.stopped_reason or len(kept) == len(decision.acts):
         return decision
-    return replace(decision, waiting_for=snapshot.stopped_reason, acts=kept)
+    return replace(decision, waiting_for=snapshot.orders.stopped_reason, acts=kept)

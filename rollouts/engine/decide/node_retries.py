@@ -34,13 +34,15 @@ def to_queue(snapshot: Snapshot, stage: StageSnapshot) -> dict[str, str]:
     """
     uids = waiting(stage)
     stuck = (node for node in snapshot.nodes if node.uid in uids and node.phase is Phase.FAILED and node.is_held)
-    return {node.uid: node.name for node in stuck if not snapshot.is_in_sync(node)}
+    return {node.uid: node.name for node in stuck if not snapshot.templates.is_in_sync(node)}
 
 
 def became_of(snapshot: Snapshot, node: NodeSnapshot, *, is_changed: bool) -> tuple[TargetState, str] | None:
     """Returns the new state of a node that waits for its retry, with the reason; None if it still waits."""
     if node.phase is Phase.FAILED:
-        return (TargetState.CHANGING, IN_VAIN) if snapshot.is_in_sync(node) else None  # and failed with the next look
+        return (
+            (TargetState.CHANGING, IN_VAIN) if snapshot.templates.is_in_sync(node) else None
+        )  # and failed with the next look
     if node.phase is Phase.AT_WORK or is_changed:
         return TargetState.CHANGING, "The operator has gone on with it by itself."
     return None

@@ -29,17 +29,17 @@ from wording.numbers import are, count, stay
 
 def abort(snapshot: Snapshot, *, now: datetime) -> Decision:  # noqa: ARG001
     """Aborts the plan: unchanged nodes are as before, changed nodes stay changed and held."""
-    if snapshot.object_trouble:
+    if snapshot.version.object_trouble:
         return _free_all(snapshot)
     if recalls := recall(snapshot):
         return Decision(snapshot.says.recalling, acts=recalls, look_again_in=SOON)
-    if snapshot.is_handed_over:
+    if snapshot.version.is_handed_over:
         return (
             hand_over(snapshot)
             or release_unmanaged_nodes(snapshot)
             or _end(snapshot, _how_it_was_handed_over(snapshot))
         )
-    if snapshot.is_of_others:
+    if snapshot.version.is_of_others:
         asks = ask_to_hand_over(snapshot) or release_unmanaged_nodes(snapshot)
         return asks or _end(snapshot, f"Given up. {_what_others_did(snapshot)} {_who_is_held(snapshot)}")
     return _as_before(snapshot)
@@ -47,7 +47,7 @@ def abort(snapshot: Snapshot, *, now: datetime) -> Decision:  # noqa: ARG001
 
 def _as_before(snapshot: Snapshot) -> Decision:
     """Releases nodes that never changed, if nobody else has changed the object."""
-    freeing = restore(snapshot) if snapshot.write_intended else _free_before_the_write(snapshot)
+    freeing = restore(snapshot) if snapshot.version.write_intended else _free_before_the_write(snapshot)
     if freeing:
         return freeing
     if gone := lost(snapshot):
@@ -58,7 +58,9 @@ def _as_before(snapshot: Snapshot) -> Decision:
         return asks
     if waiting := in_the_operators_hands(snapshot) or _still_changing(snapshot):
         return waiting
-    left = tuple(node for node in snapshot.nodes if snapshot.write_intended and not _is_left_alone(snapshot, node))
+    left = tuple(
+        node for node in snapshot.nodes if snapshot.version.write_intended and not _is_left_alone(snapshot, node)
+    )
     return _end(snapshot, _what_is_left(snapshot, left) if left else f"Given up. {nobody_changed(snapshot)}.")
 
 
@@ -67,8 +69,10 @@ def _is_left_alone(snapshot: Snapshot, node: NodeSnapshot) -> bool:
 
 
 def _free_before_the_write(snapshot: Snapshot) -> Decision | None:
-    if ours(snapshot) and snapshot.unsettled:
-        return Decision(f"The controller has not seen the latest {snapshot.unsettled[0]} yet.", look_again_in=SOON)
+    if ours(snapshot) and snapshot.templates.unsettled:
+        return Decision(
+            f"The controller has not seen the latest {snapshot.templates.unsettled[0]} yet.", look_again_in=SOON
+        )
     if freeing := free_unchanged(snapshot):
         return freeing
     # In the middle of an earlier change, which our label has not stopped, and does not begin again.
@@ -79,11 +83,12 @@ def _free_before_the_write(snapshot: Snapshot) -> Decision | None:
 
 
 def _what_others_did(snapshot: Snapshot) -> str:
-    return f"{snapshot.template_change or snapshot.by_others}."
+    return f"{snapshot.version.template_change or snapshot.version.by_others}."
 
 
 def _how_it_was_handed_over(snapshot: Snapshot) -> str:
-    decided = f"{snapshot.handed_by} let the nodes go to {snapshot.handed_to}, which somebody else had asked for"
+    version = snapshot.version
+    decided = f"{version.handed_by} let the nodes go to {version.handed_to}, which somebody else had asked for"
     failed = tuple(node.name for node in snapshot.nodes if node.phase is Phase.FAILED and is_ours(node))
     but = f"; the operator gave up on {names(failed)}" if failed else ""
     return f"Given up. {decided}{but}."
@@ -95,7 +100,7 @@ def _free_all(snapshot: Snapshot) -> Decision:
         node for node in (*snapshot.nodes, *snapshot.unmanaged_nodes) if not node.hold_is_foreign and may_be_held(node)
     ]
     if nodes := {node.uid: node.name for node in marked if not node.is_of_another}:
-        sentence = f"Letting {count(len(nodes), 'node')} go: {snapshot.object_trouble}"
+        sentence = f"Letting {count(len(nodes), 'node')} go: {snapshot.version.object_trouble}"
         return Decision(sentence, acts=(ReleaseUnmanagedNodes(nodes),), look_again_in=SOON)
     begun = tuple(target.name for stage in snapshot.forward for target in stage.in_state(*BEGUN))
     changed = f"{names(begun)} had begun to change." if begun else "No node had begun to change."
@@ -103,7 +108,7 @@ def _free_all(snapshot: Snapshot) -> Decision:
     holds = snapshot.says.ours_gone if unmarked(snapshot) else snapshot.says.all_gone
     if of_another := tuple(node.name for node in marked):
         holds = f"{names(of_another)} {stay(len(of_another))} held: another driver object would change them at once."
-    parts = ("Given up.", snapshot.object_trouble, holds, changed, pods)
+    parts = ("Given up.", snapshot.version.object_trouble, holds, changed, pods)
     return _end(snapshot, " ".join(part for part in parts if part))
 
 
@@ -122,7 +127,9 @@ def _who_is_held(snapshot: Snapshot) -> str:
 
 def _still_changing(snapshot: Snapshot) -> Decision | None:
     """Waits for nodes that the operator is changing; None if there are none. The outcome shows afterwards."""
-    busy = tuple(node.name for node in snapshot.nodes if snapshot.write_intended and is_at_work(node) and is_ours(node))
+    busy = tuple(
+        node.name for node in snapshot.nodes if snapshot.version.write_intended and is_at_work(node) and is_ours(node)
+    )
     if not busy:
         return None
     return Decision(f"Waiting until the operator is through with {names(busy)}.", look_again_in=SOON)
@@ -130,7 +137,7 @@ def _still_changing(snapshot: Snapshot) -> Decision | None:
 
 def _what_is_left(snapshot: Snapshot, left: tuple[NodeSnapshot, ...]) -> str:
     off = snapshot.policy.off
-    helps = snapshot.says.helps.format(version=snapshot.from_version)
+    helps = snapshot.says.helps.format(version=snapshot.version.old)
     helps = f"{off.reason}. {off.fix}, {helps[:1].lower()}{helps[1:]}" if off else helps
     held = tuple(node.name for node in left if node.has_label)
     free = tuple(node.name for node in left if not node.has_label)

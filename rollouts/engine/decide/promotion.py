@@ -49,18 +49,18 @@ def promote(snapshot: Snapshot, *, now: datetime) -> Decision:
     if halt := reason_to_halt(snapshot, results):
         index, reason = halt
         halted = (*moves, *_halt(snapshot, index, reason))
-        void = reason if snapshot.template_change else ""
+        void = reason if snapshot.version.template_change else ""
         return Decision(
             reason, acts=recall(snapshot), moves=halted, results=results, void_reason=void, look_again_in=SOON
         )
-    blocked = snapshot.wait_reason or _without_controller(snapshot)
+    blocked = snapshot.orders.wait_reason or _without_controller(snapshot)
     called_back = recall(snapshot) if blocked else recall_restrained(snapshot, snapshot.forward)
     if moves:
         return Decision(AS_BEFORE, acts=called_back, moves=moves, results=results, look_again_in=timedelta(0))
     if unheld := to_hold(snapshot):
         sentence = snapshot.says.holding.format(nodes=count(len(unheld), "node"))
         return Decision(sentence, acts=(*called_back, PlaceHolds(unheld)), results=results, look_again_in=SOON)
-    if snapshot.has_daemonsets and (freeing := release_unmanaged_nodes(snapshot)):
+    if snapshot.templates.has_daemonsets and (freeing := release_unmanaged_nodes(snapshot)):
         return replace(freeing, acts=(*called_back, *freeing.acts), results=results)
     if blocked:
         return Decision(blocked, acts=called_back, results=results)
@@ -80,9 +80,10 @@ def _without_controller(snapshot: Snapshot) -> str:
 
 def _armed_for_too_long(snapshot: Snapshot, *, now: datetime) -> str:
     """Returns a reminder: in an armed fleet every recreated driver pod changes its node, held or not (Z4)."""
-    if snapshot.armed_since is None or now - snapshot.armed_since <= snapshot.may_be_armed_for:
+    orders = snapshot.orders
+    if orders.armed_since is None or now - orders.armed_since <= orders.may_be_armed_for:
         return ""
-    return f"The cluster has been armed for {spell(snapshot.may_be_armed_for)}. Resume for as long again, or roll back."
+    return f"The cluster has been armed for {spell(orders.may_be_armed_for)}. Resume for as long again, or roll back."
 
 
 def ask(snapshot: Snapshot, *, now: datetime) -> GateResults:
@@ -110,11 +111,14 @@ def reason_to_halt(snapshot: Snapshot, results: Mapping[int, Mapping[str, GateRe
     An old snapshot can halt a stage but never pass it.
     """
     current = current_stage(snapshot) or snapshot.forward[-1]
-    if snapshot.object_trouble:
-        return current.index, snapshot.object_trouble
-    if not snapshot.has_new_version:
-        return current.index, f"{snapshot.by_others}: it should be {snapshot.to_version}. {snapshot.says.stays}"
-    if snapshot.template_change:
+    if snapshot.version.object_trouble:
+        return current.index, snapshot.version.object_trouble
+    if not snapshot.version.is_new:
+        return (
+            current.index,
+            f"{snapshot.version.by_others}: it should be {snapshot.version.new}. {snapshot.says.stays}",
+        )
+    if snapshot.version.template_change:
         return current.index, changed_template(snapshot)
     again = given_another_try(snapshot)
     if escaped := [node for node in snapshot.nodes if node.uid not in again and _escaped(snapshot, node)]:
@@ -136,7 +140,9 @@ def _escaped(snapshot: Snapshot, node: NodeSnapshot) -> bool:
     if not node.hold_wanted or node.hold_is_foreign or node.is_late_node or not node.pod_hash:
         return False
     return node.has_begun or (
-        not snapshot.has_old_pod(node) and snapshot.is_in_sync(node) and _is_begun_nowhere(snapshot, node)
+        not snapshot.templates.has_old_pod(node)
+        and snapshot.templates.is_in_sync(node)
+        and _is_begun_nowhere(snapshot, node)
     )
 
 
@@ -180,7 +186,7 @@ def _halt(snapshot: Snapshot, index: int, reason: str) -> tuple[MoveStage | Move
 def _step(snapshot: Snapshot, results: GateResults, *, now: datetime) -> Decision:
     if snapshot.stale_reason:
         return Decision(snapshot.stale_reason)
-    if not snapshot.has_daemonsets:
+    if not snapshot.templates.has_daemonsets:
         return Decision("The driver object has no DaemonSet now: it selects no node, or the operator makes it anew.")
     stage = current_stage(snapshot)
     if stage is None:

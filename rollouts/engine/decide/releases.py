@@ -74,7 +74,7 @@ def _untested(
 
     The test's timeout counts before the soak as well.
     """
-    unproven = any(target.uid in snapshot.cordons for target in stage.in_state(TargetState.CHANGED))
+    unproven = any(target.uid in snapshot.cordons.in_force for target in stage.in_state(TargetState.CHANGED))
     if not unproven or TestJobGate.key not in answers or answers[TestJobGate.key].cause == TO_COME:
         return None
     return wait_for_gates(stage, {TestJobGate.key: answers[TestJobGate.key]}, now=now)
@@ -173,8 +173,10 @@ def _may_go(snapshot: Snapshot, stage: StageSnapshot, uid: str) -> bool:
     is_ours = node is not None and node.has_label and not node.hold_is_foreign
     if node is not None and node.uid in waiting(stage) and node.phase is not Phase.QUEUED:
         return False
-    is_off = uid in snapshot.cordons and uid not in waiting(stage)  # called back, and ours is still to go from it
-    return is_ours and not is_off and uid not in snapshot.restrained
+    is_off = uid in snapshot.cordons.in_force and uid not in waiting(
+        stage
+    )  # called back, and ours is still to go from it
+    return is_ours and not is_off and uid not in snapshot.orders.restrained
 
 
 def cordoned_by_others(snapshot: Snapshot, stage: StageSnapshot) -> tuple[str, ...]:
@@ -182,7 +184,7 @@ def cordoned_by_others(snapshot: Snapshot, stage: StageSnapshot) -> tuple[str, .
 
     Retries are left out: the operator cordoned them in their first try.
     """
-    uids = {node.uid for node in snapshot.nodes if node.is_unschedulable} - waiting(stage) - snapshot.our_cordons
+    uids = {node.uid for node in snapshot.nodes if node.is_unschedulable} - waiting(stage) - snapshot.cordons.ours
     return tuple(target.name for target in stage.in_state(TargetState.HELD) if target.uid in uids)
 
 
@@ -217,7 +219,7 @@ def recall(snapshot: Snapshot, stages: Sequence[StageSnapshot] | None = None) ->
 
 def recall_restrained(snapshot: Snapshot, stages: Sequence[StageSnapshot]) -> tuple[Recall, ...]:
     """Recalls released targets that have not begun and whose pool has been frozen since (Z3)."""
-    return _recall(snapshot, stages, lambda uid: uid in snapshot.restrained)
+    return _recall(snapshot, stages, lambda uid: uid in snapshot.orders.restrained)
 
 
 def _recall(snapshot: Snapshot, stages: Sequence[StageSnapshot], wanted: Callable[[str], bool]) -> tuple[Recall, ...]:
@@ -233,7 +235,7 @@ def _recall(snapshot: Snapshot, stages: Sequence[StageSnapshot], wanted: Callabl
 def recall_sentence(snapshot: Snapshot, called_back: Sequence[Recall]) -> str:
     held = tuple(name for one in called_back for name in one.targets)
     uids = {target.name: target.uid for stage in snapshot.stages for target in stage.targets}
-    return f"Holding {names(held)} again. {snapshot.restrained[uids[held[0]]]}"
+    return f"Holding {names(held)} again. {snapshot.orders.restrained[uids[held[0]]]}"
 
 
 def _to_go(nodes: int) -> str:
@@ -242,7 +244,11 @@ def _to_go(nodes: int) -> str:
 
 def restrained_in(snapshot: Snapshot, stage: StageSnapshot) -> dict[str, str]:
     held = stage.in_state(TargetState.HELD)
-    return {target.name: snapshot.restrained[target.uid] for target in held if target.uid in snapshot.restrained}
+    return {
+        target.name: snapshot.orders.restrained[target.uid]
+        for target in held
+        if target.uid in snapshot.orders.restrained
+    }
 
 
 def says_what_waits(stage: StageSnapshot, restrained: Mapping[str, str], cordoned: Sequence[str] = ()) -> str:
@@ -263,4 +269,4 @@ def held_though_changed(snapshot: Snapshot) -> dict[str, str]:
 
 
 def _came_with_it(snapshot: Snapshot, node: NodeSnapshot) -> bool:
-    return snapshot.is_in_sync(node) and (node.is_late_node or node.hold_wanted is False)
+    return snapshot.templates.is_in_sync(node) and (node.is_late_node or node.hold_wanted is False)

@@ -21,12 +21,12 @@ def restore(snapshot: Snapshot) -> Decision | None:
     if unheld := _not_held(snapshot):
         sentence = snapshot.says.holding_first.format(nodes=count(len(unheld), "node"))
         return Decision(sentence, acts=(PlaceHolds(unheld),), look_again_in=SOON)
-    if not (snapshot.has_old_version or snapshot.has_new_version):
-        return Decision(f"{snapshot.by_others}. Set it back, or abort.")
-    if not snapshot.has_old_version:
-        act = WriteVersion(snapshot.object_version, snapshot.from_version)
-        return Decision(f"Putting {snapshot.from_version} back.", acts=(act,), look_again_in=SOON)
-    if snapshot.template_change:
+    if not (snapshot.version.is_old or snapshot.version.is_new):
+        return Decision(f"{snapshot.version.by_others}. Set it back, or abort.")
+    if not snapshot.version.is_old:
+        act = WriteVersion(snapshot.version.current, snapshot.version.old)
+        return Decision(f"Putting {snapshot.version.old} back.", acts=(act,), look_again_in=SOON)
+    if snapshot.version.template_change:
         return ask_which_template(snapshot)
     if not _template_is_back(snapshot):
         return Decision("Waiting until every driver DaemonSet has its earlier template again.", look_again_in=SOON)
@@ -37,7 +37,7 @@ def restore(snapshot: Snapshot) -> Decision | None:
 
 def _not_held(snapshot: Snapshot) -> dict[str, str]:
     """Returns the nodes to hold: every node until the version is restored, then only nodes that wait for their wave."""
-    if not (snapshot.has_old_version and _template_is_back(snapshot)):
+    if not (snapshot.version.is_old and _template_is_back(snapshot)):
         return {node.uid: node.name for node in snapshot.nodes if not node.is_held or node.is_unwritten}
     waiting = (node for node in snapshot.nodes if not node.is_held and node.uid not in _released(snapshot))
     unwritten = (node for node in snapshot.nodes if node.is_unwritten and not snapshot.is_as_before(node))
@@ -76,8 +76,10 @@ def _template_is_back(snapshot: Snapshot) -> bool:
 
     DaemonSets that the plan did not know when it was sealed do not count.
     """
-    known = {uid: newest for uid, newest in snapshot.newest_hashes.items() if uid in snapshot.recorded_hashes}
-    return not snapshot.unsettled and all(newest == snapshot.recorded_hashes[uid] for uid, newest in known.items())
+    known = {uid: newest for uid, newest in snapshot.templates.newest.items() if uid in snapshot.templates.recorded}
+    return not snapshot.templates.unsettled and all(
+        newest == snapshot.templates.recorded[uid] for uid, newest in known.items()
+    )
 
 
 def _release_unchanged(snapshot: Snapshot) -> Decision | None:
@@ -96,7 +98,7 @@ def _release_unchanged(snapshot: Snapshot) -> Decision | None:
 
 def _failed_once(snapshot: Snapshot) -> frozenset[str]:
     """Returns retried nodes that carry the operator's cordon of the first try; the operator must remove it."""
-    again = given_another_try(snapshot).keys() - snapshot.cordons.keys()
+    again = given_another_try(snapshot).keys() - snapshot.cordons.in_force.keys()
     return frozenset(node.uid for node in snapshot.nodes if node.uid in again and node.is_unschedulable)
 
 

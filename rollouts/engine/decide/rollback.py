@@ -54,8 +54,8 @@ from wording.numbers import are, count, stay, was
 
 
 def roll_back(snapshot: Snapshot, *, now: datetime) -> Decision:
-    if snapshot.object_trouble:
-        return Decision(f"{snapshot.object_trouble} There is nothing to put back. {ABORT_FREES}")
+    if snapshot.version.object_trouble:
+        return Decision(f"{snapshot.version.object_trouble} There is nothing to put back. {ABORT_FREES}")
     if restoring := restore(snapshot):
         return restoring
     if gone := lost(snapshot):
@@ -72,7 +72,7 @@ def _without_operator(snapshot: Snapshot) -> Decision | None:
     off = snapshot.policy.off
     if not off or not left:
         return None
-    why = f"{off.reason}: the operator does not bring {names(left)} back to {snapshot.from_version}."
+    why = f"{off.reason}: the operator does not bring {names(left)} back to {snapshot.version.old}."
     helps = f"{off.fix}, or abort: then {count(len(left), 'node')} {stay(len(left))} held, with the driver there is."
     return Decision(f"{why} {helps}", acts=recall(snapshot))
 
@@ -96,12 +96,12 @@ def _bring_back(snapshot: Snapshot, results: Mapping[int, Mapping[str, GateResul
     if stage.state is StageState.OPENING:
         moves = (MoveStage(stage.index, StageState.PROMOTING, "The plan's approval covers its rollback."),)
         return Decision("The rollback stage begins.", moves=moves, look_again_in=timedelta(0))
-    called_back = recall(snapshot) if snapshot.wait_reason else recall_restrained(snapshot, (stage,))
+    called_back = recall(snapshot) if snapshot.orders.wait_reason else recall_restrained(snapshot, (stage,))
     if seen := follow(snapshot, stage):
         return Decision(AS_BEFORE, acts=called_back, moves=seen, look_again_in=timedelta(0))
-    if called_back and not snapshot.wait_reason:
+    if called_back and not snapshot.orders.wait_reason:
         return Decision(recall_sentence(snapshot, called_back), called_back, look_again_in=SOON)
-    if not snapshot.wait_reason and (unfinished := unfinished_releases(snapshot, stage)):
+    if not snapshot.orders.wait_reason and (unfinished := unfinished_releases(snapshot, stage)):
         return Decision(f"Letting {names(unfinished.targets)} go back.", acts=(unfinished,), look_again_in=SOON)
     if failed := _failed(snapshot):
         sentence = f"Putting {names(tuple(failed.values()))} back into the operator's queue."
@@ -111,7 +111,7 @@ def _bring_back(snapshot: Snapshot, results: Mapping[int, Mapping[str, GateResul
 
 def _not_on_it(snapshot: Snapshot) -> tuple[str, ...]:
     """Returns nodes that this plan cannot roll back: held by others, or joined too late to be held."""
-    theirs, new, version = held_by_others(snapshot), came_since(snapshot), snapshot.from_version
+    theirs, new, version = held_by_others(snapshot), came_since(snapshot), snapshot.version.old
     parts = (
         f"{names(theirs)} {are(len(theirs))} held by somebody else, and not on {version}" if theirs else "",
         f"{names(new)} came since, and {are(len(new))} not on {version} yet" if new else "",
@@ -130,12 +130,12 @@ def _failed(snapshot: Snapshot) -> dict[str, str]:
     """Returns failed nodes. Only the label gets them out of upgrade-failed, and each occupies an operator slot."""
     targets = {target.uid for target in snapshot.rollback_stage.targets}
     stuck = (node for node in snapshot.nodes if node.uid in targets and node.phase is Phase.FAILED)
-    return {node.uid: node.name for node in stuck if node.has_label and not snapshot.is_in_sync(node)}
+    return {node.uid: node.name for node in stuck if node.has_label and not snapshot.templates.is_in_sync(node)}
 
 
 def _release_waves(snapshot: Snapshot, answers: Mapping[str, GateResult], *, now: datetime) -> Decision:
     stage = snapshot.rollback_stage
-    if blocked := snapshot.wait_reason or snapshot.stale_reason:
+    if blocked := snapshot.orders.wait_reason or snapshot.stale_reason:
         return Decision(blocked, acts=recall(snapshot))
     if again := try_again(snapshot):
         sentence = (
@@ -180,7 +180,7 @@ def _release_waves(snapshot: Snapshot, answers: Mapping[str, GateResult], *, now
     if on_the_way:
         warning = first(Answer.FAIL, answers)
         but = f" But: {warning[1].sentence}" if warning else ""
-        under_way = f"{count(len(on_the_way), 'node')} {are(len(on_the_way))} rolling back to {snapshot.from_version}."
+        under_way = f"{count(len(on_the_way), 'node')} {are(len(on_the_way))} rolling back to {snapshot.version.old}."
         return Decision(f"{under_way}{but}", look_again_in=SOON)
     return _settle(snapshot, answers, now=now)
 
@@ -200,7 +200,7 @@ def _settle(snapshot: Snapshot, answers: Mapping[str, GateResult], *, now: datet
     if all_pass(stage, answers) or not stage.evidence.counted:
         return _rolled_back(stage, _how_it_ended(snapshot), "Every gate passed.")
     if failed := first(Answer.FAIL, answers):
-        return _rolled_back(stage, f"{snapshot.from_version} is back, but look at this: {failed[1].sentence}")
+        return _rolled_back(stage, f"{snapshot.version.old} is back, but look at this: {failed[1].sentence}")
     waits = [result for result in answers.values() if result.answer is Answer.WAIT]
     # The soak waits for the others, so it waits for ever where one of them can never tell.
     others = [result for key, result in answers.items() if result in waits and key != Soak.key]
@@ -232,5 +232,5 @@ def _how_it_ended(snapshot: Snapshot) -> str:
     )
     but = "; ".join(part for part in parts if part)
     if not but:
-        return f"Every node runs {snapshot.from_version} again."
-    return f"{snapshot.from_version} is back on every other node: {but}."
+        return f"Every node runs {snapshot.version.old} again."
+    return f"{snapshot.version.old} is back on every other node: {but}."

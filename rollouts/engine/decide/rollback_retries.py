@@ -68,7 +68,7 @@ def ask_for_help(snapshot: Snapshot, failed: tuple[TargetEvidence, ...], *, now:
 
 def _failed(snapshot: Snapshot, *, has_its_pod: bool) -> frozenset[str]:
     failed = (node for node in snapshot.nodes if node.phase is Phase.FAILED)
-    return frozenset(node.uid for node in failed if snapshot.is_in_sync(node) is has_its_pod)
+    return frozenset(node.uid for node in failed if snapshot.templates.is_in_sync(node) is has_its_pod)
 
 
 def _of_tried(targets: tuple[TargetEvidence, ...]) -> str:
@@ -84,7 +84,7 @@ def _of_tried(targets: tuple[TargetEvidence, ...]) -> str:
 def _of_crashing(snapshot: Snapshot, targets: tuple[TargetEvidence, ...]) -> str:
     if not targets:
         return ""
-    version, number = snapshot.from_version, len(targets)
+    version, number = snapshot.version.old, len(targets)
     what = either(
         number,
         f"the driver pod for {version} is there and does not come up",

@@ -32,7 +32,7 @@ def _moves(snapshot: Snapshot, stage: StageSnapshot) -> Iterator[MoveTarget]:
 
 
 def lost(snapshot: Snapshot) -> tuple[MoveTarget, ...]:
-    if snapshot.stale_reason or not snapshot.has_daemonsets:
+    if snapshot.stale_reason or not snapshot.templates.has_daemonsets:
         return ()
     found = (
         _lost(stage, target, snapshot.gone[target.uid])
@@ -46,7 +46,7 @@ def lost(snapshot: Snapshot) -> tuple[MoveTarget, ...]:
 def tells_who_is_gone(snapshot: Snapshot) -> bool:
     """Returns whether absent nodes count as removed: not with old rows, and not while the operator recreates
     DaemonSets."""
-    return not snapshot.stale_reason and (snapshot.has_daemonsets or snapshot.state is PlanState.ROLLING_BACK)
+    return not snapshot.stale_reason and (snapshot.templates.has_daemonsets or snapshot.state is PlanState.ROLLING_BACK)
 
 
 def _lost(stage: StageSnapshot, target: TargetEvidence, why: str) -> MoveTarget | None:
@@ -123,8 +123,8 @@ def _on_its_way_already(snapshot: Snapshot, stage: StageSnapshot, node: NodeSnap
 def is_changed(snapshot: Snapshot, stage: StageSnapshot, node: NodeSnapshot) -> bool:
     """Returns whether the node runs the newest template, the operator has finished, and the node reports the wanted
     version."""
-    wanted = snapshot.from_version if stage.is_rollback else snapshot.to_version
-    written = snapshot.object_version == wanted and not snapshot.unsettled
+    wanted = snapshot.version.old if stage.is_rollback else snapshot.version.new
+    written = snapshot.version.current == wanted and not snapshot.templates.unsettled
     return written and node.phase in THROUGH and snapshot.runs(node, wanted)
 
 
@@ -132,9 +132,11 @@ def has_escaped(snapshot: Snapshot, stage: StageSnapshot, target: TargetEvidence
     """Returns whether a held node is in progress or changed: a recreated driver pod takes the new template (Z4)."""
     if stage.is_rollback or target.state is not TargetState.HELD or target.is_retried:
         return False
-    if not snapshot.write_intended or not node.pod_hash:
+    if not snapshot.version.write_intended or not node.pod_hash:
         return False
-    return node.has_begun or (snapshot.has_new_version and not snapshot.has_old_pod(node) and snapshot.is_in_sync(node))
+    return node.has_begun or (
+        snapshot.version.is_new and not snapshot.templates.has_old_pod(node) and snapshot.templates.is_in_sync(node)
+    )
 
 
 def newly_served(snapshot: Snapshot) -> frozenset[str]:

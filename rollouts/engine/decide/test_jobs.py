@@ -49,11 +49,19 @@ def _due(snapshot: Snapshot, stage: StageSnapshot, *, now: datetime) -> dict[str
     """Returns the nodes (uid → name) that need a test Job now."""
     gate = find_test_job_gate(stage)
     goes_on = snapshot.state is PlanState.PROMOTING and stage.state in (StageState.PROMOTING, StageState.SOAKING)
-    if gate is None or not goes_on or snapshot.stale_reason or snapshot.stopped_reason or snapshot.frozen_reason:
+    if (
+        gate is None
+        or not goes_on
+        or snapshot.stale_reason
+        or snapshot.orders.stopped_reason
+        or snapshot.orders.frozen_reason
+    ):
         return {}
     busy = {one.uid for one in snapshot.test_jobs}
     changed = stage.in_state(TargetState.CHANGED)
-    ready = (one for one in changed if one.uid not in busy and is_back(one) and one.uid not in snapshot.restrained)
+    ready = (
+        one for one in changed if one.uid not in busy and is_back(one) and one.uid not in snapshot.orders.restrained
+    )
     return {one.uid: one.name for one in ready if resource_of(one.allocatable, gate.gpus) and _is_due(one, now=now)}
 
 

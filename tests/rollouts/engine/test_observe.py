@@ -50,8 +50,12 @@ def test_what_is_about_to_be_written_is_as_the_api_server_said(plan: Plan):
 
     snapshot = observe(plan, live, now=NOON)
 
-    assert (snapshot.object_version, snapshot.newest_hashes, snapshot.unsettled) == ("1.2.3", {"a": "b"}, ("ds",))
-    assert snapshot.stopped_reason == "Stop."
+    assert (snapshot.version.current, snapshot.templates.newest, snapshot.templates.unsettled) == (
+        "1.2.3",
+        {"a": "b"},
+        ("ds",),
+    )
+    assert snapshot.orders.stopped_reason == "Stop."
 
 
 @pytest.mark.parametrize(
@@ -124,7 +128,7 @@ def test_a_node_that_left_is_not_seen(plan: Plan):
 def test_a_pause_that_stands_is_seen(plan: Plan):
     Command.objects.create(plan=plan, verb="pause", actor="ada", at=NOON, reason="Lunch.")
 
-    assert seen(plan).paused_reason == "ada paused it: Lunch."
+    assert seen(plan).orders.paused_reason == "ada paused it: Lunch."
 
 
 def test_wait_timeout_starts_anew_when_a_pause_ends(plan: Plan):
@@ -480,7 +484,7 @@ def test_what_was_released_is_bound_by_a_window_that_is_gone_only_on_the_way_for
     Target.objects.filter(node_name="node-0").update(state="released")
     Plan.objects.filter(pk=plan.pk).update(state=state)
 
-    restrained = seen(Plan.objects.get(pk=plan.pk)).restrained
+    restrained = seen(Plan.objects.get(pk=plan.pk)).orders.restrained
 
     bare = "No maintenance window covers node-0. Make a maintenance window of the pool or of the cluster."
     assert restrained == ({Node.objects.get(name="node-0").uid: bare} if is_bound else {})

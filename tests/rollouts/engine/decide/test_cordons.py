@@ -27,6 +27,7 @@ from tests.rollouts.make import (
     a_stage,
     a_target,
     put_back,
+    with_facts,
 )
 
 OURS = CordonedByUs("a")
@@ -185,7 +186,7 @@ def test_it_is_out_in_the_ledger_until_it_takes_pods_again():
     snapshot = cordoned(a_target("a"), changed(), disruptions=frozenset({"uid-of-a"}))
 
     assert given_back(snapshot) == frozenset()
-    assert given_back(replace(snapshot, cordons={}, nodes=(changed(is_unschedulable=False),))) == {"uid-of-a"}
+    assert given_back(with_facts(snapshot, cordons={}, nodes=(changed(is_unschedulable=False),))) == {"uid-of-a"}
 
 
 def test_what_was_called_back_is_not_taken_for_cordoned_by_somebody_else():

@@ -31,6 +31,7 @@ from tests.rollouts.make import (
     a_snapshot,
     not_yet_written,
     put_back,
+    with_facts,
 )
 
 OTHER, OTHER_HASH = "590.1.1", "hash-other"
@@ -262,7 +263,7 @@ def test_a_handed_over_node_is_out_until_it_is_through():
 
 
 def releases_under(snapshot: Snapshot) -> tuple[Any, ...]:
-    return releases_outside_waves(decided(replace(snapshot, stopped_reason=STOP)))
+    return releases_outside_waves(decided(with_facts(snapshot, stopped_reason=STOP)))
 
 
 @pytest.mark.parametrize(
@@ -278,7 +279,7 @@ def releases_under(snapshot: Snapshot) -> tuple[Any, ...]:
 def test_nothing_is_released_under_the_stop_whoever_asks(snapshot: Snapshot):
     assert releases_outside_waves(decided(snapshot))
     assert releases_under(snapshot) == ()
-    assert decided(replace(snapshot, stopped_reason=STOP)).waiting_for == STOP
+    assert decided(with_facts(snapshot, stopped_reason=STOP)).waiting_for == STOP
 
 
 @pytest.mark.parametrize("frozen", [{"frozen_reason": FROZEN}, {"restrained": {"uid-of-a": FROZEN}}])

@@ -12,7 +12,7 @@ from rollouts.engine.decide.acts import MovePlan, PlaceHolds, ReleaseUnmanagedNo
 from rollouts.engine.snapshot import NodeSnapshot, Snapshot
 from rollouts.lifecycle import PlanState
 from tests.make import NOON
-from tests.rollouts.make import NEW, OLD, a_node_snapshot, a_policy, a_snapshot, not_yet_written
+from tests.rollouts.make import NEW, OLD, a_node_snapshot, a_policy, a_snapshot, not_yet_written, with_facts
 
 
 def holding(*nodes: NodeSnapshot, **given) -> Snapshot:
@@ -135,7 +135,7 @@ def test_an_intent_that_was_not_carried_out_is_carried_out():
 def test_neither_holds_nor_writes_while_something_says_stop(blocked: str):
     """Z33: the switch in the cluster stops everything."""
     for node in (settled("a"), unheld("a")):
-        decision = decide(replace(holding(node), **{blocked: "Because."}), now=NOON)
+        decision = decide(with_facts(holding(node), **{blocked: "Because."}), now=NOON)
 
         assert not decision.acts
         assert decision.waiting_for == "Because."

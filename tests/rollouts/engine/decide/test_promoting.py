@@ -39,6 +39,7 @@ from tests.rollouts.make import (
     a_target,
     an_approval,
     evidence,
+    with_facts,
 )
 
 WAITING, OPENING, SOAKING = StageState.WAITING, StageState.OPENING, StageState.SOAKING
@@ -752,7 +753,7 @@ def test_a_node_that_the_operator_ignores_since_it_is_down_is_shown_as_such():
 def test_an_armed_fleet_is_brought_before_a_person_in_time():
     """Z4: limited."""
     snapshot = a_snapshot(a_stage(a_held_target()), nodes=(a_node_snapshot(),))
-    long_armed = replace(snapshot, armed_since=NOON - timedelta(days=8))
+    long_armed = with_facts(snapshot, armed_since=NOON - timedelta(days=8))
 
     decision = decided(long_armed)
 

@@ -44,6 +44,7 @@ from tests.rollouts.make import (
     a_stage,
     a_target,
     put_back,
+    with_facts,
 )
 
 ROLLING_BACK, ABORTING = PlanState.ROLLING_BACK, PlanState.ABORTING
@@ -414,7 +415,7 @@ def test_a_label_of_somebody_else_stays(state: PlanState):
 def test_giving_up_before_the_version_was_written_frees_every_node():
     nodes = untouched("a", upgrade_state="upgrade-done"), free(untouched("b"))
     snapshot = still_written(*nodes, state=ABORTING)
-    snapshot = replace(snapshot, write_intended=False, object_version=OLD, newest_hashes={DAEMONSET: OLD_HASH})
+    snapshot = with_facts(snapshot, write_intended=False, object_version=OLD, newest_hashes={DAEMONSET: OLD_HASH})
 
     assert decided(snapshot).acts == (LiftHolds({"uid-of-a": "a"}),)
 
@@ -424,7 +425,7 @@ def test_giving_up_frees_a_node_whose_label_the_rows_do_not_show_yet():
     just_wanted = replace(free(untouched("a", upgrade_state="upgrade-done")), hold_wanted=True)
     just_placed = replace(free(untouched("b", upgrade_state="upgrade-done")), label_was_placed=True)
     snapshot = still_written(just_wanted, just_placed, state=ABORTING)
-    snapshot = replace(snapshot, write_intended=False, object_version=OLD, newest_hashes={DAEMONSET: OLD_HASH})
+    snapshot = with_facts(snapshot, write_intended=False, object_version=OLD, newest_hashes={DAEMONSET: OLD_HASH})
 
     decision = decided(snapshot)
 
@@ -434,7 +435,7 @@ def test_giving_up_frees_a_node_whose_label_the_rows_do_not_show_yet():
 
 def test_a_plan_given_up_early_is_over_when_nobody_is_held():
     snapshot = still_written(free(untouched()), state=ABORTING)
-    snapshot = replace(snapshot, write_intended=False, object_version=OLD, newest_hashes={DAEMONSET: OLD_HASH})
+    snapshot = with_facts(snapshot, write_intended=False, object_version=OLD, newest_hashes={DAEMONSET: OLD_HASH})
 
     assert plan_moves(decided(snapshot)) == [PlanState.ABORTED]
 
@@ -622,4 +623,4 @@ def test_a_place_is_kept_while_the_daemonsets_are_made_anew():
     snapshot = a_snapshot(a_stage(released), newest_hashes={}, gone=gone, disruptions=frozenset(gone))
 
     assert decide(snapshot, now=NOON).given_back == frozenset()
-    assert decide(replace(snapshot, newest_hashes={DAEMONSET: NEW_HASH}), now=NOON).given_back == {"uid-of-a"}
+    assert decide(with_facts(snapshot, newest_hashes={DAEMONSET: NEW_HASH}), now=NOON).given_back == {"uid-of-a"}
