@@ -157,6 +157,8 @@ IMEX_UNHEALTHY = "DCGM_FR_IMEX_UNHEALTHY"
 IMEX_OF_EKS = "DCGMHealthCode122"  # the same by its number (eks-node-monitoring-agent #63)
 # About a device file for subnet managers, which some providers omit; RDMA works without it (NVSentinel #1663, #1716).
 NO_SUBNET_MANAGER = "issm character device missing"
+# What DCGM adds to an error that does not hinder work, such as power throttling (NVSentinel #465).
+STILL_WORKS = "can still perform workload"
 ROW_REMAP = 63
 # NVSentinel's text of a check without a failure. A check that recovered may stay at True (NVSentinel #1438).
 NO_FAILURES = "no health failures"
@@ -294,7 +296,9 @@ def _verdict_of_words(words: Sequence[str]) -> ConditionVerdict:
 def _severity(name: str, reporter: str, item: str) -> ConditionSeverity:
     if _is_notice(name) or _is_harmless(name, item) or NO_FAILURES in item.casefold():
         return ConditionSeverity.NOTE
-    if is_of_imex(item) or NO_SUBNET_MANAGER in item or item.startswith(DCGM_LOST) or _asks_for_nothing(item):
+    if is_of_imex(item) or any(text in item for text in (NO_SUBNET_MANAGER, STILL_WORKS, DCGM_LOST)):
+        return ConditionSeverity.WARNING
+    if _asks_for_nothing(item):
         return ConditionSeverity.WARNING
     if reporter is NVSENTINEL or (is_of_a_gpu(name) and name not in LESS_BAD):
         return ConditionSeverity.CRITICAL

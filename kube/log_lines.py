@@ -74,6 +74,7 @@ GENERAL = any_of(r"encountered a failure\b", r"observed a panic\b")  # the next 
 # A parent process names the end of another; what that one said explains it, if the log has it.
 SECONDHAND = any_of(
     r"\bchildfailederror:",
+    r"\b(?:rayactorerror|actordiederror|actorunavailableerror): the actor died unexpectedly",
     r"\bfailed \(exitcode: \d",
     r"\broot error\(s\) found",
     r"\bsee (?:root cause|stack trace|the (?:root cause|stack trace)) (?:above|below|for)",

@@ -54,6 +54,13 @@ def test_where_the_reason_does_not_tell_either_the_message_does(message, verdict
     assert read_condition("NodeChecks", "True", "ChecksDone", message).verdict == verdict
 
 
+def test_a_fault_that_hinders_no_work_is_not_critical():
+    """NVSentinel #465."""
+    said = "Detected clocks event due to power violation in GPU 0. This GPU can still perform workload."
+
+    assert read_condition("GpuPowerWatch", "True", "GpuPowerWatchIsNotHealthy", said).severity == "warning"
+
+
 def test_a_type_of_the_past_tense_names_a_fault():
     assert read_condition("GPUFellOffBus", "True").severity == ConditionSeverity.CRITICAL
 
