@@ -3,7 +3,8 @@ from rest_framework import serializers
 
 from edges.rest import ReportSerializer
 from rollouts.api.serializers import Option
-from rollouts.commands.preview import Forecast, Preview, StagePreview, StartVerdict
+from rollouts.commands.forecast import Forecast
+from rollouts.commands.preview import Preview, StagePreview, StartVerdict
 from rollouts.preflight.live_checks.answers import LiveResult
 
 NULL = "Null: the pods were never read."

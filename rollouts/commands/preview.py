@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 
-from django.db.models import Count, Q
-
-from fleet.allocation.physical import physical_of
 from fleet.drivers.mode import OWN_POLICIES_FROM
-from fleet.models import DriverObject, Pod
-from gpu.upgrade_controller import LOOKS_EVERY
+from fleet.models import DriverObject
 from operations.failure_domains import Budgets
-from operations.tenants.disruption_cost import Harm, costs, total, uncounted
+from operations.tenants.disruption_cost import Harm, costs
 from rollouts.checks import Check
 from rollouts.commands.duration import Duration, duration_of
+from rollouts.commands.forecast import Forecast, forecast_of
 from rollouts.commands.plan_drafts import is_large
 from rollouts.commands.refusals import ObjectGone
 from rollouts.commands.remaining_time import stage_time
@@ -30,7 +27,6 @@ from rollouts.preflight.live_checks.latest import LiveOnPage, live_on_page
 from rollouts.preflight.picks import Picks, forward, pick
 from rollouts.preflight.stage_coverage import canary_and_others, uncovered_sentences
 from rollouts.preflight.subject import PreflightSubject
-from rollouts.preflight.warm_up import WarmUp, warm_ups
 from rollouts.queries.driver_nodes import nodes_of, object_uid
 from wording.durations import spell
 from wording.numbers import are, count, either
@@ -62,26 +58,6 @@ class StagePreview:
     def waves_reason(self) -> str:
         smaller = "Nodes still on their way, broken ones, failure domains and the operator's free slots"
         return f"{self.limit} {smaller} make waves smaller."
-
-
-@dataclass(frozen=True)
-class Forecast:
-    """The disruption by the plan now; values from pods are None where pods were never read."""
-
-    nodes: int
-    gpus: int | None  # None: nobody says how many any of the nodes has
-    uncounted_nodes: int  # of which nobody says it
-    pods: int | None
-    jobs: int | None  # that end whole, for one pod of theirs
-    gpu_hours: float | None  # of work that is lost at most, every job once, since its pods started. None: all uncounted
-    restarts: int | None  # pods of services: no work of theirs is lost
-    uncounted_pods: int | None  # whose GPU-hours are not in it: of slices, shares and claims
-    namespaces: list[str] | None
-    pods_with_local_files: int | None  # emptyDir: lost where the operator may delete them, in the way where it may not
-    unmanaged_pods: int | None
-    warm_ups: list[WarmUp] | None  # of workloads that take long until they are Ready again, the longest first
-    waits_for_operator: timedelta  # at most, beside what the nodes need: it looks at each wave every two minutes
-    duration: Duration
 
 
 class StartVerdict(StrEnum):
@@ -152,7 +128,7 @@ def preview(plan: Plan, *, stages: Sequence[Stage] | None = None, now: datetime)
         stages=previews,
         uncovered=sorted(node.name for node in picks.uncovered),
         excluded=picks.excluded,
-        forecast=_forecast(subject, duration, waves=sum(stage.waves for stage in previews)),
+        forecast=forecast_of(subject, duration, waves=sum(stage.waves for stage in previews)),
         canary_shows=f"{_what_canaries_show(picks)} {_onset(stages)}".strip(),
         canary_failure_rate_at_most=bound_on_failure_rate(len(canary_and_others(picks)[0])),
         cohorts_uncovered=uncovered_sentences(picks),
@@ -195,36 +171,6 @@ def _duration(stages: Sequence[Stage], previews: Sequence[StagePreview]) -> Dura
     pairs = zip(stages, previews, strict=True)
     times = [stage_time(stage, len(shown.targets), shown.at_once, in_waves=shown.waves) for stage, shown in pairs]
     return duration_of(times, took=())
-
-
-def _forecast(subject: PreflightSubject, duration: Duration, *, waves: int) -> Forecast:
-    plan, picks = subject.plan, subject.picks
-    nodes, harms = picks.nodes, [picks.harms[node.name] for node in picks.nodes]
-    physical = physical_of(nodes)
-    uids = [node.uid for node in nodes]
-    pods = Pod.objects.filter(cluster=plan.cluster_id, node__uid__in=uids, deleted_at=None).tenants().not_done()
-    counted = pods.aggregate(
-        all=Count("pk"), local_files=Count("pk", Q(has_empty_dir=True)), unmanaged=Count("pk", Q(owner_kind=""))
-    )
-    by_pods = {
-        "pods": counted["all"],
-        "jobs": len({job.name for harm in harms for job in harm.jobs}),
-        "gpu_hours": None if uncounted(harms) and not total(harms) else total(harms),
-        "restarts": sum(harm.restarts for harm in harms),
-        "uncounted_pods": uncounted(harms),
-        "namespaces": sorted(pods.order_by().values_list("namespace", flat=True).distinct()),
-        "pods_with_local_files": counted["local_files"],
-        "unmanaged_pods": counted["unmanaged"],
-        "warm_ups": warm_ups(subject.pods),
-    }
-    return Forecast(
-        nodes=len(nodes),
-        gpus=physical.known,
-        uncounted_nodes=physical.uncounted,
-        **(by_pods if all(harm.is_known for harm in harms) else dict.fromkeys(by_pods)),
-        waits_for_operator=waves * LOOKS_EVERY,
-        duration=duration,
-    )
 
 
 def _what_canaries_show(picks: Picks) -> str:
