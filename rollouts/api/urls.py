@@ -5,6 +5,7 @@ from rollouts.api.break_glass import Acknowledgements, StageOverrides
 from rollouts.api.commands import VERB_VIEWS, Exclusions, Retries
 from rollouts.api.documents import DocumentOfPlan, PlanDocuments, PlanEvidence
 from rollouts.api.external_rollouts import ExternalRolloutDetail, ExternalRolloutList, ExternalRolloutNodes
+from rollouts.api.forecasts import PlanForecast
 from rollouts.api.freezes import FreezeDetail, FreezeLifts, FreezeList, FreezePreviews, Stop, StopLifts
 from rollouts.api.image_pulls import ImagePullCancellations, ImagePullDetail, ImagePulls, StageTestJobs
 from rollouts.api.ledger import DisruptionList, DomainBudgets
@@ -39,6 +40,7 @@ urlpatterns = [
     path("plans/<int:plan_id>/document", DocumentOfPlan.as_view()),
     path("plans/<int:plan_id>/evidence", PlanEvidence.as_view()),
     path("plans/<int:plan_id>/events", PlanEventList.as_view()),
+    path("plans/<int:plan_id>/forecast", PlanForecast.as_view()),
     path("plans/<int:plan_id>/image-pulls", ImagePulls.as_view()),
     path("plans/<int:plan_id>/live-checks", LiveChecks.as_view()),
     path("plans/<int:plan_id>/preview", PlanPreview.as_view()),

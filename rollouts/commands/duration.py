@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from fleet.models import DriverObject
@@ -13,13 +13,14 @@ from operations.ledger.disruptions import read_budgets
 from rollouts.lifecycle import TargetState
 from rollouts.models import Plan
 from rollouts.node_order.node_selection import AtOnce, at_once
+from rollouts.queries.change_times import COMPILED, NodeTime, default_time, slowest_tenth
 from rollouts.queries.driver_nodes import nodes_of, upgrade_policy
 from rollouts.queries.plan_view import PlanOnPage, StageOnPage
 from rollouts.queries.restraints import GOES_BACK
 from wording.durations import spell
 from wording.numbers import count
 
-A_NODE = timedelta(minutes=10)  # assumed until one has gone: drain, driver and operands of an ordinary node
+ASSUMED = default_time(COMPILED)
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class StageTime:
     is_asked: bool  # it waits for an approval that was not given yet
     in_waves: int | None = None  # where failure domains were looked at; None: as many as `at_once` makes
     is_tested: bool = False  # a test Job works on each of its nodes
+    a_wave: NodeTime = ASSUMED  # of its waves on average: the slowest node of a wave counts
 
     @property
     def waves(self) -> int:
@@ -48,20 +50,27 @@ class Duration:
 
 def duration_of(stages: Sequence[StageTime], *, took: Sequence[timedelta]) -> Duration:
     """Returns the duration. `took` is the time of each node that this plan has changed."""
-    a_node = sum(took, timedelta()) / len(took) if took else A_NODE
+    stages = [replace(stage, a_wave=_so_far(took)) for stage in stages] if took else stages
     waves = sum(stage.waves for stage in stages)
     soaks = sum((stage.soak for stage in stages), timedelta())
-    takes = waves * (a_node + LOOKS_EVERY) + soaks
-    known = f"as {count(len(took), 'node')} took so far" if took else "assumed: none has gone yet"
-    of_waves = f"{count(waves, 'wave')} of {spell(a_node)} ({known}) and up to {spell(LOOKS_EVERY)}"
-    parts = [f"{of_waves} until the operator looks"] if waves else []
+    in_waves = sum((stage.waves * stage.a_wave.typical for stage in stages), timedelta())
+    waits = sum(stage.waves for stage in stages if not stage.a_wave.measured)
+    takes = in_waves + waits * LOOKS_EVERY + soaks
+    sources = dict.fromkeys(stage.a_wave.source for stage in stages if stage.waves)
+    parts = [f"{count(waves, 'wave')} of {spell(in_waves / waves)} ({'; '.join(sources)})"] if waves else []
+    parts += [f"up to {spell(LOOKS_EVERY)} until the operator looks"] if waits else []
     parts += [f"{spell(soaks)} of soak" if soaks else "no soak"]
     asked = sum(stage.is_asked for stage in stages)
     is_tested = any(stage.is_tested and stage.nodes for stage in stages)
-    waits = [count(asked, "approval") if asked else "", "test Jobs" if is_tested else ""]
-    waited = " and for ".join(one for one in waits if one)
+    left_out = [count(asked, "approval") if asked else "", "test Jobs" if is_tested else ""]
+    waited = " and for ".join(part for part in left_out if part)
     people = f" The wait for {waited} is not in it." if waited else ""
     return Duration(takes, f"About {spell(_rounded(takes))}: {', '.join(parts)}.{people}")
+
+
+def _so_far(took: Sequence[timedelta]) -> NodeTime:
+    average = sum(took, timedelta()) / len(took)
+    return NodeTime(average, slowest_tenth(took), len(took), f"as {count(len(took), 'node')} took so far")
 
 
 def _rounded(takes: timedelta) -> timedelta:

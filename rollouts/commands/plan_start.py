@@ -14,6 +14,7 @@ from edges.transition_errors import IllegalMove, LostRace
 from fleet.models import Node
 from people.models import AuditEntry, User
 from rollouts.checks import Check
+from rollouts.commands.forecast import sealed_forecast
 from rollouts.commands.plan_control import is_carried_out
 from rollouts.commands.preview import preview
 from rollouts.commands.refusals import Blocked, OutOfDate, Refusal
@@ -65,6 +66,7 @@ class LookBefore:
 
     overridden: list[Check]
     warnings: list[Check]
+    forecast: Mapping[str, Any] = field(default_factory=dict)  # as `forecast.sealed_forecast` writes it
 
 
 def start(
@@ -113,7 +115,7 @@ def look_before(plan: Plan, asked: AskedStart, *, now: datetime) -> LookBefore:
         raise Blocked(blockers)
     if plan.revision != asked.expected_revision:
         raise OutOfDate(CHANGED)
-    return LookBefore(overridden, told.warnings)
+    return LookBefore(overridden, told.warnings, sealed_forecast(told.forecast, now=now))
 
 
 def _start(plan: Plan, asked: AskedStart, live: LiveSeal, *, now: datetime) -> None:
@@ -138,6 +140,7 @@ def begin(plan: Plan, asked: AskedStart, looked: LookBefore, live: LiveSeal, *, 
         "warned": _warned(looked.warnings),
         **_live(live),
         "rehearsals": _rehearsals(plan),
+        "forecast": dict(looked.forecast),
     }
     nodes = list(nodes_of(plan).prefetch_related("pools"))
     picks = pick(forward(plan), nodes, now=now)

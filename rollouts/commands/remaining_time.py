@@ -1,6 +1,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from fleet.freshness.cluster import load_cluster_freshness
 from fleet.freshness.observation_state import ClusterObservation
@@ -12,6 +13,7 @@ from rollouts.gates.test_job import TestJobGate
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import Plan, Stage
 from rollouts.node_order.node_selection import AtOnce
+from rollouts.queries.change_times import NodeTime, default_time
 from rollouts.queries.plan_view import PlanOnPage, StageOnPage
 
 MOVING = frozenset({PlanState.HOLDING, PlanState.PROMOTING, PlanState.ROLLING_BACK})
@@ -81,6 +83,8 @@ def expected(plan: Plan, on_page: PlanOnPage, *, now: datetime) -> Duration | No
 def _left(one: StageOnPage, at_once: int, *, now: datetime) -> StageTime:
     nodes = sum(target.state in {TargetState.HELD, *IN_FLIGHT} for target in one.targets)
     whole = stage_time(one.stage, nodes, at_once)
+    if sealed := one.stage.plan.sealed.get("forecast"):
+        whole = replace(whole, a_wave=_forecast_wave(sealed))
     is_asked = whole.is_asked and one.stage.state in {StageState.WAITING, StageState.OPENING}
     return replace(whole, soak=_soak_left(one, whole.soak, now=now), is_asked=is_asked)
 
@@ -89,3 +93,13 @@ def _soak_left(one: StageOnPage, whole: timedelta, *, now: datetime) -> timedelt
     answer = one.answers.get(Soak.key)
     until = answer.value_of(UNTIL) if answer and one.stage.state == StageState.SOAKING else None
     return max(timedelta(), datetime.fromisoformat(until) - now) if until else whole
+
+
+def _forecast_wave(sealed: Mapping[str, Any]) -> NodeTime:
+    """Returns the time of a wave from the forecast of the plan's start."""
+    typical, slow = (timedelta(seconds=sealed[values].get("wave_s") or 0) for values in ("values", "slow"))
+    assumed = default_time(sealed["mode"])
+    if not typical:
+        return assumed
+    measured = min((cohort["measured"] for cohort in sealed["cohorts"]), default=0)
+    return NodeTime(typical, slow, measured, "forecast of the start" if measured else assumed.source)

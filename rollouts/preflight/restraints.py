@@ -8,14 +8,14 @@ from rollouts.checks import START_ANYWAY, Check, listed, stage_field
 from rollouts.gates.results import subject as named
 from rollouts.gates.window import Window
 from rollouts.preflight.subject import PreflightSubject
-from rollouts.queries.restraints import OpenHours, restraints_of
+from rollouts.queries.restraints import OpenHours
 from wording.durations import spell
 from wording.numbers import count
 from wording.reports import EvidenceItem
 
 
 def restrained(subject: PreflightSubject) -> Iterator[Check]:
-    bound = restraints_of(subject.plan, now=subject.now).of_nodes([node.uid for node in subject.picks.nodes])
+    bound = subject.restraints.of_nodes([node.uid for node in subject.picks.nodes])
     for sentence, number in Counter(one.sentence for one in bound.values()).items():
         title = f"A freeze or a window holds {count(number, 'node')}"
         reason = (EvidenceItem("Reason", sentence),)
@@ -33,8 +33,7 @@ def never_opens(subject: PreflightSubject) -> Iterator[Check]:
     if not counted:
         return
     longest = max(gate.must_last for _, gate in counted)
-    restraints = restraints_of(subject.plan, now=subject.now)
-    openings = restraints.openings_of([node.uid for node in subject.picks.nodes], lasting=longest)
+    openings = subject.restraints.openings_of([node.uid for node in subject.picks.nodes], lasting=longest)
     for stage, gate in counted:
         nodes = subject.picks.by_stage.get(stage.index, ())
         where, field = (

@@ -17,6 +17,7 @@ from rollouts.preflight.driver_facts import OperandPod, facts_of, operands_on, p
 from rollouts.preflight.facts import PreflightFacts
 from rollouts.preflight.picks import Picks
 from rollouts.queries.compatibility import lines_for
+from rollouts.queries.restraints import Restraints, restraints_of
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,11 @@ class PreflightSubject:
     def budgets(self) -> Budgets:
         """Returns the failure domains' budgets for the stages' nodes. Seven queries."""
         return read_budgets(self.plan.cluster_id, [node.name for node in self.picks.nodes], is_rollback=False)
+
+    @cached_property
+    def restraints(self) -> Restraints:
+        """Returns the freezes and windows that bind the plan. Three queries, and two more each."""
+        return restraints_of(self.plan, now=self.now)
 
     @cached_property
     def facts(self) -> PreflightFacts:

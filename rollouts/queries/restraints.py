@@ -127,6 +127,11 @@ class Windows:
             return OpenHours(_says_open(groups, first, now=self.at), found)
         return OpenHours(self._says_closed(groups, first), found)
 
+    def intervals(self, pools: frozenset[int]) -> Iterator[Interval] | None:
+        """Yields the times at which all windows that bind these pools are open; None if no window binds them."""
+        groups, ahead = self._of(pools)
+        return ahead if groups else None
+
     def _of(self, pools: frozenset[int]) -> tuple[ByPlace, Iterator[Interval]]:
         groups = [self.by_place[place] for place in sorted({0, *pools}) if place in self.by_place]
         schedules = [[window.schedule for window in group] for group in groups]

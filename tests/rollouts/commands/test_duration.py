@@ -22,10 +22,10 @@ def test_it_is_reckoned_from_waves_soaks_and_what_nodes_took():
 
     told = duration_of(stages, took=[7 * MINUTE, 9 * MINUTE])
 
-    assert told.takes == 4 * (8 + 2) * MINUTE + 60 * MINUTE
+    assert told.takes == 4 * 8 * MINUTE + 60 * MINUTE, "what nodes took includes the wait for the operator"
     assert told.sentence == (
-        "About 1 h 40 min: 4 waves of 8 min (as 2 nodes took so far) and up to 2 min until the operator looks, "
-        "1 h of soak. The wait for 2 approvals is not in it."
+        "About 1 h 32 min: 4 waves of 8 min (as 2 nodes took so far), 1 h of soak. "
+        "The wait for 2 approvals is not in it."
     )
 
 
@@ -33,7 +33,7 @@ def test_before_the_first_node_it_says_what_it_assumes():
     told = duration_of([StageTime(1, 1, timedelta(), is_asked=False)], took=())
 
     assert told.sentence == (
-        "About 12 min: 1 wave of 10 min (assumed: none has gone yet) and up to 2 min until the operator looks, no soak."
+        "About 10 min: 1 wave of 8 min (default for a compiled driver), up to 2 min until the operator looks, no soak."
     )
 
 

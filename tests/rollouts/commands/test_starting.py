@@ -1,5 +1,5 @@
+from dataclasses import replace
 from datetime import timedelta
-from types import SimpleNamespace
 
 import pytest
 
@@ -220,7 +220,7 @@ def test_two_plans_that_start_in_the_same_second_never_have_a_node_both(cluster,
     """The database says no to whoever comes second, though neither preview saw the other."""
     a_started_plan(cluster, owner)
     second = for_the_other(cluster, owner)
-    monkeypatch.setattr(plan_start, "preview", lambda *_, **__: SimpleNamespace(blockers=[], warnings=[]))
+    monkeypatch.setattr(plan_start, "preview", lambda plan, *, now: replace(preview(plan, now=now), blockers=[]))
 
     with pytest.raises(Blocked) as refusal:
         started(second, owner)

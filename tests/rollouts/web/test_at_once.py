@@ -75,7 +75,7 @@ def test_what_is_left_is_reckoned_with_the_same_number(owner):
     left = expected(plan, plan_on_page(plan, now=NOON), now=NOON)
 
     assert left is not None
-    assert left.sentence.startswith("About 48 min: 4 waves of 10 min")
+    assert left.sentence.startswith("About 40 min: 4 waves of 8 min")
 
 
 def test_a_stage_that_is_over_says_nothing_of_it(owner):
