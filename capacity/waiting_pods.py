@@ -2,7 +2,7 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
@@ -23,7 +23,8 @@ from fleet.allocation.cpu_memory import WHOSE
 from fleet.models import Bookmark, ClusterEvent, DeviceClass, Node, Pod, ResourceClaim
 from fleet.pod_reasons import PodReason
 from kube.resources import DEVICE_CLASSES, RESOURCE_CLAIMS
-from wording.reports import clip
+from wording.lists import names
+from wording.reports import EvidenceItem, clip
 
 NOT_SCALED = "NotTriggerScaleUp"  # of the cluster autoscaler
 SCHEDULED = ("FailedScheduling", "Scheduled", "Unschedulable", NOT_SCALED)
@@ -78,7 +79,22 @@ def reason_of(pod: Pod, found: PendingExplanation) -> PodReason:
         title=found.title,
         summary=found.summary,
         steps=steps,
+        decided_by=found.decided_by,
+        evidence=tuple(_evidence(pod, found)),
     )
+
+
+def _evidence(pod: Pod, found: PendingExplanation) -> Iterator[EvidenceItem]:
+    """Yields what decides, the nearest miss and the scheduler's words, as they were when the pod was compared."""
+    if found.decided_by:
+        yield EvidenceItem("Decided by", found.decided_by)
+    if found.near_misses:
+        nearest = found.near_misses[0]
+        yield EvidenceItem("Nearest node", f"{nearest.node.name}: lacks {names(nearest.lacks)}")
+    if pod.waiting_reason:
+        yield EvidenceItem("Message of the scheduler", pod.waiting_reason)
+    if found.differences:
+        yield EvidenceItem("Differs from the scheduler", names(found.differences))
 
 
 def facts_of(pod: Pod) -> WaitingPod:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from fleet.models import Pod
+from wording.reports import EvidenceItem
 
 
 @dataclass(frozen=True)
@@ -17,6 +18,8 @@ class PodReason:
     title: str = ""
     summary: str = ""
     steps: tuple[str, ...] = ()
+    decided_by: str = ""  # the object or requirement that decides; blank: unknown
+    evidence: tuple[EvidenceItem, ...] = ()
     said: str = ""  # the message of the quoted line, if no known cause is more exact
 
     @property

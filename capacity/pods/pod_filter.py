@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 
 from django.db.models import Q, QuerySet
 from django.http import QueryDict
+from django.urls import reverse
 
 from fleet import gpu_pods
 from fleet.models import Pool
@@ -85,3 +86,9 @@ class PodFilter:
 
     def _equal(self) -> tuple[tuple[str, str], ...]:
         return ("cluster__name", self.cluster), ("namespace", self.namespace), ("node_name", self.node)
+
+
+def page_of_workload(facts: Mapping[str, str]) -> str:
+    """Returns the address of the list of a workload's pods, from the facts of a finding."""
+    chosen = PodFilter(facts["owner"], facts["cluster"], facts["namespace"])
+    return f"{reverse('pods')}?{chosen.query()}"

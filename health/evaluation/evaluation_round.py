@@ -6,6 +6,7 @@ Unobserved parts are not evaluated: while a cluster is not observed, its finding
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import asdict
 from datetime import datetime
+from typing import Any
 
 from django.db.models import Q
 
@@ -14,6 +15,7 @@ from fleet.drivers.cluster_drivers import operator_trouble
 from fleet.freshness.observation_state import ClusterObservation, ObservationState, observation_of
 from fleet.freshness.threads import threads
 from fleet.models import Bookmark, Cluster, DomainEvent, ExporterRound, Node, Observer
+from health.evaluation import pending_pods
 from health.evaluation.driver_reports import bad_combinations
 from health.evaluation.finding_counts import announce_findings, count_on_nodes
 from health.evaluation.finding_openings import (
@@ -40,7 +42,19 @@ from health.lifecycle import FindingState
 from health.models import Finding, RuleShadow, SourceState, TelemetrySource
 from health.models.finding import FindingQuerySet
 from health.rules import RULES
-from health.rules.base import NODE, NODES, OWNER, Blocker, ClusterFacts, Problem, RejectedOwner, Rule, Severity
+from health.rules.base import (
+    NODE,
+    NODES,
+    OWNER,
+    PODS,
+    WAITING,
+    Blocker,
+    ClusterFacts,
+    Problem,
+    RejectedOwner,
+    Rule,
+    Severity,
+)
 from health.rules.claims_waiting import ClaimsWaiting
 from health.rules.cluster_policy_stuck import ClusterPolicyStuck
 from health.rules.driver_conflict import DriversConflict
@@ -48,6 +62,7 @@ from health.rules.driver_object_stuck import DriverObjectStuck
 from health.rules.exporter_silent import ExporterSilent
 from health.rules.gpus import GPU_RULES
 from health.rules.idle_gpus import IdleGpus
+from health.rules.pods_pending_long import PodsPendingLong
 from health.rules.series_explosion import SeriesExplosion
 from health.rules.telemetry_silent import TelemetrySilent
 from health.rules.unsupported_combination import UnsupportedCombination
@@ -85,10 +100,12 @@ def look(cluster: Cluster, *, now: datetime) -> int:
         not_evaluated |= {ExporterSilent.key, XidOfUnknownGpu.key}
     if gpus.reporting is None or not is_due(cluster, now=now):
         not_evaluated.add(IdleGpus.key)
+    if PODS not in live or not pending_pods.is_due(cluster, now=now):
+        not_evaluated.add(PodsPendingLong.key)
     rules = [rule for rule in RULES if live.issuperset(rule.reads) and rule.key not in not_evaluated]
     of_nodes = [rule for rule in rules if rule.subject == NODE]
     of_owners = [rule for rule in rules if rule.subject == OWNER]
-    of_cluster = [rule for rule in rules if rule.subject not in (NODE, OWNER)]
+    of_cluster = [rule for rule in rules if rule.subject not in (NODE, OWNER, WAITING)]
     silent = why_silent(source, asked, now=now)
     signals = [
         *_of_cluster(cluster, observer, observation, source, silent, of_cluster, now=now),
@@ -96,6 +113,7 @@ def look(cluster: Cluster, *, now: datetime) -> int:
     ]
     signals += gpus.signals
     signals += _of_owners(cluster, of_owners, now=now)
+    signals += _of_waiting(cluster, rules, now=now)
     if of_nodes:
         signals += evaluate_nodes(cluster, of_nodes, gpus.reporting, now=now)
     evaluated = Q(rule__in={rule.key for rule in rules} | set(SOURCES) | gpus.evaluated)
@@ -114,6 +132,14 @@ def _of_owners(cluster: Cluster, rules: Collection[Rule[RejectedOwner]], *, now:
         for rule in rules:
             if problem := rule.evaluate(owner):
                 yield Signal(Subject(owner.name), rule, problem)
+
+
+def _of_waiting(cluster: Cluster, rules: Collection[Rule[Any]], *, now: datetime) -> Iterator[Signal]:
+    for rule in rules:
+        if isinstance(rule, PodsPendingLong):
+            for variant, workload in pending_pods.waiting_workloads(cluster, rule, now=now):
+                if problem := variant.evaluate(workload):
+                    yield Signal(Subject(workload.name), variant, problem)
 
 
 def _of_sources(cluster: Cluster, *, now: datetime) -> Iterator[Signal]:

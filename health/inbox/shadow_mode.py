@@ -13,7 +13,7 @@ from health.inbox.acts import recount
 from health.inbox.refusals import BadAct, FindingRefusal
 from health.models import Finding, RuleShadow
 from health.rules import RULES
-from health.rules.base import NODE, OWNER
+from health.rules.base import NODE, OWNER, WAITING
 from health.rules.gpus import GPU_RULES
 from people.models import AuditEntry
 
@@ -22,7 +22,8 @@ OF_NOT_SEEING = frozenset({"exporter-silent", "gpu-silent", "operand-down"})
 # Rules about missing observations, and findings of plans, are never in shadow mode.
 MAY_BE_SHADOWS: Collection[str] = (
     frozenset(
-        {rule.key for rule in RULES if rule.subject in (NODE, OWNER, "GPU stack")} | {rule.key for rule in GPU_RULES}
+        {rule.key for rule in RULES if rule.subject in (NODE, OWNER, WAITING, "GPU stack")}
+        | {rule.key for rule in GPU_RULES}
     )
     - OF_NOT_SEEING
 )

@@ -28,6 +28,7 @@ from health.rules.operator_down import OperatorDown
 from health.rules.paused_operands import PausedOperands
 from health.rules.pods_failing import PodsFailing
 from health.rules.pods_not_starting import PodsNotStarting
+from health.rules.pods_pending_long import PodsPendingLong
 from health.rules.pods_rejected import PodsRejected
 from health.rules.series_explosion import SeriesExplosion
 from health.rules.telemetry_silent import TelemetrySilent
@@ -50,6 +51,7 @@ RULES: tuple[Rule[Any], ...] = (
     GpusNeverOffered(),
     PodsFailing(),
     PodsNotStarting(),
+    PodsPendingLong(),
     PodsRejected(),
     WorkloadFailsHere(),
     WorkloadFailsOnSome(),

@@ -15,6 +15,7 @@ from wording.reports import LONGEST_SUMMARY, EvidenceItem, Report, fit
 
 NODE = "node"  # the subject of a rule that is asked of each node
 OWNER = "each owner of GPU pods"  # the subject of a rule that is asked of each whose pods are rejected
+WAITING = "each workload of pending GPU pods"  # the subject of a rule that is asked of each whose pods wait for long
 NODES, PODS, DEPLOYMENTS = "nodes", "pods", "deployments.apps"  # kinds that rules read
 SLICES, CLAIMS = "resourceslices.resource.k8s.io", "resourceclaims.resource.k8s.io"
 NVIDIA_DRIVERS, CLUSTER_POLICIES = "nvidiadrivers.nvidia.com", "clusterpolicies.nvidia.com"
@@ -256,6 +257,26 @@ class RejectedOwner:
     lacking: int | None  # pods that it wants now, and that are not there; None: how many it wants is not read
     asks: Mapping[str, int] = field(default_factory=dict)  # by GPU resource, of one pod; empty: that is not read
     is_of_gpus: bool = True  # False: nothing says whether its pods ask for any
+
+
+@dataclass(frozen=True)
+class WaitingWorkload:
+    """A workload whose GPU pods wait for a node, or start, with the reason of one of its pods."""
+
+    name: str  # "Job team-a/train"
+    cluster: str
+    namespace: str
+    owner: str  # blank: pods without an owner
+    pods: int
+    gpus: int  # whole GPUs that they request together
+    since: datetime  # when the first of them was created, or came to its node
+    longest: timedelta
+    classes: frozenset[str]  # of the pools whose nodes it may use
+    reason: str  # in a sentence
+    decided_by: str = ""  # what keeps the pods back, without numbers that change
+    is_wrong: bool = True  # False: they start once other pods end
+    steps: tuple[str, ...] = ()
+    evidence: tuple[EvidenceItem, ...] = ()
 
 
 @dataclass(frozen=True)

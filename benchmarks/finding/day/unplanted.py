@@ -29,6 +29,7 @@ UNPLANTED = {
     "plan-halted": NO_PLANS,
     "plan-still": NO_PLANS,
     "plan-unlooked": NO_PLANS,
+    "pods-pending-long": "every pod of a day has a node",
     "pods-not-starting": "every pod of a day starts: what fails there fails once it runs",
     "xid-of-unknown-gpu": "an exporter of a day's fleet names the GPU of each series",
 }

@@ -75,5 +75,5 @@ def test_which_rules_compare():
     assert set(COMPARING) == {
         "gpu-hot", "gpu-ecc-corrected", "gpu-pcie-replays", "gpu-nvlink-errors", "gpu-memory-nearly-full",
         "gpu-nvlink-quiet", "node-flapping",
-        "gpu-power-near-limit",
+        "gpu-power-near-limit", "pods-pending-long",
     }  # fmt: skip

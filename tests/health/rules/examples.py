@@ -22,6 +22,7 @@ from health.rules.base import (
     RejectedOwner,
     StuckDriver,
     StuckPolicy,
+    WaitingWorkload,
     WorkloadHere,
 )
 from health.rules.gpus.base import GpuFacts, XidSeen
@@ -171,6 +172,15 @@ def owner_examples(name: str = "Deployment team-a/chat") -> Mapping[str, tuple[R
     )
     asks = {"nvidia.com/gpu": 8}
     return {"pods-rejected": tuple(RejectedOwner(name, "team-a", message, 2, asks) for message in messages)}
+
+
+def waiting_examples(name: str = "Job team-a/train") -> Mapping[str, tuple[WaitingWorkload, ...]]:
+    hours = timedelta(hours=9)
+    reason = "Free GPUs are spread over nodes: none has 8 GPUs."
+    waiting = WaitingWorkload(
+        name, "east", "team-a", "train", 20_000, 160_000, NOON - hours, hours, frozenset({"training"}), reason
+    )
+    return {"pods-pending-long": (waiting, replace(waiting, is_wrong=False, steps=STEPS, decided_by="nvidia.com/gpu"))}
 
 
 def gpu_examples(node: str = "gpu-h200-007") -> Mapping[str, tuple[GpuFacts, ...]]:

@@ -8,9 +8,15 @@ import pytest
 
 from health.evaluation.signals import Signal, Subject
 from health.rules import RULES
-from health.rules.base import NODE, OWNER, Problem
+from health.rules.base import NODE, OWNER, WAITING, Problem
 from health.rules.gpus import GPU_RULES
-from tests.health.rules.examples import cluster_examples, gpu_examples, node_examples, owner_examples
+from tests.health.rules.examples import (
+    cluster_examples,
+    gpu_examples,
+    node_examples,
+    owner_examples,
+    waiting_examples,
+)
 from wording.reports import LONGEST_SUMMARY, LONGEST_TITLE
 
 EVERY_RULE: tuple[Any, ...] = (*RULES, *GPU_RULES)
@@ -27,6 +33,8 @@ def examples_of(rule: Any, name: str = "") -> list[Any]:
         every: Mapping[str, Any] = gpu_examples(*given)
     elif rule.subject == OWNER:
         every = owner_examples(*given)
+    elif rule.subject == WAITING:
+        every = waiting_examples(*given)
     else:
         every = node_examples(*given) if rule.subject == NODE else cluster_examples(*given)
     return list(every[rule.key])
