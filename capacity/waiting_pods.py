@@ -12,6 +12,7 @@ from django.db.models import TextField
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast
 
+from capacity.queue_places import queue_places
 from capacity.wait_reasons.amounts import amount_text
 from capacity.wait_reasons.answers import PendingExplanation
 from capacity.wait_reasons.early_reasons import SILENT_AFTER, ClaimFacts, WaitFacts
@@ -49,7 +50,7 @@ def is_waiting(pod: Pod) -> bool:
 
 
 def explanations_of(pods: Iterable[Pod], *, now: datetime) -> Mapping[str, PendingExplanation]:
-    """Returns the explanations by UID, of pods that wait for a node. Four queries for each cluster at most."""
+    """Returns the explanations by UID, of pods that wait for a node. Nine queries for each cluster at most."""
     by_cluster: dict[int, list[Pod]] = defaultdict(list)
     for pod in pods:
         if is_waiting(pod):
@@ -146,12 +147,15 @@ def _surroundings(cluster_id: int, pods: Sequence[Pod]) -> dict[str, WaitFacts]:
     messages = {(uid, reason): said for uid, reason, said in events.values_list("about_uid", "reason", "message")}
     reported = {uid for uid, _ in messages}
     claims = _claims(cluster_id, pods)
+    places, unread = queue_places(cluster_id, pods)
     classes = _device_classes(cluster_id) if claims is not None else None
     return {
         pod.uid: WaitFacts(
             None if claims is None else [claims[key] for key in _claim_keys(pod) if key in claims],
             classes,
             has_events=pod.uid in reported,
+            queue=places.get(pod.uid),
+            queue_unread=unread.get(pod.uid, ""),
             not_scaled=_why_not_scaled(messages.get((pod.uid, NOT_SCALED), "")),
         )
         for pod in pods

@@ -20,6 +20,7 @@ from kube.structs import (
 from kube.structs.cluster_objects import BudgetSeen, LimitRangeSeen, PriorityClassSeen, QuotaSeen
 from kube.structs.dra import ClaimSeen, ClassSeen, SliceSeen
 from kube.structs.events import EventSeen
+from kube.structs.queues import KueueWorkloadSeen, PodGroupSeen, QueueSeen
 from kube.structs.workload import DeploymentSeen, JobSeen, ReplicaSetSeen, StatefulSetSeen
 
 S = TypeVar("S", bound=Seen)
@@ -96,6 +97,13 @@ OLDER_DRA = ("v1beta2", "v1beta1")
 RESOURCE_SLICES = Resource("resource.k8s.io/v1", "resourceslices", "ResourceSlices", SliceSeen, OLDER_DRA)
 RESOURCE_CLAIMS = Resource("resource.k8s.io/v1", "resourceclaims", "ResourceClaims", ClaimSeen, OLDER_DRA)
 DEVICE_CLASSES = Resource("resource.k8s.io/v1", "deviceclasses", "DeviceClasses", ClassSeen, OLDER_DRA)
+
+OLDER_KUEUE = ("v1beta1",)
+KUEUE_WORKLOADS = Resource("kueue.x-k8s.io/v1beta2", "workloads", "Workloads of Kueue", KueueWorkloadSeen, OLDER_KUEUE)
+CLUSTER_QUEUES = Resource("kueue.x-k8s.io/v1beta2", "clusterqueues", "ClusterQueues", QueueSeen, OLDER_KUEUE)
+LOCAL_QUEUES = Resource("kueue.x-k8s.io/v1beta2", "localqueues", "LocalQueues", QueueSeen, OLDER_KUEUE)
+VOLCANO_GROUPS = Resource("scheduling.volcano.sh/v1beta1", "podgroups", "PodGroups of Volcano", PodGroupSeen)
+KAI_GROUPS = Resource("scheduling.run.ai/v2alpha2", "podgroups", "PodGroups of KAI", PodGroupSeen)
 
 EVERY = tuple(value for value in globals().values() if isinstance(value, Resource))
 

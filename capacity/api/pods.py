@@ -104,6 +104,31 @@ class NearNodeSerializer(serializers.Serializer):
         return [f"{holder.pod}: {holder.gpus}" for holder in near.holders]
 
 
+class QueueQuotaSerializer(serializers.Serializer):
+    flavor = serializers.CharField()
+    resource = serializers.CharField()
+    nominal = serializers.IntegerField()
+    reserved = serializers.IntegerField()
+    borrowed = serializers.IntegerField(help_text="Part of `reserved` that is borrowed from the cohort.")
+
+
+class QueuePlaceSerializer(serializers.Serializer):
+    system = serializers.CharField(help_text="Kueue, Volcano or KAI.")
+    workload = serializers.CharField(help_text="Namespace and name of the Workload or PodGroup.")
+    queue = serializers.CharField(help_text="LocalQueue of Kueue, else the queue of the PodGroup.")
+    cluster_queue = serializers.CharField(help_text="Empty: unknown, or not Kueue.")
+    is_active = serializers.BooleanField()
+    is_waiting = serializers.BooleanField(help_text="False: it is admitted.")
+    is_reserved = serializers.BooleanField(help_text="Quota is reserved, but admission checks are not ready.")
+    position = serializers.IntegerField(allow_null=True, help_text="1 is the next, by priority and age. Null: unknown.")
+    length = serializers.IntegerField(help_text="Waiting workloads of the ClusterQueue.")
+    head = serializers.CharField(help_text="The first workload of a StrictFIFO queue. Empty: not strict, or this one.")
+    reason = serializers.CharField()
+    message = serializers.CharField(help_text="The queue's own words.")
+    trouble = serializers.CharField(help_text="Why the queue admits nothing. Empty: it does.")
+    quotas = QueueQuotaSerializer(many=True)
+
+
 class WhyPendingSerializer(serializers.Serializer):
     """The reason why a pod waits for a node, recomputed from the rows of its cluster."""
 
@@ -117,6 +142,9 @@ class WhyPendingSerializer(serializers.Serializer):
     )
     changes = PendingChangeSerializer(
         source="found.changes", many=True, help_text="Changes that each make the pod fit."
+    )
+    queue = QueuePlaceSerializer(
+        source="found.queue", allow_null=True, help_text="Null: the pod waits in no queue that is read here."
     )
     funnel = FunnelStepSerializer(source="found.funnel", many=True)
     near_summary = serializers.CharField(source="found.near_summary", help_text="Example: `3 nodes lack only 1 GPU.`")

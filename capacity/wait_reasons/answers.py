@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from capacity.wait_reasons.node_index import ComparedNode
+from capacity.wait_reasons.queue_place import QueuePlace
 from capacity.wait_reasons.scheduler_message import SchedulerVerdict
 
 
@@ -51,6 +52,7 @@ class PendingExplanation:
     agreement_ratio: float | None = None
     differences: Sequence[str] = ()
     not_checked: Sequence[str] = ()
+    queue: QueuePlace | None = None  # None: it waits in none, or none was read
 
     @property
     def is_disputed(self) -> bool:
@@ -60,4 +62,4 @@ class PendingExplanation:
     @property
     def is_waiting(self) -> bool:
         """Tells whether the pod starts by itself once other pods end."""
-        return self.key in {"no_room", "fragmented", "no_cpu", "no_memory", "fits"}
+        return self.key in {"no_room", "fragmented", "no_cpu", "no_memory", "fits", "queued"}

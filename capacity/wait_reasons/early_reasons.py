@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from capacity.wait_reasons.answers import Actor, Change, PendingExplanation
+from capacity.wait_reasons.queue_place import QueuePlace
+from capacity.wait_reasons.queue_reasons import queued_reason
 from capacity.wait_reasons.requirements import USUAL_SCHEDULER, WaitingPod
 from capacity.wait_reasons.scheduler_message import SchedulerVerdict
 from wording.lists import names
@@ -12,6 +14,7 @@ from wording.numbers import either
 
 SILENT_AFTER = timedelta(minutes=2)  # a scheduler tries a new pod within seconds
 KUEUE = "kueue.x-k8s.io/"
+NOT_ADMITTED = "The scheduler ignores the pod until Kueue admits it."
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,8 @@ class WaitFacts:
     claims: Sequence[ClaimFacts] | None = None  # of the pod; None: claims are not observed
     device_classes: Collection[str] | None = None  # None: not observed
     has_events: bool = False  # an Event of a scheduler about the pod
+    queue: QueuePlace | None = None
+    queue_unread: str = ""  # what of its queue is not read, and why; blank: all is
     not_scaled: str = ""  # why the cluster autoscaler adds no node for it; blank: it has not said so
 
 
@@ -35,8 +40,10 @@ def reason_before_nodes(
     pod: WaitingPod, around: WaitFacts, verdict: SchedulerVerdict | None, *, now: datetime
 ) -> PendingExplanation | None:
     """Returns the reason of a pod that no comparison with nodes explains."""
+    if around.queue is not None and around.queue.is_waiting:
+        return queued_reason(around.queue)
     if pod.gates:
-        return _gated(pod)
+        return _gated(pod, around)
     if pod.condition_reason == "SchedulerError":
         return PendingExplanation(
             "scheduler_error", "The scheduler failed on this pod", "An error stopped it before it compared nodes.",
@@ -56,14 +63,17 @@ def reason_before_nodes(
     return None
 
 
-def _gated(pod: WaitingPod) -> PendingExplanation:
+def _gated(pod: WaitingPod, around: WaitFacts) -> PendingExplanation:
     gates = names(pod.gates)
     if any(gate.startswith(KUEUE) for gate in pod.gates):
         namespace = pod.name.partition("/")[0]
         step = f"Check the quota of its Kueue queue: kubectl get workloads -n {namespace}. Kueue removes the gate."
+        is_late = around.queue is not None  # admitted: Kueue removes the gate within seconds
+        summary = "Kueue has admitted it, but its gate is still there." if is_late else NOT_ADMITTED
         return PendingExplanation(
-            "gated", f"Kueue holds this pod: {gates}", "The scheduler ignores the pod until Kueue admits it.",
-            decided_by=gates, changes=[Change(step, Actor.ADMIN)], not_checked=["Kueue queues and quotas"],
+            "gated", f"Kueue holds this pod: {gates}", summary, decided_by=gates,
+            changes=[Change("Check the log of Kueue's controller." if is_late else step, Actor.ADMIN)],
+            not_checked=[around.queue_unread or "Kueue queues and quotas"] if not is_late else [], queue=around.queue,
         )  # fmt: skip
     return PendingExplanation(
         "gated", f"A scheduling gate holds this pod: {gates}",

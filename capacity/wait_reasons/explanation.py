@@ -52,7 +52,8 @@ def explain(pod: WaitingPod, index: NodeIndex, around: WaitFacts, *, now: dateti
         verdict=verdict,
         agreement_ratio=ratio,
         differences=differences,
-        not_checked=unchecked_parts(pod),
+        not_checked=[*unchecked_parts(pod), *filter(None, [around.queue_unread])],
+        queue=around.queue,
     )
 
 

@@ -11,6 +11,7 @@ from fleet.models.node_event import GoneNode, NodeEvent, NodeNote
 from fleet.models.observer import LostLease, Observer, ObservingWorker
 from fleet.models.pod import OtherPod, Pod, PodPlacement
 from fleet.models.pool import Pool
+from fleet.models.queues import QueuedWorkload, QueueSystem, WorkloadQueue
 from fleet.models.segment_sums import SegmentSums
 from fleet.models.sums import NodeSums
 from fleet.models.workload import (
@@ -58,9 +59,12 @@ __all__ = [
     "PodPlacement",
     "Pool",
     "PriorityClass",
+    "QueueSystem",
+    "QueuedWorkload",
     "ResourceClaim",
     "ResourceQuota",
     "ResourceSlice",
     "SegmentSums",
     "Workload",
+    "WorkloadQueue",
 ]

@@ -12,6 +12,7 @@ from fleet.models.driver_object import DriverObject
 from fleet.models.dynamic_resources import DeviceClass, ResourceClaim, ResourceSlice
 from fleet.models.node import Node
 from fleet.models.pod import Pod
+from fleet.models.queues import QueuedWorkload, QueueSystem, WorkloadQueue
 from fleet.models.workload import (
     ClusterEvent,
     DisruptionBudget,
@@ -55,6 +56,11 @@ MIRRORED: dict[str, MirroredKind] = {
         MirroredKind(resources.RESOURCE_QUOTAS, ResourceQuota),
         MirroredKind(resources.LIMIT_RANGES, LimitRange),
         MirroredKind(resources.PRIORITY_CLASSES, PriorityClass),
+        MirroredKind(resources.KUEUE_WORKLOADS, QueuedWorkload, (("system", QueueSystem.KUEUE.value),)),
+        MirroredKind(resources.CLUSTER_QUEUES, WorkloadQueue, (("kind", "ClusterQueue"),)),
+        MirroredKind(resources.LOCAL_QUEUES, WorkloadQueue, (("kind", "LocalQueue"),)),
+        MirroredKind(resources.VOLCANO_GROUPS, QueuedWorkload, (("system", QueueSystem.VOLCANO.value),)),
+        MirroredKind(resources.KAI_GROUPS, QueuedWorkload, (("system", QueueSystem.KAI.value),)),
         MirroredKind(resources.EVENTS, ClusterEvent),
         MirroredKind(resources.SHARING_CONFIGS, OperatorConfig, (("purpose", "sharing"),)),
         MirroredKind(resources.MIG_CONFIGS, OperatorConfig, (("purpose", "mig"),)),

@@ -11,6 +11,7 @@ from django.db import models
 
 from fleet.models import OtherPod
 from fleet.models.kinds import MIRRORED
+from fleet.models.queues import QueueSystem
 from fleet.observer.mirror.rows import Columns
 from fleet.observer.mirror.rows.admission import limit_range_row, priority_class_row, quota_row
 from fleet.observer.mirror.rows.cpu_memory import other_pod_row
@@ -22,11 +23,13 @@ from fleet.observer.mirror.rows.operand import operand_row, revision_row
 from fleet.observer.mirror.rows.operator_config import config_row
 from fleet.observer.mirror.rows.pod import is_kept, pod_row
 from fleet.observer.mirror.rows.policy import budget_row
+from fleet.observer.mirror.rows.queues import kueue_workload_row, pod_group_row, queue_row
 from fleet.observer.mirror.rows.workload import workload_row
 from fleet.observer.mirror.watch_scope import MIG, SHARING, USUAL_NAMESPACE, WatchScope
 from kube.client.discovery import NotServed
 from kube.resources import (
     CLUSTER_POLICIES,
+    CLUSTER_QUEUES,
     DAEMON_SETS,
     DEPLOYMENTS,
     DEVICE_CLASSES,
@@ -34,7 +37,10 @@ from kube.resources import (
     EVENTS,
     GPU_CLUSTERS,
     JOBS,
+    KAI_GROUPS,
+    KUEUE_WORKLOADS,
     LIMIT_RANGES,
+    LOCAL_QUEUES,
     MIG_CONFIGS,
     NODES,
     NVIDIA_DRIVERS,
@@ -47,6 +53,7 @@ from kube.resources import (
     REVISIONS,
     SHARING_CONFIGS,
     STATEFUL_SETS,
+    VOLCANO_GROUPS,
     Resource,
 )
 
@@ -101,6 +108,14 @@ def _kept_pod(seen: Any, scope: WatchScope) -> Columns | None:
     return pod_row(seen) if is_kept(seen, scope) else None
 
 
+def _queue(seen: Any, _: WatchScope, *, kind: str) -> Columns:
+    return queue_row(seen, kind)
+
+
+def _pod_group(seen: Any, _: WatchScope, *, system: str) -> Columns | None:
+    return pod_group_row(seen, system)
+
+
 OTHER_PODS = Kind(PODS, OtherPod, lambda seen, _: other_pod_row(seen), moves_plans=False, called="other-pods")
 UNNAMED = {
     SHARING: "No ClusterPolicy names a ConfigMap for its device plugin: it does not share GPUs by one.",
@@ -112,6 +127,8 @@ WORKLOADS: dict[Resource[Any], tuple[str, ...]] = {
     STATEFUL_SETS: (),
     DEPLOYMENTS: (DAEMON_SETS.name,),  # they reveal the operator's namespace
 }
+POD_GROUPS = {VOLCANO_GROUPS: QueueSystem.VOLCANO.value, KAI_GROUPS: QueueSystem.KAI.value}
+QUEUES = {CLUSTER_QUEUES: "ClusterQueue", LOCAL_QUEUES: "LocalQueue"}
 CONFIGS: dict[str, Resource[Any]] = {SHARING: SHARING_CONFIGS, MIG: MIG_CONFIGS}
 # Kinds whose rows make an event worth storing.
 EVENTS_ABOUT = (PODS.name, *(resource.name for resource in WORKLOADS))
@@ -141,6 +158,9 @@ KINDS: dict[str, Kind] = {
         _read(RESOURCE_QUOTAS, lambda seen, _: quota_row(seen)),
         _read(LIMIT_RANGES, lambda seen, _: limit_range_row(seen)),
         _read(PRIORITY_CLASSES, lambda seen, _: priority_class_row(seen)),
+        _read(KUEUE_WORKLOADS, lambda seen, _: kueue_workload_row(seen), moves_plans=False),
+        *(_read(each, partial(_queue, kind=kind), moves_plans=False) for each, kind in QUEUES.items()),
+        *(_read(each, partial(_pod_group, system=system), moves_plans=False) for each, system in POD_GROUPS.items()),
         *(
             _read(
                 resource,
