@@ -3,15 +3,14 @@
 import smtplib
 from collections.abc import Sequence
 from datetime import datetime
-from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.mail import EmailMessage, get_connection
 
-from health.sources.addresses import certificates_at
+from edges.webhook_signatures import BadSigningSecret
+from health.sources.posts import post_to
 from health.sources.secrets import NoSecret, SecretPlaces
 from health.telemetry.prometheus.answers import Unusable
-from health.telemetry.prometheus.client import Address, Bounds, Client
 from notifications.channels.alertmanager import Alertmanager
 from notifications.channels.base import (
     Acceptance,
@@ -23,12 +22,10 @@ from notifications.channels.base import (
     SendOutcome,
 )
 from notifications.channels.mail import mail_of, outcome_of
-from notifications.channels.webhook import BadSigningSecret
 from notifications.models import Channel
 from wording.sent_secrets import SentSecrets
 
 CHANNEL_SECRETS = SecretPlaces("QUARTERDECK_CHANNEL_", "_CHANNELS", ".channels", "channel", "channel")
-BOUNDS = Bounds(connect_s=5.0, read_s=15.0, answer_s=20.0, answer_bytes=16 << 10)
 NO_SERVER = "No mail server is configured: set QUARTERDECK_SMTP_URL for web and workers."
 
 
@@ -71,18 +68,7 @@ def post(channel: Channel, target: ChannelSettings, outgoing: ChannelRequest, ki
 
     :raises Unusable: when no answer arrives
     """
-    url = urlsplit(outgoing.url)
-    if url.scheme != "https" and not settings.NOTIFICATION_NETWORKS:
-        raise Unusable("Messages are not sent over http://, where anybody on the way reads them.")
-    path = f"{url.path or '/'}{f'?{url.query}' if url.query else ''}"
-    address = Address(
-        f"{url.scheme}://{url.netloc}",
-        ca=certificates_at(channel.ca_file),
-        private_in=settings.NOTIFICATION_NETWORKS,
-        path_secrets=(target.secret, path if target.secret in path else ""),
-    )
-    with Client(address, BOUNDS) as client:
-        answer = client.post(path, outgoing.body, outgoing.headers)
+    answer = post_to(outgoing.url, outgoing.body, outgoing.headers, secret=target.secret, ca_file=channel.ca_file)
     return kind.outcome(answer.status, answer.headers, answer.body)
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from edges.webhook_signatures import BadSigningSecret, signature
 from notifications import channels
 from notifications.channels import CHANNELS
 from notifications.channels.base import Acceptance, ChannelSettings, DeliveryAct, HttpChannel, Notification
-from notifications.channels.webhook import BadSigningSecret, signature
 from tests.make import NOON
 from tests.notifications.make import SIGNING
 

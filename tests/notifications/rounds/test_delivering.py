@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from notifications.channels.webhook import signature
+from edges.webhook_signatures import signature
 from notifications.models import Channel, Conversation, Delivery
 from notifications.models.router import KEY
 from notifications.rounds import channel_round, router_round
