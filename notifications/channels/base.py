@@ -8,6 +8,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, ClassVar
 
+from wording.receivers import words_of
+
 
 class DeliveryAct(StrEnum):
     """The effect of a delivery on the conversation about a subject."""
@@ -132,19 +134,6 @@ class HttpChannel(ABC):
 
     def ref_in(self, body: str) -> str:
         return ""
-
-
-def words_of(body: str) -> str:
-    """Returns the receiver's own words: the message and errors of a JSON answer, or its text."""
-    try:
-        told = json.loads(body)
-    except ValueError:
-        return " ".join(body.split())[:300]
-    if not isinstance(told, dict):
-        return str(told)[:300]
-    parts = [told.get(name) for name in ("message", "error", "errors", "detail", "reason", "result")]
-    flat = [", ".join(map(str, part)) if isinstance(part, list) else str(part) for part in parts if part]
-    return ": ".join(flat)[:300]
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
