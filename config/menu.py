@@ -50,7 +50,9 @@ GROUPS = (
             MenuEntry("Findings", "findings", counted_by="criticals-count"),
             MenuEntry("Rules", "rules", ("rule", "rule-shadow", "rule-limits")),
             MenuEntry(
-                "Maintenance", "maintenance", ("case", "new-case", "automatic-quarantines", "automatic-quarantine")
+                "Maintenance",
+                "maintenance",
+                ("case", "new-case", "automatic-quarantines", "automatic-quarantine", "repair-receivers"),
             ),
             MenuEntry("Shift report", "shift-report"),
         ),

@@ -35,7 +35,7 @@ ACTS: Mapping[str, CaseAct] = {
         CaseAct("release", "Release", CORDONED - {S.DRAINING}, "release"),
         CaseAct(
             "repair", "Ask for a repair", frozenset({S.QUARANTINED, S.DRAIN_BLOCKED, S.DRAINED}),
-            says="A person repairs the node and answers here. Quarterdeck does not touch it.",
+            says="The case waits for the answer. A reboot is asked for at most twice in a case.",
         ),
         CaseAct("test", "Run a test", frozenset({S.DRAINED, S.VALIDATING}), "test"),
         CaseAct(

@@ -7,7 +7,7 @@ from django.db import transaction
 
 from edges.transition_errors import LostRace
 from maintenance.lifecycle import ENGINE, CaseFacts, CaseState, NextMove, RepairAnswer, next_move
-from maintenance.models import NodeCase, Repair
+from maintenance.models import NodeCase
 from maintenance.queries import facts_of
 from operations.models import Quarantine
 
@@ -39,9 +39,9 @@ def _follow(case: NodeCase, facts: CaseFacts, move: NextMove, *, now: datetime) 
     with transaction.atomic():
         evidence = {"operation": move.by.number} if move.by else {}
         case.move(move.to, actor=move.actor, reason=move.reason, now=now, evidence=evidence, **columns)
-        if move.to in (CaseState.VALIDATING, CaseState.RETIRED):
+        if facts.repair:
             answer = RepairAnswer.DONE if move.to == CaseState.VALIDATING else RepairAnswer.UNCLEAR
-            Repair.objects.filter(case=case, ended_at=None).update(ended_at=now, answer=answer)
+            case.repairs.open().update(ended_at=now, answer=answer)
         if facts.gone:  # nobody can release a node that is gone, and it takes no place in the ledger
             for row in Quarantine.objects.of_nodes([case.node_uid]).select_related("operation"):
                 row.end(now=now, left_reason=facts.gone)

@@ -3,18 +3,22 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from uuid import uuid4
 
 from django.db import IntegrityError, transaction
 
 from edges.transition_errors import LostRace
 from fleet.models import Node
 from health.models import Finding
+from maintenance.actors import ACTORS
+from maintenance.actors.person import Person
 from maintenance.acts import why_not
 from maintenance.lifecycle import MOST_REBOOTS, CaseFacts, CaseState, RepairAnswer, RepairKind
 from maintenance.models import NodeCase, Repair
-from maintenance.queries import facts_of
-from maintenance.refusals import CaseRefused
+from maintenance.queries import facts_of, other_owner, place_of
+from maintenance.refusals import CaseRefused, UnknownRequest
 from wording.instants import to_the_minute
+from wording.lists import names
 
 
 def open_case(node: Node, *, actor: str, reason: str, finding: Finding | None = None, now: datetime) -> NodeCase:
@@ -55,14 +59,16 @@ def retire(case: NodeCase, *, actor: str, reason: str, seen: str = "", now: date
 
 
 def ask_repair(
-    case: NodeCase, *, kind: str, link: str = "", deadline_h: int = 24, actor: str, reason: str, seen: str = "",
-    now: datetime,
+    case: NodeCase, *, kind: str, by: str = Person.key, link: str = "", deadline_h: int = 24, actor: str, reason: str,
+    seen: str = "", now: datetime,
 ) -> None:  # fmt: skip
-    """Asks a person for a repair. Raises as `changed` does.
+    """Asks an actor for a repair. A worker sends the request. Raises as `changed` does.
 
-    :raises CaseRefused: also after two reboots, which did not mend the node (lifecycle R7)
+    :raises CaseRefused: also when the actor cannot be asked, another owner changes the node, or two reboots did not
+        mend it (lifecycle R7)
     """
     with changed(case, "repair", seen=seen) as facts:
+        refuse_unable(case, RepairKind(kind), by)
         reboots = case.repairs.filter(kind=RepairKind.REBOOT).exclude(answer=RepairAnswer.REFUSED).count()
         if kind == RepairKind.REBOOT and reboots >= MOST_REBOOTS:
             raise CaseRefused("Two reboots did not mend the node. Ask for a hardware repair, or retire it.")
@@ -70,30 +76,79 @@ def ask_repair(
             raise CaseRefused("The node reports no boot ID, so a reboot cannot be proven. Ask for another repair.")
         deadline = now + timedelta(hours=deadline_h)
         repair = case.repairs.create(
-            kind=kind, asked_by=actor, asked_at=now, note=reason, link=link, deadline=deadline, came_from=case.state,
-            boot_id=facts.boot_id,
+            by=by, kind=kind, request=str(uuid4()), asked_by=actor, asked_at=now, note=reason, link=link,
+            deadline=deadline, came_from=case.state, boot_id=facts.boot_id, next_look_at=now, lease_until=now,
         )  # fmt: skip
-        evidence = {"repair": repair.pk, "kind": kind, "link": link, "deadline": deadline}
+        evidence = {"repair": repair.pk, "kind": kind, "by": by, "link": link, "deadline": deadline}
         case.move(CaseState.IN_REPAIR, actor=actor, reason=reason, now=now, evidence=evidence)
+        Repair.queue_round(repair.pk)
+
+
+def refuse_unable(case: NodeCase, kind: RepairKind, by: str) -> None:
+    """:raises CaseRefused: when the actor cannot be asked for this repair, or another owner changes the node"""
+    its = ACTORS[by]
+    if kind not in its.kinds:
+        raise CaseRefused(f"{its.title} does not do this repair. It does: {names(sorted(its.kinds))}.")
+    if reason := its.why_not(place_of(case)):
+        raise CaseRefused(reason)
+    if reason := other_owner(case.node_uid):
+        raise CaseRefused(f"{reason} Ask again when that change ended.")
 
 
 def answer_repair(
-    case: NodeCase, *, answer: str, actor: str, reason: str, seen: str = "", now: datetime
+    case: NodeCase, *, answer: str, request: str = "", ticket: str = "", link: str = "", actor: str, reason: str,
+    seen: str = "", now: datetime,
 ) -> None:  # fmt: skip
-    """Records the answer. A reboot that is not proven leaves the case in repair. Raises as `changed` does."""
+    """Records the answer. A reboot that is not proven leaves the case in repair. Raises as `changed` does.
+
+    :raises UnknownRequest: when no repair has this id
+    :raises CaseRefused: also when the repair of this id is another case's, has an answer, or is over
+    """
+    if request:
+        more = {"ticket": ticket, "link": link}
+        refuse_answer(case, request, answer=answer, actor=actor, reason=reason, more=more, now=now)
     with changed(case, "answer", seen=seen) as facts:
-        rows = case.repairs.filter(ended_at=None)
-        repair = rows.get()
+        repair = case.repairs.open().get()
+        if request and repair.request != request:
+            raise LostRace("The case waits for another repair now.")
         is_proven = answer != RepairAnswer.DONE or repair.kind != RepairKind.REBOOT or facts.is_rebooted
-        columns = {"answer": answer, "answered_by": actor, "answer_note": reason}
-        rows.update(**columns, ended_at=now if is_proven else None)
-        evidence = {"repair": repair.pk, "answer": answer}
+        columns = {"answer": answer, "answered_by": actor, "answer_note": reason, "says": ""}
+        columns |= {name: value for name, value in {"ticket": ticket, "link": link}.items() if value}
+        same = case.repairs.open().filter(pk=repair.pk, answer=repair.answer)
+        if not same.update(**columns, ended_at=now if is_proven else None):
+            raise LostRace("The repair was answered at the same time.")
+        evidence = {"repair": repair.pk, "answer": answer, "ticket": ticket, "link": link}
         if not is_proven:
             case.record("answer", actor=actor, reason=reason, now=now, evidence=evidence)
         elif answer == RepairAnswer.DONE:
             case.move(CaseState.VALIDATING, actor=actor, reason=reason, now=now, evidence=evidence, repaired_at=now)
         else:
             case.move(CaseState(repair.came_from), actor=actor, reason=reason, now=now, evidence=evidence)
+
+
+def refuse_answer(
+    case: NodeCase, request: str, *, answer: str, actor: str, reason: str, more: dict[str, str], now: datetime
+) -> None:
+    """Refuses an answer to another repair than the one that the case waits for. A late answer stays in its history.
+
+    :raises UnknownRequest: when no repair has this id
+    :raises CaseRefused: when it is another case's, or has an answer
+    """
+    repair = Repair.objects.filter(request=request).first()
+    if repair is None:
+        raise UnknownRequest(f"No repair has the request id {request}. Use the one of the request that you got.")
+    if repair.case_id != case.pk:
+        raise CaseRefused(f"Request {request} does not belong to case {case.pk}. Answer at the request's own address.")
+    if repair.ended_at is None and not repair.answer:
+        return
+    if repair.answered_by:
+        raise CaseRefused(f"{repair.answered_by} answered this repair before: {repair.answer}. Nothing is changed.")
+    with transaction.atomic():
+        if Repair.objects.filter(pk=repair.pk, late_answer="").update(late_answer=answer):
+            evidence = {"repair": repair.pk, "answer": answer} | more
+            case.record("late-answer", actor=actor, reason=reason, now=now, evidence=evidence)
+    ended = f"This repair ended {to_the_minute(repair.ended_at or now)} as {repair.answer or 'unanswered'}."
+    raise CaseRefused(f"{ended} The answer is in the history of the case, and changes nothing.")
 
 
 def record_validation(

@@ -17,7 +17,7 @@ class CaseState(StrEnum):
     DRAINING = "draining"  # an operation evicts its pods
     DRAIN_BLOCKED = "drain-blocked"  # the drain failed; a person decides
     DRAINED = "drained"  # no pod of a tenant is left
-    IN_REPAIR = "in-repair"  # a person was asked to repair it, and has not answered, or the answer is not proven
+    IN_REPAIR = "in-repair"  # an actor was asked to repair it, and has not answered, or the answer is not proven
     VALIDATING = "validating"  # repaired, or drained and tested: a test must pass before it returns
     PROBATION = "probation"  # back in service; the next sign of the fault reopens the case
     CLOSED = "closed"  # in service, or never sick
@@ -66,7 +66,7 @@ NEXT: Mapping[CaseState, str] = {
     CaseState.DRAINING: "Pods are being evicted. The case continues by itself.",
     CaseState.DRAIN_BLOCKED: "The drain stopped. Drain again with another deadline or consent, or return the node.",
     CaseState.DRAINED: "No pod of a tenant is left. Ask for a repair, or run a test.",
-    CaseState.IN_REPAIR: "A person repairs the node, and answers here.",
+    CaseState.IN_REPAIR: "The case waits for the answer to the repair.",
     CaseState.VALIDATING: "A test must pass before the node returns.",
     CaseState.PROBATION: "Pods start on the node. The case closes by itself if the fault does not return.",
     CaseState.CLOSED: "The case is over.",
@@ -101,6 +101,7 @@ class TestFacts:
 
 class RepairKind(StrEnum):
     REBOOT = "reboot"  # proven by the node's boot ID
+    GPU_RESET = "gpu-reset"  # the node keeps running
     HARDWARE = "hardware"
     OTHER = "other"
 
@@ -118,8 +119,14 @@ class RepairFacts:
     kind: RepairKind
     answer: str  # of RepairAnswer; blank: none yet
     asked_by: str
-    is_overdue: bool
+    deadline: datetime
     boot_id: str  # of the node when it was asked
+    came_from: CaseState
+    is_overdue: bool = False
+    by: str = "A person"  # title of the actor
+    waiting: str = ""  # one sentence while the actor works
+    ends_at_deadline: bool = False  # an actor that is no person is waited for no longer
+    says: str = ""  # what the request waits for
 
 
 @dataclass(frozen=True)
@@ -160,6 +167,8 @@ class CaseFacts:
 
     @property
     def next_step(self) -> str:
+        if self.state == CaseState.IN_REPAIR and self.repair and self.repair.waiting:
+            return self.repair.waiting
         may_return = self.state in CORDONED - {CaseState.DRAINING} and not self.why_no_return
         return "The node may return. Release it." if may_return else NEXT[self.state]
 
@@ -215,12 +224,8 @@ class CaseFacts:
             return f"Returned without a validation. {self.why_unvalidated}"
         if self.state == CaseState.PROBATION and self.is_fault_open:
             return "The finding that opened the case is still open."
-        if self.repair and self.repair.is_overdue:
-            return f"The repair is overdue: {self.repair.asked_by} asked for it. Answer it."
-        if self.repair and self.repair.answer == RepairAnswer.DONE:
-            is_same = self.boot_id == self.repair.boot_id
-            why = "its boot ID has not changed." if is_same else "it has not been Ready since it booted."
-            return f"The answer is done, but no reboot is proven: {why}"
+        if self.repair and (waits_for := self._waits_for(self.repair)):
+            return waits_for
         if self.newest is None or self.state == CaseState.PROBATION:
             return ""
         if self.newest.kind == "test" and not self.is_busy and not self.why_no_return:
@@ -229,6 +234,15 @@ class CaseFacts:
             self.newest.kind == "quarantine" and self.newest.progress == NodeProgress.DONE and not self.has_quarantine
         )
         return self.newest.result if self.is_busy or is_refused else ""
+
+    def _waits_for(self, repair: RepairFacts) -> str:
+        if repair.is_overdue:
+            return f"The repair is overdue: {repair.asked_by} asked for it. Answer it."
+        if repair.answer == RepairAnswer.DONE:
+            is_same = self.boot_id == repair.boot_id
+            why = "its boot ID has not changed." if is_same else "it has not been Ready since it booted."
+            return f"The answer is done, but no reboot is proven: {why}"
+        return repair.says
 
 
 @dataclass(frozen=True)
@@ -251,8 +265,7 @@ def next_move(case: CaseFacts, *, now: datetime) -> NextMove | None:
     if case.state == CaseState.PROBATION:
         return _after_return(case, now=now)
     if case.state == CaseState.IN_REPAIR:
-        reason = "The node rebooted: its boot ID changed, and it is Ready."
-        return NextMove(CaseState.VALIDATING, reason) if case.is_rebooted and _is_reboot(case) else None
+        return _after_repair(case, now=now)
     if case.state in CORDONED and not case.has_quarantine:
         return _after_cordon(case)
     if case.state == CaseState.SUSPECT and not case.is_quarantined:
@@ -272,8 +285,16 @@ def after_validation(state: CaseState, result: str) -> CaseState | None:
     return None
 
 
-def _is_reboot(case: CaseFacts) -> bool:
-    return case.repair is not None and case.repair.kind == RepairKind.REBOOT
+def _after_repair(case: CaseFacts, *, now: datetime) -> NextMove | None:
+    repair = case.repair
+    if repair is None:
+        return None
+    if repair.kind == RepairKind.REBOOT and case.is_rebooted:
+        return NextMove(CaseState.VALIDATING, "The node rebooted: its boot ID changed, and it is Ready.")
+    if repair.ends_at_deadline and now >= repair.deadline:
+        why = "The reboot is not proven" if repair.answer else f"{repair.by} has not answered"
+        return NextMove(repair.came_from, f"{why} by the deadline. The repair counts as unclear, and is not repeated.")
+    return None
 
 
 def _after_return(case: CaseFacts, *, now: datetime) -> NextMove | None:

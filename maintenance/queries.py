@@ -4,17 +4,19 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Max, Q
+from django.db.models import F, Max, Q
 from django.utils import timezone
 
-from fleet.models import GoneNode, Node
+from fleet.models import ClusterMode, GoneNode, Node, Pool
 from health.models import Finding
 from health.rules.base import Severity
+from maintenance.actors import ACTORS
+from maintenance.actors.base import ActorPlace, RepairActor
 from maintenance.fault_tests import choose_test
 from maintenance.lifecycle import CaseFacts, CaseState, NodeOperation, RepairFacts, RepairKind, TestFacts
-from maintenance.models import NodeCase, Repair
+from maintenance.models import NodeCase, Repair, RepairReceiver
 from operations.lifecycle import KINDS, NodeProgress
-from operations.models import NodeTestJob, OperationNode, Quarantine
+from operations.models import Disruption, NodeTestJob, OperationNode, Quarantine
 from operations.test_jobs.node_tests import NODE_TESTS
 
 COLUMNS = ("uid", "name", "is_unschedulable", "is_ready", "boot_id")
@@ -151,8 +153,48 @@ def newest_fault(case: NodeCase, findings: Sequence[dict[str, Any]]) -> dict[str
 def _repair(row: Repair | None) -> RepairFacts | None:
     if row is None:
         return None
-    is_overdue = row.deadline < timezone.now()
-    return RepairFacts(RepairKind(row.kind), row.answer, row.asked_by, is_overdue, row.boot_id)
+    actor = ACTORS[row.by]
+    return RepairFacts(
+        kind=RepairKind(row.kind),
+        answer=row.answer,
+        asked_by=row.asked_by,
+        deadline=row.deadline,
+        boot_id=row.boot_id,
+        came_from=CaseState(row.came_from),
+        is_overdue=row.deadline < timezone.now(),
+        by=actor.title,
+        waiting=actor.waiting,
+        ends_at_deadline=actor.is_asked,
+        says=row.says,
+    )
+
+
+def place_of(case: NodeCase) -> ActorPlace:
+    """Returns the facts that decide who may be asked for a repair. Two queries."""
+    return ActorPlace(
+        is_operated=case.cluster.mode == ClusterMode.OPERATE,
+        has_receiver=receiver_of(case) is not None,
+    )
+
+
+def receiver_of(case: NodeCase) -> RepairReceiver | None:
+    """Returns the receiver of the node's pool, else the one of its cluster. One query."""
+    pools = Pool.nodes.through.objects.filter(node__uid=case.node_uid).values("pool")
+    rows = RepairReceiver.objects.filter(cluster=case.cluster_id).filter(Q(pool=None) | Q(pool__in=pools))
+    return rows.order_by(F("pool").asc(nulls_last=True)).first()
+
+
+def other_owner(node_uid: str) -> str:
+    """Returns who else changes the node now. Blank: nobody. Two queries."""
+    own = [row.operation.mark for row in Quarantine.objects.of_nodes([node_uid]).select_related("operation")]
+    other = Disruption.objects.in_force().filter(node_uid=node_uid).exclude(taken_by__in=own).first()
+    return other.not_free if other else ""
+
+
+def offers_of(case: NodeCase) -> list[tuple[RepairActor, str]]:
+    """Returns each actor with the reason why it cannot be asked. Blank: it can. Two queries."""
+    place = place_of(case)
+    return [(actor, actor.why_not(place)) for actor in ACTORS.values()]
 
 
 def why_no_release(node_uids: Collection[str]) -> dict[str, str]:

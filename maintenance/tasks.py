@@ -1,8 +1,14 @@
+import os
+import socket
+import threading
+
 from celery import shared_task
 from django.utils import timezone
 
 from maintenance.automatic_round import run_automatic_quarantine
 from maintenance.case_round import follow_cases
+from maintenance.models import Repair
+from maintenance.repair_round import run_repair as run_round
 
 
 @shared_task(queue="rollouts", ignore_result=True)
@@ -13,5 +19,14 @@ def sweep_automatic_quarantine(**_: object) -> None:
 
 @shared_task(queue="rollouts", ignore_result=True)
 def sweep_cases(**_: object) -> None:
-    """Moves cases after their operations. It ignores unknown arguments, so that old and new workers can mix."""
+    """Moves cases after their operations, and queues the rounds of repairs that are due."""
     follow_cases(now=timezone.now())
+    for key in Repair.objects.due(now=timezone.now()).values_list("pk", flat=True):
+        Repair.queue_round(key)
+
+
+@shared_task(queue="rollouts", ignore_result=True)
+def run_repair(*, key: int, **_: object) -> None:
+    """Runs one round of a repair. It ignores unknown arguments, so that old and new workers can mix."""
+    owner = f"{socket.gethostname()}:{os.getpid()}:{threading.get_ident()}"[:100]
+    run_round(key, owner=owner, clock=timezone.now)

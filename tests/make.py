@@ -360,6 +360,20 @@ def a_case(node, **given: Any):
     return NodeCase.objects.create(cluster=node.cluster, **row | given)
 
 
+def a_repair(case, **given: Any):
+    """One that ended, refused."""
+    row = {"kind": "reboot", "asked_by": "ada", "asked_at": NOON, "deadline": NOON, "came_from": "drained"}
+    row |= {"answer": "refused", "ended_at": NOON, "lease_until": NOON}
+    return case.repairs.create(**row | given)
+
+
+def a_repair_receiver(cluster, **given: Any):
+    from maintenance.models import RepairReceiver
+
+    row = {"address": "https://bmc.example/", "secret_from": "env:QUARTERDECK_REPAIR_BMC", "changed_by": "root"}
+    return RepairReceiver.objects.create(cluster=cluster, **row | {"changed_at": NOON} | given)
+
+
 def an_image_pull(plan, *outcomes: str, **given: Any):
     """One that is under way, a Job for each outcome: blank, pulled, failed or unknown; on gpu-1, gpu-2, …"""
     from rollouts.models import ImagePull, PullJob

@@ -258,6 +258,8 @@ SPECTACULAR_SETTINGS = {
         "DraftStageKind": ["canary", "pool"],
         "CompatibilityAnswer": "health.api.stacks.ANSWERS",
         "ChecklistAnswer": ["yes", "no", "unknown"],
+        "RepairAnswer": "maintenance.api.cases.ANSWERS",
+        "RepairKind": "maintenance.api.cases.REPAIR_KINDS",
         "GateAnswer": ["pass", "wait", "fail"],
         "ClusterMode": "fleet.models.ClusterMode",
         "DriverSetBy": "fleet.api.clusters.MODES",

@@ -15,7 +15,8 @@ BOUNDS = Bounds(connect_s=5.0, read_s=15.0, answer_s=20.0, answer_bytes=16 << 10
 def post_to(url: str, body: bytes, headers: Mapping[str, str], *, secret: str, ca_file: str = "") -> PostAnswer:
     """Posts a body and returns the answer, whatever its status.
 
-    :raises Unusable: when the address is forbidden, or no answer arrives
+    :raises AnswerLost: when the request may have arrived, and no answer comes back
+    :raises Unusable: when it cannot have arrived, as to a forbidden address, or the answer is a redirect
     """
     parts = urlsplit(url)
     if parts.scheme != "https" and not settings.NOTIFICATION_NETWORKS:

@@ -15,15 +15,20 @@ from fleet.api.serializers import RefSerializer
 from fleet.models import Cluster, Node
 from health.models import Finding
 from maintenance import commands
+from maintenance.actors import ACTORS
+from maintenance.actors.person import Person
 from maintenance.acts import acts_of
 from maintenance.lifecycle import RESULTS, CaseFacts, CaseState, RepairAnswer, RepairKind
-from maintenance.models import NodeCase
-from maintenance.queries import facts_of, wanted_test
+from maintenance.models import NodeCase, Repair
+from maintenance.queries import facts_of, offers_of, wanted_test
 from people.models import AuditEntry
 from people.rights import Permission, require, require_somewhere
 
 KEY_MOST = 2**53
 STATES = [(state.value, state.value) for state in CaseState]
+ACTOR_CHOICES = [(actor.key, actor.title) for actor in ACTORS.values()]
+REPAIR_KINDS = [(kind.value, kind.value) for kind in RepairKind]
+ANSWERS = [(answer.value, answer.value) for answer in RepairAnswer]
 SEEN_HELP = "The state that you saw. 409 with the state now if it is another one. Blank: any."
 
 
@@ -77,15 +82,29 @@ class CaseMoveRequest(Asked):
 
 
 class RepairRequest(CaseMoveRequest):
-    kind = serializers.ChoiceField(choices=[(kind.value, kind.value) for kind in RepairKind])
+    by = serializers.ChoiceField(
+        choices=ACTOR_CHOICES, required=False, default=Person.key, help_text="The actor. See `repair-actors`."
+    )
+    kind = serializers.ChoiceField(choices=REPAIR_KINDS)
     link = serializers.URLField(max_length=500, required=False, default="", allow_blank=True, help_text="Of a ticket.")
     deadline_h = serializers.IntegerField(min_value=1, max_value=720, required=False, default=24)
 
 
 class RepairAnswerRequest(CaseMoveRequest):
     answer = serializers.ChoiceField(
-        choices=[(answer.value, answer.value) for answer in RepairAnswer],
+        choices=ANSWERS,
         help_text="A reboot that is done counts once the boot ID has changed and the node is Ready.",
+    )
+    request = serializers.CharField(
+        max_length=36, required=False, default="", allow_blank=True,
+        help_text="Id of the request that is answered. 404 for an unknown id. 409 for an id of another case, a second "
+        "answer, or a late one. Blank: the repair that the case waits for.",
+    )  # fmt: skip
+    ticket = serializers.CharField(
+        max_length=100, required=False, default="", allow_blank=True, help_text="Its number."
+    )
+    link = serializers.URLField(
+        max_length=500, required=False, default="", allow_blank=True, help_text="Of the ticket."
     )
 
 
@@ -95,6 +114,27 @@ class ValidationRequest(CaseMoveRequest):
     link = serializers.URLField(
         max_length=500, required=False, default="", allow_blank=True, help_text="Of its output."
     )
+
+
+class RepairSerializer(RowSerializer):
+    by = serializers.ChoiceField(choices=ACTOR_CHOICES, help_text="The actor.")
+    request = serializers.CharField(help_text="Id that an answer names. Blank: asked by an older version.")
+    sent_at = serializers.DateTimeField(allow_null=True, help_text="When the request was sent. Null: not yet.")
+    accepted_at = serializers.DateTimeField(allow_null=True, help_text="When the actor had the request. Null: unknown.")
+    says = serializers.CharField(help_text="What the request waits for. Blank: nothing.")
+    ended_at = serializers.DateTimeField(allow_null=True, help_text="Null: no answer, or a reboot that is not proven.")
+
+    class Meta:
+        model = Repair
+        fields = ("id", "by", "kind", "request", "asked_by", "asked_at", "note", "deadline", "sent_at", "accepted_at",
+                  "says", "ticket", "link", "answer", "answered_by", "answer_note", "ended_at")  # fmt: skip
+
+
+class ActorSerializer(serializers.Serializer):
+    key = serializers.CharField(help_text="`by` of a repair.")
+    title = serializers.CharField()
+    kinds = serializers.ListField(child=serializers.CharField(), help_text="Repairs that it can be asked for.")
+    why_not = serializers.CharField(help_text="Why it cannot be asked now. Blank: it can.")
 
 
 class ShownCase:
@@ -200,12 +240,33 @@ class CaseRetirements(CaseCommand):
     act = staticmethod(commands.retire)
 
 
-@extend_schema(request=RepairRequest, responses=CaseSerializer)
-class CaseRepairs(CaseCommand):
-    """Asks a person for a repair. The case waits for the answer."""
+class CaseRepairs(CaseCommand, Listing):
+    """Lists the repairs of a case, the newest first."""
 
+    http_method_names = ["get", "head", "post", "options"]
+    serializer_class = RepairSerializer
+    queryset = Repair.objects.none()
     asked = RepairRequest
     act = staticmethod(commands.ask_repair)
+
+    def get_queryset(self) -> QuerySet[Repair]:
+        return self.case(self.kwargs["case_id"]).repairs.all()
+
+    @extend_schema(request=RepairRequest, responses=CaseSerializer)
+    def post(self, request, case_id: int) -> Response:
+        """Asks an actor for a repair. The case waits for the answer."""
+        return super().post(request, case_id)
+
+
+class CaseRepairActors(CaseEdge):
+    @extend_schema(responses=ActorSerializer(many=True))
+    def get(self, request, case_id: int) -> Response:
+        """Lists the actors that could repair the node, with the reason where one cannot be asked."""
+        rows = [
+            {"key": actor.key, "title": actor.title, "kinds": sorted(actor.kinds), "why_not": why_not}
+            for actor, why_not in offers_of(self.case(case_id))
+        ]
+        return Response(ActorSerializer(rows, many=True).data)
 
 
 @extend_schema(request=RepairAnswerRequest, responses=CaseSerializer)

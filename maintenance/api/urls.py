@@ -8,7 +8,8 @@ from maintenance.api.automatic import (
     AutomaticList,
     AutomaticModes,
 )
-from maintenance.api.cases import COMMAND_VIEWS, CaseDetail, CaseList, CaseMoves
+from maintenance.api.cases import COMMAND_VIEWS, CaseDetail, CaseList, CaseMoves, CaseRepairActors
+from maintenance.api.receivers import ReceiverDetail, ReceiverList
 
 urlpatterns = [
     path("automatic-quarantines", AutomaticList.as_view()),
@@ -20,5 +21,8 @@ urlpatterns = [
     path("cases", CaseList.as_view()),
     path("cases/<int:case_id>", CaseDetail.as_view()),
     path("cases/<int:case_id>/moves", CaseMoves.as_view()),
+    path("cases/<int:case_id>/repair-actors", CaseRepairActors.as_view()),
+    path("repair-receivers", ReceiverList.as_view()),
+    path("repair-receivers/<int:receiver_id>", ReceiverDetail.as_view()),
     *(path(f"cases/<int:case_id>/{resource}", view.as_view()) for resource, view in COMMAND_VIEWS.items()),
 ]

@@ -1,32 +1,109 @@
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
 from django.db import models
 from django.db.models import Q
 
+from fleet.models import Cluster, Pool
+from maintenance.actors import ACTORS
+from maintenance.actors.person import Person
 from maintenance.lifecycle import RepairAnswer, RepairKind
 from maintenance.models.case import LONGEST_REASON, NodeCase
+from operations.models.leased import Leased
+
+ASKED = sorted(actor.key for actor in ACTORS.values() if actor.is_asked)
 
 
-class Repair(models.Model):
-    """A repair that a person was asked for, with the answer. The case waits for it."""
+class RepairQuerySet(models.QuerySet["Repair"]):
+    def open(self) -> RepairQuerySet:
+        return self.filter(ended_at=None)
+
+    def to_ask(self) -> RepairQuerySet:
+        """Returns the repairs that a worker asks an actor for, or reads its answer of."""
+        return self.open().filter(answer="", by__in=ASKED)
+
+    def due(self, *, now: datetime) -> RepairQuerySet:
+        return self.to_ask().filter(next_look_at__lte=now)
+
+
+class Repair(Leased):
+    """A repair that an actor was asked for, with the answer. The case waits for it.
+
+    The row is the intent: `sent_at` is written before the first write to the actor.
+    """
+
+    lease_for = timedelta(seconds=60)  # longer than a request may take
+    round_task = "maintenance.tasks.run_repair"
 
     case = models.ForeignKey(NodeCase, models.CASCADE, related_name="repairs")
+    by = models.CharField(max_length=32, default=Person.key)  # key of the actor
     kind = models.CharField(max_length=16, choices=[(kind.value, kind.value) for kind in RepairKind])
+    request = models.CharField(max_length=36, blank=True)  # id that an answer names; blank: an old row
     asked_by = models.CharField(max_length=150)
     asked_at = models.DateTimeField()
     note = models.CharField(max_length=LONGEST_REASON)
-    link = models.CharField(max_length=500, blank=True)  # of a ticket
+    ticket = models.CharField(max_length=100, blank=True)  # its number
+    link = models.CharField(max_length=500, blank=True)  # of the ticket
     deadline = models.DateTimeField()
     came_from = models.CharField(max_length=16)  # the state to which a repair that is not done returns
     boot_id = models.CharField(max_length=64, blank=True)  # of the node when it was asked; blank: not reported
+    sent_at = models.DateTimeField(null=True)  # when the first write to the actor began; null: none did
+    accepted_at = models.DateTimeField(null=True)  # when it was read back that the actor has the request
+    says = models.CharField(max_length=LONGEST_REASON, blank=True)  # what it waits for
     answer = models.CharField(max_length=16, blank=True, choices=[(each.value, each.value) for each in RepairAnswer])
     answered_by = models.CharField(max_length=150, blank=True)
     answer_note = models.CharField(max_length=LONGEST_REASON, blank=True)
     ended_at = models.DateTimeField(null=True)  # null: no answer, or a reboot that is not proven
+    late_answer = models.CharField(max_length=16, blank=True)  # the first one after the end; it changes nothing
+
+    objects = RepairQuerySet.as_manager()
 
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["case"], condition=Q(ended_at=None), name="one_repair_at_a_time_per_case"),
+            models.UniqueConstraint(fields=["request"], condition=~Q(request=""), name="one_repair_per_request"),
+        ]
+        indexes = [
+            models.Index(fields=["next_look_at"], condition=Q(ended_at=None), name="repairs_due"),
         ]
         ordering = ["-pk"]
 
     def __str__(self) -> str:
         return f"{self.kind} of {self.case}"
+
+    @property
+    def actor_title(self) -> str:
+        return ACTORS[self.by].title if self.by in ACTORS else self.by
+
+    def its_row(self) -> RepairQuerySet:
+        return Repair.objects.to_ask().filter(pk=self.pk)
+
+    def end_lease(self, *, now: datetime, next_look_at: datetime, says: str) -> None:
+        """Ends the lease with what the repair waits for."""
+        mine = Repair.objects.filter(pk=self.pk, epoch=self.epoch)
+        mine.update(lease_until=now, next_look_at=next_look_at)
+        if says != self.says:
+            mine.filter(ended_at=None).update(says=says[:LONGEST_REASON])
+
+
+class RepairReceiver(models.Model):
+    """The program that gets the signed repair requests of a cluster, or of one pool. It contains no secret."""
+
+    cluster = models.ForeignKey(Cluster, models.CASCADE, related_name="repair_receivers")
+    pool = models.ForeignKey(Pool, models.CASCADE, null=True, related_name="repair_receivers")  # null: all others
+    address = models.CharField(max_length=300)
+    secret_from = models.CharField(max_length=300)  # "env:NAME" or "file:NAME", never the secret
+    ca_file = models.CharField(max_length=300, blank=True)
+    changed_by = models.CharField(max_length=150)
+    changed_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["cluster"], condition=Q(pool=None), name="one_receiver_per_cluster"),
+            models.UniqueConstraint(fields=["pool"], condition=Q(pool__isnull=False), name="one_receiver_per_pool"),
+        ]
+        ordering = ["cluster_id", "pool_id"]
+
+    def __str__(self) -> str:
+        return f"{self.cluster}/{self.pool}" if self.pool else str(self.cluster)

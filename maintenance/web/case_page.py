@@ -20,12 +20,15 @@ from edges.transition_errors import IllegalMove
 from fleet.models import Node
 from health.models import Finding
 from maintenance import commands
+from maintenance.actors import ACTORS
 from maintenance.acts import ACTS
 from maintenance.lifecycle import RESULTS, RepairAnswer, RepairKind
 from maintenance.models import NodeCase
+from maintenance.queries import offers_of
 from maintenance.refusals import CaseRefused
 from maintenance.web.case_strip import strip_of
 from people.rights import NotAllowed, Permission, require, why_not
+from wording.lists import names
 
 REFUSALS = (BadForm, NotAllowed, CaseRefused, IllegalMove)
 SHOWN = 200  # moves; all are in REST
@@ -45,6 +48,7 @@ class CaseActForm(forms.Form):
 
 
 class RepairForm(CaseActForm):
+    by = forms.ChoiceField(label="Actor", choices=[(actor.key, actor.title) for actor in ACTORS.values()])
     kind = forms.ChoiceField(choices=[(kind.value, kind.value) for kind in RepairKind])
     link = forms.URLField(required=False, max_length=500, label="Link to a ticket", assume_scheme="https")
     deadline_h = WholeNumber(label="Deadline, in hours", min_value=1, max_value=720, initial=24)
@@ -52,6 +56,8 @@ class RepairForm(CaseActForm):
 
 class AnswerForm(CaseActForm):
     answer = forms.ChoiceField(choices=[(answer.value, answer.value) for answer in RepairAnswer])
+    ticket = forms.CharField(required=False, max_length=100, label="Number of the ticket")
+    link = forms.URLField(required=False, max_length=500, label="Link to the ticket", assume_scheme="https")
 
 
 class ValidationForm(CaseActForm):
@@ -111,8 +117,14 @@ def _key(text: str) -> int:
 
 
 def case(request: PersonRequest, case_id: int) -> HttpResponse:
-    dialogs = [(ACTS[key], form(auto_id=f"{key}_%s")) for key, (_, form) in COMMANDS.items()]
-    return render(request, "maintenance/page.html", _context(request, case_id) | {"dialogs": dialogs})
+    context = _context(request, case_id)
+    offers = offers_of(context["case"])
+    forms_of = {key: form(auto_id=f"{key}_%s") for key, (_, form) in COMMANDS.items()}
+    able = [(actor.key, f"{actor.title}: {names(sorted(actor.kinds))}") for actor, reason in offers if not reason]
+    forms_of["repair"].fields["by"].widget.choices = able
+    context["dialogs"] = [(ACTS[key], form) for key, form in forms_of.items()]
+    context["absent_actors"] = [(actor.title, reason) for actor, reason in offers if reason]
+    return render(request, "maintenance/page.html", context)
 
 
 @part

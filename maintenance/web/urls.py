@@ -1,12 +1,14 @@
 from django.urls import path
 
-from maintenance.web import automatic_page, board, case_page, case_strip
+from maintenance.web import automatic_page, board, case_page, case_strip, receivers_page
 
 urlpatterns = [
     path("maintenance/automatic", automatic_page.pools, name="automatic-quarantines"),
     path("maintenance/automatic/<int:pool_id>", automatic_page.pool, name="automatic-quarantine"),
     path("maintenance/automatic/<int:pool_id>/mode", automatic_page.change_mode, name="automatic-quarantine-mode"),
     path("maintenance/automatic/<int:pool_id>/reset", automatic_page.reset_breaker, name="automatic-quarantine-reset"),
+    path("maintenance/receivers", receivers_page.receivers, name="repair-receivers"),
+    path("maintenance/receivers/<int:receiver_id>/remove", receivers_page.remove, name="remove-repair-receiver"),
     path("maintenance", board.board, name="maintenance"),
     path("parts/maintenance", board.board_part, name="maintenance-part"),
     path("cases/new", case_page.new, name="new-case"),

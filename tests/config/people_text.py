@@ -58,7 +58,8 @@ from health.web.telemetry_form import TelemetrySourceForm
 from kube import quantity, selectors
 from kube.selectors import BadSelector
 from maintenance.web.automatic_page import ModeForm
-from maintenance.web.case_page import CaseActForm, NewCaseForm, RepairForm, ValidationForm
+from maintenance.web.case_page import AnswerForm, CaseActForm, NewCaseForm, RepairForm, ValidationForm
+from maintenance.web.receivers_page import ReceiverForm
 from notifications.web.channel_page import ChannelForm
 from notifications.web.notifications_page import LogForm
 from notifications.web.route_page import RouteForm
@@ -367,7 +368,12 @@ PARSERS = (
            _fields(NewCaseForm, "node", "finding", "reason"), ("maintenance.web.case_page",)),
     Parser("act on a case", "1,000 and 16 characters", FORM_BYTES, _fields(CaseActForm, "reason", "seen")),
     Parser("repair of a case", "1,000 and 500 characters, 3 digits", FORM_BYTES,
-           _fields(RepairForm, "reason", "seen", "kind", "link", "deadline_h")),
+           _fields(RepairForm, "reason", "seen", "by", "kind", "link", "deadline_h")),
+    Parser("answer to a repair", "1,000, 500 and 100 characters", FORM_BYTES,
+           _fields(AnswerForm, "reason", "seen", "answer", "ticket", "link")),
+    Parser("receiver of repairs", "18 digits and 300 characters", FORM_BYTES,
+           _fields(ReceiverForm, "cluster", "pool", "address", "secret_from", "ca_file"),
+           ("maintenance.web.receivers_page",)),
     Parser("validation of a case", "1,000, 500 and 100 characters", FORM_BYTES,
            _fields(ValidationForm, "reason", "seen", "result", "test", "link")),
     Parser("mode of automatic quarantine", "the modes there are and 1,000 characters", FORM_BYTES,

@@ -5,6 +5,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from health.models import Finding
+from maintenance.models import NodeCase
 from notifications.commands.channels import send_test
 from notifications.models import Route
 from people.models import User
@@ -25,6 +26,9 @@ from tests.make import (
     a_node_event,
     a_plan,
     a_pod,
+    a_pool,
+    a_repair,
+    a_repair_receiver,
     a_source,
     a_stage_to_approve,
     a_telemetry_trial,
@@ -67,6 +71,8 @@ def widen(stage: Stage, root: User) -> None:
         an_external_rollout(cluster, object_uid=f"uid-{number}")
         an_operation(cluster)
         a_case(cluster.nodes.get(name=f"more-{number}"))
+        a_repair(NodeCase.objects.first())
+        a_repair_receiver(cluster, pool=a_pool(cluster))
         a_source(a_plan(a_fleet()).cluster)
         fleet_freezes.freeze(Where(a_fleet()), actor="ada", reason="x", now=NOON)
         a_window(a_fleet())
@@ -122,7 +128,8 @@ def test_what_an_endpoint_costs_does_not_grow(now, db):
         "stage_id": stage.pk,
         "rollout_id": an_external_rollout(node.cluster).pk,
         "pull_id": an_image_pull(stage.plan).pk,
-        "case_id": a_case(node).pk,
+        "case_id": a_repair(a_case(node)).case_id,
+        "receiver_id": a_repair_receiver(node.cluster).pk,
         "operation_id": an_operation(node.cluster).pk,
         "person_id": root.pk,
         "group_id": groups.add("sre", actor="root", now=NOON).pk,

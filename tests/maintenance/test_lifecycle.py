@@ -32,7 +32,8 @@ OPERATIONS = st.builds(
 )  # fmt: skip
 REPAIRS = st.builds(
     RepairFacts, kind=st.sampled_from(RepairKind), answer=st.sampled_from(["", *RepairAnswer]), asked_by=st.just("ada"),
-    is_overdue=st.booleans(), boot_id=st.sampled_from(["", "a", "b"]),
+    is_overdue=st.booleans(), boot_id=st.sampled_from(["", "a", "b"]), came_from=st.just(CaseState.DRAINED),
+    deadline=st.sampled_from([NOON, NOON + timedelta(minutes=1)]), ends_at_deadline=st.booleans(),
 )  # fmt: skip
 TIMES = st.none() | st.sampled_from([NOON + timedelta(minutes=each) for each in range(3)])
 FACTS = st.builds(
@@ -104,6 +105,10 @@ def test_a_reboot_is_proven_only_by_another_boot_of_a_ready_node(case: CaseFacts
 
     if move is not None:
         assert case.repair is not None
+        if move.to == CaseState.DRAINED:
+            assert case.repair.ends_at_deadline, "a person is waited for"
+            assert case.repair.deadline <= NOON
+            return
         assert case.repair.kind == RepairKind.REBOOT
         assert case.is_ready
         assert "" not in (case.boot_id, case.repair.boot_id)

@@ -29,6 +29,10 @@ class Unusable(Exception):
         super().__init__(sentence.replace("\0", ""))
 
 
+class AnswerLost(Unusable):
+    """The request may have arrived, and no answer came back."""
+
+
 class Sample(msgspec.Struct, array_like=True, gc=False):
     evaluated_at: float  # of the query, not of the sample
     value: float

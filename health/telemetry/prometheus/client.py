@@ -17,7 +17,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import httpx
 
-from health.telemetry.prometheus.answers import LabelledSample, Unusable, refusal_in, vector
+from health.telemetry.prometheus.answers import AnswerLost, LabelledSample, Unusable, refusal_in, vector
 from health.telemetry.prometheus.hosts import AllowedNetworks, check_host
 from wording.numbers import count
 from wording.sent_secrets import SentSecrets
@@ -27,6 +27,7 @@ READ_S = 5.0  # between two pieces of an answer
 ANSWER_S = 15.0  # for the whole of one
 ANSWER_BYTES = 64 << 20  # 40,000 devices with all that tells which they are: 24 MB
 BEGINNING_BYTES = 16 << 10  # of an answer that is only shown
+NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.UnsupportedProtocol)  # raised before a request is sent
 LONGEST_PLACE = 200  # characters of an address that is not ours
 HELP = {
     401: "It does not know us (401): the user name, password or token is wrong, or missing.",
@@ -187,9 +188,10 @@ class Client:
             yield
         except httpx.HTTPError as error:
             if self._is_cut:
-                raise Unusable(f"Its answer took longer than {self._bounds.answer_s:.0f} s.") from error
+                raise AnswerLost(f"Its answer took longer than {self._bounds.answer_s:.0f} s.") from error
             words = self._sent.cut_text(str(error))[:200] or type(error).__name__
-            raise Unusable(_unreached(error, words, self._bounds, has_ca=bool(self._address.ca))) from error
+            kind = Unusable if isinstance(error, NOT_SENT) else AnswerLost
+            raise kind(_unreached(error, words, self._bounds, has_ca=bool(self._address.ca))) from error
         except UnicodeError as error:
             raise Unusable(f"Its address cannot be used: {error}") from error
 
