@@ -77,6 +77,7 @@ SECONDHAND = any_of(
     r"\b(?:rayactorerror|actordiederror|actorunavailableerror): the actor died unexpectedly",
     r"\bfailed \(exitcode: \d",
     r"\broot error\(s\) found",
+    r"\brun with NCCL_DEBUG=INFO for details",
     r"\bsee (?:root cause|stack trace|the (?:root cause|stack trace)) (?:above|below|for)",
 )
 ANNOUNCING = re.compile(r"^\W*(?:last error|root cause|caused by|reason):\s*$", re.IGNORECASE)  # the next line says it
