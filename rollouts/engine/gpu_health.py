@@ -74,11 +74,11 @@ def findings_of(cluster_id: int, about: Q) -> dict[str, tuple[FindingEvidence, .
     rows = Finding.objects.unresolved().filter(about, cluster=cluster_id, node__isnull=False).worst_first()
     found: dict[str, list[FindingEvidence]] = defaultdict(list)
     for row in rows.select_related("node"):
-        found[row.node.uid if row.node else ""].append(_finding(row))
+        found[row.node.uid if row.node else ""].append(finding_evidence(row))
     return {uid: tuple(those) for uid, those in found.items()}
 
 
-def _finding(row: Finding) -> FindingEvidence:
+def finding_evidence(row: Finding) -> FindingEvidence:
     # A GPU has a finding for its worst Xid alone: another number is another fault.
     xid = f" {row.facts.get('xid')}" if row.rule in OF_XIDS else ""
     return FindingEvidence(

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
-from fleet.models import ClusterEvent, Pod
+from fleet.models import ClusterEvent, Pod, PodPlacement
 from fleet.models.pod import PodQuerySet
 from fleet.pod_reasons import PodReason, reasons_of
 from gpu.operands import COMPUTE_DOMAIN, DRIVER, TITLES, VALIDATOR
@@ -56,7 +56,7 @@ def pods_on(plan: Rollout, names: Collection[str]) -> dict[str, list[Pod]]:
     return found
 
 
-def owner_of(pod: Pod) -> str:
+def owner_of(pod: Pod | PodPlacement) -> str:
     return _owner(pod.owner_kind, pod.namespace, pod.owner_name, pod.name)
 
 

@@ -1,0 +1,225 @@
+"""Evaluates gates again on the record of a plan: which gate would have stopped it earlier, and what others would do."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any
+
+from rollouts.backtest.record import PlanRecord, StageSpan
+from rollouts.backtest.record_rows import read_record
+from rollouts.backtest.recorded import MOMENT, durations_of, evaluate_past, holds
+from rollouts.gates import GATES
+from rollouts.gates.base import Answer, Gate, GateResult, When
+from rollouts.gates.options import read_gates
+from rollouts.gates.slo import Slo
+from rollouts.gates.soak import Soak
+from rollouts.gates.test_job import TestJobGate
+from rollouts.lifecycle import TargetState
+from rollouts.models import GateAnswer, Plan, Stage
+from wording.lists import names
+from wording.reports import sentence_of, written_report
+
+MOST_MOMENTS, LEAST_MOMENTS = 150, 20  # of a stage and a gate
+MOST_EVALUATIONS = 6_000  # nodes times moments: large stages are evaluated at fewer moments
+NONE: Mapping[int, GateAnswer] = MappingProxyType({})
+BEFORE_RELEASES = "the evidence before a release"
+
+
+@dataclass(frozen=True)
+class Catch:
+    """The first moment at which a gate stops a stage."""
+
+    gate: Gate
+    stage: Stage
+    at: datetime
+    is_wait: bool  # the gate does not fail: it waits when the stage passed, until a person is asked
+    report: Mapping[str, Any]  # title, summary, evidence and steps of its result
+    nodes: Sequence[str]
+    spared: int  # nodes that were released after it
+    good_nodes: Sequence[str]  # of `nodes`: those that did not fail by the end of the record
+
+    @property
+    def sentence(self) -> str:
+        return sentence_of(self.report["title"], self.report["summary"])
+
+    @property
+    def in_good_order(self) -> str:
+        """Returns the good nodes as text; blank if there is none."""
+        return names(self.good_nodes, most=5)
+
+
+@dataclass(frozen=True)
+class PastGate:
+    gate: Gate
+    catches: Sequence[Catch]  # at most one of each stage
+    missing: Sequence[str] = ()  # evidence that was not recorded, so that it passed or failed nowhere for certain
+
+    @property
+    def is_unknown(self) -> bool:
+        return bool(self.missing) and not self.catches
+
+
+@dataclass(frozen=True)
+class PlanReview:
+    """The gates that a plan lacked, evaluated on its record."""
+
+    plan: Plan
+    end: datetime
+    is_halt: bool
+    has_releases: bool  # False: no stage released a node, so that there is nothing to evaluate
+    gates: Sequence[PastGate]
+
+    @property
+    def catches(self) -> list[Catch]:
+        """Returns what would have stopped the plan, the earliest first; failures before waits."""
+        every = (catch for past in self.gates for catch in past.catches)
+        return sorted(every, key=lambda catch: (catch.at, catch.is_wait))
+
+    @property
+    def earliest(self) -> Catch | None:
+        return next(iter(self.catches), None)
+
+    @property
+    def unknown(self) -> list[PastGate]:
+        return [past for past in self.gates if past.is_unknown]
+
+    @property
+    def passed(self) -> list[PastGate]:
+        return [past for past in self.gates if not past.catches and not past.missing]
+
+
+def review_plan(plan: Plan, usual_options: Callable[[str], Mapping[str, Any]]) -> PlanReview:
+    """Evaluates each gate of the catalogue that a stage did not count, with its usual options.
+
+    Costs as `read_record`, and two queries.
+    """
+    record = read_record(plan)
+    failed = _recorded_failures(record)
+    gates = []
+    for key in GATES:
+        spans = [span for span in record.spans if not _is_counted(key, span.stage)]
+        if not spans or key == Soak.key:
+            continue
+        (gate,) = read_gates({key: usual_options(key)})
+        past = _past_gate(gate, record, spans, failed.get(key, {}))
+        gates.append(replace(past, catches=past.catches[:1]))
+    return PlanReview(plan, record.end, record.is_halt, bool(record.spans), gates)
+
+
+def try_gate(plan: Plan, gate: Gate) -> PlanReview:
+    """Evaluates one gate on every stage of the plan, whatever gates it had. Costs as `read_record`."""
+    record = read_record(plan)
+    past = _past_gate(gate, record, record.spans)
+    return PlanReview(plan, record.end, record.is_halt, bool(record.spans), [past])
+
+
+def _is_counted(key: str, stage: Stage) -> bool:
+    options = stage.gate_options.get(key)
+    is_overridden = any(override.gate == key for override in stage.overrides.all())
+    return options is not None and not options.get("advisory") and not is_overridden
+
+
+def _recorded_failures(record: PlanRecord) -> dict[str, dict[int, GateAnswer]]:
+    """Returns the first recorded failure of gates that did not count, by gate and stage."""
+    stages = [span.stage for span in record.spans]
+    rows = GateAnswer.objects.filter(stage__in=stages, answer=Answer.FAIL, since__lt=record.end).order_by("-since")
+    found: dict[str, dict[int, GateAnswer]] = {}
+    for row in rows:
+        found.setdefault(row.gate, {})[row.stage_id] = row
+    return found
+
+
+def _past_gate(
+    gate: Gate, record: PlanRecord, spans: Sequence[StageSpan], recorded: Mapping[int, GateAnswer] = NONE
+) -> PastGate:
+    if gate.when is not When.THROUGH:
+        return PastGate(gate, (), (BEFORE_RELEASES,))
+    catches: list[Catch] = []
+    missing: dict[str, None] = {}
+    for span in spans:
+        if row := recorded.get(span.stage.pk):
+            catches.append(_catch(gate, record, span, row.since, row.report, row.nodes))
+            continue
+        if unasked := _unasked(gate, record, span):
+            missing[unasked] = None
+            continue
+        if catch := _first_failure(gate, record, span) or _wait(gate, record, span):
+            catches.append(catch)
+            continue
+        last = span.passed_at or span.end
+        past = evaluate_past(gate, record.at(span, last, work=True), now=last)
+        if past.missing:
+            missing[past.missing] = None
+    return PastGate(gate, catches, tuple(missing))
+
+
+def _unasked(gate: Gate, record: PlanRecord, span: StageSpan) -> str:
+    """Returns evidence that exists only if the stage asked for it, and this stage did not."""
+    if isinstance(gate, TestJobGate):
+        rows = [job for target in record.targets[span.stage.pk] for job in target.jobs]
+        is_same = any((row.metric, row.command) == (gate.metric, gate.command) for row in rows)
+        is_image = not gate.image or any(row.image == gate.image for row in rows)
+        return "" if is_same and is_image else "test Jobs of this kind: none ran"
+    if isinstance(gate, Slo):
+        asked = next((its for its in span.stage.gates if isinstance(its, Slo)), None)
+        if asked is None or _measurement(asked) != _measurement(gate):
+            return "measurements of this service level: none were made"
+    return ""
+
+
+def _measurement(gate: Slo) -> tuple[object, ...]:
+    return gate.indicator, gate.expression, gate.samples, gate.baseline, gate.window
+
+
+def _moments(gate: Gate, record: PlanRecord, span: StageSpan) -> Iterator[datetime]:
+    """Yields when the result of a gate can change, without the end of the record: what halted it is no earlier."""
+    instants = record.instants(span)
+    later = {at + duration + MOMENT for at in instants for duration in durations_of(gate)}
+    every = sorted(at for at in later.union(instants) if at <= span.end and at < record.end)
+    nodes = len(record.targets[span.stage.pk])
+    most = max(LEAST_MOMENTS, min(MOST_MOMENTS, MOST_EVALUATIONS // max(1, nodes)))
+    step = max(1, -(-len(every) // most))
+    yield from (every[place] for place in range(len(every)) if place % step == 0 or place == len(every) - 1)
+
+
+def _first_failure(gate: Gate, record: PlanRecord, span: StageSpan) -> Catch | None:
+    for at in _moments(gate, record, span):
+        past = evaluate_past(gate, record.at(span, at), now=at)
+        if past.answer is Answer.FAIL and past.result is not None:
+            return _of_result(gate, record, span, at, past.result)
+    return None
+
+
+def _wait(gate: Gate, record: PlanRecord, span: StageSpan) -> Catch | None:
+    if span.passed_at is None or span.passed_at >= record.end:
+        return None
+    result = holds(gate, record.at(span, span.passed_at, work=True), now=span.passed_at)
+    return _of_result(gate, record, span, span.passed_at, result, is_wait=True) if result else None
+
+
+def _of_result(
+    gate: Gate, record: PlanRecord, span: StageSpan, at: datetime, result: GateResult, *, is_wait: bool = False
+) -> Catch:
+    return _catch(gate, record, span, at, written_report(result), result.nodes, is_wait=is_wait)
+
+
+def _catch(
+    gate: Gate,
+    record: PlanRecord,
+    span: StageSpan,
+    at: datetime,
+    report: Mapping[str, Any],
+    nodes: Sequence[str],
+    *,
+    is_wait: bool = False,
+) -> Catch:
+    every = [target for targets in record.targets.values() for target in targets]
+    spared = sum(target.baseline is not None and at < target.baseline.at <= record.end for target in every)
+    failed = {
+        target.target.node_name
+        for target in every
+        if any(move.to is TargetState.FAILED for move in target.moves) or target.target.is_lost
+    }
+    good = [name for name in nodes if name not in failed]
+    return Catch(gate, span.stage, at, is_wait, report, nodes, spared, good)

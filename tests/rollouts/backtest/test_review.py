@@ -1,0 +1,99 @@
+"""Each gate is evaluated again on the recorded evidence of a halted plan."""
+
+from datetime import timedelta
+
+import pytest
+
+from rollouts.backtest.review import review_plan, try_gate
+from rollouts.commands.added_gates import usual_options
+from rollouts.gates.driver_version import DriverVersion
+from rollouts.gates.failure_budget import FailureBudget
+from tests.make import NOON, a_node_event
+from tests.rollouts.backtest.story import PASSED, a_halted_plan, an_xid
+
+pytestmark = [pytest.mark.django_db]
+
+
+def test_an_xid_of_an_idle_canary_would_have_halted_the_plan_there():
+    plan = a_halted_plan()
+    an_xid(plan, severity="warning")
+
+    review = review_plan(plan, usual_options)
+
+    found = review.earliest
+    assert (found.gate.key, found.stage.name, found.at) == ("xid", "Canary", NOON + timedelta(minutes=21))
+    assert (found.is_wait, list(found.nodes), found.spared) == (False, ["node-0"], 2)
+    assert found.sentence.startswith("GPU 3 of node-0: Xid 79.")
+
+
+def test_gates_that_need_work_on_the_canary_would_have_waited_when_it_passed():
+    plan = a_halted_plan()
+
+    review = review_plan(plan, usual_options)
+
+    waits = {one.gate.key: (one.stage.name, one.at, one.is_wait) for one in review.catches}
+    assert waits["exposure"] == ("Canary", NOON + PASSED, True)
+    assert waits["workloads_ready"] == ("Canary", NOON + PASSED, True)
+
+
+def test_a_gate_whose_evidence_is_not_recorded_neither_passes_nor_fails():
+    review = review_plan(a_halted_plan(), usual_options)
+
+    unknown = {past.gate.key: past.missing for past in review.unknown}
+    assert unknown["test_job"] == ("test Jobs of this kind: none ran",)
+    assert unknown["validator_passed"] == ("runs of the validator",)
+    assert unknown["xid"] == ("runs of the rules and samples of GPUs",)
+    assert {"allocatable_restored", "mig_state"} == {past.gate.key for past in review.passed}
+
+
+def test_a_finding_that_the_node_had_before_its_change_is_not_blamed():
+    plan = a_halted_plan()
+    row = an_xid(plan, minute=1)
+    target = plan.stages.first().targets.get()
+    target.baseline["findings"] = {f"gpu-xid {row.identity} 79": "critical"}
+    target.save(update_fields=["baseline"])
+
+    review = review_plan(plan, usual_options)
+
+    assert not {"xid", "findings"} & {catch.gate.key for catch in review.catches}
+
+
+def test_a_finding_after_the_halt_stops_nothing():
+    plan = a_halted_plan()
+    an_xid(plan, minute=70)
+
+    assert not {"xid", "findings"} & {catch.gate.key for catch in review_plan(plan, usual_options).catches}
+
+
+def test_fewer_gpus_in_the_timeline_would_have_failed_after_the_settle_time():
+    plan = a_halted_plan()
+    detail = {"column": "gpu_allocatable", "was": 8, "is": 7}
+    a_node_event(plan.cluster.nodes.get(name="node-0"), at=NOON + timedelta(minutes=9), detail=detail, kind="capacity")
+
+    review = review_plan(plan, usual_options)
+
+    (found,) = [catch for catch in review.catches if catch.gate.key == "allocatable_restored"]
+    assert (found.stage.name, found.at) == ("Canary", NOON + timedelta(minutes=12, seconds=1))
+
+
+def test_other_options_halt_or_pass_the_same_plan():
+    plan = a_halted_plan()
+
+    (strict,) = try_gate(plan, FailureBudget(tolerate=0)).catches
+    tolerant = try_gate(plan, FailureBudget(tolerate=1))
+
+    assert (strict.stage.name, strict.at, list(strict.nodes)) == ("Rest", NOON + timedelta(minutes=58), ["node-2"])
+    assert (tolerant.catches, tolerant.unknown) == ([], [])
+
+
+def test_a_halt_on_nodes_that_came_through_is_named_as_one():
+    plan = a_halted_plan()
+
+    first, second = try_gate(plan, DriverVersion(timeout=timedelta(minutes=2))).catches
+
+    assert (first.stage.name, list(first.good_nodes)) == ("Canary", ["node-0"])
+    assert (second.stage.name, list(second.nodes), list(second.good_nodes)) == (
+        "Rest",
+        ["node-1", "node-2"],
+        ["node-1"],
+    )
