@@ -4,7 +4,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from edges.rest import Asked, Flat, RowSerializer
+from edges.rest import Asked, Flat, ReportSerializer, RowSerializer
 from fleet.api.serializers import RefSerializer
 from rollouts.api.previews import PreflightCheckSerializer, PreviewSerializer
 from rollouts.api.serializers import (
@@ -14,6 +14,7 @@ from rollouts.api.serializers import (
     StageDraftSerializer,
     StageRowSerializer,
 )
+from rollouts.backtest.review import Catch
 from rollouts.checks import Check
 from rollouts.commands.duration import Duration
 from rollouts.commands.hold_progress import HoldProgress
@@ -137,6 +138,28 @@ class SuspectsSerializer(serializers.Serializer):
     suspects = SuspectSerializer(many=True, help_text="Suspected properties, the least likely by chance first.")
 
 
+class CatchSerializer(serializers.Serializer):
+    """The first moment at which a gate would have stopped a stage, on recorded evidence."""
+
+    gate = serializers.CharField(source="gate.key")
+    gate_title = serializers.CharField(source="gate.title")
+    stage = RefSerializer()
+    at = serializers.DateTimeField()
+    answer = serializers.SerializerMethodField(
+        help_text="fail: the gate halts the plan. wait: it waits when the stage passed, until a person is asked."
+    )
+    report = ReportSerializer()
+    nodes = serializers.ListField(child=serializers.CharField(), help_text="Nodes that the result names.")
+    good_nodes = serializers.ListField(
+        child=serializers.CharField(), help_text="Those of `nodes` that had not failed by the end of the record."
+    )
+    released_after = serializers.IntegerField(source="spared", help_text="Nodes that were released after `at`.")
+
+    @extend_schema_field({"type": "string", "enum": ["fail", "wait"]})
+    def get_answer(self, catch: Catch) -> str:
+        return "wait" if catch.is_wait else "fail"
+
+
 @dataclass(frozen=True)
 class PlanInDetail:
     on_page: PlanOnPage
@@ -145,6 +168,7 @@ class PlanInDetail:
     releasing: HoldProgress | None
     duration: Duration | None  # None: nothing of it moves, or nobody sees whether it does
     rollback_checks: list[Check]
+    missed_gate: Catch | None  # None: the plan is not halted, or no gate stops it earlier
 
     @property
     def plan(self) -> Plan:
@@ -168,6 +192,10 @@ class PlanSerializer(PlanRowSerializer):
         source="on_page.halted_by", allow_null=True, help_text="Null: the plan is not halted, or no gate halted it."
     )
     suspects = SuspectsSerializer(source="on_page.suspects", allow_null=True, help_text="Null: no node failed.")
+    missed_gate = CatchSerializer(
+        allow_null=True,
+        help_text="The gate that would have stopped a halted plan earlier. Null: not halted, or no gate would have.",
+    )
     overrides = serializers.ListField(
         source="on_page.overrides",
         child=serializers.CharField(),
@@ -204,6 +232,7 @@ class PlanSerializer(PlanRowSerializer):
             "besides",
             "halted_by",
             "suspects",
+            "missed_gate",
             "overrides",
             "holds",
             "holding",

@@ -21,6 +21,8 @@ from rollouts.api.plan_serializers import (
 )
 from rollouts.api.previews import PreviewSerializer
 from rollouts.api.serializers import StageDraftSerializer
+from rollouts.backtest.review import review_plan
+from rollouts.commands.added_gates import usual_options
 from rollouts.commands.plan_drafts import draft, edit, stages_of, suggest_stages
 from rollouts.commands.preview import preview
 from rollouts.commands.refusals import ObjectGone
@@ -127,6 +129,7 @@ def shown(plan: Plan, user) -> dict[str, Any]:
         releasing(on_page, now=now),
         duration=expected(plan, on_page, now=now),
         rollback_checks=rollback_checks(on_page, now=now),
+        missed_gate=review_plan(plan, usual_options).earliest if plan.state == PlanState.HALTED else None,
     )
     return PlanSerializer(detail).data
 
@@ -139,6 +142,7 @@ def drafted(plan: Plan, user) -> dict[str, Any]:
         told = None
     on_page = plan_on_page(plan, now=now)
     detail = DraftInDetail(
-        on_page, buttons(plan, user), holding=None, releasing=None, duration=None, rollback_checks=[], preview=told
-    )
+        on_page, buttons(plan, user), holding=None, releasing=None, duration=None, rollback_checks=[],
+        missed_gate=None, preview=told,
+    )  # fmt: skip
     return DraftSerializer(detail).data

@@ -7,6 +7,7 @@ from rollouts.api.documents import DocumentOfPlan, PlanDocuments, PlanEvidence
 from rollouts.api.external_rollouts import ExternalRolloutDetail, ExternalRolloutList, ExternalRolloutNodes
 from rollouts.api.forecasts import PlanForecast
 from rollouts.api.freezes import FreezeDetail, FreezeLifts, FreezeList, FreezePreviews, Stop, StopLifts
+from rollouts.api.gate_reviews import GateAdditions, GateReview
 from rollouts.api.image_pulls import ImagePullCancellations, ImagePullDetail, ImagePulls, StageTestJobs
 from rollouts.api.ledger import DisruptionList, DomainBudgets
 from rollouts.api.live_checks import LiveChecks
@@ -41,6 +42,8 @@ urlpatterns = [
     path("plans/<int:plan_id>/evidence", PlanEvidence.as_view()),
     path("plans/<int:plan_id>/events", PlanEventList.as_view()),
     path("plans/<int:plan_id>/forecast", PlanForecast.as_view()),
+    path("plans/<int:plan_id>/gate-additions", GateAdditions.as_view()),
+    path("plans/<int:plan_id>/gate-review", GateReview.as_view()),
     path("plans/<int:plan_id>/image-pulls", ImagePulls.as_view()),
     path("plans/<int:plan_id>/live-checks", LiveChecks.as_view()),
     path("plans/<int:plan_id>/preview", PlanPreview.as_view()),
