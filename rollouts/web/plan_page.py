@@ -22,6 +22,7 @@ from rollouts.models import Plan, Target
 from rollouts.preflight.rollback import rollback_checks
 from rollouts.queries.plan_view import PlanOnPage, buttons, plan_on_page
 from rollouts.web.board import Column, column_of, soak_until
+from rollouts.web.gate_reviews import is_reviewed
 from rollouts.web.history import history_of
 from rollouts.web.image_pulls import panel
 from rollouts.web.kept_input import take
@@ -51,6 +52,7 @@ def plan(request: PersonRequest, plan_id: int) -> HttpResponse:
     context |= {
         "seq": json.dumps({f"plan-{row.pk}": context["on_page"].seq}),
         "key": uuid4().hex,
+        "is_reviewed": is_reviewed(row),
         "rollback_checks": rollback_checks(context["on_page"], now=timezone.now()),
         "written": written,
         # Of a node, a gate and a pull there is no telling whether their form can be opened once more.

@@ -74,17 +74,20 @@ from people.sign_in.addresses import client_address
 from people.web.account import TokenForm
 from people.web.roster_forms import GroupForm, PersonForm, RoleForm
 from people.web.sessions import _page_of_the_form
+from rollouts.api.gate_reviews import GateTrialAsked
 from rollouts.api.plan_serializers import PlanRequest
 from rollouts.commands.documents import read as read_plan_document
 from rollouts.commands.domain_budgets import LABEL, LONGEST_LABEL
 from rollouts.commands.refusals import BadPlan
 from rollouts.components.driver import is_version
-from rollouts.gates.options import BadGate, read_gates
+from rollouts.gates import GATES
+from rollouts.gates.options import BadGate, kinds_of, read_gates, wire_name
 from rollouts.web.break_glass import OverrideForm
 from rollouts.web.budget_form import BudgetForm
 from rollouts.web.command_forms import CompleteForm, DecisionForm, PullForm, RehearsalForm, ResumeForm, StartForm
 from rollouts.web.draft_form import DraftForm
 from rollouts.web.freeze_form import FreezeForm
+from rollouts.web.gate_reviews import GateForm, TrialForm
 from rollouts.web.window_form import WindowForm
 from rollouts.windows.rules import BadWindow, read_rule
 
@@ -143,6 +146,12 @@ def _stage(text: str) -> None:
     given = {f"stage-0-{name}": text for name in names}
     counts = {"stage-TOTAL_FORMS": text, "stage-INITIAL_FORMS": text}
     DraftForm(_query(revision=text, title=text, to_version=text, **counts, **given)).stages()
+
+
+def _trial_form(text: str) -> None:
+    for gate in GATES.values():
+        names = [wire_name(name, kind) for name, kind in kinds_of(gate).items()]
+        TrialForm(gate, _query(**{f"option-{name}": text for name in names})).is_valid()
 
 
 def _findings_filter(text: str) -> None:
@@ -344,6 +353,12 @@ PARSERS = (
            _fields(PullForm, "reason", "key", "nodes_each"), ("rollouts.web.image_pulls",)),
     Parser("fault and seed of a rehearsal", "the faults there are, and Django's own numbers", FORM_BYTES,
            _fields(RehearsalForm, "fault", "seed"), ("rollouts.web.rehearsals",)),
+    Parser("gate for a new draft", "the gates there are", FORM_BYTES, _fields(GateForm, "gate"),
+           ("rollouts.web.gate_reviews",)),
+    Parser("options of a tried gate", "1,000 characters, 9 digits", HEADERS_BYTES, _trial_form),
+    Parser("options of a tried gate, in REST", "4,000 characters", HEADERS_BYTES,
+           lambda text: GateTrialAsked(data={"gate": text, "options": text}).is_valid(),
+           ("rollouts.api.gate_reviews",)),
     Parser("cluster that was rebuilt", "64 and 1,000 characters", FORM_BYTES,
            _fields(AcceptForm, "uid", "reason"), ("fleet.web.cluster_commands",)),
     Parser("whether a cluster asks", "the rules there are, 1,000 characters", FORM_BYTES,
