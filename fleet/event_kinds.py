@@ -27,6 +27,8 @@ class EventKind:
     facts: tuple[str, ...]  # the names of the facts that an event of this kind carries
     # Whether a cause may explain it. Such an event waits until the findings have been listed under their causes.
     may_have_cause: bool = False
+    # Whether nobody has to answer: a person has, or nothing is asked. Otherwise a second channel may be used.
+    is_answered: bool = False
 
 
 OF_FINDING = ("finding", "rule", "severity", "subject", "title", "summary")
@@ -40,11 +42,13 @@ EVENT_KINDS: Mapping[str, EventKind] = {
         EventKind("finding.uncovered", "Cause resolved, finding not", EventPhase.OPEN, OF_FINDING, may_have_cause=True),
         EventKind("finding.worse", "Finding became more severe", EventPhase.WORSE, (*OF_FINDING, "was")),
         EventKind("finding.better", "Finding became less severe", EventPhase.UPDATE, (*OF_FINDING, "was")),
-        EventKind("finding.acknowledged", "Finding acknowledged", EventPhase.UPDATE, (*OF_FINDING, "actor")),
+        EventKind(
+            "finding.acknowledged", "Finding acknowledged", EventPhase.UPDATE, (*OF_FINDING, "actor"), is_answered=True
+        ),
         EventKind("finding.unassigned", "Finding has no assignee", EventPhase.UPDATE, (*OF_FINDING, "actor")),
-        EventKind("finding.muted", "Finding muted", EventPhase.UPDATE, OF_FINDING),
+        EventKind("finding.muted", "Finding muted", EventPhase.UPDATE, OF_FINDING, is_answered=True),
         EventKind("finding.resolved", "Finding resolved", EventPhase.RESOLVE, (*OF_FINDING, "reason")),
-        EventKind("plan.started", "Plan started", EventPhase.OPEN, OF_PLAN),
+        EventKind("plan.started", "Plan started", EventPhase.OPEN, OF_PLAN, is_answered=True),
         EventKind("plan.approval-wanted", "Stage waits for approval", EventPhase.OPEN, OF_STAGE),
         EventKind("plan.approval-settled", "Stage waits no longer for approval", EventPhase.RESOLVE, OF_STAGE),
         # The finding "Plan halted" opens with it, can be muted, and is resolved when the plan goes on.

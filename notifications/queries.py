@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from django.db.models import Count, Q, QuerySet
 
@@ -9,6 +10,7 @@ from fleet.models import Cluster, Pool
 from health.inbox.queries import titles
 from notifications.models import Channel, Delivery, DeliveryState, Route
 from notifications.route_match import PLAN, EventProperties, first_match
+from wording.numbers import count
 
 
 @dataclass(frozen=True)
@@ -31,16 +33,29 @@ class Recipients:
 
     route: Route
     channels: Sequence[Channel]
+    held_until: datetime | None = None  # the end of quiet hours that hold the message back; None: sent at once
+
+    @property
+    def second(self) -> Channel | None:
+        channel = self.route.escalates_to
+        return channel if channel and channel.is_on else None
 
     @property
     def sentence(self) -> str:
-        if self.channels:
-            return f"Route “{self.route.name}”: {', '.join(channel.name for channel in self.channels)}."
-        return f"Nobody: route “{self.route.name}” matches first and has no channel that is switched on."
+        if not self.channels:
+            return f"Nobody: route “{self.route.name}” matches first and has no channel that is switched on."
+        parts = [f"Route “{self.route.name}”: {', '.join(channel.name for channel in self.channels)}."]
+        if self.held_until and self.route.quiet_hours:
+            zone = self.route.quiet_hours.zone
+            parts.append(f"Held back by quiet hours; in a digest at {self.held_until:%Y-%m-%d %H:%M} {zone}.")
+        if self.second:
+            minutes = count(self.route.escalates_after_min, "minute")
+            parts.append(f"Then {self.second.name}, if it is not delivered, or nobody answers within {minutes}.")
+        return " ".join(parts)
 
 
 def channel_rows(channels: Collection[Channel] | None = None) -> list[ChannelRow]:
-    """Returns the rows of channels; None means all. Three queries."""
+    """Returns the rows of channels; None means all. Four queries."""
     rows = list(Channel.objects.all()) if channels is None else list(channels)
     counted = Delivery.objects.filter(channel__in=rows).order_by().values_list("channel")
     sums = {"waiting": _count(DeliveryState.WAITING), "dead": _count(DeliveryState.DEAD)}
@@ -48,6 +63,8 @@ def channel_rows(channels: Collection[Channel] | None = None) -> list[ChannelRow
     routes: dict[int, list[str]] = {row.pk: [] for row in rows}
     for name, key in Route.objects.filter(channels__in=rows).values_list("name", "channels"):
         routes[key].append(name)
+    for name, key in Route.objects.filter(escalates_to__in=rows).values_list("name", "escalates_to"):
+        routes[key].append(f"{name} (second)")
     return [ChannelRow(row, *numbers.get(row.pk, (0, 0)), routes=routes[row.pk]) for row in rows]
 
 
@@ -56,16 +73,16 @@ def _count(state: DeliveryState) -> Count:
 
 
 def routes_in_order() -> list[Route]:
-    return list(Route.in_order().prefetch_related("channels"))
+    return list(Route.in_order().select_related("escalates_to").prefetch_related("channels"))
 
 
-def recipients_of(*, where: str, severity: str, kind: str) -> Recipients:
-    """Returns who gets an event of this kind. `where` is a cluster, or a pool as `cluster/pool`."""
+def recipients_of(*, where: str, severity: str, kind: str, at: datetime) -> Recipients:
+    """Returns who gets an event of this kind at this time. `where` is a cluster, or a pool as `cluster/pool`."""
     cluster, _, pool = where.partition("/")
     classes = Pool.objects.filter(cluster__name=cluster, name=pool).values_list("workload_class", flat=True)
     place = EventProperties(cluster, severity, kind, (pool,) if pool else (), tuple(classes) if pool else ())
     route = first_match(routes_in_order(), place)
-    return Recipients(route, route.its_channels)
+    return Recipients(route, route.its_channels, route.held_until(severity, now=at))
 
 
 def known_places() -> list[str]:

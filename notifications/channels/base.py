@@ -116,6 +116,7 @@ class HttpChannel(ABC):
     default_address: ClassVar[str] = ""
     is_pager: ClassVar[bool] = False  # wakes people: it is retried sooner
     has_storms: ClassVar[bool] = True  # people read it: many events at once become one message
+    repeats_changes: ClassVar[bool] = False  # a change is another message that people are notified of
     retried: ClassVar[frozenset[int]] = frozenset({408, 425, 429})
 
     @abstractmethod

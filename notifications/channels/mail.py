@@ -19,6 +19,7 @@ class Mail:
     wants_address = ""
     default_address = ""
     is_pager = False
+    repeats_changes = True
     has_storms = True
 
 

@@ -23,6 +23,7 @@ LONGEST_SECTION, LONGEST_HEADER = 3000, 150  # docs.slack.dev/reference/block-ki
 class Slack(HttpChannel):
     key = "slack"
     title = "Slack incoming webhook"
+    repeats_changes = True
     asks = "address of the incoming webhook, https://hooks.slack.com/services/…"
 
     def request(

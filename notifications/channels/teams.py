@@ -24,6 +24,7 @@ COLOURS = {"critical": "Attention", "warning": "Warning", "note": "Accent"}
 class Teams(HttpChannel):
     key = "teams"
     title = "Microsoft Teams workflow"
+    repeats_changes = True
     asks = "address of the workflow, with its signature"
 
     def request(

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email, validate_slug
 from django.db import transaction
+from django.db.models import Q
 
 from edges import concurrent_edits
 from edges.digests import digest
@@ -20,7 +21,7 @@ from notifications.channels import CHANNELS
 from notifications.channels.base import DeliveryAct
 from notifications.channels.mail import Mail
 from notifications.commands.refusals import BadChannel, NotificationRefusal
-from notifications.models import Channel, Delivery, DeliveryState
+from notifications.models import Channel, Delivery, DeliveryState, Route
 from notifications.models.channel import wake_channels
 from notifications.rounds.transport import CHANNEL_SECRETS
 from notifications.texts import message_of_test
@@ -89,7 +90,8 @@ def remove_channel(channel: Channel, *, actor: str, now: datetime) -> None:
         row = Channel.objects.select_for_update().filter(pk=channel.pk).first()
         if row is None:
             return
-        if used := list(row.routes.values_list("name", flat=True)):
+        routes = Route.objects.filter(Q(channels=row) | Q(escalates_to=row)).distinct()
+        if used := list(routes.values_list("name", flat=True)):
             raise NotificationRefusal(f"{row.name} is a channel of {names(used)}: take it out there first.")
         gone = {"state": DeliveryState.DEAD, "ended_at": now, "sentence": f"The channel was removed by {actor}."}
         waiting = Delivery.objects.waiting().filter(channel=row).update(**gone)

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from typing import Any
+from zoneinfo import available_timezones
 
 from django.db import transaction
 from django.db.models import F, Max
@@ -11,30 +12,47 @@ from fleet.models.pool import WorkloadClass
 from health.rules.base import Severity
 from notifications.commands.refusals import BadRoute, NotificationRefusal
 from notifications.models import Channel, Route
-from notifications.models.route import LAST, LONGEST_NAME
+from notifications.models.route import ESCALATES_AFTER_MIN, LAST, LONGEST_NAME
 from notifications.queries import known_kinds, known_places
+from notifications.quiet_hours import DAYS, QuietHours
 from people.models import AuditEntry
 
 LISTS = ("places", "severities", "kinds", "workload_classes")
 MOST = 50  # entries of a list, and routes
+MOST_MIN = 24 * 60  # minutes before the second channel is used
 
 
 def put_route(
-    route: Route | None, name: str, *, channels: list[str], actor: str, now: datetime, was: str = "", **given: Any
+    route: Route | None,
+    name: str,
+    *,
+    channels: list[str],
+    escalates_to: str = "",
+    escalates_after_min: int = ESCALATES_AFTER_MIN,
+    quiet: dict[str, Any] | None = None,
+    actor: str,
+    now: datetime,
+    was: str = "",
+    **given: Any,
 ) -> Route:
-    """Adds a route before the catch-all, or changes one. Of the catch-all only the channels change.
+    """Adds a route before the catch-all, or changes one. The catch-all matches everything, whatever is given.
 
     :raises BadRoute: naming the field
     :raises LostRace: when it changed since it was shown
     """
     chosen = _channels(channels)
+    urgency = {
+        "escalates_to": _second(escalates_to, channels),
+        "escalates_after_min": _minutes(escalates_after_min),
+        "quiet": _quiet(quiet or {}),
+    }
     with transaction.atomic():
         Route.objects.select_for_update().get(pk=Route.catch_all().pk)  # routes change one at a time
         if route is not None:
             route = Route.objects.get(pk=route.pk)
             refuse_unseen(route, was=was)
         is_catch_all = route is not None and route.is_catch_all
-        fields = {} if is_catch_all else {"name": _name(name, route), **_lists(given)}
+        fields = urgency if is_catch_all else {"name": _name(name, route), **_lists(given), **urgency}
         if route is None:
             others = Route.objects.filter(is_catch_all=False)
             if others.count() >= MOST:
@@ -101,7 +119,12 @@ class _Marked:
 
 def described(route: Route) -> dict[str, Any]:
     channels = sorted(channel.name for channel in route.channels.all())
-    return {"name": route.name, **{name: getattr(route, name) for name in LISTS}, "channels": channels}
+    urgency = {
+        "escalates_to": route.escalates_to.name if route.escalates_to else "",
+        "escalates_after_min": route.escalates_after_min,
+        "quiet": route.quiet,
+    }
+    return {"name": route.name, **{name: getattr(route, name) for name in LISTS}, "channels": channels, **urgency}
 
 
 def _name(name: str, route: Route | None) -> str:
@@ -119,6 +142,39 @@ def _channels(given: list[str]) -> list[Channel]:
     if missing := [name for name in given if name not in found]:
         raise BadRoute("channels", f"There is no channel {missing[0][:63]}.")
     return list(found.values())
+
+
+def _second(name: str, channels: list[str]) -> Channel | None:
+    if name in channels:
+        raise BadRoute("escalates_to", f"{name} is a first channel of this route already.")
+    channel = Channel.objects.filter(name=name).first()
+    if name and channel is None:
+        raise BadRoute("escalates_to", f"There is no channel {name[:63]}.")
+    return channel
+
+
+def _minutes(number: int) -> int:
+    if not 1 <= number <= MOST_MIN:
+        raise BadRoute("escalates_after_min", f"1 to {MOST_MIN} minutes.")
+    return number
+
+
+def _quiet(given: dict[str, Any]) -> dict[str, Any]:
+    """Returns quiet hours as they are stored; an empty row for none."""
+    if not given:
+        return {}
+    try:
+        hours = QuietHours.read(given)
+    except ValueError as error:
+        raise BadRoute("quiet", "Times as 22:00.") from error
+    if hours is None or hours.zone not in available_timezones():
+        raise BadRoute("quiet", "A time zone, as Europe/Berlin.")
+    days = sorted(set(hours.days))
+    if not days or not set(days) <= set(range(len(DAYS))):
+        raise BadRoute("quiet", "At least one day: 0 is Monday, 6 is Sunday.")
+    if hours.start == hours.end and len(days) == len(DAYS):
+        raise BadRoute("quiet", "These hours never end: leave a time at which the digest is sent.")
+    return hours.written() | {"days": days}
 
 
 def _lists(given: dict[str, Any]) -> dict[str, list[str]]:

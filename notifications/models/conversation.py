@@ -5,10 +5,20 @@ from django.db.models import Q
 
 from fleet.models.domain_event import LONGEST_KEY
 
+QUIET = "digest/quiet/"  # the keys of digests of quiet hours begin so
+
 
 class ConversationQuerySet(models.QuerySet["Conversation"]):
     def open(self) -> "ConversationQuerySet":
         return self.filter(ended_at=None)
+
+    def to_escalate(self, *, now: datetime) -> "ConversationQuerySet":
+        return self.filter(escalates_at__lte=now).order_by("pk")
+
+    def undelivered(self, *, now: datetime) -> None:
+        """Makes the second channels of their routes due at once, unless somebody has acknowledged the subject."""
+        rows = self.exclude(route__escalates_to=None).exclude(message__is_acknowledged=True)
+        Conversation.objects.filter(pk__in=rows.values("pk")).update(escalates_at=now)
 
 
 class Conversation(models.Model):
@@ -20,6 +30,8 @@ class Conversation(models.Model):
     opened_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
     refreshed_at = models.DateTimeField(null=True)  # by a channel whose receiver forgets
+    route = models.ForeignKey("notifications.Route", models.SET_NULL, null=True)  # null: a digest, or a second channel
+    escalates_at = models.DateTimeField(null=True)  # the second channel is used then; null: never
     message = models.JSONField(default=dict)  # the last one
 
     objects = ConversationQuerySet.as_manager()
@@ -32,6 +44,7 @@ class Conversation(models.Model):
         ]
         indexes = [
             models.Index(fields=["key"], name="open_conversations", condition=Q(ended_at=None)),
+            models.Index(fields=["escalates_at"], name="to_escalate", condition=Q(escalates_at__isnull=False)),
             models.Index(fields=["digest_key"], name="open_in_digests", condition=Q(ended_at=None)),
         ]
         ordering = ["pk"]
@@ -41,4 +54,4 @@ class Conversation(models.Model):
 
     def end(self, *, now: datetime) -> bool:
         """Ends it; returns False if it has ended already."""
-        return bool(Conversation.objects.open().filter(pk=self.pk).update(ended_at=now))
+        return bool(Conversation.objects.open().filter(pk=self.pk).update(ended_at=now, escalates_at=None))

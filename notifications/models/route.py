@@ -1,8 +1,12 @@
+from datetime import datetime, timedelta
+
 from django.db import models
 
 from notifications.models.channel import Channel
+from notifications.quiet_hours import QuietHours
 
 LONGEST_NAME = 100
+ESCALATES_AFTER_MIN = 15
 CATCH_ALL, LAST = "Everything else", 1_000_000
 
 
@@ -20,6 +24,11 @@ class Route(models.Model):
     kinds = models.JSONField(default=list)  # keys of rules, or "plan"
     workload_classes = models.JSONField(default=list)
     channels = models.ManyToManyField(Channel, related_name="routes")
+    escalates_to = models.ForeignKey(Channel, models.PROTECT, null=True, related_name="escalating_routes")
+    escalates_after_min = models.PositiveSmallIntegerField(
+        default=ESCALATES_AFTER_MIN, db_default=ESCALATES_AFTER_MIN
+    )  # without an answer of a person
+    quiet = models.JSONField(default=dict, db_default={})  # QuietHours; empty: none
     changed_by = models.CharField(max_length=150, blank=True)
     changed_at = models.DateTimeField(null=True)
 
@@ -38,6 +47,19 @@ class Route(models.Model):
     def its_channels(self) -> list[Channel]:
         """Returns those that are switched on. No query if they are prefetched."""
         return [channel for channel in self.channels.all() if channel.is_on]
+
+    @property
+    def quiet_hours(self) -> QuietHours | None:
+        return QuietHours.read(self.quiet)
+
+    @property
+    def escalates_after(self) -> timedelta:
+        return timedelta(minutes=self.escalates_after_min)
+
+    def held_until(self, severity: str, *, now: datetime) -> datetime | None:
+        """Returns when a message is sent that its quiet hours hold back; None: at once."""
+        hours = self.quiet_hours
+        return hours.end_of(now) if hours and hours.holds(severity) else None
 
     @classmethod
     def catch_all(cls) -> "Route":

@@ -4,6 +4,7 @@ from django.db import models
 from django.db.models import Exists, OuterRef, Q
 
 from fleet.models import DomainEvent
+from notifications.models.conversation import Conversation
 from operations.models.leased import Leased
 
 KEY = 1  # of the one row
@@ -17,9 +18,14 @@ def events_to_route(*, now: datetime) -> models.QuerySet[DomainEvent]:
     return DomainEvent.objects.waiting().exclude(held).filter(~Exists(before))
 
 
+def has_work(*, now: datetime) -> bool:
+    """Returns whether an event is to be routed, or a second channel is to be used."""
+    return events_to_route(now=now).exists() or Conversation.objects.to_escalate(now=now).exists()
+
+
 class RouterQuerySet(models.QuerySet["Router"]):
     def due(self, *, now: datetime) -> "RouterQuerySet":
-        return self.filter(lease_until__lte=now) if events_to_route(now=now).exists() else self.none()
+        return self.filter(lease_until__lte=now) if has_work(now=now) else self.none()
 
 
 class Router(Leased):

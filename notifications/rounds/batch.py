@@ -14,6 +14,7 @@ from fleet.models import DomainEvent
 from notifications.channels.alertmanager import Alertmanager
 from notifications.channels.base import DeliveryAct, Notification
 from notifications.models import Channel, Conversation, Delivery, Route
+from notifications.models.conversation import QUIET
 from notifications.rounds.subjects import Subjects
 from notifications.route_match import first_match
 
@@ -29,11 +30,13 @@ class RoutedBatch:
 
     events: Sequence[DomainEvent]
     now: datetime
+    escalating: Sequence[Conversation] = ()  # those whose second channel is to be used
     deliveries: list[Delivery] = field(default_factory=list)
     begun: list[Conversation] = field(default_factory=list)
     ended: list[Conversation] = field(default_factory=list)
     changed: list[Conversation] = field(default_factory=list)
     woken: set[int] = field(default_factory=set)
+    answered: set[str] = field(default_factory=set)  # keys of subjects for which no second channel is used any more
 
     def route(self, event: DomainEvent) -> None:
         phase = event.its_kind.phase
@@ -43,6 +46,8 @@ class RoutedBatch:
         if message is None:
             return
         known = self._open[event.key]
+        if phase is EventPhase.RESOLVE or event.its_kind.is_answered:
+            self.answered.add(event.key)
         if phase is EventPhase.RESOLVE:
             self._end(event, message)
             return
@@ -53,27 +58,70 @@ class RoutedBatch:
         route = first_match(self._routes, self._subjects.place_of(event))
         for channel in route.its_channels:
             if channel.pk not in known:
-                self._begin(event, message, channel, route)
+                conversation = self._begin(event, event.key, message, channel, route)
+                conversation.route = route
+                self._ask(event, message, conversation)
+            elif known[channel.pk].digest_key and phase is EventPhase.WORSE:
+                self._take_out(event, message, known[channel.pk], route)
 
-    def _begin(self, event: DomainEvent, message: Notification, channel: Channel, route: Route) -> None:
+    def escalate(self, conversation: Conversation, happened: str) -> None:
+        """Begins a conversation in the second channel of its route, unless there is one."""
+        route = conversation.route
+        channel = route and route.escalates_to
+        if route and channel and channel.is_on and channel.pk not in self._open[conversation.key]:
+            message = Notification.read(conversation.message | {"happened": happened})
+            self._begin(None, conversation.key, message, channel, route)
+
+    def _begin(
+        self, event: DomainEvent | None, key: str, message: Notification, channel: Channel, route: Route
+    ) -> Conversation:
         conversation = Conversation(
-            channel=channel, key=event.key, opened_at=self.now, message=message.written(),
+            channel=channel, key=key, opened_at=self.now, message=message.written(),
             refreshed_at=self.now if isinstance(channel.its_kind, Alertmanager) else None,
         )  # fmt: skip
-        self._open[event.key][channel.pk] = conversation
+        self._open[key][channel.pk] = conversation
         self.begun.append(conversation)
-        if self._is_storm(channel):
-            conversation.digest_key = self._digest(channel, route)
+        held_until = route.held_until(message.severity, now=self.now)
+        if held_until or self._is_storm(channel):
+            conversation.digest_key = self._digest(channel, route, held_until)
         else:
             self._recent[channel.pk] += 1
-            self._deliver(event, message, channel, DeliveryAct.OPEN, route_name=route.name)
+            self._deliver(event, message, channel, DeliveryAct.OPEN, key=key, route_name=route.name)
+        return conversation
+
+    def _take_out(self, event: DomainEvent, message: Notification, conversation: Conversation, route: Route) -> None:
+        """Sends a subject that became worse by itself, although a digest has it, unless that digest still holds it."""
+        channel = conversation.channel
+        if route.held_until(message.severity, now=self.now) or self._is_storm(channel):
+            return
+        self._ended_digests.add((conversation.channel_id, conversation.digest_key))
+        conversation.digest_key = ""
+        self._recent[channel.pk] += 1
+        self._deliver(event, message, channel, DeliveryAct.OPEN, route_name=route.name)
+
+    def _ask(self, event: DomainEvent, message: Notification, conversation: Conversation) -> None:
+        """Sets when the second channel is used without an answer: after the end of quiet hours that hold it back."""
+        route = conversation.route
+        if route and route.escalates_to_id and not event.its_kind.is_answered and not message.is_acknowledged:
+            begins_at = route.held_until(message.severity, now=self.now) or self.now
+            conversation.escalates_at = begins_at + route.escalates_after
+            self.answered.discard(event.key)
 
     def _update(self, event: DomainEvent, message: Notification, conversation: Conversation) -> None:
         conversation.message = message.written()
+        if event.kind == "finding.unassigned":
+            self._ask(event, message, conversation)
         if conversation.pk:
             self.changed.append(conversation)
         if not conversation.digest_key:
-            self._deliver(event, message, conversation.channel, DeliveryAct.UPDATE)
+            after = self._rest(message, conversation)
+            self._deliver(event, message, conversation.channel, DeliveryAct.UPDATE, after=after)
+
+    def _rest(self, message: Notification, conversation: Conversation) -> timedelta:
+        """Returns how long a change waits for the end of quiet hours, where each change is a message to people."""
+        route = conversation.route if conversation.channel.its_kind.repeats_changes else None
+        held_until = route.held_until(message.severity, now=self.now) if route else None
+        return held_until - self.now if held_until else timedelta(0)
 
     def _end(self, event: DomainEvent, message: Notification) -> None:
         """Ends the conversations about the subject. The end of a plan ends those about its stages, too."""
@@ -86,7 +134,8 @@ class RoutedBatch:
                 self._ended_digests.add((conversation.channel_id, conversation.digest_key))
             else:
                 told = Notification.read(message.written() | {"key": self._key(conversation, message, event)})
-                self._deliver(event, told, conversation.channel, DeliveryAct.RESOLVE, key=conversation.key)
+                after = self._rest(message, conversation)
+                self._deliver(event, told, conversation.channel, DeliveryAct.RESOLVE, key=conversation.key, after=after)
 
     def _key(self, conversation: Conversation, message: Notification, event: DomainEvent) -> str:
         """Returns the receiver's key: of a stage whose plan has ended, the stage's."""
@@ -116,31 +165,51 @@ class RoutedBatch:
     def write(self) -> None:
         """Writes conversations and deliveries."""
         Conversation.objects.filter(pk__in=[each.pk for each in self.ended]).update(ended_at=self.now)
-        Conversation.objects.bulk_update(self.changed, ["message"], batch_size=AT_ONCE)
+        columns = ["message", "digest_key", "escalates_at"]
+        Conversation.objects.bulk_update(self.changed, columns, batch_size=AT_ONCE)
         Conversation.objects.bulk_create(self.begun, batch_size=AT_ONCE)
+        Conversation.objects.filter(key__in=self.answered).update(escalates_at=None)
         for channel_id, key in sorted(self._ended_digests):
             self._end_digest(channel_id, key)
+        self._release_held()
         Delivery.objects.bulk_create(self.deliveries, batch_size=AT_ONCE)
 
-    # Storms
+    def _release_held(self) -> None:
+        """Sends changes that quiet hours hold back, where a new message of the same key must not wait for them."""
+        keys: dict[int, set[str]] = defaultdict(set)
+        for delivery in self.deliveries:
+            if delivery.act == DeliveryAct.OPEN and delivery.channel:
+                keys[delivery.channel.pk].add(delivery.key)
+        for channel_id, those in keys.items():
+            held = Delivery.objects.waiting().filter(channel=channel_id, key__in=those, attempts=0)
+            held.filter(next_try_at__gt=self.now).update(next_try_at=self.now)
+
+    # Storms and quiet hours
 
     def _is_storm(self, channel: Channel) -> bool:
         return channel.its_kind.has_storms and self._recent[channel.pk] >= STORM
 
-    def _digest(self, channel: Channel, route: Route) -> str:
-        """Returns the key of the digest that the channel is to get next. A new one comes a minute after the last."""
-        if channel.pk not in self._digests:
-            last = Delivery.objects.filter(channel=channel, act=DeliveryAct.DIGEST).order_by("-pk").first()
+    def _digest(self, channel: Channel, route: Route, held_until: datetime | None) -> str:
+        """Returns the key of the next digest of the channel: that of quiet hours, or that of a storm.
+
+        A digest of a storm comes a minute after the last one.
+        """
+        if (channel.pk, held_until) not in self._digests:
+            name = f"{QUIET}{channel.pk}/" if held_until else f"digest/{channel.pk}/"
+            known = Delivery.objects.filter(channel=channel, act=DeliveryAct.DIGEST, key__startswith=name)
+            known = known.filter(next_try_at=held_until) if held_until else known
+            last = known.order_by("-pk").first()
             if last is not None and last.state == "waiting" and not last.attempts:
-                self._digests[channel.pk] = last.key
+                key = last.key
             else:
-                key = f"digest/{channel.pk}/{self.now.timestamp():.0f}"
+                key = f"{name}{(held_until or self.now).timestamp():.0f}"
                 message = self._digest_message(key)
                 rest = max(DIGEST_AFTER, last.created_at + STORM_WITHIN - self.now) if last else DIGEST_AFTER
+                rest = held_until - self.now if held_until else rest
                 self._deliver(None, message, channel, DeliveryAct.DIGEST, key=key, route_name=route.name, after=rest)
                 self.begun.append(Conversation(channel=channel, key=key, opened_at=self.now, message=message.written()))
-                self._digests[channel.pk] = key
-        return self._digests[channel.pk]
+            self._digests[channel.pk, held_until] = key
+        return self._digests[channel.pk, held_until]
 
     def _end_digest(self, channel_id: int, key: str) -> None:
         """Ends a digest once each subject that it names has ended."""
@@ -169,13 +238,13 @@ class RoutedBatch:
     @cached_property
     def _open(self) -> dict[str, dict[int, Conversation]]:
         """Returns open conversations by key and channel, with those about stages of plans that end."""
-        keys = {event.key for event in self.events}
+        keys = {event.key for event in self.events} | {row.key for row in self.escalating}
         rows = Conversation.objects.open().filter(key__in=keys)
         for event in self.events:
             if event.kind == "plan.finished":
                 rows |= Conversation.objects.open().filter(key__startswith=f"{event.key}/")
         found: dict[str, dict[int, Conversation]] = defaultdict(dict)
-        for row in rows.select_related("channel"):
+        for row in rows.select_related("channel", "route"):
             found[row.key][row.channel_id] = row
         return found
 
@@ -186,7 +255,7 @@ class RoutedBatch:
         return Counter(rows.values_list("channel", flat=True))
 
     @cached_property
-    def _digests(self) -> dict[int, str]:
+    def _digests(self) -> dict[tuple[int, datetime | None], str]:
         return {}
 
     @cached_property

@@ -10,8 +10,9 @@ from django.db.models import F, Min
 
 from edges.transition_errors import LostRace
 from notifications.channels.alertmanager import REFRESH, Alertmanager
-from notifications.channels.base import Acceptance, DeliveryAct, Notification, SendOutcome
+from notifications.channels.base import PAGER_RETRIES, Acceptance, DeliveryAct, Notification, SendOutcome
 from notifications.models import Channel, ChannelState, Conversation, Delivery, DeliveryState
+from notifications.models.conversation import ConversationQuerySet
 from notifications.retries import next_try, pause_after
 from notifications.rounds.digests import digest_message
 from notifications.rounds.transport import send, send_again
@@ -20,6 +21,9 @@ ROUND_S = 30.0  # then the lease is given back, for a moment
 AT_ONCE = 50
 REFRESHED_AT_ONCE = 500
 NOT_DELIVERED = "The message before it was not delivered."
+ALL_ENDED = "Everything in this digest ended before it was sent."
+BEGINNINGS = (DeliveryAct.OPEN, DeliveryAct.DIGEST)  # the first messages of conversations
+UNDELIVERED_AFTER = len(PAGER_RETRIES)  # attempts; then the second channel of the route is used
 log = structlog.get_logger(__name__)
 Clock = Callable[[], datetime]
 
@@ -68,6 +72,8 @@ def _attempt(channel: Channel, delivery: Delivery, *, clock: Clock) -> bool:
     delivery.attempts += 1
     if delivery.act == DeliveryAct.DIGEST:
         delivery.message = digest_message(channel, delivery, now=now).written()
+        if not _named_in(delivery).open().exists() and _end_empty(channel, delivery, now=now):
+            return True
     message = Notification.read(delivery.message)
     outcome = send(channel, message, DeliveryAct(delivery.act), delivery=delivery.name, now=now)
     took_ms = round(1000 * (time.monotonic() - began))
@@ -89,9 +95,11 @@ def _record(channel: Channel, delivery: Delivery, outcome: SendOutcome, *, took_
         return True
     again = _again_at(channel, delivery, outcome, now=now)
     if again is None:
-        _give_up(channel, delivery, now=now, **told)
+        _give_up(delivery, now=now, **told)
     else:
         Delivery.objects.waiting().filter(pk=delivery.pk).update(next_try_at=again, **told)
+        if delivery.attempts >= UNDELIVERED_AFTER and delivery.act in BEGINNINGS:
+            _subjects_of(delivery).open().exclude(escalates_at=None).undelivered(now=now)
     rests = outcome.verdict is Acceptance.RETRY
     pause = {"paused_until": now + pause_after(outcome.retry_after_s)} if rests else {}
     _note(channel, ChannelState.FAILING, outcome.sentence or f"It answers {outcome.status}.", now=now, **pause)
@@ -107,14 +115,41 @@ def _again_at(channel: Channel, delivery: Delivery, outcome: SendOutcome, *, now
     return at and max(at, now + timedelta(seconds=outcome.retry_after_s or 0))
 
 
-def _give_up(channel: Channel, delivery: Delivery, *, now: datetime, **told: object) -> None:
+def _give_up(delivery: Delivery, *, now: datetime, **told: object) -> None:
     """Ends the message, and a conversation that has therefore not begun, so that the next event begins it."""
     _end(delivery, DeliveryState.DEAD, now=now, **told)
-    if delivery.act in (DeliveryAct.OPEN, DeliveryAct.DIGEST):
-        of_channel = Conversation.objects.open().filter(channel=channel)
-        (of_channel.filter(key=delivery.key) | of_channel.filter(digest_key=delivery.key)).update(ended_at=now)
-        later = Delivery.objects.waiting().filter(channel=channel, key=delivery.key, pk__gt=delivery.pk)
-        later.update(state=DeliveryState.SKIPPED, ended_at=now, sentence=NOT_DELIVERED)
+    if delivery.act in BEGINNINGS:
+        begun = _subjects_of(delivery).open()
+        begun.undelivered(now=now)
+        begun.update(ended_at=now)
+        _skip_later(delivery, NOT_DELIVERED, now=now)
+
+
+def _end_empty(channel: Channel, delivery: Delivery, *, now: datetime) -> bool:
+    """Ends a digest whose subjects have all ended; returns whether it is skipped: it is empty, or wakes people."""
+    is_skipped = channel.its_kind.is_pager or not _named_in(delivery).exists()
+    with transaction.atomic():
+        channel.keep_lease(now=now)
+        Conversation.objects.open().filter(channel=channel, key=delivery.key).update(ended_at=now)
+        _skip_later(delivery, ALL_ENDED, now=now)
+        if is_skipped:
+            _end(delivery, DeliveryState.SKIPPED, now=now, sentence=ALL_ENDED, message=delivery.message)
+    return is_skipped
+
+
+def _named_in(digest: Delivery) -> ConversationQuerySet:
+    return Conversation.objects.filter(channel=digest.channel_id, digest_key=digest.key)
+
+
+def _subjects_of(delivery: Delivery) -> ConversationQuerySet:
+    """Returns the conversations that this first message begins."""
+    return _named_in(delivery) | Conversation.objects.filter(channel=delivery.channel_id, key=delivery.key)
+
+
+def _skip_later(delivery: Delivery, sentence: str, *, now: datetime) -> None:
+    """Ends what waits behind a message of the same key."""
+    later = Delivery.objects.waiting().filter(channel=delivery.channel_id, key=delivery.key, pk__gt=delivery.pk)
+    later.update(state=DeliveryState.SKIPPED, ended_at=now, sentence=sentence)
 
 
 def _end(delivery: Delivery, state: DeliveryState, *, now: datetime, **told: object) -> None:

@@ -17,6 +17,7 @@ from notifications.commands.channels import resend
 from notifications.commands.refusals import NotificationRefusal
 from notifications.models import Delivery, DeliveryState
 from notifications.queries import (
+    Recipients,
     channel_rows,
     deliveries,
     offered_kinds,
@@ -28,6 +29,7 @@ from notifications.web.access import for_the_fleet, why_not_change
 from people.rights import Permission
 
 SHOWN = 50  # deliveries; more are in REST
+AT = forms.DateTimeInput({"type": "datetime-local"}, format="%Y-%m-%dT%H:%M")
 SEVERITIES = [(severity.value, severity.value) for severity in Severity]
 
 
@@ -37,6 +39,11 @@ class RecipientsForm(forms.Form):
     where = forms.ChoiceField(choices=offered_places)
     severity = forms.ChoiceField(choices=SEVERITIES)
     kind = forms.ChoiceField(choices=offered_kinds)
+    at = forms.DateTimeField(required=False, widget=AT)
+
+    def recipients(self) -> Recipients:
+        given = self.cleaned_data
+        return recipients_of(**given | {"at": given["at"] or timezone.now()})
 
 
 class LogForm(forms.Form):
@@ -55,7 +62,7 @@ def notifications(request: PersonRequest) -> HttpResponse:
         "channels": channel_rows(),
         "routes": routes_in_order(),
         "form": form,
-        "recipients": recipients_of(**form.cleaned_data) if asks and form.is_valid() else None,
+        "recipients": form.recipients() if asks and form.is_valid() else None,
         "why_not": why_not_change(request),
         "has_address": bool(settings.PUBLIC_URL),
         **_log(request),

@@ -23,11 +23,12 @@ def a_route(name: str, *channels: Any, position: int = 1, **given: Any):
     return route
 
 
-def catch_all(*channels: Any):
+def catch_all(*channels: Any, **given: Any):
     from notifications.models import Route
 
     route = Route.catch_all()
     route.channels.set(channels)
+    Route.objects.filter(pk=route.pk).update(**given)
     return route
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from notifications.models import Channel, Delivery
+from notifications.models import Channel, Delivery, Route
 from tests.callers import calling
 from tests.make import a_cluster, a_pool, a_user
 from tests.notifications.make import a_channel, a_route, catch_all
@@ -108,3 +108,52 @@ def test_the_log_is_filtered_by_state_and_channel(root):
 
     assert [row["channel"] for row in listed["results"]] == ["two"]
     assert root.get(f"{BASE}/notification-deliveries", {"sate": "waiting"}).status_code == 400
+
+
+def test_who_would_get_this_at_night_names_the_digest_and_the_second_channel(root):
+    cluster, chat, pager = a_cluster("eu-1"), a_channel("chat", "slack"), a_channel("pager", "pagerduty")
+    quiet = {"zone": "Europe/Berlin", "start": "22:00", "end": "07:00", "days": [0, 1, 2, 3, 4]}
+    body = {"name": "x", "channels": [chat.name], "escalates_to": pager.name, "escalates_after_min": 20, "quiet": quiet}
+    last = Route.catch_all()
+
+    saved = root.put(f"{BASE}/notification-routes/{last.pk}", body, format="json")
+    asked = {"where": cluster.name, "severity": "warning", "kind": "gpu-xid", "at": "2026-11-24T02:00:00Z"}
+    by_night = root.post(f"{BASE}/notification-recipients", asked, format="json").data
+    pages = root.post(f"{BASE}/notification-recipients", asked | {"severity": "critical"}, format="json").data
+
+    assert saved.data["quiet"] == quiet | {"holds_criticals": False}
+    assert (saved.data["name"], saved.data["escalates_to"]) == ("Everything else", "pager")
+    assert by_night["sentence"] == (
+        "Route “Everything else”: chat. Held back by quiet hours; in a digest at 2026-11-24 07:00 Europe/Berlin. "
+        "Then pager, if it is not delivered, or nobody answers within 20 minutes."
+    )
+    assert (pages["held_until"], pages["second"]) == (None, "pager")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "field"),
+    [
+        ({"escalates_to": "nobody"}, "escalates_to"),
+        ({"escalates_to": "chat"}, "escalates_to"),
+        ({"escalates_after_min": 0}, "escalates_after_min"),
+        ({"quiet": {"zone": "Mars/Base", "start": "22:00", "end": "07:00", "days": [0]}}, "quiet"),
+        ({"quiet": {"zone": "UTC", "start": "00:00", "end": "00:00", "days": [0, 1, 2, 3, 4, 5, 6]}}, "quiet"),
+        ({"quiet": {"zone": "UTC", "start": "25:00", "end": "07:00", "days": [0]}}, "quiet"),
+    ],
+)
+def test_a_second_channel_and_quiet_hours_that_cannot_be_are_refused(wrong, field, root):
+    a_channel("chat", "slack")
+
+    answer = root.post(f"{BASE}/notification-routes", {"name": "r", "channels": ["chat"]} | wrong, format="json")
+
+    assert answer.status_code == 400
+    assert field in str(answer.data["errors"])
+
+
+def test_a_second_channel_is_not_removed(root):
+    pager = a_channel("pager", "pagerduty")
+    catch_all(escalates_to=pager)
+
+    answer = root.delete(f"{BASE}/notification-channels/{pager.pk}")
+
+    assert (answer.status_code, Channel.objects.count()) == (409, 1)

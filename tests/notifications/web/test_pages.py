@@ -103,3 +103,25 @@ def test_the_log_costs_no_more_for_more_deliveries(root, queries_of):
         costs.append(queries_of(root, "/notifications"))
 
     assert costs[0] == costs[1]
+
+
+def test_a_route_is_given_quiet_hours_and_a_second_channel(root):
+    a_channel("chat", "slack"), a_channel("pager", "pagerduty")
+    path = f"/notifications/routes/{Route.catch_all().pk}"
+    form = {
+        "channels": ["chat"],
+        "escalates_to": "pager",
+        "zone": "Europe/Berlin",
+        "start": "22:00",
+        "days": ["5", "6"],
+    }
+
+    missing = root.post(path, form)
+    root.post(path, form | {"end": "07:00"})
+
+    assert wrong_beside(missing.content.decode(), "end") == "Quiet hours need it."
+    route = Route.catch_all()
+    assert (route.escalates_to.name, route.escalates_after_min) == ("pager", 15)
+    assert route.quiet_hours.sentence == "quiet 22:00–07:00 Europe/Berlin, Sat, Sun"
+    assert "then pager after 15 min" in root.get("/notifications").content.decode()
+    assert 'value="22:00"' in root.get(path).content.decode()
