@@ -8,7 +8,7 @@ from django.db.models import Count, Q, QuerySet
 
 from fleet.models import Cluster, Pool
 from health.inbox.queries import titles
-from notifications.models import Channel, Delivery, DeliveryState, Route
+from notifications.models import Channel, ChannelState, Delivery, DeliveryState, Route
 from notifications.route_match import PLAN, EventProperties, first_match
 from wording.numbers import count
 
@@ -24,7 +24,9 @@ class ChannelRow:
 
     @property
     def state(self) -> str:
-        return self.channel.state if self.channel.is_on else "off"
+        if not self.channel.is_on:
+            return "off"
+        return ChannelState.FAILING.value if self.channel.is_failing else self.channel.state
 
 
 @dataclass(frozen=True)

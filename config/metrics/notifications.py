@@ -8,7 +8,6 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 
 from fleet.models import DomainEvent
 from notifications.models import Channel, Delivery
-from notifications.models.channel import ChannelState
 from notifications.models.delivery import DeliveryState
 
 DAY = timedelta(days=1)
@@ -26,15 +25,19 @@ def families(now: datetime) -> Iterator[Metric]:
 
 
 def _channels() -> Iterator[Metric]:
-    text = "1: the receiver did not accept the last message of this channel."
+    text = "1: the receiver did not accept the last message or the last heartbeat of this channel."
     failing = GaugeMetricFamily("quarterdeck_channel_failing", text, labels=["channel"])
     text = "Time of the last message that the receiver accepted."
     last = GaugeMetricFamily("quarterdeck_channel_last_delivery_timestamp_seconds", text, labels=["channel"])
-    for name, state, delivered_at in Channel.objects.filter(is_on=True).values_list("name", "state", "delivered_at"):
-        failing.add_metric([name], state == ChannelState.FAILING)
-        if delivered_at:
-            last.add_metric([name], delivered_at.timestamp())
-    yield from (failing, last)
+    text = "Time of the last heartbeat that the receiver accepted."
+    heartbeat = GaugeMetricFamily("quarterdeck_channel_heartbeat_timestamp_seconds", text, labels=["channel"])
+    for channel in Channel.objects.filter(is_on=True):
+        failing.add_metric([channel.name], channel.is_failing)
+        if channel.delivered_at:
+            last.add_metric([channel.name], channel.delivered_at.timestamp())
+        if channel.heartbeat_at:
+            heartbeat.add_metric([channel.name], channel.heartbeat_at.timestamp())
+    yield from (failing, last, heartbeat)
 
 
 def _waiting(now: datetime) -> Iterator[Metric]:

@@ -12,7 +12,14 @@ from edges.rest import KEY, Asked, Listing, RowSerializer
 from notifications.api.access import NotificationEdge
 from notifications.api.deliveries import DeliverySerializer
 from notifications.channels import CHANNELS
-from notifications.commands.channels import add_channel, change_channel, mark_of, remove_channel, send_test
+from notifications.commands.channels import (
+    MOST_HEARTBEAT_MIN,
+    add_channel,
+    change_channel,
+    mark_of,
+    remove_channel,
+    send_test,
+)
 from notifications.models import Channel, ChannelState
 from notifications.queries import ChannelRow, channel_rows
 from notifications.rounds.transport import CHANNEL_SECRETS
@@ -32,6 +39,8 @@ class NotificationChannelSerializer(RowSerializer):
     sentence = serializers.CharField(help_text="The receiver's error message. Blank: no error.")
     delivered_at = serializers.DateTimeField(allow_null=True, help_text="Last successful delivery. Null: never.")
     paused_until = serializers.DateTimeField(allow_null=True, help_text="End of a pause after a failure. Null: none.")
+    heartbeat_at = serializers.DateTimeField(allow_null=True, help_text="Last accepted heartbeat. Null: none.")
+    heartbeat_sentence = serializers.CharField(help_text="Why the last heartbeat was not accepted. Blank: it was.")
     waiting = serializers.IntegerField(help_text="Number of messages that are not sent yet.")
     dead = serializers.IntegerField(help_text="Number of messages in the log that were given up and not sent again.")
     routes = serializers.ListField(child=serializers.CharField(), help_text="Names of the routes to this channel.")
@@ -42,7 +51,8 @@ class NotificationChannelSerializer(RowSerializer):
     class Meta:
         model = Channel
         fields = (
-            "id", "name", "kind", "address", "secret_from", "ca_file", "recipients", "is_on", "state", "since",
+            "id", "name", "kind", "address", "secret_from", "ca_file", "recipients", "is_on", "heartbeat_min",
+            "heartbeat_at", "heartbeat_sentence", "state", "since",
             "sentence", "delivered_at", "paused_until", "waiting", "dead", "routes", "mark", "added_by", "added_at",
             "changed_at",
         )  # fmt: skip
@@ -73,6 +83,9 @@ class ChannelFields(Asked):
     )
     recipients = serializers.ListField(
         child=serializers.CharField(max_length=254), max_length=50, required=False, help_text="Mail addresses."
+    )
+    heartbeat_min = serializers.IntegerField(
+        min_value=0, max_value=MOST_HEARTBEAT_MIN, required=False, help_text="Minutes between heartbeats. 0: none."
     )
     is_on = serializers.BooleanField(required=False)
 

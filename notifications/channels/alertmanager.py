@@ -19,6 +19,7 @@ from notifications.channels.base import (
 )
 
 REFRESH = timedelta(minutes=2)
+MISSED = 3  # heartbeats, after which their alert ends
 LASTS = timedelta(minutes=10)  # after the last refresh; longer than two of them may be late
 
 
@@ -28,6 +29,8 @@ class Alertmanager(HttpChannel):
     asks = "bearer token, if it wants one"
     wants_address = "its address, as http://alertmanager.monitoring:9093"
     has_storms = False  # it groups by itself
+    heartbeat_min = 2
+    heartbeat_hint = "an alert QuarterdeckHeartbeat that always fires, for a dead man's switch"
 
     def request(
         self, target: ChannelSettings, message: Notification, act: DeliveryAct, *, delivery: str, now: datetime
@@ -51,6 +54,17 @@ class Alertmanager(HttpChannel):
             "startsAt": min(message.since, now).isoformat(),
             "endsAt": ends_at.isoformat(),
             "generatorURL": message.link,
+        }
+        return ChannelRequest(f"{target.address.rstrip('/')}/api/v2/alerts", as_json([alert]), headers)
+
+    def heartbeat(self, target: ChannelSettings, *, instance: str, every: timedelta, now: datetime) -> ChannelRequest:
+        """Returns an alert that always fires. A receiver that expects it notices its absence."""
+        headers = {**JSON, "Authorization": f"Bearer {target.secret}"} if target.secret else JSON
+        alert = {
+            "labels": {"alertname": "QuarterdeckHeartbeat", "quarterdeck_instance": instance, "severity": "none"},
+            "annotations": {"summary": "Quarterdeck sends notifications. Alert when this alert is missing."},
+            "startsAt": now.isoformat(),
+            "endsAt": (now + MISSED * every).isoformat(),
         }
         return ChannelRequest(f"{target.address.rstrip('/')}/api/v2/alerts", as_json([alert]), headers)
 

@@ -117,6 +117,8 @@ class HttpChannel(ABC):
     is_pager: ClassVar[bool] = False  # wakes people: it is retried sooner
     has_storms: ClassVar[bool] = True  # people read it: many events at once become one message
     repeats_changes: ClassVar[bool] = False  # a change is another message that people are notified of
+    heartbeat_min: ClassVar[int] = 0  # the suggested minutes between two heartbeats; 0: it takes none
+    heartbeat_hint: ClassVar[str] = ""  # what a heartbeat is, for the form
     retried: ClassVar[frozenset[int]] = frozenset({408, 425, 429})
 
     @abstractmethod
@@ -124,6 +126,12 @@ class HttpChannel(ABC):
         self, target: ChannelSettings, message: Notification, act: DeliveryAct, *, delivery: str, now: datetime
     ) -> ChannelRequest | None:
         """Returns the request; None for an act that the receiver cannot use, which is then skipped."""
+
+    def heartbeat(
+        self, target: ChannelSettings, *, instance: str, every: timedelta, now: datetime
+    ) -> ChannelRequest | None:
+        """Returns the request that shows the receiver that Quarterdeck lives, and wakes nobody; None: there is none."""
+        return None
 
     def outcome(self, status: int, headers: Mapping[str, str], body: str) -> SendOutcome:
         words = words_of(body)

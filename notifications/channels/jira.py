@@ -4,7 +4,7 @@ The API outlives the product: Jira Service Management has it at https://api.atla
 """
 
 import json
-from datetime import datetime
+from datetime import datetime, timedelta
 from urllib.parse import quote
 
 from notifications.channels.base import (
@@ -31,6 +31,8 @@ class Jira(HttpChannel):
     )
     default_address = "https://api.opsgenie.com"
     is_pager = True
+    heartbeat_min = 5
+    heartbeat_hint = "a ping of the heartbeat quarterdeck-INSTANCE, which must exist there"
 
     def request(
         self, target: ChannelSettings, message: Notification, act: DeliveryAct, *, delivery: str, now: datetime
@@ -58,6 +60,12 @@ class Jira(HttpChannel):
             "details": dict(message.labels),
         }
         return ChannelRequest(alerts, as_json(body), headers)
+
+    def heartbeat(self, target: ChannelSettings, *, instance: str, every: timedelta, now: datetime) -> ChannelRequest:
+        """Returns a ping (docs.opsgenie.com/docs/heartbeat-api). It is accepted for an unknown heartbeat, too."""
+        name = quote(f"quarterdeck-{instance}", safe="")
+        headers = {**JSON, "Authorization": f"GenieKey {target.secret}"}
+        return ChannelRequest(f"{target.address.rstrip('/')}/v2/heartbeats/{name}/ping", b"", headers)
 
     def ref_in(self, body: str) -> str:
         try:

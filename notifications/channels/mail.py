@@ -20,6 +20,8 @@ class Mail:
     default_address = ""
     is_pager = False
     repeats_changes = True
+    heartbeat_min = 0
+    heartbeat_hint = ""
     has_storms = True
 
 

@@ -1,7 +1,7 @@
 """PagerDuty Events API v2 (developer.pagerduty.com/docs/send-alert-event). One incident for each key."""
 
 import json
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from notifications.channels.base import (
     JSON,
@@ -25,6 +25,8 @@ class PagerDuty(HttpChannel):
     wants_address = "https://events.pagerduty.com, or https://events.eu.pagerduty.com"
     default_address = "https://events.pagerduty.com"
     is_pager = True
+    heartbeat_min = 24 * 60
+    heartbeat_hint = "a change event, which opens no incident"
 
     def request(
         self, target: ChannelSettings, message: Notification, act: DeliveryAct, *, delivery: str, now: datetime
@@ -38,6 +40,16 @@ class PagerDuty(HttpChannel):
         if body["event_action"] == "trigger":
             body |= _alert(message)
         return ChannelRequest(url, as_json(body), JSON)
+
+    def heartbeat(self, target: ChannelSettings, *, instance: str, every: timedelta, now: datetime) -> ChannelRequest:
+        """Returns a change event, which notifies nobody (developer.pagerduty.com/docs/send-change-event)."""
+        payload = {
+            "summary": f"Quarterdeck {instance} can reach PagerDuty.",
+            "timestamp": now.isoformat(),
+            "source": "quarterdeck",
+        }
+        body = {"routing_key": target.secret, "payload": payload}
+        return ChannelRequest(f"{target.address.rstrip('/')}/v2/change/enqueue", as_json(body), JSON)
 
     def ref_in(self, body: str) -> str:
         try:

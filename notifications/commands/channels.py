@@ -28,9 +28,10 @@ from notifications.texts import message_of_test
 from people.models import AuditEntry
 from wording.lists import names
 
-GIVEN = ("kind", "address", "secret_from", "ca_file", "recipients", "is_on")
-LABELS = {"secret_from": "secret", "ca_file": "CA", "is_on": "switched on"}
+GIVEN = ("kind", "address", "secret_from", "ca_file", "recipients", "heartbeat_min", "is_on")
+LABELS = {"secret_from": "secret", "ca_file": "CA", "is_on": "switched on", "heartbeat_min": "heartbeats"}
 RECIPIENTS_AT_MOST = 20
+MOST_HEARTBEAT_MIN = 24 * 60
 LOCAL_SECRETS = frozenset({"webhook"})  # it is signed with, and never sent
 
 
@@ -52,8 +53,10 @@ def add_channel(name: str, *, actor: str, now: datetime, key: str = "", **given:
                 return before
             raise NotificationRefusal(f"There is a channel {name} already.")
         channel = Channel.objects.create(
-            name=name, added_by=actor, added_at=now, changed_at=now, state_since=now, lease_until=now, **fields
-        )
+            name=name, added_by=actor, added_at=now, changed_at=now, state_since=now, lease_until=now, **fields,
+            **_heartbeats(fields, now=now),
+        )  # fmt: skip
+        wake_channels([channel.pk], now=now)
         _record(channel, "channel.add", actor=actor, now=now, evidence={**_settings(channel), "key": key})
     return channel
 
@@ -73,8 +76,9 @@ def change_channel(channel: Channel, *, actor: str, now: datetime, was: str = ""
         before = _settings(row)
         # Whoever sends with the old settings records nothing: the epoch is over.
         Channel.objects.filter(pk=row.pk).update(
-            **fields, changed_at=now, epoch=row.epoch + 1, lease_until=now, paused_until=None
-        )
+            **fields, **_heartbeats(fields, now=now), changed_at=now, epoch=row.epoch + 1, lease_until=now,
+            paused_until=None,
+        )  # fmt: skip
         row.refresh_from_db()
         _record(row, "channel.change", actor=actor, now=now, evidence={"before": before, "after": _settings(row)})
         wake_channels([row.pk], now=now)
@@ -141,6 +145,13 @@ def resend(delivery: Delivery, *, actor: str, now: datetime) -> Delivery:
     return again
 
 
+def _heartbeats(fields: dict[str, Any], *, now: datetime) -> dict[str, Any]:
+    """Returns when the first heartbeat is sent: at once, so that a person sees whether it is accepted."""
+    if fields.get("heartbeat_min"):
+        return {"heartbeat_next_at": now}
+    return {"heartbeat_next_at": None, "heartbeat_at": None, "heartbeat_sentence": ""}
+
+
 def mark_of(channel: Channel | None) -> str:
     """Returns a digest of all settings of the channel, also of a missing one."""
     return concurrent_edits.mark_of(channel, GIVEN)
@@ -162,6 +173,11 @@ def checked(given: dict[str, Any], *, known_address: str = "") -> dict[str, Any]
         known={known_address, kind.default_address} - {""},
     )
     fields["recipients"] = _recipients(fields.get("recipients", ())) if isinstance(kind, Mail) else []
+    minutes = fields["heartbeat_min"] = fields.get("heartbeat_min") or 0
+    if minutes and not kind.heartbeat_min:
+        raise BadChannel("heartbeat_min", f"{kind.title} takes no heartbeats.")
+    if minutes > MOST_HEARTBEAT_MIN:
+        raise BadChannel("heartbeat_min", f"At most {MOST_HEARTBEAT_MIN} minutes.")
     secret = fields["secret_from"] = fields.get("secret_from", "").strip() if kind.asks else ""
     if secret:
         _check("secret_from", CHANNEL_SECRETS.check, secret)

@@ -51,6 +51,15 @@ class Channel(Leased):
     delivered_at = models.DateTimeField(null=True)  # null: never
     paused_until = models.DateTimeField(null=True)  # the receiver asked for it, or did not answer
 
+    heartbeat_min = models.PositiveSmallIntegerField(
+        default=0, db_default=0
+    )  # minutes between two heartbeats; 0: none are sent
+    heartbeat_at = models.DateTimeField(null=True)  # the last one that was accepted; null: none
+    heartbeat_next_at = models.DateTimeField(null=True)  # null: none is sent
+    heartbeat_sentence = models.CharField(
+        max_length=600, blank=True, db_default=""
+    )  # why the last one was not accepted
+
     objects = ChannelQuerySet.as_manager()
 
     class Meta:
@@ -62,6 +71,10 @@ class Channel(Leased):
     @property
     def its_kind(self) -> HttpChannel | Mail:
         return CHANNELS[self.kind]
+
+    @property
+    def is_failing(self) -> bool:
+        return self.state == ChannelState.FAILING or bool(self.heartbeat_sentence)
 
     def its_row(self) -> ChannelQuerySet:
         return Channel.objects.filter(pk=self.pk, is_on=True)

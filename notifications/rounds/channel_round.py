@@ -10,15 +10,23 @@ from django.db.models import F, Min
 
 from edges.transition_errors import LostRace
 from notifications.channels.alertmanager import REFRESH, Alertmanager
-from notifications.channels.base import PAGER_RETRIES, Acceptance, DeliveryAct, Notification, SendOutcome
+from notifications.channels.base import (
+    PAGER_RETRIES,
+    Acceptance,
+    DeliveryAct,
+    HttpChannel,
+    Notification,
+    SendOutcome,
+)
 from notifications.models import Channel, ChannelState, Conversation, Delivery, DeliveryState
 from notifications.models.conversation import ConversationQuerySet
 from notifications.retries import next_try, pause_after
 from notifications.rounds.digests import digest_message
-from notifications.rounds.transport import send, send_again
+from notifications.rounds.transport import send, send_again, send_heartbeat
 
 ROUND_S = 30.0  # then the lease is given back, for a moment
 AT_ONCE = 50
+HEARTBEAT_AGAIN = timedelta(minutes=1)  # after one that was not accepted
 REFRESHED_AT_ONCE = 500
 NOT_DELIVERED = "The message before it was not delivered."
 ALL_ENDED = "Everything in this digest ended before it was sent."
@@ -35,6 +43,7 @@ def run_channel(key: int, *, owner: str, clock: Clock) -> None:
     try:
         _send_due(channel, clock=clock, until=time.monotonic() + ROUND_S)
         _refresh(channel, now=clock())
+        _send_heartbeat(channel, now=clock())
     except LostRace as lost:
         log.info("a round of a channel ended early", channel=channel.name, reason=str(lost))
         return
@@ -182,10 +191,35 @@ def _to_refresh(channel: Channel, *, until: datetime):
     return Conversation.objects.open().filter(channel=channel, refreshed_at__lte=until).order_by("refreshed_at")
 
 
+def _send_heartbeat(channel: Channel, *, now: datetime) -> None:
+    """Sends the heartbeat that is due. One that fails is sent again a minute later.
+
+    :raises LostRace: when another worker has the channel
+    """
+    channel.keep_lease(now=now)
+    channel.refresh_from_db(fields=["paused_until", "heartbeat_min", "heartbeat_next_at"])
+    kind, due = channel.its_kind, channel.heartbeat_next_at
+    rests = channel.paused_until is not None and channel.paused_until > now
+    if not isinstance(kind, HttpChannel) or due is None or due > now or rests:
+        return
+    outcome = send_heartbeat(channel, kind, now=now)
+    every = timedelta(minutes=channel.heartbeat_min)
+    if outcome is None:
+        columns: dict[str, object] = {"heartbeat_next_at": None}
+    elif outcome.verdict is Acceptance.ACCEPTED:
+        columns = {"heartbeat_next_at": now + every, "heartbeat_at": now, "heartbeat_sentence": ""}
+    else:
+        sentence = outcome.sentence or f"It answers {outcome.status}."
+        columns = {"heartbeat_next_at": now + min(every, HEARTBEAT_AGAIN), "heartbeat_sentence": sentence[:600]}
+    if not channel.mine().update(**columns):
+        raise LostRace(f"Another worker has {channel.name}.")
+    channel.refresh_from_db(fields=["heartbeat_next_at"])
+
+
 def _next_look_at(channel: Channel, *, now: datetime) -> datetime | None:
     """Returns when something is due next; None: nothing waits."""
     waiting = Delivery.objects.next_of_each_key().filter(channel=channel)
-    times = [waiting.aggregate(at=Min("next_try_at"))["at"]]
+    times = [waiting.aggregate(at=Min("next_try_at"))["at"], channel.heartbeat_next_at]
     if isinstance(channel.its_kind, Alertmanager):
         oldest = Conversation.objects.open().filter(channel=channel).aggregate(at=Min("refreshed_at"))["at"]
         times.append(oldest and oldest + REFRESH)

@@ -2,7 +2,7 @@
 
 import smtplib
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.core.mail import EmailMessage, get_connection
@@ -39,6 +39,17 @@ def send(
         if not isinstance(kind, HttpChannel):
             return _mail(target, message, act, delivery=delivery, now=now)
         outgoing = kind.request(target, message, act, delivery=delivery, now=now)
+        return None if outgoing is None else post(channel, target, outgoing, kind)
+    except (NoSecret, BadSigningSecret, Unusable) as error:
+        return SendOutcome(Acceptance.RETRY, 0, str(error))
+
+
+def send_heartbeat(channel: Channel, kind: HttpChannel, *, now: datetime) -> SendOutcome | None:
+    """Sends a heartbeat. None: the receiver takes none."""
+    every = timedelta(minutes=channel.heartbeat_min)
+    try:
+        target = target_of(channel)
+        outgoing = kind.heartbeat(target, instance=settings.INSTANCE, every=every, now=now)
         return None if outgoing is None else post(channel, target, outgoing, kind)
     except (NoSecret, BadSigningSecret, Unusable) as error:
         return SendOutcome(Acceptance.RETRY, 0, str(error))

@@ -16,6 +16,7 @@ from edges.transition_errors import LostRace
 from notifications.channels import CHANNELS
 from notifications.commands.channels import (
     GIVEN,
+    MOST_HEARTBEAT_MIN,
     add_channel,
     change_channel,
     mark_of,
@@ -41,6 +42,7 @@ class ChannelForm(forms.Form):
     secret_from = forms.CharField(max_length=300, required=False)
     ca_file = forms.CharField(max_length=300, required=False)
     recipients = forms.CharField(max_length=3000, required=False)
+    heartbeat_min = forms.IntegerField(min_value=0, max_value=MOST_HEARTBEAT_MIN, required=False)
     is_on = forms.BooleanField(required=False, initial=True)
 
     def clean_recipients(self) -> list[str]:
@@ -51,7 +53,8 @@ class ChannelForm(forms.Form):
 @for_the_fleet(Permission.ADMINISTER)
 def add(request: PersonRequest) -> HttpResponse:
     kind = request.GET.get("kind", "")
-    form = ChannelForm(request.POST if request.method == "POST" else None, initial={"kind": kind, "is_on": True})
+    initial = {"kind": kind, "is_on": True, "heartbeat_min": CHANNELS[kind].heartbeat_min if kind in CHANNELS else 0}
+    form = ChannelForm(request.POST if request.method == "POST" else None, initial=initial)
     if request.method == "POST" and form.is_valid():
         given = dict(form.cleaned_data)
         try:

@@ -93,3 +93,16 @@ def test_an_alert_opens_survives_a_restart_and_ends(alertmanager):
     work()
 
     assert alertmanager.alerts() == []
+
+
+def test_its_heartbeat_is_an_alert_that_always_fires(alertmanager):
+    now = timezone.now()
+    a_channel(
+        "alerts", "alertmanager", address=alertmanager.url, lease_until=now, heartbeat_min=2, heartbeat_next_at=now
+    )
+
+    work()
+
+    (alert,) = alertmanager.alerts()
+    assert alert["labels"]["alertname"] == "QuarterdeckHeartbeat"
+    assert Channel.objects.get().heartbeat_at
