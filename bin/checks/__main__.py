@@ -32,6 +32,7 @@ def checks() -> dict[str, list[str]]:
     return {
         "types": [python, "-m", "mypy", *rooms()],
         "migrations": [python, "manage.py", "makemigrations", "--check", "--dry-run"],
+        "old and new code": [python, "bin/checks/migrations.py"],
         "settings": [python, "manage.py", "check", "--fail-level", "WARNING"],
         "layers": [python, "-c", LINT_IMPORTS],
         "lint": [str(tools / "ruff"), "check", "."],
