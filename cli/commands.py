@@ -23,15 +23,17 @@ from cli.credentials import (
 )
 from cli.durations import read_seconds
 from cli.node_operations import NodeOperation, run_operation
+from cli.plan_documents import apply_document, read_document, show_differences
 from cli.server import Server
 from cli.tables import Format, Kind
+from cli.usage_report import show_report
 from cli.waits import look_at_plan, wait_for
 
 app = typer.Typer(
     name="quarterdeck", no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False,
     help="Shows a GPU fleet and moves driver changes through it, by the REST API of Quarterdeck.",
 )  # fmt: skip
-plan = typer.Typer(no_args_is_help=True, help="Start, halt, resume or roll back a plan.")
+plan = typer.Typer(no_args_is_help=True, help="Draft, start, halt, resume or roll back a plan.")
 finding = typer.Typer(no_args_is_help=True, help="Acknowledge or mute a finding.")
 node = typer.Typer(no_args_is_help=True, help="Quarantine, drain or release nodes.")
 why = typer.Typer(no_args_is_help=True, help="Explain why a pod waits, or why a plan does not move.")
@@ -46,6 +48,7 @@ Reason = Annotated[str, typer.Option("--reason", help="The reason, stored perman
 Key = Annotated[str, typer.Option("--key", help="Your own Idempotency-Key, so that a script may repeat the command.")]
 Wait = Annotated[bool, typer.Option("--wait", help="Return at the end, or when a person must act.")]
 Timeout = Annotated[int, typer.Option(parser=read_seconds, metavar="DURATION", help="Longest time of --wait.")]
+File = Annotated[str, typer.Argument(help="A plan as YAML or JSON. -: standard input.", metavar="FILE")]
 PlanId = Annotated[int, typer.Argument(help="The number of the plan.", metavar="PLAN")]
 FindingId = Annotated[int, typer.Argument(help="The number of the finding.", metavar="FINDING")]
 Names = Annotated[list[str], typer.Argument(help="Names of nodes.", metavar="NODE…")]
@@ -147,6 +150,27 @@ def rollback(
 ) -> None:
     """Restore the old version and return every changed node to it, in waves."""
     _command_plan(_server(), plan_id, "rollback", {"reason": reason}, key=key, timeout_s=timeout if wait else None)
+
+
+@plan.command()
+def diff(file: File, output: Output = Format.TABLE) -> None:
+    """Show what a document would change of the draft. Changes nothing."""
+    show_differences(_server(), read_document(file), form=output)
+
+
+@plan.command()
+def apply(file: File, *, yes: Yes = False, output: Output = Format.TABLE) -> None:
+    """Create a draft from a document, or edit its draft. Starts nothing."""
+    apply_document(_server(), read_document(file), is_confirmed=yes, form=output)
+
+
+@app.command()
+def report(
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Workloads, most idle first.")] = 20,
+    output: Output = Format.TABLE,
+) -> None:
+    """Show who reserved GPUs in the last 7 days, what was idle, and the advice."""
+    show_report(_server(), limit=limit, form=output)
 
 
 @finding.command()

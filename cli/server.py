@@ -19,6 +19,7 @@ UNAVAILABLE = {429, 502, 503, 504}
 ADVICE = {
     403: "Ask an admin for the role, or create a token with this permission on the page Account and tokens.",
     409: "Nothing was changed. Read the current state first.",
+    412: "Nothing was changed. Read the current state first.",
 }
 
 
@@ -65,6 +66,14 @@ class Server:
         :raises Failure: with the server's sentence
         """
         return self._ask("POST", path, json=body, headers={"Idempotency-Key": key} if key else {})
+
+    def post_document(self, path: str, content: bytes, *, if_match: str = "", **query: Any) -> Any:
+        """Sends a YAML or JSON document. `if_match` is the mark of what was shown: the server refuses if it changed.
+
+        :raises Failure: with the server's sentence
+        """
+        headers = {"Content-Type": "application/yaml"} | ({"If-Match": f'"{if_match}"'} if if_match else {})
+        return self._ask("POST", path, content=content, params=query, headers=headers)
 
     def _ask(self, method: str, path: str, **given: Any) -> Any:
         for attempt in range(1, TRIES + 1):

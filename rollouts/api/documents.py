@@ -6,22 +6,33 @@ from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
-from rest_framework.exceptions import ValidationError
+from rest_framework.exceptions import APIException, ValidationError
 from rest_framework.parsers import BaseParser
 from rest_framework.renderers import BaseRenderer, JSONRenderer
 from rest_framework.response import Response
 
+from edges.concurrent_edits import LENGTH
 from edges.documents import LARGEST_BYTES
 from people.rights import Permission, require_somewhere
 from rollouts.api.base import PlanEdge
 from rollouts.api.previews import PreviewSerializer
-from rollouts.commands.documents import Applied, Applying, apply, content_of, look, read
+from rollouts.commands.documents import Applied, Applying, NotAsShown, apply, content_of, look, read
 from rollouts.commands.documents.serializer import as_yaml
 from rollouts.evidence.export import evidence_of
 
 DRY_RUN = OpenApiParameter("dry_run", bool, description="true: only return what would change. Nothing is written.")
+IF_MATCH = OpenApiParameter(
+    "If-Match", str, OpenApiParameter.HEADER, description="The ETag of a dry run. 412 if it would change other things."
+)
 EITHER = {(200, "application/json"): OpenApiTypes.OBJECT, (200, "application/yaml"): OpenApiTypes.OBJECT}
 SWITCH = {"": False, "false": False, "true": True}
+
+
+class PreconditionFailed(APIException):
+    """The refusal of a document whose effect has changed since the caller saw it (RFC 9110, 13.1.1)."""
+
+    status_code = 412
+    default_code = "precondition_failed"
 
 
 class YamlDocument(BaseParser):
@@ -61,6 +72,7 @@ class AppliedSerializer(serializers.Serializer):
     title = serializers.CharField(source="plan.title")
     revision = serializers.IntegerField(source="plan.revision")
     differences = DifferenceSerializer(many=True, help_text="Differences between the previous draft and the document.")
+    mark = serializers.CharField(help_text="Mark of what would change, also in the ETag of a dry run. For `If-Match`.")
     preview = PreviewSerializer(allow_null=True, help_text="Preview of the plan; only for a dry run.")
 
 
@@ -70,7 +82,7 @@ class PlanDocuments(PlanEdge):
     parser_classes: ClassVar[list[type[BaseParser]]] = [JsonDocument, YamlDocument]  # type: ignore[misc]
 
     @extend_schema(
-        parameters=[DRY_RUN],
+        parameters=[DRY_RUN, IF_MATCH],
         request={"application/json": OpenApiTypes.OBJECT, "application/yaml": OpenApiTypes.STR},
         responses={200: AppliedSerializer, 201: AppliedSerializer},
     )
@@ -81,9 +93,15 @@ class PlanDocuments(PlanEdge):
         if dry_run is None:
             raise ValidationError({"dry_run": "Say true or false."})
         document = read(request.data if isinstance(request.data, bytes) else b"")
-        done = (look if dry_run else apply)(document, actor=self.user, now=timezone.now())
-        is_new = done.outcome is Applying.DRAFTED and not dry_run
-        return Response(_shown(done, is_done=not dry_run), status=201 if is_new else 200)
+        if dry_run:
+            shown = look(document, actor=self.user, now=timezone.now())
+            return Response(_shown(shown, is_done=False), headers={"ETag": f'"{shown.mark}"'})
+        seen = request.headers.get("If-Match", "").strip().removeprefix("W/").strip('"')[:LENGTH]
+        try:
+            done = apply(document, actor=self.user, now=timezone.now(), seen="" if seen == "*" else seen)
+        except NotAsShown as refusal:
+            raise PreconditionFailed(str(refusal)) from refusal
+        return Response(_shown(done, is_done=True), status=201 if done.outcome is Applying.DRAFTED else 200)
 
 
 class PlanEvidence(PlanEdge):
@@ -105,5 +123,5 @@ class DocumentOfPlan(PlanEdge):
 
 
 def _shown(done: Applied, *, is_done: bool) -> dict[str, Any]:
-    said = {name: getattr(done, name) for name in ("outcome", "plan", "differences", "preview")}
+    said = {name: getattr(done, name) for name in ("outcome", "plan", "differences", "preview", "mark")}
     return dict(AppliedSerializer({**said, "is_done": is_done}).data)

@@ -16,7 +16,9 @@ from operations.impact import LISTS
 from operations.models import Operation, OperationNode
 from rollouts.lifecycle import PlanState
 from rollouts.models import Command, Plan
+from tests.capacity.usage.test_usage_report import some_usage
 from tests.make import NOON, a_case, a_draft, a_finding, a_fleet, a_pending_pod, a_plan, an_operation
+from tests.rollouts.bad_input import a_document
 from tests.rooms import ROOT
 
 
@@ -51,6 +53,7 @@ def test_every_example_of_its_document_runs(signed_in, run, live_server, monkeyp
     shown, finding = a_plan(a_fleet("e")), a_finding(fleet, severity="critical")
     signed_in()
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "october.yaml").write_text(yaml.safe_dump(a_document(a_fleet("f"))))
     secret = tmp_path / "token"
     secret.touch(mode=0o600)
     secret.write_text(os.environ["QUARTERDECK_TOKEN"])
@@ -192,3 +195,52 @@ def test_waiting_ends_where_a_person_must_act(signed_in):
     ended = signed_in()("plan", "resume", str(plan.pk), "--reason", "Go on", "--wait", "--timeout", "0s")
 
     assert ended.code in {3, 4}
+
+
+def test_a_document_is_compared_applied_and_compared_again(signed_in, tmp_path):
+    file, document = tmp_path / "october.yaml", a_document(a_fleet("f"), title="October")
+    run = signed_in()
+
+    def steps(content) -> list[str]:
+        file.write_text(yaml.safe_dump(content))
+        return [run("plan", *words).out for words in (("diff", str(file)), ("apply", str(file), "--yes"))]
+
+    new, drafted = steps(document)
+    same, unchanged = steps(document)
+    changed, edited = steps({**document, "to": "575.57.08"})
+
+    plan = Plan.objects.get()
+    assert (new, drafted) == ("New draft: October\n", f"Plan {plan.pk}, revision 1: drafted.\n")
+    assert (same, unchanged) == (
+        f"Plan {plan.pk}, October: no differences\n",
+        f"Plan {plan.pk}, revision 1: unchanged.\n",
+    )
+    assert "  to\n" in changed
+    assert "  + 575.57.08" in changed
+    assert edited == f"Plan {plan.pk}, revision 2: edited.\n"
+    assert plan.to_version == "575.57.08"
+
+
+def test_an_application_that_nobody_confirms_changes_nothing(signed_in, tmp_path):
+    file = tmp_path / "october.yaml"
+    file.write_text(yaml.safe_dump(a_document(a_fleet("f"))))
+    run = signed_in()
+
+    refused, missing = run("plan", "apply", str(file)), run("plan", "diff", str(tmp_path / "none.yaml"))
+
+    assert (refused.code, missing.code) == (2, 2)
+    assert "add --yes" in refused.err
+    assert "No such file" in missing.err
+    assert not Plan.objects.exists()
+
+
+def test_the_report_shows_who_let_gpus_idle(signed_in):
+    cluster = a_fleet("prod")
+    some_usage(cluster, str(cluster.pools.get().pk), ("ml", "Job/train"), used=10, idle=30)
+    run = signed_in("viewer")
+
+    shown, as_json = run("report"), run("report", "-o", "json")
+
+    assert shown.out.split()[:2] == ["NAMESPACE", "WORKLOAD"]
+    assert "GPU-hours, idle:" in shown.out
+    assert json.loads(as_json.out)["workloads"][0]["cluster"] == "prod"

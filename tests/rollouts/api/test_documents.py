@@ -139,3 +139,24 @@ def test_who_asks_for_what_it_is_not_served_as_is_told_as_what_it_is(bob):
 
     assert reply.status_code == 406
     assert "available only as application/json or application/yaml" in reply.json()["detail"]
+
+
+def test_what_was_shown_is_applied_or_refused(ada):
+    cluster = a_fleet()
+    document = a_document(cluster)
+    etag = post(ada, document, query="?dry_run=true").headers["ETag"]
+    post(ada, document)
+
+    late = ada.generic(
+        "POST", "/api/v1/plan-documents", json.dumps(document | {"to": "575.57.08"}).encode(),
+        content_type="application/json", HTTP_IF_MATCH=etag,
+    )  # fmt: skip
+    again = post(ada, document, query="?dry_run=true").headers["ETag"]
+    now = ada.generic(
+        "POST", "/api/v1/plan-documents", json.dumps(document).encode(), content_type="application/json",
+        HTTP_IF_MATCH=again,
+    )  # fmt: skip
+
+    assert (late.status_code, now.status_code) == (412, 200)
+    assert "Look again" in late.json()["detail"]
+    assert Plan.objects.get().revision == 1
