@@ -33,7 +33,7 @@ class NotificationChannelSerializer(RowSerializer):
     row = "channel"
     kind = serializers.ChoiceField(choices=KINDS)
     secret_from = serializers.CharField(allow_null=True, help_text="The place of its secret. Null: only admins see it.")
-    recipients = serializers.ListField(child=serializers.CharField(), help_text="Mail addresses.")
+    recipients = serializers.ListField(child=serializers.CharField(), help_text="Mail addresses, or a Slack channel.")
     state = serializers.ChoiceField(choices=STATES)
     since = serializers.DateTimeField(source="state_since")
     sentence = serializers.CharField(help_text="The receiver's error message. Blank: no error.")
@@ -82,7 +82,10 @@ class ChannelFields(Asked):
         max_length=300, required=False, allow_blank=True, help_text="A CA file in the folder QUARTERDECK_SECRETS_DIR."
     )
     recipients = serializers.ListField(
-        child=serializers.CharField(max_length=254), max_length=50, required=False, help_text="Mail addresses."
+        child=serializers.CharField(max_length=254),
+        max_length=50,
+        required=False,
+        help_text="Mail addresses, or the id of a Slack channel.",
     )
     heartbeat_min = serializers.IntegerField(
         min_value=0, max_value=MOST_HEARTBEAT_MIN, required=False, help_text="Minutes between heartbeats. 0: none."

@@ -74,6 +74,7 @@ class ChannelSettings:
     address: str = ""
     secret: str = field(default="", repr=False)
     recipients: Sequence[str] = ()
+    ref: str = ""  # the receiver's key of the first message of the conversation; blank: unknown
 
 
 @dataclass(frozen=True)
@@ -114,6 +115,8 @@ class HttpChannel(ABC):
     asks: ClassVar[str] = ""  # what the secret is, for the form; blank: it has none
     wants_address: ClassVar[str] = ""  # what the address is, for the form; blank: the secret is the address
     default_address: ClassVar[str] = ""
+    wants_recipients: ClassVar[str] = ""  # what the recipients are, for the form; blank: it has none
+    edits: ClassVar[bool] = False  # a change edits the first message, which `ref` names
     is_pager: ClassVar[bool] = False  # wakes people: it is retried sooner
     has_storms: ClassVar[bool] = True  # people read it: many events at once become one message
     repeats_changes: ClassVar[bool] = False  # a change is another message that people are notified of

@@ -18,6 +18,8 @@ class Mail:
     asks = ""
     wants_address = ""
     default_address = ""
+    wants_recipients = "mail addresses, separated by commas"
+    edits = False
     is_pager = False
     repeats_changes = True
     heartbeat_min = 0

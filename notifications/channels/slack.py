@@ -4,6 +4,7 @@ It has no identity and no edit: a change is another message, and a change for th
 """
 
 from datetime import datetime
+from typing import Any
 
 from notifications.channels.base import (
     JSON,
@@ -31,18 +32,22 @@ class Slack(HttpChannel):
     ) -> ChannelRequest | None:
         if message.kind == "finding.better":
             return None
-        mark = ":white_check_mark:" if act is DeliveryAct.RESOLVE else MARKS[message.severity]
-        title = f"Resolved: {message.title}" if act is DeliveryAct.RESOLVE else message.title
-        text = "\n".join(escaped(part) for part in message.paragraphs if part != message.link)
-        blocks = [
-            {"type": "header", "text": {"type": "plain_text", "text": cut(f"{mark} {title}", LONGEST_HEADER)}},
-            {"type": "section", "text": {"type": "mrkdwn", "text": cut(text, LONGEST_SECTION)}},
-        ]
-        if message.link:
-            link = {"type": "mrkdwn", "text": f"<{message.link}|Open in Quarterdeck>"}
-            blocks.append({"type": "section", "text": link})
-        body = {"text": escaped(title), "blocks": blocks}
-        return ChannelRequest(target.secret, as_json(body), JSON)
+        return ChannelRequest(target.secret, as_json(content_of(message, act)), JSON)
+
+
+def content_of(message: Notification, act: DeliveryAct) -> dict[str, Any]:
+    """Returns the text and the blocks of a message."""
+    mark = ":white_check_mark:" if act is DeliveryAct.RESOLVE else MARKS[message.severity]
+    title = f"Resolved: {message.title}" if act is DeliveryAct.RESOLVE else message.title
+    text = "\n".join(escaped(part) for part in message.paragraphs if part != message.link)
+    blocks = [
+        {"type": "header", "text": {"type": "plain_text", "text": cut(f"{mark} {title}", LONGEST_HEADER)}},
+        {"type": "section", "text": {"type": "mrkdwn", "text": cut(text, LONGEST_SECTION)}},
+    ]
+    if message.link:
+        link = {"type": "mrkdwn", "text": f"<{message.link}|Open in Quarterdeck>"}
+        blocks.append({"type": "section", "text": link})
+    return {"text": escaped(title), "blocks": blocks}
 
 
 def escaped(text: str) -> str:

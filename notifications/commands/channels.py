@@ -1,5 +1,6 @@
 """Adds, changes, tests and removes channels. Each is recorded as a decision."""
 
+import re
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
@@ -20,6 +21,7 @@ from health.telemetry.prometheus.hosts import check_host
 from notifications.channels import CHANNELS
 from notifications.channels.base import DeliveryAct
 from notifications.channels.mail import Mail
+from notifications.channels.slack_bot import SlackBot
 from notifications.commands.refusals import BadChannel, NotificationRefusal
 from notifications.models import Channel, Delivery, DeliveryState, Route
 from notifications.models.channel import wake_channels
@@ -31,6 +33,7 @@ from wording.lists import names
 GIVEN = ("kind", "address", "secret_from", "ca_file", "recipients", "heartbeat_min", "is_on")
 LABELS = {"secret_from": "secret", "ca_file": "CA", "is_on": "switched on", "heartbeat_min": "heartbeats"}
 RECIPIENTS_AT_MOST = 20
+SLACK_CHANNEL = re.compile(r"[CDG][A-Z0-9]{8,20}")
 MOST_HEARTBEAT_MIN = 24 * 60
 LOCAL_SECRETS = frozenset({"webhook"})  # it is signed with, and never sent
 
@@ -172,7 +175,10 @@ def checked(given: dict[str, Any], *, known_address: str = "") -> dict[str, Any]
         default=kind.default_address,
         known={known_address, kind.default_address} - {""},
     )
-    fields["recipients"] = _recipients(fields.get("recipients", ())) if isinstance(kind, Mail) else []
+    recipients = fields.get("recipients", ())
+    fields["recipients"] = _recipients(recipients) if isinstance(kind, Mail) else []
+    if isinstance(kind, SlackBot):
+        fields["recipients"] = _slack_channel(recipients)
     minutes = fields["heartbeat_min"] = fields.get("heartbeat_min") or 0
     if minutes and not kind.heartbeat_min:
         raise BadChannel("heartbeat_min", f"{kind.title} takes no heartbeats.")
@@ -218,6 +224,13 @@ def _recipients(given: Sequence[str]) -> list[str]:
         except ValidationError as error:
             raise BadChannel("recipients", f"{address[:100]} is no mail address.") from error
     return found
+
+
+def _slack_channel(given: Sequence[str]) -> list[str]:
+    names = [name.strip() for name in given if name.strip()]
+    if len(names) != 1 or not SLACK_CHANNEL.fullmatch(names[0]):
+        raise BadChannel("recipients", "The id of one Slack channel, as C0123456789: not its name.")
+    return names
 
 
 def _check(field: str, check: Any, *args: Any, **named: Any) -> None:

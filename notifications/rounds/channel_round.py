@@ -84,7 +84,8 @@ def _attempt(channel: Channel, delivery: Delivery, *, clock: Clock) -> bool:
         if not _named_in(delivery).open().exists() and _end_empty(channel, delivery, now=now):
             return True
     message = Notification.read(delivery.message)
-    outcome = send(channel, message, DeliveryAct(delivery.act), delivery=delivery.name, now=now)
+    ref = _first_ref(delivery) if channel.its_kind.edits else ""
+    outcome = send(channel, message, DeliveryAct(delivery.act), delivery=delivery.name, now=now, ref=ref)
     took_ms = round(1000 * (time.monotonic() - began))
     with transaction.atomic():
         now = clock()
@@ -132,6 +133,12 @@ def _give_up(delivery: Delivery, *, now: datetime, **told: object) -> None:
         begun.undelivered(now=now)
         begun.update(ended_at=now)
         _skip_later(delivery, NOT_DELIVERED, now=now)
+
+
+def _first_ref(delivery: Delivery) -> str:
+    """Returns the receiver's key of the message that began the conversation; blank if there is none."""
+    begun = Delivery.objects.filter(channel=delivery.channel_id, key=delivery.key, act__in=BEGINNINGS)
+    return begun.filter(state=DeliveryState.SENT).order_by("-pk").values_list("ref", flat=True).first() or ""
 
 
 def _end_empty(channel: Channel, delivery: Delivery, *, now: datetime) -> bool:

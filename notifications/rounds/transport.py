@@ -2,6 +2,7 @@
 
 import smtplib
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from django.conf import settings
@@ -30,11 +31,11 @@ NO_SERVER = "No mail server is configured: set QUARTERDECK_SMTP_URL for web and 
 
 
 def send(
-    channel: Channel, message: Notification, act: DeliveryAct, *, delivery: str, now: datetime
+    channel: Channel, message: Notification, act: DeliveryAct, *, delivery: str, now: datetime, ref: str = ""
 ) -> SendOutcome | None:
-    """Sends a message. None: the receiver cannot use this act."""
+    """Sends a message. `ref` names the message that it may edit. None: the receiver cannot use this act."""
     try:
-        target = target_of(channel)
+        target = replace(target_of(channel), ref=ref)
         kind = channel.its_kind
         if not isinstance(kind, HttpChannel):
             return _mail(target, message, act, delivery=delivery, now=now)

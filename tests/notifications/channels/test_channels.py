@@ -42,6 +42,7 @@ def test_each_says_what_where_and_what_to_do(kind, act):
     assert request is not None
     assert "quarterdeck/default/finding/7" in request.body.decode() + request.url.replace("%2F", "/") or kind.key in (
         "slack",
+        "slack_bot",
         "teams",
     )
     if act is DeliveryAct.OPEN:
