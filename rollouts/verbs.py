@@ -98,6 +98,19 @@ VERBS: Mapping[str, PlanVerb] = {
             PlanState.ABORTING: "It is being aborted already: it cannot be rolled back.",
         },
     ),
+    "cordon": PlanVerb(
+        "Cordon affected nodes",
+        "cordons",
+        Permission.RUN,
+        frozenset({PlanState.HALTED}),
+        "Cordons the nodes that failed, and those that a failing gate names. Running pods stay, and no new pods start "
+        "there. The plan owns the cordons: a resumption, a rollback, an abort or the plan's end removes them. A failed "
+        "node stays cordoned after a resumption.",
+        "The affected nodes are cordoned within seconds.",
+        "had its affected nodes cordoned",
+        frozenset({PlanState.HALTED}),
+        undone_by=ENDS_A_STANDSTILL,
+    ),
     "abort": PlanVerb(
         "Abort",
         "aborts",

@@ -17,6 +17,7 @@ from rollouts.commands import plan_control
 from rollouts.commands.dispatch import COMMANDS
 from rollouts.commands.retries import retry
 from rollouts.lifecycle import PlanState
+from rollouts.queries.affected_nodes import affected_nodes
 from rollouts.verbs import VERBS
 
 STATES = [(state.value, state.value) for state in PlanState]
@@ -98,6 +99,43 @@ class Rollbacks(TellUnderWay):
     verb = "rollback"
 
 
+class AffectedNodeSerializer(serializers.Serializer):
+    node = serializers.CharField(source="name")
+    reason = serializers.CharField(help_text="Why it is affected, or left alone.")
+
+
+class AffectedNodesSerializer(serializers.Serializer):
+    """The nodes that a cordon now would affect."""
+
+    why_not = serializers.CharField(help_text="Why there is nothing to cordon. Blank: there is.")
+    to_cordon = AffectedNodeSerializer(many=True)
+    left_alone = AffectedNodeSerializer(many=True, help_text="Affected nodes, with why no cordon is written.")
+    pools = serializers.ListField(child=serializers.CharField(), help_text="Nodes in service before and after.")
+    seen = serializers.CharField(source="hash", help_text="Send it with the POST.")
+
+
+class CordonRequest(CommandRequest):
+    seen = serializers.CharField(
+        max_length=64, required=False, allow_null=True, default=None,
+        help_text="`seen` of the preview. 409 if other nodes are affected now. Absent: any nodes.",
+    )  # fmt: skip
+
+
+class AffectedCordons(Tell):
+    """Cordons the affected nodes of a halted plan. The plan owns the cordons and removes them."""
+
+    verb = "cordon"
+
+    @extend_schema(responses=AffectedNodesSerializer)
+    def get(self, request, plan_id: int) -> Response:
+        """Returns the preview: the affected nodes, and the nodes in service without them."""
+        return Response(AffectedNodesSerializer(affected_nodes(self.plan(plan_id))).data)
+
+    @extend_schema(request=CordonRequest, responses={204: None}, parameters=[KEY])
+    def post(self, request, plan_id: int) -> Response:
+        return self.tell(plan_id, CordonRequest, key=self.key())
+
+
 class Aborts(TellUnderWay):
     """Aborts the plan. Changed nodes stay as they are, held."""
 
@@ -168,5 +206,5 @@ class Exclusions(PlanEdge):
         return Response(status=204)
 
 
-VERB_VIEWS: tuple[type[Tell], ...] = (Starts, Halts, Pauses, Resumptions, Rollbacks, Aborts, Completions,
-                                      Handovers, Discards)  # fmt: skip
+VERB_VIEWS: tuple[type[Tell], ...] = (Starts, Halts, Pauses, Resumptions, Rollbacks, AffectedCordons, Aborts,
+                                      Completions, Handovers, Discards)  # fmt: skip

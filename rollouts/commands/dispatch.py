@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from rollouts.commands import plan_control
+from rollouts.commands.affected_nodes import cordon_affected
 from rollouts.commands.handover import hand_over
 from rollouts.commands.live_checks import ask_start
 from rollouts.commands.plan_drafts import discard
@@ -13,6 +14,7 @@ COMMANDS: Mapping[str, Callable[..., str | None]] = {
     "pause": plan_control.pause,
     "resume": plan_control.resume,
     "rollback": plan_control.roll_back,
+    "cordon": cordon_affected,
     "abort": plan_control.abort,
     "complete": plan_control.complete,
     "handover": hand_over,

@@ -35,6 +35,7 @@ SAYS = {  # until the round that the command wakes has looked: what was waited f
     Verb.ROLLBACK: "Rolling back: every node is held before the old version is put back.",
     Verb.COMPLETE: "Going on without the nodes that were left out: the cluster is looked at first.",
     Verb.HANDOVER: "Handing over: the cluster is looked at first.",
+    Verb.CORDON: "Halted. The affected nodes are being cordoned.",
     Verb.ABORT: "Aborting: released nodes that have not begun are held again.",
 }
 FOLLOWS = {  # where another transaction has locked the plan

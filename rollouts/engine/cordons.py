@@ -7,8 +7,7 @@ from datetime import datetime
 from operations.test_jobs.test_progress import TestJobOutcome
 from rollouts.engine.snapshot import CordonedByUs
 from rollouts.engine.test_jobs import PlanTestJobs
-from rollouts.gates.test_job import cordons_by
-from rollouts.models import Cordon, Plan, Stage, Target
+from rollouts.models import Cordon, Plan, Target
 
 
 @dataclass(frozen=True)
@@ -28,10 +27,8 @@ class Cordons:
         return max((at for uid, at in self.ended_at.items() if uid in uids), default=None)
 
 
-def read_cordons(plan: Plan, stages: Iterable[Stage], test_jobs: PlanTestJobs) -> Cordons:
-    """Reads the cordons with one query; none if no stage asks for a cordon."""
-    if not any(cordons_by(stage.gates) for stage in stages):
-        return Cordons()
+def read_cordons(plan: Plan, test_jobs: PlanTestJobs) -> Cordons:
+    """Reads the cordons with one query."""
     in_force: dict[str, CordonedByUs] = {}
     ended_at: dict[str, datetime] = {}
     left: dict[str, str] = {}
@@ -42,6 +39,7 @@ def read_cordons(plan: Plan, stages: Iterable[Stage], test_jobs: PlanTestJobs) -
                 is_placed=row.placed_at is not None,
                 has_failed=_has_failed(row, test_jobs),
                 trouble=row.trouble,
+                is_of_halt=row.is_of_halt,
             )
         elif row.placed_at is not None:
             ended_at[row.node_uid] = row.ended_at

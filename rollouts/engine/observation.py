@@ -109,7 +109,7 @@ def observe(plan: Plan, live: Live, *, now: datetime, seen: NodesNow | None = No
     first = restraints.first
     off = read_exclusions(plan)
     test_jobs = read_test_jobs(plan, stages)
-    cordons = read_cordons(plan, stages, test_jobs)
+    cordons = read_cordons(plan, test_jobs)
     return Snapshot(
         component=plan.its_component,
         seen_at=oldest,

@@ -70,12 +70,13 @@ class NodeExclusions:
 
 @dataclass(frozen=True)
 class CordonedByUs:
-    """A node that a plan cordons until its test Job completes."""
+    """A node that a plan cordons until its test Job completes, or since a person asked for it after a halt."""
 
     name: str
     is_placed: bool = True  # read back
     has_failed: bool = False  # the newest test Job since it was released: only its rollback, or a person, lets pods in
     trouble: str = ""  # why the last try to write it did not work
+    is_of_halt: bool = False  # a person asked for it after a halt
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ class Verb(models.TextChoices):
     HANDOVER = "handover"
     EXCLUDE = "exclude"
     RETRY = "retry"
+    CORDON = "cordon"  # the affected nodes of a halted plan
 
 
 class CommandQuerySet(models.QuerySet["Command"]):

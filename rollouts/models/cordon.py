@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from django.db import models
@@ -16,16 +17,29 @@ class CordonQuerySet(models.QuerySet["Cordon"]):
         return self.in_force().update(ended_at=now, left_reason=left_reason[:500], trouble="")
 
 
-class Cordon(models.Model):
-    """A cordon of a released node until its test Job completes (Z8).
+def intend_cordons(plan, nodes: Mapping[str, str], *, now: datetime, is_of_halt: bool = False) -> None:
+    """Records the cordons to write for nodes (uid → name). Call it in the transaction of the decision."""
+    there = Cordon.objects.in_force().filter(plan=plan, node_uid__in=nodes)
+    known = set(there.values_list("node_uid", flat=True))
+    there.update(wanted_since=now, trouble="")
+    Cordon.objects.bulk_create(
+        Cordon(plan=plan, node_uid=uid, node_name=name, wanted_since=now, is_of_halt=is_of_halt)
+        for uid, name in sorted(nodes.items())
+        if uid not in known
+    )
 
-    The row is the intent and is written with the intent to release. The cordon is in the patch that removes the hold,
-    is written again if somebody removes it, and is removed until that is read back.
+
+class Cordon(models.Model):
+    """A cordon that a plan owns: of a released node until its test Job completes (Z8), or by a person after a halt.
+
+    The row is the intent. For a test Job it is written with the intent to release, and the cordon is in the patch that
+    removes the hold. The cordon is written again if somebody removes it, and is removed until that is read back.
     """
 
     plan = models.ForeignKey("rollouts.Plan", models.CASCADE, related_name="cordons")
     node_uid = models.CharField(max_length=64)
     node_name = models.CharField(max_length=253)
+    is_of_halt = models.BooleanField(default=False)  # a person asked for it after a halt; no test Job ends it
     wanted_since = models.DateTimeField()
     placed_at = models.DateTimeField(null=True)  # when it was read back first; null: nobody has seen it there
     removed_at = models.DateTimeField(null=True)  # when somebody else was last found to have taken it away
@@ -48,7 +62,8 @@ class Cordon(models.Model):
         if self.ended_at:
             return self.left_reason
         how = "" if self.placed_at else " Not read back yet."
-        return f"Cordoned by this plan until its test Job has completed.{how} {self.trouble}".strip()
+        until = "until the plan goes on, goes back or ends" if self.is_of_halt else "until its test Job has completed"
+        return f"Cordoned by this plan {until}.{how} {self.trouble}".strip()
 
 
 class ExclusionQuerySet(models.QuerySet["Exclusion"]):

@@ -14,7 +14,6 @@ from health.suspects import Suspects
 from people.rights import why_not
 from rollouts.gates import GATES
 from rollouts.gates.base import GAVE_UP, Answer
-from rollouts.gates.test_job import TestJobGate
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import (
     Approval,
@@ -30,6 +29,7 @@ from rollouts.models import (
     Verb,
 )
 from rollouts.models.gate_answer import BLIND
+from rollouts.queries.affected_nodes import affected_nodes
 from rollouts.queries.completion import OVER, causes_found, completion_of
 from rollouts.queries.handover import handover_of
 from rollouts.queries.operators import operator_down
@@ -175,15 +175,15 @@ def _standing(plan: Plan, told: Sequence[Command], *, now: datetime) -> dict[str
 
 
 def plan_on_page(plan: Plan, *, now: datetime) -> PlanOnPage:
-    """Returns everything that a plan page shows, with at most 13 queries.
+    """Returns everything that a plan page shows, with at most 14 queries.
 
-    A stage with tests needs one more, a missing operator two, a halted plan two.
+    A missing operator needs two more, a halted plan two.
     """
     newest_first = Prefetch("answers", GateAnswer.objects.filter(is_current=True))
     targets = Prefetch("targets", Target.objects.with_holds().select_related("wave").defer(*UNSHOWN))
     rows = plan.stages.select_related("pool").prefetch_related(targets, newest_first, "approvals", "overrides")
     exclusions = exclusions_of(plan)
-    cordons = cordons_of(plan) if any(TestJobGate.key in stage.gate_options for stage in rows) else {}
+    cordons = cordons_of(plan)
     stages = [_on_page(stage, exclusions, cordons) for stage in rows]
     there = plan.holds.of_nodes_there(plan.cluster_id)
     has_labels = plan.its_component.hold is not None  # else there is none to count
@@ -372,7 +372,19 @@ def _filled(plan: Plan, button: Button) -> Button:
     """Returns the button with what it would affect."""
     if button.verb == "complete":
         return _completing(plan, button)
+    if button.verb == "cordon":
+        return _cordoning(plan, button)
     return _handing_over(plan, button) if button.verb == "handover" else button
+
+
+def _cordoning(plan: Plan, button: Button) -> Button:
+    if not button.is_allowed:
+        return replace(button, is_shown=False)
+    found = affected_nodes(plan)
+    is_allowed = not found.why_not
+    return replace(
+        button, is_allowed=is_allowed, why_not=found.why_not, is_shown=is_allowed, says=found.says, seen=found.hash
+    )
 
 
 def _handing_over(plan: Plan, button: Button) -> Button:

@@ -31,6 +31,7 @@ FORMS: Mapping[str, type[WhyForm]] = {
     "start": StartForm,
     "resume": ResumeForm,
     "complete": CompleteForm,
+    "cordon": CompleteForm,
     "handover": HandOverForm,
 }
 

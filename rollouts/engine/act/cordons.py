@@ -1,4 +1,4 @@
-"""The cordon of a released node until its test Job completes: written with the release, removed later (Z7, Z8).
+"""The cordon of a released node until its test Job completes, or of an affected node after a halt (Z7, Z8).
 
 The annotation `nvidia.com/gpu-driver-upgrade.node-initial-state.unschedulable` tells the operator that the node was
 cordoned before its upgrade, so the operator leaves the cordon in place (k8s-operator-libs pkg/upgrade,
@@ -6,7 +6,6 @@ ProcessValidationRequiredNodes and updateNodeToUncordonOrDoneState).
 """
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
 
 from gpu.labels import CORDONED_BY, UPGRADE_STATE, WAS_CORDONED
 from kube.structs import NodeSeen
@@ -19,19 +18,8 @@ from rollouts.models.cordon import CordonQuerySet
 
 NOT_OURS: Mapping[str, str | None] = {CORDONED_BY: None, WAS_CORDONED: None}
 BY_MANAGER = "It was uncordoned while its driver restarts, as the driver manager does: it is cordoned again."
+BY_SOMEBODY_HALTED = "Somebody uncordoned it, and the plan keeps it cordoned since its halt: it is cordoned again."
 BY_SOMEBODY = "Somebody uncordoned it before its test Job had completed: it is cordoned again."
-
-
-def intend(plan: Plan, nodes: Mapping[str, str], *, now: datetime) -> None:
-    """Records the cordons to write, in the transaction that releases the nodes (uid → name)."""
-    there = Cordon.objects.in_force().filter(plan=plan, node_uid__in=nodes)
-    known = set(there.values_list("node_uid", flat=True))
-    there.update(wanted_since=now, trouble="")
-    Cordon.objects.bulk_create(
-        Cordon(plan=plan, node_uid=uid, node_name=name, wanted_since=now)
-        for uid, name in sorted(nodes.items())
-        if uid not in known
-    )
 
 
 def rows_of(plan: Plan, uids: Iterable[str]) -> dict[str, Cordon]:
@@ -66,15 +54,22 @@ def cordon_again(writer: Writer, act: CordonAgain) -> None:
             nonlocal was_away
             was_away = not seen.is_unschedulable
             by_another = not is_ours(writer, seen) and seen.annotations.get(CORDONED_BY)
-            return NodeWrite() if by_another else NodeWrite(annotations=_ours(writer, seen), is_unschedulable=True)
+            if by_another or (row.is_of_halt and _is_foreign(writer, seen)):
+                return NodeWrite()
+            return NodeWrite(annotations=_ours(writer, seen), is_unschedulable=True)
 
         seen = writer.change(uid, name, alone(cordoned), rows=_of(row))
+        if seen is not None and row.is_of_halt and not is_ours(writer, seen):
+            _of(row).end(now=writer.clock(), left_reason="Somebody else had cordoned it before.")
         if seen is None or not (seen.is_unschedulable and is_ours(writer, seen)):
             continue
         now = writer.clock()
+        if row.is_of_halt and row.placed_at is None:
+            writer.note(uid, name, "cordoned", "It takes no new pods until the plan goes on or back.", now=now)
         if was_away and row.placed_at is not None:
             is_at_work = _phase(writer, seen) is Phase.AT_WORK  # no pod can have a GPU there yet
-            reason = BY_MANAGER if is_at_work else BY_SOMEBODY
+            by_somebody = BY_SOMEBODY_HALTED if row.is_of_halt else BY_SOMEBODY
+            reason = BY_MANAGER if is_at_work else by_somebody
             _of(row).update(removed_at=row.removed_at if is_at_work else now)
             writer.note(uid, name, "cordon-removed", reason, now=now, actor="somebody else")
         _of(row).update(placed_at=row.placed_at or now, trouble="")
@@ -120,6 +115,11 @@ def settle(writer: Writer, seen: NodeSeen, row: Cordon | None) -> None:
 
 def is_ours(writer: Writer, seen: NodeSeen) -> bool:
     return seen.annotations.get(CORDONED_BY) == writer.plan.mark
+
+
+def _is_foreign(writer: Writer, seen: NodeSeen) -> bool:
+    """Returns whether a person or another tool has cordoned the node. The operator cordons nodes that it works on."""
+    return seen.is_unschedulable and not is_ours(writer, seen) and _phase(writer, seen) not in HANDED_OVER
 
 
 HANDED_OVER = frozenset({Phase.AT_WORK, Phase.FAILED})  # the operator has cordoned such a node itself

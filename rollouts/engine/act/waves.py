@@ -27,6 +27,7 @@ from rollouts.engine.live_state import stopped_in_cluster
 from rollouts.gates.test_job import TestJobGate, cordons_by
 from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import Hold, Plan, Stage, Target, Wave
+from rollouts.models.cordon import intend_cordons
 from rollouts.models.target import move_targets
 from rollouts.queries.restraints import restraints_of
 from rollouts.queries.stage_windows import why_not_released
@@ -218,7 +219,7 @@ def _intend(
         by_uid = {target.node_uid: target.node_name for target in targets}
         exclusions.intend(plan, by_uid, off, now=now)
         if not stage.is_rollback:
-            cordons.intend(plan, _to_cordon(stage, by_uid, found), now=now)
+            intend_cordons(plan, _to_cordon(stage, by_uid, found), now=now)
         _take_places(plan, stage, targets, now=now)
 
 

@@ -1,8 +1,11 @@
-"""Keeps a released node cordoned until its test Job completes, if its stage asks for that (Z7, Z8). Pure.
+"""Keeps nodes cordoned: until a test Job completes, or after a halt on a person's request (Z7, Z8). Pure.
 
 The operator keeps the cordon because it is told that the node was cordoned before. The driver manager may uncordon the
 node; then it is cordoned again. The cordon ends when the test passes, or when the node is held again, excluded, given
 up, or its gate is overridden. A node whose test failed stays cordoned until it is rolled back.
+
+A cordon of a halt is kept while the plan is halted, on failed nodes until the plan ends, and on others until the plan
+goes on. A rollback removes it once the node is back.
 """
 
 from collections.abc import Collection, Mapping
@@ -30,6 +33,8 @@ def with_cordons(snapshot: Snapshot, decision: Decision) -> Decision:
         return _tells_at_the_end(snapshot, decision, kept=())
     nodes = {node.uid: node for node in snapshot.nodes if node.uid in snapshot.cordons.in_force}
     wanted = _wanted(snapshot, nodes)
+    if decision.ends:
+        wanted -= {uid for uid, cordon in snapshot.cordons.in_force.items() if cordon.is_of_halt}
     due = {uid: one.name for uid, one in snapshot.cordons.in_force.items() if uid not in wanted}
     again = {
         uid: snapshot.cordons.in_force[uid].name for uid in sorted(wanted) if _is_away(snapshot, uid, nodes.get(uid))
@@ -67,6 +72,9 @@ def _wanted(snapshot: Snapshot, nodes: Mapping[str, NodeSnapshot]) -> set[str]:
 
 
 def _is_unproven(snapshot: Snapshot, stage: StageSnapshot, target: TargetEvidence) -> bool:
+    if snapshot.cordons.in_force[target.uid].is_of_halt:
+        is_kept = snapshot.state is PlanState.HALTED or bool(snapshot.orders.stopped_reason)
+        return is_kept or (target.state is TargetState.FAILED and snapshot.state is not PlanState.ABORTING)
     has_failed = snapshot.cordons.in_force[target.uid].has_failed and not _is_overridden(stage)
     if snapshot.state is PlanState.ABORTING or target.state is TargetState.EXCLUDED:
         return has_failed
@@ -95,10 +103,11 @@ def _waits_to_go_back(snapshot: Snapshot, uid: str, node: NodeSnapshot | None, t
 
 
 def _is_away(snapshot: Snapshot, uid: str, node: NodeSnapshot | None) -> bool:
-    """Returns whether the node is absent or not read back. A node under our hold has not been released yet."""
-    if node is None or (node.has_label and not snapshot.cordons.in_force[uid].is_placed):
+    """Returns whether the cordon is absent or not read back. A node under our hold has not been released yet."""
+    cordon = snapshot.cordons.in_force[uid]
+    if node is None or (node.has_label and not cordon.is_placed and not cordon.is_of_halt):
         return False
-    return not (snapshot.cordons.in_force[uid].is_placed and node.is_unschedulable)
+    return not (cordon.is_placed and node.is_unschedulable)
 
 
 def _waits(snapshot: Snapshot, decision: Decision, wanted: Collection[str]) -> frozenset[str]:
