@@ -132,6 +132,7 @@ class Node(Mirrored):
     labels = models.JSONField(default=dict)
     annotations = models.JSONField(default=dict)  # only those of the GPU stack and ours
     taints = models.JSONField(default=list)  # [{"key", "value", "effect"}]
+    label_conflicts = models.JSONField(default=list, db_default=[])  # rows of `gpu.label_conflicts.LabelConflict`
 
     objects = NodeQuerySet.as_manager()
 

@@ -33,6 +33,7 @@ from health.evaluation.gpu_evaluation import GpuEvaluation, evaluate_gpus
 from health.evaluation.idle_gpus import is_due
 from health.evaluation.late_pods import claims_waiting
 from health.evaluation.node_evaluation import evaluate_nodes
+from health.evaluation.placements import split_gangs, taint_counts
 from health.evaluation.rejected_owners import rejected_owners
 from health.evaluation.shadow_transitions import turn
 from health.evaluation.signals import Signal, Subject
@@ -60,6 +61,8 @@ from health.rules.cluster_policy_stuck import ClusterPolicyStuck
 from health.rules.driver_conflict import DriversConflict
 from health.rules.driver_object_stuck import DriverObjectStuck
 from health.rules.exporter_silent import ExporterSilent
+from health.rules.gang_across_domains import GangAcrossDomains
+from health.rules.gpu_nodes_untainted import GpuNodesUntainted
 from health.rules.gpus import GPU_RULES
 from health.rules.idle_gpus import IdleGpus
 from health.rules.pods_pending_long import PodsPendingLong
@@ -183,6 +186,8 @@ def _of_cluster(
         stuck_drivers=stuck_drivers(cluster) if DriverObjectStuck in map(type, asked) else (),
         stuck_policy=stuck_policy(cluster) if ClusterPolicyStuck in map(type, asked) else None,
         driver_conflict=driver_conflict(cluster) if DriversConflict in map(type, asked) else None,
+        taints=taint_counts(cluster) if GpuNodesUntainted in map(type, asked) else None,
+        split_gangs=split_gangs(cluster) if GangAcrossDomains in map(type, asked) else (),
     )
     for rule in asked:
         if problem := rule.evaluate(facts):

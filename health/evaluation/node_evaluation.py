@@ -13,6 +13,7 @@ from fleet.models import Cluster, Node, Pool
 from fleet.states.node import RECONFIGURED_WITHIN, RECONFIGURING
 from gpu.conditions import is_fault, whole_condition
 from gpu.cordons import CordonedNode, StaleCordon, stale_cordon
+from gpu.label_conflicts import LabelConflict
 from gpu.labels import CORDONED_BY, WAS_CORDONED
 from gpu.resources import unhealthy_in_words
 from gpu.upgrade_controller import DRIVER_RESTARTED
@@ -38,6 +39,7 @@ from health.rules.base import (
     NodeCondition,
     NodeFacts,
     NoOffer,
+    RequestedByOthers,
     Rule,
     Severity,
     WorkloadHere,
@@ -48,12 +50,18 @@ from health.rules.idle_gpus import IdleGpus
 COLUMNS = (
     "id", "uid", "name", "upgrade_state", "driver_unknown_since", "mig_config", "mig_config_state",
     "mig_changing_since", "layout", "sharing", "sharing_replicas", "is_ready", "not_ready_reason", "is_paused",
-    "is_held", "is_unschedulable", "driver_version", "gpu_vendor", "booted_at",
+    "is_held", "is_unschedulable", "driver_version", "gpu_vendor", "booted_at", "gpus_free", "cpu_others_m",
+    "cpu_allocatable_m", "memory_others_bytes", "memory_allocatable_bytes",
 )  # fmt: skip
-AS_JSON = ("allocatable", "capacity", "expected", "requested", "unhealthy_gpus", "devices_unhealthy", "conditions")
+AS_JSON = (
+    "allocatable", "capacity", "expected", "requested", "unhealthy_gpus", "devices_unhealthy", "conditions",
+    "label_conflicts",
+)  # fmt: skip
 UNCORDONED_FOR = timedelta(days=1)  # by then whoever had cordoned it has seen that it is not
 AFTER_A_BOOT = timedelta(hours=1)  # what begins within it may be of the boot
 NVIDIA = ("", "nvidia")
+GIB = 2**30
+MEMORY = ("memory_others_bytes", "memory_allocatable_bytes")
 
 
 @dataclass(frozen=True)
@@ -229,7 +237,18 @@ def _facts(row: dict[str, Any], around: _Around, *, now: datetime) -> NodeFacts:
         never_offered=around.never_offered.get(row["name"]),
         domain_daemon=around.domain_daemons.get(row["name"]),
         vendor=row["gpu_vendor"],
+        label_conflicts=tuple(LabelConflict(**each) for each in row["label_conflicts"]),
+        free_gpus=row["gpus_free"] or 0,
+        requested_by_others=tuple(_requested_by_others(row)),
     )
+
+
+def _requested_by_others(row: Mapping[str, Any]) -> Iterator[RequestedByOthers]:
+    if row["cpu_allocatable_m"]:
+        yield RequestedByOthers("CPU", row["cpu_others_m"] / 1000, row["cpu_allocatable_m"] / 1000, "cores")
+    if row["memory_allocatable_bytes"]:
+        requested, allocatable = (round(row[name] / GIB, 1) for name in MEMORY)
+        yield RequestedByOthers("memory", requested, allocatable, "GiB")
 
 
 def _condition(row: Mapping[str, Any]) -> NodeCondition:

@@ -11,13 +11,17 @@ from health.rules.cluster_unwatched import ClusterUnwatched
 from health.rules.compute_domain_down import ComputeDomainDown
 from health.rules.cordon_removed import CordonRemoved
 from health.rules.cordon_stale import CordonStale
+from health.rules.cpu_pods_on_gpu_node import CpuPodsOnGpuNode
 from health.rules.device_unhealthy import DeviceUnhealthy
 from health.rules.driver_conflict import DriversConflict
 from health.rules.driver_object_stuck import DriverObjectStuck
 from health.rules.exporter_silent import ExporterSilent
+from health.rules.gang_across_domains import GangAcrossDomains
+from health.rules.gpu_nodes_untainted import GpuNodesUntainted
 from health.rules.gpus_never_offered import GpusNeverOffered
 from health.rules.idle_gpus import IdleGpus
 from health.rules.inference_on_time_slices import InferenceOnTimeSlices
+from health.rules.labels_contradict import LabelsContradict
 from health.rules.mig_change_stuck import MigChangeStuck
 from health.rules.node_conditions import NodeConditions
 from health.rules.node_flapping import NodeFlapping
@@ -61,6 +65,10 @@ RULES: tuple[Rule[Any], ...] = (
     ExporterSilent(),
     XidOfUnknownGpu(),
     IdleGpus(),
+    CpuPodsOnGpuNode(),
+    GpuNodesUntainted(),
+    GangAcrossDomains(),
+    LabelsContradict(),
     UpgradeFailed(),
     UpgradeStuck(),
     PausedOperands(),

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from gpu.cordons import StaleCordon
+from gpu.label_conflicts import LabelConflict
 from gpu.operands import title_of
 from gpu.resources import Vendor, Way
 from health.suspects import Suspects
@@ -179,6 +180,20 @@ class IdleAllocation:
 
 
 @dataclass(frozen=True)
+class RequestedByOthers:
+    """CPU or memory of a node that pods without GPUs request; the GPU stack's pods are not among them."""
+
+    what: str  # CPU, memory
+    requested: float
+    allocatable: float
+    unit: str
+
+    @property
+    def share(self) -> float:
+        return self.requested / self.allocatable if self.allocatable else 0.0
+
+
+@dataclass(frozen=True)
 class NodeFacts:
     name: str
     allocatable: Mapping[str, int]  # by resource: {"nvidia.com/gpu": 7}
@@ -222,6 +237,9 @@ class NodeFacts:
     idle_allocations: tuple[IdleAllocation, ...] = ()
     operands_away: tuple[str, ...] = ()  # of which no pod is ready here, while the node misses what they do
     vendor: str = ""  # whose GPUs it has (`Vendor`); blank: nobody says
+    label_conflicts: tuple[LabelConflict, ...] = ()
+    free_gpus: int = 0  # whole GPUs that no pod has
+    requested_by_others: tuple[RequestedByOthers, ...] = ()  # empty: unknown
 
     @property
     def is_nvidias(self) -> bool:
@@ -292,6 +310,22 @@ class BadCombination:
 
 
 @dataclass(frozen=True)
+class TaintCounts:
+    gpu_nodes: int
+    untainted: int  # of these
+    cpu_nodes: int  # nodes without GPUs
+
+
+@dataclass(frozen=True)
+class SplitGang:
+    """A job whose running pods are in several NVLink domains."""
+
+    name: str  # kind and namespace/name of the owner
+    pods: int
+    domains: int
+
+
+@dataclass(frozen=True)
 class ClusterFacts:
     name: str
     lag_ms: int = 0  # how long the oldest change of the last flush had waited
@@ -313,6 +347,8 @@ class ClusterFacts:
     stuck_policy: StuckPolicy | None = None
     driver_conflict: DriverConflict | None = None
     operator_trouble: str = ""  # why the GPU operator does not run, in sentences; blank: it runs, or is not seen
+    taints: TaintCounts | None = None  # None: not asked
+    split_gangs: tuple[SplitGang, ...] = ()
 
 
 class Rule(Protocol[RuleFacts]):

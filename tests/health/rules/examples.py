@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from gpu.cordons import StaleCordon
+from gpu.label_conflicts import LabelConflict
 from gpu.operands import DCGM_EXPORTERS, DEVICE_PLUGIN, DRIVER
 from gpu.resources.names import Vendor
 from gpu.xids import XIDS
@@ -20,8 +21,11 @@ from health.rules.base import (
     NodeFacts,
     NoOffer,
     RejectedOwner,
+    RequestedByOthers,
+    SplitGang,
     StuckDriver,
     StuckPolicy,
+    TaintCounts,
     WaitingWorkload,
     WorkloadHere,
 )
@@ -68,6 +72,17 @@ def node_examples(name: str = "gpu-h200-007") -> Mapping[str, tuple[NodeFacts, .
         "cordon-stale": (
             replace(well, stale_cordon=StaleCordon("kured", "its annotation was removed", "kubectl uncordon x")),
         ),
+        "cpu-pods-on-gpu-node": (
+            replace(well, free_gpus=4, requested_by_others=(RequestedByOthers("CPU", 60, 96, "cores"),)),
+            replace(
+                well,
+                free_gpus=1,
+                requested_by_others=(
+                    RequestedByOthers("CPU", 30, 96, "cores"),
+                    RequestedByOthers("memory", 900, 1000, "GiB"),
+                ),
+            ),
+        ),
         "device-unhealthy": (replace(well, unhealthy=("GPU 3: HAMi's device plugin calls it unhealthy.",)),),
         "exporter-silent": (
             silent,
@@ -98,6 +113,11 @@ def node_examples(name: str = "gpu-h200-007") -> Mapping[str, tuple[NodeFacts, .
             replace(well, is_unreported=True),
         ),
         "operand-down": (replace(well, operands_away=(DEVICE_PLUGIN, DCGM_EXPORTERS[0])),),
+        "labels-contradict": (
+            replace(
+                well, label_conflicts=(LabelConflict("gpu-type", "a100", "NVIDIA-H200", "nvidia.com/gpu.product"),)
+            ),
+        ),
         "paused-operands": (replace(well, is_paused=True),),
         "pods-failing": (
             replace(well, failing_pods=pods),
@@ -144,6 +164,10 @@ def cluster_examples(name: str = "demo") -> Mapping[str, tuple[ClusterFacts, ...
         "cluster-unwatched": (replace(well, unwatched_since=NOON, unwatched_action="Start a worker."),),
         "driver-object-stuck": (replace(well, stuck_drivers=(StuckDriver("h100", 2, 1), StuckDriver("z", 1, 0))),),
         "drivers-conflict": (replace(well, driver_conflict=DriverConflict(("h100", "default"), "both select gpu-1")),),
+        "gang-across-domains": (
+            replace(well, split_gangs=tuple(SplitGang(f"Job team-a/train-{at}", 16, 2) for at in range(25))),
+        ),
+        "gpu-nodes-untainted": (replace(well, taints=TaintCounts(64, 60, 12)),),
         "observer-behind": (replace(well, lag_ms=2100, behind_since=NOON),),
         "operator-down": (replace(well, operator_trouble="The GPU operator does not run (0 of 1 pods ready)."),),
         "series-explosion": (replace(well, exploding=(Exploding("DCGM_FI_DEV_GPU_TEMP", "10.0.0.1:9400", 90_000),)),),

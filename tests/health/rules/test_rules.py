@@ -210,7 +210,7 @@ COUNT_NOTHING = {
     "node-not-ready", "node-conditions", "exporter-silent", "upgrade-failed", "upgrade-stuck", "paused-operands",
     "cordon-removed", "versions-disagree", "operand-down", "node-flapping", "gpus-never-offered", "compute-domain-down",
     "xid-of-unknown-gpu", "cordon-stale", "device-unhealthy", "inference-on-time-slices", "workload-fails-here",
-    "workload-fails-on-some",
+    "workload-fails-on-some", "cpu-pods-on-gpu-node", "labels-contradict",
 }  # fmt: skip
 
 

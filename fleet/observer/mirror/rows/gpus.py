@@ -6,6 +6,7 @@ from typing import Any
 
 from fleet.observer.mirror.rows.text import INTEGER_MOST, fitted_count
 from gpu import labels as keys
+from gpu.label_conflicts import label_conflicts
 from gpu.resources import (
     Counts,
     Layout,
@@ -28,6 +29,7 @@ from kube.quantity import whole
 
 AMD_LABEL = re.compile(r"^(?:beta\.)?amd\.com/gpu\.(?:device-id|family|product-name)\b")
 RESOURCES_AT_MOST = 100
+NVIDIA_RESOURCES = "nvidia.com/"
 MIB = 2**20
 
 
@@ -50,10 +52,15 @@ def gpu_columns(
         "mig_config": labels.get(keys.MIG_CONFIG, "")[:128],
         "mig_config_state": labels.get(keys.MIG_CONFIG_STATE, "")[:16],
         "unhealthy_gpus": unhealthy_in(labels, boards),
+        "label_conflicts": label_conflicts(labels, offers_nvidia=_offers_nvidia(there)),
         **layout_columns(layout, there),
         **amount_columns(there, to_be_had, {}, layout),
         **physical_columns(uses_of(labels, there, layout, product=_product(labels), registered=len(boards))),
     }
+
+
+def _offers_nvidia(capacity: Mapping[str, int]) -> bool:
+    return any(amount and name.startswith(NVIDIA_RESOURCES) for name, amount in capacity.items())
 
 
 def layout_columns(layout: Layout, offered: Mapping[str, int]) -> dict[str, Any]:
