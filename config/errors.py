@@ -34,7 +34,7 @@ from health.inbox.telemetry_sources import BadSource
 from health.sources.manual_refresh import SourceOff
 from kube.selectors import BadSelector
 from maintenance.refusals import BadReceiver, CaseRefused, UnknownRequest
-from notifications.commands.refusals import BadChannel, BadRoute, NotificationRefusal
+from notifications.commands.refusals import BadChannel, BadPreference, BadRoute, NotificationRefusal
 from operations.refusals import BadOperation, OperationRefused
 from people.rights import NotAllowed
 from people.roster.accounts import HasItAlready, LastAdmin, NameTaken
@@ -98,6 +98,7 @@ REFUSALS: dict[type[Exception], Meaning] = {
     BadAct: Meaning(400, "bad-act", "Invalid action on a finding"),
     BadChannel: Meaning(400, "bad-channel", "Invalid channel"),
     BadRoute: Meaning(400, "bad-route", "Invalid route"),
+    BadPreference: Meaning(400, "bad-preference", "Invalid preferences"),
     NotificationRefusal: Meaning(409, "refused", "Refused"),
     Refusal: Meaning(409, "refused", "Refused"),
     OutOfDate: Meaning(409, "out-of-date", "The page you saw is outdated"),

@@ -74,7 +74,7 @@ GROUPS = (
             MenuEntry("People", "people", ("person", "add-person", "groups", "add-group"), is_for_admins=True),
             MenuEntry("Audit", "audit", is_for_admins=True),
             MenuEntry("Notifications", "notifications", ("channel", "add-channel", "route", "add-route", "delivery")),
-            MenuEntry("Tokens", "account", ("issue-token",)),
+            MenuEntry("Tokens", "account", ("issue-token", "my-notifications")),
             MenuEntry("System status", "status"),
         ),
     ),

@@ -58,7 +58,7 @@ class Recipients:
 
 def channel_rows(channels: Collection[Channel] | None = None) -> list[ChannelRow]:
     """Returns the rows of channels; None means all. Four queries."""
-    rows = list(Channel.objects.all()) if channels is None else list(channels)
+    rows = list(Channel.objects.shared()) if channels is None else list(channels)
     counted = Delivery.objects.filter(channel__in=rows).order_by().values_list("channel")
     sums = {"waiting": _count(DeliveryState.WAITING), "dead": _count(DeliveryState.DEAD)}
     numbers = {key: (waiting, dead) for key, waiting, dead in counted.annotate(**sums)}
@@ -115,4 +115,4 @@ def offered_kinds() -> list[tuple[str, str]]:
 
 
 def offered_channels() -> list[tuple[str, str]]:
-    return [(name, name) for name in Channel.objects.order_by("name").values_list("name", flat=True)]
+    return [(name, name) for name in Channel.objects.shared().order_by("name").values_list("name", flat=True)]

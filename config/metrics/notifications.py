@@ -31,7 +31,7 @@ def _channels() -> Iterator[Metric]:
     last = GaugeMetricFamily("quarterdeck_channel_last_delivery_timestamp_seconds", text, labels=["channel"])
     text = "Time of the last heartbeat that the receiver accepted."
     heartbeat = GaugeMetricFamily("quarterdeck_channel_heartbeat_timestamp_seconds", text, labels=["channel"])
-    for channel in Channel.objects.filter(is_on=True):
+    for channel in Channel.objects.shared().filter(is_on=True):
         failing.add_metric([channel.name], channel.is_failing)
         if channel.delivered_at:
             last.add_metric([channel.name], channel.delivered_at.timestamp())

@@ -107,7 +107,7 @@ class ChannelChange(ChannelFields):
 
 class ChannelEdge(NotificationEdge):
     def channel(self, channel_id: int) -> Channel:
-        return self.load(Channel.objects.all(), channel_id)
+        return self.load(Channel.objects.shared(), channel_id)
 
     def context(self) -> dict[str, Any]:
         return {"administers": not why_not(self.user, Permission.ADMINISTER)}
@@ -121,7 +121,7 @@ class ChannelList(ChannelEdge, Listing):
     """Lists the channels by name. The caller must see the whole fleet."""
 
     serializer_class = NotificationChannelSerializer
-    queryset = Channel.objects.order_by("name")
+    queryset = Channel.objects.shared().order_by("name")
 
     def see(self, rows) -> list[ChannelRow]:
         return channel_rows(rows)

@@ -2,9 +2,11 @@ from django.urls import path
 
 from notifications.api.channels import ChannelDetail, ChannelList, ChannelTests
 from notifications.api.deliveries import DeliveryDetail, DeliveryList, DeliveryResends
+from notifications.api.preferences import MyPreferences
 from notifications.api.routes import RecipientsPreview, RouteDetail, RouteList, RouteMoves
 
 urlpatterns = [
+    path("me/notifications", MyPreferences.as_view()),
     path("notification-channels", ChannelList.as_view()),
     path("notification-channels/<int:channel_id>", ChannelDetail.as_view()),
     path("notification-channels/<int:channel_id>/tests", ChannelTests.as_view()),

@@ -21,6 +21,9 @@ class DeliveryAct(StrEnum):
     TEST = "test"
 
 
+LISTS = ("details", "steps", "mentions")  # of a message
+
+
 @dataclass(frozen=True)
 class Notification:
     """The text for a receiver, the same in every channel."""
@@ -40,6 +43,7 @@ class Notification:
     link: str = ""  # blank: no address of Quarterdeck is configured
     happened: str = ""  # what changed, such as "Acknowledged by ada."; blank: it opened
     is_acknowledged: bool = False
+    mentions: Sequence[Mapping[str, str]] = ()  # people with "name" and their handles in "slack" and "teams"
     labels: Mapping[str, str] = field(default_factory=dict)  # what a receiver may group and route by
 
     @property
@@ -54,7 +58,7 @@ class Notification:
     def written(self) -> dict[str, Any]:
         """Returns the message as it is stored."""
         row = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        lists = {"details": list(self.details), "steps": list(self.steps)}
+        lists = {name: list(getattr(self, name)) for name in LISTS}
         return row | lists | {"at": self.at.isoformat(), "since": self.since.isoformat()}
 
     @classmethod
@@ -62,7 +66,7 @@ class Notification:
         """Returns a stored message. Another version may have written it, with more fields or fewer."""
         known = {name: value for name, value in row.items() if name in cls.__dataclass_fields__}
         times = {name: datetime.fromisoformat(row[name]) for name in ("at", "since")}
-        lists = {name: tuple(row.get(name, ())) for name in ("details", "steps")}
+        lists = {name: tuple(row.get(name, ())) for name in LISTS}
         return cls(**known | times | lists)
 
 

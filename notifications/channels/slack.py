@@ -40,6 +40,9 @@ def content_of(message: Notification, act: DeliveryAct) -> dict[str, Any]:
     mark = ":white_check_mark:" if act is DeliveryAct.RESOLVE else MARKS[message.severity]
     title = f"Resolved: {message.title}" if act is DeliveryAct.RESOLVE else message.title
     text = "\n".join(escaped(part) for part in message.paragraphs if part != message.link)
+    handles = [f"<@{each['slack']}>" for each in message.mentions if each["slack"]]
+    if handles and act is not DeliveryAct.RESOLVE:
+        text = f"{' '.join(handles)}\n{text}"
     blocks = [
         {"type": "header", "text": {"type": "plain_text", "text": cut(f"{mark} {title}", LONGEST_HEADER)}},
         {"type": "section", "text": {"type": "mrkdwn", "text": cut(text, LONGEST_SECTION)}},

@@ -5,6 +5,7 @@ another card, and a change for the better is none. learn.microsoft.com/connector
 """
 
 from datetime import datetime
+from typing import Any
 
 from notifications.channels.base import (
     JSON,
@@ -36,7 +37,9 @@ class Teams(HttpChannel):
         title = f"Resolved: {message.title}" if is_over else message.title
         colour = "Good" if is_over else COLOURS[message.severity]
         texts = [part for part in message.paragraphs if part != message.link]
-        card = {
+        people = [each for each in message.mentions if each["teams"] and not is_over]
+        texts = [*(f"<at>{each['name']}</at>" for each in people), *texts]
+        card: dict[str, Any] = {
             "type": "AdaptiveCard",
             "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
             "version": "1.4",
@@ -48,5 +51,15 @@ class Teams(HttpChannel):
             if message.link
             else [],
         }
+        if people:  # learn.microsoft.com/microsoftteams/platform/task-modules-and-cards/cards/cards-format
+            entities = [
+                {
+                    "type": "mention",
+                    "text": f"<at>{each['name']}</at>",
+                    "mentioned": {"id": each["teams"], "name": each["name"]},
+                }
+                for each in people
+            ]
+            card["msteams"] = {"entities": entities}
         attachment = {"contentType": "application/vnd.microsoft.card.adaptive", "contentUrl": None, "content": card}
         return ChannelRequest(target.secret, as_json({"type": "message", "attachments": [attachment]}), JSON)

@@ -18,5 +18,9 @@ class BadRoute(BadInput):
     """A route cannot be so."""
 
 
+class BadPreference(BadInput):
+    """A person's preferences cannot be so."""
+
+
 class NotificationRefusal(Exception):
     """The request makes no sense in the current state."""

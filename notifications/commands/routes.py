@@ -138,7 +138,7 @@ def _name(name: str, route: Route | None) -> str:
 
 
 def _channels(given: list[str]) -> list[Channel]:
-    found = {channel.name: channel for channel in Channel.objects.filter(name__in=given)}
+    found = {channel.name: channel for channel in Channel.objects.shared().filter(name__in=given)}
     if missing := [name for name in given if name not in found]:
         raise BadRoute("channels", f"There is no channel {missing[0][:63]}.")
     return list(found.values())
@@ -147,7 +147,7 @@ def _channels(given: list[str]) -> list[Channel]:
 def _second(name: str, channels: list[str]) -> Channel | None:
     if name in channels:
         raise BadRoute("escalates_to", f"{name} is a first channel of this route already.")
-    channel = Channel.objects.filter(name=name).first()
+    channel = Channel.objects.shared().filter(name=name).first()
     if name and channel is None:
         raise BadRoute("escalates_to", f"There is no channel {name[:63]}.")
     return channel

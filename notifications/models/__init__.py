@@ -1,7 +1,8 @@
 from notifications.models.channel import Channel, ChannelState
 from notifications.models.conversation import Conversation
 from notifications.models.delivery import Delivery, DeliveryState
+from notifications.models.preference import Preference
 from notifications.models.route import Route
 from notifications.models.router import Router
 
-__all__ = ["Channel", "ChannelState", "Conversation", "Delivery", "DeliveryState", "Route", "Router"]
+__all__ = ["Channel", "ChannelState", "Conversation", "Delivery", "DeliveryState", "Preference", "Route", "Router"]

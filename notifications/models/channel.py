@@ -14,6 +14,7 @@ from notifications.channels.base import HttpChannel
 from notifications.channels.mail import Mail
 from operations.models.leased import Leased
 
+OWN = "@"  # the names of channels of one person's e-mail begin so; no other name contains it
 LEASE = timedelta(seconds=60)  # longer than one request may take; a killed worker costs this much at most
 
 
@@ -26,6 +27,10 @@ class ChannelState(models.TextChoices):
 class ChannelQuerySet(models.QuerySet["Channel"]):
     def due(self, *, now: datetime) -> ChannelQuerySet:
         return self.filter(is_on=True, next_look_at__lte=now)
+
+    def shared(self) -> ChannelQuerySet:
+        """Returns the channels that routes may name: not those of one person's e-mail."""
+        return self.exclude(name__startswith=OWN)
 
 
 class Channel(Leased):

@@ -13,7 +13,7 @@ from fleet.event_kinds import EventPhase
 from fleet.models import DomainEvent
 from notifications.channels.alertmanager import Alertmanager
 from notifications.channels.base import DeliveryAct, Notification
-from notifications.models import Channel, Conversation, Delivery, Route
+from notifications.models import Channel, Conversation, Delivery, Preference, Route
 from notifications.models.conversation import QUIET
 from notifications.rounds.subjects import Subjects
 from notifications.route_match import first_match
@@ -63,6 +63,16 @@ class RoutedBatch:
                 self._ask(event, message, conversation)
             elif known[channel.pk].digest_key and phase is EventPhase.WORSE:
                 self._take_out(event, message, known[channel.pk], route)
+        self._write_to_people(event, message)
+
+    def _write_to_people(self, event: DomainEvent, message: Notification) -> None:
+        """Begins conversations by e-mail with the people who want such events and may see this one."""
+        properties, (cluster_id, pool_ids) = self._subjects.place_of(event), self._subjects.ids_of(event)
+        for preference in self._preferences:
+            channel = preference.channel
+            is_wanted = channel and channel.pk not in self._open[event.key] and preference.wants(properties)
+            if channel and is_wanted and preference.may_see(cluster_id, pool_ids):
+                self._begin(event, event.key, message, channel, None)
 
     def escalate(self, conversation: Conversation, happened: str) -> None:
         """Begins a conversation in the second channel of its route, unless there is one."""
@@ -73,7 +83,7 @@ class RoutedBatch:
             self._begin(None, conversation.key, message, channel, route)
 
     def _begin(
-        self, event: DomainEvent | None, key: str, message: Notification, channel: Channel, route: Route
+        self, event: DomainEvent | None, key: str, message: Notification, channel: Channel, route: Route | None
     ) -> Conversation:
         conversation = Conversation(
             channel=channel, key=key, opened_at=self.now, message=message.written(),
@@ -81,12 +91,13 @@ class RoutedBatch:
         )  # fmt: skip
         self._open[key][channel.pk] = conversation
         self.begun.append(conversation)
-        held_until = route.held_until(message.severity, now=self.now)
+        held_until = route.held_until(message.severity, now=self.now) if route else None
+        name = route.name if route else ""
         if held_until or self._is_storm(channel):
-            conversation.digest_key = self._digest(channel, route, held_until)
+            conversation.digest_key = self._digest(channel, name, held_until)
         else:
             self._recent[channel.pk] += 1
-            self._deliver(event, message, channel, DeliveryAct.OPEN, key=key, route_name=route.name)
+            self._deliver(event, message, channel, DeliveryAct.OPEN, key=key, route_name=name)
         return conversation
 
     def _take_out(self, event: DomainEvent, message: Notification, conversation: Conversation, route: Route) -> None:
@@ -189,7 +200,7 @@ class RoutedBatch:
     def _is_storm(self, channel: Channel) -> bool:
         return channel.its_kind.has_storms and self._recent[channel.pk] >= STORM
 
-    def _digest(self, channel: Channel, route: Route, held_until: datetime | None) -> str:
+    def _digest(self, channel: Channel, route_name: str, held_until: datetime | None) -> str:
         """Returns the key of the next digest of the channel: that of quiet hours, or that of a storm.
 
         A digest of a storm comes a minute after the last one.
@@ -206,7 +217,7 @@ class RoutedBatch:
                 message = self._digest_message(key)
                 rest = max(DIGEST_AFTER, last.created_at + STORM_WITHIN - self.now) if last else DIGEST_AFTER
                 rest = held_until - self.now if held_until else rest
-                self._deliver(None, message, channel, DeliveryAct.DIGEST, key=key, route_name=route.name, after=rest)
+                self._deliver(None, message, channel, DeliveryAct.DIGEST, key=key, route_name=route_name, after=rest)
                 self.begun.append(Conversation(channel=channel, key=key, opened_at=self.now, message=message.written()))
             self._digests[channel.pk, held_until] = key
         return self._digests[channel.pk, held_until]
@@ -234,6 +245,11 @@ class RoutedBatch:
     @cached_property
     def _routes(self) -> Sequence[Route]:
         return list(Route.in_order().prefetch_related("channels"))
+
+    @cached_property
+    def _preferences(self) -> Sequence[Preference]:
+        rows = Preference.objects.filter(person__is_active=True, channel__is_on=True).order_by("pk")
+        return list(rows.select_related("channel", "person").prefetch_related("person__bindings"))
 
     @cached_property
     def _open(self) -> dict[str, dict[int, Conversation]]:

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 
@@ -12,6 +12,7 @@ from health.inbox.queries import impacts_of
 from health.lifecycle import FindingState
 from health.models import Finding
 from notifications.channels.base import Notification
+from notifications.models import Preference
 from notifications.route_match import PLAN, EventProperties
 from notifications.texts import message_of_finding, message_of_plan
 from rollouts.models import Plan
@@ -33,9 +34,14 @@ class Subjects:
             if finding is None:
                 return None
             pools = [pool.name for pool in self._pools.get(finding.node_id or 0, ())]
-            return message_of_finding(event, finding, impact=self._impacts.get(finding.pk), pools=pools)
+            message = message_of_finding(event, finding, impact=self._impacts.get(finding.pk), pools=pools)
+            return self._mentioning(message, finding.assigned_to)
         plan = self._plans.get(event.facts["plan"])
-        return message_of_plan(event, plan) if plan else None
+        return self._mentioning(message_of_plan(event, plan), plan.author) if plan else None
+
+    def _mentioning(self, message: Notification, person: str) -> Notification:
+        mention = self._mentions.get(person)
+        return replace(message, mentions=(mention,)) if mention else message
 
     def needs_attention(self, event: DomainEvent) -> bool:
         """Returns whether the subject still is as the event says, and nothing else explains it."""
@@ -54,6 +60,22 @@ class Subjects:
                 [pool.workload_class for pool in pools],
             )  # fmt: skip
         return place_of_plan(self._plans[facts["plan"]], facts["severity"])
+
+    def ids_of(self, event: DomainEvent) -> tuple[int, set[int]]:
+        """Returns the cluster and the pools by which people may see the subject."""
+        if "finding" in event.facts:
+            finding = self._findings[event.facts["finding"]]
+            return finding.cluster_id, {pool.pk for pool in self._pools.get(finding.node_id or 0, ())}
+        plan = self._plans[event.facts["plan"]]
+        return plan.cluster_id, {stage.pool_id for stage in plan.stages.all() if stage.pool_id}
+
+    @cached_property
+    def _mentions(self) -> Mapping[str, dict[str, str]]:
+        """Returns the chat handles of assignees and authors, by name."""
+        people = {finding.assigned_to for finding in self._findings.values()}
+        people |= {plan.author for plan in self._plans.values()}
+        rows = Preference.objects.filter(person__username__in=people - {""}, person__is_active=True)
+        return {row.person.get_username(): row.mention for row in rows.select_related("person")}
 
     @cached_property
     def _findings(self) -> Mapping[int, Finding]:

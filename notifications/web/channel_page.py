@@ -72,7 +72,7 @@ def add(request: PersonRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @for_the_fleet(Permission.SEE)
 def edit(request: PersonRequest, channel_id: int) -> HttpResponse:
-    channel = get_object_or_404(Channel, pk=channel_id)
+    channel = get_object_or_404(Channel.objects.shared(), pk=channel_id)
     if request.method != "POST":
         initial = {name: getattr(channel, name) for name in GIVEN}
         initial |= {"name": channel.name, "recipients": "\n".join(channel.recipients)}
@@ -100,7 +100,7 @@ def edit(request: PersonRequest, channel_id: int) -> HttpResponse:
 @for_the_fleet(Permission.ADMINISTER)
 def test(request: PersonRequest, channel_id: int) -> HttpResponse:
     """Sends a test message; its page shows what the receiver answers."""
-    channel = get_object_or_404(Channel, pk=channel_id)
+    channel = get_object_or_404(Channel.objects.shared(), pk=channel_id)
     to = reverse("channel", args=[channel.pk])
     with answered(request, (NotificationRefusal,)):
         sent = send_test(channel, actor=request.user.get_username(), now=timezone.now())
@@ -111,7 +111,7 @@ def test(request: PersonRequest, channel_id: int) -> HttpResponse:
 @require_POST
 @for_the_fleet(Permission.ADMINISTER)
 def remove(request: PersonRequest, channel_id: int) -> HttpResponse:
-    channel = get_object_or_404(Channel, pk=channel_id)
+    channel = get_object_or_404(Channel.objects.shared(), pk=channel_id)
     with answered(request, (NotificationRefusal,), done=f"{channel.name} is removed. Its deliveries stay in the log."):
         remove_channel(channel, actor=request.user.get_username(), now=timezone.now())
     return redirect("notifications")

@@ -62,6 +62,7 @@ from maintenance.web.case_page import AnswerForm, CaseActForm, NewCaseForm, Repa
 from maintenance.web.receivers_page import ReceiverForm
 from notifications.web.channel_page import ChannelForm
 from notifications.web.notifications_page import LogForm
+from notifications.web.preferences_page import PreferenceForm
 from notifications.web.route_page import RouteForm
 from operations.web.operation_page import OperationForm
 from people.api.people import NewPerson, RoleRequest
@@ -238,6 +239,8 @@ PARSERS = (
     Parser("channel of notifications", "its columns' lengths", FORM_BYTES,
            _fields(ChannelForm, "name", "kind", "address", "secret_from", "ca_file", "recipients"),
            ("notifications.web.channel_page",)),
+    Parser("preferences of a person", "254 characters", FORM_BYTES,
+           _fields(PreferenceForm, "mail", "slack_id", "teams_id"), ("notifications.web.preferences_page",)),
     Parser("filter of deliveries", "63 characters, the states there are", HEADERS_BYTES,
            _fields(LogForm, "state", "channel"), ("notifications.web.notifications_page",)),
     Parser("name of a route, of a list that Django compares with what there is", "100 characters", FORM_BYTES,

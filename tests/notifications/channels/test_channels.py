@@ -118,3 +118,18 @@ def test_what_may_succeed_later_is_tried_again(status, verdict):
 @pytest.mark.parametrize(("header", "seconds"), [("7", 7.0), ("99999", 3600.0), ("Wed, 21 Oct", None), ("", None)])
 def test_it_waits_as_long_as_it_is_asked_to(header, seconds):
     assert CHANNELS["slack"].outcome(429, {"retry-after": header}, "").retry_after_s == seconds
+
+
+def test_a_chat_mentions_people_until_the_end():
+    ada = {"name": "ada", "slack": "U0123456789", "teams": "ada@example.org"}
+    message = Notification(**{**MESSAGE.__dict__, "mentions": (ada, ada | {"slack": "", "teams": ""})})
+
+    assert body("slack", message=message)["blocks"][1]["text"]["text"].startswith("<@U0123456789>\n")
+    card = body("teams", message=message)["attachments"][0]["content"]
+    mentioned = {"id": "ada@example.org", "name": "ada"}
+    assert card["msteams"] == {"entities": [{"type": "mention", "text": "<at>ada</at>", "mentioned": mentioned}]}
+    assert card["body"][1]["text"] == "<at>ada</at>"
+    for key in ("slack", "teams"):
+        ended = json.dumps(body(key, DeliveryAct.RESOLVE, message))
+        assert "U0123456789" not in ended
+        assert "<at>" not in ended
