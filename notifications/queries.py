@@ -84,7 +84,8 @@ def recipients_of(*, where: str, severity: str, kind: str, at: datetime) -> Reci
     classes = Pool.objects.filter(cluster__name=cluster, name=pool).values_list("workload_class", flat=True)
     place = EventProperties(cluster, severity, kind, (pool,) if pool else (), tuple(classes) if pool else ())
     route = first_match(routes_in_order(), place)
-    return Recipients(route, route.its_channels, route.held_until(severity, now=at))
+    is_read = any(channel.its_kind.has_storms for channel in route.its_channels)  # others get each event at once
+    return Recipients(route, route.its_channels, route.held_until(severity, now=at) if is_read else None)
 
 
 def known_places() -> list[str]:

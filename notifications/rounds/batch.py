@@ -91,7 +91,7 @@ class RoutedBatch:
         )  # fmt: skip
         self._open[key][channel.pk] = conversation
         self.begun.append(conversation)
-        held_until = route.held_until(message.severity, now=self.now) if route else None
+        held_until = self._held_until(message, channel, route)
         name = route.name if route else ""
         if held_until or self._is_storm(channel):
             conversation.digest_key = self._digest(channel, name, held_until)
@@ -103,7 +103,7 @@ class RoutedBatch:
     def _take_out(self, event: DomainEvent, message: Notification, conversation: Conversation, route: Route) -> None:
         """Sends a subject that became worse by itself, although a digest has it, unless that digest still holds it."""
         channel = conversation.channel
-        if route.held_until(message.severity, now=self.now) or self._is_storm(channel):
+        if self._held_until(message, channel, route) or self._is_storm(channel):
             return
         self._ended_digests.add((conversation.channel_id, conversation.digest_key))
         conversation.digest_key = ""
@@ -114,7 +114,7 @@ class RoutedBatch:
         """Sets when the second channel is used without an answer: after the end of quiet hours that hold it back."""
         route = conversation.route
         if route and route.escalates_to_id and not event.its_kind.is_answered and not message.is_acknowledged:
-            begins_at = route.held_until(message.severity, now=self.now) or self.now
+            begins_at = self._held_until(message, conversation.channel, route) or self.now
             conversation.escalates_at = begins_at + route.escalates_after
             self.answered.discard(event.key)
 
@@ -130,8 +130,9 @@ class RoutedBatch:
 
     def _rest(self, message: Notification, conversation: Conversation) -> timedelta:
         """Returns how long a change waits for the end of quiet hours, where each change is a message to people."""
-        route = conversation.route if conversation.channel.its_kind.repeats_changes else None
-        held_until = route.held_until(message.severity, now=self.now) if route else None
+        channel = conversation.channel
+        is_message = channel.its_kind.repeats_changes
+        held_until = self._held_until(message, channel, conversation.route) if is_message else None
         return held_until - self.now if held_until else timedelta(0)
 
     def _end(self, event: DomainEvent, message: Notification) -> None:
@@ -199,6 +200,11 @@ class RoutedBatch:
 
     def _is_storm(self, channel: Channel) -> bool:
         return channel.its_kind.has_storms and self._recent[channel.pk] >= STORM
+
+    def _held_until(self, message: Notification, channel: Channel, route: Route | None) -> datetime | None:
+        """Returns the end of the quiet hours that hold a message back. Machines get each event at once."""
+        is_read = channel.its_kind.has_storms
+        return route.held_until(message.severity, now=self.now) if route and is_read else None
 
     def _digest(self, channel: Channel, route_name: str, held_until: datetime | None) -> str:
         """Returns the key of the next digest of the channel: that of quiet hours, or that of a storm.

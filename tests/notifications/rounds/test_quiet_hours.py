@@ -142,3 +142,13 @@ def test_the_second_channel_waits_until_the_hours_end(chat, cluster, receiver, r
     route_and_send()
 
     assert [each.json.get("event_action", "chat") for each in receiver.received] == ["chat", "trigger"]
+
+
+def test_a_machine_gets_each_event_at_once(cluster, receiver, route_and_send):
+    machine = a_channel("machine", address=receiver.url, secret_from="env:QUARTERDECK_CHANNEL_KEY")
+    catch_all(machine, quiet=AFTERNOON)
+    happened(a_finding(cluster, severity="note"))
+
+    route_and_send()
+
+    assert [each.json["type"] for each in receiver.received] == ["finding.opened"]
