@@ -9,9 +9,9 @@ from django.db.models import QuerySet
 
 from fleet.models import Cluster, Pool
 from health.sources.addresses import check_ca
+from health.sources.posts import check_receiver
 from health.sources.secrets import NoSecret, SecretPlaces
 from health.telemetry.prometheus.answers import Unusable
-from health.telemetry.prometheus.hosts import check_host
 from maintenance.models import RepairReceiver
 from maintenance.refusals import BadReceiver
 from people.models import AuditEntry, User
@@ -56,7 +56,7 @@ def _check(address: str, secret_from: str, ca_file: str) -> None:
     if not address.startswith("https://") and not settings.NOTIFICATION_NETWORKS:
         raise BadReceiver("address", "An address begins with https://.")
     try:
-        check_host(address, may_be_loopback=False, private_in=settings.NOTIFICATION_NETWORKS)
+        check_receiver(address)
     except Unusable as error:
         raise BadReceiver("address", str(error)) from error
     try:

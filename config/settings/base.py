@@ -178,6 +178,8 @@ PUBLIC_URL = env("QUARTERDECK_PUBLIC_URL", default="")
 INSTANCE = env("QUARTERDECK_INSTANCE", default="default")
 # Private networks in which a channel may be, as 10.0.0.0/8. Public addresses are always allowed.
 NOTIFICATION_NETWORKS = [ip_network(text) for text in env.list("QUARTERDECK_NOTIFICATION_NETWORKS", default=[])]
+# The HTTP proxy for receivers outside of these networks, as http://proxy.example.org:3128. Blank: none.
+NOTIFICATION_PROXY = env("QUARTERDECK_NOTIFICATION_PROXY", default="")
 # smtp+tls://user:password@mail.example.org:587; blank: no mail can be sent.
 SMTP_URL = env("QUARTERDECK_SMTP_URL", default="")
 if SMTP_URL:

@@ -8,6 +8,7 @@ from django.conf import settings
 from health.sources.addresses import certificates_at
 from health.telemetry.prometheus.answers import Unusable
 from health.telemetry.prometheus.client import Address, Bounds, Client, PostAnswer
+from health.telemetry.prometheus.hosts import check_host, is_within
 
 BOUNDS = Bounds(connect_s=5.0, read_s=15.0, answer_s=20.0, answer_bytes=16 << 10)
 
@@ -22,11 +23,28 @@ def post_to(url: str, body: bytes, headers: Mapping[str, str], *, secret: str, c
     if parts.scheme != "https" and not settings.NOTIFICATION_NETWORKS:
         raise Unusable("Messages are not sent over http://, where anybody on the way reads them.")
     path = f"{parts.path or '/'}{f'?{parts.query}' if parts.query else ''}"
+    root = f"{parts.scheme}://{parts.netloc}"
     address = Address(
-        f"{parts.scheme}://{parts.netloc}",
+        root,
+        proxy=proxy_of(root),
         ca=certificates_at(ca_file),
         private_in=settings.NOTIFICATION_NETWORKS,
         path_secrets=(secret, path if secret in path else ""),
     )
     with Client(address, BOUNDS) as client:
         return client.post(path, body, headers)
+
+
+def check_receiver(url: str) -> None:
+    """Refuses an address that a receiver may not have.
+
+    :raises Unusable: with the reason
+    """
+    networks = settings.NOTIFICATION_NETWORKS
+    check_host(url, may_be_loopback=False, private_in=networks, proxy_looks_up=bool(proxy_of(url)))
+
+
+def proxy_of(url: str) -> str:
+    """Returns the HTTP proxy for an address; blank if there is none, or the receiver is in an allowed network."""
+    proxy = settings.NOTIFICATION_PROXY
+    return proxy if proxy and not is_within(url, settings.NOTIFICATION_NETWORKS) else ""

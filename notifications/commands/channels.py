@@ -15,9 +15,9 @@ from django.db.models import Q
 from edges import concurrent_edits
 from edges.digests import digest
 from health.sources.addresses import check_ca
+from health.sources.posts import check_receiver
 from health.sources.secrets import NoSecret
 from health.telemetry.prometheus.answers import Unusable
-from health.telemetry.prometheus.hosts import check_host
 from notifications.channels import CHANNELS
 from notifications.channels.base import DeliveryAct
 from notifications.channels.mail import Mail
@@ -206,7 +206,7 @@ def _address(wanted: str, given: str, *, default: str, known: Collection[str]) -
         return address
     parts = urlsplit(address)
     base = f"{parts.scheme}://{parts.netloc}{parts.path}"
-    _check("address", check_host, base, may_be_loopback=False, private_in=settings.NOTIFICATION_NETWORKS)
+    _check("address", check_receiver, base)
     if parts.fragment:
         raise BadChannel("address", "An address of a receiver has no #.")
     return address

@@ -65,6 +65,7 @@ class Address:
     ca: str = field(default="", repr=False)  # PEM certificates; blank: whom this machine trusts
     may_be_loopback: bool = False
     private_in: AllowedNetworks | None = None  # the private networks that it may be in; None: any
+    proxy: str = field(default="", repr=False)  # the HTTP proxy, which looks the name up; blank: none
     path_secrets: tuple[str, ...] = field(default=(), repr=False)  # secrets that the path of a request has
 
 
@@ -98,12 +99,13 @@ class Client:
         self._address = address
         self._bounds = bounds or Bounds(CONNECT_S, READ_S, ANSWER_S, ANSWER_BYTES)
         basic = f"{address.user}:{address.password}"
-        self._sent = SentSecrets(address.token, address.password, basic, *address.path_secrets)
+        self._sent = SentSecrets(address.token, address.password, basic, address.proxy, *address.path_secrets)
         places = check_host(
             address.url,
             may_be_loopback=address.may_be_loopback,
             private_in=address.private_in,
             within_s=self._bounds.answer_s,
+            proxy_looks_up=bool(address.proxy),
         )
         url = _parsed(address.url)
         self._roots = [str(url.copy_with(host=place)).rstrip("/") for place in places]  # an address each, no name
@@ -120,6 +122,7 @@ class Client:
             headers=headers,
             timeout=httpx.Timeout(self._bounds.read_s, connect=self._bounds.connect_s),
             verify=_trust(address.ca),
+            proxy=address.proxy or None,
             follow_redirects=False,
             trust_env=False,
         )

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from health.telemetry.prometheus.answers import Unusable
 
 LOOK_UP_S = 5.0  # its name, while a person waits whose form has it
+NEARBY_S = 1.0  # a name server that knows an allowed network answers sooner
 IPAddress = IPv4Address | IPv6Address
 AllowedNetworks = Collection[IPv4Network | IPv6Network]
 
@@ -48,11 +49,17 @@ _NO_SERVERS = tuple(ip_network(text) for text in NO_SERVERS)
 
 
 def check_host(
-    url: str, *, may_be_loopback: bool, private_in: AllowedNetworks | None = None, within_s: float = LOOK_UP_S
+    url: str,
+    *,
+    may_be_loopback: bool,
+    private_in: AllowedNetworks | None = None,
+    within_s: float = LOOK_UP_S,
+    proxy_looks_up: bool = False,
 ) -> list[str]:
     """Returns the allowed addresses in the name server's order. `within_s` limits the lookup.
 
     `private_in` are the networks whose private and loopback addresses are allowed; None allows every private address.
+    `proxy_looks_up`: a name is returned as it is, since a proxy looks it up and decides.
 
     :raises Unusable: when the URL or any of its addresses is not allowed
     """
@@ -65,6 +72,8 @@ def check_host(
         raise Unusable("Its address begins with http:// or https:// and has a host.")
     if parts.username or parts.password or parts.query or parts.fragment:
         raise Unusable("Its address has no user, password, ? or #: those are given on their own.")
+    if proxy_looks_up and not _is_literal(host):
+        return [host]
     found = list(dict.fromkeys(_looked_up(host, port or 80, within_s=within_s)))
     for text in found:
         address = ip_address(text.partition("%")[0])
@@ -74,6 +83,24 @@ def check_host(
             _check_address(address, may_be_loopback=may_be_loopback)
             _check_public(address, private_in)
     return found
+
+
+def is_within(url: str, networks: AllowedNetworks, *, within_s: float = NEARBY_S) -> bool:
+    """Returns whether every address of the host is in these networks. False if its name cannot be looked up."""
+    host = urlsplit(url).hostname or ""
+    try:
+        found = _looked_up(host, 80, within_s=within_s)
+    except Unusable:
+        return False
+    return all(any(ip_address(text.partition("%")[0]) in network for network in networks) for text in found)
+
+
+def _is_literal(host: str) -> bool:
+    try:
+        ip_address(host.partition("%")[0])
+    except ValueError:
+        return False
+    return True
 
 
 def _looked_up(host: str, port: int, *, within_s: float) -> list[str]:
