@@ -125,3 +125,14 @@ def test_a_route_is_given_quiet_hours_and_a_second_channel(root):
     assert route.quiet_hours.sentence == "quiet 22:00–07:00 Europe/Berlin, Sat, Sun"
     assert "then pager after 15 min" in root.get("/notifications").content.decode()
     assert 'value="22:00"' in root.get(path).content.decode()
+
+
+def test_who_would_get_this_at_night(root):
+    a_cluster("eu-1")
+    quiet = {"zone": "UTC", "start": "22:00", "end": "07:00", "days": [0], "holds_criticals": False}
+    catch_all(a_channel("chat", "slack"), quiet=quiet)
+
+    html = root.get("/notifications?where=eu-1&severity=warning&kind=plan&at=2026-11-24T02:00").content.decode()
+
+    assert "Held back by quiet hours; in a digest at 2026-11-24 07:00 UTC." in html
+    assert 'value="2026-11-24T02:00"' in html
