@@ -46,11 +46,11 @@ class RoutedBatch:
         if message is None:
             return
         known = self._open[event.key]
-        if phase is EventPhase.RESOLVE or event.its_kind.is_answered:
-            self.answered.add(event.key)
         if phase is EventPhase.RESOLVE:
             self._end(event, message)
             return
+        if event.its_kind.is_answered:
+            self.answered.add(event.key)
         for conversation in known.values():
             self._update(event, message, conversation)
         if phase is EventPhase.UPDATE or not self._subjects.needs_attention(event):
@@ -138,6 +138,7 @@ class RoutedBatch:
     def _end(self, event: DomainEvent, message: Notification) -> None:
         """Ends the conversations about the subject. The end of a plan ends those about its stages, too."""
         keys = [event.key, *(key for key in self._open if key.startswith(f"{event.key}/"))]
+        self.answered.update(keys)
         for conversation in [each for key in keys for each in self._open.pop(key, {}).values()]:
             conversation.ended_at = self.now
             if conversation.pk:

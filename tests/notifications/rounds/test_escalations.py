@@ -2,10 +2,12 @@
 
 import pytest
 
+from fleet.models import DomainEvent
 from notifications.models import Channel, Conversation, Delivery
 from notifications.models.router import KEY
 from notifications.rounds import router_round
 from notifications.rounds.router_round import run_router
+from rollouts.lifecycle import PlanState
 from tests.make import NOON, a_cluster, a_finding, a_node, a_plan
 from tests.notifications.make import a_channel, catch_all, happened
 from tests.notifications.receivers import Answer, a_receiver
@@ -166,8 +168,6 @@ def test_a_worker_killed_while_it_escalates_loses_and_doubles_nothing(
 
 
 def test_the_start_of_a_plan_needs_no_answer(channels, second, route_and_send, clock):
-    from fleet.models import DomainEvent
-
     plan = a_plan()
     DomainEvent.write([plan.event_of("plan.started", now=NOON, actor="ada", reason="")])
     route_and_send()
@@ -187,3 +187,21 @@ def test_a_second_channel_that_is_switched_off_gets_nothing(channels, finding, s
 
     assert actions(second) == []
     assert not Conversation.objects.exclude(escalates_at=None).exists()
+
+
+def test_the_end_of_a_plan_answers_its_approvals_too(channels, second, route_and_send, clock):
+    plan = a_plan()
+    stage = plan.stages.get(index=0)
+    wanted = plan.event_of("plan.approval-wanted", now=NOON, actor="engine", reason="Nobody has approved it.")
+    wanted.key += f"/stage/{stage.pk}"
+    wanted.facts |= {"severity": "warning", "stage": stage.pk, "stage_name": stage.name}
+    DomainEvent.write([wanted])
+    route_and_send()
+    for to in (PlanState.ABORTING, PlanState.ABORTED):
+        plan.move(to, now=NOON, actor="ada", reason="Not today.")
+
+    route_and_send()
+    clock.later(20 * MINUTE)
+    route_and_send()
+
+    assert actions(second) == []
