@@ -27,8 +27,8 @@ from django.db.migrations.state import ProjectState  # noqa: E402
 
 # The last migration of each app that was written before any version was released: no older code runs beside it.
 UNRELEASED = {
-    "capacity": 1, "config": 1, "fleet": 7, "health": 6, "maintenance": 5, "notifications": 4, "operations": 2,
-    "people": 5, "rollouts": 5,
+    "capacity": 2, "config": 1, "fleet": 7, "health": 6, "maintenance": 6, "notifications": 5, "operations": 3,
+    "people": 5, "rollouts": 6,
 }  # fmt: skip
 REMOVED = (operations.RemoveField, operations.DeleteModel)
 RENAMED = (operations.RenameField, operations.RenameModel, operations.AlterModelTable)
