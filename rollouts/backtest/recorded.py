@@ -71,6 +71,15 @@ def evaluate_past(gate: Gate, recorded: Recorded, *, now: datetime) -> PastResul
     return PastResult(certain) if certain.answer is Answer.PASS else PastResult(best, certain.title)
 
 
+def missing_for(gate: Gate, recorded: Recorded, *, now: datetime) -> str:
+    """Returns the evidence that the gate reads and that was not recorded; blank if there is none."""
+    try:
+        gate.evaluate(recorded.certain, now=now)
+    except NotRecorded as missing:
+        return str(missing)
+    return ""
+
+
 def holds(gate: Gate, recorded: Recorded, *, now: datetime) -> GateResult | None:
     """Returns the WAIT of a gate that a longer wait alone does not end; None if it does not wait so."""
     later = now + max(durations_of(gate), default=MOMENT) + MOMENT

@@ -8,7 +8,7 @@ from typing import Any
 
 from rollouts.backtest.record import PlanRecord, StageSpan
 from rollouts.backtest.record_rows import read_record
-from rollouts.backtest.recorded import MOMENT, durations_of, evaluate_past, holds
+from rollouts.backtest.recorded import MOMENT, durations_of, evaluate_past, holds, missing_for
 from rollouts.gates import GATES
 from rollouts.gates.base import Answer, Gate, GateResult, When
 from rollouts.gates.options import read_gates
@@ -148,9 +148,8 @@ def _past_gate(
             catches.append(catch)
             continue
         last = span.passed_at or span.end
-        past = evaluate_past(gate, record.at(span, last, work=True), now=last)
-        if past.missing:
-            missing[past.missing] = None
+        if unread := missing_for(gate, record.at(span, last, work=True), now=last):
+            missing[unread] = None
     return PastGate(gate, catches, tuple(missing))
 
 

@@ -41,7 +41,10 @@ class TrialForm(forms.Form):
 
     def __init__(self, kind: type[Gate], data: QueryDict | None = None) -> None:
         (usual,) = read_gates({kind.key: usual_options(kind.key)})
-        super().__init__(data, initial=write_options(usual), prefix="option")
+        initial = {
+            name: f"{value:g}" if isinstance(value, float) else value for name, value in write_options(usual).items()
+        }
+        super().__init__(data, initial=initial, prefix="option")
         of_all = {field.name for field in fields(Gate)}
         for name, its in kinds_of(kind).items():
             if name not in of_all:

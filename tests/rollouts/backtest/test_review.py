@@ -43,6 +43,7 @@ def test_a_gate_whose_evidence_is_not_recorded_neither_passes_nor_fails():
     assert unknown["test_job"] == ("test Jobs of this kind: none ran",)
     assert unknown["validator_passed"] == ("runs of the validator",)
     assert unknown["xid"] == ("runs of the rules and samples of GPUs",)
+    assert {"findings", "ecc", "telemetry_fresh", "operands_ready"} <= unknown.keys()
     assert {"allocatable_restored", "mig_state"} == {past.gate.key for past in review.passed}
 
 
@@ -97,3 +98,13 @@ def test_a_halt_on_nodes_that_came_through_is_named_as_one():
         ["node-1", "node-2"],
         ["node-1"],
     )
+
+
+def test_a_stage_that_passed_at_once_is_no_pass_of_a_gate_without_evidence():
+    """A gate that still waits then has read nothing of what is missing."""
+    plan = a_halted_plan()
+    plan.events.filter(what="stage", to="passed").update(at=NOON + timedelta(minutes=11))
+
+    review = review_plan(plan, usual_options)
+
+    assert {"allocatable_restored", "mig_state"} == {past.gate.key for past in review.passed}
