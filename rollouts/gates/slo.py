@@ -97,7 +97,7 @@ class Slo(Gate):
         items = self._items(level, due, evidence)
         unmet = self._unmet(level, items, now=now) if due else None
         if due and unmet is None and level is not None and (worse := self._worse(level)):
-            title = f"{self._name} is out of its limits"
+            title = f"{self.measured} is out of its limits"
             return fail(title, worse, cause="out-of-limits", nodes=level.nodes, evidence=items, steps=READ_SERVICE)
         if unmet is not None:
             return unmet
@@ -108,19 +108,28 @@ class Slo(Gate):
             return self._in_window(young, items, now=now)
         if evidence.not_changed or not changed:
             return to_come(evidence, items)
-        return passed(f"{self._name} is within its limits", self._compared(level), evidence=items)
+        return passed(f"{self.measured} is within its limits", self._compared(level), evidence=items)
 
     @property
-    def _name(self) -> str:
+    def measured(self) -> str:
         return "The expression" if self.expression else INDICATORS[self.indicator].title
 
     @property
-    def _unit(self) -> str:
+    def unit(self) -> str:
         return "" if self.expression else INDICATORS[self.indicator].unit
 
     @property
     def _is_higher_better(self) -> bool:
         return self.higher_is_better if self.expression else INDICATORS[self.indicator].is_higher_better
+
+    def limits(self, baseline: float | None) -> list[tuple[str, float]]:
+        """Returns what the value is compared with, each with its name."""
+        found = [(name, limit) for name, limit in (("At most", self.at_most), ("At least", self.at_least)) if limit]
+        if self.has_baseline and baseline:
+            worse = abs(baseline) * self.at_most_worse_percent / 100
+            limit = baseline - worse if self._is_higher_better else baseline + worse
+            found.append((f"{self.at_most_worse_percent} % worse than the baseline", limit))
+        return found
 
     def _items(self, level: ServiceLevel | None, due: Iterable[TargetEvidence], evidence: Evidence) -> Items:
         shown = [
@@ -129,9 +138,9 @@ class Slo(Gate):
         ]
         if level is not None:
             if level.value is not None:
-                shown.append(EvidenceItem("Value", level.value, self._unit))
+                shown.append(EvidenceItem("Value", level.value, self.unit))
             if self.has_baseline and level.baseline is not None:
-                shown.append(EvidenceItem(f"Baseline ({self.baseline})", level.baseline, self._unit))
+                shown.append(EvidenceItem(f"Baseline ({self.baseline})", level.baseline, self.unit))
                 if level.value is not None and level.baseline:
                     change = (level.value - level.baseline) / abs(level.baseline) * 100
                     shown.append(EvidenceItem("Change", round(change, 1), "%"))
@@ -142,7 +151,7 @@ class Slo(Gate):
                 shown.append(instant("Newest sample", level.newest_at))
             shown.append(instant("Asked", level.asked_at))
         limits = {"At most": self.at_most, "At least": self.at_least}
-        shown += [EvidenceItem(name, limit, self._unit) for name, limit in limits.items() if limit]
+        shown += [EvidenceItem(name, limit, self.unit) for name, limit in limits.items() if limit]
         if self.has_baseline:
             shown.append(EvidenceItem("Worse by at most", self.at_most_worse_percent, "%"))
         return (*shown, EvidenceItem("Window", self.window.total_seconds(), "s"))
@@ -150,18 +159,18 @@ class Slo(Gate):
     def _unmet(self, level: ServiceLevel | None, items: Items, *, now: datetime) -> GateResult | None:
         """Returns WAIT if the measurement is missing or proves nothing; None if it can be compared."""
         if level is None or abs(now - level.asked_at) > ASKED_WITHIN:  # a clock that was set back is as bad as silence
-            title = f"{self._name} has not been measured since"
+            title = f"{self.measured} has not been measured since"
             return wait(title, "The engine asks the telemetry source.", cause="not-asked", evidence=items)
         if level.trouble:
             shown = (*items, EvidenceItem("Reason", level.trouble))
-            title, summary = f"{self._name} cannot be measured", "A number that is missing is no pass."
+            title, summary = f"{self.measured} cannot be measured", "A number that is missing is no pass."
             return wait(title, summary, cause=level.cause, nodes=level.nodes, evidence=shown, steps=CHECK_QUERY)
         if level.value is None:
-            title, summary = f"{self._name} has no value", "No request, or no such metric, in the window."
+            title, summary = f"{self.measured} has no value", "No request, or no such metric, in the window."
             return wait(title, summary, cause="no-value", nodes=level.nodes, evidence=items, steps=MORE_TRAFFIC)
         if level.newest_at is None or now - level.newest_at > self.max_age + (now - level.asked_at):
             title, summary = (
-                f"{self._name} rests on old samples",
+                f"{self.measured} rests on old samples",
                 f"The newest must be at most {spell(self.max_age)} old.",
             )
             return wait(title, summary, cause="old-samples", nodes=level.nodes, evidence=items, steps=CHECK_QUERY)
@@ -172,12 +181,12 @@ class Slo(Gate):
         if level.baseline is None or level.baseline_samples < self.min_samples:
             return self._too_few(level, level.baseline_samples, "The baseline of ", items)
         if level.baseline == 0 and level.value != 0 and not self._breaks_limits(level.value):
-            title, summary = f"The baseline of {self._name} is 0", "Nothing can be compared with 0 in percent."
+            title, summary = f"The baseline of {self.measured} is 0", "Nothing can be compared with 0 in percent."
             return wait(title, summary, cause="zero-baseline", nodes=level.nodes, evidence=items, steps=SET_LIMIT)
         return None
 
     def _too_few(self, level: ServiceLevel, samples: float, whose: str, items: Items) -> GateResult:
-        title = f"{whose}{self._name} has too few samples"
+        title = f"{whose}{self.measured} has too few samples"
         summary = f"{count(round(samples), 'sample')} of {self.min_samples} in {spell(self.window)}."
         cause = "few-baseline-samples" if whose else "few-samples"
         return wait(title, summary, cause=cause, nodes=level.nodes, evidence=items, steps=MORE_TRAFFIC)
@@ -190,7 +199,7 @@ class Slo(Gate):
         value, base = level.value, level.baseline
         if value is None:
             return ""
-        written = f"{value:.4g} {self._unit}".rstrip()
+        written = f"{value:.4g} {self.unit}".rstrip()
         if self._breaks_limits(value):
             limit = f"at least {self.at_least:g}" if value < self.at_least else f"at most {self.at_most:g}"
             return f"It is {written}. The limit is {limit}."

@@ -1,0 +1,116 @@
+"""The numbers behind the gates of a plan as plots: what was measured, its limits, its baseline, and the changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from django.db.models import Prefetch
+
+from operations.test_jobs.test_progress import TestJobOutcome
+from rollouts.gates.base import Gate
+from rollouts.gates.exposure import Exposure
+from rollouts.gates.slo import Slo
+from rollouts.gates.test_job import TestJobGate
+from rollouts.lifecycle import StageState, TargetState
+from rollouts.models import GateAnswer, Plan, ServiceLevelSample, Stage, Target, TestJob
+from rollouts.queries.test_results import baselines_of
+
+MOST_STAGES = 3  # the newest
+MOST_SAMPLES = 240  # two hours of a service level
+NOTHING_YET = (StageState.WAITING, StageState.ABANDONED)
+
+
+class Point(NamedTuple):
+    at: datetime
+    value: float
+    name: str = ""  # of its node; blank: of all together
+
+
+@dataclass(frozen=True)
+class GatePlot:
+    gate: Gate
+    stage: Stage
+    unit: str
+    query: str  # what is measured: an expression, a path, or words
+    points: Sequence[Point] = ()  # the oldest first
+    limits: Sequence[tuple[str, float]] = ()
+    baseline: Sequence[float] = ()  # its values; empty: there is none
+    changes: Sequence[datetime] = ()  # of nodes
+    newest_at: datetime | None = None  # the newest sample; None: there is none
+    why_empty: str = ""  # why there is no point; blank: there is
+
+
+def gate_plots(plan: Plan) -> list[GatePlot]:
+    """Returns a plot of each gate with a number of its own, of the newest stages. At most nine queries."""
+    changed = Prefetch("targets", Target.objects.filter(state=TargetState.CHANGED).defer("facts", "baseline"))
+    current = Prefetch("answers", GateAnswer.objects.filter(is_current=True, gate=Exposure.key))
+    stages = plan.stages.forward().exclude(state__in=NOTHING_YET).prefetch_related(changed, current)
+    return [plot for stage in stages.order_by("-index")[:MOST_STAGES] for plot in _of_stage(plan, stage)]
+
+
+def _of_stage(plan: Plan, stage: Stage) -> Iterator[GatePlot]:
+    changes = sorted(target.state_since for target in stage.targets.all())
+    for gate in stage.gates:
+        if isinstance(gate, Slo):
+            yield _service_level(stage, gate, changes)
+        elif isinstance(gate, TestJobGate) and gate.metric:
+            yield _test_results(plan, stage, gate, changes)
+        elif isinstance(gate, Exposure):
+            yield _exposure(stage, gate, changes)
+
+
+def _service_level(stage: Stage, gate: Slo, changes: Sequence[datetime]) -> GatePlot:
+    rows = list(reversed(ServiceLevelSample.objects.filter(stage=stage).order_by("-at")[:MOST_SAMPLES]))
+    newest = rows[-1] if rows else None
+    points = [Point(row.at, row.value) for row in rows if row.value is not None]
+    empty = "" if points else (newest.trouble or "The source has no value.") if newest else "Not measured yet."
+    return GatePlot(
+        gate,
+        stage,
+        gate.unit,
+        gate.value_expression.text,
+        points,
+        gate.limits(newest.baseline if newest else None),
+        [row.baseline for row in rows if row.baseline is not None],
+        changes,
+        newest.newest_at if newest else None,
+        empty,
+    )
+
+
+def _test_results(plan: Plan, stage: Stage, gate: TestJobGate, changes: Sequence[datetime]) -> GatePlot:
+    uids = [target.node_uid for target in stage.targets.all()]
+    rows = list(TestJob.objects.filter(plan=plan, node_uid__in=uids, outcome=TestJobOutcome.PASSED).order_by("told_at"))
+    points = [Point(row.told_at, row.value, row.node_name) for row in rows if row.value is not None and row.told_at]
+    baselines = baselines_of(plan, rows)
+    return GatePlot(
+        gate,
+        stage,
+        "",
+        gate.metric,
+        points,
+        [(name, limit) for name, limit in (("At least", gate.at_least), ("At most", gate.at_most)) if limit],
+        [value for row in rows for values in baselines.of(row) for value in values],
+        changes,
+        points[-1].at if points else None,
+        "" if points else "No test Job has printed a number yet.",
+    )
+
+
+def _exposure(stage: Stage, gate: Exposure, changes: Sequence[datetime]) -> GatePlot:
+    answer = next(iter(stage.answers.all()), None)
+    work = answer.value_of("Tenants' work") if answer else None
+    return GatePlot(
+        gate,
+        stage,
+        "GPU-min",
+        "Tenants' work on changed nodes",
+        [Point(answer.at, float(work))] if answer and work is not None else (),
+        [("At least", gate.gpu_minutes)],
+        changes=changes,
+        newest_at=answer.at if answer else None,
+        why_empty="" if work is not None else "Not evaluated yet.",
+    )

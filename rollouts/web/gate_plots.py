@@ -1,0 +1,84 @@
+"""The plots of a plan's gates as SVG, drawn after the page."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+
+from django.http import HttpResponse
+from django.shortcuts import render
+
+from edges.parts import part
+from edges.requests import PersonRequest
+from rollouts.queries.gate_plots import GatePlot, Point, gate_plots
+from rollouts.web.visible_objects import plan_for
+
+WIDTH, HEIGHT, MARGIN = 320.0, 120.0, 6.0
+
+
+@dataclass(frozen=True)
+class DrawnLimit:
+    name: str
+    value: float
+    y: float
+
+
+@dataclass(frozen=True)
+class DrawnPlot:
+    plot: GatePlot
+    lines: Sequence[str] = ()  # points of each polyline
+    dots: Sequence[tuple[float, float, str]] = ()  # x, y and title
+    limits: Sequence[DrawnLimit] = ()
+    band: tuple[float, float] | None = None  # top and height
+    lowest: float | None = None  # of the baseline
+    highest: float | None = None
+    changes: Sequence[float] = ()  # x of each
+    begin: datetime | None = None
+    end: datetime | None = None
+
+    @property
+    def newest(self) -> Point | None:
+        return self.plot.points[-1] if self.plot.points else None
+
+
+@part
+def plots_part(request: PersonRequest, plan_id: int) -> HttpResponse:
+    plan = plan_for(request.user, plan_id)
+    shown = {"plan": plan, "plots": [draw(plot) for plot in gate_plots(plan)]}
+    return render(request, "rollouts/plan/_gate_plots.html", shown)
+
+
+def draw(plot: GatePlot) -> DrawnPlot:
+    """Returns the plot in the coordinates of a box of 320 by 120. A plot without points has only its words."""
+    if not plot.points:
+        return DrawnPlot(plot)
+    instants = [*(point.at for point in plot.points), *plot.changes]
+    begin, end = min(instants), max(instants)
+    values = [*(point.value for point in plot.points), *(value for _, value in plot.limits), *plot.baseline]
+    low, high = min(*values, 0.0), max(*values, 0.0)
+    span_s, height = max(1.0, (end - begin).total_seconds()), (high - low) or 1.0
+
+    def x(at: datetime) -> float:
+        return round(MARGIN + (at - begin).total_seconds() / span_s * (WIDTH - 2 * MARGIN), 1)
+
+    def y(value: float) -> float:
+        return round(HEIGHT - MARGIN - (value - low) / height * (HEIGHT - 2 * MARGIN), 1)
+
+    lowest, highest = (min(plot.baseline), max(plot.baseline)) if plot.baseline else (None, None)
+    return DrawnPlot(
+        plot,
+        lines=[" ".join(f"{x(one.at)},{y(one.value)}" for one in its) for its in _by_name(plot.points)],
+        dots=[(x(one.at), y(one.value), f"{one.name} {one.value:g} {plot.unit}".strip()) for one in plot.points],
+        limits=[DrawnLimit(name, value, y(value)) for name, value in plot.limits],
+        band=(y(highest), max(1.0, y(lowest) - y(highest))) if lowest is not None and highest is not None else None,
+        lowest=lowest,
+        highest=highest,
+        changes=sorted({x(at) for at in plot.changes}),
+        begin=begin,
+        end=end,
+    )
+
+
+def _by_name(points: Iterable[Point]) -> list[list[Point]]:
+    ordered = sorted(points, key=lambda point: (point.name, point.at))
+    return [list(its) for _, its in groupby(ordered, key=lambda point: point.name)]

@@ -1,0 +1,73 @@
+"""The plots of gates with a number: threshold, baseline band, changes, query and age of the newest sample."""
+
+from datetime import timedelta
+
+import pytest
+
+from rollouts.models import ServiceLevelSample, TestJob
+from rollouts.queries.gate_plots import gate_plots
+from rollouts.web.gate_plots import draw
+from tests.make import NOON, a_user
+from tests.pages import page, visiting
+from tests.rollouts.backtest.story import FEW_GATES, a_halted_plan
+from tests.rollouts.rows import an_item, answered
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("now")]
+SLO = {"indicator": "vllm-ttft-p99", "at_most": 2, "at_most_worse_percent": 50}
+
+
+def seen(plan) -> str:
+    return page(visiting(a_user("ada", role="operator")), f"/parts/plans/{plan.pk}/gate-plots").text
+
+
+def test_a_service_level_is_drawn_with_its_limits_baseline_changes_and_query():
+    plan = a_halted_plan(gates={**FEW_GATES, "slo": SLO})
+    canary = plan.stages.first()
+    for minute, value in ((20, 0.4), (30, 0.9)):
+        at = NOON + timedelta(minutes=minute)
+        row = {"value": value, "samples": 50, "newest_at": at, "baseline": 0.4, "baseline_samples": 50}
+        ServiceLevelSample.objects.create(stage=canary, at=at, nodes=["node-0"], **row)
+
+    (plot,) = [plot for plot in gate_plots(plan) if plot.stage == canary]
+    drawn = draw(plot)
+
+    assert [point.value for point in plot.points] == [0.4, 0.9]
+    assert [(limit.name, round(limit.value, 3)) for limit in drawn.limits] == [
+        ("At most", 2), ("50 % worse than the baseline", 0.6)
+    ]  # fmt: skip
+    assert (drawn.lowest, drawn.highest, len(drawn.changes)) == (0.4, 0.4, 1)
+    assert drawn.limits[0].y < drawn.dots[1][1] < drawn.limits[1].y < drawn.dots[0][1]  # y grows downwards
+    assert "vllm:time_to_first_token_seconds" in seen(plan)
+
+
+def test_a_gate_without_a_number_says_so():
+    plan = a_halted_plan(gates={**FEW_GATES, "slo": SLO})
+    at = NOON + timedelta(minutes=50)
+    rest = plan.stages.get(name="Rest")
+    ServiceLevelSample.objects.create(stage=rest, at=at, nodes=["node-1"], trouble="Prometheus does not answer.")
+
+    text = seen(plan)
+
+    assert "No number: Not measured yet. This is no pass." in text
+    assert "No number: Prometheus does not answer. This is no pass." in text
+
+
+def test_results_of_test_jobs_and_the_work_of_tenants_are_drawn_too():
+    job = {"metric": "rate", "at_least": 900}
+    plan = a_halted_plan(gates={**FEW_GATES, "test_job": job, "exposure": {"gpu_minutes": 30}})
+    canary = plan.stages.first()
+    at = NOON + timedelta(minutes=15)
+    row = {"node_uid": canary.targets.get().node_uid, "node_name": "node-0", "metric": "rate", "outcome": "passed"}
+    row |= {"namespace": "x", "image": "x", "resource": "nvidia.com/gpu", "amount": 1, "intended_at": at}
+    TestJob.objects.create(plan=plan, told_at=at, value=950.0, **row)
+    answered(canary, "exposure", "wait", evidence=[an_item("Tenants' work", 12, "GPU-min")])
+
+    plots = {plot.gate.key: plot for plot in gate_plots(plan) if plot.stage == canary}
+
+    assert [(point.value, point.name) for point in plots["test_job"].points] == [(950.0, "node-0")]
+    assert plots["test_job"].limits == [("At least", 900)]
+    assert [point.value for point in plots["exposure"].points] == [12.0]
+
+
+def test_a_plan_without_such_a_gate_shows_no_panel():
+    assert "Numbers behind the gates" not in seen(a_halted_plan())
