@@ -1,6 +1,7 @@
 """The only package that talks to Kubernetes, and the only importer of its client."""
 
 from kube.client.connection import Connection, connect
+from kube.client.custom_objects import create_custom, delete_custom, find_kinds, get_custom, patch_custom
 from kube.client.errors import (
     Absent,
     Backwards,
@@ -94,13 +95,17 @@ __all__ = [
     "Untrusted",
     "Watch",
     "connect",
+    "create_custom",
     "create_job",
     "create_lease",
+    "delete_custom",
     "delete_job",
     "delete_lease",
     "evict_pod",
     "field_patch",
+    "find_kinds",
     "get_config_map",
+    "get_custom",
     "get_daemonset",
     "get_driver_object",
     "get_driver_object_whole",
@@ -124,6 +129,7 @@ __all__ = [
     "may",
     "metadata_patch",
     "node_patch",
+    "patch_custom",
     "patch_driver_object",
     "patch_node",
     "pointer",

@@ -1,4 +1,4 @@
-from kube.structs.cluster_objects import ConfigMapSeen, LeaseSeen, LeaseSpec, NamespaceSeen, ServerVersion
+from kube.structs.cluster_objects import ConfigMapSeen, CustomSeen, LeaseSeen, LeaseSpec, NamespaceSeen, ServerVersion
 from kube.structs.daemonset import DaemonSetSeen, RevisionSeen
 from kube.structs.driver_object import (
     ClusterPolicySeen,
@@ -16,6 +16,7 @@ __all__ = [
     "ClusterPolicySeen",
     "Condition",
     "ConfigMapSeen",
+    "CustomSeen",
     "DaemonSetSeen",
     "DriverObjectSeen",
     "DriverSpec",

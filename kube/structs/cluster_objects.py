@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from kube.structs.meta import ResourceList, Seen, Struct
+from kube.structs.meta import Condition, ResourceList, Seen, Struct
 
 
 class NamespaceSeen(Seen, frozen=True):
@@ -16,6 +16,17 @@ class ConfigMapSeen(Seen, frozen=True):
     @property
     def values(self) -> dict[str, str]:
         return self.data or {}
+
+
+class CustomStatus(Struct, frozen=True):
+    completion_time: str | None = ""
+    conditions: list[Condition] | None = None
+
+
+class CustomSeen(Seen, frozen=True):
+    """An object of a kind of a controller that repairs nodes."""
+
+    status: CustomStatus = CustomStatus()
 
 
 class LeaseSpec(Struct, frozen=True):

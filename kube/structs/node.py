@@ -41,6 +41,7 @@ class NodeMeta(Meta, frozen=True):
 class NodeSpec(Struct, frozen=True):
     unschedulable: bool | None = False
     taints: list[Taint] | None = None
+    provider_id: str | None = field(name="providerID", default="")
 
 
 class NodeSystem(Struct, frozen=True):

@@ -49,7 +49,7 @@ def test_whoever_acts_also_sees_all_that_who_observes_sees():
     assert seen <= acting
 
 
-def test_nothing_is_deleted_but_our_own_jobs_and_lease_and_pods_are_only_evicted():
+def test_nothing_is_deleted_but_our_own_objects_and_pods_are_only_evicted():
     writes = {
         (resource, verb)
         for rule in rules("quarterdeck.yaml")
@@ -59,9 +59,10 @@ def test_nothing_is_deleted_but_our_own_jobs_and_lease_and_pods_are_only_evicted
 
     deleting = [rule for rule in rules("quarterdeck.yaml") if "delete" in rule["verbs"]]
 
-    assert {resource for resource, verb in writes if verb == "delete"} == {"jobs", "leases"}
+    assert {resource for resource, verb in writes if verb == "delete"} == {"jobs", "leases", "rebootnodes", "gpuresets"}
     assert [rule["resourceNames"] for rule in deleting if "leases" in rule["resources"]] == [["quarterdeck"]]
     kinds = {"nodes", "nvidiadrivers", "clusterpolicies", "leases", "jobs", "pods/eviction"}
+    kinds |= {"rebootnodes", "gpuresets", "baremetalhosts"}  # the policy narrows these to our own, and one annotation
     assert {resource for resource, _ in writes} == kinds
 
 
