@@ -38,7 +38,7 @@ def simulator(fleet: Fleet, folder: Path) -> list[str]:
         *("--fleet", fleet.name, "--nodes", str(fleet.nodes)),
         *("--seed", str(fleet.seed), "--speed", str(fleet.speed)),
         *("--kubeconfig-out", str(folder / "kubeconfig"), "--request-log", str(folder / "requests.jsonl")),
-        *("--authorization", fleet.authorization),
+        *("--authorization", fleet.authorization, "--janitor"),
         *(("--mix", fleet.mix) if fleet.mix else ()),
         *(("--state", str(folder / STATE)) if fleet.is_kept else ()),
         *faults(fleet),

@@ -54,6 +54,7 @@ class Simulation:
             counters=options.counters,
             resource_api=options.resource_api,
             tells_devices=options.tells_devices,
+            has_janitor=options.janitor,
             is_planted=is_planted,
         )
         self._churn = Churn(self._play.world, options.seed) if self._play else None

@@ -28,6 +28,7 @@ from simulator.actors.gpu_operator.node_labels import NodeLabels
 from simulator.actors.gpu_operator.policy_driver import PolicyDriver
 from simulator.actors.gpu_operator.release import Release
 from simulator.actors.gpu_operator.upgrade import Upgrades
+from simulator.actors.janitor import Janitor
 from simulator.actors.job import Jobs
 from simulator.actors.kubelet.flapping import Flapping
 from simulator.actors.kubelet.heartbeat import Heartbeats
@@ -40,6 +41,7 @@ from simulator.actors.node_taints import NodeTaints
 from simulator.actors.objects import Obj, labels
 from simulator.actors.propagation import Propagation
 from simulator.actors.quota_status import QuotaStatus
+from simulator.actors.repairers import GPU_RESET, REBOOT_NODE
 from simulator.actors.replicaset import ReplicaSets
 from simulator.actors.scheduler import Scheduler
 from simulator.actors.stateful_set import StatefulSets
@@ -79,10 +81,11 @@ KINDS = (
 OWNERS = (DAEMON_SET, DEPLOYMENT, REPLICA_SET, STATEFUL_SET, JOB, CLUSTER_POLICY, NVIDIA_DRIVER)
 
 
-def _kinds(dra: Api | None, release: Release) -> tuple[Kind, ...]:
+def _kinds(dra: Api | None, release: Release, *, has_janitor: bool) -> tuple[Kind, ...]:
+    kinds = (*KINDS, *((REBOOT_NODE, GPU_RESET) if has_janitor else ()))
     if dra is None:
-        return KINDS
-    return (*KINDS, dra.slice, dra.claim, dra.template, *([GPU_CLUSTER] if release.is_26_7 else []))
+        return kinds
+    return (*kinds, dra.slice, dra.claim, dra.template, *([GPU_CLUSTER] if release.is_26_7 else []))
 
 
 class Play:
@@ -101,15 +104,16 @@ class Play:
         dra: Api | None = None,
         tells_devices: bool = False,
         is_on_nodes_alone: bool = False,
+        has_janitor: bool = False,
     ) -> None:
         """`keeps_budgets`: nobody else in this cluster writes the status of disruption budgets. `dra`: how its group
         is served; None: nobody here claims devices. `tells_devices`: kubelets name devices in pods' status.
         `is_on_nodes_alone`: the cluster has its own controllers, scheduler and GPU Operator; kubelets are played, and
-        what pods would do on their nodes.
+        what pods would do on their nodes. `has_janitor`: NVSentinel's janitor is installed.
         """
         release, self._durations = release or Release(), durations or Durations()
         self.loop = loop
-        self.world = world = World(cluster, loop, _kinds(dra, release))
+        self.world = world = World(cluster, loop, _kinds(dra, release, has_janitor=has_janitor))
         self.kubelets = Kubelets(world, self._durations, faults, life_of, self._stop_s)
         self.heartbeats = Heartbeats(world)
         hosts = self.kubelets.hosts
@@ -148,6 +152,8 @@ class Play:
             *([Publishing(world, hosts, self._durations, faults, dra), Allocating(world, dra)] if dra else []),
             *([GpuClusters(world)] if GPU_CLUSTER in world.caches else []),
         )
+        if has_janitor:
+            self.actors += (Janitor(world, Reboots(world, self.heartbeats, self._durations)),)
         if tells_devices:
             self._tell_devices(faults)
 

@@ -8,15 +8,17 @@ from simulator.actors.exporting.exporters import PORT
 from simulator.actors.exporting.vendors import VENDORS, VendorExporters
 from simulator.actors.gpu_operator.release import Release
 from simulator.actors.loop import Loop
+from simulator.actors.objects import name
 from simulator.actors.play import Play
 from simulator.actors.pod_logs import PodLogs
+from simulator.actors.repairers import janitor_definitions
 from simulator.actors.store_cluster import StoreCluster
 from simulator.faults import Board
 from simulator.fleets import FLEETS
 from simulator.fleets.mixes import UnknownMix
 from simulator.fleets.planting import Planting
 from simulator.fleets.registration import register_again
-from simulator.kinds import ResourceApi
+from simulator.kinds import DEFINITION, ResourceApi
 from simulator.pod_ends import PodEnds
 from simulator.store import Store
 
@@ -37,6 +39,7 @@ def raise_curtain(
     counters: Choice = Choice.SHIPPED,
     resource_api: ResourceApi = ResourceApi.V1,
     tells_devices: bool = False,
+    has_janitor: bool = False,
     is_planted: bool = False,
 ) -> Play | None:
     """Plant the fleet, where it is not there from before, and start its actors. None for an empty cluster.
@@ -55,8 +58,15 @@ def raise_curtain(
         register_again(cluster)
     else:
         Planting(cluster, plan, store.clock.now(), resource_api).plant()
+    there = {name(each) for each in cluster.list(DEFINITION)[0]}
+    for definition in janitor_definitions() if has_janitor else ():
+        if name(definition) not in there:
+            cluster.create(DEFINITION, definition)
     dra = Api(resource_api) if plan.has_claims else None
-    play = Play(cluster, Loop(store.clock), faults, release=plan.release, dra=dra, tells_devices=tells_devices)
+    play = Play(
+        cluster, Loop(store.clock), faults, release=plan.release, dra=dra, tells_devices=tells_devices,
+        has_janitor=has_janitor,
+    )  # fmt: skip
     play.fill()
     ends.read_log = PodLogs(play.world.journal).read
     ends.ports[PORT] = play.exporters.serve

@@ -1,0 +1,60 @@
+"""The kinds of controllers that repair nodes: NVSentinel's janitor and Metal3, as their CRDs define them.
+
+NVIDIA/NVSentinel, charts/janitor/crds; metal3-io/baremetal-operator, docs/api.md.
+"""
+
+from typing import Any
+
+from simulator.kinds import Kind
+
+Obj = dict[str, Any]
+JANITOR, METAL3 = "janitor.dgxc.nvidia.com", "metal3.io"
+ANYTHING: Obj = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+
+
+def _kind(group: str, plural: str, name: str, *, namespaced: bool = False) -> Kind:
+    return Kind(
+        group, "v1alpha1", plural, name, namespaced=namespaced, has_status=True, has_generation=True, is_custom=True
+    )
+
+
+REBOOT_NODE = _kind(JANITOR, "rebootnodes", "RebootNode")
+GPU_RESET = _kind(JANITOR, "gpuresets", "GPUReset")
+BARE_METAL_HOST = _kind(METAL3, "baremetalhosts", "BareMetalHost", namespaced=True)
+_REBOOT_SPEC: Obj = {
+    "type": "object",
+    "properties": {"force": {"type": "boolean", "default": False}, "nodeName": {"type": "string"}},
+    "required": ["force", "nodeName"],
+}
+_UUIDS: Obj = {"type": "array", "items": {"type": "string"}}
+_SELECTOR: Obj = {"type": "object", "properties": {"uuids": _UUIDS, "pciBusIDs": _UUIDS}}
+_RESET_SPEC: Obj = {
+    "type": "object",
+    "properties": {"nodeName": {"type": "string", "minLength": 1}, "selector": _SELECTOR},
+    "required": ["nodeName"],
+}
+
+
+def janitor_definitions() -> list[Obj]:
+    return [_definition(REBOOT_NODE, _REBOOT_SPEC), _definition(GPU_RESET, _RESET_SPEC)]
+
+
+def metal3_definitions() -> list[Obj]:
+    return [_definition(BARE_METAL_HOST, ANYTHING)]
+
+
+def _definition(kind: Kind, spec: Obj) -> Obj:
+    names = {"kind": kind.name, "listKind": f"{kind.name}List", "plural": kind.plural, "singular": kind.singular}
+    schema = {"type": "object", "properties": {"spec": spec, "status": ANYTHING}}
+    version = {"name": kind.version, "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": kind.resource},
+        "spec": {
+            "group": kind.group,
+            "names": names,
+            "scope": "Namespaced" if kind.namespaced else "Cluster",
+            "versions": [version | {"subresources": {"status": {}}}],
+        },
+    }
