@@ -14,7 +14,7 @@ from maintenance.actors import ACTORS
 from maintenance.actors.base import ActorPlace, RepairActor
 from maintenance.fault_tests import choose_test
 from maintenance.lifecycle import CaseFacts, CaseState, NodeOperation, RepairFacts, RepairKind, TestFacts
-from maintenance.models import NodeCase, Repair, RepairReceiver
+from maintenance.models import NodeCase, Repair, RepairKinds, RepairReceiver
 from operations.lifecycle import KINDS, NodeProgress
 from operations.models import Disruption, NodeTestJob, OperationNode, Quarantine
 from operations.test_jobs.node_tests import NODE_TESTS
@@ -171,9 +171,11 @@ def _repair(row: Repair | None) -> RepairFacts | None:
 
 def place_of(case: NodeCase) -> ActorPlace:
     """Returns the facts that decide who may be asked for a repair. Two queries."""
+    kinds = RepairKinds.objects.filter(cluster=case.cluster_id).values_list("why_not", flat=True).first()
     return ActorPlace(
         is_operated=case.cluster.mode == ClusterMode.OPERATE,
         has_receiver=receiver_of(case) is not None,
+        kinds=kinds or {},
     )
 
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import structlog
@@ -17,13 +18,28 @@ from django.db import transaction
 from edges.failures import failure_sentence
 from edges.transition_errors import LostRace
 from edges.webhook_signatures import BadSigningSecret, signed_headers
+from fleet.models import Gpu
+from gpu.cordons import SENTINEL_WORKS
+from gpu.labels import SENTINEL_STATE
 from health.sources.posts import post_to
 from health.sources.secrets import NoSecret
 from health.telemetry.prometheus.answers import AnswerLost, Unusable
 from kube import client
+from kube.resources import Resource
+from kube.structs import CustomSeen
 from maintenance import commands
 from maintenance.actors import ACTORS
-from maintenance.actors.base import UNCLEAR, ActorReport, HttpActor, RepairTask
+from maintenance.actors.base import (
+    UNCLEAR,
+    ActorReport,
+    AnnotationActor,
+    ClusterActor,
+    HttpActor,
+    ObjectActor,
+    ObjectCondition,
+    ObjectStatus,
+    RepairTask,
+)
 from maintenance.lifecycle import CaseState, RepairAnswer, RepairKind
 from maintenance.models import NodeCase, Repair
 from maintenance.queries import other_owner, receiver_of
@@ -35,12 +51,15 @@ from operations.writer_lease import Forfeit, take_writer_lease
 from wording.receivers import words_of
 
 log = structlog.get_logger()
+MANAGED = {"app.kubernetes.io/managed-by": "quarterdeck"}
+OWNER = "quarterdeck.io/repair-request"  # annotation: the id of the request
+ANNOTATION_UNCLEAR = "It is unclear whether the host has the request. It is not written again."
 SOON, LATER = timedelta(seconds=5), timedelta(seconds=15)
 
 
 def run_repair(repair_id: int, *, owner: str, clock: Callable[[], datetime]) -> None:
-    rows = Repair.objects.to_ask().select_related("case__cluster", "case__finding")
-    repair = rows.filter(pk=repair_id).first()
+    rows = Repair.objects.to_ask() | Repair.objects.to_withdraw()
+    repair = rows.select_related("case__cluster", "case__finding").filter(pk=repair_id).first()
     if repair is None or not repair.take_lease(owner=owner, now=clock()):
         return
     try:
@@ -52,7 +71,7 @@ def run_repair(repair_id: int, *, owner: str, clock: Callable[[], datetime]) -> 
     except Exception as bug:
         repair.end_lease(now=clock(), next_look_at=clock() + LATER, says=failure_sentence(bug))
         raise
-    repair.end_lease(now=clock(), next_look_at=clock() + SOON, says="" if report.is_accepted else report.sentence)
+    repair.end_lease(now=clock(), next_look_at=clock() + SOON, says=report.sentence)
 
 
 def _record(repair: Repair, report: ActorReport, *, now: datetime) -> None:
@@ -63,10 +82,14 @@ def _record(repair: Repair, report: ActorReport, *, now: datetime) -> None:
     """
     with transaction.atomic():
         repair.keep_lease(now=now)
+        if report.is_withdrawn:
+            repair.mine().update(withdrawn_at=now)
+            return
         if report.is_accepted and repair.accepted_at is None:
             repair.mine().update(accepted_at=now)
             evidence = {"repair": repair.pk}
-            repair.case.record("accepted", actor=repair.actor_title, reason=report.sentence, now=now, evidence=evidence)
+            sentence = report.sentence or "The request was read back."
+            repair.case.record("accepted", actor=repair.actor_title, reason=sentence, now=now, evidence=evidence)
         if report.answer:
             given = {"answer": report.answer, "actor": repair.actor_title, "reason": report.sentence}
             commands.answer_repair(repair.case, request=repair.request, now=now, **given)
@@ -93,7 +116,81 @@ class RepairRound:
         actor = ACTORS[self.repair.by]
         if isinstance(actor, HttpActor):
             return self._by_http(actor)
-        raise TypeError(f"{actor.key} is asked by no worker")
+        if not isinstance(actor, ClusterActor):
+            raise TypeError(f"{actor.key} is asked by no worker")
+        resource = client.find_kinds(self.connection, {actor.object_kind: actor.group_suffix}).get(actor.object_kind)
+        if resource is None:
+            return ActorReport(f"The cluster serves no {actor.object_kind} any more.")
+        if isinstance(actor, AnnotationActor):
+            return self._by_annotation(actor, resource)
+        if isinstance(actor, ObjectActor):
+            return self._by_object(actor, resource)
+        raise TypeError(f"{actor.key} is asked in no way")
+
+    def _by_object(self, actor: ObjectActor, resource: Resource[CustomSeen]) -> ActorReport:
+        name = f"quarterdeck-case-{self.case.pk}-{self.repair.request[:8]}"
+        try:
+            observed = client.get_custom(self.connection, resource, name)
+        except client.Absent:
+            observed = None
+        if self.repair.ended_at is not None:
+            return self._withdraw_object(observed, resource)
+        if observed is None and self.repair.accepted_at is not None:
+            return ActorReport(f"Somebody deleted {resource.title} {name} before it ended.", RepairAnswer.UNCLEAR)
+        if observed is None:
+            task = self._task()
+            if reason := actor.why_not_this(task) or self._why_wait():
+                return ActorReport(reason)
+            self._intend()
+            metadata = {"name": name, "labels": MANAGED, "annotations": {OWNER: self.repair.request}}
+            manifest = {"metadata": metadata, "spec": actor.spec(task)}
+            try:
+                observed = client.create_custom(self.connection, resource, manifest)
+            except client.Conflict:
+                observed = client.get_custom(self.connection, resource, name)
+            except (client.Refused, client.Forbidden) as refusal:
+                return ActorReport(f"The API server refused the {resource.title}: {refusal}", RepairAnswer.REFUSED)
+        if observed.annotations.get(OWNER) != self.repair.request:
+            return ActorReport(f"{resource.title} {name} has another owner.", RepairAnswer.REFUSED)
+        report = actor.report(_status_of(observed))
+        return replace(report, is_accepted=True)
+
+    def _withdraw_object(self, observed: CustomSeen | None, resource: Resource[CustomSeen]) -> ActorReport:
+        """Deletes the request of a repair that ended without success, unless the actor ended it."""
+        is_ours = observed is not None and observed.annotations.get(OWNER) == self.repair.request
+        if observed is not None and is_ours and not observed.status.completion_time:
+            self.repair.keep_lease(now=self.clock())
+            with suppress(client.Absent, client.Conflict):
+                client.delete_custom(self.connection, resource, observed)
+        return ActorReport("", is_withdrawn=True)
+
+    def _by_annotation(self, actor: AnnotationActor, resource: Resource[CustomSeen]) -> ActorReport:
+        node = client.get_node(self.connection, self.case.node_name)
+        named = actor.host_of(node.spec.provider_id or "")
+        if named is None:
+            return ActorReport(f"The providerID of the node names no {resource.title}.", RepairAnswer.REFUSED)
+        namespace, name = named
+        host = client.get_custom(self.connection, resource, name, namespace)
+        wanted, has = actor.value(self._task()), host.annotations.get(actor.annotation)
+        if self.repair.ended_at is not None:
+            if has == wanted:
+                self.repair.keep_lease(now=self.clock())
+                patch = client.metadata_patch(host, annotations={actor.annotation: None})
+                client.patch_custom(self.connection, resource, name, patch, namespace)
+            return ActorReport("", is_withdrawn=True)
+        if has is not None and has != wanted:
+            return ActorReport(f"Another client asks {resource.title} {namespace}/{name} for a reboot already.")
+        if has is None and self.repair.sent_at is not None:
+            has_it = self.repair.accepted_at is not None
+            says = f"{resource.title} {namespace}/{name} has no request any more. The node has not booted yet."
+            return ActorReport(says if has_it else ANNOTATION_UNCLEAR, is_accepted=has_it)
+        if has is None:
+            if reason := self._why_wait():
+                return ActorReport(reason)
+            self._intend()
+            patch = client.metadata_patch(host, annotations={actor.annotation: wanted})
+            client.patch_custom(self.connection, resource, name, patch, namespace)
+        return ActorReport("", is_accepted=True)
 
     def _by_http(self, actor: HttpActor) -> ActorReport:
         if self.repair.sent_at is not None:
@@ -136,6 +233,8 @@ class RepairRound:
             return "The node is not cordoned any more: pods could start there. Quarantine it again."
         if self.repair.kind == RepairKind.REBOOT and node.status.node_info.boot_id != self.repair.boot_id:
             return "The node booted since the reboot was asked for. It is not asked again."
+        if (at_work := node.labels.get(SENTINEL_STATE, "")) in SENTINEL_WORKS:
+            return f"NVSentinel works on the node ({at_work}). Wait for it, or answer the repair here."
         return self._why_not_now()
 
     def _why_not_now(self) -> str:
@@ -173,5 +272,21 @@ class RepairRound:
             asked_by=repair.asked_by,
             asked_at=repair.asked_at,
             deadline=repair.deadline,
+            gpu_uuids=self._gpu_uuids(),
             answer_to=f"{settings.PUBLIC_URL.rstrip('/')}{path}" if settings.PUBLIC_URL else "",
         )
+
+    def _gpu_uuids(self) -> tuple[str, ...]:
+        """Returns the GPU of the fault; without one, every GPU of the node by its UUID."""
+        if self.case.finding and self.case.finding.gpu_uuid:
+            return (self.case.finding.gpu_uuid,)
+        gpus = Gpu.objects.filter(node__uid=self.case.node_uid).exclude(uuid="").order_by("index")
+        return tuple(gpus.values_list("uuid", flat=True))
+
+
+def _status_of(observed: CustomSeen) -> ObjectStatus:
+    conditions = {
+        each.type: ObjectCondition(each.status, each.reason or "", each.message or "")
+        for each in observed.status.conditions or ()
+    }
+    return ObjectStatus(conditions, is_completed=bool(observed.status.completion_time))

@@ -8,6 +8,7 @@ from django.utils import timezone
 from maintenance.automatic_round import run_automatic_quarantine
 from maintenance.case_round import follow_cases
 from maintenance.models import Repair
+from maintenance.repair_kinds import discover, queue_discoveries
 from maintenance.repair_round import run_repair as run_round
 
 
@@ -21,8 +22,15 @@ def sweep_automatic_quarantine(**_: object) -> None:
 def sweep_cases(**_: object) -> None:
     """Moves cases after their operations, and queues the rounds of repairs that are due."""
     follow_cases(now=timezone.now())
+    queue_discoveries(now=timezone.now())
     for key in Repair.objects.due(now=timezone.now()).values_list("pk", flat=True):
         Repair.queue_round(key)
+
+
+@shared_task(queue="rollouts", ignore_result=True)
+def discover_repair_kinds(*, cluster_id: int, **_: object) -> None:
+    """Looks for the kinds of actors in a cluster. It ignores unknown arguments, so that versions can mix."""
+    discover(cluster_id, now=timezone.now())
 
 
 @shared_task(queue="rollouts", ignore_result=True)

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import ClassVar
 
@@ -25,6 +25,7 @@ class RepairTask:
     asked_at: datetime
     deadline: datetime
     answer_to: str  # address of the answer by REST; blank: Quarterdeck does not know its own address
+    gpu_uuids: tuple[str, ...] = ()  # of the fault; without one, of all GPUs of the node
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class ActorReport:
     sentence: str
     answer: RepairAnswer | None = None  # None: none yet
     is_accepted: bool = False  # the actor confirmed that it has the request
+    is_withdrawn: bool = False  # the request of an ended repair is over, or was removed
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,7 @@ class ActorPlace:
 
     is_operated: bool  # Quarterdeck may change the cluster
     has_receiver: bool  # of webhooks, for the node's pool or cluster
+    kinds: Mapping[str, str] = field(default_factory=dict)  # why a kind of object cannot be made, blank: it can
 
 
 class RepairActor(ABC):
@@ -63,11 +66,73 @@ class HttpActor(RepairActor):
     def outcome(self, status: int, words: str) -> ActorReport:
         """Returns what an HTTP status means. 2xx: it has the request. 4xx: it has not. Everything else is unclear."""
         if 200 <= status < 300:
-            return ActorReport(f"The receiver has the request ({status}).", is_accepted=True)
+            return ActorReport("", is_accepted=True)
         quoted = f": {words}" if words else "."
         if 400 <= status < 500 and status != 408:
             return ActorReport(f"The receiver refused the request ({status}){quoted}", RepairAnswer.REFUSED)
         return ActorReport(f"{UNCLEAR} The receiver answered {status}{quoted}")
+
+
+@dataclass(frozen=True)
+class ObjectCondition:
+    status: str = ""  # True, False, Unknown; blank: there is no such condition
+    reason: str = ""
+    message: str = ""
+
+    @property
+    def is_true(self) -> bool:
+        return self.status == "True"
+
+    @property
+    def words(self) -> str:
+        return ": ".join(filter(None, (self.reason, self.message)))
+
+
+@dataclass(frozen=True)
+class ObjectStatus:
+    conditions: Mapping[str, ObjectCondition]
+    is_completed: bool  # it has a completion time
+
+    def condition(self, name: str) -> ObjectCondition:
+        return self.conditions.get(name, ObjectCondition())
+
+
+class ClusterActor(RepairActor):
+    """A controller in the cluster, known by a kind that the API server serves. Groups move: discovery finds them."""
+
+    object_kind: ClassVar[str]
+    group_suffix: ClassVar[str]  # of the API group
+
+    def why_not(self, place: ActorPlace) -> str:
+        unknown = f"Quarterdeck has not looked for {self.object_kind} in this cluster yet."
+        return super().why_not(place) or place.kinds.get(self.object_kind, unknown)
+
+
+class ObjectActor(ClusterActor):
+    """A controller that is asked by an object of its own, and answers in its status."""
+
+    def why_not_this(self, task: RepairTask) -> str:
+        """Returns why this task cannot be an object. Blank: it can."""
+        return ""
+
+    @abstractmethod
+    def spec(self, task: RepairTask) -> Mapping[str, object]: ...
+
+    @abstractmethod
+    def report(self, status: ObjectStatus) -> ActorReport: ...
+
+
+class AnnotationActor(ClusterActor):
+    """A controller that is asked by an annotation on the object of the host, and removes it. It is asked once."""
+
+    annotation: ClassVar[str]
+
+    @abstractmethod
+    def host_of(self, provider_id: str) -> tuple[str, str] | None:
+        """Returns namespace and name of the object. None: the node has none."""
+
+    @abstractmethod
+    def value(self, task: RepairTask) -> str: ...
 
 
 UNCLEAR = "It is unclear whether the receiver has the request. It is not sent again."

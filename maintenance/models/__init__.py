@@ -1,5 +1,5 @@
 from maintenance.models.automatic import AutomaticDecision, AutomaticQuarantine
 from maintenance.models.case import NodeCase
-from maintenance.models.repair import Repair, RepairReceiver
+from maintenance.models.repair import Repair, RepairKinds, RepairReceiver
 
-__all__ = ["AutomaticDecision", "AutomaticQuarantine", "NodeCase", "Repair", "RepairReceiver"]
+__all__ = ["AutomaticDecision", "AutomaticQuarantine", "NodeCase", "Repair", "RepairKinds", "RepairReceiver"]

@@ -7,11 +7,13 @@ from django.db.models import Q
 
 from fleet.models import Cluster, Pool
 from maintenance.actors import ACTORS
+from maintenance.actors.base import ClusterActor
 from maintenance.actors.person import Person
 from maintenance.lifecycle import RepairAnswer, RepairKind
 from maintenance.models.case import LONGEST_REASON, NodeCase
 from operations.models.leased import Leased
 
+IN_CLUSTER = sorted(actor.key for actor in ACTORS.values() if isinstance(actor, ClusterActor))
 ASKED = sorted(actor.key for actor in ACTORS.values() if actor.is_asked)
 
 
@@ -19,12 +21,17 @@ class RepairQuerySet(models.QuerySet["Repair"]):
     def open(self) -> RepairQuerySet:
         return self.filter(ended_at=None)
 
+    def to_withdraw(self) -> RepairQuerySet:
+        """Returns repairs that ended without success, while their request may still be in the cluster."""
+        over = self.filter(ended_at__isnull=False, sent_at__isnull=False, withdrawn_at=None, by__in=IN_CLUSTER)
+        return over.exclude(answer=RepairAnswer.DONE)
+
     def to_ask(self) -> RepairQuerySet:
         """Returns the repairs that a worker asks an actor for, or reads its answer of."""
         return self.open().filter(answer="", by__in=ASKED)
 
     def due(self, *, now: datetime) -> RepairQuerySet:
-        return self.to_ask().filter(next_look_at__lte=now)
+        return (self.to_ask() | self.to_withdraw()).filter(next_look_at__lte=now)
 
 
 class Repair(Leased):
@@ -50,6 +57,7 @@ class Repair(Leased):
     boot_id = models.CharField(max_length=64, blank=True)  # of the node when it was asked; blank: not reported
     sent_at = models.DateTimeField(null=True)  # when the first write to the actor began; null: none did
     accepted_at = models.DateTimeField(null=True)  # when it was read back that the actor has the request
+    withdrawn_at = models.DateTimeField(null=True)  # when it was read back that the request is over, or was removed
     says = models.CharField(max_length=LONGEST_REASON, blank=True)  # what it waits for
     answer = models.CharField(max_length=16, blank=True, choices=[(each.value, each.value) for each in RepairAnswer])
     answered_by = models.CharField(max_length=150, blank=True)
@@ -77,7 +85,7 @@ class Repair(Leased):
         return ACTORS[self.by].title if self.by in ACTORS else self.by
 
     def its_row(self) -> RepairQuerySet:
-        return Repair.objects.to_ask().filter(pk=self.pk)
+        return (Repair.objects.to_ask() | Repair.objects.to_withdraw()).filter(pk=self.pk)
 
     def end_lease(self, *, now: datetime, next_look_at: datetime, says: str) -> None:
         """Ends the lease with what the repair waits for."""
@@ -85,6 +93,17 @@ class Repair(Leased):
         mine.update(lease_until=now, next_look_at=next_look_at)
         if says != self.says:
             mine.filter(ended_at=None).update(says=says[:LONGEST_REASON])
+
+
+class RepairKinds(models.Model):
+    """The kinds of objects that ask controllers of a cluster for repairs, as discovery found them."""
+
+    cluster = models.OneToOneField(Cluster, models.CASCADE, related_name="repair_kinds")
+    why_not = models.JSONField(default=dict)  # by kind: why no object of it can be made; blank: it can
+    looked_at = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return f"repair kinds of {self.cluster}"
 
 
 class RepairReceiver(models.Model):

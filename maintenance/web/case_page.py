@@ -28,7 +28,6 @@ from maintenance.queries import offers_of
 from maintenance.refusals import CaseRefused
 from maintenance.web.case_strip import strip_of
 from people.rights import NotAllowed, Permission, require, why_not
-from wording.lists import names
 
 REFUSALS = (BadForm, NotAllowed, CaseRefused, IllegalMove)
 SHOWN = 200  # moves; all are in REST
@@ -120,7 +119,7 @@ def case(request: PersonRequest, case_id: int) -> HttpResponse:
     context = _context(request, case_id)
     offers = offers_of(context["case"])
     forms_of = {key: form(auto_id=f"{key}_%s") for key, (_, form) in COMMANDS.items()}
-    able = [(actor.key, f"{actor.title}: {names(sorted(actor.kinds))}") for actor, reason in offers if not reason]
+    able = [(actor.key, f"{actor.title}: {', '.join(sorted(actor.kinds))}") for actor, reason in offers if not reason]
     forms_of["repair"].fields["by"].widget.choices = able
     context["dialogs"] = [(ACTS[key], form) for key, form in forms_of.items()]
     context["absent_actors"] = [(actor.title, reason) for actor, reason in offers if reason]
