@@ -118,6 +118,7 @@ GPUS_ASSIGNED = ("hami.io/vgpu-devices-allocated", "volcano.sh/vgpu-ids-new", "r
 HELD_BY = "quarterdeck.io/held-by"  # annotation: "plan-<id>"
 HELD_SINCE = "quarterdeck.io/held-since"  # annotation, beside it
 CORDONED_BY = "quarterdeck.io/cordoned-by"  # annotation: "plan-<id>"; keeps pods away until the test has passed
+IN_POOL = "quarterdeck.io/pool"  # label: a person put the node into a pool with this selector
 EXCLUDED_BY = "quarterdeck.io/opted-out-by"  # annotation: "plan-<id>", the owner of the exclusions
 PUT_BACK = "quarterdeck.io/put-back"  # annotation: the merge patch that restores the previous values
 # Labels of our Jobs, which pull an image or test a changed node, and of their pods.

@@ -82,7 +82,8 @@ def _gone(uids: Collection[str], cases: Sequence[NodeCase]) -> dict[str, str]:
 def _operations(uids: Collection[str]) -> tuple[dict[str, NodeOperation], dict[str, NodeOperation]]:
     """Returns the newest operation that has begun, and the newest one, by node UID. A test is none that has begun."""
     has_begun = Q(step_since__isnull=False) & ~Q(operation__steps=list(KINDS["test"]))
-    keys = OperationNode.objects.filter(node_uid__in=uids).order_by().values("node_uid")
+    of_cases = ~Q(operation__steps=list(KINDS["label"])) & ~Q(operation__steps=list(KINDS["note"]))
+    keys = OperationNode.objects.filter(of_cases, node_uid__in=uids).order_by().values("node_uid")
     last = list(keys.annotate(newest=Max("pk"), begun=Max("pk", filter=has_begun)))
     wanted = {key for row in last for key in (row["newest"], row["begun"]) if key}
     rows = OperationNode.objects.select_related("operation").in_bulk(wanted)

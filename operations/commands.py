@@ -1,12 +1,13 @@
 """Commands of people on operations: start, pause, resume, retry, cancel. A worker carries them out."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import IntegrityError, transaction
 
 from edges.idempotency import CarriedOut, IdempotencyKey, is_done
+from edges.transition_errors import IllegalMove
 from fleet.models import Cluster, ClusterMode, Node
 from operations.impact import OperationImpact, impact_of
 from operations.lifecycle import KINDS, NodeProgress, OperationState
@@ -14,10 +15,16 @@ from operations.models import Operation, OperationNode
 from operations.refusals import BadOperation, OperationRefused
 from operations.steps import STEPS
 from people.models import AuditEntry
+from people.rights import NotAllowed
+from wording.durations import spell
 from wording.numbers import count
 
 MOST_NODES = 1000
-TITLES: Mapping[str, str] = {"quarantine": "Quarantine", "drain": "Drain", "release": "Release", "test": "Test"}
+APPROVED_WITHIN = timedelta(hours=24)  # an older proposal is asked again
+TITLES: Mapping[str, str] = {
+    "quarantine": "Quarantine", "drain": "Drain", "release": "Release", "test": "Test", "label": "Label pool",
+    "note": "Note",
+}  # fmt: skip
 
 
 def preview(cluster: Cluster, kind: str, nodes: Sequence[Node], *, now: datetime) -> OperationImpact:
@@ -45,6 +52,8 @@ def start(
 ) -> Operation:
     """Records the operation with its frozen list of nodes, and wakes a worker. Repeating the key returns the same one.
 
+    Above 20 % of a production pool nothing runs before another person approves it (lifecycle R47).
+
     :raises BadOperation: when the input is invalid
     :raises OperationRefused: when the cluster may not be changed, or the key belongs to another command
     """
@@ -61,8 +70,9 @@ def start(
         raise BadOperation(("typed_count", f"Type the number of nodes, {len(nodes)}, to confirm."))
     try:
         with transaction.atomic():
+            state = OperationState.PROPOSED if impact.approvals else OperationState.RUNNING
             operation = Operation.objects.create(
-                cluster=cluster, steps=list(KINDS[kind]), options=options, state_since=now, reason=reason,
+                cluster=cluster, steps=list(KINDS[kind]), options=options, state=state, state_since=now, reason=reason,
                 asked_by=actor, asked_at=now, key=key, preview=impact.as_kept, next_look_at=now, lease_until=now,
             )  # fmt: skip
             OperationNode.objects.bulk_create(
@@ -89,6 +99,39 @@ def _complete(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
     return given
 
 
+def approve(operation: Operation, *, actor: str, reason: str, seen: str = "", now: datetime) -> None:
+    """Starts a proposed operation. `seen`: the impact that the approver saw; blank: the one when it was asked.
+
+    :raises NotAllowed: when the approver asked for it
+    :raises OperationRefused: when its nodes, its impact or its age are not what the approver decides about
+    :raises IllegalMove: when it is not proposed
+    :raises LostRace: when somebody else was first
+    """
+    if operation.state != OperationState.PROPOSED:
+        raise IllegalMove("An operation", OperationState(operation.state), OperationState.RUNNING)
+    if actor == operation.asked_by:
+        raise NotAllowed("You asked for this operation: another person approves it.")
+    if now - operation.asked_at > APPROVED_WITHIN:
+        raise OperationRefused(f"It was asked more than {spell(APPROVED_WITHIN)} ago. Cancel it, and ask again.")
+    impact = impact_now(operation, now=now)
+    if impact is None:
+        raise OperationRefused("A node of it left the cluster. Cancel it, and ask again.")
+    if impact.vetoes:
+        raise OperationRefused(" ".join(impact.vetoes[:3]))
+    if impact.sentence != (seen or operation.preview["sentence"]):
+        raise OperationRefused(f"The impact changed. It is now: {impact.sentence} Look at it, then approve again.")
+    with transaction.atomic():
+        _move(operation, OperationState.RUNNING, "approve", actor=actor, reason=reason, now=now)
+        Operation.objects.filter(pk=operation.pk).update(preview=impact.as_kept)
+
+
+def impact_now(operation: Operation, *, now: datetime) -> OperationImpact | None:
+    """Returns the impact on its nodes as they are now. None: a node left the cluster."""
+    uids = list(operation.nodes.values_list("node_uid", flat=True))
+    nodes = list(Node.objects.filter(cluster=operation.cluster, uid__in=uids).order_by("name"))
+    return impact_of(operation.cluster, nodes, operation.steps, now=now) if len(nodes) == len(uids) else None
+
+
 def pause(operation: Operation, *, actor: str, reason: str, now: datetime) -> None:
     """Pauses: nothing more is written until it is resumed.
 
@@ -99,7 +142,9 @@ def pause(operation: Operation, *, actor: str, reason: str, now: datetime) -> No
 
 
 def resume(operation: Operation, *, actor: str, reason: str, now: datetime) -> None:
-    """Resumes. Failures so far no longer pause the operation. Raises as `pause` does."""
+    """Resumes a paused operation. Failures so far no longer pause it. Raises as `pause` does."""
+    if operation.state != OperationState.PAUSED:
+        raise IllegalMove("An operation", OperationState(operation.state), OperationState.RUNNING)
     failed = operation.nodes.filter(state=NodeProgress.FAILED).count()
     options = operation.options | {"failures_accepted": failed}
     with transaction.atomic():

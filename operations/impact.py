@@ -23,7 +23,10 @@ from wording.lists import names
 from wording.numbers import are, count, either
 
 TYPED_ABOVE = 10  # nodes; of more the asker types their number
-LISTS = ("jobs", "services", "pools", "losses", "unmanaged", "empty_dir", "budgets", "vetoes", "waits", "warnings")
+LISTS = (
+    "jobs", "services", "pools", "losses", "unmanaged", "empty_dir", "budgets", "vetoes", "waits", "warnings",
+    "approvals",
+)  # fmt: skip
 CONTROL_PLANE = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 
 
@@ -46,6 +49,7 @@ class OperationImpact:
     waits: Sequence[str] = field(default_factory=list)  # why nodes wait after the start
     vetoes: Sequence[str] = field(default_factory=list)  # why nodes may not be released: they bar the start
     warnings: Sequence[str] = field(default_factory=list)
+    approvals: Sequence[str] = field(default_factory=list)  # why another person has to approve it
     needs_typed_count: bool = False
 
     @property
@@ -113,6 +117,7 @@ def impact_of(cluster: Cluster, nodes: Sequence[Node], steps: Sequence[str], *, 
         vetoes=sorted(vetoes_of(nodes, steps).values()),
         waits=list(_waits(cluster, nodes, steps, now=now)),
         warnings=list(_warnings(nodes, steps)),
+        approvals=[share.why_approval for share in shares if share.why_approval] if "cordon" in steps else [],
         needs_typed_count=len(nodes) > TYPED_ABOVE or any(share.is_large for share in shares),
     )
 

@@ -5,6 +5,7 @@ from enum import StrEnum
 
 
 class OperationState(StrEnum):
+    PROPOSED = "proposed"  # another person has to approve it; nothing is written
     RUNNING = "running"  # nodes are started as the ledger allows
     PAUSED = "paused"  # no node is started or evicted; a person or too many failures paused it
     FINISHED = "finished"  # every node has a result
@@ -20,6 +21,7 @@ class NodeProgress(StrEnum):
 
 
 OPERATION_MOVES: Mapping[OperationState, frozenset[OperationState]] = {
+    OperationState.PROPOSED: frozenset({OperationState.RUNNING, OperationState.CANCELLED}),
     OperationState.RUNNING: frozenset({OperationState.PAUSED, OperationState.FINISHED, OperationState.CANCELLED}),
     OperationState.PAUSED: frozenset({OperationState.RUNNING, OperationState.CANCELLED}),
     OperationState.FINISHED: frozenset({OperationState.RUNNING}),  # failed nodes are retried
@@ -32,7 +34,7 @@ NODE_MOVES: Mapping[NodeProgress, frozenset[NodeProgress]] = {
     NodeProgress.FAILED: frozenset({NodeProgress.PENDING}),  # a person retries it
     NodeProgress.CANCELLED: frozenset(),
 }
-IN_PROGRESS = frozenset({OperationState.RUNNING, OperationState.PAUSED})
+IN_PROGRESS = frozenset({OperationState.PROPOSED, OperationState.RUNNING, OperationState.PAUSED})
 UNFINISHED = frozenset({NodeProgress.PENDING, NodeProgress.RUNNING})
 # What a person may ask for: the steps in order. A drain keeps new pods off first.
 KINDS: Mapping[str, tuple[str, ...]] = {
@@ -40,4 +42,6 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     "drain": ("cordon", "drain"),
     "release": ("uncordon",),
     "test": ("test_job",),
+    "label": ("label",),
+    "note": ("note",),
 }

@@ -222,6 +222,8 @@ class OperationRound:
 
     def _take_place(self, node: OperationNode, *, now: datetime) -> None:
         """:raises NoPlace: when another owner has the node, or a domain is full"""
+        if not any(step.takes_node for step in self.steps):
+            return
         quarantine = Quarantine.objects.of_nodes([node.node_uid]).select_related("operation").first()
         owner = quarantine.operation.mark if quarantine else self.operation.mark
         is_budgeted = any(step.needs_place for step in self.steps)

@@ -8,6 +8,7 @@ from fleet.models import Cluster, Node, Pool
 from wording.numbers import count
 
 LARGE = 0.05  # of a pool; of nodes without one: of the cluster's GPU nodes
+NEEDS_APPROVAL = 0.2  # of a production pool
 
 
 @dataclass(frozen=True)
@@ -19,10 +20,19 @@ class PoolShare:
     total: int
     in_service: int
     after: int  # in service, without the chosen nodes
+    is_production: bool = False
 
     @property
     def is_large(self) -> bool:
         return self.chosen > max(1, self.total * LARGE)
+
+    @property
+    def why_approval(self) -> str:
+        """Returns why another person has to approve that these nodes leave service. Blank: nobody has to."""
+        if not self.is_production or self.chosen <= max(1, self.total * NEEDS_APPROVAL):
+            return ""
+        chosen = f"{self.chosen} of {count(self.total, 'node')} are chosen, more than {NEEDS_APPROVAL * 100:.0f} %"
+        return f"Pool {self.pool} is production, and {chosen}: another person approves."
 
     @property
     def sentence(self) -> str:
@@ -33,7 +43,7 @@ class PoolShare:
 def shares_of(cluster: Cluster, nodes: Sequence[Node]) -> list[PoolShare]:
     """Returns a share for each pool of the nodes, and one for nodes without a pool. Three queries."""
     chosen = {node.pk for node in nodes}
-    pools = dict(Pool.objects.filter(cluster=cluster, nodes__in=chosen).values_list("pk", "name"))
+    pools = {pool.pk: pool for pool in Pool.objects.filter(cluster=cluster, nodes__in=chosen).distinct()}
     members: dict[int | None, list[tuple[int, bool]]] = defaultdict(list)
     its = Node.pools.through.objects.filter(pool__in=list(pools))
     for pool, key, is_ready, is_cordoned in its.values_list("pool", "node", "node__is_ready", "node__is_unschedulable"):
@@ -43,11 +53,12 @@ def shares_of(cluster: Cluster, nodes: Sequence[Node]) -> list[PoolShare]:
         members[None] = [(key, is_ready is True and not is_cordoned) for key, is_ready, is_cordoned in rows]
     return [
         PoolShare(
-            pools.get(pool or 0, ""),
+            pools[pool].name if pool else "",
             chosen=sum(key in chosen for key, _ in rows),
             total=len(rows),
             in_service=sum(serves for _, serves in rows),
             after=sum(serves and key not in chosen for key, serves in rows),
+            is_production=pool is not None and pools[pool].is_production,
         )
         for pool, rows in members.items()
     ]

@@ -26,7 +26,11 @@ from fleet.web.summary import FleetRead, counted_by, freshness_by_cluster, lines
 from people.rights import Permission, scope_of
 
 PER_PAGE = 50
-NODE_ACTS = (("quarantine", "Quarantine"), ("drain", "Drain"), ("release", "Release"))  # kinds of operations
+# Kinds of operations, with their buttons.
+NODE_ACTS = (
+    ("quarantine", "Quarantine"), ("drain", "Drain"), ("test", "Test"), ("release", "Release"),
+    ("label", "Label pool"), ("note", "Note"),
+)  # fmt: skip
 CLUSTERS_SHOWN = 6
 NO_VERSION = {"", UNKNOWN}
 NOT_IN_A_ROW = (*OF_ONE_NODE, "capacity", "requested", "conditions")

@@ -27,9 +27,9 @@ KIND_CHOICES = [(kind, kind) for kind in KINDS]
 
 class OperationSerializer(RowSerializer):
     cluster = RefSerializer()
-    kind = serializers.CharField(help_text="quarantine, drain, release or test.")
+    kind = serializers.CharField(help_text="quarantine, drain, release, test, label or note.")
     steps = serializers.ListField(
-        child=serializers.CharField(), help_text="In order: cordon, drain, test_job, uncordon."
+        child=serializers.CharField(), help_text="In order: cordon, drain, test_job, uncordon, label, note."
     )
     state = serializers.ChoiceField(choices=STATES)
     preview = serializers.DictField(help_text="The impact at the start of the operation.")
@@ -77,6 +77,9 @@ class OperationImpactSerializer(serializers.Serializer):
     vetoes = serializers.ListField(
         child=serializers.CharField(), help_text="Why nodes may not be changed so. Any of them bars the start."
     )
+    approvals = serializers.ListField(
+        child=serializers.CharField(), help_text="Why another person has to approve it. Empty: nobody has to."
+    )
     waits = serializers.ListField(child=serializers.CharField(), help_text="Why nodes wait after the start.")
     warnings = serializers.ListField(child=serializers.CharField())
     needs_typed_count = serializers.BooleanField(help_text="The start needs `typed_count`.")
@@ -114,6 +117,10 @@ class OperationRequest(OperationAsked):
     command = serializers.CharField(
         max_length=200, required=False, default="", allow_blank=True,
         help_text="Command of the test, as a shell splits it. Blank: the test's own.",
+    )  # fmt: skip
+    pool = serializers.CharField(
+        max_length=63, required=False, default="", allow_blank=True,
+        help_text="Of the kind label: value of the label `quarterdeck.io/pool`. Blank: the label is removed.",
     )  # fmt: skip
     at_once = serializers.IntegerField(
         min_value=1, max_value=100, required=False, default=5, help_text="Nodes drained at the same time, at most."
@@ -164,7 +171,10 @@ class OperationList(OperationEdge, Listing):
 
     @extend_schema(request=OperationRequest, responses={202: OperationSerializer}, parameters=[KEY])
     def post(self, request) -> Response:
-        """Starts an operation. A worker carries it out; `nodes` shows the result of each node."""
+        """Starts an operation. A worker carries it out; `nodes` shows the result of each node.
+
+        Its state is `proposed` if another person has to approve it first: above 20 % of a production pool.
+        """
         require_somewhere(self.user, Permission.RUN)
         asked = self.read(OperationRequest)
         cluster, nodes = self.chosen(asked)
@@ -217,6 +227,28 @@ class OperationVerb(OperationEdge):
         cluster = operation.cluster
         require(self.user, self.permission, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
         self.act(operation, actor=self.user.get_username(), now=timezone.now(), **self.read(ReasonAsked))
+        return Response(status=204)
+
+
+class ApprovalAsked(ReasonAsked):
+    seen = serializers.CharField(
+        max_length=2000, required=False, default="", allow_blank=True,
+        help_text="The sentence of the impact that you saw. 409 with the impact now if it is another one. Blank: the "
+        "impact in `preview`.",
+    )  # fmt: skip
+
+
+class OperationApprovals(OperationEdge):
+    """Starts a proposed operation. Whoever asked for it cannot approve it."""
+
+    http_method_names = ["post", "options"]
+
+    @extend_schema(request=ApprovalAsked, responses={204: None})
+    def post(self, request, operation_id: int) -> Response:
+        operation = self.operation(operation_id)
+        cluster = operation.cluster
+        require(self.user, Permission.APPROVE, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
+        commands.approve(operation, actor=self.user.get_username(), now=timezone.now(), **self.read(ApprovalAsked))
         return Response(status=204)
 
 

@@ -58,6 +58,7 @@ class NodeStep(ABC):
     key: ClassVar[str]
     title: ClassVar[str]  # a verb, for buttons: "Quarantine"
     needs_place: ClassVar[bool] = False  # waits for a free place in the budgets of the node's failure domains
+    takes_node: ClassVar[bool] = True  # the node is its own in the ledger while it runs
     waits_for_freeze: ClassVar[bool] = False  # a freeze of the node's cluster or pool holds it back
     is_release: ClassVar[bool] = False  # apps above may veto it for a node
     waits_for_stop: ClassVar[bool] = True  # the stop of the fleet holds it back

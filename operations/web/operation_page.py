@@ -34,6 +34,7 @@ from wording.lists import names
 from wording.numbers import count
 
 VERBS = {
+    "approve": (commands.approve, Permission.APPROVE, "Approved. A worker starts it."),
     "pause": (commands.pause, Permission.STOP, "Paused: nothing more is written."),
     "resume": (commands.resume, Permission.RUN, "Resumed."),
     "retry": (commands.retry, Permission.RUN, "Failed nodes start again."),
@@ -43,6 +44,7 @@ REFUSALS = (BadForm, NotAllowed, OperationRefused, IllegalMove, LostRace)
 SHOWN = 200  # nodes; all are in REST
 FRESH_FOR = timedelta(minutes=2)  # an older preview is shown again, if the impact changed
 DIALOGS = (
+    ("approve", "Approve", "A worker starts it on these nodes. Whoever asked for it cannot approve it."),
     ("pause", "Pause", "Nothing more is written. Evicted pods still end."),
     ("resume", "Resume", "The remaining nodes start again."),
     ("retry", "Retry failed nodes", "Failed nodes start again from their first step."),
@@ -62,6 +64,7 @@ class OperationForm(forms.Form):
     )
     image = forms.CharField(required=False, max_length=500, label="Image; blank: the one in the settings")
     command = forms.CharField(required=False, max_length=200, label="Command; blank: the test's own")
+    pool = forms.CharField(required=False, max_length=63, label="Pool; blank: remove the label")
     key = forms.CharField(required=False, max_length=100)
     seen = forms.CharField(required=False, max_length=2000)  # the impact that the page showed
     seen_at = forms.FloatField(required=False)  # and when, in seconds
@@ -77,6 +80,7 @@ class OperationForm(forms.Form):
             "test": given["test"],
             "image": given["image"],
             "command": given["command"],
+            "pool": given["pool"],
         }
 
 
@@ -185,7 +189,8 @@ def carry_out(request: PersonRequest, operation_id: int, verb: str) -> HttpRespo
     act, permission, done = VERBS[verb]
     with answered(request, REFUSALS, done=done, ends_form=True):
         require(request.user, permission, cluster_id=row.cluster_id, where=f"cluster {row.cluster.name}")
-        act(row, actor=request.user.get_username(), reason=reason_of(request), now=timezone.now())
+        given = {"seen": request.POST.get("seen", "")[:2000]} if verb == "approve" else {}
+        act(row, actor=request.user.get_username(), reason=reason_of(request), now=timezone.now(), **given)
     return redirect("operation", operation_id=operation_id)
 
 
@@ -212,7 +217,17 @@ def _context(request: PersonRequest, operation_id: int) -> dict[str, Any]:
         "failed": counts[NodeProgress.FAILED],
         "may_run": scope_of(request.user, Permission.RUN).covers_cluster(row.cluster_id),
         "may_stop": scope_of(request.user, Permission.STOP).covers_cluster(row.cluster_id),
+        "impact": commands.impact_now(row, now=timezone.now()) if row.state == OperationState.PROPOSED else None,
+        "why_not_approve": _why_not_approve(row, request),
+        "is_proposed": row.state == OperationState.PROPOSED,
         "is_running": row.state == OperationState.RUNNING,
         "is_paused": row.state == OperationState.PAUSED,
         "may_retry": counts[NodeProgress.FAILED] and row.state != OperationState.CANCELLED,
     }
+
+
+def _why_not_approve(row: Operation, request: PersonRequest) -> str:
+    where = f"cluster {row.cluster.name}"
+    refusal = why_not(request.user, Permission.APPROVE, cluster_id=row.cluster_id, where=where)
+    is_own = row.asked_by == request.user.get_username()
+    return refusal or ("You asked for this operation: another person approves it." if is_own else "")

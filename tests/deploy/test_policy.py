@@ -41,7 +41,12 @@ def test_it_names_every_label_and_annotation_that_we_write():
         for part in MetadataPart
     }
 
-    assert set(variable("ownLabels")) == {labels.UPGRADE_SKIP, labels.UPGRADE_STATE, *parts[MetadataPart.LABELS]}
+    assert set(variable("ownLabels")) == {
+        labels.UPGRADE_SKIP,
+        labels.UPGRADE_STATE,
+        labels.IN_POOL,
+        *parts[MetadataPart.LABELS],
+    }
     assert set(variable("ownAnnotations")) == {labels.WAS_CORDONED, *parts[MetadataPart.ANNOTATIONS]}
     ours = (labels.HELD_BY, labels.HELD_SINCE, labels.CORDONED_BY, labels.EXCLUDED_BY, labels.PUT_BACK)
     assert all(key.startswith("quarterdeck.io/") for key in ours)
