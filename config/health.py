@@ -18,6 +18,7 @@ from config.version import VERSION
 from edges.locks import sqlite_waits, wait_for_locks
 from fleet.freshness.threads import threads
 from fleet.models import Cluster
+from notifications.models import Channel
 from wording.numbers import are, count
 
 TIMEOUT_S = 1.0
@@ -106,6 +107,15 @@ def observing_trouble() -> str:
     return f"{count(number, 'cluster')} {are(number)} unwatched. {action}" if number else ""
 
 
+def notification_trouble() -> str:
+    """Counts channels that fail. Omits their names, since the caller is not signed in."""
+    try:
+        number = Channel.objects.shared().failing().count()
+    except DatabaseError as error:
+        return _no_database(error)
+    return f"{count(number, 'notification channel')} {'fails' if number == 1 else 'fail'}." if number else ""
+
+
 def _missing_migrations() -> int:
     executor = MigrationExecutor(connection)
     return len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
@@ -145,4 +155,4 @@ NEEDED: dict[str, Callable[[], str]] = {
     "migrations": migrations_trouble,
     "redis": redis_trouble,
 }
-REPORTED: dict[str, Callable[[], str]] = {"observing": observing_trouble}
+REPORTED: dict[str, Callable[[], str]] = {"observing": observing_trouble, "notifications": notification_trouble}

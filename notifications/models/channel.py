@@ -6,7 +6,7 @@ from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from django.db import models
-from django.db.models import Value
+from django.db.models import Q, Value
 from django.db.models.functions import Coalesce, Greatest, Least
 
 from notifications.channels import CHANNELS
@@ -27,6 +27,10 @@ class ChannelState(models.TextChoices):
 class ChannelQuerySet(models.QuerySet["Channel"]):
     def due(self, *, now: datetime) -> ChannelQuerySet:
         return self.filter(is_on=True, next_look_at__lte=now)
+
+    def failing(self) -> ChannelQuerySet:
+        """Returns the channels whose last message or heartbeat was not accepted."""
+        return self.filter(Q(state=ChannelState.FAILING) | ~Q(heartbeat_sentence=""), is_on=True)
 
     def shared(self) -> ChannelQuerySet:
         """Returns the channels that routes may name: not those of one person's e-mail."""

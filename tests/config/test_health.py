@@ -11,6 +11,7 @@ from config.version import VERSION
 from fleet.models import Observer
 from fleet.models.observer import GRACE
 from tests.make import a_cluster
+from tests.notifications.make import a_channel
 
 pytestmark = pytest.mark.sqlite
 
@@ -48,6 +49,7 @@ def test_without_a_database_it_is_not_ready(client, monkeypatch):
         "status": "not ready", "database": "The database does not answer (DatabaseError).", "redis": "ok",
         "migrations": "The database does not answer (DatabaseError).",
         "observing": "The database does not answer (DatabaseError).",
+        "notifications": "The database does not answer (DatabaseError).",
     }  # fmt: skip
 
 
@@ -101,3 +103,15 @@ def test_a_process_newer_than_its_database_is_not_ready_until_it_is_migrated(cli
     said = "1 of this version's migrations is not applied: run `bin/manage migrate`."
     assert before.json()["migrations"] == said
     assert client.get("/readyz").status_code == 200
+
+
+@pytest.mark.django_db
+def test_a_channel_that_fails_is_reported_and_takes_no_traffic_away(client, monkeypatch):
+    monkeypatch.setitem(health.NEEDED, "redis", lambda: "")
+    a_channel("pager", heartbeat_sentence="It answers 401.")
+    a_channel("off", state="failing", is_on=False)
+
+    reply = client.get("/readyz")
+
+    assert (reply.status_code, reply.json()["notifications"]) == (200, "1 notification channel fails.")
+    assert client.get("/readyz/notifications").status_code == 503
