@@ -2,12 +2,14 @@ import os
 import socket
 import threading
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 from celery import shared_task
 from django.utils import timezone
 
 from operations.models.leased import Leased
+from rollouts.backtest.halt_review import record_missed_gate
 from rollouts.commands.pending_commands import record_pending
 from rollouts.engine.round import run_round
 from rollouts.external_rollouts.external_rollout_round import run_external_rollout, take_up
@@ -23,9 +25,14 @@ def owner() -> str:
     return f"{socket.gethostname()}:{os.getpid()}:{threading.get_ident()}"[:100]
 
 
+def run_plan(key: int, *, owner: str, clock: Callable[[], datetime]) -> None:
+    run_round(key, owner=owner, clock=clock)
+    record_missed_gate(key, now=clock())
+
+
 # The function that runs a round of each leased row. Apps above add theirs.
 ROUNDS: dict[type[Leased], Callable[..., None]] = {
-    Plan: run_round,
+    Plan: run_plan,
     LiveCheck: run_live_check,
     ImagePull: run_pull,
     Rehearsal: run_rehearsal,

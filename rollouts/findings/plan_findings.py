@@ -14,6 +14,7 @@ from rollouts.gates.approval import ApprovalGate
 from rollouts.lifecycle import PlanState, TargetState
 from rollouts.models import Cordon, Exclusion, GateOverride, Hold, Plan, Target, Verb
 from rollouts.models.plan import MARK
+from rollouts.models.plan_event import MISSED_GATE
 from wording.instants import to_the_minute
 from wording.lists import names
 from wording.numbers import count, was
@@ -23,11 +24,13 @@ PUT_BACK_PATH = "'{.metadata.annotations.quarterdeck\\.io/put-back}'"
 
 
 def halted_plans(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Problem]]:  # noqa: ARG001
-    """Yields a critical finding per halted plan. One query, and three more per plan."""
+    """Yields a critical finding per halted plan. One query, and four more per plan."""
     for plan in Plan.objects.filter(cluster=cluster, state=PlanState.HALTED).order_by("pk"):
         told = plan.commands.filter(verb=Verb.HALT, at=plan.state_since).first()
         last = plan.events.filter(to=PlanState.HALTED).order_by("-pk").first()
         reason = told.sentence if told else last.reason if last else ""
+        missed = plan.events.filter(to=MISSED_GATE, at__gte=plan.state_since).first()
+        lacked = missed.reason if missed else ""
         yield (
             f"plan {plan.pk}",
             Problem(
@@ -38,10 +41,11 @@ def halted_plans(cluster: Cluster, *, now: datetime) -> Iterator[tuple[str, Prob
                     *((EvidenceItem("Reason", reason),) if reason else ()),
                     EvidenceItem("From version", plan.from_version or "unknown"),
                     EvidenceItem("To version", plan.to_version),
+                    *((EvidenceItem("Gate that it lacked", lacked),) if lacked else ()),
                 ),
                 steps=_after_halt(plan),
                 facts={"plan": plan.pk},
-                identity=f"{plan.pk} {reason} {_how_far(plan)} {plan.write_intended_at is None}",
+                identity=f"{plan.pk} {reason} {_how_far(plan)} {plan.write_intended_at is None} {lacked}",
             ),
         )
 

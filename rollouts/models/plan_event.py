@@ -1,5 +1,7 @@
 from django.db import models
 
+MISSED_GATE = "missed-gate"  # of a note: the gate that would have stopped the plan earlier
+
 
 class PlanEvent(models.Model):
     """An entry of a plan's history, written with the move and never edited; browsers count by its key."""
