@@ -85,13 +85,14 @@ NOT_READY: tuple[CauseRule, ...] = (
 TENANTS_FIRST: tuple[CauseRule, ...] = (
     *table("tenants.first"), entry("leaving"), entry("node_silent"), *table("tenants.gated"),
 )  # fmt: skip
-TENANTS_BY_LINES: tuple[CauseRule, ...] = (
+BEFORE_THE_PROGRAM: tuple[CauseRule, ...] = (
     entry("gpu_lost"),
     *table("tenants.kubelet"),
     image_pull,
     *table("tenants.cdi", "tenants.dra", "tenants.device", "runtime.first", "runtime.rule", "configuration.known"),
     entry("devices_taken"),
-    *table("tenants.program", "tenants.memory"),
+)
+AFTER_THE_PROGRAM: tuple[CauseRule, ...] = (
     entry("other_machine"),
     entry("container_toolkit"),
     *table("tenants.scheduler"),
@@ -99,6 +100,13 @@ TENANTS_BY_LINES: tuple[CauseRule, ...] = (
     entry("container_not_created"),
     entry("disk_full"),
 )
+TENANTS_BY_LINES: tuple[CauseRule, ...] = (
+    *BEFORE_THE_PROGRAM,
+    *table("tenants.program", "tenants.memory"),
+    *AFTER_THE_PROGRAM,
+)
+# No program has run: the lines are a scheduler's.
+UNPLACED_BY_LINES: tuple[CauseRule, ...] = (*BEFORE_THE_PROGRAM, *AFTER_THE_PROGRAM)
 TENANTS_LAST: tuple[CauseRule, ...] = (*CONFIGURATION, *table("tenants.last", "crash.ended", "tenants.unready"))
 
 
@@ -121,8 +129,9 @@ def why_waits(signs: Signs) -> Cause | None:
     if signs.pod is None:
         return None
     alone = replace(signs, pod=replace(signs.pod, events=()))
+    by_lines = TENANTS_BY_LINES if signs.is_placed else UNPLACED_BY_LINES
     turns = (
-        (TENANTS_FIRST, signs), (TENANTS_BY_LINES, alone), (TENANTS_BY_LINES, signs),
+        (TENANTS_FIRST, signs), (by_lines, alone), (by_lines, signs),
         (table("tenants.placing"), signs), (TENANTS_LAST, signs),
     )  # fmt: skip
     return next((cause for rules, given in turns if (cause := _first(rules, given))), None)
