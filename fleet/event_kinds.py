@@ -34,6 +34,9 @@ class EventKind:
 OF_FINDING = ("finding", "rule", "severity", "subject", "title", "summary")
 OF_PLAN = ("plan", "title", "severity", "from", "to", "actor", "reason")
 OF_STAGE = (*OF_PLAN, "stage", "stage_name")
+# `nodes` are the first names, `node_count` is the number of all.
+OF_TRAFFIC = ("plan", "title", "severity", "actor", "reason", "pool", "pool_name", "workload_class", "nodes",
+              "node_count")  # fmt: skip
 
 EVENT_KINDS: Mapping[str, EventKind] = {
     kind.key: kind
@@ -54,5 +57,8 @@ EVENT_KINDS: Mapping[str, EventKind] = {
         # The finding "Plan halted" opens with it, can be muted, and is resolved when the plan goes on.
         EventKind("plan.halted", "Plan halted", EventPhase.RECORD, OF_PLAN),
         EventKind("plan.finished", "Plan finished", EventPhase.RESOLVE, (*OF_PLAN, "state")),
+        # Calls of the traffic hook: nobody answers them, and only routes that name traffic have them.
+        EventKind("traffic.drain", "Drain traffic from nodes of a pool", EventPhase.OPEN, OF_TRAFFIC, is_answered=True),
+        EventKind("traffic.undrain", "Send traffic to nodes of a pool again", EventPhase.RESOLVE, OF_TRAFFIC),
     )
 }

@@ -9,7 +9,9 @@ from django.db.models import Count, Q, QuerySet
 from fleet.models import Cluster, Pool
 from health.inbox.queries import titles
 from notifications.models import Channel, ChannelState, Delivery, DeliveryState, Route
-from notifications.route_match import PLAN, EventProperties, first_match
+from notifications.route_match import PLAN, TRAFFIC, EventProperties, first_match
+from rollouts.models import Plan
+from rollouts.models.traffic import traffic_key
 from wording.numbers import count
 
 
@@ -33,17 +35,19 @@ class ChannelRow:
 class Recipients:
     """The recipients of an event: the route that decides, and its channels."""
 
-    route: Route
+    route: Route | None  # None: no route names traffic
     channels: Sequence[Channel]
     held_until: datetime | None = None  # the end of quiet hours that hold the message back; None: sent at once
 
     @property
     def second(self) -> Channel | None:
-        channel = self.route.escalates_to
+        channel = self.route and self.route.escalates_to
         return channel if channel and channel.is_on else None
 
     @property
     def sentence(self) -> str:
+        if self.route is None:
+            return "Nobody: no route names traffic."
         if not self.channels:
             return f"Nobody: route “{self.route.name}” matches first and has no channel that is switched on."
         parts = [f"Route “{self.route.name}”: {', '.join(channel.name for channel in self.channels)}."]
@@ -84,6 +88,8 @@ def recipients_of(*, where: str, severity: str, kind: str, at: datetime) -> Reci
     classes = Pool.objects.filter(cluster__name=cluster, name=pool).values_list("workload_class", flat=True)
     place = EventProperties(cluster, severity, kind, (pool,) if pool else (), tuple(classes) if pool else ())
     route = first_match(routes_in_order(), place)
+    if route is None:
+        return Recipients(None, ())
     is_read = any(channel.its_kind.has_storms for channel in route.its_channels)  # others get each event at once
     return Recipients(route, route.its_channels, route.held_until(severity, now=at) if is_read else None)
 
@@ -97,7 +103,7 @@ def known_places() -> list[str]:
 
 def known_kinds() -> Mapping[str, str]:
     """Returns the kinds that a route may match, with their titles."""
-    return {PLAN: "Plans", **dict(sorted(titles().items(), key=lambda item: item[1]))}
+    return {PLAN: "Plans", TRAFFIC: "Traffic of pools", **dict(sorted(titles().items(), key=lambda item: item[1]))}
 
 
 def deliveries(*, state: str = "", channel: str = "") -> QuerySet[Delivery]:
@@ -105,6 +111,12 @@ def deliveries(*, state: str = "", channel: str = "") -> QuerySet[Delivery]:
     rows = Delivery.objects.select_related("channel", "event")
     rows = rows.filter(state=state) if state else rows
     return rows.filter(channel_name=channel) if channel else rows
+
+
+def traffic_calls(plan: Plan) -> QuerySet[Delivery]:
+    """Returns the calls of the traffic hook for a plan, newest first."""
+    since = plan.sealed_at or plan.created_at
+    return deliveries().filter(created_at__gte=since, key__startswith=traffic_key(plan.pk))
 
 
 def offered_places() -> list[tuple[str, str]]:

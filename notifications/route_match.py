@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 PLAN = "plan"  # the kind of every event about a plan
+TRAFFIC = "traffic"  # the kind of every call of the traffic hook: only routes that name it match
 
 
 @dataclass(frozen=True)
@@ -13,7 +14,7 @@ class EventProperties:
 
     cluster: str
     severity: str
-    kind: str  # the rule of a finding, or PLAN
+    kind: str  # the rule of a finding, PLAN or TRAFFIC
     pools: Sequence[str] = ()  # names
     workload_classes: Sequence[str] = ()
 
@@ -33,6 +34,8 @@ M = TypeVar("M", bound=Matcher)
 
 
 def matches(route: Matcher, place: EventProperties) -> bool:
+    if place.kind == TRAFFIC and not route.kinds:
+        return False
     names = [place.cluster, *(f"{place.cluster}/{pool}" for pool in place.pools)]
     return (
         _has(route.places, names)
@@ -42,9 +45,9 @@ def matches(route: Matcher, place: EventProperties) -> bool:
     )
 
 
-def first_match(routes: Iterable[M], place: EventProperties) -> M:
-    """Returns the route that decides. The last one matches everything."""
-    return next(route for route in routes if matches(route, place))
+def first_match(routes: Iterable[M], place: EventProperties) -> M | None:
+    """Returns the route that decides. None: it is a call of the traffic hook, and no route names traffic."""
+    return next((route for route in routes if matches(route, place)), None)
 
 
 def _has(wanted: Sequence[str], given: Iterable[str]) -> bool:

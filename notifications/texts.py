@@ -12,6 +12,7 @@ from health.impact import Impact
 from health.models import Finding
 from notifications.channels.base import Notification
 from rollouts.models import Plan
+from wording.numbers import count
 
 VALUES, CAUSES = 6, 2  # of a finding, in its message
 
@@ -73,6 +74,27 @@ def message_of_plan(event: DomainEvent, plan: Plan) -> Notification:
         link=link_to(reverse("plan", args=[plan.pk])),
         happened=_happened(event.kind, facts),
         labels={"kind": "plan", "severity": facts["severity"]},
+    )
+
+
+def message_of_traffic(event: DomainEvent, plan: Plan) -> Notification:
+    """Returns the call of the traffic hook, with the names of the nodes as details. The plan needs its cluster."""
+    facts = event.facts
+    action = event.kind.removeprefix("traffic.")
+    where = f"{plan.cluster.name}/{facts['pool_name']}"
+    return Notification(
+        key=key_of(event),
+        kind=event.kind,
+        title=f"{where}: {action} traffic, {count(facts['node_count'], 'node')}",
+        severity=facts["severity"],
+        at=event.at,
+        since=event.at,
+        cluster=plan.cluster.name,
+        subject=f"plan {plan.pk}",
+        summary=facts["reason"],
+        details=tuple(facts["nodes"]),
+        link=link_to(reverse("plan", args=[plan.pk])),
+        labels={"kind": "traffic", "action": action, "pool": where, "plan": str(plan.pk)},
     )
 
 

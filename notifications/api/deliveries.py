@@ -1,5 +1,6 @@
 """The delivery log: the messages, their attempts, and the receivers' answers."""
 
+from django.db.models import QuerySet
 from django.utils import timezone
 from django_filters import rest_framework as filters
 from drf_spectacular.utils import extend_schema
@@ -12,7 +13,8 @@ from notifications.api.access import NotificationEdge
 from notifications.channels.base import DeliveryAct
 from notifications.commands.channels import resend
 from notifications.models import Delivery, DeliveryState
-from notifications.queries import deliveries
+from notifications.queries import deliveries, traffic_calls
+from rollouts.models import Plan
 
 
 class DeliverySerializer(RowSerializer):
@@ -57,6 +59,16 @@ class DeliveryList(NotificationEdge, Listing):
     serializer_class = DeliverySerializer
     queryset = deliveries()
     filterset_class = DeliveryFilters
+
+
+class TrafficCalls(Listing):
+    """Lists the calls of the traffic hook for a plan, newest first, with each answer."""
+
+    serializer_class = DeliverySerializer
+    queryset = Delivery.objects.none()
+
+    def get_queryset(self) -> QuerySet[Delivery]:
+        return traffic_calls(self.load(Plan.objects.visible_to(self.user), self.kwargs["plan_id"]))
 
 
 class DeliveryDetail(NotificationEdge):

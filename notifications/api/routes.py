@@ -113,7 +113,7 @@ class RecipientsQuestion(Asked):
 
 
 class RecipientsSerializer(serializers.Serializer):
-    route = serializers.CharField(source="route.name")
+    route = serializers.CharField(source="route.name", default="", help_text="Blank: no route names traffic.")
     channels = serializers.SerializerMethodField(help_text="Names of the channels. Empty: nobody would be notified.")
     held_until = serializers.DateTimeField(
         allow_null=True, help_text="End of the quiet hours that hold it back. Null: sent at once."

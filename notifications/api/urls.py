@@ -1,7 +1,7 @@
 from django.urls import path
 
 from notifications.api.channels import ChannelDetail, ChannelList, ChannelTests
-from notifications.api.deliveries import DeliveryDetail, DeliveryList, DeliveryResends
+from notifications.api.deliveries import DeliveryDetail, DeliveryList, DeliveryResends, TrafficCalls
 from notifications.api.preferences import MyPreferences
 from notifications.api.routes import RecipientsPreview, RouteDetail, RouteList, RouteMoves
 
@@ -17,4 +17,5 @@ urlpatterns = [
     path("notification-routes", RouteList.as_view()),
     path("notification-routes/<int:route_id>", RouteDetail.as_view()),
     path("notification-routes/<int:route_id>/moves", RouteMoves.as_view()),
+    path("plans/<int:plan_id>/traffic-calls", TrafficCalls.as_view()),
 ]

@@ -3,7 +3,7 @@ from datetime import datetime
 from django.db import models
 
 from notifications.models.channel import Channel
-from notifications.route_match import EventProperties
+from notifications.route_match import TRAFFIC, EventProperties
 from people.models import User
 from people.rights import Permission, scope_of
 
@@ -15,7 +15,7 @@ class Preference(models.Model):
 
     person = models.OneToOneField(User, models.CASCADE, related_name="notification_preference")
     severities = models.JSONField(default=list)  # of events that come by e-mail; empty: none come
-    kinds = models.JSONField(default=list)  # keys of rules, or "plan"; empty: each
+    kinds = models.JSONField(default=list)  # keys of rules, "plan" or "traffic"; empty: each but "traffic"
     slack_id = models.CharField(max_length=LONGEST_HANDLE, blank=True)  # a member id, as U0123456789
     teams_id = models.CharField(max_length=LONGEST_HANDLE, blank=True)  # a user principal name or object id
     channel = models.OneToOneField(Channel, models.SET_NULL, null=True)  # of the e-mail; null: none was wanted yet
@@ -26,7 +26,8 @@ class Preference(models.Model):
 
     def wants(self, properties: EventProperties) -> bool:
         """Returns whether an event comes by e-mail, if the person may see it."""
-        return properties.severity in self.severities and (not self.kinds or properties.kind in self.kinds)
+        is_kind = properties.kind in self.kinds if self.kinds else properties.kind != TRAFFIC
+        return properties.severity in self.severities and is_kind
 
     def may_see(self, cluster_id: int, pool_ids: set[int]) -> bool:
         """Returns whether the person sees a place. No query if the bindings are prefetched."""

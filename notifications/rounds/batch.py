@@ -55,13 +55,17 @@ class RoutedBatch:
             self._update(event, message, conversation)
         if phase is EventPhase.UPDATE or not self._subjects.needs_attention(event):
             return
-        route = first_match(self._routes, self._subjects.place_of(event))
+        if route := first_match(self._routes, self._subjects.place_of(event)):
+            self._begin_in_channels(event, message, route)
+
+    def _begin_in_channels(self, event: DomainEvent, message: Notification, route: Route) -> None:
+        known = self._open[event.key]
         for channel in route.its_channels:
             if channel.pk not in known:
                 conversation = self._begin(event, event.key, message, channel, route)
                 conversation.route = route
                 self._ask(event, message, conversation)
-            elif known[channel.pk].digest_key and phase is EventPhase.WORSE:
+            elif known[channel.pk].digest_key and event.its_kind.phase is EventPhase.WORSE:
                 self._take_out(event, message, known[channel.pk], route)
         self._write_to_people(event, message)
 

@@ -13,8 +13,8 @@ from health.lifecycle import FindingState
 from health.models import Finding
 from notifications.channels.base import Notification
 from notifications.models import Preference
-from notifications.route_match import PLAN, EventProperties
-from notifications.texts import message_of_finding, message_of_plan
+from notifications.route_match import PLAN, TRAFFIC, EventProperties
+from notifications.texts import message_of_finding, message_of_plan, message_of_traffic
 from rollouts.models import Plan
 
 ATTENDED = (FindingState.OPEN, FindingState.ACKNOWLEDGED)
@@ -37,7 +37,11 @@ class Subjects:
             message = message_of_finding(event, finding, impact=self._impacts.get(finding.pk), pools=pools)
             return self._mentioning(message, finding.assigned_to)
         plan = self._plans.get(event.facts["plan"])
-        return self._mentioning(message_of_plan(event, plan), plan.author) if plan else None
+        if plan is None:
+            return None
+        if "pool" in event.facts:
+            return message_of_traffic(event, plan)
+        return self._mentioning(message_of_plan(event, plan), plan.author)
 
     def _mentioning(self, message: Notification, person: str) -> Notification:
         mention = self._mentions.get(person)
@@ -59,7 +63,11 @@ class Subjects:
                 finding.cluster.name, finding.severity, finding.rule, [pool.name for pool in pools],
                 [pool.workload_class for pool in pools],
             )  # fmt: skip
-        return place_of_plan(self._plans[facts["plan"]], facts["severity"])
+        plan = self._plans[facts["plan"]]
+        if "pool" in facts:
+            pool, workload_class = facts["pool_name"], facts["workload_class"]
+            return EventProperties(plan.cluster.name, facts["severity"], TRAFFIC, [pool], [workload_class])
+        return place_of_plan(plan, facts["severity"])
 
     def ids_of(self, event: DomainEvent) -> tuple[int, set[int]]:
         """Returns the cluster and the pools by which people may see the subject."""

@@ -78,8 +78,14 @@ def kept_empty(targets: Iterable[TargetEvidence], evidence: Items = ()) -> GateR
     empty = tuple(target.name for target in targets if target.is_cordoned_by_us)
     if not empty:
         return None
-    title = f"{subject(empty)} {are(len(empty))} cordoned until the test Job ends"
-    return wait(title, "Tenants' pods come back after the test Job.", cause=KEPT_EMPTY, nodes=empty, evidence=evidence)
+    title = f"{subject(empty)} {are(len(empty))} cordoned by this plan"
+    return wait(
+        title,
+        "Tenants' pods come back once the plan removes the cordon.",
+        cause=KEPT_EMPTY,
+        nodes=empty,
+        evidence=evidence,
+    )
 
 
 def subject(nodes: Sequence[str]) -> str:

@@ -15,8 +15,9 @@ from operations.models import Disruption
 from operations.models.leased import Leased
 from rollouts.components import component_of
 from rollouts.components.base import Component
-from rollouts.lifecycle import PLAN_FINAL, PLAN_MOVES, PLAN_UNDER_WAY, PlanState
+from rollouts.lifecycle import BEGUN, PLAN_FINAL, PLAN_MOVES, PLAN_UNDER_WAY, PlanState, StageState
 from rollouts.models.command import PendingCommand
+from rollouts.models.traffic import DRAIN, UNDRAIN, call_traffic_hook
 from rollouts.models.transitions import Moving
 
 WEEK_S = 7 * 24 * 3600
@@ -154,12 +155,26 @@ class Plan(Moving, Leased):
         was = self.state
         with transaction.atomic():
             super().move(to, now=now, actor=actor, reason=reason)
+            self._call_traffic_hook(to, now=now, actor=actor, reason=reason)  # before the end that resolves its calls
             if kind := STARTED if was == PlanState.DRAFT and to == PlanState.HOLDING else EVENTS.get(to):
                 DomainEvent.write([self.event_of(kind, now=now, actor=actor, reason=reason)])
             if to in PLAN_FINAL:
                 self.holds.filter(ended_at__isnull=True).update(ended_at=now)
                 Disruption.objects.filter(taken_by=self.mark).give_back(now=now)
                 self.commands.in_force().update(ended_at=now, ended_by=actor)
+
+    def _call_traffic_hook(self, to: StrEnum, *, now: datetime, actor: str, reason: str) -> None:
+        """Drains harmed nodes on a halt, and undrains all released nodes at the end."""
+        released = Q(targets__released_at__isnull=False)
+        if to == PlanState.HALTED:
+            stages = self.stages.exclude(state=StageState.PASSED).filter(released & Q(targets__state__in=sorted(BEGUN)))
+            kind = DRAIN
+        elif to in PLAN_FINAL:
+            stages, kind = self.stages.filter(released), UNDRAIN
+        else:
+            return
+        if uids := list(stages.order_by().values_list("targets__node_uid", flat=True)):
+            call_traffic_hook(kind, self, uids, now=now, actor=actor, reason=reason)
 
     def event_of(self, kind: str, *, now: datetime, actor: str, reason: str) -> DomainEvent:
         facts = {

@@ -1,9 +1,10 @@
 from __future__ import annotations
 
 from datetime import datetime
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from django.db import models
+from django.db import models, transaction
 from django.db.models import Q
 
 from fleet.models import Pool
@@ -13,6 +14,7 @@ from rollouts.gates.base import Gate
 from rollouts.gates.options import read_gates
 from rollouts.lifecycle import STAGE_MOVES, StageState
 from rollouts.models.plan import Plan
+from rollouts.models.traffic import UNDRAIN, call_traffic_hook
 from rollouts.models.transitions import Moving
 
 if TYPE_CHECKING:
@@ -80,6 +82,14 @@ class Stage(Moving):
     @property
     def is_rollback(self) -> bool:
         return self.kind == StageKind.ROLLBACK
+
+    def move(self, to: StrEnum, *, now: datetime, actor: str, reason: str) -> None:
+        """Moves the stage. Once it passed, its nodes get traffic again."""
+        with transaction.atomic():
+            super().move(to, now=now, actor=actor, reason=reason)
+            if to == StageState.PASSED:
+                uids = self.targets.filter(released_at__isnull=False).values_list("node_uid", flat=True)
+                call_traffic_hook(UNDRAIN, self.plan, uids, now=now, actor=actor, reason=reason)
 
     def event_subject(self) -> dict[str, models.Model]:
         return {"plan": self.plan, "stage": self}

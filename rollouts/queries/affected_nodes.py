@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from django.db.models import Q
+
 from edges.digests import digest
 from fleet.models import Node
 from gpu.upgrade_controller import UPGRADE_FAILED
@@ -61,7 +63,9 @@ def affected_nodes(plan: Plan) -> AffectedNodes:
     begun = Target.objects.forward().filter(stage__plan=plan, state__in=sorted(BEGUN))
     rows = begun.order_by("stage__index", "position")
     targets = list(rows.values_list("node_uid", "node_name", "state"))
-    failing = GateAnswer.objects.filter(stage__plan=plan, is_current=True, answer=Answer.FAIL, is_advisory=False)
+    # A node that the halting gate named stays affected, also if the gate passes by now.
+    failing = GateAnswer.objects.filter(stage__plan=plan, answer=Answer.FAIL, is_advisory=False)
+    failing = failing.filter(Q(is_current=True) | Q(rested_on_at=plan.state_since))
     named: dict[str, str] = {}
     for gate, nodes in failing.order_by("pk").values_list("gate", "nodes"):
         named |= {name: GATES[gate].title if gate in GATES else gate for name in nodes if name not in named}

@@ -29,6 +29,7 @@ from rollouts.lifecycle import IN_FLIGHT, PlanState, StageState, TargetState
 from rollouts.models import Hold, Plan, Stage, Target, Wave
 from rollouts.models.cordon import intend_cordons
 from rollouts.models.target import move_targets
+from rollouts.models.traffic import DRAIN, call_traffic_hook
 from rollouts.queries.restraints import restraints_of
 from rollouts.queries.stage_windows import why_not_released
 from wording.lists import names
@@ -221,6 +222,7 @@ def _intend(
         if not stage.is_rollback:
             intend_cordons(plan, _to_cordon(stage, by_uid, found), now=now)
         _take_places(plan, stage, targets, now=now)
+        call_traffic_hook(DRAIN, plan, uids, now=now, actor="engine", reason=f"Wave {number} of {stage.name}.")
 
 
 def _take_places(plan: Plan, stage: Stage, targets: Sequence[Target], *, now: datetime) -> None:

@@ -57,6 +57,13 @@ def test_the_affected_node_is_cordoned_in_the_name_of_the_plan_and_no_other(halt
     assert halted.plan.commands.filter(verb="cordon").exists()
 
 
+def test_what_the_halting_gate_named_stays_affected_when_the_gate_passes_by_now(halted: Ground):
+    halted.plan.refresh_from_db()
+    GateAnswer.objects.filter(gate="workloads_ready").update(is_current=False, rested_on_at=halted.plan.state_since)
+
+    assert [node.name for node in affected_nodes(halted.plan).to_cordon] == [CANARY]
+
+
 def test_somebody_who_uncordons_it_meanwhile_is_noted_and_it_is_cordoned_again(halted: Ground):
     cordoned(halted)
     uncordon(halted)
