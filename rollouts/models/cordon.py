@@ -39,7 +39,8 @@ class Cordon(models.Model):
     plan = models.ForeignKey("rollouts.Plan", models.CASCADE, related_name="cordons")
     node_uid = models.CharField(max_length=64)
     node_name = models.CharField(max_length=253)
-    is_of_halt = models.BooleanField(default=False)  # a person asked for it after a halt; no test Job ends it
+    # A person asked for it after a halt: no test Job ends it.
+    is_of_halt = models.BooleanField(default=False, db_default=False)
     wanted_since = models.DateTimeField()
     placed_at = models.DateTimeField(null=True)  # when it was read back first; null: nobody has seen it there
     removed_at = models.DateTimeField(null=True)  # when somebody else was last found to have taken it away
