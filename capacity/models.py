@@ -1,4 +1,11 @@
+from collections.abc import Collection
+from typing import Self
+
 from django.db import models
+from django.db.models import Q
+
+from fleet.models.visible import Visible
+from people.rights import Scope
 
 
 class FreeGpuSample(models.Model):
@@ -17,3 +24,50 @@ class FreeGpuSample(models.Model):
 
     def __str__(self) -> str:
         return f"{self.free:g} free GPUs at {self.hour}"
+
+
+class GpuPriceQuerySet(Visible["GpuPrice"]):
+    """A pool's price is visible with its pool; the price of a product to everybody with a role."""
+
+    by_cluster = "pool__cluster"
+
+    def seen_within(self, seen: Scope) -> Self:
+        return self.none() if seen.nowhere else super().seen_within(seen)
+
+    def in_pools(self, pool_ids: Collection[int]) -> Q:
+        return Q(pool__in=pool_ids) | Q(pool=None)
+
+
+class GpuPrice(models.Model):
+    """The price of a GPU-hour from a day on (`capacity.usage.price_book`), of a pool or of a product."""
+
+    pool = models.ForeignKey("fleet.Pool", models.CASCADE, null=True, related_name="gpu_prices")
+    product = models.CharField(max_length=253, blank=True)  # as its nodes' label; blank: of a pool
+    capacity_type = models.CharField(max_length=16, blank=True)  # on-demand, reserved, spot, owned; blank: any
+    currency = models.CharField(max_length=3, blank=True)  # blank: the one currency of this installation
+    amount = models.DecimalField(max_digits=10, decimal_places=4, null=True)  # null: none from that day on
+    valid_from = models.DateField()
+    source = models.CharField(max_length=200, blank=True)  # a contract or a price list, for people
+    by = models.CharField(max_length=150)
+    at = models.DateTimeField()
+
+    objects = GpuPriceQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["pool", "valid_from"], name="one_price_per_pool_and_day"),
+            models.UniqueConstraint(
+                fields=["product", "capacity_type", "valid_from"],
+                condition=Q(pool=None),
+                name="one_price_per_product_and_day",
+            ),
+            models.CheckConstraint(condition=Q(amount__gte=0) | Q(amount=None), name="no_negative_price"),
+        ]
+        ordering = ["-valid_from", "-pk"]
+
+    def __str__(self) -> str:
+        return f"{self.amount} {self.currency}".strip()
+
+    @property
+    def pool_name(self) -> str:
+        return f"{self.pool.cluster.name}/{self.pool.name}" if self.pool else ""

@@ -41,7 +41,7 @@ GROUPS = (
             MenuEntry("Pods", "pods", ("pod", "save-pod-view")),
             MenuEntry("Pools", "pools", ("pool", "new-pool", "edit-pool", "delete-pool", "pool-file")),
             MenuEntry("Segments", "segments"),
-            MenuEntry("Usage and cost", "usage", ("usage-report",)),
+            MenuEntry("Usage and cost", "usage", ("usage-report", "prices")),
         ),
     ),
     MenuGroup(

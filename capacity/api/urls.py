@@ -3,6 +3,7 @@ from django.urls import path
 from capacity.api.free_gpus import ClusterFreeGpus, PoolFreeGpuHistory, PoolFreeGpus
 from capacity.api.pod_views import PodViewDetail, PodViewList
 from capacity.api.pods import PodDetail, WhyPending
+from capacity.api.prices import PriceDetail, Prices
 from capacity.api.usage import Usage, WeeklyUsageReport
 
 urlpatterns = [
@@ -12,6 +13,8 @@ urlpatterns = [
     path("pools/<int:pool_id>/free-gpus/history", PoolFreeGpuHistory.as_view(), name="api-pool-free-gpu-history"),
     path("clusters/<int:cluster_id>/free-gpus", ClusterFreeGpus.as_view(), name="api-cluster-free-gpus"),
     path("usage", Usage.as_view(), name="api-usage"),
+    path("usage/prices", Prices.as_view(), name="api-prices"),
+    path("usage/prices/<int:price_id>", PriceDetail.as_view(), name="api-price"),
     path("usage/report", WeeklyUsageReport.as_view(), name="api-usage-report"),
     path("pods/<int:pod_id>", PodDetail.as_view(), name="api-pod"),
     path("pods/<int:pod_id>/why-pending", WhyPending.as_view(), name="api-why-pending"),

@@ -49,7 +49,11 @@ class UsageAmountSerializer(serializers.Serializer):
         help_text=" ".join(f"`{use}`: {TITLES[use][1]}." for use in GpuUse),
     )  # fmt: skip
     cost = serializers.FloatField(
-        allow_null=True, help_text="Cost at the pools' current prices, in your currency. Null: no hour has a price."
+        allow_null=True,
+        help_text="Cost at the prices of each day. Null: no hour has a price, or there are several currencies.",
+    )
+    costs = serializers.DictField(
+        child=serializers.FloatField(), help_text="Cost by currency. Blank key: the one currency of this installation."
     )
     cost_idle = serializers.FloatField(allow_null=True, help_text="Cost of the idle hours, a part of `cost`.")
     gpu_hours_without_price = serializers.FloatField(source="unpriced")

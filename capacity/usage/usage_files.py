@@ -22,6 +22,7 @@ HEAD = (
     *GpuUse,
     "cost",
     "cost_idle",
+    "currency",
     "gpu_hours_without_price",
 )
 
@@ -53,4 +54,5 @@ def _row(line: UsageLine, *, is_day: bool) -> Iterator[object]:
     amount = line.amount
     yield from (round(each, 4) for each in (amount.total, *amount.hours.values()))
     yield from ("" if each is None else round(each, 4) for each in (amount.cost, amount.cost_idle))
+    yield amount.currencies
     yield round(amount.unpriced, 4)

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from decimal import Decimal
 
+from capacity.usage.price_book import HourPrice
 from health.telemetry.usage import GpuUse
 
 TITLES: Mapping[GpuUse, tuple[str, str]] = {
@@ -23,18 +23,19 @@ class UsageAmount:
     """GPU-hours by use, and their cost."""
 
     hours: dict[GpuUse, float] = field(default_factory=lambda: dict.fromkeys(GpuUse, 0.0))
-    priced: float = 0.0  # the cost of the hours with a price
-    priced_idle: float = 0.0  # of these, of idle hours
+    costs: dict[str, float] = field(default_factory=dict)  # of the hours with a price, by currency
+    costs_idle: dict[str, float] = field(default_factory=dict)  # of these, of idle hours
     unpriced: float = 0.0  # GPU-hours without a price
 
-    def add(self, hours: Mapping[GpuUse, float], price: Decimal | None) -> None:
+    def add(self, hours: Mapping[GpuUse, float], price: HourPrice | None) -> None:
         for use, number in hours.items():
             self.hours[use] += number
         if price is None:
             self.unpriced += sum(hours.values())
         else:
-            self.priced += sum(hours.values()) * float(price)
-            self.priced_idle += hours[GpuUse.IDLE] * float(price)
+            amount, currency = float(price.amount), price.currency
+            self.costs[currency] = self.costs.get(currency, 0.0) + sum(hours.values()) * amount
+            self.costs_idle[currency] = self.costs_idle.get(currency, 0.0) + hours[GpuUse.IDLE] * amount
 
     @property
     def total(self) -> float:
@@ -47,11 +48,35 @@ class UsageAmount:
 
     @property
     def cost(self) -> float | None:
-        return self.priced if self.has_cost else None
+        """Returns the cost. None: no hour has a price, or the prices are in several currencies."""
+        return _only(self.costs) if self.has_cost else None
 
     @property
     def cost_idle(self) -> float | None:
-        return self.priced_idle if self.has_cost else None
+        return _only(self.costs_idle) if self.has_cost else None
+
+    @property
+    def cost_text(self) -> str:
+        """Returns `24.00 EUR + 3.00 USD`. Blank: no hour has a price."""
+        return _text(self.costs) if self.has_cost else ""
+
+    @property
+    def cost_idle_text(self) -> str:
+        return _text(self.costs_idle) if self.has_cost else ""
+
+    @property
+    def currencies(self) -> str:
+        """Returns the currencies of the cost. Blank: the one currency of this installation."""
+        return ", ".join(sorted(filter(None, self.costs)))
+
+
+def _only(costs: Mapping[str, float]) -> float | None:
+    return sum(costs.values()) if len(costs) <= 1 else None
+
+
+def _text(costs: Mapping[str, float]) -> str:
+    amounts = [f"{amount:,.2f} {currency}".strip() for currency, amount in sorted(costs.items())]
+    return " + ".join(amounts) or "0.00"
 
 
 @dataclass
@@ -61,7 +86,7 @@ class UsageLine:
     namespace: str = ""
     workload: str = ""
     pools: str = ""  # names; several if nodes are in several pools
-    price: Decimal | None = None  # of a line of pools
+    price: HourPrice | None = None  # of a line of pools, on its last day
     day: date | None = None
     amount: UsageAmount = field(default_factory=UsageAmount)
 

@@ -1,6 +1,7 @@
 """The usage of a period as its page, file and REST answer show it: sums, days and lines, in GPU-hours and money.
 
-A cost is the pool's price now. Hours in pools without a price, or in pools with different prices, have no cost.
+A cost is the price on the day of the hour. Hours in pools without a price, or in pools with different prices, have no
+cost. Costs in several currencies are not added up.
 """
 
 from collections import defaultdict
@@ -10,7 +11,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Case, F, FloatField, Sum, Value, When, prefetch_related_objects
+from django.db.models import Case, DateField, F, FloatField, Sum, Value, When, prefetch_related_objects
 
 from capacity.usage.pool_prices import PoolPrices, UnpricedPool, unpriced_pools
 from capacity.usage.usage_filter import COST, DAY, HOURS, NAME, NAMESPACE, WORKLOAD, UsageFilter
@@ -50,11 +51,11 @@ class UsageReport:
 
 
 def usage_report(user: User, wanted: UsageFilter, *, now: datetime, start: int = 0, most: int = 50) -> UsageReport:
-    """Returns the report with at most so many lines. Eight queries, whatever the fleet and the period are."""
+    """Returns the report with at most so many lines. Nine queries, whatever the fleet and the period are."""
     prefetch_related_objects([user], "bindings")
     first, last = wanted.days(now.astimezone(UTC).date())
     clusters = dict(Cluster.objects.visible_to(user).values_list("pk", "name"))
-    prices = PoolPrices(user)
+    prices = PoolPrices(user, first, last)
     of_workloads, of_namespaces = (
         _narrow(model.objects.visible_to(user).filter(day__gte=first, day__lte=last), wanted, clusters, prices)
         for model in (OwnerUsage, NamespaceUsage)
@@ -62,18 +63,22 @@ def usage_report(user: User, wanted: UsageFilter, *, now: datetime, start: int =
     groups = list(_grouped(of_namespaces, "day", "cluster", "pools"))
     total, days, pools = UsageAmount(), _days(first, last), dict[tuple[int, str], UsageLine]()
     for group in groups:
-        hours, price = _hours(group), prices.of(group["pools"])
+        hours, price = _hours(group), prices.of(group["pools"], group["day"])
         names = prices.names(group["pools"])
         key = group["cluster"], group["pools"] if names != GONE_POOL else GONE_POOL
         cluster = clusters.get(group["cluster"], "")
-        line = pools.setdefault(key, UsageLine(names, cluster, pools=names, price=price))
+        line = pools.setdefault(key, UsageLine(names, cluster, pools=names, price=prices.of(group["pools"], last)))
         for amount in (total, days[group["day"]].amount, line.amount):
             amount.add(hours, price)
     if wanted.by in (NAMESPACE, WORKLOAD):
         of_owners = of_workloads if wanted.by == WORKLOAD else of_namespaces
         found = _by_owner(of_owners, wanted, {group["pools"] for group in groups}, prices, clusters, start, most)
     else:
-        every = list(days.values()) if wanted.by == DAY else _ordered(pools.values(), wanted.ordering)
+        every = (
+            list(days.values())
+            if wanted.by == DAY
+            else _ordered(pools.values(), wanted.ordering, prices.book.main_currency)
+        )
         found = every[start : start + most + 1]
     return UsageReport(
         wanted, first, last, total, list(days.values()), found[:most], len(found) > most,
@@ -108,16 +113,16 @@ def _days(first: date, last: date) -> dict[date, UsageLine]:
     return {day: UsageLine(day.isoformat(), day=day) for day in days}
 
 
-def _ordered(lines: Iterable[UsageLine], ordering: str) -> list[UsageLine]:
+def _ordered(lines: Iterable[UsageLine], ordering: str, currency: str) -> list[UsageLine]:
     by_name = sorted(lines, key=lambda line: (line.cluster, line.name))
     if ordering == NAME:
         return by_name
-    return sorted(by_name, key=lambda line: -_measure(line.amount, ordering))
+    return sorted(by_name, key=lambda line: -_measure(line.amount, ordering, currency))
 
 
-def _measure(amount: UsageAmount, ordering: str) -> float:
+def _measure(amount: UsageAmount, ordering: str, currency: str) -> float:
     if ordering == COST:
-        return amount.cost or 0.0
+        return amount.costs.get(currency, 0.0)
     return amount.total if ordering == HOURS else amount.hours[GpuUse(ordering.removeprefix("-"))]
 
 
@@ -143,10 +148,14 @@ def _by_owner(
     if len(owners) <= NAMED_AT_MOST:
         sums = sums.filter(**{f"{name}__in": {row[place] for row in owners} for place, name in enumerate(columns)})
     names: dict[Any, set[str]] = defaultdict(set)
-    for row in _grouped(sums, *columns, "pools"):
+    starts = [start for start, _ in prices.ranges]
+    if len(starts) > 1:
+        cases = (When(day__lte=ends, then=Value(start)) for start, ends in prices.ranges)
+        sums = sums.annotate(since=Case(*cases, output_field=DateField()))
+    for row in _grouped(sums, *columns, "pools", *(("since",) if len(starts) > 1 else ())):
         owner = tuple(row[name] for name in columns)
         if owner in lines:
-            lines[owner].amount.add(_hours(row), prices.of(row["pools"]))
+            lines[owner].amount.add(_hours(row), prices.of(row["pools"], row.get("since", starts[0])))
             names[owner].add(prices.names(row["pools"]))
     for owner, line in lines.items():
         line.pools = ", ".join(sorted(names[owner]))
@@ -168,12 +177,17 @@ def _measured(ordering: str, keys: Iterable[str], prices: PoolPrices) -> Any:
 
 
 def _price(keys: Iterable[str], prices: PoolPrices) -> Case:
-    """Returns the price of a row's pools; 0 without one."""
-    by_price: dict[Decimal, list[str]] = defaultdict(list)
+    """Returns the price of a row's pools in the main currency; 0 without one."""
+    by_price: dict[tuple[date, date, Decimal], list[str]] = defaultdict(list)
     for key in sorted(keys):
-        if price := prices.of(key):
-            by_price[price].append(key)
-    cases = [When(pools__in=of, then=Value(float(price))) for price, of in by_price.items()]
+        for starts, ends in prices.ranges:
+            price = prices.of(key, starts)
+            if price is not None and price.amount and price.currency == prices.book.main_currency:
+                by_price[starts, ends, price.amount].append(key)
+    cases = [
+        When(pools__in=of, day__gte=starts, day__lte=ends, then=Value(float(amount)))
+        for (starts, ends, amount), of in by_price.items()
+    ]
     return Case(*cases, default=Value(0.0), output_field=FloatField())
 
 

@@ -70,9 +70,12 @@ def _line(line: UsageLine, activity: Mapping[Key, Activity]) -> WorkloadLine:
 
 def _rest(report: UsageReport) -> UsageAmount:
     rest = UsageAmount()
-    for name in ("priced", "priced_idle", "unpriced"):
-        shown = sum(getattr(line.amount, name) for line in report.lines)
-        setattr(rest, name, max(0.0, getattr(report.total, name) - shown))
+    amounts = [line.amount for line in report.lines]
+    rest.unpriced = max(0.0, report.total.unpriced - sum(amount.unpriced for amount in amounts))
+    for currency, cost in report.total.costs.items():
+        rest.costs[currency] = max(0.0, cost - sum(amount.costs.get(currency, 0.0) for amount in amounts))
+        idle = report.total.costs_idle[currency] - sum(amount.costs_idle.get(currency, 0.0) for amount in amounts)
+        rest.costs_idle[currency] = max(0.0, idle)
     for use in GpuUse:
         rest.hours[use] = max(0.0, report.total.hours[use] - sum(line.amount.hours[use] for line in report.lines))
     return rest

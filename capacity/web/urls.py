@@ -1,6 +1,14 @@
 from django.urls import path
 
-from capacity.web import free_gpu_history, free_gpu_parts, pod_page, pods_page, usage_page, usage_report_page
+from capacity.web import (
+    free_gpu_history,
+    free_gpu_parts,
+    pod_page,
+    pods_page,
+    prices_page,
+    usage_page,
+    usage_report_page,
+)
 
 urlpatterns = [
     path("pods", pods_page.pods, name="pods"),
@@ -23,5 +31,7 @@ urlpatterns = [
     path("usage/report", usage_report_page.usage_report_page, name="usage-report"),
     path("usage/report.csv", usage_report_page.csv_file, name="usage-report-csv"),
     path("parts/usage/report", usage_report_page.usage_report_part, name="usage-report-part"),
+    path("usage/prices", prices_page.prices, name="prices"),
+    path("usage/prices/<int:price_id>/remove", prices_page.remove, name="remove-price"),
     path("usage.csv", usage_page.csv_file, name="usage-csv"),
 ]

@@ -144,7 +144,7 @@ def _heads(wanted: UsageFilter) -> list[dict[str, Any]]:
         (NAME, GROUPINGS.get(wanted.by, ""), ""),
         (HOURS, "GPU-hours", "All hours of the line"),
         *((f"-{use}", *TITLES[use]) for use in GpuUse),
-        (COST, "Cost", "All hours at the pool's price now, in your currency"),
+        (COST, "Cost", "All hours at the price of their day"),
     ]
     return [
         {

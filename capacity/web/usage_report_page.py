@@ -18,8 +18,8 @@ from health.telemetry.usage import GpuUse
 
 SHOWN = 50
 HEAD = (
-    "cluster", "namespace", "workload", "pools", "gpu_hours_reserved", *GpuUse, "cost", "cost_idle", "energy_kwh",
-    "pattern", "advice", "setting",
+    "cluster", "namespace", "workload", "pools", "gpu_hours_reserved", *GpuUse, "cost", "cost_idle", "currency",
+    "energy_kwh",    "pattern", "advice", "setting",
 )  # fmt: skip
 
 
@@ -47,8 +47,9 @@ def _row(line: WorkloadLine) -> Iterator[object]:
     of, amount, advice = line.line, line.line.amount, line.advice
     yield from (of.cluster, of.namespace, of.workload, of.pools)
     yield from (round(each, 4) for each in (line.reserved, *amount.hours.values()))
-    known = (amount.cost, amount.cost_idle, line.activity.energy_kwh)
-    yield from ("" if each is None else round(each, 4) for each in known)
+    yield from ("" if each is None else round(each, 4) for each in (amount.cost, amount.cost_idle))
+    yield amount.currencies
+    yield "" if line.activity.energy_kwh is None else round(line.activity.energy_kwh, 4)
     yield from (advice.pattern, advice.text, advice.setting)
 
 

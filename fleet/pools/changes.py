@@ -1,6 +1,6 @@
 """Creation, change and deletion of pools. Each is recorded as a decision."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -35,6 +35,8 @@ class GoesWithPool:
     end: Callable[[Pool, str, datetime], None]  # called with the actor; each writes its own audit entry
 
 
+# Called after a change, in its transaction, with the earlier values of the changed fields, the actor and the time.
+CHANGED: list[Callable[[Pool, Mapping[str, Any], str, datetime], None]] = []
 GOES_WITH: list[GoesWithPool] = []  # each app registers its own in `AppConfig.ready`
 
 
@@ -92,6 +94,8 @@ def write_change(pool: Pool, *, actor: str, now: datetime, was: str = "", **fiel
         before = {name: getattr(pool, name) for name in fields}
         pool = _write(pool, fields)
         _record(pool, "pool.change", actor=actor, now=now, evidence={"before": before, "after": fields})
+        for each in CHANGED:
+            each(pool, before, actor, now)
         approval_rules.announce_rules(pool.cluster, actor=actor, now=now)
     return pool
 

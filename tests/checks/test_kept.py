@@ -43,6 +43,7 @@ CONTAINERS = {
     "fleet/observer/mirror/rows/cpu_memory.py:NOTHING": "never written",
     "fleet/pools/approval_rules.py:LISTENERS": REGISTERED,
     "fleet/pools/approval_rules.py:LOCKS": REGISTERED,
+    "fleet/pools/changes.py:CHANGED": REGISTERED,
     "fleet/pools/changes.py:GOES_WITH": REGISTERED,
     "fleet/pod_reasons.py:READERS": REGISTERED,
     "fleet/pod_reasons.py:REFINERS": REGISTERED,

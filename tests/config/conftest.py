@@ -1,5 +1,6 @@
 import pytest
 
+from capacity.models import GpuPrice
 from health.models import PoolLimits, RuleShadow
 from notifications.commands.channels import send_test
 from people.roster import groups
@@ -67,6 +68,9 @@ def there(db, now) -> dict[str, int]:  # noqa: F811
         "shadow_id": RuleShadow.objects.create(rule="gpu-hot", by="pat", at=now, reason="New here.").pk,
         "limits_id": PoolLimits.objects.create(
             pool=node.pools.get(), rule="gpu-hot", warn=80, warn_after_s=60, by="pat", at=now, reason="x"
+        ).pk,
+        "price_id": GpuPrice.objects.create(
+            product="NVIDIA-H200", amount=2, valid_from=now.date(), by="pat", at=now
         ).pk,
         "view_id": pat.saved_views.create(table="gpus", name="Hot", query="", saved_at=now).pk,
         "window_id": a_window(node.cluster).pk,

@@ -22,6 +22,7 @@ from capacity.api.free_gpus import FreeGpuHistoryAsked
 from capacity.api.usage import UsageAsked
 from capacity.pods.pod_filter import PodFilter
 from capacity.usage.usage_filter import BadPeriod, UsageFilter
+from capacity.web.prices_page import PriceForm
 from config import request_id
 from config.nul import NulCharacter, RefuseNul
 from edges.digits import whole
@@ -233,6 +234,8 @@ PARSERS = (
     Parser("pool form", "its columns' lengths", FORM_BYTES,
            _fields(PoolForm, "name", "selector", "environment", "workload_class", "max_unavailable",
                    "price_per_gpu_hour"), ("fleet.web.pool_form",)),
+    Parser("price of a GPU-hour", "its columns' lengths", FORM_BYTES,
+           _fields(PriceForm, "amount", "currency", "valid_from", "source"), ("capacity.web.prices_page",)),
     Parser("source of telemetry", "its columns' lengths", FORM_BYTES,
            _fields(TelemetrySourceForm, "url", "matchers", "user", "secret_from", "ca_file", "is_on"),
            ("health.web.telemetry_form", "health.web.telemetry_trial")),

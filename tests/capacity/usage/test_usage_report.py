@@ -132,7 +132,7 @@ def test_the_number_of_queries_does_not_grow(bob):
     with CaptureQueriesContext(connection) as many:
         report(zoe, by="workload")
 
-    assert len(many) == len(few) == 8
+    assert len(many) == len(few) == 9
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def test_workloads_free_hours_and_the_rest_are_the_whole(bob, week, most):
     for use in GpuUse:
         whole = sum(kept.values_list(use.value, flat=True))
         assert sum(each.hours[use] for each in amounts) == pytest.approx(whole) == found.report.total.hours[use]
-    assert sum(each.priced for each in amounts) == pytest.approx(found.report.total.cost)
+    assert sum(sum(each.costs.values()) for each in amounts) == pytest.approx(found.report.total.cost)
     assert sum(each.unpriced for each in amounts) == pytest.approx(found.report.total.unpriced)
     assert sum(map(reserved_of, amounts)) == pytest.approx(69.5)
     assert found.before.total == 7

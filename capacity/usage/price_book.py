@@ -1,0 +1,93 @@
+"""The price of a GPU-hour of a pool on a day: its own price, else the price of its product. Pure."""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date, timedelta
+from decimal import Decimal
+
+CAPACITY_TYPES: Mapping[str, str] = {
+    "on-demand": "on demand",
+    "reserved": "reserved",
+    "spot": "spot",
+    "owned": "owned",
+}
+# Values of the clouds' labels (`gpu.labels.CAPACITY_TYPES`) by ours.
+LABELLED = {
+    "spot": "spot", "preemptible": "spot", "on-demand": "on-demand", "on_demand": "on-demand", "regular": "on-demand",
+    "standard": "on-demand", "reserved": "reserved", "capacity_block": "reserved",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class HourPrice:
+    amount: Decimal
+    currency: str = ""  # ISO 4217; blank: the one currency of this installation
+
+
+@dataclass(frozen=True)
+class BookedPrice:
+    """A price that holds from a day until the next one of the same pool, or of the same product and capacity type."""
+
+    valid_from: date
+    price: HourPrice | None  # None: the pool has no price of its own from then on
+    pool: int | None = None  # None: of every pool of the product
+    product: str = ""
+    capacity_type: str = ""  # blank: every one without a price of its own
+
+
+@dataclass(frozen=True)
+class GpuKind:
+    product: str
+    capacity_type: str = ""  # blank: unknown
+
+
+class PriceBook:
+    def __init__(
+        self,
+        rows: Iterable[BookedPrice],
+        undated: Mapping[int, HourPrice | None],  # by pool; holds on every day of a pool without dated prices
+        kinds: Mapping[int, Collection[GpuKind]],  # by pool: what its nodes are now
+    ) -> None:
+        self.undated, self.kinds = undated, kinds
+        self.of_pools: dict[int, list[BookedPrice]] = defaultdict(list)
+        self.of_kinds: dict[tuple[str, str], list[BookedPrice]] = defaultdict(list)
+        for row in sorted(rows, key=lambda each: each.valid_from):
+            if row.pool is not None:
+                self.of_pools[row.pool].append(row)
+            else:
+                self.of_kinds[row.product, row.capacity_type].append(row)
+
+    def of(self, pool: int, day: date) -> HourPrice | None:
+        """Returns the price of the pool on this day. None: unknown, or its nodes have products of several prices."""
+        own = _valid(self.of_pools[pool], day) if pool in self.of_pools else self.undated.get(pool)
+        if own is not None:
+            return own
+        prices = {self._of_kind(kind, day) for kind in self.kinds.get(pool, ())}
+        return prices.pop() if len(prices) == 1 else None
+
+    def _of_kind(self, kind: GpuKind, day: date) -> HourPrice | None:
+        exact = _valid(self.of_kinds.get((kind.product, kind.capacity_type), ()), day)
+        return exact or _valid(self.of_kinds.get((kind.product, ""), ()), day)
+
+    def ranges(self, first: date, last: date) -> list[tuple[date, date]]:
+        """Returns the parts of a period in which no price changes."""
+        rows = [row for rows in (*self.of_pools.values(), *self.of_kinds.values()) for row in rows]
+        starts = sorted({first, *(row.valid_from for row in rows if first < row.valid_from <= last)})
+        ends = [start - timedelta(days=1) for start in starts[1:]]
+        return list(zip(starts, [*ends, last], strict=True))
+
+    @property
+    def main_currency(self) -> str:
+        """Returns the currency of most prices: amounts of others are not compared with it."""
+        rows = [row.price for rows in (*self.of_pools.values(), *self.of_kinds.values()) for row in rows]
+        found = Counter(price.currency for price in (*rows, *self.undated.values()) if price is not None)
+        return max(found, key=lambda each: (found[each], each), default="")
+
+
+def _valid(rows: Iterable[BookedPrice], day: date) -> HourPrice | None:
+    price = None
+    for row in rows:
+        if row.valid_from <= day:
+            price = row.price
+    return price
