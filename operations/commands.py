@@ -23,8 +23,9 @@ MOST_NODES = 1000
 APPROVED_WITHIN = timedelta(hours=24)  # an older proposal is asked again
 TITLES: Mapping[str, str] = {
     "quarantine": "Quarantine", "drain": "Drain", "release": "Release", "test": "Test", "label": "Label pool",
-    "note": "Note",
+    "note": "Note", "debug": "Debug pod",
 }  # fmt: skip
+MOST_DEBUGGED = 5
 
 
 def preview(cluster: Cluster, kind: str, nodes: Sequence[Node], *, now: datetime) -> OperationImpact:
@@ -35,6 +36,8 @@ def preview(cluster: Cluster, kind: str, nodes: Sequence[Node], *, now: datetime
         raise BadOperation(("nodes", "Choose at least one node. An empty selection is never “all”."))
     if len(nodes) > MOST_NODES:
         raise BadOperation(("nodes", f"At most {MOST_NODES} nodes at once."))
+    if kind == "debug" and len(nodes) > MOST_DEBUGGED:
+        raise BadOperation(("nodes", f"At most {MOST_DEBUGGED} nodes: each has its own output."))
     return impact_of(cluster, nodes, KINDS[kind], now=now)
 
 

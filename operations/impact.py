@@ -16,6 +16,7 @@ from operations.models import Disruption, Quarantine
 from operations.pool_shares import shares_of
 from operations.restraints import freezes_of, release_vetoes, stop_reason
 from operations.steps import STEPS
+from operations.steps.debug_pod import WITHOUT_GPU, free_resource, runtime_class_on
 from operations.steps.evictions import Consent, Evictions, PodOnNode, evictions_of
 from operations.tenants.disruption_cost import costs
 from operations.tenants.jobs import harm_of
@@ -63,6 +64,8 @@ class OperationImpact:
         what = f"{count(len(self.nodes), 'node')}, {gpus}"
         if "test_job" in self.steps:
             return f"{what}. A test Job takes all GPUs of each node, and is deleted afterwards. No pod is evicted."
+        if "debug_pod" in self.steps:
+            return f"{what}. A debug pod takes one free GPU or none, and is deleted afterwards. No pod is evicted."
         if not self.is_drain:
             return f"{what}. Running pods stay."
         others = f", at most {count(self.other_pods, 'other pod')}" if self.other_pods else ""
@@ -205,8 +208,20 @@ def _warnings(nodes: Sequence[Node], steps: Sequence[str]):
     cordoned = [node.name for node in nodes if node.is_unschedulable]
     if "test_job" in steps:
         yield from _test_warnings(nodes)
+    if "debug_pod" in steps:
+        yield from _debug_warnings(nodes)
     if cordoned and "cordon" in steps:
         yield f"{names(cordoned)} {are(len(cordoned))} cordoned already. A foreign cordon is left alone."
+
+
+def _debug_warnings(nodes: Sequence[Node]):
+    for node in nodes:
+        if free_resource(node):
+            continue
+        if runtime_class := runtime_class_on(node):
+            yield f"{node.name} has no free GPU. The pod requests none, and sees all by runtime class {runtime_class}."
+        else:
+            yield f"{node.name}: {WITHOUT_GPU}"
 
 
 def _test_warnings(nodes: Sequence[Node]):

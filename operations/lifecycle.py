@@ -44,4 +44,5 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     "test": ("test_job",),
     "label": ("label",),
     "note": ("note",),
+    "debug": ("debug_pod",),
 }

@@ -311,6 +311,7 @@ TEST_JOB_IMAGE = env(
 TEST_IMAGES = {
     "dcgm": "docker.io/nvidia/dcgm:4.3.1-1-ubuntu22.04",
     "vectoradd": TEST_JOB_IMAGE,
+    "debug": TEST_JOB_IMAGE,  # any image with a shell: the toolkit adds nvidia-smi
 } | env.dict("QUARTERDECK_TEST_IMAGES", default={})
 
 logs.set_up()

@@ -27,9 +27,9 @@ KIND_CHOICES = [(kind, kind) for kind in KINDS]
 
 class OperationSerializer(RowSerializer):
     cluster = RefSerializer()
-    kind = serializers.CharField(help_text="quarantine, drain, release, test, label or note.")
+    kind = serializers.CharField(help_text="quarantine, drain, release, test, debug, label or note.")
     steps = serializers.ListField(
-        child=serializers.CharField(), help_text="In order: cordon, drain, test_job, uncordon, label, note."
+        child=serializers.CharField(), help_text="In order: cordon, drain, test_job, uncordon, label, note, debug_pod."
     )
     state = serializers.ChoiceField(choices=STATES)
     preview = serializers.DictField(help_text="The impact at the start of the operation.")
@@ -43,7 +43,9 @@ class OperationSerializer(RowSerializer):
 
 class OperationNodeSerializer(RowSerializer):
     step = serializers.SerializerMethodField(help_text="The step in progress, or the last one.")
-    progress = serializers.DictField(help_text="For a drain: `pods` with name, state and reason, `left` and `of`.")
+    progress = serializers.DictField(
+        help_text="Of a drain: `pods` with name, state and reason, `left` and `of`. Of a debug pod: `output`."
+    )
 
     class Meta:
         model = OperationNode

@@ -19,6 +19,7 @@ class TestJobQuerySet(models.QuerySet[Any]):
 class TestJobOnNode(models.Model):
     """One test Job on one node. The row is the intent, written before the Job."""
 
+    runtime_class: str | models.CharField[str, str] = ""
     owner: ClassVar[str]  # the foreign key to whoever wants it; with the key of that row, its mark in the cluster
     prefix: ClassVar[str]  # of the Job's name: rows of one table share it
 
@@ -55,7 +56,7 @@ class TestJobOnNode(models.Model):
         return WantedTestJob(
             f"{self.owner}-{getattr(self, f'{self.owner}_id')}", self.pk, self.node_name, self.image, self.resource,
             self.amount, asked_at=self.intended_at.isoformat(), command=self.command, prefix=self.prefix,
-            deadline=self.deadline,
+            deadline=self.deadline, runtime_class=self.runtime_class,
         )  # fmt: skip
 
     @property
@@ -70,6 +71,8 @@ class NodeTestJob(TestJobOnNode):
 
     operation = models.ForeignKey(Operation, models.CASCADE, related_name="test_jobs")
     test = models.CharField(max_length=32)  # key of NODE_TESTS
+    runtime_class = models.CharField(max_length=253, blank=True)  # of a pod that requests no GPU; blank: the default
+    output = models.TextField(blank=True)  # of a debug pod, with likely secrets redacted
     deadline_s = models.PositiveIntegerField()  # from its creation, the pull of its image included
 
     class Meta:

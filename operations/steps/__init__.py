@@ -2,6 +2,7 @@
 
 from operations.steps.base import NodeStep
 from operations.steps.cordon import CordonStep
+from operations.steps.debug_pod import DebugPodStep
 from operations.steps.drain import DrainStep
 from operations.steps.label import LabelStep
 from operations.steps.note import NoteStep
@@ -9,5 +10,6 @@ from operations.steps.test_job import TestJobStep
 from operations.steps.uncordon import UncordonStep
 
 STEPS: dict[str, NodeStep] = {
-    step.key: step for step in (CordonStep(), DrainStep(), TestJobStep(), UncordonStep(), LabelStep(), NoteStep())
+    step.key: step
+    for step in (CordonStep(), DrainStep(), TestJobStep(), UncordonStep(), LabelStep(), NoteStep(), DebugPodStep())
 }

@@ -20,6 +20,12 @@ CONTAINER = "test-job"
 DEADLINE = timedelta(minutes=15)  # an image of some hundred MB is pulled, and a sample runs for seconds
 LITTLE = {"cpu": "100m", "memory": "256Mi"}
 MOST = {"cpu": "2", "memory": "2Gi"}  # of a quota that wants limits
+# Without a request, the runtime gives the container the GPUs that its environment names:
+# docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html.
+EVERY_GPU = [
+    {"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"},
+    {"name": "NVIDIA_DRIVER_CAPABILITIES", "value": "compute,utility"},
+]
 EVERY_SUCH_TAINT = {"operator": "Exists", "effect": "NoSchedule"}  # node.kubernetes.io/unschedulable among them
 
 
@@ -35,6 +41,7 @@ class WantedTestJob:
     command: str = ""  # as a shell splits it; blank: the image's own
     prefix: str = "quarterdeck-proof"  # of its name: rows of one table share it
     deadline: timedelta = DEADLINE
+    runtime_class: str = ""  # blank: the node's default
 
     @property
     def name(self) -> str:
@@ -60,6 +67,7 @@ def job_for(wanted: WantedTestJob) -> dict[str, Any]:
         "tolerations": [EVERY_SUCH_TAINT],
         "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
         "containers": [_container(wanted)],
+        **({"runtimeClassName": wanted.runtime_class} if wanted.runtime_class else {}),
     }
     return job_of(wanted, pod, deadline=wanted.deadline)
 
@@ -70,6 +78,10 @@ def _container(wanted: WantedTestJob) -> dict[str, Any]:
         "image": wanted.image,
         **({"command": shlex.split(wanted.command)} if wanted.command else {}),
         "terminationMessagePolicy": "FallbackToLogsOnError",
-        "resources": {"requests": LITTLE, "limits": {**MOST, wanted.resource: str(wanted.amount)}},
+        **({} if wanted.amount else {"env": EVERY_GPU}),
+        "resources": {
+            "requests": LITTLE,
+            "limits": MOST | ({wanted.resource: str(wanted.amount)} if wanted.amount else {}),
+        },
         "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
     }

@@ -44,6 +44,7 @@ class _NodeTracker(TestJobTracker):
 class TestJobStep(NodeStep):
     key: ClassVar[str] = "test_job"
     title: ClassVar[str] = "Test"
+    tracker: ClassVar[type[TestJobTracker]] = _NodeTracker
     waits_for_stop: ClassVar[bool] = False  # a Job that runs is followed and deleted; `run` creates none during a stop
 
     def complete(self, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -65,7 +66,7 @@ class TestJobStep(NodeStep):
         earlier = next(
             (row for row in there if row.operation_id != work.operation.pk or not row.is_of(work.node)), None
         )
-        tracker = _NodeTracker(work.connection, guard=work.guard, clock=work.clock)
+        tracker = self.tracker(work.connection, guard=work.guard, clock=work.clock)
         if earlier is not None:
             tracker.track([earlier], earlier.operation.mark, unwanted={earlier.pk})
             return wait(f"An earlier test Job is being deleted. {earlier.trouble}".strip(), again_after=AGAIN_AFTER)
@@ -76,19 +77,31 @@ class TestJobStep(NodeStep):
             if stopped := stop_reason(now=work.clock()) or stopped_by_switch(cluster, work.connection):
                 return wait(stopped, again_after=AGAIN_AFTER)
         if row is None:
-            observed = _observe(work)
-            if reason := observed.why_not(work.node.node_name):
-                return failed(reason)
-            row = _intend(work, observed.gpus)
+            planned = self.plan_job(work)
+            if isinstance(planned, str):
+                return failed(planned)
+            row = planned
         if row.made_at is None and not row.outcome:
             tracker.create(row)
         if row.gone_at is None:
             tracker.track([row], work.operation.mark)
+        return self.result_of(row)
+
+    def plan_job(self, work: NodeWork) -> NodeTestJob | str:
+        """Records the Job that the step will create, or returns why it creates none.
+
+        :raises ClusterError: when the cluster does not answer
+        :raises LostRace: when the operation was paused or cancelled, or the node has a Job already
+        """
+        observed = _observe(work)
+        return observed.why_not(work.node.node_name) or _intend(work, observed.gpus)
+
+    def result_of(self, row: NodeTestJob) -> StepResult:
         return _result(row)
 
     def clean_up(self, operation: Operation, connection: client.Connection, *, clock: Callable[[], datetime]) -> None:
         rows = list(left_behind().filter(operation=operation))
-        tracker = _NodeTracker(connection, guard=lambda: None, clock=clock)
+        tracker = self.tracker(connection, guard=lambda: None, clock=clock)
         tracker.track(rows, operation.mark, unwanted={row.pk for row in rows})
 
     def left_behind(self) -> list[int]:
@@ -128,7 +141,8 @@ def _intend(work: NodeWork, gpus: int) -> NodeTestJob:
             work.guard()
             return NodeTestJob.objects.create(
                 operation=work.operation, node_uid=node.uid, node_name=node.name, image=options["image"],
-                namespace=_namespace(work.operation.cluster), resource=resource_of(node.allocatable, gpus), amount=gpus,
+                namespace=namespace_of(work.operation.cluster), amount=gpus,
+                resource=resource_of(node.allocatable, gpus),
                 command=options["command"].replace("{gpus}", str(gpus)), test=test.key, intended_at=now,
                 deadline_s=int(test.deadline.total_seconds()), says="Its Job is not made yet.",
             )  # fmt: skip
@@ -136,7 +150,7 @@ def _intend(work: NodeWork, gpus: int) -> NodeTestJob:
         raise LostRace(f"{node.name} has a test Job already.") from clash
 
 
-def _namespace(cluster: Cluster) -> str:
+def namespace_of(cluster: Cluster) -> str:
     """Returns the namespace of the GPU stack, where Quarterdeck may create Jobs."""
     stack = Operand.objects.filter(cluster=cluster, operand__in=(DRIVER, DEVICE_PLUGIN)).order_by("-operand", "name")
     row = stack.first()

@@ -1,0 +1,108 @@
+"""A debug pod: runs nvidia-smi on a node and shows its output. The pod is deleted afterwards.
+
+It requests one free GPU as a tenant's pod does. If none is free it requests none, and sees the GPUs only by a runtime
+class, so that it takes nothing from running pods.
+"""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any, ClassVar
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+
+from edges.transition_errors import LostRace
+from fleet.models import Node, Pod
+from kube import client
+from kube.redaction import redacted
+from kube.structs import PodSeen
+from operations.models import NodeTestJob
+from operations.refusals import BadOperation
+from operations.steps.base import NodeWork, StepResult, done, failed, wait
+from operations.steps.test_job import AGAIN_AFTER, TestJobStep, namespace_of
+from operations.test_job_tracker import TestJobTracker
+from operations.test_jobs.test_job import resource_of
+from operations.test_jobs.test_progress import ObservedTestJob, TestJobOutcome, TestJobProgress
+
+DEADLINE = timedelta(minutes=10)  # the pull of its image included
+OUTPUT_AT_MOST = 64 * 1024  # characters of at most 200 lines
+NVIDIA = "nvidia.com/"
+# GPUs, memory and processes, then the devices of the container. It ends with the exit code of nvidia-smi.
+COMMAND = "sh -c 'nvidia-smi; s=$?; nvidia-smi -L; ls -l /dev | grep -i nvidia; free -m; ulimit -l; exit $s'"
+
+
+class _DebugTracker(TestJobTracker):
+    def conclude(
+        self, row: Any, observed: ObservedTestJob, progress: TestJobProgress, pod: PodSeen | None
+    ) -> tuple[TestJobProgress, dict[str, Any]]:
+        """Keeps the output, also of a failed nvidia-smi: that is an answer."""
+        lines, trouble = self.output_of(row, pod) if observed.pod else ([], "")
+        output = "\n".join(map(redacted, lines))[-OUTPUT_AT_MOST:].replace("\x00", "")
+        said = "" if output.strip() else progress.said or trouble
+        return TestJobProgress(progress.says, said, progress.outcome, progress.has_run), {"output": output}
+
+
+class DebugPodStep(TestJobStep):
+    key: ClassVar[str] = "debug_pod"
+    title: ClassVar[str] = "Debug pod"
+    tracker: ClassVar[type[TestJobTracker]] = _DebugTracker
+
+    def complete(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        image = options.get("image") or settings.TEST_IMAGES.get("debug", "")
+        if not image or any(each.isspace() for each in image):
+            raise BadOperation(("image", "Name an image with a shell, without blanks."))
+        return dict(options) | {"test": self.key, "image": image, "command": COMMAND}
+
+    def plan_job(self, work: NodeWork) -> NodeTestJob | str:
+        seen = client.get_node(work.connection, work.node.node_name)
+        node = Node.objects.filter(cluster=work.operation.cluster_id, uid=work.node.node_uid).first()
+        if node is None or seen.uid != work.node.node_uid:
+            return f"{work.node.node_name} is another node now."
+        if seen.ready is None or seen.ready.status != "True":
+            return "The node is not Ready: no pod starts there."
+        resource, runtime_class = free_resource(node), ""
+        if not resource:
+            runtime_class = runtime_class_on(node)
+            if not runtime_class:
+                return WITHOUT_GPU
+        options, now = work.operation.options, work.clock()
+        try:
+            with transaction.atomic():
+                work.guard()
+                return NodeTestJob.objects.create(
+                    operation=work.operation, node_uid=node.uid, node_name=node.name, image=options["image"],
+                    namespace=namespace_of(work.operation.cluster), resource=resource, amount=1 if resource else 0,
+                    command=options["command"], test=self.key, intended_at=now, runtime_class=runtime_class,
+                    deadline_s=int(DEADLINE.total_seconds()), says="Its pod is not made yet.",
+                )  # fmt: skip
+        except IntegrityError as clash:
+            raise LostRace(f"{node.name} has a test Job already.") from clash
+
+    def result_of(self, row: NodeTestJob) -> StepResult:
+        how = f"on 1 {row.resource}" if row.amount else f"without a GPU request, runtime class {row.runtime_class}"
+        if not row.outcome:
+            return wait(f"Debug pod {how}: {row.says} {row.said}".strip(), again_after=AGAIN_AFTER)
+        if row.gone_at is None:
+            return wait(f"{row.says} {row.trouble or 'The pod is being deleted.'}", again_after=AGAIN_AFTER)
+        if not row.output:
+            return failed(f"Debug pod {how}: no output. {row.says} {row.said}".strip())
+        result = "nvidia-smi works" if row.outcome == TestJobOutcome.PASSED else "nvidia-smi failed"
+        return done(f"Debug pod {how}: {result}. {row.says}", output=row.output)
+
+
+WITHOUT_GPU = (
+    "No NVIDIA GPU of the node is free, and no pod of the GPU stack there uses a runtime class: "
+    "a pod without a GPU would see none."
+)
+
+
+def free_resource(node: Node) -> str:
+    """Returns an NVIDIA resource of which one is free, whole GPUs first. Blank: none."""
+    free = {name: number - node.requested.get(name, 0) for name, number in node.allocatable.items()}
+    return resource_of({name: number for name, number in free.items() if name.startswith(NVIDIA)}, 1)
+
+
+def runtime_class_on(node: Node) -> str:
+    """Returns the runtime class by which pods of the GPU stack on the node see its GPUs. Blank: none."""
+    pods = Pod.objects.filter(node=node).exclude(operand="").exclude(runtime_class="")
+    return pods.order_by("runtime_class").values_list("runtime_class", flat=True).first() or ""
