@@ -110,7 +110,7 @@ def _by_owner(
     found: dict[str, list[_LateGroup]] = defaultdict(list)
     for group in groups:
         (kind, name), namespace = owners[group.pod], pods[group.pod].namespace
-        found[f"{kind} {namespace}/{name}" if name else f"no owner in {namespace}"].append(group)
+        found[f"{kind} {namespace}/{name}" if name else f"namespace {namespace} (no owner)"].append(group)
     return found
 
 

@@ -115,7 +115,7 @@ def test_replica_sets_of_a_deployment_wait_together_and_bare_pods_by_namespace(c
 
     assert {name: pods for name, (pods, _) in found(cluster).items()} == {
         "Deployment team-a/chat": 2,
-        "no owner in team-a": 2,
+        "namespace team-a (no owner)": 2,
     }
 
 
