@@ -2,14 +2,14 @@ import structlog
 from celery import shared_task
 from django.utils import timezone
 
-from fleet.models import Cluster
+from fleet.models import Cluster, Pod
 from fleet.observer.lease import shutdown
 from health import wake
 from health.evaluation import overdue_clusters
 from health.evaluation.evaluation_round import look
 from health.exporters import exporter_round
 from health.inbox import orphaned_findings, rule_mutes, source_trials
-from health.logs import crashes
+from health.logs import crashes, requested_logs
 from health.models import TelemetrySource, TelemetryTrial
 from health.sources import hours
 from health.sources import source_round as telemetry
@@ -50,6 +50,16 @@ def read_crash_logs(*, cluster_id: int, **_: object) -> None:
     cluster = Cluster.objects.filter(pk=cluster_id).first()
     if cluster is not None:
         crashes.read(cluster, clock=timezone.now)
+
+
+@shared_task(queue="default", ignore_result=True)
+def read_pod_log(*, pod_id: int, user_id: int, **_: object) -> None:
+    pod = Pod.objects.select_related("cluster").filter(pk=pod_id).first()
+    if pod is not None:
+        try:
+            requested_logs.read_requested_log(pod, user_id)
+        except SnapshotsUnavailable as error:  # the person asks again
+            log.warning("a log that was asked for is not read: Redis is away", reason=str(error))
 
 
 @shared_task(queue="default", ignore_result=True)

@@ -10,6 +10,7 @@ from health.web import (
     map_metrics,
     node_stack,
     pod_checklist,
+    pod_log,
     rule_page,
     shift_report,
     telemetry,
@@ -69,6 +70,8 @@ urlpatterns = [
     path("parts/nodes/<int:node_id>/gpus/<int:index>/hours", hours.gpu_hours_part, name="gpu-hours"),
     path("parts/nodes/<int:node_id>/gpus/<int:index>/telemetry", telemetry.gpu_telemetry_part, name="gpu-telemetry"),
     path("parts/nodes/<int:node_id>/gpus/<int:index>/comparable", hours.comparable_gpu_part, name="comparable-gpu"),
+    path("pods/<int:pod_id>/log", pod_log.ask, name="ask-pod-log"),
+    path("parts/pods/<int:pod_id>/log", pod_log.pod_log_part, name="pod-log"),
     path("parts/pods/<int:pod_id>/checklist", pod_checklist.pod_checklist_part, name="pod-checklist"),
     path("parts/pools/<int:pool_id>/findings", findings_page.pool_findings_part, name="pool-findings"),
 ]
