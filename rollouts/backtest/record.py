@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 from fleet.history.facts import NodeChange
@@ -154,6 +154,7 @@ class PlanRecord:
     baselines: Baselines = field(default_factory=Baselines)
     samples: Mapping[int, Sequence[ServiceLevel]] = field(default_factory=dict)  # by key of a stage, the oldest first
     seen: dict[tuple[int, bool, int], RecordedTarget] = field(default_factory=dict)
+    moments: dict[tuple[int, datetime, bool], Recorded] = field(default_factory=dict)
 
     @property
     def has_test_jobs(self) -> bool:
@@ -173,7 +174,11 @@ class PlanRecord:
 
     def at(self, span: StageSpan, at: datetime, *, work: bool = False) -> Recorded:
         """Returns the evidence of a stage. `work` adds tenants' pods and GPU time, which no failure rests on."""
-        return Recorded(self._stage(span, at, work=work, at_best=True), self._stage(span, at, at_best=False))
+        key = span.stage.pk, at, work
+        if key not in self.moments:
+            at_best = partial(self._stage, span, at, work=work, at_best=True)
+            self.moments[key] = Recorded(at_best, partial(self._stage, span, at, at_best=False))
+        return self.moments[key]
 
     def _stage(self, span: StageSpan, at: datetime, *, at_best: bool, work: bool = False) -> Evidence:
         records = self.targets[span.stage.pk]

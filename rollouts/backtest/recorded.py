@@ -5,8 +5,10 @@ then would have done so. If it passes, it is evaluated again without that assump
 was not recorded is no pass.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from rollouts.gates.base import NO_TARGET, TO_COME, UNSEEN, UNTIMED_WAITS, Answer, Evidence, Gate, GateResult
@@ -41,11 +43,20 @@ class RecordedEvidence(_Recorded, Evidence):
     """A stage at a past moment."""
 
 
-class Recorded(NamedTuple):
-    """The evidence of one moment, in both readings."""
+@dataclass
+class Recorded:
+    """The evidence of one moment in both readings, each built when a gate asks for it."""
 
-    at_best: Evidence
-    certain: Evidence
+    build_at_best: Callable[[], Evidence]
+    build_certain: Callable[[], Evidence]
+
+    @cached_property
+    def at_best(self) -> Evidence:
+        return self.build_at_best()
+
+    @cached_property
+    def certain(self) -> Evidence:
+        return self.build_certain()
 
 
 class PastResult(NamedTuple):
