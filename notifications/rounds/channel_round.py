@@ -23,6 +23,7 @@ from notifications.models.conversation import ConversationQuerySet
 from notifications.retries import next_try, pause_after
 from notifications.rounds.digests import digest_message
 from notifications.rounds.transport import send, send_again, send_heartbeat
+from rollouts.models.traffic import DRAIN, UNDRAIN
 
 ROUND_S = 30.0  # then the lease is given back, for a moment
 AT_ONCE = 50
@@ -32,6 +33,7 @@ NOT_DELIVERED = "The message before it was not delivered."
 ALL_ENDED = "Everything in this digest ended before it was sent."
 BEGINNINGS = (DeliveryAct.OPEN, DeliveryAct.DIGEST)  # the first messages of conversations
 UNDELIVERED_AFTER = len(PAGER_RETRIES)  # attempts; then the second channel of the route is used
+TRAFFIC_CALLS = (DRAIN, UNDRAIN)  # sent again as soon as a page: nodes wait for their traffic
 log = structlog.get_logger(__name__)
 Clock = Callable[[], datetime]
 
@@ -120,7 +122,7 @@ def _again_at(channel: Channel, delivery: Delivery, outcome: SendOutcome, *, now
     """Returns when the message is sent again; None for a test, a refusal, and after the last retry."""
     if outcome.verdict is Acceptance.REFUSED or delivery.act == DeliveryAct.TEST:
         return None
-    is_pager = channel.its_kind.is_pager
+    is_pager = channel.its_kind.is_pager or delivery.message["kind"] in TRAFFIC_CALLS
     at = next_try(attempts=delivery.attempts, created_at=delivery.created_at, is_pager=is_pager, now=now)
     return at and max(at, now + timedelta(seconds=outcome.retry_after_s or 0))
 

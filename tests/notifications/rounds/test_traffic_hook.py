@@ -63,6 +63,16 @@ def test_a_halt_drains_the_changed_nodes_by_a_signed_call(plan, pool, hook, rece
     assert data["summary"] == "Pods fail."
 
 
+def test_a_call_is_sent_again_as_soon_as_a_page(plan, hook, receiver, route_and_send, clock):
+    receiver.answers = [Answer(500), Answer(500), Answer()]
+    halt(plan)
+    for seconds in (6, 31, 0):
+        route_and_send()
+        clock.later(seconds)
+
+    assert Delivery.objects.get().state == "sent"
+
+
 def test_people_who_want_every_critical_event_have_no_calls(plan, hook, route_and_send):
     person = a_user("vic", role="viewer")
     mail = a_channel("vic-mail", kind="mail", recipients=["vic@example.org"])
