@@ -6,6 +6,6 @@ class PeopleConfig(AppConfig):
     name = "people"
 
     def ready(self) -> None:
-        from people.sign_in.access import limit_session
+        from people.sign_in.session_store import begin_session
 
-        user_logged_in.connect(limit_session, dispatch_uid="limit_session")
+        user_logged_in.connect(begin_session, dispatch_uid="begin_session")

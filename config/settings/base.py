@@ -90,6 +90,7 @@ if not (LOCAL_SIGN_IN or OIDC.is_on):
 CSRF_FAILURE_VIEW = "config.errors.foreign_form"
 # A session ends this long after the sign-in, however much it is used.
 SESSION_COOKIE_AGE = env.int("QUARTERDECK_SESSION_HOURS", default=12) * 3600
+SESSION_ENGINE = "people.sign_in.session_store"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 X_FRAME_OPTIONS = "DENY"

@@ -100,4 +100,4 @@ def by_hand(user: User) -> None:
     :raises NotAllowed: when the caller is a token
     """
     if user.token is not None:
-        raise NotAllowed("A token cannot issue or revoke others. Sign in with a password for that.")
+        raise NotAllowed("A token cannot change tokens, passwords or sessions. Sign in for that.")

@@ -13,6 +13,7 @@ from people.api.people import (
     PersonTokenList,
 )
 from people.api.session import Session
+from people.api.sessions import PersonSession, PersonSessionList, SessionDetail, SessionList
 from people.api.tokens import TokenDetail, TokenList
 
 urlpatterns = [
@@ -27,10 +28,14 @@ urlpatterns = [
     path("people/<int:person_id>/password-links", PersonPasswordLinks.as_view()),
     path("people/<int:person_id>/roles", PersonRoles.as_view()),
     path("people/<int:person_id>/roles/<int:binding_id>", PersonRole.as_view()),
+    path("people/<int:person_id>/sessions", PersonSessionList.as_view()),
+    path("people/<int:person_id>/sessions/<slug:session_id>", PersonSession.as_view()),
     path("people/<int:person_id>/tokens", PersonTokenList.as_view()),
     path("people/<int:person_id>/tokens/<int:token_id>", PersonToken.as_view()),
     path("me", Me.as_view()),
     path("session", Session.as_view()),
+    path("sessions", SessionList.as_view()),
+    path("sessions/<slug:session_id>", SessionDetail.as_view()),
     path("tokens", TokenList.as_view()),
     path("tokens/<int:token_id>", TokenDetail.as_view()),
 ]

@@ -1,5 +1,6 @@
 from people.models.api_token import ApiToken
 from people.models.audit_entry import AuditEntry
+from people.models.browser_session import BrowserSession
 from people.models.user import Role, RoleBinding, SignInTries, User
 
-__all__ = ["ApiToken", "AuditEntry", "Role", "RoleBinding", "SignInTries", "User"]
+__all__ = ["ApiToken", "AuditEntry", "BrowserSession", "Role", "RoleBinding", "SignInTries", "User"]

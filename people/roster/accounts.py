@@ -57,7 +57,7 @@ def add(name: str, *, actor: str, now: datetime, key: str = "") -> User:
             person = User(username=name)
             person.set_unusable_password()
             person.save()
-            _record(person, "person.add", actor=actor, now=now, **({"key": key} if key else {}))
+            record(person, "person.add", actor=actor, now=now, **({"key": key} if key else {}))
     except IntegrityError:
         return _added_before(name, actor=actor, key=key)
     return person
@@ -82,13 +82,13 @@ def switch_off(person: User, *, actor: str, now: datetime) -> None:
     """
     with _keeping_an_admin():
         if User.objects.filter(pk=person.pk, is_active=True).update(is_active=False):
-            _record(person, "person.switch-off", actor=actor, now=now)
+            record(person, "person.switch-off", actor=actor, now=now)
 
 
 def switch_on(person: User, *, actor: str, now: datetime) -> None:
     with transaction.atomic():
         if User.objects.filter(pk=person.pk, is_active=False).update(is_active=True):
-            _record(person, "person.switch-on", actor=actor, now=now)
+            record(person, "person.switch-on", actor=actor, now=now)
 
 
 def grant(person: User, role: str, place: Place, *, actor: str, now: datetime) -> RoleBinding:
@@ -101,7 +101,7 @@ def grant(person: User, role: str, place: Place, *, actor: str, now: datetime) -
     try:
         with transaction.atomic():
             binding = RoleBinding.objects.create(user=person, role=role, scope=place.scope, scope_id=place.key)
-            _record(person, "role.grant", actor=actor, now=now, role=role, on=place.name)
+            record(person, "role.grant", actor=actor, now=now, role=role, on=place.name)
     except IntegrityError as error:
         raise HasItAlready(f"{person.username} is {role} of {place.words} already.") from error
     return binding
@@ -116,7 +116,7 @@ def take(binding: RoleBinding, place: Place | None, *, actor: str, now: datetime
         removed, _ = RoleBinding.objects.filter(pk=binding.pk).delete()
         if removed:
             on = place.name if place else f"{binding.scope} {binding.scope_id}"
-            _record(binding.user, "role.take", actor=actor, now=now, role=binding.role, on=on)
+            record(binding.user, "role.take", actor=actor, now=now, role=binding.role, on=on)
 
 
 def set_password(person: User, password: str, *, now: datetime) -> None:
@@ -130,12 +130,12 @@ def set_password(person: User, password: str, *, now: datetime) -> None:
         same = User.objects.filter(pk=person.pk, password=was, is_active=True)
         if not same.update(password=person.password):
             raise LostRace(f"{person.username} has a new password already, or is switched off.")
-        _record(person, "person.password", actor=person.username, now=now)
+        record(person, "person.password", actor=person.username, now=now)
 
 
 def note_password(person: User, verb: str, *, actor: str, now: datetime) -> None:
     with transaction.atomic():
-        _record(person, verb, actor=actor, now=now)
+        record(person, verb, actor=actor, now=now)
 
 
 def _admins() -> QuerySet[RoleBinding]:
@@ -155,7 +155,7 @@ def _keeping_an_admin() -> Iterator[None]:
             raise LastAdmin("This is the last admin of the fleet. Make somebody else an admin first.")
 
 
-def _record(person: User, verb: str, *, actor: str, now: datetime, **evidence: Any) -> None:
+def record(person: User, verb: str, *, actor: str, now: datetime, **evidence: Any) -> None:
     User.objects.select_for_update().get(pk=person.pk)  # two writers of one chain run one after the other
     AuditEntry.record(
         f"person:{person.pk}", verb=verb, actor=actor, evidence={"person": person.username, **evidence}, now=now

@@ -2,21 +2,17 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
-from django.conf import settings
 from django.contrib.auth import HASH_SESSION_KEY
 from django.contrib.auth.tokens import PasswordResetTokenGenerator
-from django.contrib.sessions.models import Session
-from django.http import HttpRequest
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 from django.utils.encoding import force_bytes
 from django.utils.http import urlsafe_base64_encode
 
-from people.models import User
+from people.models import BrowserSession, User
 
 SIGNED_OUT, ROLE_TAKEN = "You are signed out.", "Your roles have changed."
 NO_LOCAL = "Sign-in with a password is switched off. Use single sign-on."
@@ -39,11 +35,6 @@ class Access:
         return cls(user.pk, _rights(user), key, session.get(HASH_SESSION_KEY, "") if session is not None else "")
 
 
-def limit_session(request: HttpRequest, **_: Any) -> None:
-    """Sets the end of a new session. Django would move it with each change of the session."""
-    request.session.set_expiry(timezone.now() + timedelta(seconds=settings.SESSION_COOKIE_AGE))
-
-
 def lapsed(accesses: Iterable[Access], *, now: datetime) -> Mapping[Access, str]:
     """Returns the accesses that are no longer valid, with the reason. Three queries in total.
 
@@ -53,7 +44,8 @@ def lapsed(accesses: Iterable[Access], *, now: datetime) -> Mapping[Access, str]
     people = User.objects.filter(pk__in={access.user_id for access in accesses}, is_active=True)
     known = {user.pk: user for user in people.prefetch_related("bindings")}
     keys = {access.session_key for access in accesses}
-    open_ = set(Session.objects.filter(session_key__in=keys, expire_date__gt=now).values_list("session_key", flat=True))
+    rows = BrowserSession.objects.filter(session_key__in=keys, expire_date__gt=now)
+    open_ = set(rows.values_list("session_key", flat=True))
     reasons = {}
     for access in accesses:
         user = known.get(access.user_id)

@@ -15,6 +15,8 @@ from people.models import ApiToken
 from people.rights import ROLES_FOR, Permission
 from people.roster.accounts import issue, revoke
 from people.roster.everybody import roles_of
+from people.roster.sessions import SHOWN, end_sessions, sessions_of
+from wording.numbers import count
 
 DAYS = ((7, "7 days"), (30, "30 days"), (90, "90 days"), (365, "a year"))
 
@@ -62,6 +64,22 @@ def revoke_token(request: PersonRequest, token_id: int) -> HttpResponse:
     return redirect("account")
 
 
+@require_POST
+def end_session(request: PersonRequest, session_id: str) -> HttpResponse:
+    named = sessions_of(request.user, now=timezone.now()).filter(public_id=session_id)
+    end_sessions(request.user, named, actor=request.user.get_username(), now=timezone.now())
+    messages.success(request, "The session is ended.")
+    return redirect("account")
+
+
+@require_POST
+def end_other_sessions(request: PersonRequest) -> HttpResponse:
+    others = sessions_of(request.user, now=timezone.now()).exclude(session_key=request.session.session_key)
+    ended = end_sessions(request.user, others, actor=request.user.get_username(), now=timezone.now())
+    messages.success(request, f"{count(ended, 'other session')} ended.")
+    return redirect("account")
+
+
 def _page(request: PersonRequest, form: TokenForm, *, secret: str = "", status: int = 200) -> HttpResponse:
     roles = roles_of(request.user)
     granted_roles = {item.binding.role for item in roles if item.place}
@@ -72,6 +90,8 @@ def _page(request: PersonRequest, form: TokenForm, *, secret: str = "", status: 
         "may_anything": bool(granted_roles),
         "permissions": [(item, not granted_roles.isdisjoint(ROLES_FOR[item])) for item in Permission],
         "tokens": ApiToken.objects.filter(user=request.user.pk, revoked_at__isnull=True).order_by("-created_at"),
+        "sessions": sessions_of(request.user, now=timezone.now())[:SHOWN],
+        "this_session": request.session.session_key,
         "now": timezone.now(),
     }
     return render(request, "people/account/page.html", context, status=status)

@@ -17,6 +17,7 @@ from people.rights import NotAllowed, Permission, may_administer, require, requi
 from people.roster import accounts
 from people.roster.accounts import HasItAlready, LastAdmin, NameTaken, revoke
 from people.roster.everybody import RolesKnownTo, everybody, has_single_sign_on, may_see_tokens, see_people, tokens_of
+from people.roster.sessions import SHOWN, end_sessions, sessions_of
 from people.sign_in.access import path_for
 from people.web.roster_forms import PersonForm, RoleForm
 
@@ -111,6 +112,24 @@ def revoke_token(request: PersonRequest, person_id: int, token_id: int) -> HttpR
     return _done(request, token.user, lambda: revoke(token, **_acting(request)), message, on=FLEET)
 
 
+@require_POST
+def end_session(request: PersonRequest, person_id: int, session_id: str) -> HttpResponse:
+    _only_admins(request)
+    person = get_object_or_404(User, pk=person_id)
+    named = sessions_of(person, now=timezone.now()).filter(public_id=session_id)
+    return _done(
+        request, person, lambda: end_sessions(person, named, **_acting(request)), "The session is ended.", on=FLEET
+    )
+
+
+@require_POST
+def end_every_session(request: PersonRequest, person_id: int) -> HttpResponse:
+    _only_admins(request)
+    person = get_object_or_404(User, pk=person_id)
+    every, message = sessions_of(person, now=timezone.now()), f"All sessions of {person.username} are ended."
+    return _done(request, person, lambda: end_sessions(person, every, **_acting(request)), message, on=FLEET)
+
+
 def _done(request: PersonRequest, person: User, act: Callable[[], object], message: str, *, on: Place) -> HttpResponse:
     """Runs one act if the actor may do it on the place, and shows the person's page again."""
     with answered(request, REFUSALS, done=message):
@@ -164,6 +183,8 @@ def _person(
         "form": RoleForm(sent, places=roles.places.values(), offered=offered),
         "may_see_tokens": may_see_tokens(person, request.user),
         "tokens": tokens_of(person),
+        "sessions": sessions_of(person, now=timezone.now())[:SHOWN],
+        "this_session": request.session.session_key,
         "now": timezone.now(),
         "why_not": why_not(request.user, Permission.ADMINISTER),
     }

@@ -21,6 +21,12 @@ urlpatterns = [
         people_page.revoke_token,
         name="revoke-persons-token",
     ),
+    path("people/<int:person_id>/sessions/endings", people_page.end_every_session, name="end-persons-sessions"),
+    path(
+        "people/<int:person_id>/sessions/<slug:session_id>/endings",
+        people_page.end_session,
+        name="end-persons-session",
+    ),
     path("groups", groups_page.people_groups, name="groups"),
     path("groups/add", groups_page.add, name="add-group"),
     path("groups/<int:group_id>/removals", groups_page.remove, name="remove-group"),
@@ -28,6 +34,8 @@ urlpatterns = [
     path("groups/<int:group_id>/members/<int:person_id>/removals", groups_page.leave, name="leave-group"),
     path("audit", audit_page.audit, name="audit"),
     path("account", account.account, name="account"),
+    path("account/sessions/endings", account.end_other_sessions, name="end-other-sessions"),
+    path("account/sessions/<slug:session_id>/endings", account.end_session, name="end-session"),
     path("account/tokens", account.issue_token, name="issue-token"),
     path("account/tokens/<int:token_id>/revocations", account.revoke_token, name="revoke-token"),
 ]

@@ -7,7 +7,7 @@ from people.roster import groups
 from rollouts.commands import fleet_freezes
 from rollouts.commands.fleet_freezes import Where
 from rollouts.models import GateOverride
-from tests.callers import ada, amy, bob, eve, nobody, now, root  # noqa: F401 (fixtures)
+from tests.callers import ada, amy, bob, calling, eve, nobody, now, root  # noqa: F401 (fixtures)
 from tests.make import (
     a_case,
     a_finding,
@@ -35,11 +35,12 @@ def there(db, now) -> dict[str, int]:  # noqa: F811
     node = stage.plan.cluster.nodes.first()
     a_node_event(node)
     a_source(node.cluster)
-    pat = a_user("pat", role="viewer")
+    pat = calling(a_user("pat", role="viewer")).user
     freeze = fleet_freezes.freeze(Where(node.cluster), actor="pat", reason="Quarter end.", now=now)
     override = GateOverride.objects.create(stage=stage, gate="soak", said="", by="pat", at=now, reason="x", until=now)
     channel = a_channel()
     return {
+        "session_id": pat.sessions.get().public_id,
         "channel_id": channel.pk,
         "delivery_id": send_test(channel, actor="pat", now=now).pk,
         "route_id": a_route("pages", channel).pk,

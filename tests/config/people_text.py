@@ -73,6 +73,7 @@ from people.audit_trail import AuditFilters
 from people.models import AuditEntry, User
 from people.models.api_token import digest_of
 from people.sign_in.addresses import client_address
+from people.sign_in.session_store import browser_of
 from people.web.account import TokenForm
 from people.web.roster_forms import GroupForm, PersonForm, RoleForm
 from people.web.sessions import _page_of_the_form
@@ -201,6 +202,10 @@ def _came_from(text: str) -> Any:
 
 def _forwarded(text: str) -> str:
     return client_address(APIRequestFactory().get("/", headers={"X-Forwarded-For": _header(text)}))
+
+
+def _browser(text: str) -> str:
+    return browser_of(APIRequestFactory().get("/", headers={"User-Agent": _header(text)}))
 
 
 def _role(text: str) -> None:
@@ -338,6 +343,7 @@ PARSERS = (
     Parser("answer of an identity provider", "compared, 100 characters shown", HEADERS_BYTES,
            lambda text: ({}.get(text), text[:100]),
            ("people.web.single_sign_on", "people.sign_in.single_sign_on")),
+    Parser("User-Agent", "headers", HEADERS_BYTES, _browser, ("people.sign_in.session_store",)),
     Parser("Referer", "headers", HEADERS_BYTES, _came_from, ("people.web.sessions",)),
     Parser("Idempotency-Key", "100 printable ASCII characters", HEADERS_BYTES, _key),
     Parser("X-Request-ID", "64 characters of a few kinds", HEADERS_BYTES, request_id.SANE.fullmatch,

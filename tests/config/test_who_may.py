@@ -4,6 +4,7 @@ from drf_spectacular.generators import SchemaGenerator
 
 OPEN = {("post", "/api/v1/session")}  # where one signs in
 OWN = {("post", "/api/v1/tokens"), ("delete", "/api/v1/tokens/{token_id}"), ("delete", "/api/v1/session"),
+       ("delete", "/api/v1/sessions"), ("delete", "/api/v1/sessions/{session_id}"),
        ("post", "/api/v1/gpu-views"), ("delete", "/api/v1/gpu-views/{view_id}"),
        ("post", "/api/v1/pod-views"), ("delete", "/api/v1/pod-views/{view_id}"),
        ("put", "/api/v1/me/notifications")}  # fmt: skip

@@ -12,14 +12,13 @@ from channels.routing import URLRouter
 from channels.testing import WebsocketCommunicator
 from django.conf import settings
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
-from django.contrib.sessions.models import Session
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from config.routing import sockets
 from fleet.live import consumer, guard, heart
-from people.models import User
+from people.models import BrowserSession, User
 from people.sign_in.access import ROLE_TAKEN, SIGNED_OUT, Access, lapsed
 from tests import make
 
@@ -72,11 +71,11 @@ def change_password(user: User) -> None:
 
 
 def sign_out(user: User) -> None:
-    Session.objects.all().delete()
+    BrowserSession.objects.all().delete()
 
 
 def run_out(user: User) -> None:
-    Session.objects.update(expire_date=timezone.now())
+    BrowserSession.objects.update(expire_date=timezone.now())
 
 
 def switch_off(user: User) -> None:
