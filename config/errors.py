@@ -39,6 +39,7 @@ from operations.refusals import BadOperation, OperationRefused
 from people.rights import NotAllowed
 from people.roster.accounts import HasItAlready, LastAdmin, NameTaken
 from people.roster.groups import AlreadyIn
+from people.sign_in.step_up import NotConfirmed
 from rollouts.commands.refusals import (
     AlreadyDecided,
     BadFreeze,
@@ -67,6 +68,7 @@ class Meaning:
 
 # The nearest base class counts, so a subclass of a known refusal needs no line here.
 REFUSALS: dict[type[Exception], Meaning] = {
+    NotConfirmed: Meaning(403, "confirmation-required", "Sign in again"),
     NotAllowed: Meaning(403, "not-allowed", "You may not do this"),
     IllegalMove: Meaning(409, "illegal-move", "Not possible in this state"),
     LostRace: Meaning(409, "lost-race", "Changed by someone else"),

@@ -38,6 +38,7 @@ class Visitor:
     def __init__(self, url: str, name: str) -> None:
         self.url = url
         self.name = name
+        self.password = ""
         self.http = httpx.Client(base_url=url, timeout=TIMEOUT_S, follow_redirects=True, verify=TRUST)
 
     def __enter__(self) -> Self:
@@ -48,6 +49,7 @@ class Visitor:
 
     def sign_in(self, password: str) -> Self:
         """Open a session: its cookies serve REST, the pages and the WebSocket."""
+        self.password = password
         self.post("/api/v1/session", {"username": self.name, "password": password})
         return self
 
@@ -58,13 +60,20 @@ class Visitor:
 
     def post(self, path: str, body: Any = None) -> Any:
         """Return what the path answers, decoded; None for a 204."""
-        headers = {"X-CSRFToken": self._csrf(), "Referer": self.url}
-        return self._decoded(self.http.post(path, json={} if body is None else body, headers=headers))
+        return self._decoded(self._send("POST", path, {} if body is None else body))
 
     def patch(self, path: str, body: Any) -> Any:
         """Return what the path answers, decoded."""
+        return self._decoded(self._send("PATCH", path, body))
+
+    def _send(self, method: str, path: str, body: Any) -> httpx.Response:
+        """Return the answer to a write. An approval needs a recent sign-in, and a long run has none."""
         headers = {"X-CSRFToken": self._csrf(), "Referer": self.url}
-        return self._decoded(self.http.patch(path, json=body, headers=headers))
+        answer = self.http.request(method, path, json=body, headers=headers)
+        if not problem_of(answer).get("type", "").endswith("confirmation-required"):
+            return answer
+        self.sign_in(self.password)
+        return self.http.request(method, path, json=body, headers=headers | {"X-CSRFToken": self._csrf()})
 
     def all(self, path: str, **asked: str | int) -> list[Any]:
         """Return every row of a list that comes in pages."""

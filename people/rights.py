@@ -31,6 +31,9 @@ ROLES_FOR: dict[Permission, frozenset[Role]] = {
 }
 
 
+OF_TOKENS = tuple(permission for permission in Permission if permission is not Permission.APPROVE)
+
+
 class NotAllowed(Exception):
     """The refusal of a caller who may see the object but not act on it."""
 
@@ -55,7 +58,7 @@ def scope_of(user: User | AnonymousUser, permission: Permission) -> Scope:
     """Returns the user's scope of one permission. Empty for anonymous users and for tokens without it. One query."""
     if not isinstance(user, User) or not user.is_active:
         return Scope()
-    if user.token is not None and permission not in user.token.permissions:
+    if user.token is not None and (permission not in OF_TOKENS or permission not in user.token.permissions):
         return Scope()
     granting = [binding for binding in user.bindings.all() if binding.role in ROLES_FOR[permission]]
     places = {(binding.scope, binding.scope_id) for binding in granting}
@@ -107,6 +110,8 @@ def why_not(
         return ""
     if scope.pool_ids and not scope.pool_ids.isdisjoint(or_in):
         return ""
+    if isinstance(user, User) and user.token is not None and permission not in OF_TOKENS:
+        return f"A token may not {what or ACTS[permission]}. A person must sign in for that."
     if isinstance(user, User) and user.token is not None and permission not in user.token.permissions:
         return f"This token may not {what or ACTS[permission]}: it was issued without “{permission}”."
     return f"To {what or ACTS[permission]} you need the role {_listed(ROLES_FOR[permission])} on {where}."

@@ -63,6 +63,7 @@ MIDDLEWARE = [
     "allauth.account.middleware.AccountMiddleware",
     "people.web.sessions.SignInFirst",
     "people.web.no_role.NoRole",
+    "people.web.step_up.AskToConfirm",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
@@ -90,6 +91,8 @@ if not (LOCAL_SIGN_IN or OIDC.is_on):
 CSRF_FAILURE_VIEW = "config.errors.foreign_form"
 # A session ends this long after the sign-in, however much it is used.
 SESSION_COOKIE_AGE = env.int("QUARTERDECK_SESSION_HOURS", default=12) * 3600
+# Approvals, overrides and changes of people need a sign-in within this time. 0: nobody is asked.
+STEP_UP_MINUTES = env.int("QUARTERDECK_STEP_UP_MINUTES", default=5)
 SESSION_ENGINE = "people.sign_in.session_store"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
@@ -108,6 +111,7 @@ TEMPLATES = [
                 "django.contrib.messages.context_processors.messages",
                 "config.version.version",
                 "config.menu.menu",
+                "people.web.step_up.unsent_input",
                 "fleet.web.unwatched_banner.unwatched",
                 "rollouts.web.fleet_stop.stop",
             ],

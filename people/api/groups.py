@@ -13,6 +13,7 @@ from people.models import User
 from people.rights import Permission, require
 from people.roster import groups
 from people.roster.groups import AlreadyIn, every_group
+from people.sign_in.step_up import require_recent_sign_in
 
 
 class MemberSerializer(RowSerializer):
@@ -92,6 +93,7 @@ class GroupMembers(GroupEdge):
         person = User.objects.filter(username=self.read(Membership)["username"]).first()
         if person is None:
             raise serializers.ValidationError({"username": "No person has this name."})
+        require_recent_sign_in(request)
         status = 201
         try:
             groups.join(group, person, **self.acting())

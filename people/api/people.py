@@ -20,6 +20,7 @@ from people.roster import accounts
 from people.roster.accounts import HasItAlready, revoke
 from people.roster.everybody import GivenRole, PersonRow, RolesKnownTo, everybody, may_see_tokens, see_people, tokens_of
 from people.sign_in.access import path_for
+from people.sign_in.step_up import require_recent_sign_in
 
 LARGEST_ID = 2**63 - 1
 
@@ -122,6 +123,7 @@ class PersonList(PeopleEdge, Listing):
         """Adds a person without a role or a password."""
         require(self.user, Permission.ADMINISTER)
         body = self.read(NewPerson)
+        require_recent_sign_in(request)
         try:
             person = accounts.add(body["username"], key=self.key(), **self.acting())
         except ValidationError as error:
@@ -139,7 +141,10 @@ class PersonDetail(PeopleEdge):
         """Switches a person off or on. Their history stays readable; roles and tokens stay unchanged."""
         person = self.person(person_id)
         require(self.user, Permission.ADMINISTER)
-        act = accounts.switch_on if self.read(PersonChange)["is_active"] else accounts.switch_off
+        is_active = self.read(PersonChange)["is_active"]
+        if is_active:
+            require_recent_sign_in(request)
+        act = accounts.switch_on if is_active else accounts.switch_off
         act(person, **self.acting())
         return Response(self.shown(person_id))
 
@@ -160,6 +165,7 @@ class PersonRoles(PeopleEdge):
         if place is None:
             raise serializers.ValidationError({"scope_id": f"There is no {body['scope']} with this id."})
         require_admin_of(self.user, place)
+        require_recent_sign_in(request)
         try:
             given, status = accounts.grant(person, body["role"], place, **self.acting()), 201
         except HasItAlready:
@@ -179,6 +185,7 @@ class PersonRole(PeopleEdge):
         if given is None:
             raise NotFound
         require_admin_of(self.user, given.place or FLEET)
+        require_recent_sign_in(request)
         accounts.take(binding, given.place, **self.acting())
         return Response(status=204)
 
@@ -192,6 +199,7 @@ class PersonPasswordLinks(PeopleEdge):
         person = self.person(person_id)
         require(self.user, Permission.ADMINISTER)
         by_hand(self.user)
+        require_recent_sign_in(request)
         accounts.note_password(person, "person.password-link", **self.acting())
         person.refresh_from_db()
         return Response({"link": request.build_absolute_uri(path_for(person))}, status=201)

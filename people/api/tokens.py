@@ -8,8 +8,9 @@ from rest_framework.response import Response
 
 from edges.rest import Asked, Edge, Listing, RowSerializer
 from people.models import ApiToken, User
-from people.rights import NotAllowed, Permission
+from people.rights import OF_TOKENS, NotAllowed
 from people.roster import accounts
+from people.sign_in.step_up import require_recent_sign_in
 
 USUAL_LIFE = timedelta(days=90)
 
@@ -34,7 +35,7 @@ class NewTokenSerializer(TokenSerializer):
 class TokenRequest(Asked):
     name = serializers.CharField(max_length=100, help_text="Purpose of the token.")
     permissions = serializers.MultipleChoiceField(
-        choices=[(permission.value, permission.value) for permission in Permission],
+        choices=[(permission.value, permission.value) for permission in OF_TOKENS],
         allow_empty=False,
         help_text="Permissions of the token; never more than its owner has.",
     )
@@ -62,6 +63,7 @@ class TokenList(Listing):
         """Issues a token. A token may not call this: a token must not create its successor."""
         by_hand(self.user)
         body = self.read(TokenRequest)
+        require_recent_sign_in(request)
         now = timezone.now()
         token, secret = accounts.issue(
             owner=self.user,

@@ -20,6 +20,7 @@ from edges.locks import lock_unheld
 from people.models import BrowserSession
 from people.models.browser_session import LONGEST_BROWSER
 from people.sign_in.addresses import client_address
+from people.sign_in.step_up import confirm_session
 
 ORIGIN = "origin"  # where the session began, in its data
 USED_EVERY = timedelta(minutes=1)  # limits the writes of a busy page
@@ -68,6 +69,7 @@ def begin_session(request: HttpRequest, **_: Any) -> None:
     request.session.set_expiry(now + timedelta(seconds=settings.SESSION_COOKIE_AGE))
     origin = {"at": now.isoformat(), "address": client_address(request), "browser": browser_of(request)}
     request.session[ORIGIN] = origin
+    confirm_session(request.session, at=now)
 
 
 def browser_of(request: HttpRequest) -> str:

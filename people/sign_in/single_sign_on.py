@@ -5,8 +5,9 @@ checks no signature of a token that it fetched, and sends no nonce.
 """
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -18,6 +19,7 @@ from allauth.socialaccount.providers.oauth2.client import OAuth2Error
 from allauth.socialaccount.providers.openid_connect.views import OpenIDConnectOAuth2Adapter
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 from requests import RequestException, Session
 
@@ -50,23 +52,25 @@ class AccountAdapter(DefaultSocialAccountAdapter):
         return session
 
 
-def redirect_to_provider(request: HttpRequest, *, next_url: str) -> HttpResponse:
-    """Sends the person to the provider, with state, nonce and PKCE.
+def redirect_to_provider(request: HttpRequest, *, next_url: str, confirms: bool = False) -> HttpResponse:
+    """Sends the person to the provider, with state, nonce and PKCE. `confirms`: the provider must ask them again.
 
     :raises SignInRefused: when the provider does not answer as one
     """
     nonce = secrets.token_urlsafe(32)
+    # `max_age` makes `auth_time` a required claim (OpenID Connect Core 1.0, section 2).
+    asked = {"nonce": nonce} | ({"prompt": "login", "max_age": "0"} if confirms else {})
     with _failures_as_refusals():
         adapter = OpenIDConnectOAuth2Adapter(request, PROVIDER)
         _require_issuer(adapter)
         response: HttpResponse = adapter.get_provider().redirect(
-            request, process="login", next_url=next_url, auth_params={"nonce": nonce}, nonce=nonce
+            request, process="login", next_url=next_url, auth_params=asked, nonce=nonce, confirms=confirms
         )
     return response
 
 
-def claims_of(request: HttpRequest) -> tuple[dict[str, Any], str]:
-    """Returns the verified claims of a person who returns, and the page that they asked for.
+def claims_of(request: HttpRequest) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Returns the verified claims of a person who returns, and the state of `redirect_to_provider`.
 
     :raises SignInRefused: when anything about the answer is wrong
     """
@@ -87,7 +91,15 @@ def claims_of(request: HttpRequest) -> tuple[dict[str, Any], str]:
             raise _refused("nonce")
         if not _wanted_names() <= claims.keys() and adapter.openid_config.get("userinfo_endpoint"):
             claims = _user_info(answer["access_token"], adapter, of=claims["sub"]) | claims
-    return claims, state.get("next") or ""
+    return claims, state
+
+
+def authenticated_at(claims: Mapping[str, Any]) -> datetime | None:
+    """Returns when the provider last asked the person. None: it did not send a valid time."""
+    at = claims.get("auth_time")
+    if type(at) is not int or not 0 < at <= timezone.now().timestamp() + LEEWAY_S:
+        return None
+    return datetime.fromtimestamp(at, UTC)
 
 
 def _wanted_names() -> set[str]:

@@ -12,10 +12,11 @@ from django.views.decorators.http import require_POST
 
 from edges.requests import PersonRequest
 from people.models import ApiToken
-from people.rights import ROLES_FOR, Permission
+from people.rights import OF_TOKENS, ROLES_FOR, Permission
 from people.roster.accounts import issue, revoke
 from people.roster.everybody import roles_of
 from people.roster.sessions import SHOWN, end_sessions, sessions_of
+from people.sign_in.step_up import require_recent_sign_in
 from wording.numbers import count
 
 DAYS = ((7, "7 days"), (30, "30 days"), (90, "90 days"), (365, "a year"))
@@ -25,7 +26,7 @@ class TokenForm(forms.Form):
     name = forms.CharField(max_length=100, label="Purpose")
     days = forms.TypedChoiceField(choices=DAYS, coerce=int, initial=30, label="Valid for")
     permissions = forms.MultipleChoiceField(
-        choices=[(permission.value, permission.value) for permission in Permission],
+        choices=[(permission.value, permission.value) for permission in OF_TOKENS],
         initial=[Permission.SEE.value],
         widget=forms.CheckboxSelectMultiple,
         label="Permissions",
@@ -43,6 +44,7 @@ def issue_token(request: PersonRequest) -> HttpResponse:
     form = TokenForm(request.POST)
     if not form.is_valid():
         return _page(request, form, status=400)
+    require_recent_sign_in(request)
     cleaned = form.cleaned_data
     now = timezone.now()
     _, secret = issue(

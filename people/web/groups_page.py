@@ -19,6 +19,7 @@ from people.rights import NotAllowed, Permission, require, require_somewhere, wh
 from people.roster import groups
 from people.roster.accounts import NameTaken
 from people.roster.groups import AlreadyIn, every_group
+from people.sign_in.step_up import require_recent_sign_in
 from people.web.roster_forms import GroupForm, MemberForm
 
 REFUSALS = (AlreadyIn, LostRace, NameTaken, NotAllowed)
@@ -59,6 +60,7 @@ def join(request: PersonRequest, group_id: int) -> HttpResponse:
     form = MemberForm(request.POST, group_id=group.pk)
     if not form.is_valid():
         return _list(request, joining=(group.pk, request.POST), status=400)
+    require_recent_sign_in(request)
     person = form.cleaned_data["person"]
     message = f"{person.username} is in {group.name} now."
     return _done(request, lambda: groups.join(group, person, **_acting(request)), message)

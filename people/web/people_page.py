@@ -19,6 +19,7 @@ from people.roster.accounts import HasItAlready, LastAdmin, NameTaken, revoke
 from people.roster.everybody import RolesKnownTo, everybody, has_single_sign_on, may_see_tokens, see_people, tokens_of
 from people.roster.sessions import SHOWN, end_sessions, sessions_of
 from people.sign_in.access import path_for
+from people.sign_in.step_up import require_recent_sign_in
 from people.web.roster_forms import PersonForm, RoleForm
 
 REFUSALS = (HasItAlready, LastAdmin, NameTaken, NotAllowed)
@@ -40,6 +41,7 @@ def add(request: PersonRequest) -> HttpResponse:
         return _list(request, status=403)
     if not form.is_valid():
         return _list(request, form=form, status=400)
+    require_recent_sign_in(request)
     try:
         person = accounts.add(form.cleaned_data["name"], actor=request.user.username, now=timezone.now())
     except NameTaken as refusal:
@@ -65,6 +67,7 @@ def offer_password(request: PersonRequest, person_id: int) -> HttpResponse:
         require(request.user, Permission.ADMINISTER)
     except NotAllowed as refusal:
         raise PermissionDenied(str(refusal)) from refusal
+    require_recent_sign_in(request)
     return _with_link(request, person)
 
 
@@ -72,6 +75,8 @@ def offer_password(request: PersonRequest, person_id: int) -> HttpResponse:
 def switch(request: PersonRequest, person_id: int, to: str) -> HttpResponse:
     _only_admins(request)
     person = get_object_or_404(User, pk=person_id)
+    if to == "on":
+        require_recent_sign_in(request)
     act = accounts.switch_on if to == "on" else accounts.switch_off
     return _done(
         request, person, lambda: act(person, **_acting(request)), f"{person.username} is switched {to}.", on=FLEET
@@ -85,6 +90,7 @@ def grant(request: PersonRequest, person_id: int) -> HttpResponse:
     form = RoleForm(request.POST, places=RolesKnownTo(request.user).places.values())
     if not form.is_valid():
         return _person(request, person, sent=request.POST, status=400)
+    require_recent_sign_in(request)
     role, place = form.cleaned_data["role"], form.cleaned_data["place"]
     message = f"{person.username} is {role} of {place.words} now."
     return _done(request, person, lambda: accounts.grant(person, role, place, **_acting(request)), message, on=place)
@@ -97,6 +103,7 @@ def take(request: PersonRequest, person_id: int, binding_id: int) -> HttpRespons
     given = RolesKnownTo(request.user).of(binding)
     if given is None:
         raise Http404
+    require_recent_sign_in(request)
     place = given.place
     where = place.words if place else f"a removed {binding.scope}"
     message = f"{binding.user.username} is no longer {binding.role} of {where}."

@@ -1,7 +1,6 @@
 from datetime import timedelta
 from math import ceil
 from typing import Any
-from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.contrib import messages
@@ -18,16 +17,15 @@ from django.contrib.auth.views import (
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.decorators import method_decorator
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 
 from edges.transition_errors import LostRace
 from people.roster.accounts import set_password
 from people.sign_in.access import NO_LOCAL, links
 from people.sign_in.throttle import LONGEST_NAME, count_password, forgive
+from people.web.return_pages import form_page
 
 
 @method_decorator(login_not_required, name="dispatch")
@@ -97,12 +95,4 @@ class SignInFirst(LoginRequiredMiddleware):
             return super().handle_no_permission(request, view_func)
         messages.error(request, "You were signed out. The form was not processed.")
         field = self.get_redirect_field_name(view_func)
-        return redirect_to_login(_page_of_the_form(request), self.get_login_url(view_func), field)
-
-
-def _page_of_the_form(request: HttpRequest) -> str:
-    """Returns the Referer, or the fleet page when the Referer is not ours."""
-    said = request.headers.get("Referer", "")
-    if not url_has_allowed_host_and_scheme(said, {request.get_host()}, require_https=request.is_secure()):
-        return reverse("fleet")
-    return urlsplit(said)._replace(scheme="", netloc="", fragment="").geturl()
+        return redirect_to_login(form_page(request), self.get_login_url(view_func), field)

@@ -1,6 +1,7 @@
 """Sign-in at the identity provider: the way there, and the return."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from math import ceil
 from typing import Any
 
@@ -11,7 +12,6 @@ from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
@@ -19,8 +19,16 @@ from people.models import User
 from people.roster.accounts import LastAdmin, NameTaken
 from people.roster.mapped_people import ProviderIdentity, admit
 from people.sign_in.group_roles import roles_in
-from people.sign_in.single_sign_on import PROVIDER, SignInRefused, claims_of, redirect_to_provider
+from people.sign_in.single_sign_on import (
+    PROVIDER,
+    SignInRefused,
+    authenticated_at,
+    claims_of,
+    redirect_to_provider,
+)
+from people.sign_in.step_up import confirm_session, is_recent
 from people.sign_in.throttle import count_redirect
+from people.web.return_pages import own_page
 
 LONGEST_SUBJECT = 191  # characters; OpenID Connect allows 255, and known providers send at most 100
 
@@ -34,7 +42,8 @@ def begin(request: HttpRequest) -> HttpResponse:
         too_many = SignInRefused(f"Too many tries. Wait {ceil(wait.total_seconds())} s, then try again.", 429)
         return _refuse(request, too_many)
     try:
-        return redirect_to_provider(request, next_url=_safe(request, request.GET.get("next", "")))
+        next_url, confirms = own_page(request, request.GET.get("next", "")), request.GET.get("confirm") == "1"
+        return redirect_to_provider(request, next_url=next_url, confirms=confirms)
     except SignInRefused as refusal:
         return _refuse(request, refusal)
 
@@ -45,12 +54,31 @@ def begin(request: HttpRequest) -> HttpResponse:
 def finish(request: HttpRequest, provider_id: str) -> HttpResponse:
     _require_provider(provider_id)
     try:
-        claims, next_url = claims_of(request)
-        person = _admitted(claims)
+        claims, state = claims_of(request)
+        person, at = _admitted(claims), authenticated_at(claims)
+        if state["confirms"]:
+            _require_same_person(request, person, at)
     except SignInRefused as refusal:
         return _refuse(request, refusal)
-    login(request, person, backend="django.contrib.auth.backends.ModelBackend")
-    return redirect(_safe(request, next_url) or settings.LOGIN_REDIRECT_URL)
+    if not state["confirms"]:
+        login(request, person, backend="django.contrib.auth.backends.ModelBackend")
+    confirm_session(request.session, at=at)
+    return redirect(own_page(request, state.get("next") or "") or settings.LOGIN_REDIRECT_URL)
+
+
+def _require_same_person(request: HttpRequest, person: User, at: datetime | None) -> None:
+    """Refuses a step-up of another person, or without a new sign-in at the provider. The session goes on.
+
+    :raises SignInRefused: with the reason
+    """
+    if request.user != person:
+        raise SignInRefused(
+            f"You signed in as {person.username}, but this session is another person's. Sign out first."
+        )
+    if not is_recent(at):
+        raise SignInRefused(
+            "The identity provider sent no recent “auth_time”, so it did not ask you again. Ask its admin to send it."
+        )
 
 
 def _admitted(claims: Mapping[str, Any]) -> User:
@@ -87,9 +115,3 @@ def _require_provider(provider_id: str) -> None:
 
 def _refuse(request: HttpRequest, refusal: SignInRefused) -> HttpResponse:
     return render(request, "people/sign_in/refused.html", {"sentence": str(refusal)}, status=refusal.status)
-
-
-def _safe(request: HttpRequest, url: str) -> str:
-    """Returns the address of a page of ours, or nothing."""
-    is_ours = url_has_allowed_host_and_scheme(url, {request.get_host()}, require_https=request.is_secure())
-    return url if is_ours else ""

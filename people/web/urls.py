@@ -1,12 +1,13 @@
 from django.urls import path, re_path
 
-from people.web import account, audit_page, groups_page, people_page, sessions, single_sign_on
+from people.web import account, audit_page, groups_page, people_page, sessions, single_sign_on, step_up
 
 urlpatterns = [
     path("sign-in", sessions.SignIn.as_view(), name="sign-in"),
     path("sign-in/sso", single_sign_on.begin, name="single-sign-on"),
     # The name by which django-allauth finds it
     path("sign-in/<slug:provider_id>/callback", single_sign_on.finish, name="openid_connect_callback"),
+    path("confirm", step_up.confirm, name="confirm"),
     path("sign-out", sessions.SignOut.as_view(), name="sign-out"),
     path("set-password/<uidb64>/<token>", sessions.SetPassword.as_view(), name="set-password"),
     path("people", people_page.people, name="people"),

@@ -6,6 +6,7 @@ from rest_framework.response import Response
 
 from edges.rest import Asked, Listing
 from people.rights import Permission
+from people.sign_in.step_up import require_recent_sign_in
 from rollouts.api.base import PlanEdge
 from rollouts.api.plan_serializers import PlanRowSerializer
 from rollouts.api.serializers import ApprovalSerializer, StageRowSerializer
@@ -105,6 +106,8 @@ class StageApprovals(PlanEdge, Listing):
         stage = self.stage(stage_id)
         self.may(Permission.APPROVE, stage.plan)
         asked = self.read(DecisionRequest)
+        if asked["decision"] == "approve":
+            require_recent_sign_in(request)
         decide = DECISIONS[asked.pop("decision")]
         approval = decide(stage, actor=self.user, now=timezone.now(), **asked)
         return Response(ApprovalSerializer(approval).data, status=201)

@@ -10,6 +10,7 @@ from rest_framework.response import Response
 
 from edges.rest import Asked, Listing, RowSerializer
 from people.rights import Permission
+from people.sign_in.step_up import require_recent_sign_in
 from rollouts.api.base import PlanEdge
 from rollouts.commands.break_glass import AS_USUAL, LEAST, MOST, acknowledge, override_gate
 from rollouts.gates import GATES
@@ -58,6 +59,7 @@ class StageOverrides(PlanEdge, Listing):
         """
         stage = self.stage(stage_id)
         asked = self.read(OverrideRequest)
+        require_recent_sign_in(request)
         valid_for = timedelta(seconds=asked.pop("valid_for_s"))
         override = override_gate(stage, actor=self.user, valid_for=valid_for, now=timezone.now(), **asked)
         return Response(OverrideSerializer(override).data, status=201)

@@ -18,6 +18,7 @@ from fleet.web.node_gpus import allocated_to
 from gpu.resources import Layout
 from people.models import User
 from people.rights import NotAllowed, Permission, require
+from people.sign_in.step_up import require_recent_sign_in
 from rollouts.approvals.approvers import gate_of
 from rollouts.approvals.bundles import bundle_for
 from rollouts.approvals.decisions import Awaited, awaited, waiting_for_approval, why_a_reason, why_closed
@@ -65,6 +66,8 @@ def _decide(request: PersonRequest, stage: Stage) -> HttpResponse:
     try:
         require(request.user, Permission.APPROVE, cluster_id=plan.cluster_id, where=f"cluster {plan.cluster.name}")
         given = read(form)
+        if given["decision"] == "approve":
+            require_recent_sign_in(request)
         decide = DECISIONS[given.pop("decision")]
         decide(stage, actor=request.user, **given, now=timezone.now())
     except BadForm:

@@ -12,6 +12,7 @@ from edges.fields import Reason
 from edges.kept_input import BadForm, read
 from edges.requests import PersonRequest, answered
 from people.rights import NotAllowed, Permission, require
+from people.sign_in.step_up import NotConfirmed, require_recent_sign_in
 from rollouts.commands.break_glass import acknowledge, override_gate
 from rollouts.commands.refusals import Refusal
 from rollouts.models import GateOverride
@@ -35,7 +36,8 @@ class OverrideForm(forms.Form):
 @require_POST
 def break_it(request: PersonRequest, stage_id: int, gate: str) -> HttpResponse:
     stage = stage_for(request.user, stage_id)
-    with answered(request, REFUSALS), kept_if_refused(request, stage.plan, "override", REFUSALS):
+    with answered(request, REFUSALS), kept_if_refused(request, stage.plan, "override", (*REFUSALS, NotConfirmed)):
+        require_recent_sign_in(request)
         given = read(OverrideForm(request.POST))
         given["valid_for"] = given.pop("hours")
         override = override_gate(stage, gate, actor=request.user, **given, now=timezone.now())

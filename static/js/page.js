@@ -5,10 +5,12 @@ import { startParts } from "./parts.js";
 import { startDialogs } from "./dialogs.js";
 import { startComforts } from "./comforts.js";
 import { startFlash } from "./flash.js";
+import { restoreUnsent } from "./unsent.js";
 
 startTimes();
 startFlash();
 startComforts();
 startDialogs();
+restoreUnsent();
 startParts();
 startLink();

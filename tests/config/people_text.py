@@ -75,8 +75,8 @@ from people.models.api_token import digest_of
 from people.sign_in.addresses import client_address
 from people.sign_in.session_store import browser_of
 from people.web.account import TokenForm
+from people.web.return_pages import form_page
 from people.web.roster_forms import GroupForm, PersonForm, RoleForm
-from people.web.sessions import _page_of_the_form
 from rollouts.api.gate_reviews import GateTrialAsked
 from rollouts.api.plan_serializers import PlanRequest
 from rollouts.commands.documents import read as read_plan_document
@@ -197,7 +197,7 @@ def _header(text: str) -> str:
 
 
 def _came_from(text: str) -> Any:
-    return _page_of_the_form(APIRequestFactory().post("/", headers={"Referer": _header(text)}))
+    return form_page(APIRequestFactory().post("/", headers={"Referer": _header(text)}))
 
 
 def _forwarded(text: str) -> str:
@@ -344,7 +344,7 @@ PARSERS = (
            lambda text: ({}.get(text), text[:100]),
            ("people.web.single_sign_on", "people.sign_in.single_sign_on")),
     Parser("User-Agent", "headers", HEADERS_BYTES, _browser, ("people.sign_in.session_store",)),
-    Parser("Referer", "headers", HEADERS_BYTES, _came_from, ("people.web.sessions",)),
+    Parser("Referer", "headers", HEADERS_BYTES, _came_from, ("people.web.return_pages",)),
     Parser("Idempotency-Key", "100 printable ASCII characters", HEADERS_BYTES, _key),
     Parser("X-Request-ID", "64 characters of a few kinds", HEADERS_BYTES, request_id.SANE.fullmatch,
            ("config.request_id",)),

@@ -2,6 +2,7 @@
 
 import json
 import ssl
+import time
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ from werkzeug.serving import make_server
 from config.settings.oidc import GroupRole, Oidc, read_oidc, read_roles
 from config.settings.variables import Variables
 from people.models import AuditEntry, RoleBinding, User
+from people.sign_in.single_sign_on import authenticated_at
 from tests import make
 from tests.health.telemetry.prometheus.a_server import a_closed_port
 from tests.health.telemetry.prometheus.an_authority import Authority
@@ -310,6 +312,67 @@ def test_a_refusal_of_the_provider_is_shown(provider, client):
     state = parse_qs(urlsplit(begun["Location"]).query)["state"][0]
 
     assert "refused: access_denied" in refusal(client.get(f"{back.path}?{back.query}&state={state}"))
+
+
+def asked_before(monkeypatch, age_s: int) -> None:
+    """The provider sends that it asked the person so long ago."""
+    name = "oidc_provider_mock._storage.AuthorizationCode.get_auth_time"
+    monkeypatch.setattr(name, lambda _: int(time.time()) - age_s)
+
+
+def is_confirmed(client: Client) -> bool:
+    """An act that needs a recent sign-in is done."""
+    answer = client.post("/api/v1/tokens", {"name": "x", "permissions": ["see"]}, content_type="application/json")
+    assert answer.status_code in {201, 403}
+    return answer.status_code == 201
+
+
+def test_a_step_up_asks_the_person_again_at_the_provider(provider, client, monkeypatch):
+    asked_before(monkeypatch, 3600)  # the person was signed in at the provider
+    sign_in(client)
+    key = client.session.session_key
+    assert not is_confirmed(client)
+
+    assert "Single sign-on" in page(client, "/confirm").text
+    assert "Password" not in page(client, "/confirm").text
+    asked_before(monkeypatch, 0)
+    answer = sign_in(client, path="/sign-in/sso?confirm=1&next=/plans")
+
+    begun = [query for path, query in provider.asked if path == "/oauth2/authorize"][-1]
+    assert (begun["prompt"], begun["max_age"]) == ("login", "0")
+    assert answer["Location"] == "/plans"
+    assert is_confirmed(client)
+    assert client.session.session_key == key  # other tabs stay open
+
+
+@pytest.mark.parametrize("age_s", [301, -120])
+def test_a_step_up_without_a_recent_time_is_refused(provider, client, monkeypatch, age_s):
+    asked_before(monkeypatch, age_s)
+    sign_in(client)
+
+    answer = sign_in(client, path="/sign-in/sso?confirm=1")
+
+    assert (answer.status_code, "auth_time" in answer.content.decode()) == (403, True)
+    assert not is_confirmed(client)
+
+
+@pytest.mark.parametrize("at", [None, "1780000000", True, -1, 0, 10**12, 1.5])
+def test_only_a_time_in_the_past_is_the_time_of_a_sign_in(at):
+    assert authenticated_at({"auth_time": at}) is None
+    assert authenticated_at({}) is None
+
+
+def test_a_step_up_of_another_person_is_refused(provider, client, monkeypatch):
+    asked_before(monkeypatch, 3600)
+    sign_in(client)
+    provider.account("s-2", **ADA | {"preferred_username": "bob"})
+    asked_before(monkeypatch, 0)
+
+    answer = sign_in(client, "s-2", path="/sign-in/sso?confirm=1")
+
+    assert "another person" in answer.content.decode()
+    assert not is_confirmed(client)
+    assert client.get("/api/v1/me").json()["username"] == "ada"
 
 
 def test_no_redirect_leaves_this_site(provider, client):
