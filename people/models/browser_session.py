@@ -5,6 +5,7 @@ from django.contrib.sessions.base_session import AbstractBaseSession
 from django.db import models
 
 LONGEST_BROWSER = 60  # characters
+LONGEST_SID = 255
 
 
 class BrowserSession(AbstractBaseSession):
@@ -19,3 +20,5 @@ class BrowserSession(AbstractBaseSession):
     browser = models.CharField(max_length=LONGEST_BROWSER, blank=True)
     signed_in_at = models.DateTimeField(null=True)  # null: nobody is signed in
     last_used_at = models.DateTimeField()
+    # The identity provider's id of the sign-in (claim `sid`), by which its logout names the session.
+    provider_sid = models.CharField(max_length=LONGEST_SID, blank=True, db_index=True)

@@ -12,13 +12,14 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth import SESSION_KEY
 from django.contrib.sessions.backends import db
+from django.contrib.sessions.backends.base import SessionBase
 from django.db import DatabaseError, transaction
 from django.http import HttpRequest
 from django.utils import timezone
 
 from edges.locks import lock_unheld
 from people.models import BrowserSession
-from people.models.browser_session import LONGEST_BROWSER
+from people.models.browser_session import LONGEST_BROWSER, LONGEST_SID
 from people.sign_in.addresses import client_address
 from people.sign_in.step_up import confirm_session
 
@@ -48,6 +49,7 @@ class SessionStore(db.SessionStore):
         row.public_id = sha256(row.session_key.encode()).hexdigest()[:32]
         row.user_id = data.get(SESSION_KEY)
         row.address, row.browser = origin.get("address", ""), origin.get("browser", "")
+        row.provider_sid = origin.get("sid", "")
         row.signed_in_at = datetime.fromisoformat(origin["at"]) if origin else None
         row.last_used_at = timezone.now()
         return row
@@ -70,6 +72,12 @@ def begin_session(request: HttpRequest, **_: Any) -> None:
     origin = {"at": now.isoformat(), "address": client_address(request), "browser": browser_of(request)}
     request.session[ORIGIN] = origin
     confirm_session(request.session, at=now)
+
+
+def note_provider_session(session: SessionBase, sid: Any) -> None:
+    """Notes the provider's id of the sign-in, if it sent one, so that its logout finds the session."""
+    if isinstance(sid, str) and len(sid) <= LONGEST_SID:
+        session[ORIGIN] = session[ORIGIN] | {"sid": sid}
 
 
 def browser_of(request: HttpRequest) -> str:

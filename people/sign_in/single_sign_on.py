@@ -7,7 +7,7 @@ checks no signature of a token that it fetched, and sends no nonce.
 import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -29,6 +29,8 @@ PROVIDER = "sso"
 # Asymmetric only: with the public key as a shared secret, anybody could sign.
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
 LEEWAY_S = 60  # between the clocks
+LOGOUT_EVENT = "http://schemas.openid.net/event/backchannel-logout"
+LOGOUT_WITHIN = timedelta(minutes=5)  # of its `iat` a logout token counts, once
 NO_ANSWER = "The identity provider does not answer. Try again later, or ask an admin for a local account."
 AGAIN = "Sign in again. If it happens again, ask an admin."
 
@@ -122,9 +124,36 @@ def _require_issuer(adapter: OpenIDConnectOAuth2Adapter) -> None:
         raise _refused("issuer of the discovery document")
 
 
+def logout_claims_of(request: HttpRequest, token: str) -> dict[str, Any]:
+    """Returns the verified claims of a logout token (OpenID Connect Back-Channel Logout 1.0, section 2.6).
+
+    :raises SignInRefused: when anything about the token is wrong
+    """
+    adapter = OpenIDConnectOAuth2Adapter(request, PROVIDER)
+    with _failures_as_refusals():
+        _require_issuer(adapter)
+        claims = _decoded(token, adapter, ["iat", "iss", "aud", "jti", "events"])
+    is_event = isinstance(claims["events"], dict) and isinstance(claims["events"].get(LOGOUT_EVENT), dict)
+    if not is_event or "nonce" in claims:
+        raise _refused("events of the logout token")
+    named = claims.get("sid") or claims.get("sub")
+    if not named or not isinstance(named, str) or not isinstance(claims["jti"], str):
+        raise _refused("subject of the logout token")
+    if timezone.now().timestamp() - int(claims["iat"]) > LOGOUT_WITHIN.total_seconds():
+        raise _refused("time of the logout token")
+    return claims
+
+
 def _verified(token: str, adapter: OpenIDConnectOAuth2Adapter) -> dict[str, Any]:
-    """Returns the claims of an ID token. The keys are fetched each time, so that rotated ones are known."""
-    client_id = settings.OIDC.client_id
+    """Returns the claims of an ID token."""
+    claims = _decoded(token, adapter, ["exp", "iat", "iss", "aud", "sub"])
+    if claims.get("azp", settings.OIDC.client_id) != settings.OIDC.client_id:
+        raise jwt.InvalidAudienceError("azp is another client")
+    return claims
+
+
+def _decoded(token: str, adapter: OpenIDConnectOAuth2Adapter, required: list[str]) -> dict[str, Any]:
+    """Returns the claims of a signed token. The keys are fetched each time, so that rotated ones are known."""
     with get_adapter().get_requests_session() as session:
         answer = session.get(adapter.openid_config["jwks_uri"])
         answer.raise_for_status()
@@ -138,12 +167,10 @@ def _verified(token: str, adapter: OpenIDConnectOAuth2Adapter) -> dict[str, Any]
         key=found[0],
         algorithms=ALGORITHMS,
         issuer=adapter.openid_config["issuer"],
-        audience=client_id,
+        audience=settings.OIDC.client_id,
         leeway=LEEWAY_S,
-        options={"require": ["exp", "iat", "iss", "aud", "sub"]},
+        options={"require": required},
     )
-    if claims.get("azp", client_id) != client_id:
-        raise jwt.InvalidAudienceError("azp is another client")
     return claims
 
 
@@ -157,7 +184,7 @@ def _failures_as_refusals() -> Iterator[None]:
     except OAuth2Error as error:
         raise _refused("answer to the code") from error
     except jwt.PyJWTError as error:
-        raise _refused(f"ID token ({type(error).__name__})") from error
+        raise _refused(f"signed token ({type(error).__name__})") from error
     except (AttributeError, KeyError, TypeError) as error:
         raise _refused("discovery document or keys") from error
 

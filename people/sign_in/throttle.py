@@ -19,6 +19,7 @@ from people.sign_in.addresses import client_address
 WINDOW = timedelta(minutes=1)
 TRIES, TRIES_OF_AN_ADDRESS = 20, 100
 WRONG_TOKENS = 100
+LOGOUTS = 1_000
 LONGEST_NAME = 150  # characters; no account has a longer name
 
 
@@ -26,6 +27,7 @@ LONGEST_NAME = 150  # characters; no account has a longer name
 class Budget:
     key: str
     tries: int
+    window: timedelta = WINDOW
 
 
 def normalized_name(name: str) -> str:
@@ -57,6 +59,16 @@ def count_wrong_token(request: HttpRequest, *, now: datetime) -> timedelta | Non
 def count_redirect(request: HttpRequest, *, now: datetime) -> timedelta | None:
     """Counts a way to the identity provider, which costs a session and a request to the provider."""
     return _count(Budget(_key("redirect", client_address(request)), TRIES_OF_AN_ADDRESS), now=now)
+
+
+def count_logout(request: HttpRequest, *, now: datetime) -> timedelta | None:
+    """Counts a logout token, whose check costs two requests to the provider. A provider may end many sessions."""
+    return _count(Budget(_key("logout", client_address(request)), LOGOUTS), now=now)
+
+
+def is_first_use(token_id: str, *, within: timedelta, now: datetime) -> bool:
+    """Counts the use of a token that is valid once. `within` is the time in which it could be used again."""
+    return _count(Budget(_key("once", token_id), 1, within), now=now) is None
 
 
 def forget(*, now: datetime) -> int:
@@ -91,7 +103,7 @@ def _count(budget: Budget, *, now: datetime) -> timedelta | None:
         )
         row = SignInTries.objects.get(key=budget.key)
         if row.until <= now:
-            row.number, row.until = 0, now + WINDOW
+            row.number, row.until = 0, now + budget.window
         row.number += 1
         row.save(update_fields=["number", "until"])
     return row.until - now if row.number > budget.tries else None

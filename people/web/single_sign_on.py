@@ -1,7 +1,7 @@
 """Sign-in at the identity provider: the way there, and the return."""
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from math import ceil
 from typing import Any
 
@@ -9,27 +9,34 @@ from django.conf import settings
 from django.contrib.auth import login
 from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import ValidationError
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_GET, require_POST
 
 from people.models import User
 from people.roster.accounts import LastAdmin, NameTaken
 from people.roster.mapped_people import ProviderIdentity, admit
+from people.roster.sessions import end_at_provider
 from people.sign_in.group_roles import roles_in
+from people.sign_in.session_store import note_provider_session
 from people.sign_in.single_sign_on import (
+    LEEWAY_S,
+    LOGOUT_WITHIN,
     PROVIDER,
     SignInRefused,
     authenticated_at,
     claims_of,
+    logout_claims_of,
     redirect_to_provider,
 )
 from people.sign_in.step_up import confirm_session, is_recent
-from people.sign_in.throttle import count_redirect
+from people.sign_in.throttle import count_logout, count_redirect, is_first_use
 from people.web.return_pages import own_page
 
+LONGEST_TOKEN = 16_000  # characters of a logout token
 LONGEST_SUBJECT = 191  # characters; OpenID Connect allows 255, and known providers send at most 100
 
 
@@ -62,8 +69,42 @@ def finish(request: HttpRequest, provider_id: str) -> HttpResponse:
         return _refuse(request, refusal)
     if not state["confirms"]:
         login(request, person, backend="django.contrib.auth.backends.ModelBackend")
+        note_provider_session(request.session, claims.get("sid"))
     confirm_session(request.session, at=at)
     return redirect(own_page(request, state.get("next") or "") or settings.LOGIN_REDIRECT_URL)
+
+
+@login_not_required
+@csrf_exempt
+@never_cache
+@require_POST
+def end_at_logout(request: HttpRequest, provider_id: str) -> HttpResponse:
+    """Ends the sessions that a logout token names. The identity provider calls this, not a browser."""
+    _require_provider(provider_id)
+    now = timezone.now()
+    if wait := count_logout(request, now=now):
+        return HttpResponse(status=429, headers={"Retry-After": str(ceil(wait.total_seconds()))})
+    try:
+        claims = _logout_claims(request, now=now)
+    except SignInRefused as refusal:
+        status = refusal.status if refusal.status == 503 else 400
+        return JsonResponse({"error": "invalid_request", "error_description": str(refusal)}, status=status)
+    end_at_provider(settings.OIDC.issuer, claims.get("sub"), claims.get("sid") or None, now=now)
+    return HttpResponse()
+
+
+def _logout_claims(request: HttpRequest, *, now: datetime) -> dict[str, Any]:
+    """Returns the claims of a logout token that was not used before.
+
+    :raises SignInRefused: when the token is missing, invalid or used
+    """
+    token = request.POST.get("logout_token", "")
+    if not token or len(token) > LONGEST_TOKEN:
+        raise SignInRefused("The field “logout_token” is missing or too long.")
+    claims = logout_claims_of(request, token)
+    if not is_first_use(claims["jti"], within=LOGOUT_WITHIN + timedelta(seconds=LEEWAY_S), now=now):
+        raise SignInRefused("This logout token was used before.")
+    return claims
 
 
 def _require_same_person(request: HttpRequest, person: User, at: datetime | None) -> None:

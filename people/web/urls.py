@@ -7,6 +7,7 @@ urlpatterns = [
     path("sign-in/sso", single_sign_on.begin, name="single-sign-on"),
     # The name by which django-allauth finds it
     path("sign-in/<slug:provider_id>/callback", single_sign_on.finish, name="openid_connect_callback"),
+    path("sign-in/<slug:provider_id>/logout", single_sign_on.end_at_logout, name="back-channel-logout"),
     path("confirm", step_up.confirm, name="confirm"),
     path("sign-out", sessions.SignOut.as_view(), name="sign-out"),
     path("set-password/<uidb64>/<token>", sessions.SetPassword.as_view(), name="set-password"),
