@@ -71,7 +71,12 @@ GROUPS = (
         "Admin",
         (
             MenuEntry("Clusters", "clusters", ("cluster", "telemetry-form", "telemetry-remove")),
-            MenuEntry("People", "people", ("person", "add-person", "groups", "add-group"), is_for_admins=True),
+            MenuEntry(
+                "People",
+                "people",
+                ("person", "add-person", "groups", "add-group", "group-mappings", "add-group-mapping"),
+                is_for_admins=True,
+            ),
             MenuEntry("Audit", "audit", is_for_admins=True),
             MenuEntry("Notifications", "notifications", ("channel", "add-channel", "route", "add-route", "delivery")),
             MenuEntry("Tokens", "account", ("issue-token", "my-notifications")),

@@ -31,7 +31,3 @@ def register(source: Callable[[], Iterable[Place]]) -> None:
 def every_place() -> list[Place]:
     """Returns all places. Costs the queries of the registered sources."""
     return [FLEET, *(place for source in _sources for place in source())]
-
-
-def named(name: str) -> Place | None:
-    return next((place for place in every_place() if place.name == name), None)

@@ -1,6 +1,7 @@
 from django.urls import path
 
 from people.api.audit import AuditFile, AuditList
+from people.api.group_mappings import GroupMappingDetail, GroupMappingList
 from people.api.groups import GroupDetail, GroupList, GroupMember, GroupMembers
 from people.api.me import Me
 from people.api.people import (
@@ -19,6 +20,8 @@ from people.api.tokens import TokenDetail, TokenList
 urlpatterns = [
     path("audit-entries", AuditList.as_view()),
     path("audit-entries.jsonl", AuditFile.as_view()),
+    path("group-mappings", GroupMappingList.as_view()),
+    path("group-mappings/<int:mapping_id>", GroupMappingDetail.as_view()),
     path("groups", GroupList.as_view()),
     path("groups/<int:group_id>", GroupDetail.as_view()),
     path("groups/<int:group_id>/members", GroupMembers.as_view()),

@@ -5,21 +5,25 @@ from typing import Any
 
 from django.conf import settings
 
-from people.places import Place, named
+from people.models import GroupMapping
+from people.places import Place, every_place
 from people.sign_in.single_sign_on import SignInRefused
 
 OVERAGE = ("_claim_names", "hasgroups")  # of Entra ID, with more than 200 groups
 
 
 def roles_in(claims: Mapping[str, Any]) -> frozenset[tuple[str, Place]]:
-    """Returns the roles of a person's groups. Empty: no group is mapped. Costs the queries of places.
+    """Returns the roles of a person's groups, by the settings and by the group mapping. Empty: no group is mapped.
 
     :raises SignInRefused: when the claims have no groups
     """
-    groups = _groups_in(claims)
-    wanted = {(item.role, item.place) for item in settings.OIDC.roles if item.group in groups}
-    places = {name: named(name) for name in {name for _, name in wanted}}
-    return frozenset((role, place) for role, name in wanted if (place := places[name]))
+    groups, places = _groups_in(claims), every_place()
+    by_name = {place.name: place for place in places}
+    by_key = {(place.scope, place.key): place for place in places}
+    given = [(item.role, by_name.get(item.place)) for item in settings.OIDC.roles if item.group in groups]
+    mapped = GroupMapping.objects.filter(group__in=groups)
+    given += [(item.role, by_key.get((item.scope, item.scope_id))) for item in mapped]
+    return frozenset((role, place) for role, place in given if place)
 
 
 def _groups_in(claims: Mapping[str, Any]) -> frozenset[str]:

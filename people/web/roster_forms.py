@@ -6,6 +6,7 @@ from django import forms
 from django.http import QueryDict
 
 from people.models import Role, User
+from people.models.group_mapping import LONGEST_GROUP
 from people.places import Place
 from people.roster import accounts, groups
 
@@ -65,6 +66,19 @@ class RoleForm(forms.Form):
             return self.places[self.cleaned_data["place"]]
         except KeyError as missing:
             raise forms.ValidationError(CHOOSE) from missing
+
+
+class GroupMappingForm(RoleForm):
+    group = forms.CharField(
+        max_length=LONGEST_GROUP,
+        label="Group",
+        help_text="Name or id as the identity provider sends it, exactly.",
+        widget=forms.TextInput(ONE_WORD),
+    )
+    field_order = ("group", "role", "place")
+
+    def __init__(self, data: QueryDict | None = None, *, places: Iterable[Place]) -> None:
+        super().__init__(data, places=(places := list(places)), offered=places)
 
 
 class MemberForm(forms.Form):

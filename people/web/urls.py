@@ -1,6 +1,15 @@
 from django.urls import path, re_path
 
-from people.web import account, audit_page, groups_page, people_page, sessions, single_sign_on, step_up
+from people.web import (
+    account,
+    audit_page,
+    group_mappings_page,
+    groups_page,
+    people_page,
+    sessions,
+    single_sign_on,
+    step_up,
+)
 
 urlpatterns = [
     path("sign-in", sessions.SignIn.as_view(), name="sign-in"),
@@ -29,6 +38,9 @@ urlpatterns = [
         people_page.end_session,
         name="end-persons-session",
     ),
+    path("people/group-mappings", group_mappings_page.mappings, name="group-mappings"),
+    path("people/group-mappings/add", group_mappings_page.add, name="add-group-mapping"),
+    path("people/group-mappings/<int:mapping_id>/removals", group_mappings_page.remove, name="remove-group-mapping"),
     path("groups", groups_page.people_groups, name="groups"),
     path("groups/add", groups_page.add, name="add-group"),
     path("groups/<int:group_id>/removals", groups_page.remove, name="remove-group"),

@@ -3,6 +3,7 @@ import pytest
 from capacity.models import GpuPrice
 from health.models import PoolLimits, RuleShadow
 from notifications.commands.channels import send_test
+from people.models import GroupMapping
 from people.roster import groups
 from rollouts.commands import fleet_freezes
 from rollouts.commands.fleet_freezes import Where
@@ -47,6 +48,7 @@ def there(db, now) -> dict[str, int]:  # noqa: F811
         "override_id": override.pk,
         "group_id": groups.add("sre", actor="root", now=now).pk,
         "person_id": pat.pk,
+        "mapping_id": GroupMapping.objects.create(group="sre", role="viewer", scope="fleet").pk,
         "binding_id": pat.bindings.get().pk,
         "cluster_id": node.cluster_id,
         "node_id": node.pk,

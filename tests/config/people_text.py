@@ -66,6 +66,7 @@ from notifications.web.notifications_page import LogForm
 from notifications.web.preferences_page import PreferenceForm
 from notifications.web.route_page import RouteForm
 from operations.web.operation_page import OperationForm
+from people.api.group_mappings import GroupMappingRequest
 from people.api.people import NewPerson, RoleRequest
 from people.api.session import SessionRequest
 from people.api.tokens import TokenRequest
@@ -76,7 +77,7 @@ from people.sign_in.addresses import client_address
 from people.sign_in.session_store import browser_of
 from people.web.account import TokenForm
 from people.web.return_pages import form_page
-from people.web.roster_forms import GroupForm, PersonForm, RoleForm
+from people.web.roster_forms import GroupForm, GroupMappingForm, PersonForm, RoleForm
 from rollouts.api.gate_reviews import GateTrialAsked
 from rollouts.api.plan_serializers import PlanRequest
 from rollouts.commands.documents import read as read_plan_document
@@ -212,6 +213,10 @@ def _role(text: str) -> None:
     RoleForm(_query(role=text, place=text), places=()).is_valid()
 
 
+def _mapping(text: str) -> None:
+    GroupMappingForm(_query(group=text, role=text, place=text), places=()).is_valid()
+
+
 def _mute(text: str) -> None:
     asked = _query(**dict.fromkeys(("scope", "hours", "reason", "key"), text))
     MuteForm(asked, finding=Finding(cluster=Cluster()), user=User()).is_valid()
@@ -342,7 +347,7 @@ PARSERS = (
            ("people.sign_in.addresses",)),
     Parser("answer of an identity provider", "compared, 100 characters shown", HEADERS_BYTES,
            lambda text: ({}.get(text), text[:100]),
-           ("people.web.single_sign_on", "people.sign_in.single_sign_on")),
+           ("people.web.single_sign_on", "people.sign_in.single_sign_on", "people.web.step_up")),
     Parser("User-Agent", "headers", HEADERS_BYTES, _browser, ("people.sign_in.session_store",)),
     Parser("Referer", "headers", HEADERS_BYTES, _came_from, ("people.web.return_pages",)),
     Parser("Idempotency-Key", "100 printable ASCII characters", HEADERS_BYTES, _key),
@@ -413,6 +418,8 @@ PARSERS = (
     Parser("somebody new, in REST", "150 characters", LARGEST_BODY_BYTES // 4, _fields(NewPerson, "username")),
     Parser("role, in REST", "the roles and scopes there are", LARGEST_BODY_BYTES // 4,
            _fields(RoleRequest, "role", "scope", "scope_id")),
+    Parser("group mapping in REST", "255 characters", LARGEST_BODY_BYTES // 4, _fields(GroupMappingRequest, "group")),
+    Parser("group mapping", "255 characters", FORM_BYTES, _mapping, ("people.web.group_mappings_page",)),
     Parser("name of a group", "63 characters", FORM_BYTES, _fields(GroupForm, "name"), ("people.web.groups_page",)),
     Parser("name of somebody new", "150 characters", FORM_BYTES, _fields(PersonForm, "name"),
            ("people.web.people_page",)),

@@ -33,7 +33,7 @@ def every_endpoint() -> list[tuple[str, str]]:
 ENDPOINTS = every_endpoint()
 WRITES = [one for one in ENDPOINTS if one[0] != "get" and one not in OPEN | OWN]
 READS = [one for one in ENDPOINTS if one[0] == "get" and "token_id" not in one[1]]
-OF_PEOPLE = [one for one in READS if one[1].startswith(("/api/v1/people", "/api/v1/groups", "/api/v1/audit"))]
+OF_PEOPLE = [one for one in READS if one[1].startswith(("/api/v1/people", "/api/v1/group", "/api/v1/audit"))]
 SEEN = [one for one in READS if one not in OF_PEOPLE]
 WITH_ID = [one for one in ENDPOINTS if "{" in one[1] and "token_id" not in one[1]]
 

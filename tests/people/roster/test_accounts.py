@@ -9,7 +9,7 @@ from django.db import connection
 
 from people.models import AuditEntry, RoleBinding, User
 from people.models.audit_entry import broken_links
-from people.places import FLEET, named
+from people.places import FLEET, every_place
 from people.roster import accounts
 from people.roster.accounts import HasItAlready, LastAdmin, NameTaken
 from tests.make import NOON, a_cluster, a_pool, a_user
@@ -17,6 +17,10 @@ from tests.make import NOON, a_cluster, a_pool, a_user
 pytestmark = pytest.mark.sqlite
 
 ACTING = {"actor": "root", "now": NOON}
+
+
+def place_named(name: str):
+    return next(place for place in every_place() if place.name == name)
 
 
 def verbs(person: User) -> list[str]:
@@ -117,11 +121,10 @@ def test_clusters_and_pools_are_places():
     cluster = a_cluster("eu-1")
     pool = a_pool(cluster, "h200")
 
-    place = named("eu-1/h200")
+    place = place_named("eu-1/h200")
 
     assert place
     assert (place.scope, place.key, place.cluster_id, place.words) == ("pool", pool.pk, cluster.pk, "pool eu-1/h200")
-    assert named("nowhere") is None
 
 
 @pytest.mark.django_db
