@@ -7,7 +7,7 @@ from django.core.exceptions import ImproperlyConfigured
 from structlog.stdlib import ProcessorFormatter
 
 from config import logs
-from config.settings.oidc import read_oidc
+from config.settings.oidc import ROLES, read_oidc
 from config.settings.variables import Variables
 from config.version import VERSION
 
@@ -30,6 +30,7 @@ INSTALLED_APPS = [
     "django.contrib.humanize",
     "allauth",
     "allauth.account",
+    "allauth.mfa",
     "allauth.socialaccount",
     "allauth.socialaccount.providers.openid_connect",
     "channels",
@@ -63,6 +64,7 @@ MIDDLEWARE = [
     "allauth.account.middleware.AccountMiddleware",
     "people.web.sessions.SignInFirst",
     "people.web.no_role.NoRole",
+    "people.web.second_factor.SecondFactorFirst",
     "people.web.step_up.AskToConfirm",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -93,6 +95,17 @@ CSRF_FAILURE_VIEW = "config.errors.foreign_form"
 SESSION_COOKIE_AGE = env.int("QUARTERDECK_SESSION_HOURS", default=12) * 3600
 # Approvals, overrides and changes of people need a sign-in within this time. 0: nobody is asked.
 STEP_UP_MINUTES = env.int("QUARTERDECK_STEP_UP_MINUTES", default=5)
+# People with these roles, as approver,admin, must have a second factor when they sign in with a password.
+SECOND_FACTOR_ROLES = frozenset(env.list("QUARTERDECK_SECOND_FACTOR_ROLES", default=[]))
+if unknown := sorted(SECOND_FACTOR_ROLES - set(ROLES)):
+    raise ImproperlyConfigured(
+        f"QUARTERDECK_SECOND_FACTOR_ROLES: unknown role {unknown[0]}. Roles: {', '.join(ROLES)}."
+    )
+ACCOUNT_ADAPTER = "people.sign_in.second_factor.ClientAdapter"
+MFA_ADAPTER = "people.sign_in.second_factor.FactorAdapter"
+MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
+MFA_TOTP_ISSUER = "Quarterdeck"
+MFA_TOTP_TOLERANCE = 1  # steps of 30 s to each side, for clocks that differ
 SESSION_ENGINE = "people.sign_in.session_store"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"

@@ -19,6 +19,7 @@ from operations.models import Operation, OperationNode
 from operations.refusals import BadOperation
 from operations.test_jobs.node_tests import NODE_TESTS
 from people.rights import Permission, require, require_somewhere
+from people.sign_in.step_up import require_recent_sign_in
 
 KEY_MOST = 2**53
 STATES = [(state.value, state.value) for state in OperationState]
@@ -250,6 +251,7 @@ class OperationApprovals(OperationEdge):
         operation = self.operation(operation_id)
         cluster = operation.cluster
         require(self.user, Permission.APPROVE, cluster_id=cluster.pk, where=f"cluster {cluster.name}")
+        require_recent_sign_in(request)
         commands.approve(operation, actor=self.user.get_username(), now=timezone.now(), **self.read(ApprovalAsked))
         return Response(status=204)
 

@@ -30,6 +30,7 @@ from operations.models import Operation
 from operations.refusals import BadOperation, OperationRefused
 from operations.test_jobs.node_tests import NODE_TESTS
 from people.rights import NotAllowed, Permission, require, scope_of, why_not
+from people.sign_in.step_up import require_recent_sign_in
 from wording.lists import names
 from wording.numbers import count
 
@@ -187,6 +188,8 @@ def carry_out(request: PersonRequest, operation_id: int, verb: str) -> HttpRespo
     if verb not in VERBS:
         raise Http404(f"Choose one of {', '.join(VERBS)}.")
     act, permission, done = VERBS[verb]
+    if permission is Permission.APPROVE:
+        require_recent_sign_in(request)
     with answered(request, REFUSALS, done=done, ends_form=True):
         require(request.user, permission, cluster_id=row.cluster_id, where=f"cluster {row.cluster.name}")
         given = {"seen": request.POST.get("seen", "")[:2000]} if verb == "approve" else {}

@@ -4,6 +4,7 @@ from django.utils import timezone
 from rest_framework import authentication, exceptions
 
 from people.models import ApiToken, User
+from people.sign_in.second_factor import NEEDED, lacks_second_factor
 from people.sign_in.throttle import count_wrong_token
 
 CSRF = "Send the csrftoken cookie's value in the header X-CSRFToken."
@@ -38,6 +39,12 @@ class SessionAuthentication(authentication.SessionAuthentication):
             super().enforce_csrf(request)
         except exceptions.PermissionDenied as error:
             raise exceptions.PermissionDenied(CSRF) from error
+
+    def authenticate(self, request) -> tuple[User, None] | None:
+        found = super().authenticate(request)
+        if found and lacks_second_factor(found[0], request.session):
+            raise exceptions.PermissionDenied(NEEDED)
+        return found
 
     def authenticate_header(self, request) -> str:
         return "Session"

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 from edges.rest import Listing, RowSerializer
 from people.api.people import PeopleEdge, RoleRequest
 from people.models import GroupMapping
-from people.models.group_mapping import LONGEST_GROUP
+from people.models.mapped_group import LONGEST_GROUP
 from people.places import every_place
 from people.rights import Permission, require
 from people.roster import group_mappings

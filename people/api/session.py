@@ -3,6 +3,7 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import authenticate, login, logout
+from django.http import HttpRequest
 from django.middleware.csrf import get_token
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
@@ -14,7 +15,9 @@ from rest_framework.response import Response
 
 from edges.rest import Asked, Edge
 from people.api.me import MeSerializer, introduced
+from people.models import User
 from people.sign_in.access import NO_LOCAL
+from people.sign_in.second_factor import has_second_factor, note_second_factor, why_wrong
 from people.sign_in.throttle import count_password, forgive, normalized_name
 
 
@@ -26,6 +29,9 @@ class WrongPassword(APIException):
 class SessionRequest(Asked):
     username = serializers.CharField(max_length=150)
     password = serializers.CharField(max_length=4096, trim_whitespace=False)
+    code = serializers.CharField(
+        max_length=16, required=False, default="", help_text="Code of the app, or a recovery code, of a second factor."
+    )
 
 
 class Session(Edge):
@@ -50,7 +56,11 @@ class Session(Edge):
         if user is None:
             raise WrongPassword
         forgive(request, name)
+        if has_factor := has_second_factor(user):
+            self._require_code(request._request, user, body["code"])  # noqa: SLF001
         login(request._request, user)  # noqa: SLF001
+        if has_factor:
+            note_second_factor(request.session)
         get_token(request._request)  # noqa: SLF001
         return Response(introduced(user))
 
@@ -59,6 +69,12 @@ class Session(Edge):
         """Signs out."""
         logout(request._request)  # noqa: SLF001
         return Response(status=204)
+
+    def _require_code(self, request: HttpRequest, user: User, code: str) -> None:
+        if not code:
+            raise WrongPassword("This account has a second factor. Send its code as “code”.")
+        if problem := why_wrong(request, user, {"code": code}, now=timezone.now()):
+            raise WrongPassword(problem)
 
     @property
     def _is_signing_in(self) -> bool:

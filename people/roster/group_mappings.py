@@ -6,7 +6,7 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 
 from people.models import AuditEntry, GroupMapping
-from people.models.group_mapping import LONGEST_GROUP
+from people.models.mapped_group import LONGEST_GROUP
 from people.places import Place
 from people.roster.accounts import HasItAlready
 

@@ -7,7 +7,7 @@ import re
 from contextlib import suppress
 from datetime import datetime, timedelta
 from hashlib import sha256
-from typing import Any
+from typing import Any, cast
 
 from django.conf import settings
 from django.contrib.auth import SESSION_KEY
@@ -44,7 +44,7 @@ class SessionStore(db.SessionStore):
         return BrowserSession
 
     def create_model_instance(self, data: dict[str, Any]) -> BrowserSession:
-        row: BrowserSession = super().create_model_instance(data)
+        row = cast("BrowserSession", super().create_model_instance(data))
         origin = data.get(ORIGIN, {})
         row.public_id = sha256(row.session_key.encode()).hexdigest()[:32]
         row.user_id = data.get(SESSION_KEY)
@@ -55,7 +55,7 @@ class SessionStore(db.SessionStore):
         return row
 
     def _get_session_from_db(self) -> BrowserSession | None:
-        row: BrowserSession | None = super()._get_session_from_db()
+        row: BrowserSession | None = super()._get_session_from_db()  # type: ignore[misc] # the stubs leave it out
         if row is not None and (now := timezone.now()) - row.last_used_at > USED_EVERY:
             used = BrowserSession.objects.filter(pk=row.pk)
             # A page is readable with a full disk. The list of sessions then shows the earlier time.

@@ -7,9 +7,11 @@ from datetime import UTC, datetime, timedelta
 
 from django.conf import settings
 from django.contrib.sessions.backends.base import SessionBase
-from django.http import HttpRequest
 from django.utils import timezone
 from rest_framework.request import Request
+
+from edges.requests import PersonRequest
+from people.models import User
 
 CONFIRMED_AT = "confirmed_at"  # in the session: seconds since 1970 of the last sign-in
 
@@ -28,12 +30,13 @@ def is_recent(at: datetime | None) -> bool:
     return at is not None and timezone.now() - at <= timedelta(minutes=settings.STEP_UP_MINUTES)
 
 
-def require_recent_sign_in(request: HttpRequest | Request) -> None:
+def require_recent_sign_in(request: PersonRequest | Request) -> None:
     """Refuses a session whose last sign-in is more than `QUARTERDECK_STEP_UP_MINUTES` ago.
 
     :raises NotConfirmed: with the sentence for the person
     """
-    if not settings.STEP_UP_MINUTES or request.user.token is not None:
+    is_token = isinstance(request.user, User) and request.user.token is not None
+    if not settings.STEP_UP_MINUTES or is_token:
         return
     if not is_recent(datetime.fromtimestamp(request.session.get(CONFIRMED_AT, 0), UTC)):
         raise NotConfirmed(

@@ -17,8 +17,10 @@ from people.rights import NotAllowed, Permission, may_administer, require, requi
 from people.roster import accounts
 from people.roster.accounts import HasItAlready, LastAdmin, NameTaken, revoke
 from people.roster.everybody import RolesKnownTo, everybody, has_single_sign_on, may_see_tokens, see_people, tokens_of
+from people.roster.second_factors import factors_of, remove
 from people.roster.sessions import SHOWN, end_sessions, sessions_of
 from people.sign_in.access import path_for
+from people.sign_in.second_factor import has_second_factor
 from people.sign_in.step_up import require_recent_sign_in
 from people.web.roster_forms import PersonForm, RoleForm
 
@@ -120,6 +122,16 @@ def revoke_token(request: PersonRequest, person_id: int, token_id: int) -> HttpR
 
 
 @require_POST
+def reset_factors(request: PersonRequest, person_id: int) -> HttpResponse:
+    """Removes the second factors of a person who lost them."""
+    _only_admins(request)
+    person = get_object_or_404(User, pk=person_id)
+    require_recent_sign_in(request)
+    message = f"{person.username} has no second factor now."
+    return _done(request, person, lambda: remove(person, factors_of(person), **_acting(request)), message, on=FLEET)
+
+
+@require_POST
 def end_session(request: PersonRequest, person_id: int, session_id: str) -> HttpResponse:
     _only_admins(request)
     person = get_object_or_404(User, pk=person_id)
@@ -184,6 +196,7 @@ def _person(
     context = {
         "person": person,
         "is_single": has_single_sign_on(person),
+        "has_factor": has_second_factor(person),
         "link": link,
         "bindings": [(given.binding, given.place, given.place in offered) for given in row.roles],
         "knows_all": roles.are_all,

@@ -6,7 +6,7 @@ from django import forms
 from django.http import QueryDict
 
 from people.models import Role, User
-from people.models.group_mapping import LONGEST_GROUP
+from people.models.mapped_group import LONGEST_GROUP
 from people.places import Place
 from people.roster import accounts, groups
 

@@ -24,7 +24,9 @@ from django.views.decorators.cache import never_cache
 from edges.transition_errors import LostRace
 from people.roster.accounts import set_password
 from people.sign_in.access import NO_LOCAL, links
+from people.sign_in.second_factor import has_second_factor
 from people.sign_in.throttle import LONGEST_NAME, count_password, forgive
+from people.web import second_factor
 from people.web.return_pages import form_page
 
 
@@ -46,6 +48,9 @@ class SignIn(LoginView):
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
         forgive(self.request, self.request.POST.get("username", ""))
+        user = form.get_user()
+        if has_second_factor(user):
+            return second_factor.begin(self.request, user, next_url=self.get_redirect_url())
         return super().form_valid(form)
 
     def get_redirect_url(self, *args, **kwargs) -> str:

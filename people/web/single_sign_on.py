@@ -21,6 +21,7 @@ from people.roster.accounts import LastAdmin, NameTaken
 from people.roster.mapped_people import ProviderIdentity, admit
 from people.roster.sessions import end_at_provider
 from people.sign_in.group_roles import roles_in
+from people.sign_in.second_factor import note_second_factor
 from people.sign_in.session_store import note_provider_session
 from people.sign_in.single_sign_on import (
     LEEWAY_S,
@@ -70,6 +71,7 @@ def finish(request: HttpRequest, provider_id: str) -> HttpResponse:
     if not state["confirms"]:
         login(request, person, backend="django.contrib.auth.backends.ModelBackend")
         note_provider_session(request.session, claims.get("sid"))
+        note_second_factor(request.session)
     confirm_session(request.session, at=at)
     return redirect(own_page(request, state.get("next") or "") or settings.LOGIN_REDIRECT_URL)
 

@@ -1,6 +1,7 @@
 """The page on which a signed-in person signs in again for an act, and the input of the form that waits for it."""
 
 from collections.abc import Callable
+from datetime import datetime
 from math import ceil
 from typing import Any
 
@@ -16,9 +17,11 @@ from django.views.decorators.http import require_http_methods
 
 from edges.requests import PersonRequest
 from people.roster.everybody import has_single_sign_on
+from people.sign_in.second_factor import note_second_factor, why_wrong
 from people.sign_in.step_up import NotConfirmed, confirm_session
 from people.sign_in.throttle import count_password, forgive
 from people.web.return_pages import form_page, own_page
+from people.web.second_factor import ways_of
 
 UNSENT = "unsent"  # in the session
 MOST_CHARACTERS = 20_000  # of the input; the session is one row
@@ -54,6 +57,11 @@ def confirm(request: PersonRequest) -> HttpResponse:
         return _page(request, PasswordForm(), request.GET.get(REDIRECT_FIELD_NAME, ""))
     next_url, form = request.POST.get(REDIRECT_FIELD_NAME, ""), PasswordForm(request.POST)
     name, now = request.user.get_username(), timezone.now()
+    if "password" not in request.POST:
+        if problem := why_wrong(request, request.user, request.POST.dict(), now=now):
+            return _page(request, PasswordForm(), next_url, problem=problem, status=400)
+        note_second_factor(request.session)
+        return _confirmed(request, next_url, now=now)
     if wait := count_password(request, name, now=now):
         seconds = ceil(wait.total_seconds())
         form.add_error(None, f"Too many tries. Wait {seconds} s, then try again.")
@@ -62,17 +70,22 @@ def confirm(request: PersonRequest) -> HttpResponse:
         form.add_error("password", WRONG)
         return _page(request, form, next_url, status=400)
     forgive(request, name)
+    return _confirmed(request, next_url, now=now)
+
+
+def _confirmed(request: PersonRequest, next_url: str, *, now: datetime) -> HttpResponse:
     confirm_session(request.session, at=now)
     return redirect(own_page(request, next_url) or "account")
 
 
 def unsent_input(request: HttpRequest) -> dict[str, Any]:
     """Context processor: the input of a form of this page that waited for the sign-in. It is given once."""
-    session = getattr(request, "session", None)
-    unsent = session.get(UNSENT) if session is not None and request.method == "GET" else None
+    if request.method != "GET" or not hasattr(request, "session"):
+        return {}
+    unsent = request.session.get(UNSENT)
     if not unsent or unsent["page"].partition("?")[0] != request.path:
         return {}
-    del session[UNSENT]
+    del request.session[UNSENT]
     return {"unsent": unsent}
 
 
@@ -84,8 +97,12 @@ def _store_input(request: HttpRequest, page: str) -> None:
         request.session[UNSENT] = {"page": page, "action": request.path, "fields": fields}
 
 
-def _page(request: PersonRequest, form: PasswordForm, next_url: str, *, status: int = 200) -> HttpResponse:
+def _page(
+    request: PersonRequest, form: PasswordForm, next_url: str, *, problem: str = "", status: int = 200
+) -> HttpResponse:
     context = {
+        "problem": problem,
+        **ways_of(request.user),
         "form": form,
         "next": own_page(request, next_url),
         "is_single": has_single_sign_on(request.user),

@@ -6,6 +6,7 @@ from people.web import (
     group_mappings_page,
     groups_page,
     people_page,
+    second_factor,
     sessions,
     single_sign_on,
     step_up,
@@ -13,6 +14,7 @@ from people.web import (
 
 urlpatterns = [
     path("sign-in", sessions.SignIn.as_view(), name="sign-in"),
+    path("sign-in/second-factor", second_factor.ask, name="ask-second-factor"),
     path("sign-in/sso", single_sign_on.begin, name="single-sign-on"),
     # The name by which django-allauth finds it
     path("sign-in/<slug:provider_id>/callback", single_sign_on.finish, name="openid_connect_callback"),
@@ -32,6 +34,7 @@ urlpatterns = [
         people_page.revoke_token,
         name="revoke-persons-token",
     ),
+    path("people/<int:person_id>/second-factors/removals", people_page.reset_factors, name="reset-second-factors"),
     path("people/<int:person_id>/sessions/endings", people_page.end_every_session, name="end-persons-sessions"),
     path(
         "people/<int:person_id>/sessions/<slug:session_id>/endings",
@@ -48,6 +51,11 @@ urlpatterns = [
     path("groups/<int:group_id>/members/<int:person_id>/removals", groups_page.leave, name="leave-group"),
     path("audit", audit_page.audit, name="audit"),
     path("account", account.account, name="account"),
+    path("account/second-factors", second_factor.factors, name="second-factors"),
+    path("account/second-factors/app", second_factor.add_app, name="add-app"),
+    path("account/second-factors/passkeys", second_factor.add_passkey, name="add-passkey"),
+    path("account/second-factors/<int:factor_id>/removals", second_factor.remove, name="remove-second-factor"),
+    path("account/second-factors/recovery-codes", second_factor.renew_codes, name="renew-recovery-codes"),
     path("account/sessions/endings", account.end_other_sessions, name="end-other-sessions"),
     path("account/sessions/<slug:session_id>/endings", account.end_session, name="end-session"),
     path("account/tokens", account.issue_token, name="issue-token"),

@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 from django.core.exceptions import TooManyFieldsSent, ValidationError
+from django.forms import JSONField
 from django.http import HttpRequest, QueryDict, parse_cookie
 from django.utils import timezone
 from django.utils.http import parse_etags
@@ -74,6 +75,7 @@ from people.audit_trail import AuditFilters
 from people.models import AuditEntry, User
 from people.models.api_token import digest_of
 from people.sign_in.addresses import client_address
+from people.sign_in.second_factor import LONGEST_CREDENTIAL
 from people.sign_in.session_store import browser_of
 from people.web.account import TokenForm
 from people.web.return_pages import form_page
@@ -213,6 +215,11 @@ def _role(text: str) -> None:
     RoleForm(_query(role=text, place=text), places=()).is_valid()
 
 
+def _passkey(text: str) -> None:
+    with suppress(ValidationError, ValueError, RecursionError):
+        JSONField().clean(text[:LONGEST_CREDENTIAL])
+
+
 def _mapping(text: str) -> None:
     GroupMappingForm(_query(group=text, role=text, place=text), places=()).is_valid()
 
@@ -341,6 +348,7 @@ PARSERS = (
     Parser("token form", "100 characters", FORM_BYTES, _fields(TokenForm, "name", "days"), ("people.web.account",)),
     Parser("name and password", "150 and 4,096 characters", LARGEST_BODY_BYTES // 4,
            _fields(SessionRequest, "username", "password"), ("people.web.sessions",)),
+    Parser("answer of a passkey", "20,000 characters", FORM_BYTES, _passkey, ("people.web.second_factor",)),
     Parser("bearer token", "its digest is looked up", HEADERS_BYTES,
            lambda text: digest_of(_header(text)), ("people.api.authentication",)),
     Parser("X-Forwarded-For", "20 hops of 64 characters, from our proxies only", HEADERS_BYTES, _forwarded,
