@@ -83,7 +83,7 @@ class Channel(Leased):
 
     @property
     def is_failing(self) -> bool:
-        return self.state == ChannelState.FAILING or bool(self.heartbeat_sentence)
+        return self.is_on and (self.state == ChannelState.FAILING or bool(self.heartbeat_sentence))
 
     def its_row(self) -> ChannelQuerySet:
         return Channel.objects.filter(pk=self.pk, is_on=True)

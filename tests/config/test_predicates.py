@@ -16,6 +16,8 @@ from health.gpus.faults import findings_of
 from health.models import Finding, Mute
 from maintenance.lifecycle import CaseState
 from maintenance.models import NodeCase
+from notifications.models import Channel
+from notifications.models.channel import ChannelState
 from operations.lifecycle import OperationState
 from operations.models import Freeze, Operation
 from rollouts.lifecycle import ExternalRolloutState, PlanState, TargetState
@@ -92,6 +94,20 @@ TWINS = {
         },
         lambda rows: rows.open(),
         lambda row: row.is_open,
+    ),
+    ("Channel", "failing"): Twins(
+        Channel,
+        {
+            "is_on": st.booleans(),
+            "state": st.sampled_from(list(ChannelState)),
+            "heartbeat_sentence": st.sampled_from(["", "503"]),
+        },
+        lambda _stage, number: {
+            "name": f"pager-{number}", "kind": "slack", "added_by": "ada", "added_at": NOON, "changed_at": NOON,
+            "state_since": NOON, "lease_until": NOON,
+        },
+        lambda rows: rows.failing(),
+        lambda row: row.is_failing,
     ),
     ("Mute", "in_force"): Twins(
         Mute,
